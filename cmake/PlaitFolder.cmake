@@ -1,0 +1,38 @@
+# plait_folder(NAME LINK libs...): the static library plait_NAME from all sources of the folder NAME and
+# its subfolders. A folder without sources yet becomes an interface library.
+# plait_program(NAME FOLDER LINK libs...): the executable NAME from the sources of FOLDER.
+
+add_library(plait_options INTERFACE)
+target_compile_features(plait_options INTERFACE cxx_std_20)
+target_include_directories(plait_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_compile_options(plait_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+                       # Results must not depend on the compiler's choice to fuse multiply and add.
+                       -ffp-contract=off)
+option(PLAIT_SANITIZE "Address and undefined behaviour sanitizers" OFF)
+if(PLAIT_SANITIZE)
+  target_compile_options(plait_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(plait_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+function(plait_folder name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
+  if(sources)
+    add_library(plait_${name} STATIC ${sources})
+    target_link_libraries(plait_${name} PUBLIC plait_options ${arg_LINK})
+  else()
+    add_library(plait_${name} INTERFACE)
+    target_link_libraries(plait_${name} INTERFACE plait_options ${arg_LINK})
+  endif()
+endfunction()
+
+function(plait_program name folder)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE plait_options ${arg_LINK})
+endfunction()

@@ -1,0 +1,37 @@
+#pragma once
+// Work -> seconds. Datasheet mode: rooflines with the achieved fractions of the published kernel
+// measurements, launch overhead, and NCCL's own choice among algorithms and protocols. Pure
+// functions of their arguments: the same work on the same device costs the same, always.
+
+#include <string_view>
+
+#include "costmodel/cost.h"
+#include "plan/op.h"
+
+namespace plait {
+
+/// How NCCL would run a collective.
+enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kPat, kPairwise };
+enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
+std::string_view name_of(Algorithm a);
+std::string_view name_of(Protocol p);
+
+struct CollectiveCost {
+  Cost cost;
+  Algorithm algorithm = Algorithm::kRing;
+  Protocol protocol = Protocol::kSimple;
+};
+
+struct CostModel {
+  /// A kernel on one device.
+  Cost compute(const Compute& op, const Device& device) const;
+  /// A collective over a placed group; zero for a group of one.
+  CollectiveCost collective(const Collective& op, const GroupPlacement& group,
+                            const Cluster& cluster) const;
+  /// One message between two devices.
+  Cost transfer(Bytes bytes, const Path& path) const;
+  /// A copy between device and host memory.
+  Cost copy(const Copy& op, const Cluster& cluster) const;
+};
+
+}  // namespace plait

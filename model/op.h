@@ -1,0 +1,146 @@
+#pragma once
+// The vocabulary of computation: what one kernel launch does, with its FLOPs and the bytes that it
+// must move. Sizes are those of one rank, after sharding. Formulas with their sources are in
+// docs/models/ops.md and beside their code in op.cpp. A multiply-add counts as two FLOPs.
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "core/quantity.h"
+#include "model/dtype.h"
+#include "model/model.h"
+
+namespace plait {
+
+/// Forward, the backward pass as a whole, or one half of it: gradient of the input (kInputGrad, the
+/// pipeline papers' "B") and gradient of the weight (kWeightGrad, "W").
+enum class Pass : std::uint8_t { kForward, kBackward, kInputGrad, kWeightGrad, kOptimizer };
+
+/// out[m, n] = A[m, k] B[k, n], `batch` times. Forward y = x W^T is `kNT`, dgrad dx = dy W is
+/// `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A and B as stored).
+enum class GemmLayout : std::uint8_t { kNT, kNN, kTN };
+struct MatMul {
+  Pass pass = Pass::kForward;
+  GemmLayout layout = GemmLayout::kNT;
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  DType in = DType::kBf16, out = DType::kBf16;
+  bool accumulate = false;  // out += : the output is read too
+  bool bias = false;        // forward: adds bias[n]; wgrad: also writes dbias[m] (epilogue)
+};
+
+/// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,
+/// head_dim). Fused (flash): probabilities stay on chip, backward recomputes them. Unfused: the
+/// (batch, heads, seq_q, seq_kv) matrix goes through memory, with softmax, mask and dropout as
+/// separate kernels.
+struct Attention {
+  Pass pass = Pass::kForward;
+  std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0;
+  bool causal = true, fused = true, dropout = false;
+  DType dtype = DType::kBf16;
+};
+
+/// y = (x - mean) rstd gamma + beta over rows of `width`. kInputGrad + weight gradients together =
+/// kBackward.
+struct Norm {
+  Pass pass = Pass::kForward;
+  NormKind kind = NormKind::kRmsNorm;
+  std::int64_t rows = 0, width = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// y[rows, width] = f(x); gated: y = f(gate) * up with x[rows, 2 width].
+struct Activation {
+  Pass pass = Pass::kForward;
+  ActivationKind kind = ActivationKind::kSilu;
+  bool gated = true;
+  std::int64_t rows = 0, width = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// Rotates query and key parts of rows of a packed projection; `width` counts the rotated columns.
+struct Rope {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// Row gather from a (vocab_local, width) table, optionally adding a learned position row; backward
+/// scatters with accumulation into the gradient table.
+struct Embedding {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0, vocab = 0;
+  bool learned_positions = false;
+  DType dtype = DType::kBf16, grad_dtype = DType::kFp32;
+};
+
+/// Vocabulary-parallel cross-entropy in the four steps between which the partial results of the
+/// ranks are reduced: row maxima (rows); sums of exponentials and target logits (rows, 2); the loss
+/// (a scalar, mean over tokens); and backward, dlogits = softmax - onehot, in place of the logits.
+struct CrossEntropy {
+  enum class Step : std::uint8_t { kRowMax, kSums, kLoss, kGradient };
+  Step step = Step::kRowMax;
+  std::int64_t rows = 0, vocab = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// out = a + b (+ bias[width]) (residual connections, gradient fan-in). With dropout, b is masked
+/// and scaled first and a mask of one byte per element is written. kBackward: the masked gradient
+/// of b.
+struct Add {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0;
+  bool bias = false, dropout = false;
+  DType dtype = DType::kBf16;
+};
+
+/// Column sums of dy[rows, width] into a bias gradient.
+struct BiasGrad {
+  std::int64_t rows = 0, width = 0;
+  DType dtype = DType::kBf16, grad_dtype = DType::kFp32;
+};
+
+/// Element-wise conversion.
+struct Cast {
+  std::int64_t elements = 0;
+  DType from = DType::kFp32, to = DType::kBf16;
+};
+
+/// Sets memory to zero (gradient buffers at the start of a step).
+struct Fill {
+  std::int64_t elements = 0;
+  DType dtype = DType::kFp32;
+};
+
+/// Sum of squares of a gradient buffer into a scalar: the local part of the global norm.
+struct SquaredNorm {
+  std::int64_t elements = 0;
+  DType dtype = DType::kFp32;
+};
+
+/// Adam on `elements` parameters: reads gradient, master weight and both moments, writes master,
+/// moments and, with mixed precision, the low-precision weight. The clip factor is applied here.
+struct Adam {
+  std::int64_t elements = 0;
+  DType weight = DType::kBf16, grad = DType::kFp32, master = DType::kFp32, moments = DType::kFp32;
+};
+
+using Compute = std::variant<MatMul, Attention, Norm, Activation, Rope, Embedding, CrossEntropy,
+                             Add, BiasGrad, Cast, Fill, SquaredNorm, Adam>;
+
+/// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
+/// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.
+Flops flops(const Compute& op);
+/// FLOPs that run: fused attention backward recomputes QK^T.
+Flops hardware_flops(const Compute& op);
+/// Least traffic to device memory: every operand once, each intermediate of an unfused kernel too.
+Bytes memory_traffic(const Compute& op);
+/// True for the ops that run on matrix units and are limited by their dense peak.
+bool uses_matrix_units(const Compute& op);
+/// Element type that selects the peak FLOP/s.
+DType compute_dtype(const Compute& op);
+/// "matmul", "attention", "norm", ...: the fixed vocabulary of reports and traces.
+std::string_view kernel_name(const Compute& op);
+Pass pass_of(const Compute& op);
+
+}  // namespace plait

@@ -1,0 +1,36 @@
+#pragma once
+// Where a step's time goes: the result of sim/explain, or of a measured run.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+
+namespace plait {
+
+/// One share of the step time. `group` is one of compute, recompute, exposed_communication, bubble,
+/// optimizer, idle; `name` the kernel ("matmul"), the axis ("tp") or "".
+struct Share {
+  std::string group;
+  std::string name;
+  Seconds time;
+};
+
+/// The step time lost or won by one hardware number: seconds of the critical path that are
+/// inversely proportional to it (rates) or proportional to it (latencies, overheads). Exact for
+/// small changes: a rate 1 % higher makes the step 1 % of `time` shorter.
+struct Sensitivity {
+  std::string
+      resource;  // "peak_flops", "memory_bandwidth", "nvlink_bandwidth", "launch_overhead", ...
+  Seconds time;
+};
+
+struct Explanation {
+  std::vector<Share> breakdown;      // mean over all ranks; sums to the step time
+  std::vector<Share> critical_path;  // along the chain that ends last; sums to the step time
+  std::vector<Sensitivity> sensitivity;
+  std::string bound_by;  // "compute", "communication over tp", "pipeline bubble", ...
+};
+
+}  // namespace plait

@@ -1,0 +1,41 @@
+#pragma once
+// Live memory of a program, from the plan alone. A tensor member is allocated when the first op
+// that writes it is issued and freed after the last op that reads it before the next full write is
+// issued (issue order, as a caching allocator accounts it); persistent tensors are always there.
+// Exact, and independent of time: real runs allocate the same bytes.
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace plait {
+
+inline constexpr int kTensorClasses = 6;
+using BytesByClass = std::array<Bytes, kTensorClasses>;
+
+/// Members of one tensor family that are live at the peak.
+struct LiveTensor {
+  TensorId tensor = 0;
+  std::int64_t count = 0;
+  Bytes bytes;  // of all of them
+};
+
+struct MemoryPoint {
+  std::int64_t op = 0;  // flat op index: the state while this op runs
+  BytesByClass live;
+};
+
+struct StageMemory {
+  Bytes peak;                       // device memory of live tensors
+  std::int64_t peak_op = 0;         // flat op index
+  BytesByClass by_class;            // at the peak
+  std::vector<LiveTensor> at_peak;  // largest first
+  std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
+};
+
+/// Live memory of every rank of `stage`. O(calls x operands per block).
+StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve = false);
+
+}  // namespace plait

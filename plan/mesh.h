@@ -1,0 +1,67 @@
+#pragma once
+// The mesh: world_size ranks in a grid of named axes, outermost first: pp, dp, fsdp, cp, ep, tp.
+// `dp` replicates parameters, `fsdp` shards them. rank = row-major index of its coordinates, so tp
+// neighbours are adjacent ranks. Which device a rank runs on belongs to the scenario, not to the
+// mesh.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait {
+
+enum class Axis : std::uint8_t { kPp, kDp, kFsdp, kCp, kEp, kTp };
+inline constexpr int kAxes = 6;
+inline constexpr std::array<std::string_view, kAxes> kAxisNames = {"pp", "dp", "fsdp",
+                                                                   "cp", "ep", "tp"};
+constexpr std::string_view name_of(Axis a) { return kAxisNames[static_cast<std::size_t>(a)]; }
+
+/// A set of axes; the ranks that differ only in these axes form a group.
+class AxisSet {
+ public:
+  constexpr AxisSet() = default;
+  constexpr AxisSet(Axis a) : bits_(bit(a)) {}  // implicit: one axis is a set
+  constexpr AxisSet operator|(AxisSet o) const { return from_bits(bits_ | o.bits_); }
+  constexpr AxisSet operator-(AxisSet o) const { return from_bits(bits_ & ~o.bits_); }
+  constexpr bool has(Axis a) const { return (bits_ & bit(a)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool operator==(const AxisSet&) const = default;
+  constexpr std::uint8_t bits() const { return bits_; }
+
+ private:
+  static constexpr std::uint8_t bit(Axis a) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(a));
+  }
+  static constexpr AxisSet from_bits(int bits) {
+    AxisSet s;
+    s.bits_ = static_cast<std::uint8_t>(bits);
+    return s;
+  }
+  std::uint8_t bits_ = 0;
+};
+
+/// "dp+fsdp", axes outermost first.
+std::string name_of(AxisSet axes);
+
+struct Mesh {
+  using Coordinates = std::array<std::int64_t, kAxes>;
+  std::array<std::int64_t, kAxes> size = {1, 1, 1, 1, 1, 1};
+
+  std::int64_t operator[](Axis a) const { return size[static_cast<std::size_t>(a)]; }
+  std::int64_t& operator[](Axis a) { return size[static_cast<std::size_t>(a)]; }
+  std::int64_t world_size() const;
+  /// Ranks in a group over `axes`: the product of their sizes.
+  std::int64_t size_of(AxisSet axes) const;
+  Coordinates coordinates(std::int64_t rank) const;
+  std::int64_t rank(const Coordinates& at) const;
+  /// Distance in rank between neighbours along `axis`.
+  std::int64_t stride(Axis axis) const;
+  /// The ranks that share all of rank's coordinates except those in `axes`, ascending.
+  std::vector<std::int64_t> group(std::int64_t rank, AxisSet axes) const;
+  /// The rank `offset` steps along `axis`, wrapping around.
+  std::int64_t neighbour(std::int64_t rank, Axis axis, std::int64_t offset) const;
+};
+
+}  // namespace plait

@@ -1,0 +1,112 @@
+#pragma once
+// An op: one launch. Its body says what is done, its operands on what, its stream in which queue.
+// Dependencies are not written down: they follow from the operands (read after write, write after
+// read, write after write) and from each stream's first-in, first-out order.
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "model/op.h"
+#include "plan/mesh.h"
+#include "plan/tensor.h"
+
+namespace plait {
+
+enum class CollectiveKind : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast
+};
+std::string_view name_of(CollectiveKind kind);
+
+enum class Reduction : std::uint8_t { kSum, kMax };
+
+/// Which stages take part when the axes include pp: all of them, or the first and the last only
+/// (tied embeddings).
+enum class Stages : std::uint8_t { kAll, kEnds };
+
+/// A collective over the group of `axes`. `elements` is nccl-tests' size S in elements: the full
+/// buffer, i.e. the sum of the shards for all_gather and reduce_scatter.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  AxisSet axes;
+  DType dtype = DType::kBf16;
+  std::int64_t elements = 0;
+  Reduction reduction = Reduction::kSum;
+  Stages stages = Stages::kAll;
+  Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
+};
+
+/// Point to point, `offset` steps along `axis` with wrap-around. The Send of tensor x[layer,
+/// microbatch] meets the Recv of the same tensor member on the peer.
+struct Send {
+  Axis axis = Axis::kPp;
+  int offset = 1;
+  Bytes bytes;
+};
+struct Recv {
+  Axis axis = Axis::kPp;
+  int offset = -1;
+  Bytes bytes;
+};
+
+/// A copy between places (host offload).
+struct Copy {
+  Place from = Place::kDevice, to = Place::kHost;
+  Bytes bytes;
+};
+
+using Body = std::variant<Compute, Collective, Send, Recv, Copy>;
+
+/// In-order queues of one rank.
+enum class Stream : std::uint8_t {
+  kCompute,
+  kTp,
+  kGradSync,
+  kParamGather,
+  kSendForward,
+  kRecvForward,
+  kSendBackward,
+  kRecvBackward,
+  kHostToDevice,
+  kDeviceToHost
+};
+inline constexpr int kStreams = 10;
+std::string_view name_of(Stream stream);
+
+enum class Use : std::uint8_t { kRead, kWrite, kUpdate };
+
+/// Member of a tensor family: the call's layer + `shift`, the call's microbatch.
+struct Operand {
+  TensorId tensor = kNoTensor;
+  Use use = Use::kRead;
+  std::int16_t shift = 0;
+};
+
+/// What the time is spent for; reports group by it.
+enum class Phase : std::uint8_t {
+  kForward,
+  kBackward,
+  kWeightGrad,
+  kRecompute,
+  kGradSync,
+  kParamGather,
+  kOptimizer
+};
+std::string_view name_of(Phase phase);
+
+struct Op {
+  Body body;
+  Stream stream = Stream::kCompute;
+  Phase phase = Phase::kForward;
+  std::vector<Operand> operands;
+};
+
+/// "matmul", "all_reduce", "send", ...: a fixed vocabulary.
+std::string_view name_of(const Op& op);
+
+}  // namespace plait

@@ -1,0 +1,65 @@
+#pragma once
+// The plan: what every rank does in one training step, with no hardware and no time in it. Read by
+// two executors, the simulator and the real backends.
+//
+// A transformer step repeats a few sequences of ops over layers and microbatches, so the plan says
+// it that way: a *block* is such a sequence, written once; a *call* runs it for one layer and
+// microbatch; a *program* is the list of calls of one role (one pipeline stage). The flat op list
+// of a rank is the concatenation of the blocks of its calls; its size never depends on the
+// data-parallel degree, and the plan's own size hardly on layers and microbatches.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/op.h"
+#include "plan/strategy.h"
+#include "plan/workload.h"
+
+namespace plait {
+
+using BlockId = std::uint16_t;
+
+struct Block {
+  std::string name;  // "layer.forward"
+  std::vector<Op> ops;
+};
+
+/// One execution of a block. `after`: index of an earlier call of the same program whose ops must
+/// have finished before this one's first op may start (flow control), or -1.
+struct Call {
+  BlockId block = 0;
+  std::int16_t chunk = 0;
+  std::int32_t layer = 0;
+  std::int32_t microbatch = 0;
+  std::int32_t after = -1;
+};
+
+struct Program {
+  std::vector<Call> calls;  // in issue order
+};
+
+struct Plan {
+  std::string name;  // of the model, for reports
+  Mesh mesh;
+  std::int64_t layers = 0;
+  std::int64_t microbatches = 0;  // per data-parallel rank
+  std::int64_t tokens_per_step = 0;
+  Flops model_flops;  // of one step over all ranks, without recomputation
+  std::vector<Tensor> tensors;
+  std::vector<Block> blocks;
+  std::vector<Program> programs;  // one per pipeline stage
+
+  std::int64_t ranks_per_stage() const { return mesh.world_size() / mesh[Axis::kPp]; }
+};
+
+/// Ops of one rank of `stage`, with repetition.
+std::int64_t op_count(const Plan& plan, std::size_t stage);
+/// Ops of all ranks.
+std::int64_t op_count(const Plan& plan);
+
+/// Builds the plan of one optimizer step. Throws InputError where the sizes do not divide or the
+/// combination cannot be planned; `path` in it is the scenario field ("strategy.tp").
+Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy);
+
+}  // namespace plait

@@ -1,0 +1,56 @@
+#pragma once
+// How the work is split. One field per decision; every combination is either planned or refused by
+// make_plan with an InputError that names the field.
+
+#include <cstdint>
+
+#include "core/quantity.h"
+#include "plan/mesh.h"
+
+namespace plait {
+
+enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved };
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+
+struct PipelineOptions {
+  Schedule schedule = Schedule::k1f1b;
+  std::int64_t chunks = 1;  // model chunks ("virtual stages") per rank, interleaved only
+  std::int64_t first_stage_layers = -1;  // layers of the first chunk; -1: an even share
+  std::int64_t last_stage_layers = -1;   // layers of the last chunk; -1: an even share
+};
+
+struct RecomputeOptions {
+  Recompute kind = Recompute::kNone;
+  std::int64_t layers = -1;  // full: only the first `layers` layers of each chunk; -1: all
+};
+
+struct DataParallelOptions {
+  Bytes bucket = Bytes(25 << 20);  // gradients are reduced in pieces of about this size
+  bool overlap = true;             // reduce while the backward pass goes on
+};
+
+struct FsdpOptions {
+  bool reshard_after_forward = true;  // false: keep gathered weights until backward (SHARD_GRAD_OP)
+  std::int64_t prefetch = 1;          // layers gathered ahead of the one that computes
+};
+
+struct Strategy {
+  Mesh mesh;
+  bool sequence_parallel =
+      false;  // Megatron SP: norms and residuals sharded over tp along the sequence
+  /// What is sharded over the fsdp axis (over dp where fsdp = 1): 0 nothing, 1 optimizer state,
+  /// 2 and gradients, 3 and parameters.
+  int zero_stage = 0;
+  /// ZeRO-3 keeps a low-precision shard besides the master shard (DeepSpeed); FSDP casts the master
+  /// shard each time it gathers.
+  bool keep_weight_shard = false;
+  PipelineOptions pipeline;
+  RecomputeOptions recompute;
+  DataParallelOptions data;
+  FsdpOptions fsdp;
+
+  /// The axis that zero_stage shards over.
+  Axis shard_axis() const { return mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp; }
+};
+
+}  // namespace plait

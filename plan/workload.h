@@ -1,0 +1,33 @@
+#pragma once
+// What is asked of the model in one optimizer step: how many sequences, how long, in which
+// precision.
+
+#include <cstdint>
+
+#include "model/dtype.h"
+
+namespace plait {
+
+/// Element types of the training state. Megatron-LM's mixed precision is bf16 weights, fp32
+/// gradients, master and moments (18 bytes per parameter); fp32 training has no master copy.
+struct Precision {
+  DType weights = DType::kBf16;    // forward and backward compute, activations
+  DType gradients = DType::kFp32;  // accumulation buffers
+  DType reduction = DType::kFp32;  // gradients on the wire
+  DType master = DType::kFp32;     // optimizer's copy of the weights; = weights means none
+  DType moments = DType::kFp32;    // Adam's two moments
+  bool has_master() const { return master != weights; }
+};
+
+struct Workload {
+  std::int64_t sequence_length = 0;  // s, tokens
+  std::int64_t global_batch = 0;     // sequences per optimizer step, over all ranks
+  std::int64_t micro_batch = 1;      // sequences per forward pass of one data-parallel rank
+  Precision precision;
+  bool flash_attention = true;    // fused attention kernels
+  bool gradient_clipping = true;  // global gradient norm before the optimizer
+
+  std::int64_t tokens() const { return global_batch * sequence_length; }
+};
+
+}  // namespace plait

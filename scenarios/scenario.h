@@ -1,0 +1,45 @@
+#pragma once
+// scenario.json -> Scenario. One JSON file says what is trained, how it is split and on which
+// machine; parts may be named (presets, catalogue) or written out. The format is one table of
+// fields (scenarios/fields.cpp) that drives the reader, the defaults, the JSON Schema and the
+// reference page.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/model.h"
+#include "plan/strategy.h"
+#include "plan/workload.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+struct Scenario {
+  std::string name;
+  std::string comment;  // what it shows, where its numbers come from
+  std::string source_file;
+  Model model;
+  Workload workload;
+  Strategy strategy;
+  Cluster cluster;
+  std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
+  std::vector<std::string> warnings;    // ignored keys of an imported config.json, ...
+  std::string canonical_json;           // resolved, keys sorted: what sha256 and reports quote
+};
+
+/// "strategy.tp", "4": as given by --set, applied over the file before it is read.
+using Override = std::pair<std::string, std::string>;
+
+/// Reads and resolves a scenario file ("-": stdin). Throws InputError (bad content, with its place)
+/// or EnvironmentError (cannot be read). Overrides are checked like the file's own fields.
+Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides = {});
+
+/// The same from text; `file` is what messages call it.
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::vector<Override>& overrides = {});
+
+/// JSON Schema (draft-07) of scenario files.
+std::string scenario_schema();
+
+}  // namespace plait

@@ -1,0 +1,41 @@
+#pragma once
+// simulate(Plan, Cluster, CostModel) -> Timeline, exactly and in microseconds: the sweep engine on
+// rank classes. Ranks that cannot be told apart are simulated once.
+
+#include <cstdint>
+#include <vector>
+
+#include "costmodel/costmodel.h"
+#include "plan/plan.h"
+#include "plan/timeline.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+struct SimulationOptions {
+  bool unfold = false;  // every rank on its own; same step time to the picosecond
+  bool record = true;   // fill Timeline::tracks
+  /// Device on which each mesh rank runs; empty: rank r on device r.
+  std::vector<std::int64_t> placement;
+};
+
+struct CollectiveChoice {  // what NCCL would choose, for the report
+  Collective op;
+  GroupPlacement group;
+  CollectiveCost cost;
+};
+
+struct Simulation {
+  Timeline timeline;
+  std::int64_t rank_classes = 0;
+  std::int64_t ops_simulated = 0;             // op instances that the engine walked
+  std::int64_t ops_represented = 0;           // of all ranks
+  std::vector<CollectiveChoice> collectives;  // one per distinct collective
+};
+
+/// Throws InputError when the plan's world does not match the cluster, InternalError naming the
+/// first blocked op of each role when the plan cannot make progress.
+Simulation simulate(const Plan& plan, const Cluster& cluster, const CostModel& costs,
+                    const SimulationOptions& options = {});
+
+}  // namespace plait

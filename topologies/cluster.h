@@ -1,0 +1,90 @@
+#pragma once
+// The machine: devices, and the graph of switches, NICs and links between them. Bandwidths are per
+// direction. What the cost model needs to know of a set of devices is its GroupPlacement.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+#include "model/dtype.h"
+
+namespace plait {
+
+enum class LinkClass : std::uint8_t { kNvlink, kPcie, kInfiniband, kEthernet, kC2c };
+inline constexpr int kLinkClasses = 5;
+std::string_view name_of(LinkClass c);
+
+/// An accelerator (or CPU), as in topologies/catalogue/devices/*.json, where each number has its
+/// source.
+struct Device {
+  std::string name;                                                     // "h100-sxm"
+  FlopsPerSecond peak_fp64, peak_fp32, peak_bf16, peak_fp16, peak_fp8;  // dense; fp8 0 where absent
+  FlopsPerSecond vector_fp32;  // outside of the matrix units
+  Bytes memory;                // usable capacity, HBM or DRAM
+  BytesPerSecond memory_bandwidth;
+  Bytes l2_cache;
+  int sms = 0;                 // streaming multiprocessors
+  int compute_capability = 0;  // 80, 90, 100; 0: not an NVIDIA GPU
+  Seconds launch_overhead;     // device time between dependent kernels
+  Watts power;
+  /// Dense peak for matrix products of `dtype` inputs.
+  FlopsPerSecond peak(DType dtype) const;
+};
+
+/// A route between two devices, or the share of the fabric that one member of a group has.
+struct Path {
+  LinkClass link = LinkClass::kNvlink;  // of its narrowest link
+  BytesPerSecond bandwidth;             // per direction, of its narrowest link
+  Seconds latency;                      // sum over the hops
+  int hops = 0;
+};
+
+/// How a communicator's members are spread over the machine.
+struct GroupPlacement {
+  std::int64_t ranks = 1;
+  std::int64_t nodes = 1;            // islands that it touches
+  std::int64_t ranks_per_node = 1;   // in the fullest island
+  bool uniform = true;               // every island has as many
+  Path intra;                        // between two members in one island (if ranks_per_node > 1)
+  Path inter;                        // between islands, share of one member (if nodes > 1)
+  bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
+};
+
+/// A device whose kernels run `factor` times as long (1.1: ten percent slower).
+struct Slowdown {
+  std::int64_t device = 0;
+  double factor = 1;
+};
+
+struct Graph;  // topologies/graph.h
+
+struct Cluster {
+  std::string name;
+  Device device;
+  std::int64_t devices_per_node =
+      1;  // an island: the devices behind one NVSwitch domain or PCIe root
+  std::int64_t nodes = 1;
+  std::int64_t nics_per_node = 0;
+  std::string cpu = "intel";           // "intel", "amd", "arm": NCCL's host overheads depend on it
+  std::shared_ptr<const Graph> graph;  // shared: a Cluster is copied by value
+  std::vector<Slowdown> slowdowns;
+  double jitter = 0;       // each device its own constant factor in [1, 1 + jitter]
+  std::uint64_t seed = 1;  // of the jitter
+
+  std::int64_t world_size() const { return nodes * devices_per_node; }
+};
+
+/// Placement of a group of device indices (0 <= index < world_size).
+GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t> devices);
+
+/// Route from one device to another.
+Path route(const Cluster& cluster, std::int64_t from, std::int64_t to);
+
+/// The machine looks the same from device d and from d + period (whole nodes, whole leaf groups);
+/// group placements need to be worked out only for one period.
+std::int64_t symmetry_period(const Cluster& cluster);
+
+}  // namespace plait
