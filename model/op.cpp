@@ -1,0 +1,115 @@
+#include "model/op.h"
+
+namespace plait {
+namespace {
+
+double product(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
+  return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c) *
+         static_cast<double>(d);
+}
+
+Flops matmul_flops(const MatMul& op) { return Flops(2 * product(op.batch, op.m, op.n, op.k)); }
+
+/// FLOPs of one of attention's matrix products over the whole square: 2 b a s_q s_kv d.
+Flops square_product(const Attention& op) {
+  return Flops(2 * product(op.batch, op.heads, op.seq_q, op.seq_kv) *
+               static_cast<double>(op.head_dim));
+}
+
+/// Share of the square below the diagonal. Half, not (s + 1) / 2s: the convention of FlashAttention
+/// (Dao 2023, section 4.1: "divide by 2"). A rectangle (a query chunk against other keys, as in
+/// context parallelism) has no diagonal of its own and counts whole.
+double causal_share(const Attention& op) { return op.causal && op.seq_q == op.seq_kv ? 0.5 : 1.0; }
+
+/// Matrix products that the mathematics needs: QK^T and PV forward; dV, dP, dQ and dK backward.
+/// Attention has no weights of its own, so its whole backward pass is the input gradient.
+double needed_products(const Attention& op) {
+  switch (op.pass) {
+    case Pass::kForward: return 2;
+    case Pass::kBackward:
+    case Pass::kInputGrad: return 4;
+    case Pass::kWeightGrad:
+    case Pass::kOptimizer: return 0;
+  }
+  return 0;
+}
+
+Flops attention_flops(const Attention& op) {
+  return needed_products(op) * causal_share(op) * square_product(op);
+}
+
+/// Fused: the blocks above the diagonal are skipped, and backward computes QK^T again (Dao et al.
+/// 2022, algorithm 4: five products against two, 2.5 times forward). Unfused: the library's batched
+/// GEMM fills the whole square and a mask overwrites half of it.
+Flops attention_hardware_flops(const Attention& op) {
+  const double products = needed_products(op);
+  if (!op.fused) return products * square_product(op);
+  const double recomputed = products == 4 ? 1 : 0;
+  return (products + recomputed) * causal_share(op) * square_product(op);
+}
+
+struct PassOf {
+  Pass operator()(const CrossEntropy& op) const {
+    return op.step == CrossEntropy::Step::kGradient ? Pass::kBackward : Pass::kForward;
+  }
+  Pass operator()(const BiasGrad&) const { return Pass::kWeightGrad; }
+  // Parameter-sized ops between two iterations.
+  Pass operator()(const Cast&) const { return Pass::kOptimizer; }
+  Pass operator()(const Fill&) const { return Pass::kOptimizer; }
+  Pass operator()(const SquaredNorm&) const { return Pass::kOptimizer; }
+  Pass operator()(const Adam&) const { return Pass::kOptimizer; }
+  template <class Op>
+  Pass operator()(const Op& op) const {
+    return op.pass;
+  }
+};
+
+struct KernelName {
+  std::string_view operator()(const MatMul&) const { return "matmul"; }
+  std::string_view operator()(const Attention&) const { return "attention"; }
+  std::string_view operator()(const Norm&) const { return "norm"; }
+  std::string_view operator()(const Activation&) const { return "activation"; }
+  std::string_view operator()(const Rope&) const { return "rope"; }
+  std::string_view operator()(const Embedding&) const { return "embedding"; }
+  std::string_view operator()(const CrossEntropy&) const { return "cross_entropy"; }
+  std::string_view operator()(const Add&) const { return "add"; }
+  std::string_view operator()(const BiasGrad&) const { return "bias_grad"; }
+  std::string_view operator()(const Cast&) const { return "cast"; }
+  std::string_view operator()(const Fill&) const { return "fill"; }
+  std::string_view operator()(const SquaredNorm&) const { return "squared_norm"; }
+  std::string_view operator()(const Adam&) const { return "adam"; }
+};
+
+}  // namespace
+
+// Only matrix products count. Narayanan et al. 2021 (arXiv 2104.04473, appendix) leave out every
+// other operation as negligible, and MFU and HFU follow them; the element-wise ops below are bound
+// by memory_traffic.
+Flops flops(const Compute& op) {
+  if (const auto* matmul = std::get_if<MatMul>(&op)) return matmul_flops(*matmul);
+  if (const auto* attention = std::get_if<Attention>(&op)) return attention_flops(*attention);
+  return Flops(0);
+}
+
+Flops hardware_flops(const Compute& op) {
+  if (const auto* attention = std::get_if<Attention>(&op))
+    return attention_hardware_flops(*attention);
+  return flops(op);
+}
+
+bool uses_matrix_units(const Compute& op) {
+  return std::holds_alternative<MatMul>(op) || std::holds_alternative<Attention>(op);
+}
+
+// Element-wise kernels load low precision and compute in fp32 registers.
+DType compute_dtype(const Compute& op) {
+  if (const auto* matmul = std::get_if<MatMul>(&op)) return matmul->in;
+  if (const auto* attention = std::get_if<Attention>(&op)) return attention->dtype;
+  return DType::kFp32;
+}
+
+std::string_view kernel_name(const Compute& op) { return std::visit(KernelName{}, op); }
+
+Pass pass_of(const Compute& op) { return std::visit(PassOf{}, op); }
+
+}  // namespace plait

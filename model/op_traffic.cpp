@@ -1,0 +1,196 @@
+// Bytes that each op moves to and from device memory: every operand read once, every result written
+// once, caches perfect within a kernel and useless between kernels. The table with all rows is in
+// docs/models/ops.md.
+
+#include <algorithm>
+
+#include "model/op.h"
+
+namespace plait {
+namespace {
+
+/// Row statistics, log-sum-exp and reduction results are kept in fp32.
+constexpr std::int64_t kStatBytes = 4;
+/// Token ids and targets, PyTorch's index type.
+constexpr std::int64_t kIndexBytes = size_of(DType::kInt64);
+/// A dropout mask holds one byte per element, as PyTorch's native_dropout and Megatron store it
+/// (Korthikanti et al. 2022, section 4.1).
+constexpr std::int64_t kMaskBytes = 1;
+
+/// A (m, k) and B (k, n) once; out (m, n) once, or read and written when it accumulates; the
+/// epilogue reads bias[n] forward and writes dbias[m] in a weight gradient, where m counts outputs.
+std::int64_t traffic(const MatMul& op) {
+  const std::int64_t operands = (op.m * op.k + op.k * op.n) * size_of(op.in);
+  const std::int64_t touches = op.accumulate ? 2 : 1;
+  const std::int64_t result = touches * op.m * op.n * size_of(op.out);
+  std::int64_t bias = 0;
+  if (op.bias) {
+    bias = op.pass == Pass::kWeightGrad ? touches * op.m * size_of(op.out) : op.n * size_of(op.in);
+  }
+  return op.batch * (operands + result) + bias;
+}
+
+/// Sizes in bytes of attention's operands.
+struct AttentionBytes {
+  std::int64_t query;   // (b, a, s_q, d): Q, O and their gradients each
+  std::int64_t key;     // (b, a_kv, s_kv, d): K, V and their gradients each
+  std::int64_t rows;    // (b, a, s_q) in fp32: log-sum-exp, or rowsum(dO * O)
+  std::int64_t square;  // (b, a, s_q, s_kv): scores or probabilities
+  std::int64_t mask;    // the same in dropout mask bytes
+
+  explicit AttentionBytes(const Attention& op)
+      : query(op.batch * op.heads * op.seq_q * op.head_dim * size_of(op.dtype)),
+        key(op.batch * op.kv_heads * op.seq_kv * op.head_dim * size_of(op.dtype)),
+        rows(op.batch * op.heads * op.seq_q * kStatBytes),
+        square(op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype)),
+        mask(op.batch * op.heads * op.seq_q * op.seq_kv * kMaskBytes) {}
+};
+
+/// Dao et al. 2022 (arXiv 2205.14135), algorithms 2 and 4. Dropout is regenerated from its seed.
+std::int64_t fused_attention(const AttentionBytes& b, bool backward) {
+  if (!backward) return 2 * b.query + 2 * b.key + b.rows;      // Q, O; K, V; log-sum-exp
+  const std::int64_t read = 3 * b.query + 2 * b.key + b.rows;  // Q, O, dO; K, V; log-sum-exp
+  const std::int64_t written = b.query + 2 * b.key;            // dQ; dK, dV
+  return read + written + 2 * b.rows;  // rowsum(dO * O): written by one kernel, read by the next
+}
+
+/// One kernel after the other, each through memory.
+std::int64_t unfused_forward(const Attention& op, const AttentionBytes& b) {
+  const std::int64_t scores = b.query + b.key + b.square;    // S = Q K^T
+  const std::int64_t masked = op.causal ? 2 * b.square : 0;  // in place, from the indices
+  const std::int64_t softmax = 2 * b.square;                 // P = softmax(S)
+  const std::int64_t dropped = op.dropout ? 2 * b.square + b.mask : 0;  // P' and its mask
+  const std::int64_t output = b.square + b.key + b.query;               // O = P' V
+  return scores + masked + softmax + dropped + output;
+}
+
+std::int64_t unfused_backward(const Attention& op, const AttentionBytes& b) {
+  const std::int64_t dv = b.square + b.query + b.key;                   // dV = P'^T dO
+  const std::int64_t dp = b.query + b.key + b.square;                   // dP' = dO V^T
+  const std::int64_t dropped = op.dropout ? 2 * b.square + b.mask : 0;  // dP from dP' and mask
+  const std::int64_t softmax = 3 * b.square;                            // dS from dP and P
+  const std::int64_t masked = op.causal ? 2 * b.square : 0;             // dS zeroed in place
+  const std::int64_t dq = b.square + b.key + b.query;                   // dQ = dS K
+  const std::int64_t dk = b.square + b.query + b.key;                   // dK = dS^T Q
+  return dv + dp + dropped + softmax + masked + dq + dk;
+}
+
+std::int64_t traffic(const Attention& op) {
+  const AttentionBytes bytes(op);
+  switch (op.pass) {
+    case Pass::kForward:
+      return op.fused ? fused_attention(bytes, false) : unfused_forward(op, bytes);
+    case Pass::kBackward:
+    case Pass::kInputGrad:
+      return op.fused ? fused_attention(bytes, true) : unfused_backward(op, bytes);
+    case Pass::kWeightGrad:
+    case Pass::kOptimizer: return 0;  // no weights
+  }
+  return 0;
+}
+
+/// Statistics are rstd per row, and the mean too with LayerNorm; parameters gamma, and beta.
+std::int64_t traffic(const Norm& op) {
+  const std::int64_t matrix = op.rows * op.width * size_of(op.dtype);
+  const std::int64_t vectors = op.kind == NormKind::kLayerNorm ? 2 : 1;
+  const std::int64_t stats = vectors * op.rows * kStatBytes;
+  const std::int64_t gamma = op.width * size_of(op.dtype);
+  switch (op.pass) {
+    case Pass::kForward: return 2 * matrix + stats + vectors * gamma;           // x; y
+    case Pass::kBackward: return 3 * matrix + stats + gamma + vectors * gamma;  // x, dy; dx
+    case Pass::kInputGrad: return 3 * matrix + stats + gamma;
+    case Pass::kWeightGrad: return 2 * matrix + stats + vectors * gamma;  // x, dy; dgamma, dbeta
+    case Pass::kOptimizer: return 0;
+  }
+  return 0;
+}
+
+/// Backward reads the saved input and dy, writes dx: the output is never needed again.
+std::int64_t traffic(const Activation& op) {
+  const std::int64_t output = op.rows * op.width * size_of(op.dtype);
+  const std::int64_t input = (op.gated ? 2 : 1) * output;
+  switch (op.pass) {
+    case Pass::kForward: return input + output;
+    case Pass::kBackward:
+    case Pass::kInputGrad: return input + output + input;
+    case Pass::kWeightGrad:
+    case Pass::kOptimizer: return 0;  // no weights
+  }
+  return 0;
+}
+
+/// In place, forward and backward alike (the inverse rotation). The table of sines is one row of
+/// head_dim per position, shared by all heads and samples, and stays in cache.
+std::int64_t traffic(const Rope& op) {
+  if (op.pass == Pass::kWeightGrad) return 0;  // no weights
+  return 2 * op.rows * op.width * size_of(op.dtype);
+}
+
+/// Of the table at most `vocab` rows are touched, however many tokens there are. Position rows are
+/// counted per token.
+std::int64_t traffic(const Embedding& op) {
+  const std::int64_t ids = op.rows * kIndexBytes;
+  const std::int64_t output = op.rows * op.width;
+  const std::int64_t table_rows =
+      std::min(op.rows, op.vocab) + (op.learned_positions ? op.rows : 0);
+  const std::int64_t table = table_rows * op.width;
+  if (op.pass == Pass::kForward) return ids + (table + output) * size_of(op.dtype);
+  if (op.pass == Pass::kInputGrad) return 0;  // token ids have no gradient
+  return ids + output * size_of(op.dtype) + 2 * table * size_of(op.grad_dtype);
+}
+
+/// Each step streams the local logits once; only kGradient writes them back.
+std::int64_t traffic(const CrossEntropy& op) {
+  const std::int64_t logits = op.rows * op.vocab * size_of(op.dtype);
+  const std::int64_t maxima = op.rows * kStatBytes;
+  const std::int64_t sums = 2 * op.rows * kStatBytes;  // sum of exponentials, target logit
+  const std::int64_t targets = op.rows * kIndexBytes;
+  switch (op.step) {
+    case CrossEntropy::Step::kRowMax: return logits + maxima;
+    case CrossEntropy::Step::kSums: return logits + maxima + targets + sums;
+    case CrossEntropy::Step::kLoss: return sums + maxima + kStatBytes;
+    case CrossEntropy::Step::kGradient: return 2 * logits + maxima + sums + targets;
+  }
+  return 0;
+}
+
+/// Without dropout the gradient of b is the gradient of the sum itself: nothing moves backward.
+std::int64_t traffic(const Add& op) {
+  const std::int64_t elements = op.rows * op.width;
+  const std::int64_t matrix = elements * size_of(op.dtype);
+  const std::int64_t mask = op.dropout ? elements * kMaskBytes : 0;
+  switch (op.pass) {
+    case Pass::kForward: return 3 * matrix + mask + (op.bias ? op.width * size_of(op.dtype) : 0);
+    case Pass::kBackward:
+    case Pass::kInputGrad: return op.dropout ? 2 * matrix + mask : 0;
+    case Pass::kWeightGrad:
+    case Pass::kOptimizer: return 0;  // the bias gradient is a BiasGrad
+  }
+  return 0;
+}
+
+std::int64_t traffic(const BiasGrad& op) {
+  return op.rows * op.width * size_of(op.dtype) + op.width * size_of(op.grad_dtype);
+}
+
+std::int64_t traffic(const Cast& op) { return op.elements * (size_of(op.from) + size_of(op.to)); }
+
+std::int64_t traffic(const Fill& op) { return op.elements * size_of(op.dtype); }
+
+std::int64_t traffic(const SquaredNorm& op) { return op.elements * size_of(op.dtype) + kStatBytes; }
+
+/// Reads gradient, master and both moments; writes master and moments, and the weight when it is
+/// not the master itself (Rajbhandari et al. 2020, section 3.1, lists the states).
+std::int64_t traffic(const Adam& op) {
+  const std::int64_t states = 2 * (size_of(op.master) + 2 * size_of(op.moments));
+  const std::int64_t weight = op.weight == op.master ? 0 : size_of(op.weight);
+  return op.elements * (size_of(op.grad) + states + weight);
+}
+
+}  // namespace
+
+Bytes memory_traffic(const Compute& op) {
+  return std::visit([](const auto& kernel) { return Bytes(traffic(kernel)); }, op);
+}
+
+}  // namespace plait
