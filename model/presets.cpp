@@ -1,0 +1,174 @@
+#include "model/presets.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plait {
+namespace {
+
+/// GPT as Megatron-LM trains it: GELU MLP of 4h, learned positions, LayerNorm, a bias on every
+/// linear, tied embeddings, dropout 0.1, vocabulary padded to 51,200 and 2,048 positions
+/// (Narayanan et al. 2021, section 5; Korthikanti et al. 2022, section 6).
+Model megatron_gpt(std::string name, std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  Model m;
+  m.name = std::move(name);
+  m.layers = layers;
+  m.hidden = hidden;
+  m.ffn_hidden = 4 * hidden;
+  m.heads = m.kv_heads = heads;
+  m.head_dim = hidden / heads;
+  m.vocab = 51200;
+  m.max_positions = 2048;
+  m.norm = NormKind::kLayerNorm;
+  m.activation = ActivationKind::kGelu;
+  m.gated_mlp = false;
+  m.positions = PositionKind::kLearned;
+  m.tied_embeddings = true;
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  m.dropout = 0.1;
+  return m;
+}
+
+struct LlamaShape {
+  std::int64_t layers, hidden, ffn_hidden, heads, kv_heads, vocab, max_positions;
+};
+
+/// RMSNorm, SwiGLU, rotary positions, untied embeddings, no bias, no dropout (Touvron et al. 2023).
+Model llama(std::string name, const LlamaShape& shape) {
+  Model m;
+  m.name = std::move(name);
+  m.layers = shape.layers;
+  m.hidden = shape.hidden;
+  m.ffn_hidden = shape.ffn_hidden;
+  m.heads = shape.heads;
+  m.kv_heads = shape.kv_heads;
+  m.head_dim = shape.hidden / shape.heads;
+  m.vocab = shape.vocab;
+  m.max_positions = shape.max_positions;
+  return m;
+}
+
+Model qwen_2_5_72b() {
+  Model m = llama("qwen-2.5-72b", {80, 8192, 29568, 64, 8, 152064, 131072});
+  m.qkv_bias = true;
+  return m;
+}
+
+/// Parallel attention and MLP, each behind its own LayerNorm; no bias outside the norms.
+Model falcon_40b() {
+  Model m = llama("falcon-40b", {60, 8192, 4 * 8192, 128, 8, 65024, 2048});
+  m.norm = NormKind::kLayerNorm;
+  m.activation = ActivationKind::kGelu;
+  m.gated_mlp = false;
+  m.tied_embeddings = true;
+  m.parallel_attention = true;
+  return m;
+}
+
+Model gpt2() {
+  Model m = megatron_gpt("gpt2", 12, 768, 12);
+  m.vocab = 50257;
+  m.max_positions = 1024;
+  return m;
+}
+
+Model tiny_gpt() {
+  Model m = megatron_gpt("tiny-gpt", 2, 64, 4);
+  m.vocab = 128;
+  m.max_positions = 64;
+  m.dropout = 0;
+  return m;
+}
+
+constexpr std::string_view kSc21 =
+    "Narayanan et al. 2021 (arXiv 2104.04473), Table 1; heads of Megatron-LM "
+    "examples/academic_paper_scripts/sc21/run_table_1.sh";
+constexpr std::string_view kKorthikanti = "Korthikanti et al. 2022 (arXiv 2205.05198), Table 3";
+constexpr std::string_view kBrown =
+    "Brown et al. 2020 (arXiv 2005.14165), Table 2.1; other settings as Korthikanti et al. 2022, "
+    "Table 3";
+constexpr std::string_view kLlama2 = "Touvron et al. 2023 (arXiv 2307.09288) and its config.json";
+constexpr std::string_view kLlama31 =
+    "Grattafiori et al. 2024 (arXiv 2407.21783), Table 3, and its config.json";
+constexpr std::string_view kMistral = "Jiang et al. 2023 (arXiv 2310.06825), Table 1";
+constexpr std::string_view kQwen = "config.json of Qwen/Qwen2.5-72B";
+constexpr std::string_view kFalcon =
+    "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
+constexpr std::string_view kGpt2 = "Radford et al. 2019 and config.json of openai-community/gpt2";
+constexpr std::string_view kTiny = "a small shape for tests";
+
+constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kBillion = 1'000 * kMillion;
+
+void append_gpt(std::vector<Preset>& table) {
+  constexpr std::int64_t tenth = 50 * kMillion;  // printed with one decimal of a billion
+  constexpr std::int64_t whole = kBillion / 2;
+  table.push_back({gpt2(), 124'439'808, 0, kGpt2});
+  table.push_back({megatron_gpt("gpt3-175b", 96, 12288, 96), 175 * kBillion, whole, kBrown});
+  table.push_back({megatron_gpt("megatron-1.7b", 24, 2304, 24), 1'700 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-3.6b", 30, 3072, 32), 3'600 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-7.5b", 36, 4096, 32), 7'500 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-18b", 40, 6144, 48), 18'400 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-22b", 48, 6144, 64), 22 * kBillion, whole, kKorthikanti});
+  table.push_back({megatron_gpt("megatron-39b", 48, 8192, 64), 39'100 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-76b", 60, 10240, 80), 76'100 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-145b", 80, 12288, 96), 145'600 * kMillion, tenth, kSc21});
+  table.push_back(
+      {megatron_gpt("megatron-310b", 96, 16384, 128), 310'100 * kMillion, tenth, kSc21});
+  table.push_back(
+      {megatron_gpt("megatron-530b", 105, 20480, 128), 529'600 * kMillion, tenth, kSc21});
+  table.push_back({megatron_gpt("megatron-1t", 128, 25600, 160), 1'008 * kBillion, whole, kSc21});
+}
+
+/// Counts are the sums of the tensors of the published checkpoints.
+void append_open_weights(std::vector<Preset>& table) {
+  const auto add = [&table](Model model, std::int64_t parameters, std::string_view source) {
+    table.push_back({std::move(model), parameters, 0, source});
+  };
+  add(llama("llama-2-7b", {32, 4096, 11008, 32, 32, 32000, 4096}), 6'738'415'616, kLlama2);
+  add(llama("llama-2-13b", {40, 5120, 13824, 40, 40, 32000, 4096}), 13'015'864'320, kLlama2);
+  add(llama("llama-2-70b", {80, 8192, 28672, 64, 8, 32000, 4096}), 68'976'648'192, kLlama2);
+  add(llama("llama-3.1-8b", {32, 4096, 14336, 32, 8, 128256, 131072}), 8'030'261'248, kLlama31);
+  add(llama("llama-3.1-70b", {80, 8192, 28672, 64, 8, 128256, 131072}), 70'553'706'496, kLlama31);
+  add(llama("llama-3.1-405b", {126, 16384, 53248, 128, 8, 128256, 131072}), 405'853'388'800,
+      kLlama31);
+  add(llama("mistral-7b", {32, 4096, 14336, 32, 8, 32000, 32768}), 7'241'732'096, kMistral);
+  add(qwen_2_5_72b(), 72'706'203'648, kQwen);
+  add(falcon_40b(), 41'303'293'952, kFalcon);
+}
+
+std::vector<Preset> make_presets() {
+  std::vector<Preset> table;
+  append_gpt(table);
+  append_open_weights(table);
+  table.push_back({llama("tiny", {2, 64, 256, 4, 4, 128, 64}), 0, 0, kTiny});
+  table.push_back({tiny_gpt(), 0, 0, kTiny});
+  return table;
+}
+
+bool same_ignoring_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+}  // namespace
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> table = make_presets();
+  return table;
+}
+
+const Model* find_preset(std::string_view name) {
+  for (const Preset& preset : presets())
+    if (same_ignoring_case(preset.model.name, name)) return &preset.model;
+  return nullptr;
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& preset : presets()) names.push_back(preset.model.name);
+  return names;
+}
+
+}  // namespace plait
