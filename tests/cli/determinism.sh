@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# g++ and clang++ builds of the command give the same bytes: reports, plans and traces.
+# Environment: PLAIT, the command under test; PLAIT_SOURCE_DIR. Exit code 77: skipped.
+set -euo pipefail
+cd "$PLAIT_SOURCE_DIR"
+under_test=$PLAIT
+
+SCENARIOS=(scenarios/*/*.json)
+BUILD=build-clang
+
+if ! command -v clang++ >/dev/null; then
+  echo "SKIPPED: clang++ is not installed, so nothing compared the two compilers' results" >&2
+  exit 77
+fi
+
+launcher=$(command -v ccache) || launcher=
+cmake -S . -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++ \
+  -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DBUILD_TESTING=OFF -DPLAIT_BENCH=OFF
+cmake --build "$BUILD" --target plait
+other=$BUILD/plait
+
+if [[ $("$under_test" version) != $("$other" version) ]]; then
+  echo "$under_test is older than the sources; build it again"
+  exit 1
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# all_outputs COMMAND FOLDER SCENARIO: everything that the command says about a scenario. The exit
+# code belongs to it (1 where the model does not fit).
+all_outputs() {
+  local plait=$1 folder=$2 scenario=$3 code
+  mkdir -p "$folder"
+  for call in "run --format json --trace $folder/trace" "run --format csv" run check plan; do
+    code=0
+    # shellcheck disable=SC2086  # the words of a call
+    "$plait" $call "$scenario" >"$folder/${call%% --trace*}.out" 2>"$folder/stderr" || code=$?
+    echo "exit code $code" >>"$folder/${call%% --trace*}.out"
+    if ((code > 1)); then
+      cat "$folder/stderr"
+      echo "FAILED: $plait $call $scenario: exit code $code"
+      return 1
+    fi
+  done
+  rm "$folder/stderr"
+}
+
+for scenario in "${SCENARIOS[@]}"; do
+  rm -rf "$work/out" "$work/g++"
+  all_outputs "$under_test" "$work/out" "$scenario"
+  mv "$work/out" "$work/g++"
+  all_outputs "$other" "$work/out" "$scenario"
+  diff -r "$work/g++" "$work/out" || {
+    echo "FAILED: g++ and clang++ disagree about $scenario"
+    exit 1
+  }
+done
+echo "${#SCENARIOS[@]} scenarios: the same bytes from both compilers"
