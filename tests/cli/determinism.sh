@@ -3,7 +3,7 @@
 # Environment: PLAIT, the command under test; PLAIT_SOURCE_DIR. Exit code 77: skipped.
 set -euo pipefail
 cd "$PLAIT_SOURCE_DIR"
-under_test=$PLAIT
+under_test=${PLAIT:?the command under test}
 
 SCENARIOS=(scenarios/*/*.json)
 BUILD=build-clang
