@@ -1,0 +1,49 @@
+#include "model/iteration_flops.h"
+
+namespace plait {
+namespace {
+
+/// Forward FLOPs per token of the linear maps of all layers: two per weight.
+double linear_flops(const Model& m) {
+  const std::int64_t weights = m.hidden * m.qkv_width() + m.query_width() * m.hidden +
+                               m.hidden * m.mlp_input_width() + m.ffn_hidden * m.hidden;
+  return 2.0 * static_cast<double>(m.layers) * static_cast<double>(weights);
+}
+
+/// Forward FLOPs per token of QK^T and PV of all layers against `keys` positions.
+double attention_flops(const Model& m, double keys) {
+  return 4.0 * static_cast<double>(m.layers) * keys * static_cast<double>(m.query_width());
+}
+
+double logit_flops(const Model& m) {
+  return 2.0 * static_cast<double>(m.hidden) * static_cast<double>(m.vocab);
+}
+
+double tokens(std::int64_t seq, std::int64_t batch) {
+  return static_cast<double>(seq) * static_cast<double>(batch);
+}
+
+}  // namespace
+
+// Narayanan et al. 2021 (arXiv 2104.04473), section 5.1 and appendix, for h = a d, four-fold MLP:
+//   F = 96 B s l h^2 (1 + s / 6h + V / 16 l h)    with full recomputation (equation 3),
+//   F = 72 B s l h^2 (1 + s / 6h + V / 12 l h)    without.
+// A layer runs forward once, backward (twice forward) once, and forward again when recomputed; the
+// logits are not recomputed. Written per linear map it also covers grouped-query attention, an
+// explicit head_dim and gated MLPs, as Megatron-LM megatron/training/training.py,
+// num_floating_point_operations (core 0.12) generalises it.
+Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
+                                   bool full_recompute) {
+  const double layers = linear_flops(model) + attention_flops(model, static_cast<double>(seq));
+  const double runs = full_recompute ? 4 : 3;
+  return Flops(tokens(seq, batch) * (runs * layers + 3 * logit_flops(model)));
+}
+
+// Later versions of the same Megatron-LM function (commit 001b00c2) count seq / 2 keys per query:
+// half of a causal mask is empty.
+Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {
+  const double layers = linear_flops(model) + attention_flops(model, static_cast<double>(seq) / 2);
+  return Flops(tokens(seq, batch) * 3 * (layers + logit_flops(model)));
+}
+
+}  // namespace plait

@@ -1,0 +1,24 @@
+#pragma once
+// FLOPs of one training iteration by closed formula: the numerators of MFU and HFU as papers report
+// them. Only matrix products count; a multiply-add is two. The two functions differ in how much of
+// the s x s attention square they count, so a published figure is compared with the convention that
+// produced it.
+
+#include <cstdint>
+
+#include "core/quantity.h"
+#include "model/model.h"
+
+namespace plait {
+
+/// The convention of Narayanan et al. 2021: attention counts the whole square, causal or not. For
+/// GPT shapes with `full_recompute` this is their equation (3); `batch` is the global batch in
+/// sequences of `seq` tokens.
+Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
+                                   bool full_recompute = false);
+
+/// What the algorithm needs: the half of the square below the diagonal, nothing recomputed. Equal
+/// to the sum of `flops` over all ops of an iteration, and the convention of recent Megatron-LM.
+Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch);
+
+}  // namespace plait
