@@ -19,7 +19,8 @@ fi
 if ! sources=$(git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' 2>/dev/null) || [[ -z $sources ]]; then
   sources=$(find . -path './build*' -prune -o -regex '.*\.\(h\|cpp\|cu\|cuh\)' -print)
 fi
-mapfile -t files < <(printf '%s\n' "$sources" | while read -r file; do
-  [[ -f $file ]] && printf '%s\n' "$file"
-done)
+files=()
+while read -r file; do
+  [[ ! -f $file ]] || files+=("$file")
+done <<<"$sources"
 clang-format "${mode[@]}" "${files[@]}"
