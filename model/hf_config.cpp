@@ -1,0 +1,95 @@
+#include "model/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "model/hf_families.h"
+#include "model/hf_reader.h"
+
+namespace plait {
+namespace {
+
+struct NamedDType {
+  std::string_view name;
+  DType dtype;
+};
+constexpr std::array kDTypes = {
+    NamedDType{"bfloat16", DType::kBf16},
+    NamedDType{"float16", DType::kFp16},
+    NamedDType{"float32", DType::kFp32},
+    NamedDType{"float8_e4m3fn", DType::kFp8},
+};
+
+/// `torch_dtype` until transformers 4.56, `dtype` since; "auto" leaves it open.
+std::optional<DType> read_dtype(HfReader& config) {
+  const Json* value = config.take({"dtype", "torch_dtype"});
+  if (value == nullptr || value->is(Json::Kind::kNull)) return std::nullopt;
+  const std::string word = value->is(Json::Kind::kText) ? value->text() : value->describe();
+  if (word == "auto") return std::nullopt;
+  return look_up(kDTypes, word, value->key(), value->where()).dtype;
+}
+
+/// Keys that announce another network, whatever model_type says. Expert counts have three names
+/// (Mixtral, Qwen, DeepSeek).
+void refuse_other_networks(HfReader& config) {
+  const auto refuse_if_set = [&config](std::string_view name, const std::string& what) {
+    const Json* key = config.peek(name);
+    if (key == nullptr || key->is(Json::Kind::kNull)) return;
+    if (key->is(Json::Kind::kInteger) && key->integer() == 0) return;
+    refuse_config(*key, what);
+  };
+  for (const char* name : {"num_local_experts", "num_experts", "n_routed_experts"})
+    refuse_if_set(name, "a mixture of experts is");
+  for (const char* name : {"kv_lora_rank", "q_lora_rank"})
+    refuse_if_set(name, "multi-head latent attention is");
+}
+
+const HfFamily& find_family(HfReader& config) {
+  const Json* type = config.take({"model_type"});
+  std::vector<std::string> names;
+  for (const HfFamily& family : hf_families()) names.emplace_back(family.name);
+  const std::string expected = fmt::format("one of {}", fmt::join(names, ", "));
+  if (type == nullptr || !type->is(Json::Kind::kText))
+    throw InputError({.code = "M002",
+                      .problem = "the model configuration states no model_type",
+                      .where = type == nullptr ? config.where() : type->where(),
+                      .expected = expected});
+  for (const HfFamily& family : hf_families())
+    if (family.name == type->text()) return family;
+  const std::string near = nearest(type->text(), names);
+  throw InputError({.code = "M003",
+                    .problem = fmt::format("model_type \"{}\" is unknown", type->text()),
+                    .where = type->where(),
+                    .expected = expected,
+                    .cure = near.empty() ? "" : "did you mean " + near + "?"});
+}
+
+}  // namespace
+
+ImportedModel import_hf_config(const std::string& text, const std::string& file) {
+  const JsonDocument document = parse_json(text, file);
+  HfReader config(document.root());
+  refuse_other_networks(config);
+  const HfFamily& family = find_family(config);
+  ImportedModel imported;
+  imported.model = family.read(config);
+  const Json* name = config.take({"_name_or_path"});
+  const bool named = name != nullptr && name->is(Json::Kind::kText) && !name->text().empty();
+  imported.model.name = named ? name->text() : std::string(family.name);
+  imported.dtype = read_dtype(config);
+  const Model& m = imported.model;
+  if (m.heads % m.kv_heads != 0)
+    throw InputError(
+        {.code = "M006",
+         .problem = fmt::format("{} heads cannot share {} key-value heads", m.heads, m.kv_heads),
+         .where = config.where(),
+         .expected = "a number of key-value heads that divides the heads"});
+  imported.ignored_keys = config.unused();
+  imported.assumed_defaults = config.assumed();
+  return imported;
+}
+
+}  // namespace plait

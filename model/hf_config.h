@@ -1,0 +1,29 @@
+#pragma once
+// Import of a Hugging Face config.json: the shapes of the language model of the families llama,
+// mistral, qwen2, falcon, gpt2 and gpt_neox. Missing keys take the defaults of the family's
+// configuration class in `transformers`. What the model description has no word for is either
+// listed (rotary constants, sliding windows, token ids) or, when it changes the work or the
+// parameters, refused (experts, latent attention, ALiBi).
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/dtype.h"
+#include "model/model.h"
+
+namespace plait {
+
+struct ImportedModel {
+  Model model;
+  std::optional<DType> dtype;                 // of the published weights, when stated
+  std::vector<std::string> ignored_keys;      // dotted paths, in the order of the file
+  std::vector<std::string> assumed_defaults;  // "num_key_value_heads = 32"
+};
+
+/// `file` is what messages call the text. Throws InputError: J0xx for broken JSON, M001 not an
+/// object, M002 no model_type, M003 unknown model_type, M004 a feature that is not yet planned,
+/// M005 a value of the wrong type or range, M006 sizes that do not divide, M007 an unknown word.
+ImportedModel import_hf_config(const std::string& text, const std::string& file);
+
+}  // namespace plait

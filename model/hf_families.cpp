@@ -1,0 +1,201 @@
+// Class defaults: transformers src/transformers/models/<family>/configuration_<family>.py. Where
+// biases and norms stand: modeling_<family>.py beside it.
+
+#include "model/hf_families.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+// Bounds that keep every parameter count and FLOP count of a model far from 2^63.
+constexpr std::int64_t kMaxLayers = 10'000;
+constexpr std::int64_t kMaxWidth = 1 << 20;  // hidden, MLP, vocabulary
+constexpr std::int64_t kMaxHeads = 1 << 12;  // also of head_dim
+constexpr std::int64_t kMaxPositions = 1 << 30;
+
+struct NamedActivation {
+  std::string_view name;
+  ActivationKind kind;
+};
+/// Names of transformers' ACT2FN; the variants of GELU cost the same.
+constexpr std::array kActivations = {
+    NamedActivation{"silu", ActivationKind::kSilu},
+    NamedActivation{"swish", ActivationKind::kSilu},
+    NamedActivation{"gelu", ActivationKind::kGelu},
+    NamedActivation{"gelu_new", ActivationKind::kGelu},
+    NamedActivation{"gelu_fast", ActivationKind::kGelu},
+    NamedActivation{"gelu_pytorch_tanh", ActivationKind::kGelu},
+    NamedActivation{"quick_gelu", ActivationKind::kGelu},
+    NamedActivation{"relu", ActivationKind::kRelu},
+};
+
+ActivationKind read_activation(HfReader& config, HfReader::Names names, std::string_view fallback) {
+  const std::string word = config.word(names, fallback);
+  const Json* stated = config.take(names);
+  const Where where = stated == nullptr ? config.where() : stated->where();
+  return look_up(kActivations, word, *names.begin(), where).kind;
+}
+
+/// One probability stands for attention weights and residual branches alike.
+void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
+                  double fallback) {
+  m.dropout = config.probability(attention, fallback);
+  const double branches = residual.size() == 0 ? 0 : config.probability(residual, fallback);
+  if (m.dropout == branches) return;
+  const Json* stated = config.take(attention);  // at least one is, since the defaults agree
+  if (stated == nullptr) stated = config.take(residual);
+  refuse_config(*stated, "dropout that differs between attention and residual branches is");
+}
+
+void read_head_dim(Model& m, HfReader& config) {
+  const Json* stated = config.take({"head_dim"});
+  if (stated != nullptr && !stated->is(Json::Kind::kNull)) {
+    m.head_dim = config.size({"head_dim"}, kMaxHeads, 0);
+    return;
+  }
+  if (m.hidden % m.heads != 0)
+    throw InputError(
+        {.code = "M006",
+         .problem = fmt::format("hidden size {} is not a multiple of {} heads", m.hidden, m.heads),
+         .where = config.where(),
+         .expected = "a whole head dimension",
+         .cure = "state head_dim"});
+  m.head_dim = m.hidden / m.heads;
+}
+
+struct LlamaDefaults {
+  std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
+};
+
+/// RMSNorm, gated MLP, rotary positions; what llama, mistral and qwen2 share.
+Model read_llama_shape(HfReader& config, const LlamaDefaults& defaults) {
+  Model m;
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, defaults.hidden);
+  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, defaults.ffn_hidden);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, defaults.heads);
+  // Absent means the class default, null means one per query head.
+  const bool absent = config.take({"num_key_value_heads"}) == nullptr;
+  m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads,
+                           absent && defaults.kv_heads > 0 ? defaults.kv_heads : m.heads);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"hidden_act"}, "silu");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  read_dropout(m, config, {"attention_dropout"}, {}, 0);
+  return m;
+}
+
+Model read_llama(HfReader& config) {
+  Model m = read_llama_shape(config, {32000, 4096, 11008, 32, 32, 0, 2048});
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  m.mlp_bias = config.flag({"mlp_bias"}, false);
+  return m;
+}
+
+Model read_mistral(HfReader& config) {
+  return read_llama_shape(config, {32000, 4096, 14336, 32, 32, 8, 131072});
+}
+
+Model read_qwen2(HfReader& config) {
+  Model m = read_llama_shape(config, {151936, 4096, 22016, 32, 32, 32, 32768});
+  m.qkv_bias = true;
+  return m;
+}
+
+/// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX and Falcon have them.
+Model layer_norm_model() {
+  Model m;
+  m.norm = NormKind::kLayerNorm;
+  m.gated_mlp = false;
+  return m;
+}
+
+Model read_gpt2(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50257);
+  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, 768);
+  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
+  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 12);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions, 1024);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
+  m.positions = PositionKind::kLearned;
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  read_dropout(m, config, {"attn_pdrop"}, {"resid_pdrop"}, 0.1);
+  return m;
+}
+
+Model read_gpt_neox(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50432);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, 6144);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 44);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 64);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, 24576);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"hidden_act"}, "gelu");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
+  m.mlp_bias = true;
+  m.parallel_attention = config.flag({"use_parallel_residual"}, true);
+  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
+  return m;
+}
+
+/// Key and value heads, and the number of norms, depend on the generation: falcon-40b
+/// (new_decoder_architecture) has groups and two norms, falcon-7b one group and one shared norm.
+void read_falcon_generation(Model& m, HfReader& config) {
+  const bool grouped = config.flag({"new_decoder_architecture"}, false);
+  const bool multi_query = config.flag({"multi_query"}, true);
+  m.kv_heads =
+      !grouped && multi_query ? 1 : config.size({"num_kv_heads", "n_head_kv"}, kMaxHeads, m.heads);
+  m.parallel_attention = config.flag({"parallel_attn"}, true) || grouped;
+  if (!m.parallel_attention) return;
+  const bool two_norms = grouped && config.size({"num_ln_in_parallel_attn"}, 2, 2) == 2;
+  if (two_norms) return;
+  const Json* key = config.take({"num_ln_in_parallel_attn"});
+  if (key == nullptr) key = config.take({"parallel_attn", "model_type"});
+  refuse_config(*key, "one norm shared by attention and MLP is");
+}
+
+Model read_falcon(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 65024);
+  m.hidden = config.size({"hidden_size", "n_embed"}, kMaxWidth, 4544);
+  m.layers = config.size({"num_hidden_layers", "n_layer"}, kMaxLayers, 32);
+  m.heads = config.size({"num_attention_heads", "n_head"}, kMaxHeads, 71);
+  m.ffn_hidden = config.size({"ffn_hidden_size"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
+  if (config.flag({"alibi"}, false)) refuse_config(*config.take({"alibi"}), "ALiBi is");
+  read_falcon_generation(m, config);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"activation"}, "gelu");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = config.flag({"bias"}, false);
+  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
+  return m;
+}
+
+constexpr std::array kFamilies = {
+    HfFamily{"llama", read_llama}, HfFamily{"mistral", read_mistral},
+    HfFamily{"qwen2", read_qwen2}, HfFamily{"falcon", read_falcon},
+    HfFamily{"gpt2", read_gpt2},   HfFamily{"gpt_neox", read_gpt_neox},
+};
+
+}  // namespace
+
+std::span<const HfFamily> hf_families() { return kFamilies; }
+
+}  // namespace plait
