@@ -1,5 +1,7 @@
 #include "core/error.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -12,9 +14,9 @@ std::string render(const InputError::Text& t) {
   std::string place;
   if (!w.file.empty()) {
     place = w.file;
-    if (w.line > 0) place += ":" + std::to_string(w.line) + ":" + std::to_string(w.column);
+    if (w.line > 0) place += fmt::format(":{}:{}", w.line, w.column);
   }
-  if (!w.path.empty() && !place.empty()) place = w.path + " (" + place + ")";
+  if (!w.path.empty() && !place.empty()) place = w.path + std::string(" (") + place + ")";
   if (!w.path.empty() && place.empty()) place = w.path;
   if (!place.empty()) out += "\n  --> " + place;
   if (!t.expected.empty()) out += "\n  expected: " + t.expected;

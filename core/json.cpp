@@ -1,0 +1,183 @@
+#include "core/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/json_builder.h"
+
+namespace plait {
+
+namespace {
+
+[[noreturn]] void refuse_index(const Json& list, const std::string& key,
+                               const std::string& origin) {
+  const std::string path = list.path();
+  const Where where{origin, 0, 0, path};
+  throw InputError({.code = "F005",
+                    .problem = fmt::format("{} has no element \"{}\"", path, key),
+                    .where = where,
+                    .expected = fmt::format("an index below {}", list.children().size())});
+}
+
+}  // namespace
+
+bool Json::boolean() const {
+  PLAIT_CHECK(kind_ == Kind::kBool, path() + " is no bool");
+  return std::get<bool>(value_);
+}
+
+std::int64_t Json::integer() const {
+  PLAIT_CHECK(kind_ == Kind::kInteger, path() + " is no integer");
+  return std::get<std::int64_t>(value_);
+}
+
+double Json::number() const {
+  if (kind_ == Kind::kInteger) return static_cast<double>(std::get<std::int64_t>(value_));
+  PLAIT_CHECK(kind_ == Kind::kNumber, path() + " is no number");
+  return std::get<double>(value_);
+}
+
+const std::string& Json::text() const {
+  PLAIT_CHECK(kind_ == Kind::kText, path() + " is no text");
+  return std::get<std::string>(value_);
+}
+
+const Json* Json::find(std::string_view key) const {
+  if (kind_ != Kind::kObject) return nullptr;
+  const auto found =
+      std::find_if(children_.begin(), children_.end(), [&](Json* c) { return c->key_ == key; });
+  return found == children_.end() ? nullptr : *found;
+}
+
+std::string Json::path() const {
+  if (parent_ == nullptr) return "";
+  std::string step = key_;
+  if (parent_->kind_ == Kind::kList) {
+    const auto& all = parent_->children_;
+    step = std::to_string(std::find(all.begin(), all.end(), this) - all.begin());
+  }
+  const std::string above = parent_->path();
+  return above.empty() ? step : above + "." + step;
+}
+
+Where Json::where() const { return {*origin_, line_, column_, path()}; }
+
+std::string Json::describe() const {
+  constexpr std::size_t kLongest = 40;
+  switch (kind_) {
+    case Kind::kNull: return "null";
+    case Kind::kBool: return boolean() ? "true" : "false";
+    case Kind::kInteger: return fmt::format("the integer {}", integer());
+    case Kind::kNumber: return fmt::format("the number {}", number());
+    case Kind::kText:
+      if (text().size() > kLongest) return "a long text";
+      return "the text " + json_quote(text());
+    case Kind::kList: return "a list";
+    case Kind::kObject: return "an object";
+  }
+  return "?";
+}
+
+Json* JsonDocument::add(const Json* parent) {
+  Json& json = values_.emplace_back();
+  json.parent_ = parent;
+  return &json;
+}
+
+Json* JsonDocument::member(Json* object, const std::string& key, const std::string* origin) {
+  if (object->kind_ == Json::Kind::kList) {
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    const bool index = !key.empty() && key.size() < 8 && std::all_of(key.begin(), key.end(), digit);
+    const std::size_t i = index ? std::stoul(key) : object->children_.size();
+    if (i >= object->children_.size()) refuse_index(*object, key, *origin);
+    return object->children_[i];
+  }
+  for (Json* child : object->children_) {
+    if (child->key_ == key) return child;
+  }
+  object->kind_ = Json::Kind::kObject;
+  object->value_ = {};
+  Json* child = add(object);
+  child->key_ = key;
+  child->origin_ = origin;
+  return object->children_.emplace_back(child);
+}
+
+Json* JsonDocument::at(const std::vector<std::string>& path) {
+  Json* json = root_;
+  for (const std::string& key : path) json = member(json, key, json->origin_);
+  return json;
+}
+
+void JsonDocument::set(const std::vector<std::string>& path, const std::string& text,
+                       const std::string& origin) {
+  const std::string* place = &origins_.emplace_back(origin);
+  Json* json = root_;
+  for (const std::string& key : path) json = member(json, key, place);
+  json->origin_ = place;
+  json->line_ = json->column_ = 0;
+  json->children_.clear();
+  JsonBuilder builder(*this, text, place, JsonBuilder::Positions::kUnknown);
+  if (builder.parses()) {
+    builder.build(json);
+  } else {
+    json->kind_ = Json::Kind::kText;
+    json->value_ = text;
+  }
+}
+
+void JsonDocument::wrap(const std::vector<std::string>& path, const std::string& key) {
+  Json* json = at(path);
+  const std::string text = json->text();
+  Json* child = member(json, key, json->origin_);
+  child->kind_ = Json::Kind::kText;
+  child->value_ = text;
+  child->line_ = json->line_;
+  child->column_ = json->column_;
+}
+
+JsonDocument parse_json(std::string_view text, const std::string& file) {
+  if (text.size() > JsonDocument::kMaxBytes) {
+    throw InputError(
+        {.code = "J004",
+         .problem = fmt::format("{} is larger than {} MiB", file, JsonDocument::kMaxBytes >> 20),
+         .where = {file, 1, 1, ""}});
+  }
+  JsonDocument document;
+  const std::string* place = &document.origins_.emplace_back(file);
+  document.root_ = document.add(nullptr);
+  JsonBuilder(document, text, place, JsonBuilder::Positions::kCounted).build(document.root_);
+  return document;
+}
+
+JsonDocument read_json_file(const std::string& path) {
+  return parse_json(read_text_file(path), path == "-" ? "<stdin>" : path);
+}
+
+std::string json_quote(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string json_number(double value) { return fmt::format("{}", value); }
+
+std::string json_object(std::vector<JsonMember> members, bool sorted) {
+  if (sorted) std::ranges::sort(members, {}, &JsonMember::key);
+  std::string out = "{";
+  for (const JsonMember& m : members) {
+    if (out.size() > 1) out += ",";
+    out += json_quote(m.key) + ":" + m.value;
+  }
+  return out + "}";
+}
+
+std::string json_list(const std::vector<std::string>& values) {
+  return fmt::format("[{}]", fmt::join(values, ","));
+}
+
+std::string json_pretty(const std::string& compact) {
+  return nlohmann::ordered_json::parse(compact).dump(2);
+}
+
+}  // namespace plait

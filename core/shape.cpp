@@ -1,0 +1,190 @@
+#include "core/shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plait {
+namespace {
+
+/// "workload.precision" and "one of its keys" for messages; the root has no path.
+std::string object_name(const Json& json) {
+  return json.path().empty() ? "the top level" : json.path();
+}
+
+std::string property_schema(const Property& p) {
+  std::string schema = schema_of(p.shape);
+  schema.pop_back();
+  const std::string comma = schema.size() > 1 ? "," : "";
+  schema += comma + R"("description":)" + json_quote(p.doc);
+  if (p.need == Need::kDefault) schema += R"(,"default":)" + p.fallback;
+  return schema + "}";
+}
+
+const Property* find_property(const Shape& shape, const std::string& key) {
+  const auto found = std::ranges::find(shape.properties, key, &Property::key);
+  return found == shape.properties.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> property_keys(const Shape& shape) {
+  std::vector<std::string> keys;
+  for (const Property& p : shape.properties) keys.push_back(p.key);
+  return keys;
+}
+
+std::string key_cure(const std::string& key, const std::vector<std::string>& keys) {
+  const std::string near = nearest(key, keys);
+  if (!near.empty()) return fmt::format("did you mean \"{}\"?", near);
+  return fmt::format("use one of {}", fmt::join(keys, ", "));
+}
+
+std::vector<std::string> split_path(const std::string& path) {
+  std::vector<std::string> steps(1);
+  for (const char c : path) {
+    if (c == '.') {
+      steps.emplace_back();
+    } else {
+      steps.back() += c;
+    }
+  }
+  return steps;
+}
+
+/// The value at `steps`, or nullptr.
+const Json* locate(const Json& root, const std::vector<std::string>& steps) {
+  const Json* json = &root;
+  for (const std::string& step : steps) {
+    if (json != nullptr) json = json->find(step);
+  }
+  return json;
+}
+
+std::string fallback_cell(const Property& p) {
+  switch (p.need) {
+    case Need::kRequired: return "**required**";
+    case Need::kDefault: return p.shape.name.empty() ? fmt::format("`{}`", p.fallback) : "";
+    case Need::kDescribed: return p.fallback;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string schema_of(const Shape& shape) {
+  if (!shape.element.empty()) {
+    return fmt::format(R"({{"type":"array","items":{}}})", schema_of(shape.element.front()));
+  }
+  if (shape.properties.empty()) return shape.schema;
+  std::vector<JsonMember> properties;
+  std::vector<std::string> required;
+  for (const Property& p : shape.properties) {
+    properties.push_back({p.key, property_schema(p)});
+    if (p.need == Need::kRequired) required.push_back(json_quote(p.key));
+  }
+  std::string object = R"({"type":"object","additionalProperties":false,"properties":)" +
+                       json_object(std::move(properties), false);
+  if (!required.empty()) object += R"(,"required":)" + json_list(required);
+  object += "}";
+  if (shape.shorthand.empty()) return object;
+  const Property* alone = find_property(shape, shape.shorthand);
+  return fmt::format(R"({{"anyOf":[{},{}]}})", schema_of(alone->shape), object);
+}
+
+std::string schema_document(const Shape& shape, const std::string& title) {
+  std::string schema = schema_of(shape);
+  schema.erase(0, 1);
+  return json_pretty(R"({"$schema":"http://json-schema.org/draft-07/schema#","title":)" +
+                     json_quote(title) + "," + schema);
+}
+
+std::string reference_of(const Shape& shape) {
+  std::string out = fmt::format("## {}\n\n", shape.name);
+  if (!shape.shorthand.empty()) {
+    out += fmt::format("A text alone stands for `{}`.\n\n", shape.shorthand);
+  }
+  out += "| key | value | default | meaning |\n|---|---|---|---|\n";
+  std::string below;
+  for (const Property& p : shape.properties) {
+    const Shape& inner = p.shape.element.empty() ? p.shape : p.shape.element.front();
+    out += fmt::format("| `{}` | {} | {} | {} |\n", p.key, p.shape.expectation, fallback_cell(p),
+                       p.doc);
+    if (!inner.properties.empty()) below += fmt::format("\n{}", reference_of(inner));
+  }
+  return out + below;
+}
+
+void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,
+                    const std::string& text) {
+  const std::string origin = "--set " + path + "=" + text;
+  const std::vector<std::string> steps = split_path(path);
+  std::vector<std::string> walked;
+  const Shape* at = &shape;
+  for (const std::string& step : steps) {
+    const Json* json = locate(document.root(), walked);
+    const bool text_for_object = json != nullptr && json->is(Json::Kind::kText);
+    if (text_for_object && !at->shorthand.empty()) document.wrap(walked, at->shorthand);
+    if (!at->element.empty()) {
+      at = &at->element.front();
+    } else if (const Property* p = find_property(*at, step)) {
+      at = &p->shape;
+    } else {
+      const std::string above = fmt::format("{}", fmt::join(walked, "."));
+      const bool leaf = at->properties.empty();
+      throw InputError({.code = "F005",
+                        .problem = fmt::format("{} has no field \"{}\"",
+                                               above.empty() ? "the scenario" : above, step),
+                        .where = {origin, 0, 0, path},
+                        .expected = leaf ? above + " is " + at->expectation : "",
+                        .cure = leaf ? "" : key_cure(step, property_keys(*at))});
+    }
+    walked.push_back(step);
+  }
+  document.set(steps, text, origin);
+}
+
+void refuse_unknown_keys(const Json& object, const std::vector<std::string>& keys) {
+  for (const Json* member : object.children()) {
+    if (std::ranges::find(keys, member->key()) != keys.end()) continue;
+    throw InputError({.code = "F001",
+                      .problem = fmt::format("unknown key {} in {}", json_quote(member->key()),
+                                             object_name(object)),
+                      .where = member->where(),
+                      .expected = "",
+                      .cure = key_cure(member->key(), keys)});
+  }
+}
+
+void refuse_missing(const Json& object, const std::string& key, const std::string& expectation) {
+  throw InputError({.code = "F002",
+                    .problem = fmt::format("\"{}\" is missing in {}", key, object_name(object)),
+                    .where = object.where(),
+                    .expected = expectation,
+                    .cure = fmt::format("add \"{}\" to {}", key, object_name(object))});
+}
+
+void refuse_type(const Json& json, const std::string& expectation) {
+  throw InputError({.code = "F003",
+                    .problem = fmt::format("{} is {}", object_name(json), json.describe()),
+                    .where = json.where(),
+                    .expected = expectation});
+}
+
+void refuse_range(const Json& json, const std::string& expectation) {
+  throw InputError({.code = "U004",
+                    .problem = fmt::format("{} is {}, out of range", json.path(), json.describe()),
+                    .where = json.where(),
+                    .expected = expectation});
+}
+
+void refuse_choice(const Json& json, const std::vector<std::string>& names) {
+  const std::string near = nearest(json.text(), names);
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + json_quote(name);
+  throw InputError({.code = "F004",
+                    .problem = fmt::format("{} cannot be {}", json.path(), json.describe()),
+                    .where = json.where(),
+                    .expected = "one of " + all,
+                    .cure = near.empty() ? "" : fmt::format("did you mean \"{}\"?", near)});
+}
+
+}  // namespace plait

@@ -1,0 +1,60 @@
+#pragma once
+// What an input value looks like, apart from its C++ type: the description from which the JSON
+// Schema, the reference page and the messages about unknown keys are made. Tables of fields
+// (core/fields.h) produce shapes; nobody writes them by hand.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+
+namespace plait {
+
+struct Property;
+
+struct Shape {
+  std::string expectation;  // completes "expected: ", "an integer of at least 1"
+  std::string schema;       // draft-07 object as JSON text; of an object, made from `properties`
+  std::string name;         // objects: "strategy.pipeline"; "" otherwise
+  std::string shorthand;    // objects: the property that a text alone stands for; "" if none
+  std::vector<Property> properties = {};
+  std::vector<Shape> element = {};  // lists: one entry
+};
+
+enum class Need : std::uint8_t { kRequired, kDefault, kDescribed };
+
+struct Property {
+  std::string key;
+  std::string doc;
+  Need need = Need::kDefault;
+  std::string fallback;  // kDefault: JSON text; kDescribed: prose, "world size / (pp * fsdp * tp)"
+  Shape shape;
+};
+
+/// The draft-07 schema of a value, as compact JSON text.
+std::string schema_of(const Shape& shape);
+/// A whole schema document, many lines.
+std::string schema_document(const Shape& shape, const std::string& title);
+/// A Markdown section with a table of properties for each object below `shape`.
+std::string reference_of(const Shape& shape);
+
+/// Applies --set `path`=`text` to a document that has this shape. A text that stands for an object
+/// becomes one first. Throws InputError F005 for a path that the shape does not have.
+void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,
+                    const std::string& text);
+
+// Messages shared by all readers. Each throws InputError.
+/// F001 for the first member that is not among `keys`.
+void refuse_unknown_keys(const Json& object, const std::vector<std::string>& keys);
+/// F002.
+[[noreturn]] void refuse_missing(const Json& object, const std::string& key,
+                                 const std::string& expectation);
+/// F003: wrong type.
+[[noreturn]] void refuse_type(const Json& json, const std::string& expectation);
+/// U004: right type, value out of range.
+[[noreturn]] void refuse_range(const Json& json, const std::string& expectation);
+/// F004: not one of the names.
+[[noreturn]] void refuse_choice(const Json& json, const std::vector<std::string>& names);
+
+}  // namespace plait
