@@ -3,12 +3,12 @@
 // can divide them.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+
+#include "bench/stopwatch.h"
 
 namespace plait {
 
@@ -29,23 +29,13 @@ inline PipelineSizes sizes_from(int argc, char** argv) {
   return sizes;
 }
 
-/// Wall-clock seconds that `work` takes.
-template <class Work>
-double seconds_of(Work&& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 inline void print_row(std::string_view engine, int ranks, std::int64_t activities, double seconds,
                       double simulated_s) {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
   fmt::print("{:<16} {:>8} {:>12} {:>12} {:>16} {:>14} {:>12}\n", "engine", "ranks", "activities",
              "seconds", "activities_per_s", "simulated_s", "peak_MiB");
   fmt::print("{:<16} {:>8} {:>12} {:>12.6f} {:>16.0f} {:>14.6f} {:>12}\n", engine, ranks,
              activities, seconds, static_cast<double>(activities) / seconds, simulated_s,
-             usage.ru_maxrss / 1024);
+             peak_mebibytes());
 }
 
 }  // namespace plait
