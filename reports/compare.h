@@ -1,0 +1,35 @@
+#pragma once
+// Several reports side by side, each with its difference to the first.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+#include "reports/terminal.h"
+
+namespace plait {
+
+/// One scenario or one variation of it. Without a report, `reason` says why it cannot be planned.
+struct Candidate {
+  std::string label;  // "tp = 4, pp = 2", or the file
+  std::optional<Report> report;
+  std::string reason;
+};
+
+/// Index of the candidate that the others are compared to: the first that has a report. Nothing
+/// when none has.
+std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates);
+
+/// step time / step time of the reference - 1.
+double step_time_difference(const Report& report, const Report& reference);
+
+std::string comparison_text(const std::vector<Candidate>& candidates, const TerminalStyle& style);
+std::string comparison_json(const std::vector<Candidate>& candidates);
+std::string comparison_csv(const std::vector<Candidate>& candidates);
+
+/// Labels of the candidates that have no report or whose step time differs from the reference's by
+/// more than `limit` (0.05: 5 %).
+std::vector<std::string> over_limit(const std::vector<Candidate>& candidates, double limit);
+
+}  // namespace plait

@@ -1,0 +1,72 @@
+#include "reports/human.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace plait {
+namespace {
+
+/// Three significant digits without an exponent: 1230, 123, 12.3, 1.23.
+std::string three_digits(double v) {
+  const double magnitude = std::abs(v);
+  if (magnitude >= 99.95) return fmt::format("{:.0f}", v);
+  if (magnitude >= 9.995) return fmt::format("{:.1f}", v);
+  return fmt::format("{:.2f}", v);
+}
+
+}  // namespace
+
+std::string human_count(std::int64_t n) {
+  std::string digits = fmt::format("{}", n);
+  const std::int64_t first = digits[0] == '-' ? 1 : 0;
+  for (auto i = static_cast<std::int64_t>(digits.size()) - 3; i > first; i -= 3) {
+    digits.insert(static_cast<std::size_t>(i), ",");
+  }
+  return digits;
+}
+
+std::string human_time(double seconds) {
+  const double magnitude = std::abs(seconds);
+  if (magnitude == 0) return "0 s";
+  if (magnitude >= 0.9995) return three_digits(seconds) + " s";
+  if (magnitude >= 0.9995e-3) return three_digits(seconds * 1e3) + " ms";
+  if (magnitude >= 0.9995e-6) return three_digits(seconds * 1e6) + " us";
+  return three_digits(seconds * 1e9) + " ns";
+}
+
+std::string human_bytes(std::int64_t bytes) {
+  constexpr std::array<std::string_view, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (std::abs(bytes) < 1024) return fmt::format("{} B", bytes);
+  double v = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  while (std::abs(v) >= 1023.95 && unit + 1 < kUnits.size()) v /= 1024, ++unit;
+  return fmt::format("{:.1f} {}", v, kUnits[unit]);
+}
+
+std::string human_rate(double value) {
+  constexpr std::array<std::string_view, 6> kPrefixes = {"", " k", " M", " G", " T", " P"};
+  std::size_t prefix = 0;
+  while (std::abs(value) >= 999.5 && prefix + 1 < kPrefixes.size()) value /= 1000, ++prefix;
+  return three_digits(value) + std::string(kPrefixes[prefix]);
+}
+
+std::string human_percent(double fraction, int decimals) {
+  return fmt::format("{:.{}f} %", fraction * 100, decimals);
+}
+
+std::string human_change(double fraction, int decimals) {
+  const double unit = std::pow(10.0, -decimals);
+  const double percent = std::abs(fraction * 100) < unit / 2 ? 0 : fraction * 100;
+  return fmt::format("{:+.{}f} %", percent, decimals);
+}
+
+std::string human_words(std::string_view identifier) {
+  std::string words(identifier);
+  std::replace(words.begin(), words.end(), '_', ' ');
+  return words;
+}
+
+}  // namespace plait

@@ -1,0 +1,25 @@
+#pragma once
+// Numbers for people: three significant digits and the unit that fits. Machines read JSON and CSV.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace plait {
+
+/// "16,384"
+std::string human_count(std::int64_t n);
+/// "4.21 s", "412 us"
+std::string human_time(double seconds);
+/// "64.3 GiB", "512 KiB": powers of 1024, one decimal
+std::string human_bytes(std::int64_t bytes);
+/// "1.99 M": powers of 1000, three significant digits
+std::string human_rate(double value);
+/// "4.2 %" of a fraction 0.042
+std::string human_percent(double fraction, int decimals = 1);
+/// The same with a sign: "-2.1 %"
+std::string human_change(double fraction, int decimals = 1);
+/// "exposed_communication" -> "exposed communication"
+std::string human_words(std::string_view identifier);
+
+}  // namespace plait

@@ -1,0 +1,178 @@
+#include "reports/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "reports/json_tree.h"
+
+namespace plait {
+namespace {
+
+using Tree = nlohmann::ordered_json;
+
+/// {"compute": {"total_s": 2.1, "matmul_s": 1.5, ...}, ...}, groups in order of appearance.
+Tree tree_of(const std::vector<ReportShare>& shares) {
+  Tree out = Tree::object();
+  for (const ReportShare& s : shares) {
+    Tree& group = out[s.group];
+    if (group.is_null()) group["total_s"] = group_time(shares, s.group);
+    if (!s.name.empty()) group[s.name + "_s"] = group.value(s.name + "_s", 0.0) + s.time_s;
+  }
+  return out;
+}
+
+Tree tree_of(const std::vector<SensitivityLine>& lines) {
+  Tree out = Tree::object();
+  for (const SensitivityLine& l : lines) {
+    out[l.resource] = {{"time_s", l.time_s},
+                       {"step_time_change_for_10_percent", l.change_for_ten_percent}};
+  }
+  return out;
+}
+
+Tree tree_of(const std::vector<CollectiveLine>& lines) {
+  Tree out = Tree::array();
+  for (const CollectiveLine& l : lines) {
+    out.push_back({{"kind", l.kind},
+                   {"axes", l.axes},
+                   {"bytes", l.bytes},
+                   {"ranks", l.ranks},
+                   {"nodes", l.nodes},
+                   {"algorithm", l.algorithm},
+                   {"protocol", l.protocol},
+                   {"calls_per_step", l.calls},
+                   {"time_s", l.time_s}});
+  }
+  return out;
+}
+
+Tree tree_of(const ProvenanceShares& p) {
+  Tree out = Tree::object();
+  for (std::size_t i = 0; i < p.share.size(); ++i) {
+    out[std::string(name_of(static_cast<Provenance>(i)))] = p.share[i];
+  }
+  out["band"] = p.band;
+  return out;
+}
+
+Tree tree_of(const MemoryReport& m) {
+  Tree out = {{"fits", m.fits},
+              {"peak_memory_bytes", m.peak_memory_bytes},
+              {"capacity_bytes", m.capacity_bytes},
+              {"free_bytes", m.free_bytes()},
+              {"rank", m.rank},
+              {"stage", m.stage}};
+  Tree& items = out["items"] = Tree::object();
+  Tree sources = Tree::object();
+  for (const MemoryLine& i : m.items) {
+    items[i.name + "_bytes"] = i.bytes;
+    if (!i.source.empty()) sources[i.name] = i.source;
+  }
+  Tree& largest = out["largest"] = Tree::array();
+  for (const PeakTensor& t : m.largest) {
+    largest.push_back({{"name", t.name}, {"kind", t.kind}, {"count", t.count}, {"bytes", t.bytes}});
+  }
+  out["stage_peak_bytes"] = m.stage_bytes;
+  out["sources"] = std::move(sources);
+  return out;
+}
+
+Tree tree_of(const RunFacts& run) {
+  return {{"version", run.version},
+          {"revision", run.revision},
+          {"scenario_sha256", run.scenario_sha256},
+          {"command", run.command},
+          {"warnings", run.warnings}};
+}
+
+Tree tree_of(const Mesh& mesh) {
+  Tree out = Tree::object();
+  for (int a = 0; a < kAxes; ++a) {
+    out[std::string(kAxisNames[static_cast<std::size_t>(a)])] = mesh[static_cast<Axis>(a)];
+  }
+  return out;
+}
+
+void read_shares(const Tree& tree, double step_time_s, std::vector<ReportShare>& out) {
+  for (const auto& [group, parts] : tree.items()) {
+    const double time = parts.value("total_s", 0.0);
+    out.push_back({group, "", time, step_time_s > 0 ? time / step_time_s : 0});
+  }
+}
+
+Report read_report(const Tree& tree) {
+  Report r;
+  r.run.scenario = tree.value("scenario", "");
+  r.model = tree.value("model", "");
+  r.cluster = tree.value("cluster", "");
+  r.layout = tree.value("layout", "");
+  r.world_size = tree.value("world_size", std::int64_t{0});
+  r.step_time_s = tree.value("step_time_s", 0.0);
+  r.tokens_per_s = tree.value("tokens_per_s", 0.0);
+  r.tokens_per_s_per_gpu = tree.value("tokens_per_s_per_gpu", 0.0);
+  r.model_tflops_per_gpu = tree.value("model_tflops_per_gpu", 0.0);
+  r.hardware_tflops_per_gpu = tree.value("hardware_tflops_per_gpu", 0.0);
+  r.mfu = tree.value("mfu", 0.0);
+  r.hfu = tree.value("hfu", 0.0);
+  r.bound_by = tree.value("bound_by", "");
+  r.memory.fits = tree.value("fits", false);
+  r.memory.peak_memory_bytes = tree.value("peak_memory_bytes", std::int64_t{0});
+  if (tree.contains("memory")) {
+    r.memory.capacity_bytes = tree["memory"].value("capacity_bytes", std::int64_t{0});
+  }
+  if (tree.contains("breakdown")) read_shares(tree["breakdown"], r.step_time_s, r.breakdown);
+  return r;
+}
+
+}  // namespace
+
+nlohmann::ordered_json json_tree(const Report& r) {
+  Tree out = {{"scenario", r.run.scenario},
+              {"model", r.model},
+              {"cluster", r.cluster},
+              {"layout", r.layout},
+              {"world_size", r.world_size},
+              {"mesh", tree_of(r.mesh)},
+              {"fits", r.memory.fits},
+              {"step_time_s", r.step_time_s},
+              {"tokens_per_s", r.tokens_per_s},
+              {"tokens_per_s_per_gpu", r.tokens_per_s_per_gpu},
+              {"model_tflops_per_gpu", r.model_tflops_per_gpu},
+              {"hardware_tflops_per_gpu", r.hardware_tflops_per_gpu},
+              {"mfu", r.mfu},
+              {"hfu", r.hfu},
+              {"peak_flops_per_gpu_tflops", r.peak_flops_per_gpu_tflops},
+              {"peak_flops_dtype", r.peak_flops_dtype},
+              {"peak_memory_bytes", r.memory.peak_memory_bytes}};
+  out["bound_by"] = r.bound_by;
+  out["breakdown"] = tree_of(r.breakdown);
+  out["memory"] = tree_of(r.memory);
+  out["critical_path"] = tree_of(r.critical_path);
+  out["sensitivity"] = tree_of(r.sensitivity);
+  out["collectives"] = tree_of(r.collectives);
+  out["provenance"] = tree_of(r.provenance);
+  out["run"] = tree_of(r.run);
+  return out;
+}
+
+std::string json_text(const nlohmann::ordered_json& tree) {
+  // A file name on the command line may be no UTF-8; a report still is.
+  return tree.dump(2, ' ', false, Tree::error_handler_t::replace) + "\n";
+}
+
+std::string to_json(const Report& report) { return json_text(json_tree(report)); }
+std::string to_json(const MemoryReport& memory) { return json_text(tree_of(memory)); }
+
+std::optional<Report> report_from_json(const std::string& text) {
+  // Reports start with these keys; looking for them first spares parsing a scenario twice, and a
+  // hostile file never reaches the parser.
+  if (text.find("\"step_time_s\"") == std::string::npos) return std::nullopt;
+  const Tree tree = Tree::parse(text, nullptr, false);
+  if (!tree.is_object() || !tree.contains("step_time_s")) return std::nullopt;
+  try {
+    return read_report(tree);
+  } catch (const Tree::exception&) {
+    return std::nullopt;  // a key of another type: some other document
+  }
+}
+
+}  // namespace plait

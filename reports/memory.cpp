@@ -1,0 +1,52 @@
+// The memory of the fullest rank, item by item.
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "reports/report.h"
+
+namespace plait {
+namespace {
+
+std::int64_t peak_of(const StageUse& use) {
+  std::int64_t bytes = use.live.peak.value;
+  for (const MemoryItem& item : use.overheads) bytes += item.bytes.value;
+  return bytes;
+}
+
+std::vector<MemoryLine> items_of(const StageUse& use) {
+  std::vector<MemoryLine> items;
+  for (int c = 0; c < kTensorClasses; ++c) {
+    const auto kind = static_cast<TensorClass>(c);
+    const std::int64_t bytes = use.live.by_class[static_cast<std::size_t>(c)].value;
+    const bool rare = kind == TensorClass::kKvCache || kind == TensorClass::kBuffer;
+    if (bytes > 0 || !rare) items.push_back({std::string(name_of(kind)), bytes, ""});
+  }
+  for (const MemoryItem& o : use.overheads) items.push_back({o.name, o.bytes.value, o.source});
+  return items;
+}
+
+}  // namespace
+
+MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
+                              const std::vector<StageUse>& memory) {
+  PLAIT_CHECK(!memory.empty() && memory.size() == plan.programs.size(),
+              "memory is known for every stage of the plan");
+  MemoryReport m;
+  for (const StageUse& use : memory) m.stage_bytes.push_back(peak_of(use));
+  const auto fullest = std::max_element(m.stage_bytes.begin(), m.stage_bytes.end());
+  const auto stage = static_cast<std::size_t>(fullest - m.stage_bytes.begin());
+  m.stage = static_cast<std::int64_t>(stage);
+  m.rank = plan.mesh.rank({m.stage, 0, 0, 0, 0, 0});
+  m.peak_memory_bytes = *fullest;
+  m.capacity_bytes = cluster.device.memory.value;
+  m.fits = m.peak_memory_bytes <= m.capacity_bytes;
+  m.items = items_of(memory[stage]);
+  for (const LiveTensor& t : memory[stage].live.at_peak) {
+    const Tensor& tensor = plan.tensors[t.tensor];
+    m.largest.push_back({tensor.name, std::string(name_of(tensor.kind)), t.count, t.bytes.value});
+  }
+  return m;
+}
+
+}  // namespace plait

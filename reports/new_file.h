@@ -1,0 +1,32 @@
+#pragma once
+// A file written piece by piece that appears whole or not at all: beside its final name until
+// `finish`, which renames it. What is not a regular file (a pipe, a terminal, /dev/null) is written
+// directly.
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace plait {
+
+class NewFile {
+ public:
+  /// Throws EnvironmentError when the file cannot be created.
+  explicit NewFile(const std::string& path);
+  /// Without `finish`, nothing is left behind.
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  /// Both throw EnvironmentError (disk full, ...).
+  void write(std::string_view text);
+  void finish();
+
+ private:
+  [[noreturn]] void fail(const std::string& what);
+
+  std::string path_, partial_;  // partial_ empty: written directly
+  std::FILE* file_ = nullptr;
+};
+
+}  // namespace plait

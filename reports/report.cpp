@@ -1,0 +1,161 @@
+#include "reports/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "reports/human.h"
+#include "reports/json.h"
+#include "reports/walk.h"
+
+namespace plait {
+namespace {
+
+double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+std::vector<ReportShare> shares(const std::vector<Share>& from, double step_time_s) {
+  std::vector<ReportShare> out;
+  for (const Share& s : from) {
+    out.push_back({s.group, s.name, s.time.value, ratio(s.time.value, step_time_s)});
+  }
+  return out;
+}
+
+/// Rates end in _flops or _bandwidth; the other resources are times, of which less is better.
+bool is_rate(const std::string& resource) {
+  return resource.ends_with("_bandwidth") || resource.ends_with("_flops");
+}
+
+std::vector<SensitivityLine> sensitivities(const std::vector<Sensitivity>& from,
+                                           double step_time_s) {
+  std::vector<SensitivityLine> out;
+  for (const Sensitivity& s : from) {
+    // t / 1.1 instead of t for a rate, 0.9 t instead of t for a time.
+    const double saved = is_rate(s.resource) ? 1 - 1 / 1.1 : 0.1;
+    const double saved_s = saved * s.time.value;
+    out.push_back({s.resource, s.time.value, saved_s > 0 ? -ratio(saved_s, step_time_s) : 0});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const SensitivityLine& a, const SensitivityLine& b) {
+    return a.change_for_ten_percent < b.change_for_ten_percent;
+  });
+  return out;
+}
+
+bool same_collective(const Collective& a, const Collective& b) {
+  return a.kind == b.kind && a.axes == b.axes && a.bytes() == b.bytes() && a.stages == b.stages;
+}
+
+/// Calls of `op` in one step, on the stage that makes the most of them.
+std::int64_t calls_of(const Plan& plan, const Collective& op) {
+  std::int64_t most = 0;
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
+    std::int64_t calls = 0;
+    for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+      for (const Op& o : plan.blocks[b].ops) {
+        const auto* c = std::get_if<Collective>(&o.body);
+        if (c != nullptr && same_collective(*c, op)) calls += runs[b];
+      }
+    }
+    most = std::max(most, calls);
+  }
+  return most;
+}
+
+std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
+  std::vector<CollectiveLine> out;
+  for (const ChosenCollective& c : in.collectives) {
+    if (c.group.ranks <= 1) continue;
+    CollectiveLine line;
+    line.kind = name_of(c.op.kind);
+    line.axes = name_of(c.op.axes);
+    line.algorithm = name_of(c.cost.algorithm);
+    line.protocol = name_of(c.cost.protocol);
+    line.bytes = c.op.bytes().value;
+    line.ranks = c.group.ranks;
+    line.nodes = c.group.nodes;
+    line.calls = calls_of(in.plan, c.op);
+    line.time_s = c.cost.cost.total().value;
+    out.push_back(std::move(line));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const CollectiveLine& a, const CollectiveLine& b) {
+    return static_cast<double>(a.calls) * a.time_s > static_cast<double>(b.calls) * b.time_s;
+  });
+  return out;
+}
+
+/// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
+/// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
+/// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
+void fill_rates(const ReportInputs& in, Report& r) {
+  const auto gpus = static_cast<double>(r.world_size);
+  const DType dtype = in.workload.precision.weights;
+  r.peak_flops_dtype = name_of(dtype);
+  r.peak_flops_per_gpu_tflops = in.cluster.device.peak(dtype).value * 1e-12;
+  r.tokens_per_s = ratio(static_cast<double>(in.plan.tokens_per_step), r.step_time_s);
+  r.tokens_per_s_per_gpu = r.tokens_per_s / gpus;
+  r.model_tflops_per_gpu = ratio(in.plan.model_flops.value * 1e-12, r.step_time_s) / gpus;
+  r.hardware_tflops_per_gpu = ratio(hardware_flops(in.plan).value * 1e-12, r.step_time_s) / gpus;
+  r.mfu = ratio(r.model_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
+  r.hfu = ratio(r.hardware_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
+}
+
+}  // namespace
+
+Report summarize(const ReportInputs& in) {
+  Report r;
+  r.run = in.run;
+  r.model = in.model.name;
+  r.cluster = cluster_text(in.cluster);
+  r.layout = layout_text(in.strategy);
+  r.mesh = in.plan.mesh;
+  r.world_size = in.plan.mesh.world_size();
+  r.step_time_s = to_seconds(in.timeline.step_time).value;
+  fill_rates(in, r);
+  r.breakdown = shares(in.explanation.breakdown, r.step_time_s);
+  r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
+  r.bound_by = in.explanation.bound_by;
+  r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
+  r.memory = summarize_memory(in.plan, in.cluster, in.memory);
+  r.collectives = collective_lines(in);
+  r.provenance = in.provenance;
+  return r;
+}
+
+Flops hardware_flops(const Plan& plan) {
+  std::vector<double> of_block;
+  for (const Block& block : plan.blocks) {
+    double sum = 0;
+    for (const Op& op : block.ops) {
+      if (const auto* c = std::get_if<Compute>(&op.body)) sum += hardware_flops(*c).value;
+    }
+    of_block.push_back(sum);
+  }
+  double total = 0;
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
+    for (std::size_t b = 0; b < runs.size(); ++b)
+      total += static_cast<double>(runs[b]) * of_block[b];
+  }
+  return Flops(total * static_cast<double>(plan.ranks_per_stage()));
+}
+
+double group_time(const std::vector<ReportShare>& shares, const std::string& group) {
+  double sum = 0;
+  for (const ReportShare& s : shares) sum += s.group == group ? s.time_s : 0;
+  return sum;
+}
+
+bool same_prediction(const Report& a, const Report& b) {
+  Report x = a, y = b;
+  for (Report* r : {&x, &y}) {
+    r->run = {};
+    r->provenance = {};
+    r->model = r->cluster = r->layout = "";
+  }
+  return to_json(x) == to_json(y);
+}
+
+}  // namespace plait

@@ -1,0 +1,146 @@
+#pragma once
+// The answer: plain numbers and strings, made from what was asked (model, workload, strategy,
+// cluster), what was planned and what was predicted. Each writer (text, json, csv) only lays out a
+// Report; nothing is computed twice. Units are in the names: seconds, bytes, and TFLOP/s where a
+// name says tflops.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "costmodel/costmodel.h"
+#include "costmodel/memory.h"
+#include "plan/explanation.h"
+#include "plan/memory.h"
+#include "plan/timeline.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+/// Device memory of the ranks of one pipeline stage.
+struct StageUse {
+  StageMemory live;
+  std::vector<MemoryItem> overheads;
+};
+
+/// One distinct collective of the plan, and how NCCL would run it.
+struct ChosenCollective {
+  Collective op;
+  GroupPlacement group;
+  CollectiveCost cost;
+};
+
+/// Shares of the predicted busy time by where its numbers come from (index: Provenance; they sum
+/// to 1), and the half-width of the relative error band of their sum.
+struct ProvenanceShares {
+  std::array<double, 4> share = {};
+  double band = 0;
+};
+
+/// What identifies a run, so that it can be repeated.
+struct RunFacts {
+  std::string version, revision;
+  std::string scenario;         // name of the scenario
+  std::string scenario_sha256;  // of its canonical JSON
+  std::string command;          // the command line
+  std::vector<std::string> warnings;
+};
+
+struct ReportInputs {
+  const Model& model;
+  const Workload& workload;
+  const Strategy& strategy;
+  const Plan& plan;
+  const Cluster& cluster;
+  const Timeline& timeline;
+  const Explanation& explanation;
+  const std::vector<StageUse>& memory;  // one per stage
+  const std::vector<ChosenCollective>& collectives;
+  ProvenanceShares provenance;
+  RunFacts run;
+};
+
+struct ReportShare {
+  std::string group, name;  // as in plan/explanation.h
+  double time_s = 0;
+  double fraction = 0;  // of the step time
+};
+
+struct MemoryLine {
+  std::string name;  // a tensor class ("weight") or an overhead ("cuda_context")
+  std::int64_t bytes = 0;
+  std::string source;  // of an overhead; empty for live tensors, which are exact
+};
+
+struct PeakTensor {
+  std::string name, kind;
+  std::int64_t count = 0, bytes = 0;  // members live at the peak, and bytes of all of them
+};
+
+/// The fullest rank at its fullest moment.
+struct MemoryReport {
+  bool fits = false;
+  std::int64_t peak_memory_bytes = 0, capacity_bytes = 0;
+  std::int64_t rank = 0, stage = 0;
+  std::vector<MemoryLine> items;          // sum to peak_memory_bytes
+  std::vector<PeakTensor> largest;        // live tensors, largest first
+  std::vector<std::int64_t> stage_bytes;  // peak of every stage, overheads included
+  std::int64_t free_bytes() const { return capacity_bytes - peak_memory_bytes; }
+};
+
+struct SensitivityLine {
+  std::string resource;
+  double time_s = 0;  // of the critical path, spent on this resource
+  /// Relative change of the step time when the rate is 10 % higher (or the latency 10 % lower).
+  double change_for_ten_percent = 0;
+};
+
+struct CollectiveLine {
+  std::string kind, axes, algorithm, protocol;
+  std::int64_t bytes = 0, ranks = 1, nodes = 1;
+  std::int64_t calls = 0;  // per step, on the rank that makes the most
+  double time_s = 0;       // of one call
+};
+
+struct Report {
+  RunFacts run;
+  std::string model, cluster, layout;
+  Mesh mesh;
+  std::int64_t world_size = 0;
+  double step_time_s = 0;
+  double tokens_per_s = 0, tokens_per_s_per_gpu = 0;
+  double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0;
+  double mfu = 0, hfu = 0;               // of the dense peak below
+  double peak_flops_per_gpu_tflops = 0;  // dense, for `peak_flops_dtype`
+  std::string peak_flops_dtype;
+  std::vector<ReportShare> breakdown, critical_path;
+  std::string bound_by;
+  std::vector<SensitivityLine> sensitivity;  // the most rewarding first
+  MemoryReport memory;
+  std::vector<CollectiveLine> collectives;  // the most time-consuming first
+  ProvenanceShares provenance;
+};
+
+Report summarize(const ReportInputs& in);
+
+/// The memory part alone; `memory` has one entry per stage.
+MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
+                              const std::vector<StageUse>& memory);
+
+/// "tp 8, pp 16, dp 128, interleaved 1f1b with 2 chunks, sequence parallel, zero 1, ..."
+std::string layout_text(const Strategy& strategy);
+/// "16,384 x h100-sxm, 2,048 nodes of 8"
+std::string cluster_text(const Cluster& cluster);
+
+/// FLOPs that the devices execute in one step, over all ranks, recomputation included.
+Flops hardware_flops(const Plan& plan);
+
+/// Seconds of a group ("bubble") in a breakdown.
+double group_time(const std::vector<ReportShare>& shares, const std::string& group);
+
+/// True when both predict the same numbers, whatever they are called and wherever the numbers of
+/// the cost model come from.
+bool same_prediction(const Report& a, const Report& b);
+
+}  // namespace plait

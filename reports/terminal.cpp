@@ -1,0 +1,177 @@
+#include "reports/terminal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+namespace plait {
+namespace {
+
+constexpr int kWidest = 100, kNarrowest = 40;
+
+/// What stands for the characters that the reports use where only ASCII can be shown.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kAscii = {{{"█", "#"},
+                                                                                   {"▉", "#"},
+                                                                                   {"▊", "#"},
+                                                                                   {"▋", "#"},
+                                                                                   {"▌", "#"},
+                                                                                   {"▍", " "},
+                                                                                   {"▎", " "},
+                                                                                   {"▏", " "},
+                                                                                   {"─", "-"},
+                                                                                   {"±", "~"},
+                                                                                   {"×", "x"},
+                                                                                   {"…", "~"}}};
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+
+/// The bytes of the code point that starts at `i`.
+std::string_view code_point(std::string_view text, std::size_t i) {
+  std::size_t n = 1;
+  while (i + n < text.size() && continues(text[i + n])) ++n;
+  return text.substr(i, n);
+}
+
+std::string_view shown(std::string_view glyph, bool unicode) {
+  const auto first = static_cast<unsigned char>(glyph[0]);
+  if (first < 0x20 || first == 0x7F) return "?";
+  if (first < 0x80) return glyph;
+  // U+0080 to U+009F are control characters too.
+  const bool c1 = first == 0xC2 && glyph.size() > 1 && static_cast<unsigned char>(glyph[1]) < 0xA0;
+  if (c1 || continues(glyph[0])) return "?";
+  if (unicode) return glyph;
+  for (const auto& [from, to] : kAscii) {
+    if (glyph == from) return to;
+  }
+  return "?";
+}
+
+std::string_view color_code(Ink ink) {
+  switch (ink) {
+    case Ink::kPlain: return "";
+    case Ink::kBold: return "\x1b[1m";
+    case Ink::kDim: return "\x1b[2m";
+    case Ink::kGood: return "\x1b[1;32m";
+    case Ink::kBad: return "\x1b[1;31m";
+    case Ink::kBar: return "\x1b[36m";
+  }
+  return "";
+}
+
+/// The first `columns` columns of `text` as they are shown.
+std::string cut(std::string_view text, int columns, bool unicode) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size() && columns > 0; --columns) {
+    const std::string_view glyph = code_point(text, i);
+    out += shown(glyph, unicode);
+    i += glyph.size();
+  }
+  return out;
+}
+
+std::string render_line(const Line& line, const TerminalStyle& style) {
+  int total = 0;
+  for (const Span& s : line) total += display_width(s.text);
+  const bool too_wide = total > style.width;
+  int left = too_wide ? style.width - 1 : style.width;
+  std::string out;
+  for (const Span& s : line) {
+    const std::string text = cut(s.text, left, style.unicode);
+    left -= display_width(text);
+    const std::string_view code = style.color && !text.empty() ? color_code(s.ink) : "";
+    out += code;
+    out += text;
+    if (!code.empty()) out += "\x1b[0m";
+  }
+  if (too_wide) out += shown("…", style.unicode);
+  if (!style.color) out.erase(out.find_last_not_of(' ') + 1);
+  return out + "\n";
+}
+
+bool says_utf8(const std::optional<std::string>& locale) {
+  if (!locale) return false;
+  std::string lower = *locale;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
+}
+
+int positive_number(const std::optional<std::string>& text) {
+  if (!text || text->empty() || text->size() > 5) return 0;
+  if (!std::all_of(text->begin(), text->end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    return 0;
+  }
+  return std::atoi(text->c_str());
+}
+
+}  // namespace
+
+TerminalStyle terminal_style(ColorChoice choice, const TerminalFacts& facts) {
+  TerminalStyle style;
+  const bool no_color = facts.no_color.has_value() && !facts.no_color->empty();
+  const bool dumb = facts.term == "dumb";
+  style.color = choice == ColorChoice::kAlways ||
+                (choice == ColorChoice::kAuto && facts.is_tty && !no_color && !dumb);
+  style.unicode = says_utf8(facts.locale);
+  int width = positive_number(facts.columns);
+  if (width == 0) width = facts.window_columns;
+  if (width == 0) width = kWidest;
+  style.width = std::clamp(width, kNarrowest, kWidest);
+  return style;
+}
+
+int display_width(std::string_view text) {
+  int columns = 0;
+  for (std::size_t i = 0; i < text.size(); i += code_point(text, i).size()) ++columns;
+  return columns;
+}
+
+std::string pad_right(std::string text, int width) {
+  const int missing = width - display_width(text);
+  if (missing > 0) text.append(static_cast<std::size_t>(missing), ' ');
+  return text;
+}
+
+std::string pad_left(std::string text, int width) {
+  const int missing = width - display_width(text);
+  if (missing > 0) text.insert(0, static_cast<std::size_t>(missing), ' ');
+  return text;
+}
+
+std::string bar(double fraction, int cells) {
+  constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const double clamped = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0;
+  const auto eighths = static_cast<std::size_t>(std::lround(clamped * cells * 8));
+  std::string out;
+  for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";
+  return out += kEighths[eighths % 8];
+}
+
+std::vector<std::string> wrap(const std::string& text, int width) {
+  std::vector<std::string> lines(1);
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = text.find(' ', i);
+    if (end == std::string::npos) end = text.size();
+    const std::string word = text.substr(i, end - i);
+    i = end + 1;
+    if (word.empty()) continue;
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (display_width(line) + 1 + display_width(word) <= width) {
+      line += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
+std::string render(const std::vector<Line>& lines, const TerminalStyle& style) {
+  std::string out;
+  for (const Line& line : lines) out += render_line(line, style);
+  return out;
+}
+
+}  // namespace plait

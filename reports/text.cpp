@@ -1,0 +1,228 @@
+#include "reports/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/human.h"
+
+namespace plait {
+namespace {
+
+constexpr int kLabel = 9;          // columns of the labels on the left
+constexpr std::size_t kRows = 9;   // of the breakdown
+constexpr std::size_t kHelps = 4;  // sensitivities
+constexpr std::size_t kCollectives = 6;
+
+void append(std::vector<Line>& to, std::vector<Line> lines) {
+  for (Line& l : lines) to.push_back(std::move(l));
+}
+
+std::vector<Line> header_lines(const Report& r, int width) {
+  std::vector<Line> out;
+  const std::string name = r.run.scenario.empty() ? r.model : r.run.scenario;
+  out.push_back({{name, Ink::kBold}, {"  " + r.model + " on " + r.cluster, Ink::kPlain}});
+  append(out, labelled_lines("layout", r.layout, width));
+  return out;
+}
+
+std::vector<Line> speed_lines(const Report& r, int width) {
+  std::vector<Line> out;
+  out.push_back({{pad_right("step", kLabel)},
+                 {human_time(r.step_time_s), Ink::kBold},
+                 {fmt::format("   {} tokens/s, {} per GPU", human_rate(r.tokens_per_s),
+                              human_rate(r.tokens_per_s_per_gpu))}});
+  append(out, labelled_lines("TFLOP/s",
+                             fmt::format("{:.0f} per GPU for the model, {:.0f} with recomputation",
+                                         r.model_tflops_per_gpu, r.hardware_tflops_per_gpu),
+                             width));
+  out.push_back({{pad_right("MFU", kLabel)},
+                 {human_percent(r.mfu), Ink::kBold},
+                 {"   HFU "},
+                 {human_percent(r.hfu), Ink::kBold},
+                 {fmt::format("   of the dense {} peak, {:.0f} TFLOP/s", r.peak_flops_dtype,
+                              r.peak_flops_per_gpu_tflops)}});
+  if (!r.bound_by.empty()) append(out, labelled_lines("bound by", r.bound_by, width));
+  return out;
+}
+
+/// name, amount, percent and a bar that fills what is left of the line.
+Line bar_line(const std::string& name, const std::string& amount, double fraction, int width) {
+  const int cells = std::min(40, width - 50);
+  return {{"  " + pad_right(name, 30)},
+          {pad_left(amount, 9) + pad_left(human_percent(fraction), 8) + " "},
+          {bar(fraction, cells), Ink::kBar}};
+}
+
+std::string share_name(const ReportShare& s) {
+  if (s.name.empty()) return human_words(s.group);
+  const std::string join = s.group == "exposed_communication" ? " over " : ": ";
+  const std::string group = s.group == "exposed_communication" ? "communication" : s.group;
+  return human_words(group) + join + human_words(s.name);
+}
+
+std::vector<Line> breakdown_lines(const Report& r, int width) {
+  std::vector<ReportShare> shares = r.breakdown;
+  std::erase_if(shares, [](const ReportShare& s) { return s.time_s <= 0; });
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.time_s > b.time_s; });
+  std::vector<Line> out = {{}, {{"where the time goes, mean over all ranks", Ink::kBold}}};
+  ReportShare rest{"everything else", "", 0, 0};
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const ReportShare& s = shares[i];
+    if (i < kRows || shares.size() == kRows + 1) {
+      out.push_back(bar_line(share_name(s), human_time(s.time_s), s.fraction, width));
+    } else {
+      rest.time_s += s.time_s, rest.fraction += s.fraction;
+    }
+  }
+  if (rest.time_s > 0) {
+    out.push_back(bar_line(rest.group, human_time(rest.time_s), rest.fraction, width));
+  }
+  return out;
+}
+
+std::vector<Line> help_lines(const Report& r) {
+  std::vector<Line> out = {{}, {{"what would help most", Ink::kBold}}};
+  for (std::size_t i = 0; i < r.sensitivity.size() && i < kHelps; ++i) {
+    const SensitivityLine& s = r.sensitivity[i];
+    if (s.change_for_ten_percent > -0.0005) break;
+    out.push_back({{"  " + pad_right(what_if_text(s.resource) + ":", 37)},
+                   {pad_left(human_change(s.change_for_ten_percent), 8) + " step time"}});
+  }
+  if (out.size() == 2) out.push_back({{"  no single hardware number matters"}});
+  return out;
+}
+
+std::vector<Line> collective_section(const Report& r) {
+  std::vector<Line> out;
+  if (r.collectives.empty()) return out;
+  out = {{}, {{"collectives, the most time-consuming first", Ink::kBold}}};
+  for (std::size_t i = 0; i < r.collectives.size() && i < kCollectives; ++i) {
+    const CollectiveLine& c = r.collectives[i];
+    out.push_back({{fmt::format(
+        "  {}{}{}  {}{}", pad_right(human_words(c.kind) + " over " + c.axes, 31),
+        pad_left(human_bytes(c.bytes), 11),
+        pad_left(fmt::format("{} ranks", human_count(c.ranks)), 13),
+        pad_right(c.algorithm + " " + c.protocol, 15),
+        pad_left(fmt::format("{} x {}", human_count(c.calls), human_time(c.time_s)), 17))}});
+  }
+  if (r.collectives.size() > kCollectives) {
+    out.push_back({{fmt::format("  and {} more", r.collectives.size() - kCollectives)}});
+  }
+  return out;
+}
+
+std::vector<Line> closing_lines(const Report& r, int width) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < r.provenance.share.size(); ++i) {
+    if (r.provenance.share[i] <= 0) continue;
+    parts.push_back(fmt::format("{} {}", human_percent(r.provenance.share[i], 0),
+                                name_of(static_cast<Provenance>(i))));
+  }
+  std::string numbers = fmt::format("{}", fmt::join(parts, ", "));
+  if (r.provenance.band > 0) {
+    numbers += fmt::format("; step time {} to {} (± {})",
+                           human_time(r.step_time_s * (1 - std::min(1.0, r.provenance.band))),
+                           human_time(r.step_time_s * (1 + r.provenance.band)),
+                           human_percent(r.provenance.band, 0));
+  }
+  std::vector<Line> out = {{}};
+  if (!numbers.empty()) append(out, labelled_lines("numbers", numbers, width));
+  out.push_back({{fmt::format("plait {} {}  scenario {}", r.run.version, r.run.revision,
+                              r.run.scenario_sha256.substr(0, 12)),
+                  Ink::kDim}});
+  return out;
+}
+
+/// Up to three of the largest activations at the peak.
+std::vector<Line> largest_lines(const MemoryReport& m, int width) {
+  std::vector<Line> out;
+  for (const PeakTensor& t : m.largest) {
+    if (t.kind != "activation" || out.size() == 3) continue;
+    const double fraction =
+        m.capacity_bytes > 0 ? static_cast<double>(t.bytes) / static_cast<double>(m.capacity_bytes)
+                             : 0;
+    Line line = bar_line(fmt::format("  {} x {}", human_count(t.count), t.name),
+                         human_bytes(t.bytes), fraction, width);
+    for (Span& s : line) s.ink = Ink::kDim;
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Line> labelled_lines(const std::string& label, const std::string& text, int width) {
+  std::vector<Line> out;
+  for (std::string& part : wrap(text, std::max(20, width - kLabel))) {
+    out.push_back({{pad_right(out.empty() ? label : "", kLabel)}, {std::move(part)}});
+  }
+  return out;
+}
+
+std::string what_if_text(const std::string& resource) {
+  if (resource == "peak_flops") return "10 % more peak FLOP/s";
+  const std::string words = human_words(resource);
+  const bool rate = resource.ends_with("_bandwidth") || resource.ends_with("_flops");
+  return (rate ? "10 % more " : "10 % less ") + words;
+}
+
+std::vector<Line> verdict_lines(const MemoryReport& m) {
+  const std::string where = m.stage_bytes.size() > 1
+                                ? fmt::format("on the fullest rank, {} (stage {})", m.rank, m.stage)
+                                : "on each rank";
+  const std::string used = human_bytes(m.peak_memory_bytes), room = human_bytes(m.capacity_bytes);
+  if (m.fits) {
+    const double free = static_cast<double>(m.free_bytes()) /
+                        static_cast<double>(std::max<std::int64_t>(1, m.capacity_bytes));
+    return {{{pad_right("FITS", kLabel), Ink::kGood},
+             {fmt::format("{} of {} {}, {} free", used, room, where, human_percent(free, 0))}}};
+  }
+  const auto biggest =
+      std::max_element(m.items.begin(), m.items.end(),
+                       [](const MemoryLine& a, const MemoryLine& b) { return a.bytes < b.bytes; });
+  std::vector<Line> out = {
+      {{"DOES NOT FIT  ", Ink::kBad}, {fmt::format("needs {} of {} {}", used, room, where)}}};
+  std::string over = fmt::format("{} too much", human_bytes(-m.free_bytes()));
+  if (biggest != m.items.end()) {
+    over += fmt::format("; the biggest item: {}, {}", human_words(biggest->name),
+                        human_bytes(biggest->bytes));
+  }
+  out.push_back({{std::string(kLabel, ' ') + over}});
+  return out;
+}
+
+std::vector<Line> memory_lines(const MemoryReport& m, int width) {
+  std::vector<Line> out = {
+      {},
+      {{fmt::format("memory of rank {} at its peak, of {}", m.rank, human_bytes(m.capacity_bytes)),
+        Ink::kBold}}};
+  const auto capacity = static_cast<double>(std::max<std::int64_t>(1, m.capacity_bytes));
+  for (const MemoryLine& item : m.items) {
+    out.push_back(bar_line(human_words(item.name), human_bytes(item.bytes),
+                           static_cast<double>(item.bytes) / capacity, width));
+    if (item.name == "activation") append(out, largest_lines(m, width));
+  }
+  const std::int64_t free = m.free_bytes();
+  Line last = bar_line(free >= 0 ? "free" : "too much", human_bytes(std::abs(free)),
+                       static_cast<double>(std::abs(free)) / capacity, width);
+  for (Span& s : last) s.ink = free >= 0 ? Ink::kDim : Ink::kBad;
+  out.push_back(std::move(last));
+  return out;
+}
+
+std::string to_text(const Report& r, const TerminalStyle& style) {
+  std::vector<Line> lines = header_lines(r, style.width);
+  lines.emplace_back();
+  append(lines, verdict_lines(r.memory));
+  append(lines, speed_lines(r, style.width));
+  append(lines, breakdown_lines(r, style.width));
+  append(lines, memory_lines(r.memory, style.width));
+  append(lines, help_lines(r));
+  append(lines, collective_section(r));
+  append(lines, closing_lines(r, style.width));
+  return render(lines, style);
+}
+
+}  // namespace plait

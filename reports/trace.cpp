@@ -1,0 +1,267 @@
+#include "reports/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "reports/flows.h"
+#include "reports/walk.h"
+
+namespace plait {
+namespace {
+
+constexpr SimTime kPicosecondsPerNanosecond = 1000;
+constexpr std::size_t kPart = 64 << 10;  // bytes handed to `write` at once
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Microseconds with three decimals: the unit of the format, to the nanosecond.
+std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+
+/// One event after the other, with commas between, passed on in large parts.
+class EventWriter {
+ public:
+  explicit EventWriter(const std::function<void(std::string_view)>& write) : write_(write) {}
+
+  void raw(std::string_view text) {
+    buffer_ += text;
+    if (buffer_.size() >= kPart) flush();
+  }
+  void event(std::string_view json) {
+    raw(first_ ? "\n" : ",\n");
+    raw(json);
+    first_ = false;
+  }
+  void flush() {
+    write_(buffer_);
+    buffer_.clear();
+  }
+
+ private:
+  const std::function<void(std::string_view)>& write_;
+  std::string buffer_;
+  bool first_ = true;
+};
+
+/// Slices around the ops of one call on the compute stream, by what they are for.
+std::string_view slice_name(Phase phase) {
+  switch (phase) {
+    case Phase::kForward: return "fwd";
+    case Phase::kBackward: return "bwd";
+    case Phase::kWeightGrad: return "wgrad";
+    case Phase::kRecompute: return "recompute";
+    case Phase::kGradSync: return "grad_sync";
+    case Phase::kParamGather: return "param_gather";
+    case Phase::kOptimizer: return "optim";
+  }
+  return "";
+}
+
+std::string bytes_argument(const Body& body) {
+  if (const auto* c = std::get_if<Collective>(&body)) {
+    return fmt::format(R"(,"bytes":{},"axes":"{}")", c->bytes().value, name_of(c->axes));
+  }
+  if (const auto* s = std::get_if<Send>(&body))
+    return fmt::format(R"(,"bytes":{})", s->bytes.value);
+  if (const auto* r = std::get_if<Recv>(&body))
+    return fmt::format(R"(,"bytes":{})", r->bytes.value);
+  if (const auto* c = std::get_if<Copy>(&body))
+    return fmt::format(R"(,"bytes":{})", c->bytes.value);
+  return "";
+}
+
+struct Slice {
+  std::string_view name;
+  int stream = 0;
+  SimTime start = 0, end = 0;
+};
+
+void write_slice(EventWriter& out, const Track& track, const Slice& s, const Call& call,
+                 std::string_view more) {
+  const SimTime from = s.start / kPicosecondsPerNanosecond, to = s.end / kPicosecondsPerNanosecond;
+  out.event(fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
+                        R"("args":{{"layer":{},"microbatch":{},"chunk":{}{}}}}})",
+                        s.name, track.rank, s.stream, microseconds(from), microseconds(to - from),
+                        call.layer, call.microbatch, call.chunk, more));
+}
+
+/// One slice per run of ops of the same call and phase on the compute stream.
+void write_phases(EventWriter& out, const Plan& plan, const Track& track) {
+  std::vector<std::string> block_argument;
+  for (const Block& b : plan.blocks) block_argument.push_back(",\"block\":" + json_string(b.name));
+  const Call* open = nullptr;
+  Slice slice;
+  const auto close = [&] {
+    if (open != nullptr) write_slice(out, track, slice, *open, block_argument[open->block]);
+  };
+  for_each_op(plan, static_cast<std::size_t>(track.stage),
+              [&](std::int64_t flat, const Call& call, const Op& op) {
+                if (op.stream != Stream::kCompute) return;
+                const auto i = static_cast<std::size_t>(flat);
+                const std::string_view name = slice_name(op.phase);
+                if (open != &call || slice.name != name) {
+                  close();
+                  open = &call;
+                  slice = {name, static_cast<int>(op.stream), track.start[i], track.end[i]};
+                }
+                slice.end = track.end[i];
+              });
+  close();
+}
+
+void write_ops(EventWriter& out, const Plan& plan, const Track& track) {
+  for_each_op(
+      plan, static_cast<std::size_t>(track.stage),
+      [&](std::int64_t flat, const Call& call, const Op& op) {
+        const auto i = static_cast<std::size_t>(flat);
+        const Slice slice{name_of(op), static_cast<int>(op.stream), track.start[i], track.end[i]};
+        write_slice(out, track, slice, call, bytes_argument(op.body));
+      });
+}
+
+void write_names(EventWriter& out, const Plan& plan, const Track& track) {
+  std::string process = fmt::format("rank {} (stage {}", track.rank, track.stage);
+  if (track.multiplicity > 1) process += fmt::format(", stands for {} ranks", track.multiplicity);
+  out.event(fmt::format(R"j({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{})"}}}})j",
+                        track.rank, process));
+  out.event(fmt::format(
+      R"({{"ph":"M","name":"process_sort_index","pid":{0},"args":{{"sort_index":{0}}}}})",
+      track.rank));
+  std::array<bool, kStreams> used = {};
+  for (const Call& call : plan.programs[static_cast<std::size_t>(track.stage)].calls) {
+    for (const Op& op : plan.blocks[call.block].ops)
+      used[static_cast<std::size_t>(op.stream)] = true;
+  }
+  for (int s = 0; s < kStreams; ++s) {
+    if (!used[static_cast<std::size_t>(s)]) continue;
+    out.event(
+        fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
+                    track.rank, s, name_of(static_cast<Stream>(s))));
+    out.event(fmt::format(
+        R"({{"ph":"M","name":"thread_sort_index","pid":{0},"tid":{1},"args":{{"sort_index":{1}}}}})",
+        track.rank, s));
+  }
+}
+
+void write_flow(EventWriter& out, const Flow& flow, std::int64_t id) {
+  const auto at = [](SimTime t) { return microseconds(t / kPicosecondsPerNanosecond); };
+  out.event(
+      fmt::format(R"({{"ph":"s","cat":"p2p","name":"p2p","id":{},"pid":{},"tid":{},"ts":{}}})", id,
+                  flow.from_rank, static_cast<int>(flow.from_stream), at(flow.sent)));
+  out.event(fmt::format(
+      R"({{"ph":"f","bp":"e","cat":"p2p","name":"p2p","id":{},"pid":{},"tid":{},"ts":{}}})", id,
+      flow.to_rank, static_cast<int>(flow.to_stream), at(flow.received)));
+}
+
+/// For every point of the curve, when it shows: at the start of the first compute op at or after
+/// it, since memory is accounted in the order of issue.
+std::vector<SimTime> times_of(const std::vector<MemoryPoint>& curve, const Plan& plan,
+                              const Track& track, SimTime end) {
+  std::vector<SimTime> times;
+  std::size_t next = 0;
+  for_each_op(plan, static_cast<std::size_t>(track.stage),
+              [&](std::int64_t flat, const Call&, const Op& op) {
+                if (op.stream != Stream::kCompute) return;
+                for (; next < curve.size() && curve[next].op <= flat; ++next) {
+                  times.push_back(track.start[static_cast<std::size_t>(flat)]);
+                }
+              });
+  times.resize(curve.size(), end);
+  return times;
+}
+
+std::int64_t sum_of(const BytesByClass& live) {
+  std::int64_t sum = 0;
+  for (const Bytes b : live) sum += b.value;
+  return sum;
+}
+
+void write_memory(EventWriter& out, const TraceInputs& in, const Track& track) {
+  const StageUse& use = in.memory[static_cast<std::size_t>(track.stage)];
+  std::int64_t overheads = 0;
+  for (const MemoryItem& item : use.overheads) overheads += item.bytes.value;
+  const std::vector<MemoryPoint>& curve = use.live.curve;
+  const std::vector<SimTime> times = times_of(curve, in.plan, track, in.timeline.step_time);
+  for (std::size_t i = 0; i < curve.size();) {
+    // Of several points at one time, the fullest: a peak must not get lost.
+    std::size_t fullest = i;
+    const SimTime time = times[i];
+    for (; i < curve.size() && times[i] == time; ++i) {
+      if (sum_of(curve[i].live) > sum_of(curve[fullest].live)) fullest = i;
+    }
+    std::string series;
+    for (int c = 0; c < kTensorClasses; ++c) {
+      series += fmt::format(R"("{}":{},)", name_of(static_cast<TensorClass>(c)),
+                            curve[fullest].live[static_cast<std::size_t>(c)].value);
+    }
+    out.event(fmt::format(
+        R"j({{"ph":"C","name":"device memory (bytes)","pid":{},"ts":{},"args":{{{}"overheads":{}}}}})j",
+        track.rank, microseconds(time / kPicosecondsPerNanosecond), series, overheads));
+  }
+}
+
+SimTime end_of(const Track& track) {
+  return track.end.empty() ? 0 : *std::max_element(track.end.begin(), track.end.end());
+}
+
+/// The tracks to show, in order of rank.
+std::vector<const Track*> chosen_tracks(const TraceInputs& in) {
+  std::vector<const Track*> chosen;
+  for (const std::int64_t rank : in.ranks) {
+    const auto found = std::find_if(in.timeline.tracks.begin(), in.timeline.tracks.end(),
+                                    [&](const Track& t) { return t.rank == rank; });
+    if (found == in.timeline.tracks.end()) {
+      throw InputError({.code = "G010",
+                        .problem = fmt::format("rank {} is not simulated on its own", rank),
+                        .cure =
+                            "choose a rank that a trace without --trace-ranks shows, or simulate "
+                            "every rank with --unfold"});
+    }
+    chosen.push_back(&*found);
+  }
+  if (in.ranks.empty()) {
+    chosen.resize(in.plan.programs.size(), nullptr);
+    for (const Track& t : in.timeline.tracks) {
+      const Track*& best = chosen[static_cast<std::size_t>(t.stage)];
+      if (best == nullptr || end_of(t) > end_of(*best)) best = &t;
+    }
+    std::erase(chosen, nullptr);
+  }
+  std::sort(chosen.begin(), chosen.end(),
+            [](const Track* a, const Track* b) { return a->rank < b->rank; });
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+}  // namespace
+
+void write_trace(const TraceInputs& in, const std::function<void(std::string_view)>& write) {
+  const std::vector<const Track*> tracks = chosen_tracks(in);
+  EventWriter out(write);
+  out.raw(fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"model":{},"version":{},)"
+                      R"("scenario_sha256":{},"command":{}}},"traceEvents":[)",
+                      json_string(in.plan.name), json_string(in.run.version),
+                      json_string(in.run.scenario_sha256), json_string(in.run.command)));
+  for (const Track* t : tracks) write_names(out, in.plan, *t);
+  for (const Track* t : tracks) {
+    PLAIT_CHECK(static_cast<std::int64_t>(t->start.size()) ==
+                    op_count(in.plan, static_cast<std::size_t>(t->stage)),
+                "a track has one span per op");
+    write_phases(out, in.plan, *t);
+    write_ops(out, in.plan, *t);
+  }
+  std::int64_t id = 0;
+  for (const Flow& flow : flows_of(in.plan, tracks)) write_flow(out, flow, ++id);
+  if (!in.memory.empty()) {
+    for (const Track* t : tracks) write_memory(out, in, *t);
+  }
+  out.raw("\n]}\n");
+  out.flush();
+}
+
+}  // namespace plait
