@@ -27,11 +27,13 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# all_outputs COMMAND FOLDER SCENARIO: everything that the command says about a scenario. The exit
-# code belongs to it (1 where the model does not fit).
+# all_outputs COMMAND SCENARIO KEPT: everything that the command says about a scenario, moved to the
+# folder KEPT. The exit code belongs to it (1 where the model does not fit). Both commands run as the
+# same path on the same files, because a report quotes its command line.
 all_outputs() {
-  local plait=$1 folder=$2 scenario=$3 code
-  mkdir -p "$folder"
+  local plait=$work/plait folder=$work/out scenario=$2 code
+  cp "$1" "$plait"
+  mkdir "$folder"
   for call in "run --format json --trace $folder/trace" "run --format csv" run check plan; do
     code=0
     # shellcheck disable=SC2086  # the words of a call
@@ -39,19 +41,18 @@ all_outputs() {
     echo "exit code $code" >>"$folder/${call%% --trace*}.out"
     if ((code > 1)); then
       cat "$folder/stderr"
-      echo "FAILED: $plait $call $scenario: exit code $code"
+      echo "FAILED: $1 $call $scenario: exit code $code"
       return 1
     fi
   done
-  rm "$folder/stderr"
+  rm -rf "$3"
+  mv "$folder" "$3"
 }
 
 for scenario in "${SCENARIOS[@]}"; do
-  rm -rf "$work/out" "$work/g++"
-  all_outputs "$under_test" "$work/out" "$scenario"
-  mv "$work/out" "$work/g++"
-  all_outputs "$other" "$work/out" "$scenario"
-  diff -r "$work/g++" "$work/out" || {
+  all_outputs "$under_test" "$scenario" "$work/g++"
+  all_outputs "$other" "$scenario" "$work/clang++"
+  diff -r "$work/g++" "$work/clang++" || {
     echo "FAILED: g++ and clang++ disagree about $scenario"
     exit 1
   }
