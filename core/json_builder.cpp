@@ -44,6 +44,16 @@ std::string cure_for(std::string_view before, std::string_view at) {
   return "";
 }
 
+/// Where the token begins that ends at `last`. Of strings the library keeps the raw text; numbers
+/// and words are walked back over; what remains is one character long.
+std::size_t token_start(std::string_view text, std::size_t last, const std::string& raw) {
+  if (text[last] == '"' && raw.size() <= last + 1) return last + 1 - raw.size();
+  constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyz0123456789+-.E";
+  const auto word = [&](std::size_t i) { return kWord.find(text[i]) != std::string_view::npos; };
+  while (last > 0 && word(last) && word(last - 1)) --last;
+  return last;
+}
+
 }  // namespace
 
 JsonBuilder::JsonBuilder(JsonDocument& document, std::string_view text, const std::string* origin,
@@ -227,15 +237,12 @@ void JsonBuilder::fail(const char* code, const std::string& problem, const Where
 
 bool JsonBuilder::syntax_error(std::size_t position, const std::string& last_token,
                                std::string message) {
-  const bool unexpected = message.find("unexpected") != std::string::npos;
-  const bool at_end = message.find("unexpected end of input") != std::string::npos;
-  std::size_t offset = position > 0 ? position - 1 : 0;
-  if (unexpected && last_token.size() <= position) offset = position - last_token.size();
-  if (at_end) offset = text_.size();
-  offset = std::min(offset, text_.size());
+  std::size_t offset = std::min(position == 0 ? 0 : position - 1, text_.size());
+  const bool whole_token = message.find("unexpected") != std::string::npos ||
+                           message.find("overflow") != std::string::npos;
+  if (whole_token && offset < text_.size()) offset = token_start(text_, offset, last_token);
   if (message.find("number overflow") != std::string::npos) {
-    fail("J008", "the number is too large", place_of(position - last_token.size()),
-         "a number below 1.8e308");
+    fail("J008", "the number is too large", place_of(offset), "a number below 1.8e308");
   }
   // "[json.exception...] parse error at line 1, column 2: WHAT; last read: 'X'; expected Y"
   if (const auto start = message.find(": "); start != std::string::npos)
