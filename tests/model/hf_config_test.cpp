@@ -1,0 +1,275 @@
+#include "model/hf_config.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "model/presets.h"
+
+namespace plait {
+namespace {
+
+std::int64_t total(const Model& m) { return count_parameters(m).total(m.layers); }
+
+bool holds(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+Model imported(const std::string& text) { return import_hf_config(text, "config.json").model; }
+
+/// Every field but the name.
+void expect_same_shape(const Model& a, const Model& b) {
+  EXPECT_EQ(a.layers, b.layers);
+  EXPECT_EQ(a.hidden, b.hidden);
+  EXPECT_EQ(a.ffn_hidden, b.ffn_hidden);
+  EXPECT_EQ(a.heads, b.heads);
+  EXPECT_EQ(a.kv_heads, b.kv_heads);
+  EXPECT_EQ(a.head_dim, b.head_dim);
+  EXPECT_EQ(a.vocab, b.vocab);
+  EXPECT_EQ(a.max_positions, b.max_positions);
+  EXPECT_EQ(a.norm, b.norm);
+  EXPECT_EQ(a.activation, b.activation);
+  EXPECT_EQ(a.gated_mlp, b.gated_mlp);
+  EXPECT_EQ(a.positions, b.positions);
+  EXPECT_EQ(a.tied_embeddings, b.tied_embeddings);
+  EXPECT_EQ(a.qkv_bias, b.qkv_bias);
+  EXPECT_EQ(a.attention_output_bias, b.attention_output_bias);
+  EXPECT_EQ(a.mlp_bias, b.mlp_bias);
+  EXPECT_EQ(a.parallel_attention, b.parallel_attention);
+  EXPECT_EQ(a.dropout, b.dropout);
+}
+
+/// The InputError of this text.
+InputError::Text refusal(const std::string& text) {
+  try {
+    import_hf_config(text, "config.json");
+  } catch (const InputError& error) {
+    return error.text();
+  }
+  ADD_FAILURE() << "accepted: " << text;
+  return {};
+}
+
+// Keys and values as published with meta-llama/Llama-3.1-8B.
+constexpr const char* kLlama31 = R"({
+  "architectures": ["LlamaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+  "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02,
+  "intermediate_size": 14336, "max_position_embeddings": 131072, "mlp_bias": false,
+  "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32,
+  "num_key_value_heads": 8, "rms_norm_eps": 1e-05,
+  "rope_scaling": {"factor": 8.0, "rope_type": "llama3"}, "rope_theta": 500000.0,
+  "tie_word_embeddings": false, "torch_dtype": "bfloat16", "vocab_size": 128256})";
+
+TEST(HfConfig, OfLlama31IsThePreset) {
+  const ImportedModel got = import_hf_config(kLlama31, "config.json");
+  expect_same_shape(got.model, *find_preset("llama-3.1-8b"));
+  EXPECT_EQ(got.dtype, DType::kBf16);
+  EXPECT_TRUE(got.assumed_defaults.empty());
+}
+
+TEST(HfConfig, ListsEveryKeyThatItDidNotUseInTheOrderOfTheFile) {
+  const ImportedModel got = import_hf_config(kLlama31, "config.json");
+  EXPECT_EQ(got.ignored_keys,
+            (std::vector<std::string>{"architectures", "initializer_range", "rms_norm_eps",
+                                      "rope_scaling", "rope_theta"}));
+}
+
+TEST(HfConfig, OfMistralIsThePreset) {
+  const ImportedModel got = import_hf_config(R"({"model_type": "mistral", "hidden_size": 4096,
+      "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
+      "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 32768,
+      "sliding_window": 4096, "torch_dtype": "bfloat16"})",
+                                             "config.json");
+  expect_same_shape(got.model, *find_preset("mistral-7b"));
+  EXPECT_EQ(got.ignored_keys, std::vector<std::string>{"sliding_window"});
+}
+
+TEST(HfConfig, OfQwen25IsThePresetWithItsQkvBias) {
+  expect_same_shape(imported(R"({"model_type": "qwen2", "hidden_size": 8192,
+      "intermediate_size": 29568, "num_attention_heads": 64, "num_hidden_layers": 80,
+      "num_key_value_heads": 8, "vocab_size": 152064, "max_position_embeddings": 131072,
+      "tie_word_embeddings": false, "hidden_act": "silu"})"),
+                    *find_preset("qwen-2.5-72b"));
+}
+
+TEST(HfConfig, OfFalcon40bIsThePreset) {
+  expect_same_shape(imported(R"({"model_type": "falcon", "alibi": false, "bias": false,
+      "hidden_size": 8192, "new_decoder_architecture": true, "num_attention_heads": 128,
+      "num_hidden_layers": 60, "num_kv_heads": 8, "parallel_attn": true, "vocab_size": 65024,
+      "attention_dropout": 0.0, "hidden_dropout": 0.0})"),
+                    *find_preset("falcon-40b"));
+}
+
+TEST(HfConfig, OfFalconReadsItsLegacyNames) {
+  expect_same_shape(imported(R"({"model_type": "falcon", "n_embed": 8192, "n_head": 128,
+      "n_layer": 60, "n_head_kv": 8, "new_decoder_architecture": true, "vocab_size": 65024})"),
+                    *find_preset("falcon-40b"));
+}
+
+TEST(HfConfig, OfGpt2IsThePresetWithLearnedPositionsAndTiedEmbeddings) {
+  const ImportedModel got = import_hf_config(
+      R"({"model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12,
+          "n_positions": 1024, "vocab_size": 50257, "activation_function": "gelu_new",
+          "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1})",
+      "config.json");
+  expect_same_shape(got.model, *find_preset("gpt2"));
+  EXPECT_EQ(got.ignored_keys, (std::vector<std::string>{"n_ctx", "embd_pdrop"}));
+  EXPECT_TRUE(holds(got.assumed_defaults, "n_inner = 3072"));
+}
+
+// GPT-NeoX-20B (Black et al. 2022, arXiv 2204.06745): the class defaults are its shape. Layer:
+// 12 h^2 + 13 h with all biases and two LayerNorms; untied embeddings of 50,432 rows.
+TEST(HfConfig, OfGptNeoxWithoutAnyKeyIsTheTwentyBillionModel) {
+  const Model m = imported(R"({"model_type": "gpt_neox"})");
+  const std::int64_t h = 6144;
+  EXPECT_EQ(total(m), 44 * (12 * h * h + 13 * h) + 2 * 50432 * h + 2 * h);
+  EXPECT_EQ(total(m), 20'554'567'680);
+  EXPECT_TRUE(m.parallel_attention);
+}
+
+TEST(HfConfig, MissingKeysTakeTheClassDefaultsAndAreListed) {
+  const ImportedModel got = import_hf_config(R"({"model_type": "llama"})", "config.json");
+  Model llama7b = *find_preset("llama-2-7b");
+  llama7b.max_positions = 2048;  // the class default is that of the first Llama
+  expect_same_shape(got.model, llama7b);
+  EXPECT_TRUE(holds(got.assumed_defaults, "hidden_size = 4096"));
+  EXPECT_TRUE(holds(got.assumed_defaults, "num_key_value_heads = 32"));
+  EXPECT_TRUE(got.ignored_keys.empty());
+  EXPECT_EQ(got.model.name, "llama");
+  EXPECT_EQ(got.dtype, std::nullopt);
+}
+
+TEST(HfConfig, AbsentKeyValueHeadsAreTheClassDefaultAndNullIsOnePerHead) {
+  EXPECT_EQ(imported(R"({"model_type": "mistral"})").kv_heads, 8);
+  EXPECT_EQ(imported(R"({"model_type": "mistral", "num_key_value_heads": null})").kv_heads, 32);
+}
+
+TEST(HfConfig, ExplicitHeadDimWins) {
+  const Model m = imported(R"({"model_type": "mistral", "hidden_size": 5120, "head_dim": 128})");
+  EXPECT_EQ(m.head_dim, 128);
+  EXPECT_EQ(m.query_width(), 32 * 128);
+  EXPECT_EQ(imported(R"({"model_type": "mistral", "head_dim": null})").head_dim, 4096 / 32);
+}
+
+TEST(HfConfig, DtypeHasAnOldAndANewName) {
+  const auto dtype = [](const std::string& text) {
+    return import_hf_config(text, "config.json").dtype;
+  };
+  EXPECT_EQ(dtype(R"({"model_type": "llama", "torch_dtype": "float16"})"), DType::kFp16);
+  EXPECT_EQ(dtype(R"({"model_type": "llama", "dtype": "float32"})"), DType::kFp32);
+  EXPECT_EQ(dtype(R"({"model_type": "llama", "dtype": "auto"})"), std::nullopt);
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "dtype": "bfloat61"})").code, "M007");
+}
+
+TEST(HfConfig, TextConfigComesBeforeTheOuterKeys) {
+  const ImportedModel got = import_hf_config(
+      R"({"model_type": "llava", "vision_config": {"hidden_size": 1024}, "hidden_size": 1,
+          "torch_dtype": "bfloat16",
+          "text_config": {"model_type": "mistral", "hidden_size": 2048, "rope_theta": 1.0}})",
+      "config.json");
+  EXPECT_EQ(got.model.hidden, 2048);
+  EXPECT_EQ(got.model.kv_heads, 8);
+  EXPECT_EQ(got.dtype, DType::kBf16);
+  EXPECT_EQ(got.ignored_keys, (std::vector<std::string>{"model_type", "vision_config",
+                                                        "hidden_size", "text_config.rope_theta"}));
+}
+
+TEST(HfConfig, NameIsThatOfTheRepositoryWhenStated) {
+  EXPECT_EQ(
+      imported(R"({"model_type": "llama", "_name_or_path": "meta-llama/Llama-2-7b-hf"})").name,
+      "meta-llama/Llama-2-7b-hf");
+}
+
+TEST(HfConfigRefusal, OfBrokenJsonIsThatOfTheJsonReader) {
+  EXPECT_EQ(refusal(R"({"model_type": "llama",)").code.substr(0, 1), "J");
+}
+
+TEST(HfConfigRefusal, OfExpertsNamesTheKeyInAllThreeSpellings) {
+  for (const std::string key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    const auto text = refusal(R"({"model_type": "mixtral", ")" + key + R"(": 8})");
+    EXPECT_EQ(text.code, "M004");
+    EXPECT_EQ(text.where.path, key);
+    EXPECT_NE(text.problem.find("not yet planned"), std::string::npos);
+    EXPECT_NE(text.problem.find(key), std::string::npos);
+  }
+}
+
+TEST(HfConfigRefusal, OfLatentAttentionNamesTheKey) {
+  const auto text = refusal(R"({"model_type": "deepseek_v3", "kv_lora_rank": 512})");
+  EXPECT_EQ(text.code, "M004");
+  EXPECT_EQ(text.where.path, "kv_lora_rank");
+}
+
+TEST(HfConfigRefusal, DoesNotMeanKeysThatAreNullOrZero) {
+  EXPECT_EQ(imported(R"({"model_type": "llama", "num_experts": 0, "q_lora_rank": null})").hidden,
+            4096);
+}
+
+TEST(HfConfigRefusal, OfAnUnknownFamilyListsTheKnownOnes) {
+  const auto text = refusal(R"({"model_type": "lama"})");
+  EXPECT_EQ(text.code, "M003");
+  for (const char* family : {"llama", "mistral", "qwen2", "falcon", "gpt2", "gpt_neox"})
+    EXPECT_NE(text.expected.find(family), std::string::npos) << family;
+  EXPECT_NE(text.cure.find("llama"), std::string::npos);
+  EXPECT_EQ(text.where.line, 1);
+}
+
+TEST(HfConfigRefusal, OfFalconVariantsWithASharedNormOrAlibi) {
+  EXPECT_EQ(refusal(R"({"model_type": "falcon"})").code, "M004");
+  EXPECT_EQ(refusal(R"({"model_type": "falcon", "new_decoder_architecture": true,
+                        "num_ln_in_parallel_attn": 1})")
+                .where.path,
+            "num_ln_in_parallel_attn");
+  EXPECT_EQ(refusal(R"({"model_type": "falcon", "alibi": true})").where.path, "alibi");
+}
+
+TEST(HfConfigRefusal, OfDropoutThatDiffersBetweenAttentionAndBranches) {
+  EXPECT_EQ(refusal(R"({"model_type": "gpt2", "attn_pdrop": 0.0})").where.path, "attn_pdrop");
+  EXPECT_EQ(refusal(R"({"model_type": "gpt2", "resid_pdrop": 0.0})").where.path, "resid_pdrop");
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "attention_dropout": 0.1})").code, "M004");
+}
+
+struct Malformed {
+  const char* text;
+  const char* code;
+  const char* path;
+};
+class MalformedHfConfig : public ::testing::TestWithParam<Malformed> {};
+
+TEST_P(MalformedHfConfig, IsRefusedAtItsPlace) {
+  const auto text = refusal(GetParam().text);
+  EXPECT_EQ(text.code, GetParam().code) << GetParam().text;
+  EXPECT_EQ(text.where.path, GetParam().path) << GetParam().text;
+  EXPECT_EQ(text.where.file, "config.json");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, MalformedHfConfig,
+    ::testing::Values(
+        Malformed{R"([])", "M001", ""}, Malformed{R"(3)", "M001", ""},
+        Malformed{R"({})", "M002", ""}, Malformed{R"({"model_type": 3})", "M002", "model_type"},
+        Malformed{R"({"model_type": null})", "M002", "model_type"},
+        Malformed{R"({"model_type": "llama", "text_config": 3})", "M005", "text_config"},
+        Malformed{R"({"model_type": "llama", "hidden_size": "4096"})", "M005", "hidden_size"},
+        Malformed{R"({"model_type": "llama", "hidden_size": 4096.5})", "M005", "hidden_size"},
+        Malformed{R"({"model_type": "llama", "hidden_size": 0})", "M005", "hidden_size"},
+        Malformed{R"({"model_type": "llama", "hidden_size": -1})", "M005", "hidden_size"},
+        Malformed{R"({"model_type": "llama", "num_hidden_layers": 1000000000000})", "M005",
+                  "num_hidden_layers"},
+        Malformed{R"({"model_type": "llama", "head_dim": 0})", "M005", "head_dim"},
+        Malformed{R"({"model_type": "llama", "mlp_bias": 1})", "M005", "mlp_bias"},
+        Malformed{R"({"model_type": "llama", "attention_dropout": 1.0})", "M005",
+                  "attention_dropout"},
+        Malformed{R"({"model_type": "llama", "attention_dropout": "none"})", "M005",
+                  "attention_dropout"},
+        Malformed{R"({"model_type": "llama", "hidden_act": 3})", "M005", "hidden_act"},
+        Malformed{R"({"model_type": "llama", "hidden_act": "gelo"})", "M007", "hidden_act"},
+        Malformed{R"({"model_type": "llama", "dtype": 16})", "M007", "dtype"},
+        Malformed{R"({"model_type": "llama", "num_attention_heads": 33})", "M006", ""},
+        Malformed{R"({"model_type": "llama", "num_key_value_heads": 5})", "M006", ""}));
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,224 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "model/op.h"
+
+namespace plait {
+namespace {
+
+// Sizes are distinct primes, so that a wrong operand changes the sum.
+
+TEST(MatMulTraffic, IsBothOperandsAndTheResult) {
+  const MatMul op{.batch = 2, .m = 3, .n = 5, .k = 7, .in = DType::kBf16, .out = DType::kFp32};
+  EXPECT_EQ(memory_traffic(op), Bytes(2 * (2 * (3 * 7 + 7 * 5) + 4 * 3 * 5)));
+}
+
+TEST(MatMulTraffic, AccumulatingReadsTheResultToo) {
+  MatMul op{.m = 3, .n = 5, .k = 7, .out = DType::kFp32};
+  const Bytes plain = memory_traffic(op);
+  op.accumulate = true;
+  EXPECT_EQ(memory_traffic(op) - plain, Bytes(4 * 3 * 5));
+}
+
+TEST(MatMulTraffic, BiasHasOneEntryPerOutputFeature) {
+  MatMul forward{.m = 3, .n = 5, .k = 7};
+  const Bytes plain = memory_traffic(forward);
+  forward.bias = true;
+  EXPECT_EQ(memory_traffic(forward) - plain, Bytes(2 * 5));
+  MatMul wgrad{.pass = Pass::kWeightGrad, .m = 5, .n = 7, .k = 3, .out = DType::kFp32};
+  const Bytes plain_wgrad = memory_traffic(wgrad);
+  wgrad.bias = true;
+  EXPECT_EQ(memory_traffic(wgrad) - plain_wgrad, Bytes(4 * 5));
+}
+
+struct AttentionSizes {
+  std::int64_t query, key, rows, square, mask;
+};
+Attention attention(bool fused, Pass pass) {
+  return {.pass = pass,
+          .batch = 2,
+          .heads = 6,
+          .kv_heads = 3,
+          .seq_q = 5,
+          .seq_kv = 7,
+          .head_dim = 11,
+          .causal = true,
+          .fused = fused};
+}
+constexpr AttentionSizes kSizes = {.query = 2 * 6 * 5 * 11 * 2,
+                                   .key = 2 * 3 * 7 * 11 * 2,
+                                   .rows = 2 * 6 * 5 * 4,
+                                   .square = 2 * 6 * 5 * 7 * 2,
+                                   .mask = 2 * 6 * 5 * 7};
+
+TEST(AttentionTraffic, FusedForwardNeverTouchesTheSquare) {
+  // Q, K, V in; O and the log-sum-exp out.
+  EXPECT_EQ(memory_traffic(attention(true, Pass::kForward)),
+            Bytes(2 * kSizes.query + 2 * kSizes.key + kSizes.rows));
+}
+
+TEST(AttentionTraffic, FusedBackwardReadsSixAndWritesThree) {
+  // Q, K, V, O, dO, log-sum-exp in; dQ, dK, dV out; rowsum(dO * O) out and in.
+  EXPECT_EQ(memory_traffic(attention(true, Pass::kBackward)),
+            Bytes(4 * kSizes.query + 4 * kSizes.key + 3 * kSizes.rows));
+}
+
+TEST(AttentionTraffic, UnfusedForwardMovesTheSquareSixTimes) {
+  // Written by QK^T; read and written by the mask and by softmax; read by PV.
+  EXPECT_EQ(memory_traffic(attention(false, Pass::kForward)),
+            Bytes(2 * kSizes.query + 2 * kSizes.key + 6 * kSizes.square));
+}
+
+TEST(AttentionTraffic, UnfusedBackwardMovesTheSquareNineTimes) {
+  // dV reads P; dP is written; softmax reads dP and P, writes dS; mask reads and writes; dQ and dK
+  // read dS: 1 + 1 + 3 + 2 + 1 + 1. Each of the four products touches a query- and a key-sized
+  // operand twice in all.
+  EXPECT_EQ(memory_traffic(attention(false, Pass::kBackward)),
+            Bytes(4 * kSizes.query + 4 * kSizes.key + 9 * kSizes.square));
+}
+
+TEST(AttentionTraffic, UnfusedDropoutIsOneMoreKernelWithAByteMask) {
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    Attention op = attention(false, pass);
+    const Bytes plain = memory_traffic(op);
+    op.dropout = true;
+    EXPECT_EQ(memory_traffic(op) - plain, Bytes(2 * kSizes.square + kSizes.mask));
+  }
+}
+
+TEST(AttentionTraffic, FusedDropoutIsRegenerated) {
+  Attention op = attention(true, Pass::kForward);
+  const Bytes plain = memory_traffic(op);
+  op.dropout = true;
+  EXPECT_EQ(memory_traffic(op), plain);
+}
+
+TEST(AttentionTraffic, WithoutMaskSparesOneReadAndOneWrite) {
+  Attention op = attention(false, Pass::kForward);
+  const Bytes causal = memory_traffic(op);
+  op.causal = false;
+  EXPECT_EQ(causal - memory_traffic(op), Bytes(2 * kSizes.square));
+}
+
+TEST(NormTraffic, RmsKeepsOneStatisticPerRowAndLayerNormTwo) {
+  const std::int64_t matrix = 3 * 5 * 2;
+  EXPECT_EQ(memory_traffic(Norm{.rows = 3, .width = 5}), Bytes(2 * matrix + 3 * 4 + 5 * 2));
+  EXPECT_EQ(memory_traffic(Norm{.kind = NormKind::kLayerNorm, .rows = 3, .width = 5}),
+            Bytes(2 * matrix + 2 * 3 * 4 + 2 * 5 * 2));
+}
+
+TEST(NormTraffic, BackwardReadsTwoMatricesAndWritesOne) {
+  // x, dy, dx; rstd; gamma in, dgamma out.
+  EXPECT_EQ(memory_traffic(Norm{.pass = Pass::kBackward, .rows = 3, .width = 5}),
+            Bytes(3 * 3 * 5 * 2 + 3 * 4 + 5 * 2 + 5 * 2));
+}
+
+TEST(NormTraffic, OfBothHalvesExceedsTheFusedBackwardByTheSecondReading) {
+  Norm op{.kind = NormKind::kLayerNorm, .rows = 3, .width = 5};
+  op.pass = Pass::kBackward;
+  const Bytes fused = memory_traffic(op);
+  op.pass = Pass::kInputGrad;
+  const Bytes input = memory_traffic(op);
+  op.pass = Pass::kWeightGrad;
+  // x, dy and the two statistics are read a second time.
+  EXPECT_EQ(input + memory_traffic(op) - fused, Bytes(2 * 3 * 5 * 2 + 2 * 3 * 4));
+}
+
+TEST(ActivationTraffic, GatedReadsTwoWidthsAndWritesOne) {
+  const std::int64_t width = 3 * 5 * 2;
+  EXPECT_EQ(memory_traffic(Activation{.rows = 3, .width = 5}), Bytes(3 * width));
+  EXPECT_EQ(memory_traffic(Activation{.gated = false, .rows = 3, .width = 5}), Bytes(2 * width));
+}
+
+TEST(ActivationTraffic, BackwardReadsInputAndGradientAndWritesTheInputsGradient) {
+  const std::int64_t width = 3 * 5 * 2;
+  EXPECT_EQ(memory_traffic(Activation{.pass = Pass::kBackward, .rows = 3, .width = 5}),
+            Bytes((2 + 1 + 2) * width));
+  EXPECT_EQ(
+      memory_traffic(Activation{.pass = Pass::kBackward, .gated = false, .rows = 3, .width = 5}),
+      Bytes((1 + 1 + 1) * width));
+}
+
+TEST(RopeTraffic, IsInPlaceBothWays) {
+  EXPECT_EQ(memory_traffic(Rope{.rows = 3, .width = 5}), Bytes(2 * 3 * 5 * 2));
+  EXPECT_EQ(memory_traffic(Rope{.pass = Pass::kBackward, .rows = 3, .width = 5}),
+            Bytes(2 * 3 * 5 * 2));
+}
+
+TEST(EmbeddingTraffic, ReadsNoMoreTableRowsThanThereAre) {
+  // ids, gathered rows, output.
+  EXPECT_EQ(memory_traffic(Embedding{.rows = 3, .width = 5, .vocab = 100}),
+            Bytes(3 * 8 + 3 * 5 * 2 + 3 * 5 * 2));
+  EXPECT_EQ(memory_traffic(Embedding{.rows = 3, .width = 5, .vocab = 2}),
+            Bytes(3 * 8 + 2 * 5 * 2 + 3 * 5 * 2));
+}
+
+TEST(EmbeddingTraffic, BackwardReadsAndWritesTheGradientTable) {
+  EXPECT_EQ(memory_traffic(Embedding{.pass = Pass::kBackward, .rows = 3, .width = 5, .vocab = 100}),
+            Bytes(3 * 8 + 3 * 5 * 2 + 2 * 3 * 5 * 4));
+}
+
+TEST(EmbeddingTraffic, LearnedPositionsAddARowPerToken) {
+  Embedding op{.rows = 3, .width = 5, .vocab = 100};
+  const Bytes plain = memory_traffic(op);
+  op.learned_positions = true;
+  EXPECT_EQ(memory_traffic(op) - plain, Bytes(3 * 5 * 2));
+}
+
+TEST(CrossEntropyTraffic, StreamsTheLogitsOncePerStepAndWritesThemOnce) {
+  const std::int64_t logits = 3 * 101 * 2;
+  CrossEntropy op{.rows = 3, .vocab = 101};
+  EXPECT_EQ(memory_traffic(op), Bytes(logits + 3 * 4));  // maxima out
+  op.step = CrossEntropy::Step::kSums;                   // maxima, int64 targets in; 2 sums out
+  EXPECT_EQ(memory_traffic(op), Bytes(logits + 3 * (4 + 8 + 2 * 4)));
+  op.step = CrossEntropy::Step::kLoss;  // maxima, 2 sums in; a scalar out
+  EXPECT_EQ(memory_traffic(op), Bytes(3 * (4 + 2 * 4) + 4));
+  op.step = CrossEntropy::Step::kGradient;
+  EXPECT_EQ(memory_traffic(op), Bytes(2 * logits + 3 * (4 + 8 + 2 * 4)));
+}
+
+TEST(AddTraffic, ForwardReadsTwoAndWritesOne) {
+  Add op{.rows = 3, .width = 5};
+  EXPECT_EQ(memory_traffic(op), Bytes(3 * 3 * 5 * 2));
+  op.bias = true;
+  EXPECT_EQ(memory_traffic(op), Bytes(3 * 3 * 5 * 2 + 5 * 2));
+  op.dropout = true;
+  EXPECT_EQ(memory_traffic(op), Bytes(3 * 3 * 5 * 2 + 5 * 2 + 3 * 5));
+}
+
+TEST(AddTraffic, BackwardMovesOnlyWhatDropoutMasks) {
+  Add op{.pass = Pass::kBackward, .rows = 3, .width = 5};
+  EXPECT_EQ(memory_traffic(op), Bytes(0));
+  op.dropout = true;
+  EXPECT_EQ(memory_traffic(op), Bytes(2 * 3 * 5 * 2 + 3 * 5));
+}
+
+TEST(AdamTraffic, MixedPrecisionMoves30BytesPerParameterAndFp32Moves28) {
+  // Gradient 4; master 4 + 4; two moments 8 + 8; bf16 weight 2.
+  EXPECT_EQ(memory_traffic(Adam{.elements = 7}), Bytes(7 * (4 + 8 + 16 + 2)));
+  // Without mixed precision the master is the weight.
+  EXPECT_EQ(memory_traffic(Adam{.elements = 7, .weight = DType::kFp32}), Bytes(7 * (4 + 8 + 16)));
+}
+
+TEST(StreamTraffic, IsElementsTimesTheirSize) {
+  EXPECT_EQ(memory_traffic(Cast{.elements = 7}), Bytes(7 * (4 + 2)));
+  EXPECT_EQ(memory_traffic(Fill{.elements = 7}), Bytes(7 * 4));
+  EXPECT_EQ(memory_traffic(SquaredNorm{.elements = 7}), Bytes(7 * 4 + 4));
+  EXPECT_EQ(memory_traffic(BiasGrad{.rows = 3, .width = 5}), Bytes(3 * 5 * 2 + 5 * 4));
+}
+
+RC_GTEST_PROP(TrafficProperty, SplittingRowsConservesTheBytesOfRowWiseOps, ()) {
+  const auto ranks = *rc::gen::inRange<std::int64_t>(1, 17);
+  const auto rows = ranks * *rc::gen::inRange<std::int64_t>(1, 513);
+  const auto width = *rc::gen::inRange<std::int64_t>(1, 4097);
+  const Pass pass = *rc::gen::element(Pass::kForward, Pass::kBackward);
+  const Activation whole{.pass = pass, .rows = rows, .width = width};
+  const Activation part{.pass = pass, .rows = rows / ranks, .width = width};
+  RC_ASSERT(memory_traffic(part) * ranks == memory_traffic(whole));
+  const Add sum{.pass = pass, .rows = rows, .width = width, .dropout = true};
+  const Add share{.pass = pass, .rows = rows / ranks, .width = width, .dropout = true};
+  RC_ASSERT(memory_traffic(share) * ranks == memory_traffic(sum));
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,111 @@
+#include "model/presets.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace plait {
+namespace {
+
+std::int64_t total(const Model& m) { return count_parameters(m).total(m.layers); }
+
+TEST(Presets, HoldThePublishedNumberOfParameters) {
+  for (const Preset& preset : presets()) {
+    if (preset.published_parameters == 0) continue;
+    EXPECT_NEAR(static_cast<double>(total(preset.model)),
+                static_cast<double>(preset.published_parameters),
+                static_cast<double>(preset.rounding))
+        << preset.model.name;
+  }
+}
+
+// Tensor by tensor as the Llama checkpoints store them: q, k, v, o; gate, up, down; two norms;
+// embed_tokens, lm_head, norm.
+std::int64_t llama_parameters(std::int64_t layers, std::int64_t h, std::int64_t f,
+                              std::int64_t kv_width, std::int64_t vocab) {
+  const std::int64_t attention = h * h + kv_width * h + kv_width * h + h * h;
+  const std::int64_t mlp = f * h + f * h + h * f;
+  return layers * (attention + mlp + h + h) + vocab * h + vocab * h + h;
+}
+
+TEST(Presets, OfLlamaStyleSumTheTensorsOfTheirCheckpoints) {
+  EXPECT_EQ(total(*find_preset("llama-2-7b")), llama_parameters(32, 4096, 11008, 4096, 32000));
+  EXPECT_EQ(total(*find_preset("llama-2-13b")), llama_parameters(40, 5120, 13824, 5120, 32000));
+  EXPECT_EQ(total(*find_preset("llama-2-70b")), llama_parameters(80, 8192, 28672, 1024, 32000));
+  EXPECT_EQ(total(*find_preset("llama-3.1-8b")), llama_parameters(32, 4096, 14336, 1024, 128256));
+  EXPECT_EQ(total(*find_preset("llama-3.1-70b")), llama_parameters(80, 8192, 28672, 1024, 128256));
+  EXPECT_EQ(total(*find_preset("llama-3.1-405b")),
+            llama_parameters(126, 16384, 53248, 1024, 128256));
+  EXPECT_EQ(total(*find_preset("mistral-7b")), llama_parameters(32, 4096, 14336, 1024, 32000));
+}
+
+TEST(Presets, QwenAddsTheBiasesOfQKAndV) {
+  const std::int64_t biases = 80 * (8192 + 1024 + 1024);
+  EXPECT_EQ(total(*find_preset("qwen-2.5-72b")),
+            llama_parameters(80, 8192, 29568, 1024, 152064) + biases);
+}
+
+// Narayanan et al. 2021, equation (2): P = 12 l h^2 (1 + 13 / 12h + (V + s) / 12 l h); the final
+// LayerNorm, 2 h, is not in it.
+TEST(Presets, OfMegatronFollowEquation2) {
+  for (const Preset& preset : presets()) {
+    const Model& m = preset.model;
+    if (m.positions != PositionKind::kLearned) continue;
+    const std::int64_t h = m.hidden;
+    EXPECT_EQ(total(m), m.layers * (12 * h * h + 13 * h) + (m.vocab + m.max_positions) * h + 2 * h)
+        << m.name;
+  }
+}
+
+TEST(Presets, FalconHasTwoLayerNormsPerLayerAndOneEmbeddingMatrix) {
+  const std::int64_t h = 8192, qkv = h * (128 + 2 * 8) * 64, mlp = 2 * h * 4 * h;
+  const std::int64_t layer = 2 * (h + h) + qkv + h * h + mlp;
+  EXPECT_EQ(total(*find_preset("falcon-40b")), 60 * layer + 65024 * h + 2 * h);
+}
+
+TEST(Presets, AreFoundIgnoringCase) {
+  ASSERT_NE(find_preset("Llama-3.1-8B"), nullptr);
+  EXPECT_EQ(find_preset("Llama-3.1-8B"), find_preset("llama-3.1-8b"));
+  EXPECT_EQ(find_preset("llama-3.1-8"), nullptr);
+  EXPECT_EQ(find_preset(""), nullptr);
+}
+
+TEST(Presets, HaveDistinctNamesAndSources) {
+  std::set<std::string> names;
+  for (const Preset& preset : presets()) {
+    EXPECT_TRUE(names.insert(preset.model.name).second) << preset.model.name;
+    EXPECT_FALSE(preset.source.empty()) << preset.model.name;
+  }
+  EXPECT_EQ(preset_names().size(), names.size());
+}
+
+TEST(Presets, HaveShapesThatFitTogether) {
+  for (const Preset& preset : presets()) {
+    const Model& m = preset.model;
+    EXPECT_EQ(m.query_width(), m.hidden) << m.name;
+    EXPECT_EQ(m.heads % m.kv_heads, 0) << m.name;
+  }
+}
+
+TEST(ParameterCount, CountsATiedOutputMatrixOnce) {
+  Model m = *find_preset("tiny");
+  const std::int64_t untied = total(m);
+  m.tied_embeddings = true;
+  EXPECT_EQ(untied - total(m), m.vocab * m.hidden);
+}
+
+TEST(ParameterCount, CountsEachBiasOnTheOutputsOfItsLinear) {
+  Model m = *find_preset("tiny");
+  const std::int64_t plain = count_parameters(m).layer;
+  m.qkv_bias = true;
+  EXPECT_EQ(count_parameters(m).layer, plain + 3 * 64);
+  m.qkv_bias = false;
+  m.attention_output_bias = true;
+  EXPECT_EQ(count_parameters(m).layer, plain + 64);
+  m.attention_output_bias = false;
+  m.mlp_bias = true;
+  EXPECT_EQ(count_parameters(m).layer, plain + 2 * 256 + 64);
+}
+
+}  // namespace
+}  // namespace plait
