@@ -22,7 +22,14 @@ struct CollectiveCost {
   Protocol protocol = Protocol::kSimple;
 };
 
+/// Which of NCCL's options a collective takes: the one that NCCL would, or the one that is fastest
+/// by this model (a perfect tuner). With `kFastest` a faster link is never slower; NCCL's own
+/// choice can change with the link, and its durations then jump.
+enum class Selection : std::uint8_t { kNccl, kFastest };
+
 struct CostModel {
+  Selection selection = Selection::kNccl;
+
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;
   /// A collective over a placed group; zero for a group of one.

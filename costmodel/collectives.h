@@ -1,0 +1,21 @@
+#pragma once
+// Durations of collectives. NCCL's own model chooses algorithm and protocol (nccl_tuning.h); the
+// duration of the choice comes from measurements where there are any and from NCCL's formula
+// elsewhere. For one choice more bytes never take less time and faster links never more; where the
+// choice changes the duration may jump, as it does in NCCL, which leaves LL too early.
+
+#include "costmodel/costmodel.h"
+
+namespace plait {
+
+/// `bytes` is nccl-tests' S, the full buffer. A group of one, or no bytes, costs nothing.
+CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group,
+                               const Cluster& cluster, Selection selection);
+
+/// all_to_all.cpp: every member sends S / n to every other.
+CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const Cluster& cluster);
+
+/// host_collectives.cpp: between processors without NCCL, ring or recursive doubling.
+CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group);
+
+}  // namespace plait

@@ -1,0 +1,26 @@
+#include "costmodel/cost.h"
+
+#include <array>
+
+namespace plait {
+
+std::string_view name_of(Provenance p) {
+  switch (p) {
+    case Provenance::kMeasured: return "measured";
+    case Provenance::kFitted: return "fitted";
+    case Provenance::kDatasheet: return "datasheet";
+    case Provenance::kExtrapolated: return "extrapolated";
+  }
+  return "?";
+}
+
+std::string_view resource_name(Resource r) {
+  static constexpr std::array<std::string_view, kResources> kNames = {
+      "peak_flops",         "memory_bandwidth",   "launch_overhead",  "nvlink_bandwidth",
+      "nvlink_latency",     "pcie_bandwidth",     "pcie_latency",     "infiniband_bandwidth",
+      "infiniband_latency", "ethernet_bandwidth", "ethernet_latency", "c2c_bandwidth",
+      "c2c_latency"};
+  return r < kNames.size() ? kNames[r] : "?";
+}
+
+}  // namespace plait

@@ -1,0 +1,61 @@
+#include "costmodel/costmodel.h"
+
+#include <algorithm>
+
+#include "costmodel/collectives.h"
+#include "costmodel/kernels.h"
+#include "costmodel/transfer.h"
+
+namespace plait {
+
+std::string_view name_of(Algorithm a) {
+  switch (a) {
+    case Algorithm::kRing: return "ring";
+    case Algorithm::kTree: return "tree";
+    case Algorithm::kNvls: return "nvls";
+    case Algorithm::kNvlsTree: return "nvls_tree";
+    case Algorithm::kPat: return "pat";
+    case Algorithm::kPairwise: return "pairwise";
+  }
+  return "?";
+}
+
+std::string_view name_of(Protocol p) {
+  switch (p) {
+    case Protocol::kLl: return "ll";
+    case Protocol::kLl128: return "ll128";
+    case Protocol::kSimple: return "simple";
+  }
+  return "?";
+}
+
+Cost operator+(const Cost& a, const Cost& b) {
+  const double ta = a.total().value, tb = b.total().value;
+  if (tb == 0) return a;
+  if (ta == 0) return b;
+  Cost sum;
+  for (std::size_t r = 0; r < sum.share.size(); ++r) sum.share[r] = a.share[r] + b.share[r];
+  sum.provenance = std::max(a.provenance, b.provenance);
+  sum.band = (a.band * ta + b.band * tb) / (ta + tb);
+  return sum;
+}
+
+Cost CostModel::compute(const Compute& op, const Device& device) const {
+  if (const auto* matmul = std::get_if<MatMul>(&op)) return gemm_cost(*matmul, device);
+  if (const auto* attention = std::get_if<Attention>(&op))
+    return attention_cost(*attention, device);
+  return memory_bound_cost(op, device);
+}
+
+CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
+                                     const Cluster& cluster) const {
+  return collective_cost(op.kind, op.bytes(), group, cluster, selection);
+}
+
+Cost CostModel::transfer(Bytes bytes, const Path& path) const { return message_cost(bytes, path); }
+
+Cost CostModel::copy(const Copy& op, const Cluster& cluster) const {
+  return host_copy_cost(op.bytes, cluster);
+}
+
+}  // namespace plait

@@ -1,0 +1,170 @@
+#include "costmodel/efficiency.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
+
+// Fits of t0 + max(F/(eP), B/(bBW)) to AIConfigurator's gemm_perf tables (bf16, n and k >= 1024,
+// logarithmic loss); the band is the mean absolute error on (n, k) pairs left out of the fit.
+// fp8: the median rate of per-tensor scaled products with 4k <= m, n, k <= 16k over the fp8 peak.
+struct DeviceGemm {
+  std::string_view prefix;
+  Generation generation;
+  double flops, bandwidth, fixed_us, band;
+  double fp8_flops;
+};
+constexpr std::array<DeviceGemm, 5> kGemm = {{
+    {"a100", Generation::kAmpere, 0.758, 0.746, 7.3, 0.102, 0.0},
+    {"h100", Generation::kHopper, 0.774, 0.826, 3.6, 0.065, 0.57},
+    {"h200", Generation::kHopper, 0.784, 0.824, 4.1, 0.078, 0.59},
+    {"b200", Generation::kBlackwell, 0.677, 0.718, 3.2, 0.105, 0.47},
+    {"gb200", Generation::kBlackwell, 0.651, 0.726, 3.1, 0.104, 0.47},
+}};
+
+const DeviceGemm* fitted_gemm(const Device& device) {
+  for (const DeviceGemm& fit : kGemm)
+    if (device.name.starts_with(fit.prefix) && generation_of(device) == fit.generation) return &fit;
+  return nullptr;
+}
+
+// Another device of a fitted generation: the neighbours' constants with peak and bandwidth swapped
+// miss by 7.5 % (H100 -> H200) to 15.5 % (A100 -> H100), the same tables. Volta borrows Ampere's
+// constants. A processor: the share of peak that OpenBLAS documents for large products, assumed.
+GemmFit default_gemm(Generation generation, bool fp8) {
+  switch (generation) {
+    case Generation::kCpu: return {0.70, 0.70, us(2.5), {Provenance::kDatasheet, 0.5}};
+    case Generation::kVolta: return {0.758, 0.746, us(7.3), {Provenance::kDatasheet, 0.25}};
+    case Generation::kAmpere:
+      return {fp8 ? 0.57 : 0.758, 0.746, us(7.3), {Provenance::kDatasheet, 0.16}};
+    case Generation::kHopper:
+      return {fp8 ? 0.57 : 0.774, 0.826, us(3.6), {Provenance::kDatasheet, 0.13}};
+    case Generation::kBlackwell:
+      return {fp8 ? 0.47 : 0.677, 0.718, us(3.2), {Provenance::kDatasheet, 0.13}};
+  }
+  return {};
+}
+
+}  // namespace
+
+Generation generation_of(const Device& device) {
+  if (device.compute_capability >= 100) return Generation::kBlackwell;
+  if (device.compute_capability >= 90) return Generation::kHopper;
+  if (device.compute_capability >= 80) return Generation::kAmpere;
+  if (device.compute_capability > 0) return Generation::kVolta;
+  return Generation::kCpu;
+}
+
+GemmFit gemm_fit(const Device& device, DType dtype) {
+  const bool fp8 = dtype == DType::kFp8 || dtype == DType::kInt8;
+  const bool half = dtype == DType::kBf16 || dtype == DType::kFp16;
+  const DeviceGemm* known = fitted_gemm(device);
+  if (known == nullptr) return default_gemm(generation_of(device), fp8);
+  GemmFit fit{
+      known->flops, known->bandwidth, us(known->fixed_us), {Provenance::kFitted, known->band}};
+  if (fp8) fit.flops = known->fp8_flops > 0 ? known->fp8_flops : known->flops;
+  if (!half) fit.quality = {Provenance::kDatasheet, 0.2};
+  return fit;
+}
+
+// Saturating form e s/(s + s0) fitted to AIConfigurator's context_attention_perf: FlashAttention-2
+// on A100, FlashAttention-3 on H100 (also used on H200: the kernel is bound by the same peak).
+// Blackwell: plateau of about 1000 TFLOP/s causal (TRT-LLM, the same tables) over a peak of 2250;
+// s0 borrowed from Hopper. Head-dim factors: FA3 fit; on Ampere FA2's published A100 plots.
+AttentionFit attention_fit(const Device& device) {
+  const bool known = fitted_gemm(device) != nullptr;
+  const Provenance fitted = known ? Provenance::kFitted : Provenance::kDatasheet;
+  switch (generation_of(device)) {
+    case Generation::kCpu: return {0.35, 64, 1, 1, us(5), {Provenance::kDatasheet, 0.5}};
+    case Generation::kVolta:
+      return {0.45, 284, 0.92, 0.95, us(13.3), {Provenance::kDatasheet, 0.3}};
+    case Generation::kAmpere:
+      return {0.65, 284, 0.92, 0.95, us(13.3), {fitted, known ? 0.12 : 0.2}};
+    case Generation::kHopper:
+      return {0.665, 907, 0.77, 1.16, us(13.3), {fitted, known ? 0.11 : 0.2}};
+    case Generation::kBlackwell:
+      return {0.50, 907, 0.77, 1.16, us(13.3), {Provenance::kDatasheet, 0.2}};
+  }
+  return {};
+}
+
+namespace {
+
+// Streaming ceilings over the data-sheet bandwidth: BabelStream in Azure's AI benchmarking guide,
+// 0.79-0.86 on A100, 0.87-0.95 on H100, 0.84-0.93 on H200; Blackwell from the weight streaming of
+// skinny products, 0.75-0.89 (AIConfigurator). L2 rates: Vidur's residual-add profile.
+double ceiling(Generation generation) {
+  switch (generation) {
+    case Generation::kCpu: return 0.75;
+    case Generation::kVolta: return 0.80;
+    case Generation::kAmpere: return 0.83;
+    case Generation::kHopper: return 0.90;
+    case Generation::kBlackwell: return 0.85;
+  }
+  return 0;
+}
+
+// Vidur's profiles of vLLM kernels, A100 | H100: add t0 1.9 | 1.3 us; silu*mul 2.6 | 1.9; rmsnorm
+// 4.0 | 3.7; rope 2.6 | 1.9 with 0.43 | 0.47 of the bandwidth; embedding 2.2 | 2.3 with
+// 0.15 | 0.19.
+// Norms and activations of inference engines (0.34-0.58) are not what training runs: fused
+// training kernels are taken at 0.75 of the bandwidth, an assumption with a wide band.
+StreamFit gpu_stream(StreamKind kind, Generation generation) {
+  const bool late = generation == Generation::kHopper || generation == Generation::kBlackwell;
+  const Quality assumed{Provenance::kDatasheet, 0.25};
+  switch (kind) {
+    case StreamKind::kCopy:
+      return {ceiling(generation), 1.3, us(late ? 1.3 : 1.9), {Provenance::kFitted, 0.12}};
+    case StreamKind::kNorm: return {0.75, 0.9, us(late ? 3.7 : 4.0), assumed};
+    case StreamKind::kActivation: return {0.75, 1.0, us(late ? 1.9 : 2.6), assumed};
+    case StreamKind::kRope:
+      return {
+          late ? 0.47 : 0.43, late ? 0.54 : 0.52, us(late ? 1.9 : 2.6), {Provenance::kFitted, 0.1}};
+    case StreamKind::kEmbedding:
+      return {
+          late ? 0.19 : 0.15, late ? 0.19 : 0.15, us(late ? 2.3 : 2.2), {Provenance::kFitted, 0.1}};
+    case StreamKind::kSoftmax: return {0.75, 0.9, us(late ? 3.7 : 4.0), assumed};
+  }
+  return {};
+}
+
+}  // namespace
+
+StreamFit stream_fit(const Device& device, StreamKind kind) {
+  const Generation generation = generation_of(device);
+  if (generation == Generation::kCpu) {
+    const double b = kind == StreamKind::kCopy ? ceiling(generation) : 0.5;
+    return {b, b, us(2.5), {Provenance::kDatasheet, 0.5}};
+  }
+  StreamFit fit = gpu_stream(kind, generation);
+  if (fitted_gemm(device) == nullptr) fit.quality = {Provenance::kDatasheet, 0.25};
+  return fit;
+}
+
+FlopsPerSecond matrix_peak(const Device& device, DType dtype) {
+  const FlopsPerSecond peak = device.peak(dtype);
+  if (peak.value > 0) return peak;
+  Where where;
+  where.path = "cluster.device";
+  throw InputError({.code = "C020",
+                    .problem = fmt::format("device {} has no peak rate for {} matrix products",
+                                           device.name, name_of(dtype)),
+                    .where = where,
+                    .expected = "a device whose matrix units take this type",
+                    .cure = "choose another precision or another device"});
+}
+
+Seconds fixed_time(const Device& device, Seconds fitted) {
+  // Floor of graph-launched products in AIConfigurator's tables, any GPU.
+  constexpr Seconds kFloor = us(2.5);
+  return fitted * (device.launch_overhead / kFloor);
+}
+
+}  // namespace plait

@@ -1,0 +1,69 @@
+#pragma once
+// What kernels achieve of a device's data-sheet numbers: fractions of peak and fixed times, by
+// device where published measurements were fitted, by GPU generation otherwise. All constants of
+// the kernel models, with their sources, stand in efficiency.cpp.
+
+#include <cstdint>
+
+#include "costmodel/cost.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+enum class Generation : std::uint8_t { kCpu, kVolta, kAmpere, kHopper, kBlackwell };
+
+/// By compute capability: 70-79 Volta (and Turing), 80-89 Ampere (and Ada), 90-99 Hopper, from 100
+/// Blackwell; 0 is a processor that is not an NVIDIA GPU.
+Generation generation_of(const Device& device);
+
+/// How good a set of constants is.
+struct Quality {
+  Provenance provenance = Provenance::kDatasheet;
+  double band = 0;  // half-width of the relative error band
+};
+
+/// t = fixed + max(F / (flops P), B / (bandwidth BW)).
+struct GemmFit {
+  double flops = 0;      // achieved fraction of the dense peak
+  double bandwidth = 0;  // achieved fraction of the memory bandwidth
+  Seconds fixed;
+  Quality quality;
+};
+GemmFit gemm_fit(const Device& device, DType dtype);
+
+/// Fused attention at sequence length s runs at `flops` s / (s + half_length) of the dense peak.
+struct AttentionFit {
+  double flops = 0;        // of the peak, at head_dim 128 and infinite length
+  double half_length = 0;  // tokens, causal
+  double head_64 = 0;      // factor on `flops` at head_dim 64
+  double head_256 = 0;     // and at head_dim 256
+  Seconds fixed;
+  Quality quality;
+};
+AttentionFit attention_fit(const Device& device);
+
+/// Kernels that stream their operands: t = fixed + B / (fraction BW).
+enum class StreamKind : std::uint8_t {
+  kCopy,        // add, cast, fill, reductions, optimizer
+  kNorm,        // a reduction over rows, then a second read from cache
+  kActivation,  // gated or plain
+  kRope,        // strided halves of a head
+  kEmbedding,   // gather and scatter of rows
+  kSoftmax      // row-wise exponentials
+};
+struct StreamFit {
+  double bandwidth = 0;  // fraction of the memory bandwidth when operands come from memory
+  double l2 = 0;         // the same when they fit in the L2 cache: may exceed 1
+  Seconds fixed;
+  Quality quality;
+};
+StreamFit stream_fit(const Device& device, StreamKind kind);
+
+/// Dense peak for matrix products of `dtype`. Throws InputError C020 where the device has none.
+FlopsPerSecond matrix_peak(const Device& device, DType dtype);
+
+/// The fixed time of a kernel on this device: `fitted` was measured where an empty kernel takes
+/// 2.5 us, and it scales with the device's launch overhead.
+Seconds fixed_time(const Device& device, Seconds fitted);
+
+}  // namespace plait

@@ -1,0 +1,21 @@
+#pragma once
+// Durations of the kernels of one device, one model per file. All of them have the form
+// fixed time + work over an achieved rate; F are the FLOPs that run, B the bytes that must move.
+
+#include "costmodel/cost.h"
+#include "model/op.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+/// gemm.cpp: t0 + max(F / (e P), B / (b BW)).
+Cost gemm_cost(const MatMul& op, const Device& device);
+/// attention.cpp: one fused kernel, or products and element-wise kernels in turn.
+Cost attention_cost(const Attention& op, const Device& device);
+/// memory_bound.cpp: t0 + B / (b BW), for every op that does not run on matrix units.
+Cost memory_bound_cost(const Compute& op, const Device& device);
+
+/// Adds the shares; the worse provenance and the weighted mean of the bands remain.
+Cost operator+(const Cost& a, const Cost& b);
+
+}  // namespace plait

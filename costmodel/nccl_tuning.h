@@ -1,0 +1,58 @@
+#pragma once
+// NCCL's own estimate of every way to run a collective, from which it takes the cheapest:
+//   t = latency + bytes / bandwidth   for each (algorithm, protocol).
+// This is how the library *chooses*; how long the choice then takes is collectives.cpp's matter.
+// Source of all formulas and constants: NCCL 2.30.7, src/graph/{tuning,search,connect}.cc.
+
+#include <string_view>
+#include <vector>
+
+#include "costmodel/costmodel.h"
+#include "costmodel/efficiency.h"
+
+namespace plait {
+
+/// What NCCL's topology search sees of a group. Rates in bytes per second and direction.
+struct NcclGroup {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Generation generation = Generation::kHopper;
+  double ranks = 1, nodes = 1, per_node = 1;
+  LinkClass intra_link = LinkClass::kNvlink, inter_link = LinkClass::kInfiniband;
+  double intra = 0;  // what one member can send within its island
+  double inter = 0;  // and between islands
+  bool nvls = false;
+  bool amd_host = false;
+};
+NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Cluster& cluster);
+
+/// NCCL builds rings of certain speeds only. `kLadder` is what it reckons with when it chooses;
+/// `kContinuous` is the same formula on the links' full rates, so that a slightly faster link is
+/// slightly faster.
+enum class Speeds : std::uint8_t { kLadder, kContinuous };
+
+/// Parallel rings or trees of one speed each.
+struct Channels {
+  int count = 0;
+  double speed = 0;  // bytes per second
+  double total() const { return count * speed; }
+};
+Channels ring_channels(const NcclGroup& group, Speeds speeds);
+Channels nvls_channels(const NcclGroup& group, Speeds speeds);
+/// Thread blocks that NCCL launches for large messages, each of which owns buffers.
+int communicator_channels(const NcclGroup& group);
+
+struct NcclOption {
+  Algorithm algorithm = Algorithm::kRing;
+  Protocol protocol = Protocol::kSimple;
+  Seconds intra_latency;                                  // start-up and hops within an island
+  Seconds inter_latency;                                  // hops between islands
+  BytesPerSecond bandwidth;                               // of the whole buffer
+  bool inter_bound = false;                               // the network limits the bandwidth
+  double size_penalty(Bytes bytes, Speeds speeds) const;  // NCCL's correction for trees
+  Seconds time(Bytes bytes, Speeds speeds) const;
+};
+
+/// All options for this group and size, in NCCL's order of preference among equals.
+std::vector<NcclOption> nccl_options(const NcclGroup& group, Bytes bytes, Speeds speeds);
+
+}  // namespace plait

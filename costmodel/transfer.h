@@ -1,0 +1,14 @@
+#pragma once
+// Point-to-point messages and copies to the host: t = start + latency + bytes / (share bandwidth).
+
+#include "costmodel/cost.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+/// One message along `path`; no bytes cost nothing.
+Cost message_cost(Bytes bytes, const Path& path);
+/// Between device and host memory, over the device's host link.
+Cost host_copy_cost(Bytes bytes, const Cluster& cluster);
+
+}  // namespace plait
