@@ -1,0 +1,71 @@
+// The fixed vocabulary by which reports, traces and printed plans call things.
+#include "plan/op.h"
+#include "plan/tensor.h"
+
+namespace plait {
+
+std::string_view name_of(TensorClass c) {
+  switch (c) {
+    case TensorClass::kWeight: return "weight";
+    case TensorClass::kGradient: return "gradient";
+    case TensorClass::kOptimizer: return "optimizer";
+    case TensorClass::kActivation: return "activation";
+    case TensorClass::kKvCache: return "kv_cache";
+    case TensorClass::kBuffer: return "buffer";
+  }
+  return "?";
+}
+
+std::string_view name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return "all_reduce";
+    case CollectiveKind::kAllGather: return "all_gather";
+    case CollectiveKind::kReduceScatter: return "reduce_scatter";
+    case CollectiveKind::kAllToAll: return "all_to_all";
+    case CollectiveKind::kBroadcast: return "broadcast";
+  }
+  return "?";
+}
+
+std::string_view name_of(Stream stream) {
+  switch (stream) {
+    case Stream::kCompute: return "compute";
+    case Stream::kTp: return "tp";
+    case Stream::kGradSync: return "grad_sync";
+    case Stream::kParamGather: return "param_gather";
+    case Stream::kSendForward: return "send_forward";
+    case Stream::kRecvForward: return "recv_forward";
+    case Stream::kSendBackward: return "send_backward";
+    case Stream::kRecvBackward: return "recv_backward";
+    case Stream::kHostToDevice: return "host_to_device";
+    case Stream::kDeviceToHost: return "device_to_host";
+  }
+  return "?";
+}
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kForward: return "forward";
+    case Phase::kBackward: return "backward";
+    case Phase::kWeightGrad: return "weight_grad";
+    case Phase::kRecompute: return "recompute";
+    case Phase::kGradSync: return "grad_sync";
+    case Phase::kParamGather: return "param_gather";
+    case Phase::kOptimizer: return "optimizer";
+  }
+  return "?";
+}
+
+namespace {
+struct NameOfBody {
+  std::string_view operator()(const Compute& c) const { return kernel_name(c); }
+  std::string_view operator()(const Collective& c) const { return name_of(c.kind); }
+  std::string_view operator()(const Send&) const { return "send"; }
+  std::string_view operator()(const Recv&) const { return "recv"; }
+  std::string_view operator()(const Copy&) const { return "copy"; }
+};
+}  // namespace
+
+std::string_view name_of(const Op& op) { return std::visit(NameOfBody{}, op.body); }
+
+}  // namespace plait

@@ -1,0 +1,43 @@
+// Data parallelism: replicas (dp) and shards (fsdp) work on different sequences; see gather.cpp and
+// reduce.cpp for the two halves.
+#include "core/error.h"
+#include "plan/strategies/data_parallel.h"
+
+namespace plait {
+
+void apply_data_parallel(Draft& d) {
+  if (d.strategy.fsdp.prefetch < 0) {
+    throw InputError({"S024",
+                      "fsdp cannot prefetch a negative number of layers",
+                      {"", 0, 0, "strategy.fsdp_options.prefetch"},
+                      "0 or more",
+                      "set it to 1"});
+  }
+  if (data_axes(d).empty()) return;
+  const int stage = d.strategy.zero_stage;
+  if (stage > 0) {
+    const bool gathers_here = stage == 3 || d.strategy.data.overlap;  // else behind the optimizer
+    const GatherBlocks gathers = gathers_here ? add_gather_blocks(d) : GatherBlocks{};
+    for (Program& program : d.programs) {
+      if (stage == 3) {
+        program = gather_before_use(d, gathers, program);
+      } else if (gathers_here) {  // the previous step's updates, hidden by this forward
+        Program out;
+        for (const UnitInstance& u : units_of(d, program))
+          out.calls.push_back(gather_call(gathers, u));
+        const auto shift = static_cast<std::int32_t>(out.calls.size());
+        for (Call call : program.calls) {
+          if (call.after >= 0) call.after += shift;
+          out.calls.push_back(call);
+        }
+        program = std::move(out);
+      }
+    }
+  }
+  GradientReduction reduction(d);
+  for (Program& program : d.programs) {
+    program = stage >= 2 ? reduction.each_microbatch(program) : reduction.in_buckets(program);
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,34 @@
+#pragma once
+// The two halves of data parallelism: gather.cpp brings sharded weights together before use,
+// reduce.cpp sums gradients behind the backward pass.
+
+#include <array>
+#include <memory>
+
+#include "plan/strategies/draft.h"
+
+namespace plait {
+
+/// Block that gathers a unit, by UnitKind.
+using GatherBlocks = std::array<BlockId, kUnitKinds>;
+GatherBlocks add_gather_blocks(Draft& draft);
+Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit);
+/// zero_stage 3: the program with a gather before every use.
+Program gather_before_use(const Draft& draft, const GatherBlocks& blocks, const Program& program);
+
+/// Puts the reduction of gradients into programs; blocks are shared between stages.
+class GradientReduction {
+ public:
+  explicit GradientReduction(Draft& draft);
+  ~GradientReduction();
+  /// zero_stage 0 and 1: once a step, in buckets.
+  Program in_buckets(const Program& program);
+  /// zero_stage 2 and 3: every unit of every microbatch.
+  Program each_microbatch(const Program& program);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace plait

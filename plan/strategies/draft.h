@@ -1,0 +1,122 @@
+#pragma once
+// The plan while it is being made. `layers` writes the unsharded ops of one microbatch through the
+// embedding, one transformer layer and the head; the strategies then rewrite them one after
+// another. Op sizes are not kept by hand: `fit_sizes` derives each body's sizes from the shapes of
+// its operands.
+//
+// Operand order, for every op (R read, W write, U update; [] where the op has it):
+//   MatMul     forward {x R, w R, y W, [bias R]}, input grad {dy R, w R, dx W}, weight grad {dy R,
+//   x R, dw, [dbias]} Norm       forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x
+//   R, stats R, gamma R, dx W, dgamma, [dbeta]} Attention  forward {qkv R, context W, saved W};
+//   backward {dcontext R, qkv R, context R, saved R, dqkv W} Activation forward {u R, a W};
+//   backward {da R, u R, du W} Rope       {qkv U}          BiasGrad {dy R, dbias}          Cast {in
+//   R, out W}          Fill {t W ...} Add        forward {a R, b R, out W, [bias R], [mask W]};
+//   backward {dout R, mask R, db W} Embedding  forward {tokens R, table R, out W}, positions {in R,
+//   table R, out W};
+//              backward {tokens R, dout R, dtable}, positions {dout R, dtable}
+//   CrossEntropy  max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
+//   loss W};
+//              gradient {logits U, max R, sums R, labels R}
+//   SquaredNorm {norm U, gradients R ...}      Adam {gradient R, norm R, weight, master U, moments
+//   U, U}
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "plan/plan.h"
+
+namespace plait {
+
+/// Parameters that are sharded, gathered and reduced together: FSDP's unit, Megatron's buffer.
+enum class UnitKind : std::uint8_t { kEmbedding, kLayer, kHead };
+inline constexpr std::size_t kUnitKinds = 3;
+
+struct Unit {
+  std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
+  TensorId weight_buffer = kNoTensor;        // flat, weights' dtype, what compute reads
+  TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
+  TensorId gradient_shard = kNoTensor;  // zero_stage >= 2: what is left after the reduce_scatter
+  TensorId weight_shard = kNoTensor;    // zero_stage 3 with keep_weight_shard
+  TensorId master = kNoTensor;          // optimizer state, of this rank's share
+  TensorId moments[2] = {kNoTensor, kNoTensor};
+};
+
+/// Forward and backward ops of one kind of layer (layers with and without recomputation differ).
+struct LayerKind {
+  Block forward, backward;
+};
+
+/// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
+struct UnitMask {
+  std::uint8_t reads = 0, grades = 0;
+};
+
+struct Draft {
+  Draft(const Model& m, const Workload& w, const Strategy& s)
+      : model(m), workload(w), strategy(s) {}
+
+  const Model& model;
+  const Workload& workload;
+  const Strategy& strategy;
+
+  std::vector<Tensor> tensors;
+  std::array<Unit, kUnitKinds> units;
+  Block embed_forward, embed_backward, head_forward, head_backward;
+  std::vector<LayerKind> layers;  // [0]: as written; [1]: recomputed in the backward pass, if any
+  TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
+
+  // From apply_pipeline on: what becomes the plan.
+  std::int64_t microbatches = 0;
+  std::vector<Block> blocks;
+  std::vector<UnitMask> block_units;  // one per block
+  std::vector<Program> programs;
+
+  Unit& unit(UnitKind k) { return units[static_cast<std::size_t>(k)]; }
+  const Unit& unit(UnitKind k) const { return units[static_cast<std::size_t>(k)]; }
+  TensorId add(Tensor t) {
+    tensors.push_back(std::move(t));
+    return static_cast<TensorId>(tensors.size() - 1);
+  }
+  /// All blocks that compute on activations, in no particular meaning but fixed order.
+  template <class F>
+  void for_each_block(F&& f) {
+    f(embed_forward), f(head_forward), f(head_backward), f(embed_backward);
+    for (LayerKind& k : layers) f(k.forward), f(k.backward);
+  }
+  /// Takes the block into the plan; its sizes are fitted here.
+  BlockId add_block(Block block);
+  const Mesh& mesh() const { return strategy.mesh; }
+};
+
+/// Sets the sizes in every op's body from the local shapes of its operands.
+void fit_sizes(Draft& draft, Block& block);
+
+// The strategies, in the order in which make_plan applies them.
+void write_layers(Draft& draft);
+void apply_tensor_parallel(Draft& draft);    // shards weights over tp
+void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
+void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
+void apply_recompute(Draft& draft);
+void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
+void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
+void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
+void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
+
+/// The axes over which a batch is divided, where their size is above 1.
+AxisSet data_axes(const Draft& draft);
+
+/// A unit as one rank holds it: one per layer for kLayer.
+struct UnitInstance {
+  UnitKind kind = UnitKind::kLayer;
+  std::int32_t layer = 0;  // 0 unless kLayer
+  auto operator<=>(const UnitInstance&) const = default;
+};
+/// The units of a program in the order of first use.
+std::vector<UnitInstance> units_of(const Draft& draft, const Program& program);
+/// Instances whose weights are read (gradients written) by a call.
+std::vector<UnitInstance> unit_reads(const Draft& draft, const Call& call);
+std::vector<UnitInstance> unit_grades(const Draft& draft, const Call& call);
+
+}  // namespace plait

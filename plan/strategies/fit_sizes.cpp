@@ -1,0 +1,95 @@
+// Sizes of op bodies from the local shapes of their operands. Rows of an activation (s, b, width)
+// are s b tokens. Operand order is the one in draft.h.
+#include "core/error.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+class Fitter {
+ public:
+  Fitter(const Draft& d, const Op& op) : d_(d), op_(op) {}
+
+  void operator()(MatMul& g) const {
+    const std::size_t dy_or_x = 0, w_or_x = 1;
+    g.batch = 1;
+    switch (g.pass) {
+      case Pass::kWeightGrad:  // (out, in) = dy^T (out, tokens) x (tokens, in)
+        g.m = last(dy_or_x), g.n = last(w_or_x), g.k = rows(dy_or_x);
+        break;
+      case Pass::kInputGrad:  // (tokens, in) = dy (tokens, out) w (out, in)
+        g.m = rows(dy_or_x), g.n = last(w_or_x), g.k = last(dy_or_x);
+        break;
+      default:  // (tokens, out) = x (tokens, in) w^T (in, out)
+        g.m = rows(dy_or_x), g.n = dim(w_or_x, 0), g.k = last(dy_or_x);
+    }
+  }
+  void operator()(Attention& a) const {
+    const std::size_t qkv = a.pass == Pass::kForward ? 0 : 1;
+    const Tensor& t = tensor(qkv);
+    const Model& m = d_.model;
+    const std::int64_t shards = d_.mesh().size_of(t.dims[2].sharded);
+    a.batch = dim(qkv, 1);
+    a.seq_q = a.seq_kv = dim(qkv, 0);
+    a.heads = m.heads / shards, a.kv_heads = m.kv_heads / shards, a.head_dim = m.head_dim;
+  }
+  void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
+  void operator()(Activation& a) const {
+    const std::size_t out = a.pass == Pass::kForward ? 1 : 0;
+    a.rows = rows(out), a.width = last(out);
+  }
+  void operator()(Rope& r) const {
+    const Model& m = d_.model;
+    r.rows = rows(0);
+    r.width = (m.query_width() + m.kv_width()) / d_.mesh().size_of(tensor(0).dims[2].sharded);
+  }
+  void operator()(Embedding& e) const {
+    const bool forward = e.pass == Pass::kForward;
+    const std::size_t table = forward ? 1 : op_.operands.size() - 1;
+    const std::size_t activation = forward ? 2 : table - 1;
+    e.rows = rows(activation), e.width = last(activation), e.vocab = dim(table, 0);
+  }
+  void operator()(CrossEntropy& c) const {
+    c.rows = rows(0);
+    c.vocab = c.step == CrossEntropy::Step::kLoss ? 1 : last(0);
+  }
+  void operator()(Add& a) const { a.rows = rows(0), a.width = last(0); }
+  void operator()(BiasGrad& b) const { b.rows = rows(0), b.width = last(0); }
+  void operator()(Cast& c) const { c.elements = tensor(0).elements(d_.mesh()); }
+  void operator()(Fill& f) const { f.elements = total(0); }
+  void operator()(SquaredNorm&) const {
+  }  // covers a share of its operands: apply_optimizer says how much
+  void operator()(Adam& a) const {
+    a.elements = tensor(op_.operands.size() - 1).elements(d_.mesh());
+  }
+
+ private:
+  const Tensor& tensor(std::size_t operand) const {
+    return d_.tensors[op_.operands.at(operand).tensor];
+  }
+  std::int64_t dim(std::size_t operand, std::size_t i) const {
+    return tensor(operand).dims[i].local(d_.mesh());
+  }
+  std::int64_t last(std::size_t operand) const {
+    return dim(operand, static_cast<std::size_t>(tensor(operand).rank - 1));
+  }
+  std::int64_t rows(std::size_t operand) const { return dim(operand, 0) * dim(operand, 1); }
+  std::int64_t total(std::size_t from) const {
+    std::int64_t n = 0;
+    for (std::size_t i = from; i < op_.operands.size(); ++i) n += tensor(i).elements(d_.mesh());
+    return n;
+  }
+
+  const Draft& d_;
+  const Op& op_;
+};
+
+}  // namespace
+
+void fit_sizes(Draft& draft, Block& block) {
+  for (Op& op : block.ops) {
+    if (Compute* c = std::get_if<Compute>(&op.body)) std::visit(Fitter(draft, op), *c);
+  }
+}
+
+}  // namespace plait

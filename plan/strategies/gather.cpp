@@ -1,0 +1,122 @@
+// Gathering of sharded weights (ZeRO-3, FSDP; Zhao et al. 2023, section 3): every unit is gathered
+// before a call that reads it and freed behind it. Gathers run on their own stream, `prefetch` uses
+// ahead; the one for use k may start only when use k - prefetch - 1 has finished, which bounds the
+// memory held by gathered weights. ZeRO-1 and -2 gather what the previous step's optimizer updated,
+// at the start of the step when overlapping with the forward pass, else behind the optimizer.
+#include <algorithm>
+#include <set>
+
+#include "plan/strategies/data_parallel.h"
+
+namespace plait {
+namespace {
+
+Op all_gather(const Draft& d, TensorId buffer, std::vector<Operand> operands) {
+  Collective c;
+  c.kind = CollectiveKind::kAllGather;
+  c.axes = d.strategy.shard_axis();
+  c.dtype = d.tensors[buffer].dtype;
+  c.elements = d.tensors[buffer].elements(d.mesh());
+  return {c, Stream::kParamGather, Phase::kParamGather, std::move(operands)};
+}
+
+Block gather_block(Draft& d, UnitKind kind) {
+  const Unit& unit = d.unit(kind);
+  Block block{"param_gather", {}};
+  if (d.strategy.zero_stage < 3) {  // this rank's share of the buffer is up to date, in place
+    block.ops.push_back(all_gather(d, unit.weight_buffer, {{unit.weight_buffer, Use::kUpdate, 0}}));
+    return block;
+  }
+  TensorId shard = unit.weight_shard;
+  if (shard == kNoTensor) {
+    Tensor cast = d.tensors[unit.master];
+    cast.name += ".cast", cast.dtype = d.workload.precision.weights;
+    cast.kind = TensorClass::kBuffer, cast.scope = Scope::kCall, cast.persistent = false;
+    shard = d.add(cast);
+    block.ops.push_back({Compute(Cast{0, d.workload.precision.master, cast.dtype}),
+                         Stream::kParamGather,
+                         Phase::kParamGather,
+                         {{unit.master, Use::kRead, 0}, {shard, Use::kWrite, 0}}});
+  }
+  block.ops.push_back(all_gather(d, unit.weight_buffer,
+                                 {{shard, Use::kRead, 0}, {unit.weight_buffer, Use::kWrite, 0}}));
+  return block;
+}
+
+/// One gather: for the call at index `call` of the program as it is.
+struct Gather {
+  std::size_t use;  // index among the calls that read weights
+  UnitInstance unit;
+};
+
+class GatherPlan {
+ public:
+  GatherPlan(const Draft& d, const Program& program) : d_(d) {
+    std::set<UnitInstance> held, previous;
+    for (std::size_t i = 0; i < program.calls.size(); ++i) {
+      const std::vector<UnitInstance> reads = unit_reads(d, program.calls[i]);
+      if (reads.empty()) continue;
+      const bool forward = is_forward(program.calls[i]);
+      for (const UnitInstance& u : reads) {
+        if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u});
+        held.insert(u);
+      }
+      previous = {reads.begin(), reads.end()};
+      uses.push_back(i);
+    }
+  }
+  std::vector<std::size_t> uses;  // calls that read weights
+  std::vector<Gather> gathers;
+
+ private:
+  bool is_forward(const Call& c) const {
+    const Phase p = d_.blocks[c.block].ops.back().phase;
+    return p == Phase::kForward;
+  }
+  /// Weights still there from an earlier use.
+  bool stays(const UnitInstance& u, const std::set<UnitInstance>& held,
+             const std::set<UnitInstance>& previous, bool forward) const {
+    if (previous.contains(u)) return true;
+    if (d_.strategy.fsdp.reshard_after_forward || !held.contains(u)) return false;
+    return d_.mesh()[Axis::kPp] > 1 || !forward;
+  }
+  const Draft& d_;
+};
+
+}  // namespace
+
+GatherBlocks add_gather_blocks(Draft& d) {
+  GatherBlocks blocks{};
+  for (UnitKind kind : {UnitKind::kEmbedding, UnitKind::kLayer, UnitKind::kHead}) {
+    blocks[static_cast<std::size_t>(kind)] = d.add_block(gather_block(d, kind));
+  }
+  return blocks;
+}
+
+Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit) {
+  return {blocks[static_cast<std::size_t>(unit.kind)], 0, unit.layer, 0, -1};
+}
+
+Program gather_before_use(const Draft& d, const GatherBlocks& blocks, const Program& program) {
+  const GatherPlan plan(d, program);
+  const auto ahead = static_cast<std::size_t>(std::max<std::int64_t>(0, d.strategy.fsdp.prefetch));
+  Program out;
+  std::vector<std::int32_t> at(plan.uses.size(), -1);  // where each use is in `out`
+  std::size_t next = 0, use = 0;
+  for (std::size_t i = 0; i < program.calls.size(); ++i) {
+    const bool reads = use < plan.uses.size() && plan.uses[use] == i;
+    // Issued before use k: every gather for uses up to k + ahead.
+    while (reads && next < plan.gathers.size() && plan.gathers[next].use <= use + ahead) {
+      Call call = gather_call(blocks, plan.gathers[next].unit);
+      call.microbatch = program.calls[plan.uses[plan.gathers[next].use]].microbatch;
+      if (use > 0) call.after = at[use - 1];
+      out.calls.push_back(call);
+      ++next;
+    }
+    if (reads) at[use++] = static_cast<std::int32_t>(out.calls.size());
+    out.calls.push_back(program.calls[i]);
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,253 @@
+// Follows the sharding of weights and residual stream through the ops of each block and inserts
+// what is needed to make every operand arrive in the layout that its op needs:
+//
+//   partial sum  -> replicated  all_reduce        partial sum -> sequence shard  reduce_scatter
+//   sequence shard -> replicated  all_gather
+//
+// With weights sharded as in tensor.cpp this yields Megatron's f, f-bar, g and g-bar; nothing here
+// knows of layers. A collective is issued right behind the op that produces its input, so that ops
+// between producer and consumer (the weight gradient) hide it; a gather of a saved activation is
+// issued one op ahead of its consumer.
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+enum class Layout : std::uint8_t { kReplicated, kSequence, kFeature, kPartial };
+
+class Propagation {
+ public:
+  Propagation(Draft& d, Block& block) : d_(d), block_(block) {}
+
+  void run() {
+    std::vector<Op> ops = std::move(block_.ops);
+    block_.ops.clear();
+    for (Op& op : ops) {
+      op_ = std::move(op);
+      std::visit([this](auto& body) { follow(body); }, std::get<Compute>(op_.body));
+      block_.ops.push_back(op_);
+      for (Op& late : behind_) block_.ops.push_back(std::move(late));
+      behind_.clear();
+    }
+  }
+
+ private:
+  // ---- what each op needs and yields
+  void follow(Norm& n) {
+    if (n.pass == Pass::kForward) {
+      yield(op_.operands.size() - 2, layout(0)), yield(op_.operands.size() - 1, layout(0));
+      return;
+    }
+    need(0, layout(1));
+    yield(4, layout(1));
+    for (std::size_t i = 5; i < op_.operands.size(); ++i) owe_if_sharded(1, i);
+  }
+  void follow(MatMul& g) {
+    const Tensor& weight = tensor(g.pass == Pass::kWeightGrad ? 2 : 1);
+    const bool split_out = !weight.dims[0].sharded.empty(),
+               split_in = !weight.dims[1].sharded.empty();
+    switch (g.pass) {
+      case Pass::kWeightGrad:
+        if (split_out || split_in) {
+          need(0, split_out ? Layout::kFeature : Layout::kReplicated);
+          need(1, split_in ? Layout::kFeature : Layout::kReplicated);
+        }
+        return;
+      case Pass::kInputGrad:
+        if (split_out)
+          need(0, Layout::kFeature), yield(2, Layout::kPartial);
+        else if (split_in)
+          need(0, Layout::kReplicated), yield(2, Layout::kFeature);
+        else
+          yield(2, layout(0));
+        return;
+      default:
+        if (split_out)
+          need(0, Layout::kReplicated), yield(2, Layout::kFeature);
+        else if (split_in)
+          need(0, Layout::kFeature), yield(2, Layout::kPartial);
+        else
+          yield(2, layout(0));
+    }
+  }
+  void follow(Attention& a) {
+    if (a.pass == Pass::kForward) {
+      for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0));
+    } else {
+      need(0, layout(1));
+      yield(op_.operands.size() - 1, layout(1));
+    }
+  }
+  void follow(Activation& a) {
+    if (a.pass == Pass::kForward) return yield(1, layout(0));
+    need(0, layout(1));
+    yield(2, layout(1));
+  }
+  void follow(Add& a) {
+    if (a.pass != Pass::kForward) return yield(2, layout(0));
+    const bool both_partial = layout(0) == Layout::kPartial && layout(1) == Layout::kPartial;
+    if (!both_partial) {
+      if (layout(0) == Layout::kPartial) need(0, layout(1));
+      need(1, layout(0));
+    }
+    yield(2, layout(0));
+    if (a.dropout) yield(op_.operands.size() - 1, layout(0));
+  }
+  void follow(BiasGrad&) { owe_if_sharded(0, 1); }
+  void follow(Cast&) { yield(1, layout(0)); }
+  void follow(Embedding& e) {
+    const std::size_t table = e.pass == Pass::kForward ? 1 : op_.operands.size() - 1;
+    const bool split = !tensor(table).dims[0].sharded.empty();
+    if (e.pass == Pass::kForward) {
+      if (e.learned_positions) return need(0, layout(2));
+      if (split) reduce_output(2);
+      return;
+    }
+    if (split) return need(table - 1, Layout::kReplicated);
+    owe_if_sharded(table - 1, table);
+  }
+  void follow(CrossEntropy& c) {
+    using Step = CrossEntropy::Step;
+    if (c.step != Step::kRowMax && c.step != Step::kSums) return;
+    if (layout(0) != Layout::kFeature) return;
+    const Operand out = op_.operands.back();
+    behind_.push_back(all_reduce(out, c.step == Step::kRowMax ? Reduction::kMax : Reduction::kSum));
+  }
+  void follow(Rope&) {}
+  void follow(Fill&) {}
+  void follow(SquaredNorm&) {}
+  void follow(Adam&) {}
+
+  // ---- layouts
+  Tensor& tensor(std::size_t operand) { return d_.tensors[op_.operands[operand].tensor]; }
+  Layout layout(std::size_t operand) { return layout_of(op_.operands[operand].tensor); }
+  Layout layout_of(TensorId id) const {
+    const Tensor& t = d_.tensors[id];
+    if (t.partial.has(Axis::kTp)) return Layout::kPartial;
+    if (t.dims[0].sharded.has(Axis::kTp)) return Layout::kSequence;
+    for (int i = 1; i < t.rank; ++i) {
+      if (t.dims[static_cast<std::size_t>(i)].sharded.has(Axis::kTp)) return Layout::kFeature;
+    }
+    return Layout::kReplicated;
+  }
+  void set_layout(TensorId id, Layout l) {
+    Tensor& t = d_.tensors[id];
+    const AxisSet tp = Axis::kTp;
+    for (Dim& dim : t.dims) dim.sharded = dim.sharded - tp;
+    t.partial = t.partial - tp;
+    if (l == Layout::kPartial) t.partial = t.partial | tp;
+    if (l == Layout::kSequence) t.dims[0].sharded = t.dims[0].sharded | tp;
+    if (l == Layout::kFeature) t.dims[2].sharded = t.dims[2].sharded | tp;  // features or heads
+  }
+  void yield(std::size_t operand, Layout l) {
+    const TensorId id = op_.operands[operand].tensor;
+    if (id == d_.x || id == d_.dx) {
+      PLAIT_CHECK(layout_of(id) == l,
+                  "the residual stream arrives in a layout that it does not have");
+      return;
+    }
+    set_layout(id, l);
+  }
+  /// Gradients of replicated weights from sharded tokens are partial sums.
+  void owe_if_sharded(std::size_t tokens, std::size_t gradient) {
+    if (layout(tokens) == Layout::kSequence)
+      set_layout(op_.operands[gradient].tensor, Layout::kPartial);
+  }
+
+  // ---- conversions
+  void need(std::size_t operand, Layout want) {
+    Operand& o = op_.operands[operand];
+    const Layout have = layout_of(o.tensor);
+    if (have == want) return;
+    const auto key = std::pair(std::pair(o.tensor, o.shift), want);
+    auto found = versions_.find(key);
+    if (found == versions_.end()) found = versions_.emplace(key, convert(o, have, want)).first;
+    o = {found->second, o.use, found->second == o.tensor ? o.shift : std::int16_t{0}};
+  }
+  TensorId convert(const Operand& from, Layout have, Layout want) {
+    if (have == Layout::kPartial && want == Layout::kReplicated) {
+      insert(all_reduce(from, Reduction::kSum), from);
+      set_layout(from.tensor, Layout::kReplicated);
+      return from.tensor;
+    }
+    const bool scatter = have == Layout::kPartial && want == Layout::kSequence;
+    const bool gather = have == Layout::kSequence && want == Layout::kReplicated;
+    PLAIT_CHECK(scatter || gather, "no conversion for " + d_.tensors[from.tensor].name);
+    Tensor t = d_.tensors[from.tensor];
+    t.name += scatter ? ".scattered" : ".gathered";
+    t.scope = Scope::kCall;
+    const TensorId to = d_.add(t);
+    set_layout(to, want);
+    const TensorId full = scatter ? from.tensor : to;
+    Collective c;
+    c.kind = scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllGather;
+    c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = d_.tensors[full].elements(d_.mesh());
+    insert(
+        {c, Stream::kTp, op_.phase, {{from.tensor, Use::kRead, from.shift}, {to, Use::kWrite, 0}}},
+        from);
+    return to;
+  }
+  Op all_reduce(const Operand& o, Reduction reduction) {
+    const Tensor& t = d_.tensors[o.tensor];
+    Collective c;
+    c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = t.elements(d_.mesh());
+    c.reduction = reduction;
+    return {c, Stream::kTp, op_.phase, {{o.tensor, Use::kUpdate, o.shift}}};
+  }
+  /// The op writes a partial sum where a tensor of fixed layout is wanted.
+  void reduce_output(std::size_t operand) {
+    const Operand out = op_.operands[operand];
+    if (layout_of(out.tensor) == Layout::kReplicated) {
+      if (out.tensor == d_.x)
+        behind_.push_back(all_reduce(out, Reduction::kSum));
+      else
+        set_layout(out.tensor, Layout::kPartial);
+      return;
+    }
+    Tensor t = d_.tensors[out.tensor];
+    t.name += ".partial";
+    t.scope = Scope::kCall;
+    const TensorId partial = d_.add(t);
+    set_layout(partial, Layout::kPartial);
+    op_.operands[operand].tensor = partial;
+    Collective c;
+    c.kind = CollectiveKind::kReduceScatter;
+    c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
+    behind_.push_back({c, Stream::kTp, op_.phase, {{partial, Use::kRead, 0}, out}});
+  }
+  void insert(Op collective, const Operand& source) {
+    auto& ops = block_.ops;
+    const auto writes_source = [&](const Op& op) {
+      return std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& o) {
+        return o.tensor == source.tensor && o.shift == source.shift && o.use != Use::kRead;
+      });
+    };
+    const auto producer = std::find_if(ops.rbegin(), ops.rend(), writes_source);
+    auto at = producer.base();  // behind the producer
+    if (producer == ops.rend() && !ops.empty()) at = ops.end() - 1;
+    if (producer == ops.rend() && ops.empty()) at = ops.end();
+    ops.insert(at, std::move(collective));
+  }
+
+  Draft& d_;
+  Block& block_;
+  Op op_;
+  std::vector<Op> behind_;
+  std::map<std::pair<std::pair<TensorId, std::int16_t>, Layout>, TensorId> versions_;
+};
+
+}  // namespace
+
+void insert_collectives(Draft& draft) {
+  if (draft.mesh()[Axis::kTp] == 1) return;
+  for (Block* block : {&draft.embed_forward, &draft.layers[0].forward, &draft.head_forward,
+                       &draft.head_backward, &draft.layers[0].backward, &draft.embed_backward}) {
+    Propagation(draft, *block).run();
+  }
+}
+
+}  // namespace plait

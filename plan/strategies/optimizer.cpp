@@ -1,0 +1,189 @@
+// The end of a step: what is still owed to gradients is paid, the global gradient norm is formed
+// (Pascanu et al. 2013), Adam (Kingma and Ba 2015) updates this rank's share, and ZeRO-1 and -2
+// without overlap gather the new weights. At the start of a step accumulated gradients are set to
+// zero.
+#include <map>
+
+#include "plan/strategies/data_parallel.h"
+
+namespace plait {
+namespace {
+
+class StepEnd {
+ public:
+  explicit StepEnd(Draft& d)
+      : d_(d),
+        stage_(d.strategy.zero_stage),
+        gathers_late_((stage_ == 1 || stage_ == 2) && !d.strategy.data.overlap) {
+    Tensor norm;
+    norm.name = "gradient_norm", norm.dims[0] = Dim{1}, norm.rank = 1, norm.dtype = DType::kFp32;
+    norm.kind = TensorClass::kBuffer, norm.scope = Scope::kRole;
+    norm_ = d.add(norm);
+    for (UnitKind kind : {UnitKind::kEmbedding, UnitKind::kLayer, UnitKind::kHead}) {
+      adam_.push_back(d.add_block(adam(kind)));
+      if (stage_ < 2) zero_.push_back(d.add_block(zero(kind)));
+    }
+    if (gathers_late_) gathers_ = add_gather_blocks(d);
+  }
+
+  Program write(const Program& program, bool tied_end) {
+    Program out;
+    const std::vector<UnitInstance> units = units_of(d_, program);
+    if (stage_ < 2) {
+      for (const UnitInstance& u : units) out.calls.push_back(call(zero_, u));
+    }
+    const auto shift = static_cast<std::int32_t>(out.calls.size());
+    for (Call c : program.calls) {
+      if (c.after >= 0) c.after += shift;
+      out.calls.push_back(c);
+    }
+    if (stage_ < 2) sum_over_tp(out, units);
+    if (tied_end) sum_tied(out, units);
+    if (d_.workload.gradient_clipping) global_norm(out, units);
+    for (const UnitInstance& u : units) out.calls.push_back(call(adam_, u));
+    if (gathers_late_) {
+      for (const UnitInstance& u : units) out.calls.push_back(gather_call(gathers_, u));
+    }
+    return out;
+  }
+
+ private:
+  static Call call(const std::vector<BlockId>& blocks, const UnitInstance& u) {
+    return {blocks[static_cast<std::size_t>(u.kind)], 0, u.layer, 0, -1};
+  }
+  TensorId gradient_of(const Unit& unit) const {
+    return stage_ >= 2 ? unit.gradient_shard : unit.gradient_buffer;
+  }
+  Block zero(UnitKind kind) {
+    const TensorId g = d_.unit(kind).gradient_buffer;
+    return {"zero_gradients",
+            {{Compute(Fill{0, d_.tensors[g].dtype}),
+              Stream::kCompute,
+              Phase::kOptimizer,
+              {{g, Use::kWrite, 0}}}}};
+  }
+  Block adam(UnitKind kind) {
+    const Unit& unit = d_.unit(kind);
+    const Precision& p = d_.workload.precision;
+    Adam body;
+    body.weight = p.weights, body.grad = p.gradients, body.master = p.master,
+    body.moments = p.moments;
+    std::vector<Operand> o = {{gradient_of(unit), Use::kRead, 0}};
+    if (d_.workload.gradient_clipping) o.push_back({norm_, Use::kRead, 0});
+    if (stage_ < 3) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
+    if (unit.weight_shard != kNoTensor) o.push_back({unit.weight_shard, Use::kUpdate, 0});
+    if (unit.weight_shard == kNoTensor && stage_ == 3) body.weight = p.master;
+    if (unit.master != kNoTensor) o.push_back({unit.master, Use::kUpdate, 0});
+    for (TensorId m : unit.moments) o.push_back({m, Use::kUpdate, 0});
+    return {"optimizer", {{Compute(body), Stream::kCompute, Phase::kOptimizer, std::move(o)}}};
+  }
+  /// Norm gradients from sequence shards, all layers in one message as Megatron-LM does.
+  void sum_over_tp(Program& out, const std::vector<UnitInstance>& units) {
+    Collective c;
+    c.axes = Axis::kTp;
+    std::vector<Operand> operands;
+    const std::int32_t layer = first_layer(units);
+    for (const UnitInstance& u : units) {
+      for (TensorId g : d_.unit(u.kind).gradients) {
+        const Tensor& t = d_.tensors[g];
+        if (!t.partial.has(Axis::kTp)) continue;
+        operands.push_back({g, Use::kUpdate, shift(u, layer)});
+        c.elements += t.elements(d_.mesh()), c.dtype = t.dtype;
+      }
+    }
+    if (operands.empty()) return;
+    append(out, "norm_gradients", {c, Stream::kTp, Phase::kGradSync, std::move(operands)}, layer);
+  }
+  /// First and last stage each hold the tied matrix; their gradients are summed.
+  void sum_tied(Program& out, const std::vector<UnitInstance>& units) {
+    for (const UnitInstance& u : units) {
+      if (u.kind == UnitKind::kLayer) continue;
+      const Unit& unit = d_.unit(u.kind);
+      for (std::size_t i = 0; i < unit.gradients.size(); ++i) {
+        const std::string& name = d_.tensors[unit.weights[i]].name;
+        if (name != "embedding.weight" && name != "output.weight") continue;
+        const TensorId g = stage_ >= 2 ? unit.gradient_shard : unit.gradients[i];
+        Collective c;
+        c.axes = Axis::kPp, c.stages = Stages::kEnds;
+        c.dtype = d_.tensors[g].dtype;
+        // Sharded gradients travel as this rank's share of the matrix.
+        c.elements = d_.tensors[unit.gradients[i]].elements(d_.mesh());
+        if (stage_ >= 2) c.elements = ceil_div(c.elements, d_.mesh()[d_.strategy.shard_axis()]);
+        append(out, "tied_gradients",
+               {c, Stream::kGradSync, Phase::kGradSync, {{g, Use::kUpdate, 0}}}, 0);
+      }
+    }
+  }
+  void global_norm(Program& out, const std::vector<UnitInstance>& units) {
+    const std::int32_t layer = first_layer(units);
+    SquaredNorm body{0, d_.workload.precision.gradients};
+    std::vector<Operand> o = {{norm_, Use::kWrite, 0}};
+    for (const UnitInstance& u : units) {
+      const Unit& unit = d_.unit(u.kind);
+      o.push_back({gradient_of(unit), Use::kRead, shift(u, layer)});
+      body.elements += d_.tensors[unit.moments[0]].elements(d_.mesh());  // this rank's share
+    }
+    Block block{"gradient_norm", {}};
+    block.ops.push_back({Compute(body), Stream::kCompute, Phase::kOptimizer, std::move(o)});
+    AxisSet axes;
+    for (Axis a : {Axis::kPp, Axis::kTp}) {
+      if (d_.mesh()[a] > 1) axes = axes | a;
+    }
+    if (stage_ > 0) axes = axes | d_.strategy.shard_axis();
+    if (!axes.empty()) {
+      Collective c;
+      c.axes = axes, c.dtype = DType::kFp32, c.elements = 1;
+      block.ops.push_back({c, Stream::kGradSync, Phase::kOptimizer, {{norm_, Use::kUpdate, 0}}});
+    }
+    append(out, std::move(block), layer);
+  }
+  static std::int32_t first_layer(const std::vector<UnitInstance>& units) {
+    for (const UnitInstance& u : units) {
+      if (u.kind == UnitKind::kLayer) return u.layer;
+    }
+    return 0;
+  }
+  static std::int16_t shift(const UnitInstance& u, std::int32_t layer) {
+    return static_cast<std::int16_t>(u.kind == UnitKind::kLayer ? u.layer - layer : 0);
+  }
+  void append(Program& out, const char* name, Op op, std::int32_t layer) {
+    append(out, Block{name, {std::move(op)}}, layer);
+  }
+  /// Stages that hold the same units relative to their first layer share the block.
+  void append(Program& out, Block block, std::int32_t layer) {
+    std::vector<std::int32_t> key;
+    for (const Op& op : block.ops) {
+      for (const Operand& o : op.operands) key.push_back(o.tensor), key.push_back(o.shift);
+    }
+    const auto found = known_.find({block.name, key});
+    BlockId id;
+    if (found != known_.end()) {
+      id = found->second;
+    } else {
+      const std::string name = block.name;
+      id = known_[{name, key}] = d_.add_block(std::move(block));
+    }
+    out.calls.push_back({id, 0, layer, 0, -1});
+  }
+
+  Draft& d_;
+  int stage_;
+  bool gathers_late_;  // ZeRO-1 and -2 without overlap
+  TensorId norm_ = kNoTensor;
+  std::vector<BlockId> adam_, zero_;
+  GatherBlocks gathers_{};
+  std::map<std::pair<std::string, std::vector<std::int32_t>>, BlockId> known_;
+};
+
+}  // namespace
+
+void apply_optimizer(Draft& d) {
+  StepEnd end(d);
+  const std::size_t stages = d.programs.size();
+  for (std::size_t i = 0; i < stages; ++i) {
+    const bool tied_end = d.model.tied_embeddings && stages > 1 && (i == 0 || i + 1 == stages);
+    d.programs[i] = end.write(d.programs[i], tied_end);
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,168 @@
+// Pipeline parallelism: which layers a chunk holds, and each stage's program of calls in the order
+// of its schedule, with sends and receives where neighbouring chunks live on different ranks. Chunk
+// c of stage s is the model's piece c p + s of p v pieces; piece 0 has the embedding, the last the
+// head.
+#include "core/error.h"
+#include "plan/schedule.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+InputError refuse(const char* code, std::string problem, std::string path, std::string expected,
+                  std::string cure) {
+  return InputError({code,
+                     std::move(problem),
+                     {"", 0, 0, std::move(path)},
+                     std::move(expected),
+                     std::move(cure)});
+}
+
+/// first_layer[i] .. first_layer[i + 1]: the layers of piece i.
+std::vector<std::int32_t> split_layers(std::int64_t layers, std::int64_t pieces,
+                                       const PipelineOptions& options) {
+  const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
+  const std::int64_t given = (first >= 0 ? first : 0) + (last >= 0 && pieces > 1 ? last : 0);
+  const std::int64_t sharing = pieces - (first >= 0 ? 1 : 0) - (last >= 0 && pieces > 1 ? 1 : 0);
+  const std::int64_t rest = layers - given;
+  const bool divides = sharing > 0 ? rest >= 0 && rest % sharing == 0 : rest == 0;
+  if (!divides) {
+    throw refuse("S030",
+                 std::to_string(rest) + " layers cannot be shared evenly by " +
+                     std::to_string(sharing) + " pipeline pieces (pp x chunks)",
+                 "strategy.pipeline", "layers - first - last divisible by the pieces between",
+                 "choose pp and chunks that divide the layers, or set "
+                 "strategy.pipeline.first_stage_layers and last_stage_layers");
+  }
+  std::vector<std::int32_t> start = {0};
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    std::int64_t n = sharing > 0 ? rest / sharing : 0;
+    if (i == 0 && first >= 0) n = first;
+    if (i == pieces - 1 && i > 0 && last >= 0) n = last;
+    start.push_back(start.back() + static_cast<std::int32_t>(n));
+  }
+  return start;
+}
+
+void require_schedule(const Draft& d) {
+  const PipelineOptions& p = d.strategy.pipeline;
+  const std::int64_t stages = d.mesh()[Axis::kPp];
+  const bool interleaved = p.schedule == Schedule::kInterleaved;
+  if (p.chunks < 1 || (p.chunks > 1 && !interleaved)) {
+    throw refuse("S031", "several chunks per stage need the interleaved schedule",
+                 "strategy.pipeline.chunks", "1, or strategy.pipeline.schedule = \"interleaved\"",
+                 "set the schedule to \"interleaved\" or chunks to 1");
+  }
+  if (interleaved && (p.chunks < 2 || stages < 2)) {
+    throw refuse("S032", "the interleaved schedule needs at least 2 stages and 2 chunks",
+                 "strategy.pipeline.chunks", "chunks >= 2 and pp >= 2",
+                 "set strategy.pipeline.chunks to 2 or more, or the schedule to \"1f1b\"");
+  }
+  if (interleaved && d.microbatches % stages != 0) {
+    throw refuse("S033",
+                 std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
+                     std::to_string(stages) + ", as the interleaved schedule needs",
+                 "strategy.pipeline.schedule", "microbatches per replica divisible by pp",
+                 "change workload.global_batch, workload.micro_batch or the schedule");
+  }
+}
+
+class ProgramWriter {
+ public:
+  explicit ProgramWriter(Draft& d)
+      : d_(d),
+        stages_(d.mesh()[Axis::kPp]),
+        chunks_(d.strategy.pipeline.chunks),
+        start_(split_layers(d.model.layers, stages_ * chunks_, d.strategy.pipeline)) {
+    embed_forward_ = d.add_block(d.embed_forward), embed_backward_ = d.add_block(d.embed_backward);
+    head_forward_ = d.add_block(d.head_forward), head_backward_ = d.add_block(d.head_backward);
+    for (const LayerKind& k : d.layers) {
+      layer_forward_.push_back(d.add_block(k.forward));
+      layer_backward_.push_back(d.add_block(k.backward));
+    }
+    if (stages_ == 1) return;
+    send_forward_ = exchange("send_forward", d.x, true, Stream::kSendForward, 1);
+    recv_forward_ = exchange("recv_forward", d.x, false, Stream::kRecvForward, -1);
+    send_backward_ = exchange("send_backward", d.dx, true, Stream::kSendBackward, -1);
+    recv_backward_ = exchange("recv_backward", d.dx, false, Stream::kRecvBackward, 1);
+  }
+
+  Program write(std::int64_t stage) {
+    Program program;
+    calls_ = &program.calls;
+    for (const Task& task :
+         schedule(d_.strategy.pipeline.schedule, stages_, stage, chunks_, d_.microbatches)) {
+      task_ = task;
+      const std::int64_t piece = task.chunk * stages_ + stage;
+      task.forward ? forward(piece) : backward(piece);
+    }
+    return program;
+  }
+
+ private:
+  BlockId exchange(const char* name, TensorId t, bool send, Stream stream, int offset) {
+    const Bytes bytes = d_.tensors[t].bytes(d_.mesh());
+    Body body = send ? Body(Send{Axis::kPp, offset, bytes}) : Body(Recv{Axis::kPp, offset, bytes});
+    const Phase phase = stream == Stream::kSendForward || stream == Stream::kRecvForward
+                            ? Phase::kForward
+                            : Phase::kBackward;
+    return d_.add_block({name, {{body, stream, phase, {{t, send ? Use::kRead : Use::kWrite, 0}}}}});
+  }
+  void call(BlockId block, std::int32_t layer) {
+    calls_->push_back({block, task_.chunk, layer, task_.microbatch, -1});
+  }
+  /// Recomputed layers are the first ones of each chunk (Megatron-LM's "block" method).
+  std::size_t kind_of(std::int64_t piece, std::int32_t layer) const {
+    if (d_.layers.size() == 1) return 0;
+    const std::int64_t n = d_.strategy.recompute.layers;
+    return n < 0 || layer - first(piece) < n ? 1 : 0;
+  }
+  std::int32_t first(std::int64_t piece) const { return start_[static_cast<std::size_t>(piece)]; }
+  bool is_last(std::int64_t piece) const { return piece == stages_ * chunks_ - 1; }
+
+  void forward(std::int64_t piece) {
+    const std::int32_t begin = first(piece), end = first(piece + 1);
+    if (piece == 0)
+      call(embed_forward_, 0);
+    else if (stages_ > 1)
+      call(recv_forward_, begin);
+    for (std::int32_t l = begin; l < end; ++l) call(layer_forward_[kind_of(piece, l)], l);
+    if (is_last(piece))
+      call(head_forward_, end);
+    else if (stages_ > 1)
+      call(send_forward_, end);
+  }
+  void backward(std::int64_t piece) {
+    const std::int32_t begin = first(piece), end = first(piece + 1);
+    if (is_last(piece))
+      call(head_backward_, end);
+    else if (stages_ > 1)
+      call(recv_backward_, end);
+    for (std::int32_t l = end; l-- > begin;) call(layer_backward_[kind_of(piece, l)], l);
+    if (piece == 0)
+      call(embed_backward_, 0);
+    else if (stages_ > 1)
+      call(send_backward_, begin);
+  }
+
+  Draft& d_;
+  std::int64_t stages_, chunks_;
+  std::vector<std::int32_t> start_;
+  BlockId embed_forward_, embed_backward_, head_forward_, head_backward_;
+  std::vector<BlockId> layer_forward_, layer_backward_;
+  BlockId send_forward_ = 0, recv_forward_ = 0, send_backward_ = 0, recv_backward_ = 0;
+  std::vector<Call>* calls_ = nullptr;
+  Task task_;
+};
+
+}  // namespace
+
+void apply_pipeline(Draft& d) {
+  require_schedule(d);
+  ProgramWriter writer(d);
+  for (std::int64_t stage = 0; stage < d.mesh()[Axis::kPp]; ++stage) {
+    d.programs.push_back(writer.write(stage));
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,151 @@
+// Activation recomputation (Chen et al. 2016; selective: Korthikanti et al. 2022, section 5). The
+// backward block first runs forward ops again, on copies that live within the call; what they
+// produce is then no longer kept from the forward pass. Full: the whole layer, only its input is
+// kept. Selective: attention alone, so that its probabilities are not kept.
+#include <map>
+
+#include "core/error.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+/// Copies of tensors that live within a call, made on demand.
+class CallCopies {
+ public:
+  explicit CallCopies(Draft& d) : d_(d) {}
+  bool has(TensorId t) const { return copies_.contains(t); }
+  TensorId of(TensorId t) {
+    const auto found = copies_.find(t);
+    if (found != copies_.end()) return found->second;
+    Tensor copy = d_.tensors[t];
+    copy.name += ".recomputed";
+    copy.scope = Scope::kCall;
+    return copies_[t] = d_.add(copy);
+  }
+  TensorId find(TensorId t) const { return copies_.at(t); }
+
+ private:
+  Draft& d_;
+  std::map<TensorId, TensorId> copies_;
+};
+
+bool is_attention_forward(const Op& op) {
+  const Compute* c = std::get_if<Compute>(&op.body);
+  const Attention* a = c ? std::get_if<Attention>(c) : nullptr;
+  return a != nullptr && a->pass == Pass::kForward;
+}
+bool is_attention_backward(const Op& op) {
+  const Compute* c = std::get_if<Compute>(&op.body);
+  const Attention* a = c ? std::get_if<Attention>(c) : nullptr;
+  return a != nullptr && a->pass == Pass::kBackward;
+}
+
+/// Writes of the op, and reads of what was copied, go to the copies. The layer's input and its
+/// weights stay as they are: nobody in the block writes them.
+Op redirected(const Op& op, CallCopies& copies, bool writes_too) {
+  Op out = op;
+  for (Operand& o : out.operands) {
+    const bool layer_input = o.use == Use::kRead && !copies.has(o.tensor);
+    if (layer_input || (!writes_too && !copies.has(o.tensor))) continue;
+    o = {copies.of(o.tensor), o.use, 0};
+  }
+  return out;
+}
+
+/// Reads of the layer's input x[l] keep their shift: only x[l + 1], which forward writes, is
+/// copied.
+Block recompute_all(Draft& d, const Block& forward, const Block& backward) {
+  CallCopies copies(d);
+  Block out;
+  out.name = backward.name + ".recompute";
+  for (const Op& op : forward.ops) {
+    Op again = op;
+    again.phase = Phase::kRecompute;
+    for (Operand& o : again.operands) {
+      const bool kept = o.tensor == d.x && o.shift == 0;
+      if (kept || (o.use == Use::kRead && !copies.has(o.tensor))) continue;
+      o = {copies.of(o.tensor), o.use, 0};
+    }
+    out.ops.push_back(std::move(again));
+  }
+  for (const Op& op : backward.ops) {
+    Op redirect = op;
+    for (Operand& o : redirect.operands) {
+      if (o.tensor != d.x && copies.has(o.tensor)) o = {copies.find(o.tensor), o.use, 0};
+    }
+    out.ops.push_back(std::move(redirect));
+  }
+  return out;
+}
+
+/// Forward without keeping: everything that it writes, but the layer's output, lives within the
+/// call.
+Block forget_all(Draft& d, const Block& forward) {
+  CallCopies copies(d);
+  Block out;
+  out.name = forward.name + ".recompute";
+  for (const Op& op : forward.ops) {
+    Op forgotten = op;
+    for (Operand& o : forgotten.operands) {
+      if (o.tensor == d.x || (o.use == Use::kRead && !copies.has(o.tensor))) continue;
+      o = {copies.of(o.tensor), o.use, 0};
+    }
+    out.ops.push_back(std::move(forgotten));
+  }
+  return out;
+}
+
+/// Attention's outputs besides the context (which the output projection keeps anyway).
+LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
+  LayerKind out = kind;
+  out.forward.name += ".selective";
+  out.backward.name += ".selective";
+  CallCopies forgotten(d), again(d);
+  Op attention;
+  for (Op& op : out.forward.ops) {
+    if (!is_attention_forward(op)) continue;
+    attention = op;
+    for (std::size_t i = 2; i < op.operands.size(); ++i) {
+      op.operands[i].tensor = forgotten.of(op.operands[i].tensor);
+    }
+  }
+  attention = redirected(attention, again, true);
+  attention.phase = Phase::kRecompute;
+  std::vector<Op> ops;
+  for (Op& op : out.backward.ops) {
+    if (is_attention_backward(op)) {
+      ops.push_back(attention);
+      op = redirected(op, again, false);
+    }
+    ops.push_back(op);
+  }
+  out.backward.ops = std::move(ops);
+  return out;
+}
+
+}  // namespace
+
+void apply_recompute(Draft& d) {
+  const RecomputeOptions& options = d.strategy.recompute;
+  if (options.layers >= 0 && options.kind != Recompute::kFull) {
+    throw InputError({"S013",
+                      "a number of recomputed layers goes with full recomputation only",
+                      {"", 0, 0, "strategy.recompute.layers"},
+                      "strategy.recompute.kind = \"full\"",
+                      "remove strategy.recompute.layers or set the kind to \"full\""});
+  }
+  switch (options.kind) {
+    case Recompute::kNone: return;
+    case Recompute::kSelective: d.layers.push_back(recompute_attention(d, d.layers[0])); return;
+    case Recompute::kFull: {
+      LayerKind kind;
+      kind.forward = forget_all(d, d.layers[0].forward);
+      kind.backward = recompute_all(d, d.layers[0].forward, d.layers[0].backward);
+      d.layers.push_back(std::move(kind));
+      return;
+    }
+  }
+}
+
+}  // namespace plait

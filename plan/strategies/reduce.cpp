@@ -1,0 +1,277 @@
+// Reduction of gradients over the data-parallel ranks (Li et al. 2020, section 3.2): units whose
+// gradients are complete fill a bucket; a full bucket is reduced on its own stream while the
+// backward pass goes on.
+//
+//   stage 0     all_reduce over dp and fsdp, in the last microbatch only
+//   stage 1     reduce_scatter over the shard axis, in place; all_reduce of the share over the
+//   other axis stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which
+//   accumulates
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plan/strategies/data_parallel.h"
+
+namespace plait {
+namespace {
+
+/// Units whose gradients are complete behind call `call`.
+struct Ready {
+  std::size_t call;
+  std::vector<UnitInstance> units;
+};
+
+/// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
+std::vector<Ready> completions(const Draft& d, const Program& program, bool each_microbatch) {
+  std::set<std::pair<UnitInstance, std::int32_t>> seen;
+  std::vector<Ready> out;
+  for (std::size_t i = program.calls.size(); i-- > 0;) {
+    Ready ready{i, {}};
+    for (const UnitInstance& u : unit_grades(d, program.calls[i])) {
+      const std::int32_t microbatch = each_microbatch ? program.calls[i].microbatch : 0;
+      if (seen.emplace(u, microbatch).second) ready.units.push_back(u);
+    }
+    if (!ready.units.empty()) out.push_back(std::move(ready));
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+class Reducer {
+ public:
+  explicit Reducer(Draft& d) : d_(d), stage_(d.strategy.zero_stage) {}
+
+  /// Ops that reduce a bucket of units, as seen from `layer`.
+  Block bucket(const std::vector<UnitInstance>& units, std::int32_t layer) {
+    Block block{"grad_sync", {}};
+    std::vector<Operand> buffers;
+    std::int64_t elements = 0;
+    std::size_t tensors = 0;
+    for (const UnitInstance& u : units) {
+      const Unit& unit = d_.unit(u.kind);
+      const TensorId wire = wire_of(u.kind);
+      buffers.push_back({wire, Use::kUpdate, shift(u, layer)});
+      elements += d_.tensors[unit.gradient_buffer].elements(d_.mesh());
+      tensors += unit.gradients.size();
+      if (wire != unit.gradient_buffer) cast(block, unit.gradient_buffer, wire, shift(u, layer));
+    }
+    const Bytes bytes(elements * size_of(d_.tensors[buffers[0].tensor].dtype));
+    const std::int64_t wanted = std::max<std::int64_t>(
+        1, bytes.value / std::max<std::int64_t>(1, d_.strategy.data.bucket.value));
+    // A parameter is never split over buckets.
+    const std::int64_t pieces = std::min<std::int64_t>(wanted, static_cast<std::int64_t>(tensors));
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      const std::int64_t share = elements * (i + 1) / pieces - elements * i / pieces;
+      reduce(block, buffers, share);
+    }
+    for (const UnitInstance& u : units) {
+      const Unit& unit = d_.unit(u.kind);
+      if (wire_of(u.kind) == unit.gradient_buffer) continue;
+      cast(block, wire_of(u.kind), unit.gradient_buffer, shift(u, layer));
+    }
+    return block;
+  }
+
+  /// Stage 2 and 3: one unit of one microbatch into its shard.
+  Block scatter(UnitKind kind, bool first, bool last) {
+    const Unit& unit = d_.unit(kind);
+    Block block{first ? "grad_scatter" : "grad_scatter.accumulate", {}};
+    sum_over_tp(block, unit);
+    const bool direct = first && d_.workload.precision.reduction == d_.workload.precision.gradients;
+    TensorId target = unit.gradient_shard;
+    if (!direct) target = incoming(kind);
+    block.ops.push_back(collective(
+        CollectiveKind::kReduceScatter, d_.strategy.shard_axis(), d_.tensors[unit.gradient_buffer],
+        {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
+    if (!direct) accumulate(block, target, unit.gradient_shard, first);
+    const AxisSet replicas = data_axes(d_) - d_.strategy.shard_axis();
+    if (last && !replicas.empty()) {
+      block.ops.push_back(collective(CollectiveKind::kAllReduce, replicas,
+                                     d_.tensors[unit.gradient_shard],
+                                     {{unit.gradient_shard, Use::kUpdate, 0}}));
+    }
+    return block;
+  }
+
+ private:
+  static std::int16_t shift(const UnitInstance& u, std::int32_t layer) {
+    return static_cast<std::int16_t>(u.kind == UnitKind::kLayer ? u.layer - layer : 0);
+  }
+  Op collective(CollectiveKind kind, AxisSet axes, const Tensor& full,
+                std::vector<Operand> operands) {
+    Collective c;
+    c.kind = kind, c.axes = axes, c.dtype = full.dtype, c.elements = full.elements(d_.mesh());
+    return {c, Stream::kGradSync, Phase::kGradSync, std::move(operands)};
+  }
+  void reduce(Block& block, const std::vector<Operand>& buffers, std::int64_t elements) {
+    Collective c;
+    c.dtype = d_.tensors[buffers[0].tensor].dtype;
+    c.elements = elements;
+    const AxisSet shard = stage_ == 1 ? AxisSet(d_.strategy.shard_axis()) : AxisSet();
+    if (stage_ == 1) {
+      c.kind = CollectiveKind::kReduceScatter, c.axes = shard;
+      block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
+      c.elements /= d_.mesh().size_of(shard);
+    }
+    const AxisSet others = data_axes(d_) - shard;
+    if (others.empty()) return;
+    c.kind = CollectiveKind::kAllReduce, c.axes = others;
+    block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
+  }
+  void cast(Block& block, TensorId from, TensorId to, std::int16_t at) {
+    const Cast body{0, d_.tensors[from].dtype, d_.tensors[to].dtype};
+    block.ops.push_back({Compute(body),
+                         Stream::kGradSync,
+                         Phase::kGradSync,
+                         {{from, Use::kRead, at}, {to, Use::kWrite, at}}});
+  }
+  /// Where gradients lie in the type that travels.
+  TensorId wire_of(UnitKind kind) {
+    const TensorId buffer = d_.unit(kind).gradient_buffer;
+    const Precision& p = d_.workload.precision;
+    if (stage_ >= 2 || p.reduction == p.gradients) return buffer;
+    return once(wires_, kind, d_.tensors[buffer], ".wire", p.reduction, d_.tensors[buffer].scope);
+  }
+  TensorId incoming(UnitKind kind) {
+    return once(incoming_, kind, d_.tensors[d_.unit(kind).gradient_shard], ".incoming",
+                d_.workload.precision.reduction, Scope::kCall);
+  }
+  TensorId once(std::map<UnitKind, TensorId>& known, UnitKind kind, Tensor t, const char* suffix,
+                DType dtype, Scope scope) {
+    const auto found = known.find(kind);
+    if (found != known.end()) return found->second;
+    t.name += suffix, t.dtype = dtype, t.scope = scope, t.persistent = false;
+    t.kind = TensorClass::kBuffer;
+    return known[kind] = d_.add(t);
+  }
+  void accumulate(Block& block, TensorId from, TensorId shard, bool first) {
+    if (first) return cast(block, from, shard, 0);
+    Add add;
+    add.rows = 1, add.width = d_.tensors[shard].elements(d_.mesh()), add.dtype = DType::kFp32;
+    block.ops.push_back({Compute(add),
+                         Stream::kGradSync,
+                         Phase::kGradSync,
+                         {{from, Use::kRead, 0}, {shard, Use::kUpdate, 0}}});
+  }
+  /// Norm gradients from a sequence shard are partial sums over tp.
+  void sum_over_tp(Block& block, const Unit& unit) {
+    Collective c;
+    c.axes = Axis::kTp;
+    std::vector<Operand> operands;
+    for (TensorId g : unit.gradients) {
+      if (!d_.tensors[g].partial.has(Axis::kTp)) continue;
+      operands.push_back({g, Use::kUpdate, 0});
+      c.elements += d_.tensors[g].elements(d_.mesh());
+      c.dtype = d_.tensors[g].dtype;
+    }
+    if (operands.empty()) return;
+    block.ops.push_back({c, Stream::kTp, Phase::kBackward, std::move(operands)});
+  }
+
+  Draft& d_;
+  int stage_;
+  std::map<UnitKind, TensorId> wires_, incoming_;
+};
+
+/// Appends calls of a program one by one; `after` follows the calls to their new places.
+class Rewriter {
+ public:
+  explicit Rewriter(Program& out) : out_(out) {}
+  void keep(Call call) {
+    if (call.after >= 0) call.after = moved_[static_cast<std::size_t>(call.after)];
+    moved_.push_back(static_cast<std::int32_t>(out_.calls.size()));
+    out_.calls.push_back(call);
+  }
+
+ private:
+  Program& out_;
+  std::vector<std::int32_t> moved_;
+};
+
+/// Blocks that were made already, by what they reduce.
+class BlockCache {
+ public:
+  template <class Make>
+  BlockId get(Draft& d, const std::vector<std::int32_t>& key, Make&& make) {
+    const auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+    return known_[key] = d.add_block(make());
+  }
+
+ private:
+  std::map<std::vector<std::int32_t>, BlockId> known_;
+};
+
+}  // namespace
+
+struct GradientReduction::Parts {
+  Draft& d;
+  Reducer reducer;
+  BlockCache cache;
+};
+
+GradientReduction::GradientReduction(Draft& d)
+    : parts_(std::make_unique<Parts>(Parts{d, Reducer(d), {}})) {}
+GradientReduction::~GradientReduction() = default;
+
+Program GradientReduction::in_buckets(const Program& program) {
+  Draft& d = parts_->d;
+  const std::vector<Ready> ready = completions(d, program, false);
+  const std::int64_t limit = d.strategy.data.bucket.value;
+  Program out;
+  Rewriter rewriter(out);
+  std::vector<Call> late;
+  std::vector<UnitInstance> filling;
+  std::int64_t filled = 0;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < program.calls.size(); ++i) {
+    rewriter.keep(program.calls[i]);
+    if (next == ready.size() || ready[next].call != i) continue;
+    for (const UnitInstance& u : ready[next].units) {
+      const Tensor& t = d.tensors[d.unit(u.kind).gradient_buffer];
+      filling.push_back(u);
+      filled += t.bytes(d.mesh()).value;
+    }
+    ++next;
+    if (filled < limit && next < ready.size()) continue;
+    const std::int32_t layer = filling.back().layer;
+    std::vector<std::int32_t> key;
+    for (const UnitInstance& u : filling) {
+      key.push_back(static_cast<std::int32_t>(u.kind)), key.push_back(u.layer - layer);
+    }
+    const BlockId block =
+        parts_->cache.get(d, key, [&] { return parts_->reducer.bucket(filling, layer); });
+    const Call call{block, program.calls[i].chunk, layer, program.calls[i].microbatch, -1};
+    d.strategy.data.overlap ? out.calls.push_back(call) : late.push_back(call);
+    filling.clear(), filled = 0;
+  }
+  const auto last = static_cast<std::int32_t>(out.calls.size()) - 1;
+  for (Call& call : late) call.after = last, out.calls.push_back(call);
+  return out;
+}
+
+Program GradientReduction::each_microbatch(const Program& program) {
+  Draft& d = parts_->d;
+  const std::vector<Ready> ready = completions(d, program, true);
+  std::map<UnitInstance, std::int64_t> count;
+  Program out;
+  Rewriter rewriter(out);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < program.calls.size(); ++i) {
+    rewriter.keep(program.calls[i]);
+    if (next == ready.size() || ready[next].call != i) continue;
+    for (const UnitInstance& u : ready[next].units) {
+      const std::int64_t k = count[u]++;
+      const bool first = k == 0, last = k == d.microbatches - 1;
+      const BlockId block =
+          parts_->cache.get(d, {static_cast<std::int32_t>(u.kind), first, last},
+                            [&] { return parts_->reducer.scatter(u.kind, first, last); });
+      out.calls.push_back(
+          {block, program.calls[i].chunk, u.layer, program.calls[i].microbatch, -1});
+    }
+    ++next;
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,65 @@
+// Tensor parallelism (Shoeybi et al. 2019, section 3): the projections into attention and MLP are
+// split by output columns, those out of them by input rows, embedding and output matrix by
+// vocabulary. Only weights are sharded here; `insert_collectives` follows the consequences through
+// the ops.
+#include "core/error.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+/// Dimension of a weight that tp splits, -1: none (replicated).
+int split_dimension(std::string_view name) {
+  struct Rule {
+    std::string_view part;
+    int dimension;
+  };
+  static constexpr Rule kRules[] = {
+      {"layer.qkv.", 0},
+      {"layer.mlp_up.", 0},
+      {"layer.attention_out.weight", 1},
+      {"layer.mlp_down.weight", 1},
+      {"embedding.weight", 0},
+      {"output.weight", 0},
+  };
+  for (const Rule& r : kRules) {
+    if (name.starts_with(r.part)) return r.dimension;
+  }
+  return -1;
+}
+
+void require_divides(std::int64_t tp, std::int64_t n, const std::string& what) {
+  if (n % tp == 0) return;
+  std::string divisors;
+  for (std::int64_t k = 1; k <= n && k <= 64; ++k) {
+    if (n % k == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(k);
+  }
+  throw InputError(
+      {"S010",
+       std::to_string(n) + " " + what + " cannot be split over tp = " + std::to_string(tp),
+       {"", 0, 0, "strategy.tp"},
+       "a divisor of " + std::to_string(n),
+       "set strategy.tp to one of " + divisors});
+}
+
+}  // namespace
+
+void apply_tensor_parallel(Draft& d) {
+  const std::int64_t tp = d.mesh()[Axis::kTp];
+  if (tp == 1) return;
+  require_divides(tp, d.model.heads, "attention heads");
+  require_divides(tp, d.model.kv_heads, "key-value heads");
+  require_divides(tp, d.model.ffn_hidden, "columns of the MLP");
+  require_divides(tp, d.model.vocab, "rows of the vocabulary");
+  for (const Unit& unit : d.units) {
+    for (std::size_t i = 0; i < unit.weights.size(); ++i) {
+      const int split = split_dimension(d.tensors[unit.weights[i]].name);
+      if (split < 0) continue;
+      for (TensorId t : {unit.weights[i], unit.gradients[i]}) {
+        d.tensors[t].dims[static_cast<std::size_t>(split)].sharded = Axis::kTp;
+      }
+    }
+  }
+}
+
+}  // namespace plait

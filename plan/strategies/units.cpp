@@ -1,0 +1,214 @@
+// Units of parameters: their flat buffers, their optimizer state, who uses them.
+//
+// Bytes per parameter on each of n ranks of the shard axis, with Megatron's mixed precision
+// (weights 2, gradients 4, master 4, moments 4 + 4; Rajbhandari et al. 2020, section 3.1, counts
+// gradients as 2):
+//   stage 0: 18      stage 1: 6 + 12/n      stage 2: 2 + 16/n      stage 3: 16/n, 18/n with a
+//   weight shard
+#include <algorithm>
+
+#include "core/error.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+constexpr UnitKind kKinds[] = {UnitKind::kEmbedding, UnitKind::kLayer, UnitKind::kHead};
+constexpr const char* kUnitNames[] = {"embedding", "layer", "head"};
+
+class Packer {
+ public:
+  Packer(Draft& d, UnitKind kind)
+      : d_(d),
+        unit_(d.unit(kind)),
+        name_(kUnitNames[static_cast<std::size_t>(kind)]),
+        in_layers_(kind == UnitKind::kLayer),
+        stage_(d.strategy.zero_stage) {
+    const AxisSet shard = stage_ > 0 ? AxisSet(d.strategy.shard_axis()) : AxisSet();
+    std::int64_t n = 0;
+    for (TensorId w : unit_.weights) n += d.tensors[w].elements(d.mesh());
+    whole_ = Dim{round_up(n, d.mesh().size_of(shard))};
+    share_ = Dim{whole_.global, shard};
+  }
+
+  void pack() {
+    const Precision& p = d_.workload.precision;
+    const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
+    unit_.weight_buffer =
+        flat(".weights", whole_, p.weights, TensorClass::kWeight, !sharded_weights);
+    unit_.gradient_buffer =
+        flat(".gradients", whole_, sharded_gradients ? p.reduction : p.gradients,
+             TensorClass::kGradient, !sharded_gradients);
+    view(unit_.weights, unit_.weight_buffer);
+    view(unit_.gradients, unit_.gradient_buffer);
+    if (sharded_gradients) {
+      unit_.gradient_shard =
+          flat(".gradient_shard", share_, p.gradients, TensorClass::kGradient, true);
+      per_microbatch(unit_.gradient_buffer);
+      for (TensorId g : unit_.gradients) per_microbatch(g);
+    }
+    if (sharded_weights && (d_.strategy.keep_weight_shard || !p.has_master())) {
+      unit_.weight_shard = flat(".weight_shard", share_, p.weights, TensorClass::kWeight, true);
+    }
+    if (p.has_master()) {
+      unit_.master = flat(".master", share_, p.master, TensorClass::kOptimizer, true);
+    }
+    unit_.moments[0] = flat(".moment1", share_, p.moments, TensorClass::kOptimizer, true);
+    unit_.moments[1] = flat(".moment2", share_, p.moments, TensorClass::kOptimizer, true);
+  }
+
+ private:
+  TensorId flat(const char* what, Dim dim, DType dtype, TensorClass kind, bool persistent) {
+    Tensor t;
+    t.name = name_ + what;
+    t.dims[0] = dim, t.rank = 1;
+    t.dtype = dtype, t.kind = kind, t.persistent = persistent;
+    t.scope = in_layers_ ? Scope::kLayer : Scope::kRole;
+    return d_.add(t);
+  }
+  void view(const std::vector<TensorId>& parts, TensorId buffer) {
+    std::int64_t offset = 0;
+    for (TensorId part : parts) {
+      Tensor& t = d_.tensors[part];
+      t.storage = buffer, t.offset = offset, t.dtype = d_.tensors[buffer].dtype;
+      offset += t.elements(d_.mesh());
+    }
+  }
+  void per_microbatch(TensorId t) {
+    d_.tensors[t].scope = in_layers_ ? Scope::kLayerMicrobatch : Scope::kMicrobatch;
+  }
+
+  Draft& d_;
+  Unit& unit_;
+  std::string name_;
+  bool in_layers_;
+  int stage_;
+  Dim whole_, share_;
+};
+
+std::vector<UnitInstance> instances(std::uint8_t mask, std::int32_t layer) {
+  std::vector<UnitInstance> out;
+  for (UnitKind kind : kKinds) {
+    if ((mask >> static_cast<unsigned>(kind)) & 1U) {
+      out.push_back({kind, kind == UnitKind::kLayer ? layer : 0});
+    }
+  }
+  return out;
+}
+
+void require_sharding(const Draft& d) {
+  const int stage = d.strategy.zero_stage;
+  const std::int64_t n = d.mesh()[d.strategy.shard_axis()];
+  if (stage < 0 || stage > 3) {
+    throw InputError({"S020",
+                      "there is no zero_stage " + std::to_string(stage),
+                      {"", 0, 0, "strategy.zero_stage"},
+                      "0, 1, 2 or 3",
+                      "choose one of them"});
+  }
+  if (d.mesh()[Axis::kFsdp] > 1 && stage == 0) {
+    throw InputError({"S021",
+                      "the fsdp axis shards nothing with zero_stage = 0",
+                      {"", 0, 0, "strategy.zero_stage"},
+                      "1, 2 or 3 where fsdp is above 1",
+                      "set strategy.zero_stage to 3, or move the ranks from fsdp to dp"});
+  }
+  if (stage > 0 && n == 1) {
+    throw InputError({"S022",
+                      "zero_stage shards over data-parallel ranks, and there is only one",
+                      {"", 0, 0, "strategy.zero_stage"},
+                      "strategy.fsdp or strategy.dp above 1",
+                      "set strategy.zero_stage to 0"});
+  }
+  if (d.strategy.keep_weight_shard && stage != 3) {
+    throw InputError({"S023",
+                      "keep_weight_shard goes with zero_stage 3",
+                      {"", 0, 0, "strategy.keep_weight_shard"},
+                      "strategy.zero_stage = 3",
+                      "remove strategy.keep_weight_shard"});
+  }
+}
+
+/// With sharded gradients each microbatch writes its own buffer, so nothing accumulates into it.
+void write_gradients_afresh(Draft& d) {
+  d.for_each_block([&d](Block& block) {
+    for (Op& op : block.ops) {
+      bool embedding = false;
+      for (Operand& o : op.operands) {
+        const Tensor& t = d.tensors[o.tensor];
+        if (t.kind != TensorClass::kGradient || o.use != Use::kUpdate) continue;
+        embedding = t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
+        if (!embedding) o.use = Use::kWrite;
+      }
+      Compute* c = std::get_if<Compute>(&op.body);
+      MatMul* g = c ? std::get_if<MatMul>(c) : nullptr;
+      if (g != nullptr && g->pass == Pass::kWeightGrad) {
+        g->out = d.workload.precision.reduction;
+        g->accumulate = embedding;
+      }
+    }
+  });
+  // The embedding's gradient is scattered into, so it starts from zero.
+  const bool shared = d.model.tied_embeddings && d.mesh()[Axis::kPp] == 1;
+  Block& first = shared ? d.head_backward : d.embed_backward;
+  const Operand all{d.unit(UnitKind::kEmbedding).gradient_buffer, Use::kWrite, 0};
+  first.ops.insert(first.ops.begin(), {Compute(Fill{0, d.workload.precision.reduction}),
+                                       Stream::kCompute,
+                                       Phase::kBackward,
+                                       {all}});
+}
+
+}  // namespace
+
+AxisSet data_axes(const Draft& d) {
+  AxisSet axes;
+  for (Axis a : {Axis::kDp, Axis::kFsdp}) {
+    if (d.mesh()[a] > 1) axes = axes | a;
+  }
+  return axes;
+}
+
+void pack_units(Draft& d) {
+  require_sharding(d);
+  for (UnitKind kind : kKinds) Packer(d, kind).pack();
+  if (d.strategy.zero_stage >= 2) write_gradients_afresh(d);
+}
+
+BlockId Draft::add_block(Block block) {
+  fit_sizes(*this, block);
+  UnitMask mask;
+  for (const Op& op : block.ops) {
+    for (const Operand& o : op.operands) {
+      const TensorId root = tensors[o.tensor].is_view() ? tensors[o.tensor].storage : o.tensor;
+      for (std::size_t k = 0; k < kUnitKinds; ++k) {
+        const auto bit = static_cast<std::uint8_t>(1U << k);
+        if (root == units[k].weight_buffer) mask.reads |= bit;
+        if (root == units[k].gradient_buffer) mask.grades |= bit;
+      }
+    }
+  }
+  blocks.push_back(std::move(block));
+  block_units.push_back(mask);
+  return static_cast<BlockId>(blocks.size() - 1);
+}
+
+std::vector<UnitInstance> unit_reads(const Draft& d, const Call& call) {
+  return instances(d.block_units[call.block].reads, call.layer);
+}
+std::vector<UnitInstance> unit_grades(const Draft& d, const Call& call) {
+  return instances(d.block_units[call.block].grades, call.layer);
+}
+
+std::vector<UnitInstance> units_of(const Draft& d, const Program& program) {
+  std::vector<UnitInstance> out;
+  const auto add = [&out](const UnitInstance& u) {
+    if (std::find(out.begin(), out.end(), u) == out.end()) out.push_back(u);
+  };
+  for (const Call& call : program.calls) {
+    for (const UnitInstance& u : unit_reads(d, call)) add(u);
+    for (const UnitInstance& u : unit_grades(d, call)) add(u);
+  }
+  return out;
+}
+
+}  // namespace plait
