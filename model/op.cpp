@@ -17,7 +17,7 @@ Flops square_product(const Attention& op) {
 }
 
 /// Share of the square below the diagonal. Half, not (s + 1) / 2s: the convention of FlashAttention
-/// (Dao 2023, section 4.1: "divide by 2"). A rectangle (a query chunk against other keys, as in
+/// (Dao 2023, arXiv 2307.08691, section 4.1). A rectangle (a query chunk against other keys, as in
 /// context parallelism) has no diagonal of its own and counts whole.
 double causal_share(const Attention& op) { return op.causal && op.seq_q == op.seq_kv ? 0.5 : 1.0; }
 

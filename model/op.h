@@ -1,7 +1,8 @@
 #pragma once
 // The vocabulary of computation: what one kernel launch does, with its FLOPs and the bytes that it
 // must move. Sizes are those of one rank, after sharding. Formulas with their sources are in
-// docs/models/ops.md and beside their code in op.cpp. A multiply-add counts as two FLOPs.
+// docs/models/ops.md and beside their code (op.cpp, op_traffic.cpp). A multiply-add counts as two
+// FLOPs.
 
 #include <cstdint>
 #include <string_view>
