@@ -30,7 +30,16 @@ struct Device {
   int compute_capability = 0;  // 80, 90, 100; 0: not an NVIDIA GPU
   Seconds launch_overhead;     // device time between dependent kernels
   Watts power;
-  /// Dense peak for matrix products of `dtype` inputs.
+  int nvlink_links = 0;                  // 0: no NVLink
+  BytesPerSecond nvlink_link_bandwidth;  // one link, per direction
+  BytesPerSecond pcie_bandwidth;         // to its PCIe switch or root port, per direction
+  bool peer_access = true;               // over PCIe; without it messages pass through host memory
+  LinkClass host_link = LinkClass::kPcie;  // kC2c: the CPU is on the same module
+  BytesPerSecond host_bandwidth;           // to host memory, per direction
+  /// NVLink bandwidth of the device, per direction.
+  BytesPerSecond nvlink_bandwidth() const { return nvlink_link_bandwidth * nvlink_links; }
+  /// Dense peak for matrix products of `dtype` inputs. Throws InputError C005 where the device has
+  /// none.
   FlopsPerSecond peak(DType dtype) const;
 };
 
@@ -46,6 +55,7 @@ struct Path {
 struct GroupPlacement {
   std::int64_t ranks = 1;
   std::int64_t nodes = 1;            // islands that it touches
+  std::int64_t pods = 1;             // groups of islands under the same leaf switches
   std::int64_t ranks_per_node = 1;   // in the fullest island
   bool uniform = true;               // every island has as many
   Path intra;                        // between two members in one island (if ranks_per_node > 1)
@@ -68,6 +78,9 @@ struct Cluster {
       1;  // an island: the devices behind one NVSwitch domain or PCIe root
   std::int64_t nodes = 1;
   std::int64_t nics_per_node = 0;
+  BytesPerSecond nic_bandwidth;        // one NIC, per direction
+  Path host;                           // between a device and the memory of its host
+  int nvswitch_generation = 0;         // 0: none; 3 and later reduce inside of the switch
   std::string cpu = "intel";           // "intel", "amd", "arm": NCCL's host overheads depend on it
   std::shared_ptr<const Graph> graph;  // shared: a Cluster is copied by value
   std::vector<Slowdown> slowdowns;

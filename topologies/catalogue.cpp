@@ -1,0 +1,57 @@
+#include "topologies/catalogue.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/json.h"
+
+namespace plait {
+namespace {
+
+/// How messages speak of a kind of entry.
+struct Kind {
+  std::string_view folder, noun, code;
+};
+constexpr Kind kClusters = {"clusters", "cluster", "C001"};
+constexpr Kind kDevices = {"devices", "device", "C002"};
+constexpr Kind kFabrics = {"fabrics", "fabric", "C003"};
+
+std::vector<std::string> names(const Kind& kind) {
+  std::vector<std::string> out;
+  for (const CatalogueEntry& e : catalogue()) {
+    if (e.kind == kind.folder) out.emplace_back(e.name);
+  }
+  return out;
+}
+
+template <class T>
+T find(const Kind& kind, const std::string& name, const Table<T>& table) {
+  for (const CatalogueEntry& e : catalogue()) {
+    if (e.kind != kind.folder || e.name != name) continue;
+    T out;
+    table.read(parse_json(e.json, fmt::format("catalogue {}/{}.json", kind.folder, name)).root(),
+               out);
+    return out;
+  }
+  const std::vector<std::string> known = names(kind);
+  const std::string near = nearest(name, known);
+  throw InputError(
+      {.code = std::string(kind.code),
+       .problem = fmt::format("the catalogue has no {} \"{}\"", kind.noun, name),
+       .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+       .cure = near.empty()
+                   ? fmt::format("choose one of these, or write out your own {}", kind.noun)
+                   : fmt::format("did you mean \"{}\"?", near)});
+}
+
+}  // namespace
+
+Device find_device(const std::string& name) { return find(kDevices, name, device_table()); }
+NodeSpec find_node(const std::string& name) { return find(kClusters, name, node_table()); }
+Fabric find_fabric(const std::string& name) { return find(kFabrics, name, fabric_table()); }
+
+std::vector<std::string> device_names() { return names(kDevices); }
+std::vector<std::string> cluster_names() { return names(kClusters); }
+std::vector<std::string> fabric_names() { return names(kFabrics); }
+
+}  // namespace plait

@@ -1,0 +1,67 @@
+#include "topologies/cluster.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "topologies/graph.h"
+
+namespace plait {
+namespace {
+
+FlopsPerSecond listed_peak(const Device& d, DType dtype) {
+  switch (dtype) {
+    case DType::kFp64: return d.peak_fp64;
+    case DType::kFp32: return d.peak_fp32;
+    case DType::kBf16: return d.peak_bf16;
+    case DType::kFp16: return d.peak_fp16;
+    case DType::kFp8: return d.peak_fp8;
+    case DType::kInt64:
+    case DType::kInt32:
+    case DType::kInt8: return d.vector_fp32;  // no product of integers in a plan: vector units
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(LinkClass c) {
+  switch (c) {
+    case LinkClass::kNvlink: return "nvlink";
+    case LinkClass::kPcie: return "pcie";
+    case LinkClass::kInfiniband: return "infiniband";
+    case LinkClass::kEthernet: return "ethernet";
+    case LinkClass::kC2c: return "c2c";
+  }
+  return "?";
+}
+
+FlopsPerSecond Device::peak(DType dtype) const {
+  const FlopsPerSecond rate = listed_peak(*this, dtype);
+  if (rate.value > 0) return rate;
+  InputError::Text text;
+  text.code = "C005";
+  text.problem = fmt::format("{} has no {} matrix units", name, name_of(dtype));
+  text.expected = "a number format that the device computes in";
+  text.cure = "choose another dtype, or another device";
+  throw InputError(std::move(text));
+}
+
+Path route(const Cluster& cluster, std::int64_t from, std::int64_t to) {
+  const Graph& g = *cluster.graph;
+  const auto n = static_cast<std::int64_t>(g.size());
+  PLAIT_CHECK(from >= 0 && to >= 0 && from < n * g.nodes && to < n * g.nodes,
+              "device index outside of the cluster");
+  const auto entry = static_cast<std::size_t>(from % n * n + to % n);
+  const std::int64_t a = from / n, b = to / n;
+  if (a == b) return g.same_node[entry];
+  if (a / g.fabric.nodes_per_pod == b / g.fabric.nodes_per_pod) return g.same_pod[entry];
+  return g.across_pods[entry];
+}
+
+std::int64_t symmetry_period(const Cluster& cluster) {
+  const Graph& g = *cluster.graph;
+  const auto n = static_cast<std::int64_t>(g.size());
+  return g.nodes > g.fabric.nodes_per_pod ? n * g.fabric.nodes_per_pod : n;
+}
+
+}  // namespace plait

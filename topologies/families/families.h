@@ -1,0 +1,71 @@
+#pragma once
+// Families of topologies: each is a function from a few numbers to a graph. The islands (one node
+// or one NVLink domain) are made from a NodeSpec, the fabric between them from a Fabric.
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topologies/graph.h"
+
+namespace plait {
+
+enum class Family : std::uint8_t { kNvSwitch, kNvlinkMesh, kNvlinkDomain, kPcie, kHost };
+
+/// Two devices and how many NVLinks join them directly.
+struct MeshLink {
+  std::int64_t a = 0, b = 0, links = 1;
+};
+
+/// A node as in topologies/catalogue/clusters/*.json. Bandwidths are per direction; latencies of
+/// switches and sockets are the time through them, those of links the time between their ends.
+struct NodeSpec {
+  std::string name;
+  std::string device;  // catalogue name
+  std::string fabric;  // catalogue name; "" where the node has no NICs
+  Family family = Family::kNvSwitch;
+  std::int64_t devices = 8;
+  std::string cpu = "intel";
+  Seconds nvlink_latency;
+  int nvswitch_generation = 0;
+  Seconds nvswitch_latency;
+  std::vector<MeshLink> mesh;      // kNvlinkMesh
+  std::int64_t sockets = 2;        // CPU sockets; a device, switch or NIC belongs to one of them
+  std::int64_t pcie_switches = 0;  // 0: devices and NICs sit on root ports of the sockets
+  BytesPerSecond pcie_bandwidth;   // of a slot, and between a PCIe switch and its socket
+  Seconds pcie_latency, pcie_switch_latency, socket_latency;
+  BytesPerSecond socket_bandwidth;  // between two neighbouring sockets
+  Seconds socket_link_latency;
+  std::int64_t nics = 0;
+  std::int64_t rails = 0;  // 0: one rail per NIC
+};
+
+/// Devices that are fully connected by NVSwitches, over a PCIe tree with hosts and NICs.
+Island nvswitch_island(const NodeSpec& node, const Device& device, const Fabric& fabric);
+/// Devices with direct NVLinks between some pairs, the rest over the PCIe tree.
+Island nvlink_mesh(const NodeSpec& node, const Device& device, const Fabric& fabric);
+/// Many small hosts whose devices share one NVSwitch domain; hosts do not reach each other.
+Island nvlink_domain(const NodeSpec& node, const Device& device, const Fabric& fabric);
+/// Devices, PCIe switches, sockets, NICs and nothing else.
+Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric);
+/// Processes on one computer that exchange data through its memory.
+Island shared_memory(const NodeSpec& node, const Device& device, const Fabric& fabric);
+
+/// Between a NIC and its slot: the slower of what both can do.
+inline BytesPerSecond nic_bus(const NodeSpec& node, const Fabric& fabric) {
+  return std::min(node.pcie_bandwidth, fabric.bus_bandwidth);
+}
+
+/// The island of node.family.
+Island make_island(const NodeSpec& node, const Device& device, const Fabric& fabric);
+
+/// Copies of `island`, the k-th in pod pod_of_node[k] (0 <= pod, numbered without gaps), joined by
+/// leafs and `spines` spine switches. With one node there is no fabric.
+Machine rail_optimised(const Island& island, const Fabric& fabric,
+                       std::span<const std::int64_t> pod_of_node, std::int64_t spines);
+/// Spine switches of a full machine: as many as a leaf has cables up.
+std::int64_t spines_of(const Fabric& fabric, const Island& island);
+
+}  // namespace plait

@@ -1,0 +1,69 @@
+// Given n devices, s sockets, w PCIe switches and k NICs: device d, NIC j and switch i are spread
+// over the switches and sockets in blocks, as boards are wired: device d is on switch d * w / n,
+// which is on socket (d * w / n) * s / w. Sockets form a chain with neighbours linked.
+#include "core/error.h"
+#include "topologies/families/families.h"
+
+namespace plait {
+namespace {
+
+std::size_t block(std::size_t item, std::size_t items, std::size_t blocks) {
+  return item * blocks / items;
+}
+
+std::vector<VertexId> add_sockets(LinkGraph& g, const NodeSpec& node) {
+  std::vector<VertexId> sockets;
+  for (std::int64_t i = 0; i < node.sockets; ++i) {
+    sockets.push_back(boost::add_vertex({VertexKind::kHost, i, node.socket_latency}, g));
+    if (i > 0) {
+      add_link(g, sockets[sockets.size() - 2], sockets.back(), LinkClass::kPcie,
+               node.socket_bandwidth, node.socket_link_latency);
+    }
+  }
+  return sockets;
+}
+
+std::vector<VertexId> add_pcie_switches(LinkGraph& g, const NodeSpec& node,
+                                        const std::vector<VertexId>& sockets) {
+  const auto count = static_cast<std::size_t>(node.pcie_switches);
+  std::vector<VertexId> switches;
+  for (std::size_t i = 0; i < count; ++i) {
+    switches.push_back(boost::add_vertex(
+        {VertexKind::kPcieSwitch, static_cast<std::int64_t>(i), node.pcie_switch_latency}, g));
+    add_link(g, switches.back(), sockets[block(i, count, sockets.size())], LinkClass::kPcie,
+             node.pcie_bandwidth, node.pcie_latency);
+  }
+  return switches;
+}
+
+}  // namespace
+
+Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric) {
+  Island island;
+  LinkGraph& g = island.links;
+  const auto n = static_cast<std::size_t>(node.devices);
+  const auto nics = static_cast<std::size_t>(node.nics);
+  for (std::size_t d = 0; d < n; ++d) {
+    island.devices.push_back(
+        boost::add_vertex({VertexKind::kDevice, static_cast<std::int64_t>(d), {}}, g));
+  }
+  const std::vector<VertexId> sockets = add_sockets(g, node);
+  const std::vector<VertexId> switches = add_pcie_switches(g, node, sockets);
+  // Without peer access data turn around in host memory, as they do between root ports.
+  const std::vector<VertexId>& ports = switches.empty() || !device.peer_access ? sockets : switches;
+  for (std::size_t d = 0; d < n; ++d) {
+    add_link(g, island.devices[d], ports[block(d, n, ports.size())], LinkClass::kPcie,
+             device.pcie_bandwidth, node.pcie_latency);
+    island.host_of.push_back(sockets[block(d, n, sockets.size())]);
+    if (nics > 0) island.nic_of.push_back(block(d, n, std::min(n, nics)));
+  }
+  for (std::size_t j = 0; j < nics; ++j) {
+    island.nics.push_back(
+        boost::add_vertex({VertexKind::kNic, static_cast<std::int64_t>(j), fabric.nic_latency}, g));
+    add_link(g, island.nics[j], ports[block(j, nics, ports.size())], LinkClass::kPcie,
+             nic_bus(node, fabric), node.pcie_latency);
+  }
+  return island;
+}
+
+}  // namespace plait

@@ -1,0 +1,152 @@
+#include "core/fields.h"
+
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+using Rate = Amount<FlopsPerSecond>;
+using Bandwidth = Amount<BytesPerSecond>;
+constexpr double kLeastBandwidth = 1;  // byte per second: none is zero
+constexpr double kLongestHop = 1;      // second
+
+Sourced<Bandwidth> bandwidth() { return {Bandwidth{.min = kLeastBandwidth}}; }
+Sourced<Amount<Seconds>> latency() { return {Amount<Seconds>{.max = kLongestHop}}; }
+Sourced<Int> count(std::int64_t least, std::int64_t most) { return {Int{least, most}}; }
+
+Choice<LinkClass> link_classes() {
+  Choice<LinkClass> out;
+  for (int c = 0; c < kLinkClasses; ++c) {
+    const auto link = static_cast<LinkClass>(c);
+    out.values.emplace_back(name_of(link), link);
+  }
+  return out;
+}
+
+Choice<Family> families() {
+  return {{{"nvswitch", Family::kNvSwitch},
+           {"nvlink_mesh", Family::kNvlinkMesh},
+           {"nvlink_domain", Family::kNvlinkDomain},
+           {"pcie", Family::kPcie},
+           {"shared_memory", Family::kHost}}};
+}
+
+const Table<MeshLink>& mesh_table() {
+  static const Table<MeshLink> table(
+      "node.mesh",
+      {
+          field("a", &MeshLink::a, Int{.min = 0}, "Place of one device in the node.").required(),
+          field("b", &MeshLink::b, Int{.min = 0}, "Place of the other device.").required(),
+          field("links", &MeshLink::links, count(1, 64), "NVLinks between the two.").required(),
+      });
+  return table;
+}
+
+}  // namespace
+
+const Table<Device>& device_table() {
+  const Sourced<Rate> rate{Rate{}};
+  static const Table<Device> table(
+      "device",
+      {
+          field("name", &Device::name, Text{}, "What reports call it.").required(),
+          field("peak_fp64", &Device::peak_fp64, rate, "Dense matrix peak in fp64."),
+          field("peak_fp32", &Device::peak_fp32, rate, "Dense matrix peak in fp32, without TF32.")
+              .required(),
+          field("peak_bf16", &Device::peak_bf16, rate, "Dense matrix peak in bf16."),
+          field("peak_fp16", &Device::peak_fp16, rate, "Dense matrix peak in fp16."),
+          field("peak_fp8", &Device::peak_fp8, rate, "Dense matrix peak in fp8."),
+          field("vector_fp32", &Device::vector_fp32, rate, "fp32 peak outside of matrix units.")
+              .required(),
+          field("memory", &Device::memory, Sourced{Amount<Bytes>{.min = 1}},
+                "Memory that a program can use.")
+              .required(),
+          field("memory_bandwidth", &Device::memory_bandwidth, bandwidth(),
+                "Peak bandwidth of that memory.")
+              .required(),
+          field("l2_cache", &Device::l2_cache, Sourced{Amount<Bytes>{}}, "Last-level cache."),
+          field("sms", &Device::sms, count(1, 100'000), "Streaming multiprocessors, or CPU cores.")
+              .required(),
+          field("compute_capability", &Device::compute_capability, count(0, 1000),
+                "NVIDIA compute capability times ten; 0 for others."),
+          field("launch_overhead", &Device::launch_overhead, latency(),
+                "Device time between dependent kernels."),
+          field("power", &Device::power, Sourced{Amount<Watts>{}}, "Highest sustained power."),
+          field("nvlink_links", &Device::nvlink_links, count(0, 1000), "NVLinks of the device."),
+          field("nvlink_link_bandwidth", &Device::nvlink_link_bandwidth, bandwidth(),
+                "One NVLink, per direction."),
+          field("pcie_bandwidth", &Device::pcie_bandwidth, bandwidth(),
+                "PCIe link of the device, per direction."),
+          field("peer_access", &Device::peer_access, Sourced{Flag{}},
+                "Whether devices read each other's memory over PCIe."),
+          field("host_link", &Device::host_link, link_classes(), "How host memory is reached."),
+          field("host_bandwidth", &Device::host_bandwidth, bandwidth(),
+                "To host memory, per direction.")
+              .required(),
+      });
+  return table;
+}
+
+const Table<NodeSpec>& node_table() {
+  static const Table<NodeSpec> table(
+      "node",
+      {
+          field("name", &NodeSpec::name, Text{}, "What reports call it.").required(),
+          field("device", &NodeSpec::device, Text{}, "A device of the catalogue.").required(),
+          field("fabric", &NodeSpec::fabric, Text{}, "The fabric that usually joins such nodes."),
+          field("family", &NodeSpec::family, families(), "How the devices are connected.")
+              .required(),
+          field("devices", &NodeSpec::devices, count(1, 4096), "Devices of a node.").required(),
+          field("cpu", &NodeSpec::cpu, Text{{"intel", "amd", "arm"}}, "Make of the CPU."),
+          field("nvlink_latency", &NodeSpec::nvlink_latency, latency(),
+                "Between a device and its NVSwitch or NVLink peer."),
+          field("nvswitch_generation", &NodeSpec::nvswitch_generation, count(0, 100),
+                "Generation 3 and later reduce inside of the switch."),
+          field("nvswitch_latency", &NodeSpec::nvswitch_latency, latency(), "Through an NVSwitch."),
+          field("mesh", &NodeSpec::mesh, List{Nested{&mesh_table()}},
+                "Direct NVLinks, for the family nvlink_mesh."),
+          field("sockets", &NodeSpec::sockets, count(1, 4096), "CPU sockets."),
+          field("pcie_switches", &NodeSpec::pcie_switches, count(0, 4096),
+                "PCIe switches; 0: everything sits on root ports of the sockets."),
+          field("pcie_bandwidth", &NodeSpec::pcie_bandwidth, bandwidth(),
+                "Of a slot and of a PCIe switch's uplink, per direction.")
+              .required(),
+          field("pcie_latency", &NodeSpec::pcie_latency, latency(), "Of one PCIe link."),
+          field("pcie_switch_latency", &NodeSpec::pcie_switch_latency, latency(),
+                "Through a PCIe switch."),
+          field("socket_latency", &NodeSpec::socket_latency, latency(),
+                "Through a CPU's root complex."),
+          field("socket_bandwidth", &NodeSpec::socket_bandwidth, bandwidth(),
+                "Between neighbouring sockets, per direction."),
+          field("socket_link_latency", &NodeSpec::socket_link_latency, latency(),
+                "Of the link between neighbouring sockets."),
+          field("nics", &NodeSpec::nics, count(0, 4096), "NICs for traffic between devices."),
+          field("rails", &NodeSpec::rails, count(0, 4096),
+                "Rails that the NICs are dealt to in turn; 0: a rail for each NIC."),
+      });
+  return table;
+}
+
+const Table<Fabric>& fabric_table() {
+  static const Table<Fabric> table(
+      "fabric",
+      {
+          field("name", &Fabric::name, Text{}, "What reports call it.").required(),
+          field("link", &Fabric::link, link_classes(), "infiniband or ethernet.").required(),
+          field("bandwidth", &Fabric::bandwidth, bandwidth(), "A NIC port, per direction.")
+              .required(),
+          field("bus_bandwidth", &Fabric::bus_bandwidth, bandwidth(),
+                "The NIC's PCIe interface, per direction.")
+              .required(),
+          field("nic_latency", &Fabric::nic_latency, latency(), "Through a NIC."),
+          field("switch_latency", &Fabric::switch_latency, latency(), "Through a switch."),
+          field("cable_latency", &Fabric::cable_latency, latency(), "Of one cable."),
+          field("nodes_per_pod", &Fabric::nodes_per_pod, count(1, 1'000'000),
+                "Nodes under the same leaf switches."),
+          field("oversubscription", &Fabric::oversubscription, Sourced{Real{.min = 1, .max = 1000}},
+                "Bandwidth of a leaf towards nodes over that towards spines."),
+      });
+  return table;
+}
+
+}  // namespace plait

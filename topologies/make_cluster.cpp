@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "topologies/catalogue.h"
+#include "topologies/graph.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t kMostDevices = std::int64_t{1} << 24;
+
+[[noreturn]] void refuse(std::string code, std::string problem, std::string expected,
+                         std::string cure) {
+  throw InputError({.code = std::move(code),
+                    .problem = std::move(problem),
+                    .expected = std::move(expected),
+                    .cure = std::move(cure)});
+}
+
+void check_size(std::string_view what, std::int64_t value, std::int64_t most) {
+  if (value >= 1 && value <= most) return;
+  refuse("C004", fmt::format("{} is {}", what, value), fmt::format("1 to {}", most),
+         fmt::format("set {} to a number in this range", what));
+}
+
+/// Another number of devices in the same kind of node. Trays of an NVLink domain bring their
+/// sockets and NICs with them; elsewhere these belong to the box.
+void resize(NodeSpec& node, std::int64_t devices) {
+  check_size("devices_per_node", devices, 4096);
+  if (node.family == Family::kNvlinkDomain) {
+    node.sockets = ceil_div(node.sockets * devices, node.devices);
+    node.nics = ceil_div(node.nics * devices, node.devices);
+  }
+  node.devices = devices;
+  std::erase_if(node.mesh, [&](const MeshLink& m) { return std::max(m.a, m.b) >= devices; });
+}
+
+void check_node(const NodeSpec& node, const Device& device) {
+  const bool nvlink = node.family != Family::kPcie && node.family != Family::kHost;
+  if (nvlink && device.nvlink_bandwidth().value <= 0) {
+    refuse("C008",
+           fmt::format("{} connects devices by NVLink, and {} has none", node.name, device.name),
+           "a device with nvlink_links and nvlink_link_bandwidth",
+           "choose a cluster such as pcie-8");
+  }
+  const bool pcie = node.family != Family::kHost && node.family != Family::kNvlinkDomain;
+  if (pcie && device.pcie_bandwidth.value <= 0) {
+    refuse("C008",
+           fmt::format("{} connects {} by PCIe, and its pcie_bandwidth is missing", node.name,
+                       device.name),
+           "a device with pcie_bandwidth", "set pcie_bandwidth of the device");
+  }
+  if (pcie && node.sockets > 1 && node.socket_bandwidth.value <= 0) {
+    refuse("C008",
+           fmt::format("{} has {} sockets and no socket_bandwidth", node.name, node.sockets),
+           "the bandwidth between two sockets", "set socket_bandwidth of the node");
+  }
+  for (const MeshLink& m : node.mesh) {
+    if (m.a == m.b || std::max(m.a, m.b) >= node.devices) {
+      refuse("C004",
+             fmt::format("NVLink from device {} to {} in a node of {}", m.a, m.b, node.devices),
+             "two different devices of the node", "correct the mesh of the node");
+    }
+  }
+}
+
+void check_slowdowns(const ClusterSpec& spec, std::int64_t world_size) {
+  for (const Slowdown& s : spec.slowdowns) {
+    if (s.device >= 0 && s.device < world_size && s.factor >= 1) continue;
+    refuse("C006", fmt::format("slowdown of device {} by {}", s.device, s.factor),
+           fmt::format("a device from 0 to {} and a factor of at least 1", world_size - 1),
+           "correct the slowdown");
+  }
+}
+
+NodeSpec node_of(const ClusterSpec& spec) {
+  NodeSpec node = spec.own_node ? *spec.own_node : find_node(spec.preset);
+  check_size("nodes", spec.nodes, kMostDevices);
+  if (spec.devices_per_node) resize(node, *spec.devices_per_node);
+  check_size("nodes * devices per node", spec.nodes * node.devices, kMostDevices);
+  return node;
+}
+
+Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
+  const std::string& name = spec.fabric.empty() ? node.fabric : spec.fabric;
+  if (spec.nodes > 1 && (node.nics == 0 || (name.empty() && !spec.own_fabric))) {
+    refuse("C007", fmt::format("{} nodes of {}, and no fabric joins them", spec.nodes, node.name),
+           "nodes with NICs, and a fabric", "set nodes to 1, or name a fabric");
+  }
+  Fabric fabric;
+  if (spec.own_fabric) {
+    fabric = *spec.own_fabric;
+  } else if (!name.empty()) {
+    fabric = find_fabric(name);
+  }
+  if (spec.nodes_per_pod) fabric.nodes_per_pod = *spec.nodes_per_pod;
+  if (spec.oversubscription) fabric.oversubscription = *spec.oversubscription;
+  check_size("nodes_per_pod", fabric.nodes_per_pod, kMostDevices);
+  if (!(fabric.oversubscription >= 1 && fabric.oversubscription <= 1000)) {
+    refuse("C004", fmt::format("oversubscription is {}", fabric.oversubscription), "1 to 1000",
+           "set oversubscription to 1 for a fabric without any");
+  }
+  const std::int64_t rails = node.rails > 0 ? std::min(node.rails, node.nics) : node.nics;
+  fabric.rails = std::max<std::int64_t>(1, rails);
+  return fabric;
+}
+
+/// From a device to host memory, as one device's share when all of them copy: devices behind a PCIe
+/// switch divide its uplink.
+Path host_path(const Graph& graph, const NodeSpec& node, const Device& device) {
+  const Island& island = graph.island;
+  Path path = routes_from(island.links, island.devices[0])[island.host_of[0]];
+  path.bandwidth = std::min(path.bandwidth, device.host_bandwidth);
+  if (node.pcie_switches > 0 && device.peer_access) {
+    const std::int64_t sharers = ceil_div(node.devices, node.pcie_switches);
+    path.bandwidth = std::min(path.bandwidth, node.pcie_bandwidth / static_cast<double>(sharers));
+  }
+  return path;
+}
+
+}  // namespace
+
+Cluster make_cluster(const ClusterSpec& spec) {
+  const NodeSpec node = node_of(spec);
+  const Fabric fabric = fabric_of(spec, node);
+  Cluster out;
+  out.device = spec.device ? *spec.device : find_device(node.device);
+  check_node(node, out.device);
+  check_slowdowns(spec, spec.nodes * node.devices);
+  out.name = spec.nodes > 1 ? fmt::format("{} x {} over {}", spec.nodes, node.name, fabric.name)
+                            : node.name;
+  out.devices_per_node = node.devices;
+  out.nodes = spec.nodes;
+  out.nics_per_node = node.nics;
+  out.nic_bandwidth = fabric.bandwidth;
+  out.nvswitch_generation = node.nvswitch_generation;
+  out.cpu = node.cpu;
+  out.graph = make_graph(node, out.device, fabric, spec.nodes);
+  out.host = host_path(*out.graph, node, out.device);
+  out.slowdowns = spec.slowdowns;
+  out.jitter = spec.jitter;
+  out.seed = spec.seed;
+  return out;
+}
+
+}  // namespace plait
