@@ -1,0 +1,78 @@
+"""Exit codes: 0 yes, 1 the answer is no, 2 usage or scenario error, 3 environment."""
+
+import re
+import subprocess
+import unittest
+
+from plait_command import PLAIT, SOURCE, TINY, CommandTest, plait
+
+USAGE_ERRORS = [
+    ["fly"],
+    ["run"],
+    ["run", TINY, "--no-such-option"],
+    ["run", TINY, TINY],
+    ["run", TINY, "--format", "xml"],
+    ["run", TINY, "--color", "blue"],
+    ["run", TINY, "--set"],
+    ["run", TINY, "--set", "strategy.tp"],
+    ["run", TINY, "--set", "=2"],
+    ["run", TINY, "--set", "strategy.tq=2"],
+    ["run", TINY, "--set", "strategy.tp=two"],
+    ["run", TINY, "--set", "nothing.at.all=1"],
+    ["compare"],
+    ["compare", TINY, "-L", "strategy.tp"],
+    ["compare", TINY, "-L", "strategy.tq=1,2"],
+    ["list", "unicorns"],
+    ["check"],
+    ["plan"],
+]
+
+
+class ExitCodes(CommandTest):
+    def test_yes_is_0(self):
+        for call in (["run", TINY], ["check", TINY], ["plan", TINY], ["list"], ["schema"],
+                     ["version"], ["--help"], ["run", "--help"], ["compare", "--help"]):
+            with self.subTest(call):
+                result = plait(*call)
+                self.assertEqual(result.code, 0, result.err)
+                self.assertTrue(result.out)
+
+    def test_does_not_fit_is_1(self):
+        for command in ("run", "check"):
+            with self.subTest(command):
+                result = plait(command, TINY, *DOES_NOT_FIT)
+                self.assertEqual(result.code, 1, result.err)
+                self.assertTrue(result.out, "a no is a result too")
+
+    def test_usage_errors_are_2_and_explained(self):
+        for call in USAGE_ERRORS:
+            with self.subTest(call):
+                result = plait(*call)
+                self.assertEqual((result.code, result.out), (2, ""), result.err)
+                self.assertTrue(result.err)
+
+    def test_what_cannot_be_written_is_3(self):
+        missing = self.folder / "missing" / "file"
+        for call in (["run", TINY, "-o", missing], ["run", TINY, "--trace", missing]):
+            with self.subTest(call):
+                result = plait(*call)
+                self.assertEqual(result.code, 3, result.err)
+                self.assertIn(str(missing), result.err)
+
+    def test_full_disk_is_3(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PLAIT, "run", TINY], stdout=full, stderr=subprocess.PIPE,
+                                  cwd=SOURCE, check=False)
+        self.assertEqual(done.returncode, 3, done.stderr)
+
+    def test_version_is_the_one_of_the_project(self):
+        text = (SOURCE / "CMakeLists.txt").read_text(encoding="utf-8")
+        version = re.search(r"project\(plait VERSION (\S+)", text).group(1)
+        self.assertIn(version, plait("version").out)
+
+
+# A device with next to no memory.
+DOES_NOT_FIT = ["--set", "cluster.device.memory=1 MB"]
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,69 @@
+"""Runs the built command for the tests. Environment: PLAIT, its path; PLAIT_SOURCE_DIR."""
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+PLAIT = os.environ["PLAIT"]
+SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
+TIMEOUT_S = 120
+
+
+def without_comments(text):
+    """JSON with // and /* */ comments outside of strings removed."""
+    token = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.S)
+    return token.sub(lambda m: m.group() if m.group().startswith('"') else "", text)
+
+
+def read_scenario(path):
+    return json.loads(without_comments(Path(path).read_text(encoding="utf-8")))
+
+
+SCENARIOS = sorted(
+    path for path in (SOURCE / "scenarios").glob("*/*.json")
+    if {"model", "cluster"} <= read_scenario(path).keys())
+
+# The scenario that tests change: 8 GPUs as tp 2, pp 2, dp 2.
+TINY = SOURCE / "tests" / "cli" / "tiny.json"
+
+
+@dataclasses.dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def plait(*arguments, stdin="", cwd=SOURCE, env=None):
+    done = subprocess.run([PLAIT, *map(str, arguments)], input=stdin, cwd=cwd, text=True,
+                          encoding="utf-8", capture_output=True, timeout=TIMEOUT_S,
+                          env={**os.environ, **(env or {})}, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+class CommandTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run_ok(self, *arguments, **options):
+        """The result of a call that has an answer, yes or no."""
+        result = plait(*arguments, **options)
+        self.assertIn(result.code, (0, 1), f"plait {arguments}\n{result.err}")
+        return result

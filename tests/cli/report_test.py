@@ -1,0 +1,78 @@
+"""JSON and CSV reports: the documented keys are there, and their numbers agree with one another."""
+
+import csv
+import io
+import math
+import unittest
+
+from plait_command import SCENARIOS, TINY, CommandTest, plait
+
+NUMBERS = ["step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
+           "hardware_tflops_per_gpu", "mfu", "hfu", "peak_memory_bytes", "world_size"]
+OBJECTS = ["breakdown", "memory", "critical_path", "sensitivity", "provenance"]
+
+
+def close(a, b):
+    return math.isclose(a, b, rel_tol=1e-9)
+
+
+class Report(CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.reports = {path.stem: plait("run", path, "--format", "json").json()
+                       for path in [TINY, *SCENARIOS]}
+
+    def for_each(self):
+        for name, report in self.reports.items():
+            with self.subTest(name):
+                yield report
+
+    def test_documented_keys(self):
+        for r in self.for_each():
+            for key in NUMBERS:
+                self.assertGreater(r[key], 0, key)
+            for key in OBJECTS:
+                self.assertIsInstance(r[key], dict, key)
+                self.assertTrue(r[key], key)
+            self.assertIsInstance(r["fits"], bool)
+
+    def test_shares_sum_to_the_step_time(self):
+        for r in self.for_each():
+            for key in ("breakdown", "critical_path"):
+                total = sum(group["total_s"] for group in r[key].values())
+                self.assertTrue(math.isclose(total, r["step_time_s"], rel_tol=1e-6),
+                                f"{key}: {total} of {r['step_time_s']}")
+
+    def test_rates_agree(self):
+        for r in self.for_each():
+            self.assertTrue(close(r["tokens_per_s"], r["tokens_per_s_per_gpu"] * r["world_size"]))
+            mfu = r["model_tflops_per_gpu"] / r["peak_flops_per_gpu_tflops"]
+            self.assertTrue(close(r["mfu"], mfu))
+            self.assertLess(r["hfu"], 1)
+            self.assertGreaterEqual(r["hfu"], r["mfu"])
+            self.assertEqual(math.prod(r["mesh"].values()), r["world_size"])
+
+    def test_memory_items_sum_to_the_peak_and_decide_what_fits(self):
+        for r in self.for_each():
+            memory = r["memory"]
+            self.assertEqual(sum(memory["items"].values()), r["peak_memory_bytes"])
+            self.assertEqual(r["fits"], r["peak_memory_bytes"] <= memory["capacity_bytes"])
+
+    def test_provenance_shares_sum_to_one(self):
+        for r in self.for_each():
+            shares = [v for k, v in r["provenance"].items() if k != "band"]
+            self.assertTrue(math.isclose(sum(shares), 1, rel_tol=1e-9))
+
+    def test_csv_says_the_same(self):
+        (row,) = csv.DictReader(io.StringIO(plait("run", TINY, "--format", "csv").out))
+        report = self.reports[TINY.stem]
+        for key in NUMBERS:
+            self.assertTrue(math.isclose(float(row[key]), report[key], rel_tol=1e-6), key)
+
+    def test_unfolded_says_the_same(self):
+        unfolded = plait("run", TINY, "--unfold", "--format", "json").json()
+        self.assertEqual(unfolded["step_time_s"], self.reports[TINY.stem]["step_time_s"])
+
+
+if __name__ == "__main__":
+    unittest.main()

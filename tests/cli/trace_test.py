@@ -1,0 +1,53 @@
+"""Traces that Perfetto can show: slices nest, flows have two ends, names are few."""
+
+import collections
+import json
+import unittest
+
+from plait_command import SCENARIOS, TINY, CommandTest
+
+FEW_NAMES = 40  # slices are coloured by name
+
+
+class Trace(CommandTest):
+    def trace_of(self, scenario):
+        path = self.folder / "trace.json"
+        report = self.run_ok("run", scenario, "--trace", path, "--format", "json").json()
+        return report, json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+
+    def test_traces_of_all_scenarios(self):
+        for scenario in [TINY, *SCENARIOS]:
+            with self.subTest(scenario.stem):
+                report, events = self.trace_of(scenario)
+                self.check(report, events)
+
+    def check(self, report, events):
+        by_phase = collections.defaultdict(list)
+        for event in events:
+            by_phase[event["ph"]].append(event)
+        self.check_slices(by_phase["X"], report["step_time_s"])
+        self.assertTrue(by_phase["C"], "memory counters")
+        self.assertTrue(by_phase["M"], "names of processes and threads")
+        starts = sorted(e["id"] for e in by_phase["s"])
+        ends = sorted(e["id"] for e in by_phase["f"])
+        self.assertEqual(starts, ends)
+        self.assertEqual(len(starts), len(set(starts)))
+
+    def check_slices(self, slices, step_time_s):
+        self.assertTrue(slices)
+        self.assertLessEqual(len({s["name"] for s in slices}), FEW_NAMES)
+        tracks = collections.defaultdict(list)
+        for s in slices:
+            tracks[s["pid"], s["tid"]].append((s["ts"], s["ts"] + s["dur"]))
+        tolerance_us = 1e-3  # times are printed to the nanosecond
+        last = 0
+        for track in tracks.values():
+            track.sort()
+            last = max(last, track[-1][1])
+            for (_, end), (start, _) in zip(track, track[1:]):
+                self.assertGreaterEqual(start, end - tolerance_us)
+        self.assertAlmostEqual(last, step_time_s * 1e6, delta=1.1 * tolerance_us)
+
+
+if __name__ == "__main__":
+    unittest.main()
