@@ -45,8 +45,7 @@ Cost fused(const Attention& op, const Device& device) {
   }
   const auto length = static_cast<double>(std::min(op.seq_q, op.seq_kv));
   const double half = fit.half_length * (op.causal ? 1 : kFullHalfLength);
-  const Seconds compute =
-      Flops(work) / (matrix_peak(device, op.dtype) * (rate * length / (length + half)));
+  const Seconds compute = Flops(work) / (device.peak(op.dtype) * (rate * length / (length + half)));
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth *
                                                stream_fit(device, StreamKind::kCopy).bandwidth);
   Cost cost;

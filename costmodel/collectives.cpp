@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "costmodel/collective_fits.h"
+#include "costmodel/links.h"
 #include "costmodel/nccl_tuning.h"
 
 namespace plait {
@@ -29,16 +30,18 @@ double megabytes(Bytes bytes) { return static_cast<double>(bytes.value) / 1e6; }
 
 // One NVLink island of a measured generation.
 Cost island_cost(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes,
-                 const GroupPlacement& group) {
+                 const GroupPlacement& group, const Device& device) {
   const double steps = (g.kind == CollectiveKind::kAllReduce ? 2 : 1) * (g.ranks - 1);
   const double link = group.intra.bandwidth / fitted_link_rate(g.generation);
   const BytesPerSecond rate(fit.rate_gbps * 1e9 * (1 - fit.q / g.ranks) * link);
   Cost cost;
-  cost.share[latency_of(group.intra.link)] = us(fit.base_us + fit.step_us * steps);
+  cost.share[kLaunchOverhead] = us(fit.base_us) * launch_ratio(device);
+  cost.share[latency_of(group.intra.link)] = us(fit.step_us * steps) * latency_ratio(group.intra);
   cost.share[bandwidth_of(group.intra.link)] =
       bytes / rate * wire_factor(g) + us(fit.ramp_us * std::sqrt(megabytes(bytes))) / link;
-  cost.provenance = Provenance::kFitted;
-  cost.band = 0.08;
+  const bool measured = g.ranks <= 8;
+  cost.provenance = measured ? Provenance::kFitted : Provenance::kExtrapolated;
+  cost.band = measured ? 0.08 : 0.25;
   return cost;
 }
 
@@ -60,13 +63,13 @@ bool has_fabric_fit(const NcclGroup& g, const NcclOption& option) {
 }
 
 Cost fabric_cost(const NcclGroup& g, Bytes bytes, const NcclOption& option,
-                 const GroupPlacement& group) {
+                 const GroupPlacement& group, const Device& device) {
   const FabricFit& fit = option.algorithm == Algorithm::kNvlsTree ? kNvlsTreeFit : kAutoFit;
   const double link = ring_channels(g, Speeds::kContinuous).total() / (kFabricGbps * 1e9);
   const double rounds = std::log2(g.nodes);
   Cost cost;
-  cost.share[latency_of(group.intra.link)] = us(fit.base_us);
-  cost.share[latency_of(group.inter.link)] = us(fit.node_us * rounds);
+  cost.share[kLaunchOverhead] = us(fit.base_us) * launch_ratio(device);
+  cost.share[latency_of(group.inter.link)] = us(fit.node_us * rounds) * latency_ratio(group.inter);
   cost.share[bandwidth_of(group.inter.link)] =
       (bytes / BytesPerSecond(fit.rate_gbps * 1e9) * wire_factor(g) +
        us(fit.ramp_us * rounds * std::sqrt(megabytes(bytes)))) /
@@ -78,12 +81,15 @@ Cost fabric_cost(const NcclGroup& g, Bytes bytes, const NcclOption& option,
 }
 
 // NCCL's own formula on the links' full rates.
-Cost formula_cost(const NcclOption& option, Bytes bytes, const GroupPlacement& group) {
+Cost formula_cost(const NcclOption& option, Bytes bytes, const GroupPlacement& group,
+                  const Device& device) {
   const LinkClass bound = option.inter_bound ? group.inter.link : group.intra.link;
-  const LinkClass start = group.ranks_per_node > 1 ? group.intra.link : group.inter.link;
   Cost cost;
-  cost.share[latency_of(start)] += option.intra_latency;
-  cost.share[latency_of(group.inter.link)] += option.inter_latency;
+  cost.share[kLaunchOverhead] = option.start * launch_ratio(device);
+  if (group.ranks_per_node > 1)
+    cost.share[latency_of(group.intra.link)] += option.intra_latency * latency_ratio(group.intra);
+  if (group.nodes > 1)
+    cost.share[latency_of(group.inter.link)] += option.inter_latency * latency_ratio(group.inter);
   cost.share[bandwidth_of(bound)] +=
       bytes / (option.bandwidth * option.size_penalty(bytes, Speeds::kContinuous));
   cost.provenance = Provenance::kDatasheet;
@@ -92,18 +98,18 @@ Cost formula_cost(const NcclOption& option, Bytes bytes, const GroupPlacement& g
 }
 
 Cost duration(const NcclOption& option, const NcclGroup& g, Bytes bytes,
-              const GroupPlacement& group) {
+              const GroupPlacement& group, const Device& device) {
   if (g.nodes <= 1 && g.intra_link == LinkClass::kNvlink) {
     const ProtocolFit* fit = protocol_fit(g.kind, g.generation, option.algorithm, option.protocol);
-    if (fit != nullptr) return island_cost(*fit, g, bytes, group);
+    if (fit != nullptr) return island_cost(*fit, g, bytes, group, device);
   }
-  if (has_fabric_fit(g, option)) return fabric_cost(g, bytes, option, group);
-  return formula_cost(option, bytes, group);
+  if (has_fabric_fit(g, option)) return fabric_cost(g, bytes, option, group, device);
+  return formula_cost(option, bytes, group, device);
 }
 
 // NCCL takes the cheapest by its own estimate; `kFastest` by ours. Ties go to the earlier option.
 CollectiveCost choose(const NcclGroup& g, Bytes bytes, const GroupPlacement& group,
-                      Selection selection) {
+                      const Device& device, Selection selection) {
   const std::vector<NcclOption> offered = nccl_options(g, bytes, Speeds::kLadder);
   const std::vector<NcclOption> continuous = nccl_options(g, bytes, Speeds::kContinuous);
   CollectiveCost best;
@@ -112,11 +118,11 @@ CollectiveCost choose(const NcclGroup& g, Bytes bytes, const GroupPlacement& gro
     Cost cost;
     Seconds estimate = offered[i].time(bytes, Speeds::kLadder);
     if (selection == Selection::kFastest) {
-      cost = duration(continuous[i], g, bytes, group);
+      cost = duration(continuous[i], g, bytes, group, device);
       estimate = cost.total();
     }
     if (i > 0 && estimate >= least) continue;
-    if (selection == Selection::kNccl) cost = duration(continuous[i], g, bytes, group);
+    if (selection == Selection::kNccl) cost = duration(continuous[i], g, bytes, group, device);
     least = estimate;
     best = {cost, offered[i].algorithm, offered[i].protocol};
   }
@@ -132,7 +138,7 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlac
   if (generation_of(cluster.device) == Generation::kCpu)
     return host_collective_cost(kind, bytes, group);
   if (kind == CollectiveKind::kAllToAll) return all_to_all_cost(bytes, group, cluster);
-  return choose(nccl_group(kind, group, cluster), bytes, group, selection);
+  return choose(nccl_group(kind, group, cluster), bytes, group, cluster.device, selection);
 }
 
 }  // namespace plait

@@ -59,11 +59,8 @@ struct StreamFit {
 };
 StreamFit stream_fit(const Device& device, StreamKind kind);
 
-/// Dense peak for matrix products of `dtype`. Throws InputError C020 where the device has none.
-FlopsPerSecond matrix_peak(const Device& device, DType dtype);
-
-/// The fixed time of a kernel on this device: `fitted` was measured where an empty kernel takes
-/// 2.5 us, and it scales with the device's launch overhead.
+/// The fixed time of a kernel on this device: `fitted` was measured on its generation, where the
+/// time of an empty kernel is known, and it scales with the device's launch overhead.
 Seconds fixed_time(const Device& device, Seconds fitted);
 
 }  // namespace plait

@@ -9,7 +9,7 @@ namespace plait {
 Cost gemm_cost(const MatMul& op, const Device& device) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
   const GemmFit fit = gemm_fit(device, op.in);
-  const Seconds compute = hardware_flops(op) / (matrix_peak(device, op.in) * fit.flops);
+  const Seconds compute = hardware_flops(op) / (device.peak(op.in) * fit.flops);
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth);
   Cost cost;
   cost.provenance = fit.quality.provenance;

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "costmodel/links.h"
+
 namespace plait {
 namespace {
 
@@ -43,15 +45,6 @@ constexpr std::array<std::array<double, 24>, 3> kTreeCorrection = {{
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
      .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
 }};
-
-// Usable part of a link's data-sheet rate: NCCL counts 20, 20.6 and 40.1 GB/s per NVLink of 25,
-// 25 and 50; 24 GB/s of a PCIe 4.0 x16 port of 31.5; 48 of a 400 Gbit/s NIC of 50.
-double usable(LinkClass link, Generation generation) {
-  if (link == LinkClass::kNvlink) return generation == Generation::kHopper ? 0.824 : 0.802;
-  if (link == LinkClass::kPcie) return 0.762;
-  if (link == LinkClass::kC2c) return 0.8;
-  return 0.96;
-}
 
 std::size_t row_of(Generation generation) {
   return static_cast<std::size_t>(generation) - static_cast<std::size_t>(Generation::kVolta);
@@ -108,7 +101,8 @@ NcclOption ring(const NcclGroup& g, Bytes bytes, std::size_t p, Speeds speeds) {
   const double stretch = !slow ? 1 : g.generation == Generation::kVolta ? 1.9 : 1.4;
   return {.algorithm = Algorithm::kRing,
           .protocol = static_cast<Protocol>(p),
-          .intra_latency = us(stretch * (kRingBase[p] + (steps - net_steps) * hop)),
+          .start = us(stretch * kRingBase[p]),
+          .intra_latency = us(stretch * (steps - net_steps) * hop),
           .inter_latency = us(stretch * net_steps * net),
           .bandwidth = BytesPerSecond(bus * g.ranks / steps),
           .inter_bound = g.nodes > 1};
@@ -126,7 +120,8 @@ NcclOption tree(const NcclGroup& g, std::size_t p, Speeds speeds) {
                    channels.count * kTreeLl128PerChannel[row][column] * kGB);
   return {.algorithm = Algorithm::kTree,
           .protocol = static_cast<Protocol>(p),
-          .intra_latency = us(kTreeBase[p] + 2 * (g.per_node - 1) * intra_hop(g).tree[p]),
+          .start = us(kTreeBase[p]),
+          .intra_latency = us(2 * (g.per_node - 1) * intra_hop(g).tree[p]),
           .inter_latency = us(2 * log2_floor(g.nodes) * kNetHop.tree[p]),
           .bandwidth = BytesPerSecond(bus / 2),
           .inter_bound = g.nodes > 1};
@@ -140,6 +135,7 @@ NcclOption nvls(const NcclGroup& g, Speeds speeds) {
   const double rate = c.speed * kNvlsEfficiency[row_of(g.generation)] * (c.count - 1) * gain;
   const double steps = (reduce ? 2 : 1) * (g.ranks - 1);
   return {.algorithm = Algorithm::kNvls,
+          .start = {},
           .intra_latency = us(kNvlinkHop.nvls),
           .inter_latency = {},
           .bandwidth = BytesPerSecond(rate * g.ranks / steps)};
@@ -154,6 +150,7 @@ NcclOption nvls_tree(const NcclGroup& g, Speeds speeds) {
   const double limit = kNvlsTreePerChannel[row_of(g.generation)][column_of(g.nodes)] * kGB;
   const double rate = c.count * std::min({inside, between, limit});
   return {.algorithm = Algorithm::kNvlsTree,
+          .start = {},
           .intra_latency = us(kNvlinkHop.nvls_tree),
           .inter_latency = us(2 * log2_floor(g.nodes) * kNetHop.nvls_tree),
           .bandwidth = BytesPerSecond(rate * g.ranks / (2 * (g.ranks - 1))),
@@ -163,7 +160,8 @@ NcclOption nvls_tree(const NcclGroup& g, Speeds speeds) {
 // Parallel aggregated trees: one member per node.
 NcclOption pat(const NcclGroup& g, Speeds speeds) {
   return {.algorithm = Algorithm::kPat,
-          .intra_latency = us(kPatBase + 2.8 * g.ranks),
+          .start = us(kPatBase + 2.8 * g.ranks),
+          .intra_latency = {},
           .inter_latency = us(log2_floor(g.nodes) * kNetHop.pat / 3.5),
           .bandwidth =
               BytesPerSecond(0.75 * ring_channels(g, speeds).total() * g.ranks / (g.ranks - 1)),
@@ -181,8 +179,8 @@ NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Clu
   g.per_node = static_cast<double>(group.ranks_per_node);
   g.intra_link = group.intra.link;
   g.inter_link = group.inter.link;
-  g.intra = group.intra.bandwidth.value * usable(group.intra.link, g.generation);
-  g.inter = group.inter.bandwidth.value * usable(group.inter.link, g.generation);
+  g.intra = group.intra.bandwidth.value * usable_share(group.intra.link, g.generation);
+  g.inter = group.inter.bandwidth.value * usable_share(group.inter.link, g.generation);
   g.nvls = group.in_switch_reduction && g.intra_link == LinkClass::kNvlink &&
            g.generation >= Generation::kHopper && g.per_node > 1;
   g.amd_host = cluster.cpu == "amd";
@@ -202,7 +200,7 @@ double NcclOption::size_penalty(Bytes bytes, Speeds speeds) const {
 }
 
 Seconds NcclOption::time(Bytes bytes, Speeds speeds) const {
-  return intra_latency + inter_latency + bytes / (bandwidth * size_penalty(bytes, speeds));
+  return start + intra_latency + inter_latency + bytes / (bandwidth * size_penalty(bytes, speeds));
 }
 
 std::vector<NcclOption> nccl_options(const NcclGroup& g, Bytes bytes, Speeds speeds) {

@@ -44,7 +44,8 @@ int communicator_channels(const NcclGroup& group);
 struct NcclOption {
   Algorithm algorithm = Algorithm::kRing;
   Protocol protocol = Protocol::kSimple;
-  Seconds intra_latency;                                  // start-up and hops within an island
+  Seconds start;                                          // of the kernel and its first chunk
+  Seconds intra_latency;                                  // hops within an island
   Seconds inter_latency;                                  // hops between islands
   BytesPerSecond bandwidth;                               // of the whole buffer
   bool inter_bound = false;                               // the network limits the bandwidth
