@@ -3,11 +3,14 @@
 // rank classes. Ranks that cannot be told apart are simulated once.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "costmodel/costmodel.h"
+#include "plan/dependencies.h"
 #include "plan/plan.h"
 #include "plan/timeline.h"
+#include "sim/durations.h"
 #include "topologies/cluster.h"
 
 namespace plait {
@@ -27,6 +30,9 @@ struct CollectiveChoice {  // what NCCL would choose, for the report
 
 struct Simulation {
   Timeline timeline;
+  std::shared_ptr<const Dependencies> dependencies;  // what explain() reads the reasons from
+  std::shared_ptr<const Lanes> lanes;
+  std::shared_ptr<const Durations> durations;
   std::int64_t rank_classes = 0;
   std::int64_t ops_simulated = 0;             // op instances that the engine walked
   std::int64_t ops_represented = 0;           // of all ranks

@@ -1,0 +1,284 @@
+#include "plan/dependencies.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+TensorId root_of(const Plan& plan, TensorId t) {
+  return plan.tensors[t].is_view() ? plan.tensors[t].storage : t;
+}
+
+/// What an op does to a storage that more than one stream touches.
+struct Touch {
+  std::uint16_t op;
+  TensorId root;
+  std::int16_t shift;
+  Use use;
+  Stream stream;
+};
+
+/// A view written whole leaves the rest of its storage as it is, so it counts as an update of it.
+Use use_of_root(const Plan& plan, const Operand& o) {
+  if (o.use == Use::kWrite && plan.tensors[o.tensor].is_view()) return Use::kUpdate;
+  return o.use;
+}
+
+BlockDependencies within(const Plan& plan, const Block& block) {
+  BlockDependencies out;
+  out.first.push_back(0);
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const Op& op = block.ops[i];
+    // The latest conflicting op per other stream is enough: streams are in order.
+    std::array<int, kStreams> latest;
+    latest.fill(-1);
+    for (std::size_t j = 0; j < i; ++j) {
+      const Op& earlier = block.ops[j];
+      if (earlier.stream == op.stream) continue;
+      for (const Operand& a : op.operands) {
+        for (const Operand& b : earlier.operands) {
+          const bool conflict = a.use != Use::kRead || b.use != Use::kRead;
+          if (conflict && a.shift == b.shift &&
+              root_of(plan, a.tensor) == root_of(plan, b.tensor)) {
+            latest[static_cast<std::size_t>(earlier.stream)] = static_cast<int>(j);
+          }
+        }
+      }
+    }
+    for (int j : latest) {
+      if (j >= 0) out.before.push_back(static_cast<std::uint16_t>(j));
+    }
+    out.first.push_back(static_cast<std::uint16_t>(out.before.size()));
+  }
+  return out;
+}
+
+class ProgramLinker {
+ public:
+  ProgramLinker(const Plan& plan, const std::vector<std::vector<Touch>>& touches,
+                std::vector<std::uint32_t>& message_ids, std::uint32_t& messages)
+      : plan_(plan), touches_(touches), message_ids_(message_ids), messages_(messages) {}
+
+  ProgramDependencies link(const Program& program) {
+    number_ops(program);
+    for (std::size_t c = 0; c < program.calls.size(); ++c) {
+      const Call& call = program.calls[c];
+      wait_first_.push_back(static_cast<std::uint32_t>(waits_.size()));
+      if (call.after >= 0) wait_for_call(program, static_cast<std::size_t>(call.after));
+      for (const Touch& t : touches_[call.block]) touch(c, call, t);
+    }
+    wait_first_.push_back(static_cast<std::uint32_t>(waits_.size()));
+    return finish(program);
+  }
+
+ private:
+  struct Ref {
+    std::int32_t call = -1;
+    std::uint16_t op = 0;
+    Stream stream = Stream::kCompute;
+  };
+  struct Member {
+    Ref writer;
+    std::uint16_t waited = 0;  // streams that waited for the writer already, a bit each
+    std::array<Ref, kStreams> readers = {};
+    std::uint16_t reading = 0;  // streams with a reader since the last write
+  };
+  static std::uint16_t bit(Stream s) {
+    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(s));
+  }
+
+  void number_ops(const Program& program) {
+    std::uint32_t n = 0;
+    for (const Call& call : program.calls) {
+      first_op_.push_back(n);
+      n += static_cast<std::uint32_t>(plan_.blocks[call.block].ops.size());
+    }
+    event_of_op_.assign(n, kNoEvent);
+    layer_slot_.assign(static_cast<std::size_t>(plan_.layers) + 2, kNoSlot);
+    members_.resize(plan_.tensors.size());
+  }
+
+  Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
+    const Scope scope = plan_.tensors[root].scope;
+    std::size_t i = 0;
+    if (scope == Scope::kLayer || scope == Scope::kLayerMicrobatch) {
+      std::uint32_t& slot = layer_slot_.at(static_cast<std::size_t>(layer));
+      if (slot == kNoSlot) slot = layer_slots_++;
+      i = slot;
+    }
+    if (scope == Scope::kLayerMicrobatch) i *= static_cast<std::size_t>(plan_.microbatches);
+    if (scope == Scope::kLayerMicrobatch || scope == Scope::kMicrobatch) {
+      i += static_cast<std::size_t>(microbatch);
+    }
+    std::vector<Member>& family = members_[root];
+    if (family.size() <= i) family.resize(i + 1);
+    return family[i];
+  }
+
+  void touch(std::size_t c, const Call& call, const Touch& t) {
+    Member& m = member(t.root, call.layer + t.shift, call.microbatch);
+    const auto here = static_cast<std::int32_t>(c);
+    if (m.writer.call >= 0 && m.writer.call != here && m.writer.stream != t.stream &&
+        (m.waited & bit(t.stream)) == 0) {
+      wait(t.op, m.writer);
+    }
+    m.waited = static_cast<std::uint16_t>(m.waited | bit(t.stream));
+    const Ref ref{here, t.op, t.stream};
+    if (t.use == Use::kRead) {
+      m.readers[static_cast<std::size_t>(t.stream)] = ref;
+      m.reading = static_cast<std::uint16_t>(m.reading | bit(t.stream));
+      return;
+    }
+    for (std::size_t s = 0; m.reading != 0 && s < kStreams; ++s) {
+      const Ref& reader = m.readers[s];
+      const bool active = (m.reading & bit(static_cast<Stream>(s))) != 0;
+      if (active && reader.call != here && reader.stream != t.stream) wait(t.op, reader);
+    }
+    m.reading = 0;
+    m.writer = ref;
+    m.waited = 0;
+  }
+
+  void wait_for_call(const Program& program, std::size_t earlier) {
+    const std::vector<Op>& ops = plan_.blocks[program.calls[earlier].block].ops;
+    std::uint16_t seen = 0;  // the last op of each stream
+    for (std::size_t i = ops.size(); i-- > 0;) {
+      if ((seen & bit(ops[i].stream)) != 0) continue;
+      seen = static_cast<std::uint16_t>(seen | bit(ops[i].stream));
+      wait(0, {static_cast<std::int32_t>(earlier), static_cast<std::uint16_t>(i), ops[i].stream});
+    }
+  }
+
+  void wait(std::uint16_t op, const Ref& on) {
+    const std::size_t flat = first_op_[static_cast<std::size_t>(on.call)] + on.op;
+    if (event_of_op_[flat] == kNoEvent) {
+      event_of_op_[flat] = static_cast<std::uint32_t>(signalled_.size());
+      signalled_.push_back(on);
+    }
+    waits_.push_back({op, event_of_op_[flat]});
+  }
+
+  /// Sorts signals by call and renumbers events into reusable cells.
+  ProgramDependencies finish(const Program& program) {
+    const std::size_t calls = program.calls.size();
+    ProgramDependencies out;
+    out.signal_first.assign(calls + 1, 0);
+    for (const Ref& s : signalled_) ++out.signal_first[static_cast<std::size_t>(s.call) + 1];
+    for (std::size_t c = 0; c < calls; ++c) out.signal_first[c + 1] += out.signal_first[c];
+    out.signals.resize(signalled_.size());
+    std::vector<std::uint32_t> next(out.signal_first.begin(), out.signal_first.end() - 1);
+    for (std::size_t e = 0; e < signalled_.size(); ++e) {
+      const Ref& s = signalled_[e];
+      out.signals[next[static_cast<std::size_t>(s.call)]++] = {s.op, static_cast<std::uint32_t>(e)};
+    }
+    out.waits = std::move(waits_);
+    out.wait_first = std::move(wait_first_);
+    assign_cells(out, calls);
+    number_messages(program, out);
+    return out;
+  }
+  void assign_cells(ProgramDependencies& out, std::size_t calls) {
+    std::vector<std::uint32_t> last_wait(signalled_.size(), 0), cell(signalled_.size(), 0), free;
+    for (std::size_t c = 0; c < calls; ++c) {
+      for (std::uint32_t w = out.wait_first[c]; w < out.wait_first[c + 1]; ++w) {
+        last_wait[out.waits[w].event] = static_cast<std::uint32_t>(c);
+      }
+    }
+    for (std::size_t c = 0; c < calls; ++c) {
+      for (std::uint32_t s = out.signal_first[c]; s < out.signal_first[c + 1]; ++s) {
+        std::uint32_t& event = out.signals[s].event;
+        if (free.empty()) free.push_back(out.events++);
+        cell[event] = free.back();
+        free.pop_back();
+        event = cell[event];
+      }
+      for (std::uint32_t w = out.wait_first[c]; w < out.wait_first[c + 1]; ++w) {
+        std::uint32_t& event = out.waits[w].event;
+        const std::uint32_t original = event;
+        event = cell[original];
+        const bool again =
+            std::any_of(out.waits.begin() + w + 1, out.waits.begin() + out.wait_first[c + 1],
+                        [&](const EventUse& u) { return u.event == original; });
+        if (last_wait[original] == c && !again) released_.push_back(event);
+      }
+      // A cell freed here may be taken by the next call at the earliest.
+      free.insert(free.end(), released_.begin(), released_.end());
+      released_.clear();
+    }
+  }
+  void number_messages(const Program& program, ProgramDependencies& out) {
+    out.message.assign(program.calls.size(), kNoMessage);
+    for (std::size_t c = 0; c < program.calls.size(); ++c) {
+      const Call& call = program.calls[c];
+      for (const Op& op : plan_.blocks[call.block].ops) {
+        if (!std::holds_alternative<Send>(op.body) && !std::holds_alternative<Recv>(op.body))
+          continue;
+        const Operand& o = op.operands.at(0);
+        const auto key =
+            (static_cast<std::size_t>(o.tensor) * static_cast<std::size_t>(plan_.layers + 2) +
+             static_cast<std::size_t>(call.layer + o.shift)) *
+                static_cast<std::size_t>(plan_.microbatches) +
+            static_cast<std::size_t>(call.microbatch);
+        if (message_ids_.size() <= key) message_ids_.resize(key + 1, kNoMessage);
+        if (message_ids_[key] == kNoMessage) message_ids_[key] = messages_++;
+        out.message[c] = message_ids_[key];
+      }
+    }
+  }
+
+  static constexpr std::uint32_t kNoEvent = 0xFFFFFFFF, kNoSlot = 0xFFFFFFFF;
+  const Plan& plan_;
+  const std::vector<std::vector<Touch>>& touches_;
+  std::vector<std::uint32_t>& message_ids_;
+  std::uint32_t& messages_;
+  std::vector<std::uint32_t> first_op_, event_of_op_, layer_slot_, wait_first_;
+  std::uint32_t layer_slots_ = 0;
+  std::vector<std::vector<Member>> members_;
+  std::vector<Ref> signalled_;
+  std::vector<EventUse> waits_;
+  std::vector<std::uint32_t> released_;
+};
+
+/// Per block, its touches of storages that outlive a call and that two or more streams touch.
+std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
+  std::vector<std::uint32_t> streams(plan.tensors.size(), 0);
+  for (const Block& block : plan.blocks) {
+    for (const Op& op : block.ops) {
+      for (const Operand& o : op.operands) {
+        streams[root_of(plan, o.tensor)] |= 1U << static_cast<unsigned>(op.stream);
+      }
+    }
+  }
+  std::vector<std::vector<Touch>> out(plan.blocks.size());
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const std::vector<Op>& ops = plan.blocks[b].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      for (const Operand& o : ops[i].operands) {
+        const TensorId root = root_of(plan, o.tensor);
+        const bool shared = (streams[root] & (streams[root] - 1)) != 0;
+        if (!shared || plan.tensors[root].scope == Scope::kCall) continue;
+        out[b].push_back(
+            {static_cast<std::uint16_t>(i), root, o.shift, use_of_root(plan, o), ops[i].stream});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Dependencies dependencies(const Plan& plan) {
+  Dependencies out;
+  for (const Block& block : plan.blocks) out.blocks.push_back(within(plan, block));
+  const std::vector<std::vector<Touch>> touches = shared_touches(plan);
+  std::vector<std::uint32_t> message_ids;
+  for (const Program& program : plan.programs) {
+    out.programs.push_back(ProgramLinker(plan, touches, message_ids, out.messages).link(program));
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,165 @@
+#include "sim/durations.h"
+
+#include <map>
+
+namespace plait {
+namespace {
+constexpr std::uint32_t kByLane = 0x80000000U;
+}
+
+/// Prices every op of every stage once, whatever the number of lanes that share the price.
+class Durations::Pricer {
+ public:
+  Pricer(Durations& out, const Plan& plan, const Cluster& cluster, const CostModel& costs,
+         const Sites& sites, const Lanes& lanes)
+      : out_(out), plan_(plan), cluster_(cluster), model_(costs), sites_(sites), lanes_(lanes) {}
+
+  void run() {
+    const auto stages = static_cast<std::size_t>(plan_.mesh[Axis::kPp]);
+    out_.lanes_ = lanes_.count();
+    for (const Block& b : plan_.blocks) {
+      out_.first_op_.push_back(out_.ops_);
+      out_.ops_ += b.ops.size();
+    }
+    out_.slots_.resize(stages * out_.ops_);
+    out_.cost_of_.resize(stages * out_.ops_);
+    collect_factors(stages);
+    for (const Block& b : plan_.blocks) {
+      for (const Op& op : b.ops) {
+        by_site_.clear(), rows_.clear();
+        for (std::size_t s = 0; s < stages; ++s) price(s, op);
+        ++op_;
+      }
+    }
+  }
+
+ private:
+  void collect_factors(std::size_t stages) {
+    if (sites_.factor.uniform()) return;
+    for (std::size_t s = 0; s < stages; ++s) {
+      for (std::int64_t r : lanes_.representative) {
+        out_.factors_.push_back(sites_.factors[sites_.factor.at(static_cast<std::int64_t>(s), r)]);
+      }
+    }
+  }
+
+  void price(std::size_t stage, const Op& op) {
+    const SiteMap* map = site_map(op);
+    const auto s = static_cast<std::int64_t>(stage);
+    const bool is_compute = std::holds_alternative<Compute>(op.body);
+    const bool sites_agree = map == nullptr || map->uniform() || agree(*map, s);
+    const bool factors_agree = !is_compute || out_.factors_.empty();
+    const std::size_t slot = stage * out_.ops_ + op_;
+    if (sites_agree) {
+      const std::uint32_t site = map == nullptr ? 0 : map->at(s, lanes_.representative[0]);
+      const std::uint32_t c = cost(op, site);
+      out_.cost_of_[slot] = c;
+      if (factors_agree) {
+        const auto found = rows_.find(c);
+        if (found == rows_.end()) rows_[c] = push(to_sim_time(out_.costs_[c].total()));
+        out_.slots_[slot] = {rows_[c], false};
+        return;
+      }
+      out_.slots_[slot] = {static_cast<std::uint32_t>(out_.pool_.size()), true};
+      for (std::size_t l = 0; l < lanes_.count(); ++l) {
+        push(to_sim_time(out_.costs_[c].total() * out_.factor(stage, l)));
+      }
+      return;
+    }
+    std::vector<std::uint32_t> each;
+    out_.slots_[slot] = {static_cast<std::uint32_t>(out_.pool_.size()), true};
+    for (std::int64_t r : lanes_.representative) {
+      each.push_back(cost(op, map->at(s, r)));
+      push(to_sim_time(out_.costs_[each.back()].total()));
+    }
+    out_.cost_of_[slot] = kByLane | static_cast<std::uint32_t>(out_.by_lane_.size());
+    out_.by_lane_.push_back(std::move(each));
+  }
+  bool agree(const SiteMap& map, std::int64_t stage) const {
+    for (std::int64_t r : lanes_.representative) {
+      if (map.at(stage, r) != map.at(stage, lanes_.representative[0])) return false;
+    }
+    return true;
+  }
+  std::uint32_t push(SimTime t) {
+    out_.pool_.push_back(t);
+    return static_cast<std::uint32_t>(out_.pool_.size() - 1);
+  }
+  const SiteMap* site_map(const Op& op) const {
+    if (const Collective* c = std::get_if<Collective>(&op.body)) {
+      return &sites_.axis_sets[sites_.axis_set(*c)].site;
+    }
+    if (const Send* s = std::get_if<Send>(&op.body))
+      return &(s->offset > 0 ? sites_.next : sites_.previous);
+    if (const Recv* r = std::get_if<Recv>(&op.body))
+      return &(r->offset > 0 ? sites_.next : sites_.previous);
+    return nullptr;
+  }
+  /// Index of the cost of this op at this site.
+  std::uint32_t cost(const Op& op, std::uint32_t site) {
+    const auto found = by_site_.find(site);
+    if (found != by_site_.end()) return found->second;
+    out_.costs_.push_back(std::visit(Cases{*this, site}, op.body));
+    return by_site_[site] = static_cast<std::uint32_t>(out_.costs_.size() - 1);
+  }
+  struct Cases {
+    Pricer& p;
+    std::uint32_t site;
+    Cost operator()(const Compute& c) const { return p.model_.compute(c, p.cluster_.device); }
+    Cost operator()(const Collective& c) const {
+      const CollectiveCost priced = p.model_.collective(c, p.sites_.groups[site], p.cluster_);
+      p.remember(c, site, priced);
+      return priced.cost;
+    }
+    Cost operator()(const Send& s) const {
+      return p.model_.transfer(s.bytes, p.sites_.paths[site]);
+    }
+    Cost operator()(const Recv& r) const {
+      return p.model_.transfer(r.bytes, p.sites_.paths[site]);
+    }
+    Cost operator()(const Copy& c) const { return p.model_.copy(c, p.cluster_); }
+  };
+  void remember(const Collective& c, std::uint32_t site, const CollectiveCost& priced) {
+    for (const Choice& known : out_.choices_) {
+      if (known.site == site && known.op.kind == c.kind && known.op.axes == c.axes &&
+          known.op.dtype == c.dtype && known.op.elements == c.elements) {
+        return;
+      }
+    }
+    out_.choices_.push_back({c, site, priced});
+  }
+
+  Durations& out_;
+  const Plan& plan_;
+  const Cluster& cluster_;
+  const CostModel& model_;
+  const Sites& sites_;
+  const Lanes& lanes_;
+  std::size_t op_ = 0;
+  std::map<std::uint32_t, std::uint32_t> by_site_, rows_;  // of the current op
+};
+
+Durations::Durations(const Plan& plan, const Cluster& cluster, const CostModel& costs,
+                     const Sites& sites, const Lanes& lanes) {
+  Pricer(*this, plan, cluster, costs, sites, lanes).run();
+}
+
+double Durations::factor(std::size_t stage, std::size_t lane) const {
+  return factors_.empty() ? 1.0 : factors_[stage * lanes_ + lane];
+}
+
+const Cost& Durations::cost(std::size_t stage, std::size_t lane, std::size_t op) const {
+  const std::uint32_t index = cost_of_[stage * ops_ + op];
+  if ((index & kByLane) == 0) return costs_[index];
+  return costs_[by_lane_[index & ~kByLane][lane]];
+}
+
+bool Durations::same(std::size_t a, std::size_t b) const {
+  for (std::size_t op = 0; op < ops_; ++op) {
+    const Row x = row(a, op), y = row(b, op);
+    if (x.per_lane || y.per_lane || *x.value != *y.value) return false;
+  }
+  return true;
+}
+
+}  // namespace plait

@@ -1,0 +1,64 @@
+#pragma once
+// How long each op takes on each rank class, in picoseconds, with the cost behind it. Ops are
+// numbered through the plan's blocks: op i of block b is `first_op[b] + i`. A row holds one value
+// where all lanes agree, else one per lane.
+
+#include <cstdint>
+#include <vector>
+
+#include "core/time.h"
+#include "costmodel/costmodel.h"
+#include "plan/plan.h"
+#include "sim/lanes.h"
+#include "sim/sites.h"
+
+namespace plait {
+
+struct Row {
+  const SimTime* value;
+  bool per_lane;
+  SimTime at(std::size_t lane) const { return per_lane ? value[lane] : *value; }
+};
+
+class Durations {
+ public:
+  Durations(const Plan& plan, const Cluster& cluster, const CostModel& costs, const Sites& sites,
+            const Lanes& lanes);
+
+  std::size_t op_id(BlockId block, std::size_t i) const { return first_op_[block] + i; }
+  std::size_t ops() const { return ops_; }
+  Row row(std::size_t stage, std::size_t op) const {
+    const Slot& s = slots_[stage * ops_ + op];
+    return {&pool_[s.offset], s.per_lane};
+  }
+  /// What the op costs a rank of this class, before its slow-down factor.
+  const Cost& cost(std::size_t stage, std::size_t lane, std::size_t op) const;
+  double factor(std::size_t stage, std::size_t lane) const;
+  /// True when both stages take equally long for every op.
+  bool same(std::size_t stage_a, std::size_t stage_b) const;
+
+  struct Choice {
+    Collective op;
+    std::uint32_t site;
+    CollectiveCost cost;
+  };
+  const std::vector<Choice>& choices() const { return choices_; }
+
+ private:
+  struct Slot {
+    std::uint32_t offset = 0;
+    bool per_lane = false;
+  };
+  class Pricer;
+  std::size_t ops_ = 0, lanes_ = 0;
+  std::vector<std::size_t> first_op_;
+  std::vector<Slot> slots_;  // [stage][op]
+  std::vector<SimTime> pool_;
+  std::vector<Cost> costs_;             // distinct
+  std::vector<std::uint32_t> cost_of_;  // [stage][op] -> costs_, or kByLane | index into by_lane_
+  std::vector<std::vector<std::uint32_t>> by_lane_;
+  std::vector<double> factors_;  // [stage][lane], or one entry: all 1
+  std::vector<Choice> choices_;
+};
+
+}  // namespace plait

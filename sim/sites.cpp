@@ -1,0 +1,201 @@
+#include "sim/sites.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+/// 64 random bits from a counter (SplitMix64, Steele et al. 2014).
+std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+
+bool same(const Path& a, const Path& b) {
+  return std::tie(a.link, a.bandwidth, a.latency, a.hops) ==
+         std::tie(b.link, b.bandwidth, b.latency, b.hops);
+}
+bool same(const GroupPlacement& a, const GroupPlacement& b) {
+  return std::tie(a.ranks, a.nodes, a.ranks_per_node, a.uniform, a.in_switch_reduction) ==
+             std::tie(b.ranks, b.nodes, b.ranks_per_node, b.uniform, b.in_switch_reduction) &&
+         same(a.intra, b.intra) && same(a.inter, b.inter);
+}
+
+template <class T>
+std::uint32_t intern(std::vector<T>& known, const T& value) {
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (same(known[i], value)) return static_cast<std::uint32_t>(i);
+  }
+  known.push_back(value);
+  return static_cast<std::uint32_t>(known.size() - 1);
+}
+
+class Locator {
+ public:
+  Locator(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement)
+      : plan_(plan),
+        cluster_(cluster),
+        placement_(placement),
+        positions_(plan.ranks_per_stage()),
+        stages_(plan.mesh[Axis::kPp]),
+        period_(symmetry_period(cluster)) {}
+
+  Sites run() {
+    find_axis_sets();
+    for (AxisSites& a : sites_.axis_sets) a.site = place(a);
+    if (stages_ > 1) sites_.next = neighbours(1), sites_.previous = neighbours(-1);
+    slow_down();
+    return std::move(sites_);
+  }
+
+ private:
+  void find_axis_sets() {
+    for (const Block& block : plan_.blocks) {
+      for (const Op& op : block.ops) {
+        const Collective* c = std::get_if<Collective>(&op.body);
+        if (c == nullptr) continue;
+        const auto known = [c](const AxisSites& a) {
+          return a.axes == c->axes && a.stages == c->stages;
+        };
+        auto& sets = sites_.axis_sets;
+        if (std::none_of(sets.begin(), sets.end(), known)) sets.push_back({c->axes, c->stages, {}});
+      }
+    }
+  }
+  std::int64_t device(std::int64_t rank) const {
+    return placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
+  }
+  /// With ranks on devices in order, groups that start at the same place within a period look
+  /// alike.
+  std::int64_t phase(std::int64_t rank) const { return placement_.empty() ? rank % period_ : rank; }
+
+  std::vector<std::int64_t> members(std::int64_t rank, const AxisSites& a) const {
+    std::vector<std::int64_t> ranks = plan_.mesh.group(rank, a.axes);
+    if (a.stages == Stages::kEnds) {
+      std::erase_if(ranks, [this](std::int64_t r) {
+        const std::int64_t stage = r / positions_;
+        return stage != 0 && stage != stages_ - 1;
+      });
+    }
+    for (std::int64_t& r : ranks) r = device(r);
+    return ranks;
+  }
+  /// First rank of the group, without listing it.
+  std::int64_t origin(std::int64_t rank, AxisSet axes) const {
+    Mesh::Coordinates at = plan_.mesh.coordinates(rank);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (axes.has(static_cast<Axis>(i))) at[i] = 0;
+    }
+    return plan_.mesh.rank(at);
+  }
+  SiteMap place(const AxisSites& a) {
+    std::map<std::int64_t, std::uint32_t> by_phase;
+    const auto site = [&](std::int64_t rank) {
+      const std::int64_t first = origin(rank, a.axes);
+      const auto found = by_phase.find(phase(first));
+      if (found != by_phase.end()) return found->second;
+      const std::vector<std::int64_t> devices = members(rank, a);
+      return by_phase[phase(first)] = intern(sites_.groups, place_group(cluster_, devices));
+    };
+    return tabulate(site);
+  }
+  SiteMap neighbours(std::int64_t offset) {
+    std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> by_phase;
+    const auto site = [&](std::int64_t rank) {
+      const std::int64_t peer = plan_.mesh.neighbour(rank, Axis::kPp, offset);
+      const auto key = std::pair(phase(rank), placement_.empty() ? peer - rank : peer);
+      const auto found = by_phase.find(key);
+      if (found != by_phase.end()) return found->second;
+      const Path path = route(cluster_, device(rank), device(peer));
+      return by_phase[key] = intern(sites_.paths, path);
+    };
+    return tabulate(site);
+  }
+  /// Positions that repeat: the innermost axes that together fill whole periods of the machine.
+  /// Beyond them a group or peer only moves by whole periods.
+  std::int64_t repeating_positions() const {
+    if (!placement_.empty()) return positions_;
+    std::int64_t inner = 1;
+    for (std::size_t i = kAxes; i-- > 1 && inner % period_ != 0;) inner *= plan_.mesh.size[i];
+    return inner % period_ == 0 ? inner : positions_;
+  }
+  /// site(rank) for all ranks.
+  template <class Site>
+  SiteMap tabulate(Site&& site) {
+    const std::int64_t distinct = repeating_positions();
+    std::vector<std::uint32_t> values;
+    bool uniform = true;
+    for (std::int64_t s = 0; s < stages_; ++s) {
+      for (std::int64_t p = 0; p < distinct; ++p) {
+        values.push_back(site(s * positions_ + p));
+        uniform = uniform && values.back() == values.front();
+      }
+    }
+    if (uniform) return SiteMap({values.front()}, positions_);
+    std::vector<std::uint32_t> all;
+    for (std::int64_t s = 0; s < stages_; ++s) {
+      for (std::int64_t p = 0; p < positions_; ++p) {
+        all.push_back(values[static_cast<std::size_t>(s * distinct + p % distinct)]);
+      }
+    }
+    return SiteMap(std::move(all), positions_);
+  }
+  void slow_down() {
+    sites_.factors = {1.0};
+    sites_.factor = SiteMap({0}, positions_);
+    if (cluster_.slowdowns.empty() && cluster_.jitter == 0) return;
+    const std::int64_t world = plan_.mesh.world_size();
+    std::vector<std::uint32_t> index(static_cast<std::size_t>(world), 0);
+    std::map<double, std::uint32_t> known = {{1.0, 0}};
+    for (std::int64_t r = 0; r < world; ++r) {
+      const double f = factor_of(device(r));
+      const auto [at, fresh] = known.emplace(f, static_cast<std::uint32_t>(sites_.factors.size()));
+      if (fresh) sites_.factors.push_back(f);
+      index[static_cast<std::size_t>(r)] = at->second;
+    }
+    sites_.factor = SiteMap(std::move(index), positions_);
+  }
+  double factor_of(std::int64_t dev) const {
+    double f = 1;
+    if (cluster_.jitter > 0) {
+      const std::uint64_t bits =
+          scramble(cluster_.seed * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(dev)) >> 11;
+      f += cluster_.jitter * static_cast<double>(bits) * 0x1p-53;
+    }
+    for (const Slowdown& s : cluster_.slowdowns) {
+      if (s.device == dev) f *= s.factor;
+    }
+    return f;
+  }
+
+  const Plan& plan_;
+  const Cluster& cluster_;
+  const std::vector<std::int64_t>& placement_;
+  std::int64_t positions_, stages_, period_;
+  Sites sites_;
+};
+
+}  // namespace
+
+SiteMap::SiteMap(std::vector<std::uint32_t> values, std::int64_t positions)
+    : values_(std::move(values)), positions_(positions), uniform_(values_.size() == 1) {}
+
+std::size_t Sites::axis_set(const Collective& c) const {
+  for (std::size_t i = 0; i < axis_sets.size(); ++i) {
+    if (axis_sets[i].axes == c.axes && axis_sets[i].stages == c.stages) return i;
+  }
+  PLAIT_CHECK(false, "a collective over axes that were not placed");
+  return 0;
+}
+
+Sites locate(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement) {
+  return Locator(plan, cluster, placement).run();
+}
+
+}  // namespace plait

@@ -1,0 +1,52 @@
+#pragma once
+// Where the ranks of a plan are on the machine: for every axis set that collectives use, the
+// placement of each position's group in each stage; for pipeline neighbours, their route; for each
+// rank, how much slower than its device type it is. Equal placements are stored once and named by a
+// small number.
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+/// A number per (stage, position); kept as one row where all stages and positions agree.
+class SiteMap {
+ public:
+  SiteMap() = default;
+  SiteMap(std::vector<std::uint32_t> values, std::int64_t positions);
+  std::uint32_t at(std::int64_t stage, std::int64_t position) const {
+    return uniform_ ? values_[0] : values_[static_cast<std::size_t>(stage * positions_ + position)];
+  }
+  bool uniform() const { return uniform_; }
+
+ private:
+  std::vector<std::uint32_t> values_;
+  std::int64_t positions_ = 0;
+  bool uniform_ = true;
+};
+
+/// One axis set in use, within a stage (lane axes) or across stages.
+struct AxisSites {
+  AxisSet axes;
+  Stages stages = Stages::kAll;
+  SiteMap site;  // index into Sites::groups
+};
+
+struct Sites {
+  std::vector<GroupPlacement> groups;
+  std::vector<Path> paths;
+  std::vector<AxisSites> axis_sets;
+  SiteMap next, previous;       // index into paths: route to the neighbouring stage
+  std::vector<double> factors;  // distinct slow-downs; [0] = 1
+  SiteMap factor;               // index into factors
+
+  std::size_t axis_set(const Collective& c) const;  // index into axis_sets
+};
+
+/// `placement`: device of each rank, or empty for rank r on device r.
+Sites locate(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement);
+
+}  // namespace plait

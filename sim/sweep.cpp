@@ -1,0 +1,334 @@
+#include "sim/sweep.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <string>
+
+#include "core/error.h"
+#include "sim/block_profile.h"
+#include "sim/lane_clocks.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kComputeStream = static_cast<std::size_t>(Stream::kCompute);
+constexpr std::size_t kMostSpans = 1U << 22;  // recorded at most: 64 MiB
+
+/// What the walk needs of an op, without a look at the plan.
+struct FlatOp {
+  enum class Kind : std::uint8_t { kLocal, kMeet, kMeetAcrossStages, kSend, kRecv };
+  Kind kind = Kind::kLocal;
+  std::uint8_t stream = 0;
+  bool behind = false;
+  bool end_needed = false;  // a later op of the block waits for it
+  Stages stages = Stages::kAll;
+  std::uint32_t grouping = 0;
+};
+
+/// A collective across stages that is gathering its members.
+struct Rendezvous {
+  std::vector<SimTime> latest;  // per lane
+  std::size_t arrived = 0;
+};
+
+struct StageState {
+  std::uint32_t call = 0, flat = 0;        // the next call; flat index of its first op
+  std::uint16_t op = 0;                    // where the walk stands within it
+  bool joined = false;                     // waits in a rendezvous
+  std::array<std::size_t, 2> met = {};     // rendezvous so far, by Stages
+  std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
+  std::vector<BlockProfile> profiles;      // by block, when there is one lane
+};
+
+class Engine {
+ public:
+  Engine(const Plan& plan, const Dependencies& deps, const Lanes& lanes, const Durations& durations,
+         bool record)
+      : plan_(plan),
+        deps_(deps),
+        lanes_(lanes),
+        durations_(durations),
+        record_(record),
+        width_(lanes.count()),
+        state_(plan.programs.size()),
+        begin_(width_),
+        scratch_(width_ + 1),
+        arrival_(deps.messages, kNoMessage) {
+    flatten();
+    for (std::size_t s = 0; s < state_.size(); ++s) prepare(s);
+  }
+
+  Sweep run() {
+    std::deque<std::size_t> todo;
+    for (std::size_t s = 0; s < state_.size(); ++s) todo.push_back(s);
+    std::size_t idle = 0;  // stages in a row that could not move
+    while (!todo.empty()) {
+      const std::size_t s = todo.front();
+      todo.pop_front();
+      idle = walk(s) ? 0 : idle + 1;
+      if (state_[s].call < plan_.programs[s].calls.size()) todo.push_back(s);
+      if (idle > todo.size()) blocked();
+    }
+    for (const StageState& st : state_) {
+      for (SimTime t : st.clock) out_.step_time = std::max(out_.step_time, t);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void flatten() {
+    for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
+      const std::size_t first = ops_.size();
+      for (const Op& op : plan_.blocks[b].ops) ops_.push_back(flat(op));
+      for (std::uint16_t i : deps_.blocks[b].before) ops_[first + i].end_needed = true;
+      longest_ = std::max(longest_, plan_.blocks[b].ops.size());
+    }
+  }
+  FlatOp flat(const Op& op) const {
+    FlatOp f;
+    f.stream = static_cast<std::uint8_t>(op.stream);
+    f.behind = behind_compute(op.stream);
+    if (const Collective* c = std::get_if<Collective>(&op.body)) {
+      f.kind = c->axes.has(Axis::kPp) ? FlatOp::Kind::kMeetAcrossStages : FlatOp::Kind::kMeet;
+      f.stages = c->stages;
+      f.grouping = static_cast<std::uint32_t>(lanes_.grouping(*c));
+    }
+    if (std::holds_alternative<Send>(op.body)) f.kind = FlatOp::Kind::kSend;
+    if (std::holds_alternative<Recv>(op.body)) f.kind = FlatOp::Kind::kRecv;
+    return f;
+  }
+  void prepare(std::size_t s) {
+    StageState& st = state_[s];
+    st.clock.assign(kStreams * width_, 0);
+    st.event.assign(deps_.programs[s].events * width_, 0);
+    st.end.assign(longest_ * width_, 0);
+    if (width_ == 1) {
+      if (s > 0 && durations_.same(s, s - 1)) {
+        st.profiles = state_[s - 1].profiles;
+      } else {
+        for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
+          st.profiles.push_back(profile(plan_, deps_, durations_, s, static_cast<BlockId>(b)));
+        }
+      }
+    }
+    if (!record_) return;
+    const auto spans = static_cast<std::size_t>(op_count(plan_, s));
+    recorded_ =
+        std::min(width_, std::max<std::size_t>(1, kMostSpans / (spans * state_.size() + 1)));
+    for (std::size_t l = 0; l < recorded_; ++l) {
+      Track t;
+      t.stage = static_cast<std::int64_t>(s);
+      t.rank = t.stage * plan_.ranks_per_stage() + lanes_.representative[l];
+      t.multiplicity = lanes_.multiplicity[l];
+      t.start.resize(spans), t.end.resize(spans);
+      out_.tracks.push_back(std::move(t));
+    }
+    first_track_.push_back(out_.tracks.size() - recorded_);
+  }
+
+  /// Runs the stage as far as it goes. True if it moved.
+  bool walk(std::size_t s) {
+    StageState& st = state_[s];
+    const std::vector<Call>& calls = plan_.programs[s].calls;
+    bool moved = false;
+    while (st.call < calls.size()) {
+      const Call& call = calls[st.call];
+      const std::size_t n = plan_.blocks[call.block].ops.size();
+      if (st.op == 0 && width_ == 1 && run_shifted(s, st.profiles[call.block])) {
+        st.op = static_cast<std::uint16_t>(n);
+      }
+      for (; st.op < n; ++st.op, moved = true) {
+        if (!run_op(s, call, st.op)) return moved;
+      }
+      moved = true;
+      out_.ops_walked += static_cast<std::int64_t>(n * width_);
+      ++st.call, st.op = 0, st.flat += static_cast<std::uint32_t>(n);
+    }
+    return moved;
+  }
+
+  /// The whole block at once, if nothing outside disturbs it; one lane.
+  bool run_shifted(std::size_t s, const BlockProfile& p) {
+    if (!p.shiftable) return false;
+    StageState& st = state_[s];
+    const ProgramDependencies& d = deps_.programs[s];
+    const EventUse* waits = d.waits.data();
+    SimTime start = st.clock[kComputeStream];
+    const std::uint32_t w0 = d.wait_first[st.call], w1 = d.wait_first[st.call + 1];
+    if (p.one_root) {
+      for (std::uint32_t w = w0; w < w1; ++w) {
+        if (waits[w].op == 0) start = std::max(start, st.event[waits[w].event]);
+      }
+    }
+    for (std::uint32_t w = w0; w < w1; ++w) {
+      if (st.event[waits[w].event] > start + p.start[waits[w].op]) return false;
+    }
+    for (std::size_t k = 0; k < kStreams; ++k) {
+      if ((p.streams >> k & 1U) != 0 && st.clock[k] > start) return false;
+    }
+    for (std::size_t k = 0; k < kStreams; ++k) {
+      if ((p.streams >> k & 1U) != 0) st.clock[k] = start + p.clock[k];
+    }
+    for (std::uint32_t g = d.signal_first[st.call]; g < d.signal_first[st.call + 1]; ++g) {
+      st.event[d.signals[g].event] = start + p.end[d.signals[g].op];
+    }
+    if (record_) {
+      Track& track = out_.tracks[first_track_[s]];
+      for (std::size_t i = 0; i < p.start.size(); ++i) {
+        track.start[st.flat + i] = start + p.start[i];
+        track.end[st.flat + i] = start + p.end[i];
+      }
+    }
+    return true;
+  }
+
+  /// One op on all lanes. False if it is blocked.
+  bool run_op(std::size_t s, const Call& call, std::size_t i) {
+    StageState& st = state_[s];
+    const std::size_t id = durations_.op_id(call.block, i);
+    const FlatOp& op = ops_[id];
+    SimTime* clock = &st.clock[op.stream * width_];
+    if (op.kind == FlatOp::Kind::kRecv &&
+        arrival_[deps_.programs[s].message[st.call]] == kNoMessage) {
+      return false;
+    }
+    if (!st.joined) gather_ready(s, call, i, op, clock);
+    const Row row = durations_.row(s, id);
+    switch (op.kind) {
+      case FlatOp::Kind::kLocal: break;
+      case FlatOp::Kind::kMeet:
+        meet(clock, lanes_.groupings[op.grouping], width_, scratch_.data());
+        break;
+      case FlatOp::Kind::kMeetAcrossStages:
+        if (!meet_across_stages(s, op, clock)) return false;
+        break;
+      case FlatOp::Kind::kSend:
+      case FlatOp::Kind::kRecv: break;
+    }
+    if (op.kind == FlatOp::Kind::kRecv) {
+      receive(s, clock, row, st.flat + i);
+    } else {
+      if (record_) record(s, st.flat + i, clock, true);
+      advance(clock, row, width_);
+      if (op.kind == FlatOp::Kind::kSend) deliver(deps_.programs[s].message[st.call], clock);
+    }
+    if (record_) record(s, st.flat + i, clock, false);
+    publish(s, i, op, clock);
+    return true;
+  }
+
+  /// The op's stream clock becomes the time at which the op is ready.
+  void gather_ready(std::size_t s, const Call& call, std::size_t i, const FlatOp& op,
+                    SimTime* clock) {
+    StageState& st = state_[s];
+    if (op.behind) raise(clock, &st.clock[kComputeStream * width_], width_);
+    const BlockDependencies& b = deps_.blocks[call.block];
+    for (std::size_t k = b.first[i]; k < b.first[i + 1]; ++k) {
+      raise(clock, &st.end[b.before[k] * width_], width_);
+    }
+    const ProgramDependencies& d = deps_.programs[s];
+    for (std::uint32_t w = d.wait_first[st.call]; w < d.wait_first[st.call + 1]; ++w) {
+      if (d.waits[w].op == i) raise(clock, &st.event[d.waits[w].event * width_], width_);
+    }
+  }
+  void publish(std::size_t s, std::size_t i, const FlatOp& op, const SimTime* clock) {
+    StageState& st = state_[s];
+    if (op.end_needed) std::copy(clock, clock + width_, &st.end[i * width_]);
+    const ProgramDependencies& d = deps_.programs[s];
+    for (std::uint32_t g = d.signal_first[st.call]; g < d.signal_first[st.call + 1]; ++g) {
+      if (d.signals[g].op == i)
+        std::copy(clock, clock + width_, &st.event[d.signals[g].event * width_]);
+    }
+  }
+  void record(std::size_t s, std::size_t flat, const SimTime* clock, bool begin) {
+    for (std::size_t l = 0; l < recorded_; ++l) {
+      Track& track = out_.tracks[first_track_[s] + l];
+      (begin ? track.start : track.end)[flat] = clock[l];
+    }
+  }
+
+  // ---- messages: buffers are reused once received
+  void deliver(std::uint32_t message, const SimTime* clock) {
+    if (free_buffers_.empty()) {
+      free_buffers_.push_back(static_cast<std::uint32_t>(buffers_.size()));
+      buffers_.emplace_back(width_);
+    }
+    arrival_[message] = free_buffers_.back();
+    free_buffers_.pop_back();
+    std::copy(clock, clock + width_, buffers_[arrival_[message]].begin());
+  }
+  void receive(std::size_t s, SimTime* clock, const Row& row, std::size_t flat) {
+    const std::uint32_t buffer = arrival_[deps_.programs[s].message[state_[s].call]];
+    const std::vector<SimTime>& arrival = buffers_[buffer];
+    if (record_) {  // the span shows the transfer, not the wait for its sender
+      for (std::size_t l = 0; l < width_; ++l)
+        begin_[l] = std::max(clock[l], arrival[l] - row.at(l));
+      record(s, flat, begin_.data(), true);
+    }
+    raise(clock, arrival.data(), width_);
+    free_buffers_.push_back(buffer);
+    arrival_[deps_.programs[s].message[state_[s].call]] = kNoMessage;
+  }
+
+  // ---- collectives across stages
+  bool meet_across_stages(std::size_t s, const FlatOp& op, SimTime* clock) {
+    StageState& st = state_[s];
+    const auto kind = static_cast<std::size_t>(op.stages);
+    std::vector<Rendezvous>& list = rendezvous_[kind];
+    if (list.size() <= st.met[kind]) list.resize(st.met[kind] + 1);
+    Rendezvous& r = list[st.met[kind]];
+    if (!st.joined) {
+      meet(clock, lanes_.groupings[op.grouping], width_, scratch_.data());
+      if (r.latest.empty()) r.latest.assign(width_, 0);
+      raise(r.latest.data(), clock, width_);
+      ++r.arrived;
+      st.joined = true;
+    }
+    if (r.arrived < (op.stages == Stages::kEnds ? 2 : state_.size())) return false;
+    std::copy(r.latest.begin(), r.latest.end(), clock);
+    st.joined = false;
+    ++st.met[kind];
+    return true;
+  }
+
+  [[noreturn]] void blocked() const {
+    std::string what = "the plan cannot make progress:";
+    for (std::size_t s = 0; s < state_.size(); ++s) {
+      const StageState& st = state_[s];
+      if (st.call >= plan_.programs[s].calls.size()) continue;
+      const Call& call = plan_.programs[s].calls[st.call];
+      const Op& op = plan_.blocks[call.block].ops[st.op];
+      what += "\n  stage " + std::to_string(s) + " waits at " + plan_.blocks[call.block].name +
+              ", " + std::string(name_of(op)) + " (layer " + std::to_string(call.layer) +
+              ", microbatch " + std::to_string(call.microbatch) + ") for " +
+              (st.joined ? "other stages to join" : "a message from its neighbour");
+    }
+    throw InternalError(what);
+  }
+
+  const Plan& plan_;
+  const Dependencies& deps_;
+  const Lanes& lanes_;
+  const Durations& durations_;
+  bool record_;
+  std::size_t width_, longest_ = 0, recorded_ = 0;
+  std::vector<FlatOp> ops_;
+  std::vector<StageState> state_;
+  std::vector<SimTime> begin_, scratch_;
+  std::vector<std::uint32_t> arrival_;  // per message: its buffer, or kNoMessage
+  std::vector<std::vector<SimTime>> buffers_;
+  std::vector<std::uint32_t> free_buffers_;
+  std::array<std::vector<Rendezvous>, 2> rendezvous_;
+  std::vector<std::size_t> first_track_;  // per stage
+  Sweep out_;
+};
+
+}  // namespace
+
+Sweep sweep(const Plan& plan, const Dependencies& deps, const Lanes& lanes,
+            const Durations& durations, bool record) {
+  return Engine(plan, deps, lanes, durations, record).run();
+}
+
+}  // namespace plait
