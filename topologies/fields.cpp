@@ -7,10 +7,10 @@ namespace {
 
 using Rate = Amount<FlopsPerSecond>;
 using Bandwidth = Amount<BytesPerSecond>;
-constexpr double kLeastBandwidth = 1;  // byte per second: none is zero
-constexpr double kLongestHop = 1;      // second
+constexpr double kLongestHop = 1;  // second
 
-Sourced<Bandwidth> bandwidth() { return {Bandwidth{.min = kLeastBandwidth}}; }
+Sourced<Bandwidth> bandwidth() { return {Bandwidth{.min = 1}}; }
+Sourced<Bandwidth> bandwidth_or_none() { return {Bandwidth{}}; }  // 0: no such link
 Sourced<Amount<Seconds>> latency() { return {Amount<Seconds>{.max = kLongestHop}}; }
 Sourced<Int> count(std::int64_t least, std::int64_t most) { return {Int{least, most}}; }
 
@@ -73,9 +73,9 @@ const Table<Device>& device_table() {
                 "Device time between dependent kernels."),
           field("power", &Device::power, Sourced{Amount<Watts>{}}, "Highest sustained power."),
           field("nvlink_links", &Device::nvlink_links, count(0, 1000), "NVLinks of the device."),
-          field("nvlink_link_bandwidth", &Device::nvlink_link_bandwidth, bandwidth(),
+          field("nvlink_link_bandwidth", &Device::nvlink_link_bandwidth, bandwidth_or_none(),
                 "One NVLink, per direction."),
-          field("pcie_bandwidth", &Device::pcie_bandwidth, bandwidth(),
+          field("pcie_bandwidth", &Device::pcie_bandwidth, bandwidth_or_none(),
                 "PCIe link of the device, per direction."),
           field("peer_access", &Device::peer_access, Sourced{Flag{}},
                 "Whether devices read each other's memory over PCIe."),
@@ -116,7 +116,7 @@ const Table<NodeSpec>& node_table() {
                 "Through a PCIe switch."),
           field("socket_latency", &NodeSpec::socket_latency, latency(),
                 "Through a CPU's root complex."),
-          field("socket_bandwidth", &NodeSpec::socket_bandwidth, bandwidth(),
+          field("socket_bandwidth", &NodeSpec::socket_bandwidth, bandwidth_or_none(),
                 "Between neighbouring sockets, per direction."),
           field("socket_link_latency", &NodeSpec::socket_link_latency, latency(),
                 "Of the link between neighbouring sockets."),

@@ -2,20 +2,142 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
+#include "core/error.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
 
+constexpr double kTolerance = 1e-12;  // seconds: routes are whole picoseconds
+
+/// Over one NIC, its leaf switch and the NIC of the peer, both behind the PCIe switch of their
+/// device.
+double same_rail_latency(const NodeSpec& node, const Fabric& fabric) {
+  return 4 * node.pcie_latency.value + 2 * node.pcie_switch_latency.value +
+         2 * fabric.nic_latency.value + 2 * fabric.cable_latency.value +
+         fabric.switch_latency.value;
+}
+
 TEST(HgxH100, PeersInANodeReachEachOtherAtTheFullNvlinkBandwidth) {
-  const Cluster c = make_cluster({.preset = "hgx-h100"});
-  const Path p = route(c, 0, 7);
+  const Path p = route(make_cluster({.preset = "hgx-h100"}), 0, 7);
   EXPECT_EQ(p.link, LinkClass::kNvlink);
   EXPECT_EQ(p.hops, 2);
   EXPECT_DOUBLE_EQ(p.bandwidth.value, 18 * 25e9);
-  EXPECT_DOUBLE_EQ(p.latency.value, 2 * 468.125e-9);
+  EXPECT_NEAR(p.latency.value, 2 * find_node("hgx-h100").nvlink_latency.value, kTolerance);
+}
+
+TEST(HgxH100, OneRailIsSixHopsThroughOneLeaf) {
+  const Path p = route(make_cluster({.preset = "hgx-h100", .nodes = 2}), 3, 8 + 3);
+  EXPECT_EQ(p.link, LinkClass::kInfiniband);
+  EXPECT_EQ(p.hops, 6);  // PCIe switch, NIC, leaf, NIC, PCIe switch, device
+  EXPECT_DOUBLE_EQ(p.bandwidth.value, 400e9 / 8);
+  EXPECT_NEAR(p.latency.value, same_rail_latency(find_node("hgx-h100"), find_fabric("ndr400")),
+              kTolerance);
+}
+
+TEST(HgxH100, AnotherRailCostsTwoSwitchesAndTwoCablesMore) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2});
+  const Fabric f = find_fabric("ndr400");
+  const Path p = route(c, 0, 8 + 7);
+  EXPECT_EQ(p.hops, 8);
+  EXPECT_NEAR(p.latency.value - route(c, 0, 8).latency.value,
+              2 * (f.switch_latency.value + f.cable_latency.value), kTolerance);
+}
+
+TEST(HgxH100, AnotherPodCostsAsMuchAsAnotherRail) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 64});  // pods of 32
+  EXPECT_EQ(route(c, 0, 31 * 8).hops, 6);
+  EXPECT_EQ(route(c, 0, 32 * 8).hops, 8);
+  EXPECT_EQ(route(c, 0, 32 * 8).latency, route(c, 0, 8 + 7).latency);
+}
+
+TEST(DgxV100, DirectNeighboursHaveTheBandwidthOfTheirLinks) {
+  const Cluster c = make_cluster({.preset = "dgx-v100"});
+  EXPECT_DOUBLE_EQ(route(c, 0, 1).bandwidth.value, 25e9);
+  EXPECT_DOUBLE_EQ(route(c, 0, 3).bandwidth.value, 2 * 25e9);
+  EXPECT_EQ(route(c, 0, 3).hops, 1);
+}
+
+TEST(DgxV100, OthersCrossTheSockets) {
+  const Path p = route(make_cluster({.preset = "dgx-v100"}), 0, 5);
+  EXPECT_EQ(p.link, LinkClass::kPcie);
+  EXPECT_EQ(p.hops, 5);  // switch, socket, socket, switch, device
+  EXPECT_EQ(p.bandwidth, find_node("dgx-v100").socket_bandwidth);
+}
+
+TEST(PcieBox, PeersUnderOneSwitchTurnThere) {
+  const Cluster c = make_cluster({.preset = "pcie-8"});
+  EXPECT_EQ(route(c, 0, 3).hops, 2);
+  EXPECT_EQ(route(c, 0, 3).bandwidth, find_device("l40s").pcie_bandwidth);
+  EXPECT_EQ(route(c, 3, 4).hops, 5);
+  EXPECT_EQ(route(c, 3, 4).bandwidth, find_node("pcie-8").socket_bandwidth);
+}
+
+TEST(PcieBox, WithoutPeerAccessEverythingPassesTheHost) {
+  Device device = find_device("l40s");
+  device.peer_access = false;
+  const NodeSpec node = find_node("pcie-8");
+  const Path p = route(make_cluster({.preset = "pcie-8", .device = device}), 0, 1);
+  EXPECT_EQ(p.hops, 2);
+  EXPECT_NEAR(p.latency.value, 2 * node.pcie_latency.value + node.socket_latency.value, kTolerance);
+}
+
+TEST(Nvl72, AllDevicesOfTheRackAreTwoNvlinkHopsApart) {
+  const Cluster c = make_cluster({.preset = "gb200-nvl72"});
+  for (std::int64_t d = 1; d < 72; ++d) {
+    ASSERT_EQ(route(c, 0, d).hops, 2);
+    ASSERT_DOUBLE_EQ(route(c, 0, d).bandwidth.value, 18 * 50e9);
+  }
+}
+
+TEST(Nvl72, FewerDevicesBringFewerNics) {
+  const Cluster c = make_cluster({.preset = "gb200-nvl72", .devices_per_node = 64});
+  EXPECT_EQ(c.world_size(), 64);
+  EXPECT_EQ(c.nics_per_node, 64);
+}
+
+TEST(Cluster, LatenciesOfRealMachinesArePlausible) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 64});
+  EXPECT_GT(route(c, 0, 1).latency.value, 0.5e-6);
+  EXPECT_LT(route(c, 0, 1).latency.value, 2e-6);
+  EXPECT_GT(route(c, 0, 8).latency.value, 2e-6);
+  EXPECT_LT(route(c, 0, 63 * 8 + 5).latency.value, 5e-6);
+}
+
+TEST(Cluster, TheSlowerOfNicAndItsSlotNamesTheRoute) {
+  // ConnectX-8 at 100 GB/s behind the PCIe 5.0 link of the device.
+  const Path p = route(make_cluster({.preset = "hgx-b200", .nodes = 2, .fabric = "xdr800"}), 0, 8);
+  EXPECT_EQ(p.link, LinkClass::kPcie);
+  EXPECT_EQ(p.bandwidth, find_device("b200").pcie_bandwidth);
+}
+
+TEST(Cluster, DevicesBehindAPcieSwitchShareTheWayToTheHost) {
+  const Cluster c = make_cluster({.preset = "dgx-a100"});
+  EXPECT_DOUBLE_EQ(c.host.bandwidth.value, find_device("a100-80-sxm").host_bandwidth.value / 2);
+  EXPECT_EQ(c.host.link, LinkClass::kPcie);
+  EXPECT_EQ(make_cluster({.preset = "gb200-nvl72"}).host.link, LinkClass::kC2c);
+}
+
+TEST(SymmetryPeriod, IsANodeInOnePodAndAPodInMany) {
+  EXPECT_EQ(symmetry_period(make_cluster({.preset = "hgx-h100", .nodes = 32})), 8);
+  EXPECT_EQ(symmetry_period(make_cluster({.preset = "hgx-h100", .nodes = 33})), 32 * 8);
+}
+
+TEST(SymmetryPeriod, ShiftedPairsHaveTheSameRoute) {
+  const Cluster c = make_cluster({.preset = "dgx-v100", .nodes = 7, .nodes_per_pod = 2});
+  const std::int64_t period = symmetry_period(c);
+  for (std::int64_t a = 0; a + period < c.world_size(); ++a) {
+    for (std::int64_t b = 0; b + period < c.world_size(); ++b) {
+      const Path here = route(c, a, b), there = route(c, a + period, b + period);
+      ASSERT_EQ(here.latency, there.latency);
+      ASSERT_EQ(here.bandwidth, there.bandwidth);
+    }
+  }
+}
+
+TEST(Device, RefusesANumberFormatThatItDoesNotHave) {
+  EXPECT_THROW(find_device("a100-80-sxm").peak(DType::kFp8), InputError);
+  EXPECT_EQ(find_device("h100-sxm").peak(DType::kFp8), find_device("h100-sxm").peak_fp8);
 }
 
 }  // namespace

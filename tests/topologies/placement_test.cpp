@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+using Devices = std::vector<std::int64_t>;
+
+/// count devices from `first` on, `stride` apart.
+Devices every(std::int64_t stride, std::int64_t count, std::int64_t first = 0) {
+  Devices out;
+  for (std::int64_t i = 0; i < count; ++i) out.push_back(first + i * stride);
+  return out;
+}
+
+TEST(Placement, AGroupOfOneHasNoPaths) {
+  const Cluster c = make_cluster({.preset = "hgx-h100"});
+  const GroupPlacement g = place_group(c, Devices{5});
+  EXPECT_EQ(g.ranks, 1);
+  EXPECT_EQ(g.nodes, 1);
+  EXPECT_EQ(g.intra.hops, 0);
+  EXPECT_EQ(g.inter.hops, 0);
+  EXPECT_FALSE(g.in_switch_reduction);
+}
+
+TEST(Placement, AWholeNodeIsOneIslandOnNvlink) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 4});
+  const GroupPlacement g = place_group(c, every(1, 8, 16));
+  EXPECT_EQ(g.nodes, 1);
+  EXPECT_EQ(g.ranks_per_node, 8);
+  EXPECT_TRUE(g.uniform);
+  EXPECT_DOUBLE_EQ(g.intra.bandwidth.value, 18 * 25e9);
+  EXPECT_TRUE(g.in_switch_reduction);
+}
+
+TEST(Placement, EachMemberHasItsOwnRail) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 4});
+  // 2 members in each of 4 nodes: devices 0, 4, 8, 12, ...
+  const GroupPlacement g = place_group(c, every(4, 8));
+  EXPECT_EQ(g.nodes, 4);
+  EXPECT_EQ(g.ranks_per_node, 2);
+  EXPECT_EQ(g.inter.link, LinkClass::kInfiniband);
+  EXPECT_EQ(g.inter.bandwidth, c.nic_bandwidth);
+  EXPECT_EQ(g.inter.latency, route(c, 0, 8).latency);
+}
+
+TEST(Placement, DevicesThatShareANicDivideIt) {
+  const Cluster c = make_cluster({.preset = "dgx-v100", .nodes = 2});  // 8 devices, 4 NICs
+  EXPECT_DOUBLE_EQ(place_group(c, Devices{0, 8}).inter.bandwidth.value, 12.5e9 / 2);
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 16)).inter.bandwidth.value, 12.5e9 / 2);
+}
+
+TEST(Placement, UnequalIslandsAreNotUniform) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2});
+  const GroupPlacement g = place_group(c, every(1, 12));
+  EXPECT_EQ(g.nodes, 2);
+  EXPECT_EQ(g.ranks_per_node, 8);
+  EXPECT_FALSE(g.uniform);
+}
+
+TEST(Placement, OrderOfMembersDoesNotMatter) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 4});
+  const GroupPlacement a = place_group(c, Devices{0, 8, 16}), b = place_group(c, Devices{16, 0, 8});
+  EXPECT_EQ(a.nodes, b.nodes);
+  EXPECT_EQ(a.inter.latency, b.inter.latency);
+}
+
+TEST(Placement, ReductionInTheSwitchNeedsTheThirdNvswitchGeneration) {
+  EXPECT_FALSE(place_group(make_cluster({.preset = "dgx-a100"}), every(1, 8)).in_switch_reduction);
+  EXPECT_FALSE(place_group(make_cluster({.preset = "pcie-8"}), every(1, 8)).in_switch_reduction);
+  EXPECT_TRUE(
+      place_group(make_cluster({.preset = "gb200-nvl72"}), every(1, 72)).in_switch_reduction);
+}
+
+TEST(Placement, AMemberOfAMeshSendsOverItsLinksToOtherMembers) {
+  const Cluster c = make_cluster({.preset = "dgx-v100"});
+  EXPECT_DOUBLE_EQ(place_group(c, Devices{0, 3}).intra.bandwidth.value, 2 * 25e9);
+  // All eight: six links each.
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 8)).intra.bandwidth.value, 6 * 25e9);
+  // The quad 0 to 3: each has 1 + 1 + 2 links inside of it.
+  EXPECT_DOUBLE_EQ(place_group(c, every(1, 4)).intra.bandwidth.value, 4 * 25e9);
+}
+
+TEST(Placement, AcrossSocketsThePcieBoxIsAsNarrowAsTheirLink) {
+  const Cluster c = make_cluster({.preset = "pcie-8"});
+  EXPECT_EQ(place_group(c, every(1, 4)).intra.bandwidth, find_device("l40s").pcie_bandwidth);
+  EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth, find_node("pcie-8").socket_bandwidth);
+}
+
+TEST(Placement, OversubscriptionBindsGroupsWithFewNodesInEachPod) {
+  // Pods of 4 nodes, leafs 4 : 1, NICs of B. Groups with k nodes in each of 2 pods: 4 / k of them
+  // share the one cable's worth of bandwidth up, so each has B * k / 4.
+  const Cluster c =
+      make_cluster({.preset = "hgx-h100", .nodes = 8, .nodes_per_pod = 4, .oversubscription = 4});
+  const double b = c.nic_bandwidth.value;
+  const GroupPlacement one = place_group(c, every(32, 2));
+  EXPECT_EQ(one.pods, 2);
+  EXPECT_DOUBLE_EQ(one.inter.bandwidth.value, b / 4);
+  EXPECT_DOUBLE_EQ(place_group(c, every(16, 4)).inter.bandwidth.value, b / 2);
+  EXPECT_DOUBLE_EQ(place_group(c, every(8, 8)).inter.bandwidth.value, b);
+  EXPECT_DOUBLE_EQ(place_group(c, every(8, 4)).inter.bandwidth.value, b);  // one pod: no spine
+}
+
+RC_GTEST_PROP(Placement, IsTheSameOnePeriodLater, ()) {
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 12, .nodes_per_pod = 3});
+  const std::int64_t period = symmetry_period(c);
+  Devices here =
+      *rc::gen::nonEmpty(rc::gen::unique<Devices>(rc::gen::inRange<std::int64_t>(0, 72)));
+  std::sort(here.begin(), here.end());
+  Devices there = here;
+  for (std::int64_t& d : there) d += period;
+  const GroupPlacement a = place_group(c, here), b = place_group(c, there);
+  RC_ASSERT(a.nodes == b.nodes && a.pods == b.pods && a.ranks_per_node == b.ranks_per_node);
+  RC_ASSERT(a.intra.bandwidth == b.intra.bandwidth && a.intra.latency == b.intra.latency);
+  RC_ASSERT(a.inter.bandwidth == b.inter.bandwidth && a.inter.latency == b.inter.latency);
+}
+
+RC_GTEST_PROP(Placement, NoMemberHasMoreThanItsRoute, ()) {
+  const auto names = cluster_names();
+  const std::string name = *rc::gen::elementOf(names);
+  const Cluster c = make_cluster({.preset = name, .nodes = 4, .nodes_per_pod = 2});
+  const Devices group = *rc::gen::nonEmpty(
+      rc::gen::unique<Devices>(rc::gen::inRange<std::int64_t>(0, c.world_size())));
+  const GroupPlacement g = place_group(c, group);
+  RC_ASSERT(g.nodes * g.ranks_per_node >= g.ranks);
+  RC_ASSERT((g.nodes > 1) == (g.inter.hops > 0));
+  RC_ASSERT((g.ranks_per_node > 1) == (g.intra.hops > 0));
+  if (g.nodes > 1) RC_ASSERT(g.inter.bandwidth <= c.nic_bandwidth && g.inter.bandwidth.value > 0);
+}
+
+}  // namespace
+}  // namespace plait
