@@ -9,7 +9,8 @@ namespace {
 constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
 
 // Fits of t0 + max(F/(eP), B/(bBW)) to AIConfigurator's gemm_perf tables (bf16, n and k >= 1024,
-// logarithmic loss); the band is the mean absolute error on (n, k) pairs left out of the fit.
+// logarithmic loss); the band is the mean absolute error on (n, k) pairs left out of the fit. A800
+// and H800 are A100 and H100 with fewer NVLinks.
 // fp8: the median rate of per-tensor scaled products with 4k <= m, n, k <= 16k over the fp8 peak.
 struct DeviceGemm {
   std::string_view prefix;
@@ -17,9 +18,11 @@ struct DeviceGemm {
   double flops, bandwidth, fixed_us, band;
   double fp8_flops;
 };
-constexpr std::array<DeviceGemm, 5> kGemm = {{
+constexpr std::array<DeviceGemm, 7> kGemm = {{
     {"a100", Generation::kAmpere, 0.758, 0.746, 7.3, 0.102, 0.0},
+    {"a800", Generation::kAmpere, 0.758, 0.746, 7.3, 0.102, 0.0},
     {"h100", Generation::kHopper, 0.774, 0.826, 3.6, 0.065, 0.57},
+    {"h800", Generation::kHopper, 0.774, 0.826, 3.6, 0.065, 0.57},
     {"h200", Generation::kHopper, 0.784, 0.824, 4.1, 0.078, 0.59},
     {"b200", Generation::kBlackwell, 0.677, 0.718, 3.2, 0.105, 0.47},
     {"gb200", Generation::kBlackwell, 0.651, 0.726, 3.1, 0.104, 0.47},
@@ -33,7 +36,7 @@ const DeviceGemm* fitted_gemm(const Device& device) {
 
 // Another device of a fitted generation: the neighbours' constants with peak and bandwidth swapped
 // miss by 7.5 % (H100 -> H200) to 15.5 % (A100 -> H100), the same tables. Volta borrows Ampere's
-// constants. A processor: the share of peak that OpenBLAS documents for large products, assumed.
+// constants. A processor: 0.7 of both, assumed.
 GemmFit default_gemm(Generation generation, bool fp8) {
   switch (generation) {
     case Generation::kCpu: return {0.70, 0.70, us(1), {Provenance::kDatasheet, 0.5}};

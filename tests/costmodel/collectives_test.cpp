@@ -1,0 +1,238 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "costmodel/nccl_tuning.h"
+#include "devices.h"
+
+namespace plait {
+namespace {
+
+using enum CollectiveKind;
+
+constexpr CollectiveKind kAll[] = {kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast};
+
+/// nccl-tests: bus bandwidth of an all_reduce is 2 (n-1)/n S / t, of the others (n-1)/n S / t.
+double busbw(CollectiveKind kind, std::int64_t bytes, const GroupPlacement& g, const Device& d) {
+  const auto n = static_cast<double>(g.ranks);
+  const double wire = (kind == kAllReduce ? 2 : 1) * (n - 1) / n * static_cast<double>(bytes);
+  return wire / cost_of(kind, bytes, g, d).cost.total().value / 1e9;
+}
+
+TEST(Collectives, AGroupOfOneAndAnEmptyBufferCostNothing) {
+  for (CollectiveKind kind : kAll) {
+    EXPECT_EQ(cost_of(kind, kGiB, island(h100(), 1), h100()).cost.total(), Seconds());
+    EXPECT_EQ(cost_of(kind, 0, island(h100(), 8), h100()).cost.total(), Seconds());
+    EXPECT_EQ(cost_of(kind, 0, islands(cpu(), 2, 2), cpu()).cost.total(), Seconds());
+  }
+}
+
+// A ring sends 2 (n-1)/n S per member: each doubling of a large S adds that over the ring's rate,
+// NCCL's 48 GB/s of a 400 Gbit/s NIC, with one member per island so that nothing else matters.
+TEST(Collectives, ALargeRingIsBoundByWhatEachMemberSends) {
+  const GroupPlacement g = islands(a100(), 4, 1);
+  const std::int64_t s = 8 * kGiB;
+  const CollectiveCost small = cost_of(kAllReduce, s, g, a100());
+  const CollectiveCost large = cost_of(kAllReduce, 2 * s, g, a100());
+  ASSERT_EQ(large.algorithm, Algorithm::kRing);
+  const double expected = 2 * 3.0 / 4 * static_cast<double>(s) / (0.96 * 50e9);
+  EXPECT_NEAR((large.cost.total() - small.cost.total()).value, expected, 1e-6 * expected);
+}
+
+// NCCL's tree, LL over the network: 6.8 us and 2 log2(nodes) hops of 5 us.
+TEST(Collectives, ASmallTreeTakesTwoHopsPerLevel) {
+  for (std::int64_t nodes : {8, 64}) {
+    const CollectiveCost c = cost_of(kAllReduce, 8, islands(h100(), nodes, 1), h100());
+    ASSERT_EQ(c.algorithm, Algorithm::kTree);
+    const double levels = std::log2(static_cast<double>(nodes));
+    EXPECT_NEAR(c.cost.total().value, (6.8 + 2 * levels * 5) * 1e-6, 1e-8);
+  }
+}
+
+// Sizes where measured times jump, and where logs of NCCL show the switch (nccl-tests #309).
+struct Switch {
+  Device device;
+  CollectiveKind kind;
+  std::int64_t ranks, bytes;
+  Algorithm algorithm;
+  Protocol protocol;
+};
+TEST(NcclChoice, SwitchesWhereMeasurementsJump) {
+  const Switch table[] = {
+      {h100(), kAllReduce, 8, 2 * kMiB, Algorithm::kNvls, Protocol::kSimple},
+      {h100(), kAllReduce, 4, 4 * kMiB, Algorithm::kRing, Protocol::kLl128},
+      {h100(), kAllReduce, 2, 2 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {h100(), kAllGather, 4, 4 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {h100(), kReduceScatter, 4, 4 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {h100(), kAllGather, 8, 32 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {a100(), kAllReduce, 2, 1 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {a100(), kAllGather, 2, 2 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {a100(), kAllGather, 4, 2 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {a100(), kAllGather, 8, 16 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {b200(), kAllReduce, 2, 4 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {b200(), kAllReduce, 4, 8 * kMiB, Algorithm::kRing, Protocol::kLl128},
+      {b200(), kAllGather, 4, 8 * kMiB, Algorithm::kRing, Protocol::kSimple},
+      {b200(), kReduceScatter, 8, 16 * kMiB, Algorithm::kRing, Protocol::kLl128},
+  };
+  for (const Switch& s : table) {
+    const GroupPlacement g = island(s.device, s.ranks);
+    const CollectiveCost below = cost_of(s.kind, s.bytes / 2, g, s.device);
+    const CollectiveCost at = cost_of(s.kind, s.bytes, g, s.device);
+    const std::string where = s.device.name + " " + std::string(name_of(s.kind)) +
+                              " n=" + std::to_string(s.ranks) + " at " + std::to_string(s.bytes);
+    EXPECT_EQ(at.algorithm, s.algorithm) << where;
+    EXPECT_EQ(at.protocol, s.protocol) << where;
+    EXPECT_TRUE(below.algorithm != at.algorithm || below.protocol != at.protocol) << where;
+  }
+}
+
+// With 4 GPUs NVLS reaches 306 GB/s of bus bandwidth by NCCL's formula, a ring 360; from 5 on NVLS
+// wins (ml-engineering's sweep).
+TEST(NcclChoice, NvlsNeedsFiveHoppers) {
+  EXPECT_EQ(cost_of(kAllReduce, kGiB, island(h100(), 4), h100()).algorithm, Algorithm::kRing);
+  for (std::int64_t n : {5, 6, 7, 8})
+    EXPECT_EQ(cost_of(kAllReduce, kGiB, island(h100(), n), h100()).algorithm, Algorithm::kNvls);
+}
+
+// NCCL's rings in 8-GPU NVSwitch boxes: 12 x 20, 12 x 30, 16 x 45 GB/s; 8 x 48 over eight NICs.
+TEST(NcclChoice, FindsTheRingsThatNcclFinds) {
+  const auto rings = [](const Device& d, const GroupPlacement& g) {
+    return ring_channels(nccl_group(kAllReduce, g, cluster_of(d)), Speeds::kLadder);
+  };
+  const auto expect = [](Channels c, int count, double speed) {
+    EXPECT_EQ(c.count, count);
+    EXPECT_DOUBLE_EQ(c.speed, speed * 1e9);
+  };
+  expect(rings(a100(), island(a100(), 8)), 12, 20);
+  expect(rings(h100(), island(h100(), 8)), 12, 30);
+  expect(rings(b200(), island(b200(), 8)), 16, 45);
+  expect(rings(h100(), islands(h100(), 4, 8)), 8, 48);
+  EXPECT_EQ(communicator_channels(nccl_group(kAllReduce, island(h100(), 8), cluster_of(h100()))),
+            24);
+  EXPECT_EQ(communicator_channels(nccl_group(kAllReduce, island(b200(), 8), cluster_of(b200()))),
+            32);
+}
+
+// Peaks of nccl-tests at 8-16 GB: A100 232-235, H100 NVLS 473-482 and ring 363-370, B200 838-850.
+TEST(Collectives, ReachTheMeasuredBusBandwidth) {
+  const std::int64_t s = 16 * kGiB;
+  EXPECT_NEAR(busbw(kAllReduce, s, island(a100(), 8), a100()), 233, 0.03 * 233);
+  EXPECT_NEAR(busbw(kAllReduce, s, island(h100(), 8), h100()), 476, 0.03 * 476);
+  EXPECT_NEAR(busbw(kAllReduce, s, island(h100(), 4), h100()), 363, 0.03 * 363);
+  EXPECT_NEAR(busbw(kAllGather, s, island(h100(), 8), h100()), 362, 0.05 * 362);
+  EXPECT_NEAR(busbw(kAllReduce, s, island(b200(), 8), b200()), 844, 0.03 * 844);
+}
+
+// Small all-reduces of 8 GPUs: H100 15.6 us, A100 21.3, B200 25.1.
+TEST(Collectives, SmallMessagesTakeTheMeasuredLatency) {
+  const auto us = [](const Device& d) {
+    return cost_of(kAllReduce, 1024, island(d, 8), d).cost.total().value * 1e6;
+  };
+  EXPECT_NEAR(us(h100()), 15.6, 0.1 * 15.6);
+  EXPECT_NEAR(us(a100()), 21.3, 0.1 * 21.3);
+  EXPECT_NEAR(us(b200()), 25.1, 0.1 * 25.1);
+}
+
+// 64 H100 with 400 Gbit/s NICs: 370-387 GB/s at large sizes (CoreWeave, nccl-tests #309).
+TEST(Collectives, ReachTheMeasuredBusBandwidthBetweenIslands) {
+  const double measured = 378;
+  EXPECT_NEAR(busbw(kAllReduce, 16 * kGiB, islands(h100(), 8, 8), h100()), measured,
+              0.06 * measured);
+}
+
+// A rail of single members per island shares nothing: n/(n-1) of the NIC's 48 GB/s at most.
+TEST(Collectives, AllGatherOverOneNicEach) {
+  const double bus = busbw(kAllGather, 8 * kGiB, islands(h100(), 16, 1), h100());
+  EXPECT_LE(bus, 48.0);
+  EXPECT_GT(bus, 0.95 * 48);
+}
+
+// nccl-tests #130: between N nodes the limit is N/(N-1) times the NIC's rate.
+TEST(Collectives, AllToAllBetweenIslandsIsBoundByTheNetwork) {
+  const GroupPlacement g = islands(h100(), 4, 8);
+  const CollectiveCost c = cost_of(kAllToAll, 4 * kGiB, g, h100());
+  EXPECT_EQ(c.algorithm, Algorithm::kPairwise);
+  const double outside = 24.0 / 32 * 4 * kGiB / (0.96 * 50e9);
+  EXPECT_NEAR(c.cost.share[bandwidth_of(LinkClass::kInfiniband)].value, outside, 1e-9 * outside);
+}
+
+TEST(Collectives, PcieGroupsSpendTheirTimeOnPcie) {
+  GroupPlacement g = island(a100(), 8);
+  g.intra = {LinkClass::kPcie, BytesPerSecond(31.5e9), Seconds(0.8e-6), 3};
+  const CollectiveCost c = cost_of(kAllReduce, kGiB, g, a100());
+  const double ring = 2 * 7.0 / 8 * kGiB / 24e9;  // NCCL counts 24 GB/s of a 4.0 x16 port
+  EXPECT_NEAR(c.cost.share[bandwidth_of(LinkClass::kPcie)].value, ring, 1e-9 * ring);
+  EXPECT_EQ(c.cost.share[bandwidth_of(LinkClass::kNvlink)], Seconds());
+}
+
+TEST(Collectives, ProcessorsUseMessages) {
+  const GroupPlacement g = islands(cpu(), 4, 1);
+  const CollectiveCost small = cost_of(kAllReduce, 8, g, cpu());
+  EXPECT_EQ(small.algorithm, Algorithm::kTree);  // 2 rounds instead of 6
+  EXPECT_NEAR(small.cost.total().value, 2 * (1e-6 + 2.5e-6), 1e-8);
+  EXPECT_EQ(cost_of(kAllReduce, kGiB, g, cpu()).algorithm, Algorithm::kRing);
+}
+
+struct Case {
+  CollectiveKind kind;
+  Device device;
+  GroupPlacement group;
+  std::int64_t bytes;
+};
+Case any_case() {
+  Case c;
+  c.kind = kAll[static_cast<std::size_t>(*rc::gen::inRange(0, 5))];
+  c.device = *rc::gen::element(a100(), h100(), b200(), cpu());
+  const auto per_node = *rc::gen::element<std::int64_t>(1, 2, 4, 8);
+  const auto nodes = *rc::gen::element<std::int64_t>(1, 2, 3, 16, 100);
+  c.group = islands(c.device, nodes, per_node);
+  c.bytes = *rc::gen::inRange<std::int64_t>(1, 1 << 16) << *rc::gen::inRange(0, 18);
+  return c;
+}
+void faster_links(GroupPlacement& g, double factor) {
+  g.intra.bandwidth *= factor;
+  g.inter.bandwidth *= factor;
+}
+
+RC_GTEST_PROP(Collectives, MoreBytesNeverTakeLessWithinAChoice, ()) {
+  const Case c = any_case();
+  const CollectiveCost less = cost_of(c.kind, c.bytes, c.group, c.device);
+  const CollectiveCost more =
+      cost_of(c.kind, c.bytes + *rc::gen::inRange<std::int64_t>(0, 1 << 26), c.group, c.device);
+  RC_PRE(less.algorithm == more.algorithm && less.protocol == more.protocol);
+  RC_ASSERT(less.cost.total() <= more.cost.total());
+}
+RC_GTEST_PROP(Collectives, FasterLinksAreNeverSlowerWithinAChoice, ()) {
+  const Case c = any_case();
+  GroupPlacement fast = c.group;
+  faster_links(fast, 1 + *rc::gen::inRange(0, 100) / 50.0);
+  const CollectiveCost base = cost_of(c.kind, c.bytes, c.group, c.device);
+  const CollectiveCost better = cost_of(c.kind, c.bytes, fast, c.device);
+  RC_PRE(base.algorithm == better.algorithm && base.protocol == better.protocol);
+  RC_ASSERT(better.cost.total().value <= base.cost.total().value * (1 + 1e-12));
+}
+RC_GTEST_PROP(Collectives, APerfectTunerIsMonotoneAndNeverSlowerThanNccl, ()) {
+  const Case c = any_case();
+  GroupPlacement fast = c.group;
+  faster_links(fast, 1 + *rc::gen::inRange(0, 100) / 50.0);
+  const Seconds tuned =
+      cost_of(c.kind, c.bytes, c.group, c.device, Selection::kFastest).cost.total();
+  const Seconds faster = cost_of(c.kind, c.bytes, fast, c.device, Selection::kFastest).cost.total();
+  const Seconds more =
+      cost_of(c.kind, c.bytes * 2, c.group, c.device, Selection::kFastest).cost.total();
+  RC_ASSERT(tuned <= cost_of(c.kind, c.bytes, c.group, c.device).cost.total());
+  RC_ASSERT(faster.value <= tuned.value * (1 + 1e-12));
+  RC_ASSERT(tuned <= more);
+}
+RC_GTEST_PROP(Collectives, SharesAreNonNegativeAndOfLinksOnTheWay, ()) {
+  const Case c = any_case();
+  const Cost cost = cost_of(c.kind, c.bytes, c.group, c.device).cost;
+  for (Seconds s : cost.share) RC_ASSERT(s.value >= 0);
+  RC_ASSERT(cost.share[kPeakFlops].value == 0);
+  if (c.group.nodes == 1) RC_ASSERT(cost.share[bandwidth_of(LinkClass::kInfiniband)].value == 0);
+  if (c.group.ranks > 1) RC_ASSERT(cost.band > 0);
+}
+
+}  // namespace
+}  // namespace plait
