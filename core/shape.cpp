@@ -59,6 +59,14 @@ const Json* locate(const Json& root, const std::vector<std::string>& steps) {
   return json;
 }
 
+/// A text that stands for an object becomes one; what else is no object cannot have members.
+void open_text(JsonDocument& document, const Shape& shape, const Json& json,
+               const std::vector<std::string>& path) {
+  if (shape.properties.empty() || json.is(Json::Kind::kObject)) return;
+  if (!json.is(Json::Kind::kText) || shape.shorthand.empty()) refuse_type(json, shape.expectation);
+  document.wrap(path, shape.shorthand);
+}
+
 std::string fallback_cell(const Property& p) {
   switch (p.need) {
     case Need::kRequired: return "**required**";
@@ -121,8 +129,7 @@ void apply_override(JsonDocument& document, const Shape& shape, const std::strin
   const Shape* at = &shape;
   for (const std::string& step : steps) {
     const Json* json = locate(document.root(), walked);
-    const bool text_for_object = json != nullptr && json->is(Json::Kind::kText);
-    if (text_for_object && !at->shorthand.empty()) document.wrap(walked, at->shorthand);
+    if (json != nullptr) open_text(document, *at, *json, walked);
     if (!at->element.empty()) {
       at = &at->element.front();
     } else if (const Property* p = find_property(*at, step)) {

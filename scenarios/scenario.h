@@ -4,16 +4,20 @@
 // fields (scenarios/fields.cpp) that drives the reader, the defaults, the JSON Schema and the
 // reference page.
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "model/model.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
 #include "topologies/cluster.h"
 
 namespace plait {
+
+class JsonDocument;
 
 struct Scenario {
   std::string name;
@@ -26,6 +30,7 @@ struct Scenario {
   std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
   std::vector<std::string> warnings;    // ignored keys of an imported config.json, ...
   std::string canonical_json;           // resolved, keys sorted: what sha256 and reports quote
+  std::shared_ptr<const JsonDocument> source;  // the text as read, for `locate`
 };
 
 /// "strategy.tp", "4": as given by --set, applied over the file before it is read.
@@ -39,7 +44,14 @@ Scenario load_scenario(const std::string& path, const std::vector<Override>& ove
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides = {});
 
+/// An error that names only a JSON path ("strategy.tp"), as make_plan throws it, with file, line
+/// and column of that path in the scenario's source added.
+InputError locate(const InputError& error, const Scenario& scenario);
+
 /// JSON Schema (draft-07) of scenario files.
 std::string scenario_schema();
+
+/// The reference of scenario files, in Markdown (docs/scenario.md).
+std::string scenario_reference();
 
 }  // namespace plait

@@ -1,0 +1,32 @@
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+std::string cluster_json(const ClusterPart& part) {
+  std::vector<JsonMember> members;
+  for (const Field<ClusterPart>& f : cluster_table().fields()) {
+    members.push_back({f.key, f.write(part)});
+  }
+  // Presets are written out, so that a changed catalogue is a changed scenario.
+  for (JsonMember& m : members) {
+    if (m.key == "node") m.value = node_table().write(part.node.value);
+    if (m.key == "device") m.value = device_table().write(part.device.value);
+    if (m.key == "fabric") m.value = fabric_table().write(part.fabric.value);
+  }
+  std::erase_if(members, [](const JsonMember& m) { return m.key == "preset"; });
+  return json_object(std::move(members));
+}
+
+}  // namespace
+
+std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
+                           const ClusterPart& cluster) {
+  return json_object({{"name", json_quote(scenario.name)},
+                      {"model", model_table().write(scenario.model)},
+                      {"workload", workload_table().write(scenario.workload)},
+                      {"strategy", strategy_table().write(strategy)},
+                      {"cluster", cluster_json(cluster)}});
+}
+
+}  // namespace plait

@@ -1,0 +1,88 @@
+#include "scenarios/fields.h"
+
+namespace plait {
+namespace {
+
+const Table<Slowdown>& slowdown_table() {
+  static const Table<Slowdown> table(
+      "cluster.slowdowns",
+      {
+          field("device", &Slowdown::device, Int{.min = 0}, "Index of the device.").required(),
+          field("factor", &Slowdown::factor, Real{.min = 1, .max = 1e6},
+                "Its kernels take so many times as long.")
+              .required(),
+      });
+  return table;
+}
+
+template <class T>
+Table<Named<T>> named_table(const std::string& name, std::vector<std::string> names,
+                            const std::string& fallback, const Table<T>& changes) {
+  Table<Named<T>> table("cluster." + name,
+                        {field("preset", &Named<T>::preset, Text{std::move(names)},
+                               "From the catalogue; the other keys change it.")
+                             .otherwise(fallback)},
+                        "preset");
+  table.include(&Named<T>::value, changes);
+  return table;
+}
+
+}  // namespace
+
+const Table<Named<NodeSpec>>& node_part_table() {
+  static const Table<Named<NodeSpec>> table =
+      named_table("node", cluster_names(), "the cluster's", node_table());
+  return table;
+}
+const Table<Named<Device>>& device_part_table() {
+  static const Table<Named<Device>> table =
+      named_table("device", device_names(), "the node's", device_table());
+  return table;
+}
+const Table<Named<Fabric>>& fabric_part_table() {
+  static const Table<Named<Fabric>> table =
+      named_table("fabric", fabric_names(), "the node's", fabric_table());
+  return table;
+}
+
+const Table<ClusterPart>& cluster_table() {
+  using C = ClusterPart;
+  static const Table<C> table(
+      "cluster",
+      {
+          field("preset", &C::preset, Text{cluster_names()},
+                "A kind of node from the catalogue; the other keys change it.")
+              .otherwise("required unless `node` is given"),
+          field("nodes", &C::nodes, Int{.max = 1 << 24}, "How many nodes."),
+          field("devices_per_node", &C::devices_per_node, Int{.max = 4096}, "Devices in a node.")
+              .otherwise("as the node has"),
+          field("node", &C::node, Changes{&node_part_table()}, "The node."),
+          field("device", &C::device, Changes{&device_part_table()}, "The device."),
+          field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
+          field("slowdowns", &C::slowdowns, List{Nested{&slowdown_table()}}, "Slow devices."),
+          field("jitter", &C::jitter, Real{.min = 0, .max = 10},
+                "Each device is slower by its own factor from 1 to 1 + jitter."),
+          field("seed", &C::seed, Int{.min = 0}, "Of the jitter."),
+      },
+      "preset");
+  return table;
+}
+
+const Table<ScenarioParts>& scenario_table() {
+  using S = ScenarioParts;
+  static const Table<S> table(
+      "scenario",
+      {
+          field("$schema", &S::schema, Text{}, "For editors; not read."),
+          field("comment", &S::comment, Text{}, "What it shows, and where its numbers are from."),
+          field("name", &S::name, Text{}, "What reports call it.").otherwise("the file's name"),
+          field("model", &S::model, Changes{&model_part_table()}, "What is trained.").required(),
+          field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
+              .required(),
+          field("strategy", &S::strategy, Nested{&strategy_table()}, "How the work is split."),
+          field("cluster", &S::cluster, Nested{&cluster_table()}, "The machine.").required(),
+      });
+  return table;
+}
+
+}  // namespace plait

@@ -1,0 +1,228 @@
+#include "scenarios/fields.h"
+
+#include "model/presets.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t kLargestAxis = std::int64_t{1} << 24;
+
+Choice<DType> float_types() {
+  return {{{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}}};
+}
+
+Choice<Axis> axes() {
+  Choice<Axis> out;
+  for (int a = 0; a < kAxes; ++a) {
+    out.values.emplace_back(name_of(static_cast<Axis>(a)), static_cast<Axis>(a));
+  }
+  return out;
+}
+
+const Table<Precision>& precision_table() {
+  static const Table<Precision> table(
+      "workload.precision",
+      {
+          field("weights", &Precision::weights, float_types(),
+                "Weights in forward and backward, and activations."),
+          field("gradients", &Precision::gradients, float_types(), "Accumulated gradients."),
+          field("reduction", &Precision::reduction, float_types(), "Gradients on the wire.")
+              .otherwise("the type of `gradients`"),
+          field("master", &Precision::master, float_types(),
+                "The optimizer's copy of the weights; the type of `weights` means that there is "
+                "none."),
+          field("moments", &Precision::moments, float_types(), "Adam's two moments."),
+      },
+      "weights");
+  return table;
+}
+
+const Table<PipelineOptions>& pipeline_table() {
+  using P = PipelineOptions;
+  static const Table<P> table(
+      "strategy.pipeline",
+      {
+          field("schedule", &P::schedule,
+                Choice<Schedule>{{{"gpipe", Schedule::kGpipe},
+                                  {"1f1b", Schedule::k1f1b},
+                                  {"interleaved", Schedule::kInterleaved}}},
+                "Order of forward and backward passes on a stage."),
+          field("chunks", &P::chunks, Int{.max = 1024},
+                "Model chunks (virtual stages) per rank; more than 1 only with `interleaved`."),
+          field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},
+                "Layers of the first chunk; -1: an even share."),
+          field("last_stage_layers", &P::last_stage_layers, Int{.min = -1},
+                "Layers of the last chunk; -1: an even share."),
+      },
+      "schedule");
+  return table;
+}
+
+const Table<RecomputeOptions>& recompute_table() {
+  using R = RecomputeOptions;
+  static const Table<R> table(
+      "strategy.recompute",
+      {
+          field("kind", &R::kind,
+                Choice<Recompute>{{{"none", Recompute::kNone},
+                                   {"selective", Recompute::kSelective},
+                                   {"full", Recompute::kFull}}},
+                "What the backward pass computes again instead of keeping: nothing, the attention "
+                "core, or whole layers."),
+          field("layers", &R::layers, Int{.min = -1},
+                "With `full`, only so many layers of each chunk; -1: all."),
+      },
+      "kind");
+  return table;
+}
+
+const Table<DataParallelOptions>& data_table() {
+  using D = DataParallelOptions;
+  static const Table<D> table(
+      "strategy.data",
+      {
+          field("bucket", &D::bucket, Amount<Bytes>{.min = 1},
+                "Gradients are reduced in pieces of about this size."),
+          field("overlap", &D::overlap, Flag{}, "Reduce while the backward pass goes on."),
+      });
+  return table;
+}
+
+const Table<FsdpOptions>& fsdp_table() {
+  using F = FsdpOptions;
+  static const Table<F> table(
+      "strategy.fsdp_options",
+      {
+          field("reshard_after_forward", &F::reshard_after_forward, Flag{},
+                "Drop gathered weights after the forward pass and gather them again for backward."),
+          field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
+                "Layers gathered ahead of the one that computes."),
+      });
+  return table;
+}
+
+}  // namespace
+
+const Table<Model>& model_table() {
+  static const Table<Model> table(
+      "model",
+      {
+          field("name", &Model::name, Text{}, "What reports call it.").otherwise("\"custom\""),
+          field("layers", &Model::layers, Int{.max = 100'000}, "Transformer layers, L.").required(),
+          field("hidden", &Model::hidden, Int{.max = 1 << 24}, "Width of the residual stream, h.")
+              .required(),
+          field("ffn_hidden", &Model::ffn_hidden, Int{.max = 1 << 26},
+                "Inner width of the MLP (of one gate when gated).")
+              .otherwise("4 * hidden"),
+          field("heads", &Model::heads, Int{.max = 1 << 16}, "Query heads, a.").required(),
+          field("kv_heads", &Model::kv_heads, Int{.max = 1 << 16},
+                "Key and value heads; fewer than `heads` is grouped-query attention.")
+              .otherwise("heads"),
+          field("head_dim", &Model::head_dim, Int{.max = 1 << 16}, "Width of one head.")
+              .otherwise("hidden / heads"),
+          field("vocab", &Model::vocab, Int{.max = 1 << 28},
+                "Vocabulary as the embedding stores it, V.")
+              .required(),
+          field("max_positions", &Model::max_positions, Int{.max = 1 << 28},
+                "Rows of a learned position table; the longest sequence.")
+              .otherwise("sequence_length"),
+          field("norm", &Model::norm,
+                Choice<NormKind>{
+                    {{"layernorm", NormKind::kLayerNorm}, {"rmsnorm", NormKind::kRmsNorm}}},
+                "LayerNorm has a bias, RMSNorm has none."),
+          field("activation", &Model::activation,
+                Choice<ActivationKind>{{{"gelu", ActivationKind::kGelu},
+                                        {"silu", ActivationKind::kSilu},
+                                        {"relu", ActivationKind::kRelu}}},
+                "Of the MLP."),
+          field("gated_mlp", &Model::gated_mlp, Flag{}, "Two input projections and a product."),
+          field("positions", &Model::positions,
+                Choice<PositionKind>{{{"learned", PositionKind::kLearned},
+                                      {"rotary", PositionKind::kRotary},
+                                      {"none", PositionKind::kNone}}},
+                "How a token knows its position."),
+          field("tied_embeddings", &Model::tied_embeddings, Flag{},
+                "Logits use the token embedding."),
+          field("qkv_bias", &Model::qkv_bias, Flag{}, "Bias of the query-key-value projection."),
+          field("attention_output_bias", &Model::attention_output_bias, Flag{},
+                "Bias of the projection behind attention."),
+          field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
+          field("parallel_attention", &Model::parallel_attention, Flag{},
+                "Attention and MLP side by side (Falcon, GPT-J)."),
+          field("dropout", &Model::dropout, Real{.min = 0, .max = 1},
+                "Probability, on attention weights and both residual branches."),
+      });
+  return table;
+}
+
+const Table<ModelPart>& model_part_table() {
+  static const Table<ModelPart> table = [] {
+    Table<ModelPart> t("model",
+                       {
+                           field("preset", &ModelPart::preset, Text{preset_names()},
+                                 "A known model; the other keys change it.")
+                               .otherwise("none"),
+                           field("hf_config", &ModelPart::hf_config, Text{},
+                                 "Path of a Hugging Face config.json, relative to this file.")
+                               .otherwise("none"),
+                       },
+                       "preset");
+    t.include(&ModelPart::model, model_table());
+    return t;
+  }();
+  return table;
+}
+
+const Table<Workload>& workload_table() {
+  static const Table<Workload> table(
+      "workload",
+      {
+          field("sequence_length", &Workload::sequence_length, Int{.max = 1 << 28}, "Tokens, s.")
+              .required(),
+          field("global_batch", &Workload::global_batch, Int{.max = 1 << 28},
+                "Sequences per optimizer step over all ranks.")
+              .required(),
+          field("micro_batch", &Workload::micro_batch, Int{.max = 1 << 20},
+                "Sequences per forward pass of one data-parallel rank, b."),
+          field("precision", &Workload::precision, Nested{&precision_table()},
+                "Element types of the training state."),
+          field("flash_attention", &Workload::flash_attention, Flag{}, "Fused attention kernels."),
+          field("gradient_clipping", &Workload::gradient_clipping, Flag{},
+                "Global gradient norm before the optimizer."),
+      });
+  return table;
+}
+
+const Table<StrategyPart>& strategy_table() {
+  using S = StrategyPart;
+  const Int axis{.max = kLargestAxis};
+  static const Table<S> table(
+      "strategy",
+      {
+          field("pp", &S::pp, axis, "Pipeline stages."),
+          field("dp", &S::dp, axis, "Replicas of the parameters.")
+              .otherwise("world size / (pp * fsdp * tp)"),
+          field("fsdp", &S::fsdp, axis,
+                "Ranks that shard the parameters, gradients and optimizer."),
+          field("tp", &S::tp, axis, "Ranks that split each layer's matrices."),
+          field("sequence_parallel", &S::sequence_parallel, Flag{},
+                "Megatron SP: norms and residuals sharded over tp along the sequence."),
+          field("zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
+                "Sharded over fsdp (over dp where fsdp is 1): 0 nothing, 1 optimizer state, 2 and "
+                "gradients, 3 and parameters.")
+              .otherwise("3 where fsdp > 1, else 0"),
+          field("keep_weight_shard", &S::keep_weight_shard, Flag{},
+                "ZeRO-3 keeps a low-precision shard beside the master shard (DeepSpeed)."),
+          field("pipeline", &S::pipeline, Nested{&pipeline_table()}, "Pipeline schedule."),
+          field("recompute", &S::recompute, Nested{&recompute_table()},
+                "Activation recomputation."),
+          field("data", &S::data, Nested{&data_table()}, "Reduction of gradients."),
+          field("fsdp_options", &S::fsdp_options, Nested{&fsdp_table()}, "Gathering of weights."),
+          field("placement", &S::placement, List{axes()},
+                "Mesh axes from the slowest to the fastest along the devices.")
+              .otherwise("pp, dp, fsdp, cp, ep, tp"),
+      });
+  return table;
+}
+
+}  // namespace plait

@@ -1,0 +1,94 @@
+#pragma once
+// The scenario format: structs that mirror the JSON, and their tables of fields. A part that can be
+// named (model, node, device, fabric) is a preset with changes: {"preset": "llama-3.1-8b",
+// "layers": 4}; a text alone is the preset. Numbers that follow from others when absent (dp, for
+// one) are 0 or -1 here and are worked out in resolve.cpp.
+
+#include <string>
+#include <vector>
+
+#include "core/fields.h"
+#include "model/model.h"
+#include "plan/strategy.h"
+#include "plan/workload.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+
+/// A named value and the changes to it.
+template <class T>
+struct Named {
+  std::string preset;
+  T value;
+};
+
+struct ModelPart {
+  std::string preset;
+  std::string hf_config;  // path of a config.json, relative to the scenario file
+  Model model;
+};
+
+struct StrategyPart {
+  std::int64_t pp = 1, dp = 0, fsdp = 1, tp = 1;  // dp 0: what is left of the devices
+  bool sequence_parallel = false;
+  int zero_stage = -1;  // -1: 3 where fsdp > 1, else 0
+  bool keep_weight_shard = false;
+  PipelineOptions pipeline;
+  RecomputeOptions recompute;
+  DataParallelOptions data;
+  FsdpOptions fsdp_options;
+  std::vector<Axis> placement;  // slowest to fastest; empty: order of the mesh
+};
+
+struct ClusterPart {
+  std::string preset;
+  std::int64_t nodes = 1;
+  std::int64_t devices_per_node = 0;  // 0: as the node has
+  Named<NodeSpec> node;
+  Named<Device> device;
+  Named<Fabric> fabric;
+  std::vector<Slowdown> slowdowns;
+  double jitter = 0;
+  std::int64_t seed = 1;
+};
+
+struct ScenarioParts {
+  std::string schema;
+  std::string comment;
+  std::string name;
+  ModelPart model;
+  Workload workload;
+  StrategyPart strategy;
+  ClusterPart cluster;
+};
+
+/// Members of a part whose base value comes later: what is required is checked then.
+template <class T>
+struct Changes {
+  const Table<T>* table;
+  Shape shape() const {
+    Shape out = table->shape();
+    for (Property& p : out.properties) {
+      if (p.need != Need::kRequired) continue;
+      p.need = Need::kDescribed;
+      p.fallback = "as the preset; required without one";
+    }
+    return out;
+  }
+  void read(const Json& json, T& into) const { table->read(json, into, Base::kGiven); }
+  std::string write(const T& v) const { return table->write(v); }
+};
+template <class T>
+Changes(const Table<T>*) -> Changes<T>;
+
+const Table<Model>& model_table();
+const Table<ModelPart>& model_part_table();
+const Table<Workload>& workload_table();
+const Table<StrategyPart>& strategy_table();
+const Table<Named<NodeSpec>>& node_part_table();
+const Table<Named<Device>>& device_part_table();
+const Table<Named<Fabric>>& fabric_part_table();
+const Table<ClusterPart>& cluster_table();
+const Table<ScenarioParts>& scenario_table();
+
+}  // namespace plait

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "scenarios/resolve.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+namespace {
+
+/// The value at `path`, or the innermost one around it.
+const Json& around(const Json& root, const std::string& path) {
+  const Json* at = &root;
+  std::string step;
+  for (std::size_t i = 0; i <= path.size(); ++i) {
+    if (i < path.size() && path[i] != '.') {
+      step += path[i];
+      continue;
+    }
+    const Json* next = at->find(step);
+    if (next == nullptr) break;
+    at = next;
+    step.clear();
+  }
+  return *at;
+}
+
+InputError located(const InputError& error, const JsonDocument& document) {
+  InputError::Text text = error.text();
+  if (!text.where.file.empty()) return error;
+  const std::string path = text.where.path;
+  text.where = around(document.root(), path).where();
+  if (!path.empty()) text.where.path = path;
+  return InputError(std::move(text));
+}
+
+std::string name_of_file(const std::string& file) {
+  return std::filesystem::path(file).stem().string();
+}
+
+void resolve(const JsonDocument& document, Scenario& out) {
+  const Json& root = document.root();
+  ScenarioParts parts;
+  scenario_table().read(root, parts);
+  out.name = parts.name.empty() ? name_of_file(out.source_file) : parts.name;
+  out.comment = parts.comment;
+  out.workload = parts.workload;
+  const Json* precision = root.find("workload")->find("precision");
+  if (precision == nullptr || precision->find("reduction") == nullptr) {
+    out.workload.precision.reduction = out.workload.precision.gradients;
+  }
+  out.model = resolve_model(root.find("model"), parts.model, out.source_file,
+                            out.workload.sequence_length, out.warnings);
+  out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
+  out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
+  out.placement = resolve_placement(out.strategy.mesh, parts.strategy.placement);
+  if (const Json* strategy = root.find("strategy")) {
+    for (std::string& w : idle_options(*strategy, parts.strategy)) {
+      out.warnings.push_back(std::move(w));
+    }
+  }
+  out.canonical_json = canonical_json(out, parts.strategy, parts.cluster);
+}
+
+}  // namespace
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::vector<Override>& overrides) {
+  auto document = std::make_shared<JsonDocument>(parse_json(text, file));
+  if (!overrides.empty()) {
+    const Shape shape = scenario_table().shape();
+    for (const auto& [path, value] : overrides) apply_override(*document, shape, path, value);
+  }
+  Scenario out;
+  out.source_file = file;
+  out.source = document;
+  try {
+    resolve(*document, out);
+  } catch (const InputError& e) {
+    throw located(e, *document);
+  }
+  return out;
+}
+
+Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides) {
+  return parse_scenario(read_text_file(path), path == "-" ? "<stdin>" : path, overrides);
+}
+
+InputError locate(const InputError& error, const Scenario& scenario) {
+  return scenario.source == nullptr ? error : located(error, *scenario.source);
+}
+
+std::string scenario_schema() {
+  return schema_document(scenario_table().shape(), "Plait scenario");
+}
+
+std::string scenario_reference() {
+  return "# Scenario files\n\n"
+         "A scenario says what is trained, how it is split and on which machine. It is JSON, with "
+         "`//` comments allowed. Quantities are texts with their unit (`\"450 GB/s\"`, `\"80 "
+         "GiB\"`, "
+         "`\"2 us\"`); GB is 10^9 bytes and GiB 2^30; bandwidths are per direction. Any key can be "
+         "set from the command line: `--set strategy.tp=4`.\n\n"
+         "This page is made from the tables that the reader uses.\n\n" +
+         reference_of(scenario_table().shape());
+}
+
+}  // namespace plait

@@ -1,0 +1,37 @@
+#pragma once
+// From what a scenario file says to what it means: presets with their changes applied, and numbers
+// that follow from others filled in. Errors that name only a path get their place from `locate` at
+// the end of loading.
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "scenarios/fields.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+
+/// The model: preset or config.json, then the changes, then what follows from these. Throws
+/// InputError M0xx and S003 to S005. Appends a warning for each ignored key of a config.json.
+Model resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
+                    std::int64_t sequence_length, std::vector<std::string>& warnings);
+
+/// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
+Cluster resolve_cluster(const Json& json, ClusterPart& part);
+
+/// dp and zero_stage where absent; the product of the axes against the devices. Throws S001, S002.
+Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
+
+/// Device of each rank when the mesh axes vary over the devices in this order, slowest first;
+/// empty for the mesh's own order. Throws S006.
+std::vector<std::int64_t> resolve_placement(const Mesh& mesh, const std::vector<Axis>& order);
+
+/// W001: options that are written and do nothing, because their axis has size 1.
+std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part);
+
+/// The resolved scenario as compact JSON, every field, keys sorted.
+std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
+                           const ClusterPart& cluster);
+
+}  // namespace plait

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+/// The preset with the changes of `json` applied. When none is named it is `fallback`, unless that
+/// is a name of the user's own, written out in `json`.
+template <class T, class Find>
+void apply_changes(const Json* json, Named<T>& part, const Table<Named<T>>& table,
+                   const std::string& fallback, const std::vector<std::string>& names, Find find) {
+  const bool own = json != nullptr && std::ranges::find(names, fallback) == names.end();
+  if (part.preset.empty() && !own) part.preset = fallback;
+  const Base base = part.preset.empty() ? Base::kNone : Base::kGiven;
+  if (base == Base::kGiven) part.value = find(part.preset);
+  if (json != nullptr) table.read(*json, part, base);
+}
+
+/// Where the cause of an error of make_cluster is written.
+std::string path_of(const std::string& code) {
+  if (code == "C002") return "cluster.node.device";
+  if (code == "C003") return "cluster.node.fabric";
+  if (code == "C004") return "cluster.nodes";
+  if (code == "C006") return "cluster.slowdowns";
+  if (code == "C007") return "cluster.fabric";
+  return "cluster";
+}
+
+/// Fills `part` and returns the same in make_cluster's words.
+ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
+  const Json* node = json.find("node");
+  const Json* fabric = json.find("fabric");
+  if (part.preset.empty() && node == nullptr) {
+    refuse_missing(json, "preset", "a kind of node from the catalogue, or \"node\" written out");
+  }
+  apply_changes(node, part.node, node_part_table(), part.preset, cluster_names(), find_node);
+  apply_changes(json.find("device"), part.device, device_part_table(), part.node.value.device,
+                device_names(), find_device);
+  const bool has_fabric = fabric != nullptr || !part.node.value.fabric.empty();
+  if (has_fabric) {
+    apply_changes(fabric, part.fabric, fabric_part_table(), part.node.value.fabric, fabric_names(),
+                  find_fabric);
+  }
+  ClusterSpec spec;
+  spec.nodes = part.nodes;
+  spec.own_node = part.node.value;
+  spec.device = part.device.value;
+  if (has_fabric) spec.own_fabric = part.fabric.value;
+  if (part.devices_per_node > 0) spec.devices_per_node = part.devices_per_node;
+  spec.slowdowns = part.slowdowns;
+  spec.jitter = part.jitter;
+  spec.seed = static_cast<std::uint64_t>(part.seed);
+  return spec;
+}
+
+}  // namespace
+
+Cluster resolve_cluster(const Json& json, ClusterPart& part) {
+  try {
+    Cluster cluster = make_cluster(resolve_parts(json, part));
+    part.devices_per_node = cluster.devices_per_node;
+    return cluster;
+  } catch (const InputError& e) {
+    InputError::Text text = e.text();
+    if (text.where.file.empty() && text.where.path.empty()) text.where.path = path_of(text.code);
+    throw InputError(std::move(text));
+  }
+}
+
+}  // namespace plait

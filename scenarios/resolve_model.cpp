@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "model/hf_config.h"
+#include "model/presets.h"
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+[[noreturn]] void refuse(const char* code, const std::string& problem, const std::string& path,
+                         const std::string& expected, const std::string& cure) {
+  const Where where{"", 0, 0, path};
+  throw InputError({code, problem, where, expected, cure});
+}
+
+Model import_model(const std::string& path, const std::string& scenario_file,
+                   std::vector<std::string>& warnings) {
+  const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
+  const std::string file = (folder / path).string();
+  std::string text;
+  try {
+    text = read_text_file(file);
+  } catch (const InputError& e) {  // point at the line that names the file
+    refuse(e.text().code.c_str(), e.text().problem, "model.hf_config",
+           "a config.json, by its path relative to the scenario file", "correct the path");
+  }
+  ImportedModel imported = import_hf_config(text, file);
+  if (!imported.ignored_keys.empty()) {
+    warnings.push_back(
+        fmt::format("W002: {}: ignored {}", file, fmt::join(imported.ignored_keys, ", ")));
+  }
+  if (!imported.assumed_defaults.empty()) {
+    warnings.push_back(
+        fmt::format("W003: {}: assumed {}", file, fmt::join(imported.assumed_defaults, ", ")));
+  }
+  return imported.model;
+}
+
+/// Fields that follow from others when absent.
+void fill(Model& m, std::int64_t sequence_length) {
+  if (m.name.empty()) m.name = "custom";
+  if (m.ffn_hidden == 0) m.ffn_hidden = 4 * m.hidden;
+  if (m.kv_heads == 0) m.kv_heads = m.heads;
+  if (m.head_dim == 0) {
+    if (m.hidden % m.heads != 0) {
+      refuse("S003", fmt::format("hidden = {} is no multiple of heads = {}", m.hidden, m.heads),
+             "model.heads", "a divisor of hidden, or head_dim given", "set model.head_dim");
+    }
+    m.head_dim = m.hidden / m.heads;
+  }
+  if (m.max_positions == 0) m.max_positions = sequence_length;
+}
+
+void check(const Model& m, std::int64_t sequence_length) {
+  if (m.heads % m.kv_heads != 0) {
+    refuse("S003", fmt::format("heads = {} is no multiple of kv_heads = {}", m.heads, m.kv_heads),
+           "model.kv_heads", fmt::format("a divisor of {}", m.heads), "correct model.kv_heads");
+  }
+  if (m.positions == PositionKind::kLearned && sequence_length > m.max_positions) {
+    refuse("S004",
+           fmt::format("the sequence of {} tokens is longer than the {} learned positions",
+                       sequence_length, m.max_positions),
+           "workload.sequence_length", fmt::format("at most {}", m.max_positions),
+           "shorten the sequence or raise model.max_positions");
+  }
+}
+
+}  // namespace
+
+Model resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
+                    std::int64_t sequence_length, std::vector<std::string>& warnings) {
+  if (!part.preset.empty() && !part.hf_config.empty()) {
+    refuse("S005", "the model has both a preset and an hf_config", "model.hf_config", "one of them",
+           "remove one");
+  }
+  Base base = Base::kNone;
+  if (!part.preset.empty()) {
+    const Model* preset = find_preset(part.preset);
+    PLAIT_CHECK(preset != nullptr, "the reader lets only known presets pass");
+    part.model = *preset;
+    base = Base::kGiven;
+  } else if (!part.hf_config.empty()) {
+    part.model = import_model(part.hf_config, scenario_file, warnings);
+    base = Base::kGiven;
+  }
+  // A changed size takes with it what follows from it, unless that is written too.
+  const auto changed = [&](const char* key) { return json->find(key) != nullptr; };
+  if (base == Base::kGiven && (changed("hidden") || changed("heads"))) {
+    if (!changed("head_dim")) part.model.head_dim = 0;
+    const bool all_heads = part.model.kv_heads == part.model.heads;
+    if (all_heads && !changed("kv_heads")) part.model.kv_heads = 0;
+  }
+  model_part_table().read(*json, part, base);
+  fill(part.model, sequence_length);
+  check(part.model, sequence_length);
+  return part.model;
+}
+
+}  // namespace plait

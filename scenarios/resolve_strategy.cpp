@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+/// a * b, or `limit` when that is exceeded; 1 <= a, b.
+std::int64_t bounded_product(std::int64_t a, std::int64_t b, std::int64_t limit) {
+  return a > limit / b ? limit : a * b;
+}
+
+constexpr std::int64_t kTooMany = std::int64_t{1} << 40;
+
+std::string sizes_text(const StrategyPart& p, bool with_dp) {
+  const std::string dp = with_dp ? fmt::format(" * dp {}", p.dp) : "";
+  return fmt::format("pp {}{} * fsdp {} * tp {}", p.pp, dp, p.fsdp, p.tp);
+}
+
+std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
+  if (others <= world_size && world_size % others == 0) return world_size / others;
+  const Where where{"", 0, 0, "strategy"};
+  throw InputError(
+      {"S002",
+       fmt::format("the cluster's {} devices are no multiple of {} = {}", world_size,
+                   sizes_text(p, false), others),
+       where, fmt::format("pp * fsdp * tp that divides {}", world_size),
+       others > world_size
+           ? fmt::format("use smaller axes, or a cluster of at least {} devices", others)
+           : "change an axis of strategy or cluster.nodes"});
+}
+
+void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
+  const std::int64_t ranks = bounded_product(others, p.dp, kTooMany);
+  if (ranks == world_size) return;
+  const bool divides = others <= world_size && world_size % others == 0;
+  const Where where{"", 0, 0, "strategy.dp"};
+  throw InputError({"S001",
+                    fmt::format("the strategy has {} = {} ranks and the cluster {} devices",
+                                sizes_text(p, true), ranks, world_size),
+                    where, fmt::format("{} ranks", world_size),
+                    divides
+                        ? fmt::format("set strategy.dp to {}, or leave it out", world_size / others)
+                        : "change an axis of strategy or cluster.nodes"});
+}
+
+}  // namespace
+
+Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
+  std::int64_t others = bounded_product(part.pp, part.fsdp, kTooMany);
+  others = bounded_product(others, part.tp, kTooMany);
+  if (part.dp == 0) part.dp = replicas(part, others, world_size);
+  check_world_size(part, others, world_size);
+  if (part.zero_stage < 0) part.zero_stage = part.fsdp > 1 ? 3 : 0;
+
+  Strategy out;
+  out.mesh[Axis::kPp] = part.pp;
+  out.mesh[Axis::kDp] = part.dp;
+  out.mesh[Axis::kFsdp] = part.fsdp;
+  out.mesh[Axis::kTp] = part.tp;
+  out.sequence_parallel = part.sequence_parallel;
+  out.zero_stage = part.zero_stage;
+  out.keep_weight_shard = part.keep_weight_shard;
+  out.pipeline = part.pipeline;
+  out.recompute = part.recompute;
+  out.data = part.data;
+  out.fsdp = part.fsdp_options;
+  return out;
+}
+
+std::vector<std::int64_t> resolve_placement(const Mesh& mesh, const std::vector<Axis>& order) {
+  if (order.empty()) return {};
+  std::array<int, kAxes> times{};
+  for (const Axis a : order) ++times[static_cast<std::size_t>(a)];
+  for (int a = 0; a < kAxes; ++a) {
+    const auto axis = static_cast<Axis>(a);
+    const int n = times[static_cast<std::size_t>(a)];
+    if (n > 1 || (n == 0 && mesh[axis] > 1)) {
+      const Where where{"", 0, 0, "strategy.placement"};
+      throw InputError({"S006",
+                        fmt::format("placement names the axis {} {}", name_of(axis),
+                                    n == 0 ? "not at all" : "more than once"),
+                        where, "each axis of more than one rank, once",
+                        n == 0 ? fmt::format("add \"{}\"", name_of(axis)) : "name it once"});
+    }
+  }
+  std::array<std::int64_t, kAxes> stride{};  // over devices; axes of size 1 do not matter
+  std::int64_t next = 1;
+  for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
+    stride[static_cast<std::size_t>(*axis)] = next;
+    next *= mesh[*axis];
+  }
+  std::vector<std::int64_t> devices(static_cast<std::size_t>(mesh.world_size()));
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    const Mesh::Coordinates at = mesh.coordinates(static_cast<std::int64_t>(rank));
+    for (std::size_t a = 0; a < kAxes; ++a) devices[rank] += at[a] * stride[a];
+  }
+  return std::ranges::is_sorted(devices) ? std::vector<std::int64_t>{} : devices;
+}
+
+std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part) {
+  struct Rule {
+    const char* key;
+    bool idle;
+    std::string reason;
+  };
+  const bool no_shards = part.fsdp * part.dp == 1;
+  const Rule rules[] = {
+      {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
+      {"pipeline", part.pp == 1, "pp is 1"},
+      {"fsdp_options", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
+      {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
+       "no parameters are sharded"},
+      {"data", part.dp == 1 && part.fsdp == 1, "there is one replica"},
+      {"zero_stage", part.zero_stage > 0 && no_shards, "dp and fsdp are 1"},
+  };
+  std::vector<std::string> warnings;
+  for (const Rule& rule : rules) {
+    if (rule.idle && strategy.find(rule.key) != nullptr) {
+      warnings.push_back(fmt::format("W001: strategy.{} has no effect: {}", rule.key, rule.reason));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace plait

@@ -1,0 +1,266 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+namespace {
+
+const std::string kFolder = std::string(PLAIT_SOURCE_DIR) + "/scenarios/";
+
+/// A scenario on `nodes` nodes of eight H100, with `strategy` and `model` as given.
+std::string scenario(const std::string& strategy, int nodes = 1,
+                     const std::string& model = "\"tiny\"") {
+  return R"({"name":"s","model":)" + model +
+         R"(,"workload":{"sequence_length":64,"global_batch":16},"strategy":)" + strategy +
+         R"(,"cluster":{"preset":"hgx-h100","nodes":)" + std::to_string(nodes) + "}}";
+}
+
+Scenario parse(const std::string& text, const std::vector<Override>& overrides = {}) {
+  return parse_scenario(text, "s.json", overrides);
+}
+
+TEST(Strategy, AbsentDpTakesWhatIsLeft) {
+  const Scenario s = parse(scenario(R"({"pp":2,"tp":4})", 4));
+  EXPECT_EQ(s.cluster.world_size(), 4 * 8);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 4 * 8 / (2 * 4));
+}
+
+TEST(Strategy, AbsentZeroStageFollowsFsdp) {
+  EXPECT_EQ(parse(scenario(R"({"fsdp":8})")).strategy.zero_stage, 3);
+  EXPECT_EQ(parse(scenario(R"({"dp":8})")).strategy.zero_stage, 0);
+  EXPECT_EQ(parse(scenario(R"({"fsdp":8,"zero_stage":1})")).strategy.zero_stage, 1);
+}
+
+TEST(Strategy, EveryFieldArrives) {
+  const Scenario s = parse(scenario(R"({"pp":2,"dp":1,"fsdp":2,"tp":2,"sequence_parallel":true,
+      "zero_stage":2,"keep_weight_shard":true,
+      "pipeline":{"schedule":"interleaved","chunks":3,"first_stage_layers":1,"last_stage_layers":2},
+      "recompute":{"kind":"full","layers":1},"data":{"bucket":"1 MiB","overlap":false},
+      "fsdp_options":{"reshard_after_forward":false,"prefetch":2}})"));
+  const Strategy& st = s.strategy;
+  EXPECT_EQ(st.mesh.size, (std::array<std::int64_t, kAxes>{2, 1, 2, 1, 1, 2}));
+  EXPECT_TRUE(st.sequence_parallel && st.keep_weight_shard);
+  EXPECT_EQ(st.zero_stage, 2);
+  EXPECT_EQ(st.pipeline.schedule, Schedule::kInterleaved);
+  EXPECT_EQ(st.pipeline.chunks, 3);
+  EXPECT_EQ(st.pipeline.first_stage_layers, 1);
+  EXPECT_EQ(st.pipeline.last_stage_layers, 2);
+  EXPECT_EQ(st.recompute.kind, Recompute::kFull);
+  EXPECT_EQ(st.recompute.layers, 1);
+  EXPECT_EQ(st.data.bucket.value, 1 << 20);
+  EXPECT_FALSE(st.data.overlap);
+  EXPECT_FALSE(st.fsdp.reshard_after_forward);
+  EXPECT_EQ(st.fsdp.prefetch, 2);
+}
+
+TEST(Strategy, IdleOptionsAreWarnings) {
+  const Scenario s = parse(scenario(R"({"sequence_parallel":true,"pipeline":{"chunks":1}})"));
+  ASSERT_EQ(s.warnings.size(), 2U);
+  EXPECT_NE(s.warnings[0].find("strategy.sequence_parallel"), std::string::npos);
+  EXPECT_NE(s.warnings[1].find("strategy.pipeline"), std::string::npos);
+}
+
+TEST(Placement, PutsTheLastAxisOnNeighbouringDevices) {
+  // 2 stages x 4 replicas: with dp slowest, stage s of replica r runs on device 2 r + s.
+  const Scenario s = parse(scenario(R"({"pp":2,"dp":4,"placement":["dp","pp"]})"));
+  ASSERT_EQ(s.placement.size(), 8U);
+  for (std::int64_t rank = 0; rank < 8; ++rank) {
+    const std::int64_t stage = rank / 4, replica = rank % 4;
+    EXPECT_EQ(s.placement[static_cast<std::size_t>(rank)], 2 * replica + stage);
+  }
+}
+
+TEST(Placement, MeshOrderIsNoPlacement) {
+  EXPECT_TRUE(parse(scenario(R"({"pp":2,"dp":4,"placement":["pp","dp","tp"]})")).placement.empty());
+}
+
+TEST(ModelPart, PresetWithChanges) {
+  const Scenario s =
+      parse(scenario("{}", 1, R"({"preset":"llama-3.1-8b","layers":4,"name":"short"})"));
+  EXPECT_EQ(s.model.layers, 4);
+  EXPECT_EQ(s.model.name, "short");
+  EXPECT_EQ(s.model.hidden, 4096);
+  EXPECT_EQ(s.model.kv_heads, 8);
+}
+
+TEST(ModelPart, ChangedWidthChangesTheHeadsThatFollowFromIt) {
+  const Scenario s = parse(scenario("{}", 1, R"({"preset":"tiny","hidden":128,"heads":8})"));
+  EXPECT_EQ(s.model.head_dim, 128 / 8);
+  EXPECT_EQ(s.model.kv_heads, 8);
+}
+
+TEST(ModelPart, WrittenOutWithWhatFollows) {
+  const Scenario s = parse(scenario("{}", 1, R"({"layers":2,"hidden":64,"heads":4,"vocab":100})"));
+  EXPECT_EQ(s.model.name, "custom");
+  EXPECT_EQ(s.model.ffn_hidden, 4 * 64);
+  EXPECT_EQ(s.model.kv_heads, 4);
+  EXPECT_EQ(s.model.head_dim, 64 / 4);
+  EXPECT_EQ(s.model.max_positions, s.workload.sequence_length);
+}
+
+TEST(ModelPart, ConfigJsonRelativeToTheScenario) {
+  std::string folder = testing::TempDir() + "plaitXXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  write_file(folder + "/config.json",
+             R"({"model_type":"llama","hidden_size":64,"intermediate_size":128,
+                 "num_hidden_layers":2,"num_attention_heads":4,"vocab_size":100,
+                 "rope_theta":10000.0})");
+  write_file(folder + "/s.json", scenario("{}", 1, R"({"hf_config":"config.json","layers":3})"));
+  const Scenario s = load_scenario(folder + "/s.json");
+  EXPECT_EQ(s.model.layers, 3);
+  EXPECT_EQ(s.model.hidden, 64);
+  EXPECT_FALSE(s.warnings.empty());  // ignored keys are told
+  std::filesystem::remove_all(folder);
+}
+
+TEST(WorkloadPart, PrecisionTextStandsForItsWeights) {
+  const auto precision = [](const std::string& value) {
+    return parse(scenario("{}"), {{"workload.precision", value}}).workload.precision;
+  };
+  EXPECT_EQ(precision("fp16").weights, DType::kFp16);
+  EXPECT_EQ(precision("fp16").gradients, DType::kFp32);
+  EXPECT_TRUE(precision("fp16").has_master());
+  EXPECT_FALSE(precision("fp32").has_master());
+  EXPECT_EQ(precision(R"({"gradients":"bf16"})").reduction, DType::kBf16);
+  EXPECT_EQ(precision(R"({"gradients":"bf16","reduction":"fp32"})").reduction, DType::kFp32);
+}
+
+TEST(ClusterPart, TextAndObjectMeanTheSame) {
+  const std::string text = scenario("{}");
+  const Scenario a = parse(text, {{"cluster", "hgx-h100"}});
+  const Scenario b = parse(text, {{"cluster", R"({"preset":"hgx-h100"})"}});
+  EXPECT_EQ(a.canonical_json, b.canonical_json);
+}
+
+TEST(ClusterPart, DeviceNodeAndFabricTakeChanges) {
+  const Scenario s =
+      parse(scenario("{}", 2), {{"cluster.device.memory", "40 GiB"},
+                                {"cluster.fabric", "roce100"},
+                                {"cluster.fabric.oversubscription", "2"},
+                                {"cluster.node.nics", "4"},
+                                {"cluster.slowdowns", R"([{"device":3,"factor":1.5}])"},
+                                {"cluster.jitter", "0.1"}});
+  EXPECT_EQ(s.cluster.device.memory.value, std::int64_t{40} << 30);
+  EXPECT_EQ(s.cluster.device.name, parse(scenario("{}")).cluster.device.name);
+  EXPECT_EQ(s.cluster.nics_per_node, 4);
+  ASSERT_EQ(s.cluster.slowdowns.size(), 1U);
+  EXPECT_EQ(s.cluster.slowdowns[0].factor, 1.5);
+  EXPECT_EQ(s.cluster.jitter, 0.1);
+}
+
+TEST(ClusterPart, WrittenOutInFull) {
+  const std::string text = R"({"model":"tiny","workload":{"sequence_length":64,"global_batch":4},
+    "cluster":{"nodes":2,
+      "node":{"name":"box","device":"own","family":"pcie","devices":2,"sockets":1,"nics":1,
+              "pcie_bandwidth":"25 GB/s","pcie_latency":"500 ns"},
+      "device":{"name":"own","peak_fp32":"10 TFLOP/s","peak_bf16":"100 TFLOP/s",
+                "vector_fp32":"10 TFLOP/s","memory":"16 GiB","memory_bandwidth":"500 GB/s",
+                "sms":40,"pcie_bandwidth":"25 GB/s","host_bandwidth":"20 GB/s",
+                "launch_overhead":{"value":"3 us","source":"measured"}},
+      "fabric":{"name":"wire","link":"ethernet","bandwidth":"100 Gbps","bus_bandwidth":"25 GB/s"}}})";
+  const Scenario s = parse(text);
+  EXPECT_EQ(s.cluster.world_size(), 4);
+  EXPECT_EQ(s.cluster.device.launch_overhead.value, 3e-6);
+  EXPECT_EQ(s.name, "s");  // from the file's name
+}
+
+TEST(Override, IsCheckedLikeTheFile) {
+  EXPECT_EQ(parse(scenario("{}"), {{"strategy.tp", "4"}}).strategy.mesh[Axis::kTp], 4);
+  EXPECT_EQ(parse(scenario("{}"), {{"model.layers", "3"}}).model.layers, 3);
+  EXPECT_EQ(parse(scenario("{}"), {{"strategy.recompute", "full"}}).strategy.recompute.kind,
+            Recompute::kFull);
+  EXPECT_EQ(
+      parse(scenario("{}"), {{"strategy.tp", "4"}, {"strategy.tp", "2"}}).strategy.mesh[Axis::kTp],
+      2);  // the last one wins
+  EXPECT_THROW(parse(scenario("{}"), {{"strategy.tp", "many"}}), InputError);
+}
+
+TEST(Locate, AddsThePlaceOfThePath) {
+  const Scenario s = parse(
+      "{\"model\":\"tiny\",\n \"workload\":{\"sequence_length\":64,"
+      "\"global_batch\":8},\n \"strategy\":{\"tp\":8},\n "
+      "\"cluster\":\"hgx-h100\"}");
+  const Where tp{"", 0, 0, "strategy.tp"};
+  const InputError::Text e = locate(InputError({"P001", "p", tp, "", ""}), s).text();
+  EXPECT_EQ(e.where.file, "s.json");
+  EXPECT_EQ(e.where.line, 3);
+  EXPECT_EQ(e.where.column, 19);
+  EXPECT_EQ(e.where.path, "strategy.tp");
+  // A path that is not in the file: the place of what is around it.
+  const Where dp{"", 0, 0, "strategy.dp"};
+  const InputError::Text around = locate(InputError({"P001", "p", dp, "", ""}), s).text();
+  EXPECT_EQ(around.where.line, 3);
+  EXPECT_EQ(around.where.column, 13);
+  EXPECT_EQ(around.where.path, "strategy.dp");
+}
+
+TEST(Locate, OverriddenPathNamesTheOverride) {
+  const Scenario s = parse(scenario("{}"), {{"strategy.tp", "4"}});
+  const Where tp{"", 0, 0, "strategy.tp"};
+  EXPECT_EQ(locate(InputError({"P001", "p", tp, "", ""}), s).text().where.file,
+            "--set strategy.tp=4");
+}
+
+TEST(Canonical, IsSortedCompleteAndBlindToSpelling) {
+  const Scenario a = parse(scenario(R"({"fsdp":8})"));
+  const auto json = nlohmann::json::parse(a.canonical_json);
+  EXPECT_EQ(json.dump(), a.canonical_json);  // the library sorts its keys
+  EXPECT_EQ(json["strategy"]["dp"], 1);
+  EXPECT_EQ(json["strategy"]["zero_stage"], 3);
+  EXPECT_EQ(json["strategy"]["data"]["bucket"], "25 MiB");
+  EXPECT_EQ(json["model"]["layers"], a.model.layers);
+  EXPECT_TRUE(json["cluster"]["device"]["memory_bandwidth"].is_string());
+  const Scenario b = parse(scenario("// comment\n {\"zero_stage\" : 3.0, \"fsdp\":8, \"dp\":1}"));
+  EXPECT_EQ(sha256(a.canonical_json), sha256(b.canonical_json));
+  const Scenario c = parse(scenario(R"({"fsdp":8})"), {{"cluster.device.memory", "79 GiB"}});
+  EXPECT_NE(sha256(a.canonical_json), sha256(c.canonical_json));
+}
+
+std::vector<std::string> scenario_files() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kFolder)) {
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+TEST(Files, EachLoadsWithoutWarningAndSaysWhatItShows) {
+  const std::vector<std::string> files = scenario_files();
+  EXPECT_GE(files.size(), 14U);
+  for (const std::string& file : files) {
+    try {
+      const Scenario s = load_scenario(file);
+      EXPECT_GT(s.comment.size(), 40U) << file;
+      EXPECT_TRUE(s.warnings.empty()) << file << ": " << s.warnings.front();
+      EXPECT_EQ(s.strategy.mesh.world_size(), s.cluster.world_size()) << file;
+    } catch (const InputError& e) {
+      ADD_FAILURE() << file << "\n" << e.what();
+    }
+  }
+}
+
+TEST(Files, NamesAreUnique) {
+  std::vector<std::string> names;
+  for (const std::string& file : scenario_files()) names.push_back(load_scenario(file).name);
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+TEST(Files, The405bOneIsThePublishedRun) {
+  const Scenario s = load_scenario(kFolder + "llama/llama-3.1-405b-16384xh100.json");
+  EXPECT_EQ(s.cluster.world_size(), 16'384);
+  EXPECT_NEAR(static_cast<double>(s.workload.tokens()), 16e6, 1e6);
+  // The first and the last chunk have no layer: 16 stages * 8 chunks - 2 = 126 layers.
+  EXPECT_EQ(s.strategy.mesh[Axis::kPp] * s.strategy.pipeline.chunks - 2, s.model.layers);
+}
+
+}  // namespace
+}  // namespace plait
