@@ -21,7 +21,7 @@ std::string scenario_text(plait::PipelineSizes sizes) {
         "model": {{"preset": "llama-3.1-8b", "layers": {stages}}},
         "workload": {{"sequence_length": 2048, "global_batch": {batch}, "micro_batch": 1}},
         "strategy": {{"pp": {stages}, "dp": {replicas}}},
-        "cluster": {{"preset": "dgx-h100", "nodes": {nodes}}}
+        "cluster": {{"preset": "hgx-h100", "nodes": {nodes}}}
       }})",
       fmt::arg("stages", sizes.stages), fmt::arg("batch", sizes.microbatches * sizes.replicas),
       fmt::arg("replicas", sizes.replicas), fmt::arg("nodes", nodes));

@@ -1,4 +1,4 @@
-// Time and memory against world size: Llama-3.1-70B (TP8, PP8) with 1 to 2,048 data parallel
+// Time and memory against world size: Llama-3.1-70B (TP4, PP4) with 4 to 8,192 data parallel
 // replicas, 64 to 131,072 GPUs, folded. Each row runs in a process of its own, so that the peak
 // memory is its own.
 
@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr int kGpusPerReplica = 64, kGpusPerNode = 8, kMicrobatches = 16;
+constexpr int kGpusPerReplica = 16, kGpusPerNode = 8, kMicrobatches = 32;
 constexpr int kRepeats = 20;
 
 plait::Scenario scenario_with(int replicas) {
@@ -59,7 +59,7 @@ int main() {
   fmt::print("{:>8} {:>16} {:>8} {:>10} {:>10} {:>12} {:>9} {:>12}\n", "gpus", "ops", "classes",
              "load_ms", "plan_ms", "simulate_ms", "peak_MiB", "step_s");
   std::fflush(stdout);
-  for (int replicas = 1; replicas <= 2048; replicas *= 2) {
+  for (int replicas = 4; replicas <= 8192; replicas *= 2) {
     const pid_t child = fork();
     if (child == 0) {
       print_world(replicas);
