@@ -158,7 +158,7 @@ class ProgramLinker {
       event_of_op_[flat] = static_cast<std::uint32_t>(signalled_.size());
       signalled_.push_back(on);
     }
-    waits_.push_back({op, event_of_op_[flat]});
+    waits_.push_back({op, event_of_op_[flat], static_cast<std::uint32_t>(flat)});
   }
 
   /// Sorts signals by call and renumbers events into reusable cells.
@@ -172,7 +172,8 @@ class ProgramLinker {
     std::vector<std::uint32_t> next(out.signal_first.begin(), out.signal_first.end() - 1);
     for (std::size_t e = 0; e < signalled_.size(); ++e) {
       const Ref& s = signalled_[e];
-      out.signals[next[static_cast<std::size_t>(s.call)]++] = {s.op, static_cast<std::uint32_t>(e)};
+      out.signals[next[static_cast<std::size_t>(s.call)]++] = {s.op, static_cast<std::uint32_t>(e),
+                                                               0};
     }
     out.waits = std::move(waits_);
     out.wait_first = std::move(wait_first_);

@@ -41,8 +41,9 @@ struct BlockDependencies {
 };
 
 struct EventUse {
-  std::uint16_t op = 0;  // within the call's block
-  std::uint32_t event = 0;
+  std::uint16_t op = 0;      // within the call's block
+  std::uint32_t event = 0;   // cell
+  std::uint32_t source = 0;  // flat index of the op that signals it
 };
 
 inline constexpr std::uint32_t kNoMessage = 0xFFFFFFFF;

@@ -1,0 +1,169 @@
+#include "plan/memory.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+/// A tensor member's stay in memory: while ops first .. last (flat indices) are issued.
+struct Stay {
+  TensorId tensor;
+  std::int64_t first, last;
+};
+
+class StageWalk {
+ public:
+  StageWalk(const Plan& plan, std::size_t stage)
+      : plan_(plan),
+        program_(plan.programs.at(stage)),
+        members_(plan.tensors.size()),
+        layer_slot_(static_cast<std::size_t>(plan.layers) + 2, kNoSlot),
+        call_of_(plan.tensors.size(), 0) {
+    for (const Tensor& t : plan.tensors) bytes_.push_back(t.bytes(plan.mesh).value);
+    for (const Block& b : plan.blocks) touches_.push_back(touches_of(b));
+    ops_ = op_count(plan, stage);
+  }
+
+  StageMemory run(bool curve) {
+    collect();
+    StageMemory out;
+    std::vector<std::int64_t> delta(static_cast<std::size_t>(ops_) + 1, 0);
+    for (const Stay& s : stays_) {
+      delta[static_cast<std::size_t>(s.first)] += bytes_[s.tensor];
+      delta[static_cast<std::size_t>(s.last + 1)] -= bytes_[s.tensor];
+    }
+    std::int64_t live = 0, peak = -1;
+    for (std::int64_t i = 0; i < ops_; ++i) {
+      live += delta[static_cast<std::size_t>(i)];
+      if (live > peak) peak = live, out.peak_op = i;
+    }
+    out.peak = Bytes(std::max<std::int64_t>(peak, 0));
+    attribute(out);
+    if (curve) draw(out);
+    return out;
+  }
+
+ private:
+  struct Touch {
+    std::int64_t op;
+    TensorId root;
+    std::int16_t shift;
+    bool afresh;  // a full write: what was there before is no longer needed
+  };
+  struct Member {
+    std::int64_t stay = -1;  // index of the open stay
+  };
+
+  std::vector<Touch> touches_of(const Block& block) const {
+    std::vector<Touch> out;
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+      for (const Operand& o : block.ops[i].operands) {
+        const bool view = plan_.tensors[o.tensor].is_view();
+        const TensorId root = view ? plan_.tensors[o.tensor].storage : o.tensor;
+        if (plan_.tensors[root].place != Place::kDevice) continue;
+        out.push_back({static_cast<std::int64_t>(i), root, o.shift, !view && o.use == Use::kWrite});
+      }
+    }
+    return out;
+  }
+
+  void collect() {
+    std::int64_t flat = 0;
+    for (const Call& call : program_.calls) {
+      ++call_;
+      for (const Touch& t : touches_[call.block]) touch(call, t, flat + t.op);
+      flat += static_cast<std::int64_t>(plan_.blocks[call.block].ops.size());
+    }
+    for (Stay& s : stays_) {
+      if (plan_.tensors[s.tensor].persistent) s.first = 0, s.last = ops_ - 1;
+    }
+  }
+  void touch(const Call& call, const Touch& t, std::int64_t op) {
+    Member& m = member(t.root, call.layer + t.shift, call.microbatch);
+    const bool begins = m.stay < 0 || (t.afresh && !plan_.tensors[t.root].persistent &&
+                                       stays_[static_cast<std::size_t>(m.stay)].last < op);
+    if (begins) {
+      m.stay = static_cast<std::int64_t>(stays_.size());
+      stays_.push_back({t.root, op, op});
+    }
+    stays_[static_cast<std::size_t>(m.stay)].last = op;
+  }
+  Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
+    const Scope scope = plan_.tensors[root].scope;
+    std::vector<Member>& family = members_[root];
+    if (scope == Scope::kCall) return call_member(root, family);
+    std::size_t i = 0;
+    if (scope == Scope::kLayer || scope == Scope::kLayerMicrobatch) {
+      std::uint32_t& slot = layer_slot_.at(static_cast<std::size_t>(layer));
+      if (slot == kNoSlot) slot = layer_slots_++;
+      i = slot;
+    }
+    if (scope == Scope::kLayerMicrobatch) i *= static_cast<std::size_t>(plan_.microbatches);
+    if (scope == Scope::kLayerMicrobatch || scope == Scope::kMicrobatch) {
+      i += static_cast<std::size_t>(microbatch);
+    }
+    if (family.size() <= i) family.resize(i + 1);
+    return family[i];
+  }
+  /// Each call has a member of its own; only the current call's is ever looked at.
+  Member& call_member(TensorId root, std::vector<Member>& family) {
+    family.resize(1);
+    if (call_of_[root] != call_) family[0] = {}, call_of_[root] = call_;
+    return family[0];
+  }
+
+  void attribute(StageMemory& out) const {
+    std::map<TensorId, LiveTensor> at_peak;
+    for (const Stay& s : stays_) {
+      if (out.peak_op < s.first || out.peak_op > s.last) continue;
+      LiveTensor& t = at_peak[s.tensor];
+      t.tensor = s.tensor;
+      ++t.count;
+      t.bytes += Bytes(bytes_[s.tensor]);
+      out.by_class[static_cast<std::size_t>(plan_.tensors[s.tensor].kind)] +=
+          Bytes(bytes_[s.tensor]);
+    }
+    for (const auto& [id, live] : at_peak) out.at_peak.push_back(live);
+    std::stable_sort(out.at_peak.begin(), out.at_peak.end(),
+                     [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
+  }
+  void draw(StageMemory& out) const {
+    std::vector<BytesByClass> delta(static_cast<std::size_t>(ops_) + 1);
+    for (const Stay& s : stays_) {
+      const auto kind = static_cast<std::size_t>(plan_.tensors[s.tensor].kind);
+      delta[static_cast<std::size_t>(s.first)][kind] += Bytes(bytes_[s.tensor]);
+      delta[static_cast<std::size_t>(s.last + 1)][kind] -= Bytes(bytes_[s.tensor]);
+    }
+    BytesByClass live = {};
+    for (std::int64_t i = 0; i < ops_; ++i) {
+      const BytesByClass& d = delta[static_cast<std::size_t>(i)];
+      for (std::size_t k = 0; k < live.size(); ++k) live[k] += d[k];
+      if (i == 0 || d != BytesByClass{}) out.curve.push_back({i, live});
+    }
+  }
+
+  static constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
+  const Plan& plan_;
+  const Program& program_;
+  std::vector<std::vector<Member>> members_;
+  std::vector<std::uint32_t> layer_slot_;
+  std::uint32_t layer_slots_ = 0;
+  std::size_t call_ = 0;  // number of the current call, from 1
+  std::vector<std::size_t>
+      call_of_;  // of call-scoped tensors: the call that their member belongs to
+  std::vector<std::int64_t> bytes_;
+  std::vector<std::vector<Touch>> touches_;
+  std::vector<Stay> stays_;
+  std::int64_t ops_ = 0;
+};
+
+}  // namespace
+
+StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve) {
+  return StageWalk(plan, stage).run(curve);
+}
+
+}  // namespace plait

@@ -1,0 +1,49 @@
+#include "sim/causes.h"
+
+#include <array>
+
+namespace plait {
+
+std::vector<OpSite> flat_ops(const Plan& plan, std::size_t stage) {
+  std::vector<OpSite> out;
+  const std::vector<Call>& calls = plan.programs[stage].calls;
+  for (std::size_t c = 0; c < calls.size(); ++c) {
+    for (std::size_t i = 0; i < plan.blocks[calls[c].block].ops.size(); ++i) {
+      out.push_back({static_cast<std::uint32_t>(c), static_cast<std::uint16_t>(i)});
+    }
+  }
+  return out;
+}
+
+std::vector<std::uint32_t> causes(const Plan& plan, const Dependencies& deps, const Track& track,
+                                  const std::vector<OpSite>& ops) {
+  const auto stage = static_cast<std::size_t>(track.stage);
+  const std::vector<Call>& calls = plan.programs[stage].calls;
+  const ProgramDependencies& d = deps.programs[stage];
+  std::vector<std::uint32_t> out(ops.size(), kNoCause);
+  std::array<std::uint32_t, kStreams> last;
+  last.fill(kNoCause);
+  for (std::size_t flat = 0; flat < ops.size(); ++flat) {
+    const OpSite at = ops[flat];
+    const BlockId block = calls[at.call].block;
+    const Stream stream = plan.blocks[block].ops[at.op].stream;
+    std::uint32_t best = last[static_cast<std::size_t>(stream)];
+    const auto consider = [&](std::uint32_t candidate) {
+      if (candidate == kNoCause) return;
+      if (best == kNoCause || track.end[candidate] > track.end[best]) best = candidate;
+    };
+    if (behind_compute(stream)) consider(last[static_cast<std::size_t>(Stream::kCompute)]);
+    const BlockDependencies& b = deps.blocks[block];
+    for (std::size_t k = b.first[at.op]; k < b.first[at.op + 1U]; ++k) {
+      consider(static_cast<std::uint32_t>(flat - at.op + b.before[k]));
+    }
+    for (std::uint32_t w = d.wait_first[at.call]; w < d.wait_first[at.call + 1]; ++w) {
+      if (d.waits[w].op == at.op) consider(d.waits[w].source);
+    }
+    out[flat] = best;
+    last[static_cast<std::size_t>(stream)] = static_cast<std::uint32_t>(flat);
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,14 @@
+#pragma once
+// Why a simulated step takes as long as it does: its critical path, what each rank spends its time
+// on, and how much each hardware number matters.
+
+#include "plan/explanation.h"
+#include "sim/simulate.h"
+
+namespace plait {
+
+/// Needs a recorded simulation. Where only some lanes are recorded (a large unfolded world), waits
+/// for lanes that are not are called "bubble" in the breakdown and end the critical path as "idle".
+Explanation explain(const Plan& plan, const Simulation& simulation);
+
+}  // namespace plait
