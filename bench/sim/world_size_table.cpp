@@ -24,9 +24,7 @@ constexpr int kRepeats = 20;
 plait::Scenario scenario_with(int replicas) {
   const auto text = [](int value) { return std::to_string(value); };
   return plait::load_scenario(PLAIT_SOURCE_DIR "/scenarios/llama/llama-3.1-70b-64xh100.json",
-                              {{"strategy.tp", "8"},
-                               {"strategy.pp", "8"},
-                               {"strategy.dp", text(replicas)},
+                              {{"strategy.dp", text(replicas)},
                                {"workload.global_batch", text(kMicrobatches * replicas)},
                                {"cluster.nodes", text(replicas * kGpusPerReplica / kGpusPerNode)}});
 }
