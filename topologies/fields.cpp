@@ -96,7 +96,8 @@ const Table<NodeSpec>& node_table() {
           field("fabric", &NodeSpec::fabric, Text{}, "The fabric that usually joins such nodes."),
           field("family", &NodeSpec::family, families(), "How the devices are connected.")
               .required(),
-          field("devices", &NodeSpec::devices, count(1, 4096), "Devices of a node.").required(),
+          field("devices", &NodeSpec::devices, count(1, kMostDevicesPerNode), "Devices of a node.")
+              .required(),
           field("cpu", &NodeSpec::cpu, Text{{"intel", "amd", "arm"}}, "Make of the CPU."),
           field("nvlink_latency", &NodeSpec::nvlink_latency, latency(),
                 "Between a device and its NVSwitch or NVLink peer."),

@@ -61,19 +61,13 @@ struct Forwards {
   }
 };
 
-/// Rows of the table for devices of `node`, all to those of node 0.
-std::vector<Path> table_to(const Machine& machine, std::size_t n, std::size_t node) {
-  std::vector<Path> table;
-  table.reserve(n * n);
-  for (std::size_t from = 0; from < n; ++from) {
-    const std::vector<Path> routes = routes_from(machine.links, machine.devices[from]);
-    for (std::size_t to = 0; to < n; ++to) {
-      const Path& path = routes[machine.devices[node * n + to]];
-      PLAIT_CHECK(path.hops >= 0, "the topology does not connect all of its devices");
-      table.push_back(path);
-    }
+/// Appends the routes to the devices of `node`, in their order.
+void append_row(std::vector<Path>& table, const std::vector<Path>& routes, const Machine& machine,
+                std::size_t n, std::size_t node) {
+  for (std::size_t to = 0; to < n; ++to) {
+    table.push_back(routes[machine.devices[node * n + to]]);
+    PLAIT_CHECK(table.back().hops >= 0, "the topology does not connect all of its devices");
   }
-  return table;
 }
 
 }  // namespace
@@ -135,9 +129,14 @@ std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& devi
   const std::array<std::int64_t, 3> pods = {0, 0, 1};
   const std::size_t shown = nodes == 1 ? 1 : nodes > fabric.nodes_per_pod ? 3 : 2;
   const Machine machine = rail_optimised(one, fabric, std::span(pods).first(shown), 1);
-  graph->same_node = table_to(machine, n, 0);
-  if (shown > 1) graph->same_pod = table_to(machine, n, 1);
-  if (shown > 2) graph->across_pods = table_to(machine, n, 2);
+  const std::array<std::vector<Path>*, 3> tables = {&graph->same_node, &graph->same_pod,
+                                                    &graph->across_pods};
+  for (std::size_t from = 0; from < n; ++from) {
+    const std::vector<Path> routes = routes_from(machine.links, machine.devices[from]);
+    for (std::size_t k = 0; k < shown; ++k) {
+      append_row(*tables[k], routes, machine, n, k);
+    }
+  }
   return graph;
 }
 

@@ -26,7 +26,7 @@ void check_size(std::string_view what, std::int64_t value, std::int64_t most) {
 /// Another number of devices in the same kind of node. Trays of an NVLink domain bring their
 /// sockets and NICs with them; elsewhere these belong to the box.
 void resize(NodeSpec& node, std::int64_t devices) {
-  check_size("devices_per_node", devices, 4096);
+  check_size("devices_per_node", devices, kMostDevicesPerNode);
   if (node.family == Family::kNvlinkDomain) {
     node.sockets = ceil_div(node.sockets * devices, node.devices);
     node.nics = ceil_div(node.nics * devices, node.devices);
