@@ -20,12 +20,14 @@ std::string three_digits(double v) {
 }  // namespace
 
 std::string human_count(std::int64_t n) {
-  std::string digits = fmt::format("{}", n);
-  const std::int64_t first = digits[0] == '-' ? 1 : 0;
-  for (auto i = static_cast<std::int64_t>(digits.size()) - 3; i > first; i -= 3) {
-    digits.insert(static_cast<std::size_t>(i), ",");
+  const std::string digits = fmt::format("{}", n);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const bool after_digit = i > 0 && digits[i - 1] != '-';
+    if (after_digit && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
   }
-  return digits;
+  return out;
 }
 
 std::string human_time(double seconds) {

@@ -141,7 +141,8 @@ std::string pad_left(std::string text, int width) {
 
 std::string bar(double fraction, int cells) {
   constexpr std::array<std::string_view, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const double clamped = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0;
+  if (cells <= 0 || !std::isfinite(fraction)) return "";
+  const double clamped = std::clamp(fraction, 0.0, 1.0);
   const auto eighths = static_cast<std::size_t>(std::lround(clamped * cells * 8));
   std::string out;
   for (std::size_t i = 0; i < eighths / 8; ++i) out += "█";

@@ -97,15 +97,13 @@ std::vector<Line> help_lines(const Report& r) {
 std::vector<Line> collective_section(const Report& r) {
   std::vector<Line> out;
   if (r.collectives.empty()) return out;
-  out = {{}, {{"collectives, the most time-consuming first", Ink::kBold}}};
+  out = {{}, {{"collectives: size, ranks, algorithm, calls x time", Ink::kBold}}};
   for (std::size_t i = 0; i < r.collectives.size() && i < kCollectives; ++i) {
     const CollectiveLine& c = r.collectives[i];
-    out.push_back({{fmt::format(
-        "  {}{}{}  {}{}", pad_right(human_words(c.kind) + " over " + c.axes, 31),
-        pad_left(human_bytes(c.bytes), 11),
-        pad_left(fmt::format("{} ranks", human_count(c.ranks)), 13),
-        pad_right(c.algorithm + " " + c.protocol, 15),
-        pad_left(fmt::format("{} x {}", human_count(c.calls), human_time(c.time_s)), 17))}});
+    const std::string calls = human_count(c.calls) + " x " + human_time(c.time_s);
+    out.push_back({{"  " + pad_right(human_words(c.kind) + " over " + c.axes, 27)},
+                   {pad_left(human_bytes(c.bytes), 10) + pad_left(human_count(c.ranks), 7)},
+                   {"  " + pad_right(c.algorithm + " " + c.protocol, 16) + pad_left(calls, 16)}});
   }
   if (r.collectives.size() > kCollectives) {
     out.push_back({{fmt::format("  and {} more", r.collectives.size() - kCollectives)}});
@@ -122,10 +120,9 @@ std::vector<Line> closing_lines(const Report& r, int width) {
   }
   std::string numbers = fmt::format("{}", fmt::join(parts, ", "));
   if (r.provenance.band > 0) {
-    numbers += fmt::format("; step time {} to {} (± {})",
-                           human_time(r.step_time_s * (1 - std::min(1.0, r.provenance.band))),
-                           human_time(r.step_time_s * (1 + r.provenance.band)),
-                           human_percent(r.provenance.band, 0));
+    numbers += fmt::format(
+        "; step {} to {}, ±{}", human_time(r.step_time_s * (1 - std::min(1.0, r.provenance.band))),
+        human_time(r.step_time_s * (1 + r.provenance.band)), human_percent(r.provenance.band, 0));
   }
   std::vector<Line> out = {{}};
   if (!numbers.empty()) append(out, labelled_lines("numbers", numbers, width));
@@ -133,6 +130,13 @@ std::vector<Line> closing_lines(const Report& r, int width) {
                               r.run.scenario_sha256.substr(0, 12)),
                   Ink::kDim}});
   return out;
+}
+
+std::string item_label(const std::string& name) {
+  if (name == "optimizer") return "optimizer state";
+  const bool plural =
+      name == "weight" || name == "gradient" || name == "activation" || name == "buffer";
+  return human_words(name) + (plural ? "s" : "");
 }
 
 /// Up to three of the largest activations at the peak.
@@ -186,7 +190,7 @@ std::vector<Line> verdict_lines(const MemoryReport& m) {
       {{"DOES NOT FIT  ", Ink::kBad}, {fmt::format("needs {} of {} {}", used, room, where)}}};
   std::string over = fmt::format("{} too much", human_bytes(-m.free_bytes()));
   if (biggest != m.items.end()) {
-    over += fmt::format("; the biggest item: {}, {}", human_words(biggest->name),
+    over += fmt::format("; the biggest item: {}, {}", item_label(biggest->name),
                         human_bytes(biggest->bytes));
   }
   out.push_back({{std::string(kLabel, ' ') + over}});
@@ -200,7 +204,7 @@ std::vector<Line> memory_lines(const MemoryReport& m, int width) {
         Ink::kBold}}};
   const auto capacity = static_cast<double>(std::max<std::int64_t>(1, m.capacity_bytes));
   for (const MemoryLine& item : m.items) {
-    out.push_back(bar_line(human_words(item.name), human_bytes(item.bytes),
+    out.push_back(bar_line(item_label(item.name), human_bytes(item.bytes),
                            static_cast<double>(item.bytes) / capacity, width));
     if (item.name == "activation") append(out, largest_lines(m, width));
   }

@@ -14,6 +14,11 @@ namespace plait {
 namespace {
 
 constexpr SimTime kPicosecondsPerNanosecond = 1000;
+
+// Threads of a process; 0 is the idle thread to trace viewers.
+constexpr int kPhaseThread = 1;
+constexpr int thread_of(Stream stream) { return 2 + static_cast<int>(stream); }
+
 constexpr std::size_t kPart = 64 << 10;  // bytes handed to `write` at once
 
 std::string json_string(std::string_view text) {
@@ -48,7 +53,7 @@ class EventWriter {
   bool first_ = true;
 };
 
-/// Slices around the ops of one call on the compute stream, by what they are for.
+/// What the ops of a call on the compute stream are for.
 std::string_view slice_name(Phase phase) {
   switch (phase) {
     case Phase::kForward: return "fwd";
@@ -77,7 +82,7 @@ std::string bytes_argument(const Body& body) {
 
 struct Slice {
   std::string_view name;
-  int stream = 0;
+  int thread = 0;
   SimTime start = 0, end = 0;
 };
 
@@ -86,11 +91,12 @@ void write_slice(EventWriter& out, const Track& track, const Slice& s, const Cal
   const SimTime from = s.start / kPicosecondsPerNanosecond, to = s.end / kPicosecondsPerNanosecond;
   out.event(fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},)"
                         R"("args":{{"layer":{},"microbatch":{},"chunk":{}{}}}}})",
-                        s.name, track.rank, s.stream, microseconds(from), microseconds(to - from),
+                        s.name, track.rank, s.thread, microseconds(from), microseconds(to - from),
                         call.layer, call.microbatch, call.chunk, more));
 }
 
-/// One slice per run of ops of the same call and phase on the compute stream.
+/// One slice per run of ops of the same call and phase on the compute stream, on a thread above
+/// those of the streams.
 void write_phases(EventWriter& out, const Plan& plan, const Track& track) {
   std::vector<std::string> block_argument;
   for (const Block& b : plan.blocks) block_argument.push_back(",\"block\":" + json_string(b.name));
@@ -107,7 +113,7 @@ void write_phases(EventWriter& out, const Plan& plan, const Track& track) {
                 if (open != &call || slice.name != name) {
                   close();
                   open = &call;
-                  slice = {name, static_cast<int>(op.stream), track.start[i], track.end[i]};
+                  slice = {name, kPhaseThread, track.start[i], track.end[i]};
                 }
                 slice.end = track.end[i];
               });
@@ -115,13 +121,21 @@ void write_phases(EventWriter& out, const Plan& plan, const Track& track) {
 }
 
 void write_ops(EventWriter& out, const Plan& plan, const Track& track) {
-  for_each_op(
-      plan, static_cast<std::size_t>(track.stage),
-      [&](std::int64_t flat, const Call& call, const Op& op) {
-        const auto i = static_cast<std::size_t>(flat);
-        const Slice slice{name_of(op), static_cast<int>(op.stream), track.start[i], track.end[i]};
-        write_slice(out, track, slice, call, bytes_argument(op.body));
-      });
+  for_each_op(plan, static_cast<std::size_t>(track.stage),
+              [&](std::int64_t flat, const Call& call, const Op& op) {
+                const auto i = static_cast<std::size_t>(flat);
+                const Slice slice{name_of(op), thread_of(op.stream), track.start[i], track.end[i]};
+                write_slice(out, track, slice, call, bytes_argument(op.body));
+              });
+}
+
+void write_thread_name(EventWriter& out, std::int64_t rank, int thread, std::string_view name) {
+  out.event(
+      fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
+                  rank, thread, name));
+  out.event(fmt::format(
+      R"({{"ph":"M","name":"thread_sort_index","pid":{0},"tid":{1},"args":{{"sort_index":{1}}}}})",
+      rank, thread));
 }
 
 void write_names(EventWriter& out, const Plan& plan, const Track& track) {
@@ -137,14 +151,11 @@ void write_names(EventWriter& out, const Plan& plan, const Track& track) {
     for (const Op& op : plan.blocks[call.block].ops)
       used[static_cast<std::size_t>(op.stream)] = true;
   }
-  for (int s = 0; s < kStreams; ++s) {
-    if (!used[static_cast<std::size_t>(s)]) continue;
-    out.event(
-        fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
-                    track.rank, s, name_of(static_cast<Stream>(s))));
-    out.event(fmt::format(
-        R"({{"ph":"M","name":"thread_sort_index","pid":{0},"tid":{1},"args":{{"sort_index":{1}}}}})",
-        track.rank, s));
+  write_thread_name(out, track.rank, kPhaseThread, "phase");
+  for (int stream = 0; stream < kStreams; ++stream) {
+    if (!used[static_cast<std::size_t>(stream)]) continue;
+    const auto which = static_cast<Stream>(stream);
+    write_thread_name(out, track.rank, thread_of(which), name_of(which));
   }
 }
 
@@ -152,10 +163,10 @@ void write_flow(EventWriter& out, const Flow& flow, std::int64_t id) {
   const auto at = [](SimTime t) { return microseconds(t / kPicosecondsPerNanosecond); };
   out.event(
       fmt::format(R"({{"ph":"s","cat":"p2p","name":"p2p","id":{},"pid":{},"tid":{},"ts":{}}})", id,
-                  flow.from_rank, static_cast<int>(flow.from_stream), at(flow.sent)));
+                  flow.from_rank, thread_of(flow.from_stream), at(flow.sent)));
   out.event(fmt::format(
       R"({{"ph":"f","bp":"e","cat":"p2p","name":"p2p","id":{},"pid":{},"tid":{},"ts":{}}})", id,
-      flow.to_rank, static_cast<int>(flow.to_stream), at(flow.received)));
+      flow.to_rank, thread_of(flow.to_stream), at(flow.received)));
 }
 
 /// For every point of the curve, when it shows: at the start of the first compute op at or after

@@ -1,8 +1,9 @@
 #pragma once
 // The timeline as Chrome trace JSON, which Perfetto (ui.perfetto.dev) opens: one process per traced
-// rank, one thread per stream, slices from a fixed vocabulary ("fwd", "bwd", ... around "matmul",
-// "all_reduce", ...) with layer, microbatch, chunk and bytes as arguments, an arrow from each send
-// to its recv, and the rank's memory as a stacked counter.
+// rank, one thread per stream with slices from a fixed vocabulary ("matmul", "all_reduce", ...),
+// and above them one with the phases of the compute stream ("fwd", "bwd", ...), with layer,
+// microbatch, chunk and bytes as arguments, an arrow from each send to its recv, and the rank's
+// memory as a stacked counter.
 //
 // Times are whole nanoseconds (start rounded down, end rounded down), so slices that do not overlap
 // in picoseconds do not overlap in the trace.

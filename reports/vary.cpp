@@ -1,0 +1,106 @@
+#include "reports/vary.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <regex>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kMostCombinations = 1'000'000;
+
+[[noreturn]] void refuse(const std::string& text, const std::string& problem) {
+  throw InputError({.code = "G004",
+                    .problem = fmt::format("-L {}: {}", text, problem),
+                    .expected = "path=a,b,c or a range lo-hi, lo-hi+step, lo-hi*factor",
+                    .cure = "for example -L strategy.tp=1,2,4,8 or -L strategy.tp=1-8*2"});
+}
+
+/// Pieces between commas that stand outside of quotes and brackets.
+std::vector<std::string> split_values(const std::string& text) {
+  std::vector<std::string> out(1);
+  int depth = 0;
+  bool quoted = false;
+  for (const char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == '[' || c == '{')) ++depth;
+    if (!quoted && (c == ']' || c == '}')) --depth;
+    if (c == ',' && !quoted && depth == 0) {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
+/// Appends the values that `value` stands for: itself, or the numbers of a range.
+void expand(const std::string& text, const std::string& value, std::vector<std::string>& out) {
+  static const std::regex kRange(R"((\d{1,12})-(\d{1,12})(?:([+*])(\d{1,12}))?)");
+  std::smatch m;
+  if (!std::regex_match(value, m, kRange)) {
+    out.push_back(value);
+    return;
+  }
+  const std::int64_t lo = std::atoll(m.str(1).c_str()), hi = std::atoll(m.str(2).c_str());
+  const std::int64_t step = m[4].matched ? std::atoll(m.str(4).c_str()) : 1;
+  const bool factor = m.str(3) == "*";
+  if (lo > hi) refuse(text, fmt::format("the range {} is empty", value));
+  if (step < (factor ? 2 : 1) || (factor && lo == 0)) {
+    refuse(text, fmt::format("the range {} never ends", value));
+  }
+  for (std::int64_t v = lo; v <= hi; v = factor ? v * step : v + step) {
+    if (out.size() >= kMostCombinations) refuse(text, "more than a million values");
+    out.push_back(fmt::format("{}", v));
+  }
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> split_assignment(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw InputError({.code = "G003",
+                      .problem = fmt::format("'{}' assigns nothing", text),
+                      .expected = "path=value",
+                      .cure = "for example --set strategy.tp=4"});
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+Variation parse_variation(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) refuse(text, "no path and values");
+  Variation v{text.substr(0, equals), {}};
+  for (const std::string& value : split_values(text.substr(equals + 1))) {
+    if (value.empty()) refuse(text, "an empty value");
+    expand(text, value, v.values);
+  }
+  return v;
+}
+
+std::vector<Assignments> combinations(const std::vector<Variation>& variations) {
+  std::vector<Assignments> out(1);
+  for (const Variation& v : variations) {
+    if (out.size() * v.values.size() > kMostCombinations) {
+      throw InputError({.code = "G005",
+                        .problem = "the -L options make more than a million combinations",
+                        .cure = "vary fewer knobs at a time"});
+    }
+    std::vector<Assignments> longer;
+    for (const Assignments& prefix : out) {
+      for (const std::string& value : v.values) {
+        longer.push_back(prefix);
+        longer.back().emplace_back(v.path, value);
+      }
+    }
+    out = std::move(longer);
+  }
+  return out;
+}
+
+}  // namespace plait

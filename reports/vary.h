@@ -1,0 +1,30 @@
+#pragma once
+// Which knobs a comparison varies: "strategy.tp=1,2,4,8" or a range, "strategy.pp=1-16*2".
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plait {
+
+/// One knob and the values that it takes, as text.
+struct Variation {
+  std::string path;
+  std::vector<std::string> values;
+};
+
+/// "path=value"; the value may contain "=". Throws InputError G003.
+std::pair<std::string, std::string> split_assignment(const std::string& text);
+
+/// Values are separated by commas outside of quotes and brackets. A value lo-hi of two whole
+/// numbers stands for lo, lo+1, ..., hi; lo-hi+k for steps of k; lo-hi*k for factors of k. Throws
+/// InputError G004.
+Variation parse_variation(const std::string& text);
+
+using Assignments = std::vector<std::pair<std::string, std::string>>;
+
+/// Every combination, the last variation changing fastest; one empty combination when there are no
+/// variations. Throws InputError G005 when there are more than a million.
+std::vector<Assignments> combinations(const std::vector<Variation>& variations);
+
+}  // namespace plait

@@ -1,0 +1,103 @@
+#include "reports/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/reports/made_up.h"
+
+namespace plait {
+namespace {
+
+/// A reference of 3 us, one 10 % slower, one that cannot be planned.
+std::vector<Candidate> three() {
+  MadeUp slower;
+  slower.timeline.step_time = 3300 * kNs;
+  slower.explanation.breakdown[3].time = Seconds(1.3e-6);  // the bubble
+  return {{"tp=1", MadeUp().report(), ""},
+          {"tp=2", slower.report(), ""},
+          {"tp=3", std::nullopt, "S014: 8 heads cannot be split over tp = 3"}};
+}
+
+TEST(Compare, DifferencesAreRelativeToTheFirst) {
+  const auto j = nlohmann::json::parse(comparison_json(three()));
+  EXPECT_EQ(j["reference"], "tp=1");
+  EXPECT_NEAR(j["candidates"][0]["step_time_difference"].get<double>(), 0, 1e-12);
+  EXPECT_NEAR(j["candidates"][1]["step_time_difference"].get<double>(), 0.1, 1e-12);
+  EXPECT_EQ(j["candidates"][1]["report"]["world_size"], 4);
+}
+
+TEST(Compare, ALayoutThatCannotBePlannedShowsWhy) {
+  EXPECT_NE(comparison_text(three(), {}).find("cannot be split over tp = 3"), std::string::npos);
+  const auto j = nlohmann::json::parse(comparison_json(three()));
+  EXPECT_EQ(j["candidates"][2]["planned"], false);
+  EXPECT_NE(comparison_csv(three()).find("S014: 8 heads"), std::string::npos);
+}
+
+TEST(Compare, TheReferenceIsTheFirstThatCanBePlanned) {
+  std::vector<Candidate> c = three();
+  std::swap(c[0], c[2]);
+  EXPECT_EQ(reference_of(c), std::optional<std::size_t>(1));
+  c.resize(1);
+  EXPECT_EQ(reference_of(c), std::nullopt);
+  EXPECT_NE(comparison_text(c, {}).find("tp=3"), std::string::npos);
+}
+
+TEST(Compare, TheGateNamesWhatIsOverTheLimit) {
+  EXPECT_EQ(over_limit(three(), 0.11), (std::vector<std::string>{"tp=3"}));
+  EXPECT_EQ(over_limit(three(), 0.09), (std::vector<std::string>{"tp=2", "tp=3"}));
+}
+
+TEST(Compare, TheGateAlsoTripsWhenASteptimeFalls) {
+  std::vector<Candidate> c = three();
+  std::swap(c[0], c[1]);  // 3 us against 3.3 us: -9.1 %
+  EXPECT_EQ(over_limit(c, 0.09), (std::vector<std::string>{"tp=1", "tp=3"}));
+}
+
+TEST(Compare, TwoReportsSayWhereTheDifferenceComesFrom) {
+  std::vector<Candidate> c = three();
+  c.resize(2);
+  const std::string text = comparison_text(c, {});
+  const std::size_t heading = text.find("where the difference comes from");
+  ASSERT_NE(heading, std::string::npos);
+  const std::string parts = text.substr(heading);
+  EXPECT_NE(parts.find("bubble"), std::string::npos);
+  EXPECT_NE(parts.find("+10.0 %"), std::string::npos);
+  EXPECT_EQ(parts.find("compute"), std::string::npos);  // unchanged
+}
+
+TEST(Compare, RowsKeepToTheWindow) {
+  std::vector<Candidate> c = three();
+  c[1].label = std::string(150, 'x');
+  for (const int width : {100, 80}) {
+    std::string line;
+    for (const char ch : comparison_text(c, {width, false, true})) {
+      if (ch != '\n') {
+        line += ch;
+        continue;
+      }
+      EXPECT_LE(display_width(line), width) << line;
+      line.clear();
+    }
+  }
+}
+
+TEST(Compare, EveryCsvRowHasAllColumns) {
+  const std::string text = comparison_csv(three());
+  std::vector<std::ptrdiff_t> commas;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find("\r\n", begin);
+    bool quoted = false;
+    std::ptrdiff_t n = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (text[i] == '"') quoted = !quoted;
+      n += !quoted && text[i] == ',';
+    }
+    commas.push_back(n);
+    begin = end + 2;
+  }
+  EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(4, commas.at(0)));
+}
+
+}  // namespace
+}  // namespace plait

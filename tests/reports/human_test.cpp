@@ -1,0 +1,44 @@
+#include "reports/human.h"
+
+#include <gtest/gtest.h>
+
+namespace plait {
+namespace {
+
+TEST(Human, ThreeSignificantDigitsWithTheUnitThatFits) {
+  EXPECT_EQ(human_time(4.213), "4.21 s");
+  EXPECT_EQ(human_time(0.0421), "42.1 ms");
+  EXPECT_EQ(human_time(421e-6), "421 us");
+  EXPECT_EQ(human_time(1.5e-9), "1.50 ns");
+  EXPECT_EQ(human_time(0), "0 s");
+  EXPECT_EQ(human_rate(1994000), "1.99 M");
+  EXPECT_EQ(human_rate(243), "243");
+}
+
+TEST(Human, RoundingUpMovesToTheNextUnit) {
+  EXPECT_EQ(human_time(0.99996), "1.00 s");
+  EXPECT_EQ(human_rate(999.9), "1.00 k");
+  EXPECT_EQ(human_bytes((std::int64_t{1} << 30) - 1), "1.0 GiB");
+}
+
+TEST(Human, BytesArePowersOf1024) {
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(80LL << 30), "80.0 GiB");
+  EXPECT_EQ(human_bytes(-(3LL << 20)), "-3.0 MiB");
+}
+
+TEST(Human, CountsHaveSeparators) {
+  EXPECT_EQ(human_count(0), "0");
+  EXPECT_EQ(human_count(999), "999");
+  EXPECT_EQ(human_count(16384), "16,384");
+  EXPECT_EQ(human_count(-1234567), "-1,234,567");
+}
+
+TEST(Human, NothingIsNeitherMoreNorLess) {
+  EXPECT_EQ(human_change(-0.0001), "+0.0 %");
+  EXPECT_EQ(human_change(-0.021), "-2.1 %");
+  EXPECT_EQ(human_change(0.1), "+10.0 %");
+}
+
+}  // namespace
+}  // namespace plait

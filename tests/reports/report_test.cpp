@@ -1,0 +1,109 @@
+#include "reports/report.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/reports/made_up.h"
+
+namespace plait {
+namespace {
+
+TEST(Report, ThroughputIsTokensOverStepTime) {
+  const Report r = MadeUp().report();
+  EXPECT_DOUBLE_EQ(r.step_time_s, 3e-6);
+  EXPECT_EQ(r.world_size, 4);
+  EXPECT_DOUBLE_EQ(r.tokens_per_s, 60 / 3e-6);
+  EXPECT_DOUBLE_EQ(r.tokens_per_s_per_gpu, 60 / 3e-6 / 4);
+}
+
+TEST(Report, MfuCountsNeededFlopsAndHfuThoseThatRun) {
+  const Report r = MadeUp().report();
+  // Per GPU: 6e9 / 4 needed and 8e9 / 4 run in 3e-6 s, of 1e15 per second.
+  EXPECT_NEAR(r.model_tflops_per_gpu, 6e9 / 4 / 3e-6 * 1e-12, 1e-9);
+  EXPECT_NEAR(r.hardware_tflops_per_gpu, 8e9 / 4 / 3e-6 * 1e-12, 1e-9);
+  EXPECT_NEAR(r.mfu, 0.5, 1e-12);
+  EXPECT_NEAR(r.hfu, 2.0 / 3, 1e-12);
+  EXPECT_EQ(r.peak_flops_dtype, "bf16");
+  EXPECT_DOUBLE_EQ(r.peak_flops_per_gpu_tflops, 1000);
+}
+
+TEST(Report, HardwareFlopsCountEveryCallOfABlock) {
+  MadeUp m;
+  m.plan.programs[0].calls.push_back(m.plan.programs[0].calls[0]);
+  // 2e9 more on each of the two ranks of stage 0.
+  EXPECT_DOUBLE_EQ(hardware_flops(m.plan).value, 8e9 + 2 * 2e9);
+}
+
+TEST(Report, MemoryIsThatOfTheFullestRankWithOverheads) {
+  const MemoryReport m = MadeUp().report().memory;
+  EXPECT_EQ(m.stage_bytes, (std::vector<std::int64_t>{600 + 150, 500}));
+  EXPECT_EQ(m.peak_memory_bytes, 750);
+  EXPECT_EQ(m.stage, 0);
+  EXPECT_EQ(m.rank, 0);
+  EXPECT_TRUE(m.fits);
+  EXPECT_EQ(m.free_bytes(), 250);
+  std::int64_t sum = 0;
+  for (const MemoryLine& line : m.items) sum += line.bytes;
+  EXPECT_EQ(sum, m.peak_memory_bytes);
+  ASSERT_FALSE(m.largest.empty());
+  EXPECT_EQ(m.largest[0].name, "hidden");
+  EXPECT_EQ(m.largest[0].count, 3);
+}
+
+TEST(Report, TheFullestRankOfALaterStageIsNamedByItsRank) {
+  MadeUp m;
+  m.memory[1].live.peak = Bytes(900);
+  const MemoryReport r = summarize_memory(m.plan, m.cluster, m.memory);
+  EXPECT_EQ(r.stage, 1);
+  EXPECT_EQ(r.rank, 2);  // pp is the outermost axis, dp = 2 below it
+}
+
+TEST(Report, OneByteTooMuchDoesNotFit) {
+  MadeUp m;
+  m.cluster.device.memory = Bytes(750);
+  EXPECT_TRUE(m.report().memory.fits);
+  m.cluster.device.memory = Bytes(749);
+  EXPECT_FALSE(m.report().memory.fits);
+}
+
+TEST(Report, SensitivityDividesRatesAndScalesTimes) {
+  const std::vector<SensitivityLine> lines = MadeUp().report().sensitivity;
+  ASSERT_EQ(lines.size(), 2U);
+  // A rate 10 % higher: 1.1e-6 s become 1.0e-6 s of 3e-6 s. An overhead 10 % lower saves 0.03e-6 s.
+  EXPECT_EQ(lines[0].resource, "peak_flops");
+  EXPECT_NEAR(lines[0].change_for_ten_percent, -0.1 / 3, 1e-12);
+  EXPECT_EQ(lines[1].resource, "launch_overhead");
+  EXPECT_NEAR(lines[1].change_for_ten_percent, -0.03 / 3, 1e-12);
+}
+
+TEST(Report, CollectivesAreCountedOnTheBusiestStage) {
+  MadeUp m;
+  m.plan.programs[1].calls.resize(3, m.plan.programs[1].calls[0]);
+  const Report r = m.report();
+  ASSERT_EQ(r.collectives.size(), 1U);
+  EXPECT_EQ(r.collectives[0].kind, "all_reduce");
+  EXPECT_EQ(r.collectives[0].axes, "dp");
+  EXPECT_EQ(r.collectives[0].bytes, 1000);
+  EXPECT_EQ(r.collectives[0].calls, 3);
+}
+
+TEST(Report, PredictionsDifferByNumbersNotByNames) {
+  MadeUp m;
+  const Report a = m.report();
+  m.model.name = "another name";
+  m.strategy.data.overlap = false;
+  EXPECT_TRUE(same_prediction(a, m.report()));
+  m.timeline.step_time += 1;
+  EXPECT_FALSE(same_prediction(a, m.report()));
+}
+
+TEST(Layout, NamesOnlyWhatIsSplit) {
+  Strategy s;
+  EXPECT_EQ(layout_text(s), "one device, no recompute");
+  s.mesh[Axis::kTp] = 8;
+  s.zero_stage = 1;
+  s.sequence_parallel = true;
+  EXPECT_EQ(layout_text(s), "tp 8, sequence parallel, zero 1, no recompute");
+}
+
+}  // namespace
+}  // namespace plait
