@@ -64,6 +64,8 @@ std::string Json::path() const {
 
 Where Json::where() const { return {*origin_, line_, column_, path()}; }
 
+Where Json::key_where() const { return {*origin_, key_line_, key_column_, path()}; }
+
 std::string Json::describe() const {
   constexpr std::size_t kLongest = 40;
   switch (kind_) {

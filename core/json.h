@@ -40,6 +40,8 @@ class Json {
   /// "strategy.tp", "cluster.slowdowns.0.factor"; "" for the root.
   std::string path() const;
   Where where() const;
+  /// The place of this member's key.
+  Where key_where() const;
   /// What stands here, short enough for a message: `the text "4"`, `a list`.
   std::string describe() const;
 
@@ -50,6 +52,8 @@ class Json {
   Kind kind_ = Kind::kNull;
   int line_ = 0;
   int column_ = 0;
+  int key_line_ = 0;
+  int key_column_ = 0;
   const Json* parent_ = nullptr;
   const std::string* origin_ = nullptr;  // file name, or "--set strategy.tp=4"
   std::string key_;

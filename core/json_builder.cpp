@@ -145,6 +145,8 @@ Json* JsonBuilder::value() {
   if (positions_ == Positions::kCounted) {
     json->line_ = line_;
     json->column_ = column_;
+    json->key_line_ = key_line_;
+    json->key_column_ = key_column_;
   }
   return json;
 }
@@ -173,8 +175,9 @@ bool JsonBuilder::close() {
       members, {}, [](const Json* m) -> const std::string& { return m->key_; });
   if (twice == members.end()) return true;
   const Json* second = *(twice + 1);
-  fail("J007", fmt::format("the key {} is given twice", json_quote(second->key_)), second->where(),
-       "", fmt::format("keep one of them; the first is on line {}", (*twice)->line_));
+  fail("J007", fmt::format("the key {} is given twice", json_quote(second->key_)),
+       second->key_where(), "",
+       fmt::format("keep one of them; the first is on line {}", (*twice)->key_line_));
 }
 
 void JsonBuilder::step() {

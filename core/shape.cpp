@@ -130,8 +130,8 @@ void apply_override(JsonDocument& document, const Shape& shape, const std::strin
   for (const std::string& step : steps) {
     const Json* json = locate(document.root(), walked);
     if (json != nullptr) open_text(document, *at, *json, walked);
-    if (!at->element.empty()) {
-      at = &at->element.front();
+    if (!at->element.empty() && json != nullptr && json->is(Json::Kind::kList)) {
+      at = &at->element.front();  // set() checks the index
     } else if (const Property* p = find_property(*at, step)) {
       at = &p->shape;
     } else {
@@ -155,7 +155,7 @@ void refuse_unknown_keys(const Json& object, const std::vector<std::string>& key
     throw InputError({.code = "F001",
                       .problem = fmt::format("unknown key {} in {}", json_quote(member->key()),
                                              object_name(object)),
-                      .where = member->where(),
+                      .where = member->key_where(),
                       .expected = "",
                       .cure = key_cure(member->key(), keys)});
   }

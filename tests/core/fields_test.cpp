@@ -94,7 +94,7 @@ TEST(Fields, UnknownKeyNamesTheNearestAndThePlace) {
   EXPECT_EQ(e.code, "F001");
   EXPECT_EQ(e.where.path, "front.spoke");
   EXPECT_EQ(e.where.line, 2);
-  EXPECT_EQ(e.where.column, 21);
+  EXPECT_EQ(e.where.column, 12);
   EXPECT_EQ(e.cure, "did you mean \"spokes\"?");
 }
 

@@ -103,7 +103,7 @@ TEST(Json, EachSyntaxErrorHasItsPlaceAndCode) {
       {"[\"\xC3\"]", "J009", 1, 4},
       {"[\"\xFF\"]", "J009", 1, 3},
       {"\xFF\xFE[\0", "J009", 1, 1},
-      {"{\"a\": 1,\n \"a\": 2}", "J007", 2, 7},
+      {"{\"a\": 1,\n \"a\": 2}", "J007", 2, 2},
   };
   for (const Case& c : cases) {
     const InputError::Text e = error_of(c.text);
