@@ -45,7 +45,8 @@ Cost island_cost(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes,
   return cost;
 }
 
-// Large all-reduces over islands of 8 Hopper GPUs with a 400 Gbit/s NIC each:
+// All-reduces of about 1 MB and more (all but LL) over islands of 8 Hopper GPUs with a 400 Gbit/s
+// NIC each:
 //   t = a + b log2(nodes) + S f / B + c log2(nodes) sqrt(S / 1 MB),
 // fitted to NVIDIA's published bus bandwidths for 32 to 8192 GPUs (GTC 2024, S62129): 7.4 % on
 // group sizes left out for NVLSTree, 5.9 % for what NCCL takes by itself.
@@ -59,7 +60,7 @@ constexpr double kFabricGbps = 384;  // of one island in the fit, as NCCL counts
 bool has_fabric_fit(const NcclGroup& g, const NcclOption& option) {
   return g.kind == CollectiveKind::kAllReduce && g.nodes > 1 && g.per_node >= 8 &&
          g.generation >= Generation::kHopper && g.intra_link == LinkClass::kNvlink &&
-         option.protocol == Protocol::kSimple;
+         option.protocol != Protocol::kLl;
 }
 
 Cost fabric_cost(const NcclGroup& g, Bytes bytes, const NcclOption& option,
