@@ -19,8 +19,9 @@ struct MeshLink {
   std::int64_t a = 0, b = 0, links = 1;
 };
 
-/// Routes are tabulated for each pair of devices of a node, so its size is limited.
-inline constexpr std::int64_t kMostDevicesPerNode = 1024;
+/// Routes are tabulated for each pair of devices of a node, so its size is limited: to eight NVL72
+/// racks in one NVLink domain, the largest that has been announced.
+inline constexpr std::int64_t kMostDevicesPerNode = 576;
 
 /// A node as in topologies/catalogue/clusters/*.json. Bandwidths are per direction; latencies of
 /// switches and sockets are the time through them, those of links the time between their ends.
