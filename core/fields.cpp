@@ -43,7 +43,11 @@ std::string unit_pattern(const UnitTable& table) {
 
 Shape Int::shape() const {
   return {integer_range(*this),
-          fmt::format(R"({{"type":"integer","minimum":{},"maximum":{}}})", min, max), "", ""};
+          fmt::format(R"({{"type":"integer","minimum":{},"maximum":{}}})", min, max),
+          "",
+          "",
+          {},
+          {}};
 }
 
 std::int64_t Int::parse(const Json& json) const {
@@ -67,7 +71,7 @@ Shape Real::shape() const {
   std::string schema = R"({"type":"number")";
   if (bounded(min)) schema += fmt::format(R"(,"minimum":{})", min);
   if (bounded(max)) schema += fmt::format(R"(,"maximum":{})", max);
-  return {number_range(*this), schema + "}", "", ""};
+  return {number_range(*this), schema + "}", "", "", {}, {}};
 }
 
 void Real::read(const Json& json, double& into) const {
@@ -79,7 +83,7 @@ void Real::read(const Json& json, double& into) const {
   into = value;
 }
 
-Shape Flag::shape() const { return {"true or false", R"({"type":"boolean"})", "", ""}; }
+Shape Flag::shape() const { return {"true or false", R"({"type":"boolean"})", "", "", {}, {}}; }
 
 void Flag::read(const Json& json, bool& into) const {
   if (!json.is(Json::Kind::kBool)) refuse_type(json, "true or false");
@@ -87,10 +91,10 @@ void Flag::read(const Json& json, bool& into) const {
 }
 
 Shape Text::shape() const {
-  if (names.empty()) return {"a text", R"({"type":"string"})", "", ""};
+  if (names.empty()) return {"a text", R"({"type":"string"})", "", "", {}, {}};
   std::vector<std::string> quoted;
   for (const std::string& name : names) quoted.push_back(json_quote(name));
-  return {one_of(names), R"({"enum":)" + json_list(quoted) + "}", "", ""};
+  return {one_of(names), R"({"enum":)" + json_list(quoted) + "}", "", "", {}, {}};
 }
 
 void Text::read(const Json& json, std::string& into) const {
@@ -106,8 +110,11 @@ Shape AmountRange::shape() const {
   const std::string expectation =
       fmt::format("{} with its unit, such as \"{}\"", table->noun, table->example);
   return {expectation,
-          fmt::format(R"({{"type":"string","pattern":{}}})", json_quote(unit_pattern(*table))), "",
-          ""};
+          fmt::format(R"({{"type":"string","pattern":{}}})", json_quote(unit_pattern(*table))),
+          "",
+          "",
+          {},
+          {}};
 }
 
 const std::string& AmountRange::text_of(const Json& json) const {
@@ -155,7 +162,9 @@ Shape list_shape(const Shape& element) {
   Shape out{.expectation = "a list, each element " + element.expectation,
             .schema = "",
             .name = "",
-            .shorthand = ""};
+            .shorthand = "",
+            .properties = {},
+            .element = {}};
   out.element.push_back(element);
   return out;
 }

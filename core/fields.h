@@ -238,7 +238,12 @@ class Table {
   }
 
   Shape shape() const {
-    Shape out{.expectation = expectation(), .schema = "", .name = name_, .shorthand = shorthand_};
+    Shape out{.expectation = expectation(),
+              .schema = "",
+              .name = name_,
+              .shorthand = shorthand_,
+              .properties = {},
+              .element = {}};
     const T initial{};
     for (const Field<T>& f : fields_) {
       const std::string fallback = f.need == Need::kDefault ? f.write(initial) : f.fallback;

@@ -18,8 +18,8 @@ struct Shape {
   std::string schema;       // draft-07 object as JSON text; of an object, made from `properties`
   std::string name;         // objects: "strategy.pipeline"; "" otherwise
   std::string shorthand;    // objects: the property that a text alone stands for; "" if none
-  std::vector<Property> properties = {};
-  std::vector<Shape> element = {};  // lists: one entry
+  std::vector<Property> properties;
+  std::vector<Shape> element;  // lists: one entry
 };
 
 enum class Need : std::uint8_t { kRequired, kDefault, kDescribed };
