@@ -1,0 +1,170 @@
+// plait check SCENARIO: what a scenario means and whether it fits, without simulating.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/cures.h"
+#include "cli/options.h"
+#include "cli/prediction.h"
+#include "reports/csv.h"
+#include "reports/human.h"
+#include "reports/json_tree.h"
+#include "reports/text.h"
+
+namespace plait {
+namespace {
+
+struct CheckOptions {
+  ScenarioOptions scenario;
+  OutputOptions output;
+};
+
+/// Everything that check knows.
+struct Verdict {
+  Scenario scenario;
+  Plan plan;
+  MemoryReport memory;
+  std::vector<Cure> cures;
+};
+
+std::string cure_text(const Cure& cure) {
+  std::vector<std::string> sets;
+  for (const auto& [path, value] : cure.sets)
+    sets.push_back(fmt::format("--set {}={}", path, value));
+  return fmt::format("{}", fmt::join(sets, " "));
+}
+
+/// "tp: 8 ranks in one node over nvlink", for rank 0's group.
+std::string group_text(const Verdict& v, Axis axis) {
+  std::vector<std::int64_t> devices = v.plan.mesh.group(0, axis);
+  if (!v.scenario.placement.empty()) {
+    for (std::int64_t& d : devices) d = v.scenario.placement[static_cast<std::size_t>(d)];
+  }
+  const GroupPlacement g = place_group(v.scenario.cluster, devices);
+  const std::string where =
+      g.nodes == 1 ? fmt::format("in one node over {}", name_of(g.intra.link))
+                   : fmt::format("over {} nodes, {} in each, over {}", human_count(g.nodes),
+                                 g.ranks_per_node, name_of(g.inter.link));
+  return fmt::format("{}: {} ranks {}", name_of(axis), human_count(g.ranks), where);
+}
+
+std::vector<Line> meaning_lines(const Verdict& v, int width) {
+  const Scenario& s = v.scenario;
+  std::vector<Line> out = {{{s.name, Ink::kBold}}};
+  const auto add = [&](const std::string& label, const std::string& text) {
+    for (Line& l : labelled_lines(label, text, width)) out.push_back(std::move(l));
+  };
+  const std::int64_t parameters = count_parameters(s.model).total(s.model.layers);
+  add("model",
+      fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters", s.model.name,
+                  s.model.layers, s.model.hidden, s.model.heads, human_count(s.model.vocab),
+                  human_rate(static_cast<double>(parameters))));
+  add("batch",
+      fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "
+                  "microbatches of {} on each data-parallel rank",
+                  human_count(s.workload.global_batch), human_count(s.workload.sequence_length),
+                  human_rate(static_cast<double>(v.plan.tokens_per_step)),
+                  human_rate(v.plan.model_flops.value), v.plan.microbatches,
+                  s.workload.micro_batch));
+  add("cluster", cluster_text(s.cluster));
+  add("layout", layout_text(s.strategy));
+  for (const Axis axis : {Axis::kTp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
+    if (v.plan.mesh[axis] > 1) add("", group_text(v, axis));
+  }
+  add("plan",
+      fmt::format("{} ops on a rank of stage 0, {} on all ranks", human_count(op_count(v.plan, 0)),
+                  human_rate(static_cast<double>(op_count(v.plan)))));
+  out.emplace_back();
+  return out;
+}
+
+std::vector<Line> cure_lines(const Verdict& v) {
+  std::vector<Line> out;
+  if (v.memory.fits) return out;
+  out = {{}, {{"smallest changes that fit", Ink::kBold}}};
+  for (const Cure& c : v.cures) {
+    out.push_back(
+        {{"  " + pad_right(cure_text(c), 54)}, {pad_left(human_bytes(c.peak_memory_bytes), 10)}});
+  }
+  if (v.cures.empty()) out.push_back({{"  none found: use more or larger devices"}});
+  return out;
+}
+
+std::string text_of(const Verdict& v, const TerminalStyle& style) {
+  std::vector<Line> lines = meaning_lines(v, style.width);
+  for (auto&& part :
+       {verdict_lines(v.memory), memory_lines(v.memory, style.width), cure_lines(v)}) {
+    lines.insert(lines.end(), part.begin(), part.end());
+  }
+  return render(lines, style);
+}
+
+std::string json_of(const Verdict& v, const RunFacts& facts) {
+  Report r;  // the parts of a report that need no simulation
+  r.run = facts;
+  r.model = v.scenario.model.name;
+  r.cluster = cluster_text(v.scenario.cluster);
+  r.layout = layout_text(v.scenario.strategy);
+  r.mesh = v.plan.mesh;
+  r.world_size = v.plan.mesh.world_size();
+  r.memory = v.memory;
+  const nlohmann::ordered_json full = json_tree(r);
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const char* key : {"scenario", "model", "cluster", "layout", "world_size", "mesh", "fits",
+                          "peak_memory_bytes", "memory"}) {
+    out[key] = full.at(key);
+  }
+  auto& changes = out["changes_that_fit"] = nlohmann::ordered_json::array();
+  for (const Cure& c : v.cures) {
+    nlohmann::ordered_json sets = nlohmann::ordered_json::object();
+    for (const auto& [path, value] : c.sets) sets[path] = value;
+    changes.push_back({{"set", std::move(sets)}, {"peak_memory_bytes", c.peak_memory_bytes}});
+  }
+  out["run"] = full.at("run");
+  return json_text(out);
+}
+
+Verdict examine(const CheckOptions& options) {
+  Verdict v;
+  v.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  v.plan = sound_plan(v.scenario);
+  v.memory = summarize_memory(v.plan, v.scenario.cluster, memory_of(v.plan, v.scenario.cluster));
+  if (!v.memory.fits) v.cures = cures(v.scenario);
+  return v;
+}
+
+int check(const CheckOptions& options, const std::string& command_line) {
+  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
+    print_result(options.output, help);
+    return kYes;
+  }
+  const Verdict v = examine(options);
+  print_warnings(v.scenario.warnings);
+  switch (options.output.kind()) {
+    case Format::kJson:
+      print_result(options.output, json_of(v, run_facts(v.scenario, command_line)));
+      break;
+    case Format::kCsv: print_result(options.output, to_csv(v.memory)); break;
+    case Format::kText: print_result(options.output, text_of(v, options.output.style())); break;
+  }
+  return v.memory.fits ? kYes : kNo;
+}
+
+}  // namespace
+
+void add_check(Command& command) {
+  auto options = std::make_shared<CheckOptions>();
+  CLI::App* sub = command.app.add_subcommand(
+      "check",
+      "Say what a scenario means and if it fits, without simulating (exit code 1: does not fit)");
+  add_scenario_options(*sub, options->scenario);
+  add_output_options(*sub, options->output);
+  sub->callback([&command, options] {
+    command.action = [&command, options] { return check(*options, command.line); };
+  });
+}
+
+}  // namespace plait

@@ -1,0 +1,28 @@
+#pragma once
+// One function per subcommand: it declares the options and, when its subcommand is the one on the
+// command line, leaves in `action` what is to be done.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace plait {
+
+inline constexpr int kYes = 0, kNo = 1, kUsage = 2, kEnvironment = 3, kInternal = 4;
+
+/// The command being put together. It outlives the parsing and the action.
+struct Command {
+  CLI::App& app;
+  std::string line;             // as typed, for reports to quote
+  std::function<int()> action;  // returns the exit code: kYes, or kNo when that is the answer
+};
+
+void add_run(Command& command);
+void add_check(Command& command);
+void add_compare(Command& command);
+void add_plan(Command& command);
+void add_list(Command& command);
+void add_schema(Command& command);
+void add_version(Command& command);
+
+}  // namespace plait

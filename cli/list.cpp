@@ -1,0 +1,67 @@
+// plait list KIND: the names that a scenario can use.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "model/presets.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+std::vector<std::string> schedule_names() { return {"gpipe", "1f1b", "interleaved"}; }
+
+/// Scenario files under scenarios/ of the current folder.
+std::vector<std::string> scenario_files() {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it("scenarios", error), end;
+       !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".json") out.push_back(it->path().generic_string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+struct Kind {
+  const char* name;
+  std::vector<std::string> (*names)();
+};
+constexpr std::array<Kind, 6> kKinds = {{{"models", preset_names},
+                                         {"devices", device_names},
+                                         {"clusters", cluster_names},
+                                         {"fabrics", fabric_names},
+                                         {"schedules", schedule_names},
+                                         {"scenarios", scenario_files}}};
+
+int list(const std::string& what) {
+  std::string text;
+  for (const Kind& kind : kKinds) {
+    if (!what.empty() && what != kind.name) continue;
+    if (what.empty()) text += fmt::format("{}\n", kind.name);
+    for (const std::string& name : kind.names()) {
+      text += fmt::format("{}{}\n", what.empty() ? "  " : "", name);
+    }
+  }
+  print_result({}, text);
+  return kYes;
+}
+
+}  // namespace
+
+void add_list(Command& command) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* sub = command.app.add_subcommand("list", "List names that a scenario can use");
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  sub->add_option("kind", *what, "What to list (default: everything)")->check(CLI::IsMember(names));
+  sub->callback([&command, what] { command.action = [what] { return list(*what); }; });
+}
+
+}  // namespace plait

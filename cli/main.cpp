@@ -1,0 +1,97 @@
+// plait: how a transformer trains when it is split over many GPUs. Subcommands in their own files;
+// here the command line is taken apart and errors become exit codes: 2 the user's, 3 the
+// machine's, 4 ours.
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "plait_version.h"
+
+namespace {
+
+using plait::Command;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  plait run scenarios/llama3/70b-64xh100.json\n"
+    "  plait check my.json --set strategy.tp=8\n"
+    "  plait compare my.json -L strategy.tp=1,2,4,8\n"
+    "\n"
+    "Exit codes: 0 yes, 1 the answer is no, 2 scenario or usage error, 3 environment, 4 our bug.";
+
+/// A word as a shell would need it typed.
+std::string shell_word(const std::string& word) {
+  const char* const kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'') out += "'\\'";
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string command_line(int argc, char** argv) {
+  std::string line = "plait";
+  for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
+  return line;
+}
+
+/// Exit code of the command line parser's own endings: help is a success, anything else a usage
+/// error.
+int parser_exit(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  std::fprintf(stderr, "error[G001]: %s\n  cure: see plait --help\n", error.what());
+  return plait::kUsage;
+}
+
+int plait_main(int argc, char** argv) {
+  CLI::App app("Predicts how a transformer trains when it is split over many GPUs.", "plait");
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("plait ") + std::string(plait::kVersion));
+  Command command{app, command_line(argc, argv), {}};
+  plait::add_run(command);
+  plait::add_check(command);
+  plait::add_compare(command);
+  plait::add_plan(command);
+  plait::add_list(command);
+  plait::add_schema(command);
+  plait::add_version(command);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return parser_exit(app, error);
+  }
+  return command.action();
+}
+
+int report(const char* what, const char* more, int code) {
+  std::fprintf(stderr, "%s\n%s", what, more);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // `plait run x | head -1`: a closed pipe is an error of write(), not a signal.
+  std::signal(SIGPIPE, SIG_IGN);
+  constexpr const char* kOurs = "This is a bug in plait. Please report it with the command line.\n";
+  try {
+    return plait_main(argc, argv);
+  } catch (const plait::InputError& e) {
+    return report(e.what(), "", plait::kUsage);
+  } catch (const plait::EnvironmentError& e) {
+    return report((std::string("error: ") + e.what()).c_str(), "", plait::kEnvironment);
+  } catch (const std::bad_alloc&) {
+    return report("error: out of memory", "", plait::kEnvironment);
+  } catch (const std::exception& e) {
+    return report(e.what(), kOurs, plait::kInternal);
+  }
+}

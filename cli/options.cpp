@@ -1,0 +1,109 @@
+#include "cli/options.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+#include "reports/new_file.h"
+#include "reports/vary.h"
+
+namespace plait {
+namespace {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
+/// LC_ALL overrides LC_CTYPE overrides LANG (POSIX, section 8.2); an empty value counts as unset.
+std::optional<std::string> locale() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::optional<std::string> value = environment(name);
+    if (value && !value->empty()) return value;
+  }
+  return std::nullopt;
+}
+
+TerminalFacts terminal_facts(bool to_terminal) {
+  TerminalFacts facts;
+  facts.is_tty = to_terminal && ::isatty(STDOUT_FILENO) == 1;
+  winsize window = {};
+  if (facts.is_tty && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {
+    facts.window_columns = window.ws_col;
+  }
+  facts.columns = environment("COLUMNS");
+  facts.no_color = environment("NO_COLOR");
+  facts.term = environment("TERM");
+  facts.locale = locale();
+  return facts;
+}
+
+}  // namespace
+
+Format OutputOptions::kind() const {
+  if (format == "json" || (format.empty() && file.ends_with(".json"))) return Format::kJson;
+  if (format == "csv" || (format.empty() && file.ends_with(".csv"))) return Format::kCsv;
+  return Format::kText;
+}
+
+TerminalStyle OutputOptions::style() const {
+  const ColorChoice choice = color == "always"  ? ColorChoice::kAlways
+                             : color == "never" ? ColorChoice::kNever
+                                                : ColorChoice::kAuto;
+  return terminal_style(choice, terminal_facts(file.empty() || file == "-"));
+}
+
+std::vector<Override> ScenarioOptions::overrides() const {
+  std::vector<Override> out;
+  for (const std::string& s : sets) out.push_back(split_assignment(s));
+  return out;
+}
+
+void add_output_options(CLI::App& command, OutputOptions& options) {
+  command.add_option("-o,--output", options.file, "Write the result to this file")
+      ->type_name("FILE");
+  command
+      .add_option("--format", options.format,
+                  "How to write the result (default: by the suffix of FILE, else text)")
+      ->check(CLI::IsMember({"text", "json", "csv"}));
+  command.add_option("--color", options.color, "Colour text (auto: on a terminal)")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+}
+
+void add_scenario_options(CLI::App& command, ScenarioOptions& options) {
+  command.add_option("scenario", options.file, "Scenario file (JSON; - reads standard input)")
+      ->type_name("SCENARIO")
+      ->required();
+  command
+      .add_option("--set", options.sets,
+                  "Change a field of the scenario: path=value; path=help lists its choices")
+      ->type_name("PATH=VALUE")
+      ->expected(1)
+      ->take_all();
+}
+
+void print_result(const OutputOptions& options, const std::string& text) {
+  if (!options.file.empty() && options.file != "-") {
+    NewFile file(options.file);
+    file.write(text);
+    file.finish();
+    return;
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) return;  // the reader has seen enough
+  throw EnvironmentError(std::string("cannot write the result: ") + std::strerror(errno));
+}
+
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& w : warnings) std::fprintf(stderr, "warning: %s\n", w.c_str());
+}
+
+}  // namespace plait

@@ -1,0 +1,42 @@
+#pragma once
+// Options that several subcommands share.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "reports/terminal.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+
+enum class Format { kText, kJson, kCsv };
+
+struct OutputOptions {
+  std::string file;  // "" or "-": standard output
+  std::string format;
+  std::string color = "auto";
+
+  /// As asked for, or by the suffix of the file.
+  Format kind() const;
+  TerminalStyle style() const;
+};
+void add_output_options(CLI::App& command, OutputOptions& options);
+
+struct ScenarioOptions {
+  std::string file;
+  std::vector<std::string> sets;  // path=value
+
+  std::vector<Override> overrides() const;
+};
+void add_scenario_options(CLI::App& command, ScenarioOptions& options);
+
+/// When one of `sets` is path=help: the choices of that field. Otherwise "".
+std::string help_for_sets(const std::vector<std::string>& sets);
+
+/// The result, on standard output or in the file. Throws EnvironmentError.
+void print_result(const OutputOptions& options, const std::string& text);
+/// "warning: ..." on standard error.
+void print_warnings(const std::vector<std::string>& warnings);
+
+}  // namespace plait

@@ -1,0 +1,53 @@
+// plait plan SCENARIO: what every rank does, with no hardware and no time in it.
+
+#include "plan/plan.h"
+
+#include <memory>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/prediction.h"
+#include "core/error.h"
+#include "plan/print.h"
+
+namespace plait {
+namespace {
+
+struct PlanCommandOptions {
+  ScenarioOptions scenario;
+  OutputOptions output;
+  PrintOptions print;
+};
+
+int print_plan(const PlanCommandOptions& options) {
+  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  print_warnings(scenario.warnings);
+  const Plan plan = sound_plan(scenario);
+  const auto stages = static_cast<std::int64_t>(plan.programs.size());
+  if (options.print.stage >= stages) {
+    throw InputError({.code = "G007",
+                      .problem = "no stage " + std::to_string(options.print.stage),
+                      .expected = "0 to " + std::to_string(stages - 1)});
+  }
+  std::ostringstream text;
+  print(text, plan, options.print);
+  print_result(options.output, text.str());
+  return kYes;
+}
+
+}  // namespace
+
+void add_plan(Command& command) {
+  auto options = std::make_shared<PlanCommandOptions>();
+  CLI::App* sub = command.app.add_subcommand("plan", "Print what every rank does in one step");
+  add_scenario_options(*sub, options->scenario);
+  sub->add_option("--stage", options->print.stage, "Only this pipeline stage")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_flag("--ops", options->print.ops, "Also the ops of each block");
+  sub->add_option("-o,--output", options->output.file, "Write it to this file")->type_name("FILE");
+  sub->callback(
+      [&command, options] { command.action = [options] { return print_plan(*options); }; });
+}
+
+}  // namespace plait

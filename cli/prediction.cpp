@@ -1,0 +1,85 @@
+#include "cli/prediction.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/sha256.h"
+#include "plait_version.h"
+#include "plan/validate.h"
+#include "sim/explain.h"
+
+namespace plait {
+namespace {
+
+/// What plans and simulates knows fields, not files: its errors learn here where the field stands.
+template <class Work>
+auto located(const Scenario& scenario, Work&& work) {
+  try {
+    return std::forward<Work>(work)();
+  } catch (const InputError& error) {
+    throw locate(error, scenario);
+  }
+}
+
+}  // namespace
+
+RunFacts run_facts(const Scenario& scenario, const std::string& command_line) {
+  RunFacts facts;
+  facts.version = kVersion;
+  facts.revision = kRevision;
+  facts.scenario = scenario.name;
+  facts.scenario_sha256 = sha256(scenario.canonical_json);
+  facts.command = command_line;
+  facts.warnings = scenario.warnings;
+  return facts;
+}
+
+Plan sound_plan(const Scenario& s) {
+  Plan plan = located(s, [&] { return make_plan(s.model, s.workload, s.strategy); });
+  const std::vector<PlanFault> faults = validate(plan);
+  if (!faults.empty()) {
+    throw InternalError(fmt::format("the plan has {} faults; the first is {}: {}", faults.size(),
+                                    code_of(faults.front().kind), faults.front().text));
+  }
+  return plan;
+}
+
+std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool curve) {
+  std::vector<StageUse> out;
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    StageUse use;
+    use.live = live_memory(plan, stage, curve);
+    use.overheads = memory_overheads(plan, stage, use.live.peak, cluster);
+    out.push_back(std::move(use));
+  }
+  return out;
+}
+
+Prediction predict(const Scenario& s, const PredictionOptions& options, const RunFacts& facts) {
+  Prediction p;
+  p.plan = sound_plan(s);
+  p.simulation = located(s, [&] {
+    return simulate(p.plan, s.cluster, CostModel{},
+                    {.unfold = options.unfold, .record = true, .placement = s.placement});
+  });
+  const Explanation explanation = explain(p.plan, p.simulation);
+  p.memory = memory_of(p.plan, s.cluster, options.memory_curve);
+  std::vector<ChosenCollective> collectives;
+  for (const CollectiveChoice& c : p.simulation.collectives) {
+    collectives.push_back({c.op, c.group, c.cost});
+  }
+  p.report = summarize({.model = s.model,
+                        .workload = s.workload,
+                        .strategy = s.strategy,
+                        .plan = p.plan,
+                        .cluster = s.cluster,
+                        .timeline = p.simulation.timeline,
+                        .explanation = explanation,
+                        .memory = p.memory,
+                        .collectives = collectives,
+                        .provenance = provenance_of(p.plan, s.cluster, p.simulation.collectives),
+                        .run = facts});
+  return p;
+}
+
+}  // namespace plait

@@ -1,0 +1,42 @@
+#pragma once
+// The main job, in one place for every subcommand: scenario -> plan -> timeline -> report.
+
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+#include "scenarios/scenario.h"
+#include "sim/simulate.h"
+
+namespace plait {
+
+struct PredictionOptions {
+  bool unfold = false;
+  bool memory_curve = false;  // for traces
+};
+
+struct Prediction {
+  Plan plan;
+  Simulation simulation;
+  std::vector<StageUse> memory;  // per stage
+  Report report;
+};
+
+/// Throws InputError for what cannot be planned, InternalError when the plan is not sound.
+Prediction predict(const Scenario& scenario, const PredictionOptions& options,
+                   const RunFacts& facts);
+
+/// The plan, checked: validate() finds nothing. Throws as predict does.
+Plan sound_plan(const Scenario& scenario);
+
+/// Live memory and overheads of every stage.
+std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool curve = false);
+
+/// Where the durations of kernels and collectives come from, weighted by their time.
+ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster,
+                               const std::vector<CollectiveChoice>& collectives);
+
+/// What identifies a run of `scenario` by this command line.
+RunFacts run_facts(const Scenario& scenario, const std::string& command_line);
+
+}  // namespace plait

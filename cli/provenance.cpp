@@ -1,0 +1,66 @@
+// Where the predicted durations come from: each kernel and collective of each block, weighted by
+// how long it takes and how often it runs.
+
+#include "cli/prediction.h"
+#include "reports/walk.h"
+
+namespace plait {
+namespace {
+
+/// Relative errors of the parts are taken to point the same way: the band of the sum is the
+/// time-weighted mean of theirs, the widest that it can be.
+class Tally {
+ public:
+  void add(const Cost& cost, double runs) {
+    const double time = cost.total().value * runs;
+    shares_.share[static_cast<std::size_t>(cost.provenance)] += time;
+    shares_.band += time * cost.band;
+    total_ += time;
+  }
+  ProvenanceShares result() const {
+    ProvenanceShares out = shares_;
+    const double scale = total_ > 0 ? 1 / total_ : 0;
+    for (double& s : out.share) s *= scale;
+    out.band *= scale;
+    return out;
+  }
+
+ private:
+  ProvenanceShares shares_;
+  double total_ = 0;
+};
+
+const CollectiveChoice* choice_of(const Collective& op,
+                                  const std::vector<CollectiveChoice>& choices) {
+  for (const CollectiveChoice& c : choices) {
+    if (c.op.kind == op.kind && c.op.axes == op.axes && c.op.bytes() == op.bytes()) return &c;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster,
+                               const std::vector<CollectiveChoice>& collectives) {
+  std::vector<std::int64_t> runs(plan.blocks.size(), 0);
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    const std::vector<std::int64_t> here = runs_of_blocks(plan, stage);
+    for (std::size_t b = 0; b < runs.size(); ++b) runs[b] += here[b];
+  }
+  const CostModel costs;
+  Tally tally;
+  for (std::size_t b = 0; b < runs.size(); ++b) {
+    if (runs[b] == 0) continue;
+    for (const Op& op : plan.blocks[b].ops) {
+      if (const auto* kernel = std::get_if<Compute>(&op.body)) {
+        tally.add(costs.compute(*kernel, cluster.device), static_cast<double>(runs[b]));
+      } else if (const auto* c = std::get_if<Collective>(&op.body)) {
+        const CollectiveChoice* choice = choice_of(*c, collectives);
+        if (choice != nullptr) tally.add(choice->cost.cost, static_cast<double>(runs[b]));
+      }
+    }
+  }
+  return tally.result();
+}
+
+}  // namespace plait

@@ -1,0 +1,111 @@
+// plait run SCENARIO: predict one step.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/prediction.h"
+#include "reports/csv.h"
+#include "reports/json.h"
+#include "reports/new_file.h"
+#include "reports/text.h"
+#include "reports/trace.h"
+
+namespace plait {
+namespace {
+
+struct RunOptions {
+  ScenarioOptions scenario;
+  OutputOptions output;
+  std::string trace;
+  std::vector<std::int64_t> trace_ranks;
+  bool unfold = false;
+};
+
+std::string rendered(const Report& report, const OutputOptions& output) {
+  switch (output.kind()) {
+    case Format::kJson: return to_json(report);
+    case Format::kCsv: return to_csv(report);
+    case Format::kText: return to_text(report, output.style());
+  }
+  return "";
+}
+
+/// Whether the prediction without override `left_out` is the same.
+bool has_no_effect(const RunOptions& options, const Report& with, std::size_t left_out) {
+  std::vector<Override> others = options.scenario.overrides();
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
+  try {
+    const Scenario scenario = load_scenario(options.scenario.file, others);
+    const PredictionOptions same = {.unfold = options.unfold};
+    return same_prediction(predict(scenario, same, {}).report, with);
+  } catch (const InputError&) {
+    return false;  // it makes the difference between a scenario that can be planned and one that
+                   // cannot
+  }
+}
+
+std::vector<std::string> idle_overrides(const RunOptions& options, const Report& report) {
+  std::vector<std::string> warnings;
+  if (options.scenario.file == "-") return warnings;  // cannot be read a second time
+  for (std::size_t i = 0; i < options.scenario.sets.size(); ++i) {
+    if (!has_no_effect(options, report, i)) continue;
+    warnings.push_back(
+        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
+  }
+  return warnings;
+}
+
+void save_trace(const RunOptions& options, const Prediction& p) {
+  if (options.trace.empty()) return;
+  NewFile file(options.trace);
+  write_trace({.plan = p.plan,
+               .timeline = p.simulation.timeline,
+               .memory = p.memory,
+               .run = p.report.run,
+               .ranks = options.trace_ranks},
+              [&](std::string_view part) { file.write(part); });
+  file.finish();
+}
+
+int run(const RunOptions& options, const std::string& command_line) {
+  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
+    print_result(options.output, help);
+    return kYes;
+  }
+  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  const PredictionOptions how = {.unfold = options.unfold, .memory_curve = !options.trace.empty()};
+  Prediction p = predict(scenario, how, run_facts(scenario, command_line));
+  for (std::string& w : idle_overrides(options, p.report)) {
+    p.report.run.warnings.push_back(std::move(w));
+  }
+  save_trace(options, p);
+  print_warnings(p.report.run.warnings);
+  print_result(options.output, rendered(p.report, options.output));
+  return p.report.memory.fits ? kYes : kNo;
+}
+
+}  // namespace
+
+void add_run(Command& command) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* sub = command.app.add_subcommand(
+      "run",
+      "Predict one training step: time, memory and what bounds them (exit code 1: does not fit)");
+  add_scenario_options(*sub, options->scenario);
+  add_output_options(*sub, options->output);
+  sub->add_option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")
+      ->type_name("FILE");
+  sub->add_option("--trace-ranks", options->trace_ranks,
+                  "Ranks to trace (default: one of each pipeline stage)")
+      ->delimiter(',')
+      ->type_name("R,R");
+  sub->add_flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
+  sub->callback([&command, options] {
+    command.action = [&command, options] { return run(*options, command.line); };
+  });
+}
+
+}  // namespace plait

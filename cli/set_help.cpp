@@ -1,0 +1,101 @@
+// --set path=help: what a field accepts, from the schema of scenarios.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/options.h"
+#include "core/error.h"
+#include "reports/vary.h"
+
+namespace plait {
+namespace {
+
+using Tree = nlohmann::ordered_json;
+
+/// Follows a local reference, and of alternatives takes the one that has properties.
+const Tree& resolve(const Tree& schema, const Tree& root) {
+  const Tree* at = &schema;
+  if (const auto ref = at->find("$ref"); ref != at->end()) {
+    const std::string pointer = ref->get<std::string>();
+    if (pointer.starts_with("#/")) at = &root.at(Tree::json_pointer(pointer.substr(1)));
+  }
+  for (const char* key : {"anyOf", "oneOf", "allOf"}) {
+    const auto alternatives = at->find(key);
+    if (alternatives == at->end()) continue;
+    for (const Tree& a : *alternatives) {
+      const Tree& r = resolve(a, root);
+      if (r.contains("properties")) return r;
+    }
+  }
+  return *at;
+}
+
+std::vector<std::string> keys_of(const Tree& schema) {
+  std::vector<std::string> keys;
+  if (!schema.contains("properties")) return keys;
+  for (const auto& [key, value] : schema["properties"].items()) keys.push_back(key);
+  return keys;
+}
+
+/// The schema of the field at a dotted path. Throws InputError G006.
+const Tree& field_at(const std::string& path, const Tree& root) {
+  const Tree* at = &resolve(root, root);
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string key = path.substr(begin, end - begin);
+    const std::vector<std::string> keys = keys_of(*at);
+    if (!at->contains("properties") || !(*at)["properties"].contains(key)) {
+      const std::string near = nearest(key, keys);
+      throw InputError({.code = "G006",
+                        .problem = fmt::format("no field '{}' in a scenario", path),
+                        .where = {"", 0, 0, path},
+                        .expected = fmt::format("one of: {}", fmt::join(keys, ", ")),
+                        .cure = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+    }
+    at = &(*at)["properties"][key];
+    begin = end + 1;
+    if (begin <= path.size()) at = &resolve(*at, root);
+  }
+  return *at;
+}
+
+std::string text_of(const Tree& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string describe(const std::string& path, const Tree& field, const Tree& root) {
+  std::string out = path + "\n";
+  const Tree& resolved = resolve(field, root);
+  for (const char* key : {"description", "type", "enum", "minimum", "maximum", "default"}) {
+    const Tree* from = field.contains(key) ? &field : resolved.contains(key) ? &resolved : nullptr;
+    if (from == nullptr) continue;
+    const Tree& value = (*from)[key];
+    std::string text = text_of(value);
+    if (value.is_array()) {
+      std::vector<std::string> choices;
+      for (const Tree& v : value) choices.push_back(text_of(v));
+      text = fmt::format("{}", fmt::join(choices, ", "));
+    }
+    const std::string label = std::string(key) == "enum" ? "one of" : key;
+    out += fmt::format("  {:<12} {}\n", label, text);
+  }
+  const std::vector<std::string> keys = keys_of(resolved);
+  if (!keys.empty()) out += fmt::format("  {:<12} {}\n", "fields", fmt::join(keys, ", "));
+  return out;
+}
+
+}  // namespace
+
+std::string help_for_sets(const std::vector<std::string>& sets) {
+  std::string out;
+  for (const std::string& set : sets) {
+    const auto [path, value] = split_assignment(set);
+    if (value != "help") continue;
+    const Tree root = Tree::parse(scenario_schema());
+    out += describe(path, field_at(path, root), root);
+  }
+  return out;
+}
+
+}  // namespace plait
