@@ -12,9 +12,9 @@ TensorId root_of(const Plan& plan, TensorId t) {
   return plan.tensors[t].is_view() ? plan.tensors[t].storage : t;
 }
 
-/// What an op does to a storage that more than one stream touches.
+/// What a block's ops first .. last, all of one stream, do to a storage that several streams touch.
 struct Touch {
-  std::uint16_t op;
+  std::uint16_t first, last;
   TensorId root;
   std::int16_t shift;
   Use use;
@@ -123,10 +123,10 @@ class ProgramLinker {
     const auto here = static_cast<std::int32_t>(c);
     if (m.writer.call >= 0 && m.writer.call != here && m.writer.stream != t.stream &&
         (m.waited & bit(t.stream)) == 0) {
-      wait(t.op, m.writer);
+      wait(t.first, m.writer);
     }
     m.waited = static_cast<std::uint16_t>(m.waited | bit(t.stream));
-    const Ref ref{here, t.op, t.stream};
+    const Ref ref{here, t.last, t.stream};
     if (t.use == Use::kRead) {
       m.readers[static_cast<std::size_t>(t.stream)] = ref;
       m.reading = static_cast<std::uint16_t>(m.reading | bit(t.stream));
@@ -135,7 +135,7 @@ class ProgramLinker {
     for (std::size_t s = 0; m.reading != 0 && s < kStreams; ++s) {
       const Ref& reader = m.readers[s];
       const bool active = (m.reading & bit(static_cast<Stream>(s))) != 0;
-      if (active && reader.call != here && reader.stream != t.stream) wait(t.op, reader);
+      if (active && reader.call != here && reader.stream != t.stream) wait(t.first, reader);
     }
     m.reading = 0;
     m.writer = ref;
@@ -177,38 +177,9 @@ class ProgramLinker {
     }
     out.waits = std::move(waits_);
     out.wait_first = std::move(wait_first_);
-    assign_cells(out, calls);
+    out.events = static_cast<std::uint32_t>(signalled_.size());
     number_messages(program, out);
     return out;
-  }
-  void assign_cells(ProgramDependencies& out, std::size_t calls) {
-    std::vector<std::uint32_t> last_wait(signalled_.size(), 0), cell(signalled_.size(), 0), free;
-    for (std::size_t c = 0; c < calls; ++c) {
-      for (std::uint32_t w = out.wait_first[c]; w < out.wait_first[c + 1]; ++w) {
-        last_wait[out.waits[w].event] = static_cast<std::uint32_t>(c);
-      }
-    }
-    for (std::size_t c = 0; c < calls; ++c) {
-      for (std::uint32_t s = out.signal_first[c]; s < out.signal_first[c + 1]; ++s) {
-        std::uint32_t& event = out.signals[s].event;
-        if (free.empty()) free.push_back(out.events++);
-        cell[event] = free.back();
-        free.pop_back();
-        event = cell[event];
-      }
-      for (std::uint32_t w = out.wait_first[c]; w < out.wait_first[c + 1]; ++w) {
-        std::uint32_t& event = out.waits[w].event;
-        const std::uint32_t original = event;
-        event = cell[original];
-        const bool again =
-            std::any_of(out.waits.begin() + w + 1, out.waits.begin() + out.wait_first[c + 1],
-                        [&](const EventUse& u) { return u.event == original; });
-        if (last_wait[original] == c && !again) released_.push_back(event);
-      }
-      // A cell freed here may be taken by the next call at the earliest.
-      free.insert(free.end(), released_.begin(), released_.end());
-      released_.clear();
-    }
   }
   void number_messages(const Program& program, ProgramDependencies& out) {
     out.message.assign(program.calls.size(), kNoMessage);
@@ -240,8 +211,24 @@ class ProgramLinker {
   std::vector<std::vector<Member>> members_;
   std::vector<Ref> signalled_;
   std::vector<EventUse> waits_;
-  std::vector<std::uint32_t> released_;
 };
+
+/// Appends a touch, or merges it into the previous one of the same member: ops of one stream run in
+/// order, so what the first waits for holds for all, and the last ends last.
+void add_touch(std::vector<Touch>& touches, const Touch& t) {
+  const auto previous = std::find_if(touches.rbegin(), touches.rend(), [&t](const Touch& p) {
+    return p.root == t.root && p.shift == t.shift;
+  });
+  const bool both_read =
+      previous != touches.rend() && previous->use == Use::kRead && t.use == Use::kRead;
+  const bool both_write =
+      previous != touches.rend() && previous->use != Use::kRead && t.use != Use::kRead;
+  if ((both_read || both_write) && previous->stream == t.stream) {
+    previous->last = t.last;
+    return;
+  }
+  touches.push_back(t);
+}
 
 /// Per block, its touches of storages that outlive a call and that two or more streams touch.
 std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
@@ -261,8 +248,8 @@ std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
         const TensorId root = root_of(plan, o.tensor);
         const bool shared = (streams[root] & (streams[root] - 1)) != 0;
         if (!shared || plan.tensors[root].scope == Scope::kCall) continue;
-        out[b].push_back(
-            {static_cast<std::uint16_t>(i), root, o.shift, use_of_root(plan, o), ops[i].stream});
+        const auto op = static_cast<std::uint16_t>(i);
+        add_touch(out[b], {op, op, root, o.shift, use_of_root(plan, o), ops[i].stream});
       }
     }
   }
@@ -280,6 +267,30 @@ Dependencies dependencies(const Plan& plan) {
     out.programs.push_back(ProgramLinker(plan, touches, message_ids, out.messages).link(program));
   }
   return out;
+}
+
+void reuse_events(ProgramDependencies& p) {
+  const std::size_t calls = p.message.size();
+  std::vector<std::uint32_t> waiting(p.events, 0), cell(p.events, 0), free, released;
+  for (const EventUse& w : p.waits) ++waiting[w.event];
+  p.events = 0;
+  for (std::size_t c = 0; c < calls; ++c) {
+    for (std::uint32_t s = p.signal_first[c]; s < p.signal_first[c + 1]; ++s) {
+      std::uint32_t& event = p.signals[s].event;
+      if (free.empty()) free.push_back(p.events++);
+      cell[event] = free.back();
+      free.pop_back();
+      event = cell[event];
+    }
+    for (std::uint32_t w = p.wait_first[c]; w < p.wait_first[c + 1]; ++w) {
+      std::uint32_t& event = p.waits[w].event;
+      if (--waiting[event] == 0) released.push_back(cell[event]);
+      event = cell[event];
+    }
+    // What this call releases may be taken by the next one at the earliest.
+    free.insert(free.end(), released.begin(), released.end());
+    released.clear();
+  }
 }
 
 }  // namespace plait

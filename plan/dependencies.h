@@ -41,8 +41,8 @@ struct BlockDependencies {
 };
 
 struct EventUse {
-  std::uint16_t op = 0;      // within the call's block
-  std::uint32_t event = 0;   // cell
+  std::uint16_t op = 0;  // within the call's block
+  std::uint32_t event = 0;
   std::uint32_t source = 0;  // flat index of the op that signals it
 };
 
@@ -64,5 +64,9 @@ struct Dependencies {
 };
 
 Dependencies dependencies(const Plan& plan);
+
+/// Renumbers events so that a number is used again once nobody waits for it any more: an engine
+/// that keeps a vector per event then needs few of them.
+void reuse_events(ProgramDependencies& program);
 
 }  // namespace plait

@@ -17,13 +17,13 @@ InputError refuse(const char* code, std::string problem, std::string path, std::
 
 void require_model(const Model& m) {
   if (m.heads % m.kv_heads != 0) {
-    throw refuse("S001",
+    throw refuse("S040",
                  std::to_string(m.heads) + " query heads cannot share " +
                      std::to_string(m.kv_heads) + " key-value heads evenly",
                  "model.kv_heads", "a divisor of model.heads", "change model.kv_heads");
   }
   if (m.parallel_attention && (m.mlp_bias || m.attention_output_bias || m.dropout > 0)) {
-    throw refuse("S002", "parallel attention is planned without biases and dropout only",
+    throw refuse("S041", "parallel attention is planned without biases and dropout only",
                  "model.parallel_attention", "no mlp_bias, attention_output_bias or dropout",
                  "switch these off, or model.parallel_attention");
   }
@@ -31,7 +31,7 @@ void require_model(const Model& m) {
 
 void require_sequence(const Model& m, const Workload& w) {
   if (m.positions == PositionKind::kLearned && w.sequence_length > m.max_positions) {
-    throw refuse("S003",
+    throw refuse("S042",
                  "a sequence of " + std::to_string(w.sequence_length) +
                      " tokens is longer than the " + std::to_string(m.max_positions) +
                      " learned positions of the model",
@@ -44,7 +44,7 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
   const std::int64_t replicas = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp);
   const std::int64_t per_pass = replicas * w.micro_batch;
   if (w.global_batch % per_pass != 0) {
-    throw refuse("S004",
+    throw refuse("S043",
                  "a global batch of " + std::to_string(w.global_batch) +
                      " sequences cannot be cut into "
                      "microbatches of " +
@@ -61,7 +61,7 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
 void require_offered_axes(const Mesh& mesh) {
   for (Axis a : {Axis::kCp, Axis::kEp}) {
     if (mesh[a] == 1) continue;
-    throw refuse("S005", "the axis " + std::string(name_of(a)) + " cannot be planned",
+    throw refuse("S044", "the axis " + std::string(name_of(a)) + " cannot be planned",
                  "strategy." + std::string(name_of(a)), "1",
                  "split over tp, pp, dp or fsdp instead");
   }

@@ -55,7 +55,7 @@ void meet_strided(SimTime* clock, std::size_t members, std::size_t inner, SimTim
 
 }  // namespace
 
-void raise(SimTime* to, const SimTime* from, std::size_t lanes) {
+void raise_each(SimTime* to, const SimTime* from, std::size_t lanes) {
   if (to != from) max_each(to, from, lanes);
 }
 

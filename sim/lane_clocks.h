@@ -9,8 +9,12 @@
 
 namespace plait {
 
+void raise_each(SimTime* to, const SimTime* from, std::size_t lanes);
 /// to = max(to, from), element-wise.
-void raise(SimTime* to, const SimTime* from, std::size_t lanes);
+inline void raise(SimTime* to, const SimTime* from, std::size_t lanes) {
+  if (lanes > 1) return raise_each(to, from, lanes);
+  if (*from > *to) *to = *from;
+}
 /// clock += row.
 void advance(SimTime* clock, const Row& row, std::size_t lanes);
 /// clock = max over the lane's group of clock: when the last member is ready.

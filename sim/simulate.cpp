@@ -10,7 +10,7 @@ void require_world(const Plan& plan, const Cluster& cluster,
                    const std::vector<std::int64_t>& placement) {
   const std::int64_t ranks = plan.mesh.world_size(), devices = cluster.world_size();
   if (ranks != devices) {
-    throw InputError({"S006",
+    throw InputError({"S045",
                       "the strategy needs " + std::to_string(ranks) +
                           " ranks and the cluster has " + std::to_string(devices) + " devices",
                       {"", 0, 0, "strategy"},
@@ -38,7 +38,11 @@ Simulation simulate(const Plan& plan, const Cluster& cluster, const CostModel& c
   const Sites sites = locate(plan, cluster, options.placement);
   out.lanes = std::make_shared<Lanes>(fold(plan, sites, options.unfold));
   out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
-  out.dependencies = std::make_shared<Dependencies>(dependencies(plan));
+  Dependencies deps = dependencies(plan);
+  if (out.lanes->count() > 1) {
+    for (ProgramDependencies& p : deps.programs) reuse_events(p);
+  }
+  out.dependencies = std::make_shared<Dependencies>(std::move(deps));
   Sweep swept = sweep(plan, *out.dependencies, *out.lanes, *out.durations, options.record);
   out.timeline.step_time = swept.step_time;
   out.timeline.tracks = std::move(swept.tracks);

@@ -86,37 +86,57 @@ class Locator {
     for (std::int64_t& r : ranks) r = device(r);
     return ranks;
   }
-  /// First rank of the group, without listing it.
-  std::int64_t origin(std::int64_t rank, AxisSet axes) const {
-    Mesh::Coordinates at = plan_.mesh.coordinates(rank);
-    for (std::size_t i = 0; i < at.size(); ++i) {
-      if (axes.has(static_cast<Axis>(i))) at[i] = 0;
+  /// True for the group's first position: its coordinates in the axes are zero.
+  bool is_origin(std::int64_t position, AxisSet axes) const {
+    for (std::size_t i = kAxes; i-- > 1; position /= plan_.mesh.size[i]) {
+      if (axes.has(static_cast<Axis>(i)) && position % plan_.mesh.size[i] != 0) return false;
     }
-    return plan_.mesh.rank(at);
+    return true;
   }
+  std::int64_t origin(std::int64_t position, AxisSet axes) const {
+    std::int64_t at = position, scale = 1, out = 0;
+    for (std::size_t i = kAxes; i-- > 1;) {
+      const std::int64_t n = plan_.mesh.size[i];
+      if (!axes.has(static_cast<Axis>(i))) out += at % n * scale;
+      at /= n, scale *= n;
+    }
+    return out;
+  }
+
   SiteMap place(const AxisSites& a) {
     std::map<std::int64_t, std::uint32_t> by_phase;
-    const auto site = [&](std::int64_t rank) {
-      const std::int64_t first = origin(rank, a.axes);
+    const bool across = a.axes.has(Axis::kPp);
+    const auto site = [&](std::int64_t stage, std::int64_t position) {
+      const std::int64_t first = (across ? 0 : stage * positions_) + position;
       const auto found = by_phase.find(phase(first));
       if (found != by_phase.end()) return found->second;
-      const std::vector<std::int64_t> devices = members(rank, a);
+      const std::vector<std::int64_t> devices = members(first, a);
       return by_phase[phase(first)] = intern(sites_.groups, place_group(cluster_, devices));
     };
-    return tabulate(site);
+    const auto row = [&](std::int64_t s) { return across || stages_alike() ? 0 : s; };
+    return tabulate(a.axes - Axis::kPp, row, site);
   }
   SiteMap neighbours(std::int64_t offset) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> by_phase;
-    const auto site = [&](std::int64_t rank) {
-      const std::int64_t peer = plan_.mesh.neighbour(rank, Axis::kPp, offset);
+    const auto site = [&](std::int64_t stage, std::int64_t position) {
+      const std::int64_t rank = stage * positions_ + position;
+      const std::int64_t peer_stage = (stage + offset + stages_) % stages_;
+      const std::int64_t peer = peer_stage * positions_ + position;
       const auto key = std::pair(phase(rank), placement_.empty() ? peer - rank : peer);
       const auto found = by_phase.find(key);
       if (found != by_phase.end()) return found->second;
       const Path path = route(cluster_, device(rank), device(peer));
       return by_phase[key] = intern(sites_.paths, path);
     };
-    return tabulate(site);
+    // Stages differ at most in whether their neighbour is around the corner.
+    const std::int64_t corner = offset > 0 ? stages_ - 1 : 0;
+    const auto row = [&](std::int64_t s) {
+      return !stages_alike() || s == corner ? s : offset > 0 ? 0 : stages_ - 1;
+    };
+    return tabulate({}, row, site);
   }
+  /// Ranks on devices in order, and each stage a number of whole periods of the machine.
+  bool stages_alike() const { return placement_.empty() && positions_ % period_ == 0; }
   /// Positions that repeat: the innermost axes that together fill whole periods of the machine.
   /// Beyond them a group or peer only moves by whole periods.
   std::int64_t repeating_positions() const {
@@ -125,23 +145,33 @@ class Locator {
     for (std::size_t i = kAxes; i-- > 1 && inner % period_ != 0;) inner *= plan_.mesh.size[i];
     return inner % period_ == 0 ? inner : positions_;
   }
-  /// site(rank) for all ranks.
-  template <class Site>
-  SiteMap tabulate(Site&& site) {
+  /// site(stage, position) for all. Worked out for first positions of groups over `axes` only, for
+  /// the positions that repeat, and for stages that are their own `row`: others look like that one.
+  template <class RowOf, class Site>
+  SiteMap tabulate(AxisSet axes, RowOf&& row, Site&& site) {
     const std::int64_t distinct = repeating_positions();
-    std::vector<std::uint32_t> values;
+    std::vector<std::vector<std::uint32_t>> values(static_cast<std::size_t>(stages_));
     bool uniform = true;
     for (std::int64_t s = 0; s < stages_; ++s) {
+      if (row(s) != s) continue;
+      std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(s)];
+      mine.resize(static_cast<std::size_t>(distinct));
       for (std::int64_t p = 0; p < distinct; ++p) {
-        values.push_back(site(s * positions_ + p));
-        uniform = uniform && values.back() == values.front();
+        if (is_origin(p, axes)) mine[static_cast<std::size_t>(p)] = site(s, p);
       }
     }
-    if (uniform) return SiteMap({values.front()}, positions_);
+    const std::uint32_t first = values[static_cast<std::size_t>(row(0))][0];
+    for (const std::vector<std::uint32_t>& mine : values) {
+      for (std::size_t p = 0; p < mine.size(); ++p) {
+        uniform = uniform && (mine[p] == first || !is_origin(static_cast<std::int64_t>(p), axes));
+      }
+    }
+    if (uniform) return SiteMap({first}, positions_);
     std::vector<std::uint32_t> all;
     for (std::int64_t s = 0; s < stages_; ++s) {
+      const std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(row(s))];
       for (std::int64_t p = 0; p < positions_; ++p) {
-        all.push_back(values[static_cast<std::size_t>(s * distinct + p % distinct)]);
+        all.push_back(mine[static_cast<std::size_t>(origin(p % distinct, axes))]);
       }
     }
     return SiteMap(std::move(all), positions_);

@@ -38,7 +38,7 @@ struct StageState {
   bool joined = false;                     // waits in a rendezvous
   std::array<std::size_t, 2> met = {};     // rendezvous so far, by Stages
   std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
-  std::vector<BlockProfile> profiles;      // by block, when there is one lane
+  const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
 };
 
 class Engine {
@@ -104,13 +104,13 @@ class Engine {
     st.event.assign(deps_.programs[s].events * width_, 0);
     st.end.assign(longest_ * width_, 0);
     if (width_ == 1) {
-      if (s > 0 && durations_.same(s, s - 1)) {
-        st.profiles = state_[s - 1].profiles;
-      } else {
+      if (s == 0 || !durations_.same(s, s - 1)) {
+        profiles_.emplace_back();
         for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
-          st.profiles.push_back(profile(plan_, deps_, durations_, s, static_cast<BlockId>(b)));
+          profiles_.back().push_back(profile(plan_, deps_, durations_, s, static_cast<BlockId>(b)));
         }
       }
+      st.profiles = &profiles_.back();
     }
     if (!record_) return;
     const auto spans = static_cast<std::size_t>(op_count(plan_, s));
@@ -135,7 +135,7 @@ class Engine {
     while (st.call < calls.size()) {
       const Call& call = calls[st.call];
       const std::size_t n = plan_.blocks[call.block].ops.size();
-      if (st.op == 0 && width_ == 1 && run_shifted(s, st.profiles[call.block])) {
+      if (st.op == 0 && width_ == 1 && run_shifted(s, (*st.profiles)[call.block])) {
         st.op = static_cast<std::uint16_t>(n);
       }
       for (; st.op < n; ++st.op, moved = true) {
@@ -314,6 +314,7 @@ class Engine {
   bool record_;
   std::size_t width_, longest_ = 0, recorded_ = 0;
   std::vector<FlatOp> ops_;
+  std::deque<std::vector<BlockProfile>> profiles_;  // of runs of stages that take equally long
   std::vector<StageState> state_;
   std::vector<SimTime> begin_, scratch_;
   std::vector<std::uint32_t> arrival_;  // per message: its buffer, or kNoMessage

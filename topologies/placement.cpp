@@ -10,6 +10,7 @@
 //          one flow per group and pod boundary. With k islands of each pod in the group, P / k such
 //          groups cross P / o cables: at most B * k / o each.
 #include <algorithm>
+#include <span>
 
 #include "core/error.h"
 #include "topologies/graph.h"
@@ -18,12 +19,11 @@ namespace plait {
 namespace {
 
 /// Members of one island by their places in it, ascending.
-using Places = std::vector<std::int64_t>;
+using Places = std::span<const std::int64_t>;
 
 struct Members {
   std::int64_t island = 0;
   Places places;
-  bool operator==(const Members&) const = default;
 };
 
 /// The narrower bandwidth and the longer latency; the narrower one names the link.
@@ -39,21 +39,25 @@ void worsen(Path& worst, const Path& path) {
   worst.hops = hops;
 }
 
-std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64_t per_island) {
+/// The group island by island; `places` is the storage that the islands' places lie in.
+std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64_t per_island,
+                               std::vector<std::int64_t>& places) {
   std::vector<std::int64_t> sorted(devices.begin(), devices.end());
   if (!std::is_sorted(sorted.begin(), sorted.end())) std::sort(sorted.begin(), sorted.end());
+  places.resize(sorted.size());
   std::vector<Members> islands;
-  for (const std::int64_t d : sorted) {
-    if (islands.empty() || islands.back().island != d / per_island) {
-      islands.push_back({d / per_island, {}});
-    }
-    islands.back().places.push_back(d % per_island);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const std::int64_t island = sorted[i] / per_island;
+    places[i] = sorted[i] - island * per_island;
+    if (islands.empty() || islands.back().island != island)
+      islands.push_back({island, {&places[i], 0}});
+    islands.back().places = {islands.back().places.data(), islands.back().places.size() + 1};
   }
   return islands;
 }
 
 /// Over the direct NVLinks from `from` to other members; zero in a switched island.
-BytesPerSecond direct_bandwidth(const Graph& g, std::int64_t from, const Places& places) {
+BytesPerSecond direct_bandwidth(const Graph& g, std::int64_t from, Places places) {
   BytesPerSecond sum;
   for (const std::int64_t to : places) {
     const Path& path =
@@ -63,7 +67,7 @@ BytesPerSecond direct_bandwidth(const Graph& g, std::int64_t from, const Places&
   return sum;
 }
 
-Path intra_path(const Cluster& cluster, const Places& places) {
+Path intra_path(const Cluster& cluster, Places places) {
   const Graph& g = *cluster.graph;
   Path worst;
   BytesPerSecond direct = direct_bandwidth(g, places[0], places);
@@ -107,9 +111,19 @@ Path inter_path(const Cluster& cluster, const std::vector<Members>& islands) {
   const auto n = static_cast<std::int64_t>(g.size());
   Path worst;
   std::int64_t sharers = 1;
+  const auto pod = [&g](const Members& m) { return m.island / g.fabric.nodes_per_pod; };
+  const Members* last_here = nullptr;
+  const Members* last_next = nullptr;
   for (std::size_t k = 0; k < islands.size(); ++k) {
     const Members& here = islands[k];
     const Members& next = islands[(k + 1) % islands.size()];
+    // Between the same places, inside a pod or across, the routes are the same.
+    if (last_here != nullptr && std::ranges::equal(here.places, last_here->places) &&
+        std::ranges::equal(next.places, last_next->places) &&
+        (pod(here) == pod(next)) == (pod(*last_here) == pod(*last_next))) {
+      continue;
+    }
+    last_here = &here, last_next = &next;
     for (std::size_t j = 0; j < here.places.size(); ++j) {
       const std::int64_t to = next.places[j % next.places.size()];
       worsen(worst, route(cluster, here.island * n + here.places[j], next.island * n + to));
@@ -130,20 +144,21 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
   PLAIT_CHECK(!devices.empty(), "a group has at least one member");
   const auto [low, high] = std::minmax_element(devices.begin(), devices.end());
   PLAIT_CHECK(*low >= 0 && *high < cluster.world_size(), "device index outside of the cluster");
-  const std::vector<Members> islands = by_island(devices, cluster.devices_per_node);
+  std::vector<std::int64_t> places;
+  const std::vector<Members> islands = by_island(devices, cluster.devices_per_node, places);
   GroupPlacement out;
   out.ranks = static_cast<std::int64_t>(devices.size());
   out.nodes = static_cast<std::int64_t>(islands.size());
   out.pods = pods_of(islands, cluster.graph->fabric.nodes_per_pod);
-  const Places* seen = nullptr;
+  Places seen;
   for (const Members& m : islands) {
     const auto count = static_cast<std::int64_t>(m.places.size());
     out.ranks_per_node = std::max(out.ranks_per_node, count);
     out.uniform = out.uniform && m.places.size() == islands[0].places.size();
     // Most groups have the same places in every island.
-    if (count > 1 && (seen == nullptr || *seen != m.places)) {
+    if (count > 1 && !std::ranges::equal(seen, m.places)) {
       worsen(out.intra, intra_path(cluster, m.places));
-      seen = &m.places;
+      seen = m.places;
     }
   }
   if (out.nodes > 1) out.inter = inter_path(cluster, islands);

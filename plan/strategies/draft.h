@@ -113,10 +113,39 @@ struct UnitInstance {
   std::int32_t layer = 0;  // 0 unless kLayer
   auto operator<=>(const UnitInstance&) const = default;
 };
+/// The one to three units that a call deals with.
+struct UnitList {
+  std::array<UnitInstance, kUnitKinds> units;
+  std::size_t count = 0;
+  const UnitInstance* begin() const { return units.data(); }
+  const UnitInstance* end() const { return units.data() + count; }
+  bool empty() const { return count == 0; }
+};
+/// A set of unit instances of one program.
+class UnitSet {
+ public:
+  explicit UnitSet(const Draft& draft)
+      : seen_(static_cast<std::size_t>(draft.model.layers) + kUnitKinds) {}
+  bool contains(const UnitInstance& u) const { return seen_[index(u)]; }
+  /// False if it was there already.
+  bool insert(const UnitInstance& u) {
+    const bool fresh = !seen_[index(u)];
+    seen_[index(u)] = true;
+    return fresh;
+  }
+  void clear() { seen_.assign(seen_.size(), false); }
+
+ private:
+  static std::size_t index(const UnitInstance& u) {
+    return u.kind == UnitKind::kLayer ? kUnitKinds + static_cast<std::size_t>(u.layer)
+                                      : static_cast<std::size_t>(u.kind);
+  }
+  std::vector<bool> seen_;
+};
 /// The units of a program in the order of first use.
 std::vector<UnitInstance> units_of(const Draft& draft, const Program& program);
 /// Instances whose weights are read (gradients written) by a call.
-std::vector<UnitInstance> unit_reads(const Draft& draft, const Call& call);
-std::vector<UnitInstance> unit_grades(const Draft& draft, const Call& call);
+UnitList unit_reads(const Draft& draft, const Call& call);
+UnitList unit_grades(const Draft& draft, const Call& call);
 
 }  // namespace plait

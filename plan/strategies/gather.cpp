@@ -4,7 +4,6 @@
 // memory held by gathered weights. ZeRO-1 and -2 gather what the previous step's optimizer updated,
 // at the start of the step when overlapping with the forward pass, else behind the optimizer.
 #include <algorithm>
-#include <set>
 
 #include "plan/strategies/data_parallel.h"
 
@@ -52,16 +51,17 @@ struct Gather {
 class GatherPlan {
  public:
   GatherPlan(const Draft& d, const Program& program) : d_(d) {
-    std::set<UnitInstance> held, previous;
+    UnitSet held(d), previous(d);
     for (std::size_t i = 0; i < program.calls.size(); ++i) {
-      const std::vector<UnitInstance> reads = unit_reads(d, program.calls[i]);
+      const UnitList reads = unit_reads(d, program.calls[i]);
       if (reads.empty()) continue;
       const bool forward = is_forward(program.calls[i]);
       for (const UnitInstance& u : reads) {
         if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u});
         held.insert(u);
       }
-      previous = {reads.begin(), reads.end()};
+      previous.clear();
+      for (const UnitInstance& u : reads) previous.insert(u);
       uses.push_back(i);
     }
   }
@@ -74,8 +74,8 @@ class GatherPlan {
     return p == Phase::kForward;
   }
   /// Weights still there from an earlier use.
-  bool stays(const UnitInstance& u, const std::set<UnitInstance>& held,
-             const std::set<UnitInstance>& previous, bool forward) const {
+  bool stays(const UnitInstance& u, const UnitSet& held, const UnitSet& previous,
+             bool forward) const {
     if (previous.contains(u)) return true;
     if (d_.strategy.fsdp.reshard_after_forward || !held.contains(u)) return false;
     return d_.mesh()[Axis::kPp] > 1 || !forward;

@@ -8,7 +8,6 @@
 //   accumulates
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "plan/strategies/data_parallel.h"
 
@@ -23,13 +22,14 @@ struct Ready {
 
 /// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
 std::vector<Ready> completions(const Draft& d, const Program& program, bool each_microbatch) {
-  std::set<std::pair<UnitInstance, std::int32_t>> seen;
+  std::vector<UnitSet> seen(static_cast<std::size_t>(each_microbatch ? d.microbatches : 1),
+                            UnitSet(d));
   std::vector<Ready> out;
   for (std::size_t i = program.calls.size(); i-- > 0;) {
     Ready ready{i, {}};
     for (const UnitInstance& u : unit_grades(d, program.calls[i])) {
       const std::int32_t microbatch = each_microbatch ? program.calls[i].microbatch : 0;
-      if (seen.emplace(u, microbatch).second) ready.units.push_back(u);
+      if (seen[static_cast<std::size_t>(microbatch)].insert(u)) ready.units.push_back(u);
     }
     if (!ready.units.empty()) out.push_back(std::move(ready));
   }

@@ -86,12 +86,11 @@ class Packer {
   Dim whole_, share_;
 };
 
-std::vector<UnitInstance> instances(std::uint8_t mask, std::int32_t layer) {
-  std::vector<UnitInstance> out;
+UnitList instances(std::uint8_t mask, std::int32_t layer) {
+  UnitList out;
   for (UnitKind kind : kKinds) {
-    if ((mask >> static_cast<unsigned>(kind)) & 1U) {
-      out.push_back({kind, kind == UnitKind::kLayer ? layer : 0});
-    }
+    if ((mask >> static_cast<unsigned>(kind) & 1U) == 0) continue;
+    out.units[out.count++] = {kind, kind == UnitKind::kLayer ? layer : 0};
   }
   return out;
 }
@@ -192,21 +191,24 @@ BlockId Draft::add_block(Block block) {
   return static_cast<BlockId>(blocks.size() - 1);
 }
 
-std::vector<UnitInstance> unit_reads(const Draft& d, const Call& call) {
+UnitList unit_reads(const Draft& d, const Call& call) {
   return instances(d.block_units[call.block].reads, call.layer);
 }
-std::vector<UnitInstance> unit_grades(const Draft& d, const Call& call) {
+UnitList unit_grades(const Draft& d, const Call& call) {
   return instances(d.block_units[call.block].grades, call.layer);
 }
 
 std::vector<UnitInstance> units_of(const Draft& d, const Program& program) {
   std::vector<UnitInstance> out;
-  const auto add = [&out](const UnitInstance& u) {
-    if (std::find(out.begin(), out.end(), u) == out.end()) out.push_back(u);
+  UnitSet seen(d);
+  const auto add = [&](const UnitList& units) {
+    for (const UnitInstance& u : units) {
+      if (seen.insert(u)) out.push_back(u);
+    }
   };
   for (const Call& call : program.calls) {
-    for (const UnitInstance& u : unit_reads(d, call)) add(u);
-    for (const UnitInstance& u : unit_grades(d, call)) add(u);
+    add(unit_reads(d, call));
+    add(unit_grades(d, call));
   }
   return out;
 }
