@@ -51,6 +51,12 @@ std::string group_text(const Verdict& v, Axis axis) {
   return fmt::format("{}: {} ranks {}", name_of(axis), human_count(g.ranks), where);
 }
 
+/// "405.9 B": billions, as models are named.
+std::string parameter_text(std::int64_t n) {
+  const auto count = static_cast<double>(n);
+  return n < 1'000'000'000 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);
+}
+
 std::vector<Line> meaning_lines(const Verdict& v, int width) {
   const Scenario& s = v.scenario;
   std::vector<Line> out = {{{s.name, Ink::kBold}}};
@@ -58,10 +64,9 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
     for (Line& l : labelled_lines(label, text, width)) out.push_back(std::move(l));
   };
   const std::int64_t parameters = count_parameters(s.model).total(s.model.layers);
-  add("model",
-      fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters", s.model.name,
-                  s.model.layers, s.model.hidden, s.model.heads, human_count(s.model.vocab),
-                  human_rate(static_cast<double>(parameters))));
+  add("model", fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters",
+                           s.model.name, s.model.layers, s.model.hidden, s.model.heads,
+                           human_count(s.model.vocab), parameter_text(parameters)));
   add("batch",
       fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "
                   "microbatches of {} on each data-parallel rank",

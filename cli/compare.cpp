@@ -7,10 +7,13 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/fill_axis.h"
 #include "cli/options.h"
 #include "cli/prediction.h"
 #include "core/json.h"
@@ -27,11 +30,23 @@ struct CompareOptions {
   int jobs = 1;
 };
 
+/// True for what load_scenario throws when the axes do not multiply to the number of devices.
+bool is_world_mismatch(const InputError& error) {
+  return error.text().code == "S001" || error.text().code == "S002";
+}
+
+/// One file of the command line.
+struct Source {
+  std::string file, name, text;
+  std::optional<Report> stored;  // when it is a report and not a scenario
+};
+
 /// One row of the table to be.
 struct Task {
   std::string label;
   ScenarioOptions scenario;
-  const std::string* text = nullptr;  // content of the file
+  const Source* source = nullptr;
+  bool varied = false;  // by -L
 };
 
 /// "tp=4", the last word of the path.
@@ -39,21 +54,44 @@ std::string short_name(const Override& set) {
   return set.first.substr(set.first.rfind('.') + 1) + "=" + set.second;
 }
 
-std::string label_of(const std::string& file, bool many_files, const Assignments& sets) {
+/// File names without folder and suffix, where that tells the files apart.
+std::vector<std::string> names_of(const std::vector<std::string>& files) {
+  std::vector<std::string> names;
+  for (const std::string& f : files) names.push_back(std::filesystem::path(f).stem().string());
+  const std::set<std::string> distinct(names.begin(), names.end());
+  return distinct.size() == files.size() ? names : files;
+}
+
+std::vector<Source> read_sources(const std::vector<std::string>& files) {
+  const std::vector<std::string> names = names_of(files);
+  std::vector<Source> out;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    std::string text = read_text_file(files[i]);
+    std::optional<Report> stored = report_from_json(text);
+    out.push_back({files[i], names[i], std::move(text), std::move(stored)});
+  }
+  return out;
+}
+
+std::string label_of(const Source& source, bool many_files, const Assignments& sets) {
   std::vector<std::string> parts;
-  if (many_files || sets.empty()) parts.push_back(file);
+  if (many_files || sets.empty()) parts.push_back(source.name);
   for (const Override& s : sets) parts.push_back(short_name(s));
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<std::string>& texts) {
+/// A stored report stands as it is; a scenario stands for all combinations of the variations.
+std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<Source>& sources) {
   std::vector<Variation> variations;
   for (const std::string& v : o.variations) variations.push_back(parse_variation(v));
   const std::vector<Assignments> all = combinations(variations);
   std::vector<Task> tasks;
-  for (std::size_t f = 0; f < o.files.size(); ++f) {
-    for (const Assignments& sets : all) {
-      Task task{label_of(o.files[f], o.files.size() > 1, sets), {o.files[f], o.sets}, &texts[f]};
+  for (const Source& source : sources) {
+    for (const Assignments& sets : source.stored ? std::vector<Assignments>(1) : all) {
+      Task task{label_of(source, sources.size() > 1, sets),
+                {source.file, o.sets},
+                &source,
+                !sets.empty()};
       for (const auto& [path, value] : sets) task.scenario.sets.push_back(path + "=" + value);
       tasks.push_back(std::move(task));
     }
@@ -65,16 +103,41 @@ std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<std::strin
 /// input as a whole.
 bool is_about_the_layout(const InputError& error) { return error.text().code.starts_with('S'); }
 
-Candidate evaluate(const Task& task, const std::string& command_line) {
-  Candidate out{task.label, std::nullopt, ""};
-  try {
-    const Scenario s = parse_scenario(*task.text, task.scenario.file, task.scenario.overrides());
-    out.report = predict(s, {}, run_facts(s, command_line)).report;
-  } catch (const InputError& error) {
-    if (!is_about_the_layout(error)) throw;
-    out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
-  }
+Report predicted(const Task& task, const std::string& command_line) {
+  if (task.source->stored) return *task.source->stored;
+  const Scenario s =
+      parse_scenario(task.source->text, task.scenario.file, task.scenario.overrides());
+  return predict(s, {}, run_facts(s, command_line)).report;
+}
+
+Candidate refused(const Task& task, const InputError& error) {
+  if (!is_about_the_layout(error)) throw InputError(error);
+  return {task.label, std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem)};
+}
+
+/// When a variation leaves devices over or needs too many, the data-parallel axis gives way.
+std::optional<Task> filled(const Task& task) {
+  const auto axis = filling_axis(task.source->text, task.scenario.file, task.scenario.overrides());
+  if (!axis) return std::nullopt;
+  Task out = task;
+  out.scenario.sets.push_back(axis->first + "=" + axis->second);
+  out.label += " " + short_name(*axis);
   return out;
+}
+
+Candidate evaluate(const Task& task, const std::string& command_line) {
+  std::optional<Task> second;
+  try {
+    return {task.label, predicted(task, command_line), ""};
+  } catch (const InputError& error) {
+    if (is_world_mismatch(error) && task.varied) second = filled(task);
+    if (!second) return refused(task, error);
+  }
+  try {
+    return {second->label, predicted(*second, command_line), ""};
+  } catch (const InputError& error) {
+    return refused(*second, error);
+  }
 }
 
 /// Evaluates all tasks with `jobs` threads. Each result has its own place, so their order does not
@@ -104,23 +167,6 @@ std::vector<Candidate> evaluate_all(const std::vector<Task>& tasks, int jobs,
   return out;
 }
 
-/// "5%", "5 %" or "0.05" as a fraction. Throws InputError G008.
-double parse_limit(const std::string& text) {
-  char* end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  std::string rest = end;
-  rest.erase(0, rest.find_first_not_of(' ') == std::string::npos ? rest.size()
-                                                                 : rest.find_first_not_of(' '));
-  if (rest == "%") value /= 100;
-  if (end == text.c_str() || !(rest.empty() || rest == "%") || !(value >= 0 && value < 1e6)) {
-    throw InputError({.code = "G008",
-                      .problem = fmt::format("--fail-over {}: not a limit", text),
-                      .expected = "a percentage like 5% or a fraction like 0.05",
-                      .cure = "for example --fail-over 5%"});
-  }
-  return value;
-}
-
 std::string rendered(const std::vector<Candidate>& candidates, const OutputOptions& output) {
   switch (output.kind()) {
     case Format::kJson: return comparison_json(candidates);
@@ -130,39 +176,11 @@ std::string rendered(const std::vector<Candidate>& candidates, const OutputOptio
   return "";
 }
 
-/// Reports stored by `run --format json` stand as they are; scenarios are evaluated.
-std::vector<Candidate> candidates_of(const CompareOptions& options, const std::string& line) {
-  std::vector<std::string> texts;
-  std::vector<std::optional<Report>> stored;
-  CompareOptions scenarios = options;
-  scenarios.files.clear();
-  std::vector<std::string> scenario_texts;
-  for (const std::string& file : options.files) {
-    texts.push_back(read_text_file(file));
-    stored.push_back(report_from_json(texts.back()));
-    if (stored.back()) continue;
-    scenarios.files.push_back(file);
-    scenario_texts.push_back(texts.back());
-  }
-  std::vector<Task> tasks = tasks_of(scenarios, scenario_texts);
-  std::vector<Candidate> fresh = evaluate_all(tasks, options.jobs, line);
-  // Back into the order of the command line.
-  const std::size_t per_file = scenarios.files.empty() ? 0 : fresh.size() / scenarios.files.size();
-  std::vector<Candidate> out;
-  std::size_t taken = 0;
-  for (std::size_t f = 0; f < options.files.size(); ++f) {
-    if (stored[f]) {
-      out.push_back({options.files[f], std::move(stored[f]), ""});
-      continue;
-    }
-    for (std::size_t i = 0; i < per_file; ++i) out.push_back(std::move(fresh[taken++]));
-  }
-  return out;
-}
-
 int compare(const CompareOptions& options, const std::string& command_line) {
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
-  const std::vector<Candidate> candidates = candidates_of(options, command_line);
+  const std::vector<Source> sources = read_sources(options.files);
+  const std::vector<Candidate> candidates =
+      evaluate_all(tasks_of(options, sources), options.jobs, command_line);
   print_result(options.output, rendered(candidates, options.output));
   if (!reference_of(candidates)) {
     std::fprintf(stderr, "error[G009]: none of these can be planned\n");

@@ -18,7 +18,7 @@ using plait::Command;
 
 constexpr const char* kExamples =
     "Examples:\n"
-    "  plait run scenarios/llama3/70b-64xh100.json\n"
+    "  plait run scenarios/llama/llama-3.1-70b-64xh100.json\n"
     "  plait check my.json --set strategy.tp=8\n"
     "  plait compare my.json -L strategy.tp=1,2,4,8\n"
     "\n"

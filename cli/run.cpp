@@ -101,6 +101,7 @@ void add_run(Command& command) {
   sub->add_option("--trace-ranks", options->trace_ranks,
                   "Ranks to trace (default: one of each pipeline stage)")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("R,R");
   sub->add_flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
   sub->callback([&command, options] {

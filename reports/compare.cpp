@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
+#include "core/error.h"
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
@@ -174,6 +176,22 @@ std::string comparison_csv(const std::vector<Candidate>& candidates) {
     out += csv_row(row);
   }
   return out;
+}
+
+double parse_limit(const std::string& text) {
+  const std::size_t number = text.find_first_not_of("0123456789.");
+  const std::string unit = number == std::string::npos ? "" : text.substr(number);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool known_unit = unit.empty() || unit == "%" || unit == " %";
+  if (number == 0 || text.empty() || !known_unit ||
+      end != text.c_str() + (text.size() - unit.size())) {
+    throw InputError({.code = "G008",
+                      .problem = fmt::format("--fail-over {}: not a limit", text),
+                      .expected = "a percentage like 5% or a fraction like 0.05",
+                      .cure = "for example --fail-over 5%"});
+  }
+  return unit.empty() ? value : value / 100;
 }
 
 std::vector<std::string> over_limit(const std::vector<Candidate>& candidates, double limit) {

@@ -28,6 +28,9 @@ std::string comparison_text(const std::vector<Candidate>& candidates, const Term
 std::string comparison_json(const std::vector<Candidate>& candidates);
 std::string comparison_csv(const std::vector<Candidate>& candidates);
 
+/// "5%", "5 %" or "0.05" as a fraction. Throws InputError G008.
+double parse_limit(const std::string& text);
+
 /// Labels of the candidates that have no report or whose step time differs from the reference's by
 /// more than `limit` (0.05: 5 %).
 std::vector<std::string> over_limit(const std::vector<Candidate>& candidates, double limit);

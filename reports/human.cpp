@@ -49,7 +49,8 @@ std::string human_bytes(std::int64_t bytes) {
 }
 
 std::string human_rate(double value) {
-  constexpr std::array<std::string_view, 6> kPrefixes = {"", " k", " M", " G", " T", " P"};
+  constexpr std::array<std::string_view, 8> kPrefixes = {"",   " k", " M", " G",
+                                                         " T", " P", " E", " Z"};
   std::size_t prefix = 0;
   while (std::abs(value) >= 999.5 && prefix + 1 < kPrefixes.size()) value /= 1000, ++prefix;
   return three_digits(value) + std::string(kPrefixes[prefix]);

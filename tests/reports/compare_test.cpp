@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "tests/reports/made_up.h"
 
 namespace plait {
@@ -52,6 +53,15 @@ TEST(Compare, TheGateAlsoTripsWhenASteptimeFalls) {
   std::vector<Candidate> c = three();
   std::swap(c[0], c[1]);  // 3 us against 3.3 us: -9.1 %
   EXPECT_EQ(over_limit(c, 0.09), (std::vector<std::string>{"tp=1", "tp=3"}));
+}
+
+TEST(Compare, LimitsArePercentagesOrFractions) {
+  EXPECT_DOUBLE_EQ(parse_limit("5%"), 0.05);
+  EXPECT_DOUBLE_EQ(parse_limit("2.5 %"), 0.025);
+  EXPECT_DOUBLE_EQ(parse_limit("0.1"), 0.1);
+  for (const char* bad : {"", "%", "five", "5x", "-5%", "nan", "1.2.3", "5%%"}) {
+    EXPECT_THROW(parse_limit(bad), InputError) << bad;
+  }
 }
 
 TEST(Compare, TwoReportsSayWhereTheDifferenceComesFrom) {
