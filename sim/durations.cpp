@@ -35,7 +35,7 @@ class Durations::Pricer {
 
  private:
   void collect_factors(std::size_t stages) {
-    if (sites_.factor.uniform()) return;
+    if (sites_.factor.uniform() && sites_.factors[sites_.factor.at(0, 0)] == 1) return;
     for (std::size_t s = 0; s < stages; ++s) {
       for (std::int64_t r : lanes_.representative) {
         out_.factors_.push_back(sites_.factors[sites_.factor.at(static_cast<std::int64_t>(s), r)]);

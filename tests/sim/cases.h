@@ -1,0 +1,193 @@
+#pragma once
+// Small models on small machines: a fixed one to vary by hand, and random ones for properties.
+
+#include <algorithm>
+#include <numeric>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "plan/plan.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+
+struct Case {
+  Model model;
+  Workload workload;
+  Strategy strategy;
+  ClusterSpec machine;
+  double launch = 1;  // of the device's launch overhead: small, and sizes matter more
+  std::vector<std::int64_t> placement;
+
+  Plan plan() const { return make_plan(model, workload, strategy); }
+  Cluster cluster() const {
+    Cluster c = make_cluster(machine);
+    c.device.launch_overhead *= launch;
+    return c;
+  }
+};
+
+inline Model tiny_llama() {
+  Model m;
+  m.name = "tiny-llama";
+  m.layers = 4, m.hidden = 96, m.ffn_hidden = 192, m.heads = m.kv_heads = 12, m.head_dim = 8;
+  m.vocab = 384;
+  return m;
+}
+inline Model tiny_gpt() {
+  Model m = tiny_llama();
+  m.name = "tiny-gpt";
+  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
+  m.positions = PositionKind::kLearned, m.max_positions = 64;
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  m.tied_embeddings = true;
+  return m;
+}
+
+/// pp x dp x fsdp x tp on one node of H100s, two microbatches.
+inline Case small_case(std::int64_t pp, std::int64_t dp, std::int64_t fsdp, std::int64_t tp) {
+  Case c;
+  c.model = tiny_llama();
+  Mesh& mesh = c.strategy.mesh;
+  mesh[Axis::kPp] = pp, mesh[Axis::kDp] = dp, mesh[Axis::kFsdp] = fsdp, mesh[Axis::kTp] = tp;
+  c.strategy.zero_stage = fsdp > 1 ? 3 : 0;
+  c.workload.sequence_length = 24;
+  c.workload.global_batch = 2 * dp * fsdp;
+  c.machine.devices_per_node = mesh.world_size();
+  return c;
+}
+
+/// `pick(a, b)` draws an integer from a to b.
+template <class Pick>
+class RandomCase {
+ public:
+  explicit RandomCase(const Pick& pick) : pick_(pick) {}
+
+  Case draw() {
+    Case c;
+    draw_mesh(c.strategy.mesh);
+    draw_schedule(c);
+    draw_model(c.model);
+    draw_strategy(c);
+    draw_workload(c);
+    draw_machine(c);
+    return c;
+  }
+
+ private:
+  bool coin() { return pick_(0, 1) == 1; }
+
+  void draw_mesh(Mesh& mesh) {
+    std::int64_t left = 32;
+    for (Axis a : {Axis::kPp, Axis::kTp, Axis::kDp, Axis::kFsdp}) {
+      mesh[a] = pick_(1, std::min<std::int64_t>(4, left));
+      left /= mesh[a];
+    }
+  }
+  void draw_schedule(Case& c) {
+    PipelineOptions& p = c.strategy.pipeline;
+    const std::int64_t stages = c.strategy.mesh[Axis::kPp];
+    const std::int64_t kind = pick_(0, stages > 1 ? 2 : 1);
+    p.schedule = static_cast<Schedule>(kind);
+    p.chunks = p.schedule == Schedule::kInterleaved ? 2 : 1;
+    const std::int64_t pieces = stages * p.chunks;
+    c.model.layers = pieces * pick_(1, 2);
+    if (pieces < 2 || coin()) return;
+    p.first_stage_layers = pick_(0, 2), p.last_stage_layers = pick_(pieces == 2 ? 1 : 0, 2);
+    c.model.layers = p.first_stage_layers + p.last_stage_layers + (pieces - 2) * pick_(1, 2);
+  }
+  void draw_model(Model& m) {
+    const std::int64_t layers = m.layers;
+    m = coin() ? tiny_llama() : tiny_gpt();
+    m.layers = layers;
+    m.tied_embeddings = coin();
+    m.ffn_hidden *= pick_(1, 4);
+    if (m.positions == PositionKind::kLearned) m.dropout = coin() ? 0.1 : 0;
+  }
+  void draw_strategy(Case& c) {
+    Strategy& s = c.strategy;
+    const std::int64_t dp = s.mesh[Axis::kDp], fsdp = s.mesh[Axis::kFsdp];
+    s.sequence_parallel = s.mesh[Axis::kTp] > 1 && coin();
+    s.zero_stage = static_cast<int>(fsdp > 1 ? pick_(1, 3) : dp > 1 ? pick_(0, 3) : 0);
+    s.keep_weight_shard = s.zero_stage == 3 && coin();
+    s.recompute.kind = static_cast<Recompute>(pick_(0, 2));
+    s.recompute.layers = s.recompute.kind == Recompute::kFull ? pick_(0, 1) * 2 - 1 : -1;
+    s.data.bucket = Bytes(pick_(1, 400) * 1000);
+    s.data.overlap = coin();
+    s.fsdp.reshard_after_forward = coin();
+    s.fsdp.prefetch = pick_(0, 3);
+  }
+  void draw_workload(Case& c) {
+    Workload& w = c.workload;
+    const Mesh& mesh = c.strategy.mesh;
+    const bool interleaved = c.strategy.pipeline.schedule == Schedule::kInterleaved;
+    const std::int64_t microbatches = interleaved ? mesh[Axis::kPp] * pick_(1, 2) : pick_(1, 5);
+    w.sequence_length = 24;
+    w.micro_batch = pick_(1, 2);
+    w.global_batch = microbatches * w.micro_batch * mesh[Axis::kDp] * mesh[Axis::kFsdp];
+    w.flash_attention = coin();
+    w.gradient_clipping = coin();
+    if (coin()) w.precision.reduction = DType::kBf16;
+    if (pick_(0, 3) == 0) w.precision.weights = w.precision.reduction = DType::kFp32;
+  }
+  /// Also nodes that tp does not divide, several pods, and ranks on shuffled devices.
+  void draw_machine(Case& c) {
+    constexpr const char* kPresets[] = {"hgx-h100", "dgx-a100", "pcie-8", "gb200-nvl72"};
+    const std::int64_t world = c.strategy.mesh.world_size();
+    std::vector<std::int64_t> divisors;
+    for (std::int64_t d = 1; d <= world; ++d) {
+      if (world % d == 0) divisors.push_back(d);
+    }
+    ClusterSpec& m = c.machine;
+    m.preset = kPresets[pick_(0, 3)];
+    m.devices_per_node = divisors[static_cast<std::size_t>(
+        pick_(0, static_cast<std::int64_t>(divisors.size()) - 1))];
+    m.nodes = world / *m.devices_per_node;
+    m.fabric = coin() ? "ndr400" : "roce100";
+    m.nodes_per_pod = pick_(1, 3);
+    c.launch = coin() ? 1 : 0.001;
+    for (std::int64_t n = pick_(0, 3); n > 0; --n) {
+      m.slowdowns.push_back({pick_(0, world - 1), 1 + static_cast<double>(pick_(1, 8)) / 16});
+    }
+    m.jitter = pick_(0, 3) == 0 ? 0.1 : 0;
+    if (pick_(0, 2) == 0) shuffle(c.placement, world);
+  }
+  void shuffle(std::vector<std::int64_t>& order, std::int64_t n) {
+    order.resize(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    for (std::int64_t i = n - 1; i > 0; --i) {
+      std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(pick_(0, i))]);
+    }
+  }
+
+  const Pick& pick_;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Case& c) {
+  const Strategy& s = c.strategy;
+  out << c.model.name << " layers " << c.model.layers << (c.model.tied_embeddings ? " tied" : "")
+      << " dropout " << c.model.dropout;
+  for (int a = 0; a < kAxes; ++a) {
+    out << ", " << kAxisNames[static_cast<std::size_t>(a)] << " " << s.mesh[static_cast<Axis>(a)];
+  }
+  out << ", sp " << s.sequence_parallel << ", zero " << s.zero_stage << " keep "
+      << s.keep_weight_shard << ", schedule " << static_cast<int>(s.pipeline.schedule) << " first "
+      << s.pipeline.first_stage_layers << " last " << s.pipeline.last_stage_layers << ", recompute "
+      << static_cast<int>(s.recompute.kind) << " of " << s.recompute.layers << ", bucket "
+      << s.data.bucket.value << ", overlap " << s.data.overlap << ", reshard "
+      << s.fsdp.reshard_after_forward << ", prefetch " << s.fsdp.prefetch << ", batch "
+      << c.workload.global_batch << " by " << c.workload.micro_batch << ", clip "
+      << c.workload.gradient_clipping << ", weights " << name_of(c.workload.precision.weights)
+      << ", reduction " << name_of(c.workload.precision.reduction) << "\non " << c.machine.nodes
+      << " x " << *c.machine.devices_per_node << " " << c.machine.preset << " " << c.machine.fabric
+      << " pod " << c.machine.nodes_per_pod.value_or(0) << ", launch " << c.launch << ", jitter "
+      << c.machine.jitter << ", slow";
+  for (const Slowdown& d : c.machine.slowdowns) out << " " << d.device << " x " << d.factor;
+  out << ", placement";
+  for (std::int64_t d : c.placement) out << " " << d;
+  return out;
+}
+
+}  // namespace plait
