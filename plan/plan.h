@@ -45,7 +45,9 @@ struct Plan {
   std::int64_t layers = 0;
   std::int64_t microbatches = 0;  // per data-parallel rank
   std::int64_t tokens_per_step = 0;
-  Flops model_flops;  // of one step over all ranks, without recomputation
+  /// Of one step over all ranks, without recomputation; attention counts its whole square, as
+  /// published MFUs do (Narayanan et al. 2021).
+  Flops model_flops;
   std::vector<Tensor> tensors;
   std::vector<Block> blocks;
   std::vector<Program> programs;  // one per pipeline stage

@@ -13,6 +13,15 @@
 namespace plait {
 namespace {
 
+/// FLOPs by the convention of Plan::model_flops, which counts the whole attention square.
+Flops whole_square_flops(const Compute& op) {
+  const Attention* a = std::get_if<Attention>(&op);
+  if (a == nullptr) return flops(op);
+  Attention whole = *a;
+  whole.causal = false;
+  return flops(whole);
+}
+
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 std::vector<ReportShare> shares(const std::vector<Share>& from, double step_time_s) {
@@ -129,17 +138,19 @@ Flops hardware_flops(const Plan& plan) {
   for (const Block& block : plan.blocks) {
     double sum = 0;
     for (const Op& op : block.ops) {
-      if (const auto* c = std::get_if<Compute>(&op.body)) sum += hardware_flops(*c).value;
+      const auto* c = std::get_if<Compute>(&op.body);
+      if (c != nullptr && op.phase == Phase::kRecompute) sum += whole_square_flops(*c).value;
     }
     of_block.push_back(sum);
   }
-  double total = 0;
+  double again = 0;
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
-    for (std::size_t b = 0; b < runs.size(); ++b)
-      total += static_cast<double>(runs[b]) * of_block[b];
+    for (std::size_t b = 0; b < runs.size(); ++b) {
+      again += static_cast<double>(runs[b]) * of_block[b];
+    }
   }
-  return Flops(total * static_cast<double>(plan.ranks_per_stage()));
+  return plan.model_flops + Flops(again * static_cast<double>(plan.ranks_per_stage()));
 }
 
 double group_time(const std::vector<ReportShare>& shares, const std::string& group) {

@@ -133,7 +133,8 @@ std::string layout_text(const Strategy& strategy);
 /// "16,384 x h100-sxm, 2,048 nodes of 8"
 std::string cluster_text(const Cluster& cluster);
 
-/// FLOPs that the devices execute in one step, over all ranks, recomputation included.
+/// Plan::model_flops and those of recomputed ops, over all ranks, by one convention (Narayanan et
+/// al. 2021: the whole attention square counts, causal or not): the numerator of HFU.
 Flops hardware_flops(const Plan& plan);
 
 /// Seconds of a group ("bubble") in a breakdown.

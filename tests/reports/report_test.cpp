@@ -15,22 +15,35 @@ TEST(Report, ThroughputIsTokensOverStepTime) {
   EXPECT_DOUBLE_EQ(r.tokens_per_s_per_gpu, 60 / 3e-6 / 4);
 }
 
-TEST(Report, MfuCountsNeededFlopsAndHfuThoseThatRun) {
-  const Report r = MadeUp().report();
-  // Per GPU: 6e9 / 4 needed and 8e9 / 4 run in 3e-6 s, of 1e15 per second.
+TEST(Report, HfuAddsRecomputedFlopsToThoseOfMfu) {
+  MadeUp m;
+  m.plan.blocks[0].ops[0].phase = Phase::kRecompute;  // 2e9 on each of the two ranks of stage 0
+  const Report r = m.report();
+  // Per GPU: 6e9 / 4 of the model and 10e9 / 4 in all, in 3e-6 s, of 1e15 per second.
   EXPECT_NEAR(r.model_tflops_per_gpu, 6e9 / 4 / 3e-6 * 1e-12, 1e-9);
-  EXPECT_NEAR(r.hardware_tflops_per_gpu, 8e9 / 4 / 3e-6 * 1e-12, 1e-9);
+  EXPECT_NEAR(r.hardware_tflops_per_gpu, 10e9 / 4 / 3e-6 * 1e-12, 1e-9);
   EXPECT_NEAR(r.mfu, 0.5, 1e-12);
-  EXPECT_NEAR(r.hfu, 2.0 / 3, 1e-12);
+  EXPECT_NEAR(r.hfu, 10.0 / 12, 1e-12);
   EXPECT_EQ(r.peak_flops_dtype, "bf16");
   EXPECT_DOUBLE_EQ(r.peak_flops_per_gpu_tflops, 1000);
 }
 
-TEST(Report, HardwareFlopsCountEveryCallOfABlock) {
+TEST(Report, HardwareFlopsCountEveryCallOfARecomputingBlock) {
   MadeUp m;
+  m.plan.blocks[0].ops[0].phase = Phase::kRecompute;
+  const double once = hardware_flops(m.plan).value;
   m.plan.programs[0].calls.push_back(m.plan.programs[0].calls[0]);
-  // 2e9 more on each of the two ranks of stage 0.
-  EXPECT_DOUBLE_EQ(hardware_flops(m.plan).value, 8e9 + 2 * 2e9);
+  EXPECT_DOUBLE_EQ(hardware_flops(m.plan).value, once + 2 * 2e9);
+}
+
+TEST(Report, RecomputedAttentionCountsItsWholeSquareAsTheModelFlopsDo) {
+  MadeUp m;
+  Attention a;
+  a.batch = 1, a.heads = a.kv_heads = 2, a.seq_q = a.seq_kv = 10, a.head_dim = 4;
+  m.plan.blocks[0].ops[0].body = Compute(a);
+  m.plan.blocks[0].ops[0].phase = Phase::kRecompute;
+  // Two products of 2 b a s^2 d FLOPs on each of two ranks.
+  EXPECT_DOUBLE_EQ(hardware_flops(m.plan).value, 6e9 + 2 * (2 * 2.0 * 2 * 10 * 10 * 4));
 }
 
 TEST(Report, MemoryIsThatOfTheFullestRankWithOverheads) {
