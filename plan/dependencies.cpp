@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/error.h"
+#include "plan/member_table.h"
 
 namespace plait {
 namespace {
@@ -60,7 +60,11 @@ class ProgramLinker {
  public:
   ProgramLinker(const Plan& plan, const std::vector<std::vector<Touch>>& touches,
                 std::vector<std::uint32_t>& message_ids, std::uint32_t& messages)
-      : plan_(plan), touches_(touches), message_ids_(message_ids), messages_(messages) {}
+      : plan_(plan),
+        touches_(touches),
+        message_ids_(message_ids),
+        messages_(messages),
+        members_(plan) {}
 
   ProgramDependencies link(const Program& program) {
     number_ops(program);
@@ -97,29 +101,10 @@ class ProgramLinker {
       n += static_cast<std::uint32_t>(plan_.blocks[call.block].ops.size());
     }
     event_of_op_.assign(n, kNoEvent);
-    layer_slot_.assign(static_cast<std::size_t>(plan_.layers) + 2, kNoSlot);
-    members_.resize(plan_.tensors.size());
-  }
-
-  Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
-    const Scope scope = plan_.tensors[root].scope;
-    std::size_t i = 0;
-    if (scope == Scope::kLayer || scope == Scope::kLayerMicrobatch) {
-      std::uint32_t& slot = layer_slot_.at(static_cast<std::size_t>(layer));
-      if (slot == kNoSlot) slot = layer_slots_++;
-      i = slot;
-    }
-    if (scope == Scope::kLayerMicrobatch) i *= static_cast<std::size_t>(plan_.microbatches);
-    if (scope == Scope::kLayerMicrobatch || scope == Scope::kMicrobatch) {
-      i += static_cast<std::size_t>(microbatch);
-    }
-    std::vector<Member>& family = members_[root];
-    if (family.size() <= i) family.resize(i + 1);
-    return family[i];
   }
 
   void touch(std::size_t c, const Call& call, const Touch& t) {
-    Member& m = member(t.root, call.layer + t.shift, call.microbatch);
+    Member& m = members_.at(t.root, call.layer + t.shift, call.microbatch);
     const auto here = static_cast<std::int32_t>(c);
     if (m.writer.call >= 0 && m.writer.call != here && m.writer.stream != t.stream &&
         (m.waited & bit(t.stream)) == 0) {
@@ -201,14 +186,13 @@ class ProgramLinker {
     }
   }
 
-  static constexpr std::uint32_t kNoEvent = 0xFFFFFFFF, kNoSlot = 0xFFFFFFFF;
+  static constexpr std::uint32_t kNoEvent = 0xFFFFFFFF;
   const Plan& plan_;
   const std::vector<std::vector<Touch>>& touches_;
   std::vector<std::uint32_t>& message_ids_;
   std::uint32_t& messages_;
-  std::vector<std::uint32_t> first_op_, event_of_op_, layer_slot_, wait_first_;
-  std::uint32_t layer_slots_ = 0;
-  std::vector<std::vector<Member>> members_;
+  std::vector<std::uint32_t> first_op_, event_of_op_, wait_first_;
+  MemberTable<Member> members_;
   std::vector<Ref> signalled_;
   std::vector<EventUse> waits_;
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/error.h"
+#include "plan/member_table.h"
 
 namespace plait {
 namespace {
@@ -19,8 +19,8 @@ class StageWalk {
   StageWalk(const Plan& plan, std::size_t stage)
       : plan_(plan),
         program_(plan.programs.at(stage)),
-        members_(plan.tensors.size()),
-        layer_slot_(static_cast<std::size_t>(plan.layers) + 2, kNoSlot),
+        members_(plan),
+        call_members_(plan.tensors.size()),
         call_of_(plan.tensors.size(), 0) {
     for (const Tensor& t : plan.tensors) bytes_.push_back(t.bytes(plan.mesh).value);
     for (const Block& b : plan.blocks) touches_.push_back(touches_of(b));
@@ -92,27 +92,13 @@ class StageWalk {
     stays_[static_cast<std::size_t>(m.stay)].last = op;
   }
   Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
-    const Scope scope = plan_.tensors[root].scope;
-    std::vector<Member>& family = members_[root];
-    if (scope == Scope::kCall) return call_member(root, family);
-    std::size_t i = 0;
-    if (scope == Scope::kLayer || scope == Scope::kLayerMicrobatch) {
-      std::uint32_t& slot = layer_slot_.at(static_cast<std::size_t>(layer));
-      if (slot == kNoSlot) slot = layer_slots_++;
-      i = slot;
-    }
-    if (scope == Scope::kLayerMicrobatch) i *= static_cast<std::size_t>(plan_.microbatches);
-    if (scope == Scope::kLayerMicrobatch || scope == Scope::kMicrobatch) {
-      i += static_cast<std::size_t>(microbatch);
-    }
-    if (family.size() <= i) family.resize(i + 1);
-    return family[i];
+    if (plan_.tensors[root].scope == Scope::kCall) return call_member(root);
+    return members_.at(root, layer, microbatch);
   }
   /// Each call has a member of its own; only the current call's is ever looked at.
-  Member& call_member(TensorId root, std::vector<Member>& family) {
-    family.resize(1);
-    if (call_of_[root] != call_) family[0] = {}, call_of_[root] = call_;
-    return family[0];
+  Member& call_member(TensorId root) {
+    if (call_of_[root] != call_) call_members_[root] = {}, call_of_[root] = call_;
+    return call_members_[root];
   }
 
   void attribute(StageMemory& out) const {
@@ -145,12 +131,10 @@ class StageWalk {
     }
   }
 
-  static constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
   const Plan& plan_;
   const Program& program_;
-  std::vector<std::vector<Member>> members_;
-  std::vector<std::uint32_t> layer_slot_;
-  std::uint32_t layer_slots_ = 0;
+  MemberTable<Member> members_;
+  std::vector<Member> call_members_;
   std::size_t call_ = 0;  // number of the current call, from 1
   std::vector<std::size_t>
       call_of_;  // of call-scoped tensors: the call that their member belongs to

@@ -5,6 +5,8 @@
 #include <optional>
 #include <tuple>
 
+#include "plan/member_table.h"
+
 namespace plait {
 namespace {
 
@@ -18,6 +20,7 @@ class Validator {
   std::vector<PlanFault> run() {
     check_references();
     if (!faults_.empty()) return std::move(faults_);  // the rest would read out of range
+    check_call_members();
     for (stage_ = 0; stage_ < stages(); ++stage_) {
       check_groups();
       check_data_flow();
@@ -106,39 +109,83 @@ class Validator {
     return {o.tensor, by_layer ? call.layer + o.shift : 0, by_batch ? call.microbatch : 0};
   }
 
-  /// Every read comes after a write in issue order; everything written beyond a call is read.
-  void check_data_flow() {
-    std::map<Member, std::size_t> unread;  // written and not yet read, at which call
-    std::map<Member, bool> written;        // a view's write counts for its storage
-    std::size_t current = 0;
-    std::map<TensorId, bool> in_call;
-    for_each_op([&](std::size_t c, const Call& call, const Op& op) {
-      if (c != current) current = c, in_call.clear();
+  // ---- data flow: every read comes after a write in issue order; what outlives its call is read
+  /// What a block does to a member that outlives the call.
+  struct Flow {
+    TensorId root = 0;
+    std::int16_t shift = 0;
+    const Op* first = nullptr;  // the first op that touches it
+    bool reads_before_write = false, reads = false, writes = false, unread = false;
+  };
+  struct Written {
+    bool written = false, unread = false;
+    std::size_t call = 0;  // of the last write
+  };
+  TensorId root_of(TensorId t) const {
+    return plan_.tensors[t].is_view() ? plan_.tensors[t].storage : t;
+  }
+  std::vector<Flow> flows_of(const Block& block) const {
+    std::vector<Flow> out;
+    for (const Op& op : block.ops) {
       for (const Operand& o : op.operands) {
-        const Tensor& t = plan_.tensors[o.tensor];
-        const TensorId root = t.is_view() ? t.storage : o.tensor;
-        if (plan_.tensors[root].persistent) continue;
-        const Member m = member({root, o.use, o.shift}, call);
-        const bool local = plan_.tensors[root].scope == Scope::kCall;
-        if (o.use != Use::kWrite) {
-          const bool known = local ? in_call.contains(root) : written.contains(m);
-          if (!known) {
-            fault(FaultKind::kUnorderedRead, c,
-                  where(op, call) + " reads " + t.name + ", which nothing before it writes");
-          }
-          unread.erase(m);
-        }
-        if (o.use == Use::kRead) continue;
-        if (local)
-          in_call[root] = true;
-        else
-          written[m] = true, unread.emplace(m, c);
+        const TensorId root = root_of(o.tensor);
+        if (plan_.tensors[root].persistent || plan_.tensors[root].scope == Scope::kCall) continue;
+        auto flow = std::find_if(out.begin(), out.end(), [&](const Flow& f) {
+          return f.root == root && f.shift == o.shift;
+        });
+        if (flow == out.end()) flow = out.insert(out.end(), {root, o.shift, &op});
+        const bool reads = o.use != Use::kWrite, writes = o.use != Use::kRead;
+        flow->reads_before_write |= reads && !flow->writes;
+        flow->reads |= reads;
+        flow->writes |= writes;
+        flow->unread = writes || (flow->unread && !reads);
       }
-    });
-    for (const auto& [m, c] : unread) {
-      fault(FaultKind::kLeak, c,
-            plan_.tensors[std::get<0>(m)].name + " (layer " + std::to_string(std::get<1>(m)) +
-                ", microbatch " + std::to_string(std::get<2>(m)) + ") is written and never read");
+    }
+    return out;
+  }
+  void check_data_flow() {
+    std::vector<std::vector<Flow>> flows;
+    for (const Block& block : plan_.blocks) flows.push_back(flows_of(block));
+    MemberTable<Written> members(plan_);
+    const std::vector<Call>& calls = plan_.programs[stage_].calls;
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      for (const Flow& f : flows[calls[c].block]) {
+        Written& m = members.at(f.root, calls[c].layer + f.shift, calls[c].microbatch);
+        if (f.reads_before_write && !m.written) {
+          fault(FaultKind::kUnorderedRead, c,
+                where(*f.first, calls[c]) + " reads " + plan_.tensors[f.root].name +
+                    ", which nothing before it writes");
+        }
+        if (f.reads) m.unread = false;
+        if (f.writes) m = {true, f.unread, c};
+      }
+    }
+    for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
+      for (const Written& m : members.family(static_cast<TensorId>(t))) {
+        if (!m.unread) continue;
+        fault(FaultKind::kLeak, m.call,
+              plan_.tensors[t].name + " is written in " + plan_.blocks[calls[m.call].block].name +
+                  " (layer " + std::to_string(calls[m.call].layer) + ", microbatch " +
+                  std::to_string(calls[m.call].microbatch) + ") and never read");
+      }
+    }
+  }
+  /// Members of call scope are written before they are read, in every block.
+  void check_call_members() {
+    for (const Block& block : plan_.blocks) {
+      std::vector<bool> written(plan_.tensors.size(), false);
+      for (const Op& op : block.ops) {
+        for (const Operand& o : op.operands) {
+          const TensorId root = root_of(o.tensor);
+          if (plan_.tensors[root].scope != Scope::kCall || plan_.tensors[root].persistent) continue;
+          if (o.use != Use::kWrite && !written[root]) {
+            fault(FaultKind::kUnorderedRead, 0,
+                  std::string(name_of(op)) + " in " + block.name + " reads " +
+                      plan_.tensors[root].name + ", which nothing before it writes");
+          }
+          if (o.use != Use::kRead) written[root] = true;
+        }
+      }
     }
   }
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "devices.h"
+#include "tests/costmodel/devices.h"
 
 namespace plait {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "costmodel/nccl_tuning.h"
-#include "devices.h"
+#include "tests/costmodel/devices.h"
 
 namespace plait {
 namespace {

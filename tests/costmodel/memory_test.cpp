@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "devices.h"
+#include "tests/costmodel/devices.h"
 #include "topologies/catalogue.h"
 
 namespace plait {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <sstream>
 
-#include "devices.h"
+#include "tests/costmodel/devices.h"
 
 namespace plait {
 namespace {

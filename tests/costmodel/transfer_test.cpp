@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "devices.h"
+#include "tests/costmodel/devices.h"
 
 namespace plait {
 namespace {

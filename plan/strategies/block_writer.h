@@ -1,0 +1,178 @@
+#pragma once
+// Writes ops into a block and declares the tensors between them: the vocabulary in which layers.cpp
+// spells out a transformer. Sizes are left to fit_sizes.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/strategies/draft.h"
+
+namespace plait {
+
+constexpr Operand read(TensorId t, std::int16_t shift = 0) { return {t, Use::kRead, shift}; }
+constexpr Operand written(TensorId t, std::int16_t shift = 0) { return {t, Use::kWrite, shift}; }
+constexpr Operand update(TensorId t) { return {t, Use::kUpdate, 0}; }
+
+class BlockWriter {
+ public:
+  explicit BlockWriter(Draft& d) : d_(d), m_(d.model), dtype_(d.workload.precision.weights) {}
+
+  struct Parameter {
+    TensorId weight, gradient;
+  };
+  struct Linear {
+    Parameter weight, bias = {kNoTensor, kNoTensor};
+    bool has_bias() const { return bias.weight != kNoTensor; }
+  };
+  struct NormWeights {
+    Parameter gamma{}, beta = {kNoTensor, kNoTensor};
+    TensorId stats = kNoTensor;
+  };
+
+  // ---- tensors
+  TensorId input(const char* name) {
+    Tensor t;
+    t.name = name;
+    t.dims = {Dim{d_.workload.sequence_length}, Dim{d_.workload.micro_batch}};
+    t.rank = 2;
+    t.dtype = DType::kInt64;
+    t.kind = TensorClass::kBuffer;
+    t.scope = Scope::kMicrobatch;
+    t.persistent = true;
+    return d_.add(t);
+  }
+  TensorId rows(std::string name, Dim last, DType dtype, Scope scope) {
+    Tensor t;
+    t.name = std::move(name);
+    t.dims = {Dim{d_.workload.sequence_length}, Dim{d_.workload.micro_batch}, last};
+    t.rank = 3;
+    t.dtype = dtype;
+    t.scope = scope;
+    return d_.add(t);
+  }
+  TensorId activation(std::string name, std::int64_t width, Scope scope,
+                      std::array<std::int64_t, 3> sections = {}) {
+    return rows(std::move(name), Dim{width, {}, sections}, dtype_, scope);
+  }
+  TensorId saved(std::string name, std::int64_t width, std::array<std::int64_t, 3> sections = {}) {
+    return activation(std::move(name), width, Scope::kLayerMicrobatch, sections);
+  }
+  TensorId temporary(std::string name, std::int64_t width,
+                     std::array<std::int64_t, 3> sections = {}) {
+    return activation(std::move(name), width, Scope::kCall, sections);
+  }
+  TensorId mask(std::string name) {
+    return rows(std::move(name), Dim{m_.hidden}, DType::kInt8, Scope::kLayerMicrobatch);
+  }
+  Parameter parameter(UnitKind unit, const std::string& name, Dim rows_dim, Dim columns = {}) {
+    Tensor t;
+    t.name = name;
+    t.dims = {rows_dim, columns};
+    t.rank = columns.global > 0 ? 2 : 1;
+    t.dtype = dtype_;
+    t.kind = TensorClass::kWeight;
+    t.scope = unit == UnitKind::kLayer ? Scope::kLayer : Scope::kRole;
+    Parameter p{};
+    p.weight = d_.add(t);
+    t.name = name + ".grad";
+    t.dtype = d_.workload.precision.gradients;
+    t.kind = TensorClass::kGradient;
+    p.gradient = d_.add(t);
+    d_.unit(unit).weights.push_back(p.weight);
+    d_.unit(unit).gradients.push_back(p.gradient);
+    return p;
+  }
+  Linear linear(const std::string& name, Dim out, Dim in, bool bias) {
+    Linear l{parameter(UnitKind::kLayer, name + ".weight", out, in)};
+    if (bias) l.bias = parameter(UnitKind::kLayer, name + ".bias", out);
+    return l;
+  }
+  NormWeights norm_weights(UnitKind unit, const std::string& name) {
+    NormWeights n;
+    n.gamma = parameter(unit, name + ".gamma", Dim{m_.hidden});
+    if (m_.norm_bias()) n.beta = parameter(unit, name + ".beta", Dim{m_.hidden});
+    n.stats = rows(name + ".stats", Dim{m_.norm == NormKind::kLayerNorm ? 2 : 1}, DType::kFp32,
+                   unit == UnitKind::kLayer ? Scope::kLayerMicrobatch : Scope::kMicrobatch);
+    return n;
+  }
+
+  // ---- ops
+  void emit(Compute body, Phase phase, std::vector<Operand> operands) {
+    block_->ops.push_back({Body(body), Stream::kCompute, phase, std::move(operands)});
+  }
+  void norm_forward(Operand x, const NormWeights& w, TensorId y) {
+    std::vector<Operand> o = {x, read(w.gamma.weight)};
+    if (m_.norm_bias()) o.push_back(read(w.beta.weight));
+    o.push_back(written(y)), o.push_back(written(w.stats));
+    emit(Norm{Pass::kForward, m_.norm, 0, 0, dtype_}, Phase::kForward, o);
+  }
+  void norm_backward(TensorId dy, Operand x, const NormWeights& w, Operand dx) {
+    std::vector<Operand> o = {
+        read(dy), x, read(w.stats), read(w.gamma.weight), dx, update(w.gamma.gradient)};
+    if (m_.norm_bias()) o.push_back(update(w.beta.gradient));
+    emit(Norm{Pass::kBackward, m_.norm, 0, 0, dtype_}, Phase::kBackward, o);
+  }
+  MatMul matmul(Pass pass, GemmLayout layout, bool bias) {
+    MatMul g;
+    g.pass = pass, g.layout = layout, g.bias = bias;
+    g.in = dtype_;
+    g.out = pass == Pass::kWeightGrad ? d_.workload.precision.gradients : dtype_;
+    g.accumulate = pass == Pass::kWeightGrad;
+    return g;
+  }
+  void linear_forward(TensorId x, const Linear& w, TensorId y, bool add_bias) {
+    std::vector<Operand> o = {read(x), read(w.weight.weight), written(y)};
+    if (add_bias) o.push_back(read(w.bias.weight));
+    emit(matmul(Pass::kForward, GemmLayout::kNT, add_bias), Phase::kForward, o);
+  }
+  void linear_input_grad(Operand dy, const Linear& w, TensorId dx) {
+    emit(matmul(Pass::kInputGrad, GemmLayout::kNN, false), Phase::kBackward,
+         {dy, read(w.weight.weight), written(dx)});
+  }
+  void linear_weight_grad(Operand dy, TensorId x, const Linear& w, bool bias) {
+    std::vector<Operand> o = {dy, read(x), update(w.weight.gradient)};
+    if (bias) o.push_back(update(w.bias.gradient));
+    emit(matmul(Pass::kWeightGrad, GemmLayout::kTN, bias), Phase::kWeightGrad, o);
+  }
+  void residual(Operand a, TensorId b, Operand out, const Linear* bias, TensorId dropout_mask) {
+    Add add{Pass::kForward, 0, 0, bias != nullptr && bias->has_bias(), dropout_mask != kNoTensor,
+            dtype_};
+    std::vector<Operand> o = {a, read(b), out};
+    if (add.bias) o.push_back(read(bias->bias.weight));
+    if (add.dropout) o.push_back(written(dropout_mask));
+    emit(add, Phase::kForward, o);
+  }
+  void sum(Operand a, Operand b, Operand out) {
+    emit(Add{Pass::kForward, 0, 0, false, false, dtype_}, Phase::kBackward, {a, b, out});
+  }
+  /// Gradient of a residual branch's output before bias and dropout.
+  Operand branch_gradient(Operand dout, TensorId dropout_mask, const char* name, const Linear& l) {
+    Operand d = dout;
+    if (dropout_mask != kNoTensor) {
+      const TensorId masked = temporary(name, m_.hidden);
+      emit(Add{Pass::kBackward, 0, 0, false, true, dtype_}, Phase::kBackward,
+           {dout, read(dropout_mask), written(masked)});
+      d = read(masked);
+    }
+    if (l.has_bias()) {
+      emit(BiasGrad{0, 0, dtype_, d_.workload.precision.gradients}, Phase::kBackward,
+           {d, update(l.bias.gradient)});
+    }
+    return d;
+  }
+
+  /// Ops go into `block` from here on.
+  void begin(Block& block, std::string name) {
+    block_ = &block;
+    block_->name = std::move(name);
+  }
+
+ private:
+  Draft& d_;
+  const Model& m_;
+  DType dtype_;
+  Block* block_ = nullptr;
+};
+
+}  // namespace plait
