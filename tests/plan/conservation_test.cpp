@@ -1,0 +1,124 @@
+// What no strategy may change: the FLOPs of the model and its parameters.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "model/iteration_flops.h"
+#include "plan/validate.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+struct Case {
+  Model model;
+  Workload workload;
+  Strategy strategy;
+  Plan plan() const { return make_plan(model, workload, strategy); }
+};
+
+void choose_pipeline(Strategy& s) {
+  using rc::gen::element;
+  s.pipeline.schedule = *element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved);
+  if (s.mesh[Axis::kPp] == 1 && s.pipeline.schedule == Schedule::kInterleaved) {
+    s.pipeline.schedule = Schedule::k1f1b;
+  }
+  if (s.pipeline.schedule == Schedule::kInterleaved) s.pipeline.chunks = 2;
+}
+
+void choose_sharding(Strategy& s) {
+  const bool fsdp = s.mesh[Axis::kFsdp] > 1, replicas = fsdp || s.mesh[Axis::kDp] > 1;
+  s.zero_stage = replicas ? *rc::gen::inRange(fsdp ? 1 : 0, 4) : 0;
+  s.keep_weight_shard = s.zero_stage == 3 && *rc::gen::arbitrary<bool>();
+  s.fsdp.reshard_after_forward = *rc::gen::arbitrary<bool>();
+  s.fsdp.prefetch = *rc::gen::inRange<std::int64_t>(0, 3);
+  s.data.overlap = *rc::gen::arbitrary<bool>();
+  s.data.bucket = Bytes(*rc::gen::element<std::int64_t>(1, 4000, 1 << 20));
+}
+
+/// A hybrid of small sizes that divide: 8 layers, 4 or 8 microbatches.
+Case any_hybrid() {
+  using rc::gen::element;
+  Case c;
+  const auto degree = [] { return *element<std::int64_t>(1, 2); };
+  c.strategy = split({*element<std::int64_t>(1, 2, 4), degree(), degree(), degree()});
+  Strategy& s = c.strategy;
+  s.sequence_parallel = s.mesh[Axis::kTp] > 1 && *rc::gen::arbitrary<bool>();
+  choose_pipeline(s);
+  choose_sharding(s);
+  s.recompute.kind = *element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
+  if (s.recompute.kind == Recompute::kFull) s.recompute.layers = *element<std::int64_t>(-1, 0, 1);
+  c.model = *rc::gen::arbitrary<bool>() ? tiny_gpt(8) : tiny_llama(8);
+  c.model.tied_embeddings = *rc::gen::arbitrary<bool>();
+  const std::int64_t micro = *element<std::int64_t>(1, 2);
+  const std::int64_t replicas = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp];
+  c.workload = tiny_workload(*element<std::int64_t>(4, 8) * micro * replicas, micro);
+  c.workload.flash_attention = *rc::gen::arbitrary<bool>();
+  c.workload.gradient_clipping = *rc::gen::arbitrary<bool>();
+  return c;
+}
+
+bool first_time(const Op& op) { return op.phase != Phase::kRecompute; }
+
+/// Elements of all weights, each (stage, layer) once; a shard counts for all ranks that hold one.
+std::int64_t stored_parameters(const Plan& plan) {
+  std::set<std::tuple<std::size_t, TensorId, std::int32_t>> seen;
+  std::int64_t n = 0;
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    for_each_op(plan, stage, [&](const Call& call, const Op& op) {
+      for (const Operand& o : op.operands) {
+        const Tensor& t = plan.tensors[o.tensor];
+        if (t.kind != TensorClass::kWeight || !t.is_view()) continue;
+        const std::int32_t layer = t.scope == Scope::kLayer ? call.layer + o.shift : 0;
+        if (!seen.emplace(stage, o.tensor, layer).second) continue;
+        AxisSet shards;
+        for (const Dim& d : t.dims) shards = shards | d.sharded;
+        n += t.elements(plan.mesh) * plan.mesh.size_of(shards);
+      }
+    });
+  }
+  return n;
+}
+
+RC_GTEST_PROP(Conservation, RanksTogetherDoTheFlopsThatTheModelNeeds, ()) {
+  const Case c = any_hybrid();
+  const Flops needed =
+      needed_flops_per_iteration(c.model, c.workload.sequence_length, c.workload.global_batch);
+  RC_ASSERT(flops_of(c.plan(), first_time).value == needed.value);
+}
+
+RC_GTEST_PROP(Conservation, StagesAndShardsTogetherStoreEveryParameterOnce, ()) {
+  const Case c = any_hybrid();
+  std::int64_t expected = count_parameters(c.model).total(c.model.layers);
+  // A tied matrix has a copy on the last stage.
+  const bool copied = c.model.tied_embeddings && c.strategy.mesh[Axis::kPp] > 1;
+  if (copied) expected += c.model.vocab * c.model.hidden;
+  RC_ASSERT(stored_parameters(c.plan()) == expected);
+}
+
+RC_GTEST_PROP(Conservation, EveryHybridIsExecutable, ()) {
+  const std::vector<PlanFault> faults = validate(any_hybrid().plan());
+  if (!faults.empty()) RC_LOG() << code_of(faults[0].kind) << " " << faults[0].text << "\n";
+  RC_ASSERT(faults.empty());
+}
+
+TEST(Conservation, FlatBufferHoldsReplicatedWeightsOnEveryTpRank) {
+  const Model m = tiny_llama();
+  const Plan plan = make_plan(m, tiny_workload(1), split({.tp = 2}));
+  const std::int64_t norms = 2 * m.hidden;  // gamma of both, not sharded
+  EXPECT_EQ(2 * tensor_named(plan, "layer.weights").elements(plan.mesh),
+            count_parameters(m).layer + (2 - 1) * norms);
+}
+
+TEST(ModelFlops, AreMegatronsForTheWholeBatch) {
+  const Plan plan = make_plan(tiny_gpt(), tiny_workload(4), split({.dp = 2}));
+  // Narayanan et al. 2021: 72 B s l h^2 (1 + s / 6 h + V / 12 l h).
+  const double B = 4, s = 8, l = 2, h = 16, V = 32;
+  EXPECT_NEAR(plan.model_flops.value, 72 * B * s * l * h * h * (1 + s / (6 * h) + V / (12 * l * h)),
+              1e-6);
+}
+
+}  // namespace
+}  // namespace plait

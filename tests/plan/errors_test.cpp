@@ -1,0 +1,187 @@
+// Each refusal, by the smallest input that triggers it: its code and the field that it names.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/error.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+struct Input {
+  Model model = tiny_llama();
+  Workload workload = tiny_workload(1);
+  Strategy strategy;
+};
+
+void expect_refused(const Input& in, const std::string& code, const std::string& path) {
+  try {
+    make_plan(in.model, in.workload, in.strategy);
+    ADD_FAILURE() << code << " is not raised";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, code) << e.what();
+    EXPECT_EQ(e.text().where.path, path) << e.what();
+    EXPECT_FALSE(e.text().problem.empty());
+    EXPECT_FALSE(e.text().expected.empty());
+    EXPECT_FALSE(e.text().cure.empty());
+  }
+}
+
+TEST(Refused, QueryHeadsThatCannotShareKeyValueHeads) {
+  Input in;
+  in.model.heads = 4, in.model.kv_heads = 3;
+  expect_refused(in, "S040", "model.kv_heads");
+}
+
+TEST(Refused, ParallelAttentionWithBiasesOrDropout) {
+  for (int i = 0; i < 3; ++i) {
+    Input in;
+    in.model.parallel_attention = true;
+    in.model.mlp_bias = i == 0, in.model.attention_output_bias = i == 1;
+    in.model.dropout = i == 2 ? 0.1 : 0;
+    expect_refused(in, "S041", "model.parallel_attention");
+  }
+}
+
+TEST(Refused, SequenceLongerThanLearnedPositions) {
+  Input in;
+  in.model = tiny_gpt();
+  in.workload.sequence_length = in.model.max_positions + 1;
+  expect_refused(in, "S042", "workload.sequence_length");
+}
+
+TEST(Refused, BatchThatTheReplicasCannotShare) {
+  Input in;
+  in.strategy = split({.dp = 2});
+  in.workload = tiny_workload(3);
+  expect_refused(in, "S043", "workload.global_batch");
+  in.workload = tiny_workload(2, 2);  // 2 replicas of 2 sequences need 4
+  expect_refused(in, "S043", "workload.global_batch");
+}
+
+TEST(Refused, AxesThatArePlannedByNobody) {
+  Input cp, ep;
+  cp.strategy.mesh[Axis::kCp] = 2, ep.strategy.mesh[Axis::kEp] = 2;
+  expect_refused(cp, "S044", "strategy.cp");
+  expect_refused(ep, "S044", "strategy.ep");
+}
+
+TEST(Refused, TpThatDoesNotDivideWhatItSplits) {
+  // Each of the four in turn is odd.
+  const auto odd = [](auto change) {
+    Input in;
+    in.strategy = split({.tp = 2});
+    change(in.model);
+    expect_refused(in, "S010", "strategy.tp");
+  };
+  odd([](Model& m) { m.heads = m.kv_heads = 3; });
+  odd([](Model& m) { m.kv_heads = 1; });
+  odd([](Model& m) { m.ffn_hidden = 25; });
+  odd([](Model& m) { m.vocab = 33; });
+}
+
+TEST(Refused, SequenceParallelWithoutTp) {
+  Input in;
+  in.strategy.sequence_parallel = true;
+  expect_refused(in, "S011", "strategy.sequence_parallel");
+}
+
+TEST(Refused, SequenceThatTpDoesNotDivide) {
+  Input in;
+  in.strategy = split({.tp = 2});
+  in.strategy.sequence_parallel = true;
+  in.workload.sequence_length = 7;
+  expect_refused(in, "S012", "workload.sequence_length");
+}
+
+TEST(Refused, NumberOfRecomputedLayersWithoutFullRecomputation) {
+  for (Recompute kind : {Recompute::kNone, Recompute::kSelective}) {
+    Input in;
+    in.strategy.recompute.kind = kind, in.strategy.recompute.layers = 1;
+    expect_refused(in, "S013", "strategy.recompute.layers");
+  }
+}
+
+TEST(Refused, ZeroStageThatDoesNotExist) {
+  for (int stage : {-1, 4}) {
+    Input in;
+    in.strategy = split({.dp = 2}, stage);
+    in.workload = tiny_workload(2);
+    expect_refused(in, "S020", "strategy.zero_stage");
+  }
+}
+
+TEST(Refused, FsdpAxisThatShardsNothing) {
+  Input in;
+  in.strategy = split({.fsdp = 2}, 0);
+  in.workload = tiny_workload(2);
+  expect_refused(in, "S021", "strategy.zero_stage");
+}
+
+TEST(Refused, ShardingOverOneRank) {
+  for (int stage : {1, 2, 3}) {
+    Input in;
+    in.strategy = split({}, stage);
+    expect_refused(in, "S022", "strategy.zero_stage");
+  }
+}
+
+TEST(Refused, WeightShardWithoutShardedWeights) {
+  Input in;
+  in.strategy = split({.dp = 2}, 2);
+  in.strategy.keep_weight_shard = true;
+  in.workload = tiny_workload(2);
+  expect_refused(in, "S023", "strategy.keep_weight_shard");
+}
+
+TEST(Refused, NegativePrefetch) {
+  Input in;
+  in.strategy = split({.fsdp = 2}, 3);
+  in.strategy.fsdp.prefetch = -1;
+  in.workload = tiny_workload(2);
+  expect_refused(in, "S024", "strategy.fsdp_options.prefetch");
+}
+
+TEST(Refused, LayersThatThePiecesCannotShare) {
+  Input odd;
+  odd.model = tiny_llama(3);
+  odd.strategy = split({.pp = 2});
+  expect_refused(odd, "S030", "strategy.pipeline");
+  Input ends = odd;  // both ends given, and they are not all
+  ends.strategy.pipeline.first_stage_layers = ends.strategy.pipeline.last_stage_layers = 1;
+  expect_refused(ends, "S030", "strategy.pipeline");
+  Input many = odd;  // more than there are
+  many.strategy.pipeline.first_stage_layers = 4;
+  expect_refused(many, "S030", "strategy.pipeline");
+}
+
+TEST(Refused, ChunksWithoutTheInterleavedSchedule) {
+  for (std::int64_t chunks : {0, 2}) {
+    Input in;
+    in.strategy = split({.pp = 2});
+    in.strategy.pipeline.chunks = chunks;
+    expect_refused(in, "S031", "strategy.pipeline.chunks");
+  }
+}
+
+TEST(Refused, InterleavedWithOneChunkOrOneStage) {
+  Input chunk, stage;
+  chunk.strategy = split({.pp = 2}), stage.strategy = split({});
+  chunk.strategy.pipeline.schedule = stage.strategy.pipeline.schedule = Schedule::kInterleaved;
+  stage.strategy.pipeline.chunks = 2;
+  expect_refused(chunk, "S032", "strategy.pipeline.chunks");
+  expect_refused(stage, "S032", "strategy.pipeline.chunks");
+}
+
+TEST(Refused, InterleavedMicrobatchesThatAreNoMultipleOfStages) {
+  Input in;
+  in.model = tiny_llama(4);
+  in.strategy = split({.pp = 2});
+  in.strategy.pipeline.schedule = Schedule::kInterleaved, in.strategy.pipeline.chunks = 2;
+  in.workload = tiny_workload(3);
+  expect_refused(in, "S033", "strategy.pipeline.schedule");
+}
+
+}  // namespace
+}  // namespace plait

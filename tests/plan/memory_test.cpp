@@ -1,0 +1,161 @@
+// Live memory: activations per layer (Korthikanti et al. 2022, section 4), microbatches in flight,
+// gathered weights. Norm statistics, which the paper neglects, are counted apart: two fp32 numbers
+// per token for each of the two norms of a layer.
+#include "plan/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t s = 8, b = 2, h = 16, a = 4;
+constexpr std::int64_t kStatistics = 2 * 2 * 4 * s * b;
+
+struct Shape {
+  std::int64_t t = 1;
+  bool sequence = false, flash = false;
+  Recompute recompute = Recompute::kNone;
+};
+
+Plan plan_of(const Shape& shape, std::int64_t layers = 2) {
+  Strategy strategy = split({.tp = shape.t});
+  strategy.sequence_parallel = shape.sequence;
+  strategy.recompute.kind = shape.recompute;
+  Workload w = tiny_workload(b, b);
+  w.flash_attention = shape.flash;
+  return make_plan(tiny_gpt(layers), w, strategy);
+}
+
+/// Bytes that one more layer keeps between forward and backward: the peak of a plan with one layer
+/// more, less that layer's 18 bytes per parameter.
+std::int64_t kept_per_layer(const Shape& shape) {
+  const Plan two = plan_of(shape, 2), three = plan_of(shape, 3);
+  const std::int64_t states = 18 * tensor_named(two, "layer.weights").elements(two.mesh);
+  return live_memory(three, 0).peak.value - live_memory(two, 0).peak.value - states;
+}
+
+TEST(ActivationMemory, LayerKeeps34sbhAnd5assb) {  // equation 1
+  EXPECT_EQ(kept_per_layer({}), 34 * s * b * h + 5 * a * s * s * b + kStatistics);
+}
+
+TEST(ActivationMemory, TensorParallelLeavesTenSbhWhole) {  // equation 2
+  const std::int64_t t = 2;
+  EXPECT_EQ(kept_per_layer({.t = t}),
+            s * b * h * (10 + 24 / t) + 5 * a * s * s * b / t + kStatistics);
+}
+
+TEST(ActivationMemory, SequenceParallelDividesEverythingByTp) {  // equation 4
+  const std::int64_t t = 2;
+  EXPECT_EQ(kept_per_layer({.t = t, .sequence = true}),
+            (34 * s * b * h + 5 * a * s * s * b + kStatistics) / t);
+}
+
+TEST(ActivationMemory, SelectiveRecomputationDropsTheAttentionSquare) {  // equation 6
+  const std::int64_t t = 2;
+  EXPECT_EQ(kept_per_layer({.t = t, .sequence = true, .recompute = Recompute::kSelective}),
+            (34 * s * b * h + kStatistics) / t);
+}
+
+TEST(ActivationMemory, FullRecomputationKeepsTheLayersInputOnly) {  // section 4.3: 2 s b h
+  EXPECT_EQ(kept_per_layer({.recompute = Recompute::kFull}), 2 * s * b * h);
+}
+
+TEST(ActivationMemory, FlashAttentionKeepsOneNumberPerRowInsteadOfTheSquare) {
+  const std::int64_t log_sum_exp = 4 * a * s * b;
+  EXPECT_EQ(kept_per_layer({.flash = true}), 34 * s * b * h + log_sum_exp + kStatistics);
+}
+
+/// The layers that stage 1 of 4 works on, and the memory of each stage, for m microbatches.
+std::int64_t peak(Schedule schedule, std::int64_t m, std::size_t stage) {
+  Strategy strategy = split({.pp = 4});
+  strategy.pipeline.schedule = schedule;
+  return live_memory(make_plan(tiny_gpt(8), tiny_workload(m), strategy), stage).peak.value;
+}
+
+/// Two layers, one sequence each.
+const std::int64_t kMicrobatchOfStage = 2 * (34 * s * h + 4 * a * s + kStatistics / b);
+
+TEST(InFlight, StageOf1f1bKeepsOneMicrobatchMoreThanTheNextOne) {
+  // Stages 1 and 2 differ in nothing else: p - 1 and p - 2 microbatches.
+  EXPECT_EQ(peak(Schedule::k1f1b, 8, 1) - peak(Schedule::k1f1b, 8, 2), kMicrobatchOfStage);
+}
+
+TEST(InFlight, MemoryOf1f1bDoesNotGrowWithMicrobatches) {
+  EXPECT_EQ(peak(Schedule::k1f1b, 16, 1), peak(Schedule::k1f1b, 8, 1));
+}
+
+TEST(InFlight, GpipeKeepsAllMicrobatches) {
+  EXPECT_EQ(peak(Schedule::kGpipe, 9, 1) - peak(Schedule::kGpipe, 8, 1), kMicrobatchOfStage);
+}
+
+TEST(InFlight, GpipeWithAsManyMicrobatchesAs1f1bKeepsIsTheSame) {
+  // Stage 1 of 4: p - s = 3.
+  EXPECT_EQ(peak(Schedule::kGpipe, 3, 1), peak(Schedule::k1f1b, 8, 1));
+}
+
+std::int64_t persistent(const Plan& plan, TensorClass kind) {
+  std::int64_t n = 0;
+  for (const Tensor& t : plan.tensors) {
+    if (!t.persistent || t.is_view() || t.kind != kind) continue;
+    n += t.bytes(plan.mesh).value * (t.scope == Scope::kLayer ? plan.layers : 1);
+  }
+  return n;
+}
+
+/// Weights that are live at once beyond those that stay.
+std::int64_t most_gathered(const Plan& plan) {
+  std::int64_t most = 0;
+  for (const MemoryPoint& p : live_memory(plan, 0, true).curve) {
+    most = std::max(most, p.live[static_cast<std::size_t>(TensorClass::kWeight)].value);
+  }
+  return most - persistent(plan, TensorClass::kWeight);
+}
+
+TEST(Fsdp, PrefetchPlusOneUnitsAreGatheredAtOnce) {
+  const std::int64_t layer = 2 * count_parameters(tiny_llama()).layer;
+  for (std::int64_t prefetch : {0, 1, 2}) {
+    Strategy strategy = split({.fsdp = 2}, 3);
+    strategy.fsdp.prefetch = prefetch;
+    const Plan plan = make_plan(tiny_llama(6), tiny_workload(2), strategy);
+    EXPECT_EQ(most_gathered(plan), (prefetch + 1) * layer) << prefetch;
+  }
+}
+
+TEST(Fsdp, WithoutReshardingAllWeightsAreGatheredAtOnce) {
+  Strategy strategy = split({.fsdp = 2}, 3);
+  strategy.fsdp.reshard_after_forward = false;
+  const Plan plan = make_plan(tiny_llama(6), tiny_workload(2), strategy);
+  const ParameterCount n = count_parameters(tiny_llama());
+  // The embedding is not needed again, and freed.
+  EXPECT_EQ(most_gathered(plan), 2 * (6 * n.layer + n.head));
+}
+
+TEST(LiveMemory, ClassesAtThePeakAddUpToThePeakAndToItsTensors) {
+  const StageMemory m = live_memory(plan_of({}), 0);
+  std::int64_t classes = 0, tensors = 0;
+  for (Bytes x : m.by_class) classes += x.value;
+  for (const LiveTensor& t : m.at_peak) tensors += t.bytes.value;
+  EXPECT_EQ(classes, m.peak.value);
+  EXPECT_EQ(tensors, m.peak.value);
+}
+
+TEST(LiveMemory, CurveReachesThePeakAndEndsWithWhatStays) {
+  const Plan plan = plan_of({});
+  const StageMemory m = live_memory(plan, 0, true);
+  std::int64_t highest = 0;
+  for (const MemoryPoint& p : m.curve) {
+    std::int64_t sum = 0;
+    for (Bytes x : p.live) sum += x.value;
+    highest = std::max(highest, sum);
+  }
+  EXPECT_EQ(highest, m.peak.value);
+  EXPECT_EQ(m.curve.back().live[static_cast<std::size_t>(TensorClass::kActivation)].value, 0);
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,180 @@
+// Data parallelism, ZeRO and FSDP: what travels in a step. Bytes: weights 2, gradients 4.
+#include <algorithm>
+
+#include "plan/strategies/data_parallel.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+constexpr CollectiveKind kReduce = CollectiveKind::kAllReduce;
+constexpr CollectiveKind kGather = CollectiveKind::kAllGather;
+constexpr CollectiveKind kScatter = CollectiveKind::kReduceScatter;
+
+const ParameterCount kCount = count_parameters(tiny_llama());
+const std::int64_t kLayers = tiny_llama().layers;
+const std::int64_t kUnits = kLayers + 2;  // embedding, layers, head
+const std::int64_t kParameters = kCount.total(kLayers);
+
+/// `microbatches` of one sequence on each of two data-parallel ranks.
+Plan plan_of(Strategy s, std::int64_t microbatches) {
+  const std::int64_t replicas = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp);
+  return make_plan(tiny_llama(), tiny_workload(microbatches * replicas), s);
+}
+
+std::vector<std::size_t> calls_of(const Plan& plan, std::string_view block) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < plan.programs[0].calls.size(); ++i) {
+    if (plan.blocks[plan.programs[0].calls[i].block].name == block) out.push_back(i);
+  }
+  return out;
+}
+
+TEST(DataParallel, AllReducesEveryGradientByteOnceAStep) {
+  for (std::int64_t microbatches : {1, 3}) {
+    const Plan plan = plan_of(split({.dp = 2}), microbatches);
+    EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp).bytes, 4 * kParameters) << microbatches;
+  }
+}
+
+TEST(DataParallel, ReducesInTheLastMicrobatchOnly) {
+  const Plan plan = plan_of(split({.dp = 2}), 3);
+  ASSERT_FALSE(calls_of(plan, "grad_sync").empty());
+  for (std::size_t c : calls_of(plan, "grad_sync")) {
+    EXPECT_EQ(plan.programs[0].calls[c].microbatch, 3 - 1);
+  }
+}
+
+TEST(DataParallel, FullBucketsAreReducedInTheOrderOfTheBackwardPass) {
+  Strategy s = split({.dp = 2});
+  s.data.bucket = Bytes(4 * kCount.layer);
+  ASSERT_LT(kCount.head, kCount.layer);
+  const Plan plan = plan_of(s, 1);
+  std::vector<std::int64_t> elements;
+  for_each_op(plan, 0, [&](const Call&, const Op& op) {
+    if (const auto* c = std::get_if<Collective>(&op.body)) elements.push_back(c->elements);
+  });
+  // The head alone does not fill a bucket; with the last layer it does; the first layer does; the
+  // embedding is what is left.
+  const std::vector<std::int64_t> expected = {kCount.head + kCount.layer, kCount.layer,
+                                              kCount.embedding};
+  EXPECT_EQ(elements, expected);
+}
+
+TEST(DataParallel, AUnitLargerThanTheBucketGoesInPiecesOfWholeParameters) {
+  Strategy s = split({.dp = 2});
+  s.data.bucket = Bytes(1);
+  const std::int64_t tensors =
+      1 + kLayers * (2 + 4) + 2;  // table; norms, projections; norm, matrix
+  EXPECT_EQ(traffic(plan_of(s, 1), 0, kReduce, Axis::kDp), (Traffic{tensors, 4 * kParameters}));
+}
+
+TEST(DataParallel, OverlappedReductionStartsBeforeBackwardEnds) {
+  Strategy s = split({.dp = 2});
+  s.data.bucket = Bytes(4 * kCount.layer);
+  const Plan plan = plan_of(s, 1);
+  EXPECT_LT(calls_of(plan, "grad_sync").front(), calls_of(plan, "layer.backward").back());
+}
+
+TEST(DataParallel, WithoutOverlapEveryReductionWaitsForTheWholeBackwardPass) {
+  Strategy s = split({.dp = 2});
+  s.data.bucket = Bytes(4 * kCount.layer);
+  s.data.overlap = false;
+  const Plan plan = plan_of(s, 1);
+  const std::size_t last = calls_of(plan, "embedding.backward").back();
+  for (std::size_t c : calls_of(plan, "grad_sync")) {
+    EXPECT_GT(c, last);
+    EXPECT_EQ(plan.programs[0].calls[c].after, static_cast<std::int32_t>(last));
+  }
+}
+
+TEST(DataParallel, GradientsTravelInTheTypeOfTheReduction) {
+  Workload w = tiny_workload(2);
+  w.precision.reduction = DType::kBf16;
+  const Plan plan = make_plan(tiny_llama(), w, split({.dp = 2}));
+  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp).bytes, 2 * kParameters);
+}
+
+TEST(Zero1, ScattersGradientsAndGathersWeightsOnceAStep) {
+  // Rajbhandari et al. 2020, section 7.1: the volume of an all_reduce, in two halves.
+  for (bool overlap : {true, false}) {
+    Strategy s = split({.dp = 2}, 1);
+    s.data.overlap = overlap;
+    const Plan plan = plan_of(s, 3);
+    EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kDp).bytes, 4 * kParameters);
+    EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp), (Traffic{kUnits, 2 * kParameters}));
+    EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), Traffic{});
+  }
+}
+
+TEST(Zero2, ScattersGradientsInEveryMicrobatchAndGathersWeightsOnce) {
+  const std::int64_t m = 3;
+  const Plan plan = plan_of(split({.dp = 2}, 2), m);
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kDp), (Traffic{m * kUnits, m * 4 * kParameters}));
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp), (Traffic{kUnits, 2 * kParameters}));
+}
+
+TEST(Fsdp, GathersEveryLayerForForwardAndAgainForBackward) {
+  // The embedding's backward pass reads no weight, and the head's follows its forward pass at once.
+  const std::int64_t m = 3;
+  const Plan plan = plan_of(split({.fsdp = 2}, 3), m);
+  const Traffic expected{m * (2 * kLayers + 2),
+                         m * 2 * (2 * kLayers * kCount.layer + kCount.embedding + kCount.head)};
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kFsdp), expected);
+}
+
+TEST(Fsdp, ScattersEveryGradientOncePerMicrobatch) {
+  const std::int64_t m = 3;
+  const Plan plan = plan_of(split({.fsdp = 2}, 3), m);
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kFsdp), (Traffic{m * kUnits, m * 4 * kParameters}));
+}
+
+TEST(Fsdp, WithoutReshardingEveryUnitIsGatheredOncePerMicrobatch) {
+  Strategy s = split({.fsdp = 2}, 3);
+  s.fsdp.reshard_after_forward = false;
+  const std::int64_t m = 3;
+  EXPECT_EQ(traffic(plan_of(s, m), 0, kGather, Axis::kFsdp),
+            (Traffic{m * kUnits, m * 2 * kParameters}));
+}
+
+TEST(Fsdp, TiedTableIsGatheredForTheEmbeddingAndAgainForTheHead) {
+  Model model = tiny_llama();
+  model.tied_embeddings = true;
+  const Plan plan = make_plan(model, tiny_workload(2), split({.fsdp = 2}, 3));
+  const ParameterCount n = count_parameters(model);
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kFsdp).bytes,
+            2 * (2 * kLayers * n.layer + 2 * n.embedding + n.head));
+}
+
+TEST(HybridShard, SharesAreReducedOverReplicasOnceAStep) {
+  const Plan plan = plan_of(split({.dp = 2, .fsdp = 4}, 3), 3);
+  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), (Traffic{kUnits, 4 * kParameters / 4}));
+}
+
+TEST(HybridShard, Zero1ReducesSharesOverReplicasInBuckets) {
+  const Plan plan = plan_of(split({.dp = 2, .fsdp = 4}, 1), 3);
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kFsdp).bytes, 4 * kParameters);
+  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp).bytes, 4 * kParameters / 4);
+}
+
+TEST(Fsdp, AGatherMayStartWhenTheUsePrefetchPlusOneBeforeItHasFinished) {
+  for (std::int64_t prefetch : {0, 1, 2}) {
+    Strategy s = split({.fsdp = 2}, 3);
+    s.fsdp.prefetch = prefetch;
+    const Plan plan = make_plan(tiny_llama(6), tiny_workload(2), s);
+    const std::vector<Call>& calls = plan.programs[0].calls;
+    std::vector<std::size_t> gathers = calls_of(plan, "param_gather");
+    // Gather and use number k of the forward pass: embedding 0, layers 1 ... 6.
+    std::vector<std::size_t> uses = calls_of(plan, "embedding.forward");
+    for (std::size_t c : calls_of(plan, "layer.forward")) uses.push_back(c);
+    for (std::size_t k = static_cast<std::size_t>(prefetch) + 1; k < uses.size(); ++k) {
+      EXPECT_EQ(calls[gathers[k]].layer, calls[uses[k]].layer);
+      EXPECT_EQ(static_cast<std::size_t>(calls[gathers[k]].after),
+                uses[k - static_cast<std::size_t>(prefetch) - 1])
+          << "prefetch " << prefetch << ", use " << k;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plait

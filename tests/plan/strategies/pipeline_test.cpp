@@ -1,0 +1,119 @@
+// Pipeline parallelism: who holds which layers, and what travels between stages.
+#include <algorithm>
+
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+Strategy pipeline(std::int64_t stages, Schedule schedule, std::int64_t chunks = 1) {
+  Strategy s = split({.pp = stages});
+  s.pipeline.schedule = schedule, s.pipeline.chunks = chunks;
+  return s;
+}
+
+Traffic sends(const Plan& plan, std::size_t stage, int offset) {
+  Traffic t;
+  for_each_op(plan, stage, [&](const Call&, const Op& op) {
+    const Send* s = std::get_if<Send>(&op.body);
+    if (s != nullptr && s->offset == offset) ++t.count, t.bytes += s->bytes.value;
+  });
+  return t;
+}
+Traffic receives(const Plan& plan, std::size_t stage, int offset) {
+  Traffic t;
+  for_each_op(plan, stage, [&](const Call&, const Op& op) {
+    const Recv* r = std::get_if<Recv>(&op.body);
+    if (r != nullptr && r->offset == offset) ++t.count, t.bytes += r->bytes.value;
+  });
+  return t;
+}
+
+/// Layers in the order in which the stage first runs them forward.
+std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage) {
+  std::vector<std::int32_t> out;
+  for (const Call& c : plan.programs[stage].calls) {
+    if (plan.blocks[c.block].name == "layer.forward" && c.microbatch == 0) out.push_back(c.layer);
+  }
+  return out;
+}
+
+constexpr std::int64_t kStream = 8 * 16 * 2;  // s b h of two bytes
+
+TEST(Pipeline, EachMicrobatchCrossesEachBoundaryOnceInEachDirection) {
+  const std::int64_t m = 4;
+  for (Schedule schedule : {Schedule::kGpipe, Schedule::k1f1b}) {
+    const Plan plan = make_plan(tiny_llama(3), tiny_workload(m), pipeline(3, schedule));
+    const Traffic crossing{m, m * kStream};
+    for (std::size_t stage : {0, 1, 2}) {
+      const Traffic down = stage < 2 ? crossing : Traffic{}, up = stage > 0 ? crossing : Traffic{};
+      EXPECT_EQ(sends(plan, stage, 1), down);
+      EXPECT_EQ(receives(plan, stage, 1), down);  // gradients from the next stage
+      EXPECT_EQ(sends(plan, stage, -1), up);
+      EXPECT_EQ(receives(plan, stage, -1), up);
+    }
+  }
+}
+
+TEST(Interleaved, MessagesMultiplyByTheNumberOfChunks) {
+  // Narayanan et al. 2021, section 2.2: p v pieces have p v - 1 boundaries.
+  const std::int64_t p = 2, v = 2, m = 4;
+  const Plan plan =
+      make_plan(tiny_llama(4), tiny_workload(m), pipeline(p, Schedule::kInterleaved, v));
+  const std::int64_t forward = sends(plan, 0, 1).count + sends(plan, 1, 1).count;
+  const std::int64_t backward = sends(plan, 0, -1).count + sends(plan, 1, -1).count;
+  EXPECT_EQ(forward, m * (p * v - 1));
+  EXPECT_EQ(backward, m * (p * v - 1));
+}
+
+TEST(Interleaved, StageHoldsEveryPthPiece) {
+  const Plan plan =
+      make_plan(tiny_llama(8), tiny_workload(2), pipeline(2, Schedule::kInterleaved, 2));
+  EXPECT_EQ(layers_of(plan, 0), (std::vector<std::int32_t>{0, 1, 4, 5}));
+  EXPECT_EQ(layers_of(plan, 1), (std::vector<std::int32_t>{2, 3, 6, 7}));
+}
+
+TEST(Pipeline, EndsTakeTheLayersThatTheyAreGiven) {
+  Strategy s = pipeline(4, Schedule::k1f1b);
+  s.pipeline.first_stage_layers = 1, s.pipeline.last_stage_layers = 0;
+  const Plan plan = make_plan(tiny_llama(7), tiny_workload(4), s);
+  const std::size_t expected[] = {1, (7 - 1 - 0) / 2, (7 - 1 - 0) / 2, 0};
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    EXPECT_EQ(layers_of(plan, stage).size(), expected[stage]) << stage;
+  }
+}
+
+TEST(Pipeline, SequenceShardsMakeMessagesSmallerByTp) {
+  Strategy s = split({.pp = 2, .tp = 2});
+  s.sequence_parallel = true;
+  const Plan plan = make_plan(tiny_llama(), tiny_workload(2), s);
+  EXPECT_EQ(sends(plan, 0, 1), (Traffic{2, 2 * kStream / 2}));
+}
+
+TEST(Pipeline, TiedMatrixGradientsAreSummedBetweenTheEndsOnly) {
+  const Model m = tiny_gpt(3);
+  const Plan plan = make_plan(m, tiny_workload(3), pipeline(3, Schedule::k1f1b));
+  const Traffic table{1, m.vocab * m.hidden * 4};
+  EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kPp), table);
+  EXPECT_EQ(traffic(plan, 1, CollectiveKind::kAllReduce, Axis::kPp), Traffic{});
+  EXPECT_EQ(traffic(plan, 2, CollectiveKind::kAllReduce, Axis::kPp), table);
+}
+
+TEST(Pipeline, TiedMatrixOnOneStageIsStoredOnceAndNothingTravels) {
+  const Plan plan = make_plan(tiny_gpt(), tiny_workload(1), split({}));
+  for (const Tensor& t : plan.tensors) EXPECT_NE(t.name, "output.weight");
+  for (const Block& b : plan.blocks) EXPECT_EQ(collectives(b), 0) << b.name;
+}
+
+TEST(GradientNorm, IsOneNumberSummedOverStagesShardsAndNothingThatReplicates) {
+  Workload w = tiny_workload(4);
+  w.gradient_clipping = true;
+  const AxisSet pp_tp = AxisSet(Axis::kPp) | Axis::kTp;
+  const Plan plain = make_plan(tiny_llama(), w, split({.pp = 2, .dp = 2, .tp = 2}));
+  EXPECT_EQ(traffic(plain, 0, CollectiveKind::kAllReduce, pp_tp), (Traffic{1, 4}));
+  const Plan zero = make_plan(tiny_llama(), w, split({.pp = 2, .dp = 2, .tp = 2}, 1));
+  EXPECT_EQ(traffic(zero, 0, CollectiveKind::kAllReduce, pp_tp | Axis::kDp), (Traffic{1, 4}));
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,69 @@
+// Recomputation: which FLOPs are repeated, and that nothing else changes.
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+Plan plan_of(Recompute kind, std::int64_t layers = -1, Degrees degrees = {}) {
+  Strategy s = split(degrees);
+  s.recompute.kind = kind, s.recompute.layers = layers;
+  return make_plan(tiny_gpt(4), tiny_workload(4), s);
+}
+
+bool again(const Op& op) { return op.phase == Phase::kRecompute; }
+bool is_attention(const Op& op) {
+  const Compute* c = std::get_if<Compute>(&op.body);
+  return c != nullptr && std::holds_alternative<Attention>(*c);
+}
+
+/// Forward FLOPs of one layer for the 4 sequences of 8 tokens: qkv, attention's two products over
+/// half of the square, output projection, two MLP projections.
+double layer_forward() {
+  const double s = 8, h = 16, tokens = 4 * s;
+  return 2 * tokens * h * (3 * h + h + 4 * h + 4 * h) + 2 * tokens * s * h;
+}
+double attention_forward() { return 2 * (4 * 8.0) * 8 * 16; }
+
+TEST(FullRecompute, RepeatsTheForwardFlopsOfEveryLayerExactly) {
+  EXPECT_EQ(flops_of(plan_of(Recompute::kFull), again).value, 4 * layer_forward());
+}
+
+TEST(FullRecompute, RepeatsOnlyTheFirstLayersOfEachChunk) {
+  EXPECT_EQ(flops_of(plan_of(Recompute::kFull, 1), again).value, 1 * layer_forward());
+  EXPECT_EQ(flops_of(plan_of(Recompute::kFull, 0), again).value, 0);
+  // Two stages of two layers: the first of each.
+  EXPECT_EQ(flops_of(plan_of(Recompute::kFull, 1, {.pp = 2}), again).value, 2 * layer_forward());
+}
+
+TEST(SelectiveRecompute, RepeatsAttentionOfEveryLayerAndNothingElse) {
+  const Plan plan = plan_of(Recompute::kSelective);
+  EXPECT_EQ(flops_of(plan, again).value, 4 * attention_forward());
+  const Block backward = block_named(plan, "layer.backward.selective");
+  std::int64_t repeated = 0;
+  for (const Op& op : backward.ops) {
+    if (!again(op)) continue;
+    ++repeated;
+    EXPECT_TRUE(is_attention(op));
+  }
+  EXPECT_EQ(repeated, 1);
+}
+
+TEST(Recompute, LeavesTheOtherFlopsAsTheyAre) {
+  const auto first_time = [](const Op& op) { return !again(op); };
+  const double plain = flops_of(plan_of(Recompute::kNone), first_time).value;
+  EXPECT_EQ(flops_of(plan_of(Recompute::kFull), first_time).value, plain);
+  EXPECT_EQ(flops_of(plan_of(Recompute::kSelective), first_time).value, plain);
+}
+
+TEST(FullRecompute, RepeatsTheForwardCollectives) {
+  const Plan plan = plan_of(Recompute::kFull, -1, {.tp = 2});
+  const Traffic forward =
+      traffic(block_named(plan, "layer.forward.recompute"), CollectiveKind::kAllReduce, Axis::kTp);
+  const Traffic backward =
+      traffic(block_named(plan, "layer.backward.recompute"), CollectiveKind::kAllReduce, Axis::kTp);
+  EXPECT_EQ(forward.count, 2);
+  EXPECT_EQ(backward.count, 2 + 2);
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,125 @@
+// Tensor and sequence parallelism: which collectives a layer has, and how large they are.
+#include <algorithm>
+
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+constexpr CollectiveKind kReduce = CollectiveKind::kAllReduce;
+constexpr CollectiveKind kGather = CollectiveKind::kAllGather;
+constexpr CollectiveKind kScatter = CollectiveKind::kReduceScatter;
+
+Plan plan_of(const Model& model, bool sequence_parallel, std::int64_t tp = 2) {
+  Strategy s = split({.tp = tp});
+  s.sequence_parallel = sequence_parallel;
+  return make_plan(model, tiny_workload(2, 2), s);
+}
+
+/// One residual stream of a microbatch: s b h of two bytes.
+constexpr std::int64_t kStream = 8 * 2 * 16 * 2;
+Traffic streams(std::int64_t n) { return {n, n * kStream}; }
+
+TEST(TensorParallel, LayerAllReducesTwiceForwardAndTwiceBackward) {
+  // Shoeybi et al. 2019, figure 3: g behind attention and MLP, f behind their input gradients.
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    const Plan plan = plan_of(model, false);
+    for (const char* name : {"layer.forward", "layer.backward"}) {
+      const Block block = block_named(plan, name);
+      EXPECT_EQ(traffic(block, kReduce, Axis::kTp), streams(2)) << model.name << " " << name;
+      EXPECT_EQ(collectives(block), 2) << model.name << " " << name;
+    }
+  }
+}
+
+TEST(SequenceParallel, LayerForwardGathersTwiceAndScattersTwice) {
+  // Korthikanti et al. 2022, figure 5: every all_reduce becomes reduce_scatter and all_gather.
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    const Block block = block_named(plan_of(model, true), "layer.forward");
+    EXPECT_EQ(traffic(block, kGather, Axis::kTp), streams(2)) << model.name;
+    EXPECT_EQ(traffic(block, kScatter, Axis::kTp), streams(2)) << model.name;
+    EXPECT_EQ(collectives(block), 2 + 2) << model.name;
+  }
+}
+
+TEST(SequenceParallel, LayerBackwardGathersItsSavedInputsOnceMore) {
+  // Korthikanti et al. 2022, section 4.2.2: the inputs of the column-parallel projections are kept
+  // as shards, so each weight gradient costs one more all_gather.
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    const Block block = block_named(plan_of(model, true), "layer.backward");
+    EXPECT_EQ(traffic(block, kGather, Axis::kTp), streams(2 + 2)) << model.name;
+    EXPECT_EQ(traffic(block, kScatter, Axis::kTp), streams(2)) << model.name;
+    EXPECT_EQ(collectives(block), 2 + 2 + 2) << model.name;
+  }
+}
+
+TEST(TensorParallel, ParallelAttentionSharesOneForwardAllReduce) {
+  Model falcon = tiny_llama();
+  falcon.parallel_attention = true;
+  const Plan plan = plan_of(falcon, false);
+  EXPECT_EQ(traffic(block_named(plan, "layer.forward"), kReduce, Axis::kTp), streams(1));
+  // Two norms read the same input, so there are two input gradients.
+  EXPECT_EQ(traffic(block_named(plan, "layer.backward"), kReduce, Axis::kTp), streams(2));
+}
+
+TEST(TensorParallel, EmbeddingReducesItsPartialRows) {
+  for (const Model& model : {tiny_gpt(), tiny_llama()}) {
+    const Plan plan = plan_of(model, false);
+    EXPECT_EQ(traffic(block_named(plan, "embedding.forward"), kReduce, Axis::kTp), streams(1));
+    EXPECT_EQ(collectives(block_named(plan, "embedding.backward")), 0);
+    const Plan sharded = plan_of(model, true);
+    EXPECT_EQ(traffic(block_named(sharded, "embedding.forward"), kScatter, Axis::kTp), streams(1));
+    EXPECT_EQ(traffic(block_named(sharded, "embedding.backward"), kGather, Axis::kTp), streams(1));
+  }
+}
+
+TEST(TensorParallel, CrossEntropyReducesThreeNumbersPerTokenInsteadOfLogits) {
+  // Row maximum, then sum of exponentials and target logit, all fp32 (Shoeybi et al. 2019, section
+  // 3: b s numbers instead of b s v).
+  const std::int64_t rows = 8 * 2;
+  const Block block = block_named(plan_of(tiny_llama(), false), "head.forward");
+  EXPECT_EQ(traffic(block, kReduce, Axis::kTp), (Traffic{2, rows * (1 + 2) * 4}));
+  const auto maximum = std::find_if(block.ops.begin(), block.ops.end(), [](const Op& op) {
+    return std::holds_alternative<Collective>(op.body);
+  });
+  EXPECT_EQ(std::get<Collective>(maximum->body).reduction, Reduction::kMax);
+}
+
+TEST(TensorParallel, HeadBackwardReducesItsInputGradient) {
+  EXPECT_EQ(traffic(block_named(plan_of(tiny_llama(), false), "head.backward"), kReduce, Axis::kTp),
+            streams(1));
+}
+
+TEST(TensorParallel, ProjectionsInAreSplitByRowsOfTheirWeightAndProjectionsOutByColumns) {
+  const Model m = tiny_llama();
+  const Plan plan = plan_of(m, false);
+  const auto local = [&](const char* name, std::size_t dim) {
+    return tensor_named(plan, name).dims[dim].local(plan.mesh);
+  };
+  EXPECT_EQ(local("layer.qkv.weight", 0), m.qkv_width() / 2);
+  EXPECT_EQ(local("layer.mlp_up.weight", 0), 2 * m.ffn_hidden / 2);
+  EXPECT_EQ(local("layer.attention_out.weight", 1), m.query_width() / 2);
+  EXPECT_EQ(local("layer.mlp_down.weight", 1), m.ffn_hidden / 2);
+  EXPECT_EQ(local("embedding.weight", 0), m.vocab / 2);
+  EXPECT_EQ(local("output.weight", 0), m.vocab / 2);
+  EXPECT_EQ(local("layer.attention_norm.gamma", 0), m.hidden);
+}
+
+TEST(SequenceParallel, GradientsOfReplicatedWeightsAreSummedOverTpOnceAStep) {
+  // From sharded tokens: gamma and beta of two norms, the biases of two output projections, the
+  // final norm, learned positions (Megatron-LM, finalize_model_grads).
+  const Model m = tiny_gpt();
+  const std::int64_t elements =
+      m.layers * (4 + 2) * m.hidden + 2 * m.hidden + m.max_positions * m.hidden;
+  const Block block = block_named(plan_of(m, true), "norm_gradients");
+  EXPECT_EQ(traffic(block, kReduce, Axis::kTp), (Traffic{1, elements * 4}));
+}
+
+TEST(TensorParallel, WithoutSequenceShardsNoWeightGradientIsOwedToTp) {
+  for (const Block& block : plan_of(tiny_gpt(), false).blocks) {
+    EXPECT_NE(block.name, "norm_gradients");
+  }
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,104 @@
+// Bytes per parameter of the training state (Rajbhandari et al. 2020, section 3.1; Megatron-LM
+// keeps fp32 gradients): weights 2, gradients 4, master 4, moments 4 + 4.
+#include "plan/memory.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t n = 4;
+const std::int64_t kParameters = count_parameters(tiny_llama()).total(tiny_llama().layers);
+
+Plan plan_of(int zero_stage, bool weight_shard = false, Precision precision = {},
+             Degrees degrees = {.dp = n}) {
+  Strategy s = split(degrees, zero_stage);
+  s.keep_weight_shard = weight_shard;
+  Workload w = tiny_workload(degrees.dp * degrees.fsdp);
+  w.precision = precision;
+  return make_plan(tiny_llama(), w, s);
+}
+
+std::int64_t persistent(const Plan& plan, TensorClass kind) {
+  std::int64_t sum = 0;
+  for (const Tensor& t : plan.tensors) {
+    if (!t.persistent || t.is_view() || t.kind != kind) continue;
+    sum += t.bytes(plan.mesh).value * (t.scope == Scope::kLayer ? plan.layers : 1);
+  }
+  return sum;
+}
+void expect_bytes(const Plan& plan, std::int64_t weights, std::int64_t gradients,
+                  std::int64_t optimizer) {
+  EXPECT_EQ(persistent(plan, TensorClass::kWeight), weights);
+  EXPECT_EQ(persistent(plan, TensorClass::kGradient), gradients);
+  EXPECT_EQ(persistent(plan, TensorClass::kOptimizer), optimizer);
+}
+
+TEST(Zero0, KeepsEighteenBytesPerParameter) {
+  expect_bytes(plan_of(0), 2 * kParameters, 4 * kParameters, 12 * kParameters);
+}
+
+TEST(Zero1, KeepsSixBytesAndAShareOfTwelve) {
+  expect_bytes(plan_of(1), 2 * kParameters, 4 * kParameters, 12 * kParameters / n);
+}
+
+TEST(Zero2, KeepsTwoBytesAndAShareOfSixteen) {
+  expect_bytes(plan_of(2), 2 * kParameters, 4 * kParameters / n, 12 * kParameters / n);
+}
+
+TEST(Zero3, KeepsAShareOfSixteenBytesWhenTheMasterIsTheOnlyCopy) {
+  expect_bytes(plan_of(3), 0, 4 * kParameters / n, 12 * kParameters / n);
+}
+
+TEST(Zero3, KeepsAShareOfEighteenBytesWithAWeightShard) {
+  expect_bytes(plan_of(3, true), 2 * kParameters / n, 4 * kParameters / n, 12 * kParameters / n);
+}
+
+TEST(HybridShard, ReplicasDoNotMakeSharesSmaller) {
+  expect_bytes(plan_of(3, false, {}, {.dp = 2, .fsdp = n}), 0, 4 * kParameters / n,
+               12 * kParameters / n);
+}
+
+TEST(Fp32Training, HasNoMasterCopy) {
+  Precision p;
+  p.weights = DType::kFp32;
+  expect_bytes(plan_of(0, false, p), 4 * kParameters, 4 * kParameters, 8 * kParameters);
+  expect_bytes(plan_of(3, false, p), 4 * kParameters / n, 4 * kParameters / n, 8 * kParameters / n);
+}
+
+TEST(OptimizerState, IsAsLargeAsItsTypesSay) {
+  Precision p;
+  p.moments = DType::kBf16;
+  expect_bytes(plan_of(0, false, p), 2 * kParameters, 4 * kParameters, (4 + 2 + 2) * kParameters);
+}
+
+TEST(OptimizerState, IsLiveForTheWholeStep) {
+  const Plan plan = plan_of(3);
+  const auto optimizer = static_cast<std::size_t>(TensorClass::kOptimizer);
+  for (const MemoryPoint& p : live_memory(plan, 0, true).curve) {
+    ASSERT_EQ(p.live[optimizer].value, 12 * kParameters / n);
+  }
+}
+
+TEST(Units, BufferIsPaddedToAMultipleOfItsShares) {
+  Model m = tiny_llama();
+  m.hidden = 15, m.head_dim = 5, m.heads = 3, m.kv_heads = 3, m.ffn_hidden = 7, m.vocab = 11;
+  const Plan plan = make_plan(m, tiny_workload(4), split({.fsdp = 4}, 3));
+  const std::int64_t embedding = 11 * 15;
+  ASSERT_NE(embedding % 4, 0);
+  EXPECT_EQ(tensor_named(plan, "embedding.weights").elements(plan.mesh), (embedding / 4 + 1) * 4);
+  EXPECT_EQ(tensor_named(plan, "embedding.master").elements(plan.mesh), embedding / 4 + 1);
+}
+
+TEST(Units, ViewsFillTheirBufferWithoutGapOrOverlap) {
+  const Plan plan = make_plan(tiny_gpt(), tiny_workload(1), split({.tp = 2}));
+  std::int64_t offset = 0;
+  for (const Tensor& t : plan.tensors) {
+    if (!t.is_view() || plan.tensors[t.storage].name != "layer.weights") continue;
+    EXPECT_EQ(t.offset, offset) << t.name;
+    offset += t.elements(plan.mesh);
+  }
+  EXPECT_EQ(offset, tensor_named(plan, "layer.weights").elements(plan.mesh));
+}
+
+}  // namespace
+}  // namespace plait

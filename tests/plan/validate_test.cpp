@@ -1,0 +1,245 @@
+// Every planted fault is rejected with its kind, in a plan that was executable before.
+#include "plan/validate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+Plan two_stages(std::int64_t microbatches = 2) {
+  Workload w = tiny_workload(microbatches);
+  w.gradient_clipping = true;
+  return make_plan(tiny_llama(), w, split({.pp = 2}));
+}
+
+bool calls(const Plan& plan, const Call& call, std::string_view block) {
+  return plan.blocks[call.block].name == block;
+}
+std::size_t find_call(const Plan& plan, std::size_t stage, std::string_view block) {
+  const std::vector<Call>& all = plan.programs[stage].calls;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Call& c) { return calls(plan, c, block); });
+  EXPECT_NE(found, all.end()) << block;
+  return static_cast<std::size_t>(found - all.begin());
+}
+
+/// The call gets a copy of its block of its own, which may be changed.
+Block& own_block(Plan& plan, std::size_t stage, std::size_t call) {
+  Call& c = plan.programs[stage].calls[call];
+  plan.blocks.push_back(plan.blocks[c.block]);
+  c.block = static_cast<BlockId>(plan.blocks.size() - 1);
+  return plan.blocks.back();
+}
+/// The call stays, its ops go: indices of other calls keep their meaning.
+void silence(Plan& plan, std::size_t stage, std::string_view block) {
+  own_block(plan, stage, find_call(plan, stage, block)).ops.clear();
+}
+
+void expect_fault(const Plan& plan, FaultKind kind, std::size_t stage) {
+  const std::vector<PlanFault> faults = validate(plan);
+  EXPECT_TRUE(std::any_of(faults.begin(), faults.end(),
+                          [&](const PlanFault& f) {
+                            return f.kind == kind && f.stage == static_cast<std::int64_t>(stage) &&
+                                   !f.text.empty();
+                          }))
+      << code_of(kind) << " on stage " << stage << " is missing; first found: "
+      << (faults.empty() ? "none" : code_of(faults[0].kind) + " " + faults[0].text);
+}
+/// The fault and nothing else.
+void expect_only(const Plan& plan, FaultKind kind) {
+  const std::vector<PlanFault> faults = validate(plan);
+  ASSERT_FALSE(faults.empty());
+  for (const PlanFault& f : faults) EXPECT_EQ(f.kind, kind) << f.text;
+}
+
+TEST(Validate, PlansBeforeTheFaultsAreExecutable) { EXPECT_TRUE(validate(two_stages()).empty()); }
+
+TEST(Validate, CodesFollowTheOrderOfKinds) {
+  EXPECT_EQ(code_of(FaultKind::kReference), "P001");
+  EXPECT_EQ(code_of(FaultKind::kDeadlock), "P008");
+}
+
+TEST(Reference, OperandThatNamesNoTensor) {
+  Plan plan = two_stages();
+  plan.blocks[0].ops[0].operands[0].tensor = static_cast<TensorId>(plan.tensors.size());
+  expect_only(plan, FaultKind::kReference);
+}
+
+TEST(Reference, CallOfNoBlock) {
+  Plan plan = two_stages();
+  plan.programs[1].calls[0].block = static_cast<BlockId>(plan.blocks.size());
+  expect_only(plan, FaultKind::kReference);
+}
+
+TEST(Reference, LayerAndMicrobatchOutOfRange) {
+  Plan layer = two_stages(), microbatch = two_stages();
+  layer.programs[0].calls[0].layer = static_cast<std::int32_t>(layer.layers + 1);
+  expect_only(layer, FaultKind::kReference);
+  microbatch.programs[0].calls[0].microbatch = static_cast<std::int32_t>(microbatch.microbatches);
+  expect_only(microbatch, FaultKind::kReference);
+}
+
+TEST(Reference, CallThatWaitsForItself) {
+  Plan plan = two_stages();
+  plan.programs[0].calls[3].after = 3;
+  expect_only(plan, FaultKind::kReference);
+}
+
+TEST(Reference, ShiftThatLeavesTheLayers) {
+  // x[l + 1] of the last layer exists (the head reads it), x[l + 2] does not.
+  Plan plan = two_stages();
+  for (Op& op :
+       plan.blocks[plan.programs[1].calls[find_call(plan, 1, "layer.forward")].block].ops) {
+    for (Operand& o : op.operands) {
+      if (o.shift == 1) o.shift = 2;
+    }
+  }
+  EXPECT_FALSE(validate(plan).empty());
+}
+
+TEST(Member, StageThatMissesACollectiveAcrossStages) {
+  Plan plan = two_stages();
+  Block& norm = own_block(plan, 1, find_call(plan, 1, "gradient_norm"));
+  ASSERT_TRUE(std::holds_alternative<Collective>(norm.ops.back().body));
+  norm.ops.pop_back();
+  expect_only(plan, FaultKind::kMember);
+}
+
+TEST(Member, StageThatJoinsWithAnotherKind) {
+  Plan plan = two_stages();
+  Block& norm = own_block(plan, 1, find_call(plan, 1, "gradient_norm"));
+  std::get<Collective>(norm.ops.back().body).kind = CollectiveKind::kBroadcast;
+  expect_only(plan, FaultKind::kMember);
+}
+
+TEST(Member, StageInTheMiddleThatJoinsTheEnds) {
+  Workload w = tiny_workload(3);
+  Plan plan = make_plan(tiny_gpt(3), w, split({.pp = 3}));
+  ASSERT_TRUE(validate(plan).empty());
+  const Call tied = plan.programs[0].calls[find_call(plan, 0, "tied_gradients")];
+  plan.programs[1].calls.push_back(tied);
+  expect_fault(plan, FaultKind::kMember, 1);
+}
+
+TEST(Bytes, StagesThatGiveDifferentSizesForOneCollective) {
+  Plan plan = two_stages();
+  Block& norm = own_block(plan, 1, find_call(plan, 1, "gradient_norm"));
+  std::get<Collective>(norm.ops.back().body).elements += 1;
+  expect_only(plan, FaultKind::kBytes);
+}
+
+TEST(Bytes, EndsOfAMessageThatDisagree) {
+  Plan plan = two_stages();
+  Block& send = own_block(plan, 0, find_call(plan, 0, "send_forward"));
+  std::get<Send>(send.ops[0].body).bytes += Bytes(1);
+  expect_only(plan, FaultKind::kBytes);
+}
+
+TEST(Message, SendWithoutItsReceive) {
+  Plan plan = two_stages();
+  silence(plan, 1, "recv_forward");
+  expect_fault(plan, FaultKind::kMessage, 0);
+}
+
+TEST(Message, ReceiveWithoutItsSend) {
+  Plan plan = two_stages();
+  silence(plan, 0, "send_forward");
+  expect_fault(plan, FaultKind::kMessage, 1);
+}
+
+TEST(Message, SendToAnotherStageThanTheOneThatReceives) {
+  Workload w = tiny_workload(3);
+  Plan plan = make_plan(tiny_llama(3), w, split({.pp = 3}));
+  ASSERT_TRUE(validate(plan).empty());
+  Block& send = own_block(plan, 0, find_call(plan, 0, "send_forward"));
+  std::get<Send>(send.ops[0].body).offset = 2;
+  expect_fault(plan, FaultKind::kMessage, 0);
+}
+
+TEST(Deadlock, StagesThatWaitForOneAnother) {
+  // Stage 0 asks for the gradient of microbatch 0 before it sends its activation.
+  Plan plan = two_stages();
+  std::vector<Call>& c = plan.programs[0].calls;
+  const std::size_t receive = find_call(plan, 0, "recv_backward");
+  const std::size_t send = find_call(plan, 0, "send_forward");
+  ASSERT_LT(send, receive);
+  std::rotate(c.begin() + static_cast<std::ptrdiff_t>(send),
+              c.begin() + static_cast<std::ptrdiff_t>(receive),
+              c.begin() + static_cast<std::ptrdiff_t>(receive) + 1);
+  expect_only(plan, FaultKind::kDeadlock);
+  expect_fault(plan, FaultKind::kDeadlock, 0);
+  expect_fault(plan, FaultKind::kDeadlock, 1);
+}
+
+TEST(UnorderedRead, LayerWhoseShardedWeightsAreNotGathered) {
+  Plan plan = make_plan(tiny_llama(), tiny_workload(2), split({.fsdp = 2}, 3));
+  ASSERT_TRUE(validate(plan).empty());
+  silence(plan, 0, "param_gather");  // the first: the embedding's
+  expect_only(plan, FaultKind::kUnorderedRead);
+}
+
+TEST(UnorderedRead, BackwardWithoutItsForward) {
+  Plan plan = make_plan(tiny_llama(), tiny_workload(1), split({}));
+  silence(plan, 0, "layer.forward");
+  expect_fault(plan, FaultKind::kUnorderedRead, 0);
+}
+
+TEST(UnorderedRead, TemporaryThatAnotherCallWrote) {
+  Plan plan = make_plan(tiny_llama(), tiny_workload(1), split({}));
+  // The first op of the second half of the block that reads what the first half wrote.
+  Call& call = plan.programs[0].calls[find_call(plan, 0, "layer.backward")];
+  Block first = plan.blocks[call.block], second = first;
+  const auto half = static_cast<std::ptrdiff_t>(first.ops.size() / 2);
+  first.ops.erase(first.ops.begin() + half, first.ops.end());
+  second.ops.erase(second.ops.begin(), second.ops.begin() + half);
+  plan.blocks.push_back(first), plan.blocks.push_back(second);
+  call.block = static_cast<BlockId>(plan.blocks.size() - 2);
+  Call rest = call;
+  rest.block = static_cast<BlockId>(plan.blocks.size() - 1);
+  const std::size_t at = find_call(plan, 0, "layer.backward");
+  (void)at;
+  auto& all = plan.programs[0].calls;
+  const auto where = std::find_if(all.begin(), all.end(),
+                                  [&](const Call& c) { return c.block + 1U == rest.block; });
+  all.insert(where + 1, rest);
+  expect_fault(plan, FaultKind::kUnorderedRead, 0);
+}
+
+TEST(Leak, GradientsThatNobodyReduces) {
+  Plan plan = make_plan(tiny_llama(), tiny_workload(2), split({.dp = 2}, 2));
+  ASSERT_TRUE(validate(plan).empty());
+  silence(plan, 0, "grad_scatter");
+  expect_only(plan, FaultKind::kLeak);
+}
+
+TEST(Leak, ActivationsWhoseBackwardNeverRuns) {
+  Plan plan = make_plan(tiny_llama(), tiny_workload(1), split({}));
+  silence(plan, 0, "layer.backward");
+  expect_fault(plan, FaultKind::kLeak, 0);
+}
+
+TEST(Group, CollectiveOverAnAxisOfOneRank) {
+  Plan plan = two_stages();
+  Block& forward = own_block(plan, 0, find_call(plan, 0, "layer.forward"));
+  forward.ops.push_back(
+      {Collective{.axes = Axis::kTp, .elements = 1}, Stream::kTp, Phase::kForward, {}});
+  expect_only(plan, FaultKind::kGroup);
+}
+
+TEST(Group, MessageAlongAnAxisOfOneRank) {
+  Plan plan = two_stages();
+  for (Block& block : plan.blocks) {
+    for (Op& op : block.ops) {
+      if (Send* s = std::get_if<Send>(&op.body)) s->axis = Axis::kDp;
+    }
+  }
+  expect_fault(plan, FaultKind::kGroup, 0);
+}
+
+}  // namespace
+}  // namespace plait
