@@ -109,6 +109,7 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
                  {"give_x", {send(kX, true)}},
                  {"take_dx", {receive(kDx, false)}},
                  {"give_dx", {send(kDx, false)}}};
+  if (stages == 1) plan.blocks.resize(2);  // nobody to exchange with
   for (std::int64_t s = 0; s < stages; ++s) {
     std::vector<Call>& calls = plan.programs[static_cast<std::size_t>(s)].calls;
     for (const Task& t : schedule(kind, stages, s, chunks, microbatches)) {

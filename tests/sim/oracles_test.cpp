@@ -1,0 +1,132 @@
+// Step times that can be written down: pipelines of equal stages, and a reduction behind compute.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/explain.h"
+#include "sim/simulate.h"
+#include "tests/sim/cases.h"
+#include "tests/sim/hand_made.h"
+
+namespace plait {
+namespace {
+
+/// Of one kernel on the ideal machine.
+SimTime time_of(std::int64_t k) {
+  return to_sim_time(CostModel().compute(matmul(k), ideal_machine(1).device).total());
+}
+/// Share of the step in which a mean stage computes nothing: "bubble" while it waits for a message,
+/// "idle" once it has nothing more to do and others have.
+double waiting_share(const Plan& plan, const Simulation& sim) {
+  Seconds waiting;
+  for (const Share& s : explain(plan, sim).breakdown) {
+    if (s.group == "bubble" || s.group == "idle") waiting += s.time;
+  }
+  return waiting / to_seconds(sim.timeline.step_time);
+}
+
+struct Shape {
+  std::int64_t stages, microbatches;
+};
+constexpr Shape kShapes[] = {{1, 3}, {2, 1}, {2, 2}, {2, 5}, {3, 3}, {4, 8}, {4, 3}, {8, 32}};
+constexpr std::int64_t kF = 1000, kB = 2000;  // the backward kernel does twice the work
+
+// The last stage gets its first microbatch after (p - 1) f, works for m (f + b), and its last
+// gradient needs (p - 1) b to the first stage: (m + p - 1)(f + b). Each stage computes for m
+// (f + b), so the rest, (p - 1) of m + p - 1 parts, is bubble (Huang et al. 2019, section 2.3).
+class EqualStages : public testing::TestWithParam<Schedule> {};
+TEST_P(EqualStages, MakespanIsMPlusPMinusOneRounds) {
+  for (const auto& [p, m] : kShapes) {
+    const Plan plan = equal_stages(GetParam(), p, 1, m, kF, kB);
+    const Simulation sim = simulate(plan, ideal_machine(p), {});
+    EXPECT_EQ(sim.timeline.step_time, (m + p - 1) * (time_of(kF) + time_of(kB)))
+        << p << " stages, " << m << " microbatches";
+    EXPECT_NEAR(waiting_share(plan, sim),
+                static_cast<double>(p - 1) / static_cast<double>(m + p - 1), 1e-9);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Schedules, EqualStages,
+                         testing::Values(Schedule::kGpipe, Schedule::k1f1b));
+
+// With v chunks per stage a round is one chunk's, so filling and draining takes (p - 1)(f + b) of
+// chunk times beside the v m of work: a bubble of (p - 1) / (v m) of the work (Narayanan et al.
+// 2021, section 2.2).
+TEST(Interleaved, BubbleShrinksByTheNumberOfChunks) {
+  for (const auto& [p, m] : kShapes) {
+    if (p < 2 || m % p != 0) continue;
+    for (std::int64_t v : {2, 3}) {
+      const Plan plan = equal_stages(Schedule::kInterleaved, p, v, m, kF, kB);
+      const Simulation sim = simulate(plan, ideal_machine(p), {});
+      const SimTime chunk = time_of(kF) + time_of(kB);
+      EXPECT_EQ(sim.timeline.step_time, (v * m + p - 1) * chunk)
+          << p << " stages, " << v << " chunks, " << m << " microbatches";
+      const double bubble = waiting_share(plan, sim);
+      EXPECT_NEAR(bubble / (1 - bubble), static_cast<double>(p - 1) / static_cast<double>(v * m),
+                  1e-9);
+    }
+  }
+}
+
+/// `layers` backward kernels of `k`, each followed by the reduction of its gradient over four
+/// replicas: at once on its own stream, or all of them behind the last kernel.
+Plan data_parallel(std::int64_t layers, std::int64_t k, bool overlap) {
+  Plan plan = empty_plan(1, layers, 1);
+  plan.mesh[Axis::kDp] = 4;
+  plan.tensors = {tensor("gradient", Scope::kLayer)};
+  Collective c;
+  c.axes = Axis::kDp;
+  c.elements = 1 << 22;
+  plan.blocks = {{"backward", {kernel(matmul(k), {{0, Use::kWrite, 0}}, Phase::kBackward)}},
+                 {"reduce", {{c, Stream::kGradSync, Phase::kGradSync, {{0, Use::kUpdate, 0}}}}}};
+  std::vector<Call>& calls = plan.programs[0].calls;
+  const auto last = static_cast<std::int32_t>(layers - 1);
+  std::vector<Call> late;
+  for (std::int32_t l = last; l >= 0; --l) {
+    calls.push_back({.block = 0, .layer = l});
+    const Call reduce{.block = 1, .layer = l, .after = overlap ? -1 : last};
+    (overlap ? calls : late).push_back(reduce);
+  }
+  calls.insert(calls.end(), late.begin(), late.end());
+  return plan;
+}
+SimTime reduction_time(const Plan& plan, const Cluster& cluster) {
+  const std::vector<std::int64_t> devices = {0, 1, 2, 3};
+  const auto& c = std::get<Collective>(plan.blocks[1].ops[0].body);
+  return to_sim_time(
+      CostModel().collective(c, place_group(cluster, devices), cluster).cost.total());
+}
+
+// Reductions that are shorter than a kernel hide behind the next one, all but the last; longer
+// ones queue up behind the first kernel.
+TEST(DataParallel, TheStepIsComputePlusExposedReduction) {
+  constexpr std::int64_t kLayers = 5;
+  const Cluster cluster = ideal_machine(4);
+  for (std::int64_t k : {1, 100, 100000}) {
+    const Plan plan = data_parallel(kLayers, k, true);
+    const SimTime b = time_of(k), r = reduction_time(plan, cluster);
+    const SimTime exposed = r <= b ? r : b + kLayers * r - kLayers * b;
+    EXPECT_EQ(simulate(plan, cluster, {}).timeline.step_time, kLayers * b + exposed) << k;
+  }
+  const Plan hidden = data_parallel(kLayers, 100000, true);
+  EXPECT_LT(reduction_time(hidden, cluster), time_of(100000));  // both cases occur above
+  EXPECT_GT(reduction_time(hidden, cluster), time_of(1));
+}
+
+TEST(DataParallel, WithoutOverlapEveryReductionIsExposed) {
+  constexpr std::int64_t kLayers = 5;
+  const Cluster cluster = ideal_machine(4);
+  const Plan plan = data_parallel(kLayers, 1000, false);
+  EXPECT_EQ(simulate(plan, cluster, {}).timeline.step_time,
+            kLayers * (time_of(1000) + reduction_time(plan, cluster)));
+}
+
+// No jitter, no contention: a collective in a plan takes what the cost model says of its group.
+TEST(DataParallel, AnAllReduceTakesTheCostModelsTime) {
+  const Cluster cluster = ideal_machine(4);
+  const Plan plan = data_parallel(1, 1, true);
+  const Track track = simulate(plan, cluster, {}).timeline.tracks.at(0);
+  EXPECT_EQ(track.end[1] - track.start[1], reduction_time(plan, cluster));
+}
+
+}  // namespace
+}  // namespace plait
