@@ -19,14 +19,14 @@ struct Where {
 };
 
 /// What is wrong, where, what was expected, and how to mend it. `what()` is the whole message:
-///   error[S014]: 6 heads cannot be split over tp = 4
+///   error[S010]: 6 attention heads cannot be split over tp = 4
 ///     --> strategy.tp (my.json:14:9)
 ///     expected: a divisor of 6
 ///     cure: set strategy.tp to 1, 2, 3 or 6
 class InputError : public std::runtime_error {
  public:
   struct Text {
-    std::string code;  // "S014"; documented in docs/errors.md
+    std::string code;  // "S010"; documented in docs/errors.md
     std::string problem;
     Where where = {};
     std::string expected = {};
