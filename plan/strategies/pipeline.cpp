@@ -26,11 +26,14 @@ std::vector<std::int32_t> split_layers(std::int64_t layers, std::int64_t pieces,
   const std::int64_t sharing = pieces - (first >= 0 ? 1 : 0) - (last >= 0 && pieces > 1 ? 1 : 0);
   const std::int64_t rest = layers - given;
   const bool divides = sharing > 0 ? rest >= 0 && rest % sharing == 0 : rest == 0;
-  if (!divides) {
+  // A piece between the ends without layers would send on the very tensor that it receives.
+  const bool empty_between = pieces > 2 && rest == 0;
+  if (!divides || empty_between) {
     throw refuse("S030",
                  std::to_string(rest) + " layers cannot be shared evenly by " +
                      std::to_string(sharing) + " pipeline pieces (pp x chunks)",
-                 "strategy.pipeline", "layers - first - last divisible by the pieces between",
+                 "strategy.pipeline",
+                 "layers - first - last divisible by the pieces between, at least one each",
                  "choose pp and chunks that divide the layers, or set "
                  "strategy.pipeline.first_stage_layers and last_stage_layers");
   }

@@ -156,6 +156,15 @@ TEST(Refused, LayersThatThePiecesCannotShare) {
   expect_refused(many, "S030", "strategy.pipeline");
 }
 
+TEST(Refused, StageBetweenTheEndsWithoutLayers) {
+  // It would receive and send the same tensor, so that one message could be taken for the other.
+  Input in;
+  in.model = tiny_llama(4);
+  in.strategy = split({.pp = 4});
+  in.strategy.pipeline.first_stage_layers = in.strategy.pipeline.last_stage_layers = 2;
+  expect_refused(in, "S030", "strategy.pipeline");
+}
+
 TEST(Refused, ChunksWithoutTheInterleavedSchedule) {
   for (std::int64_t chunks : {0, 2}) {
     Input in;

@@ -137,6 +137,29 @@ TEST(Fsdp, WithoutReshardingEveryUnitIsGatheredOncePerMicrobatch) {
             (Traffic{m * kUnits, m * 2 * kParameters}));
 }
 
+TEST(Fsdp, WithoutReshardingPipelineStagesGatherEveryUnitOnceAStep) {
+  // Microbatches overtake one another, so weights stay until all of them are through.
+  Strategy s = split({.pp = 2, .fsdp = 2}, 3);
+  s.fsdp.reshard_after_forward = false;
+  const Plan plan = plan_of(s, 3);
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kFsdp),
+            (Traffic{2, 2 * (kCount.embedding + kCount.layer)}));
+}
+
+TEST(Fsdp, SequenceShardsOweTheirNormGradientsInEveryMicrobatch) {
+  Strategy s = split({.fsdp = 2, .tp = 2}, 3);
+  s.sequence_parallel = true;
+  const std::int64_t m = 3, gammas = 2 * kLayers + 1, h = tiny_llama().hidden;
+  Traffic owed;
+  for_each_op(plan_of(s, m), 0, [&](const Call&, const Op& op) {
+    const auto* c = std::get_if<Collective>(&op.body);
+    // What flows backward otherwise are bf16 activations.
+    const bool gradients = op.phase == Phase::kBackward && c != nullptr && c->dtype == DType::kFp32;
+    if (gradients) add_if(owed, op, kReduce, Axis::kTp);
+  });
+  EXPECT_EQ(owed, (Traffic{m * (kLayers + 1), m * gammas * h * 4}));
+}
+
 TEST(Fsdp, TiedTableIsGatheredForTheEmbeddingAndAgainForTheHead) {
   Model model = tiny_llama();
   model.tied_embeddings = true;
