@@ -147,6 +147,38 @@ TEST(Dependencies, OrderEveryTwoOpsThatConflictOnATensor) {
   }
 }
 
+/// Two calls of one op each, on two streams: the first uses a buffer as told, the second after it.
+Plan two_calls(Use first, Use second, std::int32_t after = -1, TensorId other = 0) {
+  Plan plan;
+  plan.layers = plan.microbatches = 1;
+  plan.tensors.resize(2);
+  for (Tensor& t : plan.tensors) t.scope = Scope::kRole;
+  const auto block = [](Stream stream, TensorId t, Use use) {
+    return Block{"", {{Compute(Fill{}), stream, Phase::kForward, {{t, use, 0}}}}};
+  };
+  plan.blocks = {block(Stream::kCompute, 0, first), block(Stream::kParamGather, other, second)};
+  plan.programs = {{{{0, 0, 0, 0, -1}, {1, 0, 0, 0, after}}}};
+  return plan;
+}
+std::size_t waits(const Plan& plan) { return dependencies(plan).programs[0].waits.size(); }
+
+TEST(Dependencies, AcrossStreamsAllButTwoReadsWait) {
+  EXPECT_EQ(waits(two_calls(Use::kWrite, Use::kRead)), 1U);
+  EXPECT_EQ(waits(two_calls(Use::kRead, Use::kWrite)), 1U);
+  EXPECT_EQ(waits(two_calls(Use::kWrite, Use::kWrite)), 1U);
+  EXPECT_EQ(waits(two_calls(Use::kRead, Use::kUpdate)), 1U);
+  EXPECT_EQ(waits(two_calls(Use::kRead, Use::kRead)), 0U);
+}
+
+TEST(Dependencies, ACallWaitsForTheOneThatItNames) {
+  EXPECT_EQ(waits(two_calls(Use::kWrite, Use::kWrite, -1, 1)), 0U);
+  const Plan plan = two_calls(Use::kWrite, Use::kWrite, 0, 1);
+  const ProgramDependencies p = dependencies(plan).programs[0];
+  ASSERT_EQ(p.waits.size(), 1U);
+  EXPECT_EQ(p.waits[0].source, 0U);
+  EXPECT_EQ(p.wait_first[1], 0U);  // the wait belongs to the second call
+}
+
 TEST(Dependencies, OneStreamNeedsNone) {
   const Dependencies d = dependencies(make_plan(tiny_gpt(), tiny_workload(2), split({})));
   EXPECT_EQ(d.programs[0].events, 0U);

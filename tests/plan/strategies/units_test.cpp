@@ -79,6 +79,29 @@ TEST(OptimizerState, IsLiveForTheWholeStep) {
   }
 }
 
+TEST(Zero2, LayersWriteTheirGradientsAfreshInEveryMicrobatch) {
+  // Each microbatch has a buffer of its own; below stage 2 one buffer is added to.
+  for (int stage : {1, 2}) {
+    const Block backward = block_named(plan_of(stage), "layer.backward");
+    for (const Op& op : backward.ops) {
+      const Compute* c = std::get_if<Compute>(&op.body);
+      const MatMul* g = c != nullptr ? std::get_if<MatMul>(c) : nullptr;
+      if (g == nullptr || g->pass != Pass::kWeightGrad) continue;
+      EXPECT_EQ(g->accumulate, stage < 2);
+    }
+  }
+}
+
+TEST(Zero2, TiedTableCollectsItsTwoGradientsFromZero) {
+  Model m = tiny_llama();
+  m.tied_embeddings = true;
+  const Plan plan = make_plan(m, tiny_workload(2), split({.dp = 2}, 2));
+  const Block head = block_named(plan, "head.backward");
+  EXPECT_EQ(name_of(head.ops.front()), "fill");
+  const Block embedding = block_named(plan, "embedding.backward");
+  for (const Op& op : embedding.ops) EXPECT_NE(name_of(op), "fill");
+}
+
 TEST(Units, BufferIsPaddedToAMultipleOfItsShares) {
   Model m = tiny_llama();
   m.hidden = 15, m.head_dim = 5, m.heads = 3, m.kv_heads = 3, m.ffn_hidden = 7, m.vocab = 11;
