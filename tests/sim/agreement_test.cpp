@@ -118,13 +118,6 @@ TEST(Agreement, StagesOnShuffledDevices) {
   c.placement = {5, 0, 3, 6, 1, 7, 2, 4};
   expect_agreement(c);
 }
-// The stage between passes the activation on as it came: both messages carry the same tensor.
-TEST(Agreement, AStageWithoutLayers) {
-  Case c = small_case(3, 1, 1, 1);
-  c.model.layers = 2;
-  c.strategy.pipeline.first_stage_layers = c.strategy.pipeline.last_stage_layers = 1;
-  expect_agreement(c);
-}
 
 }  // namespace
 }  // namespace plait

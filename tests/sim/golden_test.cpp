@@ -72,6 +72,7 @@ struct Golden {
   const char* name;
   Case (*make)();
 };
+void PrintTo(const Golden& g, std::ostream* out) { *out << g.name; }
 constexpr Golden kGolden[] = {{"one_device", one_device},
                               {"data_parallel", data_parallel},
                               {"fully_sharded", fully_sharded},
