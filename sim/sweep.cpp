@@ -56,6 +56,9 @@ class Engine {
         scratch_(width_ + 1),
         arrival_(deps.messages, kNoMessage) {
     flatten();
+    // The same lanes of every stage.
+    const auto spans = static_cast<std::size_t>(op_count(plan) / plan.ranks_per_stage());
+    recorded_ = std::min(width_, std::max<std::size_t>(1, kMostSpans / (spans + 1)));
     for (std::size_t s = 0; s < state_.size(); ++s) prepare(s);
   }
 
@@ -114,8 +117,6 @@ class Engine {
     }
     if (!record_) return;
     const auto spans = static_cast<std::size_t>(op_count(plan_, s));
-    recorded_ =
-        std::min(width_, std::max<std::size_t>(1, kMostSpans / (spans * state_.size() + 1)));
     for (std::size_t l = 0; l < recorded_; ++l) {
       Track t;
       t.stage = static_cast<std::int64_t>(s);
