@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "core/error.h"
@@ -103,40 +104,69 @@ class Locator {
     return out;
   }
 
+  /// Sites by a small key.
+  class Known {
+   public:
+    explicit Known(std::int64_t keys) : site_(static_cast<std::size_t>(keys), kNone) {}
+    template <class Find>
+    std::uint32_t at(std::int64_t key, Find&& find) {
+      std::uint32_t& site = site_[static_cast<std::size_t>(key)];
+      if (site == kNone) site = find();
+      return site;
+    }
+
+   private:
+    static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+    std::vector<std::uint32_t> site_;
+  };
+  std::int64_t phases() const { return placement_.empty() ? period_ : plan_.mesh.world_size(); }
+
   SiteMap place(const AxisSites& a) {
-    std::map<std::int64_t, std::uint32_t> by_phase;
     const bool across = a.axes.has(Axis::kPp);
+    const std::int64_t per_node = cluster_.devices_per_node;
+    Known by_phase(phases()), within_node(per_node);
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t first = (across ? 0 : stage * positions_) + position;
-      const auto found = by_phase.find(phase(first));
-      if (found != by_phase.end()) return found->second;
-      const std::vector<std::int64_t> devices = members(first, a);
-      return by_phase[phase(first)] = intern(sites_.groups, place_group(cluster_, devices));
+      const auto find = [&] {
+        return intern(sites_.groups, place_group(cluster_, members(first, a)));
+      };
+      // Groups inside a node look alike in every node.
+      const bool inside = placement_.empty() && first % per_node + extent(a.axes) < per_node;
+      return inside ? within_node.at(first % per_node, find) : by_phase.at(phase(first), find);
     };
-    const auto row = [&](std::int64_t s) { return across || stages_alike() ? 0 : s; };
+    const auto row = [&](std::int64_t s) { return across ? 0 : s % cycle(); };
     return tabulate(a.axes - Axis::kPp, row, site);
   }
   SiteMap neighbours(std::int64_t offset) {
-    std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> by_phase;
+    // Stages differ by their phase, and by whether their neighbour is around the corner.
+    const std::int64_t corner = offset > 0 ? stages_ - 1 : 0;
+    Known straight(phases()), around(phases());
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t rank = stage * positions_ + position;
-      const std::int64_t peer_stage = (stage + offset + stages_) % stages_;
-      const std::int64_t peer = peer_stage * positions_ + position;
-      const auto key = std::pair(phase(rank), placement_.empty() ? peer - rank : peer);
-      const auto found = by_phase.find(key);
-      if (found != by_phase.end()) return found->second;
-      const Path path = route(cluster_, device(rank), device(peer));
-      return by_phase[key] = intern(sites_.paths, path);
+      const std::int64_t peer = (stage + offset + stages_) % stages_ * positions_ + position;
+      return (stage == corner ? around : straight).at(phase(rank), [&] {
+        return intern(sites_.paths, route(cluster_, device(rank), device(peer)));
+      });
     };
-    // Stages differ at most in whether their neighbour is around the corner.
-    const std::int64_t corner = offset > 0 ? stages_ - 1 : 0;
     const auto row = [&](std::int64_t s) {
-      return !stages_alike() || s == corner ? s : offset > 0 ? 0 : stages_ - 1;
+      if (s == corner) return s;
+      return offset > 0 ? s % cycle() : (s - 1) % cycle() + 1;
     };
     return tabulate({}, row, site);
   }
-  /// Ranks on devices in order, and each stage a number of whole periods of the machine.
-  bool stages_alike() const { return placement_.empty() && positions_ % period_ == 0; }
+  /// Distance in rank from a group's first member to its last.
+  std::int64_t extent(AxisSet axes) const {
+    std::int64_t out = 0;
+    for (std::size_t i = 0; i < kAxes; ++i) {
+      const Axis axis = static_cast<Axis>(i);
+      if (axes.has(axis)) out += (plan_.mesh[axis] - 1) * plan_.mesh.stride(axis);
+    }
+    return out;
+  }
+  /// Stages that are so many apart start at the same place within a period of the machine.
+  std::int64_t cycle() const {
+    return placement_.empty() ? period_ / std::gcd(period_, positions_) : stages_;
+  }
   /// Positions that repeat: the innermost axes that together fill whole periods of the machine.
   /// Beyond them a group or peer only moves by whole periods.
   std::int64_t repeating_positions() const {
@@ -150,20 +180,21 @@ class Locator {
   template <class RowOf, class Site>
   SiteMap tabulate(AxisSet axes, RowOf&& row, Site&& site) {
     const std::int64_t distinct = repeating_positions();
+    std::vector<std::int64_t> origins;
+    for (std::int64_t p = 0; p < distinct; ++p) {
+      if (is_origin(p, axes)) origins.push_back(p);
+    }
     std::vector<std::vector<std::uint32_t>> values(static_cast<std::size_t>(stages_));
+    const std::uint32_t first = site(0, 0);
     bool uniform = true;
     for (std::int64_t s = 0; s < stages_; ++s) {
       if (row(s) != s) continue;
       std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(s)];
       mine.resize(static_cast<std::size_t>(distinct));
-      for (std::int64_t p = 0; p < distinct; ++p) {
-        if (is_origin(p, axes)) mine[static_cast<std::size_t>(p)] = site(s, p);
-      }
-    }
-    const std::uint32_t first = values[static_cast<std::size_t>(row(0))][0];
-    for (const std::vector<std::uint32_t>& mine : values) {
-      for (std::size_t p = 0; p < mine.size(); ++p) {
-        uniform = uniform && (mine[p] == first || !is_origin(static_cast<std::int64_t>(p), axes));
+      for (std::int64_t p : origins) {
+        const std::uint32_t value = site(s, p);
+        mine[static_cast<std::size_t>(p)] = value;
+        uniform = uniform && value == first;
       }
     }
     if (uniform) return SiteMap({first}, positions_);
