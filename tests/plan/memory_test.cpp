@@ -61,7 +61,7 @@ TEST(ActivationMemory, SelectiveRecomputationDropsTheAttentionSquare) {  // equa
             (34 * s * b * h + kStatistics) / t);
 }
 
-TEST(ActivationMemory, FullRecomputationKeepsTheLayersInputOnly) {  // section 4.3: 2 s b h
+TEST(ActivationMemory, FullRecomputationKeepsTheLayersInputOnly) {  // table 2
   EXPECT_EQ(kept_per_layer({.recompute = Recompute::kFull}), 2 * s * b * h);
 }
 

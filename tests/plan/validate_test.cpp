@@ -55,7 +55,7 @@ void expect_only(const Plan& plan, FaultKind kind) {
   const std::vector<PlanFault> faults = validate(plan);
   ASSERT_FALSE(faults.empty());
   for (const PlanFault& f : faults) {
-    EXPECT_EQ(f.kind, kind) << f.text;
+    EXPECT_EQ(code_of(f.kind), code_of(kind)) << f.text;
     EXPECT_LT(f.stage, static_cast<std::int64_t>(plan.programs.size())) << f.text;
   }
 }
