@@ -70,9 +70,10 @@ class Refinement {
 
  private:
   bool uniform() const {
-    return sites_.factor.uniform() && sites_.next.uniform() && sites_.previous.uniform() &&
+    return sites_.factor.uniform_in_stages() && sites_.next.uniform_in_stages() &&
+           sites_.previous.uniform_in_stages() &&
            std::all_of(sites_.axis_sets.begin(), sites_.axis_sets.end(),
-                       [](const AxisSites& a) { return a.site.uniform(); });
+                       [](const AxisSites& a) { return a.site.uniform_in_stages(); });
   }
   void initial() {
     std::vector<std::vector<std::uint32_t>> keys(positions_);

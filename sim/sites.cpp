@@ -197,19 +197,34 @@ class Locator {
         uniform = uniform && value == first;
       }
     }
-    if (uniform) return SiteMap({first}, positions_);
-    std::vector<std::uint32_t> all;
+    if (uniform) return SiteMap({first}, stages_, positions_);
+    return SiteMap(spread(axes, row, origins, values), stages_, positions_);
+  }
+  /// One value per stage if that says it all, else one per stage and position.
+  template <class RowOf>
+  std::vector<std::uint32_t> spread(AxisSet axes, RowOf&& row,
+                                    const std::vector<std::int64_t>& origins,
+                                    const std::vector<std::vector<std::uint32_t>>& values) const {
+    std::vector<std::uint32_t> by_stage, all;
+    bool flat = true;
     for (std::int64_t s = 0; s < stages_; ++s) {
       const std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(row(s))];
+      by_stage.push_back(mine[0]);
+      for (std::int64_t p : origins) flat = flat && mine[static_cast<std::size_t>(p)] == mine[0];
+    }
+    if (flat) return by_stage;
+    for (std::int64_t s = 0; s < stages_; ++s) {
+      const std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(row(s))];
+      const auto distinct = static_cast<std::int64_t>(mine.size());
       for (std::int64_t p = 0; p < positions_; ++p) {
         all.push_back(mine[static_cast<std::size_t>(origin(p % distinct, axes))]);
       }
     }
-    return SiteMap(std::move(all), positions_);
+    return all;
   }
   void slow_down() {
     sites_.factors = {1.0};
-    sites_.factor = SiteMap({0}, positions_);
+    sites_.factor = SiteMap({0}, stages_, positions_);
     if (cluster_.slowdowns.empty() && cluster_.jitter == 0) return;
     const std::int64_t world = plan_.mesh.world_size();
     std::vector<std::uint32_t> index(static_cast<std::size_t>(world), 0);
@@ -220,7 +235,7 @@ class Locator {
       if (fresh) sites_.factors.push_back(f);
       index[static_cast<std::size_t>(r)] = at->second;
     }
-    sites_.factor = SiteMap(std::move(index), positions_);
+    sites_.factor = SiteMap(std::move(index), stages_, positions_);
   }
   double factor_of(std::int64_t dev) const {
     double f = 1;
@@ -244,8 +259,14 @@ class Locator {
 
 }  // namespace
 
-SiteMap::SiteMap(std::vector<std::uint32_t> values, std::int64_t positions)
-    : values_(std::move(values)), positions_(positions), uniform_(values_.size() == 1) {}
+SiteMap::SiteMap(std::vector<std::uint32_t> values, std::int64_t stages, std::int64_t positions)
+    : values_(std::move(values)) {
+  const auto n = static_cast<std::int64_t>(values_.size());
+  PLAIT_CHECK(n == 1 || n == stages || n == stages * positions, "a site map of the wrong size");
+  if (n == 1) return;
+  stage_step_ = n / stages;
+  position_step_ = n == stages ? 0 : 1;
+}
 
 std::size_t Sites::axis_set(const Collective& c) const {
   for (std::size_t i = 0; i < axis_sets.size(); ++i) {

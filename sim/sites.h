@@ -12,20 +12,23 @@
 
 namespace plait {
 
-/// A number per (stage, position); kept as one row where all stages and positions agree.
+/// A number per (stage, position), kept as one where all agree and as one per stage where positions
+/// do.
 class SiteMap {
  public:
   SiteMap() = default;
-  SiteMap(std::vector<std::uint32_t> values, std::int64_t positions);
+  /// `values`: one; or one per stage; or one per stage and position, stage by stage.
+  SiteMap(std::vector<std::uint32_t> values, std::int64_t stages, std::int64_t positions);
   std::uint32_t at(std::int64_t stage, std::int64_t position) const {
-    return uniform_ ? values_[0] : values_[static_cast<std::size_t>(stage * positions_ + position)];
+    return values_[static_cast<std::size_t>(stage * stage_step_ + position * position_step_)];
   }
-  bool uniform() const { return uniform_; }
+  bool uniform() const { return stage_step_ == 0; }
+  /// All positions of a stage agree, whatever the stage.
+  bool uniform_in_stages() const { return position_step_ == 0; }
 
  private:
-  std::vector<std::uint32_t> values_;
-  std::int64_t positions_ = 0;
-  bool uniform_ = true;
+  std::vector<std::uint32_t> values_ = {0};
+  std::int64_t stage_step_ = 0, position_step_ = 0;
 };
 
 /// One axis set in use, within a stage (lane axes) or across stages.
