@@ -58,29 +58,65 @@ class Validator {
   }
 
   void check_references() {
-    for (const Block& block : plan_.blocks) {
-      for (const Op& op : block.ops) {
-        for (const Operand& o : op.operands) {
-          if (o.tensor >= plan_.tensors.size()) {
-            fault(FaultKind::kReference, 0,
-                  "block " + block.name + " names a tensor that is not there");
-          }
-        }
+    for (const Tensor& t : plan_.tensors) {
+      if (t.is_view() && t.storage >= plan_.tensors.size()) {
+        fault(FaultKind::kReference, 0, t.name + " is a view of a tensor that is not there");
       }
     }
-    for (stage_ = 0; stage_ < stages(); ++stage_) {
-      const std::vector<Call>& calls = plan_.programs[stage_].calls;
-      for (std::size_t c = 0; c < calls.size(); ++c) {
-        const Call& call = calls[c];
-        const bool known = call.block < plan_.blocks.size() && call.layer >= 0 &&
-                           call.layer <= plan_.layers && call.microbatch >= 0 &&
-                           call.microbatch < std::max<std::int64_t>(1, plan_.microbatches);
-        if (!known)
-          fault(FaultKind::kReference, c,
-                "a call of a block, layer or microbatch that is not there");
-        if (call.after >= static_cast<std::int32_t>(c)) {
-          fault(FaultKind::kReference, c, "a call waits for one that is not before it");
-        }
+    for (const Block& block : plan_.blocks) check_operands(block);
+    if (!faults_.empty()) return;
+    std::vector<Reach> reach;
+    for (const Block& block : plan_.blocks) reach.push_back(reach_of(block));
+    for (stage_ = 0; stage_ < stages(); ++stage_) check_calls(reach);
+    stage_ = 0;
+  }
+  void check_operands(const Block& block) {
+    for (const Op& op : block.ops) {
+      const bool message =
+          std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
+      if (message && op.operands.empty()) {
+        fault(FaultKind::kReference, 0, "a message in " + block.name + " that carries no tensor");
+      }
+      for (const Operand& o : op.operands) {
+        if (o.tensor < plan_.tensors.size()) continue;
+        fault(FaultKind::kReference, 0,
+              "block " + block.name + " names a tensor that is not there");
+      }
+    }
+  }
+  /// Smallest and largest shift of a block's operands that are indexed by layer.
+  struct Reach {
+    std::int32_t low = 0, high = 0;
+  };
+  Reach reach_of(const Block& block) const {
+    Reach r;
+    for (const Op& op : block.ops) {
+      for (const Operand& o : op.operands) {
+        const Scope scope = plan_.tensors[o.tensor].scope;
+        if (scope != Scope::kLayer && scope != Scope::kLayerMicrobatch) continue;
+        r.low = std::min<std::int32_t>(r.low, o.shift);
+        r.high = std::max<std::int32_t>(r.high, o.shift);
+      }
+    }
+    return r;
+  }
+  void check_calls(const std::vector<Reach>& reach) {
+    const std::vector<Call>& calls = plan_.programs[stage_].calls;
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const Call& call = calls[c];
+      const bool known = call.block < plan_.blocks.size() && call.layer >= 0 &&
+                         call.layer <= plan_.layers && call.microbatch >= 0 &&
+                         call.microbatch < std::max<std::int64_t>(1, plan_.microbatches);
+      if (!known) {
+        fault(FaultKind::kReference, c, "a call of a block, layer or microbatch that is not there");
+      } else if (call.layer + reach[call.block].low < 0 ||
+                 call.layer + reach[call.block].high > plan_.layers) {
+        fault(FaultKind::kReference, c,
+              plan_.blocks[call.block].name + " reaches a layer that is not there from layer " +
+                  std::to_string(call.layer));
+      }
+      if (call.after >= static_cast<std::int32_t>(c)) {
+        fault(FaultKind::kReference, c, "a call waits for one that is not before it");
       }
     }
   }
