@@ -18,12 +18,13 @@ void apply_data_parallel(Draft& d) {
   if (stage > 0) {
     const bool gathers_here = stage == 3 || d.strategy.data.overlap;  // else behind the optimizer
     const GatherBlocks gathers = gathers_here ? add_gather_blocks(d) : GatherBlocks{};
-    for (Program& program : d.programs) {
+    for (std::size_t i = 0; i < d.programs.size(); ++i) {
+      Program& program = d.programs[i];
       if (stage == 3) {
         program = gather_before_use(d, gathers, program);
       } else if (gathers_here) {  // the previous step's updates, hidden by this forward
         Program out;
-        for (const UnitInstance& u : units_of(d, program))
+        for (const UnitInstance& u : d.program_units[i])
           out.calls.push_back(gather_call(gathers, u));
         const auto shift = static_cast<std::int32_t>(out.calls.size());
         for (Call call : program.calls) {

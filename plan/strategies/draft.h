@@ -48,6 +48,12 @@ struct LayerKind {
   Block forward, backward;
 };
 
+/// A unit as one rank holds it: one per layer for kLayer.
+struct UnitInstance {
+  UnitKind kind = UnitKind::kLayer;
+  std::int32_t layer = 0;  // 0 unless kLayer
+  auto operator<=>(const UnitInstance&) const = default;
+};
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
 struct UnitMask {
   std::uint8_t reads = 0, grades = 0;
@@ -72,6 +78,7 @@ struct Draft {
   std::vector<Block> blocks;
   std::vector<UnitMask> block_units;  // one per block
   std::vector<Program> programs;
+  std::vector<std::vector<UnitInstance>> program_units;  // of each program, in order of first use
 
   Unit& unit(UnitKind k) { return units[static_cast<std::size_t>(k)]; }
   const Unit& unit(UnitKind k) const { return units[static_cast<std::size_t>(k)]; }
@@ -107,12 +114,6 @@ void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
 /// The axes over which a batch is divided, where their size is above 1.
 AxisSet data_axes(const Draft& draft);
 
-/// A unit as one rank holds it: one per layer for kLayer.
-struct UnitInstance {
-  UnitKind kind = UnitKind::kLayer;
-  std::int32_t layer = 0;  // 0 unless kLayer
-  auto operator<=>(const UnitInstance&) const = default;
-};
 /// The one to three units that a call deals with.
 struct UnitList {
   std::array<UnitInstance, kUnitKinds> units;

@@ -26,9 +26,9 @@ class StepEnd {
     if (gathers_late_) gathers_ = add_gather_blocks(d);
   }
 
-  Program write(const Program& program, bool tied_end) {
+  Program write(const Program& program, const std::vector<UnitInstance>& units, bool tied_end) {
     Program out;
-    const std::vector<UnitInstance> units = units_of(d_, program);
+    out.calls.reserve(program.calls.size() + 2 * units.size() + 4);
     if (stage_ < 2) {
       for (const UnitInstance& u : units) out.calls.push_back(call(zero_, u));
     }
@@ -182,7 +182,7 @@ void apply_optimizer(Draft& d) {
   const std::size_t stages = d.programs.size();
   for (std::size_t i = 0; i < stages; ++i) {
     const bool tied_end = d.model.tied_embeddings && stages > 1 && (i == 0 || i + 1 == stages);
-    d.programs[i] = end.write(d.programs[i], tied_end);
+    d.programs[i] = end.write(d.programs[i], d.program_units[i], tied_end);
   }
 }
 

@@ -165,6 +165,7 @@ void apply_pipeline(Draft& d) {
   ProgramWriter writer(d);
   for (std::int64_t stage = 0; stage < d.mesh()[Axis::kPp]; ++stage) {
     d.programs.push_back(writer.write(stage));
+    d.program_units.push_back(units_of(d, d.programs.back()));
   }
 }
 

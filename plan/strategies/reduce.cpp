@@ -219,6 +219,7 @@ Program GradientReduction::in_buckets(const Program& program) {
   const std::vector<Ready> ready = completions(d, program, false);
   const std::int64_t limit = d.strategy.data.bucket.value;
   Program out;
+  out.calls.reserve(2 * program.calls.size());
   Rewriter rewriter(out);
   std::vector<Call> late;
   std::vector<UnitInstance> filling;
@@ -255,6 +256,7 @@ Program GradientReduction::each_microbatch(const Program& program) {
   const std::vector<Ready> ready = completions(d, program, true);
   std::map<UnitInstance, std::int64_t> count;
   Program out;
+  out.calls.reserve(2 * program.calls.size());
   Rewriter rewriter(out);
   std::size_t next = 0;
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
