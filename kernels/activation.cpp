@@ -1,0 +1,116 @@
+// tanh goes through e^x: (1 + tanh u) / 2 = sigmoid(2 u). libm's tanh takes times that depend on
+// the data.
+
+#include "kernels/activation.h"
+
+#include "kernels/exponential.h"
+
+namespace plait::kernels {
+namespace {
+
+/// f(x) and f'(x).
+template <class T>
+struct ValueAndSlope {
+  T value, slope;
+};
+
+struct Gelu {
+  /// 2 sqrt(2 / pi): the argument of the sigmoid is twice that of the tanh.
+  static constexpr double kScale = 1.59576912160573071176;
+  static constexpr double kCubic = 0.044715;
+  template <class T>
+  static ValueAndSlope<T> at(T x) {
+    const T scale = static_cast<T>(kScale), cubic = static_cast<T>(kCubic);
+    const T s = sigmoid(scale * (x + cubic * x * x * x));
+    return {x * s, s + x * s * (T(1) - s) * scale * (T(1) + T(3) * cubic * x * x)};
+  }
+};
+struct Silu {
+  template <class T>
+  static ValueAndSlope<T> at(T x) {
+    const T s = sigmoid(x);
+    return {x * s, s + x * s * (T(1) - s)};
+  }
+};
+struct Relu {
+  template <class T>
+  static ValueAndSlope<T> at(T x) {
+    return {x > T(0) ? x : T(0), x > T(0) ? T(1) : T(0)};
+  }
+};
+
+template <class F, class T>
+void forward_row(T* y, const T* gate, const T* up, std::int64_t width) {
+  if (up == nullptr) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) y[i] = F::at(gate[i]).value;
+    return;
+  }
+#pragma omp simd
+  for (std::int64_t i = 0; i < width; ++i) y[i] = F::at(gate[i]).value * up[i];
+}
+
+template <class F, class T>
+void backward_row(T* dgate, T* dup, const T* dy, const T* gate, const T* up, std::int64_t width) {
+  if (up == nullptr) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) dgate[i] = dy[i] * F::at(gate[i]).slope;
+    return;
+  }
+#pragma omp simd
+  for (std::int64_t i = 0; i < width; ++i) {
+    const ValueAndSlope<T> f = F::at(gate[i]);
+    dgate[i] = dy[i] * up[i] * f.slope;
+    dup[i] = dy[i] * f.value;
+  }
+}
+
+template <class F, class T>
+void forward(T* y, const T* x, bool gated, std::int64_t rows, std::int64_t width) {
+  if (!gated) return forward_row<F, T>(y, x, nullptr, rows * width);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* gate = x + 2 * r * width;
+    forward_row<F, T>(y + r * width, gate, gate + width, width);
+  }
+}
+
+template <class F, class T>
+void backward(T* dx, const T* dy, const T* x, bool gated, std::int64_t rows, std::int64_t width) {
+  if (!gated) return backward_row<F, T>(dx, nullptr, dy, x, nullptr, rows * width);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t at = 2 * r * width;
+    backward_row<F, T>(dx + at, dx + at + width, dy + r * width, x + at, x + at + width, width);
+  }
+}
+
+}  // namespace
+
+template <class T>
+void activation_forward(T* y, const T* x, Nonlinearity f, bool gated, std::int64_t rows,
+                        std::int64_t width) {
+  switch (f) {
+    case Nonlinearity::kGelu: return forward<Gelu>(y, x, gated, rows, width);
+    case Nonlinearity::kSilu: return forward<Silu>(y, x, gated, rows, width);
+    case Nonlinearity::kRelu: return forward<Relu>(y, x, gated, rows, width);
+  }
+}
+
+template <class T>
+void activation_backward(T* dx, const T* dy, const T* x, Nonlinearity f, bool gated,
+                         std::int64_t rows, std::int64_t width) {
+  switch (f) {
+    case Nonlinearity::kGelu: return backward<Gelu>(dx, dy, x, gated, rows, width);
+    case Nonlinearity::kSilu: return backward<Silu>(dx, dy, x, gated, rows, width);
+    case Nonlinearity::kRelu: return backward<Relu>(dx, dy, x, gated, rows, width);
+  }
+}
+
+#define PLAIT_INSTANTIATE(T)                                                                      \
+  template void activation_forward(T*, const T*, Nonlinearity, bool, std::int64_t, std::int64_t); \
+  template void activation_backward(T*, const T*, const T*, Nonlinearity, bool, std::int64_t,     \
+                                    std::int64_t);
+PLAIT_INSTANTIATE(float)
+PLAIT_INSTANTIATE(double)
+#undef PLAIT_INSTANTIATE
+
+}  // namespace plait::kernels

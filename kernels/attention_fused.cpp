@@ -1,0 +1,218 @@
+// Forward, for a block of queries, key tile by key tile (Dao et al. 2022, algorithm 2):
+//   S = scale Q K^T;  m' = max(m, rowmax S);  P = e^(S - m')
+//   l = l e^(m - m') + rowsum P;  O = O e^(m - m') + dropout(P) V;  m = m'
+// and at the end O /= l, log_sum_exp = m + log l.
+// Backward, tile by tile (algorithm 4): P = e^(S - log_sum_exp), then
+//   dV += dropout(P)^T dO;  dP = dropout(dO V^T);  dS = P (dP - rowsum(dO O));  dQ, dK from dS.
+
+#include <limits>
+
+#include "kernels/attention_tile.h"
+#include "kernels/exponential.h"
+
+namespace plait::kernels {
+namespace {
+
+/// kept[c] = 0 or 1 / (1 - p) for the keys from j0 on of one query.
+template <class T>
+void draw_kept(T* kept, const Dropout& dropout, std::uint64_t key, std::int64_t j0,
+               std::int64_t columns) {
+  const T scale = static_cast<T>(dropout.scale());
+  const std::uint32_t threshold = dropout.threshold();
+#pragma omp simd
+  for (std::int64_t c = 0; c < columns; ++c) {
+    kept[c] = dropout_draw(key, static_cast<std::uint32_t>(j0 + c)) >= threshold ? scale : T(0);
+  }
+}
+
+template <class T>
+void multiply(T* x, const T* by, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= by[i];
+}
+template <class T>
+void multiply(T* x, T by, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= by;
+}
+
+/// x becomes e^(x - shift) over the visible keys and 0 beyond; returns the sum.
+template <class T>
+T exponentiate_row(T* x, T shift, std::int64_t visible, std::int64_t columns) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t c = 0; c < visible; ++c) {
+    x[c] = exponential(x[c] - shift);
+    sum += x[c];
+  }
+  fill(x + visible, T(0), columns - visible);
+  return sum;
+}
+
+template <class T>
+T largest_of(const T* x, T start, std::int64_t n) {
+#pragma omp simd reduction(max : start)
+  for (std::int64_t i = 0; i < n; ++i) start = x[i] > start ? x[i] : start;
+  return start;
+}
+
+template <class T>
+void scores(T* s, const Head<const T>& head, const Tile& tile, const AttentionShape& shape) {
+  blas_gemm<T>(Transposed::kNo, Transposed::kYes, tile.rows, tile.columns, shape.head_dim,
+               score_scale<T>(shape), from_row(head.q, tile.i0), from_row(head.k, tile.j0), T(0),
+               {s, kTile});
+}
+
+/// Forward pass of the queries i0 .. i0 + kTile of one head.
+template <class T>
+class QueryBlock {
+ public:
+  QueryBlock(const AttentionShape& shape, const Dropout& dropout, std::int64_t sample,
+             std::int64_t head, std::int64_t i0)
+      : shape_(shape), dropout_(dropout), sample_(sample), head_(head), i0_(i0) {
+    std::fill_n(max_, kTile, std::numeric_limits<T>::lowest());
+    std::fill_n(sum_, kTile, T(0));
+  }
+
+  void add_keys(const Head<const T>& head, std::int64_t j0, Matrix<T> out) {
+    const Tile tile(shape_, i0_, j0);
+    scores(p_, head, tile, shape_);
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      const T correction = softmax_row(tile, r);
+      if (j0 > 0) multiply(out.data + r * out.stride, correction, shape_.head_dim);
+    }
+    blas_gemm<T>(Transposed::kNo, Transposed::kNo, tile.rows, shape_.head_dim, tile.columns, T(1),
+                 {p_, kTile}, from_row(head.v, j0), j0 > 0 ? T(1) : T(0), out);
+  }
+  /// log_sum_exp points to the block's first query; queries are `stride` apart.
+  void finish(Matrix<T> out, T* log_sum_exp, std::int64_t stride) {
+    const std::int64_t rows = std::min(kTile, shape_.sequence - i0_);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      multiply(out.data + r * out.stride, T(1) / sum_[r], shape_.head_dim);
+      log_sum_exp[r * stride] = max_[r] + std::log(sum_[r]);
+    }
+  }
+
+ private:
+  /// Row of scores to dropped probabilities relative to the new maximum; returns the factor for
+  /// what has been summed up relative to the old one.
+  T softmax_row(const Tile& tile, std::int64_t r) {
+    T* row = p_ + r * kTile;
+    const std::int64_t visible = tile.visible(shape_, r);
+    const T max = largest_of(row, max_[r], visible);
+    const T correction = exponential(max_[r] - max);
+    sum_[r] = sum_[r] * correction + exponentiate_row(row, max, visible, tile.columns);
+    max_[r] = max;
+    if (dropout_.probability > 0) {
+      T kept[kTile];
+      draw_kept(kept, dropout_, dropout_row_key(dropout_, sample_, i0_ + r, head_), tile.j0,
+                tile.columns);
+      multiply(row, kept, tile.columns);
+    }
+    return correction;
+  }
+
+  const AttentionShape& shape_;
+  const Dropout& dropout_;
+  std::int64_t sample_, head_, i0_;
+  T max_[kTile], sum_[kTile], p_[kTile * kTile];
+};
+
+/// Backward pass of one tile; `delta` and `log_sum_exp` belong to its queries.
+template <class T>
+class BackwardTile {
+ public:
+  BackwardTile(const AttentionShape& shape, const Dropout& dropout, std::int64_t sample,
+               std::int64_t head)
+      : shape_(shape), dropout_(dropout), sample_(sample), head_(head) {
+    std::fill_n(kept_, kTile, T(1));
+  }
+
+  void run(const Head<T>& gradient, const Head<const T>& head, Matrix<const T> dout,
+           const T* log_sum_exp, std::int64_t stride, const T* delta, const Tile& tile) {
+    const Matrix<const T> d = from_row(dout, tile.i0);
+    scores(p_, head, tile, shape_);
+    blas_gemm<T>(Transposed::kNo, Transposed::kYes, tile.rows, tile.columns, shape_.head_dim, T(1),
+                 d, from_row(head.v, tile.j0), T(0), {ds_, kTile});
+    for (std::int64_t r = 0; r < tile.rows; ++r) row(log_sum_exp[r * stride], delta[r], tile, r);
+    blas_gemm<T>(Transposed::kYes, Transposed::kNo, tile.columns, shape_.head_dim, tile.rows, T(1),
+                 {p_, kTile}, d, T(1), from_row(gradient.v, tile.j0));
+    add_query_key_gradient(gradient, head, ds_, tile, shape_);
+  }
+
+ private:
+  void row(T log_sum_exp, T delta, const Tile& tile, std::int64_t r) {
+    T* p = p_ + r * kTile;
+    const std::int64_t visible = tile.visible(shape_, r);
+    exponentiate_row(p, log_sum_exp, visible, tile.columns);
+    if (dropout_.probability > 0) {
+      draw_kept(kept_, dropout_, dropout_row_key(dropout_, sample_, tile.i0 + r, head_), tile.j0,
+                tile.columns);
+    }
+    score_gradient_row(ds_ + r * kTile, p, kept_, delta, visible, tile.columns);
+    multiply(p, kept_, tile.columns);
+  }
+
+  const AttentionShape& shape_;
+  const Dropout& dropout_;
+  std::int64_t sample_, head_;
+  T kept_[kTile], p_[kTile * kTile], ds_[kTile * kTile];
+};
+
+}  // namespace
+
+template <class T>
+void attention_fused_forward(T* context, T* log_sum_exp, const T* qkv, const AttentionShape& shape,
+                             const Dropout& dropout) {
+  const std::int64_t stride = shape.batch * shape.heads;  // between the log_sum_exp of two queries
+  for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
+    for (std::int64_t h = 0; h < shape.heads; ++h) {
+      const Head<const T> head(qkv, shape, sample, h);
+      const Matrix<T> out = context_of(context, shape, sample, h);
+      for (std::int64_t i0 = 0; i0 < shape.sequence; i0 += kTile) {
+        QueryBlock<T> block(shape, dropout, sample, h, i0);
+        const Matrix<T> block_out = from_row(out, i0);
+        for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
+          block.add_keys(head, j0, block_out);
+        }
+        block.finish(block_out, log_sum_exp + i0 * stride + sample * shape.heads + h, stride);
+      }
+    }
+  }
+}
+
+template <class T>
+void attention_fused_backward(T* dqkv, const T* dcontext, const T* qkv, const T* context,
+                              const T* log_sum_exp, const AttentionShape& shape,
+                              const Dropout& dropout) {
+  const std::int64_t stride = shape.batch * shape.heads;
+  fill(dqkv, T(0), shape.sequence * shape.batch * shape.row_width());
+  for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
+    for (std::int64_t h = 0; h < shape.heads; ++h) {
+      const Head<T> gradient(dqkv, shape, sample, h);
+      const Head<const T> head(qkv, shape, sample, h);
+      const Matrix<const T> dout = context_of(dcontext, shape, sample, h);
+      const Matrix<const T> out = context_of(context, shape, sample, h);
+      BackwardTile<T> backward(shape, dropout, sample, h);
+      for (std::int64_t i0 = 0; i0 < shape.sequence; i0 += kTile) {
+        T delta[kTile];
+        row_dots(delta, from_row(dout, i0), from_row(out, i0), Tile(shape, i0, 0).rows,
+                 shape.head_dim);
+        const T* block_lse = log_sum_exp + i0 * stride + sample * shape.heads + h;
+        for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
+          backward.run(gradient, head, dout, block_lse, stride, delta, Tile(shape, i0, j0));
+        }
+      }
+    }
+  }
+}
+
+#define PLAIT_INSTANTIATE(T)                                                                      \
+  template void attention_fused_forward(T*, T*, const T*, const AttentionShape&, const Dropout&); \
+  template void attention_fused_backward(T*, const T*, const T*, const T*, const T*,              \
+                                         const AttentionShape&, const Dropout&);
+PLAIT_INSTANTIATE(float)
+PLAIT_INSTANTIATE(double)
+#undef PLAIT_INSTANTIATE
+
+}  // namespace plait::kernels

@@ -1,0 +1,110 @@
+#pragma once
+// What the fused and the unfused kernel share: where a head's matrices lie in the packed rows, and
+// the backward pass of one tile of the probabilities. Used inside kernels only.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/attention.h"
+#include "kernels/blas.h"
+#include "kernels/fill.h"
+
+namespace plait::kernels {
+
+/// Queries and keys of a tile: two double tiles of 32 KiB stay in the second-level cache.
+inline constexpr std::int64_t kTile = 64;
+
+/// One query head of one sample. Row i of a matrix is token i.
+template <class T>
+struct Head {
+  Matrix<T> q, k, v;
+  Head(T* qkv, const AttentionShape& shape, std::int64_t sample, std::int64_t head) {
+    const std::int64_t stride = shape.batch * shape.row_width(), d = shape.head_dim;
+    const std::int64_t kv_head = head / (shape.heads / shape.kv_heads);
+    T* row = qkv + sample * shape.row_width();
+    q = {row + head * d, stride};
+    k = {row + (shape.heads + kv_head) * d, stride};
+    v = {row + (shape.heads + shape.kv_heads + kv_head) * d, stride};
+  }
+};
+
+/// The head's part of context[s, b, heads head_dim].
+template <class T>
+Matrix<T> context_of(T* context, const AttentionShape& shape, std::int64_t sample,
+                     std::int64_t head) {
+  const std::int64_t width = shape.heads * shape.head_dim;
+  return {context + sample * width + head * shape.head_dim, shape.batch * width};
+}
+/// The head's part of probabilities[s, b, heads, s].
+template <class T>
+Matrix<T> square_of(T* square, const AttentionShape& shape, std::int64_t sample,
+                    std::int64_t head) {
+  const std::int64_t at = (sample * shape.heads + head) * shape.sequence;
+  return {square + at, shape.batch * shape.heads * shape.sequence};
+}
+
+template <class T>
+Matrix<T> from_row(Matrix<T> m, std::int64_t row) {
+  return {m.data + row * m.stride, m.stride};
+}
+template <class T>
+T score_scale(const AttentionShape& shape) {
+  return static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+}
+
+/// Tile of the square: queries i0 .. i0 + rows against keys j0 .. j0 + columns.
+struct Tile {
+  std::int64_t i0, j0, rows, columns;
+  Tile(const AttentionShape& shape, std::int64_t i, std::int64_t j)
+      : i0(i),
+        j0(j),
+        rows(std::min(kTile, shape.sequence - i)),
+        columns(std::min(kTile, shape.sequence - j)) {}
+  /// Keys of the tile that query i0 + r may see: at least one, as tiles above the diagonal are
+  /// skipped.
+  std::int64_t visible(const AttentionShape& shape, std::int64_t r) const {
+    return shape.causal ? std::min(columns, i0 + r - j0 + 1) : columns;
+  }
+};
+/// Keys that some query of the tiles at i0 sees.
+inline std::int64_t keys_seen(const AttentionShape& shape, std::int64_t i0) {
+  return shape.causal ? std::min(i0 + kTile, shape.sequence) : shape.sequence;
+}
+
+/// delta[r] = dO_r . O_r, which is the sum over keys of probability times its gradient (Dao et al.
+/// 2022, appendix B.2, eq. 4), with dropout too.
+template <class T>
+void row_dots(T* delta, Matrix<const T> dout, Matrix<const T> out, std::int64_t rows,
+              std::int64_t width) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T *a = dout.data + r * dout.stride, *b = out.data + r * out.stride;
+    T sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < width; ++i) sum += a[i] * b[i];
+    delta[r] = sum;
+  }
+}
+
+/// dS = P (dP - delta) over the visible keys, where dP = kept dP' and kept[] is 0 or 1 / (1 - p);
+/// 0 elsewhere. dS replaces dP'.
+template <class T>
+void score_gradient_row(T* dp, const T* p, const T* kept, T delta, std::int64_t visible,
+                        std::int64_t columns) {
+#pragma omp simd
+  for (std::int64_t c = 0; c < visible; ++c) dp[c] = p[c] * (dp[c] * kept[c] - delta);
+  fill(dp + visible, T(0), columns - visible);
+}
+
+/// dQ += dS K, dK += dS^T Q for one tile, ds[rows, kTile].
+template <class T>
+void add_query_key_gradient(const Head<T>& gradient, const Head<const T>& head, const T* ds,
+                            const Tile& tile, const AttentionShape& shape) {
+  const T scale = score_scale<T>(shape);
+  blas_gemm<T>(Transposed::kNo, Transposed::kNo, tile.rows, shape.head_dim, tile.columns, scale,
+               {ds, kTile}, from_row(head.k, tile.j0), T(1), from_row(gradient.q, tile.i0));
+  blas_gemm<T>(Transposed::kYes, Transposed::kNo, tile.columns, shape.head_dim, tile.rows, scale,
+               {ds, kTile}, from_row(head.q, tile.i0), T(1), from_row(gradient.k, tile.j0));
+}
+
+}  // namespace plait::kernels
