@@ -1,42 +1,33 @@
 // make_plan: the strategies, applied in a fixed order to the unsharded transformer.
-#include "core/error.h"
 #include "model/iteration_flops.h"
+#include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
 namespace {
 
-InputError refuse(const char* code, std::string problem, std::string path, std::string expected,
-                  std::string cure) {
-  return InputError({code,
-                     std::move(problem),
-                     {"", 0, 0, std::move(path)},
-                     std::move(expected),
-                     std::move(cure)});
-}
-
 void require_model(const Model& m) {
   if (m.heads % m.kv_heads != 0) {
-    throw refuse("S040",
-                 std::to_string(m.heads) + " query heads cannot share " +
-                     std::to_string(m.kv_heads) + " key-value heads evenly",
-                 "model.kv_heads", "a divisor of model.heads", "change model.kv_heads");
+    throw refusal("S040",
+                  std::to_string(m.heads) + " query heads cannot share " +
+                      std::to_string(m.kv_heads) + " key-value heads evenly",
+                  "model.kv_heads", "a divisor of model.heads", "change model.kv_heads");
   }
   if (m.parallel_attention && (m.mlp_bias || m.attention_output_bias || m.dropout > 0)) {
-    throw refuse("S041", "parallel attention is planned without biases and dropout only",
-                 "model.parallel_attention", "no mlp_bias, attention_output_bias or dropout",
-                 "switch these off, or model.parallel_attention");
+    throw refusal("S041", "parallel attention is planned without biases and dropout only",
+                  "model.parallel_attention", "no mlp_bias, attention_output_bias or dropout",
+                  "switch these off, or model.parallel_attention");
   }
 }
 
 void require_sequence(const Model& m, const Workload& w) {
   if (m.positions == PositionKind::kLearned && w.sequence_length > m.max_positions) {
-    throw refuse("S042",
-                 "a sequence of " + std::to_string(w.sequence_length) +
-                     " tokens is longer than the " + std::to_string(m.max_positions) +
-                     " learned positions of the model",
-                 "workload.sequence_length", "at most " + std::to_string(m.max_positions),
-                 "shorten the sequence or raise model.max_positions");
+    throw refusal("S042",
+                  "a sequence of " + std::to_string(w.sequence_length) +
+                      " tokens is longer than the " + std::to_string(m.max_positions) +
+                      " learned positions of the model",
+                  "workload.sequence_length", "at most " + std::to_string(m.max_positions),
+                  "shorten the sequence or raise model.max_positions");
   }
 }
 
@@ -44,16 +35,16 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
   const std::int64_t replicas = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp);
   const std::int64_t per_pass = replicas * w.micro_batch;
   if (w.global_batch % per_pass != 0) {
-    throw refuse("S043",
-                 "a global batch of " + std::to_string(w.global_batch) +
-                     " sequences cannot be cut into "
-                     "microbatches of " +
-                     std::to_string(w.micro_batch) + " on " + std::to_string(replicas) +
-                     " data-parallel ranks",
-                 "workload.global_batch", "a multiple of " + std::to_string(per_pass),
-                 "set workload.global_batch to " +
-                     std::to_string(round_up(w.global_batch, per_pass)) +
-                     ", or change micro_batch or the data-parallel size");
+    throw refusal("S043",
+                  "a global batch of " + std::to_string(w.global_batch) +
+                      " sequences cannot be cut into "
+                      "microbatches of " +
+                      std::to_string(w.micro_batch) + " on " + std::to_string(replicas) +
+                      " data-parallel ranks",
+                  "workload.global_batch", "a multiple of " + std::to_string(per_pass),
+                  "set workload.global_batch to " +
+                      std::to_string(round_up(w.global_batch, per_pass)) +
+                      ", or change micro_batch or the data-parallel size");
   }
   return w.global_batch / per_pass;
 }
@@ -61,9 +52,9 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
 void require_offered_axes(const Mesh& mesh) {
   for (Axis a : {Axis::kCp, Axis::kEp}) {
     if (mesh[a] == 1) continue;
-    throw refuse("S044", "the axis " + std::string(name_of(a)) + " cannot be planned",
-                 "strategy." + std::string(name_of(a)), "1",
-                 "split over tp, pp, dp or fsdp instead");
+    throw refusal("S044", "the axis " + std::string(name_of(a)) + " cannot be planned",
+                  "strategy." + std::string(name_of(a)), "1",
+                  "split over tp, pp, dp or fsdp instead");
   }
 }
 

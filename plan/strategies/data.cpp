@@ -1,17 +1,14 @@
 // Data parallelism: replicas (dp) and shards (fsdp) work on different sequences; see gather.cpp and
 // reduce.cpp for the two halves.
-#include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/strategies/data_parallel.h"
 
 namespace plait {
 
 void apply_data_parallel(Draft& d) {
   if (d.strategy.fsdp.prefetch < 0) {
-    throw InputError({"S024",
-                      "fsdp cannot prefetch a negative number of layers",
-                      {"", 0, 0, "strategy.fsdp_options.prefetch"},
-                      "0 or more",
-                      "set it to 1"});
+    throw refusal("S024", "fsdp cannot prefetch a negative number of layers",
+                  "strategy.fsdp_options.prefetch", "0 or more", "set it to 1");
   }
   if (data_axes(d).empty()) return;
   const int stage = d.strategy.zero_stage;

@@ -2,21 +2,12 @@
 // of its schedule, with sends and receives where neighbouring chunks live on different ranks. Chunk
 // c of stage s is the model's piece c p + s of p v pieces; piece 0 has the embedding, the last the
 // head.
-#include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
 namespace {
-
-InputError refuse(const char* code, std::string problem, std::string path, std::string expected,
-                  std::string cure) {
-  return InputError({code,
-                     std::move(problem),
-                     {"", 0, 0, std::move(path)},
-                     std::move(expected),
-                     std::move(cure)});
-}
 
 /// first_layer[i] .. first_layer[i + 1]: the layers of piece i.
 std::vector<std::int32_t> split_layers(std::int64_t layers, std::int64_t pieces,
@@ -29,13 +20,13 @@ std::vector<std::int32_t> split_layers(std::int64_t layers, std::int64_t pieces,
   // A piece between the ends without layers would send on the very tensor that it receives.
   const bool empty_between = pieces > 2 && rest == 0;
   if (!divides || empty_between) {
-    throw refuse("S030",
-                 std::to_string(rest) + " layers cannot be shared evenly by " +
-                     std::to_string(sharing) + " pipeline pieces (pp x chunks)",
-                 "strategy.pipeline",
-                 "layers - first - last divisible by the pieces between, at least one each",
-                 "choose pp and chunks that divide the layers, or set "
-                 "strategy.pipeline.first_stage_layers and last_stage_layers");
+    throw refusal("S030",
+                  std::to_string(rest) + " layers cannot be shared evenly by " +
+                      std::to_string(sharing) + " pipeline pieces (pp x chunks)",
+                  "strategy.pipeline",
+                  "layers - first - last divisible by the pieces between, at least one each",
+                  "choose pp and chunks that divide the layers, or set "
+                  "strategy.pipeline.first_stage_layers and last_stage_layers");
   }
   std::vector<std::int32_t> start = {0};
   for (std::int64_t i = 0; i < pieces; ++i) {
@@ -52,21 +43,21 @@ void require_schedule(const Draft& d) {
   const std::int64_t stages = d.mesh()[Axis::kPp];
   const bool interleaved = p.schedule == Schedule::kInterleaved;
   if (p.chunks < 1 || (p.chunks > 1 && !interleaved)) {
-    throw refuse("S031", "several chunks per stage need the interleaved schedule",
-                 "strategy.pipeline.chunks", "1, or strategy.pipeline.schedule = \"interleaved\"",
-                 "set the schedule to \"interleaved\" or chunks to 1");
+    throw refusal("S031", "several chunks per stage need the interleaved schedule",
+                  "strategy.pipeline.chunks", "1, or strategy.pipeline.schedule = \"interleaved\"",
+                  "set the schedule to \"interleaved\" or chunks to 1");
   }
   if (interleaved && (p.chunks < 2 || stages < 2)) {
-    throw refuse("S032", "the interleaved schedule needs at least 2 stages and 2 chunks",
-                 "strategy.pipeline.chunks", "chunks >= 2 and pp >= 2",
-                 "set strategy.pipeline.chunks to 2 or more, or the schedule to \"1f1b\"");
+    throw refusal("S032", "the interleaved schedule needs at least 2 stages and 2 chunks",
+                  "strategy.pipeline.chunks", "chunks >= 2 and pp >= 2",
+                  "set strategy.pipeline.chunks to 2 or more, or the schedule to \"1f1b\"");
   }
   if (interleaved && d.microbatches % stages != 0) {
-    throw refuse("S033",
-                 std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
-                     std::to_string(stages) + ", as the interleaved schedule needs",
-                 "strategy.pipeline.schedule", "microbatches per replica divisible by pp",
-                 "change workload.global_batch, workload.micro_batch or the schedule");
+    throw refusal("S033",
+                  std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
+                      std::to_string(stages) + ", as the interleaved schedule needs",
+                  "strategy.pipeline.schedule", "microbatches per replica divisible by pp",
+                  "change workload.global_batch, workload.micro_batch or the schedule");
   }
 }
 

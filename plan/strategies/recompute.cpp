@@ -4,7 +4,7 @@
 // kept. Selective: attention alone, so that its probabilities are not kept.
 #include <map>
 
-#include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
@@ -129,11 +129,9 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
 void apply_recompute(Draft& d) {
   const RecomputeOptions& options = d.strategy.recompute;
   if (options.layers >= 0 && options.kind != Recompute::kFull) {
-    throw InputError({"S013",
-                      "a number of recomputed layers goes with full recomputation only",
-                      {"", 0, 0, "strategy.recompute.layers"},
-                      "strategy.recompute.kind = \"full\"",
-                      "remove strategy.recompute.layers or set the kind to \"full\""});
+    throw refusal("S013", "a number of recomputed layers goes with full recomputation only",
+                  "strategy.recompute.layers", "strategy.recompute.kind = \"full\"",
+                  "remove strategy.recompute.layers or set the kind to \"full\"");
   }
   switch (options.kind) {
     case Recompute::kNone: return;

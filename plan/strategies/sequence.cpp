@@ -2,7 +2,7 @@
 // regions the residual stream, its norms, dropouts and their gradients are sharded over tp along
 // the sequence. As a rewrite it says just that; the all_reduces then become reduce_scatter and
 // all_gather.
-#include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
@@ -11,19 +11,16 @@ void apply_sequence_parallel(Draft& d) {
   if (!d.strategy.sequence_parallel) return;
   const std::int64_t tp = d.mesh()[Axis::kTp];
   if (tp == 1) {
-    throw InputError({"S011",
-                      "sequence_parallel needs tensor parallelism",
-                      {"", 0, 0, "strategy.sequence_parallel"},
-                      "strategy.tp greater than 1",
-                      "set strategy.sequence_parallel to false, or strategy.tp to 2 or more"});
+    throw refusal("S011", "sequence_parallel needs tensor parallelism",
+                  "strategy.sequence_parallel", "strategy.tp greater than 1",
+                  "set strategy.sequence_parallel to false, or strategy.tp to 2 or more");
   }
   if (d.workload.sequence_length % tp != 0) {
-    throw InputError({"S012",
-                      "a sequence of " + std::to_string(d.workload.sequence_length) +
-                          " tokens cannot be split over tp = " + std::to_string(tp),
-                      {"", 0, 0, "workload.sequence_length"},
-                      "a multiple of strategy.tp",
-                      "change workload.sequence_length or strategy.tp"});
+    throw refusal("S012",
+                  "a sequence of " + std::to_string(d.workload.sequence_length) +
+                      " tokens cannot be split over tp = " + std::to_string(tp),
+                  "workload.sequence_length", "a multiple of strategy.tp",
+                  "change workload.sequence_length or strategy.tp");
   }
   // The residual stream; everything computed from it token by token follows in insert_collectives.
   for (TensorId t : {d.x, d.dx}) d.tensors[t].dims[0].sharded = Axis::kTp;

@@ -2,7 +2,7 @@
 // split by output columns, those out of them by input rows, embedding and output matrix by
 // vocabulary. Only weights are sharded here; `insert_collectives` follows the consequences through
 // the ops.
-#include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
@@ -34,12 +34,9 @@ void require_divides(std::int64_t tp, std::int64_t n, const std::string& what) {
   for (std::int64_t k = 1; k <= n && k <= 64; ++k) {
     if (n % k == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(k);
   }
-  throw InputError(
-      {"S010",
-       std::to_string(n) + " " + what + " cannot be split over tp = " + std::to_string(tp),
-       {"", 0, 0, "strategy.tp"},
-       "a divisor of " + std::to_string(n),
-       "set strategy.tp to one of " + divisors});
+  throw refusal(
+      "S010", std::to_string(n) + " " + what + " cannot be split over tp = " + std::to_string(tp),
+      "strategy.tp", "a divisor of " + std::to_string(n), "set strategy.tp to one of " + divisors);
 }
 
 }  // namespace

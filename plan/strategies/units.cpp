@@ -7,7 +7,7 @@
 //   weight shard
 #include <algorithm>
 
-#include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
@@ -99,32 +99,22 @@ void require_sharding(const Draft& d) {
   const int stage = d.strategy.zero_stage;
   const std::int64_t n = d.mesh()[d.strategy.shard_axis()];
   if (stage < 0 || stage > 3) {
-    throw InputError({"S020",
-                      "there is no zero_stage " + std::to_string(stage),
-                      {"", 0, 0, "strategy.zero_stage"},
-                      "0, 1, 2 or 3",
-                      "choose one of them"});
+    throw refusal("S020", "there is no zero_stage " + std::to_string(stage), "strategy.zero_stage",
+                  "0, 1, 2 or 3", "choose one of them");
   }
   if (d.mesh()[Axis::kFsdp] > 1 && stage == 0) {
-    throw InputError({"S021",
-                      "the fsdp axis shards nothing with zero_stage = 0",
-                      {"", 0, 0, "strategy.zero_stage"},
-                      "1, 2 or 3 where fsdp is above 1",
-                      "set strategy.zero_stage to 3, or move the ranks from fsdp to dp"});
+    throw refusal("S021", "the fsdp axis shards nothing with zero_stage = 0", "strategy.zero_stage",
+                  "1, 2 or 3 where fsdp is above 1",
+                  "set strategy.zero_stage to 3, or move the ranks from fsdp to dp");
   }
   if (stage > 0 && n == 1) {
-    throw InputError({"S022",
-                      "zero_stage shards over data-parallel ranks, and there is only one",
-                      {"", 0, 0, "strategy.zero_stage"},
-                      "strategy.fsdp or strategy.dp above 1",
-                      "set strategy.zero_stage to 0"});
+    throw refusal("S022", "zero_stage shards over data-parallel ranks, and there is only one",
+                  "strategy.zero_stage", "strategy.fsdp or strategy.dp above 1",
+                  "set strategy.zero_stage to 0");
   }
   if (d.strategy.keep_weight_shard && stage != 3) {
-    throw InputError({"S023",
-                      "keep_weight_shard goes with zero_stage 3",
-                      {"", 0, 0, "strategy.keep_weight_shard"},
-                      "strategy.zero_stage = 3",
-                      "remove strategy.keep_weight_shard"});
+    throw refusal("S023", "keep_weight_shard goes with zero_stage 3", "strategy.keep_weight_shard",
+                  "strategy.zero_stage = 3", "remove strategy.keep_weight_shard");
   }
 }
 

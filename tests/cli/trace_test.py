@@ -15,8 +15,11 @@ class Trace(CommandTest):
         report = self.run_ok("run", scenario, "--trace", path, "--format", "json").json()
         return report, json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
 
-    def test_traces_of_all_scenarios(self):
-        for scenario in [TINY, *SCENARIOS]:
+    def test_traces_of_small_scenarios(self):
+        # The largest pipelines make gigabytes of trace; every strategy is in one of these.
+        small = [s for s in SCENARIOS if s.parent.name in ("tiny", "side-by-side", "mistral")]
+        self.assertGreaterEqual(len(small), 5)
+        for scenario in [TINY, *small]:
             with self.subTest(scenario.stem):
                 report, events = self.trace_of(scenario)
                 self.check(report, events)
