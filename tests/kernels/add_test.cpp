@@ -1,5 +1,7 @@
 #include "kernels/add.h"
 
+#include <set>
+
 #include "tests/kernels/reference.h"
 
 namespace plait::kernels {
@@ -117,6 +119,26 @@ TEST(Dropout, ABlockOfTheBatchDrawsTheMaskOfTheWhole) {
       }
     }
   }
+}
+
+TEST(Dropout, EverySampleHeadAndPositionHasAKeyOfItsOwn) {
+  Dropout d = dropout(0.5);
+  d.positions = 5, d.heads = 3;
+  std::set<std::uint64_t> keys;
+  for (std::int64_t sample = 0; sample < 4; ++sample) {
+    for (std::int64_t head = 0; head < d.heads; ++head) {
+      for (std::int64_t s = 0; s < d.positions; ++s) {
+        keys.insert(dropout_row_key(d, sample, s, head));
+      }
+    }
+  }
+  EXPECT_EQ(keys.size(), 4U * 3U * 5U);
+}
+
+TEST(Dropout, BothHalvesOfAKeyChangeTheDraw) {
+  // 32 equal bits of 32 random ones, by chance: once in 2^32.
+  EXPECT_NE(dropout_draw(5, 1), dropout_draw(5 + (std::uint64_t{1} << 40), 1));
+  EXPECT_NE(dropout_draw(5, 1), dropout_draw(6, 1));
 }
 
 TEST(Dropout, KeepsTheExpectedShareIndependentlyOfNeighboursAndSeeds) {

@@ -1,5 +1,7 @@
 #include "kernels/rope.h"
 
+#include <utility>
+
 #include "tests/kernels/reference.h"
 
 namespace plait::kernels {
@@ -55,9 +57,9 @@ TEST(Rope, APositionGetsTheSameBitsWhereverTheSequenceIsCut) {
   const auto x = Random().values<double>(whole.sequence * whole.batch * whole.row_width);
   auto at_once = x, in_parts = x;
   rope_forward(at_once.data(), whole);
-  for (const std::int64_t start : {0, 50, 100}) {
+  for (const auto& [start, length] : {std::pair{0, 64}, {64, 36}, {100, 50}}) {
     RopeShape part = whole;
-    part.sequence = 50, part.position_offset = start;
+    part.sequence = length, part.position_offset = start;
     rope_forward(in_parts.data() + start * whole.batch * whole.row_width, part);
   }
   EXPECT_EQ(in_parts, at_once);
