@@ -16,38 +16,51 @@ template <class T>
 struct ExponentialConstants;
 // ln2_high has so few bits that n ln2_high is exact; both pieces are those of Sun's fdlibm e_exp.c
 // (double) and Cephes expf.c (float). Adding `shift` = 1.5 2^mantissa_bits rounds to an integer and
-// leaves it in the low bits. Between `low` and `high` every result is a normal number.
+// leaves it in the low bits. Up to |x| = `limit` the result and its reciprocal are normal numbers:
+// arithmetic on others is slow.
 template <>
 struct ExponentialConstants<float> {
   using Bits = std::uint32_t;
   static constexpr int kDegree = 7, kMantissaBits = 23;
-  static constexpr float kLow = -87.0F, kHigh = 88.0F, kShift = 12582912.0F;
+  static constexpr float kLimit = 87.0F, kShift = 12582912.0F;
   static constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
 };
 template <>
 struct ExponentialConstants<double> {
   using Bits = std::uint64_t;
   static constexpr int kDegree = 13, kMantissaBits = 52;
-  static constexpr double kLow = -708.0, kHigh = 709.0, kShift = 6755399441055744.0;
+  static constexpr double kLimit = 708.0, kShift = 6755399441055744.0;
   static constexpr double kLn2High = 6.93147180369123816490e-01;
   static constexpr double kLn2Low = 1.90821492927058770002e-10;
 };
 
-/// e^x within 2 units in the last place. x is clamped to [-87, 88] (float), [-708, 709] (double):
-/// where e^x would be smaller the result is about 1.6e-38 (3.3e-308), never 0.
+/// 1 + r / k (1 + r / (k + 1) (... (1 + r / last))). A recursion, as compilers unroll no loop here
+/// and would divide in it.
+template <int k, int last, class T>
+inline T exponential_series(T r) {
+  constexpr T kInverse = T(1) / static_cast<T>(k);
+  if constexpr (k == last) {
+    return T(1) + r * kInverse;
+  } else {
+    return T(1) + r * kInverse * exponential_series<k + 1, last>(r);
+  }
+}
+
+/// e^x within 2 units in the last place; NaN stays NaN. |x| is clamped to 87 (float) or 708
+/// (double): where e^x would be smaller the result is 1.6e-38 or 3.3e-308, never 0.
 template <class T>
 inline T exponential(T x) {
   using C = ExponentialConstants<T>;
   constexpr T kLog2E = static_cast<T>(1.44269504088896340736);
-  x = x < C::kLow ? C::kLow : x;
-  x = x > C::kHigh ? C::kHigh : x;
+  x = x < -C::kLimit ? -C::kLimit : x;
+  x = x > C::kLimit ? C::kLimit : x;
   const T shifted = x * kLog2E + C::kShift;
   const T n = shifted - C::kShift;
   const T r = (x - n * C::kLn2High) - n * C::kLn2Low;
-  T sum = 1;
-  for (int k = C::kDegree; k > 0; --k) sum = T(1) + sum * r * (T(1) / static_cast<T>(k));
+  const T sum = exponential_series<1, C::kDegree>(r);
   const auto exponent = std::bit_cast<typename C::Bits>(shifted) << C::kMantissaBits;
-  return std::bit_cast<T>(std::bit_cast<typename C::Bits>(sum) + exponent);
+  const T result = std::bit_cast<T>(std::bit_cast<typename C::Bits>(sum) + exponent);
+  return result + (x - x);  // adding to the bits of a NaN may leave a number
 }
 
 /// 1 / (1 + e^-x).

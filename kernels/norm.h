@@ -13,7 +13,7 @@ void layer_norm_forward(T* y, T* stats, const T* x, const T* gamma, const T* bet
                         std::int64_t rows, std::int64_t width, double epsilon);
 
 /// dx[rows, width] is written; dgamma[width] and dbeta[width] are written or, with `accumulate`,
-/// added to. dx may be null, or dgamma and dbeta; dx may be dy.
+/// added to. dx may be null, or dgamma and dbeta.
 template <class T>
 void layer_norm_backward(T* dx, T* dgamma, T* dbeta, const T* dy, const T* x, const T* stats,
                          const T* gamma, std::int64_t rows, std::int64_t width, bool accumulate);

@@ -1,5 +1,8 @@
 #include "kernels/activation.h"
 
+#include <bit>
+#include <type_traits>
+
 #include "kernels/exponential.h"
 #include "tests/kernels/reference.h"
 
@@ -49,6 +52,21 @@ TYPED_TEST(Activation, ExponentialStaysFiniteBeyondItsRange) {
   }
   EXPECT_TRUE(std::isfinite(exponential(std::numeric_limits<T>::max())));
   EXPECT_EQ(exponential(T(0)), T(1));
+}
+
+TYPED_TEST(Activation, NaNStaysNaN) {
+  using T = TypeParam;
+  using Bits = std::conditional_t<sizeof(T) == sizeof(float), std::uint32_t, std::uint64_t>;
+  // The second has every bit of the mantissa set.
+  for (const T nan : {std::numeric_limits<T>::quiet_NaN(),
+                      std::bit_cast<T>(static_cast<Bits>(std::numeric_limits<Bits>::max() >> 1))}) {
+    EXPECT_TRUE(std::isnan(exponential(nan)));
+    for (const Nonlinearity f : kAll) {
+      T y = 0;
+      activation_forward(&y, &nan, f, false, 1, 1);
+      EXPECT_TRUE(std::isnan(y));
+    }
+  }
 }
 
 TYPED_TEST(Activation, ForwardIsTheDefinition) {
