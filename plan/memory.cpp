@@ -8,12 +8,6 @@
 namespace plait {
 namespace {
 
-/// A tensor member's stay in memory: while ops first .. last (flat indices) are issued.
-struct Stay {
-  TensorId tensor;
-  std::int64_t first, last;
-};
-
 class StageWalk {
  public:
   StageWalk(const Plan& plan, std::size_t stage)
@@ -25,6 +19,11 @@ class StageWalk {
     for (const Tensor& t : plan.tensors) bytes_.push_back(t.bytes(plan.mesh).value);
     for (const Block& b : plan.blocks) touches_.push_back(touches_of(b));
     ops_ = op_count(plan, stage);
+  }
+
+  std::vector<Stay> list() {
+    collect();
+    return std::move(stays_);
   }
 
   StageMemory run(bool curve) {
@@ -87,9 +86,15 @@ class StageWalk {
                                        stays_[static_cast<std::size_t>(m.stay)].last < op);
     if (begins) {
       m.stay = static_cast<std::int64_t>(stays_.size());
-      stays_.push_back({t.root, op, op});
+      stays_.push_back(stay_of(t, call, op));
     }
     stays_[static_cast<std::size_t>(m.stay)].last = op;
+  }
+  Stay stay_of(const Touch& t, const Call& call, std::int64_t op) const {
+    const Scope scope = plan_.tensors[t.root].scope;
+    const bool by_layer = scope == Scope::kLayer || scope == Scope::kLayerMicrobatch;
+    const bool by_batch = scope == Scope::kMicrobatch || scope == Scope::kLayerMicrobatch;
+    return {t.root, by_layer ? call.layer + t.shift : 0, by_batch ? call.microbatch : 0, op, op};
   }
   Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
     if (plan_.tensors[root].scope == Scope::kCall) return call_member(root);
@@ -145,6 +150,10 @@ class StageWalk {
 };
 
 }  // namespace
+
+std::vector<Stay> stays(const Plan& plan, std::size_t stage) {
+  return StageWalk(plan, stage).list();
+}
 
 StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve) {
   return StageWalk(plan, stage).run(curve);

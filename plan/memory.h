@@ -15,6 +15,17 @@ namespace plait {
 inline constexpr int kTensorClasses = 6;
 using BytesByClass = std::array<Bytes, kTensorClasses>;
 
+/// A member's time in memory: while ops first .. last of the program (flat indices) are issued.
+struct Stay {
+  TensorId tensor = 0;
+  std::int32_t layer = 0, microbatch = 0;  // 0 where the scope has none
+  std::int64_t first = 0, last = 0;
+};
+
+/// All stays on the device of a rank of `stage`, in the order in which they begin to be issued.
+/// What lives within a call has a stay for each call.
+std::vector<Stay> stays(const Plan& plan, std::size_t stage);
+
 /// Members of one tensor family that are live at the peak.
 struct LiveTensor {
   TensorId tensor = 0;

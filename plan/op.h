@@ -36,6 +36,8 @@ struct Collective {
   AxisSet axes;
   DType dtype = DType::kBf16;
   std::int64_t elements = 0;
+  /// Where they begin in the op's operands, one behind the other: a bucket may travel in pieces.
+  std::int64_t first = 0;
   Reduction reduction = Reduction::kSum;
   Stages stages = Stages::kAll;
   Bytes bytes() const { return Bytes(elements * size_of(dtype)); }

@@ -73,7 +73,10 @@ class Fitter {
   std::int64_t last(std::size_t operand) const {
     return dim(operand, static_cast<std::size_t>(tensor(operand).rank - 1));
   }
-  std::int64_t rows(std::size_t operand) const { return dim(operand, 0) * dim(operand, 1); }
+  /// Tokens of an activation; a flat buffer is one row.
+  std::int64_t rows(std::size_t operand) const {
+    return tensor(operand).rank == 1 ? 1 : dim(operand, 0) * dim(operand, 1);
+  }
   std::int64_t total(std::size_t from) const {
     std::int64_t n = 0;
     for (std::size_t i = from; i < op_.operands.size(); ++i) n += tensor(i).elements(d_.mesh());

@@ -102,13 +102,11 @@ class StepEnd {
       for (std::size_t i = 0; i < unit.gradients.size(); ++i) {
         const std::string& name = d_.tensors[unit.weights[i]].name;
         if (name != "embedding.weight" && name != "output.weight") continue;
-        const TensorId g = stage_ >= 2 ? unit.gradient_shard : unit.gradients[i];
+        const TensorId g = unit.gradients[i];
         Collective c;
         c.axes = Axis::kPp, c.stages = Stages::kEnds;
         c.dtype = d_.tensors[g].dtype;
-        // Sharded gradients travel as this rank's share of the matrix.
-        c.elements = d_.tensors[unit.gradients[i]].elements(d_.mesh());
-        if (stage_ >= 2) c.elements = ceil_div(c.elements, d_.mesh()[d_.strategy.shard_axis()]);
+        c.elements = d_.tensors[g].elements(d_.mesh());
         append(out, "tied_gradients",
                {c, Stream::kGradSync, Phase::kGradSync, {{g, Use::kUpdate, 0}}}, 0);
       }

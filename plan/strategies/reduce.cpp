@@ -62,7 +62,7 @@ class Reducer {
     const std::int64_t pieces = std::min<std::int64_t>(wanted, static_cast<std::int64_t>(tensors));
     for (std::int64_t i = 0; i < pieces; ++i) {
       const std::int64_t share = elements * (i + 1) / pieces - elements * i / pieces;
-      reduce(block, buffers, share);
+      reduce(block, buffers, elements * i / pieces, share);
     }
     for (const UnitInstance& u : units) {
       const Unit& unit = d_.unit(u.kind);
@@ -103,8 +103,10 @@ class Reducer {
     c.kind = kind, c.axes = axes, c.dtype = full.dtype, c.elements = full.elements(d_.mesh());
     return {c, Stream::kGradSync, Phase::kGradSync, std::move(operands)};
   }
-  void reduce(Block& block, const std::vector<Operand>& buffers, std::int64_t elements) {
+  void reduce(Block& block, const std::vector<Operand>& buffers, std::int64_t first,
+              std::int64_t elements) {
     Collective c;
+    c.first = first;
     c.dtype = d_.tensors[buffers[0].tensor].dtype;
     c.elements = elements;
     const AxisSet shard = stage_ == 1 ? AxisSet(d_.strategy.shard_axis()) : AxisSet();

@@ -112,6 +112,14 @@ void require_sharding(const Draft& d) {
                   "strategy.zero_stage", "strategy.fsdp or strategy.dp above 1",
                   "set strategy.zero_stage to 0");
   }
+  if (d.model.tied_embeddings && d.mesh()[Axis::kPp] > 1 && stage >= 2) {
+    throw refusal(
+        "S025",
+        "a tied embedding on two pipeline stages cannot be sharded: its two copies lie at "
+        "different places of different shards",
+        "strategy.zero_stage", "0 or 1 with tied embeddings and pp above 1",
+        "set strategy.zero_stage to 1, or strategy.pp to 1");
+  }
   if (d.strategy.keep_weight_shard && stage != 3) {
     throw refusal("S023", "keep_weight_shard goes with zero_stage 3", "strategy.keep_weight_shard",
                   "strategy.zero_stage = 3", "remove strategy.keep_weight_shard");

@@ -130,7 +130,7 @@ std::vector<Plan> hybrids() {
   add(tiny_llama(4), 4, split({.fsdp = 2}, 3));
   add(tiny_gpt(4), 4, split({.tp = 2}), true);
   add(tiny_gpt(4), 8, split({.pp = 4}));
-  add(tiny_gpt(4), 16, split({.pp = 2, .dp = 2, .fsdp = 2, .tp = 2}, 3), true);
+  add(tiny_llama(4), 16, split({.pp = 2, .dp = 2, .fsdp = 2, .tp = 2}, 3), true);
   Strategy interleaved = split({.pp = 2, .dp = 2, .tp = 2}, 1);
   interleaved.pipeline.schedule = Schedule::kInterleaved, interleaved.pipeline.chunks = 2;
   interleaved.recompute.kind = Recompute::kFull;

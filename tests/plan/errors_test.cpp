@@ -143,6 +143,14 @@ TEST(Refused, NegativePrefetch) {
   expect_refused(in, "S024", "strategy.fsdp_options.prefetch");
 }
 
+TEST(Refused, ShardedGradientsOfATiedTableOnTwoStages) {
+  Input in;
+  in.model = tiny_gpt(2);
+  in.strategy = split({.pp = 2, .fsdp = 2}, 3);
+  in.workload = tiny_workload(4);
+  expect_refused(in, "S025", "strategy.zero_stage");
+}
+
 TEST(Refused, LayersThatThePiecesCannotShare) {
   Input odd;
   odd.model = tiny_llama(3);
