@@ -1,0 +1,73 @@
+#include "realrun/buffers.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace plait {
+namespace {
+
+template <class T>
+std::size_t run_size_of(DType t) {
+  switch (t) {
+    case DType::kInt64: return 8;
+    case DType::kInt8: return 1;
+    case DType::kInt32: return 4;
+    default: return sizeof(T);
+  }
+}
+
+}  // namespace
+
+template <class T>
+Buffers<T>::Buffers(const Plan& plan, std::size_t stage) : plan_(plan) {
+  for (const Stay& s : stays(plan, stage)) {
+    const Key k = key(s.tensor, s.layer, s.microbatch);
+    if (plan.tensors[s.tensor].persistent) {
+      live_ += plan.tensors[s.tensor].bytes(plan.mesh);
+    } else {
+      last_use_.emplace(s.last, k);
+    }
+  }
+  peak_ = live_;
+}
+
+template <class T>
+typename Buffers<T>::Key Buffers<T>::key(TensorId root, std::int32_t layer,
+                                         std::int32_t microbatch) const {
+  const Scope scope = plan_.tensors[root].scope;
+  const bool by_layer = scope == Scope::kLayer || scope == Scope::kLayerMicrobatch;
+  const bool by_batch = scope == Scope::kMicrobatch || scope == Scope::kLayerMicrobatch;
+  return {root, by_layer ? layer : 0, by_batch ? microbatch : 0};
+}
+
+template <class T>
+std::byte* Buffers<T>::member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
+  std::unique_ptr<std::byte[]>& buffer = held_[key(root, layer, microbatch)];
+  if (buffer == nullptr) {
+    const Tensor& t = plan_.tensors[root];
+    const auto bytes = static_cast<std::size_t>(t.elements(plan_.mesh)) * run_size_of<T>(t.dtype);
+    buffer = std::make_unique<std::byte[]>(bytes);  // zero
+    if (!t.persistent) live_ += t.bytes(plan_.mesh);
+    peak_ = std::max(peak_, live_);
+  }
+  return buffer.get();
+}
+
+template <class T>
+bool Buffers<T>::holds(TensorId root, std::int32_t layer, std::int32_t microbatch) const {
+  return held_.contains(key(root, layer, microbatch));
+}
+
+template <class T>
+void Buffers<T>::release_after(std::int64_t flat) {
+  const auto [begin, end] = last_use_.equal_range(flat);
+  for (auto it = begin; it != end; ++it) {
+    if (held_.erase(it->second) > 0)
+      live_ -= plan_.tensors[std::get<0>(it->second)].bytes(plan_.mesh);
+  }
+}
+
+template class Buffers<float>;
+template class Buffers<double>;
+
+}  // namespace plait

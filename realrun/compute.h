@@ -1,0 +1,25 @@
+#pragma once
+// One compute op on real numbers: operands from the rank's buffers, kernels from kernels/. A
+// backend for another device gives the same function.
+
+#include "model/model.h"
+#include "plan/plan.h"
+#include "realrun/buffers.h"
+#include "realrun/rank.h"
+
+namespace plait {
+
+/// What compute needs to know beside the op.
+struct RunContext {
+  const Plan& plan;
+  const Model& model;
+  Rank rank;
+  std::int64_t step = 1;  // counts from 1; Adam's bias correction and dropout depend on it
+  double learning_rate = 1e-3;
+};
+
+/// Executes `op` as it stands in `call`. The operand order is that of plan/strategies/draft.h.
+template <class T>
+void compute(const RunContext& context, Buffers<T>& buffers, const Op& op, const Call& call);
+
+}  // namespace plait

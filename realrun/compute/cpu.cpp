@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <string>
+
+#include "core/error.h"
+#include "kernels/activation.h"
+#include "kernels/adam.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/bias_grad.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/fill.h"
+#include "kernels/gemm.h"
+#include "kernels/norm.h"
+#include "kernels/rope.h"
+#include "kernels/squared_norm.h"
+#include "realrun/compute.h"
+
+namespace plait {
+namespace {
+
+constexpr double kNormEpsilon = 1e-5;  // of GPT-2's and Llama 3's norms
+
+template <class T>
+class CpuCompute {
+ public:
+  CpuCompute(const RunContext& c, Buffers<T>& buffers, const Op& op, const Call& call)
+      : c_(c), plan_(c.plan), buffers_(buffers), op_(op), call_(call) {}
+
+  void operator()(const MatMul& g) {
+    T* out = at(2);
+    T* bias = g.bias ? at(3) : nullptr;
+    const bool accumulate = updates(2);
+    switch (g.layout) {
+      case GemmLayout::kNT:
+        return kernels::gemm_nt(out, at(0), at(1), bias, g.m, g.n, g.k, g.batch, accumulate);
+      case GemmLayout::kNN:
+        return kernels::gemm_nn(out, at(0), at(1), g.m, g.n, g.k, g.batch, accumulate);
+      case GemmLayout::kTN:
+        return kernels::gemm_tn(out, bias, at(0), at(1), g.m, g.n, g.k, g.batch, accumulate);
+    }
+  }
+  void operator()(const Attention& a) {
+    const kernels::AttentionShape shape{a.seq_q,    a.batch,    a.heads,
+                                        a.kv_heads, a.head_dim, a.causal};
+    kernels::Dropout d = dropout("attention", a.dropout);
+    d.heads = c_.model.heads;
+    d.head_offset = a.heads * share_of(a.pass == Pass::kForward ? 0 : 1, 2);
+    const bool masks = a.dropout && !a.fused;
+    if (a.pass == Pass::kForward) {
+      if (a.fused) return kernels::attention_fused_forward(at(1), at(2), at(0), shape, d);
+      return kernels::attention_unfused_forward(at(1), at(2), masks ? mask(3) : nullptr,
+                                                masks ? at(4) : nullptr, at(0), shape, d);
+    }
+    T* dqkv = at(op_.operands.size() - 1);
+    if (a.fused) {
+      return kernels::attention_fused_backward(dqkv, at(0), at(1), at(2), at(3), shape, d);
+    }
+    kernels::attention_unfused_backward(dqkv, at(0), at(1), at(2), at(3), masks ? mask(4) : nullptr,
+                                        masks ? at(5) : nullptr, shape, d.probability);
+  }
+  void operator()(const Norm& n) {
+    const bool layer_norm = n.kind == NormKind::kLayerNorm;
+    if (n.pass == Pass::kForward) {
+      T* y = at(layer_norm ? 3 : 2);
+      T* stats = at(layer_norm ? 4 : 3);
+      if (layer_norm) {
+        return kernels::layer_norm_forward(y, stats, at(0), at(1), at(2), n.rows, n.width,
+                                           kNormEpsilon);
+      }
+      return kernels::rms_norm_forward(y, stats, at(0), at(1), n.rows, n.width, kNormEpsilon);
+    }
+    const bool accumulate = updates(5);
+    if (layer_norm) {
+      return kernels::layer_norm_backward(at(4), at(5), at(6), at(0), at(1), at(2), at(3), n.rows,
+                                          n.width, accumulate);
+    }
+    kernels::rms_norm_backward(at(4), at(5), at(0), at(1), at(2), at(3), n.rows, n.width,
+                               accumulate);
+  }
+  void operator()(const Activation& a) {
+    const auto f = static_cast<kernels::Nonlinearity>(a.kind);
+    if (a.pass == Pass::kForward) {
+      return kernels::activation_forward(at(1), at(0), f, a.gated, a.rows, a.width);
+    }
+    kernels::activation_backward(at(2), at(0), at(1), f, a.gated, a.rows, a.width);
+  }
+  void operator()(const Rope& r) {
+    kernels::RopeShape shape;
+    shape.sequence = dim(0, 0), shape.batch = dim(0, 1), shape.row_width = dim(0, 2);
+    shape.head_dim = c_.model.head_dim, shape.heads = r.width / c_.model.head_dim;
+    r.pass == Pass::kForward ? kernels::rope_forward(at(0), shape)
+                             : kernels::rope_backward(at(0), shape);
+  }
+  void operator()(const Embedding& e) {
+    const std::size_t last = op_.operands.size() - 1;
+    if (e.learned_positions) {
+      const std::size_t activation = e.pass == Pass::kForward ? 2 : 0;
+      const std::int64_t s = dim(activation, 0), b = dim(activation, 1);
+      const std::int64_t offset = s * share_of(activation, 0);
+      if (e.pass == Pass::kForward) {
+        return kernels::positions_forward(at(2), at(0), at(1), s, b, e.width, offset);
+      }
+      return kernels::positions_backward(at(last), at(0), s, b, e.width, e.vocab, offset,
+                                         updates(last));
+    }
+    const std::size_t table = e.pass == Pass::kForward ? 1 : last;
+    const std::int64_t offset = e.vocab * share_of(table, 0);
+    if (e.pass == Pass::kForward) {
+      return kernels::embedding_forward(at(2), tokens(0), at(1), e.rows, e.width, e.vocab, offset);
+    }
+    kernels::embedding_backward(at(last), tokens(0), at(1), e.rows, e.width, e.vocab, offset,
+                                updates(last));
+  }
+  void operator()(const CrossEntropy& c) {
+    const double scale = 1.0 / static_cast<double>(plan_.tokens_per_step);
+    using Step = CrossEntropy::Step;
+    const std::int64_t offset = c.step == Step::kLoss ? 0 : c.vocab * share_of(0, 2);
+    switch (c.step) {
+      case Step::kRowMax: return kernels::cross_entropy_max(at(1), at(0), c.rows, c.vocab);
+      case Step::kSums:
+        return kernels::cross_entropy_sums(at(3), at(0), at(1), tokens(2), c.rows, c.vocab, offset);
+      case Step::kLoss: return kernels::cross_entropy_loss(at(1), at(0), c.rows, scale);
+      case Step::kGradient:
+        return kernels::cross_entropy_gradient(at(0), at(1), at(2), tokens(3), c.rows, c.vocab,
+                                               offset, scale);
+    }
+  }
+  void operator()(const Add& a) {
+    if (a.pass != Pass::kForward) {
+      return kernels::add_dropout_backward(at(2), at(0), mask(1), a.rows * a.width,
+                                           c_.model.dropout);
+    }
+    if (op_.operands.size() == 2)
+      return kernels::add<T>(at(1), at(1), at(0), nullptr, a.rows, a.width);
+    T* bias = a.bias ? at(3) : nullptr;
+    if (!a.dropout) return kernels::add(at(2), at(0), at(1), bias, a.rows, a.width);
+    const std::size_t where = op_.operands.size() - 1;
+    kernels::Dropout d = dropout(tensor(where).name, true);
+    d.position_offset = dim(2, 0) * share_of(2, 0);
+    kernels::add_dropout(at(2), mask(where), at(0), at(1), bias, dim(2, 0), dim(2, 1), a.width, d);
+  }
+  void operator()(const BiasGrad& b) {
+    kernels::bias_grad(at(1), at(0), b.rows, b.width, updates(1));
+  }
+  void operator()(const Cast& c) { std::copy(at(0), at(0) + c.elements, at(1)); }
+  void operator()(const Fill&) {
+    for (std::size_t i = 0; i < op_.operands.size(); ++i) kernels::fill(at(i), T{0}, elements(i));
+  }
+  void operator()(const SquaredNorm& norm) {
+    std::int64_t whole = 0;
+    for (std::size_t i = 1; i < op_.operands.size(); ++i) whole += elements(i);
+    const bool sharded = norm.elements < whole;
+    const Axis axis = plan_.mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
+    for (std::size_t i = 1; i < op_.operands.size(); ++i) {
+      const Piece p = own_share(i, sharded ? AxisSet(axis) : AxisSet());
+      kernels::squared_norm(at(0), at(i) + p.first, p.count, i > 1);
+    }
+  }
+  void operator()(const Adam& a) {
+    const std::size_t n = op_.operands.size();
+    const bool clips = tensor(1).dims[0].global == 1 && tensor(1).kind == TensorClass::kBuffer;
+    const std::size_t states = clips ? 2 : 1;  // first operand of what is updated
+    kernels::AdamSettings s;
+    s.step = c_.step, s.learning_rate = c_.learning_rate;
+    const AxisSet axes = tensor(n - 1).dims[0].sharded;  // of the moments
+    const Piece g = own_share(0, axes);
+    T* master = nullptr;
+    T* weight = nullptr;
+    for (std::size_t i = states; i + 2 < n; ++i) {
+      const Piece p = own_share(i, axes);
+      (tensor(i).kind == TensorClass::kOptimizer ? master : weight) = at(i) + p.first;
+    }
+    if (master == nullptr) master = weight, weight = nullptr;
+    PLAIT_CHECK(master != nullptr, "an optimizer step without weights");
+    kernels::adam(weight, master, at(n - 2), at(n - 1), at(0) + g.first, clips ? at(1) : nullptr,
+                  a.elements, s);
+  }
+
+ private:
+  struct Piece {
+    std::int64_t first, count;
+  };
+  const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
+  T* at(std::size_t i) { return buffers_.template at<T>(op_.operands.at(i), call_); }
+  const std::int64_t* tokens(std::size_t i) {
+    return buffers_.template at<std::int64_t>(op_.operands.at(i), call_);
+  }
+  std::uint8_t* mask(std::size_t i) {
+    return buffers_.template at<std::uint8_t>(op_.operands.at(i), call_);
+  }
+  bool updates(std::size_t i) const { return op_.operands.at(i).use == Use::kUpdate; }
+  std::int64_t dim(std::size_t i, std::size_t d) const {
+    return tensor(i).dims[d].local(plan_.mesh);
+  }
+  std::int64_t elements(std::size_t i) const { return tensor(i).elements(plan_.mesh); }
+  std::int64_t share_of(std::size_t i, std::size_t d) const {
+    return c_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
+  }
+  /// Elements of operand `i` that are this rank's to deal with, where they are sharded over `axes`
+  /// and the operand may be whole (zero_stage 1 reduces whole buffers in place).
+  Piece own_share(std::size_t i, AxisSet axes) const {
+    const std::int64_t n = elements(i);
+    if (!tensor(i).dims[0].sharded.empty() || axes.empty()) return {0, n};
+    const std::int64_t share = n / plan_.mesh.size_of(axes);
+    return {share * c_.rank.share(plan_.mesh, axes), share};
+  }
+  kernels::Dropout dropout(const std::string& place, bool on) const {
+    kernels::Dropout d;
+    if (!on) return d;
+    d.probability = c_.model.dropout;
+    // Recomputation draws the same mask: its tensor is called after the first one.
+    const std::string name = place.substr(0, place.find('.'));
+    std::uint64_t h = 0xCBF29CE484222325ULL;
+    for (char ch : name) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001B3ULL;
+    d.seed = h + static_cast<std::uint64_t>(call_.layer) * 0x9E3779B97F4A7C15ULL +
+             static_cast<std::uint64_t>(c_.step) * 0xD1B54A32D192ED03ULL;
+    d.positions = plan_.tensors[0].dims[0].global;  // tokens
+    const std::int64_t b = plan_.tensors[0].dims[1].global;
+    d.sample_offset = (c_.rank.data_index(plan_.mesh) * plan_.microbatches + call_.microbatch) * b;
+    return d;
+  }
+
+  const RunContext& c_;
+  const Plan& plan_;
+  Buffers<T>& buffers_;
+  const Op& op_;
+  const Call& call_;
+};
+
+}  // namespace
+
+template <class T>
+void compute(const RunContext& context, Buffers<T>& buffers, const Op& op, const Call& call) {
+  std::visit(CpuCompute<T>(context, buffers, op, call), std::get<Compute>(op.body));
+}
+
+template void compute<float>(const RunContext&, Buffers<float>&, const Op&, const Call&);
+template void compute<double>(const RunContext&, Buffers<double>&, const Op&, const Call&);
+
+}  // namespace plait

@@ -1,0 +1,48 @@
+#include "realrun/rank.h"
+
+#include <array>
+
+namespace plait {
+
+Rank::Rank(const Plan& plan, std::int64_t rank)
+    : id(rank), at(plan.mesh.coordinates(rank)), stage(static_cast<std::size_t>(at[0])) {}
+
+std::int64_t Rank::share(const Mesh& mesh, AxisSet axes) const {
+  std::int64_t index = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (axes.has(static_cast<Axis>(i))) index = index * mesh.size[i] + at[i];
+  }
+  return index;
+}
+
+namespace {
+
+/// Index along one dimension; a packed dimension is sharded section by section.
+std::int64_t global_along(const Dim& dim, const Mesh& mesh, const Rank& rank, std::int64_t local) {
+  const std::int64_t shards = mesh.size_of(dim.sharded), share = rank.share(mesh, dim.sharded);
+  std::array<std::int64_t, 3> sections = dim.sections;
+  if (sections[0] == 0) sections = {dim.global, 0, 0};
+  std::int64_t begin = 0;
+  for (std::int64_t section : sections) {
+    const std::int64_t mine = section / shards;
+    if (local < mine) return begin + share * mine + local;
+    local -= mine, begin += section;
+  }
+  return begin;
+}
+
+}  // namespace
+
+std::int64_t global_index(const Tensor& t, const Mesh& mesh, const Rank& rank, std::int64_t local) {
+  std::int64_t index = 0, scale = 1;
+  for (int i = t.rank; i-- > 0;) {
+    const Dim& dim = t.dims[static_cast<std::size_t>(i)];
+    const std::int64_t extent = dim.local(mesh);
+    index += global_along(dim, mesh, rank, local % extent) * scale;
+    local /= extent;
+    scale *= dim.global;
+  }
+  return index;
+}
+
+}  // namespace plait

@@ -1,0 +1,30 @@
+#pragma once
+// Who a rank is: its place in the mesh, and what of the batch and of each tensor it holds.
+
+#include <cstdint>
+
+#include "plan/plan.h"
+
+namespace plait {
+
+struct Rank {
+  Rank(const Plan& plan, std::int64_t rank);
+
+  std::int64_t id = 0;
+  Mesh::Coordinates at = {};
+  std::size_t stage = 0;
+
+  std::int64_t along(Axis a) const { return at[static_cast<std::size_t>(a)]; }
+  /// Index of this rank's share of a dimension that is sharded over `axes`.
+  std::int64_t share(const Mesh& mesh, AxisSet axes) const;
+  /// Index among the ranks that work on different sequences.
+  std::int64_t data_index(const Mesh& mesh) const {
+    return share(mesh, AxisSet(Axis::kDp) | Axis::kFsdp);
+  }
+};
+
+/// Global flat index of element `local` of a rank's part of a tensor (row-major in both).
+std::int64_t global_index(const Tensor& tensor, const Mesh& mesh, const Rank& rank,
+                          std::int64_t local);
+
+}  // namespace plait

@@ -1,0 +1,20 @@
+#pragma once
+// What a run starts from. Weights are a hash of their name and global element index, tokens of
+// their sample and position, so that every sharding of a model starts from the same numbers.
+
+#include <cstdint>
+#include <string_view>
+
+namespace plait {
+
+/// Uniform in [-1, 1) by (name, layer, element).
+double hashed_uniform(std::string_view name, std::int64_t layer, std::int64_t element);
+
+/// Initial value of a weight: norms' scales around 1, matrices in proportion to 1 / sqrt(inputs).
+double initial_weight(std::string_view name, std::int64_t layer, std::int64_t element,
+                      std::int64_t inputs);
+
+/// Token of a sample at a position, in [0, vocab).
+std::int64_t token_at(std::int64_t sample, std::int64_t position, std::int64_t vocab);
+
+}  // namespace plait

@@ -1,0 +1,36 @@
+#include "realrun/unit_buffers.h"
+
+namespace plait {
+
+std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
+  std::vector<UnitBuffers> units(3);
+  const char* names[] = {"embedding", "layer", "head"};
+  for (std::size_t k = 0; k < units.size(); ++k) units[k].name = names[k];
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    const std::string& name = plan.tensors[i].name;
+    const auto id = static_cast<TensorId>(i);
+    for (UnitBuffers& u : units) {
+      if (name == u.name + ".weights") u.weights = id;
+      if (name == u.name + ".gradients") u.gradients = id;
+      if (name == u.name + ".weight_shard") u.weight_shard = id;
+      if (name == u.name + ".gradient_shard") u.gradient_shard = id;
+      if (name == u.name + ".master") u.master = id;
+      if (name == u.name + ".moment1") u.moment = id;
+    }
+  }
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    if (!plan.tensors[i].is_view()) continue;
+    for (UnitBuffers& u : units) {
+      if (plan.tensors[i].storage == u.weights) u.weight_views.push_back(static_cast<TensorId>(i));
+      if (plan.tensors[i].storage == u.gradients)
+        u.gradient_views.push_back(static_cast<TensorId>(i));
+    }
+  }
+  return units;
+}
+
+std::string canonical_weight(const std::string& name, const Model& model) {
+  return model.tied_embeddings && name == "output.weight" ? "embedding.weight" : name;
+}
+
+}  // namespace plait

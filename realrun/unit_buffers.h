@@ -1,0 +1,28 @@
+#pragma once
+// The flat parameter buffers of a plan, read off its tensors: which buffer the weights of a unit
+// are views of, and which shards and optimizer state belong to it.
+
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "plan/plan.h"
+
+namespace plait {
+
+struct UnitBuffers {
+  std::string name;                                     // "embedding", "layer", "head"
+  TensorId weights = kNoTensor, gradients = kNoTensor;  // whole buffers
+  TensorId weight_shard = kNoTensor, gradient_shard = kNoTensor, master = kNoTensor;
+  TensorId moment = kNoTensor;
+  std::vector<TensorId> weight_views, gradient_views;  // in the same order
+  /// A tensor that every rank which holds the unit touches.
+  TensorId anchor() const { return moment; }
+};
+
+std::vector<UnitBuffers> unit_buffers(const Plan& plan);
+
+/// A tied output matrix is the embedding under another name.
+std::string canonical_weight(const std::string& name, const Model& model);
+
+}  // namespace plait
