@@ -12,13 +12,13 @@ template <class T>
 void add(T* out, const T* a, const T* b, const T* bias, std::int64_t rows, std::int64_t width);
 
 /// out[s, b, width] = a + dropout(b + bias); mask[s, b, width] gets 1 where an element is kept,
-/// else 0. `out` may be `a` or `b`; bias may be null.
+/// else 0. bias may be null.
 template <class T>
 void add_dropout(T* out, std::uint8_t* mask, const T* a, const T* b, const T* bias,
                  std::int64_t sequence, std::int64_t batch, std::int64_t width,
                  const Dropout& dropout);
 
-/// db[elements] = dout mask / (1 - probability). `db` may be `dout`.
+/// db[elements] = dout mask / (1 - probability).
 template <class T>
 void add_dropout_backward(T* db, const T* dout, const std::uint8_t* mask, std::int64_t elements,
                           double probability);

@@ -6,7 +6,7 @@
 
 namespace plait::kernels {
 
-/// out[elements] = in[elements], for all pairs of float and double. `out` may be `in`.
+/// out[elements] = in[elements], for all pairs of float and double.
 template <class To, class From>
 void cast(To* out, const From* in, std::int64_t elements);
 

@@ -40,6 +40,9 @@ TYPED_TEST(Add, SumsAndAddsBiasToEveryRow) {
       expect_near(out, want, rounding<T>(3));
       add(in_place.data(), in_place.data(), b.data(), bias_or_null, rows, width);
       EXPECT_EQ(in_place, out);
+      in_place = b;
+      add(in_place.data(), a.data(), in_place.data(), bias_or_null, rows, width);
+      EXPECT_EQ(in_place, out);
     }
   }
 }

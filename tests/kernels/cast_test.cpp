@@ -51,7 +51,7 @@ TEST(Cast, Bf16KeepsSpecialValuesAndOverflowsToInfinity) {
   EXPECT_TRUE(std::signbit(rounded(-0.0F)));
 }
 
-TEST(Cast, PackedBf16UnpacksToTheRoundedValue) {
+TEST(Cast, PackedBf16UnpacksToTheRoundedValueAndRoundingWorksInPlace) {
   const auto x = Random().values<float>(65);
   std::vector<std::uint16_t> packed(65);
   auto unpacked = poisoned<float>(65), want = unpacked;
@@ -59,6 +59,9 @@ TEST(Cast, PackedBf16UnpacksToTheRoundedValue) {
   unpack_bf16(unpacked.data(), packed.data(), 65);
   round_to_bf16(want.data(), x.data(), 65);
   EXPECT_EQ(unpacked, want);
+  auto in_place = x;
+  round_to_bf16(in_place.data(), in_place.data(), 65);
+  EXPECT_EQ(in_place, want);
 }
 
 }  // namespace
