@@ -21,6 +21,7 @@ void add_run(Command& command);
 void add_check(Command& command);
 void add_compare(Command& command);
 void add_plan(Command& command);
+void add_realrun(Command& command);
 void add_list(Command& command);
 void add_schema(Command& command);
 void add_version(Command& command);

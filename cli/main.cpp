@@ -61,6 +61,7 @@ int plait_main(int argc, char** argv) {
   plait::add_check(command);
   plait::add_compare(command);
   plait::add_plan(command);
+  plait::add_realrun(command);
   plait::add_list(command);
   plait::add_schema(command);
   plait::add_version(command);

@@ -1,5 +1,7 @@
 #include "realrun/verify.h"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -107,6 +109,7 @@ class WorldRun {
 };
 
 Gradients gradients(const Model& model, const Plan& plan, RunPrecision precision) {
+  openblas_set_num_threads(1);  // the ranks are the threads
   if (precision == RunPrecision::kFp32) return WorldRun<float>(model, plan).run();
   return WorldRun<double>(model, plan).run();
 }
