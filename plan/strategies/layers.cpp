@@ -217,49 +217,67 @@ class LayerWriter {
     w_.sum(read(dx1), read(dn1), written(d_.dx));
   }
 
-  void write_head() {
-    const BlockWriter::NormWeights norm = w_.norm_weights(UnitKind::kHead, "final_norm");
-    const bool shares_table = m_.tied_embeddings && d_.mesh()[Axis::kPp] == 1;
+  /// Final norm, output matrix, and what the loss leaves for backward. Cross-entropy is in `wide`.
+  struct HeadPart {
+    BlockWriter::NormWeights norm;
     BlockWriter::Linear out;
-    out.weight = shares_table ? table_
-                              : w_.parameter(UnitKind::kHead, "output.weight", Dim{m_.vocab},
-                                             Dim{m_.hidden});
-    const TensorId h = w_.activation("final_hidden", m_.hidden, Scope::kMicrobatch);
+    DType wide = DType::kFp32;
+    TensorId h, logits, narrow, max, sums;
+    bool casts() const { return narrow != logits; }
+  };
+  HeadPart declare_head() {
+    HeadPart p{};
+    p.norm = w_.norm_weights(UnitKind::kHead, "final_norm");
+    const bool shares_table = m_.tied_embeddings && d_.mesh()[Axis::kPp] == 1;
+    p.out.weight = shares_table ? table_
+                                : w_.parameter(UnitKind::kHead, "output.weight", Dim{m_.vocab},
+                                               Dim{m_.hidden});
+    p.h = w_.activation("final_hidden", m_.hidden, Scope::kMicrobatch);
     const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
-    const DType wide = cast ? DType::kFp32 : dtype_;
-    const TensorId logits = w_.rows("logits", Dim{m_.vocab}, wide, Scope::kMicrobatch);
-    const TensorId narrow = cast ? w_.temporary("logits_narrow", m_.vocab) : logits;
-    const TensorId max = w_.rows("logit_max", Dim{1}, wide, Scope::kMicrobatch);
-    const TensorId sums = w_.rows("logit_sums", Dim{2}, wide, Scope::kMicrobatch);
+    p.wide = cast ? DType::kFp32 : dtype_;
+    p.logits = w_.rows("logits", Dim{m_.vocab}, p.wide, Scope::kMicrobatch);
+    p.narrow = cast ? w_.temporary("logits_narrow", m_.vocab) : p.logits;
+    p.max = w_.rows("logit_max", Dim{1}, p.wide, Scope::kMicrobatch);
+    p.sums = w_.rows("logit_sums", Dim{2}, p.wide, Scope::kMicrobatch);
     Tensor loss;
-    loss.name = "loss", loss.dims = {Dim{1}}, loss.rank = 1, loss.dtype = wide;
+    loss.name = "loss", loss.dims = {Dim{1}}, loss.rank = 1, loss.dtype = p.wide;
     loss.kind = TensorClass::kBuffer, loss.scope = Scope::kMicrobatch, loss.persistent = true;
     d_.loss = d_.add(loss);
-    using Step = CrossEntropy::Step;
-
+    return p;
+  }
+  void write_head() {
+    const HeadPart p = declare_head();
     w_.begin(d_.head_forward, "head.forward");
-    w_.norm_forward(read(d_.x), norm, h);
-    w_.linear_forward(h, out, narrow, false);
-    if (cast) {
-      w_.emit(Cast{0, dtype_, wide}, Phase::kForward, {read(narrow), written(logits)});
-    }
-    w_.emit(CrossEntropy{Step::kRowMax, 0, 0, wide}, Phase::kForward, {read(logits), written(max)});
-    w_.emit(CrossEntropy{Step::kSums, 0, 0, wide}, Phase::kForward,
-            {read(logits), read(max), read(d_.labels), written(sums)});
-    w_.emit(CrossEntropy{Step::kLoss, 0, 0, wide}, Phase::kForward, {read(sums), written(d_.loss)});
-
+    head_forward(p);
     w_.begin(d_.head_backward, "head.backward");
-    w_.emit(CrossEntropy{Step::kGradient, 0, 0, wide}, Phase::kBackward,
-            {update(logits), read(max), read(sums), read(d_.labels)});
-    TensorId dlogits = logits;
-    if (cast) {
+    head_backward(p);
+  }
+  void head_forward(const HeadPart& p) {
+    using Step = CrossEntropy::Step;
+    w_.norm_forward(read(d_.x), p.norm, p.h);
+    w_.linear_forward(p.h, p.out, p.narrow, false);
+    if (p.casts()) {
+      w_.emit(Cast{0, dtype_, p.wide}, Phase::kForward, {read(p.narrow), written(p.logits)});
+    }
+    w_.emit(CrossEntropy{Step::kRowMax, 0, 0, p.wide}, Phase::kForward,
+            {read(p.logits), written(p.max)});
+    w_.emit(CrossEntropy{Step::kSums, 0, 0, p.wide}, Phase::kForward,
+            {read(p.logits), read(p.max), read(d_.labels), written(p.sums)});
+    w_.emit(CrossEntropy{Step::kLoss, 0, 0, p.wide}, Phase::kForward,
+            {read(p.sums), written(d_.loss)});
+  }
+  void head_backward(const HeadPart& p) {
+    w_.emit(CrossEntropy{CrossEntropy::Step::kGradient, 0, 0, p.wide}, Phase::kBackward,
+            {update(p.logits), read(p.max), read(p.sums), read(d_.labels)});
+    TensorId dlogits = p.logits;
+    if (p.casts()) {
       dlogits = w_.temporary("d_logits", m_.vocab);
-      w_.emit(Cast{0, wide, dtype_}, Phase::kBackward, {read(logits), written(dlogits)});
+      w_.emit(Cast{0, p.wide, dtype_}, Phase::kBackward, {read(p.logits), written(dlogits)});
     }
     const TensorId dh = w_.temporary("d_final_hidden", m_.hidden);
-    w_.linear_input_grad(read(dlogits), out, dh);
-    w_.linear_weight_grad(read(dlogits), h, out, false);
-    w_.norm_backward(dh, read(d_.x), norm, written(d_.dx));
+    w_.linear_input_grad(read(dlogits), p.out, dh);
+    w_.linear_weight_grad(read(dlogits), p.h, p.out, false);
+    w_.norm_backward(dh, read(d_.x), p.norm, written(d_.dx));
   }
 
   Draft& d_;

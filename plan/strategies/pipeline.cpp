@@ -19,7 +19,8 @@ std::vector<std::int32_t> split_layers(std::int64_t layers, std::int64_t pieces,
   const bool divides = sharing > 0 ? rest >= 0 && rest % sharing == 0 : rest == 0;
   // A piece between the ends without layers would send on the very tensor that it receives.
   const bool empty_between = pieces > 2 && rest == 0;
-  if (!divides || empty_between) {
+  const bool contradicts = pieces == 1 && last >= 0 && last != layers;
+  if (!divides || empty_between || contradicts) {
     throw refusal("S030",
                   std::to_string(rest) + " layers cannot be shared evenly by " +
                       std::to_string(sharing) + " pipeline pieces (pp x chunks)",

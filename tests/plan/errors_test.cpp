@@ -151,6 +151,13 @@ TEST(Refused, ShardedGradientsOfATiedTableOnTwoStages) {
   expect_refused(in, "S025", "strategy.zero_stage");
 }
 
+TEST(Refused, LayersOfALastStageWhereThereIsOneStage) {
+  Input in;
+  in.model = tiny_llama(4);
+  in.strategy.pipeline.last_stage_layers = 3;
+  expect_refused(in, "S030", "strategy.pipeline");
+}
+
 TEST(Refused, LayersThatThePiecesCannotShare) {
   Input odd;
   odd.model = tiny_llama(3);
