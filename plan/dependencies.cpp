@@ -96,6 +96,10 @@ class ProgramLinker {
 
   void number_ops(const Program& program) {
     std::uint32_t n = 0;
+    first_op_.reserve(program.calls.size());
+    wait_first_.reserve(program.calls.size() + 1);
+    waits_.reserve(2 * program.calls.size());
+    signalled_.reserve(program.calls.size());
     for (const Call& call : program.calls) {
       first_op_.push_back(n);
       n += static_cast<std::uint32_t>(plan_.blocks[call.block].ops.size());

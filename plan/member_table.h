@@ -2,6 +2,7 @@
 // One value per member of the tensor families of a program: dense, in the order in which layers are
 // met. For families that outlive a call; members of call scope have no name outside of their call.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,7 +31,7 @@ class MemberTable {
       i += static_cast<std::size_t>(microbatch);
     }
     std::vector<T>& family = families_[tensor];
-    if (family.size() <= i) family.resize(i + 1);
+    if (family.size() <= i) family.resize(std::max(i + 1, 2 * family.size()));
     return family[i];
   }
   /// Members of a tensor met so far.

@@ -56,9 +56,10 @@ class Engine {
         scratch_(width_ + 1),
         arrival_(deps.messages, kNoMessage) {
     flatten();
-    // The same lanes of every stage.
-    const auto spans = static_cast<std::size_t>(op_count(plan) / plan.ranks_per_stage());
-    recorded_ = std::min(width_, std::max<std::size_t>(1, kMostSpans / (spans + 1)));
+    if (record) {  // the same lanes of every stage
+      const auto spans = static_cast<std::size_t>(op_count(plan) / plan.ranks_per_stage());
+      recorded_ = std::min(width_, std::max<std::size_t>(1, kMostSpans / (spans + 1)));
+    }
     for (std::size_t s = 0; s < state_.size(); ++s) prepare(s);
   }
 

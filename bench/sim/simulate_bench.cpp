@@ -40,12 +40,17 @@ BENCHMARK(MakePlan)->Unit(benchmark::kMicrosecond);
 
 void MakePlanAndSimulateFolded(benchmark::State& state) {
   const Scenario& s = scenario();
-  const SimulationOptions options = {.unfold = false, .record = true, .placement = s.placement};
+  const bool record = state.range(0) != 0;
+  const SimulationOptions options = {.unfold = false, .record = record, .placement = s.placement};
   for (auto _ : state) {
     benchmark::DoNotOptimize(simulate(plan_of(s), s.cluster, CostModel{}, options));
   }
 }
-BENCHMARK(MakePlanAndSimulateFolded)->Unit(benchmark::kMicrosecond);
+BENCHMARK(MakePlanAndSimulateFolded)
+    ->ArgName("record")
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMicrosecond);
 
 void SimulateFolded(benchmark::State& state) { simulate_in(state, scenario(), false, true); }
 BENCHMARK(SimulateFolded)->Unit(benchmark::kMicrosecond);
