@@ -24,8 +24,8 @@ CLUSTERS = [  # beginning of a record's GPU name -> node, device, fabric
 ]
 
 
-# Sources whose runs kept the attention probabilities: SC21 predates fused kernels, and Zero Bubble's
-# Table 1 counts activations as s b h (34 + 5 a s / h).
+# Sources whose runs kept the attention probabilities: SC21 predates fused kernels; Zero Bubble's Table 1
+# counts activations as s b h (34 + 5 a s / h) (recalled), and its measured memory has room for them.
 UNFUSED_ATTENTION = ("megatron_sc21", "zero_bubble")
 
 
