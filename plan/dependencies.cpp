@@ -8,10 +8,6 @@
 namespace plait {
 namespace {
 
-TensorId root_of(const Plan& plan, TensorId t) {
-  return plan.tensors[t].is_view() ? plan.tensors[t].storage : t;
-}
-
 /// What a block's ops first .. last, all of one stream, do to a storage that several streams touch.
 struct Touch {
   std::uint16_t first, last;
@@ -42,7 +38,7 @@ BlockDependencies within(const Plan& plan, const Block& block) {
         for (const Operand& b : earlier.operands) {
           const bool conflict = a.use != Use::kRead || b.use != Use::kRead;
           if (conflict && a.shift == b.shift &&
-              root_of(plan, a.tensor) == root_of(plan, b.tensor)) {
+              storage_of(plan, a.tensor) == storage_of(plan, b.tensor)) {
             latest[static_cast<std::size_t>(earlier.stream)] = static_cast<int>(j);
           }
         }
@@ -224,7 +220,7 @@ std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       for (const Operand& o : op.operands) {
-        streams[root_of(plan, o.tensor)] |= 1U << static_cast<unsigned>(op.stream);
+        streams[storage_of(plan, o.tensor)] |= 1U << static_cast<unsigned>(op.stream);
       }
     }
   }
@@ -233,7 +229,7 @@ std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
     const std::vector<Op>& ops = plan.blocks[b].ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       for (const Operand& o : ops[i].operands) {
-        const TensorId root = root_of(plan, o.tensor);
+        const TensorId root = storage_of(plan, o.tensor);
         const bool shared = (streams[root] & (streams[root] - 1)) != 0;
         if (!shared || plan.tensors[root].scope == Scope::kCall) continue;
         const auto op = static_cast<std::uint16_t>(i);

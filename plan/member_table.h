@@ -21,15 +21,13 @@ class MemberTable {
   T& at(TensorId tensor, std::int32_t layer, std::int32_t microbatch) {
     const Scope scope = plan_.tensors[tensor].scope;
     std::size_t i = 0;
-    if (scope == Scope::kLayer || scope == Scope::kLayerMicrobatch) {
+    if (per_layer(scope)) {
       std::uint32_t& slot = layer_slot_.at(static_cast<std::size_t>(layer));
       if (slot == kNoSlot) slot = layer_slots_++;
       i = slot;
     }
     if (scope == Scope::kLayerMicrobatch) i *= static_cast<std::size_t>(plan_.microbatches);
-    if (scope == Scope::kLayerMicrobatch || scope == Scope::kMicrobatch) {
-      i += static_cast<std::size_t>(microbatch);
-    }
+    if (per_microbatch(scope)) i += static_cast<std::size_t>(microbatch);
     std::vector<T>& family = families_[tensor];
     if (family.size() <= i) family.resize(std::max(i + 1, 2 * family.size()));
     return family[i];

@@ -61,7 +61,7 @@ class StageWalk {
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
       for (const Operand& o : block.ops[i].operands) {
         const bool view = plan_.tensors[o.tensor].is_view();
-        const TensorId root = view ? plan_.tensors[o.tensor].storage : o.tensor;
+        const TensorId root = storage_of(plan_, o.tensor);
         if (plan_.tensors[root].place != Place::kDevice) continue;
         out.push_back({static_cast<std::int64_t>(i), root, o.shift, !view && o.use == Use::kWrite});
       }
@@ -92,9 +92,8 @@ class StageWalk {
   }
   Stay stay_of(const Touch& t, const Call& call, std::int64_t op) const {
     const Scope scope = plan_.tensors[t.root].scope;
-    const bool by_layer = scope == Scope::kLayer || scope == Scope::kLayerMicrobatch;
-    const bool by_batch = scope == Scope::kMicrobatch || scope == Scope::kLayerMicrobatch;
-    return {t.root, by_layer ? call.layer + t.shift : 0, by_batch ? call.microbatch : 0, op, op};
+    return {t.root, per_layer(scope) ? call.layer + t.shift : 0,
+            per_microbatch(scope) ? call.microbatch : 0, op, op};
   }
   Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
     if (plan_.tensors[root].scope == Scope::kCall) return call_member(root);

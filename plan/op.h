@@ -43,6 +43,9 @@ struct Collective {
   Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
 };
 
+/// Ranks that meet in a collective of `rank` over `axes`, ascending.
+std::vector<std::int64_t> members(const Mesh& mesh, std::int64_t rank, AxisSet axes, Stages stages);
+
 /// Point to point, `offset` steps along `axis` with wrap-around. The Send of tensor x[layer,
 /// microbatch] meets the Recv of the same tensor member on the peer.
 struct Send {

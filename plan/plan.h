@@ -55,6 +55,11 @@ struct Plan {
   std::int64_t ranks_per_stage() const { return mesh.world_size() / mesh[Axis::kPp]; }
 };
 
+/// The tensor that holds the elements of `tensor`: itself, or the buffer that it is a view of.
+inline TensorId storage_of(const Plan& plan, TensorId tensor) {
+  return plan.tensors[tensor].is_view() ? plan.tensors[tensor].storage : tensor;
+}
+
 /// Ops of one rank of `stage`, with repetition.
 std::int64_t op_count(const Plan& plan, std::size_t stage);
 /// Ops of all ranks.

@@ -27,6 +27,12 @@ enum class Scope : std::uint8_t { kRole, kLayer, kMicrobatch, kLayerMicrobatch, 
 
 std::string_view name_of(TensorClass c);
 
+/// Loop variables that a scope indexes by.
+constexpr bool per_layer(Scope s) { return s == Scope::kLayer || s == Scope::kLayerMicrobatch; }
+constexpr bool per_microbatch(Scope s) {
+  return s == Scope::kMicrobatch || s == Scope::kLayerMicrobatch;
+}
+
 /// One dimension: its global extent and the axes that shard it. A packed dimension (q|k|v, gate|up)
 /// has up to three sections, each of which is sharded on its own; unused sections are 0.
 struct Dim {

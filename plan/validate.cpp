@@ -92,8 +92,7 @@ class Validator {
     Reach r;
     for (const Op& op : block.ops) {
       for (const Operand& o : op.operands) {
-        const Scope scope = plan_.tensors[o.tensor].scope;
-        if (scope != Scope::kLayer && scope != Scope::kLayerMicrobatch) continue;
+        if (!per_layer(plan_.tensors[o.tensor].scope)) continue;
         r.low = std::min<std::int32_t>(r.low, o.shift);
         r.high = std::max<std::int32_t>(r.high, o.shift);
       }
@@ -140,9 +139,8 @@ class Validator {
 
   Member member(const Operand& o, const Call& call) const {
     const Tensor& t = plan_.tensors[o.tensor];
-    const bool by_layer = t.scope == Scope::kLayer || t.scope == Scope::kLayerMicrobatch;
-    const bool by_batch = t.scope == Scope::kMicrobatch || t.scope == Scope::kLayerMicrobatch;
-    return {o.tensor, by_layer ? call.layer + o.shift : 0, by_batch ? call.microbatch : 0};
+    return {o.tensor, per_layer(t.scope) ? call.layer + o.shift : 0,
+            per_microbatch(t.scope) ? call.microbatch : 0};
   }
 
   // ---- data flow: every read comes after a write in issue order; what outlives its call is read
@@ -157,14 +155,11 @@ class Validator {
     bool written = false, unread = false;
     std::size_t call = 0;  // of the last write
   };
-  TensorId root_of(TensorId t) const {
-    return plan_.tensors[t].is_view() ? plan_.tensors[t].storage : t;
-  }
   std::vector<Flow> flows_of(const Block& block) const {
     std::vector<Flow> out;
     for (const Op& op : block.ops) {
       for (const Operand& o : op.operands) {
-        const TensorId root = root_of(o.tensor);
+        const TensorId root = storage_of(plan_, o.tensor);
         if (plan_.tensors[root].persistent || plan_.tensors[root].scope == Scope::kCall) continue;
         auto flow = std::find_if(out.begin(), out.end(), [&](const Flow& f) {
           return f.root == root && f.shift == o.shift;
@@ -212,7 +207,7 @@ class Validator {
       std::vector<bool> written(plan_.tensors.size(), false);
       for (const Op& op : block.ops) {
         for (const Operand& o : op.operands) {
-          const TensorId root = root_of(o.tensor);
+          const TensorId root = storage_of(plan_, o.tensor);
           if (plan_.tensors[root].scope != Scope::kCall || plan_.tensors[root].persistent) continue;
           if (o.use != Use::kWrite && !written[root]) {
             fault(FaultKind::kUnorderedRead, 0,

@@ -35,9 +35,7 @@ template <class T>
 typename Buffers<T>::Key Buffers<T>::key(TensorId root, std::int32_t layer,
                                          std::int32_t microbatch) const {
   const Scope scope = plan_.tensors[root].scope;
-  const bool by_layer = scope == Scope::kLayer || scope == Scope::kLayerMicrobatch;
-  const bool by_batch = scope == Scope::kMicrobatch || scope == Scope::kLayerMicrobatch;
-  return {root, by_layer ? layer : 0, by_batch ? microbatch : 0};
+  return {root, per_layer(scope) ? layer : 0, per_microbatch(scope) ? microbatch : 0};
 }
 
 template <class T>

@@ -24,7 +24,7 @@ class Buffers {
   template <class E>
   E* at(const Operand& operand, const Call& call) {
     const Tensor& t = plan_.tensors[operand.tensor];
-    const TensorId root = t.is_view() ? t.storage : operand.tensor;
+    const TensorId root = storage_of(plan_, operand.tensor);
     return reinterpret_cast<E*>(member(root, call.layer + operand.shift, call.microbatch)) +
            (t.is_view() ? t.offset : 0);
   }

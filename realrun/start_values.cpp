@@ -12,17 +12,17 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-std::uint64_t hash(std::string_view text) {  // FNV-1a
+}  // namespace
+
+std::uint64_t hash_of(std::string_view text) {
   std::uint64_t h = 0xCBF29CE484222325ULL;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
   return h;
 }
 
-}  // namespace
-
 double hashed_uniform(std::string_view name, std::int64_t layer, std::int64_t element) {
   const std::uint64_t key =
-      mix(hash(name) + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(layer + 1));
+      mix(hash_of(name) + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(layer + 1));
   const std::uint64_t bits =
       mix(key + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(element + 1));
   return static_cast<double>(bits >> 11) * 0x1p-52 - 1;

@@ -7,6 +7,9 @@
 
 namespace plait {
 
+/// FNV-1a.
+std::uint64_t hash_of(std::string_view text);
+
 /// Uniform in [-1, 1) by (name, layer, element).
 double hashed_uniform(std::string_view name, std::int64_t layer, std::int64_t element);
 

@@ -64,17 +64,8 @@ class Walker<T>::Execution {
     std::copy(got.begin(), got.end(), reinterpret_cast<std::byte*>(piece.data));
   }
 
-  std::vector<std::int64_t> members(const Collective& c) const {
-    std::vector<std::int64_t> ranks = plan_.mesh.group(w_.rank().id, c.axes);
-    if (c.stages == Stages::kEnds) {
-      const std::int64_t per_stage = plan_.ranks_per_stage(), last = plan_.mesh[Axis::kPp] - 1;
-      std::erase_if(ranks,
-                    [&](std::int64_t r) { return r / per_stage != 0 && r / per_stage != last; });
-    }
-    return ranks;
-  }
   void collective(const Collective& c, const Op& op, const Call& call) {
-    const std::vector<std::int64_t> group = members(c);
+    const std::vector<std::int64_t> group = members(plan_.mesh, w_.rank().id, c.axes, c.stages);
     const auto index = static_cast<std::size_t>(
         std::find(group.begin(), group.end(), w_.rank().id) - group.begin());
     std::string what = std::string(name_of(op)) + " in " + plan_.blocks[call.block].name +

@@ -87,7 +87,7 @@ class Durations::Pricer {
   }
   const SiteMap* site_map(const Op& op) const {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
-      return &sites_.axis_sets[sites_.axis_set(*c)].site;
+      return &sites_.axis_sets[lanes_.grouping(*c)].site;
     }
     if (const Send* s = std::get_if<Send>(&op.body))
       return &(s->offset > 0 ? sites_.next : sites_.previous);

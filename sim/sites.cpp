@@ -76,14 +76,8 @@ class Locator {
   /// alike.
   std::int64_t phase(std::int64_t rank) const { return placement_.empty() ? rank % period_ : rank; }
 
-  std::vector<std::int64_t> members(std::int64_t rank, const AxisSites& a) const {
-    std::vector<std::int64_t> ranks = plan_.mesh.group(rank, a.axes);
-    if (a.stages == Stages::kEnds) {
-      std::erase_if(ranks, [this](std::int64_t r) {
-        const std::int64_t stage = r / positions_;
-        return stage != 0 && stage != stages_ - 1;
-      });
-    }
+  std::vector<std::int64_t> devices_of(std::int64_t rank, const AxisSites& a) const {
+    std::vector<std::int64_t> ranks = members(plan_.mesh, rank, a.axes, a.stages);
     for (std::int64_t& r : ranks) r = device(r);
     return ranks;
   }
@@ -128,7 +122,7 @@ class Locator {
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t first = (across ? 0 : stage * positions_) + position;
       const auto find = [&] {
-        return intern(sites_.groups, place_group(cluster_, members(first, a)));
+        return intern(sites_.groups, place_group(cluster_, devices_of(first, a)));
       };
       // Groups inside a node look alike in every node.
       const bool inside = placement_.empty() && first % per_node + extent(a.axes) < per_node;
@@ -266,14 +260,6 @@ SiteMap::SiteMap(std::vector<std::uint32_t> values, std::int64_t stages, std::in
   if (n == 1) return;
   stage_step_ = n / stages;
   position_step_ = n == stages ? 0 : 1;
-}
-
-std::size_t Sites::axis_set(const Collective& c) const {
-  for (std::size_t i = 0; i < axis_sets.size(); ++i) {
-    if (axis_sets[i].axes == c.axes && axis_sets[i].stages == c.stages) return i;
-  }
-  PLAIT_CHECK(false, "a collective over axes that were not placed");
-  return 0;
 }
 
 Sites locate(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement) {

@@ -45,8 +45,6 @@ struct Sites {
   SiteMap next, previous;       // index into paths: route to the neighbouring stage
   std::vector<double> factors;  // distinct slow-downs; [0] = 1
   SiteMap factor;               // index into factors
-
-  std::size_t axis_set(const Collective& c) const;  // index into axis_sets
 };
 
 /// `placement`: device of each rank, or empty for rank r on device r.

@@ -23,22 +23,16 @@ class CallCopies {
     copy.scope = Scope::kCall;
     return copies_[t] = d_.add(copy);
   }
-  TensorId find(TensorId t) const { return copies_.at(t); }
 
  private:
   Draft& d_;
   std::map<TensorId, TensorId> copies_;
 };
 
-bool is_attention_forward(const Op& op) {
+bool is_attention(const Op& op, Pass pass) {
   const Compute* c = std::get_if<Compute>(&op.body);
   const Attention* a = c ? std::get_if<Attention>(c) : nullptr;
-  return a != nullptr && a->pass == Pass::kForward;
-}
-bool is_attention_backward(const Op& op) {
-  const Compute* c = std::get_if<Compute>(&op.body);
-  const Attention* a = c ? std::get_if<Attention>(c) : nullptr;
-  return a != nullptr && a->pass == Pass::kBackward;
+  return a != nullptr && a->pass == pass;
 }
 
 /// Writes of the op, and reads of what was copied, go to the copies. The layer's input and its
@@ -72,7 +66,7 @@ Block recompute_all(Draft& d, const Block& forward, const Block& backward) {
   for (const Op& op : backward.ops) {
     Op redirect = op;
     for (Operand& o : redirect.operands) {
-      if (o.tensor != d.x && copies.has(o.tensor)) o = {copies.find(o.tensor), o.use, 0};
+      if (o.tensor != d.x && copies.has(o.tensor)) o = {copies.of(o.tensor), o.use, 0};
     }
     out.ops.push_back(std::move(redirect));
   }
@@ -104,7 +98,7 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
   CallCopies forgotten(d), again(d);
   Op attention;
   for (Op& op : out.forward.ops) {
-    if (!is_attention_forward(op)) continue;
+    if (!is_attention(op, Pass::kForward)) continue;
     attention = op;
     for (std::size_t i = 2; i < op.operands.size(); ++i) {
       op.operands[i].tensor = forgotten.of(op.operands[i].tensor);
@@ -114,7 +108,7 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
   attention.phase = Phase::kRecompute;
   std::vector<Op> ops;
   for (Op& op : out.backward.ops) {
-    if (is_attention_backward(op)) {
+    if (is_attention(op, Pass::kBackward)) {
       ops.push_back(attention);
       op = redirected(op, again, false);
     }

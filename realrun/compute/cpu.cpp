@@ -15,6 +15,7 @@
 #include "kernels/rope.h"
 #include "kernels/squared_norm.h"
 #include "realrun/compute.h"
+#include "realrun/start_values.h"
 
 namespace plait {
 namespace {
@@ -210,10 +211,8 @@ class CpuCompute {
     if (!on) return d;
     d.probability = c_.model.dropout;
     // Recomputation draws the same mask: its tensor is called after the first one.
-    const std::string name = place.substr(0, place.find('.'));
-    std::uint64_t h = 0xCBF29CE484222325ULL;
-    for (char ch : name) h = (h ^ static_cast<unsigned char>(ch)) * 0x100000001B3ULL;
-    d.seed = h + static_cast<std::uint64_t>(call_.layer) * 0x9E3779B97F4A7C15ULL +
+    d.seed = hash_of(place.substr(0, place.find('.'))) +
+             static_cast<std::uint64_t>(call_.layer) * 0x9E3779B97F4A7C15ULL +
              static_cast<std::uint64_t>(c_.step) * 0xD1B54A32D192ED03ULL;
     d.positions = plan_.tensors[0].dims[0].global;  // tokens
     const std::int64_t b = plan_.tensors[0].dims[1].global;
