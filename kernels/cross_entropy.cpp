@@ -3,25 +3,9 @@
 #include <cmath>
 
 #include "kernels/exponential.h"
+#include "kernels/vocab_shard.h"
 
 namespace plait::kernels {
-namespace {
-
-/// Column of a label and 1, or column 0 and 0 where another rank holds it.
-template <class T>
-struct LocalColumn {
-  std::int64_t column;
-  T factor;
-  LocalColumn(std::int64_t label, std::int64_t vocab, std::int64_t vocab_offset) {
-    const std::int64_t local = label - vocab_offset;
-    const bool here = local >= 0 && local < vocab;
-    column = here ? local : 0;
-    factor = here ? T(1) : T(0);
-  }
-};
-
-}  // namespace
-
 template <class T>
 void cross_entropy_max(T* max, const T* logits, std::int64_t rows, std::int64_t vocab) {
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -42,9 +26,9 @@ void cross_entropy_sums(T* sums, const T* logits, const T* max, const std::int64
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < vocab; ++i) sum += exponential(x[i] - shift);
-    const LocalColumn<T> label(labels[r], vocab, vocab_offset);
+    const LocalToken<T> label(labels[r], vocab, vocab_offset);
     sums[2 * r] = sum;
-    sums[2 * r + 1] = (x[label.column] - shift) * label.factor;
+    sums[2 * r + 1] = (x[label.place] - shift) * label.factor;
   }
 }
 
@@ -66,8 +50,8 @@ void cross_entropy_gradient(T* logits, const T* max, const T* sums, const std::i
     const T shift = max[r], factor = static_cast<T>(scale / static_cast<double>(sums[2 * r]));
 #pragma omp simd
     for (std::int64_t i = 0; i < vocab; ++i) x[i] = exponential(x[i] - shift) * factor;
-    const LocalColumn<T> label(labels[r], vocab, vocab_offset);
-    x[label.column] -= static_cast<T>(scale) * label.factor;
+    const LocalToken<T> label(labels[r], vocab, vocab_offset);
+    x[label.place] -= static_cast<T>(scale) * label.factor;
   }
 }
 

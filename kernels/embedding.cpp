@@ -2,32 +2,15 @@
 
 #include "kernels/bias_grad.h"
 #include "kernels/fill.h"
+#include "kernels/vocab_shard.h"
 
 namespace plait::kernels {
-namespace {
-
-/// Row of a token in the local table and 1, or row 0 and 0 where the token belongs to another rank:
-/// both cases run the same instructions.
-template <class T>
-struct LocalRow {
-  std::int64_t row;
-  T factor;
-  LocalRow(std::int64_t token, std::int64_t vocab, std::int64_t vocab_offset) {
-    const std::int64_t local = token - vocab_offset;
-    const bool here = local >= 0 && local < vocab;
-    row = here ? local : 0;
-    factor = here ? T(1) : T(0);
-  }
-};
-
-}  // namespace
-
 template <class T>
 void embedding_forward(T* out, const std::int64_t* tokens, const T* table, std::int64_t rows,
                        std::int64_t width, std::int64_t vocab, std::int64_t vocab_offset) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const LocalRow<T> local(tokens[r], vocab, vocab_offset);
-    const T* from = table + local.row * width;
+    const LocalToken<T> local(tokens[r], vocab, vocab_offset);
+    const T* from = table + local.place * width;
     T* to = out + r * width;
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) to[i] = from[i] * local.factor;
@@ -40,9 +23,9 @@ void embedding_backward(T* dtable, const std::int64_t* tokens, const T* dout, st
                         bool accumulate) {
   if (!accumulate) fill(dtable, T(0), vocab * width);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const LocalRow<T> local(tokens[r], vocab, vocab_offset);
+    const LocalToken<T> local(tokens[r], vocab, vocab_offset);
     const T* from = dout + r * width;
-    T* to = dtable + local.row * width;
+    T* to = dtable + local.place * width;
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) to[i] += from[i] * local.factor;
   }
