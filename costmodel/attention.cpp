@@ -48,12 +48,7 @@ Cost fused(const Attention& op, const Device& device) {
   const Seconds compute = Flops(work) / (device.peak(op.dtype) * (rate * length / (length + half)));
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth *
                                                stream_fit(device, StreamKind::kCopy).bandwidth);
-  Cost cost;
-  cost.provenance = fit.quality.provenance;
-  cost.band = fit.quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, fit.fixed);
-  cost.share[compute >= memory ? kPeakFlops : kMemoryBandwidth] = std::max(compute, memory);
-  return cost;
+  return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
 }
 
 // Bytes of the element-wise kernels between the products: all traffic but the products' operands.

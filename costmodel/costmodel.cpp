@@ -29,6 +29,15 @@ std::string_view name_of(Protocol p) {
   return "?";
 }
 
+Cost roofline(Seconds fixed, Seconds compute, Seconds memory, const Quality& quality) {
+  Cost cost;
+  cost.provenance = quality.provenance;
+  cost.band = quality.band;
+  cost.share[kLaunchOverhead] = fixed;
+  cost.share[compute >= memory ? kPeakFlops : kMemoryBandwidth] = std::max(compute, memory);
+  return cost;
+}
+
 Cost operator+(const Cost& a, const Cost& b) {
   const double ta = a.total().value, tb = b.total().value;
   if (tb == 0) return a;

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "costmodel/efficiency.h"
 #include "costmodel/kernels.h"
 
@@ -11,12 +9,7 @@ Cost gemm_cost(const MatMul& op, const Device& device) {
   const GemmFit fit = gemm_fit(device, op.in);
   const Seconds compute = hardware_flops(op) / (device.peak(op.in) * fit.flops);
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth);
-  Cost cost;
-  cost.provenance = fit.quality.provenance;
-  cost.band = fit.quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, fit.fixed);
-  cost.share[compute >= memory ? kPeakFlops : kMemoryBandwidth] = std::max(compute, memory);
-  return cost;
+  return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
 }
 
 }  // namespace plait

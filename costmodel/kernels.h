@@ -3,10 +3,14 @@
 // fixed time + work over an achieved rate; F are the FLOPs that run, B the bytes that must move.
 
 #include "costmodel/cost.h"
+#include "costmodel/efficiency.h"
 #include "model/op.h"
 #include "topologies/cluster.h"
 
 namespace plait {
+
+/// fixed + the longer of compute and memory, whose resource the time is spent on.
+Cost roofline(Seconds fixed, Seconds compute, Seconds memory, const Quality& quality);
 
 /// gemm.cpp: t0 + max(F / (e P), B / (b BW)).
 Cost gemm_cost(const MatMul& op, const Device& device);
