@@ -1,0 +1,68 @@
+#pragma once
+// A machine as measured: what `plait bench` recorded and `plait calibrate` fitted. With it, the
+// cost model's durations of compute ops are those of this machine's kernels, and the event engine
+// knows what messages cost the processors that the ranks share.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+
+namespace plait {
+
+/// Seconds as a function of bytes: straight lines between measured points, beyond the last point in
+/// proportion to the last two, before the first point constant.
+class Piecewise {
+ public:
+  struct Point {
+    double bytes = 0, seconds = 0;
+  };
+  Piecewise() = default;
+  /// `points` ascending in bytes; empty: always zero.
+  explicit Piecewise(std::vector<Point> points);
+  Seconds at(Bytes bytes) const;
+  const std::vector<Point>& points() const { return points_; }
+
+ private:
+  std::vector<Point> points_;
+};
+
+/// Seconds = sum of coefficient x feature; which features a kernel class has is said in
+/// costmodel/kernel_features.h.
+struct KernelFit {
+  std::vector<double> coefficients;  // seconds per unit of the feature, none negative
+  /// Range of each feature among the fitted rows; beyond it a prediction is extrapolated.
+  std::vector<double> least, most;
+  double fitted_error = 0;    // mean |log(predicted / measured)| over the rows that were fitted
+  double held_out_error = 0;  // the same over the rows that were not
+  std::int64_t fitted_rows = 0, held_out_rows = 0;
+};
+
+/// A message between two ranks of one machine over one transport: how long it keeps each end's
+/// communication thread busy, and the time between the two.
+struct MessageFit {
+  Piecewise send, receive;
+  Seconds latency;  // from the end of the sender's work to the receiver's
+  double held_out_error = 0;
+};
+
+struct Calibration {
+  std::string name;        // of the machine
+  std::string raw_sha256;  // of the file of measurements
+  std::string machine;     // processor, kernel, compiler, libraries: one line
+  std::string date;        // of the measurements, ISO 8601
+  double cores = 1;        // processors that the ranks of this machine share
+  std::map<std::string, KernelFit> kernels;      // by class: "matmul.nt", "norm.forward", ...
+  std::map<std::string, MessageFit> transports;  // "threads", "mpi", "tcp"
+  Piecewise combine;                             // adding received fp32 elements to one's own
+  Piecewise copy;                                // memory to memory
+};
+
+/// Reads a calibration file; throws InputError K0xx with its place, or EnvironmentError.
+Calibration load_calibration(const std::string& path);
+/// The same as JSON text, numbers in full precision; reading it back gives the same calibration.
+std::string to_json(const Calibration& calibration);
+
+}  // namespace plait
