@@ -4,7 +4,9 @@
 //
 // A round's transfers happen at the same time, in both directions; a member begins its next round
 // when all of its own transfers have ended. Rounds are not numbered across members: what one sends,
-// its peer receives, in the same order for each pair.
+// its peer receives, in the same order for each pair. A send carries what its range holds when the
+// round begins, even where a receive of the same round changes the range. No transfer is empty: who
+// would send no elements sends nothing, and rounds left without transfers are left out.
 //
 // The work buffer has `elements` elements and holds, before and after:
 //   all_reduce      the member's addend; the sum (n terms, the same bits on every member)
@@ -13,7 +15,7 @@
 //   broadcast       the data on member 0; the data
 //   all_to_all      sends leave an input buffer, receives enter an output buffer: share p of the
 //                   input goes to member p, share p of the output comes from member p (the own
-//                   share is no transfer)
+//                   share is no transfer); n divides `elements`
 // Share p of n begins at element floor(elements p / n).
 
 #include <cstdint>
