@@ -277,7 +277,8 @@ TEST(RecursiveDoubling, MovesTheBufferOncePerDoubling) {
   for (std::int64_t n = 2; n <= 9; ++n) {
     const Group group({Pattern::kRecursiveDoubling, CollectiveKind::kAllReduce}, n, kElements);
     const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
-    const std::int64_t doublings = std::bit_width(static_cast<std::uint64_t>(n)) - 1;
+    const auto doublings =
+        static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(n))) - 1;
     for (std::int64_t i = 0; i < n; ++i) {
       const bool guest = i >= power, host = i < n - power;
       const std::int64_t messages = guest ? 1 : doublings + (host ? 1 : 0);
