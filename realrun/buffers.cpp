@@ -16,6 +16,18 @@ std::size_t run_size_of(DType t) {
   }
 }
 
+/// Zeroed memory; what still points there after it has gone reads not-a-number (debug builds).
+std::shared_ptr<std::byte[]> fresh(std::size_t bytes) {
+#ifdef NDEBUG
+  return {new std::byte[bytes](), std::default_delete<std::byte[]>()};
+#else
+  return {new std::byte[bytes](), [bytes](std::byte* p) {
+            std::memset(p, 0xFF, bytes);
+            std::default_delete<std::byte[]>()(p);
+          }};
+#endif
+}
+
 }  // namespace
 
 template <class T>
@@ -39,16 +51,27 @@ typename Buffers<T>::Key Buffers<T>::key(TensorId root, std::int32_t layer,
 }
 
 template <class T>
-std::byte* Buffers<T>::member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
-  std::unique_ptr<std::byte[]>& buffer = held_[key(root, layer, microbatch)];
+const std::shared_ptr<std::byte[]>& Buffers<T>::held(TensorId root, std::int32_t layer,
+                                                     std::int32_t microbatch) {
+  std::shared_ptr<std::byte[]>& buffer = held_[key(root, layer, microbatch)];
   if (buffer == nullptr) {
     const Tensor& t = plan_.tensors[root];
-    const auto bytes = static_cast<std::size_t>(t.elements(plan_.mesh)) * run_size_of<T>(t.dtype);
-    buffer = std::make_unique<std::byte[]>(bytes);  // zero
+    buffer = fresh(static_cast<std::size_t>(t.elements(plan_.mesh)) * run_size_of<T>(t.dtype));
     if (!t.persistent) live_ += t.bytes(plan_.mesh);
     peak_ = std::max(peak_, live_);
   }
-  return buffer.get();
+  return buffer;
+}
+
+template <class T>
+Operands Buffers<T>::operands(const Op& op, const Call& call) {
+  Operands out;
+  for (const Operand& o : op.operands) {
+    const Tensor& t = plan_.tensors[o.tensor];
+    out.places_.push_back({held(storage_of(plan_, o.tensor), call.layer + o.shift, call.microbatch),
+                           t.is_view() ? t.offset : 0});
+  }
+  return out;
 }
 
 template <class T>

@@ -1,8 +1,9 @@
 #pragma once
-// The memory of one rank of a real run. A tensor member's buffer appears when an op first touches
-// it and goes after the last op that needs it, exactly as plan/memory.h accounts: `peak` is what
-// was really held, in the plan's element sizes. Numbers are of type T whatever their element type
-// in the plan, token ids are int64, dropout masks bytes.
+// The memory of one rank of a real run. A tensor member's buffer appears when an op that touches it
+// is first issued and goes after the last op that needs it is issued, exactly as plan/memory.h
+// accounts: `peak` is what was held so, in the plan's element sizes. Ops that are still at work
+// (a reduction on its way, say) keep the memory of their operands until they end. Numbers are of
+// type T whatever their element type in the plan, token ids are int64, dropout masks bytes.
 
 #include <cstdint>
 #include <map>
@@ -15,34 +16,53 @@
 
 namespace plait {
 
+/// An op's operands in memory, in their order; keeps them there.
+class Operands {
+ public:
+  /// Where the elements of operand `i` begin.
+  template <class E>
+  E* at(std::size_t i) const {
+    const Place& p = places_.at(i);
+    return reinterpret_cast<E*>(p.buffer.get()) + p.offset;
+  }
+
+ private:
+  template <class T>
+  friend class Buffers;
+  struct Place {
+    std::shared_ptr<std::byte[]> buffer;
+    std::int64_t offset = 0;  // elements
+  };
+  std::vector<Place> places_;
+};
+
+/// Used by one thread: the one that issues ops.
 template <class T>
 class Buffers {
  public:
   Buffers(const Plan& plan, std::size_t stage);
 
-  /// Where the operand's elements begin, for the call.
-  template <class E>
-  E* at(const Operand& operand, const Call& call) {
-    const Tensor& t = plan_.tensors[operand.tensor];
-    const TensorId root = storage_of(plan_, operand.tensor);
-    return reinterpret_cast<E*>(member(root, call.layer + operand.shift, call.microbatch)) +
-           (t.is_view() ? t.offset : 0);
-  }
+  /// The operands of `op` in `call`; those that were not there are zero.
+  Operands operands(const Op& op, const Call& call);
   /// The member's bytes; zero when fresh. Layer and microbatch are ignored where the scope has
   /// none.
-  std::byte* member(TensorId root, std::int32_t layer, std::int32_t microbatch);
+  std::byte* member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
+    return held(root, layer, microbatch).get();
+  }
   bool holds(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
-  /// Frees what op `flat` was the last to need.
+  /// Lets go of what op `flat` was the last to need.
   void release_after(std::int64_t flat);
   Bytes peak() const { return peak_; }
 
  private:
   using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
   Key key(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
+  const std::shared_ptr<std::byte[]>& held(TensorId root, std::int32_t layer,
+                                           std::int32_t microbatch);
 
   const Plan& plan_;
   std::multimap<std::int64_t, Key> last_use_;  // flat op -> members that end there
-  std::map<Key, std::unique_ptr<std::byte[]>> held_;
+  std::map<Key, std::shared_ptr<std::byte[]>> held_;
   Bytes live_, peak_;
 };
 

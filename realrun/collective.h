@@ -1,12 +1,11 @@
 #pragma once
-// What a plan's collective does to the numbers of a rank, over any transport.
+// What a plan's collective does to the numbers of a rank: executes the rounds of plan/collectives
+// over a transport.
 
-#include <span>
-#include <string>
 #include <vector>
 
-#include "plan/op.h"
-#include "realrun/transport.h"
+#include "plan/collectives/rounds.h"
+#include "realrun/communication.h"
 
 namespace plait {
 
@@ -17,19 +16,45 @@ struct Piece {
   std::int64_t elements = 0;
 };
 
-/// parts = their sum (maximum) over all members, everywhere.
+/// A collective as one member sees it. `in` and `out` are the same pieces where it works in place.
+///   all_reduce      in place: any number of pieces, one behind the other
+///   reduce_scatter  in[elements] to out[elements / n]; in place: the own share becomes right, the
+///                   rest is undefined
+///   all_gather      in[elements / n] to out[elements]; in place: from the own share
 template <class T>
-void all_reduce(Transport& transport, std::span<const std::int64_t> members,
-                const std::string& what, const std::vector<Piece<T>>& parts, Reduction reduction);
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Reduction reduction = Reduction::kSum;
+  std::vector<std::int64_t> group;  // ranks, ascending
+  std::int64_t index = 0;           // of this rank in the group
+  std::vector<Piece<T>> in, out;
+  bool in_place = false;
+  int channel = 0;
+  std::uint64_t tag = 0;
+  Bytes bytes;  // nccl-tests' S, as it travels
+};
 
-/// out[elements / n] = this rank's share of the sum of in[elements].
 template <class T>
-void reduce_scatter(Transport& transport, std::span<const std::int64_t> members, std::size_t index,
-                    const std::string& what, const Piece<T>& in, const Piece<T>& out);
+class CollectiveRun : public Communication {
+ public:
+  explicit CollectiveRun(CollectiveCall<T> call);
+  bool advance(Transport& transport) override;
+  std::string waits_for() const override;
 
-/// out[elements] = the shares in[elements / n] of all, one behind the other.
-template <class T>
-void all_gather(Transport& transport, std::span<const std::int64_t> members,
-                const std::string& what, const Piece<T>& in, const Piece<T>& out);
+ private:
+  void gather_input();
+  void start_round(Transport& transport);
+  void combine_round();
+  void scatter_output();
+
+  CollectiveCall<T> call_;
+  std::vector<Round> rounds_;
+  std::size_t round_ = 0;
+  bool begun_ = false, started_ = false;
+  std::int64_t elements_ = 0;  // of the work buffer
+  std::vector<T> own_work_, received_;
+  T* work_ = nullptr;
+  std::vector<BytesOnTheWay> transfers_;
+};
 
 }  // namespace plait

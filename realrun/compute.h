@@ -18,8 +18,9 @@ struct RunContext {
   double learning_rate = 1e-3;
 };
 
-/// Executes `op` as it stands in `call`. The operand order is that of plan/strategies/draft.h.
+/// Executes `op` as it stands in `call`. The operand order is that of plan/strategies/draft.h. Ops
+/// of different streams may be executed by different threads.
 template <class T>
-void compute(const RunContext& context, Buffers<T>& buffers, const Op& op, const Call& call);
+void compute(const RunContext& context, const Operands& operands, const Op& op, const Call& call);
 
 }  // namespace plait

@@ -102,7 +102,7 @@ class WorldRun {
 
   const Model& model_;
   const Plan& plan_;
-  ThreadWorld world_;
+  ThreadWorld world_{plan_.mesh.world_size()};
   std::mutex mutex_;
   std::exception_ptr failure_;
   Gradients out_;

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "realrun/collective.h"
+#include "realrun/issue.h"
 #include "realrun/start_values.h"
 
 namespace plait {
@@ -23,125 +23,31 @@ ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& 
   return {n * rank.share(plan.mesh, axes), n};
 }
 
-/// The ops of one step.
 template <class T>
-class Walker<T>::Execution {
- public:
-  explicit Execution(Walker& w) : w_(w), plan_(w.context_.plan) {}
-
-  void run() {
-    std::int64_t flat = 0;
-    for (const Call& call : plan_.programs[w_.rank().stage].calls) {
-      for (const Op& op : plan_.blocks[call.block].ops) {
-        execute(op, call);
-        w_.buffers_.release_after(flat++);
-      }
-    }
-  }
-
- private:
-  void execute(const Op& op, const Call& call) {
-    if (!std::holds_alternative<Collective>(op.body)) scattered_ = 0;
-    if (std::holds_alternative<Compute>(op.body))
-      return compute(w_.context_, w_.buffers_, op, call);
-    if (const Collective* c = std::get_if<Collective>(&op.body)) return collective(*c, op, call);
-    const Operand& o = op.operands.at(0);
-    const Piece<T> piece{w_.buffers_.template at<T>(o, call),
-                         plan_.tensors[o.tensor].elements(plan_.mesh)};
-    const std::string what = plan_.tensors[o.tensor].name + " of layer " +
-                             std::to_string(call.layer + o.shift) + ", microbatch " +
-                             std::to_string(call.microbatch);
-    const auto bytes = static_cast<std::size_t>(piece.elements) * sizeof(T);
-    if (const Send* s = std::get_if<Send>(&op.body)) {
-      const auto* data = reinterpret_cast<const std::byte*>(piece.data);
-      return w_.transport_.send(plan_.mesh.neighbour(w_.rank().id, s->axis, s->offset),
-                                what + " from " + std::to_string(w_.rank().id), {data, bytes});
-    }
-    const Recv& r = std::get<Recv>(op.body);
-    const std::int64_t from = plan_.mesh.neighbour(w_.rank().id, r.axis, r.offset);
-    const auto got = w_.transport_.receive(from, what + " from " + std::to_string(from));
-    PLAIT_CHECK(got.size() == bytes, "a message of another size than its receiver's tensor");
-    std::copy(got.begin(), got.end(), reinterpret_cast<std::byte*>(piece.data));
-  }
-
-  void collective(const Collective& c, const Op& op, const Call& call) {
-    const std::vector<std::int64_t> group = members(plan_.mesh, w_.rank().id, c.axes, c.stages);
-    const auto index = static_cast<std::size_t>(
-        std::find(group.begin(), group.end(), w_.rank().id) - group.begin());
-    std::string what = std::string(name_of(op)) + " in " + plan_.blocks[call.block].name +
-                       " over " + name_of(c.axes) + ", group of rank " + std::to_string(group[0]);
-    // Stages meet in the order of issue, each with layers of its own.
-    if (!c.axes.has(Axis::kPp)) {
-      what += ", layer " + std::to_string(call.layer) + ", microbatch " +
-              std::to_string(call.microbatch);
-    }
-    const bool in_place = op.operands[0].use == Use::kUpdate;
-    if (in_place && c.kind == CollectiveKind::kAllGather)
-      return gather_in_place(op, call, group, index, what);
-    // A reduce_scatter in place leaves each rank's share right; here the others' shares are right
-    // too.
-    if (in_place) {
-      return all_reduce(w_.transport_, group, what, pieces(c, op, call), c.reduction);
-    }
-    const Piece<T> in = whole(op.operands.at(0), call), out = whole(op.operands.at(1), call);
-    switch (c.kind) {
-      case CollectiveKind::kReduceScatter:
-        return reduce_scatter(w_.transport_, group, index, what, in, out);
-      case CollectiveKind::kAllGather: return all_gather(w_.transport_, group, what, in, out);
-      case CollectiveKind::kAllReduce:
-      case CollectiveKind::kAllToAll:
-      case CollectiveKind::kBroadcast: break;
-    }
-    PLAIT_CHECK(false, "a collective that no strategy plans out of place");
-  }
-  Piece<T> whole(const Operand& o, const Call& call) {
-    return {w_.buffers_.template at<T>(o, call), plan_.tensors[o.tensor].elements(plan_.mesh)};
-  }
-  /// The part of the operands, one behind the other, that travels. An all_reduce of shares right
-  /// behind a reduce_scatter in place deals with what was scattered.
-  std::vector<Piece<T>> pieces(const Collective& c, const Op& op, const Call& call) {
-    const bool scatters = c.kind == CollectiveKind::kReduceScatter;
-    std::int64_t begin = c.first, left = c.elements;
-    if (!scatters) left = std::max(left, scattered_);
-    scattered_ = scatters ? c.elements : 0;
-    std::vector<Piece<T>> out;
-    for (const Operand& o : op.operands) {
-      Piece<T> p = whole(o, call);
-      const std::int64_t skip = std::min(begin, p.elements);
-      begin -= skip;
-      p.data += skip, p.elements = std::min(p.elements - skip, left);
-      left -= p.elements;
-      if (p.elements > 0) out.push_back(p);
-    }
-    return out;
-  }
-  void gather_in_place(const Op& op, const Call& call, const std::vector<std::int64_t>& group,
-                       std::size_t index, const std::string& what) {
-    const Piece<T> all = whole(op.operands.at(0), call);
-    const std::int64_t share = all.elements / static_cast<std::int64_t>(group.size());
-    std::vector<T> mine(all.data + static_cast<std::int64_t>(index) * share,
-                        all.data + static_cast<std::int64_t>(index + 1) * share);
-    all_gather(w_.transport_, group, what, Piece<T>{mine.data(), share}, all);
-  }
-
-  Walker& w_;
-  const Plan& plan_;
-  std::int64_t scattered_ = 0;  // elements of the reduce_scatter in place just done
-};
-
-template <class T>
-Walker<T>::Walker(const Plan& plan, const Model& model, std::int64_t rank, Transport& transport)
+Walker<T>::Walker(const Plan& plan, const Model& model, std::int64_t rank, Transport& transport,
+                  const WalkOptions& options)
     : context_{plan, model, Rank(plan, rank)},
       transport_(transport),
-      buffers_(plan, Rank(plan, rank).stage) {
+      options_(options),
+      buffers_(plan, context_.rank.stage),
+      after_(communication_before(plan, context_.rank.stage)),
+      compute_times_(after_.size()),
+      communicator_(transport, after_.size(), options.patience_s) {
   fill_tokens();
   fill_weights();
 }
 
 template <class T>
 void Walker<T>::step() {
-  Execution(*this).run();
+  Issue(*this).run();
+  communicator_.finish_step();
   ++context_.step;
+}
+
+template <class T>
+const OpTime& Walker<T>::time(std::int64_t flat) const {
+  const OpTime& own = compute_times_[static_cast<std::size_t>(flat)];
+  return own.start_ns != 0 ? own : communicator_.time(flat);
 }
 
 template <class T>

@@ -1,36 +1,54 @@
 #pragma once
-// Executes one rank's program, op by op in issue order, on real numbers: the other executor of the
-// plan. Issue order respects every dependency, so a single thread per rank gives the right result;
-// streams matter for time only.
+// Executes one rank's program on real numbers: the other executor of the plan. Ops are issued in
+// program order. Compute runs at once, on the thread that calls `step`, when what it depends on has
+// ended; collectives and messages are handed to the communication thread, which runs the plan's
+// streams beside it.
 
 #include <vector>
 
+#include "realrun/communicator.h"
 #include "realrun/compute.h"
 #include "realrun/transport.h"
 #include "realrun/unit_buffers.h"
 
 namespace plait {
 
+struct WalkOptions {
+  double patience_s = 60;  // without any progress for so long, a rank gives up
+  /// Seconds per flat op of the program that its compute sleeps instead of computing; empty:
+  /// compute is real.
+  std::vector<double> timed_compute_s = {};
+};
+
 template <class T>
 class Walker {
  public:
-  Walker(const Plan& plan, const Model& model, std::int64_t rank, Transport& transport);
+  Walker(const Plan& plan, const Model& model, std::int64_t rank, Transport& transport,
+         const WalkOptions& options = {});
 
-  /// One optimizer step. Throws EnvironmentError when a peer does not come.
+  /// One optimizer step; ends when all of the rank's ops have ended. Throws EnvironmentError when a
+  /// peer does not come.
   void step();
   Buffers<T>& buffers() { return buffers_; }
   const Rank& rank() const { return context_.rank; }
   std::int64_t steps() const { return context_.step - 1; }
+  /// Of op `flat` in the last step.
+  const OpTime& time(std::int64_t flat) const;
+  std::size_t ops() const { return after_.size(); }
 
  private:
-  class Execution;
+  class Issue;
   void fill_tokens();
   void fill_weights();
   std::vector<T> whole_unit(const UnitBuffers& unit, std::int32_t layer) const;
 
   RunContext context_;
   Transport& transport_;
+  WalkOptions options_;
   Buffers<T> buffers_;
+  std::vector<std::vector<std::uint32_t>> after_;  // per flat op: communication it depends on
+  std::vector<OpTime> compute_times_;              // per flat op; of compute on the main thread
+  Communicator communicator_;
 };
 
 /// Which layers (0 where the scope has none) of tensor family `root` the stage touches.
@@ -42,5 +60,8 @@ struct ShareOfBuffer {
 };
 ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
                               AxisSet axes);
+
+/// Per flat op of a stage's program: the ops outside of the compute stream that must have ended.
+std::vector<std::vector<std::uint32_t>> communication_before(const Plan& plan, std::size_t stage);
 
 }  // namespace plait

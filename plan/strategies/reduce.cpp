@@ -4,10 +4,12 @@
 //
 //   stage 0     all_reduce over dp and fsdp, in the last microbatch only
 //   stage 1     reduce_scatter over the shard axis, in place; all_reduce of the share over the
-//   other axis stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which
-//   accumulates
+//               other axis; a tied matrix on two stages, whose shards there are not the same
+//               elements, is in a bucket of its own and reduced whole
+//   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "plan/strategies/data_parallel.h"
 
@@ -62,7 +64,7 @@ class Reducer {
     const std::int64_t pieces = std::min<std::int64_t>(wanted, static_cast<std::int64_t>(tensors));
     for (std::int64_t i = 0; i < pieces; ++i) {
       const std::int64_t share = elements * (i + 1) / pieces - elements * i / pieces;
-      reduce(block, buffers, elements * i / pieces, share);
+      reduce(block, buffers, elements * i / pieces, share, has_tied_copy(units.front()));
     }
     for (const UnitInstance& u : units) {
       const Unit& unit = d_.unit(u.kind);
@@ -71,6 +73,13 @@ class Reducer {
     }
     return block;
   }
+
+  /// A unit with a matrix that another stage holds too.
+  bool has_tied_copy(const UnitInstance& u) const {
+    return d_.model.tied_embeddings && d_.mesh()[Axis::kPp] > 1 && u.kind != UnitKind::kLayer;
+  }
+  /// Its buckets hold nothing else.
+  bool stands_alone(const UnitInstance& u) const { return stage_ == 1 && has_tied_copy(u); }
 
   /// Stage 2 and 3: one unit of one microbatch into its shard.
   Block scatter(UnitKind kind, bool first, bool last) {
@@ -104,13 +113,14 @@ class Reducer {
     return {c, Stream::kGradSync, Phase::kGradSync, std::move(operands)};
   }
   void reduce(Block& block, const std::vector<Operand>& buffers, std::int64_t first,
-              std::int64_t elements) {
+              std::int64_t elements, bool whole) {
     Collective c;
     c.first = first;
     c.dtype = d_.tensors[buffers[0].tensor].dtype;
     c.elements = elements;
-    const AxisSet shard = stage_ == 1 ? AxisSet(d_.strategy.shard_axis()) : AxisSet();
-    if (stage_ == 1) {
+    const bool scatters = stage_ == 1 && !whole;
+    const AxisSet shard = scatters ? AxisSet(d_.strategy.shard_axis()) : AxisSet();
+    if (scatters) {
       c.kind = CollectiveKind::kReduceScatter, c.axes = shard;
       block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
       c.elements /= d_.mesh().size_of(shard);
@@ -216,37 +226,64 @@ GradientReduction::GradientReduction(Draft& d)
     : parts_(std::make_unique<Parts>(Parts{d, Reducer(d), {}})) {}
 GradientReduction::~GradientReduction() = default;
 
+namespace {
+
+/// Collects units until a bucket is full and writes the call that reduces it.
+class Filling {
+ public:
+  Filling(Draft& d, Reducer& reducer, BlockCache& cache)
+      : d_(d), reducer_(reducer), cache_(cache) {}
+
+  /// `at`: the call that the unit's gradients are complete behind.
+  void add(const UnitInstance& u, const Call& at) {
+    if (reducer_.stands_alone(u)) flush(at);
+    units_.push_back(u);
+    bytes_ += d_.tensors[d_.unit(u.kind).gradient_buffer].bytes(d_.mesh()).value;
+    if (reducer_.stands_alone(u)) flush(at);
+  }
+  bool full() const { return bytes_ >= d_.strategy.data.bucket.value; }
+  void flush(const Call& at) {
+    if (units_.empty()) return;
+    const std::int32_t layer = units_.back().layer;
+    std::vector<std::int32_t> key;
+    for (const UnitInstance& u : units_) {
+      key.push_back(static_cast<std::int32_t>(u.kind)), key.push_back(u.layer - layer);
+    }
+    const BlockId block = cache_.get(d_, key, [&] { return reducer_.bucket(units_, layer); });
+    calls_.push_back({block, at.chunk, layer, at.microbatch, -1});
+    units_.clear(), bytes_ = 0;
+  }
+  /// The calls written since the last time.
+  std::vector<Call> take() { return std::exchange(calls_, {}); }
+
+ private:
+  Draft& d_;
+  Reducer& reducer_;
+  BlockCache& cache_;
+  std::vector<UnitInstance> units_;
+  std::int64_t bytes_ = 0;
+  std::vector<Call> calls_;
+};
+
+}  // namespace
+
 Program GradientReduction::in_buckets(const Program& program) {
   Draft& d = parts_->d;
   const std::vector<Ready> ready = completions(d, program, false);
-  const std::int64_t limit = d.strategy.data.bucket.value;
   Program out;
   out.calls.reserve(2 * program.calls.size());
   Rewriter rewriter(out);
   std::vector<Call> late;
-  std::vector<UnitInstance> filling;
-  std::int64_t filled = 0;
+  Filling filling(d, parts_->reducer, parts_->cache);
   std::size_t next = 0;
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
     rewriter.keep(program.calls[i]);
     if (next == ready.size() || ready[next].call != i) continue;
-    for (const UnitInstance& u : ready[next].units) {
-      const Tensor& t = d.tensors[d.unit(u.kind).gradient_buffer];
-      filling.push_back(u);
-      filled += t.bytes(d.mesh()).value;
-    }
+    for (const UnitInstance& u : ready[next].units) filling.add(u, program.calls[i]);
     ++next;
-    if (filled < limit && next < ready.size()) continue;
-    const std::int32_t layer = filling.back().layer;
-    std::vector<std::int32_t> key;
-    for (const UnitInstance& u : filling) {
-      key.push_back(static_cast<std::int32_t>(u.kind)), key.push_back(u.layer - layer);
-    }
-    const BlockId block =
-        parts_->cache.get(d, key, [&] { return parts_->reducer.bucket(filling, layer); });
-    const Call call{block, program.calls[i].chunk, layer, program.calls[i].microbatch, -1};
-    d.strategy.data.overlap ? out.calls.push_back(call) : late.push_back(call);
-    filling.clear(), filled = 0;
+    if (filling.full() || next == ready.size()) filling.flush(program.calls[i]);
+    std::vector<Call>& to = d.strategy.data.overlap ? out.calls : late;
+    for (const Call& call : filling.take()) to.push_back(call);
   }
   const auto last = static_cast<std::int32_t>(out.calls.size()) - 1;
   for (Call& call : late) call.after = last, out.calls.push_back(call);

@@ -25,8 +25,8 @@ constexpr double kNormEpsilon = 1e-5;  // of GPT-2's and Llama 3's norms
 template <class T>
 class CpuCompute {
  public:
-  CpuCompute(const RunContext& c, Buffers<T>& buffers, const Op& op, const Call& call)
-      : c_(c), plan_(c.plan), buffers_(buffers), op_(op), call_(call) {}
+  CpuCompute(const RunContext& c, const Operands& operands, const Op& op, const Call& call)
+      : c_(c), plan_(c.plan), operands_(operands), op_(op), call_(call) {}
 
   void operator()(const MatMul& g) {
     T* out = at(2);
@@ -183,12 +183,12 @@ class CpuCompute {
     std::int64_t first, count;
   };
   const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
-  T* at(std::size_t i) { return buffers_.template at<T>(op_.operands.at(i), call_); }
+  T* at(std::size_t i) { return operands_.at<T>(i); }
   const std::int64_t* tokens(std::size_t i) {
-    return buffers_.template at<std::int64_t>(op_.operands.at(i), call_);
+    return operands_.at<std::int64_t>(i);
   }
   std::uint8_t* mask(std::size_t i) {
-    return buffers_.template at<std::uint8_t>(op_.operands.at(i), call_);
+    return operands_.at<std::uint8_t>(i);
   }
   bool updates(std::size_t i) const { return op_.operands.at(i).use == Use::kUpdate; }
   std::int64_t dim(std::size_t i, std::size_t d) const {
@@ -222,7 +222,7 @@ class CpuCompute {
 
   const RunContext& c_;
   const Plan& plan_;
-  Buffers<T>& buffers_;
+  const Operands& operands_;
   const Op& op_;
   const Call& call_;
 };
@@ -230,11 +230,11 @@ class CpuCompute {
 }  // namespace
 
 template <class T>
-void compute(const RunContext& context, Buffers<T>& buffers, const Op& op, const Call& call) {
-  std::visit(CpuCompute<T>(context, buffers, op, call), std::get<Compute>(op.body));
+void compute(const RunContext& context, const Operands& operands, const Op& op, const Call& call) {
+  std::visit(CpuCompute<T>(context, operands, op, call), std::get<Compute>(op.body));
 }
 
-template void compute<float>(const RunContext&, Buffers<float>&, const Op&, const Call&);
-template void compute<double>(const RunContext&, Buffers<double>&, const Op&, const Call&);
+template void compute<float>(const RunContext&, const Operands&, const Op&, const Call&);
+template void compute<double>(const RunContext&, const Operands&, const Op&, const Call&);
 
 }  // namespace plait

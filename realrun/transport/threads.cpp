@@ -2,73 +2,97 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "core/error.h"
+#include "realrun/transport/mismatch.h"
 
 namespace plait {
 
-template <class Ready>
-void ThreadWorld::wait(std::unique_lock<std::mutex>& lock, const std::string& what,
-                       std::int64_t rank, Ready&& ready) {
-  const auto patience = std::chrono::duration<double>(patience_s_);
-  const bool came = changed_.wait_for(lock, patience, [&] { return aborted_ || ready(); });
-  if (aborted_)
-    throw EnvironmentError("rank " + std::to_string(rank) + " stopped at " + what +
-                           ": another rank failed");
-  if (!came) throw EnvironmentError("rank " + std::to_string(rank) + " waited in vain at " + what);
-}
-
 class ThreadWorld::Endpoint : public Transport {
  public:
-  Endpoint(ThreadWorld& world, std::int64_t rank) : world_(world), rank_(rank) {}
+  Endpoint(ThreadWorld& world, std::int64_t rank)
+      : world_(world), inbox_(*world.inboxes_[static_cast<std::size_t>(rank)]), rank_(rank) {}
 
-  std::vector<std::vector<std::byte>> exchange(std::span<const std::int64_t> members,
-                                               const std::string& what,
-                                               std::span<const std::byte> mine) override {
-    // The same collective runs again and again; its members count alike.
-    const std::string name = what + " #" + std::to_string(met_[what]++);
-    const auto place = static_cast<std::size_t>(std::find(members.begin(), members.end(), rank_) -
-                                                members.begin());
-    std::unique_lock lock(world_.mutex_);
-    Meeting& m = world_.meetings_[name];
-    m.given.resize(members.size());
-    m.given[place].assign(mine.begin(), mine.end());
-    ++m.arrived;
-    world_.changed_.notify_all();
-    world_.wait(lock, name, rank_, [&] { return m.arrived == members.size(); });
-    std::vector<std::vector<std::byte>> all = m.given;
-    if (++m.left == members.size()) world_.meetings_.erase(name);
-    return all;
+  std::int64_t rank() const override { return rank_; }
+  std::int64_t ranks() const override { return static_cast<std::int64_t>(world_.inboxes_.size()); }
+  std::string name() const override { return "threads"; }
+
+  void start(BytesOnTheWay& t) override {
+    if (t.flow == Flow::kIn) {
+      expected_.push_back(&t);
+      return;
+    }
+    Letter letter{t.tag, {t.data, t.data + t.bytes}};
+    Inbox& to = *world_.inboxes_.at(static_cast<std::size_t>(t.peer));
+    {
+      const std::lock_guard lock(to.mutex);
+      to.letters[{rank_, t.channel}].push_back(std::move(letter));
+    }
+    to.changed.notify_one();
+    t.done = true;
   }
-  void send(std::int64_t to, const std::string& what, std::span<const std::byte> bytes) override {
-    const std::lock_guard lock(world_.mutex_);
-    world_.messages_[what + " to " + std::to_string(to)].assign(bytes.begin(), bytes.end());
-    world_.changed_.notify_all();
+
+  bool progress(double most_s) override {
+    std::vector<std::pair<BytesOnTheWay*, Letter>> arrived;
+    {
+      std::unique_lock lock(inbox_.mutex);
+      inbox_.changed.wait_for(lock, std::chrono::duration<double>(most_s), [&] {
+        take(arrived);
+        return inbox_.woken || inbox_.aborted || !arrived.empty();
+      });
+      inbox_.woken = false;
+      if (inbox_.aborted) throw EnvironmentError("another rank failed");
+    }
+    for (auto& [t, letter] : arrived) {
+      if (letter.tag != t->tag || letter.bytes.size() != t->bytes) throw mismatch(rank_, *t);
+      std::memcpy(t->data, letter.bytes.data(), t->bytes);
+      t->done = true;
+    }
+    return !arrived.empty();
   }
-  std::vector<std::byte> receive(std::int64_t from, const std::string& what) override {
-    const std::string name = what + " to " + std::to_string(rank_);
-    std::unique_lock lock(world_.mutex_);
-    world_.wait(lock, what + " from " + std::to_string(from), rank_,
-                [&] { return world_.messages_.contains(name); });
-    std::vector<std::byte> bytes = std::move(world_.messages_[name]);
-    world_.messages_.erase(name);
-    return bytes;
+  void wake() override {
+    {
+      const std::lock_guard lock(inbox_.mutex);
+      inbox_.woken = true;
+    }
+    inbox_.changed.notify_one();
   }
 
  private:
+  /// Moves the letters that are expected out of the inbox.
+  void take(std::vector<std::pair<BytesOnTheWay*, Letter>>& arrived) {
+    std::erase_if(expected_, [&](BytesOnTheWay* t) {
+      const auto found = inbox_.letters.find({t->peer, t->channel});
+      if (found == inbox_.letters.end() || found->second.empty()) return false;
+      arrived.emplace_back(t, std::move(found->second.front()));
+      found->second.pop_front();
+      return true;
+    });
+  }
+
   ThreadWorld& world_;
+  Inbox& inbox_;
   std::int64_t rank_;
-  std::map<std::string, std::int64_t> met_;
+  std::vector<BytesOnTheWay*> expected_;  // in the order of their start
 };
+
+ThreadWorld::ThreadWorld(std::int64_t ranks) {
+  for (std::int64_t r = 0; r < ranks; ++r) inboxes_.push_back(std::make_unique<Inbox>());
+}
 
 std::unique_ptr<Transport> ThreadWorld::transport(std::int64_t rank) {
   return std::make_unique<Endpoint>(*this, rank);
 }
 
 void ThreadWorld::abort() {
-  const std::lock_guard lock(mutex_);
-  aborted_ = true;
-  changed_.notify_all();
+  for (const std::unique_ptr<Inbox>& inbox : inboxes_) {
+    {
+      const std::lock_guard lock(inbox->mutex);
+      inbox->aborted = true;
+    }
+    inbox->changed.notify_one();
+  }
 }
 
 }  // namespace plait

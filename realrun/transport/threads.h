@@ -1,11 +1,14 @@
 #pragma once
-// Ranks as threads of one process: exchanges and messages meet in memory. The plainest transport,
-// for verification on one machine.
+// Ranks as threads of one process: bytes are handed over in memory. The plainest transport, for
+// verification and measurement on one machine.
 
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "realrun/transport.h"
 
@@ -14,28 +17,25 @@ namespace plait {
 /// What all ranks of a world share.
 class ThreadWorld {
  public:
-  /// Waiting longer than this for a peer is an error.
-  explicit ThreadWorld(double patience_s = 60) : patience_s_(patience_s) {}
+  explicit ThreadWorld(std::int64_t ranks);
   std::unique_ptr<Transport> transport(std::int64_t rank);
-  /// Wakes everybody up with an error: a rank has failed.
+  /// Lets everybody's `progress` fail: a rank has failed.
   void abort();
 
  private:
   class Endpoint;
-  struct Meeting {
-    std::vector<std::vector<std::byte>> given;
-    std::size_t arrived = 0, left = 0;
+  struct Letter {
+    std::uint64_t tag = 0;
+    std::vector<std::byte> bytes;
   };
-  template <class Ready>
-  void wait(std::unique_lock<std::mutex>& lock, const std::string& what, std::int64_t rank,
-            Ready&& ready);
-
-  double patience_s_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool aborted_ = false;
-  std::map<std::string, Meeting> meetings_;
-  std::map<std::string, std::vector<std::byte>> messages_;
+  /// What has been sent to one rank and not been received.
+  struct Inbox {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool woken = false, aborted = false;
+    std::map<std::pair<std::int64_t, int>, std::deque<Letter>> letters;  // by sender and channel
+  };
+  std::vector<std::unique_ptr<Inbox>> inboxes_;
 };
 
 }  // namespace plait

@@ -1,0 +1,54 @@
+#pragma once
+// One op at work on a rank's communication thread.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "realrun/transport.h"
+
+namespace plait {
+
+class Communication {
+ public:
+  virtual ~Communication() = default;
+  Communication() = default;
+  Communication(const Communication&) = delete;
+  Communication& operator=(const Communication&) = delete;
+  /// Starts and goes on as far as it can; true when it has ended.
+  virtual bool advance(Transport& transport) = 0;
+  /// "rank 3 and rank 5": whom it is waiting for.
+  virtual std::string waits_for() const = 0;
+};
+
+/// A message to or from one peer.
+class Message : public Communication {
+ public:
+  explicit Message(const BytesOnTheWay& bytes) : bytes_(bytes) {}
+  bool advance(Transport& transport) override {
+    if (!started_) transport.start(bytes_);
+    started_ = true;
+    return bytes_.done;
+  }
+  std::string waits_for() const override { return "rank " + std::to_string(bytes_.peer); }
+
+ private:
+  BytesOnTheWay bytes_;
+  bool started_ = false;
+};
+
+/// Compute that stands in a communication stream: the cast of a gradient that has come, say.
+class LocalWork : public Communication {
+ public:
+  explicit LocalWork(std::function<void()> work) : work_(std::move(work)) {}
+  bool advance(Transport& /*transport*/) override {
+    work_();
+    return true;
+  }
+  std::string waits_for() const override { return "nobody"; }
+
+ private:
+  std::function<void()> work_;
+};
+
+}  // namespace plait

@@ -1,0 +1,146 @@
+#include "realrun/communicator.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+constexpr double kLongestPause = 0.1;  // seconds between looks at the watchdog
+
+}  // namespace
+
+Communicator::Communicator(Transport& transport, std::size_t ops, double patience_s)
+    : transport_(transport), patience_s_(patience_s), times_(ops), done_(ops, 0) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Communicator::~Communicator() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  handed_over_.notify_one();
+  transport_.wake();
+  thread_.join();
+}
+
+void Communicator::hand_over(Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    inbox_.push_back(std::move(work));
+    ++open_;
+  }
+  handed_over_.notify_one();
+  transport_.wake();
+}
+
+void Communicator::wait(std::int64_t op) {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return failure_ || done_[static_cast<std::size_t>(op)] != 0; });
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void Communicator::finish_step() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [&] { return failure_ || open_ == 0; });
+  if (failure_) std::rethrow_exception(failure_);
+  std::ranges::fill(done_, 0);
+}
+
+void Communicator::run() {
+  try {
+    serve();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+    ended_.notify_all();
+  }
+}
+
+void Communicator::serve() {
+  while (true) {
+    take_over();
+    if (idle()) {
+      const std::lock_guard lock(mutex_);
+      if (stopping_ && inbox_.empty()) return;
+      continue;
+    }
+    if (advance_all()) {
+      last_progress_ns_ = now_ns();
+      continue;
+    }
+    if (transport_.progress(kLongestPause)) last_progress_ns_ = now_ns();
+    give_up_if_stuck();
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;  // the rank has failed
+  }
+}
+
+/// Moves what was handed over into the queues; waits for it when there is nothing to do.
+void Communicator::take_over() {
+  std::unique_lock lock(mutex_);
+  if (idle()) {
+    handed_over_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
+    last_progress_ns_ = now_ns();
+  }
+  for (Work& w : inbox_) queues_[static_cast<std::size_t>(w.stream)].work.push_back(std::move(w));
+  inbox_.clear();
+}
+
+bool Communicator::idle() const {
+  return std::ranges::all_of(queues_, [](const Queue& q) { return q.work.empty(); });
+}
+
+/// True when an op has ended.
+bool Communicator::advance_all() {
+  bool any = false;
+  for (Queue& q : queues_) {
+    while (!q.work.empty()) {
+      Work& head = q.work.front();
+      if (!q.running && !ready(head)) break;
+      OpTime& time = times_[static_cast<std::size_t>(head.op)];
+      const Stopwatch watch;
+      if (!q.running) time = {.start_ns = watch.start_ns()};
+      q.running = true;
+      const bool ended = head.communication->advance(transport_);
+      watch.stop(time);
+      if (!ended) break;
+      finished(head.op);
+      q.work.pop_front();
+      q.running = false;
+      any = true;
+    }
+  }
+  return any;
+}
+
+bool Communicator::ready(const Work& work) const {
+  // Only this thread writes done_.
+  return std::ranges::all_of(work.after, [&](std::uint32_t op) { return done_[op] != 0; });
+}
+
+void Communicator::finished(std::int64_t op) {
+  {
+    const std::lock_guard lock(mutex_);
+    done_[static_cast<std::size_t>(op)] = 1;
+    --open_;
+  }
+  ended_.notify_all();
+}
+
+void Communicator::give_up_if_stuck() {
+  if (static_cast<double>(now_ns() - last_progress_ns_) < patience_s_ * 1e9) return;
+  for (const Queue& q : queues_) {
+    if (!q.running) continue;
+    throw EnvironmentError("rank " + std::to_string(transport_.rank()) + " waited in vain at " +
+                           q.work.front().what + ": nothing came from " +
+                           q.work.front().communication->waits_for());
+  }
+  throw InternalError("rank " + std::to_string(transport_.rank()) +
+                      " has communication that nothing starts");
+}
+
+}  // namespace plait
