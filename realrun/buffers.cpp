@@ -16,18 +16,6 @@ std::size_t run_size_of(DType t) {
   }
 }
 
-/// Zeroed memory; what still points there after it has gone reads not-a-number (debug builds).
-std::shared_ptr<std::byte[]> fresh(std::size_t bytes) {
-#ifdef NDEBUG
-  return {new std::byte[bytes](), std::default_delete<std::byte[]>()};
-#else
-  return {new std::byte[bytes](), [bytes](std::byte* p) {
-            std::memset(p, 0xFF, bytes);
-            std::default_delete<std::byte[]>()(p);
-          }};
-#endif
-}
-
 }  // namespace
 
 template <class T>
@@ -50,13 +38,31 @@ typename Buffers<T>::Key Buffers<T>::key(TensorId root, std::int32_t layer,
   return {root, per_layer(scope) ? layer : 0, per_microbatch(scope) ? microbatch : 0};
 }
 
+/// Zeroed memory. In debug builds what still points there after it has gone reads not-a-number.
+template <class T>
+std::shared_ptr<std::byte[]> Buffers<T>::fresh(const Tensor& t) {
+  const std::size_t size =
+      static_cast<std::size_t>(t.elements(plan_.mesh)) * run_size_of<T>(t.dtype);
+  const std::int64_t planned = t.bytes(plan_.mesh).value;
+  const std::int64_t now = allocated_->now += planned;
+  allocated_->peak = std::max(allocated_->peak, now);
+  return {new std::byte[size](), [size, planned, counter = allocated_](std::byte* p) {
+#ifndef NDEBUG
+            std::memset(p, 0xFF, size);
+#endif
+            static_cast<void>(size);
+            counter->now -= planned;
+            std::default_delete<std::byte[]>()(p);
+          }};
+}
+
 template <class T>
 const std::shared_ptr<std::byte[]>& Buffers<T>::held(TensorId root, std::int32_t layer,
                                                      std::int32_t microbatch) {
   std::shared_ptr<std::byte[]>& buffer = held_[key(root, layer, microbatch)];
   if (buffer == nullptr) {
     const Tensor& t = plan_.tensors[root];
-    buffer = fresh(static_cast<std::size_t>(t.elements(plan_.mesh)) * run_size_of<T>(t.dtype));
+    buffer = fresh(t);
     if (!t.persistent) live_ += t.bytes(plan_.mesh);
     peak_ = std::max(peak_, live_);
   }

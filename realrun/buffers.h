@@ -5,6 +5,7 @@
 // (a reduction on its way, say) keep the memory of their operands until they end. Numbers are of
 // type T whatever their element type in the plan, token ids are int64, dropout masks bytes.
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -53,8 +54,16 @@ class Buffers {
   /// Lets go of what op `flat` was the last to need.
   void release_after(std::int64_t flat);
   Bytes peak() const { return peak_; }
+  /// The same with what ops at work still keep: depends on timing.
+  Bytes in_flight_peak() const { return Bytes(allocated_->peak); }
 
  private:
+  /// Bytes in the plan's element sizes that have not been given back.
+  struct Allocated {
+    std::atomic<std::int64_t> now = 0;
+    std::int64_t peak = 0;
+  };
+  std::shared_ptr<std::byte[]> fresh(const Tensor& tensor);
   using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
   Key key(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
   const std::shared_ptr<std::byte[]>& held(TensorId root, std::int32_t layer,
@@ -64,6 +73,7 @@ class Buffers {
   std::multimap<std::int64_t, Key> last_use_;  // flat op -> members that end there
   std::map<Key, std::shared_ptr<std::byte[]>> held_;
   Bytes live_, peak_;
+  std::shared_ptr<Allocated> allocated_ = std::make_shared<Allocated>();
 };
 
 }  // namespace plait

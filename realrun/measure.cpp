@@ -1,0 +1,151 @@
+#include "realrun/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+constexpr SimTime kPicosecondsPerNs = 1000;
+
+template <class T>
+void put(std::vector<std::byte>& out, const T& value) {
+  const std::size_t at = out.size();
+  out.resize(at + sizeof(T));
+  std::memcpy(out.data() + at, &value, sizeof(T));
+}
+template <class T>
+void take(const std::byte*& from, T& value) {
+  std::memcpy(&value, from, sizeof(T));
+  from += sizeof(T);
+}
+
+std::vector<std::byte> packed(const RankRecord& record) {
+  std::vector<std::byte> out;
+  put(out, record.rank), put(out, record.planned_peak.value), put(out, record.held_peak.value);
+  put(out, record.in_flight_peak.value);
+  put(out, record.steps.size());
+  put(out, record.steps.empty() ? std::size_t{0} : record.steps.front().size());
+  for (const std::vector<OpTime>& step : record.steps) {
+    for (const OpTime& t : step) put(out, t);
+  }
+  return out;
+}
+
+RankRecord unpacked(const std::vector<std::byte>& bytes) {
+  const std::byte* at = bytes.data();
+  RankRecord out;
+  std::size_t steps = 0, ops = 0;
+  take(at, out.rank), take(at, out.planned_peak.value), take(at, out.held_peak.value);
+  take(at, out.in_flight_peak.value);
+  take(at, steps), take(at, ops);
+  out.steps.assign(steps, std::vector<OpTime>(ops));
+  for (std::vector<OpTime>& step : out.steps) {
+    for (OpTime& t : step) take(at, t);
+  }
+  return out;
+}
+
+/// When the last op of any rank ended.
+std::int64_t end_ns(const std::vector<RankRecord>& ranks, std::size_t repeat) {
+  std::int64_t end = 0;
+  for (const RankRecord& r : ranks) {
+    for (const OpTime& t : r.steps[repeat]) end = std::max(end, t.end_ns);
+  }
+  return end;
+}
+
+Timeline timeline_of(const Plan& plan, const std::vector<RankRecord>& ranks, std::size_t repeat) {
+  Timeline out;
+  out.step_time = end_ns(ranks, repeat) * kPicosecondsPerNs;
+  for (const RankRecord& r : ranks) {
+    Track track;
+    track.rank = r.rank;
+    track.stage = plan.mesh.coordinates(r.rank)[0];
+    for (const OpTime& t : r.steps[repeat]) {
+      track.start.push_back(t.start_ns * kPicosecondsPerNs);
+      track.end.push_back(t.end_ns * kPicosecondsPerNs);
+    }
+    out.tracks.push_back(std::move(track));
+  }
+  return out;
+}
+
+Measurement summary(const Plan& plan, std::vector<RankRecord> ranks) {
+  Measurement out;
+  for (std::size_t i = 0; i < ranks.front().steps.size(); ++i) {
+    out.step_s.push_back(static_cast<double>(end_ns(ranks, i)) * 1e-9);
+  }
+  const double middle = median(out.step_s);
+  out.median_step =
+      static_cast<std::size_t>(std::ranges::find(out.step_s, middle) - out.step_s.begin());
+  out.timeline = timeline_of(plan, ranks, out.median_step);
+  out.ranks = std::move(ranks);
+  return out;
+}
+
+}  // namespace
+
+std::optional<Measurement> measure(const Plan& plan, const Model& model, Transport& transport,
+                                   const MeasureOptions& options) {
+  PLAIT_CHECK(options.repeats > 0, "a measurement without repeats");
+  const std::int64_t rank = transport.rank();
+  const auto stage = static_cast<std::size_t>(plan.mesh.coordinates(rank)[0]);
+  WalkOptions walk{.patience_s = options.patience_s};
+  if (!options.timed_compute_s.empty()) walk.timed_compute_s = options.timed_compute_s.at(stage);
+  Walker<float> walker(plan, model, rank, transport, walk);
+  Control control(transport, options.patience_s);
+  RankRecord record;
+  record.rank = rank;
+  for (std::int64_t i = 0; i < options.warmup + options.repeats; ++i) {
+    const std::int64_t start = control.common_start();
+    walker.step();
+    if (i >= options.warmup) {
+      std::vector<OpTime>& step = record.steps.emplace_back();
+      for (std::size_t op = 0; op < walker.ops(); ++op) {
+        step.push_back(walker.time(static_cast<std::int64_t>(op)));
+        step.back().start_ns -= start, step.back().end_ns -= start;
+      }
+    }
+    if (rank == 0 && options.progress) options.progress(i + 1, options.warmup + options.repeats);
+  }
+  record.planned_peak = live_memory(plan, stage).peak;
+  record.held_peak = walker.buffers().peak();
+  record.in_flight_peak = walker.buffers().in_flight_peak();
+  const auto all = control.gather(packed(record));
+  if (rank != 0) return std::nullopt;
+  std::vector<RankRecord> ranks;
+  for (const std::vector<std::byte>& bytes : all) ranks.push_back(unpacked(bytes));
+  return summary(plan, std::move(ranks));
+}
+
+double median(std::vector<double> values) {
+  PLAIT_CHECK(!values.empty(), "the median of nothing");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Interval median_interval(std::vector<double> values) {
+  PLAIT_CHECK(!values.empty(), "the median of nothing");
+  std::ranges::sort(values);
+  // The k-th smallest and largest of n enclose the median unless fewer than k values lie on one
+  // side: probability 2 P(Binomial(n, 1/2) < k).
+  const auto n = values.size();
+  std::size_t k = 0;
+  double ways = 1, below = 0;
+  const double all = std::pow(2.0, static_cast<double>(n));
+  while (2 * (below + ways) / all <= 0.05) {
+    below += ways;
+    ++k;
+    ways = ways * static_cast<double>(n - k + 1) / static_cast<double>(k);
+  }
+  const std::size_t from = k == 0 ? 0 : k - 1;
+  return {values[from], values[n - 1 - from]};
+}
+
+}  // namespace plait
