@@ -1,12 +1,15 @@
 // plait realrun SCENARIO --verify: the plan executed on real numbers, each rank a thread, and its
-// loss and gradients compared with the unsharded plan's.
+// losses and gradients compared with the unsharded plan's. plait realrun --matrix: the same for the
+// built-in list of strategies.
+
+#include "cli/realrun.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/options.h"
 #include "cli/prediction.h"
 #include "core/error.h"
 
@@ -17,69 +20,93 @@
 namespace plait {
 namespace {
 
-struct RealrunOptions {
-  ScenarioOptions scenario;
-  OutputOptions output;
-  bool verify = false;
-  std::string precision = "fp64";
-};
-
 #if PLAIT_HAS_REALRUN
 
 constexpr std::int64_t kMostRanks = 64;
 constexpr double kMostFlops = 1e12;  // a minute or so of this backend
 
-/// The same work in one precision throughout.
-Workload in_fp32(Workload w) {
-  w.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32};
-  return w;
-}
-
-void require_small(const Plan& plan) {
-  if (plan.mesh.world_size() <= kMostRanks && plan.model_flops.value <= kMostFlops) return;
+void require_small(const Plan& plan, int steps) {
+  const double work = plan.model_flops.value * steps;
+  if (plan.mesh.world_size() <= kMostRanks && work <= kMostFlops) return;
   throw InputError(
       {.code = "G011",
        .problem =
            fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real in one process",
-                       plan.mesh.world_size(), plan.model_flops.value),
-       .expected = fmt::format("at most {} ranks and {:.0e} FLOPs a step", kMostRanks, kMostFlops),
+                       plan.mesh.world_size(), work),
+       .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, kMostFlops),
        .cure = "keep the strategy and shrink the model: --set model=tiny, a shorter "
                "workload.sequence_length"});
 }
 
-int run_realrun(const RealrunOptions& options) {
-  Scenario sharded = load_scenario(options.scenario.file, options.scenario.overrides());
-  print_warnings(sharded.warnings);
-  sharded.workload = in_fp32(sharded.workload);
-  const Plan plan = sound_plan(sharded);
-  require_small(plan);
-  const Plan unsharded = make_plan(sharded.model, sharded.workload, Strategy{});
-  const bool fp64 = options.precision == "fp64";
-  const double tolerance = fp64 ? 1e-12 : 1e-5;
-  const Verification v =
-      verify(sharded.model, plan, unsharded, fp64 ? RunPrecision::kFp64 : RunPrecision::kFp32);
-  const bool same = v.worst_error <= tolerance && v.replicas_agree;
-  std::string text =
-      fmt::format("{}  {} on {} ranks, {}\n", sharded.name, plan.name, v.ranks, options.precision);
-  text += fmt::format("{}  worst gradient {}: relative error {:.1e}, allowed {:.0e}\n",
-                      same ? "SAME GRADIENTS" : "OTHER GRADIENTS",
-                      v.worst_tensor.empty() ? "none" : v.worst_tensor, v.worst_error, tolerance);
-  text += fmt::format("loss     {:.12f}, unsharded {:.12f}\n", v.loss, v.reference_loss);
+std::string text_of(const Verification& v, RunPrecision precision) {
+  const Tolerance allowed = tolerance_of(precision);
+  const bool same = passes(v, precision);
+  std::string text = fmt::format(
+      "{}  worst tensor {}: relative error {:.1e}, allowed {:.0e}\n", same ? "SAME" : "DIFFERENT",
+      v.worst_tensor.empty() ? "none" : v.worst_tensor, v.worst_error, allowed.error);
+  text += fmt::format("cosine   {:.9f}, allowed {}\n", v.worst_cosine, allowed.cosine);
+  if (allowed.weights > 0) {
+    text += fmt::format("weights  relative error {:.1e}, allowed {:.0e}\n", v.weight_error,
+                        allowed.weights);
+  }
+  for (std::size_t i = 0; i < v.losses.size(); ++i) {
+    text += fmt::format("loss     {:.12f} in step {}, unsharded {:.12f}\n", v.losses[i], i + 1,
+                        v.reference_losses[i]);
+  }
+  text += fmt::format("norm     {:.6g} of the gradients\n", v.gradient_norm);
   text += fmt::format("replicas {}\n", v.replicas_agree ? "hold the same numbers" : "DIFFER");
-  text += fmt::format("memory   {}\n", v.memory_as_planned ? "as planned on every rank, to the byte"
-                                                           : "NOT AS PLANNED");
+  const Bytes most = *std::max_element(v.held.begin(), v.held.end());
+  text += fmt::format(
+      "memory   {}; {} B on the fullest rank\n",
+      v.memory_as_planned() ? "as planned on every rank, to the byte" : "NOT AS PLANNED",
+      most.value);
+  for (std::size_t r = 0; r < v.held.size(); ++r) {
+    if (v.held[r] == v.planned[r]) continue;
+    text += fmt::format("         rank {} held {} B, planned {} B\n", r, v.held[r].value,
+                        v.planned[r].value);
+  }
+  return text;
+}
+
+int run_verify(const RealrunOptions& options) {
+  Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  print_warnings(scenario.warnings);
+  const Workload asked = scenario.workload;
+  bool same = true;
+  std::string text;
+  for (const std::string& name : options.precisions) {
+    const RunPrecision precision = run_precision(name);
+    scenario.workload = in_precision(asked, precision);
+    const Plan plan = sound_plan(scenario);
+    require_small(plan, options.steps);
+    const Plan unsharded = make_plan(scenario.model, scenario.workload, Strategy{});
+    const Verification v =
+        verify(scenario.model, plan, unsharded, precision, {.steps = options.steps});
+    text += fmt::format("{}  {} on {} ranks, {}\n", scenario.name, plan.name, v.ranks, name);
+    text += text_of(v, precision);
+    same = same && passes(v, precision);
+  }
   print_result(options.output, text);
-  return same && v.memory_as_planned ? kYes : kNo;
+  return same ? kYes : kNo;
 }
 
 #else
 
-int run_realrun(const RealrunOptions&) {
+int run_verify(const RealrunOptions&) {
   throw EnvironmentError(
       "this build has no real runs: install OpenBLAS (libopenblas-dev) and build again");
 }
 
 #endif
+
+int run_realrun(RealrunOptions options) {
+  if (!options.matrix) {
+    if (options.precisions.empty()) options.precisions = {"fp64"};
+    return run_verify(options);
+  }
+  if (options.precisions.empty()) options.precisions = {"fp64", "fp32"};
+  return run_matrix(options);
+}
 
 }  // namespace
 
@@ -90,16 +117,27 @@ void add_realrun(Command& command) {
                                  "Execute the plan on real numbers and compare its gradients with "
                                  "the unsharded ones (exit code 1: they differ)");
   add_scenario_options(*sub, options->scenario);
-  sub->add_flag("--verify", options->verify,
-                "Compare loss and all gradients with the unsharded plan's")
-      ->required();
-  sub->add_option("--precision", options->precision,
-                  "Of the numbers: fp64 (to 1e-12) or fp32 (to 1e-5)")
-      ->check(CLI::IsMember({"fp64", "fp32"}))
+  CLI::Option* scenario = sub->get_option("scenario")->required(false);
+  CLI::Option* verify = sub->add_flag("--verify", options->verify,
+                                      "Compare losses and all gradients with the unsharded plan's");
+  sub->add_flag("--matrix", options->matrix,
+                "Verify the built-in list of strategies on small models and print the table")
+      ->excludes(scenario)
+      ->excludes(verify);
+  sub->add_option("--precision", options->precisions,
+                  "Of the numbers: fp64 (to 1e-12; default), fp32 (to 1e-5), bf16 (the scenario's "
+                  "mix, to 3e-2 and cosine 0.999), or several; --matrix: fp64,fp32")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fp64", "fp32", "bf16"}));
+  sub->add_option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  sub->add_option("-o,--output", options->output.file, "Write it to this file")->type_name("FILE");
-  sub->callback(
-      [&command, options] { command.action = [options] { return run_realrun(*options); }; });
+  add_output_options(*sub, options->output);
+  sub->callback([&command, options] {
+    if (!options->matrix && options->scenario.file.empty()) throw CLI::RequiredError("SCENARIO");
+    if (!options->matrix && !options->verify) throw CLI::RequiredError("--verify or --matrix");
+    command.action = [options] { return run_realrun(*options); };
+  });
 }
 
 }  // namespace plait

@@ -6,7 +6,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "costmodel", "sim", "reports", "cli"]
+FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "costmodel", "sim", "realrun", "reports",
+           "cli"]
 CODE = re.compile(r"\b([JUFSCMPGW]0\d\d)\b")
 
 

@@ -113,7 +113,7 @@ struct Fill {
   DType dtype = DType::kFp32;
 };
 
-/// Sum of squares of a gradient buffer into a scalar: the local part of the global norm.
+/// Sum of squares of gradient buffers into a scalar: the local part of the global norm.
 struct SquaredNorm {
   std::int64_t elements = 0;
   DType dtype = DType::kFp32;

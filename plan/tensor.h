@@ -55,6 +55,11 @@ struct Tensor {
   Scope scope = Scope::kCall;
   bool persistent = false;  // holds memory for the whole step, and between steps
   AxisSet partial = {};     // a sum over these axes is still owed
+  /// Parameters and gradients: axes along which several ranks hold these same elements and which a
+  /// sum over all parameters (the gradient norm) nevertheless runs over. The first rank along them
+  /// counts, the others do not: Megatron-LM leaves out tensor-parallel duplicates and shared
+  /// parameters alike.
+  AxisSet counted_once = {};
   /// Where the elements live: another tensor (a view into a flat buffer) at an element offset, or
   /// itself.
   TensorId storage = kNoTensor;

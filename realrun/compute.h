@@ -19,7 +19,8 @@ struct RunContext {
 };
 
 /// Executes `op` as it stands in `call`. The operand order is that of plan/strategies/draft.h. Ops
-/// of different streams may be executed by different threads.
+/// of different streams may be executed by different threads. Results are rounded to the type of
+/// their tensor (realrun/rounding.h).
 template <class T>
 void compute(const RunContext& context, const Operands& operands, const Op& op, const Call& call);
 

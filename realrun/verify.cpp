@@ -5,145 +5,198 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <map>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <thread>
 
-#include "plan/memory.h"
+#include "plan/refusal.h"
+#include "realrun/rounding.h"
 #include "realrun/transport/threads.h"
 #include "realrun/walk.h"
 
 namespace plait {
 namespace {
 
-/// Gradients of the whole model: per tensor ("name of layer l"), by global element.
-struct Gradients {
-  std::map<std::string, std::map<std::int64_t, double>> tensors;
-  bool replicas_agree = true;
-  double loss = 0;
-  bool memory_as_planned = true;
-};
-
 template <class T>
 class WorldRun {
  public:
-  WorldRun(const Model& model, const Plan& plan) : model_(model), plan_(plan) {}
+  WorldRun(const Model& model, const Plan& plan, const RunOptions& options)
+      : model_(model), plan_(plan), options_(options), world_(plan.mesh.world_size()) {}
 
-  Gradients run() {
+  std::vector<RankState> run() {
     const std::int64_t n = plan_.mesh.world_size();
+    states_.resize(static_cast<std::size_t>(n));
     std::vector<std::thread> threads;
     for (std::int64_t r = 0; r < n; ++r) threads.emplace_back([this, r] { run_rank(r); });
     for (std::thread& t : threads) t.join();
     if (failure_) std::rethrow_exception(failure_);
-    return std::move(out_);
+    return std::move(states_);
   }
 
  private:
   void run_rank(std::int64_t r) {
     try {
       const std::unique_ptr<Transport> transport = world_.transport(r);
-      Walker<T> walker(plan_, model_, r, *transport);
-      walker.step();
-      const std::lock_guard lock(mutex_);
-      collect(walker);
+      Walker<T> walker(plan_, model_, r, *transport, {.patience_s = options_.patience_s});
+      round_weights(walker);
+      std::vector<double> losses;
+      for (int step = 0; step < options_.steps; ++step) {
+        walker.step();
+        losses.push_back(loss_of(walker, plan_));
+      }
+      RankState& state = states_[static_cast<std::size_t>(r)];
+      state = state_of(walker, plan_, model_);
+      state.losses = std::move(losses);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
       world_.abort();
     }
   }
-
-  void collect(Walker<T>& walker) {
-    const Rank& rank = walker.rank();
-    const StageMemory planned = live_memory(plan_, rank.stage);
-    out_.memory_as_planned = out_.memory_as_planned && planned.peak == walker.buffers().peak();
+  /// Weights begin as what their type can hold; master copies are not rounded.
+  void round_weights(Walker<T>& walker) {
     for (const UnitBuffers& unit : unit_buffers(plan_)) {
-      const TensorId held = unit.gradient_shard == kNoTensor ? unit.gradients : unit.gradient_shard;
-      for (std::int32_t layer : layers_of(plan_, rank.stage, unit.anchor())) {
-        collect_unit(walker, unit, held, layer);
-      }
-    }
-    collect_loss(walker);
-  }
-  /// This rank's valid part of the unit's gradients: the share that its optimizer state covers.
-  void collect_unit(Walker<T>& walker, const UnitBuffers& unit, TensorId held, std::int32_t layer) {
-    const Rank& rank = walker.rank();
-    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
-    const ShareOfBuffer share = share_of_buffer(plan_, rank, plan_.tensors[unit.gradients], axes);
-    const T* data = reinterpret_cast<const T*>(walker.buffers().member(held, layer, 0));
-    const std::int64_t begin = held == unit.gradients ? 0 : share.first;
-    for (std::size_t v = 0; v < unit.gradient_views.size(); ++v) {
-      const Tensor& t = plan_.tensors[unit.gradient_views[v]];
-      const std::string name = canonical_weight(plan_.tensors[unit.weight_views[v]].name, model_) +
-                               " of layer " + std::to_string(layer);
-      for (std::int64_t i = 0; i < t.elements(plan_.mesh); ++i) {
-        const std::int64_t flat = t.offset + i;
-        if (flat < share.first || flat >= share.first + share.elements) continue;
-        keep(name, global_index(t, plan_.mesh, rank, i), static_cast<double>(data[flat - begin]));
-      }
-    }
-  }
-  void keep(const std::string& name, std::int64_t element, double value) {
-    const auto [at, fresh] = out_.tensors[name].emplace(element, value);
-    if (!fresh && at->second != value) out_.replicas_agree = false;
-  }
-  void collect_loss(Walker<T>& walker) {
-    const Rank& rank = walker.rank();
-    if (rank.stage + 1 != plan_.programs.size() || rank.along(Axis::kTp) != 0) return;
-    for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
-      if (plan_.tensors[t].name != "loss") continue;
-      for (std::int32_t mb = 0; mb < plan_.microbatches; ++mb) {
-        out_.loss += static_cast<double>(
-            *reinterpret_cast<const T*>(walker.buffers().member(static_cast<TensorId>(t), 0, mb)));
+      for (TensorId id : {unit.weights, unit.weight_shard}) {
+        if (id == kNoTensor || !plan_.tensors[id].persistent) continue;
+        const Tensor& t = plan_.tensors[id];
+        for (std::int32_t layer : layers_of(plan_, walker.rank().stage, unit.anchor())) {
+          round_to(reinterpret_cast<T*>(walker.buffers().member(id, layer, 0)),
+                   t.elements(plan_.mesh), t.dtype);
+        }
       }
     }
   }
 
   const Model& model_;
   const Plan& plan_;
-  ThreadWorld world_{plan_.mesh.world_size()};
+  RunOptions options_;
+  ThreadWorld world_;
   std::mutex mutex_;
   std::exception_ptr failure_;
-  Gradients out_;
+  std::vector<RankState> states_;
 };
 
-Gradients gradients(const Model& model, const Plan& plan, RunPrecision precision) {
-  openblas_set_num_threads(1);  // the ranks are the threads
-  if (precision == RunPrecision::kFp32) return WorldRun<float>(model, plan).run();
-  return WorldRun<double>(model, plan).run();
+/// Of a tensor `a` that should be `b`.
+struct Deviation {
+  double error = 0, cosine = 1;
+};
+Deviation deviation(const Values& a, const Values& b) {
+  double difference = 0, dot = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < b.value.size(); ++i) {
+    const double x = i < a.value.size() ? a.value[i] : 0, y = b.value[i];
+    difference += (x - y) * (x - y), dot += x * y, aa += x * x, bb += y * y;
+  }
+  // A NaN is no small error.
+  if (!(difference <= std::numeric_limits<double>::max())) return {1, 0};
+  if (bb == 0) return {std::sqrt(difference), aa == 0 ? 1.0 : 0.0};
+  return {std::sqrt(difference / bb), aa > 0 ? dot / std::sqrt(aa * bb) : 0.0};
 }
 
-/// |a - b| / |b| over the elements of b; 1 for elements that a lacks.
-double relative_error(const std::map<std::int64_t, double>& a,
-                      const std::map<std::int64_t, double>& b) {
-  double difference = 0, size = 0;
-  for (const auto& [element, expected] : b) {
-    const auto found = a.find(element);
-    const double got = found == a.end() ? 0 : found->second;
-    difference += (got - expected) * (got - expected);
-    size += expected * expected;
+/// Calls f(name, deviation) for every tensor that `expected` has.
+template <class F>
+void for_each_tensor(const std::map<std::string, Values>& got,
+                     const std::map<std::string, Values>& expected, F&& f) {
+  for (const auto& [name, values] : expected) {
+    const auto found = got.find(name);
+    f(name, deviation(found == got.end() ? Values{} : found->second, values));
   }
-  return size > 0 ? std::sqrt(difference / size) : std::sqrt(difference);
 }
+
+bool is_float(DType t) { return t == DType::kBf16 || t == DType::kFp32; }
 
 }  // namespace
 
-Verification verify(const Model& model, const Plan& plan, const Plan& unsharded,
-                    RunPrecision precision) {
-  const Gradients expected = gradients(model, unsharded, precision);
-  const Gradients got = gradients(model, plan, precision);
-  Verification out;
-  out.ranks = plan.mesh.world_size();
-  out.loss = got.loss, out.reference_loss = expected.loss;
-  out.replicas_agree = got.replicas_agree;
-  out.memory_as_planned = got.memory_as_planned && expected.memory_as_planned;
-  for (const auto& [name, values] : expected.tensors) {
-    const auto found = got.tensors.find(name);
-    const double error = found == got.tensors.end() ? 1 : relative_error(found->second, values);
-    if (error > out.worst_error) out.worst_error = error, out.worst_tensor = name;
+std::string_view name_of(RunPrecision precision) {
+  switch (precision) {
+    case RunPrecision::kFp64: return "fp64";
+    case RunPrecision::kFp32: return "fp32";
+    case RunPrecision::kBf16: return "bf16";
   }
+  return "?";
+}
+
+RunPrecision run_precision(std::string_view name) {
+  for (RunPrecision p : {RunPrecision::kFp64, RunPrecision::kFp32, RunPrecision::kBf16}) {
+    if (name_of(p) == name) return p;
+  }
+  PLAIT_CHECK(false, "an unknown precision");
+}
+
+Workload in_precision(const Workload& workload, RunPrecision precision) {
+  Workload w = workload;
+  if (precision != RunPrecision::kBf16) {
+    w.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32};
+    return w;
+  }
+  const Precision& p = w.precision;
+  for (DType t : {p.weights, p.gradients, p.reduction, p.master, p.moments}) {
+    if (is_float(t)) continue;
+    throw refusal("G012", std::string(name_of(t)) + " cannot be run for real", "workload.precision",
+                  "bf16 and fp32", "choose workload.precision = bf16, or verify in fp32");
+  }
+  return w;
+}
+
+Tolerance tolerance_of(RunPrecision precision) {
+  switch (precision) {
+    case RunPrecision::kFp64: return {1e-12, 0.999, 1e-9};
+    case RunPrecision::kFp32: return {1e-5, 0.999, 0};
+    case RunPrecision::kBf16: return {3e-2, 0.999, 0};
+  }
+  return {};
+}
+
+ModelState run_steps(const Model& model, const Plan& plan, RunPrecision precision,
+                     const RunOptions& options) {
+  openblas_set_num_threads(1);  // the ranks are the threads
+  if (precision == RunPrecision::kFp64) {
+    return gathered(WorldRun<double>(model, plan, options).run());
+  }
+  return gathered(WorldRun<float>(model, plan, options).run());
+}
+
+Verification compare(const ModelState& got, const ModelState& expected) {
+  Verification out;
+  out.ranks = static_cast<std::int64_t>(got.held.size());
+  out.losses = got.losses, out.reference_losses = expected.losses;
+  for (std::size_t i = 0; i < expected.losses.size(); ++i) {
+    const double error = std::abs(got.losses.at(i) / expected.losses[i] - 1);
+    out.loss_error = std::isnan(error) ? 1 : std::max(out.loss_error, error);
+  }
+  const auto worst = [&out](const std::string& name, const Deviation& d) {
+    if (d.error > out.worst_error) out.worst_error = d.error, out.worst_tensor = name;
+    out.worst_cosine = std::min(out.worst_cosine, d.cosine);
+  };
+  for_each_tensor(got.gradients, expected.gradients, worst);
+  for_each_tensor(got.moments, expected.moments, [&](const std::string& name, const Deviation& d) {
+    worst("first moment of " + name, d);
+  });
+  for_each_tensor(got.weights, expected.weights, [&](const std::string&, const Deviation& d) {
+    out.weight_error = std::max(out.weight_error, d.error);
+  });
+  double squares = 0;
+  for (const auto& [name, values] : expected.gradients) {
+    for (double x : values.value) squares += x * x;
+  }
+  out.gradient_norm = std::sqrt(squares);
+  out.replicas_agree = got.replicas_agree;
+  out.planned = got.planned, out.held = got.held;
   return out;
+}
+
+bool passes(const Verification& v, RunPrecision precision) {
+  const Tolerance allowed = tolerance_of(precision);
+  return v.loss_error <= allowed.error && v.worst_error <= allowed.error &&
+         v.worst_cosine >= allowed.cosine &&
+         (allowed.weights == 0 || v.weight_error <= allowed.weights) && v.replicas_agree &&
+         v.memory_as_planned();
+}
+
+Verification verify(const Model& model, const Plan& plan, const Plan& unsharded,
+                    RunPrecision precision, const RunOptions& options) {
+  return compare(run_steps(model, plan, precision, options),
+                 run_steps(model, unsharded, precision, options));
 }
 
 }  // namespace plait

@@ -1,29 +1,67 @@
 #pragma once
 // Does the plan train? Runs it and the unsharded plan of the same model and batch on real numbers,
-// and compares the loss and all gradients, gathered by global element index. A plan that misses a
-// collective, groups it wrongly or mixes up microbatches computes another gradient.
+// and compares the losses, all gradients and Adam's first moments, gathered by global element index
+// (in fp64 the weights too). A plan that misses a collective, groups it wrongly or mixes up
+// microbatches computes another gradient. docs/models/realrun.md derives the tolerances.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/model.h"
 #include "plan/plan.h"
+#include "realrun/verify_state.h"
 
 namespace plait {
 
-enum class RunPrecision : std::uint8_t { kFp32, kFp64 };
+/// fp64: nothing is rounded. fp32 and bf16: floats, and tensors that are bf16 in the plan hold bf16
+/// numbers (realrun/rounding.h).
+enum class RunPrecision : std::uint8_t { kFp64, kFp32, kBf16 };
+std::string_view name_of(RunPrecision precision);
+/// Of "fp64", "fp32" or "bf16".
+RunPrecision run_precision(std::string_view name);
+/// What a run in `precision` plans with: fp64 and fp32 one type throughout, bf16 the workload's own
+/// mix of bf16 and fp32. Throws InputError where bf16 is asked of a workload in other types.
+Workload in_precision(const Workload& workload, RunPrecision precision);
+
+/// How far a plan may be off in one tensor.
+struct Tolerance {
+  double error = 0;   // relative L2 error
+  double cosine = 0;  // between the two tensors, at least
+  /// Relative L2 error of weights after the steps; 0: not compared, since Adam normalises
+  /// gradients and makes a whole step of one that is nothing but rounding errors.
+  double weights = 0;
+};
+Tolerance tolerance_of(RunPrecision precision);
+
+struct RunOptions {
+  int steps = 1;
+  double patience_s = 60;  // waiting longer than this for a peer is an error
+};
+/// Runs optimizer steps, each rank a thread. Throws EnvironmentError when a rank waits in vain.
+ModelState run_steps(const Model& model, const Plan& plan, RunPrecision precision,
+                     const RunOptions& options = {});
 
 struct Verification {
-  double loss = 0, reference_loss = 0;
-  double worst_error = 0;         // largest relative L2 error of a gradient tensor
-  std::string worst_tensor;       // "layer.qkv.weight of layer 1"
-  bool replicas_agree = true;     // ranks that hold the same elements hold the same numbers
-  bool memory_as_planned = true;  // every rank held exactly plan/memory.h's peak
   std::int64_t ranks = 0;
+  std::vector<double> losses, reference_losses;  // of each step
+  double loss_error = 0;                         // largest relative difference of these
+  /// Largest relative L2 error and smallest cosine of a gradient or first moment, and which tensor
+  /// has that error.
+  double worst_error = 0, worst_cosine = 1;
+  std::string worst_tensor;  // "layer.qkv.weight of layer 1"
+  double weight_error = 0;   // largest relative L2 error of a weight after the last step
+  double gradient_norm = 0;  // of the unsharded plan's last step
+  bool replicas_agree = true;
+  std::vector<Bytes> planned, held;  // peak memory of each rank
+  bool memory_as_planned() const { return planned == held; }
 };
+Verification compare(const ModelState& got, const ModelState& expected);
+/// Within the tolerance, replicas equal, memory as planned.
+bool passes(const Verification& v, RunPrecision precision);
 
-/// Both plans start from the same numbers; each rank is a thread. `model` has the plans' shapes.
+/// Both plans start from the same numbers. `model` has the plans' shapes.
 Verification verify(const Model& model, const Plan& plan, const Plan& unsharded,
-                    RunPrecision precision);
+                    RunPrecision precision, const RunOptions& options = {});
 
 }  // namespace plait

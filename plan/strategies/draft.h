@@ -17,7 +17,7 @@
 //   CrossEntropy  max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
 //   loss W};
 //              gradient {logits U, max R, sums R, labels R}
-//   SquaredNorm {norm U, gradients R ...}      Adam {gradient R, norm R, weight, master U, moments
+//   SquaredNorm {norm W, gradients R ...}      Adam {gradient R, norm R, weight, master U, moments
 //   U, U}
 
 #include <array>

@@ -98,11 +98,8 @@ class StepEnd {
   void sum_tied(Program& out, const std::vector<UnitInstance>& units) {
     for (const UnitInstance& u : units) {
       if (u.kind == UnitKind::kLayer) continue;
-      const Unit& unit = d_.unit(u.kind);
-      for (std::size_t i = 0; i < unit.gradients.size(); ++i) {
-        const std::string& name = d_.tensors[unit.weights[i]].name;
-        if (name != "embedding.weight" && name != "output.weight") continue;
-        const TensorId g = unit.gradients[i];
+      for (TensorId g : d_.unit(u.kind).gradients) {
+        if (!d_.tensors[g].counted_once.has(Axis::kPp)) continue;
         Collective c;
         c.axes = Axis::kPp, c.stages = Stages::kEnds;
         c.dtype = d_.tensors[g].dtype;
@@ -112,6 +109,9 @@ class StepEnd {
       }
     }
   }
+  /// Each rank sums over its share of every unit, without the elements that another rank counts
+  /// (Tensor::counted_once). Ranks along dp hold and sum the same, so the sum does not run over dp
+  /// unless zero_stage shards over it.
   void global_norm(Program& out, const std::vector<UnitInstance>& units) {
     const std::int32_t layer = first_layer(units);
     SquaredNorm body{0, d_.workload.precision.gradients};

@@ -41,6 +41,7 @@ class Packer {
              TensorClass::kGradient, !sharded_gradients);
     view(unit_.weights, unit_.weight_buffer);
     view(unit_.gradients, unit_.gradient_buffer);
+    mark_copies();
     if (sharded_gradients) {
       unit_.gradient_shard =
           flat(".gradient_shard", share_, p.gradients, TensorClass::kGradient, true);
@@ -72,6 +73,21 @@ class Packer {
       Tensor& t = d_.tensors[part];
       t.storage = buffer, t.offset = offset, t.dtype = d_.tensors[buffer].dtype;
       offset += t.elements(d_.mesh());
+    }
+  }
+  /// What tp leaves whole stands on each of its ranks, a tied matrix on the first and the last
+  /// stage.
+  void mark_copies() {
+    const bool two_copies = d_.model.tied_embeddings && d_.mesh()[Axis::kPp] > 1;
+    for (std::size_t i = 0; i < unit_.weights.size(); ++i) {
+      const Tensor& weight = d_.tensors[unit_.weights[i]];
+      AxisSet copies;
+      const bool split =
+          weight.dims[0].sharded.has(Axis::kTp) || weight.dims[1].sharded.has(Axis::kTp);
+      if (d_.mesh()[Axis::kTp] > 1 && !split) copies = copies | Axis::kTp;
+      const bool tied = weight.name == "embedding.weight" || weight.name == "output.weight";
+      if (two_copies && tied) copies = copies | Axis::kPp;
+      for (TensorId t : {unit_.weights[i], unit_.gradients[i]}) d_.tensors[t].counted_once = copies;
     }
   }
   void per_microbatch(TensorId t) {

@@ -15,7 +15,9 @@
 #include "kernels/rope.h"
 #include "kernels/squared_norm.h"
 #include "realrun/compute.h"
+#include "realrun/rounding.h"
 #include "realrun/start_values.h"
+#include "realrun/unit_buffers.h"
 
 namespace plait {
 namespace {
@@ -148,14 +150,14 @@ class CpuCompute {
   void operator()(const Fill&) {
     for (std::size_t i = 0; i < op_.operands.size(); ++i) kernels::fill(at(i), T{0}, elements(i));
   }
-  void operator()(const SquaredNorm& norm) {
-    std::int64_t whole = 0;
-    for (std::size_t i = 1; i < op_.operands.size(); ++i) whole += elements(i);
-    const bool sharded = norm.elements < whole;
-    const Axis axis = plan_.mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
+  void operator()(const SquaredNorm&) {
+    *at(0) = 0;
+    const std::vector<UnitBuffers> units = unit_buffers(plan_);
     for (std::size_t i = 1; i < op_.operands.size(); ++i) {
-      const Piece p = own_share(i, sharded ? AxisSet(axis) : AxisSet());
-      kernels::squared_norm(at(0), at(i) + p.first, p.count, i > 1);
+      const TensorId t = op_.operands[i].tensor;
+      for (const UnitBuffers& u : units) {
+        if (u.gradients == t || u.gradient_shard == t) add_squares(u, i);
+      }
     }
   }
   void operator()(const Adam& a) {
@@ -184,12 +186,8 @@ class CpuCompute {
   };
   const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
   T* at(std::size_t i) { return operands_.at<T>(i); }
-  const std::int64_t* tokens(std::size_t i) {
-    return operands_.at<std::int64_t>(i);
-  }
-  std::uint8_t* mask(std::size_t i) {
-    return operands_.at<std::uint8_t>(i);
-  }
+  const std::int64_t* tokens(std::size_t i) { return operands_.at<std::int64_t>(i); }
+  std::uint8_t* mask(std::size_t i) { return operands_.at<std::uint8_t>(i); }
   bool updates(std::size_t i) const { return op_.operands.at(i).use == Use::kUpdate; }
   std::int64_t dim(std::size_t i, std::size_t d) const {
     return tensor(i).dims[d].local(plan_.mesh);
@@ -205,6 +203,22 @@ class CpuCompute {
     if (!tensor(i).dims[0].sharded.empty() || axes.empty()) return {0, n};
     const std::int64_t share = n / plan_.mesh.size_of(axes);
     return {share * c_.rank.share(plan_.mesh, axes), share};
+  }
+  /// Adds the squares of this rank's share of the unit, operand `i`, without what other ranks
+  /// count.
+  void add_squares(const UnitBuffers& unit, std::size_t i) {
+    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
+    const std::int64_t whole = plan_.tensors[unit.gradients].elements(plan_.mesh);
+    const std::int64_t share = whole / plan_.mesh.size_of(axes);
+    const std::int64_t first = share * c_.rank.share(plan_.mesh, axes);
+    const std::int64_t start = elements(i) == whole ? 0 : first;  // of the operand, in the unit
+    for (TensorId view : unit.gradient_views) {
+      const Tensor& t = plan_.tensors[view];
+      if (c_.rank.share(plan_.mesh, t.counted_once) != 0) continue;
+      const std::int64_t begin = std::max(t.offset, first);
+      const std::int64_t end = std::min(t.offset + t.elements(plan_.mesh), first + share);
+      if (begin < end) kernels::squared_norm(at(0), at(i) + begin - start, end - begin, true);
+    }
   }
   kernels::Dropout dropout(const std::string& place, bool on) const {
     kernels::Dropout d;
@@ -232,6 +246,12 @@ class CpuCompute {
 template <class T>
 void compute(const RunContext& context, const Operands& operands, const Op& op, const Call& call) {
   std::visit(CpuCompute<T>(context, operands, op, call), std::get<Compute>(op.body));
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i].use == Use::kRead) continue;
+    const Tensor& t = context.plan.tensors[op.operands[i].tensor];
+    if (t.dtype != DType::kBf16) continue;  // masks are bytes
+    round_to(operands.at<T>(i), t.elements(context.plan.mesh), t.dtype);
+  }
 }
 
 template void compute<float>(const RunContext&, const Operands&, const Op&, const Call&);

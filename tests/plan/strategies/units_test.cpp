@@ -123,5 +123,32 @@ TEST(Units, ViewsFillTheirBufferWithoutGapOrOverlap) {
   EXPECT_EQ(offset, tensor_named(plan, "layer.weights").elements(plan.mesh));
 }
 
+TEST(Units, EveryParameterCountsOnceInTheGradientNorm) {
+  // Summed over the ranks that the norm's all_reduce runs over, the elements that count are those
+  // of the model: a tied output matrix is no parameter of its own.
+  Model m = tiny_gpt();
+  ASSERT_TRUE(m.tied_embeddings);
+  for (const Degrees d : {Degrees{.tp = 2}, Degrees{.pp = 2}, Degrees{.pp = 2, .tp = 2}}) {
+    const Plan plan = make_plan(m, tiny_workload(2), split(d));
+    std::int64_t counted = 0;
+    for (std::int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
+      const Mesh::Coordinates at = plan.mesh.coordinates(rank);
+      for (const Tensor& t : plan.tensors) {
+        if (!t.is_view() || t.kind != TensorClass::kGradient) continue;
+        const bool copy = (t.counted_once.has(Axis::kTp) && at[5] > 0) ||
+                          (t.counted_once.has(Axis::kPp) && at[0] > 0);
+        // With two layers on two stages each rank holds one layer; embedding and head are on the
+        // first and the last.
+        const bool layer = t.scope == Scope::kLayer;
+        const bool embedding = plan.tensors[t.storage].name == "embedding.gradients";
+        const bool here = layer || at[0] == (embedding ? 0 : d.pp - 1);
+        const std::int64_t times = layer ? m.layers / d.pp : 1;
+        if (here && !copy) counted += times * t.elements(plan.mesh);
+      }
+    }
+    EXPECT_EQ(counted, count_parameters(m).total(m.layers)) << "pp " << d.pp << " tp " << d.tp;
+  }
+}
+
 }  // namespace
 }  // namespace plait

@@ -1,0 +1,112 @@
+// plait realrun --matrix: strategy x ranks x precision x result, as text, JSON or CSV.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/realrun.h"
+#include "core/error.h"
+#include "reports/csv.h"
+#include "reports/json_tree.h"
+
+#if PLAIT_HAS_REALRUN
+#include "realrun/matrix.h"
+#endif
+
+namespace plait {
+
+#if PLAIT_HAS_REALRUN
+
+namespace {
+
+Bytes largest(const std::vector<Bytes>& bytes) {
+  return *std::max_element(bytes.begin(), bytes.end());
+}
+
+std::string memory_text(const Verification& v) {
+  if (v.memory_as_planned()) return fmt::format("{} B", largest(v.held).value);
+  return "NOT AS PLANNED";
+}
+
+std::string to_text(const std::vector<MatrixRow>& rows, int steps) {
+  std::size_t width = 8;
+  for (const MatrixRow& r : rows) width = std::max(width, r.of->name.size());
+  std::string out = fmt::format("{:<{}}  ranks  precision  worst error  {:>10}  {:>11}  result\n",
+                                "strategy", width, "cosine", "peak memory");
+  std::size_t passed = 0;
+  for (const MatrixRow& r : rows) {
+    const Verification& v = r.result;
+    passed += r.passed ? 1 : 0;
+    out += fmt::format("{:<{}}  {:>5}  {:<9}  {:>11.1e}  {:>10.7f}  {:>11}  {}\n", r.of->name,
+                       width, v.ranks, name_of(r.precision), v.worst_error, v.worst_cosine,
+                       memory_text(v), r.passed ? "same" : "DIFFERENT in " + v.worst_tensor);
+  }
+  return out + fmt::format(
+                   "\n{} of {} the same as unsharded, in losses, gradients, first moments "
+                   "and memory, after {} step{}\n",
+                   passed, rows.size(), steps, steps == 1 ? "" : "s");
+}
+
+std::string to_json(const std::vector<MatrixRow>& rows, int steps) {
+  nlohmann::ordered_json tree;
+  tree["steps"] = steps;
+  nlohmann::ordered_json& list = tree["cases"] = nlohmann::ordered_json::array();
+  for (const MatrixRow& r : rows) {
+    const Verification& v = r.result;
+    list.push_back({{"strategy", r.of->name},
+                    {"ranks", v.ranks},
+                    {"precision", name_of(r.precision)},
+                    {"worst_error", v.worst_error},
+                    {"worst_tensor", v.worst_tensor},
+                    {"worst_cosine", v.worst_cosine},
+                    {"loss_error", v.loss_error},
+                    {"weight_error", v.weight_error},
+                    {"peak_memory_bytes", largest(v.held).value},
+                    {"memory_as_planned", v.memory_as_planned()},
+                    {"replicas_agree", v.replicas_agree},
+                    {"passed", r.passed}});
+  }
+  return json_text(tree);
+}
+
+std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
+  std::string out = csv_row({"strategy", "ranks", "precision", "steps", "worst_error",
+                             "worst_cosine", "peak_memory_bytes", "memory_as_planned", "passed"});
+  for (const MatrixRow& r : rows) {
+    const Verification& v = r.result;
+    out += csv_row({r.of->name, fmt::format("{}", v.ranks), std::string(name_of(r.precision)),
+                    fmt::format("{}", steps), fmt::format("{}", v.worst_error),
+                    fmt::format("{}", v.worst_cosine), fmt::format("{}", largest(v.held).value),
+                    fmt::format("{}", v.memory_as_planned()), fmt::format("{}", r.passed)});
+  }
+  return out;
+}
+
+}  // namespace
+
+int run_matrix(const RealrunOptions& options) {
+  const std::vector<MatrixCase> cases = matrix_cases();
+  std::vector<MatrixRow> rows;
+  for (const std::string& name : options.precisions) {
+    MatrixRunner runner(run_precision(name), options.steps);
+    for (const MatrixCase& c : cases) rows.push_back(runner.run(c));
+  }
+  switch (options.output.kind()) {
+    case Format::kText: print_result(options.output, to_text(rows, options.steps)); break;
+    case Format::kJson: print_result(options.output, to_json(rows, options.steps)); break;
+    case Format::kCsv: print_result(options.output, to_csv(rows, options.steps)); break;
+  }
+  return std::ranges::all_of(rows, &MatrixRow::passed) ? kYes : kNo;
+}
+
+#else
+
+int run_matrix(const RealrunOptions&) {
+  throw EnvironmentError(
+      "this build has no real runs: install OpenBLAS (libopenblas-dev) and build again");
+}
+
+#endif
+
+}  // namespace plait

@@ -1,0 +1,68 @@
+#include "realrun/matrix.h"
+
+#include <tuple>
+
+namespace plait {
+namespace {
+
+/// Everything that an unsharded run depends on.
+auto key(const Model& m) {
+  return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
+                  m.vocab, m.dropout, m.tied_embeddings);
+}
+auto key(const Workload& w) {
+  return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping);
+}
+
+}  // namespace
+
+Workload MatrixCase::unsharded() const {
+  Workload w = workload;
+  w.micro_batch = 1;
+  return w;
+}
+
+std::vector<std::string> strategy_files(const MatrixCase& c) {
+  const Strategy& s = c.strategy;
+  const bool tp = s.mesh[Axis::kTp] > 1;
+  const bool data = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp] > 1;
+  const std::pair<const char*, bool> files[] = {
+      {"layers.cpp", true},
+      {"fit_sizes.cpp", true},
+      {"units.cpp", true},
+      {"optimizer.cpp", true},
+      {"tensor.cpp", tp},
+      {"insert_collectives.cpp", tp},
+      {"sequence.cpp", s.sequence_parallel},
+      {"recompute.cpp", s.recompute.kind != Recompute::kNone},
+      {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
+      {"data.cpp", data},
+      {"reduce.cpp", data},
+      {"gather.cpp", s.zero_stage > 0},
+  };
+  std::vector<std::string> used;
+  for (const auto& [file, uses] : files) {
+    if (uses) used.emplace_back(file);
+  }
+  return used;
+}
+
+const ModelState& MatrixRunner::reference(const MatrixCase& c) {
+  const Workload w = in_precision(c.unsharded(), precision_);
+  for (const Reference& r : references_) {
+    if (key(r.model) == key(c.model) && key(r.workload) == key(w)) return r.state;
+  }
+  const Plan plan = make_plan(c.model, w, Strategy{});
+  references_.push_back({c.model, w, run_steps(c.model, plan, precision_, {.steps = steps_})});
+  return references_.back().state;
+}
+
+MatrixRow MatrixRunner::run(const MatrixCase& c) {
+  const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
+  const ModelState state = run_steps(c.model, plan, precision_, {.steps = steps_});
+  MatrixRow row{&c, precision_, compare(state, reference(c)), false};
+  row.passed = passes(row.result, precision_);
+  return row;
+}
+
+}  // namespace plait

@@ -1,0 +1,50 @@
+#pragma once
+// The verified matrix: small models, each split by one strategy or hybrid, on 1 to 8 ranks.
+// Together they use every file of plan/strategies, which a test compares with the directory.
+
+#include <string>
+#include <vector>
+
+#include "realrun/verify.h"
+
+namespace plait {
+
+struct MatrixCase {
+  std::string name;  // "fsdp, tp, sp"
+  Model model;
+  Workload workload;
+  Strategy strategy;
+  /// The unsharded plan takes its sequences one by one.
+  Workload unsharded() const;
+};
+std::vector<MatrixCase> matrix_cases();
+
+/// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
+std::vector<std::string> strategy_files(const MatrixCase& c);
+
+struct MatrixRow {
+  const MatrixCase* of = nullptr;
+  RunPrecision precision = RunPrecision::kFp64;
+  Verification result;
+  bool passed = false;
+};
+/// Runs cases one after the other; cases of the same model and batch share the unsharded run.
+class MatrixRunner {
+ public:
+  MatrixRunner(RunPrecision precision, int steps) : precision_(precision), steps_(steps) {}
+  MatrixRow run(const MatrixCase& c);
+
+ private:
+  struct Reference {
+    Model model;
+    Workload workload;
+    ModelState state;
+  };
+  const ModelState& reference(const MatrixCase& c);
+
+  RunPrecision precision_;
+  int steps_;
+  std::vector<Reference> references_;
+};
+
+}  // namespace plait

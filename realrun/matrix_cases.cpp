@@ -1,0 +1,196 @@
+// Which combinations are verified. The models are as small as their parts allow (4 heads, so that
+// tp = 4 exists; 4 layers only where the pipeline needs them): in bf16 every layer adds rounding
+// errors, and the tolerance leaves room for those of a few layers.
+
+#include "realrun/matrix.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t kSequence = 8;
+
+/// Grouped queries, rotary positions, gated MLP, no biases, untied.
+Model llama() {
+  Model m;
+  m.name = "llama";
+  m.layers = 2, m.hidden = 32, m.heads = 4, m.kv_heads = 2, m.head_dim = 8;
+  m.ffn_hidden = 64, m.vocab = 32, m.max_positions = kSequence;
+  return m;
+}
+/// Biases everywhere, learned positions, tied embeddings, dropout.
+Model gpt() {
+  Model m = llama();
+  m.name = "gpt", m.kv_heads = 4;
+  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
+  m.positions = PositionKind::kLearned, m.tied_embeddings = true;
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  m.dropout = 0.1;
+  return m;
+}
+/// Biases in the query, key and value projection only; tied.
+Model qwen() {
+  Model m = llama();
+  m.name = "qwen", m.qkv_bias = true, m.tied_embeddings = true;
+  return m;
+}
+/// Attention and MLP in parallel, no gate; heads wider than hidden / heads.
+Model falcon() {
+  Model m = llama();
+  m.name = "falcon", m.parallel_attention = true, m.head_dim = 8;
+  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
+  return m;
+}
+/// No positions at all, untied, dropout without biases.
+Model plain() {
+  Model m = llama();
+  m.name = "plain", m.positions = PositionKind::kNone, m.activation = ActivationKind::kGelu;
+  m.gated_mlp = false, m.kv_heads = 4, m.dropout = 0.2;
+  return m;
+}
+/// Its derivative jumps at zero: where bf16 rounds a partial sum to the other side, a whole term of
+/// the gradient comes or goes. So it is not split over tp here.
+Model relu() {
+  Model m = plain();
+  m.name = "relu", m.activation = ActivationKind::kRelu;
+  return m;
+}
+
+struct Degrees {
+  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1;
+};
+
+/// Changes of a case beyond its degrees and zero_stage.
+using Change = void (*)(MatrixCase&);
+void sp(MatrixCase& c) { c.strategy.sequence_parallel = true; }
+void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
+void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
+void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1}; }
+void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
+void interleaved(MatrixCase& c) { c.strategy.pipeline = {Schedule::kInterleaved, 2, -1, -1}; }
+void uneven(MatrixCase& c) { c.strategy.pipeline = {Schedule::k1f1b, 1, 3, 1}; }
+void short_ends(MatrixCase& c) { c.strategy.pipeline = {Schedule::k1f1b, 1, 1, 1}; }
+void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers = 0; }
+void small_buckets(MatrixCase& c) { c.strategy.data.bucket = Bytes(1024); }
+void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
+void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
+void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
+void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
+void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
+void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
+void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
+/// For stages of two chunks, three stages or more, and uneven ones.
+void deep(MatrixCase& c) { c.model.layers = 4; }
+void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
+void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
+/// Sequences for three, five and seven ranks.
+void batch_of_6(MatrixCase& c) { c.workload.global_batch = 6; }
+void batch_of_10(MatrixCase& c) { c.workload.global_batch = 10; }
+void batch_of_7(MatrixCase& c) { c.workload.global_batch = 7; }
+
+class List {
+ public:
+  void add(const char* name, Model model, Degrees d, int zero = 0,
+           std::initializer_list<Change> changes = {}) {
+    MatrixCase c;
+    c.name = model.name + ": " + name;
+    c.model = std::move(model);
+    c.workload.sequence_length = kSequence, c.workload.global_batch = 8;
+    c.strategy.mesh[Axis::kPp] = d.pp, c.strategy.mesh[Axis::kDp] = d.dp;
+    c.strategy.mesh[Axis::kFsdp] = d.fsdp, c.strategy.mesh[Axis::kTp] = d.tp;
+    c.strategy.zero_stage = zero;
+    for (Change change : changes) change(c);
+    cases.push_back(std::move(c));
+  }
+  std::vector<MatrixCase> cases;
+};
+
+void data_parallel(List& l) {
+  l.add("one rank, pairs of sequences", llama(), {}, 0, {pairs});
+  l.add("dp", llama(), {.dp = 2});
+  l.add("dp, one microbatch", gpt(), {.dp = 2}, 0, {one_microbatch});
+  l.add("dp, small buckets", llama(), {.dp = 4}, 0, {small_buckets});
+  l.add("dp of 3", qwen(), {.dp = 3}, 0, {batch_of_6});
+  l.add("dp of 5, no overlap", falcon(), {.dp = 5}, 0, {batch_of_10, no_overlap});
+  l.add("dp of 8", relu(), {.dp = 8});
+  l.add("zero 1", gpt(), {.dp = 2}, 1);
+  l.add("zero 1, small buckets", llama(), {.dp = 2}, 1, {small_buckets});
+  l.add("zero 1, no overlap", gpt(), {.dp = 4}, 1, {no_overlap});
+  l.add("zero 1, hybrid", llama(), {.dp = 2, .fsdp = 2}, 1);
+  l.add("zero 1, hybrid, small buckets", llama(), {.dp = 2, .fsdp = 2}, 1, {small_buckets});
+  l.add("zero 2", llama(), {.dp = 2}, 2);
+  l.add("zero 2, no overlap", plain(), {.dp = 2}, 2, {no_overlap});
+  l.add("zero 2, hybrid", gpt(), {.dp = 2, .fsdp = 2}, 2);
+  l.add("zero 3", qwen(), {.dp = 2}, 3);
+  l.add("fsdp", llama(), {.fsdp = 4}, 3);
+  l.add("fsdp", gpt(), {.fsdp = 2}, 3);
+  l.add("fsdp of 7", llama(), {.fsdp = 7}, 3, {batch_of_7});
+  l.add("fsdp, kept after forward", llama(), {.fsdp = 2}, 3, {kept});
+  l.add("fsdp, two ahead", falcon(), {.fsdp = 2}, 3, {two_ahead});
+  l.add("fsdp, none ahead, weight shard", llama(), {.fsdp = 2}, 3, {none_ahead, weight_shard});
+  l.add("fsdp, hybrid", llama(), {.dp = 2, .fsdp = 2}, 3);
+  l.add("fsdp, hybrid on 8", gpt(), {.dp = 2, .fsdp = 4}, 3, {unclipped});
+}
+
+void tensor_parallel(List& l) {
+  l.add("tp", llama(), {.tp = 2});
+  l.add("tp of 4", gpt(), {.tp = 4});
+  l.add("tp, unfused", llama(), {.tp = 2}, 0, {unfused});
+  l.add("tp", falcon(), {.tp = 2});
+  l.add("tp", qwen(), {.tp = 2});
+  l.add("tp, sp", llama(), {.tp = 2}, 0, {sp});
+  l.add("tp of 4, sp", gpt(), {.tp = 4}, 0, {sp});
+  l.add("tp, sp", falcon(), {.tp = 2}, 0, {sp});
+  l.add("tp of 4, sp, pairs", plain(), {.tp = 4}, 0, {sp, pairs});
+}
+
+void pipeline(List& l) {
+  l.add("pp", llama(), {.pp = 2});
+  l.add("pp of 4", gpt(), {.pp = 4}, 0, {deep});
+  l.add("pp, gpipe", llama(), {.pp = 2}, 0, {gpipe});
+  l.add("pp of 4, gpipe, pairs", qwen(), {.pp = 4}, 0, {deep, gpipe, pairs});
+  l.add("pp, interleaved", llama(), {.pp = 2}, 0, {deep, interleaved});
+  l.add("pp, interleaved", gpt(), {.pp = 2}, 0, {deep, interleaved});
+  l.add("pp, 3 + 1 layers", llama(), {.pp = 2}, 0, {deep, uneven});
+  l.add("pp of 3, 1 + 2 + 1 layers", gpt(), {.pp = 3}, 0, {deep, short_ends});
+  l.add("pp of 5, first without layers", llama(), {.pp = 5}, 0, {deep, bare_start});
+}
+
+void recomputation(List& l) {
+  l.add("recompute all", llama(), {}, 0, {all_again});
+  l.add("recompute all, tp", gpt(), {.tp = 2}, 0, {all_again});
+  l.add("recompute all, tp, sp", gpt(), {.tp = 2}, 0, {all_again, sp});
+  l.add("recompute some, pp", llama(), {.pp = 2}, 0, {deep, one_again});
+  l.add("recompute attention, tp, unfused", gpt(), {.tp = 2}, 0, {attention_again, unfused});
+  l.add("recompute attention, fsdp", llama(), {.fsdp = 2}, 3, {attention_again});
+  l.add("recompute all, fsdp", falcon(), {.fsdp = 2}, 3, {all_again});
+}
+
+void hybrids(List& l) {
+  l.add("pp, dp", llama(), {.pp = 2, .dp = 2}, 0, {small_buckets});
+  l.add("pp of 3, dp", relu(), {.pp = 3, .dp = 2}, 0, {deep, short_ends});
+  l.add("pp, dp, zero 1", qwen(), {.pp = 2, .dp = 2}, 1);
+  l.add("pp, dp, zero 2", llama(), {.pp = 2, .dp = 2}, 2);
+  l.add("pp, tp", gpt(), {.pp = 2, .tp = 2});
+  l.add("pp, dp, tp", llama(), {.pp = 2, .dp = 2, .tp = 2});
+  l.add("pp, dp, tp, sp, zero 1", gpt(), {.pp = 2, .dp = 2, .tp = 2}, 1, {sp});
+  l.add("dp, tp", falcon(), {.dp = 2, .tp = 2});
+  l.add("dp, tp, sp, zero 2", llama(), {.dp = 2, .tp = 2}, 2, {sp});
+  l.add("fsdp, tp, sp", llama(), {.fsdp = 2, .tp = 2}, 3, {sp});
+  l.add("fsdp, tp, sp", gpt(), {.fsdp = 4, .tp = 2}, 3, {sp});
+  l.add("fsdp, hybrid, tp", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3);
+  l.add("pp, fsdp", llama(), {.pp = 2, .fsdp = 2}, 3);
+  l.add("pp, fsdp, tp, sp, interleaved, recompute all", falcon(), {.pp = 2, .fsdp = 2, .tp = 2}, 2,
+        {deep, sp, interleaved, all_again});
+  l.add("pp, hybrid, zero 1, recompute some", gpt(), {.pp = 2, .dp = 2, .fsdp = 2}, 1,
+        {deep, one_again, small_buckets});
+}
+
+}  // namespace
+
+std::vector<MatrixCase> matrix_cases() {
+  List list;
+  data_parallel(list), tensor_parallel(list), pipeline(list), recomputation(list), hybrids(list);
+  return std::move(list.cases);
+}
+
+}  // namespace plait

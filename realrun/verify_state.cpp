@@ -1,0 +1,126 @@
+#include "realrun/verify_state.h"
+
+#include "plan/memory.h"
+
+namespace plait {
+namespace {
+
+/// Reads one rank's buffers unit by unit.
+template <class T>
+class Collector {
+ public:
+  Collector(Walker<T>& walker, const Plan& plan, const Model& model)
+      : walker_(walker), plan_(plan), model_(model) {}
+
+  RankState collect() {
+    const Rank& rank = walker_.rank();
+    out_.planned = live_memory(plan_, rank.stage).peak;
+    out_.held = walker_.buffers().peak();
+    for (const UnitBuffers& unit : unit_buffers(plan_)) {
+      for (std::int32_t layer : layers_of(plan_, rank.stage, unit.anchor())) {
+        collect(unit, layer);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void collect(const UnitBuffers& unit, std::int32_t layer) {
+    const TensorId gradient =
+        unit.gradient_shard == kNoTensor ? unit.gradients : unit.gradient_shard;
+    TensorId weight = unit.master;
+    if (weight == kNoTensor) weight = unit.weight_shard;
+    if (weight == kNoTensor) weight = unit.weights;
+    read(unit, gradient, layer, out_.gradients);
+    read(unit, unit.moment, layer, out_.moments);
+    read(unit, weight, layer, out_.weights);
+  }
+  /// The rank's share of the unit out of `held`, which is the whole unit or that share.
+  void read(const UnitBuffers& unit, TensorId held, std::int32_t layer,
+            std::vector<TensorPart>& out) {
+    const Rank& rank = walker_.rank();
+    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
+    const ShareOfBuffer share = share_of_buffer(plan_, rank, plan_.tensors[unit.weights], axes);
+    const T* data = reinterpret_cast<const T*>(walker_.buffers().member(held, layer, 0));
+    if (plan_.tensors[held].dims[0].sharded.empty()) data += share.first;
+    for (TensorId id : unit.weight_views) {
+      const Tensor& t = plan_.tensors[id];
+      TensorPart part{
+          canonical_weight(t.name, model_) + " of layer " + std::to_string(layer), 1, {}, {}};
+      for (int d = 0; d < t.rank; ++d) part.size *= t.dims[static_cast<std::size_t>(d)].global;
+      const std::int64_t n = t.elements(plan_.mesh);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t at = t.offset + i - share.first;
+        if (at < 0 || at >= share.elements) continue;
+        part.index.push_back(global_index(t, plan_.mesh, rank, i));
+        part.value.push_back(static_cast<double>(data[at]));
+      }
+      out.push_back(std::move(part));
+    }
+  }
+
+  Walker<T>& walker_;
+  const Plan& plan_;
+  const Model& model_;
+  RankState out_;
+};
+
+/// False where an element is there already with another value.
+bool put(std::map<std::string, Values>& tensors, const std::vector<TensorPart>& parts) {
+  bool agree = true;
+  for (const TensorPart& part : parts) {
+    Values& whole = tensors[part.name];
+    whole.value.resize(static_cast<std::size_t>(part.size));
+    whole.filled.resize(static_cast<std::size_t>(part.size));
+    for (std::size_t i = 0; i < part.index.size(); ++i) {
+      const auto at = static_cast<std::size_t>(part.index[i]);
+      if (whole.filled[at] && whole.value[at] != part.value[i]) agree = false;
+      whole.value[at] = part.value[i], whole.filled[at] = true;
+    }
+  }
+  return agree;
+}
+
+}  // namespace
+
+template <class T>
+RankState state_of(Walker<T>& walker, const Plan& plan, const Model& model) {
+  return Collector<T>(walker, plan, model).collect();
+}
+
+template <class T>
+double loss_of(Walker<T>& walker, const Plan& plan) {
+  const Rank& rank = walker.rank();
+  // The ranks along tp hold the same loss.
+  if (rank.stage + 1 != plan.programs.size() || rank.along(Axis::kTp) != 0) return 0;
+  double loss = 0;
+  for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
+    if (plan.tensors[t].name != "loss") continue;
+    for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
+      loss += static_cast<double>(
+          *reinterpret_cast<const T*>(walker.buffers().member(static_cast<TensorId>(t), 0, mb)));
+    }
+  }
+  return loss;
+}
+
+ModelState gathered(const std::vector<RankState>& ranks) {
+  ModelState out;
+  for (const RankState& r : ranks) {
+    out.losses.resize(r.losses.size());
+    for (std::size_t i = 0; i < r.losses.size(); ++i) out.losses[i] += r.losses[i];
+    for (const bool agree : {put(out.gradients, r.gradients), put(out.moments, r.moments),
+                             put(out.weights, r.weights)}) {
+      out.replicas_agree = out.replicas_agree && agree;
+    }
+    out.planned.push_back(r.planned), out.held.push_back(r.held);
+  }
+  return out;
+}
+
+template RankState state_of(Walker<float>&, const Plan&, const Model&);
+template RankState state_of(Walker<double>&, const Plan&, const Model&);
+template double loss_of(Walker<float>&, const Plan&);
+template double loss_of(Walker<double>&, const Plan&);
+
+}  // namespace plait

@@ -1,0 +1,57 @@
+// Every strategy and hybrid computes the losses, gradients and first moments of the unsharded plan,
+// over two optimizer steps with active clipping: the second step starts from what the first one's
+// clip factor, optimizer and gathers made.
+#include "realrun/matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace plait {
+namespace {
+
+constexpr int kSteps = 2;
+
+void expect_all_pass(RunPrecision precision) {
+  const std::vector<MatrixCase> cases = matrix_cases();
+  MatrixRunner runner(precision, kSteps);
+  const Tolerance allowed = tolerance_of(precision);
+  for (const MatrixCase& c : cases) {
+    const MatrixRow row = runner.run(c);
+    const Verification& v = row.result;
+    SCOPED_TRACE(c.name);
+    EXPECT_LE(v.worst_error, allowed.error) << v.worst_tensor;
+    EXPECT_GE(v.worst_cosine, allowed.cosine);
+    EXPECT_LE(v.loss_error, allowed.error);
+    EXPECT_TRUE(v.replicas_agree);
+    EXPECT_EQ(v.held, v.planned);
+    EXPECT_TRUE(row.passed) << v.weight_error;
+    // Clipping to norm 1 is active, so a wrong norm would show.
+    EXPECT_GT(v.gradient_norm, 1);
+  }
+}
+
+TEST(Matrix, GradientsEqualTheUnshardedOnesInFp64) { expect_all_pass(RunPrecision::kFp64); }
+TEST(Matrix, GradientsEqualTheUnshardedOnesInFp32) { expect_all_pass(RunPrecision::kFp32); }
+TEST(Matrix, GradientsEqualTheUnshardedOnesInBf16) { expect_all_pass(RunPrecision::kBf16); }
+
+TEST(Matrix, UsesEveryFileOfPlanStrategies) {
+  std::set<std::string> used, there;
+  for (const MatrixCase& c : matrix_cases()) {
+    for (const std::string& file : strategy_files(c)) used.insert(file);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(PLAIT_SOURCE_DIR "/plan/strategies"))
+    if (entry.path().extension() == ".cpp") there.insert(entry.path().filename());
+  EXPECT_EQ(used, there);
+}
+
+TEST(Matrix, RunsOnOneToEightRanks) {
+  std::set<std::int64_t> ranks;
+  for (const MatrixCase& c : matrix_cases()) ranks.insert(c.strategy.mesh.world_size());
+  for (std::int64_t n : {1, 2, 3, 4, 5, 6, 7, 8}) EXPECT_TRUE(ranks.contains(n)) << n;
+}
+
+}  // namespace
+}  // namespace plait
