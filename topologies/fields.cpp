@@ -146,6 +146,8 @@ const Table<Fabric>& fabric_table() {
                 "Nodes under the same leaf switches."),
           field("oversubscription", &Fabric::oversubscription, Sourced{Real{.min = 1, .max = 1000}},
                 "Bandwidth of a leaf towards nodes over that towards spines."),
+          field("burst", &Fabric::burst, Sourced{Amount<Bytes>{}},
+                "What a port lets pass at once above its rate: the depth of its token bucket."),
       });
   return table;
 }

@@ -74,6 +74,7 @@ struct Fabric {
   std::int64_t rails = 1;
   std::int64_t nodes_per_pod = 1;
   double oversubscription = 1;  // leaf: bandwidth down to the nodes / bandwidth up to the spines
+  Bytes burst;  // what a port lets pass above its rate: the depth of its shaper's token bucket
 };
 
 struct Graph {
