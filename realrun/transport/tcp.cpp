@@ -72,12 +72,6 @@ class Connection {
     bool moved = false;
     for (std::size_t got = 0; !in_.empty() && got < kTurn;) {
       BytesOnTheWay& t = *in_.front();
-      if (in_header_ == sizeof(Header) && t.moved == t.bytes) {
-        t.done = true;
-        in_header_ = 0;
-        in_.pop_front();
-        continue;
-      }
       const bool header = in_header_ < sizeof(Header);
       std::byte* to =
           header ? reinterpret_cast<std::byte*>(&header_in_) + in_header_ : t.data + t.moved;
@@ -94,6 +88,10 @@ class Connection {
           (header_in_.tag != t.tag || header_in_.bytes != t.bytes)) {
         throw mismatch(rank_, t);
       }
+      if (in_header_ < sizeof(Header) || t.moved < t.bytes) continue;
+      t.done = true;
+      in_header_ = 0;
+      in_.pop_front();
     }
     return moved;
   }
