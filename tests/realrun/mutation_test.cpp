@@ -1,0 +1,88 @@
+// Verification finds faults: in the whole verified matrix no collective can be dropped or
+// misgrouped, and no two microbatches exchanged, without another result or an error. A collective
+// that could be dropped would be one that the plan does not need; the few of these are named in
+// mutations.h, and each is checked to be one.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/error.h"
+#include "realrun/matrix.h"
+#include "tests/realrun/mutations.h"
+
+namespace plait {
+namespace {
+
+/// Two: what the end of a step leaves undone shows in the next.
+constexpr int kSteps = 2;
+/// Ranks that wait for one another give up soon where a fault is expected; a machine so busy that a
+/// sound plan would be given up is no harm there.
+constexpr double kPatience_s = 60, kShortPatience_s = 0.05;
+/// Mutated plans run at the same time: their ranks wait for one another most of the time.
+constexpr int kThreads = 4;
+
+/// Whether the plan runs and gives what is expected.
+bool same(const Model& model, const Mutation& m, const ModelState& expected) {
+  const double patience = m.needless ? kPatience_s : kShortPatience_s;
+  try {
+    const ModelState got =
+        run_steps(model, m.plan, RunPrecision::kFp64, {.steps = kSteps, .patience_s = patience});
+    return passes(compare(got, expected), RunPrecision::kFp64);
+  } catch (const EnvironmentError&) {
+    return false;  // ranks waited for one another
+  } catch (const InternalError&) {
+    return false;  // two ends of a transfer meant different things
+  }
+}
+
+using Mutate = std::vector<Mutation> (*)(const Plan&);
+
+/// Returns how many mutations there were.
+std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
+  const Plan plan = make_plan(c.model, in_precision(c.workload, RunPrecision::kFp64), c.strategy);
+  const ModelState expected = run_steps(c.model, plan, RunPrecision::kFp64, {.steps = kSteps});
+  const std::vector<Mutation> mutations = mutate(plan);
+  std::vector<char> unnoticed(mutations.size());
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (std::size_t i = next++; i < mutations.size(); i = next++) {
+        unnoticed[i] = same(c.model, mutations[i], expected) ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  for (std::size_t i = 0; i < mutations.size(); ++i) {
+    EXPECT_EQ(unnoticed[i] != 0, mutations[i].needless) << c.name << ": " << mutations[i].what;
+  }
+  return mutations.size();
+}
+
+std::size_t expect_all_caught(Mutate mutate) {
+  std::size_t n = 0;
+  for (const MatrixCase& c : matrix_cases()) n += expect_caught(c, mutate);
+  return n;
+}
+
+TEST(Mutation, EveryDroppedCollectiveIsCaught) { EXPECT_GT(expect_all_caught(dropped), 500U); }
+
+TEST(Mutation, EveryMisgroupedCollectiveIsCaught) {
+  EXPECT_GT(expect_all_caught(misgrouped), 300U);
+}
+
+TEST(Mutation, SwappedMicrobatchesAreCaught) {
+  EXPECT_GT(expect_all_caught(swapped_microbatches), 500U);
+}
+
+TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {
+  for (const MatrixCase& c : matrix_cases()) {
+    int axes = 0;  // that are split: hybrids have every kind of collective
+    for (std::int64_t n : c.strategy.mesh.size) axes += n > 1 ? 1 : 0;
+    if (axes >= 3 || (axes == 2 && c.strategy.zero_stage == 3)) expect_caught(c, dropped_once);
+  }
+}
+
+}  // namespace
+}  // namespace plait
