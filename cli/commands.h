@@ -5,15 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace plait {
 
 inline constexpr int kYes = 0, kNo = 1, kUsage = 2, kEnvironment = 3, kInternal = 4;
+/// What was asked for cannot be had on this machine, and nothing is wrong with that: tests skip.
+inline constexpr int kSkipped = 77;
 
 /// The command being put together. It outlives the parsing and the action.
 struct Command {
   CLI::App& app;
   std::string line;             // as typed, for reports to quote
+  std::vector<std::string> words;  // the same, one by one, for launchers to start again
   std::function<int()> action;  // returns the exit code: kYes, or kNo when that is the answer
 };
 

@@ -56,7 +56,7 @@ int plait_main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("plait ") + std::string(plait::kVersion));
-  Command command{app, command_line(argc, argv), {}};
+  Command command{app, command_line(argc, argv), {argv, argv + argc}, {}};
   plait::add_run(command);
   plait::add_check(command);
   plait::add_compare(command);

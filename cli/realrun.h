@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/commands.h"
 #include "cli/options.h"
 
 namespace plait {
@@ -14,7 +15,15 @@ struct RealrunOptions {
   bool verify = false, matrix = false;
   std::vector<std::string> precisions;
   int steps = 1;
+  // Of a timed run.
+  std::string transport = "threads", kernels = "real", calibration, trace;
+  bool shaped = false;
+  std::int64_t warmup = 2, repeats = 9;
+  double patience_s = 60;
 };
+
+/// Times steps and compares them with the prediction. Returns the exit code.
+int run_timed(const RealrunOptions& options, const Command& command);
 
 /// The verified matrix: every case in every precision. Returns the exit code.
 int run_matrix(const RealrunOptions& options);

@@ -1,5 +1,6 @@
-# plait_folder(NAME LINK libs...): the static library plait_NAME from all sources of the folder NAME and
-# its subfolders. A folder without sources yet becomes an interface library.
+# plait_folder(NAME [EXCLUDE pattern] LINK libs...): the static library plait_NAME from all sources of the
+# folder NAME and its subfolders, but those whose path matches. A folder without sources yet becomes
+# an interface library.
 # plait_program(NAME FOLDER LINK libs...): the executable NAME from the sources of FOLDER.
 
 add_library(plait_options INTERFACE)
@@ -16,8 +17,11 @@ if(PLAIT_SANITIZE)
 endif()
 
 function(plait_folder name)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "EXCLUDE" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cpp)
+  if(arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX ${arg_EXCLUDE})
+  endif()
   if(sources)
     add_library(plait_${name} STATIC ${sources})
     target_link_libraries(plait_${name} PUBLIC plait_options ${arg_LINK})

@@ -15,6 +15,9 @@ namespace {
 
 constexpr SimTime kPicosecondsPerNanosecond = 1000;
 
+// Processes of measured ranks: their rank plus this.
+constexpr std::int64_t kMeasured = 1'000'000'000;
+
 // Threads of a process; 0 is the idle thread to trace viewers.
 constexpr int kPhaseThread = 1;
 constexpr int thread_of(Stream stream) { return 2 + static_cast<int>(stream); }
@@ -139,13 +142,16 @@ void write_thread_name(EventWriter& out, std::int64_t rank, int thread, std::str
 }
 
 void write_names(EventWriter& out, const Plan& plan, const Track& track) {
-  std::string process = fmt::format("rank {} (stage {}", track.rank, track.stage);
+  const bool measured = track.rank >= kMeasured;
+  const std::int64_t rank = measured ? track.rank - kMeasured : track.rank;
+  std::string process =
+      fmt::format("rank {}{} (stage {}", rank, measured ? ", measured" : "", track.stage);
   if (track.multiplicity > 1) process += fmt::format(", stands for {} ranks", track.multiplicity);
   out.event(fmt::format(R"j({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{})"}}}})j",
                         track.rank, process));
   out.event(fmt::format(
-      R"({{"ph":"M","name":"process_sort_index","pid":{0},"args":{{"sort_index":{0}}}}})",
-      track.rank));
+      R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})",
+      track.rank, 2 * rank + (measured ? 0 : 1)));
   std::array<bool, kStreams> used = {};
   for (const Call& call : plan.programs[static_cast<std::size_t>(track.stage)].calls) {
     for (const Op& op : plan.blocks[call.block].ops)
@@ -251,8 +257,29 @@ std::vector<const Track*> chosen_tracks(const TraceInputs& in) {
 
 }  // namespace
 
+namespace {
+
+/// The measured tracks of the chosen ranks, under process numbers of their own.
+std::vector<Track> measured_tracks(const TraceInputs& in,
+                                   const std::vector<const Track*>& chosen) {
+  std::vector<Track> out;
+  if (in.measured == nullptr) return out;
+  for (const Track* t : chosen) {
+    for (const Track& m : in.measured->tracks) {
+      if (m.rank == t->rank) out.push_back(m);
+    }
+  }
+  for (Track& t : out) t.rank += kMeasured;
+  return out;
+}
+
+}  // namespace
+
 void write_trace(const TraceInputs& in, const std::function<void(std::string_view)>& write) {
-  const std::vector<const Track*> tracks = chosen_tracks(in);
+  std::vector<const Track*> tracks = chosen_tracks(in);
+  const std::vector<const Track*> simulated = tracks;
+  const std::vector<Track> measured = measured_tracks(in, tracks);
+  for (const Track& t : measured) tracks.push_back(&t);
   EventWriter out(write);
   out.raw(fmt::format(R"({{"displayTimeUnit":"ns","otherData":{{"model":{},"version":{},)"
                       R"("scenario_sha256":{},"command":{}}},"traceEvents":[)",
@@ -267,9 +294,9 @@ void write_trace(const TraceInputs& in, const std::function<void(std::string_vie
     write_ops(out, in.plan, *t);
   }
   std::int64_t id = 0;
-  for (const Flow& flow : flows_of(in.plan, tracks)) write_flow(out, flow, ++id);
+  for (const Flow& flow : flows_of(in.plan, simulated)) write_flow(out, flow, ++id);
   if (!in.memory.empty()) {
-    for (const Track* t : tracks) write_memory(out, in, *t);
+    for (const Track* t : simulated) write_memory(out, in, *t);
   }
   out.raw("\n]}\n");
   out.flush();

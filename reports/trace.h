@@ -25,6 +25,8 @@ struct TraceInputs {
   const std::vector<StageUse>& memory;  // per stage, with StageMemory::curve; may be empty
   RunFacts run;
   std::vector<std::int64_t> ranks;  // to trace; empty: of each stage the track that ends last
+  /// Of a real run of the same plan: its ranks are shown beside the simulated ones.
+  const Timeline* measured = nullptr;
 };
 
 /// Writes the document piece by piece; `write` is called with consecutive parts of some ten
