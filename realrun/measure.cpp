@@ -2,51 +2,34 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "core/error.h"
+#include "realrun/pack.h"
 
 namespace plait {
 namespace {
 
 constexpr SimTime kPicosecondsPerNs = 1000;
 
-template <class T>
-void put(std::vector<std::byte>& out, const T& value) {
-  const std::size_t at = out.size();
-  out.resize(at + sizeof(T));
-  std::memcpy(out.data() + at, &value, sizeof(T));
-}
-template <class T>
-void take(const std::byte*& from, T& value) {
-  std::memcpy(&value, from, sizeof(T));
-  from += sizeof(T);
-}
-
 std::vector<std::byte> packed(const RankRecord& record) {
-  std::vector<std::byte> out;
-  put(out, record.rank), put(out, record.planned_peak.value), put(out, record.held_peak.value);
-  put(out, record.in_flight_peak.value);
-  put(out, record.steps.size());
-  put(out, record.steps.empty() ? std::size_t{0} : record.steps.front().size());
-  for (const std::vector<OpTime>& step : record.steps) {
-    for (const OpTime& t : step) put(out, t);
-  }
-  return out;
+  Packer out;
+  out.put(record.rank);
+  out.put(record.planned_peak), out.put(record.held_peak), out.put(record.in_flight_peak);
+  out.put(record.steps.size());
+  for (const std::vector<OpTime>& step : record.steps) out.put(step);
+  return out.bytes();
 }
 
 RankRecord unpacked(const std::vector<std::byte>& bytes) {
-  const std::byte* at = bytes.data();
+  Unpacker in(bytes);
   RankRecord out;
-  std::size_t steps = 0, ops = 0;
-  take(at, out.rank), take(at, out.planned_peak.value), take(at, out.held_peak.value);
-  take(at, out.in_flight_peak.value);
-  take(at, steps), take(at, ops);
-  out.steps.assign(steps, std::vector<OpTime>(ops));
-  for (std::vector<OpTime>& step : out.steps) {
-    for (OpTime& t : step) take(at, t);
-  }
+  std::size_t steps = 0;
+  in.take(out.rank);
+  in.take(out.planned_peak), in.take(out.held_peak), in.take(out.in_flight_peak);
+  in.take(steps);
+  out.steps.resize(steps);
+  for (std::vector<OpTime>& step : out.steps) in.take(step);
   return out;
 }
 
