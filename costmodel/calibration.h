@@ -49,19 +49,22 @@ struct MessageFit {
 };
 
 struct Calibration {
-  std::string name;        // of the machine
-  std::string raw_sha256;  // of the file of measurements
-  std::string machine;     // processor, kernel, compiler, libraries: one line
-  std::string date;        // of the measurements, ISO 8601
-  double cores = 1;        // processors that the ranks of this machine share
+  std::string name;                              // of the machine
+  std::string raw_sha256;                        // of the file of measurements
+  std::string machine;                           // processor, kernel, compiler, libraries: one line
+  std::string date;                              // of the measurements, ISO 8601
+  double cores = 1;                              // processors that the ranks of this machine share
   std::map<std::string, KernelFit> kernels;      // by class: "matmul.nt", "norm.forward", ...
   std::map<std::string, MessageFit> transports;  // "threads", "mpi", "tcp"
   Piecewise combine;                             // adding received fp32 elements to one's own
   Piecewise copy;                                // memory to memory
 };
 
-/// Reads a calibration file; throws InputError K0xx with its place, or EnvironmentError.
+/// Reads a calibration file. Throws InputError with its place: J0xx, F00x, U004 of any JSON file,
+/// K001 for a table that is none, K002 for a kernel class whose features this version has not.
 Calibration load_calibration(const std::string& path);
+/// The same from text; `file` is what messages call it.
+Calibration parse_calibration(const std::string& text, const std::string& file);
 /// The same as JSON text, numbers in full precision; reading it back gives the same calibration.
 std::string to_json(const Calibration& calibration);
 

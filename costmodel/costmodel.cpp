@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "costmodel/calibration_cost.h"
 #include "costmodel/collectives.h"
 #include "costmodel/kernels.h"
 #include "costmodel/transfer.h"
@@ -50,6 +51,9 @@ Cost operator+(const Cost& a, const Cost& b) {
 }
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
+  if (calibration != nullptr && memory_traffic(op).value > 0) {
+    if (const std::optional<Cost> fitted = fitted_cost(op, *calibration)) return *fitted;
+  }
   if (const auto* matmul = std::get_if<MatMul>(&op)) return gemm_cost(*matmul, device);
   if (const auto* attention = std::get_if<Attention>(&op))
     return attention_cost(*attention, device);

@@ -1,10 +1,13 @@
 #pragma once
 // Work -> seconds. Datasheet mode: rooflines with the achieved fractions of the published kernel
-// measurements, launch overhead, and NCCL's own choice among algorithms and protocols. Pure
-// functions of their arguments: the same work on the same device costs the same, always.
+// measurements, launch overhead, and NCCL's own choice among algorithms and protocols. With a
+// calibration the kernels that it has take what they took when they were measured. Pure functions
+// of their arguments: the same work on the same device costs the same, always.
 
+#include <memory>
 #include <string_view>
 
+#include "costmodel/calibration.h"
 #include "costmodel/cost.h"
 #include "plan/op.h"
 
@@ -29,6 +32,8 @@ enum class Selection : std::uint8_t { kNccl, kFastest };
 
 struct CostModel {
   Selection selection = Selection::kNccl;
+  /// Of the machine that the cluster's device stands for; null: data sheets only.
+  std::shared_ptr<const Calibration> calibration = nullptr;
 
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;

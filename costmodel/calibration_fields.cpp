@@ -1,0 +1,201 @@
+#include "costmodel/calibration_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "costmodel/kernel_features.h"
+
+namespace plait {
+namespace {
+
+constexpr Real kNotNegative{.min = 0};
+constexpr Int kCount{.min = 0};
+
+/// Two lists of one length: {"bytes": [...], "seconds": [...]}, bytes ascending.
+struct PointLists {
+  std::vector<double> bytes, seconds;
+};
+const Table<PointLists>& points_table() {
+  static const Table<PointLists> table(
+      "points",
+      {
+          field("bytes", &PointLists::bytes, List{kNotNegative}, "Sizes, ascending.").required(),
+          field("seconds", &PointLists::seconds, List{kNotNegative}, "Time at each size.")
+              .required(),
+      });
+  return table;
+}
+
+struct Points {
+  Shape shape() const { return points_table().shape(); }
+  void read(const Json& json, Piecewise& into) const {
+    PointLists lists;
+    points_table().read(json, lists);
+    const bool ascend =
+        std::ranges::adjacent_find(lists.bytes, std::greater_equal<>()) == lists.bytes.end();
+    if (lists.bytes.size() != lists.seconds.size() || !ascend) {
+      throw InputError({.code = "K001",
+                        .problem = fmt::format("{} is no table of sizes and times", json.path()),
+                        .where = json.where(),
+                        .expected = "bytes that ascend, and as many seconds",
+                        .cure = "write the calibration anew: plait calibrate"});
+    }
+    std::vector<Piecewise::Point> points;
+    for (std::size_t i = 0; i < lists.bytes.size(); ++i) {
+      points.push_back({lists.bytes[i], lists.seconds[i]});
+    }
+    into = Piecewise(std::move(points));
+  }
+  std::string write(const Piecewise& table) const {
+    PointLists lists;
+    for (const Piecewise::Point& p : table.points()) {
+      lists.bytes.push_back(p.bytes), lists.seconds.push_back(p.seconds);
+    }
+    return points_table().write(lists);
+  }
+};
+
+/// Any keys, each with a value that `element` reads.
+template <class Rule>
+struct Keyed {
+  Rule element;
+  Shape shape() const { return {"an object", R"({"type":"object"})", "", "", {}, {}}; }
+  template <class V>
+  void read(const Json& json, std::map<std::string, V>& into) const {
+    if (!json.is(Json::Kind::kObject)) refuse_type(json, "an object");
+    into.clear();
+    for (const Json* child : json.children()) element.read(*child, into[child->key()]);
+  }
+  template <class V>
+  std::string write(const std::map<std::string, V>& values) const {
+    std::vector<JsonMember> members;
+    for (const auto& [key, value] : values) members.push_back({key, element.write(value)});
+    return json_object(std::move(members));
+  }
+};
+template <class Rule>
+Keyed(Rule) -> Keyed<Rule>;
+
+/// A kernel fit as it stands in the file: with the names of its features.
+struct NamedFit {
+  KernelFit fit;
+  std::vector<std::string> features;
+};
+const Table<NamedFit>& fit_table() {
+  const auto of_fit = [](auto KernelFit::*member) {
+    return [member](NamedFit & f) -> auto& { return f.fit.*member; };
+  };
+  const auto values = [&](const char* key, std::vector<double> KernelFit::*member,
+                          const char* doc) {
+    return field_of<NamedFit>(key, of_fit(member), List{kNotNegative}, doc).required();
+  };
+  static const Table<NamedFit> table(
+      "kernel",
+      {
+          field("features", &NamedFit::features, List{Text{}}, "What the time is linear in.")
+              .required(),
+          values("coefficients", &KernelFit::coefficients, "Seconds per unit of each feature."),
+          values("least", &KernelFit::least, "Smallest measured value of each feature."),
+          values("most", &KernelFit::most, "Largest measured value of each feature."),
+          field_of<NamedFit>("fitted_error", of_fit(&KernelFit::fitted_error), kNotNegative,
+                             "Mean |log(predicted / measured)| of the rows that were fitted."),
+          field_of<NamedFit>("held_out_error", of_fit(&KernelFit::held_out_error), kNotNegative,
+                             "The same of the rows that were not."),
+          field_of<NamedFit>("fitted_rows", of_fit(&KernelFit::fitted_rows), kCount,
+                             "Rows that were fitted."),
+          field_of<NamedFit>("held_out_rows", of_fit(&KernelFit::held_out_rows), kCount,
+                             "Rows that were not."),
+      });
+  return table;
+}
+
+std::vector<std::string> known_features(const std::string& kernel_class) {
+  std::vector<std::string> out;
+  for (std::string_view name : feature_names(kernel_class.substr(0, kernel_class.find('.')))) {
+    out.emplace_back(name);
+  }
+  return out;
+}
+
+struct Fit {
+  Shape shape() const { return fit_table().shape(); }
+  void read(const Json& json, KernelFit& into) const {
+    NamedFit named;
+    fit_table().read(json, named);
+    const std::vector<std::string> known = known_features(json.key());
+    const KernelFit& fit = named.fit;
+    const bool whole = fit.coefficients.size() == known.size() &&
+                       fit.least.size() == known.size() && fit.most.size() == known.size();
+    if (known.empty() || named.features != known || !whole) {
+      throw InputError(
+          {.code = "K002",
+           .problem =
+               fmt::format("\"{}\" is not fitted as this version of plait needs it", json.key()),
+           .where = json.where(),
+           .expected = known.empty() ? "a kernel class that plait knows"
+                                     : fmt::format("a value each for {}", fmt::join(known, ", ")),
+           .cure = "write the calibration anew from its measurements: plait calibrate"});
+    }
+    into = std::move(named.fit);
+  }
+  /// Only inside `Kernels`, which knows the class.
+  static std::string write(const std::string& kernel_class, const KernelFit& fit) {
+    return fit_table().write({fit, known_features(kernel_class)});
+  }
+};
+
+struct Kernels {
+  Shape shape() const { return Keyed{Fit{}}.shape(); }
+  void read(const Json& json, std::map<std::string, KernelFit>& into) const {
+    Keyed{Fit{}}.read(json, into);
+  }
+  std::string write(const std::map<std::string, KernelFit>& kernels) const {
+    std::vector<JsonMember> members;
+    for (const auto& [name, fit] : kernels) members.push_back({name, Fit::write(name, fit)});
+    return json_object(std::move(members));
+  }
+};
+
+const Table<MessageFit>& message_table() {
+  static const Table<MessageFit> table(
+      "transport",
+      {
+          field("send", &MessageFit::send, Points{},
+                "Seconds that a message keeps the sender's communication thread busy.")
+              .required(),
+          field("receive", &MessageFit::receive, Points{}, "The same of the receiver's.")
+              .required(),
+          field_of<MessageFit>(
+              "latency_s", [](MessageFit& m) -> double& { return m.latency.value; }, kNotNegative,
+              "From the end of the sender's work to the receiver's."),
+          field("held_out_error", &MessageFit::held_out_error, kNotNegative,
+                "Mean |log(predicted / measured)| of one-way times that were not fitted."),
+      });
+  return table;
+}
+
+}  // namespace
+
+const Table<Calibration>& calibration_table() {
+  using C = Calibration;
+  static const Table<C> table(
+      "calibration",
+      {
+          field("name", &C::name, Text{}, "Of the machine.").required(),
+          field("raw_sha256", &C::raw_sha256, Text{}, "Hash of the file of measurements.")
+              .required(),
+          field("machine", &C::machine, Text{}, "Processor, kernel, compiler and libraries."),
+          field("date", &C::date, Text{}, "Of the measurements, ISO 8601."),
+          field("cores", &C::cores, kNotNegative, "Processors that the ranks share."),
+          field("kernels", &C::kernels, Kernels{}, "Fitted kernels by class."),
+          field("transports", &C::transports, Keyed{Nested{&message_table()}},
+                "Messages by transport."),
+          field("combine", &C::combine, Points{}, "Adding received fp32 elements to one's own."),
+          field("copy", &C::copy, Points{}, "Memory to memory."),
+      });
+  return table;
+}
+
+}  // namespace plait

@@ -1,0 +1,163 @@
+#include "costmodel/kernel_features.h"
+
+#include <algorithm>
+#include <array>
+
+namespace plait {
+namespace {
+
+double product(std::int64_t a, std::int64_t b, std::int64_t c = 1, std::int64_t d = 1) {
+  return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c) *
+         static_cast<double>(d);
+}
+
+// ---- classes ----
+
+std::string_view pass_name(Pass pass) {
+  switch (pass) {
+    case Pass::kForward: return ".forward";
+    case Pass::kBackward: return ".backward";
+    case Pass::kInputGrad: return ".input_grad";
+    case Pass::kWeightGrad: return ".weight_grad";
+    case Pass::kOptimizer: return ".optimizer";
+  }
+  return "";
+}
+
+std::string variant_of(const MatMul& op) {
+  switch (op.layout) {
+    case GemmLayout::kNT: return ".nt";
+    case GemmLayout::kNN: return ".nn";
+    case GemmLayout::kTN: return ".tn";
+  }
+  return "";
+}
+// Attention has no weights, so its input gradient is its whole backward pass.
+std::string variant_of(const Attention& op) {
+  const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
+  return std::string(op.fused ? ".fused" : ".unfused") + (op.dropout ? ".dropout" : "") +
+         std::string(pass_name(pass));
+}
+std::string variant_of(const Norm& op) {
+  return (op.kind == NormKind::kLayerNorm ? ".layer" : ".rms") + std::string(pass_name(op.pass));
+}
+std::string variant_of(const Activation& op) {
+  std::string name;
+  switch (op.kind) {
+    case ActivationKind::kGelu: name = ".gelu"; break;
+    case ActivationKind::kSilu: name = ".silu"; break;
+    case ActivationKind::kRelu: name = ".relu"; break;
+  }
+  const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
+  return name + (op.gated ? ".gated" : "") + std::string(pass_name(pass));
+}
+std::string variant_of(const Rope& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const Embedding& op) {
+  return (op.learned_positions ? ".positions" : ".tokens") + std::string(pass_name(op.pass));
+}
+std::string variant_of(const CrossEntropy& op) {
+  switch (op.step) {
+    case CrossEntropy::Step::kRowMax: return ".row_max";
+    case CrossEntropy::Step::kSums: return ".sums";
+    case CrossEntropy::Step::kLoss: return ".loss";
+    case CrossEntropy::Step::kGradient: return ".gradient";
+  }
+  return "";
+}
+std::string variant_of(const Add& op) {
+  const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
+  return std::string(op.dropout ? ".dropout" : "") + (op.bias ? ".bias" : "") +
+         std::string(pass_name(pass));
+}
+std::string variant_of(const Cast& op) {
+  if (op.from == op.to) return "";
+  return "." + std::string(name_of(op.from)) + "_to_" + std::string(name_of(op.to));
+}
+template <class Op>
+std::string variant_of(const Op&) {
+  return "";
+}
+
+struct ElementType {
+  DType operator()(const MatMul& op) const { return op.in; }
+  DType operator()(const Cast& op) const { return op.from == op.to ? op.to : DType::kFp32; }
+  DType operator()(const Adam& op) const { return op.weight; }
+  template <class Op>
+  DType operator()(const Op& op) const {
+    return op.dtype;
+  }
+};
+
+// ---- features ----
+
+/// Rows or columns of tiles, and the elements that they cover: fused attention works on 64 x 64
+/// tiles of the scores (kernels/attention_tile.h).
+constexpr std::int64_t kTile = 64;
+
+/// Elements of the scores that are worked on. Fused and causal: tiles on and below the diagonal.
+double visited_pairs(const Attention& op) {
+  if (!op.fused || !op.causal || op.seq_q != op.seq_kv) return product(op.seq_q, op.seq_kv);
+  const std::int64_t whole = op.seq_q / kTile, rest = op.seq_q % kTile;
+  return product(whole, whole + 1) / 2 * kTile * kTile + product(rest, op.seq_kv);
+}
+
+using Values = std::vector<double>;
+
+/// A bias is added to each element (forward), or summed from each element of dy (weight gradient).
+Values features_of(const MatMul& op) {
+  const double mn = product(op.batch, op.m, op.n), mk = product(op.batch, op.m, op.k);
+  const double with_bias = op.layout == GemmLayout::kTN ? mk : mn;
+  return {1,
+          product(op.batch, op.m, op.n, op.k),
+          mn,
+          product(op.batch, op.n, op.k),
+          mk,
+          op.bias ? with_bias : 0,
+          op.accumulate ? mn : 0};
+}
+Values features_of(const Attention& op) {
+  const double heads = product(op.batch, op.heads), pairs = heads * visited_pairs(op);
+  return {1, heads * static_cast<double>(op.seq_q), pairs, pairs * static_cast<double>(op.head_dim),
+          heads * product(op.seq_q, op.head_dim)};
+}
+Values features_of(const Cast& op) { return {1, static_cast<double>(op.elements)}; }
+Values features_of(const Fill& op) { return {1, static_cast<double>(op.elements)}; }
+Values features_of(const SquaredNorm& op) { return {1, static_cast<double>(op.elements)}; }
+Values features_of(const Adam& op) { return {1, static_cast<double>(op.elements)}; }
+Values features_of(const CrossEntropy& op) {
+  const bool per_row = op.step == CrossEntropy::Step::kLoss;
+  return {1, static_cast<double>(op.rows), per_row ? 0 : product(op.rows, op.vocab)};
+}
+template <class Rows>  // rows of `width` elements
+Values features_of(const Rows& op) {
+  return {1, static_cast<double>(op.rows), product(op.rows, op.width)};
+}
+
+}  // namespace
+
+std::string kernel_class(const Compute& op) {
+  std::string name(kernel_name(op));
+  name += std::visit([](const auto& kernel) { return variant_of(kernel); }, op);
+  const DType dtype = std::visit(ElementType{}, op);
+  if (dtype != DType::kFp32) name += "." + std::string(name_of(dtype));
+  return name;
+}
+
+std::vector<std::string_view> feature_names(std::string_view kernel) {
+  if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "added_to"};
+  if (kernel == "attention") return {"calls", "rows", "pairs", "pairs_d", "rows_d"};
+  for (std::string_view flat : {"cast", "fill", "squared_norm", "adam"}) {
+    if (kernel == flat) return {"calls", "elements"};
+  }
+  for (std::string_view rows :
+       {"norm", "activation", "rope", "embedding", "cross_entropy", "add", "bias_grad"}) {
+    if (kernel == rows) return {"calls", "rows", "elements"};
+  }
+  return {};
+}
+
+std::vector<double> kernel_features(const Compute& op) {
+  return std::visit([](const auto& kernel) { return features_of(kernel); }, op);
+}
+
+}  // namespace plait
