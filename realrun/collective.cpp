@@ -20,6 +20,8 @@ void copy(T* to, const T* from, std::int64_t elements) {
   if (elements > 0 && to != from) std::copy(from, from + elements, to);
 }
 
+}  // namespace
+
 template <class T>
 void combine(T* to, const T* with, std::int64_t elements, Reduction reduction) {
   if (reduction == Reduction::kSum) {
@@ -28,8 +30,6 @@ void combine(T* to, const T* with, std::int64_t elements, Reduction reduction) {
     for (std::int64_t i = 0; i < elements; ++i) to[i] = std::max(to[i], with[i]);
   }
 }
-
-}  // namespace
 
 template <class T>
 CollectiveRun<T>::CollectiveRun(CollectiveCall<T> call) : call_(std::move(call)) {
@@ -144,6 +144,8 @@ std::string CollectiveRun<T>::waits_for() const {
   return peers.empty() ? "nobody" : peers;
 }
 
+template void combine<float>(float*, const float*, std::int64_t, Reduction);
+template void combine<double>(double*, const double*, std::int64_t, Reduction);
 template class CollectiveRun<float>;
 template class CollectiveRun<double>;
 

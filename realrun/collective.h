@@ -16,6 +16,10 @@ struct Piece {
   std::int64_t elements = 0;
 };
 
+/// to = to + with, or the larger of the two, element by element.
+template <class T>
+void combine(T* to, const T* with, std::int64_t elements, Reduction reduction);
+
 /// A collective as one member sees it. `in` and `out` are the same pieces where it works in place.
 ///   all_reduce      in place: any number of pieces, one behind the other
 ///   reduce_scatter  in[elements] to out[elements / n]; in place: the own share becomes right, the

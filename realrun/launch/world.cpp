@@ -1,0 +1,117 @@
+#include "realrun/launch/world.h"
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "core/error.h"
+#include "realrun/control.h"
+#include "realrun/launch/mpirun.h"
+#include "realrun/launch/processes.h"
+#include "realrun/launch/started_ranks.h"
+#include "realrun/shaped/network.h"
+#include "realrun/transport/plugin.h"
+#include "realrun/transport/tcp.h"
+#include "realrun/transport/threads.h"
+
+namespace plait {
+namespace {
+
+using Body = std::function<int(Transport&)>;
+
+// In a namespace of our own all ports are free.
+constexpr std::uint16_t kFirstShapedPort = 29500;
+
+int run_threads(std::int64_t ranks, const Body& body) {
+  ThreadWorld world(ranks);
+  std::mutex mutex;
+  std::exception_ptr failure;
+  int result = 0;
+  std::vector<std::thread> threads;
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      try {
+        const std::unique_ptr<Transport> transport = world.transport(r);
+        const int code = body(*transport);
+        if (r == 0) result = code;
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+        world.abort();
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  if (failure) std::rethrow_exception(failure);
+  return result;
+}
+
+int run_tcp(std::int64_t ranks, const WorldOptions& options, const Body& body) {
+  const auto n = static_cast<std::size_t>(ranks);
+  std::vector<TcpAddress> addresses(n, TcpAddress{"127.0.0.1", 0});
+  std::vector<Descriptor> listeners(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    if (options.network == nullptr) {
+      listeners[r] = listen_at(addresses[r]);
+      continue;
+    }
+    const std::int64_t host = static_cast<std::int64_t>(r) / options.ranks_per_host;
+    addresses[r] = {options.network->address(host),
+                    static_cast<std::uint16_t>(kFirstShapedPort + r)};
+  }
+  return run_processes(ranks, [&](std::int64_t rank) {
+    Descriptor& listener = listeners[static_cast<std::size_t>(rank)];
+    if (options.network != nullptr) {
+      options.network->enter(rank / options.ranks_per_host);
+      listener = listen_at(addresses[static_cast<std::size_t>(rank)]);
+    }
+    const std::unique_ptr<Transport> transport = connect_ranks(
+        rank, addresses, std::move(listener), transport_channels(), options.patience_s);
+    return body(*transport);
+  });
+}
+
+std::unique_ptr<Transport> join(const StartedRank& started, const WorldOptions& options) {
+  if (options.transport == "mpi") return load_mpi_transport(transport_channels());
+  Descriptor listener;
+  const std::vector<TcpAddress> addresses =
+      meet(started.rank, started.ranks, started.meeting, listener, options.patience_s);
+  return connect_ranks(started.rank, addresses, std::move(listener), transport_channels(),
+                       options.patience_s);
+}
+
+/// The MPI transport ends all ranks when one fails, before anybody could say why.
+int as_started(Transport& transport, const Body& body) {
+  try {
+    return body(transport);
+  } catch (const std::exception& e) {
+    if (transport.name() == "mpi") std::fprintf(stderr, "error: %s\n", e.what());
+    throw;
+  }
+}
+
+void require_ranks(std::int64_t ranks, const StartedRank& started) {
+  if (started.ranks == ranks) return;
+  throw InputError({.code = "G013",
+                    .problem = started.by + " started " + std::to_string(started.ranks) +
+                               " ranks, but the plan has " + std::to_string(ranks),
+                    .expected = "as many ranks as the mesh has",
+                    .cure = "start " + std::to_string(ranks) +
+                            " ranks, or change the strategy and the cluster of the scenario"});
+}
+
+}  // namespace
+
+int run_world(std::int64_t ranks, const WorldOptions& options, const Body& body) {
+  if (const std::optional<StartedRank> started = started_rank()) {
+    require_ranks(ranks, *started);
+    return as_started(*join(*started, options), body);
+  }
+  if (options.transport == "threads") return run_threads(ranks, body);
+  if (options.transport == "mpi") return run_mpirun(ranks, options.command);
+  return run_tcp(ranks, options, body);
+}
+
+}  // namespace plait
