@@ -65,7 +65,6 @@ void Messages::receive(const MessageEnd& end) {
   const MessageFit& fit = m.near ? system_.within : system_.between;
   const EndWork work = split(fit.receive, end.bytes, m.near);
   m.read_tail = work.piece, m.read_rest = work.rest;
-  m.rest_read = work.rest == 0;
   read(id);
 }
 
@@ -99,7 +98,7 @@ void Messages::read(std::uint32_t id) {
     m.rest_given = true;
     machine_.work(m.receiver.rank, m.receiver.stream, m.read_rest, EventKind::kReadRest, id);
   }
-  if (m.arrived && m.rest_read && !m.tail_given) {
+  if (m.arrived && !m.tail_given) {
     m.tail_given = true;
     machine_.work(m.receiver.rank, m.receiver.stream, m.read_tail, EventKind::kReadTail, id);
   }
@@ -113,7 +112,7 @@ std::optional<TransferEnd> Messages::handle(const Event& event) {
     case EventKind::kFlowed: return sender_went_on(event.id);
     case EventKind::kFirstBytes: m.first = true; break;
     case EventKind::kArrived: m.arrived = true; break;
-    case EventKind::kReadRest: m.rest_read = true; break;
+    case EventKind::kReadRest: return std::nullopt;  // the tail stands behind it in the thread
     case EventKind::kReadTail: return TransferEnd{m.receiver.rank, m.receiver.stream};
     case EventKind::kComputed:
     case EventKind::kLocal:

@@ -49,10 +49,10 @@ class Messages {
  private:
   struct Message {
     MessageEnd sender, receiver;
-    bool near = false;                                               // within a host
-    bool posted = false;                                             // the receive
-    bool first = false, arrived = false;                             // bytes at the receiver
-    bool rest_given = false, rest_read = false, tail_given = false;  // work of the receiver
+    bool near = false;                            // within a host
+    bool posted = false;                          // the receive
+    bool first = false, arrived = false;          // bytes at the receiver
+    bool rest_given = false, tail_given = false;  // work of the receiver
     int going_on = 1;  // at the sender: the flow, and the rest of the work if there is one
     SimTime send_rest = 0, read_rest = 0, read_tail = 0;
   };
