@@ -1,5 +1,5 @@
-// plait realrun SCENARIO --verify: the plan executed on real numbers, each rank a thread, and its
-// losses and gradients compared with the unsharded plan's. plait realrun --matrix: the same for the
+// plait realrun: the plan executed. Timed, beside its prediction; with --verify on real numbers
+// whose losses and gradients are compared with the unsharded plan's; --matrix: the same for the
 // built-in list of strategies.
 
 #include "cli/realrun.h"
@@ -99,7 +99,8 @@ int run_verify(const RealrunOptions&) {
 
 #endif
 
-int run_realrun(RealrunOptions options) {
+int run_realrun(RealrunOptions options, const Command& command) {
+  if (!options.matrix && !options.verify) return run_timed(options, command);
   if (!options.matrix) {
     if (options.precisions.empty()) options.precisions = {"fp64"};
     return run_verify(options);
@@ -108,14 +109,53 @@ int run_realrun(RealrunOptions options) {
   return run_matrix(options);
 }
 
+void add_timed_options(CLI::App& sub, RealrunOptions& o) {
+  const std::string group = "Timed steps";
+  sub.add_option("--transport", o.transport,
+                 "How ranks talk: threads of one process, tcp between processes, or mpi")
+      ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
+      ->capture_default_str()
+      ->group(group);
+  sub.add_option("--calibration", o.calibration,
+                 "Of this machine, by `plait calibrate`: predict the step and compare")
+      ->type_name("FILE")
+      ->group(group);
+  sub.add_option("--kernels", o.kernels,
+                 "real, or timed: compute sleeps for its predicted time, communication is real")
+      ->check(CLI::IsMember({"real", "timed"}))
+      ->capture_default_str()
+      ->group(group);
+  sub.add_flag("--shaped", o.shaped,
+               "Give every node of the cluster a network namespace and a link of its bandwidth "
+               "(exit code 77: not permitted here)")
+      ->group(group);
+  sub.add_option("--warmup", o.warmup, "Steps before the measured ones")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str()
+      ->group(group);
+  sub.add_option("--repeats", o.repeats, "Measured steps")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->group(group);
+  sub.add_option("--patience", o.patience_s,
+                 "Seconds without any progress after which a rank gives up")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str()
+      ->group(group);
+  sub.add_option("--trace", o.trace,
+                 "Also write measured and predicted timelines for ui.perfetto.dev")
+      ->type_name("FILE")
+      ->group(group);
+}
+
 }  // namespace
 
 void add_realrun(Command& command) {
   auto options = std::make_shared<RealrunOptions>();
   CLI::App* sub =
       command.app.add_subcommand("realrun",
-                                 "Execute the plan on real numbers and compare its gradients with "
-                                 "the unsharded ones (exit code 1: they differ)");
+                                 "Execute the plan on processors: time its steps beside their "
+                                 "prediction, or verify its gradients (exit code 1: they differ)");
   add_scenario_options(*sub, options->scenario);
   CLI::Option* scenario = sub->get_option("scenario")->required(false);
   CLI::Option* verify = sub->add_flag("--verify", options->verify,
@@ -132,11 +172,11 @@ void add_realrun(Command& command) {
   sub->add_option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  add_timed_options(*sub, *options);
   add_output_options(*sub, options->output);
   sub->callback([&command, options] {
     if (!options->matrix && options->scenario.file.empty()) throw CLI::RequiredError("SCENARIO");
-    if (!options->matrix && !options->verify) throw CLI::RequiredError("--verify or --matrix");
-    command.action = [options] { return run_realrun(*options); };
+    command.action = [&command, options] { return run_realrun(*options, command); };
   });
 }
 

@@ -1,0 +1,273 @@
+// plait realrun SCENARIO: steps of the plan timed on this machine, beside their prediction.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "cli/prediction.h"
+#include "cli/realrun.h"
+#include "core/error.h"
+#include "reports/new_file.h"
+#include "reports/realrun.h"
+#include "reports/trace.h"
+#include "reports/walk.h"
+#include "sim/event/event_engine.h"
+#include "topologies/graph.h"
+
+#if PLAIT_HAS_REALRUN
+#include <cblas.h>
+
+#include "realrun/launch/started_ranks.h"
+#include "realrun/launch/world.h"
+#include "realrun/measure.h"
+#include "realrun/shaped/network.h"
+#endif
+
+namespace plait {
+
+#if PLAIT_HAS_REALRUN
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1024;
+constexpr double kMostFlops = 1e14;  // of all steps: an hour or so of this backend
+
+/// All that the ranks need, worked out before they start.
+struct TimedRun {
+  Scenario scenario;
+  Plan plan;
+  CostModel costs;
+  std::string calibration;  // "" without one
+  std::optional<Timeline> predicted;
+  MeasureOptions measure;
+  RunFacts facts;
+};
+
+void require_feasible(const TimedRun& run) {
+  const double steps = static_cast<double>(run.measure.warmup + run.measure.repeats);
+  const double work = run.measure.timed_compute_s.empty() ? run.plan.model_flops.value * steps : 0;
+  if (run.plan.mesh.world_size() <= kMostRanks && work <= kMostFlops) return;
+  throw InputError(
+      {.code = "G011",
+       .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
+                              run.plan.mesh.world_size(), work),
+       .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, kMostFlops),
+       .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
+               "communication only with --kernels timed"});
+}
+
+/// The links of the cluster's hosts, as they are laid out.
+ShapedLinks shaped_links(const Cluster& cluster) {
+  ShapedLinks out;
+  out.hosts = cluster.nodes;
+  out.rate = cluster.graph->fabric.bandwidth * static_cast<double>(cluster.nics_per_node);
+  out.burst = cluster.graph->fabric.burst;
+  if (out.burst.value == 0) out.burst = default_burst(out.rate);
+  return out;
+}
+
+/// The machine as this run uses it. Unshaped ranks that we start ourselves are all on one host,
+/// whatever the scenario's cluster; shaped hosts are namespaces of one machine.
+HostSystem system_of(const TimedRun& run, const RealrunOptions& options) {
+  HostSystem system = host_system(run.scenario.cluster, *run.costs.calibration, options.transport);
+  if (options.shaped) {
+    system.machines = 1;
+    system.wire = {};
+    if (run.scenario.cluster.graph->fabric.burst.value == 0) {
+      const Bytes burst = shaped_links(run.scenario.cluster).burst;
+      system.link.burst = Bytes(burst.value * kFramePayload.value / kFrame.value);
+    }
+  } else if (!started_rank()) {
+    system.hosts = system.machines = 1;
+    system.ranks_per_host = run.plan.mesh.world_size();
+  }
+  system.timed_compute = options.kernels == "timed";
+  return system;
+}
+
+std::vector<std::vector<double>> compute_times(const TimedRun& run) {
+  const WorkOf work = work_of(run.plan, run.scenario.cluster, run.costs, run.scenario.placement);
+  std::vector<std::vector<double>> out(run.plan.programs.size());
+  for (std::size_t stage = 0; stage < out.size(); ++stage) {
+    const std::int64_t rank = static_cast<std::int64_t>(stage) * run.plan.ranks_per_stage();
+    for_each_op(run.plan, stage, [&](std::int64_t, const Call&, const Op& op) {
+      const bool computes = std::holds_alternative<Compute>(op.body);
+      out[stage].push_back(computes ? work(op, rank).value : 0);
+    });
+  }
+  return out;
+}
+
+TimedRun prepare(const RealrunOptions& options, const Command& command) {
+  TimedRun run;
+  run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
+                                     DType::kFp32};
+  run.plan = sound_plan(run.scenario);
+  run.facts = run_facts(run.scenario, command.line);
+  if (!options.calibration.empty()) {
+    run.costs.calibration = std::make_shared<Calibration>(load_calibration(options.calibration));
+  }
+  run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
+  run.measure.patience_s = options.patience_s;
+  if (options.kernels == "timed") run.measure.timed_compute_s = compute_times(run);
+  require_feasible(run);
+  if (run.costs.calibration != nullptr) {
+    const Calibration& c = *run.costs.calibration;
+    run.calibration = c.name + ", " + c.date;
+    run.predicted =
+        simulate_hosts(run.plan, system_of(run, options),
+                       work_of(run.plan, run.scenario.cluster, run.costs, run.scenario.placement),
+                       run.scenario.placement);
+  }
+  return run;
+}
+
+/// Median over the steps of how long each op of a rank took.
+std::vector<double> op_medians(const RankRecord& r) {
+  std::vector<double> out;
+  for (std::size_t op = 0; op < r.steps.front().size(); ++op) {
+    std::vector<double> times;
+    for (const std::vector<OpTime>& step : r.steps) {
+      times.push_back(static_cast<double>(step[op].end_ns - step[op].start_ns) * 1e-9);
+    }
+    out.push_back(median(std::move(times)));
+  }
+  return out;
+}
+
+void add_processor_time(RealrunReport& report, const Plan& plan, const Measurement& m) {
+  for (const RankRecord& r : m.ranks) {
+    const auto stage = static_cast<std::size_t>(plan.mesh.coordinates(r.rank)[0]);
+    const std::vector<OpTime>& step = r.steps[m.median_step];
+    for_each_op(plan, stage, [&](std::int64_t flat, const Call&, const Op& op) {
+      const OpTime& t = step[static_cast<std::size_t>(flat)];
+      report.switches += t.switches;
+      if (std::holds_alternative<Compute>(op.body)) {
+        report.compute_cpu_s += static_cast<double>(t.cpu_ns) * 1e-9;
+      }
+    });
+  }
+  report.compute_cpu_s /= static_cast<double>(m.ranks.size());
+}
+
+RealrunReport report_of(const TimedRun& run, const RealrunOptions& options, const Measurement& m) {
+  RealrunReport out;
+  out.run = run.facts;
+  out.layout = layout_text(run.scenario.strategy);
+  out.ranks = run.plan.mesh.world_size();
+  out.transport = options.transport, out.kernels = options.kernels;
+  if (options.shaped) out.links = "shaped links";
+  out.step_s = m.step_s;
+  const Interval interval = median_interval(m.step_s);
+  out.step_median_s = median(m.step_s), out.step_low_s = interval.low,
+  out.step_high_s = interval.high;
+  add_processor_time(out, run.plan, m);
+  std::vector<std::vector<double>> durations;
+  for (const RankRecord& r : m.ranks) {
+    durations.push_back(op_medians(r));
+    out.memory.push_back({r.rank, r.planned_peak, r.held_peak, r.in_flight_peak});
+  }
+  if (run.predicted) {
+    out.predicted_step_s = to_seconds(run.predicted->step_time).value;
+    out.calibration = run.calibration;
+  }
+  out.classes = residuals(run.plan, run.predicted ? *run.predicted : m.timeline, durations);
+  return out;
+}
+
+void save_trace(const RealrunOptions& options, const TimedRun& run, const Measurement& m) {
+  if (options.trace.empty()) return;
+  std::vector<std::int64_t> all;
+  for (const Track& t : m.timeline.tracks) all.push_back(t.rank);
+  NewFile file(options.trace);
+  write_trace({.plan = run.plan,
+               .timeline = run.predicted ? *run.predicted : m.timeline,
+               .memory = {},
+               .run = run.facts,
+               .ranks = all,
+               .measured = run.predicted ? &m.timeline : nullptr},
+              [&](std::string_view part) { file.write(part); });
+  file.finish();
+}
+
+std::string rendered(const RealrunReport& report, const OutputOptions& output) {
+  switch (output.kind()) {
+    case Format::kJson: return to_json(report);
+    case Format::kCsv: return to_csv(report);
+    case Format::kText: return to_text(report);
+  }
+  return "";
+}
+
+void show_progress(std::int64_t done, std::int64_t all) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\rstep %lld of %lld%s", static_cast<long long>(done),
+               static_cast<long long>(all), done == all ? "\r\033[K" : "");
+  std::fflush(stderr);
+}
+
+/// What every rank does; rank 0 reports.
+int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
+  openblas_set_num_threads(1);  // ranks share the cores
+  if (transport.rank() == 0) run.measure.progress = show_progress;
+  const std::optional<Measurement> m =
+      measure(run.plan, run.scenario.model, transport, run.measure);
+  if (!m) return kYes;
+  const RealrunReport report = report_of(run, options, *m);
+  save_trace(options, run, *m);
+  print_result(options.output, rendered(report, options.output));
+  return kYes;
+}
+
+int start_ranks(const TimedRun& run, const RealrunOptions& options, const Command& command,
+                const ShapedNetwork* network) {
+  WorldOptions world;
+  world.transport = options.transport, world.patience_s = options.patience_s;
+  world.network = network, world.ranks_per_host = run.scenario.cluster.devices_per_node;
+  world.command = command.words;
+  return run_world(run.plan.mesh.world_size(), world,
+                   [&](Transport& transport) { return be_rank(transport, run, options); });
+}
+
+int run_shaped(const TimedRun& run, const RealrunOptions& options, const Command& command) {
+  const Cluster& c = run.scenario.cluster;
+  if (options.transport != "tcp" || c.nodes < 2) {
+    throw InputError({.code = "G014",
+                      .problem = "links are shaped between hosts that talk over tcp",
+                      .expected = "--transport tcp, and a cluster of two or more nodes",
+                      .cure = "set cluster.nodes, and cluster.devices_per_node for ranks that "
+                              "share a host"});
+  }
+  try {
+    return run_in_own_network([&] {
+      const ShapedNetwork network(shaped_links(c));
+      return start_ranks(run, options, command, &network);
+    });
+  } catch (const NotPermitted& e) {
+    std::fprintf(stderr, "skipped: links cannot be shaped here: %s\n", e.what());
+    return kSkipped;
+  }
+}
+
+}  // namespace
+
+int run_timed(const RealrunOptions& options, const Command& command) {
+  const TimedRun run = prepare(options, command);
+  const std::optional<StartedRank> started = started_rank();
+  if (!started || started->rank == 0) print_warnings(run.scenario.warnings);
+  return options.shaped ? run_shaped(run, options, command)
+                        : start_ranks(run, options, command, nullptr);
+}
+
+#else
+
+int run_timed(const RealrunOptions&, const Command&) {
+  throw EnvironmentError(
+      "this build has no real runs: install OpenBLAS (libopenblas-dev) and build again");
+}
+
+#endif
+
+}  // namespace plait
