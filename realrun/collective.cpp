@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "realrun/rounding.h"
 
 namespace plait {
 namespace {
@@ -114,6 +115,7 @@ void CollectiveRun<T>::combine_round() {
   for (const Transfer& t : rounds_[round_]) {
     if (!t.combine) continue;
     combine(work_ + t.range.first, beside, t.range.elements, call_.reduction);
+    round_to(work_ + t.range.first, t.range.elements, call_.dtype);
     beside += t.range.elements;
   }
 }

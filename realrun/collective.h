@@ -35,7 +35,8 @@ struct CollectiveCall {
   bool in_place = false;
   int channel = 0;
   std::uint64_t tag = 0;
-  Bytes bytes;  // nccl-tests' S, as it travels
+  Bytes bytes;                 // nccl-tests' S, as it travels
+  DType dtype = DType::kFp32;  // every sum is rounded to it
 };
 
 template <class T>

@@ -158,7 +158,7 @@ std::unique_ptr<Communication> Walker<T>::Issue::collective(const Collective& c,
   run.in_place = op.operands[0].use == Use::kUpdate;
   run.channel = static_cast<int>(op.stream);
   run.tag = hash_of(name_of(op)) + static_cast<std::uint64_t>(c.axes.bits());
-  run.bytes = c.bytes();
+  run.bytes = c.bytes(), run.dtype = c.dtype;
   const bool scatters = c.kind == CollectiveKind::kReduceScatter;
   if (!run.in_place) {
     run.in = {whole(op, operands, 0)}, run.out = {whole(op, operands, 1)};

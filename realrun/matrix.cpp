@@ -5,7 +5,8 @@
 namespace plait {
 namespace {
 
-/// Everything that an unsharded run depends on.
+/// Everything that an unsharded run depends on and that the cases differ in (what travels between
+/// ranks, the reduction's precision, is not).
 auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.tied_embeddings);

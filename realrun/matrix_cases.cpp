@@ -81,6 +81,7 @@ void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
 /// For stages of two chunks, three stages or more, and uneven ones.
 void deep(MatrixCase& c) { c.model.layers = 4; }
 void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
+void bf16_wire(MatrixCase& c) { c.workload.precision.reduction = DType::kBf16; }
 void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
 /// Sequences for three, five and seven ranks.
 void batch_of_6(MatrixCase& c) { c.workload.global_batch = 6; }
@@ -112,12 +113,15 @@ void data_parallel(List& l) {
   l.add("dp of 3", qwen(), {.dp = 3}, 0, {batch_of_6});
   l.add("dp of 5, no overlap", falcon(), {.dp = 5}, 0, {batch_of_10, no_overlap});
   l.add("dp of 8", relu(), {.dp = 8});
+  l.add("dp, reduced in bf16", llama(), {.dp = 4}, 0, {bf16_wire, small_buckets});
   l.add("zero 1", gpt(), {.dp = 2}, 1);
+  l.add("zero 1, reduced in bf16", llama(), {.dp = 4}, 1, {bf16_wire});
   l.add("zero 1, small buckets", llama(), {.dp = 2}, 1, {small_buckets});
   l.add("zero 1, no overlap", gpt(), {.dp = 4}, 1, {no_overlap});
   l.add("zero 1, hybrid", llama(), {.dp = 2, .fsdp = 2}, 1);
   l.add("zero 1, hybrid, small buckets", llama(), {.dp = 2, .fsdp = 2}, 1, {small_buckets});
   l.add("zero 2", llama(), {.dp = 2}, 2);
+  l.add("zero 2, reduced in bf16", llama(), {.dp = 2}, 2, {bf16_wire});
   l.add("zero 2, no overlap", plain(), {.dp = 2}, 2, {no_overlap});
   l.add("zero 2, hybrid", gpt(), {.dp = 2, .fsdp = 2}, 2);
   l.add("zero 3", qwen(), {.dp = 2}, 3);
@@ -127,6 +131,7 @@ void data_parallel(List& l) {
   l.add("fsdp, kept after forward", llama(), {.fsdp = 2}, 3, {kept});
   l.add("fsdp, two ahead", falcon(), {.fsdp = 2}, 3, {two_ahead});
   l.add("fsdp, none ahead, weight shard", llama(), {.fsdp = 2}, 3, {none_ahead, weight_shard});
+  l.add("fsdp, reduced in bf16, hybrid", qwen(), {.dp = 2, .fsdp = 2}, 3, {bf16_wire});
   l.add("fsdp, hybrid", llama(), {.dp = 2, .fsdp = 2}, 3);
   l.add("fsdp, hybrid on 8", gpt(), {.dp = 2, .fsdp = 4}, 3, {unclipped});
 }
@@ -179,7 +184,7 @@ void hybrids(List& l) {
   l.add("fsdp, tp, sp", gpt(), {.fsdp = 4, .tp = 2}, 3, {sp});
   l.add("fsdp, hybrid, tp", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3);
   l.add("pp, fsdp", llama(), {.pp = 2, .fsdp = 2}, 3);
-  l.add("pp, fsdp, tp, sp, interleaved, recompute all", falcon(), {.pp = 2, .fsdp = 2, .tp = 2}, 2,
+  l.add("pp, fsdp, tp, sp, interleaved, recompute all", plain(), {.pp = 2, .fsdp = 2, .tp = 2}, 2,
         {deep, sp, interleaved, all_again});
   l.add("pp, hybrid, zero 1, recompute some", gpt(), {.pp = 2, .dp = 2, .fsdp = 2}, 1,
         {deep, one_again, small_buckets});

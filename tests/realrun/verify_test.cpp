@@ -82,6 +82,22 @@ TEST(Bf16, ResultsAreBf16Numbers) {
   EXPECT_LT(v.worst_error, 3e-2);
 }
 
+TEST(Bf16, SumsOverRanksAreBf16Numbers) {
+  Workload w = small_workload();
+  w.precision.gradients = w.precision.reduction = DType::kBf16;
+  Strategy s;
+  s.mesh[Axis::kDp] = 4;
+  const ModelState state =
+      run_steps(small_llama(), make_plan(small_llama(), w, s), RunPrecision::kBf16);
+  for (const auto& [name, values] : state.gradients) {
+    for (const double x : values.value) {
+      float rounded = static_cast<float>(x);
+      round_to(&rounded, 1, DType::kBf16);
+      ASSERT_EQ(static_cast<double>(rounded), x) << name;
+    }
+  }
+}
+
 TEST(Bf16, RoundingKeepsEightBits) {
   float x[] = {1.0F + 0x1p-9F, 1.0F + 0x1p-7F, 3.0F};
   round_to(x, 3, DType::kBf16);

@@ -1,0 +1,66 @@
+"""plait realrun: the verified matrix as one command, and verification of a scenario."""
+
+import csv
+import io
+import unittest
+
+from plait_command import SOURCE, CommandTest, plait
+
+SMALL = SOURCE / "scenarios" / "tiny" / "tiny-8xh100.json"
+ENVIRONMENT = 3
+
+
+class Realrun(CommandTest):
+    def setUp(self):
+        super().setUp()
+        if plait("realrun", SMALL, "--verify").code == ENVIRONMENT:
+            self.skipTest("this build has no real runs")
+
+    def test_the_matrix_is_verified_in_fp64_and_fp32(self):
+        result = plait("realrun", "--matrix", "--steps", "2", "--format", "json")
+        self.assertEqual(result.code, 0, result.out)
+        cases = result.json()["cases"]
+        allowed = {"fp64": 1e-12, "fp32": 1e-5}
+        self.assertEqual({c["precision"] for c in cases}, set(allowed))
+        self.assertEqual({c["ranks"] for c in cases}, set(range(1, 9)))
+        for case in cases:
+            with self.subTest(case["strategy"]):
+                self.assertLessEqual(case["worst_error"], allowed[case["precision"]])
+                self.assertTrue(case["memory_as_planned"])
+                self.assertTrue(case["passed"])
+
+    def test_formats_say_the_same(self):
+        call = ["realrun", "--matrix", "--precision", "fp64"]
+        cases = plait(*call, "--format", "json").json()["cases"]
+        rows = list(csv.DictReader(io.StringIO(plait(*call, "--format", "csv").out)))
+        text = plait(*call).out
+        self.assertEqual([c["strategy"] for c in cases], [r["strategy"] for r in rows])
+        self.assertEqual([c["worst_error"] for c in cases], [float(r["worst_error"]) for r in rows])
+        for case in cases:
+            self.assertIn(case["strategy"], text)
+        self.assertIn(f"{len(cases)} of {len(cases)} the same", text)
+
+    def test_no_is_1(self):
+        # After 50 steps rounding to 8 bits has led most cases elsewhere.
+        result = plait("realrun", "--matrix", "--precision", "bf16", "--steps", "50")
+        self.assertEqual(result.code, 1)
+        self.assertIn("DIFFERENT", result.out)
+
+    def test_a_scenario_in_all_precisions(self):
+        result = plait("realrun", SMALL, "--verify", "--precision", "fp64,fp32,bf16", "--steps", "2")
+        self.assertEqual(result.code, 0, result.out)
+        self.assertEqual(result.out.count("SAME"), 3)
+        self.assertEqual(result.out.count("as planned on every rank"), 3)
+        self.assertEqual(result.out.count("in step 2"), 3)
+
+    def test_usage_errors_are_2(self):
+        for call in ([], ["--verify"], ["--matrix", "--verify"], ["--matrix", SMALL],
+                     [SMALL, "--verify", "--precision", "fp8"],
+                     [SMALL, "--verify", "--steps", "0"]):
+            with self.subTest(call):
+                result = plait("realrun", *call)
+                self.assertEqual((result.code, result.out), (2, ""), result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
