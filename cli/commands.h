@@ -16,9 +16,9 @@ inline constexpr int kSkipped = 77;
 /// The command being put together. It outlives the parsing and the action.
 struct Command {
   CLI::App& app;
-  std::string line;             // as typed, for reports to quote
+  std::string line;                // as typed, for reports to quote
   std::vector<std::string> words;  // the same, one by one, for launchers to start again
-  std::function<int()> action;  // returns the exit code: kYes, or kNo when that is the answer
+  std::function<int()> action;     // returns the exit code: kYes, or kNo when that is the answer
 };
 
 void add_run(Command& command);
@@ -26,6 +26,8 @@ void add_check(Command& command);
 void add_compare(Command& command);
 void add_plan(Command& command);
 void add_realrun(Command& command);
+void add_bench(Command& command);
+void add_calibrate(Command& command);
 void add_list(Command& command);
 void add_schema(Command& command);
 void add_version(Command& command);

@@ -42,7 +42,7 @@ class Communicator {
   void wait(std::int64_t op);
   /// Until everything has ended; then ops may be handed over anew.
   void finish_step();
-  /// Of op `op` in the last step; valid after finish_step.
+  /// Of op `op`, when it has ended.
   const OpTime& time(std::int64_t op) const { return times_[static_cast<std::size_t>(op)]; }
 
  private:

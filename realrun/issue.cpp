@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "core/error.h"
 #include "realrun/start_values.h"
@@ -17,11 +18,13 @@ void Walker<T>::Issue::run() {
       w_.buffers_.release_after(flat_++);
     }
   }
+  catch_up();
 }
 
 template <class T>
 void Walker<T>::Issue::issue(const Op& op, const Call& call) {
   if (op.stream == Stream::kCompute) return compute_now(op, call);
+  catch_up();
   const auto operands = std::make_shared<Operands>(w_.buffers_.operands(op, call));
   Communicator::Work work;
   work.op = flat_, work.stream = op.stream;
@@ -37,31 +40,33 @@ void Walker<T>::Issue::compute_now(const Op& op, const Call& call) {
   PLAIT_CHECK(std::holds_alternative<Compute>(op.body), "communication in the compute stream");
   const auto flat = static_cast<std::size_t>(flat_);
   const Operands operands = w_.buffers_.operands(op, call);
-  const std::int64_t before = now_ns();
   for (std::uint32_t other : w_.after_[flat]) w_.communicator_.wait(other);
   OpTime& time = w_.compute_times_[flat];
+  if (!w_.options_.timed_compute_s.empty()) return compute_in_time(time);
   const Stopwatch watch;
   time = {.start_ns = watch.start_ns()};
-  if (w_.options_.timed_compute_s.empty()) {
-    compute<T>(w_.context_, operands, op, call);
-  } else {
-    // An op that waited for nobody begins where the one before it ended: waking up late adds
-    // nothing.
-    constexpr std::int64_t kWaited = 50'000;  // ns
-    const bool waited = free_at_ns_ == 0 || now_ns() - std::max(before, free_at_ns_) > kWaited;
-    if (waited) free_at_ns_ = now_ns();
-    time.start_ns = free_at_ns_;
-    sleep_for(w_.options_.timed_compute_s[flat]);
-  }
+  compute<T>(w_.context_, operands, op, call);
   watch.stop(time);
 }
 
+/// Begins when the compute before it and what it waited for had ended.
 template <class T>
-void Walker<T>::Issue::sleep_for(double seconds) {
-  free_at_ns_ += static_cast<std::int64_t>(seconds * 1e9);
+void Walker<T>::Issue::compute_in_time(OpTime& time) {
+  const auto flat = static_cast<std::size_t>(flat_);
+  if (free_at_ns_ == 0) free_at_ns_ = now_ns();
+  for (std::uint32_t other : w_.after_[flat]) {
+    free_at_ns_ = std::max(free_at_ns_, w_.communicator_.time(other).end_ns);
+  }
+  time = {.start_ns = free_at_ns_};
+  free_at_ns_ += static_cast<std::int64_t>(w_.options_.timed_compute_s[flat] * 1e9);
+  time.end_ns = free_at_ns_;
+}
+
+template <class T>
+void Walker<T>::Issue::catch_up() {
   const timespec until{static_cast<time_t>(free_at_ns_ / 1'000'000'000),
                        static_cast<long>(free_at_ns_ % 1'000'000'000)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
   }
 }
 

@@ -17,7 +17,8 @@ class Walker<T>::Issue {
  private:
   void issue(const Op& op, const Call& call);
   void compute_now(const Op& op, const Call& call);
-  void sleep_for(double seconds);
+  void compute_in_time(OpTime& time);
+  void catch_up();
   std::unique_ptr<Communication> communication(const Op& op, const Call& call,
                                                const std::shared_ptr<Operands>& operands);
   std::unique_ptr<Communication> message(const Op& op, const Operands& operands, Axis axis,
@@ -43,7 +44,10 @@ class Walker<T>::Issue {
   Walker& w_;
   const Plan& plan_;
   std::int64_t flat_ = 0;
-  std::int64_t free_at_ns_ = 0;  // when timed compute would have come to its end
+  /// When timed compute will have come to its end. Compute that follows on compute is not slept one
+  /// by one, so that waking up late adds nothing: `catch_up` sleeps before anybody else could
+  /// notice.
+  std::int64_t free_at_ns_ = 0;
   Scattered scattered_;
 };
 

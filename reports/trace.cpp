@@ -149,9 +149,9 @@ void write_names(EventWriter& out, const Plan& plan, const Track& track) {
   if (track.multiplicity > 1) process += fmt::format(", stands for {} ranks", track.multiplicity);
   out.event(fmt::format(R"j({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"{})"}}}})j",
                         track.rank, process));
-  out.event(fmt::format(
-      R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})",
-      track.rank, 2 * rank + (measured ? 0 : 1)));
+  out.event(
+      fmt::format(R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})",
+                  track.rank, 2 * rank + (measured ? 0 : 1)));
   std::array<bool, kStreams> used = {};
   for (const Call& call : plan.programs[static_cast<std::size_t>(track.stage)].calls) {
     for (const Op& op : plan.blocks[call.block].ops)
@@ -260,8 +260,7 @@ std::vector<const Track*> chosen_tracks(const TraceInputs& in) {
 namespace {
 
 /// The measured tracks of the chosen ranks, under process numbers of their own.
-std::vector<Track> measured_tracks(const TraceInputs& in,
-                                   const std::vector<const Track*>& chosen) {
+std::vector<Track> measured_tracks(const TraceInputs& in, const std::vector<const Track*>& chosen) {
   std::vector<Track> out;
   if (in.measured == nullptr) return out;
   for (const Track* t : chosen) {
