@@ -45,6 +45,8 @@ struct KernelFit {
 struct MessageFit {
   Piecewise send, receive;
   Seconds latency;  // from the end of the sender's work to the receiver's
+  /// From one thread of a rank having something for the other, which waits, to that going on.
+  Seconds wake;
   double held_out_error = 0;
 };
 

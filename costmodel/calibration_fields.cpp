@@ -170,6 +170,10 @@ const Table<MessageFit>& message_table() {
           field_of<MessageFit>(
               "latency_s", [](MessageFit& m) -> double& { return m.latency.value; }, kNotNegative,
               "From the end of the sender's work to the receiver's."),
+          field_of<MessageFit>(
+              "wake_s", [](MessageFit& m) -> double& { return m.wake.value; }, kNotNegative,
+              "From one thread of a rank having something for the other, which waits, to that "
+              "going on."),
           field("held_out_error", &MessageFit::held_out_error, kNotNegative,
                 "Mean |log(predicted / measured)| of one-way times that were not fitted."),
       });

@@ -31,7 +31,8 @@ class Engine {
         machine_(system, hosts_of(plan, system, placement)),
         messages_(system, machine_),
         deps_(dependencies(plan)),
-        programs_(host_programs(plan, deps_)) {
+        programs_(host_programs(plan, deps_)),
+        wake_(to_sim_time(system.hosts > 1 ? system.between.wake : system.within.wake)) {
     for (const Block& b : plan.blocks) ops_ += b.ops.size();
     for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) add_rank(r, work);
   }
@@ -70,6 +71,8 @@ class Engine {
   void handle(const Event& event) {
     switch (event.kind) {
       case EventKind::kComputed: return computed(event.rank);
+      case EventKind::kResumed: return resumed(event.rank);
+      case EventKind::kHandedOver: return woken(event.rank, static_cast<Stream>(event.id));
       case EventKind::kLocal: return end_communication(event.rank, static_cast<Stream>(event.id));
       case EventKind::kCombined: return next_round(event.rank, static_cast<Stream>(event.id));
       case EventKind::kSentHead:
@@ -90,15 +93,18 @@ class Engine {
     while (!r.computing && r.issued < r.program->ops.size()) {
       const Op& op = *r.program->ops[r.issued].op;
       if (op.stream == Stream::kCompute) {
-        if (!r.ready(r.issued)) break;
+        r.waiting = !r.ready(r.issued);
+        if (r.waiting) break;
         compute(rank, op);
       } else {
         ++r.issued;
       }
     }
-    for (std::size_t s = 0; s < kStreams; ++s) {
-      if (static_cast<Stream>(s) != Stream::kCompute) start_next(rank, static_cast<Stream>(s));
-    }
+    start_streams(rank, machine_.asleep(rank) ? wake_ : 0);
+  }
+  void resumed(std::uint32_t rank) {
+    ranks_[rank].resuming = false;
+    advance(rank);
   }
   void compute(std::uint32_t rank, const Op& op) {
     RankState& r = ranks_[rank];
@@ -128,7 +134,15 @@ class Engine {
   std::uint32_t head(std::uint32_t rank, Stream s) {
     return ranks_[rank].program->on_stream[static_cast<std::size_t>(s)][stream_of(rank, s).next];
   }
-  void start_next(std::uint32_t rank, Stream s) {
+  void start_streams(std::uint32_t rank, SimTime delay) {
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      if (static_cast<Stream>(s) != Stream::kCompute) {
+        start_next(rank, static_cast<Stream>(s), delay);
+      }
+    }
+  }
+  /// `delay`: until the communication thread has woken up.
+  void start_next(std::uint32_t rank, Stream s, SimTime delay) {
     const RankState& r = ranks_[rank];
     StreamState& stream = stream_of(rank, s);
     if (stream.running || stream.next == r.program->on_stream[static_cast<std::size_t>(s)].size())
@@ -136,8 +150,13 @@ class Engine {
     const std::uint32_t flat = head(rank, s);
     if (flat >= r.issued || !r.ready(flat)) return;
     stream.running = true;
+    if (delay == 0) return woken(rank, s);
+    machine_.after(delay, rank, EventKind::kHandedOver, static_cast<std::uint32_t>(s));
+  }
+  void woken(std::uint32_t rank, Stream s) {
+    const std::uint32_t flat = head(rank, s);
     out_.tracks[rank].start[flat] = machine_.now();
-    start_communication(rank, s, r.program->ops[flat]);
+    start_communication(rank, s, ranks_[rank].program->ops[flat]);
   }
   void start_communication(std::uint32_t rank, Stream s, const HostOp& at) {
     if (const Collective* c = std::get_if<Collective>(&at.op->body)) {
@@ -220,7 +239,14 @@ class Engine {
     StreamState& stream = stream_of(rank, s);
     stream.running = false;
     ++stream.next;
-    advance(rank);
+    RankState& r = ranks_[rank];
+    // Timed compute begins when what it waited for has ended, however late the thread wakes up.
+    const bool sleeps = wake_ > 0 && !system_.timed_compute;
+    start_streams(rank, 0);
+    if (!r.waiting || !r.ready(r.issued)) return;
+    if (!sleeps) return advance(rank);
+    r.waiting = false, r.resuming = true;
+    machine_.after(wake_, rank, EventKind::kResumed, 0);
   }
 
   const Plan& plan_;
@@ -229,9 +255,10 @@ class Engine {
   Messages messages_;
   Dependencies deps_;
   std::vector<HostProgram> programs_;  // per stage
-  std::size_t ops_ = 0;                // of all blocks
-  std::vector<SimTime> work_;          // [rank][op of a block]; of compute and copies
-  std::vector<Exchange> exchanges_;    // [rank][op of a block]
+  SimTime wake_;
+  std::size_t ops_ = 0;              // of all blocks
+  std::vector<SimTime> work_;        // [rank][op of a block]; of compute and copies
+  std::vector<Exchange> exchanges_;  // [rank][op of a block]
   std::vector<RankState> ranks_;
   Timeline out_;
 };

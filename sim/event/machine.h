@@ -25,7 +25,9 @@ enum class EventKind : std::uint8_t {
   kCombined,    //   what a round has brought added up
   kFlowed,      // the last byte of a message has left its host
   kFirstBytes,  // the first bytes have come
-  kArrived      // all bytes have come
+  kArrived,     // all bytes have come
+  kHandedOver,  // the communication thread has woken up for an op
+  kResumed      // the compute thread has woken up: what it waited for has ended
 };
 
 struct Event {
@@ -41,6 +43,10 @@ class Machine {
   Machine(const HostSystem& system, const std::vector<std::int64_t>& host_of_rank);
 
   SimTime now() const { return now_; }
+  /// The communication thread has no piece of work.
+  bool asleep(std::uint32_t rank) const {
+    return !threads_[rank].busy && threads_[rank].pieces.empty();
+  }
   bool same_host(std::uint32_t a, std::uint32_t b) const { return host_[a] == host_[b]; }
   /// CPU work of the compute thread: kComputed when it has been done.
   void compute(std::uint32_t rank, SimTime work);

@@ -30,6 +30,8 @@ struct RankState {
   const HostProgram* program = nullptr;
   std::uint32_t issued = 0;  // flat ops handed over or computed
   bool computing = false;    // op `issued` runs
+  bool waiting = false;      // op `issued` cannot run yet: the compute thread sleeps
+  bool resuming = false;     // it wakes up
   std::vector<char> done;    // per flat op
   std::size_t ended = 0;
   std::array<StreamState, kStreams> streams;

@@ -34,6 +34,7 @@ Calibration example() {
   threads.send = Piecewise({{0, 1e-6}, {1024, 2e-6}});
   threads.receive = Piecewise({{8, 1.5e-6}});
   threads.latency = Seconds(1.0 / 3e6);
+  threads.wake = Seconds(1.0 / 7e6);
   threads.held_out_error = 0.04;
   c.transports["threads"] = threads;
   c.copy = Piecewise({{1, 2}, {3, 4}});

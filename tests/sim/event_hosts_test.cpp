@@ -46,6 +46,18 @@ TEST(Hosts, AMessageWithinAHostTakesItsWorkAndLatency) {
   EXPECT_EQ(step_us(one_message(1, 200'000), hosts), (1 + 400 + 10 + 600 + 1));
 }
 
+// The receiver's communication thread wakes up early, while the message is on its way.
+TEST(Hosts, ThreadsThatWaitTakeTimeToWakeUp) {
+  HostSystem hosts = free_hosts(1, 2);
+  hosts.within.send = per_byte(2e-9), hosts.within.receive = per_byte(3e-9);
+  hosts.within.latency = Seconds(10e-6), hosts.within.wake = Seconds(5e-6);
+  // Kernel, hand-over to the sender's communication thread, message, and back to the receiver's
+  // compute thread for the last kernel.
+  EXPECT_EQ(step_us(one_message(1, 200'000), hosts), (1 + 5 + 400 + 10 + 600 + 5 + 1));
+  hosts.timed_compute = true;  // the last kernel is not late
+  EXPECT_EQ(step_us(one_message(1, 200'000), hosts), (1 + 5 + 400 + 10 + 600 + 1));
+}
+
 // The receiver's core is busy with "warm" for 1000 us; what has come waits for nobody but the core.
 TEST(Hosts, AMessageDoesNotWaitForItsReceive) {
   HostSystem hosts = free_hosts(1, 2);
