@@ -35,7 +35,8 @@ std::string variant_of(const MatMul& op) {
 // Attention has no weights, so its input gradient is its whole backward pass.
 std::string variant_of(const Attention& op) {
   const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
-  return std::string(op.fused ? ".fused" : ".unfused") + (op.dropout ? ".dropout" : "") +
+  return std::string(op.fused ? ".fused" : ".unfused") + (op.causal ? "" : ".full") +
+         (op.dropout ? ".dropout" : "") +
          std::string(pass_name(pass));
 }
 std::string variant_of(const Norm& op) {
@@ -66,7 +67,8 @@ std::string variant_of(const CrossEntropy& op) {
 }
 std::string variant_of(const Add& op) {
   const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
-  return std::string(op.dropout ? ".dropout" : "") + (op.bias ? ".bias" : "") +
+  const bool bias = op.bias && pass == Pass::kForward;  // its gradient is a BiasGrad
+  return std::string(op.dropout ? ".dropout" : "") + (bias ? ".bias" : "") +
          std::string(pass_name(pass));
 }
 std::string variant_of(const Cast& op) {

@@ -1,0 +1,34 @@
+#pragma once
+// From measurements to a calibration: each kernel class is fitted on one part of its shapes and
+// judged on the other, chosen by a hash of the shape.
+
+#include <string>
+#include <vector>
+
+#include "costmodel/calibration.h"
+#include "model/measurement.h"
+
+namespace plait {
+
+/// How well one class, or one table, is predicted. Errors are |log(predicted / measured)|.
+struct FitQuality {
+  std::string name;  // "matmul.nt", "messages threads", "copy"
+  std::int64_t fitted_rows = 0, held_out_rows = 0;
+  double fitted_error = 0, held_out_error = 0;  // means
+  std::string worst;                            // the worst held-out row
+  double worst_error = 0;
+};
+
+struct CalibrationResult {
+  Calibration calibration;
+  std::vector<FitQuality> quality;    // by name
+  std::vector<std::string> warnings;  // what is missing or noisy
+};
+
+/// `rows` of one or several files, each beginning with its "run" row; the machine is the first
+/// one's. Throws InputError K005 when files of different processors are mixed or nothing can be
+/// fitted. `raw_sha256` is that of the files, one behind the other.
+CalibrationResult calibrate(const std::vector<Row>& rows, const std::string& name,
+                            const std::string& raw_sha256);
+
+}  // namespace plait

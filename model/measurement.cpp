@@ -1,0 +1,201 @@
+#include "model/measurement.h"
+
+#include <fmt/format.h>
+
+#include "core/fields.h"
+#include "model/op_json.h"
+
+namespace plait {
+namespace {
+
+constexpr Real kTime{.min = 0};
+constexpr Int kCount{.min = 0};
+
+template <class T>
+Field<T> text(std::string key, std::string T::*member) {
+  return field(std::move(key), member, Text{}, "").required();
+}
+template <class T>
+Field<T> count(std::string key, std::int64_t T::*member) {
+  return field(std::move(key), member, kCount, "").required();
+}
+template <class T>
+Field<T> number(std::string key, double T::*member) {
+  return field(std::move(key), member, kTime, "").required();
+}
+
+const Table<Spread>& spread_table() {
+  static const Table<Spread> table("spread",
+                                   {number("median", &Spread::median), number("p10", &Spread::p10),
+                                    number("p90", &Spread::p90)});
+  return table;
+}
+template <class T>
+Field<T> spread(std::string key, Spread T::*member) {
+  return field(std::move(key), member, Nested{&spread_table()}, "").required();
+}
+
+const Table<RunRow>& table_of(const RunRow&) {
+  using R = RunRow;
+  static const Table<R> table(
+      "run", {text("bench", &R::bench), text("version", &R::version), text("command", &R::command),
+              text("date", &R::date), text("host", &R::host), text("processor", &R::processor),
+              count("cores", &R::cores), text("os_kernel", &R::kernel),
+              text("compiler", &R::compiler), text("blas", &R::blas), text("quiet", &R::quiet),
+              number("core_to_core_ns", &R::core_to_core_ns), number("jitter", &R::jitter),
+              text("memory", &R::memory)});
+  return table;
+}
+const Table<KernelRow>& table_of(const KernelRow&) {
+  using R = KernelRow;
+  static const Table<R> table(
+      "kernel", {field("op", &R::op, ComputeRule{}, "").required(), count("repeats", &R::repeats),
+                 count("calls", &R::calls), spread("wall_s", &R::wall), spread("cpu_s", &R::cpu),
+                 count("switches", &R::switches)});
+  return table;
+}
+const Table<CopyRow>& table_of(const CopyRow&) {
+  using R = CopyRow;
+  static const Table<R> table(
+      "copy", {text("what", &R::what), count("bytes", &R::bytes), count("repeats", &R::repeats),
+               count("calls", &R::calls), spread("wall_s", &R::wall), spread("cpu_s", &R::cpu),
+               number("bandwidth_bytes_per_s", &R::bandwidth)});
+  return table;
+}
+const Table<MessageRow>& table_of(const MessageRow&) {
+  using R = MessageRow;
+  static const Table<R> table(
+      "message", {text("transport", &R::transport), count("bytes", &R::bytes),
+                  count("repeats", &R::repeats), spread("one_way_s", &R::one_way),
+                  spread("send_cpu_s", &R::send_cpu), spread("receive_cpu_s", &R::receive_cpu)});
+  return table;
+}
+const Table<CollectiveRow::Timed>& timed_table() {
+  using T = CollectiveRow::Timed;
+  static const Table<T> table("timed", {number("time_us", &T::time_us), number("algbw", &T::algbw),
+                                        number("busbw", &T::busbw)});
+  return table;
+}
+const Table<CollectiveRow>& table_of(const CollectiveRow&) {
+  using R = CollectiveRow;
+  static const Table<R> table(
+      "collective",
+      {text("transport", &R::transport), text("collective", &R::collective),
+       count("ranks", &R::ranks), count("size", &R::size), count("count", &R::count),
+       text("type", &R::type), text("redop", &R::redop),
+       field("root", &R::root, Int{.min = -1}, "").required(), count("repeats", &R::repeats),
+       field("out_of_place", &R::out_of_place, Nested{&timed_table()}, "").required(),
+       field("in_place", &R::in_place, Nested{&timed_table()}, "").required(),
+       number("cpu_us", &R::cpu_us)});
+  return table;
+}
+const Table<EndRow>& table_of(const EndRow&) {
+  static const Table<EndRow> table(
+      "end", {number("stolen", &EndRow::stolen), text("quiet", &EndRow::quiet)});
+  return table;
+}
+
+std::string_view kind_of(const RunRow&) { return "run"; }
+std::string_view kind_of(const KernelRow&) { return "kernel"; }
+std::string_view kind_of(const CopyRow&) { return "copy"; }
+std::string_view kind_of(const MessageRow&) { return "message"; }
+std::string_view kind_of(const CollectiveRow&) { return "collective"; }
+std::string_view kind_of(const EndRow&) { return "end"; }
+
+/// Calls `work` with a default row of each kind in turn.
+template <std::size_t i = 0, class Work>
+void for_each_kind(Work&& work) {
+  if constexpr (i < std::variant_size_v<Row>) {
+    work(std::variant_alternative_t<i, Row>{});
+    for_each_kind<i + 1>(std::forward<Work>(work));
+  }
+}
+
+template <class R>
+R read_row(const Json& json) {
+  const Table<R>& table = table_of(R{});
+  std::vector<std::string> keys = table.keys();
+  keys.emplace_back("kind");
+  refuse_unknown_keys(json, keys);
+  R row;
+  for (const Field<R>& f : table.fields()) {
+    const Json* member = json.find(f.key);
+    if (member == nullptr) refuse_missing(json, f.key, f.shape().expectation);
+    f.read(*member, row);
+  }
+  return row;
+}
+
+struct Identity {
+  std::string operator()(const RunRow& r) const { return "run " + r.bench; }
+  std::string operator()(const KernelRow& r) const { return "kernel " + to_json(r.op); }
+  std::string operator()(const CopyRow& r) const {
+    return fmt::format("copy {} {}", r.what, r.bytes);
+  }
+  std::string operator()(const MessageRow& r) const {
+    return fmt::format("message {} {}", r.transport, r.bytes);
+  }
+  std::string operator()(const CollectiveRow& r) const {
+    return fmt::format("collective {} {} {} {}", r.transport, r.collective, r.ranks, r.size);
+  }
+  std::string operator()(const EndRow&) const { return "end"; }
+};
+
+/// One line of a file; errors name the line in the file.
+Row row_of_line(const std::string& line, const std::string& file, int number) {
+  try {
+    return row_from(parse_json(line, file).root());
+  } catch (const InputError& error) {
+    InputError::Text text = error.text();
+    text.where.line = number;
+    throw InputError(std::move(text));
+  }
+}
+
+}  // namespace
+
+std::string to_json(const Row& row) {
+  return std::visit(
+      [](const auto& r) {
+        const std::string members = table_of(r).write(r);
+        return R"({"kind":)" + json_quote(kind_of(r)) + "," + members.substr(1);
+      },
+      row);
+}
+
+Row row_from(const Json& json) {
+  std::vector<std::string> kinds;
+  for_each_kind([&](const auto& row) { kinds.emplace_back(kind_of(row)); });
+  const Text rule{kinds};
+  if (!json.is(Json::Kind::kObject)) refuse_type(json, "a row of measurements");
+  const Json* kind = json.find("kind");
+  if (kind == nullptr) refuse_missing(json, "kind", rule.shape().expectation);
+  std::string name;
+  rule.read(*kind, name);
+  Row out;
+  for_each_kind([&](const auto& row) {
+    if (kind_of(row) == name) out = read_row<std::decay_t<decltype(row)>>(json);
+  });
+  return out;
+}
+
+std::string identity_of(const Row& row) { return std::visit(Identity{}, row); }
+
+std::vector<Row> parse_rows(const std::string& text, const std::string& file) {
+  std::vector<Row> rows;
+  int number = 0;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    rows.push_back(row_of_line(text.substr(begin, end - begin), file, ++number));
+  }
+  if (rows.empty() || !std::holds_alternative<RunRow>(rows.front())) {
+    throw InputError({.code = "K003",
+                      .problem = file + " is no file of measurements",
+                      .where = {file, 1, 1, ""},
+                      .expected = "JSON lines, the first with \"kind\": \"run\"",
+                      .cure = "measure with plait bench --output FILE"});
+  }
+  return rows;
+}
+
+}  // namespace plait

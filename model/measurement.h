@@ -1,0 +1,101 @@
+#pragma once
+// What `plait bench` records and `plait calibrate` reads: rows of a file of JSON lines. The first
+// row says where and how it was measured, each other row is one measurement, the last says that the
+// run came to its end. Times are in seconds unless the key says otherwise.
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/json.h"
+#include "model/op.h"
+
+namespace plait {
+
+/// Of repeated measurements.
+struct Spread {
+  double median = 0, p10 = 0, p90 = 0;
+};
+
+/// "run": the machine and the command.
+struct RunRow {
+  std::string bench;      // "compute", "comm", "copy"
+  std::string version;    // of plait
+  std::string command;    // as typed
+  std::string date;       // ISO 8601, UTC
+  std::string host;       // its name
+  std::string processor;  // model name
+  std::int64_t cores = 0;
+  std::string kernel, compiler, blas;
+  std::string quiet;  // realrun/bench/quiet.h, in words
+  double core_to_core_ns = 0, jitter = 0;
+  std::string memory;  // "cold": operands come from a pool larger than the caches
+};
+
+/// "kernel": one compute op on one thread.
+struct KernelRow {
+  Compute op;
+  std::int64_t repeats = 0;
+  std::int64_t calls = 1;     // timed together in each repeat
+  Spread wall, cpu;           // of one call; `cpu` is processor time of the thread
+  std::int64_t switches = 0;  // involuntary, over all repeats
+};
+
+/// "copy": streaming through memory on one thread.
+struct CopyRow {
+  std::string what;  // "copy", "combine" (a += b in fp32), "read", "fill"
+  std::int64_t bytes = 0;
+  std::int64_t repeats = 0;
+  std::int64_t calls = 1;
+  Spread wall, cpu;
+  double bandwidth = 0;  // bytes read and written per second of processor time
+};
+
+/// "message": between two ranks, by ping-pong.
+struct MessageRow {
+  std::string transport;  // "threads", "tcp", "mpi"
+  std::int64_t bytes = 0;
+  std::int64_t repeats = 0;
+  Spread one_way;                // half a round trip, wall time
+  Spread send_cpu, receive_cpu;  // processor time of the communication threads, per message
+};
+
+/// "collective": nccl-tests' columns. Its size is the full buffer, algbw = size / time and busbw is
+/// algbw times the share of the buffer that crosses each link, by the formulas of its
+/// doc/PERFORMANCE.md.
+struct CollectiveRow {
+  std::string transport, collective;  // "all_reduce", ...
+  std::int64_t ranks = 0;
+  std::int64_t size = 0;   // bytes
+  std::int64_t count = 0;  // elements
+  std::string type = "float", redop = "none";
+  std::int64_t root = -1;
+  std::int64_t repeats = 0;
+  struct Timed {
+    double time_us = 0, algbw = 0, busbw = 0;  // GB/s = 1e9 bytes per second
+  };
+  Timed out_of_place, in_place;
+  double cpu_us = 0;  // processor time of a rank's thread, out of place, mean over the ranks
+};
+
+/// "end".
+struct EndRow {
+  double stolen = 0;  // share of the processors' time that other machines took
+  std::string quiet;
+};
+
+using Row = std::variant<RunRow, KernelRow, CopyRow, MessageRow, CollectiveRow, EndRow>;
+
+/// One line without its end.
+std::string to_json(const Row& row);
+/// Throws InputError F00x, U004 with the place.
+Row row_from(const Json& json);
+/// What is measured, without the result: rows of one identity are measurements of the same thing.
+std::string identity_of(const Row& row);
+
+/// All rows of a file, by its text. The line after the last line feed is not whole and is left out.
+/// Throws InputError with the line; K003 when the first row is no "run".
+std::vector<Row> parse_rows(const std::string& text, const std::string& file);
+
+}  // namespace plait

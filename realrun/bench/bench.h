@@ -1,0 +1,27 @@
+#pragma once
+// `plait bench`: measures this machine and adds the rows to a file. Rows that the file has already
+// are not measured again.
+
+#include <functional>
+#include <string>
+
+#include "realrun/bench/grid.h"
+#include "realrun/bench/rows_file.h"
+
+namespace plait {
+
+struct BenchOptions {
+  GridSize size = GridSize::kFull;
+  /// About how long it may take; the repeats follow. 0: as the bench has it.
+  double seconds = 0;
+  /// Told before each row how many are done, how many there are and which is next.
+  std::function<void(std::size_t, std::size_t, const std::string&)> progress =
+      [](std::size_t, std::size_t, const std::string&) {};
+};
+
+/// compute.cpp: every kernel over the grid on one thread, cold operands.
+void bench_compute(RowsFile& file, const BenchOptions& options);
+/// copy.cpp: copying, adding, reading and filling by size on one thread, cold.
+void bench_copy(RowsFile& file, const BenchOptions& options);
+
+}  // namespace plait

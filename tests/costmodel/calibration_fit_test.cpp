@@ -1,0 +1,258 @@
+// The fit is given times that follow from known coefficients, and has to find these.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "core/error.h"
+#include "costmodel/costmodel.h"
+#include "costmodel/fit/calibrate.h"
+#include "costmodel/fit/linear.h"
+#include "costmodel/kernel_features.h"
+#include "tests/costmodel/devices.h"
+
+namespace plait {
+namespace {
+
+std::int64_t log_uniform(std::mt19937_64& random, double from, double to) {
+  const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+  return static_cast<std::int64_t>(std::exp2(from + (to - from) * unit));
+}
+
+/// One of two values with equal probability, so that its mean |.| is exactly `noise`.
+double noise_of(std::mt19937_64& random, double noise) {
+  return random() % 2 == 0 ? noise : -noise;
+}
+
+/// Times of matrix products of random shapes: seconds = sum of coefficients times features.
+std::vector<FitRow> products(const std::vector<double>& coefficients, int rows, double noise) {
+  std::mt19937_64 random(1);
+  std::vector<FitRow> out;
+  for (int i = 0; i < rows; ++i) {
+    const MatMul op{.m = log_uniform(random, 5, 12),
+                    .n = log_uniform(random, 6, 11),
+                    .k = log_uniform(random, 6, 11),
+                    .in = DType::kFp32};
+    const std::vector<double> features = kernel_features(op);
+    const double exact = predicted_seconds(coefficients, features);
+    out.push_back({features, exact * std::exp(noise_of(random, noise))});
+  }
+  return out;
+}
+
+// Seconds per call, per multiply-add, per element of each matrix: about those of a core.
+const std::vector<double> kPlanted = {2e-6, 1.4e-11, 8e-10, 3e-10, 5e-10, 0, 0};
+
+TEST(Fit, FindsPlantedCoefficients) {
+  const std::vector<double> found = fit_nonnegative(products(kPlanted, 60, 0));
+  ASSERT_EQ(found.size(), kPlanted.size());
+  for (std::size_t j = 0; j < found.size(); ++j) {
+    EXPECT_NEAR(found[j], kPlanted[j], 1e-4 * kPlanted[j]) << "feature " << j;
+  }
+}
+
+TEST(Fit, FindsThatAFeatureCostsNothing) {
+  std::vector<double> planted = kPlanted;
+  planted[3] = 0;
+  const std::vector<FitRow> rows = products(planted, 60, 0);
+  const std::vector<double> found = fit_nonnegative(rows);
+  for (const FitRow& row : rows) {
+    EXPECT_LT(found[3] * row.features[3], 1e-3 * row.seconds);
+    EXPECT_NEAR(log_error(found, row), 0, 1e-3);
+  }
+}
+
+TEST(Fit, NoCoefficientIsNegativeWhateverTheTimes) {
+  std::mt19937_64 random(2);
+  for (int trial = 0; trial < 20; ++trial) {
+    std::vector<FitRow> rows;
+    for (int i = 0; i < 12; ++i) {
+      rows.push_back(
+          {{1, static_cast<double>(1 + random() % 100), static_cast<double>(random() % 9)},
+           1e-6 * static_cast<double>(1 + random() % 1000)});
+    }
+    for (double c : fit_nonnegative(rows)) {
+      EXPECT_GE(c, 0);
+      EXPECT_TRUE(std::isfinite(c));
+    }
+  }
+}
+
+/// A factor too long and the same factor too short count the same: between t and 4 t lies 2 t.
+TEST(Fit, CountsFactorsNotDifferences) {
+  const std::vector<double> found = fit_nonnegative({{{1}, 1e-3}, {{1}, 4e-3}});
+  EXPECT_NEAR(found[0], 2e-3, 1e-9);
+}
+
+TEST(Fit, FewerRowsThanFeaturesAreFittedExactly) {
+  const std::vector<FitRow> rows = products(kPlanted, 2, 0);
+  const std::vector<double> found = fit_nonnegative(rows);
+  for (const FitRow& row : rows) EXPECT_NEAR(log_error(found, row), 0, 1e-6);
+}
+
+TEST(Fit, TheOrderOfRowsChangesNothingThatCanBeSeen) {
+  std::vector<FitRow> rows = products(kPlanted, 40, 0.03);
+  const std::vector<double> there = fit_nonnegative(rows);
+  std::ranges::reverse(rows);
+  const std::vector<double> back = fit_nonnegative(rows);
+  for (const FitRow& row : rows) {
+    EXPECT_NEAR(log_error(there, row), log_error(back, row), 1e-4);
+  }
+}
+
+// ---- whole files
+
+RunRow some_run(const std::string& processor = "cpu") {
+  RunRow run;
+  run.bench = "compute", run.processor = processor, run.cores = 2, run.quiet = "quiet";
+  run.date = "2026-01-02T03:04:05Z";
+  return run;
+}
+
+KernelRow timed(const Compute& op, double seconds) {
+  KernelRow row;
+  row.op = op;
+  row.cpu.median = row.cpu.p10 = row.cpu.p90 = seconds;
+  row.wall.median = 7 * seconds;  // somebody else was running
+  return row;
+}
+
+/// Norms and fills whose times follow from (fixed, per row, per element), with noise.
+std::vector<Row> synthetic(double noise) {
+  std::mt19937_64 random(3);
+  std::vector<Row> rows = {some_run()};
+  for (int i = 0; i < 100; ++i) {
+    const Norm norm{Pass::kForward, NormKind::kLayerNorm, log_uniform(random, 5, 12),
+                    log_uniform(random, 6, 11), DType::kFp32};
+    const auto r = static_cast<double>(norm.rows), w = static_cast<double>(norm.width);
+    const double exact = 1e-7 + 2e-8 * r + 3e-10 * r * w;
+    rows.push_back(timed(norm, exact * std::exp(noise_of(random, noise))));
+    const Fill fill{log_uniform(random, 8, 22), DType::kFp32};
+    rows.push_back(timed(fill, (1e-7 + 1e-10 * static_cast<double>(fill.elements)) *
+                                   std::exp(noise_of(random, noise))));
+  }
+  return rows;
+}
+
+TEST(Calibrate, TheHeldOutErrorIsTheNoise) {
+  constexpr double kNoise = 0.03;
+  const CalibrationResult result = calibrate(synthetic(kNoise), "box", "hash");
+  ASSERT_EQ(result.quality.size(), 2U);
+  for (const FitQuality& q : result.quality) {
+    EXPECT_EQ(q.fitted_rows, 70);
+    EXPECT_EQ(q.held_out_rows, 30);
+    // 70 rows fix three coefficients to about a fifth of the noise.
+    EXPECT_NEAR(q.held_out_error, kNoise, 0.2 * kNoise) << q.name;
+    EXPECT_FALSE(q.worst.empty());
+    EXPECT_GE(q.worst_error, q.held_out_error);
+  }
+}
+
+TEST(Calibrate, ACalibrationPredictsWhatWasMeasured) {
+  CostModel model;
+  model.calibration =
+      std::make_shared<const Calibration>(calibrate(synthetic(0), "box", "hash").calibration);
+  const Norm norm{Pass::kForward, NormKind::kLayerNorm, 500, 300, DType::kFp32};
+  const Cost cost = model.compute(norm, h100());
+  const double expected = 1e-7 + 2e-8 * 500 + 3e-10 * 500 * 300;
+  EXPECT_NEAR(cost.total().value, expected, 1e-3 * expected);
+  EXPECT_EQ(cost.provenance, Provenance::kFitted);
+}
+
+TEST(Calibrate, SaysWhereItComesFrom) {
+  const Calibration c = calibrate(synthetic(0), "box", "hash").calibration;
+  EXPECT_EQ(c.name, "box");
+  EXPECT_EQ(c.raw_sha256, "hash");
+  EXPECT_EQ(c.date, some_run().date);
+  EXPECT_EQ(c.cores, 2);
+  EXPECT_NE(c.machine.find("cpu"), std::string::npos);
+}
+
+TEST(Calibrate, ShapesStayOnTheirSideInAnyOrder) {
+  std::vector<Row> rows = synthetic(0.02);
+  const std::string there = to_json(calibrate(rows, "box", "hash").calibration);
+  std::reverse(rows.begin() + 1, rows.end());
+  EXPECT_EQ(to_json(calibrate(rows, "box", "hash").calibration), there);
+}
+
+TEST(Calibrate, NoisyMachinesAreNamed) {
+  std::vector<Row> rows = synthetic(0);
+  std::get<RunRow>(rows[0]).quiet = "noisy: 12 % stolen";
+  const std::vector<std::string> warnings = calibrate(rows, "box", "hash").warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("12 % stolen"), std::string::npos);
+}
+
+std::string code_of(const std::vector<Row>& rows) {
+  try {
+    calibrate(rows, "box", "hash");
+  } catch (const InputError& e) {
+    return e.text().code;
+  }
+  return "";
+}
+
+TEST(Calibrate, TwoMachinesAreNotMixed) {
+  std::vector<Row> rows = synthetic(0);
+  rows.emplace_back(some_run("another cpu"));
+  EXPECT_EQ(code_of(rows), "K005");
+  EXPECT_EQ(code_of({Row(some_run())}), "K005") << "nothing to fit";
+}
+
+// ---- tables
+
+CopyRow copied(const std::string& what, std::int64_t bytes, double seconds) {
+  CopyRow row;
+  row.what = what, row.bytes = bytes, row.cpu.median = seconds;
+  return row;
+}
+
+/// 0.5 us and 0.1 ns per byte up to 1 MiB, then twice as much per byte.
+double copy_time(std::int64_t bytes) {
+  constexpr std::int64_t kCache = 1 << 20;
+  const auto b = static_cast<double>(std::min(bytes, kCache));
+  return 0.5e-6 + 1e-10 * b +
+         2e-10 * static_cast<double>(std::max<std::int64_t>(bytes - kCache, 0));
+}
+
+TEST(Calibrate, TablesFollowAKink) {
+  std::vector<Row> rows = {some_run()};
+  for (std::int64_t bytes = 256; bytes <= 64 << 20; bytes *= 2) {
+    rows.emplace_back(copied("copy", bytes, copy_time(bytes)));
+    rows.emplace_back(copied("combine", bytes, 2 * copy_time(bytes)));
+  }
+  const CalibrationResult result = calibrate(rows, "box", "hash");
+  ASSERT_EQ(result.quality.size(), 2U);
+  // 19 sizes: places 1, 4, ... 16 are judged. Straight lines are off only where one spans the kink.
+  for (const FitQuality& q : result.quality) {
+    EXPECT_EQ(q.held_out_rows, 6);
+    EXPECT_LT(q.held_out_error, 0.03) << q.name << ", worst " << q.worst;
+  }
+  const Piecewise& copy = result.calibration.copy;
+  EXPECT_EQ(copy.at(Bytes(256)).value, copy_time(256));
+  EXPECT_NEAR(copy.at(Bytes(128 << 20)).value, copy_time(128 << 20), 1e-9);
+  EXPECT_NEAR(result.calibration.combine.at(Bytes(256)).value, 2 * copy_time(256), 1e-12);
+}
+
+TEST(Calibrate, MessagesAreSplitIntoTheirEndsAndTheWayBetween) {
+  std::vector<Row> rows = {some_run()};
+  for (std::int64_t bytes = 8; bytes <= 1 << 20; bytes *= 4) {
+    MessageRow row;
+    row.transport = "threads", row.bytes = bytes;
+    row.send_cpu.median = 1e-6 + 1e-10 * static_cast<double>(bytes);
+    row.receive_cpu.median = 2e-6 + 3e-10 * static_cast<double>(bytes);
+    row.one_way.median = row.send_cpu.median + row.receive_cpu.median + 5e-6;
+    rows.emplace_back(row);
+  }
+  const CalibrationResult result = calibrate(rows, "box", "hash");
+  const MessageFit& fit = result.calibration.transports.at("threads");
+  EXPECT_NEAR(fit.send.at(Bytes(1000)).value, 1.1e-6, 1e-12);
+  EXPECT_NEAR(fit.receive.at(Bytes(1000)).value, 2.3e-6, 1e-12);
+  EXPECT_NEAR(fit.latency.value, 5e-6, 1e-12);
+  EXPECT_LT(fit.held_out_error, 1e-6);
+}
+
+}  // namespace
+}  // namespace plait

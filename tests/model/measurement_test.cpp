@@ -1,0 +1,106 @@
+#include "model/measurement.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+std::vector<Row> one_of_each() {
+  RunRow run;
+  run.bench = "compute", run.processor = "a \"cpu\"", run.cores = 2, run.jitter = 0.25;
+  KernelRow kernel;
+  kernel.op = Fill{12, DType::kFp32};
+  kernel.repeats = 5, kernel.calls = 3, kernel.switches = 1;
+  kernel.wall = {1.5, 1, 2}, kernel.cpu = {1.0 / 3, 0.25, 0.5};
+  CopyRow copy;
+  copy.what = "combine", copy.bytes = 4096, copy.cpu.median = 1e-7, copy.bandwidth = 1e10;
+  MessageRow message;
+  message.transport = "threads", message.bytes = 8, message.send_cpu = {1, 2, 3};
+  CollectiveRow collective;
+  collective.transport = "tcp", collective.collective = "all_reduce", collective.ranks = 4;
+  collective.size = 1024, collective.count = 256, collective.redop = "sum";
+  collective.in_place = {10, 0.1, 0.15};
+  EndRow end;
+  end.stolen = 0.125, end.quiet = "noisy: 12 % stolen";
+  return {run, kernel, copy, message, collective, end};
+}
+
+TEST(Measurement, EveryKindOfRowComesBackWhole) {
+  const std::vector<Row> rows = one_of_each();
+  ASSERT_EQ(rows.size(), std::variant_size_v<Row>);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string text = to_json(rows[i]);
+    const Row back = row_from(parse_json(text, "test").root());
+    EXPECT_EQ(back.index(), i);
+    EXPECT_EQ(to_json(back), text);
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(Measurement, ResultsAreNoPartOfTheIdentity) {
+  for (const Row& row : one_of_each()) {
+    for (const Row& other : one_of_each()) {
+      EXPECT_EQ(identity_of(row) == identity_of(other), row.index() == other.index());
+    }
+  }
+  KernelRow fast, slow;
+  fast.op = slow.op = Fill{12, DType::kFp32};
+  slow.cpu.median = 1;
+  EXPECT_EQ(identity_of(fast), identity_of(slow));
+  slow.op = Fill{13, DType::kFp32};
+  EXPECT_NE(identity_of(fast), identity_of(slow));
+}
+
+std::string file_of(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) text += to_json(row) + "\n";
+  return text;
+}
+
+TEST(Measurement, AFileIsItsWholeLines) {
+  const std::string text = file_of(one_of_each());
+  EXPECT_EQ(parse_rows(text, "raw").size(), std::variant_size_v<Row>);
+  EXPECT_EQ(parse_rows(text + R"({"kind":"ker)", "raw").size(), std::variant_size_v<Row>);
+}
+
+InputError::Text refusal(const std::string& text) {
+  try {
+    parse_rows(text, "raw.jsonl");
+  } catch (const InputError& e) {
+    return e.text();
+  }
+  return {};
+}
+
+TEST(Measurement, ErrorsNameTheLine) {
+  const std::string good = file_of(one_of_each());
+  const auto lines = static_cast<int>(std::variant_size_v<Row>);
+  const InputError::Text wrong = refusal(good + R"({"kind":"end","stolen":"much","quiet":""})"
+                                                "\n");
+  EXPECT_EQ(wrong.code, "F003");
+  EXPECT_EQ(wrong.where.line, lines + 1);
+  EXPECT_EQ(wrong.where.file, "raw.jsonl");
+  EXPECT_EQ(refusal(good + "{\n").where.line, lines + 1);
+  EXPECT_EQ(refusal(good + R"({"kind":"end","stolen":0})"
+                           "\n")
+                .code,
+            "F002");
+  EXPECT_EQ(refusal(good + R"({"kind":"End"})"
+                           "\n")
+                .code,
+            "F004");
+  EXPECT_EQ(refusal(good + R"({"kind":"end","stolen":0,"quiet":"","x":1})"
+                           "\n")
+                .code,
+            "F001");
+}
+
+TEST(Measurement, AFileBeginsWithItsRun) {
+  EXPECT_EQ(refusal("").code, "K003");
+  EXPECT_EQ(refusal(to_json(Row(EndRow{})) + "\n").code, "K003");
+}
+
+}  // namespace
+}  // namespace plait
