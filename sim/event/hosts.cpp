@@ -12,6 +12,9 @@ namespace {
 // the payload: 20 bytes are IP's (RFC 791), 20 TCP's (RFC 9293) and 12 its timestamp option's (RFC
 // 7323).
 constexpr double kEthernetPayload = 1448.0 / 1514.0;
+// Every second segment is acknowledged (RFC 9293, section 3.8.6.3) by a frame of header, IP, TCP
+// and time stamp: 66 bytes.
+constexpr double kEthernetAcknowledged = 66.0 / (2 * 1448.0) * kEthernetPayload;
 
 SharedLink link_of(const Cluster& cluster) {
   const Fabric& fabric = cluster.graph->fabric;
@@ -20,6 +23,7 @@ SharedLink link_of(const Cluster& cluster) {
   SharedLink out;
   out.rate = fabric.bandwidth * (payload * ports);
   out.peak = std::max(out.rate, fabric.bus_bandwidth * (payload * ports));
+  out.acknowledged = fabric.link == LinkClass::kEthernet ? kEthernetAcknowledged : 0;
   out.burst = Bytes(static_cast<std::int64_t>(
       std::floor(static_cast<double>(fabric.burst.value) * payload * ports)));
   return out;

@@ -26,15 +26,22 @@ SharedLinks::SharedLinks(const std::vector<SharedLink>& links) {
   for (const SharedLink& l : links) {
     PLAIT_CHECK(l.rate.value > 0 && l.peak >= l.rate && l.burst.value >= 0, "a link of no rate");
     const auto burst = static_cast<double>(l.burst.value);
-    links_.push_back({per_picosecond(l.rate), per_picosecond(l.peak), burst, burst});
+    links_.push_back({.rate = per_picosecond(l.rate),
+                      .peak = per_picosecond(l.peak),
+                      .burst = burst,
+                      .tokens = burst,
+                      .acknowledged = l.acknowledged});
   }
 }
 
 void SharedLinks::start(SimTime now, std::uint32_t flow, std::array<std::uint32_t, 2> over,
-                        Bytes bytes) {
+                        std::array<std::uint32_t, 2> back, Bytes bytes) {
   serve_until(now);
   const auto at = std::ranges::lower_bound(flows_, flow, {}, &Flow::id);
-  flows_.insert(at, {flow, over, static_cast<double>(bytes.value)});
+  const double a = links_[back[0]].acknowledged, b = links_[back[1]].acknowledged;
+  flows_.insert(at, {.id = flow,
+                     .uses = {Use{over[0], 1}, Use{over[1], 1}, Use{back[0], a}, Use{back[1], b}},
+                     .left = static_cast<double>(bytes.value)});
   changed_ = true;
 }
 
@@ -84,29 +91,33 @@ void SharedLinks::share() {
     l.open = l.tokens >= kFrame || (l.open && l.tokens > 0);
     l.free = l.open ? l.peak : l.rate;
     l.passes = 0;
-    l.unsettled = 0;
+    l.demand = 0;
   }
   for (Flow& f : flows_) {
     f.settled = false;
-    for (std::uint32_t l : f.over) ++links_[l].unsettled;
+    for (const Use& u : f.uses) links_[u.link].demand += u.share;
   }
   for (std::size_t left = flows_.size(); left > 0;) {
     const auto full = static_cast<std::uint32_t>(tightest());
-    const double rate = links_[full].free / links_[full].unsettled;
+    const double rate = links_[full].free / links_[full].demand;
+    const auto crosses = [full](const Use& u) { return u.link == full && u.share > 0; };
     for (Flow& f : flows_) {
-      if (f.settled || (f.over[0] != full && f.over[1] != full)) continue;
+      if (f.settled || !std::ranges::any_of(f.uses, crosses)) continue;
       settle(f, rate);
       --left;
     }
   }
 }
 
+/// Of the links that a flow without rate crosses. Sums of shares that have all been taken away
+/// again may differ from zero by roundings.
 std::size_t SharedLinks::tightest() const {
+  constexpr double kNothing = 1e-9;
   std::size_t least = links_.size();
   for (std::size_t l = 0; l < links_.size(); ++l) {
-    if (links_[l].unsettled == 0) continue;
+    if (links_[l].demand < kNothing) continue;
     if (least == links_.size() ||
-        links_[l].free / links_[l].unsettled < links_[least].free / links_[least].unsettled) {
+        links_[l].free / links_[l].demand < links_[least].free / links_[least].demand) {
       least = l;
     }
   }
@@ -116,10 +127,10 @@ std::size_t SharedLinks::tightest() const {
 void SharedLinks::settle(Flow& flow, double rate) {
   flow.settled = true;
   flow.rate = rate;
-  for (std::uint32_t l : flow.over) {
-    links_[l].free = std::max(0.0, links_[l].free - rate);
-    links_[l].passes += rate;
-    --links_[l].unsettled;
+  for (const Use& u : flow.uses) {
+    links_[u.link].free = std::max(0.0, links_[u.link].free - rate * u.share);
+    links_[u.link].passes += rate * u.share;
+    links_[u.link].demand -= u.share;
   }
 }
 

@@ -21,13 +21,16 @@ struct SharedLink {
   BytesPerSecond rate;
   BytesPerSecond peak;  // with tokens; at least `rate`
   Bytes burst;
+  /// Bytes that go back for each byte that is carried, to acknowledge it.
+  double acknowledged = 0;
 };
 
 class SharedLinks {
  public:
   explicit SharedLinks(const std::vector<SharedLink>& links);
-  /// A flow over two different links.
-  void start(SimTime now, std::uint32_t flow, std::array<std::uint32_t, 2> over, Bytes bytes);
+  /// A flow over two different links, acknowledged over two others.
+  void start(SimTime now, std::uint32_t flow, std::array<std::uint32_t, 2> over,
+             std::array<std::uint32_t, 2> back, Bytes bytes);
   /// Next change of the rates by itself: a flow ends, a bucket runs empty.
   SimTime next();
   /// Appends the flows that have ended by `now`, ascending. No change may lie before `now`.
@@ -38,13 +41,19 @@ class SharedLinks {
     double rate, peak, burst;  // bytes per picosecond, bytes
     double tokens;
     double passes = 0;  // sum of its flows
+    double acknowledged = 0;
     bool open = false;  // has tokens
     double free = 0;    // while rates are shared out
-    int unsettled = 0;
+    double demand = 0;  // what it carries for each byte of all flows that are not settled
+  };
+  /// A link carries `share` bytes for each byte of the flow.
+  struct Use {
+    std::uint32_t link;
+    double share;
   };
   struct Flow {
     std::uint32_t id;
-    std::array<std::uint32_t, 2> over;
+    std::array<Use, 4> uses;
     double left;  // bytes
     double rate = 0;
     bool settled = false;

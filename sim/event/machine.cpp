@@ -39,7 +39,8 @@ void Machine::work(std::uint32_t rank, Stream stream, SimTime work, EventKind ki
 void Machine::flow(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint32_t id) {
   if (flow_from_.size() <= id) flow_from_.resize(2 * std::size_t{id} + 1);
   flow_from_[id] = from;
-  links_.start(now_, id, {2 * host_[from], 2 * host_[to] + 1}, bytes);
+  const std::uint32_t a = host_[from], b = host_[to];
+  links_.start(now_, id, {2 * a, 2 * b + 1}, {2 * b, 2 * a + 1}, bytes);
 }
 
 void Machine::after(SimTime delay, std::uint32_t rank, EventKind kind, std::uint32_t id) {

@@ -19,7 +19,7 @@ inline HostSystem free_hosts(std::int64_t hosts, std::int64_t ranks) {
   s.hosts = s.machines = hosts;
   s.ranks_per_host = ranks;
   s.cores = static_cast<double>(2 * ranks);
-  s.link = {BytesPerSecond(125e6), BytesPerSecond(125e6), Bytes(0)};
+  s.link = {.rate = BytesPerSecond(125e6), .peak = BytesPerSecond(125e6), .burst = Bytes(0)};
   return s;
 }
 

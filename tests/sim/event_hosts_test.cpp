@@ -119,7 +119,8 @@ TEST(Hosts, PlacementDecidesWhatCrossesALink) {
 // B = 250 KB at R = 125 MB/s and P = 250 MB/s: tokens last B / (P - R) = 2 ms, for 500 KB.
 TEST(Hosts, ABurstPassesBeforeTheRateHolds) {
   HostSystem hosts = free_hosts(2, 1);
-  hosts.link = {BytesPerSecond(125e6), BytesPerSecond(250e6), Bytes(250'000)};
+  hosts.link = {
+      .rate = BytesPerSecond(125e6), .peak = BytesPerSecond(250e6), .burst = Bytes(250'000)};
   EXPECT_NEAR(step_us(one_message(1, 400'000), hosts), (1 + 1600 + 1), kRounding);
   EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 2000 + 4000 + 1), kRounding);
 }

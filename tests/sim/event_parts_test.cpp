@@ -61,7 +61,8 @@ TEST(Cores, AloneIsExactAfterSharing) {
 }
 
 SharedLink plain(double bytes_per_ms) {
-  return {BytesPerSecond(1000 * bytes_per_ms), BytesPerSecond(1000 * bytes_per_ms), Bytes(0)};
+  const BytesPerSecond rate(1000 * bytes_per_ms);
+  return {.rate = rate, .peak = rate, .burst = Bytes(0)};
 }
 
 // Links 0 and 1 are ways out, 2 and 3 ways in; 1000 bytes per millisecond each.
@@ -69,15 +70,28 @@ std::vector<SharedLink> four() { return std::vector<SharedLink>(4, plain(1000));
 
 TEST(Links, AFlowAloneGoesAtTheLinksRate) {
   SharedLinks links(four());
-  links.start(0, 0, {0, 2}, Bytes(5000));
+  links.start(0, 0, {0, 2}, {1, 0}, Bytes(5000));
   EXPECT_EQ(run(links, 1)[0], 5 * kMs);
 }
 
 TEST(Links, TwoFlowsOverOneLinkTakeTwiceAsLong) {
   SharedLinks links(four());
-  links.start(0, 0, {0, 2}, Bytes(5000));
-  links.start(0, 1, {0, 3}, Bytes(5000));
+  links.start(0, 0, {0, 2}, {1, 0}, Bytes(5000));
+  links.start(0, 1, {0, 3}, {1, 0}, Bytes(5000));
   EXPECT_EQ(run(links, 2), (std::vector<SimTime>{10 * kMs, 10 * kMs}));
+}
+
+// Host 0's way out and in are links 0 and 2, host 1's 1 and 3. A quarter byte comes back for each.
+TEST(Links, AcknowledgementsTakeTheirShareOfTheWayBack) {
+  std::vector<SharedLink> links = four();
+  for (SharedLink& l : links) l.acknowledged = 0.25;
+  SharedLinks one_way(links), both_ways(links);
+  one_way.start(0, 0, {0, 3}, {1, 2}, Bytes(5000));
+  EXPECT_EQ(run(one_way, 1)[0], 5 * kMs);
+  both_ways.start(0, 0, {0, 3}, {1, 2}, Bytes(5000));
+  both_ways.start(0, 1, {1, 2}, {0, 3}, Bytes(5000));
+  // Each link carries x + x / 4 = 1000.
+  for (SimTime end : run(both_ways, 2)) EXPECT_NEAR(in_ms(end), 5 * 1.25, kRounding);
 }
 
 // Flows 0 and 1 leave by link 0, flow 2 by link 1; 1 and 2 enter by link 3, which passes 600. There
@@ -86,17 +100,17 @@ TEST(Links, RatesAreMaxMinFair) {
   std::vector<SharedLink> links = four();
   links[3] = plain(600);
   SharedLinks shared(links);
-  shared.start(0, 0, {0, 2}, Bytes(7000));
-  shared.start(0, 1, {0, 3}, Bytes(3000));
-  shared.start(0, 2, {1, 3}, Bytes(3000));
+  shared.start(0, 0, {0, 2}, {1, 0}, Bytes(7000));
+  shared.start(0, 1, {0, 3}, {1, 0}, Bytes(3000));
+  shared.start(0, 2, {1, 3}, {1, 0}, Bytes(3000));
   for (SimTime end : run(shared, 3)) EXPECT_NEAR(in_ms(end), 10, kRounding);
 }
 
 // 6000 and 2000 bytes at 500 each until 4 ms; the last 4000 bytes of the first at 1000.
 TEST(Links, AFlowThatEndsLeavesItsShare) {
   SharedLinks links(four());
-  links.start(0, 0, {0, 2}, Bytes(6000));
-  links.start(0, 1, {0, 3}, Bytes(2000));
+  links.start(0, 0, {0, 2}, {1, 0}, Bytes(6000));
+  links.start(0, 1, {0, 3}, {1, 0}, Bytes(2000));
   EXPECT_EQ(run(links, 2), (std::vector<SimTime>{8 * kMs, 4 * kMs}));
 }
 
@@ -106,13 +120,13 @@ SharedLink bucket() { return {BytesPerSecond(1e6), BytesPerSecond(5e6), Bytes(10
 
 TEST(TokenBucket, LetsTheBurstPassAtThePeak) {
   SharedLinks links({bucket(), plain(1e6)});
-  links.start(0, 0, {0, 1}, Bytes(12'000));
+  links.start(0, 0, {0, 1}, {1, 0}, Bytes(12'000));
   EXPECT_NEAR(in_ms(run(links, 1)[0]), 12'000.0 / 5000, kRounding);
 }
 
 TEST(TokenBucket, GoesOnAtItsRate) {
   SharedLinks links({bucket(), plain(1e6)});
-  links.start(0, 0, {0, 1}, Bytes(20'000));
+  links.start(0, 0, {0, 1}, {1, 0}, Bytes(20'000));
   EXPECT_NEAR(in_ms(run(links, 1)[0]), (2.5 + (20'000 - 12'500) / 1000.0), kRounding);
 }
 
@@ -120,15 +134,15 @@ TEST(TokenBucket, GoesOnAtItsRate) {
 // 5000 bytes pass.
 TEST(TokenBucket, RefillsWhileNothingPasses) {
   SharedLinks links({bucket(), plain(1e6)});
-  links.start(0, 0, {0, 1}, Bytes(20'000));
+  links.start(0, 0, {0, 1}, {1, 0}, Bytes(20'000));
   run(links, 1);
-  links.start(14 * kMs, 0, {0, 1}, Bytes(5000));
+  links.start(14 * kMs, 0, {0, 1}, {1, 0}, Bytes(5000));
   EXPECT_NEAR(in_ms(run(links, 1)[0]), 15, kRounding);
 }
 
 TEST(TokenBucket, HoldsNoMoreThanItsBurst) {
   SharedLinks links({bucket(), plain(1e6)});
-  links.start(1000 * kMs, 0, {0, 1}, Bytes(20'000));
+  links.start(1000 * kMs, 0, {0, 1}, {1, 0}, Bytes(20'000));
   EXPECT_NEAR(in_ms(run(links, 1)[0]), 1000 + (2.5 + 7.5), kRounding);
 }
 
