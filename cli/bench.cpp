@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
@@ -22,6 +23,7 @@ struct BenchCommand {
   std::string output;
   bool quick = false;
   double seconds = 0;
+  int threads = 0;  // 0: one for each core
 };
 
 #if PLAIT_HAS_REALRUN
@@ -52,12 +54,17 @@ int run(const BenchCommand& command, const std::string& line) {
   const MachineTime before = machine_time();
   std::fprintf(stderr, "this machine is %s\n", words_for(quietness).c_str());
   const std::string version = fmt::format("{} ({})", kVersion, kRevision);
-  RowsFile file(command.output, describe_run(command.what, version, line, quietness));
+  RunRow about = describe_run(command.what, version, line, quietness);
+  if (command.what == "compute") {
+    about.threads = command.threads > 0 ? command.threads : std::max<std::int64_t>(about.cores, 1);
+  }
+  RowsFile file(command.output, about);
   if (file.found() > 0) std::fprintf(stderr, "%zu rows are there already\n", file.found());
   Progress progress;
   BenchOptions options;
   options.size = command.quick ? GridSize::kQuick : GridSize::kFull;
   options.seconds = command.seconds;
+  options.threads = static_cast<int>(about.threads);
   options.progress = [&](std::size_t done, std::size_t all, const std::string& next) {
     progress(done, all, next);
   };
@@ -84,8 +91,8 @@ int run(const BenchCommand&, const std::string&) {
 
 #endif
 
-void add_kind(CLI::App& parent, Command& command, const std::shared_ptr<BenchCommand>& options,
-              const std::string& what, const std::string& help) {
+CLI::App& add_kind(CLI::App& parent, Command& command, const std::shared_ptr<BenchCommand>& options,
+                   const std::string& what, const std::string& help) {
   CLI::App* sub = parent.add_subcommand(what, help);
   sub->add_option("-o,--output", options->output,
                   "JSON lines; a run that was interrupted goes on from what is there (default: "
@@ -98,6 +105,7 @@ void add_kind(CLI::App& parent, Command& command, const std::shared_ptr<BenchCom
     options->what = what;
     command.action = [&command, options] { return run(*options, command.line); };
   });
+  return *sub;
 }
 
 }  // namespace

@@ -55,11 +55,20 @@ std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool c
   return out;
 }
 
+CostModel costs_of(const Scenario& scenario) {
+  CostModel costs;
+  if (!scenario.calibration.empty()) {
+    costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));
+  }
+  return costs;
+}
+
 Prediction predict(const Scenario& s, const PredictionOptions& options, const RunFacts& facts) {
   Prediction p;
   p.plan = sound_plan(s);
+  const CostModel costs = costs_of(s);
   p.simulation = located(s, [&] {
-    return simulate(p.plan, s.cluster, CostModel{},
+    return simulate(p.plan, s.cluster, costs,
                     {.unfold = options.unfold, .record = true, .placement = s.placement});
   });
   const Explanation explanation = explain(p.plan, p.simulation);
@@ -68,17 +77,18 @@ Prediction predict(const Scenario& s, const PredictionOptions& options, const Ru
   for (const CollectiveChoice& c : p.simulation.collectives) {
     collectives.push_back({c.op, c.group, c.cost});
   }
-  p.report = summarize({.model = s.model,
-                        .workload = s.workload,
-                        .strategy = s.strategy,
-                        .plan = p.plan,
-                        .cluster = s.cluster,
-                        .timeline = p.simulation.timeline,
-                        .explanation = explanation,
-                        .memory = p.memory,
-                        .collectives = collectives,
-                        .provenance = provenance_of(p.plan, s.cluster, p.simulation.collectives),
-                        .run = facts});
+  p.report =
+      summarize({.model = s.model,
+                 .workload = s.workload,
+                 .strategy = s.strategy,
+                 .plan = p.plan,
+                 .cluster = s.cluster,
+                 .timeline = p.simulation.timeline,
+                 .explanation = explanation,
+                 .memory = p.memory,
+                 .collectives = collectives,
+                 .provenance = provenance_of(p.plan, s.cluster, costs, p.simulation.collectives),
+                 .run = facts});
   return p;
 }
 

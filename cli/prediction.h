@@ -32,8 +32,11 @@ Plan sound_plan(const Scenario& scenario);
 /// Live memory and overheads of every stage.
 std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool curve = false);
 
+/// The cost model with the scenario's calibration, where it names one. Throws InputError K0xx.
+CostModel costs_of(const Scenario& scenario);
+
 /// Where the durations of kernels and collectives come from, weighted by their time.
-ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster,
+ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                                const std::vector<CollectiveChoice>& collectives);
 
 /// What identifies a run of `scenario` by this command line.

@@ -40,14 +40,13 @@ const CollectiveChoice* choice_of(const Collective& op,
 
 }  // namespace
 
-ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster,
+ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                                const std::vector<CollectiveChoice>& collectives) {
   std::vector<std::int64_t> runs(plan.blocks.size(), 0);
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     const std::vector<std::int64_t> here = runs_of_blocks(plan, stage);
     for (std::size_t b = 0; b < runs.size(); ++b) runs[b] += here[b];
   }
-  const CostModel costs;
   Tally tally;
   for (std::size_t b = 0; b < runs.size(); ++b) {
     if (runs[b] == 0) continue;

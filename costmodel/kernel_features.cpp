@@ -1,7 +1,7 @@
 #include "costmodel/kernel_features.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 namespace plait {
 namespace {
@@ -36,8 +36,7 @@ std::string variant_of(const MatMul& op) {
 std::string variant_of(const Attention& op) {
   const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
   return std::string(op.fused ? ".fused" : ".unfused") + (op.causal ? "" : ".full") +
-         (op.dropout ? ".dropout" : "") +
-         std::string(pass_name(pass));
+         (op.dropout ? ".dropout" : "") + std::string(pass_name(pass));
 }
 std::string variant_of(const Norm& op) {
   return (op.kind == NormKind::kLayerNorm ? ".layer" : ".rms") + std::string(pass_name(op.pass));
@@ -129,6 +128,14 @@ Values features_of(const Adam& op) { return {1, static_cast<double>(op.elements)
 Values features_of(const CrossEntropy& op) {
   const bool per_row = op.step == CrossEntropy::Step::kLoss;
   return {1, static_cast<double>(op.rows), per_row ? 0 : product(op.rows, op.vocab)};
+}
+/// Tokens share rows of the table: `vocab` equally likely ones leave vocab (1 - 1 / vocab)^rows
+/// untouched, and only the first touch of a row goes to memory. Positions do not share.
+Values features_of(const Embedding& op) {
+  const auto rows = static_cast<double>(op.rows), vocab = static_cast<double>(op.vocab);
+  const double touched =
+      op.learned_positions ? rows : vocab * (1 - std::pow(1 - 1 / std::max(vocab, 1.0), rows));
+  return {1, rows, product(op.rows, op.width), touched * static_cast<double>(op.width)};
 }
 template <class Rows>  // rows of `width` elements
 Values features_of(const Rows& op) {

@@ -43,15 +43,16 @@ const Table<RunRow>& table_of(const RunRow&) {
               count("cores", &R::cores), text("os_kernel", &R::kernel),
               text("compiler", &R::compiler), text("blas", &R::blas), text("quiet", &R::quiet),
               number("core_to_core_ns", &R::core_to_core_ns), number("jitter", &R::jitter),
-              text("memory", &R::memory)});
+              text("memory", &R::memory), count("threads", &R::threads)});
   return table;
 }
 const Table<KernelRow>& table_of(const KernelRow&) {
   using R = KernelRow;
   static const Table<R> table(
-      "kernel", {field("op", &R::op, ComputeRule{}, "").required(), count("repeats", &R::repeats),
-                 count("calls", &R::calls), spread("wall_s", &R::wall), spread("cpu_s", &R::cpu),
-                 count("switches", &R::switches)});
+      "kernel",
+      {field("op", &R::op, ComputeRule{}, "").required(), count("round", &R::round),
+       count("repeats", &R::repeats), count("calls", &R::calls), spread("wall_s", &R::wall),
+       spread("cpu_s", &R::cpu), count("switches", &R::switches)});
   return table;
 }
 const Table<CopyRow>& table_of(const CopyRow&) {
@@ -128,7 +129,9 @@ R read_row(const Json& json) {
 
 struct Identity {
   std::string operator()(const RunRow& r) const { return "run " + r.bench; }
-  std::string operator()(const KernelRow& r) const { return "kernel " + to_json(r.op); }
+  std::string operator()(const KernelRow& r) const {
+    return fmt::format("kernel {} {}", r.round, to_json(r.op));
+  }
   std::string operator()(const CopyRow& r) const {
     return fmt::format("copy {} {}", r.what, r.bytes);
   }

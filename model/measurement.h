@@ -30,12 +30,14 @@ struct RunRow {
   std::string kernel, compiler, blas;
   std::string quiet;  // realrun/bench/quiet.h, in words
   double core_to_core_ns = 0, jitter = 0;
-  std::string memory;  // "cold": operands come from a pool larger than the caches
+  std::int64_t threads = 1;  // that worked at the same time
+  std::string memory;        // "cold": operands come from a pool larger than the caches
 };
 
 /// "kernel": one compute op on one thread.
 struct KernelRow {
   Compute op;
+  std::int64_t round = 0;  // the whole grid is measured several times: a machine has its moods
   std::int64_t repeats = 0;
   std::int64_t calls = 1;     // timed together in each repeat
   Spread wall, cpu;           // of one call; `cpu` is processor time of the thread

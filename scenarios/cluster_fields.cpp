@@ -81,6 +81,10 @@ const Table<ScenarioParts>& scenario_table() {
               .required(),
           field("strategy", &S::strategy, Nested{&strategy_table()}, "How the work is split."),
           field("cluster", &S::cluster, Nested{&cluster_table()}, "The machine.").required(),
+          field("calibration", &S::calibration, Text{},
+                "Path of what `plait calibrate` fitted to measurements of the device, relative to "
+                "this file; its kernels then take what they took there.")
+              .otherwise("none: data sheets"),
       });
   return table;
 }

@@ -60,6 +60,7 @@ struct ScenarioParts {
   Workload workload;
   StrategyPart strategy;
   ClusterPart cluster;
+  std::string calibration;  // path, relative to the scenario file
 };
 
 /// Members of a part whose base value comes later: what is required is checked then.

@@ -59,7 +59,9 @@ void resolve(const JsonDocument& document, Scenario& out) {
       out.warnings.push_back(std::move(w));
     }
   }
-  out.canonical_json = canonical_json(out, parts.strategy, parts.cluster);
+  const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
+  out.calibration = calibration.path;
+  out.canonical_json = canonical_json(out, parts.strategy, parts.cluster, calibration.sha256);
 }
 
 }  // namespace

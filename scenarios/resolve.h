@@ -20,6 +20,12 @@ Model resolve_model(const Json* json, ModelPart part, const std::string& scenari
 /// Fills presets of node, device and fabric in `part`, and makes the cluster. Throws C0xx.
 Cluster resolve_cluster(const Json& json, ClusterPart& part);
 
+/// Where the calibration is, and its hash; throws InputError J00x for a file that cannot be read.
+struct CalibrationFile {
+  std::string path, sha256;
+};
+CalibrationFile resolve_calibration(const std::string& path, const std::string& scenario_file);
+
 /// dp and zero_stage where absent; the product of the axes against the devices. Throws S001, S002.
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 
@@ -30,8 +36,9 @@ std::vector<std::int64_t> resolve_placement(const Mesh& mesh, const std::vector<
 /// W001: options that are written and do nothing, because their axis has size 1.
 std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part);
 
-/// The resolved scenario as compact JSON, every field, keys sorted.
+/// The resolved scenario as compact JSON, every field, keys sorted. A calibration is quoted by its
+/// hash.
 std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
-                           const ClusterPart& cluster);
+                           const ClusterPart& cluster, const std::string& calibration_sha256);
 
 }  // namespace plait

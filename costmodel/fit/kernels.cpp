@@ -24,8 +24,19 @@ double mean_error(const std::vector<double>& coefficients, const std::vector<Fit
   return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
 }
 
-/// Rows of one class by the hash of their op.
-using ByHash = std::multimap<std::string, const KernelRow*>;
+/// An op with its times in all rounds and files.
+struct Measured {
+  Compute op;
+  std::vector<double> seconds;
+
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::ranges::sort(sorted);
+    return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+  }
+};
+/// Ops of one class by their hash.
+using ByHash = std::map<std::string, Measured>;
 
 /// Three rows of ten are judged: those with the smallest hashes. A shape stays on its side whatever
 /// it took, and in whatever order it was measured.
@@ -34,10 +45,10 @@ constexpr double kHeldOut = 0.3;
 KernelRows split(const ByHash& rows) {
   const auto held_out = static_cast<std::size_t>(kHeldOut * static_cast<double>(rows.size()));
   KernelRows out;
-  for (const auto& [hash, row] : rows) {
-    const FitRow fit_row{kernel_features(row->op), row->cpu.median};
+  for (const auto& [hash, measured] : rows) {
+    const FitRow fit_row{kernel_features(measured.op), measured.median()};
     if (out.held_out.size() < held_out) {
-      out.held_out.push_back(fit_row), out.held_out_ops.push_back(to_json(row->op));
+      out.held_out.push_back(fit_row), out.held_out_ops.push_back(to_json(measured.op));
     } else {
       out.fitted.push_back(fit_row);
     }
@@ -83,7 +94,9 @@ void fit_kernels(const std::vector<Row>& rows, CalibrationResult& result) {
     const auto* kernel = std::get_if<KernelRow>(&row);
     if (kernel == nullptr) continue;
     if (!(kernel->cpu.median > 0)) continue;  // below the resolution of the clock
-    classes[kernel_class(kernel->op)].emplace(sha256(to_json(kernel->op)), kernel);
+    Measured& measured = classes[kernel_class(kernel->op)][sha256(to_json(kernel->op))];
+    measured.op = kernel->op;
+    measured.seconds.push_back(kernel->cpu.median);
   }
   for (const auto& [name, of_class] : classes) {
     const KernelRows parts = split(of_class);

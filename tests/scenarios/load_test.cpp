@@ -120,6 +120,23 @@ TEST(ModelPart, ConfigJsonRelativeToTheScenario) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Calibration, IsRelativeToTheScenarioAndQuotedByItsContent) {
+  std::string folder = testing::TempDir() + "plaitXXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  write_file(folder + "/s.json", scenario("{}"));
+  const Scenario without = load_scenario(folder + "/s.json");
+  EXPECT_EQ(without.calibration, "");
+  const auto with = [&](const std::string& content) {
+    write_file(folder + "/box.json", content);
+    return load_scenario(folder + "/s.json", {{"calibration", "box.json"}});
+  };
+  const Scenario one = with("one"), other = with("other");
+  EXPECT_EQ(one.calibration, folder + "/box.json");
+  EXPECT_NE(one.canonical_json, without.canonical_json);
+  EXPECT_NE(one.canonical_json, other.canonical_json);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(WorkloadPart, PrecisionTextStandsForItsWeights) {
   const auto precision = [](const std::string& value) {
     return parse(scenario("{}"), {{"workload.precision", value}}).workload.precision;

@@ -121,6 +121,7 @@ const std::vector<Edit>& edits() {
        "{ \"hf_config\": @\"none.json\" }", "J001"},
       {"{ \"layers\": 4, \"hidden\": 64, \"heads\": 4, \"vocab\": 128 }",
        "{ \"hf_config\": @\"/\" }", "J002"},
+      {"\"model\":", "\"calibration\": @\"none.json\", \"model\":", "J001"},
       {"\"nodes\": 2", "\"nodes\": 2, \"slowdowns\": @[{\"device\": 16, \"factor\": 2}]", "C006"},
       {"\"nodes\": 2", "\"nodes\": 2, \"node\": {\"nics\": 0}", "C007", "{ \"preset\""},
       {"\"nodes\": 2", "\"nodes\": @16000000", "C004"},
