@@ -18,6 +18,7 @@
 #if PLAIT_HAS_REALRUN
 #include <cblas.h>
 
+#include "realrun/bench/quiet.h"
 #include "realrun/launch/started_ranks.h"
 #include "realrun/launch/world.h"
 #include "realrun/measure.h"
@@ -208,14 +209,23 @@ void show_progress(std::int64_t done, std::int64_t all) {
   std::fflush(stderr);
 }
 
+/// How quiet the machine was during the run, and how it is right after it.
+std::string quietness(const MachineTime& before) {
+  Quietness q = probe_quietness();
+  q.stolen = std::max(q.stolen, quietness_since(before).stolen);
+  return words_for(q);
+}
+
 /// What every rank does; rank 0 reports.
 int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
   openblas_set_num_threads(1);  // ranks share the cores
   if (transport.rank() == 0) run.measure.progress = show_progress;
+  const MachineTime before = machine_time();
   const std::optional<Measurement> m =
       measure(run.plan, run.scenario.model, transport, run.measure);
   if (!m) return kYes;
-  const RealrunReport report = report_of(run, options, *m);
+  RealrunReport report = report_of(run, options, *m);
+  report.quietness = quietness(before);
   save_trace(options, run, *m);
   print_result(options.output, rendered(report, options.output));
   return kYes;
@@ -255,8 +265,7 @@ int run_shaped(const TimedRun& run, const RealrunOptions& options, const Command
 
 int run_timed(const RealrunOptions& options, const Command& command) {
   const TimedRun run = prepare(options, command);
-  const std::optional<StartedRank> started = started_rank();
-  if (!started || started->rank == 0) print_warnings(run.scenario.warnings);
+  if (speaks_for_all(options)) print_warnings(run.scenario.warnings);
   return options.shaped ? run_shaped(run, options, command)
                         : start_ranks(run, options, command, nullptr);
 }

@@ -61,9 +61,10 @@ std::string to_text(const RealrunReport& r) {
   std::string out =
       fmt::format("{}  {} on {} ranks over {}, {} kernels{}\n\n", r.run.scenario, r.layout, r.ranks,
                   r.transport, r.kernels, r.links.empty() ? "" : ", " + r.links);
-  out += fmt::format("step     {}  median of {}, {} to {} with 95 % confidence\n",
-                     human_time(r.step_median_s), r.step_s.size(), human_time(r.step_low_s),
-                     human_time(r.step_high_s));
+  // With fewer than six values no interval holds the median with 95 % probability.
+  out += fmt::format("step     {}  median of {}, {} {} to {}\n", human_time(r.step_median_s),
+                     r.step_s.size(), r.step_s.size() < 6 ? "all within" : "95 % confidence:",
+                     human_time(r.step_low_s), human_time(r.step_high_s));
   if (r.predicted_step_s) {
     out += fmt::format("predicted {}  {}  by {}\n", human_time(*r.predicted_step_s),
                        human_change(*step_error(r)), r.calibration);
