@@ -8,16 +8,30 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/prediction.h"
 #include "core/error.h"
 
 #if PLAIT_HAS_REALRUN
+#include "realrun/launch/started_ranks.h"
+#include "realrun/launch/world.h"
 #include "realrun/verify.h"
 #endif
 
 namespace plait {
+
+#if PLAIT_HAS_REALRUN
+
+bool speaks_for_all(const RealrunOptions& options) {
+  const std::optional<StartedRank> started = started_rank();
+  // Rank 0 that our own mpirun starts says it.
+  return started ? started->rank == 0 : options.transport != "mpi";
+}
+
+#endif
+
 namespace {
 
 #if PLAIT_HAS_REALRUN
@@ -30,12 +44,30 @@ void require_small(const Plan& plan, int steps) {
   if (plan.mesh.world_size() <= kMostRanks && work <= kMostFlops) return;
   throw InputError(
       {.code = "G011",
-       .problem =
-           fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real in one process",
-                       plan.mesh.world_size(), work),
+       .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to verify",
+                              plan.mesh.world_size(), work),
        .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, kMostFlops),
        .cure = "keep the strategy and shrink the model: --set model=tiny, a shorter "
                "workload.sequence_length"});
+}
+
+/// The plan in one precision, and what it must agree with.
+struct VerifiedPlan {
+  RunPrecision precision = RunPrecision::kFp64;
+  Plan plan, unsharded;
+};
+
+std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& options) {
+  const Workload asked = scenario.workload;
+  std::vector<VerifiedPlan> out;
+  for (const std::string& name : options.precisions) {
+    const RunPrecision precision = run_precision(name);
+    scenario.workload = in_precision(asked, precision);
+    out.push_back({precision, sound_plan(scenario),
+                   make_plan(scenario.model, scenario.workload, Strategy{})});
+    require_small(out.back().plan, options.steps);
+  }
+  return out;
 }
 
 std::string text_of(const Verification& v, RunPrecision precision) {
@@ -68,21 +100,23 @@ std::string text_of(const Verification& v, RunPrecision precision) {
   return text;
 }
 
-int run_verify(const RealrunOptions& options) {
-  Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  print_warnings(scenario.warnings);
-  const Workload asked = scenario.workload;
+/// What every rank does. Rank 0 runs the unsharded plans when nobody waits for it any more.
+int be_rank(Transport& transport, const Scenario& scenario, const std::vector<VerifiedPlan>& plans,
+            const RealrunOptions& options) {
+  const RunOptions run{.steps = options.steps, .patience_s = options.patience_s};
+  std::vector<std::optional<ModelState>> states;
+  for (const VerifiedPlan& p : plans) {
+    states.push_back(run_steps(scenario.model, p.plan, p.precision, transport, run));
+  }
+  if (transport.rank() != 0) return kYes;
   bool same = true;
   std::string text;
-  for (const std::string& name : options.precisions) {
-    const RunPrecision precision = run_precision(name);
-    scenario.workload = in_precision(asked, precision);
-    const Plan plan = sound_plan(scenario);
-    require_small(plan, options.steps);
-    const Plan unsharded = make_plan(scenario.model, scenario.workload, Strategy{});
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const auto& [precision, plan, unsharded] = plans[i];
     const Verification v =
-        verify(scenario.model, plan, unsharded, precision, {.steps = options.steps});
-    text += fmt::format("{}  {} on {} ranks, {}\n", scenario.name, plan.name, v.ranks, name);
+        compare(*states[i], run_steps(scenario.model, unsharded, precision, run));
+    text += fmt::format("{}  {} on {} ranks, {}, over {}\n", scenario.name, plan.name, v.ranks,
+                        name_of(precision), transport.name());
     text += text_of(v, precision);
     same = same && passes(v, precision);
   }
@@ -90,9 +124,21 @@ int run_verify(const RealrunOptions& options) {
   return same ? kYes : kNo;
 }
 
+int run_verify(const RealrunOptions& options, const Command& command) {
+  Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  if (speaks_for_all(options)) print_warnings(scenario.warnings);
+  const std::vector<VerifiedPlan> plans = prepare(scenario, options);
+  WorldOptions world;
+  world.transport = options.transport, world.patience_s = options.patience_s;
+  world.command = command.words;
+  return run_world(plans.front().plan.mesh.world_size(), world, [&](Transport& transport) {
+    return be_rank(transport, scenario, plans, options);
+  });
+}
+
 #else
 
-int run_verify(const RealrunOptions&) {
+int run_verify(const RealrunOptions&, const Command&) {
   throw EnvironmentError(
       "this build has no real runs: install OpenBLAS (libopenblas-dev) and build again");
 }
@@ -103,38 +149,17 @@ int run_realrun(RealrunOptions options, const Command& command) {
   if (!options.matrix && !options.verify) return run_timed(options, command);
   if (!options.matrix) {
     if (options.precisions.empty()) options.precisions = {"fp64"};
-    return run_verify(options);
+    return run_verify(options, command);
   }
   if (options.precisions.empty()) options.precisions = {"fp64", "fp32"};
   return run_matrix(options);
 }
 
-void add_timed_options(CLI::App& sub, RealrunOptions& o) {
-  const std::string group = "Timed steps";
+void add_launch_options(CLI::App& sub, RealrunOptions& o) {
+  const std::string group = "Ranks";
   sub.add_option("--transport", o.transport,
                  "How ranks talk: threads of one process, tcp between processes, or mpi")
       ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_option("--calibration", o.calibration,
-                 "Of this machine, by `plait calibrate`: predict the step and compare")
-      ->type_name("FILE")
-      ->group(group);
-  sub.add_option("--kernels", o.kernels,
-                 "real, or timed: compute sleeps for its predicted time, communication is real")
-      ->check(CLI::IsMember({"real", "timed"}))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_flag("--shaped", o.shaped,
-               "Give every node of the cluster a network namespace and a link of its bandwidth "
-               "(exit code 77: not permitted here)")
-      ->group(group);
-  sub.add_option("--warmup", o.warmup, "Steps before the measured ones")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_option("--repeats", o.repeats, "Measured steps")
-      ->check(CLI::Range(1, 1000000))
       ->capture_default_str()
       ->group(group);
   sub.add_option("--patience", o.patience_s,
@@ -142,10 +167,31 @@ void add_timed_options(CLI::App& sub, RealrunOptions& o) {
       ->check(CLI::Range(0.01, 1e6))
       ->capture_default_str()
       ->group(group);
-  sub.add_option("--trace", o.trace,
-                 "Also write measured and predicted timelines for ui.perfetto.dev")
-      ->type_name("FILE")
-      ->group(group);
+}
+
+std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
+  std::vector<CLI::Option*> all = {
+      sub.add_option("--calibration", o.calibration,
+                     "Of this machine, by `plait calibrate`: predict the step and compare")
+          ->type_name("FILE"),
+      sub.add_option("--kernels", o.kernels,
+                     "real, or timed: compute sleeps for its predicted time, communication is real")
+          ->check(CLI::IsMember({"real", "timed"}))
+          ->capture_default_str(),
+      sub.add_flag("--shaped", o.shaped,
+                   "Give every node of the cluster a network namespace and a link of its bandwidth "
+                   "(exit code 77: not permitted here)"),
+      sub.add_option("--warmup", o.warmup, "Steps before the measured ones")
+          ->check(CLI::Range(0, 1000000))
+          ->capture_default_str(),
+      sub.add_option("--repeats", o.repeats, "Measured steps")
+          ->check(CLI::Range(1, 1000000))
+          ->capture_default_str(),
+      sub.add_option("--trace", o.trace,
+                     "Also write measured and predicted timelines for ui.perfetto.dev")
+          ->type_name("FILE")};
+  for (CLI::Option* option : all) option->group("Timed steps");
+  return all;
 }
 
 }  // namespace
@@ -160,10 +206,11 @@ void add_realrun(Command& command) {
   CLI::Option* scenario = sub->get_option("scenario")->required(false);
   CLI::Option* verify = sub->add_flag("--verify", options->verify,
                                       "Compare losses and all gradients with the unsharded plan's");
-  sub->add_flag("--matrix", options->matrix,
-                "Verify the built-in list of strategies on small models and print the table")
-      ->excludes(scenario)
-      ->excludes(verify);
+  CLI::Option* matrix =
+      sub->add_flag("--matrix", options->matrix,
+                    "Verify the built-in list of strategies on small models and print the table")
+          ->excludes(scenario)
+          ->excludes(verify);
   sub->add_option("--precision", options->precisions,
                   "Of the numbers: fp64 (to 1e-12; default), fp32 (to 1e-5), bf16 (the scenario's "
                   "mix, to 3e-2 and cosine 0.999), or several; --matrix: fp64,fp32")
@@ -172,7 +219,12 @@ void add_realrun(Command& command) {
   sub->add_option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  add_timed_options(*sub, *options);
+  add_launch_options(*sub, *options);
+  matrix->excludes(sub->get_option("--transport"))->excludes(sub->get_option("--patience"));
+  for (CLI::Option* timed : add_timed_options(*sub, *options)) {
+    verify->excludes(timed);
+    matrix->excludes(timed);
+  }
   add_output_options(*sub, options->output);
   sub->callback([&command, options] {
     if (!options->matrix && options->scenario.file.empty()) throw CLI::RequiredError("SCENARIO");

@@ -15,12 +15,16 @@ struct RealrunOptions {
   bool verify = false, matrix = false;
   std::vector<std::string> precisions;
   int steps = 1;
+  std::string transport = "threads";
+  double patience_s = 60;
   // Of a timed run.
-  std::string transport = "threads", kernels = "real", calibration, trace;
+  std::string kernels = "real", calibration, trace;
   bool shaped = false;
   std::int64_t warmup = 2, repeats = 9;
-  double patience_s = 60;
 };
+
+/// Whether this process, of all that take part in the run, prints warnings.
+bool speaks_for_all(const RealrunOptions& options);
 
 /// Times steps and compares them with the prediction. Returns the exit code.
 int run_timed(const RealrunOptions& options, const Command& command);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "realrun/patience.h"
 
 namespace plait {
 namespace {
@@ -72,10 +73,20 @@ void Communicator::serve() {
       last_progress_ns_ = now_ns();
       continue;
     }
-    if (transport_.progress(kLongestPause)) last_progress_ns_ = now_ns();
+    if (progress()) last_progress_ns_ = now_ns();
     give_up_if_stuck();
     const std::lock_guard lock(mutex_);
     if (stopping_) return;  // the rank has failed
+  }
+}
+
+/// A transfer that fails says what it was for.
+bool Communicator::progress() {
+  try {
+    return transport_.progress(kLongestPause);
+  } catch (const EnvironmentError& e) {
+    const std::string where = waiting();
+    throw EnvironmentError(e.what() + (where.empty() ? "" : ", " + where));
   }
 }
 
@@ -131,16 +142,23 @@ void Communicator::finished(std::int64_t op) {
   ended_.notify_all();
 }
 
-void Communicator::give_up_if_stuck() {
-  if (static_cast<double>(now_ns() - last_progress_ns_) < patience_s_ * 1e9) return;
+/// Ops that have begun, and whom they wait for.
+std::string Communicator::waiting() const {
+  std::string text;
   for (const Queue& q : queues_) {
     if (!q.running) continue;
-    throw EnvironmentError("rank " + std::to_string(transport_.rank()) + " waited in vain at " +
-                           q.work.front().what + ": nothing came from " +
-                           q.work.front().communication->waits_for());
+    text += (text.empty() ? "at " : "; at ") + q.work.front().what + ": nothing came from " +
+            q.work.front().communication->waits_for();
   }
-  throw InternalError("rank " + std::to_string(transport_.rank()) +
-                      " has communication that nothing starts");
+  return text;
+}
+
+void Communicator::give_up_if_stuck() {
+  if (static_cast<double>(now_ns() - last_progress_ns_) < patience_s_ * 1e9) return;
+  const std::string who = "rank " + std::to_string(transport_.rank());
+  const std::string where = waiting();
+  if (where.empty()) throw InternalError(who + " has communication that nothing starts");
+  throw EnvironmentError(who + " waited in vain " + where + after_patience(patience_s_));
 }
 
 }  // namespace plait

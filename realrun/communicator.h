@@ -48,10 +48,11 @@ class Communicator {
  private:
   void run();
   void serve();
+  bool progress();
+  std::string waiting() const;
   void take_over();
   bool advance_all();
   bool ready(const Work& work) const;
-  bool advance(Work& work);
   void finished(std::int64_t op);
   void give_up_if_stuck();
   bool idle() const;

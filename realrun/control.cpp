@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "plan/op.h"
 #include "realrun/op_time.h"
+#include "realrun/patience.h"
 
 namespace plait {
 namespace {
@@ -50,7 +51,8 @@ void Control::run(std::vector<BytesOnTheWay>& transfers) {
     if (static_cast<double>(now_ns() - last) < patience_s_ * 1e9) continue;
     const auto missing = std::ranges::find(transfers, false, &BytesOnTheWay::done);
     throw EnvironmentError("rank " + std::to_string(rank()) + " heard nothing from rank " +
-                           std::to_string(missing->peer) + " between steps");
+                           std::to_string(missing->peer) + " between steps" +
+                           after_patience(patience_s_));
   }
 }
 

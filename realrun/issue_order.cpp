@@ -14,6 +14,7 @@ std::vector<std::vector<std::uint32_t>> communication_before(const Plan& plan, s
   for (std::size_t c = 0; c < program.calls.size(); ++c) {
     const Block& block = plan.blocks[program.calls[c].block];
     const BlockDependencies& within = deps.blocks[program.calls[c].block];
+    if (block.ops.empty()) continue;  // nothing of it waits
     const auto first = static_cast<std::uint32_t>(out.size());
     for (const Op& op : block.ops) streams.push_back(op.stream);
     out.resize(streams.size());

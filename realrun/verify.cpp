@@ -4,78 +4,30 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <memory>
-#include <mutex>
-#include <thread>
 
+#include "core/error.h"
 #include "plan/refusal.h"
-#include "realrun/rounding.h"
-#include "realrun/transport/threads.h"
+#include "realrun/control.h"
+#include "realrun/launch/rank_threads.h"
 #include "realrun/walk.h"
 
 namespace plait {
 namespace {
 
 template <class T>
-class WorldRun {
- public:
-  WorldRun(const Model& model, const Plan& plan, const RunOptions& options)
-      : model_(model), plan_(plan), options_(options), world_(plan.mesh.world_size()) {}
-
-  std::vector<RankState> run() {
-    const std::int64_t n = plan_.mesh.world_size();
-    states_.resize(static_cast<std::size_t>(n));
-    std::vector<std::thread> threads;
-    for (std::int64_t r = 0; r < n; ++r) threads.emplace_back([this, r] { run_rank(r); });
-    for (std::thread& t : threads) t.join();
-    if (failure_) std::rethrow_exception(failure_);
-    return std::move(states_);
+RankState run_rank(const Model& model, const Plan& plan, Transport& transport,
+                   const RunOptions& options) {
+  Walker<T> walker(plan, model, transport.rank(), transport, {.patience_s = options.patience_s});
+  std::vector<double> losses;
+  for (int step = 0; step < options.steps; ++step) {
+    walker.step();
+    losses.push_back(loss_of(walker, plan));
   }
-
- private:
-  void run_rank(std::int64_t r) {
-    try {
-      const std::unique_ptr<Transport> transport = world_.transport(r);
-      Walker<T> walker(plan_, model_, r, *transport, {.patience_s = options_.patience_s});
-      round_weights(walker);
-      std::vector<double> losses;
-      for (int step = 0; step < options_.steps; ++step) {
-        walker.step();
-        losses.push_back(loss_of(walker, plan_));
-      }
-      RankState& state = states_[static_cast<std::size_t>(r)];
-      state = state_of(walker, plan_, model_);
-      state.losses = std::move(losses);
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = std::current_exception();
-      world_.abort();
-    }
-  }
-  /// Weights begin as what their type can hold; master copies are not rounded.
-  void round_weights(Walker<T>& walker) {
-    for (const UnitBuffers& unit : unit_buffers(plan_)) {
-      for (TensorId id : {unit.weights, unit.weight_shard}) {
-        if (id == kNoTensor || !plan_.tensors[id].persistent) continue;
-        const Tensor& t = plan_.tensors[id];
-        for (std::int32_t layer : layers_of(plan_, walker.rank().stage, unit.anchor())) {
-          round_to(reinterpret_cast<T*>(walker.buffers().member(id, layer, 0)),
-                   t.elements(plan_.mesh), t.dtype);
-        }
-      }
-    }
-  }
-
-  const Model& model_;
-  const Plan& plan_;
-  RunOptions options_;
-  ThreadWorld world_;
-  std::mutex mutex_;
-  std::exception_ptr failure_;
-  std::vector<RankState> states_;
-};
+  RankState state = state_of(walker, plan, model);
+  state.losses = std::move(losses);
+  return state;
+}
 
 /// Of a tensor `a` that should be `b`.
 struct Deviation {
@@ -147,13 +99,29 @@ Tolerance tolerance_of(RunPrecision precision) {
   return {};
 }
 
+std::optional<ModelState> run_steps(const Model& model, const Plan& plan, RunPrecision precision,
+                                    Transport& transport, const RunOptions& options) {
+  openblas_set_num_threads(1);  // the ranks share the cores
+  const RankState mine = precision == RunPrecision::kFp64
+                             ? run_rank<double>(model, plan, transport, options)
+                             : run_rank<float>(model, plan, transport, options);
+  const auto all = Control(transport, options.patience_s).gather(packed(mine));
+  if (transport.rank() != 0) return std::nullopt;
+  std::vector<RankState> ranks;
+  for (const std::vector<std::byte>& bytes : all) ranks.push_back(rank_state(bytes));
+  return gathered(ranks);
+}
+
 ModelState run_steps(const Model& model, const Plan& plan, RunPrecision precision,
                      const RunOptions& options) {
-  openblas_set_num_threads(1);  // the ranks are the threads
-  if (precision == RunPrecision::kFp64) {
-    return gathered(WorldRun<double>(model, plan, options).run());
-  }
-  return gathered(WorldRun<float>(model, plan, options).run());
+  std::optional<ModelState> out;
+  run_threads(plan.mesh.world_size(), [&](Transport& transport) {
+    std::optional<ModelState> state = run_steps(model, plan, precision, transport, options);
+    if (state) out = std::move(state);
+    return 0;
+  });
+  PLAIT_CHECK(out, "no rank had a result");
+  return std::move(*out);
 }
 
 Verification compare(const ModelState& got, const ModelState& expected) {

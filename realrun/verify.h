@@ -4,6 +4,7 @@
 // (in fp64 the weights too). A plan that misses a collective, groups it wrongly or mixes up
 // microbatches computes another gradient. docs/models/realrun.md derives the tolerances.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,11 @@ struct RunOptions {
   int steps = 1;
   double patience_s = 60;  // waiting longer than this for a peer is an error
 };
-/// Runs optimizer steps, each rank a thread. Throws EnvironmentError when a rank waits in vain.
+/// Runs optimizer steps on this rank; every rank of the plan calls it. Rank 0 gets the state of the
+/// whole model, the others nothing. Throws EnvironmentError when a rank waits in vain.
+std::optional<ModelState> run_steps(const Model& model, const Plan& plan, RunPrecision precision,
+                                    Transport& transport, const RunOptions& options = {});
+/// The same, each rank a thread of this process.
 ModelState run_steps(const Model& model, const Plan& plan, RunPrecision precision,
                      const RunOptions& options = {});
 
@@ -60,7 +65,8 @@ Verification compare(const ModelState& got, const ModelState& expected);
 /// Within the tolerance, replicas equal, memory as planned.
 bool passes(const Verification& v, RunPrecision precision);
 
-/// Both plans start from the same numbers. `model` has the plans' shapes.
+/// Both plans start from the same numbers, their ranks threads of this process. `model` has the
+/// plans' shapes.
 Verification verify(const Model& model, const Plan& plan, const Plan& unsharded,
                     RunPrecision precision, const RunOptions& options = {});
 

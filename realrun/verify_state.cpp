@@ -1,6 +1,7 @@
 #include "realrun/verify_state.h"
 
 #include "plan/memory.h"
+#include "realrun/pack.h"
 
 namespace plait {
 namespace {
@@ -81,7 +82,35 @@ bool put(std::map<std::string, Values>& tensors, const std::vector<TensorPart>& 
   return agree;
 }
 
+void put_parts(Packer& out, const std::vector<TensorPart>& parts) {
+  out.put(parts.size());
+  for (const TensorPart& p : parts)
+    out.put(p.name), out.put(p.size), out.put(p.index), out.put(p.value);
+}
+void take_parts(Unpacker& in, std::vector<TensorPart>& parts) {
+  std::size_t size = 0;
+  in.take(size);
+  parts.resize(size);
+  for (TensorPart& p : parts) in.take(p.name), in.take(p.size), in.take(p.index), in.take(p.value);
+}
+
 }  // namespace
+
+std::vector<std::byte> packed(const RankState& state) {
+  Packer out;
+  out.put(state.losses), out.put(state.planned), out.put(state.held);
+  for (const auto* parts : {&state.gradients, &state.moments, &state.weights})
+    put_parts(out, *parts);
+  return out.bytes();
+}
+
+RankState rank_state(const std::vector<std::byte>& packed) {
+  Unpacker in(packed);
+  RankState out;
+  in.take(out.losses), in.take(out.planned), in.take(out.held);
+  for (auto* parts : {&out.gradients, &out.moments, &out.weights}) take_parts(in, *parts);
+  return out;
+}
 
 template <class T>
 RankState state_of(Walker<T>& walker, const Plan& plan, const Model& model) {

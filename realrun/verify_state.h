@@ -26,6 +26,10 @@ struct RankState {
   std::vector<TensorPart> gradients, moments, weights;
   Bytes planned, held;  // peak memory: of plan/memory.h, and as it was
 };
+/// For the journey to another rank.
+std::vector<std::byte> packed(const RankState& state);
+RankState rank_state(const std::vector<std::byte>& packed);
+
 template <class T>
 RankState state_of(Walker<T>& walker, const Plan& plan, const Model& model);
 /// This rank's part of the loss of the step just done; the parts of all ranks add up to it.

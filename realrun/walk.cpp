@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "realrun/issue.h"
+#include "realrun/rounding.h"
 #include "realrun/start_values.h"
 
 namespace plait {
@@ -69,7 +70,7 @@ void Walker<T>::fill_tokens() {
 }
 
 /// Whole buffers from their views; shards (ZeRO-3's weights, master copies) from their part of the
-/// whole.
+/// whole. Weights begin as what their type can hold; master copies are not rounded.
 template <class T>
 void Walker<T>::fill_weights() {
   const Plan& plan = context_.plan;
@@ -84,6 +85,7 @@ void Walker<T>::fill_weights() {
         T* data = reinterpret_cast<T*>(buffers_.member(id, layer, 0));
         std::copy(values.begin() + share.first, values.begin() + share.first + share.elements,
                   data);
+        if (id != unit.master) round_to(data, share.elements, t.dtype);
       }
     }
   }

@@ -1,5 +1,6 @@
 #include "realrun/launch/processes.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,12 +31,15 @@ enum class Fault : char { kNone = '-', kMachine = 'm', kInternal = 'i' };
 constexpr int kFailed = 99;
 // The others notice a dead rank by themselves and say what they waited for; then they are ended.
 constexpr double kGrace = 1.0;  // seconds
+// So many ranks are quoted beside the one that failed.
+constexpr int kMostQuoted = 7;
 
 struct Child {
   pid_t pid = -1;
   Descriptor words;  // what went wrong is written here
   bool ended = false;
-  int status = 0;
+  int stopped_by = 0;  // signal, while it is stopped
+  int status = 0;      // when it has ended by itself
   std::string said;
 };
 
@@ -46,8 +51,11 @@ void say(int fd, Fault fault, const std::string& text) {
 [[noreturn]] void be_child(std::int64_t rank, int words,
                            const std::function<int(std::int64_t)>& body) {
   int code = kFailed;
+  name_process(rank);
   try {
     code = body(rank);
+  } catch (const std::bad_alloc&) {
+    say(words, Fault::kMachine, "rank " + std::to_string(rank) + " ran out of memory");
   } catch (const InternalError& e) {
     say(words, Fault::kInternal, e.what());
   } catch (const std::exception& e) {
@@ -66,7 +74,8 @@ class Family {
 
   void start(std::int64_t rank, const std::function<int(std::int64_t)>& body) {
     std::array<int, 2> ends{};
-    if (pipe(ends.data()) != 0) throw EnvironmentError("cannot make a pipe: " + system_error());
+    if (pipe2(ends.data(), O_CLOEXEC) != 0)
+      throw EnvironmentError("cannot make a pipe: " + system_error());
     Descriptor read_end(ends[0]), write_end(ends[1]);
     const pid_t parent = getpid();
     const pid_t pid = fork();
@@ -109,18 +118,22 @@ class Family {
     bool any = false;
     for (std::size_t r = 0; r < children_.size(); ++r) {
       Child& c = children_[r];
-      if (c.ended || waitpid(c.pid, &c.status, WNOHANG) != c.pid) continue;
+      int status = 0;
+      if (c.ended || waitpid(c.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != c.pid) continue;
+      c.stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+      if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
+      c.status = status;
       c.ended = any = true;
       c.said = read_words(c);
-      const bool well = WIFEXITED(c.status) && WEXITSTATUS(c.status) <= 1;
+      const bool well = WIFEXITED(status) && WEXITSTATUS(status) <= 1;
       // A rank that was killed is the cause of what the others say.
-      const bool worse = first_failed_ < 0 ||
-                         (WIFSIGNALED(c.status) &&
-                          !WIFSIGNALED(children_[static_cast<std::size_t>(first_failed_)].status));
+      const bool worse =
+          first_failed_ < 0 || (WIFSIGNALED(status) && !WIFSIGNALED(failed().status));
       if (!well && worse) first_failed_ = static_cast<std::int64_t>(r);
     }
     return any;
   }
+  const Child& failed() const { return children_[static_cast<std::size_t>(first_failed_)]; }
   static std::string read_words(const Child& c) {
     std::string out;
     std::array<char, 512> part{};
@@ -142,22 +155,33 @@ class Family {
     }
   }
   [[noreturn]] void throw_failure() const {
-    const Child& c = children_[static_cast<std::size_t>(first_failed_)];
-    const std::string who = "rank " + std::to_string(first_failed_);
+    const Child& c = failed();
     if (!c.said.empty() && c.said[0] == static_cast<char>(Fault::kInternal)) {
       throw InternalError(c.said.substr(1));
     }
-    if (!c.said.empty()) throw EnvironmentError(c.said.substr(1));
-    std::string text = who + " ended with exit code " + std::to_string(WEXITSTATUS(c.status));
+    throw EnvironmentError(end_of(c) + words_of_others());
+  }
+  std::string name(const Child& c) const { return "rank " + std::to_string(&c - children_.data()); }
+  std::string end_of(const Child& c) const {
     if (WIFSIGNALED(c.status)) {
-      text = who + " was killed by signal " + std::to_string(WTERMSIG(c.status)) + " (" +
+      return name(c) + " was killed by signal " + std::to_string(WTERMSIG(c.status)) + " (" +
              strsignal(WTERMSIG(c.status)) + ")";
     }
-    for (const Child& other : children_) {
-      if (&other == &c || other.said.empty()) continue;
-      text += "\n  " + other.said.substr(1);
+    if (!c.said.empty()) return c.said.substr(1);
+    return name(c) + " ended with exit code " + std::to_string(WEXITSTATUS(c.status));
+  }
+  std::string words_of_others() const {
+    std::string text;
+    int quoted = 0;
+    for (const Child& c : children_) {
+      if (c.stopped_by != 0) {
+        text += "\n  " + name(c) + " was stopped by signal " + std::to_string(c.stopped_by) + " (" +
+                strsignal(c.stopped_by) + ")";
+      }
+      if (&c == &failed() || c.said.empty() || ++quoted > kMostQuoted) continue;
+      text += "\n  " + c.said.substr(1);
     }
-    throw EnvironmentError(text);
+    return text;
   }
 
   std::vector<Child> children_;
@@ -165,6 +189,10 @@ class Family {
 };
 
 }  // namespace
+
+void name_process(std::int64_t rank) {
+  prctl(PR_SET_NAME, ("plait rank " + std::to_string(rank)).c_str());  // 15 characters are kept
+}
 
 int run_processes(std::int64_t ranks, const std::function<int(std::int64_t)>& body) {
   std::fflush(nullptr);  // what is buffered must not be written once more by every child

@@ -24,8 +24,9 @@ struct WorldOptions {
 
 /// Runs `body` once on each of `ranks` ranks. Returns what it returned on rank 0; in a process that
 /// a launcher started, what it returned on this rank. Throws EnvironmentError when a rank fails,
-/// naming it; then no rank is left. Throws InputError G013 when a launcher started another number
-/// of ranks.
+/// naming it; then no rank is left. Throws InputError G013 on rank 0 when a launcher started
+/// another number of ranks (of processes, for threads: one); the other ranks then return 0, so that
+/// it is said once.
 int run_world(std::int64_t ranks, const WorldOptions& options,
               const std::function<int(Transport&)>& body);
 

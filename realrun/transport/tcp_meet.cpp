@@ -54,7 +54,7 @@ std::vector<TcpAddress> as_host(std::int64_t ranks, const TcpAddress& meeting, T
 
 std::vector<TcpAddress> as_guest(std::int64_t rank, std::int64_t ranks, const TcpAddress& meeting,
                                  std::uint16_t port, const Deadline& deadline) {
-  const Descriptor socket = connect_to(meeting, deadline, "rank 0");
+  const Descriptor socket = connect_to(meeting, deadline, "rank 0 (MASTER_ADDR and MASTER_PORT)");
   send_all(socket, bytes_of(entry(rank, {local_host(socket), port})), "rank 0");
   std::vector<Entry> table(static_cast<std::size_t>(ranks));
   receive_all(socket, std::as_writable_bytes(std::span(table)), deadline, "rank 0");

@@ -45,6 +45,13 @@ Descriptor new_socket() {
 
 std::string text(const TcpAddress& a) { return a.host + ":" + std::to_string(a.port); }
 
+/// After bind has failed.
+const char* how_to_listen() {
+  if (errno == EADDRINUSE) return "; choose a free port (MASTER_PORT, the same on every rank)";
+  if (errno == EADDRNOTAVAIL) return "; it must be an address of rank 0's machine (MASTER_ADDR)";
+  return "";
+}
+
 /// Waits until the socket can be read.
 void wait_readable(const Descriptor& socket, const Deadline& deadline, const std::string& whom) {
   pollfd p{socket.get(), POLLIN, 0};
@@ -76,8 +83,8 @@ Descriptor listen_at(TcpAddress& address) {
   setsockopt(out.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   sockaddr_in a = socket_address(address);
   if (bind(out.get(), reinterpret_cast<const sockaddr*>(&a), sizeof a) != 0) {
-    throw EnvironmentError("cannot listen at " + text(address) + ": " + system_error() +
-                           (errno == EADDRINUSE ? "; choose a free port" : ""));
+    const char* help = how_to_listen();
+    throw EnvironmentError("cannot listen at " + text(address) + ": " + system_error() + help);
   }
   if (listen(out.get(), SOMAXCONN) != 0) {
     throw EnvironmentError("cannot listen at " + text(address) + ": " + system_error());

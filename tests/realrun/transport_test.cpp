@@ -155,8 +155,10 @@ TEST(Tcp, APortInUseIsNamed) {
     FAIL() << "two listeners at one port";
   } catch (const EnvironmentError& e) {
     const std::string where = "127.0.0.1:" + std::to_string(address.port);
-    EXPECT_EQ(e.what(),
-              "cannot listen at " + where + ": Address already in use; choose a free port");
+    EXPECT_EQ(
+        e.what(),
+        "cannot listen at " + where +
+            ": Address already in use; choose a free port (MASTER_PORT, the same on every rank)");
   }
 }
 
