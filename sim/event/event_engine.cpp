@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "sim/event/copies.h"
 #include "sim/event/machine.h"
 #include "sim/event/messages.h"
 #include "sim/event/rank_state.h"
@@ -74,6 +75,7 @@ class Engine {
       case EventKind::kResumed: return resumed(event.rank);
       case EventKind::kHandedOver: return woken(event.rank, static_cast<Stream>(event.id));
       case EventKind::kLocal: return end_communication(event.rank, static_cast<Stream>(event.id));
+      case EventKind::kGathered: return gathered(event.rank, static_cast<Stream>(event.id));
       case EventKind::kCombined: return next_round(event.rank, static_cast<Stream>(event.id));
       case EventKind::kSentHead:
       case EventKind::kSentRest:
@@ -163,7 +165,7 @@ class Engine {
       StreamState& stream = stream_of(rank, s);
       stream.exchange = &exchange(rank, at.id, *c);
       stream.round = 0;
-      if (!stream.exchange->rounds.empty()) return start_round(rank, s, *c);
+      if (!stream.exchange->rounds.empty()) return start_collective(rank, s, *at.op, *c);
     }
     if (const Send* m = std::get_if<Send>(&at.op->body)) {
       return message(rank, s, at, m->axis, m->offset, m->bytes, true);
@@ -200,10 +202,31 @@ class Engine {
     e.rounds = rounds_of(pattern_of(c.kind, n, c.bytes()), c.kind, n, index, c.elements);
     return e;
   }
+  void start_collective(std::uint32_t rank, Stream s, const Op& op, const Collective& c) {
+    const SimTime work = copy_time(rank, s, op, c, &Copies::before);
+    if (work == 0) return start_round(rank, s, c);
+    machine_.work(rank, s, work, EventKind::kGathered, static_cast<std::uint32_t>(s));
+  }
+  void gathered(std::uint32_t rank, Stream s) {
+    const Op& op = *ranks_[rank].program->ops[head(rank, s)].op;
+    start_round(rank, s, std::get<Collective>(op.body));
+  }
+  SimTime copy_time(std::uint32_t rank, Stream s, const Op& op, const Collective& c,
+                    Bytes Copies::*part) {
+    const auto n = static_cast<std::int64_t>(stream_of(rank, s).exchange->group.size());
+    const Bytes bytes = copies_of(op, c, n).*part;
+    return bytes.value == 0 ? 0 : to_sim_time(system_.copy.at(bytes));
+  }
+  void end_collective(std::uint32_t rank, Stream s, const Collective& c) {
+    const Op& op = *ranks_[rank].program->ops[head(rank, s)].op;
+    const SimTime work = copy_time(rank, s, op, c, &Copies::after);
+    if (work == 0) return end_communication(rank, s);
+    machine_.work(rank, s, work, EventKind::kLocal, static_cast<std::uint32_t>(s));
+  }
   void start_round(std::uint32_t rank, Stream s, const Collective& c) {
     StreamState& stream = stream_of(rank, s);
     const Exchange& e = *stream.exchange;
-    if (stream.round == e.rounds.size()) return end_communication(rank, s);
+    if (stream.round == e.rounds.size()) return end_collective(rank, s, c);
     const Round& round = e.rounds[stream.round];
     stream.transfers = round.size();
     const std::uint64_t tag = (std::uint64_t{1} << 32) + (std::uint64_t{c.axes.bits()} << 8) +

@@ -51,6 +51,7 @@ HostSystem host_system(const Cluster& cluster, const Calibration& calibration,
   out.cores = calibration.cores;
   out.within = out.between = messages_over(calibration, transport);
   out.combine = calibration.combine;
+  out.copy = calibration.copy;
   if (cluster.nodes > 1) {
     out.link = link_of(cluster);
     out.wire = route(cluster, 0, cluster.devices_per_node).latency;

@@ -22,6 +22,7 @@ struct HostSystem {
   MessageFit within;   // between ranks of one host
   MessageFit between;  // between ranks of different hosts
   Piecewise combine;   // adding what has been received
+  Piecewise copy;      // memory to memory
   /// Compute ops take their time without a core: a real run sleeps instead of computing. Compute
   /// outside of the compute stream then takes no time.
   bool timed_compute = false;

@@ -22,6 +22,7 @@ enum class EventKind : std::uint8_t {
   kSentRest,    //   the rest of it,
   kReadRest,    //   all but the last part of a message taken from it,
   kReadTail,    //   the last part,
+  kGathered,    //   a collective's operands copied to one buffer,
   kCombined,    //   what a round has brought added up
   kFlowed,      // the last byte of a message has left its host
   kFirstBytes,  // the first bytes have come

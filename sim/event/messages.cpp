@@ -116,6 +116,7 @@ std::optional<TransferEnd> Messages::handle(const Event& event) {
     case EventKind::kReadTail: return TransferEnd{m.receiver.rank, m.receiver.stream};
     case EventKind::kComputed:
     case EventKind::kLocal:
+    case EventKind::kGathered:
     case EventKind::kHandedOver:
     case EventKind::kResumed:
     case EventKind::kCombined: PLAIT_CHECK(false, "an event that is no message's");

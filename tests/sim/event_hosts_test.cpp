@@ -46,6 +46,21 @@ TEST(Hosts, AMessageWithinAHostTakesItsWorkAndLatency) {
   EXPECT_EQ(step_us(one_message(1, 200'000), hosts), (1 + 400 + 10 + 600 + 1));
 }
 
+// Two tensors are copied to one buffer, reduced in 2 (n - 1) steps, and copied back.
+TEST(Hosts, OperandsInPiecesAreCopiedThereAndBack) {
+  constexpr std::int64_t kElements = 1'000'000;
+  HostSystem hosts = free_hosts(1, 2);
+  hosts.within.send = per_byte(1e-9);
+  Plan plan = one_all_reduce(2, kElements);
+  const double one_piece = step_us(plan, hosts);
+  EXPECT_NEAR(one_piece, 1 + 2 * (4e-3 * kElements / 2), kRounding);
+  hosts.copy = per_byte(0.5e-9);
+  EXPECT_EQ(step_us(plan, hosts), one_piece);
+  plan.tensors.push_back(tensor("other", Scope::kLayer));
+  plan.blocks[1].ops[0].operands.push_back({1, Use::kUpdate, 0});
+  EXPECT_NEAR(step_us(plan, hosts), one_piece + 2 * (0.5e-3 * 4 * kElements), kRounding);
+}
+
 // The receiver's communication thread wakes up early, while the message is on its way.
 TEST(Hosts, ThreadsThatWaitTakeTimeToWakeUp) {
   HostSystem hosts = free_hosts(1, 2);
