@@ -178,6 +178,10 @@ std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
                      "real, or timed: compute sleeps for its predicted time, communication is real")
           ->check(CLI::IsMember({"real", "timed"}))
           ->capture_default_str(),
+      sub.add_option("--collectives", o.collectives,
+                     "rounds of messages, as simulated, or the MPI library's own, to compare with")
+          ->check(CLI::IsMember({"rounds", "library"}))
+          ->capture_default_str(),
       sub.add_flag("--shaped", o.shaped,
                    "Give every node of the cluster a network namespace and a link of its bandwidth "
                    "(exit code 77: not permitted here)"),

@@ -19,6 +19,7 @@ struct RealrunOptions {
   double patience_s = 60;
   // Of a timed run.
   std::string kernels = "real", calibration, trace;
+  std::string collectives = "rounds";
   bool shaped = false;
   std::int64_t warmup = 2, repeats = 9;
 };

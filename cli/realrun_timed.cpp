@@ -112,6 +112,13 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   }
   run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
   run.measure.patience_s = options.patience_s;
+  run.measure.library_collectives = options.collectives == "library";
+  if (run.measure.library_collectives && options.transport != "mpi") {
+    throw InputError({.code = "G015",
+                      .problem = options.transport + " has no collectives of its own",
+                      .expected = "--transport mpi with --collectives library",
+                      .cure = "choose --transport mpi, or leave --collectives out"});
+  }
   if (options.kernels == "timed") run.measure.timed_compute_s = compute_times(run);
   require_feasible(run);
   if (run.costs.calibration != nullptr) {

@@ -47,6 +47,27 @@ template <class T>
 bool CollectiveRun<T>::advance(Transport& transport) {
   if (!begun_) gather_input();
   begun_ = true;
+  const bool alone = call_.group.size() == 1;
+  const bool by_library = call_.library != nullptr && !alone;
+  if (!(by_library ? advance_library() : advance_rounds(transport))) return false;
+  scatter_output();
+  return true;
+}
+
+template <class T>
+bool CollectiveRun<T>::advance_library() {
+  if (!started_) {
+    const auto n = static_cast<std::int64_t>(call_.group.size());
+    const Range own = share_of(elements_, n, call_.index);
+    ticket_ = call_.library->start(call_.kind, call_.reduction, call_.channel, call_.group, own,
+                                   reinterpret_cast<std::byte*>(work_), elements_, sizeof(T));
+  }
+  started_ = true;
+  return call_.library->finished(ticket_);
+}
+
+template <class T>
+bool CollectiveRun<T>::advance_rounds(Transport& transport) {
   while (round_ < rounds_.size()) {
     if (!started_) start_round(transport);
     started_ = true;
@@ -55,7 +76,6 @@ bool CollectiveRun<T>::advance(Transport& transport) {
     started_ = false;
     ++round_;
   }
-  scatter_output();
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/collectives/rounds.h"
+#include "realrun/collective_library.h"
 #include "realrun/communication.h"
 
 namespace plait {
@@ -37,6 +38,8 @@ struct CollectiveCall {
   std::uint64_t tag = 0;
   Bytes bytes;                 // nccl-tests' S, as it travels
   DType dtype = DType::kFp32;  // every sum is rounded to it
+  /// Does it instead of our rounds; null: our rounds.
+  CollectiveLibrary* library = nullptr;
 };
 
 template <class T>
@@ -47,6 +50,8 @@ class CollectiveRun : public Communication {
   std::string waits_for() const override;
 
  private:
+  bool advance_rounds(Transport& transport);
+  bool advance_library();
   void gather_input();
   void start_round(Transport& transport);
   void combine_round();
@@ -60,6 +65,7 @@ class CollectiveRun : public Communication {
   std::vector<T> own_work_, received_;
   T* work_ = nullptr;
   std::vector<BytesOnTheWay> transfers_;
+  std::int64_t ticket_ = 0;  // of the library
 };
 
 }  // namespace plait

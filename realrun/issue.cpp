@@ -163,6 +163,7 @@ std::unique_ptr<Communication> Walker<T>::Issue::collective(const Collective& c,
   run.kind = c.kind, run.reduction = c.reduction;
   run.group = members(plan_.mesh, w_.rank().id, c.axes, c.stages);
   run.index = std::find(run.group.begin(), run.group.end(), w_.rank().id) - run.group.begin();
+  if (w_.options_.library_collectives) run.library = w_.transport_.library();
   run.in_place = op.operands[0].use == Use::kUpdate;
   run.channel = static_cast<int>(op.stream);
   run.tag = hash_of(name_of(op)) + static_cast<std::uint64_t>(c.axes.bits());

@@ -78,7 +78,8 @@ std::optional<Measurement> measure(const Plan& plan, const Model& model, Transpo
   PLAIT_CHECK(options.repeats > 0, "a measurement without repeats");
   const std::int64_t rank = transport.rank();
   const auto stage = static_cast<std::size_t>(plan.mesh.coordinates(rank)[0]);
-  WalkOptions walk{.patience_s = options.patience_s};
+  WalkOptions walk{.patience_s = options.patience_s,
+                   .library_collectives = options.library_collectives};
   if (!options.timed_compute_s.empty()) walk.timed_compute_s = options.timed_compute_s.at(stage);
   Walker<float> walker(plan, model, rank, transport, walk);
   Control control(transport, options.patience_s);

@@ -18,6 +18,7 @@ namespace plait {
 struct MeasureOptions {
   std::int64_t warmup = 2, repeats = 9;  // steps
   double patience_s = 60;                // see WalkOptions
+  bool library_collectives = false;
   /// Per stage and flat op: seconds that compute sleeps instead of computing; empty: it computes.
   std::vector<std::vector<double>> timed_compute_s = {};
   /// Called by rank 0 behind each step with how many are done and how many there will be.

@@ -34,8 +34,26 @@ Walker<T>::Walker(const Plan& plan, const Model& model, std::int64_t rank, Trans
       after_(communication_before(plan, context_.rank.stage)),
       compute_times_(after_.size()),
       communicator_(transport, after_.size(), options.patience_s) {
+  if (options_.library_collectives) prepare_library();
   fill_tokens();
   fill_weights();
+}
+
+/// All groups, in the order in which the plan's blocks use their axes: the same on all ranks.
+template <class T>
+void Walker<T>::prepare_library() {
+  const Plan& plan = context_.plan;
+  PLAIT_CHECK(transport_.library() != nullptr, "a transport without collectives of its own");
+  for (const Block& block : plan.blocks) {
+    for (const Op& op : block.ops) {
+      const Collective* c = std::get_if<Collective>(&op.body);
+      if (c == nullptr) continue;
+      const std::vector<std::int64_t> group = members(plan.mesh, rank().id, c->axes, c->stages);
+      const bool belongs = std::ranges::find(group, rank().id) != group.end();
+      if (belongs && group.size() > 1)
+        transport_.library()->prepare(static_cast<int>(op.stream), group);
+    }
+  }
 }
 
 template <class T>

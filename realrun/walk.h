@@ -15,6 +15,8 @@ namespace plait {
 
 struct WalkOptions {
   double patience_s = 60;  // without any progress for so long, a rank gives up
+  /// Collectives by the transport's library instead of our rounds; the transport must have one.
+  bool library_collectives = false;
   /// Seconds per flat op of the program that its compute sleeps instead of computing; empty:
   /// compute is real.
   std::vector<double> timed_compute_s = {};
@@ -38,6 +40,7 @@ class Walker {
 
  private:
   class Issue;
+  void prepare_library();
   void fill_tokens();
   void fill_weights();
   std::vector<T> whole_unit(const UnitBuffers& unit, std::int32_t layer) const;

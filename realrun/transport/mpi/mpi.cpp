@@ -8,6 +8,7 @@
 #include <chrono>
 #include <climits>
 #include <list>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "realrun/op_time.h"
 #include "realrun/transport/mismatch.h"
+#include "realrun/transport/mpi/library.h"
 
 namespace plait {
 namespace {
@@ -27,14 +29,6 @@ constexpr std::chrono::microseconds kPause{20};
 // MPI counts are ints.
 constexpr std::size_t kLargestMessage = std::size_t{1} << 30;
 
-void check(int code, const char* what) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int size = 0;
-  MPI_Error_string(code, text, &size);
-  throw EnvironmentError(std::string("MPI failed in ") + what + ": " + text);
-}
-
 struct Pending {
   BytesOnTheWay* transfer;
   std::vector<MPI_Request> requests;
@@ -44,23 +38,26 @@ class MpiTransport : public Transport {
  public:
   explicit MpiTransport(int channels) {
     int level = MPI_THREAD_SINGLE;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
     if (level < MPI_THREAD_SERIALIZED) {
       MPI_Finalize();
       throw EnvironmentError("this MPI library cannot be used from a second thread");
     }
-    check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &ranks_);
+    library_.emplace(world_);
     static_cast<void>(channels);  // tags tell them apart
   }
   ~MpiTransport() override {
     // A rank that failed must not wait for the others in MPI_Finalize.
     if (std::uncaught_exceptions() > 0 || !pending_.empty()) MPI_Abort(MPI_COMM_WORLD, kFailed);
+    library_.reset();
     MPI_Finalize();
   }
 
+  CollectiveLibrary* library() override { return &*library_; }
   std::int64_t rank() const override { return rank_; }
   std::int64_t ranks() const override { return ranks_; }
   std::string name() const override { return "mpi"; }
@@ -73,11 +70,11 @@ class MpiTransport : public Transport {
       MPI_Request request = MPI_REQUEST_NULL;
       const int peer = static_cast<int>(t.peer);
       if (t.flow == Flow::kOut) {
-        check(MPI_Isend(t.data + first, count, MPI_BYTE, peer, tag_of(t), world_, &request),
-              "MPI_Isend");
+        check_mpi(MPI_Isend(t.data + first, count, MPI_BYTE, peer, tag_of(t), world_, &request),
+                  "MPI_Isend");
       } else {
-        check(MPI_Irecv(t.data + first, count, MPI_BYTE, peer, tag_of(t), world_, &request),
-              "MPI_Irecv");
+        check_mpi(MPI_Irecv(t.data + first, count, MPI_BYTE, peer, tag_of(t), world_, &request),
+                  "MPI_Irecv");
       }
       p.requests.push_back(request);
       first += static_cast<std::size_t>(count);
@@ -88,7 +85,7 @@ class MpiTransport : public Transport {
   bool progress(double most_s) override {
     const std::int64_t begin = now_ns();
     while (true) {
-      bool moved = false;
+      bool moved = library_->progress();
       for (auto it = pending_.begin(); it != pending_.end();) {
         if (!finished(*it)) {
           ++it;
@@ -118,7 +115,7 @@ class MpiTransport : public Transport {
     MPI_Status status;
     int done = 0;
     while (!p.requests.empty()) {
-      check(MPI_Test(&p.requests.front(), &done, &status), "MPI_Test");
+      check_mpi(MPI_Test(&p.requests.front(), &done, &status), "MPI_Test");
       if (done == 0) return false;
       if (p.transfer->flow == Flow::kIn) {
         int count = 0;
@@ -136,6 +133,7 @@ class MpiTransport : public Transport {
   MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0, ranks_ = 1;
   std::list<Pending> pending_;
+  std::optional<MpiLibrary> library_;
   std::atomic<bool> woken_ = false;
 };
 
