@@ -13,6 +13,7 @@
 #if PLAIT_HAS_REALRUN
 #include "realrun/bench/bench.h"
 #include "realrun/bench/machine.h"
+#include "realrun/launch/world.h"
 #endif
 
 namespace plait {
@@ -23,7 +24,9 @@ struct BenchCommand {
   std::string output;
   bool quick = false;
   double seconds = 0;
-  int threads = 0;  // 0: one for each core
+  int threads = 0;  // of compute; 0: one for each core
+  std::string transport = "threads";
+  std::int64_t ranks = 2;
 };
 
 #if PLAIT_HAS_REALRUN
@@ -49,42 +52,54 @@ class Progress {
   std::size_t tenth_ = 0;
 };
 
-int run(const BenchCommand& command, const std::string& line) {
+/// What was stolen while it ran. That we are busy ourselves is no noise.
+EndRow end_row(const MachineTime& before) {
+  const Quietness during = quietness_since(before);
+  return {.stolen = during.stolen, .quiet = words_for({.stolen = during.stolen})};
+}
+
+/// On one rank (of the one that there is, or rank 0) with the file, on others without.
+void measure(const BenchCommand& bench, const std::string& line, Transport* transport) {
+  const bool speaks = transport == nullptr || transport->rank() == 0;
+  Progress progress;
+  BenchOptions options;
+  options.size = bench.quick ? GridSize::kQuick : GridSize::kFull;
+  options.seconds = bench.seconds;
+  options.progress = [&](std::size_t done, std::size_t all, const std::string& next) {
+    progress(done, all, next);
+  };
+  if (!speaks) return bench_comm(*transport, nullptr, options);
   const Quietness quietness = probe_quietness();
   const MachineTime before = machine_time();
   std::fprintf(stderr, "this machine is %s\n", words_for(quietness).c_str());
   const std::string version = fmt::format("{} ({})", kVersion, kRevision);
-  RunRow about = describe_run(command.what, version, line, quietness);
-  if (command.what == "compute") {
-    about.threads = command.threads > 0 ? command.threads : std::max<std::int64_t>(about.cores, 1);
+  RunRow about = describe_run(bench.what, version, line, quietness);
+  if (bench.what == "compute") {
+    about.threads = bench.threads > 0 ? bench.threads : std::max<std::int64_t>(about.cores, 1);
   }
-  RowsFile file(command.output, about);
+  RowsFile file(bench.output, about);
   if (file.found() > 0) std::fprintf(stderr, "%zu rows are there already\n", file.found());
-  Progress progress;
-  BenchOptions options;
-  options.size = command.quick ? GridSize::kQuick : GridSize::kFull;
-  options.seconds = command.seconds;
   options.threads = static_cast<int>(about.threads);
-  options.progress = [&](std::size_t done, std::size_t all, const std::string& next) {
-    progress(done, all, next);
-  };
-  if (command.what == "compute") bench_compute(file, options);
-  if (command.what == "copy") bench_copy(file, options);
+  if (bench.what == "compute") bench_compute(file, options);
+  if (bench.what == "copy") bench_copy(file, options);
+  if (bench.what == "comm") bench_comm(*transport, &file, options);
   progress.finish();
-  EndRow end;
-  if (!file.has(end)) {
-    const Quietness during = quietness_since(before);
-    end.stolen = during.stolen;
-    // That we are busy ourselves is no noise; what was stolen meanwhile is.
-    end.quiet = words_for({.stolen = during.stolen});
-    file.add(end);
-  }
-  return kYes;
+  if (!file.has(EndRow{})) file.add(end_row(before));
+}
+
+int run(const BenchCommand& bench, const Command& command) {
+  if (bench.what != "comm") return measure(bench, command.line, nullptr), kYes;
+  WorldOptions world;
+  world.transport = bench.transport, world.command = command.words;
+  return run_world(bench.ranks, world, [&](Transport& transport) {
+    measure(bench, command.line, &transport);
+    return kYes;
+  });
 }
 
 #else
 
-int run(const BenchCommand&, const std::string&) {
+int run(const BenchCommand&, const Command&) {
   throw EnvironmentError(
       "this build has no real kernels: install OpenBLAS (libopenblas-dev) and build again");
 }
@@ -103,7 +118,7 @@ CLI::App& add_kind(CLI::App& parent, Command& command, const std::shared_ptr<Ben
       ->check(CLI::Range(0.1, 86400.0));
   sub->callback([&command, options, what] {
     options->what = what;
-    command.action = [&command, options] { return run(*options, command.line); };
+    command.action = [&command, options] { return run(*options, command); };
   });
   return *sub;
 }
@@ -117,6 +132,15 @@ void add_bench(Command& command) {
   add_kind(*sub, command, options, "compute",
            "Kernels over a grid of shapes, operands from memory");
   add_kind(*sub, command, options, "copy", "Memory bandwidth: copying, adding, reading, filling");
+  CLI::App& comm = add_kind(*sub, command, options, "comm",
+                            "Messages and collectives between ranks of this machine, in "
+                            "nccl-tests' columns");
+  comm.add_option("--transport", options->transport, "Between the ranks")
+      ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
+      ->capture_default_str();
+  comm.add_option("--ranks", options->ranks, "Of the largest group")
+      ->check(CLI::Range(2, 64))
+      ->capture_default_str();
 }
 
 }  // namespace plait

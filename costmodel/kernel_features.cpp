@@ -1,6 +1,7 @@
 #include "costmodel/kernel_features.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace plait {
@@ -24,11 +25,16 @@ std::string_view pass_name(Pass pass) {
   return "";
 }
 
+/// OpenBLAS has kernels without packing for products of at most 100^3 multiply-adds
+/// (kernel/x86_64/sgemm_small_kernel_permit_skylakex.c).
+constexpr double kSmallProduct = 1e6;
+
 std::string variant_of(const MatMul& op) {
+  const std::string size = product(op.m, op.n, op.k) <= kSmallProduct ? ".small" : "";
   switch (op.layout) {
-    case GemmLayout::kNT: return ".nt";
-    case GemmLayout::kNN: return ".nn";
-    case GemmLayout::kTN: return ".tn";
+    case GemmLayout::kNT: return ".nt" + size;
+    case GemmLayout::kNN: return ".nn" + size;
+    case GemmLayout::kTN: return ".tn" + size;
   }
   return "";
 }
@@ -105,6 +111,7 @@ double visited_pairs(const Attention& op) {
 using Values = std::vector<double>;
 
 /// A bias is added to each element (forward), or summed from each element of dy (weight gradient).
+/// An output that is not accumulated into is set to zero first, in a pass of its own.
 Values features_of(const MatMul& op) {
   const double mn = product(op.batch, op.m, op.n), mk = product(op.batch, op.m, op.k);
   const double with_bias = op.layout == GemmLayout::kTN ? mk : mn;
@@ -114,20 +121,37 @@ Values features_of(const MatMul& op) {
           product(op.batch, op.n, op.k),
           mk,
           op.bias ? with_bias : 0,
-          op.accumulate ? mn : 0};
+          op.accumulate ? 0 : mn};
 }
 Values features_of(const Attention& op) {
   const double heads = product(op.batch, op.heads), pairs = heads * visited_pairs(op);
-  return {1, heads * static_cast<double>(op.seq_q), pairs, pairs * static_cast<double>(op.head_dim),
+  return {1,
+          heads,
+          heads * static_cast<double>(op.seq_q),
+          pairs,
+          pairs * static_cast<double>(op.head_dim),
           heads * product(op.seq_q, op.head_dim)};
 }
 Values features_of(const Cast& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const Fill& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const SquaredNorm& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const Adam& op) { return {1, static_cast<double>(op.elements)}; }
+/// Rows of `width` elements: how well prefetching and vector loops do depends on the width, not
+/// only on rows x width, so the time per element is a line between its values at these widths.
+constexpr std::array<double, 6> kWidths = {64, 128, 256, 512, 1024, 2048};
+Values of_rows(double rows, double width) {
+  Values out = {1, rows, 0, 0, 0, 0, 0, 0};
+  const double octave = std::clamp(std::log2(std::max(width, 1.0) / kWidths[0]), 0.0, 5.0);
+  const auto below = std::min(static_cast<std::size_t>(octave), kWidths.size() - 2);
+  const double above = octave - static_cast<double>(below);
+  out[2 + below] = rows * width * (1 - above);
+  out[3 + below] = rows * width * above;
+  return out;
+}
+
 Values features_of(const CrossEntropy& op) {
   const bool per_row = op.step == CrossEntropy::Step::kLoss;
-  return {1, static_cast<double>(op.rows), per_row ? 0 : product(op.rows, op.vocab)};
+  return of_rows(static_cast<double>(op.rows), per_row ? 0 : static_cast<double>(op.vocab));
 }
 /// Tokens share rows of the table: `vocab` equally likely ones leave vocab (1 - 1 / vocab)^rows
 /// untouched, and only the first touch of a row goes to memory. Positions do not share.
@@ -135,11 +159,11 @@ Values features_of(const Embedding& op) {
   const auto rows = static_cast<double>(op.rows), vocab = static_cast<double>(op.vocab);
   const double touched =
       op.learned_positions ? rows : vocab * (1 - std::pow(1 - 1 / std::max(vocab, 1.0), rows));
-  return {1, rows, product(op.rows, op.width), touched * static_cast<double>(op.width)};
+  return {1, rows, product(op.rows, op.width), touched, touched * static_cast<double>(op.width)};
 }
-template <class Rows>  // rows of `width` elements
+template <class Rows>
 Values features_of(const Rows& op) {
-  return {1, static_cast<double>(op.rows), product(op.rows, op.width)};
+  return of_rows(static_cast<double>(op.rows), static_cast<double>(op.width));
 }
 
 }  // namespace
@@ -153,14 +177,19 @@ std::string kernel_class(const Compute& op) {
 }
 
 std::vector<std::string_view> feature_names(std::string_view kernel) {
-  if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "added_to"};
-  if (kernel == "attention") return {"calls", "rows", "pairs", "pairs_d", "rows_d"};
+  if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "overwritten"};
+  if (kernel == "attention") return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d"};
   for (std::string_view flat : {"cast", "fill", "squared_norm", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
+  if (kernel == "embedding")
+    return {"calls", "rows", "elements", "touched_rows", "touched_elements"};
   for (std::string_view rows :
-       {"norm", "activation", "rope", "embedding", "cross_entropy", "add", "bias_grad"}) {
-    if (kernel == rows) return {"calls", "rows", "elements"};
+       {"norm", "activation", "rope", "cross_entropy", "add", "bias_grad"}) {
+    if (kernel == rows) {
+      return {"calls",        "rows",         "elements_64",   "elements_128",
+              "elements_256", "elements_512", "elements_1024", "elements_2048"};
+    }
   }
   return {};
 }

@@ -71,6 +71,12 @@ const Table<MessageRow>& table_of(const MessageRow&) {
                   spread("send_cpu_s", &R::send_cpu), spread("receive_cpu_s", &R::receive_cpu)});
   return table;
 }
+const Table<WakeRow>& table_of(const WakeRow&) {
+  using R = WakeRow;
+  static const Table<R> table("wake", {text("transport", &R::transport),
+                                       count("repeats", &R::repeats), spread("wall_s", &R::wall)});
+  return table;
+}
 const Table<CollectiveRow::Timed>& timed_table() {
   using T = CollectiveRow::Timed;
   static const Table<T> table("timed", {number("time_us", &T::time_us), number("algbw", &T::algbw),
@@ -100,6 +106,7 @@ std::string_view kind_of(const RunRow&) { return "run"; }
 std::string_view kind_of(const KernelRow&) { return "kernel"; }
 std::string_view kind_of(const CopyRow&) { return "copy"; }
 std::string_view kind_of(const MessageRow&) { return "message"; }
+std::string_view kind_of(const WakeRow&) { return "wake"; }
 std::string_view kind_of(const CollectiveRow&) { return "collective"; }
 std::string_view kind_of(const EndRow&) { return "end"; }
 
@@ -138,6 +145,7 @@ struct Identity {
   std::string operator()(const MessageRow& r) const {
     return fmt::format("message {} {}", r.transport, r.bytes);
   }
+  std::string operator()(const WakeRow& r) const { return "wake " + r.transport; }
   std::string operator()(const CollectiveRow& r) const {
     return fmt::format("collective {} {} {} {}", r.transport, r.collective, r.ranks, r.size);
   }

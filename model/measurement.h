@@ -63,6 +63,13 @@ struct MessageRow {
   Spread send_cpu, receive_cpu;  // processor time of the communication threads, per message
 };
 
+/// "wake": from handing something to a rank's sleeping communication thread to that going on.
+struct WakeRow {
+  std::string transport;
+  std::int64_t repeats = 0;
+  Spread wall;
+};
+
 /// "collective": nccl-tests' columns. Its size is the full buffer, algbw = size / time and busbw is
 /// algbw times the share of the buffer that crosses each link, by the formulas of its
 /// doc/PERFORMANCE.md.
@@ -87,7 +94,7 @@ struct EndRow {
   std::string quiet;
 };
 
-using Row = std::variant<RunRow, KernelRow, CopyRow, MessageRow, CollectiveRow, EndRow>;
+using Row = std::variant<RunRow, KernelRow, CopyRow, MessageRow, WakeRow, CollectiveRow, EndRow>;
 
 /// One line without its end.
 std::string to_json(const Row& row);

@@ -113,6 +113,11 @@ void fit_messages(const std::vector<Row>& rows, CalibrationResult& result) {
         message->one_way.median - message->send_cpu.median - message->receive_cpu.median;
   }
   for (const auto& [name, messages] : transports) fit_transport(name, messages, result);
+  for (const Row& row : rows) {
+    const auto* wake = std::get_if<WakeRow>(&row);
+    if (wake == nullptr || !result.calibration.transports.contains(wake->transport)) continue;
+    result.calibration.transports[wake->transport].wake = Seconds(wake->wall.median);
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "realrun/bench/grid.h"
 #include "realrun/bench/rows_file.h"
+#include "realrun/transport.h"
 
 namespace plait {
 
@@ -24,6 +25,10 @@ struct BenchOptions {
 
 /// compute.cpp: every kernel over the grid, cold operands.
 void bench_compute(RowsFile& file, const BenchOptions& options);
+/// comm.cpp: messages between ranks 0 and 1 by size, and collectives by size and group, in
+/// nccl-tests' columns, over a transport. Every rank calls it; rank 0 has the file, the others
+/// null.
+void bench_comm(Transport& transport, RowsFile* file, const BenchOptions& options);
 /// copy.cpp: copying, adding, reading and filling by size on one thread, cold.
 void bench_copy(RowsFile& file, const BenchOptions& options);
 

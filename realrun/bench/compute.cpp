@@ -20,7 +20,7 @@ double seconds_of(const Compute& op) { return uses_matrix_units(op) ? 0.03 : 0.0
 constexpr double kQuickSeconds = 0.002;
 /// The speed of a core changes for seconds at a time, by 4:3 on virtual machines whose cores are
 /// hyperthreads: rounds that are far apart meet several of its states.
-constexpr int kRounds = 5;
+constexpr int kRounds = 3;
 
 /// Threads that compute the same op as the measured one, over and over, from pools of their own.
 class Companions {

@@ -43,24 +43,10 @@ class Grid {
 
   void matrix_products() {
     for (GemmLayout layout : {GemmLayout::kNT, GemmLayout::kNN, GemmLayout::kTN}) {
-      const bool weight = layout == GemmLayout::kTN, forward = layout == GemmLayout::kNT;
-      Draws d(weight ? "tn" : forward ? "nt" : "nn");
-      const Pass pass = weight ? Pass::kWeightGrad : forward ? Pass::kForward : Pass::kInputGrad;
-      repeat(quick_ ? 14 : 90, [&]() -> Compute {
-        const std::int64_t rows = size_rows(d), inner = size_width(d);
-        const std::int64_t wide = quick_ ? inner : d.size(6, 12.5);  // MLP or vocabulary
-        const bool swapped = d.once_in(2);
-        const std::int64_t n = swapped ? inner : wide, k = swapped ? wide : inner;
-        return MatMul{.pass = pass,
-                      .layout = layout,
-                      .m = weight ? n : rows,
-                      .n = weight ? k : n,
-                      .k = weight ? rows : k,
-                      .in = DType::kFp32,
-                      .out = DType::kFp32,
-                      .accumulate = d.once_in(weight ? 2 : 4),
-                      .bias = layout != GemmLayout::kNN && d.once_in(2)};
-      });
+      Draws d(layout == GemmLayout::kNT ? "nt" : layout == GemmLayout::kNN ? "nn" : "tn");
+      repeat(quick_ ? 10 : 80, [&] { return product(d, layout, size_rows(d), 11, 12.5); });
+      // A library may do small products in another way; they get their share.
+      repeat(quick_ ? 6 : 30, [&] { return product(d, layout, d.size(4, 7), 7, 7.5); });
     }
   }
 
@@ -90,7 +76,7 @@ class Grid {
   void rows(const std::string& name,
             const std::function<Compute(std::int64_t, std::int64_t, Draws&)>& make) {
     Draws d(name);
-    repeat(quick_ ? 8 : 36, [&]() -> Compute {
+    repeat(quick_ ? 10 : 50, [&]() -> Compute {
       const std::int64_t count = size_rows(d);
       return make(count, size_width(d), d);
     });
@@ -104,6 +90,26 @@ class Grid {
   std::vector<Compute> ops() && { return std::move(ops_); }
 
  private:
+  /// Of a linear layer on `rows` tokens, between a width and one that may be the MLP's or the
+  /// vocabulary's; at most 2^`most` and 2^`most_wide`.
+  Compute product(Draws& d, GemmLayout layout, std::int64_t rows, double most, double most_wide) {
+    const bool weight = layout == GemmLayout::kTN, forward = layout == GemmLayout::kNT;
+    const std::int64_t inner = d.size(5, quick_ ? std::min(most, 8.0) : most);
+    const std::int64_t wide = d.size(5, quick_ ? std::min(most_wide, 8.0) : most_wide);
+    const bool swapped = d.once_in(2);
+    const std::int64_t n = swapped ? inner : wide, k = swapped ? wide : inner;
+    return MatMul{.pass = weight    ? Pass::kWeightGrad
+                          : forward ? Pass::kForward
+                                    : Pass::kInputGrad,
+                  .layout = layout,
+                  .m = weight ? n : rows,
+                  .n = weight ? k : n,
+                  .k = weight ? rows : k,
+                  .in = DType::kFp32,
+                  .out = DType::kFp32,
+                  .accumulate = d.once_in(2),
+                  .bias = layout != GemmLayout::kNN && d.once_in(2)};
+  }
   std::int64_t size_rows(Draws& d) const { return d.size(5, quick_ ? 8 : 12); }
   std::int64_t size_width(Draws& d) const { return d.size(6, quick_ ? 8 : 11); }
   static std::int64_t largest_operand(const Compute& op) {

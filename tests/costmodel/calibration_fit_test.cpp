@@ -34,7 +34,8 @@ std::vector<FitRow> products(const std::vector<double>& coefficients, int rows, 
     const MatMul op{.m = log_uniform(random, 5, 12),
                     .n = log_uniform(random, 6, 11),
                     .k = log_uniform(random, 6, 11),
-                    .in = DType::kFp32};
+                    .in = DType::kFp32,
+                    .accumulate = random() % 2 == 0};
     const std::vector<double> features = kernel_features(op);
     const double exact = predicted_seconds(coefficients, features);
     out.push_back({features, exact * std::exp(noise_of(random, noise))});
@@ -43,7 +44,7 @@ std::vector<FitRow> products(const std::vector<double>& coefficients, int rows, 
 }
 
 // Seconds per call, per multiply-add, per element of each matrix: about those of a core.
-const std::vector<double> kPlanted = {2e-6, 1.4e-11, 8e-10, 3e-10, 5e-10, 0, 0};
+const std::vector<double> kPlanted = {2e-6, 1.4e-11, 8e-10, 3e-10, 5e-10, 0, 2e-10};
 
 TEST(Fit, FindsPlantedCoefficients) {
   const std::vector<double> found = fit_nonnegative(products(kPlanted, 60, 0));
@@ -246,11 +247,15 @@ TEST(Calibrate, MessagesAreSplitIntoTheirEndsAndTheWayBetween) {
     row.one_way.median = row.send_cpu.median + row.receive_cpu.median + 5e-6;
     rows.emplace_back(row);
   }
+  WakeRow wake;
+  wake.transport = "threads", wake.wall.median = 2e-5;
+  rows.emplace_back(wake);
   const CalibrationResult result = calibrate(rows, "box", "hash");
   const MessageFit& fit = result.calibration.transports.at("threads");
   EXPECT_NEAR(fit.send.at(Bytes(1000)).value, 1.1e-6, 1e-12);
   EXPECT_NEAR(fit.receive.at(Bytes(1000)).value, 2.3e-6, 1e-12);
   EXPECT_NEAR(fit.latency.value, 5e-6, 1e-12);
+  EXPECT_EQ(fit.wake.value, 2e-5);
   EXPECT_LT(fit.held_out_error, 1e-6);
 }
 

@@ -26,10 +26,10 @@ Calibration example() {
                        .held_out_error = 0.021,
                        .fitted_rows = 7,
                        .held_out_rows = 3};
-  c.kernels["matmul.nt"] = {.coefficients = {1e-6, 1e-11, 1e-9, 2e-9, 3e-9, 0, 4e-9},
-                            .least = {1, 1, 1, 1, 1, 0, 0},
-                            .most = {1, 1e9, 1e6, 1e6, 1e6, 0, 0},
-                            .held_out_error = 0.03};
+  c.kernels["matmul.nt.small"] = {.coefficients = {1e-6, 1e-11, 1e-9, 2e-9, 3e-9, 0, 4e-9},
+                                  .least = {1, 1, 1, 1, 1, 0, 0},
+                                  .most = {1, 1e9, 1e6, 1e6, 1e6, 0, 1e6},
+                                  .held_out_error = 0.03};
   MessageFit threads;
   threads.send = Piecewise({{0, 1e-6}, {1024, 2e-6}});
   threads.receive = Piecewise({{8, 1.5e-6}});
@@ -147,8 +147,8 @@ TEST(CalibratedCost, IsTheSumOfCoefficientsTimesFeatures) {
 TEST(CalibratedCost, ProductsSpendTheirTimeOnThePeakRate) {
   const MatMul op{.m = 10, .n = 20, .k = 30, .in = DType::kFp32, .out = DType::kFp32};
   const Cost cost = calibrated().compute(op, kAny);
-  EXPECT_NEAR(cost.share[kPeakFlops].value, 6000 * 1e-11 + 200 * 1e-9 + 600 * 2e-9 + 300 * 3e-9,
-              1e-18);
+  EXPECT_NEAR(cost.share[kPeakFlops].value,
+              6000 * 1e-11 + 200 * 1e-9 + 600 * 2e-9 + 300 * 3e-9 + 200 * 4e-9, 1e-18);
   EXPECT_EQ(cost.share[kMemoryBandwidth].value, 0);
 }
 
@@ -194,7 +194,7 @@ TEST(KernelFeatures, FusedCausalAttentionVisitsTilesUpToTheDiagonal) {
   Attention op{.batch = 1, .heads = 1, .kv_heads = 1, .head_dim = 1, .dtype = DType::kFp32};
   const auto pairs = [&](std::int64_t s) {
     op.seq_q = op.seq_kv = s;
-    return kernel_features(op).at(2);
+    return kernel_features(op).at(3);
   };
   EXPECT_EQ(pairs(32), 32 * 32);            // part of one tile
   EXPECT_EQ(pairs(128), 3 * 64 * 64);       // 3 of 4 tiles
@@ -203,9 +203,25 @@ TEST(KernelFeatures, FusedCausalAttentionVisitsTilesUpToTheDiagonal) {
   EXPECT_EQ(pairs(128), 128 * 128);
 }
 
+/// The shares of the two nearest widths add up to the elements, in proportion to the octave.
+TEST(KernelFeatures, RowsAreInterpolatedBetweenWidths) {
+  const auto of = [](std::int64_t width) {
+    return kernel_features(BiasGrad{10, width, DType::kFp32, DType::kFp32});
+  };
+  EXPECT_EQ(of(128), (std::vector<double>{1, 10, 0, 1280, 0, 0, 0, 0}));
+  EXPECT_EQ(of(2048), (std::vector<double>{1, 10, 0, 0, 0, 0, 0, 20480}));
+  EXPECT_EQ(of(8192), (std::vector<double>{1, 10, 0, 0, 0, 0, 0, 81920})) << "as the last one";
+  EXPECT_EQ(of(16), (std::vector<double>{1, 10, 160, 0, 0, 0, 0, 0})) << "as the first one";
+  const std::vector<double> between = of(181);  // half an octave above 128
+  EXPECT_NEAR(between[3], 905, 2);
+  EXPECT_NEAR(between[4], 905, 2);
+}
+
 TEST(KernelFeatures, ClassesTellApartWhatRunsDifferentCode) {
-  EXPECT_EQ(kernel_class(MatMul{.layout = GemmLayout::kTN, .in = DType::kFp32}), "matmul.tn");
-  EXPECT_EQ(kernel_class(MatMul{}), "matmul.nt.bf16");
+  EXPECT_EQ(kernel_class(MatMul{
+                .layout = GemmLayout::kTN, .m = 128, .n = 128, .k = 128, .in = DType::kFp32}),
+            "matmul.tn");
+  EXPECT_EQ(kernel_class(MatMul{.m = 1, .n = 1, .k = 1}), "matmul.nt.small.bf16");
   EXPECT_EQ(kernel_class(Norm{Pass::kBackward, NormKind::kLayerNorm, 1, 1, DType::kFp32}),
             "norm.layer.backward");
   EXPECT_EQ(kernel_class(Add{Pass::kForward, 1, 1, true, true, DType::kFp32}),

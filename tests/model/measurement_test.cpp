@@ -18,13 +18,15 @@ std::vector<Row> one_of_each() {
   copy.what = "combine", copy.bytes = 4096, copy.cpu.median = 1e-7, copy.bandwidth = 1e10;
   MessageRow message;
   message.transport = "threads", message.bytes = 8, message.send_cpu = {1, 2, 3};
+  WakeRow wake;
+  wake.transport = "tcp", wake.repeats = 9, wake.wall = {2e-5, 1e-5, 3e-5};
   CollectiveRow collective;
   collective.transport = "tcp", collective.collective = "all_reduce", collective.ranks = 4;
   collective.size = 1024, collective.count = 256, collective.redop = "sum";
   collective.in_place = {10, 0.1, 0.15};
   EndRow end;
   end.stolen = 0.125, end.quiet = "noisy: 12 % stolen";
-  return {run, kernel, copy, message, collective, end};
+  return {run, kernel, copy, message, wake, collective, end};
 }
 
 TEST(Measurement, EveryKindOfRowComesBackWhole) {
