@@ -107,9 +107,8 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
                                      DType::kFp32};
   run.plan = sound_plan(run.scenario);
   run.facts = run_facts(run.scenario, command.line);
-  if (!options.calibration.empty()) {
-    run.costs.calibration = std::make_shared<Calibration>(load_calibration(options.calibration));
-  }
+  if (!options.calibration.empty()) run.scenario.calibration = options.calibration;
+  run.costs = costs_of(run.scenario);
   run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
   run.measure.patience_s = options.patience_s;
   run.measure.library_collectives = options.collectives == "library";
@@ -226,6 +225,7 @@ std::string quietness(const MachineTime& before) {
 /// What every rank does; rank 0 reports.
 int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
   openblas_set_num_threads(1);  // ranks share the cores
+  keep_freed_memory();
   if (transport.rank() == 0) run.measure.progress = show_progress;
   const MachineTime before = machine_time();
   const std::optional<Measurement> m =

@@ -1,5 +1,9 @@
 #include "realrun/buffers.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +20,23 @@ std::size_t run_size_of(DType t) {
   }
 }
 
+#ifdef NDEBUG
+void poison(std::byte* /*memory*/, std::size_t /*size*/) {}
+#else
+void poison(std::byte* memory, std::size_t size) { std::memset(memory, 0xFF, size); }
+#endif
+
 }  // namespace
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kNever = 1 << 30;    // bytes: more than any buffer
+  constexpr int kAtOnce = 64 << 20;  // bytes taken from the system at a time
+  mallopt(M_MMAP_THRESHOLD, kNever);
+  mallopt(M_TRIM_THRESHOLD, kNever);
+  mallopt(M_TOP_PAD, kAtOnce);
+#endif
+}
 
 template <class T>
 Buffers<T>::Buffers(const Plan& plan, std::size_t stage) : plan_(plan) {
@@ -38,7 +58,8 @@ typename Buffers<T>::Key Buffers<T>::key(TensorId root, std::int32_t layer,
   return {root, per_layer(scope) ? layer : 0, per_microbatch(scope) ? microbatch : 0};
 }
 
-/// Zeroed memory. In debug builds what still points there after it has gone reads not-a-number.
+/// Persistent tensors begin as zero. Others hold anything: in debug builds not-a-number, as does
+/// what still points there after they have gone.
 template <class T>
 std::shared_ptr<std::byte[]> Buffers<T>::fresh(const Tensor& t) {
   const std::size_t size =
@@ -46,11 +67,14 @@ std::shared_ptr<std::byte[]> Buffers<T>::fresh(const Tensor& t) {
   const std::int64_t planned = t.bytes(plan_.mesh).value;
   const std::int64_t now = allocated_->now += planned;
   allocated_->peak = std::max(allocated_->peak, now);
-  return {new std::byte[size](), [size, planned, counter = allocated_](std::byte* p) {
-#ifndef NDEBUG
-            std::memset(p, 0xFF, size);
-#endif
-            static_cast<void>(size);
+  auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
+  if (t.persistent) {
+    std::memset(memory.get(), 0, size);
+  } else {
+    poison(memory.get(), size);
+  }
+  return {memory.release(), [size, planned, counter = allocated_](std::byte* p) {
+            poison(p, size);
             counter->now -= planned;
             std::default_delete<std::byte[]>()(p);
           }};

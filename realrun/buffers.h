@@ -37,16 +37,20 @@ class Operands {
   std::vector<Place> places_;
 };
 
+/// Lets this process keep the memory that it has freed for the next step: large buffers would be
+/// given back to the system each time and come back as pages to be zeroed (glibc's malloc).
+void keep_freed_memory();
+
 /// Used by one thread: the one that issues ops.
 template <class T>
 class Buffers {
  public:
   Buffers(const Plan& plan, std::size_t stage);
 
-  /// The operands of `op` in `call`; those that were not there are zero.
+  /// The operands of `op` in `call`; persistent ones that were not there are zero.
   Operands operands(const Op& op, const Call& call);
-  /// The member's bytes; zero when fresh. Layer and microbatch are ignored where the scope has
-  /// none.
+  /// The member's bytes; zero when fresh and persistent. Layer and microbatch are ignored where the
+  /// scope has none.
   std::byte* member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
     return held(root, layer, microbatch).get();
   }
