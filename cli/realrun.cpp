@@ -232,6 +232,9 @@ void add_realrun(Command& command) {
   add_output_options(*sub, options->output);
   sub->callback([&command, options] {
     if (!options->matrix && options->scenario.file.empty()) throw CLI::RequiredError("SCENARIO");
+    if (options->transport == "mpi" && options->scenario.file == "-") {
+      throw CLI::ValidationError("--transport mpi", "every rank reads the scenario: name a file");
+    }
     command.action = [&command, options] { return run_realrun(*options, command); };
   });
 }

@@ -41,8 +41,8 @@ class Realrun(CommandTest):
         self.assertIn(f"{len(cases)} of {len(cases)} the same", text)
 
     def test_no_is_1(self):
-        # After 50 steps rounding to 8 bits has led most cases elsewhere.
-        result = plait("realrun", "--matrix", "--precision", "bf16", "--steps", "50")
+        # After 20 steps rounding to 8 bits has led most cases elsewhere.
+        result = plait("realrun", "--matrix", "--precision", "bf16", "--steps", "20")
         self.assertEqual(result.code, 1)
         self.assertIn("DIFFERENT", result.out)
 
@@ -53,10 +53,47 @@ class Realrun(CommandTest):
         self.assertEqual(result.out.count("as planned on every rank"), 3)
         self.assertEqual(result.out.count("in step 2"), 3)
 
+    def test_a_transport_changes_no_bit(self):
+        # Collectives add in the order of their rounds, whoever carries the bytes.
+        call = ["realrun", SMALL, "--verify", "--precision", "fp64,bf16", "--steps", "2"]
+        threads = plait(*call).out
+        self.assertEqual(threads.count("over threads"), 2)
+        for transport in ("tcp", "mpi"):
+            with self.subTest(transport):
+                result = plait(*call, "--transport", transport)
+                if transport == "mpi" and result.code == ENVIRONMENT:
+                    self.skipTest(result.err)
+                self.assertEqual(result.code, 0, result.err)
+                self.assertEqual(result.out.replace(f"over {transport}", "over threads"), threads)
+
+    def test_a_difference_is_1_over_every_transport(self):
+        # See above: 20 steps in bf16.
+        for transport in ("threads", "tcp", "mpi"):
+            with self.subTest(transport):
+                result = plait("realrun", SMALL, "--verify", "--precision", "bf16", "--steps", "20",
+                               "--transport", transport)
+                if transport == "mpi" and result.code == ENVIRONMENT:
+                    self.skipTest(result.err)
+                self.assertEqual(result.code, 1, result.err)
+                self.assertIn("DIFFERENT", result.out)
+
+    def test_warnings_are_said_once(self):
+        # A pipeline schedule without a pipeline has no effect.
+        idle = ["--set", "strategy.pp=1", "--set", "strategy.fsdp=4", "--set",
+                "strategy.pipeline.schedule=gpipe"]
+        for transport in ("threads", "tcp", "mpi"):
+            with self.subTest(transport):
+                result = plait("realrun", SMALL, "--verify", "--transport", transport, *idle)
+                if transport == "mpi" and result.code == ENVIRONMENT:
+                    self.skipTest(result.err)
+                self.assertEqual(result.err.count("warning"), 1, result.err)
+
     def test_usage_errors_are_2(self):
         for call in ([], ["--verify"], ["--matrix", "--verify"], ["--matrix", SMALL],
                      [SMALL, "--verify", "--precision", "fp8"],
-                     [SMALL, "--verify", "--steps", "0"]):
+                     [SMALL, "--verify", "--steps", "0"], [SMALL, "--verify", "--repeats", "3"],
+                     [SMALL, "--verify", "--shaped"], ["--matrix", "--transport", "tcp"],
+                     [SMALL, "--transport", "pigeon"], ["-", "--transport", "mpi"]):
             with self.subTest(call):
                 result = plait("realrun", *call)
                 self.assertEqual((result.code, result.out), (2, ""), result.err)
