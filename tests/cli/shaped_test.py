@@ -1,0 +1,82 @@
+"""Timed kernels over shaped links: communication is real, compute sleeps for its predicted time. The
+predicted step is right within 3 % and the plans are in the right order, on links whose rate is known
+beforehand and with what messages cost this machine as measured here and now."""
+
+import json
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from plait_command import PLAIT, SOURCE, CommandTest, plait
+
+SCRIPT = SOURCE / "reports" / "published" / "realrun.py"
+PLANS = sorted((SOURCE / "scenarios" / "shaped").glob("*.json"))
+LIMIT = 0.03
+MOST_BUSY = 0.4
+SKIPPED, ENVIRONMENT = 77, 3
+
+
+def busy_share(seconds=1.0):
+    """Share of the processors' time that others take right now."""
+    def idle_and_all():
+        ticks = [int(t) for t in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+        return ticks[3] + ticks[4], sum(ticks[:8])
+    idle, everything = idle_and_all()
+    time.sleep(seconds)
+    idle_after, everything_after = idle_and_all()
+    return 1 - (idle_after - idle) / max(1, everything_after - everything)
+
+
+class Shaped(CommandTest):
+    def calibration(self):
+        raw = [self.folder / "comm.jsonl", self.folder / "copy.jsonl"]
+        bench = plait("bench", "comm", "--transport", "tcp", "--quick", "-o", raw[0])
+        if bench.code == ENVIRONMENT:
+            self.skipTest("this build has no real runs")
+        self.assertEqual(bench.code, 0, bench.err)
+        self.assertEqual(plait("bench", "copy", "--quick", "-o", raw[1]).code, 0)
+        out = self.folder / "calibration.json"
+        self.assertEqual(plait("calibrate", *raw, "-o", out).code, 0)
+        return out
+
+    def test_timed_kernels_are_within_three_percent_and_in_order(self):
+        self.assertGreaterEqual(len(PLANS), 10)
+        busy = busy_share()
+        if busy > MOST_BUSY:
+            self.skipTest(f"other programs take {busy:.0%} of the processors: nothing to measure by")
+        table = self.folder / "table.json"
+        done = subprocess.run(
+            [sys.executable, SCRIPT, "--plait", PLAIT, "--calibration", self.calibration(),
+             "--transport", "tcp", "--shaped", "--kernels", "timed", "--repeats", "3",
+             "--limit", str(LIMIT), "--retries", "3", "-o", table, *PLANS, "--", "--warmup", "1"],
+            capture_output=True, text=True, check=False)
+        if done.returncode == SKIPPED:
+            self.skipTest(done.stderr.strip())
+        print(done.stdout, file=sys.stderr)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = json.loads(table.read_text(encoding="utf-8"))["rows"]
+        self.assertEqual({row["ranks"] for row in rows}, {2, 4, 8})
+        for row in rows:
+            self.assertLessEqual(abs(row["error"]), LIMIT, row)
+
+    def test_without_permission_it_says_why(self):
+        """A child that may not make namespaces: exit code 77 and a reason."""
+        tool = "/usr/bin/setpriv"
+        command = [tool, "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+        if subprocess.run(command + ["true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("setpriv cannot drop capabilities here")
+        done = subprocess.run(
+            command + [PLAIT, "realrun", PLANS[0], "--shaped", "--transport", "tcp"],
+            capture_output=True, text=True, check=False)
+        if done.returncode == ENVIRONMENT:
+            self.skipTest("this build has no real runs")
+        if done.returncode == 0:
+            self.skipTest("this kernel lets everybody make namespaces")
+        self.assertEqual(done.returncode, SKIPPED, done.stderr)
+        self.assertIn("links cannot be shaped here", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
