@@ -155,18 +155,18 @@ int run_realrun(RealrunOptions options, const Command& command) {
   return run_matrix(options);
 }
 
-void add_launch_options(CLI::App& sub, RealrunOptions& o) {
-  const std::string group = "Ranks";
-  sub.add_option("--transport", o.transport,
-                 "How ranks talk: threads of one process, tcp between processes, or mpi")
-      ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
-      ->capture_default_str()
-      ->group(group);
-  sub.add_option("--patience", o.patience_s,
-                 "Seconds without any progress after which a rank gives up")
-      ->check(CLI::Range(0.01, 1e6))
-      ->capture_default_str()
-      ->group(group);
+std::vector<CLI::Option*> add_launch_options(CLI::App& sub, RealrunOptions& o) {
+  std::vector<CLI::Option*> all = {
+      sub.add_option("--transport", o.transport,
+                     "How ranks talk: threads of one process, tcp between processes, or mpi")
+          ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
+          ->capture_default_str(),
+      sub.add_option("--patience", o.patience_s,
+                     "Seconds without any progress after which a rank gives up")
+          ->check(CLI::Range(0.01, 1e6))
+          ->capture_default_str()};
+  for (CLI::Option* option : all) option->group("Ranks");
+  return all;
 }
 
 std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
@@ -198,6 +198,23 @@ std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
   return all;
 }
 
+/// Options that would have no effect beside `mode`.
+void refuse(const std::string& mode, const std::vector<CLI::Option*>& options) {
+  for (const CLI::Option* o : options) {
+    if (o->count() > 0) throw CLI::ExcludesError(mode, o->get_name());
+  }
+}
+
+void check_options(const RealrunOptions& o, const std::vector<CLI::Option*>& launch,
+                   const std::vector<CLI::Option*>& timed) {
+  if (!o.matrix && o.scenario.file.empty()) throw CLI::RequiredError("SCENARIO");
+  if (o.matrix) refuse("--matrix", launch);
+  if (o.matrix || o.verify) refuse(o.matrix ? "--matrix" : "--verify", timed);
+  if (o.transport == "mpi" && o.scenario.file == "-") {
+    throw CLI::ValidationError("--transport mpi", "every rank reads the scenario: name a file");
+  }
+}
+
 }  // namespace
 
 void add_realrun(Command& command) {
@@ -210,11 +227,10 @@ void add_realrun(Command& command) {
   CLI::Option* scenario = sub->get_option("scenario")->required(false);
   CLI::Option* verify = sub->add_flag("--verify", options->verify,
                                       "Compare losses and all gradients with the unsharded plan's");
-  CLI::Option* matrix =
-      sub->add_flag("--matrix", options->matrix,
-                    "Verify the built-in list of strategies on small models and print the table")
-          ->excludes(scenario)
-          ->excludes(verify);
+  sub->add_flag("--matrix", options->matrix,
+                "Verify the built-in list of strategies on small models and print the table")
+      ->excludes(scenario)
+      ->excludes(verify);
   sub->add_option("--precision", options->precisions,
                   "Of the numbers: fp64 (to 1e-12; default), fp32 (to 1e-5), bf16 (the scenario's "
                   "mix, to 3e-2 and cosine 0.999), or several; --matrix: fp64,fp32")
@@ -223,18 +239,11 @@ void add_realrun(Command& command) {
   sub->add_option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  add_launch_options(*sub, *options);
-  matrix->excludes(sub->get_option("--transport"))->excludes(sub->get_option("--patience"));
-  for (CLI::Option* timed : add_timed_options(*sub, *options)) {
-    verify->excludes(timed);
-    matrix->excludes(timed);
-  }
+  const std::vector<CLI::Option*> launch = add_launch_options(*sub, *options);
+  const std::vector<CLI::Option*> timed = add_timed_options(*sub, *options);
   add_output_options(*sub, options->output);
-  sub->callback([&command, options] {
-    if (!options->matrix && options->scenario.file.empty()) throw CLI::RequiredError("SCENARIO");
-    if (options->transport == "mpi" && options->scenario.file == "-") {
-      throw CLI::ValidationError("--transport mpi", "every rank reads the scenario: name a file");
-    }
+  sub->callback([&command, options, launch, timed] {
+    check_options(*options, launch, timed);
     command.action = [&command, options] { return run_realrun(*options, command); };
   });
 }

@@ -225,7 +225,6 @@ std::string quietness(const MachineTime& before) {
 /// What every rank does; rank 0 reports.
 int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
   openblas_set_num_threads(1);  // ranks share the cores
-  keep_freed_memory();
   if (transport.rank() == 0) run.measure.progress = show_progress;
   const MachineTime before = machine_time();
   const std::optional<Measurement> m =

@@ -21,11 +21,6 @@ constexpr int kHighestOwnCode = 4;
 
 [[noreturn]] void be_mpirun(std::vector<std::string> words) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // mpirun then ends its ranks
-  // Large messages are copied twice as fast when malloc keeps the memory that it has had
-  // (measured: docs/models/realrun.md); what the user has set stays.
-  setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 0);
-  setenv("MALLOC_TRIM_THRESHOLD_", "1073741824", 0);
-  setenv("MALLOC_TOP_PAD_", "67108864", 0);
   if (geteuid() == 0) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);

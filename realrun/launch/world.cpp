@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "realrun/buffers.h"
 #include "realrun/control.h"
 #include "realrun/launch/mpirun.h"
 #include "realrun/launch/processes.h"
@@ -17,12 +18,12 @@
 namespace plait {
 namespace {
 
-using Body = std::function<int(Transport&)>;
+using RankBody = std::function<int(Transport&)>;
 
 // In a namespace of our own all ports are free.
 constexpr std::uint16_t kFirstShapedPort = 29500;
 
-int run_tcp(std::int64_t ranks, const WorldOptions& options, const Body& body) {
+int run_tcp(std::int64_t ranks, const WorldOptions& options, const RankBody& body) {
   const auto n = static_cast<std::size_t>(ranks);
   std::vector<TcpAddress> addresses(n, TcpAddress{"127.0.0.1", 0});
   std::vector<Descriptor> listeners(n);
@@ -66,7 +67,7 @@ std::unique_ptr<Transport> join(const StartedRank& started, const WorldOptions& 
 }
 
 /// The MPI transport ends all ranks when one fails, before anybody could say why.
-int as_started(Transport& transport, const Body& body) {
+int as_started(Transport& transport, const RankBody& body) {
   try {
     return body(transport);
   } catch (const std::exception& e) {
@@ -99,7 +100,8 @@ bool right_number(std::int64_t ranks, const StartedRank& started, const std::str
 
 }  // namespace
 
-int run_world(std::int64_t ranks, const WorldOptions& options, const Body& body) {
+int run_world(std::int64_t ranks, const WorldOptions& options, const RankBody& body) {
+  keep_freed_memory();
   const std::optional<StartedRank> started = started_rank();
   if (started && !right_number(ranks, *started, options.transport)) return 0;
   if (options.transport == "threads") return run_threads(ranks, body);
