@@ -7,10 +7,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import unittest
 from pathlib import Path
 
+from live_run import HANGS_S, Run, processes, until
 from plait_command import PLAIT, CommandTest, plait
 
 USAGE, ENVIRONMENT = 2, 3
@@ -24,93 +24,11 @@ SCENARIO = """{
 }"""
 # Hours, if nobody ends it.
 LONG = ["--repeats", "1000000"]
-# Nothing may take longer, however loaded the machine is. A run that waits for its watchdog instead
-# of noticing would take `--patience`, 60 s.
-HANGS_S = 40
 
 MPIRUN = shutil.which("mpirun")
 BESIDE = Path(PLAIT).resolve().parent
 HAS_MPI = any((folder / "libplait_mpi.so").exists()
               for folder in (BESIDE, BESIDE.parent, BESIDE.parent / "lib" / "plait"))
-
-
-def until(condition, what):
-    """The first true value of the condition."""
-    end = time.monotonic() + HANGS_S
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise AssertionError(f"waited in vain: {what}")
-        time.sleep(0.02)
-    return value
-
-
-def processes():
-    """pid -> (parent, name, state, threads, when it began) of all processes."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            pid, _, rest = stat.read_text(encoding="utf-8").partition(" (")
-            name, _, rest = rest.rpartition(") ")
-            fields = rest.split()
-            found[int(pid)] = (int(fields[1]), name, fields[0], int(fields[17]), fields[19])
-    return found
-
-
-def family(pid):
-    """The descendants of a process: pid -> (name, threads, when it began)."""
-    everybody, found, parents = processes(), {}, {pid}
-    while parents:
-        children = {p: e for p, e in everybody.items() if e[0] in parents and p not in found}
-        found.update({p: (e[1], e[3], e[4]) for p, e in children.items()})
-        parents = set(children)
-    return found
-
-
-class Run:
-    """plait realrun in a process group of its own."""
-
-    def __init__(self, *arguments, env=None, program=(PLAIT,)):
-        self.process = subprocess.Popen(
-            [*program, "realrun", *map(str, arguments)], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-            env={**os.environ, **(env or {})}, start_new_session=True)
-        self.family = {}
-
-    def wait_for_ranks(self):
-        """rank -> pid, when all of them run steps (each has its communication thread)."""
-        def all_there():
-            self.family = family(self.process.pid)
-            ranks = {int(name.split()[-1]): pid for pid, (name, threads, _) in self.family.items()
-                     if name.startswith("plait rank") and threads > 1}
-            if self.process.poll() is not None:
-                raise AssertionError(self.process.stderr.read())
-            return len(ranks) == RANKS and ranks
-        ranks = until(all_there, "the ranks to start")
-        time.sleep(0.2)
-        self.family = family(self.process.pid)
-        return ranks
-
-    def end(self):
-        """Exit code, stdout and stderr; a hang is an error."""
-        try:
-            out, err = self.process.communicate(timeout=HANGS_S)
-        except subprocess.TimeoutExpired:
-            self.kill_all()
-            raise AssertionError("it hangs") from None
-        return self.process.returncode, out, err
-
-    def left(self):
-        """What still runs of those that it had started."""
-        now = processes()
-        return [pid for pid, (_, _, began) in self.family.items()
-                if pid in now and now[pid][4] == began and now[pid][2] != "Z"]
-
-    def kill_all(self):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        for pid in self.left():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
 
 
 class FaultTest(CommandTest):
@@ -152,7 +70,7 @@ class FaultTest(CommandTest):
 class Killed(FaultTest):
     def test_a_killed_rank_is_named(self):
         run = self.start("--transport", "tcp", *LONG, *self.outputs())
-        os.kill(run.wait_for_ranks()[2], signal.SIGKILL)
+        os.kill(run.wait_for_ranks(RANKS)[2], signal.SIGKILL)
         err = self.expect_end(run)
         self.assertTrue(err.startswith("error: rank 2 was killed by signal 9 (Killed)\n"), err)
         self.assertRegex(err, r"rank \d lost rank 2")
@@ -160,7 +78,7 @@ class Killed(FaultTest):
     def test_a_killed_rank_under_mpi(self):
         self.need_mpi()
         run = self.start("--transport", "mpi", *LONG, *self.outputs())
-        os.kill(run.wait_for_ranks()[2], signal.SIGKILL)
+        os.kill(run.wait_for_ranks(RANKS)[2], signal.SIGKILL)
         err = self.expect_end(run)
         self.assertIn("killed by signal 9", err)
         self.assertIn("rank 2", err)
@@ -169,7 +87,7 @@ class Killed(FaultTest):
         # Steps so long that hardly ever all ranks are between two of them.
         run = self.start("--transport", "tcp", "--patience", "2", *LONG, *self.outputs(),
                          "--kernels", "timed", "--set", "cluster.device.launch_overhead=2 ms")
-        os.kill(run.wait_for_ranks()[2], signal.SIGSTOP)
+        os.kill(run.wait_for_ranks(RANKS)[2], signal.SIGSTOP)
         err = self.expect_end(run)
         self.assertRegex(err, r"rank [013] (waited in vain at \w+ of .*: nothing came from|"
                               r"lost rank \d: the connection is closed, at .*: nothing came from|"
@@ -181,7 +99,7 @@ class Killed(FaultTest):
         for transport in self.transports("tcp", "mpi"):
             with self.subTest(transport=transport):
                 run = self.start("--transport", transport, *LONG, *self.outputs())
-                run.wait_for_ranks()
+                run.wait_for_ranks(RANKS)
                 run.process.kill()
                 self.expect_end(run, -signal.SIGKILL)
 
@@ -192,7 +110,7 @@ class Killed(FaultTest):
                 if transport == "threads":
                     until(lambda: processes()[run.process.pid][3] > RANKS, "threads")
                 else:
-                    run.wait_for_ranks()
+                    run.wait_for_ranks(RANKS)
                 os.killpg(run.process.pid, signal.SIGINT)
                 self.expect_end(run, -signal.SIGINT)
 
