@@ -12,6 +12,8 @@
 
 namespace plait {
 
+class CollectiveLibrary;
+
 enum class Flow : std::uint8_t { kOut, kIn };
 
 struct BytesOnTheWay {
@@ -38,6 +40,8 @@ class Transport {
   virtual std::int64_t ranks() const = 0;
   /// "threads", "tcp", "mpi": what calibrations call it.
   virtual std::string name() const = 0;
+  /// Collectives of the transport's own; null where it has none.
+  virtual CollectiveLibrary* library() { return nullptr; }
   /// Begins a transfer; `t` stays where it is until it is done.
   virtual void start(BytesOnTheWay& t) = 0;
   /// Moves what can be moved; when nothing can, waits for it, for a `wake` or for `most_s` seconds.
