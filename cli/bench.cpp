@@ -129,8 +129,11 @@ void add_bench(Command& command) {
   auto options = std::make_shared<BenchCommand>();
   CLI::App* sub = command.app.add_subcommand("bench", "Measure this machine for plait calibrate");
   sub->require_subcommand(1);
-  add_kind(*sub, command, options, "compute",
-           "Kernels over a grid of shapes, operands from memory");
+  add_kind(*sub, command, options, "compute", "Kernels over a grid of shapes, operands from memory")
+      .add_option("--threads", options->threads,
+                  "Threads that compute at the same time, one of them measured, as the ranks of a "
+                  "real run do (default: one for each core)")
+      ->check(CLI::Range(1, 1024));
   add_kind(*sub, command, options, "copy", "Memory bandwidth: copying, adding, reading, filling");
   CLI::App& comm = add_kind(*sub, command, options, "comm",
                             "Messages and collectives between ranks of this machine, in "

@@ -123,14 +123,24 @@ Values features_of(const MatMul& op) {
           op.bias ? with_bias : 0,
           op.accumulate ? 0 : mn};
 }
+/// Heads lie beside one another in packed rows, so the next token of a head is a whole row of all
+/// samples away: from a page of 4 KiB on, each row of a head is a page of its own.
+double share_of_a_page(const Attention& op) {
+  const double row_bytes = product(op.batch, op.heads + 2 * op.kv_heads, op.head_dim) *
+                           static_cast<double>(size_of(op.dtype));
+  return std::min(row_bytes / 4096, 1.0);
+}
 Values features_of(const Attention& op) {
   const double heads = product(op.batch, op.heads), pairs = heads * visited_pairs(op);
+  const double rows = heads * static_cast<double>(op.seq_q), far = share_of_a_page(op);
   return {1,
           heads,
-          heads * static_cast<double>(op.seq_q),
+          rows,
           pairs,
           pairs * static_cast<double>(op.head_dim),
-          heads * product(op.seq_q, op.head_dim)};
+          rows * static_cast<double>(op.head_dim),
+          rows * far,
+          pairs * far};
 }
 Values features_of(const Cast& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const Fill& op) { return {1, static_cast<double>(op.elements)}; }
@@ -153,13 +163,24 @@ Values features_of(const CrossEntropy& op) {
   const bool per_row = op.step == CrossEntropy::Step::kLoss;
   return of_rows(static_cast<double>(op.rows), per_row ? 0 : static_cast<double>(op.vocab));
 }
+/// Of accesses to `bytes` in no order, those that a cache or a table of `reach` bytes does not
+/// have.
+double missed(double bytes, double reach) { return std::max(0.0, 1 - reach / bytes); }
+
 /// Tokens share rows of the table: `vocab` equally likely ones leave vocab (1 - 1 / vocab)^rows
-/// untouched, and only the first touch of a row goes to memory. Positions do not share.
+/// untouched. The first touch of a row goes to memory, a later one when the touched rows are more
+/// than a second-level cache holds (1 to 2 MiB), and translating its address takes a walk when the
+/// table is larger than the translation cache reaches (1536 to 2048 pages of 4 KiB). Positions come
+/// in order and do not share.
 Values features_of(const Embedding& op) {
-  const auto rows = static_cast<double>(op.rows), vocab = static_cast<double>(op.vocab);
-  const double touched =
-      op.learned_positions ? rows : vocab * (1 - std::pow(1 - 1 / std::max(vocab, 1.0), rows));
-  return {1, rows, product(op.rows, op.width), touched, touched * static_cast<double>(op.width)};
+  constexpr double kCache = 1 << 20, kPages = 6 << 20;
+  const auto rows = static_cast<double>(op.rows), width = static_cast<double>(op.width);
+  const auto vocab = static_cast<double>(std::max<std::int64_t>(op.vocab, 1));
+  if (op.learned_positions || op.width == 0) return {1, rows, rows * width, 0, 0, 0};
+  const double row_bytes = width * static_cast<double>(size_of(op.dtype));
+  const double touched = vocab * (1 - std::pow(1 - 1 / vocab, rows));
+  const double far = touched + (rows - touched) * missed(touched * row_bytes, kCache);
+  return {1, rows, rows * width, far, far * width, rows * missed(vocab * row_bytes, kPages)};
 }
 template <class Rows>
 Values features_of(const Rows& op) {
@@ -178,12 +199,14 @@ std::string kernel_class(const Compute& op) {
 
 std::vector<std::string_view> feature_names(std::string_view kernel) {
   if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "overwritten"};
-  if (kernel == "attention") return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d"};
+  if (kernel == "attention")
+    return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d", "rows_far", "pairs_far"};
   for (std::string_view flat : {"cast", "fill", "squared_norm", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
-  if (kernel == "embedding")
-    return {"calls", "rows", "elements", "touched_rows", "touched_elements"};
+  if (kernel == "embedding") {
+    return {"calls", "rows", "elements", "far_rows", "far_elements", "walked_rows"};
+  }
   for (std::string_view rows :
        {"norm", "activation", "rope", "cross_entropy", "add", "bias_grad"}) {
     if (kernel == rows) {

@@ -44,9 +44,9 @@ class Grid {
   void matrix_products() {
     for (GemmLayout layout : {GemmLayout::kNT, GemmLayout::kNN, GemmLayout::kTN}) {
       Draws d(layout == GemmLayout::kNT ? "nt" : layout == GemmLayout::kNN ? "nn" : "tn");
-      repeat(quick_ ? 10 : 80, [&] { return product(d, layout, size_rows(d), 11, 12.5); });
+      repeat(quick_ ? 16 : 80, [&] { return product(d, layout, size_rows(d), 6, 11, 12.5); });
       // A library may do small products in another way; they get their share.
-      repeat(quick_ ? 6 : 30, [&] { return product(d, layout, d.size(4, 7), 7, 7.5); });
+      repeat(quick_ ? 6 : 50, [&] { return product(d, layout, d.size(4, 7), 5, 7, 7.5); });
     }
   }
 
@@ -54,7 +54,7 @@ class Grid {
     for (int kind = 0; kind < 8; ++kind) {
       const bool fused = (kind & 1) != 0, dropout = (kind & 2) != 0, backward = (kind & 4) != 0;
       Draws d("attention" + std::to_string(kind));
-      repeat(quick_ ? 10 : 40, [&]() -> Compute {
+      repeat(quick_ ? 10 : 70, [&]() -> Compute {
         const std::int64_t heads = std::int64_t{1} << (d.next() % 4);
         const std::int64_t share = std::int64_t{1} << (d.next() % 3);
         const std::int64_t sequence = d.size(5, quick_ ? 7.5 : 10);
@@ -91,11 +91,12 @@ class Grid {
 
  private:
   /// Of a linear layer on `rows` tokens, between a width and one that may be the MLP's or the
-  /// vocabulary's; at most 2^`most` and 2^`most_wide`.
-  Compute product(Draws& d, GemmLayout layout, std::int64_t rows, double most, double most_wide) {
+  /// vocabulary's; from 2^`least` to 2^`most` and 2^`most_wide`.
+  Compute product(Draws& d, GemmLayout layout, std::int64_t rows, double least, double most,
+                  double most_wide) {
     const bool weight = layout == GemmLayout::kTN, forward = layout == GemmLayout::kNT;
-    const std::int64_t inner = d.size(5, quick_ ? std::min(most, 8.0) : most);
-    const std::int64_t wide = d.size(5, quick_ ? std::min(most_wide, 8.0) : most_wide);
+    const std::int64_t inner = d.size(least, quick_ ? std::min(most, 8.0) : most);
+    const std::int64_t wide = d.size(least, quick_ ? std::min(most_wide, 8.0) : most_wide);
     const bool swapped = d.once_in(2);
     const std::int64_t n = swapped ? inner : wide, k = swapped ? wide : inner;
     return MatMul{.pass = weight    ? Pass::kWeightGrad
@@ -152,12 +153,16 @@ void normalise_and_activate(Grid& g) {
       return Rope{pass, r, round_up(w, kHead), kType};
     });
     using K = ActivationKind;
-    for (const auto& [kind, gated] :
-         {std::pair(K::kGelu, false), {K::kGelu, true}, {K::kSilu, true}, {K::kRelu, false}}) {
-      g.rows("activation" + std::to_string(static_cast<int>(kind)) + suffix,
-             [=](std::int64_t r, std::int64_t w, Draws&) {
-               return Activation{pass, kind, gated, r, w, kType};
-             });
+    struct Kind {
+      K kind;
+      bool gated;
+    };
+    for (const Kind k : {Kind{K::kGelu, false}, Kind{K::kGelu, true}, Kind{K::kSilu, true},
+                         Kind{K::kRelu, false}}) {
+      const std::string name = std::to_string(static_cast<int>(k.kind)) + (k.gated ? "gated" : "");
+      g.rows("activation" + name + suffix, [=](std::int64_t r, std::int64_t w, Draws&) {
+        return Activation{pass, k.kind, k.gated, r, w, kType};
+      });
     }
   }
 }

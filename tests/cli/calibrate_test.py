@@ -1,0 +1,132 @@
+"""plait bench, plait calibrate, and a scenario that names the result: what is written, not how fast
+the machine is."""
+
+import hashlib
+import json
+import signal
+import subprocess
+import time
+import unittest
+
+from plait_command import PLAIT, SOURCE, CommandTest, plait, read_scenario
+
+TINY_CPU = SOURCE / "scenarios" / "tiny" / "tiny-cpu.json"
+HAS_REALRUN = "OpenBLAS" not in plait("bench", "compute", "--quick", "-o", "/dev/null").err
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@unittest.skipUnless(HAS_REALRUN, "built without OpenBLAS")
+class Calibrate(CommandTest):
+    def bench(self, what, *arguments):
+        path = self.folder / f"{what}.jsonl"
+        result = plait("bench", what, "--quick", "-o", path, *arguments)
+        self.assertEqual(result.code, 0, result.err)
+        return path
+
+    def test_from_measurements_to_a_fitted_report(self):
+        raw = [self.bench("compute", "--threads", "1"), self.bench("copy"), self.bench("comm")]
+        fitted = self.folder / "box.json"
+        result = plait("calibrate", *raw, "-o", fitted, "--name", "box")
+        self.assertEqual(result.code, 0, result.err)
+        for word in ("class", "matmul.nt", "attention.fused.forward", "adam", "messages threads"):
+            self.assertIn(word, result.out)
+
+        calibration = json.loads(fitted.read_text(encoding="utf-8"))
+        text = b"".join(path.read_bytes() for path in raw)
+        self.assertEqual(calibration["raw_sha256"], hashlib.sha256(text).hexdigest())
+        self.assertEqual(calibration["name"], "box")
+        kernels = calibration["kernels"]
+        self.assertGreater(len(kernels), 40)
+        for name, kernel in kernels.items():
+            self.assertGreater(max(kernel["coefficients"]), 0, name)
+            self.assertGreater(kernel["held_out_rows"], 0, name)
+        self.assertEqual(list(calibration["transports"]), ["threads"])
+        self.assertTrue(calibration["combine"]["bytes"])
+
+        scenario = {**read_scenario(TINY_CPU), "calibration": fitted.name}
+        named = self.file("tiny.json", json.dumps(scenario))
+        provenance = plait("run", named, "--format", "json").json()["provenance"]
+        without = plait("run", TINY_CPU, "--format", "json").json()["provenance"]
+        self.assertGreater(provenance["fitted"] + provenance["extrapolated"], 0.9, provenance)
+        self.assertEqual(without["fitted"], 0, without)
+
+    def test_rows_say_what_was_measured_on_what(self):
+        rows = rows_of(self.bench("copy"))
+        self.assertEqual(rows[0]["kind"], "run")
+        for key in ("processor", "os_kernel", "compiler", "blas", "date", "command", "version",
+                    "quiet"):
+            self.assertTrue(rows[0][key], key)
+        self.assertEqual(rows[-1]["kind"], "end")
+        copies = [row for row in rows if row["kind"] == "copy"]
+        self.assertEqual({row["what"] for row in copies}, {"copy", "combine", "read", "fill"})
+        for row in copies:
+            self.assertLessEqual(row["cpu_s"]["p10"], row["cpu_s"]["p90"])
+
+    def test_a_second_run_measures_nothing_again(self):
+        path = self.bench("copy")
+        before = path.read_bytes()
+        self.bench("copy")
+        self.assertEqual(path.read_bytes(), before)
+
+    def test_an_interrupted_run_goes_on(self):
+        path = self.folder / "compute.jsonl"
+        call = [PLAIT, "bench", "compute", "--quick", "--threads", "1", "-o", str(path)]
+        with subprocess.Popen([*call, "--seconds", "60"], stderr=subprocess.DEVNULL) as child:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                if path.exists() and path.read_bytes().count(b"\n") > 5:
+                    break
+                time.sleep(0.01)
+            child.send_signal(signal.SIGINT)
+        self.assertNotEqual(child.returncode, 0)
+        self.assertTrue(path.read_bytes().endswith(b"\n"))
+        begun = len(rows_of(path))
+        self.bench("compute", "--threads", "1")
+        rows = rows_of(path)
+        self.assertGreater(len(rows), begun)
+        self.assertEqual(rows[-1]["kind"], "end")
+        ops = [json.dumps(row["op"]) for row in rows if row["kind"] == "kernel"]
+        self.assertEqual(len(ops), len(set(ops)))
+
+    def test_full_disk_is_3(self):
+        for what in ("copy", "comm"):
+            result = plait("bench", what, "--quick", "-o", "/dev/full")
+            self.assertEqual(result.code, 3, result.err)
+            self.assertIn("/dev/full", result.err)
+
+    def test_collectives_have_the_columns_of_nccl_tests(self):
+        rows = [r for r in rows_of(self.bench("comm", "--ranks", "3")) if r["kind"] == "collective"]
+        self.assertEqual({r["collective"] for r in rows},
+                         {"all_reduce", "all_gather", "reduce_scatter"})
+        self.assertEqual({r["ranks"] for r in rows}, {2, 3})
+        for row in rows:
+            for key in ("size", "count", "type", "redop", "root"):
+                self.assertIn(key, row)
+            factor = (row["ranks"] - 1) / row["ranks"] * (1 + (row["collective"] == "all_reduce"))
+            for half in (row["out_of_place"], row["in_place"]):
+                self.assertAlmostEqual(half["busbw"], half["algbw"] * factor, places=9)
+
+
+class CalibrateErrors(CommandTest):
+    def test_what_is_no_measurement_is_2(self):
+        empty = self.file("empty.jsonl", "")
+        wrong = self.file("wrong.jsonl", '{"kind":"run"}\n')
+        for raw in (empty, wrong, self.folder / "none.jsonl"):
+            result = plait("calibrate", raw, "-o", self.folder / "out.json")
+            self.assertEqual(result.code, 2, result.err)
+            self.assertIn(raw.name, result.err)
+            self.assertFalse((self.folder / "out.json").exists())
+
+    def test_a_scenario_with_a_wrong_calibration_is_2(self):
+        self.file("box.json", '{"name": "box"}')
+        scenario = {**read_scenario(TINY_CPU), "calibration": "box.json"}
+        result = plait("run", self.file("tiny.json", json.dumps(scenario)))
+        self.assertEqual(result.code, 2, result.err)
+        self.assertIn("box.json", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
