@@ -56,9 +56,19 @@ KernelRows split(const ByHash& rows) {
   return out;
 }
 
-KernelFit fit_of(const KernelRows& rows) {
+/// The features that are one function of the width (costmodel/kernel_features.h).
+Smooth by_width(const std::string& kernel_class) {
+  const auto names = feature_names(kernel_class.substr(0, kernel_class.find('.')));
+  const auto is_one = [](std::string_view name) { return name.starts_with("elements_"); };
+  const auto first = std::ranges::find_if(names, is_one);
+  const auto last = std::find_if_not(first, names.end(), is_one);
+  return {static_cast<std::size_t>(first - names.begin()),
+          static_cast<std::size_t>(last - names.begin())};
+}
+
+KernelFit fit_of(const std::string& kernel_class, const KernelRows& rows) {
   KernelFit fit;
-  fit.coefficients = fit_nonnegative(rows.fitted);
+  fit.coefficients = fit_nonnegative(rows.fitted, by_width(kernel_class));
   fit.least = fit.most = rows.fitted.front().features;
   for (const FitRow& r : rows.fitted) {
     for (std::size_t j = 0; j < r.features.size(); ++j) {
@@ -100,7 +110,7 @@ void fit_kernels(const std::vector<Row>& rows, CalibrationResult& result) {
   }
   for (const auto& [name, of_class] : classes) {
     const KernelRows parts = split(of_class);
-    const KernelFit fit = fit_of(parts);
+    const KernelFit fit = fit_of(name, parts);
     result.quality.push_back(quality_of(name, fit, parts));
     if (fit.held_out_rows == 0) {
       result.warnings.push_back(fmt::format("W004: {} has no row to be judged by", name));

@@ -17,22 +17,42 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 /// Rows f_ij / t_i, each column scaled to a mean of one: then all coefficients are shares of the
-/// time, and a column of zeros is left out.
+/// time. A column of zeros is left out, or scaled as its smooth neighbours on average.
 struct Scaled {
   MatrixXd shares;
-  std::vector<double> scale;    // of the columns that stayed
-  std::vector<std::size_t> of;  // their features
+  std::vector<double> scale;       // of the columns that stayed
+  std::vector<std::size_t> of;     // their features
+  std::vector<Index> smooth_with;  // of each column but the last: smooth with the next one
 };
 
-Scaled scaled(const std::vector<FitRow>& rows) {
-  Scaled out;
-  const std::size_t features = rows.front().features.size();
-  for (std::size_t j = 0; j < features; ++j) {
+bool is_in(Smooth smooth, std::size_t j) { return j >= smooth.first && j < smooth.last; }
+
+/// Factor that brings each feature to a mean of one; 0 for those to be left out.
+std::vector<double> scales(const std::vector<FitRow>& rows, Smooth smooth) {
+  std::vector<double> out;
+  double log_sum = 0;
+  int known = 0;
+  for (std::size_t j = 0; j < rows.front().features.size(); ++j) {
     double sum = 0;
     for (const FitRow& r : rows) sum += r.features.at(j) / r.seconds;
-    if (sum <= 0) continue;
-    out.of.push_back(j);
-    out.scale.push_back(static_cast<double>(rows.size()) / sum);
+    out.push_back(sum > 0 ? static_cast<double>(rows.size()) / sum : 0);
+    if (sum > 0 && is_in(smooth, j)) log_sum += std::log(out.back()), ++known;
+  }
+  for (std::size_t j = smooth.first; j < smooth.last && known > 0; ++j) {
+    if (out[j] <= 0) out[j] = std::exp(log_sum / known);
+  }
+  return out;
+}
+
+Scaled scaled(const std::vector<FitRow>& rows, Smooth smooth) {
+  Scaled out;
+  const std::vector<double> scale = scales(rows, smooth);
+  for (std::size_t j = 0; j < scale.size(); ++j) {
+    if (scale[j] <= 0) continue;
+    if (is_in(smooth, j) && j + 1 < smooth.last && scale[j + 1] > 0) {
+      out.smooth_with.push_back(static_cast<Index>(out.of.size()));
+    }
+    out.of.push_back(j), out.scale.push_back(scale[j]);
   }
   out.shares.resize(static_cast<Index>(rows.size()), static_cast<Index>(out.of.size()));
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -53,6 +73,7 @@ VectorXd start_of(const MatrixXd& a) {
   VectorXd x = VectorXd::Constant(a.cols(), 1.0 / static_cast<double>(a.cols()));
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     for (Index j = 0; j < a.cols(); ++j) {
+      if (gram(j, j) <= 0) continue;  // no row knows it
       const double slope = gram.row(j).dot(x) - target(j);
       x(j) = std::max(0.0, x(j) - slope / gram(j, j));
     }
@@ -60,23 +81,40 @@ VectorXd start_of(const MatrixXd& a) {
   return x;
 }
 
-/// Residuals log(A e^theta) and their derivatives, as Eigen's solver wants them. Its algorithm
-/// needs as many residuals as unknowns; missing ones are zero.
+/// Residuals log(A e^theta), then those of smoothness, and their derivatives, as Eigen's solver
+/// wants them. Its algorithm needs as many residuals as unknowns; missing ones are zero.
 struct LogResiduals {
-  const MatrixXd& a;
-  int inputs() const { return static_cast<int>(a.cols()); }
-  int values() const { return static_cast<int>(std::max(a.rows(), a.cols())); }
+  static constexpr double kWeight = 0.1;  // of smoothness
+  const Scaled& problem;
+  int inputs() const { return static_cast<int>(problem.shares.cols()); }
+  int values() const {
+    const Index all = problem.shares.rows() + static_cast<Index>(problem.smooth_with.size());
+    return static_cast<int>(std::max(all, problem.shares.cols()));
+  }
   int operator()(const VectorXd& theta, VectorXd& residuals) const {
+    const MatrixXd& a = problem.shares;
     residuals.setZero();
     residuals.head(a.rows()) = (a * theta.array().exp().matrix()).array().log();
+    Index row = a.rows();
+    for (const Index j : problem.smooth_with) {
+      const auto k = static_cast<std::size_t>(j);
+      residuals(row++) =
+          kWeight * (theta(j) - theta(j + 1) + std::log(problem.scale[k] / problem.scale[k + 1]));
+    }
     return 0;
   }
   int df(const VectorXd& theta, MatrixXd& jacobian) const {
+    const MatrixXd& a = problem.shares;
     const VectorXd c = theta.array().exp();
     const VectorXd sums = a * c;
     jacobian.setZero();
     for (Index j = 0; j < a.cols(); ++j) {
       jacobian.col(j).head(a.rows()) = a.col(j).array() * c(j) / sums.array();
+    }
+    Index row = a.rows();
+    for (const Index j : problem.smooth_with) {
+      jacobian(row, j) = kWeight, jacobian(row, j + 1) = -kWeight;
+      ++row;
     }
     return 0;
   }
@@ -84,20 +122,21 @@ struct LogResiduals {
 
 }  // namespace
 
-std::vector<double> fit_nonnegative(const std::vector<FitRow>& rows) {
+std::vector<double> fit_nonnegative(const std::vector<FitRow>& rows, Smooth smooth) {
   PLAIT_CHECK(!rows.empty(), "a fit to nothing");
-  const Scaled problem = scaled(rows);
+  const Scaled problem = scaled(rows, smooth);
   // A share below a millionth of the time cannot be measured, and its logarithm has no bottom.
   constexpr double kLeastShare = 1e-6;
   VectorXd theta = start_of(problem.shares).array().max(kLeastShare).log();
-  LogResiduals residuals{problem.shares};
+  LogResiduals residuals{problem};
   Eigen::LevenbergMarquardt<LogResiduals> solver(residuals);
   solver.parameters.maxfev = 2000;
   solver.minimize(theta);
   std::vector<double> out(rows.front().features.size(), 0.0);
   for (std::size_t j = 0; j < problem.of.size(); ++j) {
     const double share = std::exp(theta(static_cast<Index>(j)));
-    out[problem.of[j]] = share > kLeastShare ? share * problem.scale[j] : 0;
+    const bool counts = share > kLeastShare || is_in(smooth, problem.of[j]);
+    out[problem.of[j]] = counts ? share * problem.scale[j] : 0;
   }
   return out;
 }

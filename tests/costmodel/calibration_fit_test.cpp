@@ -93,6 +93,24 @@ TEST(Fit, FewerRowsThanFeaturesAreFittedExactly) {
   for (const FitRow& row : rows) EXPECT_NEAR(log_error(found, row), 0, 1e-6);
 }
 
+/// Values of a function at four places, of which rows know the first, the second and the last.
+TEST(Fit, APlaceThatNoRowKnowsIsBetweenItsNeighbours) {
+  std::vector<FitRow> rows;
+  for (int i = 1; i <= 10; ++i) {
+    rows.push_back({{1, 100.0 * i, 0, 0, 0}, 1e-9 + 1e-9 * 100 * i});
+    rows.push_back({{1, 0, 100.0 * i, 0, 0}, 1e-9 + 2e-9 * 100 * i});
+    rows.push_back({{1, 0, 0, 0, 100.0 * i}, 1e-9 + 8e-9 * 100 * i});
+  }
+  const std::vector<double> found = fit_nonnegative(rows, {1, 5});
+  // With one place between them the penalty is least at the geometric mean.
+  EXPECT_NEAR(found[3] / std::sqrt(found[2] * found[4]), 1, 1e-3);
+  // 30 rows hold their own against three pairs.
+  EXPECT_NEAR(found[1], 1e-9, 0.02e-9);
+  EXPECT_NEAR(found[2], 2e-9, 0.04e-9);
+  EXPECT_NEAR(found[4], 8e-9, 0.16e-9);
+  EXPECT_EQ(fit_nonnegative(rows)[3], 0) << "without smoothness";
+}
+
 TEST(Fit, TheOrderOfRowsChangesNothingThatCanBeSeen) {
   std::vector<FitRow> rows = products(kPlanted, 40, 0.03);
   const std::vector<double> there = fit_nonnegative(rows);
