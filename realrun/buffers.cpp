@@ -30,9 +30,10 @@ void poison(std::byte* memory, std::size_t size) { std::memset(memory, 0xFF, siz
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  constexpr int kNever = 1 << 30;    // bytes: more than any buffer
-  constexpr int kAtOnce = 64 << 20;  // bytes taken from the system at a time
-  mallopt(M_MMAP_THRESHOLD, kNever);
+  constexpr int kLargest = 32 << 20;  // bytes: more is refused (HEAP_MAX_SIZE / 2 in malloc)
+  constexpr int kNever = 1 << 30;     // bytes
+  constexpr int kAtOnce = 64 << 20;   // bytes taken from the system at a time
+  mallopt(M_MMAP_THRESHOLD, kLargest);
   mallopt(M_TRIM_THRESHOLD, kNever);
   mallopt(M_TOP_PAD, kAtOnce);
 #endif

@@ -113,11 +113,10 @@ bool Communicator::advance_all() {
       Work& head = q.work.front();
       if (!q.running && !ready(head)) break;
       OpTime& time = times_[static_cast<std::size_t>(head.op)];
-      const Stopwatch watch;
-      if (!q.running) time = {.start_ns = watch.start_ns()};
+      if (!q.running) time = OpClock::begin();
       q.running = true;
       const bool ended = head.communication->advance(transport_);
-      watch.stop(time);
+      clock_.end(time);
       if (!ended) break;
       finished(head.op);
       q.work.pop_front();

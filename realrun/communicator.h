@@ -67,6 +67,7 @@ class Communicator {
   std::vector<OpTime> times_;
   std::array<Queue, kStreams> queues_;  // of the thread alone
   std::int64_t last_progress_ns_ = 0;
+  OpClock clock_;
 
   std::mutex mutex_;
   std::condition_variable handed_over_, ended_;

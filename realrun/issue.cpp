@@ -13,6 +13,7 @@ namespace plait {
 
 template <class T>
 void Walker<T>::Issue::run() {
+  clock_.restart();
   // Timed compute ends when it should, not up to 50 us later, by when Linux would bundle timers.
   if (!w_.options_.timed_compute_s.empty()) prctl(PR_SET_TIMERSLACK, 1UL);
   for (const Call& call : plan_.programs[w_.rank().stage].calls) {
@@ -46,10 +47,9 @@ void Walker<T>::Issue::compute_now(const Op& op, const Call& call) {
   for (std::uint32_t other : w_.after_[flat]) w_.communicator_.wait(other);
   OpTime& time = w_.compute_times_[flat];
   if (!w_.options_.timed_compute_s.empty()) return compute_in_time(time);
-  const Stopwatch watch;
-  time = {.start_ns = watch.start_ns()};
+  time = OpClock::begin();
   compute<T>(w_.context_, operands, op, call);
-  watch.stop(time);
+  clock_.end(time);
 }
 
 /// Begins when the compute before it and what it waited for had ended.

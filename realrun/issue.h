@@ -44,6 +44,7 @@ class Walker<T>::Issue {
   Walker& w_;
   const Plan& plan_;
   std::int64_t flat_ = 0;
+  OpClock clock_;
   /// When timed compute will have come to its end. Compute that follows on compute is not slept one
   /// by one, so that waking up late adds nothing: `catch_up` sleeps before anybody else could
   /// notice.

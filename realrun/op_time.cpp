@@ -17,10 +17,13 @@ std::int64_t read_clock(clockid_t clock) {
 
 std::int64_t now_ns() { return read_clock(CLOCK_MONOTONIC); }
 std::int64_t thread_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
-std::int64_t thread_switches() {
+ThreadUse thread_use() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
+  const auto us = [](const timeval& t) {
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000 + t.tv_usec;
+  };
+  return {(us(usage.ru_utime) + us(usage.ru_stime)) * 1000, usage.ru_nivcsw};
 }
 
 }  // namespace plait

@@ -15,23 +15,34 @@ struct OpTime {
 std::int64_t now_ns();
 /// Processor time of the calling thread.
 std::int64_t thread_cpu_ns();
-/// Involuntary context switches of the calling thread.
-std::int64_t thread_switches();
 
-/// Adds what the calling thread uses from its construction to `stop` to an OpTime.
-class Stopwatch {
+/// What a thread has used so far.
+struct ThreadUse {
+  std::int64_t cpu_ns = 0;    // in whole microseconds
+  std::int64_t switches = 0;  // involuntary
+};
+/// Of the calling thread, by one system call.
+ThreadUse thread_use();
+
+/// Times the ops of one thread, one after the other. What the thread uses between two ops counts
+/// for the second, so that one look at the system's books per op is enough.
+class OpClock {
  public:
-  Stopwatch() : start_(now_ns()), cpu_(thread_cpu_ns()), switches_(thread_switches()) {}
-  std::int64_t start_ns() const { return start_; }
-  /// Sets the end, and adds processor time and switches.
-  void stop(OpTime& time) const {
+  /// From here on what the thread uses counts: it has done something else, or just started.
+  void restart() { last_ = thread_use(); }
+  /// An op begins.
+  static OpTime begin() { return {.start_ns = now_ns()}; }
+  /// It has ended, or paused: sets the end, and adds processor time and switches.
+  void end(OpTime& time) {
     time.end_ns = now_ns();
-    time.cpu_ns += thread_cpu_ns() - cpu_;
-    time.switches += thread_switches() - switches_;
+    const ThreadUse use = thread_use();
+    time.cpu_ns += use.cpu_ns - last_.cpu_ns;
+    time.switches += use.switches - last_.switches;
+    last_ = use;
   }
 
  private:
-  std::int64_t start_, cpu_, switches_;
+  ThreadUse last_;
 };
 
 }  // namespace plait

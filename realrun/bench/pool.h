@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/dropout.h"
 
 namespace plait {
 
@@ -33,12 +34,15 @@ class OperandPool {
   class Ring {
    public:
     explicit Ring(std::int64_t size) : data_(static_cast<std::size_t>(size)) {}
-    /// The next elements; they begin on a cache line.
+    /// The next elements, from a cache line on, behind a gap of 0 to 63 lines: loads that are a
+    /// multiple of 4 KiB behind a store wait for it, a third of the time of a GELU's backward pass,
+    /// so operands must not always lie alike.
     T* take(std::int64_t elements) {
-      constexpr std::size_t kPerLine = 64 / sizeof(T);
+      constexpr std::size_t kPerLine = 64 / sizeof(T), kLinesPerPage = 64;
       const std::size_t size =
           (static_cast<std::size_t>(elements) + kPerLine - 1) / kPerLine * kPerLine;
       PLAIT_CHECK(size <= data_.size(), "an operand larger than the pool");
+      next_ += kernels::mix64(++taken_) % kLinesPerPage * kPerLine;
       if (next_ + size > data_.size()) next_ = 0;
       T* const begin = data_.data() + next_;
       next_ += size;
@@ -49,6 +53,7 @@ class OperandPool {
    private:
     std::vector<T> data_;
     std::size_t next_ = 0;
+    std::uint64_t taken_ = 0;
   };
   Ring<float> inputs_, positives_, outputs_, states_;
   Ring<std::uint8_t> masks_;

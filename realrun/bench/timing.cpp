@@ -39,14 +39,14 @@ Timed time_calls(const std::function<void()>& call, const TimingOptions& options
                                                      static_cast<double>(options.most_repeats)));
   std::vector<double> wall, cpu;
   for (std::int64_t r = 0; r < out.repeats; ++r) {
-    const Stopwatch watch;
+    const std::int64_t switches = thread_use().switches;
+    const std::int64_t start = now_ns(), start_cpu = thread_cpu_ns();
     for (std::int64_t c = 0; c < out.calls; ++c) call();
-    OpTime time;
-    watch.stop(time);
+    const std::int64_t used = thread_cpu_ns() - start_cpu, took = now_ns() - start;
     const double scale = kSecondsPerNs / static_cast<double>(out.calls);
-    wall.push_back(static_cast<double>(time.end_ns - watch.start_ns()) * scale);
-    cpu.push_back(static_cast<double>(time.cpu_ns) * scale);
-    out.switches += time.switches;
+    wall.push_back(static_cast<double>(took) * scale);
+    cpu.push_back(static_cast<double>(used) * scale);
+    out.switches += thread_use().switches - switches;
   }
   out.wall = spread_of(std::move(wall)), out.cpu = spread_of(std::move(cpu));
   return out;
