@@ -21,12 +21,12 @@ void fill_uniform(std::vector<float>& data, std::uint64_t seed) {
 }  // namespace
 
 OperandPool::OperandPool(std::int64_t bytes)
-    : inputs_(bytes / 4),
-      positives_(bytes / 4),
-      outputs_(bytes / 4),
-      states_(bytes / 4),
-      masks_(bytes),
-      tokens_(kTokens) {
+    : inputs_(bytes / 4, 1),
+      positives_(bytes / 4, 2),
+      outputs_(bytes / 4, 3),
+      states_(bytes / 4, 4),
+      masks_(bytes, 5),
+      tokens_(kTokens, 6) {
   fill_uniform(inputs_.data(), 1);
   fill_uniform(states_.data(), 2);
   std::vector<float>& positives = positives_.data();

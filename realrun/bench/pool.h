@@ -33,7 +33,9 @@ class OperandPool {
   template <class T>
   class Ring {
    public:
-    explicit Ring(std::int64_t size) : data_(static_cast<std::size_t>(size)) {}
+    /// `seed` of its gaps: two rings that are taken from in turn must not go in step.
+    Ring(std::int64_t size, std::uint64_t seed)
+        : data_(static_cast<std::size_t>(size)), taken_(seed << 32) {}
     /// The next elements, from a cache line on, behind a gap of 0 to 63 lines: loads that are a
     /// multiple of 4 KiB behind a store wait for it, a third of the time of a GELU's backward pass,
     /// so operands must not always lie alike.
@@ -53,7 +55,7 @@ class OperandPool {
    private:
     std::vector<T> data_;
     std::size_t next_ = 0;
-    std::uint64_t taken_ = 0;
+    std::uint64_t taken_;
   };
   Ring<float> inputs_, positives_, outputs_, states_;
   Ring<std::uint8_t> masks_;

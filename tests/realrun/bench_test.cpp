@@ -128,15 +128,25 @@ TEST(Grid, EveryOpFitsThePool) {
 // ---- operands and timing
 
 TEST(OperandPool, OperandsAreApartUntilTheBufferIsThrough) {
-  constexpr std::int64_t kBytes = 1 << 16;
+  constexpr std::int64_t kBytes = 1 << 18, kElements = 1000;
   OperandPool pool(kBytes);
-  const float* first = pool.input(1000);
-  const float* second = pool.input(1000);
-  EXPECT_GE(second - first, 1000);
-  std::int64_t taken = 2000;
-  const float* next = pool.input(1000);
-  for (; next != first; next = pool.input(1000)) taken += 1000;
-  EXPECT_GT(taken, kBytes / 4 - 2 * 1008) << "the whole buffer lies between two uses";
+  const float* const first = pool.input(kElements);
+  const float* last = first;
+  for (const float* next = pool.input(kElements); next > last; next = pool.input(kElements)) {
+    EXPECT_GE(next - last, kElements);
+    last = next;
+  }
+  constexpr std::int64_t kGap = 4096 / 4;  // at most, between two operands
+  EXPECT_GT(last + 2 * kElements + 2 * kGap - first, kBytes / 4) << "all of the buffer was used";
+}
+
+TEST(OperandPool, OperandsDoNotAlwaysLieAlikeInTheirPages) {
+  OperandPool pool(1 << 20);
+  std::set<std::uintptr_t> places;
+  for (int i = 0; i < 64; ++i) {
+    places.insert(reinterpret_cast<std::uintptr_t>(pool.input(1024)) % 4096);
+  }
+  EXPECT_GT(places.size(), 16U);
 }
 
 TEST(OperandPool, TokensAreInTheVocabulary) {
