@@ -73,8 +73,10 @@ const Table<MessageRow>& table_of(const MessageRow&) {
 }
 const Table<WakeRow>& table_of(const WakeRow&) {
   using R = WakeRow;
-  static const Table<R> table("wake", {text("transport", &R::transport),
-                                       count("repeats", &R::repeats), spread("wall_s", &R::wall)});
+  static const Table<R> table(
+      "wake",
+      {text("transport", &R::transport), count("repeats", &R::repeats), spread("wall_s", &R::wall),
+       count("bytes", &R::bytes), spread("exchange_s", &R::exchange)});
   return table;
 }
 const Table<CollectiveRow::Timed>& timed_table() {

@@ -68,6 +68,8 @@ struct WakeRow {
   std::string transport;
   std::int64_t repeats = 0;
   Spread wall;
+  std::int64_t bytes = 0;  // of the messages of
+  Spread exchange;         // handing over a send and a receive and waiting for both
 };
 
 /// "collective": nccl-tests' columns. Its size is the full buffer, algbw = size / time and busbw is

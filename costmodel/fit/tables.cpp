@@ -86,6 +86,13 @@ Seconds latency_of(const BySize& gaps) {
   return Seconds(small[small.size() / 2]);
 }
 
+/// The way of a message, from an exchange behind work: what two wakes and both ends' work leave.
+Seconds latency_of(const WakeRow& row, const MessageFit& fit) {
+  const Bytes bytes(row.bytes);
+  const double ends = fit.send.at(bytes).value + fit.receive.at(bytes).value;
+  return Seconds(std::max(0.0, row.exchange.median - 2 * row.wall.median - ends));
+}
+
 void fit_transport(const std::string& name, const Messages& m, CalibrationResult& result) {
   MessageFit fit;
   fit.send = table_of(split(m.send).fitted);
@@ -116,7 +123,9 @@ void fit_messages(const std::vector<Row>& rows, CalibrationResult& result) {
   for (const Row& row : rows) {
     const auto* wake = std::get_if<WakeRow>(&row);
     if (wake == nullptr || !result.calibration.transports.contains(wake->transport)) continue;
-    result.calibration.transports[wake->transport].wake = Seconds(wake->wall.median);
+    MessageFit& fit = result.calibration.transports[wake->transport];
+    fit.wake = Seconds(wake->wall.median);
+    if (wake->exchange.median > 0) fit.latency = latency_of(*wake, fit);
   }
 }
 

@@ -93,12 +93,12 @@ class CommBench {
     WakeRow row;
     row.transport = transport_.name();
     if (!is_due(row, "wake")) return;
-    row.repeats = quick_ ? 50 : 1000;
-    if (file_ != nullptr) {
-      row.wall = spread_of(wake_times(transport_, row.repeats));
-      file_->add(row);
-    }
-    control_.barrier();
+    row.repeats = quick_ ? 50 : 300;
+    const WakeTimes times = wake_times(transport_, control_, row.repeats);
+    if (file_ == nullptr) return;
+    row.wall = spread_of(times.wake), row.exchange = spread_of(times.exchange);
+    row.bytes = kExchanged;
+    file_->add(row);
   }
 
   void message(std::int64_t bytes) {

@@ -46,17 +46,61 @@ PingPong ping_pong(Transport& transport, std::int64_t bytes, std::int64_t rounds
   return result;
 }
 
-std::vector<double> wake_times(Transport& transport, std::int64_t repeats) {
+namespace {
+
+/// A message to the peer and one from it.
+class Exchange : public Communication {
+ public:
+  Exchange(std::int64_t peer, std::vector<std::byte>& out, std::vector<std::byte>& in) {
+    out_.peer = in_.peer = peer;
+    out_.tag = in_.tag = 2;
+    out_.flow = Flow::kOut, out_.data = out.data(), out_.bytes = out.size();
+    in_.flow = Flow::kIn, in_.data = in.data(), in_.bytes = in.size();
+  }
+  bool advance(Transport& transport) override {
+    if (!started_) transport.start(in_), transport.start(out_);
+    started_ = true;
+    return in_.done && out_.done;
+  }
+  std::string waits_for() const override { return "rank " + std::to_string(in_.peer); }
+
+ private:
+  BytesOnTheWay out_, in_;
+  bool started_ = false;
+};
+
+constexpr std::int64_t kWorkNs = 300'000;  // computed before each hand-over: a kernel or two
+
+/// Seconds from the hand-over of `communication` to the end of the wait for it, behind work that
+/// begins at the same time on all ranks.
+double behind_work(Communicator& communicator, Control& control,
+                   std::unique_ptr<Communication> communication) {
+  const std::int64_t work_ends = control.common_start() + kWorkNs;
+  while (now_ns() < work_ends) {
+  }
+  Communicator::Work work;
+  work.communication = std::move(communication);
+  const std::int64_t start = now_ns();
+  communicator.hand_over(std::move(work));
+  communicator.wait(0);
+  const double seconds = static_cast<double>(now_ns() - start) * kSecondsPerNs;
+  communicator.finish_step();
+  return seconds;
+}
+
+}  // namespace
+
+WakeTimes wake_times(Transport& transport, Control& control, std::int64_t repeats) {
   Communicator communicator(transport, 1, kPatience);
-  std::vector<double> times;
+  std::vector<std::byte> out(kExchanged), in(kExchanged);
+  const bool exchanges = transport.rank() < 2;
+  const auto nothing = [] { return std::make_unique<LocalWork>([] {}); };
+  WakeTimes times;
   for (std::int64_t i = 0; i < repeats; ++i) {
-    Communicator::Work work;
-    work.communication = std::make_unique<LocalWork>([] {});
-    const std::int64_t start = now_ns();
-    communicator.hand_over(std::move(work));
-    communicator.wait(0);
-    times.push_back(static_cast<double>(now_ns() - start) * kSecondsPerNs / 2);
-    communicator.finish_step();
+    times.wake.push_back(behind_work(communicator, control, nothing()) / 2);
+    std::unique_ptr<Communication> work = nothing();
+    if (exchanges) work = std::make_unique<Exchange>(1 - transport.rank(), out, in);
+    times.exchange.push_back(behind_work(communicator, control, std::move(work)));
   }
   return times;
 }

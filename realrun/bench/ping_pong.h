@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "realrun/control.h"
 #include "realrun/transport.h"
 
 namespace plait {
@@ -18,8 +19,19 @@ struct PingPong {
 /// it, rank 0 begins.
 PingPong ping_pong(Transport& transport, std::int64_t bytes, std::int64_t rounds);
 
-/// Handing work that is nothing to the rank's communication thread (realrun/communicator.h) and
-/// waiting for its end wakes both threads once; half of that time, for each repeat, in seconds.
-std::vector<double> wake_times(Transport& transport, std::int64_t repeats);
+/// What threads lose by sleeping, in seconds, for each repeat. As in a step, every rank computes
+/// for a while before, and its communication thread sleeps: a core that has had nothing to do for
+/// long needs longer to begin.
+struct WakeTimes {
+  /// Half of the time to hand the communication thread nothing and wait for its end, which wakes
+  /// both threads once.
+  std::vector<double> wake;
+  /// To hand it a message to the other rank and one from it, `kExchanged` bytes each, and wait for
+  /// both: two wakes, a send, the way, and a receive.
+  std::vector<double> exchange;
+};
+inline constexpr std::int64_t kExchanged = 64;
+/// All ranks call it; 0 and 1 exchange.
+WakeTimes wake_times(Transport& transport, Control& control, std::int64_t repeats);
 
 }  // namespace plait
