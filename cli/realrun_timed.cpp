@@ -68,8 +68,9 @@ ShapedLinks shaped_links(const Cluster& cluster) {
   return out;
 }
 
-/// The machine as this run uses it. Unshaped ranks that we start ourselves are all on one host,
-/// whatever the scenario's cluster; shaped hosts are namespaces of one machine.
+/// The machine as this run uses it. Unshaped ranks that we start ourselves, or that a launcher
+/// started on one machine, are all on one host, whatever the scenario's cluster; shaped hosts are
+/// namespaces of one machine.
 HostSystem system_of(const TimedRun& run, const RealrunOptions& options) {
   HostSystem system = host_system(run.scenario.cluster, *run.costs.calibration, options.transport);
   if (options.shaped) {
@@ -79,7 +80,7 @@ HostSystem system_of(const TimedRun& run, const RealrunOptions& options) {
       const Bytes burst = shaped_links(run.scenario.cluster).burst;
       system.link.burst = Bytes(burst.value * kFramePayload.value / kFrame.value);
     }
-  } else if (!started_rank()) {
+  } else if (const auto started = started_rank(); !started || started->one_machine) {
     system.hosts = system.machines = 1;
     system.ranks_per_host = run.plan.mesh.world_size();
   }

@@ -10,14 +10,14 @@ namespace plait {
 namespace {
 
 struct Launcher {
-  const char *by, *rank, *ranks;
+  const char *by, *rank, *ranks, *local_ranks;  // the last may be unset
 };
 // Open MPI; MPICH and other PMI launchers; Slurm (srun); torchrun.
 constexpr Launcher kLaunchers[] = {
-    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-    {"mpirun", "PMI_RANK", "PMI_SIZE"},
-    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
-    {"torchrun", "RANK", "WORLD_SIZE"},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"},
 };
 constexpr std::uint16_t kMeetingPort = 29500;  // torchrun's default
 
@@ -42,6 +42,8 @@ std::optional<StartedRank> started_rank() {
     StartedRank out;
     out.by = l.by;
     out.rank = number(l.rank, kMostRanks), out.ranks = number(l.ranks, kMostRanks);
+    const char* local = std::getenv(l.local_ranks);
+    out.one_machine = local != nullptr && std::to_string(out.ranks) == local;
     if (out.rank >= out.ranks) {
       throw EnvironmentError(std::string("the environment says rank ") + std::to_string(out.rank) +
                              " of " + std::to_string(out.ranks));

@@ -11,8 +11,9 @@ namespace plait {
 
 struct StartedRank {
   std::int64_t rank = 0, ranks = 1;
-  std::string by;      // "mpirun", "srun", "torchrun"
-  TcpAddress meeting;  // MASTER_ADDR and MASTER_PORT, where given
+  bool one_machine = false;  // the launcher says that all ranks are on it
+  std::string by;            // "mpirun", "srun", "torchrun"
+  TcpAddress meeting;        // MASTER_ADDR and MASTER_PORT, where given
 };
 
 /// Nothing when this process was started by hand. Throws EnvironmentError when the environment
