@@ -63,7 +63,7 @@ ShapedLinks shaped_links(const Cluster& cluster) {
   ShapedLinks out;
   out.hosts = cluster.nodes;
   out.rate = cluster.graph->fabric.bandwidth * static_cast<double>(cluster.nics_per_node);
-  out.burst = cluster.graph->fabric.burst;
+  out.burst = cluster.graph->fabric.burst * cluster.nics_per_node;
   if (out.burst.value == 0) out.burst = default_burst(out.rate);
   return out;
 }
