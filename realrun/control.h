@@ -23,7 +23,8 @@ class Control {
   std::vector<std::byte> broadcast(const std::vector<std::byte>& from_rank_0);
   /// Returns on no rank before all have called it.
   void barrier();
-  /// Lets all ranks of one machine go on at the same moment; returns that moment, now_ns().
+  /// Lets all ranks of one machine go on at the same moment; returns that moment, now_ns(). Ranks
+  /// of other machines than rank 0's go on when they hear of it, and get their own clock's moment.
   std::int64_t common_start();
 
  private:

@@ -207,7 +207,9 @@ class Launchers(FaultTest):
 
     def test_started_ranks_verify_and_rank_0_speaks(self):
         code, out, err = self.mpirun(RANKS, "--verify", "--transport", "mpi").end()
-        self.assertEqual((code, out.count("SAME"), err), (0, 1, ""))
+        # The MPI library may have words of its own, about a machine without /sys, say.
+        ours = [line for line in err.splitlines() if not line.startswith("[hwloc/")]
+        self.assertEqual((code, out.count("SAME"), ours), (0, 1, []))
         port = free_port()
         runs = [self.start("--verify", "--transport", "tcp", env=torchrun(r, RANKS, port))
                 for r in range(RANKS)]
