@@ -83,7 +83,7 @@ void Communicator::serve() {
 /// A transfer that fails says what it was for.
 bool Communicator::progress() {
   try {
-    return transport_.progress(kLongestPause);
+    return transport_.progress(std::min(kLongestPause, patience_s_ / 2));
   } catch (const EnvironmentError& e) {
     const std::string where = waiting();
     throw EnvironmentError(e.what() + (where.empty() ? "" : ", " + where));

@@ -20,7 +20,7 @@ constexpr int kSteps = 2;
 /// sound plan would be given up is no harm there.
 constexpr double kPatience_s = 60, kShortPatience_s = 0.05;
 /// Mutated plans run at the same time: their ranks wait for one another most of the time.
-constexpr int kThreads = 4;
+constexpr int kThreads = 8;
 
 /// Whether the plan runs and gives what is expected.
 bool same(const Model& model, const Mutation& m, const ModelState& expected) {
