@@ -40,7 +40,7 @@ CollectiveRun<T>::CollectiveRun(CollectiveCall<T> call) : call_(std::move(call))
   PLAIT_CHECK(call_.in_place || !gathers || total(call_.in) * n == elements_,
               "an all_gather whose shares do not make the whole");
   rounds_ =
-      rounds_of(pattern_of(call_.kind, n, call_.bytes), call_.kind, n, call_.index, elements_);
+      rounds_of({pattern_of(call_.kind, n, call_.bytes)}, call_.kind, n, call_.index, elements_);
 }
 
 template <class T>

@@ -86,12 +86,12 @@ Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes) {
   return Pattern::kRing;
 }
 
-std::vector<Round> rounds_of(Pattern pattern, CollectiveKind kind, std::int64_t members,
-                             std::int64_t index, std::int64_t elements) {
-  PLAIT_CHECK(knows(pattern, kind), "a collective in a pattern that does not know it");
+std::vector<Round> rounds_of(const Arrangement& arrangement, CollectiveKind kind,
+                             std::int64_t members, std::int64_t index, std::int64_t elements) {
+  PLAIT_CHECK(knows(arrangement.pattern, kind), "a collective in a pattern that does not know it");
   PLAIT_CHECK(index >= 0 && index < members && elements >= 0, "a member outside of its group");
   if (members == 1) return {};
-  std::vector<Round> rounds = raw_rounds(pattern, kind, members, index, elements);
+  std::vector<Round> rounds = raw_rounds(arrangement.pattern, kind, members, index, elements);
   for (Round& r : rounds) {
     std::erase_if(r, [](const Transfer& t) { return t.range.elements == 0; });
   }

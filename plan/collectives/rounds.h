@@ -52,6 +52,11 @@ enum class Pattern : std::uint8_t {
 };
 std::string_view name_of(Pattern pattern);
 
+/// A pattern and what it may be told.
+struct Arrangement {
+  Pattern pattern = Pattern::kRing;
+};
+
 /// Share `index` of `elements` among `members`.
 Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index);
 
@@ -59,7 +64,7 @@ Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index);
 Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes);
 
 /// The rounds of member `index`; none in a group of one. The pattern must know the kind.
-std::vector<Round> rounds_of(Pattern pattern, CollectiveKind kind, std::int64_t members,
-                             std::int64_t index, std::int64_t elements);
+std::vector<Round> rounds_of(const Arrangement& arrangement, CollectiveKind kind,
+                             std::int64_t members, std::int64_t index, std::int64_t elements);
 
 }  // namespace plait

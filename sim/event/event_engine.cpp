@@ -199,7 +199,7 @@ class Engine {
     e.group = members(plan_.mesh, rank, c.axes, c.stages);
     const auto n = static_cast<std::int64_t>(e.group.size());
     const auto index = std::ranges::find(e.group, std::int64_t{rank}) - e.group.begin();
-    e.rounds = rounds_of(pattern_of(c.kind, n, c.bytes()), c.kind, n, index, c.elements);
+    e.rounds = rounds_of({pattern_of(c.kind, n, c.bytes())}, c.kind, n, index, c.elements);
     return e;
   }
   void start_collective(std::uint32_t rank, Stream s, const Op& op, const Collective& c) {

@@ -31,7 +31,7 @@ class Group {
   Group(Case c, std::int64_t members, std::int64_t elements)
       : n(members), elements_(elements), out_of_place_(c.kind == CollectiveKind::kAllToAll) {
     for (std::int64_t i = 0; i < members; ++i) {
-      rounds.push_back(rounds_of(c.pattern, c.kind, members, i, elements));
+      rounds.push_back(rounds_of({c.pattern}, c.kind, members, i, elements));
     }
   }
 
@@ -199,7 +199,7 @@ TEST_P(EveryPattern, GivesEveryMemberItsResult) {
 }
 
 TEST_P(EveryPattern, MovesNothingInAGroupOfOne) {
-  EXPECT_TRUE(rounds_of(GetParam().pattern, GetParam().kind, 1, 0, 100).empty());
+  EXPECT_TRUE(rounds_of({GetParam().pattern}, GetParam().kind, 1, 0, 100).empty());
 }
 
 // The k-th send from p to q is the k-th receive of q from p, of the same size.
@@ -302,7 +302,7 @@ TEST(Direct, MovesAllButTheOwnShareInOneRound) {
 }
 
 TEST(Direct, RefusesSharesOfUnequalSize) {
-  EXPECT_ANY_THROW(rounds_of(Pattern::kDirect, CollectiveKind::kAllToAll, 3, 0, 10));
+  EXPECT_ANY_THROW(rounds_of({Pattern::kDirect}, CollectiveKind::kAllToAll, 3, 0, 10));
 }
 
 // n - 1 messages, of which a member waits for at most ceil(log2 n), one behind the other.
@@ -348,12 +348,12 @@ TEST(PatternOf, KnowsEveryKind) {
   for (CollectiveKind kind :
        {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter,
         CollectiveKind::kAllToAll, CollectiveKind::kBroadcast}) {
-    EXPECT_NO_THROW(rounds_of(pattern_of(kind, 4, Bytes(1 << 24)), kind, 4, 1, 4096));
+    EXPECT_NO_THROW(rounds_of({pattern_of(kind, 4, Bytes(1 << 24))}, kind, 4, 1, 4096));
   }
 }
 
 TEST(RoundsOf, RefusesAPatternThatDoesNotKnowTheKind) {
-  EXPECT_ANY_THROW(rounds_of(Pattern::kBinomial, CollectiveKind::kAllReduce, 4, 1, 8));
+  EXPECT_ANY_THROW(rounds_of({Pattern::kBinomial}, CollectiveKind::kAllReduce, 4, 1, 8));
 }
 
 }  // namespace
