@@ -6,17 +6,10 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/random.h"
 
 namespace plait {
 namespace {
-
-/// 64 random bits from a counter (SplitMix64, Steele et al. 2014).
-std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
 
 bool same(const Path& a, const Path& b) {
   return std::tie(a.link, a.bandwidth, a.latency, a.hops) ==

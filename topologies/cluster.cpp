@@ -47,21 +47,14 @@ FlopsPerSecond Device::peak(DType dtype) const {
 }
 
 Path route(const Cluster& cluster, std::int64_t from, std::int64_t to) {
-  const Graph& g = *cluster.graph;
-  const auto n = static_cast<std::int64_t>(g.size());
-  PLAIT_CHECK(from >= 0 && to >= 0 && from < n * g.nodes && to < n * g.nodes,
+  PLAIT_CHECK(from >= 0 && to >= 0 && from < cluster.world_size() && to < cluster.world_size(),
               "device index outside of the cluster");
-  const auto entry = static_cast<std::size_t>(from % n * n + to % n);
-  const std::int64_t a = from / n, b = to / n;
-  if (a == b) return g.same_node[entry];
-  if (a / g.fabric.nodes_per_pod == b / g.fabric.nodes_per_pod) return g.same_pod[entry];
-  return g.across_pods[entry];
+  return cluster.graph->distance(from, to).path();
 }
 
 std::int64_t symmetry_period(const Cluster& cluster) {
   const Graph& g = *cluster.graph;
-  const auto n = static_cast<std::int64_t>(g.size());
-  return g.nodes > g.fabric.nodes_per_pod ? n * g.fabric.nodes_per_pod : n;
+  return g.nodes > g.fabric.nodes_per_pod ? g.size() * g.fabric.nodes_per_pod : g.size();
 }
 
 }  // namespace plait

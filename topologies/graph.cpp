@@ -1,72 +1,36 @@
 #include "topologies/graph.h"
 
 #include <algorithm>
-#include <array>
-#include <boost/graph/dijkstra_shortest_paths.hpp>
-#include <boost/graph/filtered_graph.hpp>
-#include <limits>
-#include <tuple>
 
 #include "core/error.h"
-#include "core/time.h"
 #include "topologies/families/families.h"
 
 namespace plait {
 namespace {
 
-/// What a route costs so far. NVLink is preferred to whatever else is there, as drivers and NCCL
-/// do. (Only devices and NVSwitches have NVLinks and devices do not forward, so a route is NVLink
-/// throughout or not at all, and the order of Distances survives extension, as Dijkstra needs.)
-/// Latency in whole picoseconds: ties are exact and both directions of a route agree.
-struct Distance {
-  bool beyond_nvlink = false;
-  SimTime latency = 0;
-  double bandwidth = std::numeric_limits<double>::infinity();  // of the narrowest link
-  int hops = 0;
-  LinkClass link = LinkClass::kNvlink;
-
-  friend bool operator<(const Distance& a, const Distance& b) {
-    return std::tuple(a.beyond_nvlink, a.latency, -a.bandwidth, a.hops, a.link) <
-           std::tuple(b.beyond_nvlink, b.latency, -b.bandwidth, b.hops, b.link);
+/// Appends a copy; returns the id of its first vertex.
+VertexId append(LinkGraph& graph, const LinkGraph& part) {
+  const VertexId first = boost::num_vertices(graph);
+  for (VertexId v = 0; v < boost::num_vertices(part); ++v) boost::add_vertex(part[v], graph);
+  for (VertexId v = 0; v < boost::num_vertices(part); ++v) {
+    for (auto [e, end] = boost::out_edges(v, part); e != end; ++e) {
+      boost::add_edge(first + v, first + boost::target(*e, part), part[*e], graph);
+    }
   }
-};
-constexpr Distance kUnreachable = {true, std::numeric_limits<SimTime>::max(), 0,
-                                   std::numeric_limits<int>::max(), LinkClass::kNvlink};
-
-Distance extend(const Distance& d, const Link& step) {
-  if (d.hops == kUnreachable.hops) return d;
-  Distance out = d;
-  out.latency += to_sim_time(step.latency);
-  out.hops += 1;
-  out.beyond_nvlink |= step.link != LinkClass::kNvlink;
-  // Of two links that are equally narrow the outer one (fabric before PCIe) names the route.
-  const auto narrowness = [](double bandwidth, LinkClass c) {
-    return std::pair(bandwidth, -int(c));
-  };
-  if (d.hops == 0 ||
-      narrowness(step.bandwidth.value, step.link) < narrowness(d.bandwidth, d.link)) {
-    out.bandwidth = step.bandwidth.value;
-    out.link = step.link;
-  }
-  return out;
+  return first;
 }
 
-/// Links out of `origin` and out of everything that is not a device.
-struct Forwards {
-  const LinkGraph* graph = nullptr;
-  VertexId origin = 0;
-  bool operator()(const LinkGraph::edge_descriptor& e) const {
-    const VertexId from = boost::source(e, *graph);
-    return from == origin || (*graph)[from].kind != VertexKind::kDevice;
+/// Appends the switches and cables of the fabric; `ends` are the vertices of the NIC ports.
+void append(LinkGraph& graph, const Cabling& cabling, LinkClass link, std::vector<VertexId> ends) {
+  for (std::int64_t s = 0; s < cabling.switches(); ++s) {
+    ends.push_back(boost::add_vertex(cabling.vertex(s), graph));
   }
-};
-
-/// Appends the routes to the devices of `node`, in their order.
-void append_row(std::vector<Path>& table, const std::vector<Path>& routes, const Machine& machine,
-                std::size_t n, std::size_t node) {
-  for (std::size_t to = 0; to < n; ++to) {
-    table.push_back(routes[machine.devices[node * n + to]]);
-    PLAIT_CHECK(table.back().hops >= 0, "the topology does not connect all of its devices");
+  for (std::int64_t c = 0; c < cabling.cables(); ++c) {
+    const Cable cable = cabling.cable(c);
+    const VertexId a = ends[static_cast<std::size_t>(cable.a)];
+    const VertexId b = ends[static_cast<std::size_t>(cable.b)];
+    boost::add_edge(a, b, Link{link, cable.bandwidth, cable.latency}, graph);
+    boost::add_edge(b, a, Link{link, cable.bandwidth, cable.latency}, graph);
   }
 }
 
@@ -92,60 +56,81 @@ void add_link(LinkGraph& graph, VertexId a, VertexId b, LinkClass link, BytesPer
   boost::add_edge(b, a, Link{link, bandwidth, latency}, graph);
 }
 
-std::vector<Path> routes_from(const LinkGraph& graph, VertexId origin) {
-  const boost::filtered_graph<LinkGraph, Forwards> open(graph, Forwards{&graph, origin});
-  std::vector<Distance> distance(boost::num_vertices(graph));
-  std::vector<VertexId> previous(boost::num_vertices(graph));
-  const auto index = boost::get(boost::vertex_index, graph);
-  boost::dijkstra_shortest_paths(
-      open, origin, boost::make_iterator_property_map(previous.begin(), index),
-      boost::make_iterator_property_map(distance.begin(), index),
-      boost::get(boost::edge_bundle, graph), index, std::less<Distance>(), extend, kUnreachable,
-      Distance{}, boost::default_dijkstra_visitor());
-  std::vector<Path> out;
-  out.reserve(distance.size());
-  for (const Distance& d : distance) {
-    const bool reached = d.hops != kUnreachable.hops;
-    out.push_back(reached ? Path{d.link, BytesPerSecond(d.bandwidth), to_seconds(d.latency), d.hops}
-                          : Path{LinkClass::kNvlink, {}, {}, -1});
+Distance Graph::crossing(std::int64_t from, std::int64_t to) const {
+  std::vector<Hop> hops;
+  cabling->way(from, to, 0, hops);
+  Distance out;
+  for (const Hop hop : hops) {
+    const Cable cable = cabling->cable(hop / 2);
+    out = out.then(over(fabric.link, cable.bandwidth, cable.latency));
   }
   return out;
 }
 
+Gates Graph::gates(std::int64_t from, std::int64_t to) const {
+  const std::int64_t n = size(), a = from / n, b = to / n, d = from % n, e = to % n;
+  const IslandRoutes& here = kind(a).routes;
+  const IslandRoutes& there = kind(b).routes;
+  const Gates nearest = {here.exit(d), there.entry(e)};
+  const std::int64_t rails = here.rails();
+  if (pod(a) != pod(b) || nearest.exit % rails == nearest.entry % rails) return nearest;
+  // Under the same leafs, a rail in common may save more than the nearest NICs.
+  Gates best = nearest;
+  Distance least = kUnreachable;
+  for (std::int64_t r = 0; r < rails; ++r) {
+    const Gates g = {here.exit(d, r), there.entry(e, r)};
+    if (g.exit < 0 || g.entry < 0) continue;
+    const Distance ends = here.out(d, g.exit).then(there.in(g.entry, e));
+    if (ends < least) least = ends, best = g;
+  }
+  const auto whole = [&](const Gates& g) {
+    return here.out(d, g.exit)
+        .then(crossing(port(a, g.exit), port(b, g.entry)))
+        .then(there.in(g.entry, e));
+  };
+  return whole(best) < whole(nearest) ? best : nearest;
+}
+
+Distance Graph::distance(std::int64_t from, std::int64_t to) const {
+  const std::int64_t n = size(), a = from / n, b = to / n;
+  if (a == b) return kind(a).routes.between(from % n, to % n);
+  const Gates g = gates(from, to);
+  return kind(a)
+      .routes.out(from % n, g.exit)
+      .then(crossing(port(a, g.exit), port(b, g.entry)))
+      .then(kind(b).routes.in(g.entry, to % n));
+}
+
 std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& device,
                                         const Fabric& fabric, std::int64_t nodes) {
-  // Made in place: copying a Boost graph costs more than making it.
-  const std::shared_ptr<Graph> graph(
-      new Graph{.island = make_island(node, device, fabric), .fabric = fabric, .nodes = nodes});
-  const Island& one = graph->island;
-  const std::size_t n = one.devices.size();
-  PLAIT_CHECK(nodes == 1 || !one.nics.empty(), "several nodes need NICs");
-  for (std::size_t d = 0; d < one.nic_of.size(); ++d) {
-    graph->devices_per_nic.push_back(
-        std::count(one.nic_of.begin(), one.nic_of.end(), one.nic_of[d]));
+  auto graph = std::make_shared<Graph>();
+  graph->fabric = fabric;
+  graph->nodes = nodes;
+  Island island = make_island(node, device, fabric);
+  IslandRoutes routes(island, fabric.rails);
+  graph->kinds.push_back({std::move(island), std::move(routes), {}});
+  IslandKind& kind = graph->kinds.back();
+  for (const std::size_t nic : kind.island.nic_of) {
+    kind.devices_per_nic.push_back(
+        std::count(kind.island.nic_of.begin(), kind.island.nic_of.end(), nic));
   }
-  // The smallest machine that shows all cases: two nodes in one pod, one in another. A longer way
-  // through a further node, pod or spine can never be shorter, as they are copies of these.
-  const std::array<std::int64_t, 3> pods = {0, 0, 1};
-  const std::size_t shown = nodes == 1 ? 1 : nodes > fabric.nodes_per_pod ? 3 : 2;
-  const Machine machine = rail_optimised(one, fabric, std::span(pods).first(shown), 1);
-  const std::array<std::vector<Path>*, 3> tables = {&graph->same_node, &graph->same_pod,
-                                                    &graph->across_pods};
-  for (std::size_t from = 0; from < n; ++from) {
-    const std::vector<Path> routes = routes_from(machine.links, machine.devices[from]);
-    for (std::size_t k = 0; k < shown; ++k) {
-      append_row(*tables[k], routes, machine, n, k);
-    }
-  }
+  if (nodes == 1) return graph;
+  PLAIT_CHECK(!kind.island.nics.empty(), "several nodes need NICs");
+  graph->cabling = fat_tree(fabric, nodes, graph->nics());
   return graph;
 }
 
 Machine expand(const Graph& graph) {
-  std::vector<std::int64_t> pods;
+  Machine machine;
+  std::vector<VertexId> ports;
   for (std::int64_t node = 0; node < graph.nodes; ++node) {
-    pods.push_back(node / graph.fabric.nodes_per_pod);
+    const Island& island = graph.kind(node).island;
+    const VertexId first = append(machine.links, island.links);
+    for (const VertexId d : island.devices) machine.devices.push_back(first + d);
+    for (const VertexId k : island.nics) ports.push_back(first + k);
   }
-  return rail_optimised(graph.island, graph.fabric, pods, spines_of(graph.fabric, graph.island));
+  if (graph.cabling) append(machine.links, *graph.cabling, graph.fabric.link, std::move(ports));
+  return machine;
 }
 
 }  // namespace plait

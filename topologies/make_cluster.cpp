@@ -108,8 +108,8 @@ Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
 /// From a device to host memory, as one device's share when all of them copy: devices behind a PCIe
 /// switch divide its uplink.
 Path host_path(const Graph& graph, const NodeSpec& node, const Device& device) {
-  const Island& island = graph.island;
-  Path path = routes_from(island.links, island.devices[0])[island.host_of[0]];
+  const Island& island = graph.kinds[0].island;
+  Path path = routes_from(island.links, island.devices[0]).distance[island.host_of[0]].path();
   path.bandwidth = std::min(path.bandwidth, device.host_bandwidth);
   if (node.pcie_switches > 0 && device.peer_access) {
     const std::int64_t sharers = ceil_div(node.devices, node.pcie_switches);

@@ -60,9 +60,8 @@ std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64
 BytesPerSecond direct_bandwidth(const Graph& g, std::int64_t from, Places places) {
   BytesPerSecond sum;
   for (const std::int64_t to : places) {
-    const Path& path =
-        g.same_node[static_cast<std::size_t>(from) * g.size() + static_cast<std::size_t>(to)];
-    if (path.hops == 1 && path.link == LinkClass::kNvlink) sum += path.bandwidth;
+    const Distance& way = g.kinds[0].routes.between(from, to);
+    if (way.hops == 1 && way.link == LinkClass::kNvlink) sum += BytesPerSecond(way.bandwidth);
   }
   return sum;
 }
@@ -108,7 +107,7 @@ std::int64_t pods_of(const std::vector<Members>& islands, std::int64_t nodes_per
 
 Path inter_path(const Cluster& cluster, const std::vector<Members>& islands) {
   const Graph& g = *cluster.graph;
-  const auto n = static_cast<std::int64_t>(g.size());
+  const std::int64_t n = g.size();
   Path worst;
   std::int64_t sharers = 1;
   const auto pod = [&g](const Members& m) { return m.island / g.fabric.nodes_per_pod; };
@@ -127,7 +126,8 @@ Path inter_path(const Cluster& cluster, const std::vector<Members>& islands) {
     for (std::size_t j = 0; j < here.places.size(); ++j) {
       const std::int64_t to = next.places[j % next.places.size()];
       worsen(worst, route(cluster, here.island * n + here.places[j], next.island * n + to));
-      sharers = std::max(sharers, g.devices_per_nic[static_cast<std::size_t>(here.places[j])]);
+      sharers =
+          std::max(sharers, g.kinds[0].devices_per_nic[static_cast<std::size_t>(here.places[j])]);
     }
   }
   worst.bandwidth = std::min(worst.bandwidth, g.fabric.bandwidth / static_cast<double>(sharers));

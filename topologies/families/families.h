@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "topologies/graph.h"
+#include "topologies/cabling.h"
 
 namespace plait {
 
@@ -65,11 +65,8 @@ inline BytesPerSecond nic_bus(const NodeSpec& node, const Fabric& fabric) {
 /// The island of node.family.
 Island make_island(const NodeSpec& node, const Device& device, const Fabric& fabric);
 
-/// Copies of `island`, the k-th in pod pod_of_node[k] (0 <= pod, numbered without gaps), joined by
-/// leafs and `spines` spine switches. With one node there is no fabric.
-Machine rail_optimised(const Island& island, const Fabric& fabric,
-                       std::span<const std::int64_t> pod_of_node, std::int64_t spines);
-/// Spine switches of a full machine: as many as a leaf has cables up.
-std::int64_t spines_of(const Fabric& fabric, const Island& island);
+/// Leaf and spine switches.
+std::unique_ptr<const Cabling> fat_tree(const Fabric& fabric, std::int64_t nodes,
+                                        std::int64_t nics);
 
 }  // namespace plait

@@ -1,0 +1,51 @@
+#pragma once
+// What a route costs so far, in the order in which routes are preferred. NVLink comes before
+// whatever else is there, as with drivers and NCCL; then the least latency; among equals the
+// widest, then the one of fewest hops. Latency is in whole picoseconds: ties are exact, and both
+// directions of a route agree.
+
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "core/time.h"
+#include "topologies/cluster.h"
+
+namespace plait {
+
+struct Distance {
+  bool beyond_nvlink = false;
+  SimTime latency = 0;
+  double bandwidth = std::numeric_limits<double>::infinity();  // of the narrowest link
+  int hops = 0;
+  LinkClass link = LinkClass::kNvlink;  // of the narrowest link
+
+  friend bool operator<(const Distance& a, const Distance& b) {
+    return std::tuple(a.beyond_nvlink, a.latency, -a.bandwidth, a.hops, a.link) <
+           std::tuple(b.beyond_nvlink, b.latency, -b.bandwidth, b.hops, b.link);
+  }
+  /// First this, then `next`. Of two links that are equally narrow the outer one (fabric before
+  /// PCIe) names the route.
+  Distance then(const Distance& next) const {
+    Distance out = *this;
+    out.beyond_nvlink |= next.beyond_nvlink;
+    out.latency += next.latency;
+    out.hops += next.hops;
+    if (std::pair(next.bandwidth, -int(next.link)) < std::pair(bandwidth, -int(link))) {
+      out.bandwidth = next.bandwidth;
+      out.link = next.link;
+    }
+    return out;
+  }
+  bool reached() const { return hops != std::numeric_limits<int>::max(); }
+  Path path() const { return {link, BytesPerSecond(bandwidth), to_seconds(latency), hops}; }
+};
+
+inline constexpr Distance kUnreachable = {true, std::numeric_limits<SimTime>::max(), 0,
+                                          std::numeric_limits<int>::max(), LinkClass::kNvlink};
+
+inline Distance over(LinkClass link, BytesPerSecond bandwidth, Seconds latency) {
+  return {link != LinkClass::kNvlink, to_sim_time(latency), bandwidth.value, 1, link};
+}
+
+}  // namespace plait
