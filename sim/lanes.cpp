@@ -170,15 +170,16 @@ std::size_t Lanes::grouping(const Collective& c) const {
 }
 
 Lanes fold(const Plan& plan, const Sites& sites, bool unfold) {
+  if (!unfold) return lanes_of(plan, sites, Refinement(plan, sites).colours());
+  std::vector<std::uint32_t> lane_of(static_cast<std::size_t>(plan.ranks_per_stage()));
+  std::iota(lane_of.begin(), lane_of.end(), 0U);
+  return lanes_of(plan, sites, std::move(lane_of));
+}
+
+Lanes lanes_of(const Plan& plan, const Sites& sites, std::vector<std::uint32_t> lane_of) {
   Lanes lanes;
-  const auto positions = static_cast<std::size_t>(plan.ranks_per_stage());
-  if (unfold) {
-    lanes.lane_of.resize(positions);
-    std::iota(lanes.lane_of.begin(), lanes.lane_of.end(), 0U);
-  } else {
-    lanes.lane_of = Refinement(plan, sites).colours();
-  }
-  for (std::size_t p = 0; p < positions; ++p) {
+  lanes.lane_of = std::move(lane_of);
+  for (std::size_t p = 0; p < lanes.lane_of.size(); ++p) {
     const std::size_t lane = lanes.lane_of[p];
     if (lane == lanes.count()) {
       lanes.representative.push_back(static_cast<std::int64_t>(p));

@@ -41,4 +41,8 @@ struct Lanes {
 
 Lanes fold(const Plan& plan, const Sites& sites, bool unfold);
 
+/// The lanes of a partition that is equitable already: lane of each position, numbered by first
+/// appearance.
+Lanes lanes_of(const Plan& plan, const Sites& sites, std::vector<std::uint32_t> lane_of);
+
 }  // namespace plait

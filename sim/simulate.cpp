@@ -1,6 +1,7 @@
 #include "sim/simulate.h"
 
 #include "core/error.h"
+#include "sim/flow/flow_engine.h"
 #include "sim/sweep.h"
 
 namespace plait {
@@ -29,25 +30,57 @@ std::vector<CollectiveChoice> choices(const Sites& sites, const Durations& durat
   return out;
 }
 
+/// What the engines need besides the plan.
+std::shared_ptr<const Dependencies> dependencies_for(const Plan& plan, bool many_lanes) {
+  Dependencies deps = dependencies(plan);
+  if (many_lanes) {
+    for (ProgramDependencies& p : deps.programs) reuse_events(p);
+  }
+  return std::make_shared<Dependencies>(std::move(deps));
+}
+
+void swept(Simulation& out, const Plan& plan, const Cluster& cluster, const CostModel& costs,
+           const Sites& sites, const SimulationOptions& options) {
+  out.lanes = std::make_shared<Lanes>(fold(plan, sites, options.unfold));
+  out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
+  out.dependencies = dependencies_for(plan, out.lanes->count() > 1);
+  Sweep run = sweep(plan, *out.dependencies, *out.lanes, *out.durations, options.record);
+  out.timeline = {run.step_time, std::move(run.tracks)};
+  out.ops_simulated = run.ops_walked;
+}
+
+void flowed(Simulation& out, const Plan& plan, const Cluster& cluster, const CostModel& costs,
+            const Sites& sites, const SimulationOptions& options) {
+  const std::vector<FlowKind> kinds = flow_kinds(plan, cluster, costs, sites);
+  const LinkLoads loads(plan, cluster, sites, *options.network, options.placement, kinds,
+                        options.unfold);
+  out.lanes = std::make_shared<Lanes>(loads.lanes());
+  out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
+  out.dependencies = dependencies_for(plan, false);
+  const Transfers transfers(plan, cluster, costs, sites, kinds, loads, *out.durations);
+  const FlowMachine machine = {loads,
+                               transfers,
+                               *out.durations,
+                               kinds,
+                               sites,
+                               *options.network,
+                               options.interference ? cluster.device.sms : 0};
+  FlowRun run = run_flows(plan, *out.dependencies, machine, options.record);
+  out.timeline = {run.step_time, std::move(run.tracks)};
+  out.ops_simulated = run.ops_walked;
+  out.contention = std::move(run.contention);
+}
+
 }  // namespace
 
 Simulation simulate(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                     const SimulationOptions& options) {
   require_world(plan, cluster, options.placement);
   Simulation out;
+  const bool flow = options.network != nullptr;
   const Sites sites = locate(plan, cluster, options.placement);
-  out.lanes = std::make_shared<Lanes>(fold(plan, sites, options.unfold));
-  out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
-  Dependencies deps = dependencies(plan);
-  if (out.lanes->count() > 1) {
-    for (ProgramDependencies& p : deps.programs) reuse_events(p);
-  }
-  out.dependencies = std::make_shared<Dependencies>(std::move(deps));
-  Sweep swept = sweep(plan, *out.dependencies, *out.lanes, *out.durations, options.record);
-  out.timeline.step_time = swept.step_time;
-  out.timeline.tracks = std::move(swept.tracks);
+  (flow ? flowed : swept)(out, plan, cluster, costs, sites, options);
   out.rank_classes = static_cast<std::int64_t>(out.lanes->count() * plan.programs.size());
-  out.ops_simulated = swept.ops_walked;
   out.ops_represented = op_count(plan);
   out.collectives = choices(sites, *out.durations);
   return out;

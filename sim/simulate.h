@@ -1,6 +1,8 @@
 #pragma once
-// simulate(Plan, Cluster, CostModel) -> Timeline, exactly and in microseconds: the sweep engine on
-// rank classes. Ranks that cannot be told apart are simulated once.
+// simulate(Plan, Cluster, CostModel) -> Timeline, exactly and in microseconds: an engine on rank
+// classes. Ranks that cannot be told apart are simulated once. With the analytic network durations
+// do not depend on what else runs and the sweep engine adds them up; with the flow network messages
+// share links, and the flow engine follows them.
 
 #include <cstdint>
 #include <memory>
@@ -11,11 +13,18 @@
 #include "plan/plan.h"
 #include "plan/timeline.h"
 #include "sim/durations.h"
+#include "sim/flow/contention.h"
 #include "topologies/cluster.h"
+#include "topologies/network.h"
 
 namespace plait {
 
 struct SimulationOptions {
+  /// Links that messages share (make_network of the cluster); null: the analytic network, where
+  /// each takes its time by itself.
+  std::shared_ptr<const Network> network = nullptr;
+  /// With a network: kernels slow down while collectives hold SMs.
+  bool interference = true;
   bool unfold = false;  // every rank on its own; same step time to the picosecond
   bool record = true;   // fill Timeline::tracks
   /// Device on which each mesh rank runs; empty: rank r on device r.
@@ -37,6 +46,7 @@ struct Simulation {
   std::int64_t ops_simulated = 0;             // op instances that the engine walked
   std::int64_t ops_represented = 0;           // of all ranks
   std::vector<CollectiveChoice> collectives;  // one per distinct collective
+  std::vector<Contention> contention;         // on the network; most time lost first
 };
 
 /// Throws InputError when the plan's world does not match the cluster, InternalError naming the

@@ -23,6 +23,8 @@ class SiteMap {
     return values_[static_cast<std::size_t>(stage * stage_step_ + position * position_step_)];
   }
   bool uniform() const { return stage_step_ == 0; }
+  /// All of them, once or more often.
+  const std::vector<std::uint32_t>& values() const { return values_; }
   /// All positions of a stage agree, whatever the stage.
   bool uniform_in_stages() const { return position_step_ == 0; }
 

@@ -8,12 +8,12 @@
 #include "core/error.h"
 #include "sim/block_profile.h"
 #include "sim/lane_clocks.h"
+#include "sim/tracks.h"
 
 namespace plait {
 namespace {
 
 constexpr std::size_t kComputeStream = static_cast<std::size_t>(Stream::kCompute);
-constexpr std::size_t kMostSpans = 1U << 22;  // recorded at most: 64 MiB
 
 /// What the walk needs of an op, without a look at the plan.
 struct FlatOp {
@@ -56,10 +56,8 @@ class Engine {
         scratch_(width_ + 1),
         arrival_(deps.messages, kNoMessage) {
     flatten();
-    if (record) {  // the same lanes of every stage
-      const auto spans = static_cast<std::size_t>(op_count(plan) / plan.ranks_per_stage());
-      recorded_ = std::min(width_, std::max<std::size_t>(1, kMostSpans / (spans + 1)));
-    }
+    if (record) out_.tracks = empty_tracks(plan, lanes);
+    recorded_ = out_.tracks.size() / state_.size();
     for (std::size_t s = 0; s < state_.size(); ++s) prepare(s);
   }
 
@@ -116,17 +114,6 @@ class Engine {
       }
       st.profiles = &profiles_.back();
     }
-    if (!record_) return;
-    const auto spans = static_cast<std::size_t>(op_count(plan_, s));
-    for (std::size_t l = 0; l < recorded_; ++l) {
-      Track t;
-      t.stage = static_cast<std::int64_t>(s);
-      t.rank = t.stage * plan_.ranks_per_stage() + lanes_.representative[l];
-      t.multiplicity = lanes_.multiplicity[l];
-      t.start.resize(spans), t.end.resize(spans);
-      out_.tracks.push_back(std::move(t));
-    }
-    first_track_.push_back(out_.tracks.size() - recorded_);
   }
 
   /// Runs the stage as far as it goes. True if it moved.
@@ -176,7 +163,7 @@ class Engine {
       st.event[d.signals[g].event] = start + p.end[d.signals[g].op];
     }
     if (record_) {
-      Track& track = out_.tracks[first_track_[s]];
+      Track& track = out_.tracks[s * recorded_];
       for (std::size_t i = 0; i < p.start.size(); ++i) {
         track.start[st.flat + i] = start + p.start[i];
         track.end[st.flat + i] = start + p.end[i];
@@ -245,7 +232,7 @@ class Engine {
   }
   void record(std::size_t s, std::size_t flat, const SimTime* clock, bool begin) {
     for (std::size_t l = 0; l < recorded_; ++l) {
-      Track& track = out_.tracks[first_track_[s] + l];
+      Track& track = out_.tracks[s * recorded_ + l];
       (begin ? track.start : track.end)[flat] = clock[l];
     }
   }
@@ -323,7 +310,6 @@ class Engine {
   std::vector<std::vector<SimTime>> buffers_;
   std::vector<std::uint32_t> free_buffers_;
   std::array<std::vector<Rendezvous>, 2> rendezvous_;
-  std::vector<std::size_t> first_track_;  // per stage
   Sweep out_;
 };
 

@@ -1,0 +1,73 @@
+#include "sim/flow/flow_program.h"
+
+#include <algorithm>
+
+namespace plait {
+namespace {
+
+/// Of all ops so far.
+struct Position {
+  std::uint8_t stream;
+  std::uint32_t ordinal;  // on it
+};
+
+/// What an op waits for, at most one Need per stream.
+class Needs {
+ public:
+  void add(std::uint8_t stream, std::uint32_t ended) {
+    ended_[stream] = std::max(ended_[stream], ended);
+  }
+  void append_to(std::vector<Need>& out, Stream own) const {
+    for (std::uint8_t s = 0; s < kStreams; ++s) {
+      if (ended_[s] > 0 && s != static_cast<std::uint8_t>(own)) out.push_back({s, ended_[s]});
+    }
+  }
+
+ private:
+  std::array<std::uint32_t, kStreams> ended_ = {};
+};
+
+}  // namespace
+
+FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, std::size_t stage) {
+  std::vector<std::uint32_t> first_id;
+  std::uint32_t ids = 0;
+  for (const Block& b : plan.blocks) {
+    first_id.push_back(ids);
+    ids += static_cast<std::uint32_t>(b.ops.size());
+  }
+  constexpr auto kCompute = static_cast<std::uint8_t>(Stream::kCompute);
+  const ProgramDependencies& across = deps.programs[stage];
+  const std::vector<Call>& calls = plan.programs[stage].calls;
+  std::vector<Position> at;  // per flat op
+  for (std::uint32_t c = 0; c < calls.size(); ++c) {
+    const std::vector<Op>& ops = plan.blocks[calls[c].block].ops;
+    const BlockDependencies& within = deps.blocks[calls[c].block];
+    const auto base = static_cast<std::uint32_t>(at.size());
+    for (std::uint32_t i = 0; i < ops.size(); ++i) {
+      const auto stream = static_cast<std::uint8_t>(ops[i].stream);
+      Needs needs;
+      const auto wait_for = [&](std::uint32_t flat) {
+        needs.add(at[flat].stream, at[flat].ordinal + 1);
+      };
+      if (behind_compute(ops[i].stream)) {
+        needs.add(kCompute, static_cast<std::uint32_t>(on_stream_[kCompute].size()));
+      }
+      for (std::uint32_t k = within.first[i]; k < within.first[i + 1]; ++k) {
+        wait_for(base + within.before[k]);
+      }
+      for (std::uint32_t w = across.wait_first[c]; w < across.wait_first[c + 1]; ++w) {
+        if (across.waits[w].op == i) wait_for(across.waits[w].source);
+      }
+      needs.append_to(needs_, ops[i].stream);
+      first_.push_back(static_cast<std::uint32_t>(needs_.size()));
+      at.push_back({stream, static_cast<std::uint32_t>(on_stream_[stream].size())});
+      const bool travels =
+          std::holds_alternative<Send>(ops[i].body) || std::holds_alternative<Recv>(ops[i].body);
+      on_stream_[stream].push_back({&ops[i], first_id[calls[c].block] + i, base + i,
+                                    travels ? across.message[c] : kNoMessage});
+    }
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,43 @@
+#pragma once
+// A stage's program as the flow engine walks it: each stream's ops in order, and what each op waits
+// for besides its own stream. Streams are queues, so "op j has ended" is "its stream has ended so
+// many ops", and one counter per stream says it all.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/dependencies.h"
+
+namespace plait {
+
+/// So many ops of a stream must have ended.
+struct Need {
+  std::uint8_t stream = 0;
+  std::uint32_t ended = 0;
+};
+
+struct FlowOp {
+  const Op* op = nullptr;
+  std::uint32_t id = 0;  // through the plan's blocks, as Durations numbers them
+  std::uint32_t flat = 0;
+  std::uint32_t message = kNoMessage;  // of a send or receive
+};
+
+class FlowProgram {
+ public:
+  FlowProgram(const Plan& plan, const Dependencies& deps, std::size_t stage);
+  const std::vector<FlowOp>& on_stream(std::size_t stream) const { return on_stream_[stream]; }
+  std::span<const Need> needs(const FlowOp& op) const {
+    return std::span(needs_).subspan(first_[op.flat], first_[op.flat + 1] - first_[op.flat]);
+  }
+  std::size_t ops() const { return first_.size() - 1; }
+
+ private:
+  std::array<std::vector<FlowOp>, kStreams> on_stream_;
+  std::vector<std::uint32_t> first_ = {0};  // of flat op i in needs_; one more at the end
+  std::vector<Need> needs_;
+};
+
+}  // namespace plait

@@ -1,0 +1,16 @@
+#pragma once
+// Empty tracks for a recorded simulation.
+
+#include <vector>
+
+#include "plan/plan.h"
+#include "plan/timeline.h"
+#include "sim/lanes.h"
+
+namespace plait {
+
+/// Stage-major, lane-minor, all spans zero; the same first lanes of every stage, as many as a
+/// recording may have.
+std::vector<Track> empty_tracks(const Plan& plan, const Lanes& lanes);
+
+}  // namespace plait

@@ -1,0 +1,77 @@
+// The flow engine: equal to the sweep engine where nothing contends, equal folded and unfolded
+// where much does, and slower by what closed forms say.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "sim/simulate.h"
+#include "tests/sim/cases.h"
+#include "tests/sim/crossbar.h"
+
+namespace plait {
+namespace {
+
+std::int64_t pick(std::int64_t from, std::int64_t to) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
+}
+Case any_case() { return RandomCase(pick).draw(); }
+
+/// The first span in which two timelines of one plan differ, or "". Tracks of `a` are looked up in
+/// `b` by their lane, which `lanes` of b gives.
+std::string difference(const Plan& plan, const Simulation& a, const Simulation& b) {
+  if (a.timeline.step_time != b.timeline.step_time) {
+    return "step " + std::to_string(a.timeline.step_time) + " and " +
+           std::to_string(b.timeline.step_time);
+  }
+  const std::int64_t positions = plan.ranks_per_stage();
+  const std::size_t per_stage = b.timeline.tracks.size() / plan.programs.size();
+  for (const Track& t : a.timeline.tracks) {
+    const auto lane = b.lanes->lane_of[static_cast<std::size_t>(t.rank % positions)];
+    const Track& u = b.timeline.tracks[static_cast<std::size_t>(t.stage) * per_stage + lane];
+    for (std::size_t i = 0; i < t.end.size(); ++i) {
+      if (t.start[i] == u.start[i] && t.end[i] == u.end[i]) continue;
+      return "rank " + std::to_string(t.rank) + " op " + std::to_string(i) + ": " +
+             std::to_string(t.start[i]) + " to " + std::to_string(t.end[i]) + " and " +
+             std::to_string(u.start[i]) + " to " + std::to_string(u.end[i]);
+    }
+  }
+  return "";
+}
+
+std::shared_ptr<const Network> crossbar(const Cluster& cluster, BytesPerSecond bandwidth) {
+  return std::make_shared<Crossbar>(cluster.world_size(), bandwidth, Seconds(1e-6));
+}
+
+RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
+  const Case c = any_case();
+  RC_LOG() << c << "\n";
+  const Plan plan = c.plan();
+  const Cluster cluster = c.cluster();
+  SimulationOptions options;
+  options.placement = c.placement;
+  options.unfold = pick(0, 1) == 1;
+  const Simulation swept = simulate(plan, cluster, {}, options);
+  options.network = crossbar(cluster, BytesPerSecond(1e15));
+  options.interference = false;
+  const Simulation flowed = simulate(plan, cluster, {}, options);
+  RC_ASSERT(difference(plan, swept, flowed) == std::string());
+  RC_ASSERT(flowed.contention.empty());
+}
+
+RC_GTEST_PROP(Flow, FoldedEqualsUnfoldedWhereMuchContends, ()) {
+  const Case c = any_case();
+  RC_LOG() << c << "\n";
+  const Plan plan = c.plan();
+  const Cluster cluster = c.cluster();
+  SimulationOptions options;
+  options.placement = c.placement;
+  options.network = crossbar(cluster, BytesPerSecond(1e9 * static_cast<double>(pick(1, 20))));
+  const Simulation folded = simulate(plan, cluster, {}, options);
+  options.unfold = true;
+  const Simulation unfolded = simulate(plan, cluster, {}, options);
+  RC_ASSERT(difference(plan, unfolded, folded) == std::string());
+  RC_ASSERT(folded.contention.size() <= unfolded.contention.size());
+}
+
+}  // namespace
+}  // namespace plait
