@@ -57,18 +57,6 @@ const HopLatency& intra_hop(const NcclGroup& g) {
   return g.intra_link == LinkClass::kNvlink ? kNvlinkHop : kPcieHop;
 }
 
-/// Steps of a ring: each sends one n-th of the buffer.
-double ring_steps(const NcclGroup& g) {
-  switch (g.kind) {
-    case CollectiveKind::kAllReduce: return 2 * (g.ranks - 1);
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter: return g.ranks - 1;
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kBroadcast: return g.ranks;
-  }
-  return 0;
-}
-
 // Multi-node rings pay a host post per step within the island: 1 us, 2 us on AMD, 3 times for
 // Simple.
 double post_overhead(const NcclGroup& g, std::size_t protocol) {
@@ -170,6 +158,17 @@ NcclOption pat(const NcclGroup& g, Speeds speeds) {
 
 }  // namespace
 
+double ring_steps(const NcclGroup& g) {
+  switch (g.kind) {
+    case CollectiveKind::kAllReduce: return 2 * (g.ranks - 1);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter: return g.ranks - 1;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBroadcast: return g.ranks;
+  }
+  return 0;
+}
+
 NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Cluster& cluster) {
   NcclGroup g;
   g.kind = kind;
@@ -219,6 +218,13 @@ std::vector<NcclOption> nccl_options(const NcclGroup& g, Bytes bytes, Speeds spe
   if (g.nvls && g.nodes > 1 && reduce) options.push_back(nvls_tree(g, speeds));
   if (gather && g.per_node <= 1 && g.nodes > 1) options.push_back(pat(g, speeds));
   return options;
+}
+
+std::size_t nccl_choice(const NcclGroup& g, Bytes bytes) {
+  const std::vector<NcclOption> options = nccl_options(g, bytes, Speeds::kLadder);
+  const auto estimate = [&](const NcclOption& o) { return o.time(bytes, Speeds::kLadder); };
+  return static_cast<std::size_t>(std::ranges::min_element(options, {}, estimate) -
+                                  options.begin());
 }
 
 }  // namespace plait

@@ -55,5 +55,9 @@ struct NcclOption {
 
 /// All options for this group and size, in NCCL's order of preference among equals.
 std::vector<NcclOption> nccl_options(const NcclGroup& group, Bytes bytes, Speeds speeds);
+/// Which of them NCCL takes: the cheapest by its own estimate, the earlier of equals.
+std::size_t nccl_choice(const NcclGroup& group, Bytes bytes);
+/// Steps of a ring: each sends one n-th of the buffer.
+double ring_steps(const NcclGroup& group);
 
 }  // namespace plait

@@ -20,6 +20,7 @@ using Eigen::VectorXd;
 /// time. A column of zeros is left out, or scaled as its smooth neighbours on average.
 struct Scaled {
   MatrixXd shares;
+  VectorXd known;                  // k_i / t_i
   std::vector<double> scale;       // of the columns that stayed
   std::vector<std::size_t> of;     // their features
   std::vector<Index> smooth_with;  // of each column but the last: smooth with the next one
@@ -55,7 +56,9 @@ Scaled scaled(const std::vector<FitRow>& rows, Smooth smooth) {
     out.of.push_back(j), out.scale.push_back(scale[j]);
   }
   out.shares.resize(static_cast<Index>(rows.size()), static_cast<Index>(out.of.size()));
+  out.known.resize(static_cast<Index>(rows.size()));
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    out.known(static_cast<Index>(i)) = rows[i].known / rows[i].seconds;
     for (std::size_t j = 0; j < out.of.size(); ++j) {
       out.shares(static_cast<Index>(i), static_cast<Index>(j)) =
           rows[i].features[out.of[j]] / rows[i].seconds * out.scale[j];
@@ -64,12 +67,12 @@ Scaled scaled(const std::vector<FitRow>& rows, Smooth smooth) {
   return out;
 }
 
-/// Non-negative least squares of A x = 1 by coordinate descent, which converges for this convex
+/// Non-negative least squares of A x = b by coordinate descent, which converges for this convex
 /// problem (Franc, Hlavac and Navara 2005, Sequential coordinate-wise algorithm for NNLS).
-VectorXd start_of(const MatrixXd& a) {
+VectorXd start_of(const MatrixXd& a, const VectorXd& b) {
   constexpr int kSweeps = 2000;
   const MatrixXd gram = a.transpose() * a;
-  const VectorXd target = a.transpose() * VectorXd::Ones(a.rows());
+  const VectorXd target = a.transpose() * b;
   VectorXd x = VectorXd::Constant(a.cols(), 1.0 / static_cast<double>(a.cols()));
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     for (Index j = 0; j < a.cols(); ++j) {
@@ -81,7 +84,7 @@ VectorXd start_of(const MatrixXd& a) {
   return x;
 }
 
-/// Residuals log(A e^theta), then those of smoothness, and their derivatives, as Eigen's solver
+/// Residuals log(k + A e^theta), then those of smoothness, and their derivatives, as Eigen's solver
 /// wants them. Its algorithm needs as many residuals as unknowns; missing ones are zero.
 struct LogResiduals {
   static constexpr double kWeight = 0.1;  // of smoothness
@@ -94,7 +97,7 @@ struct LogResiduals {
   int operator()(const VectorXd& theta, VectorXd& residuals) const {
     const MatrixXd& a = problem.shares;
     residuals.setZero();
-    residuals.head(a.rows()) = (a * theta.array().exp().matrix()).array().log();
+    residuals.head(a.rows()) = (problem.known + a * theta.array().exp().matrix()).array().log();
     Index row = a.rows();
     for (const Index j : problem.smooth_with) {
       const auto k = static_cast<std::size_t>(j);
@@ -106,7 +109,7 @@ struct LogResiduals {
   int df(const VectorXd& theta, MatrixXd& jacobian) const {
     const MatrixXd& a = problem.shares;
     const VectorXd c = theta.array().exp();
-    const VectorXd sums = a * c;
+    const VectorXd sums = problem.known + a * c;
     jacobian.setZero();
     for (Index j = 0; j < a.cols(); ++j) {
       jacobian.col(j).head(a.rows()) = a.col(j).array() * c(j) / sums.array();
@@ -127,7 +130,10 @@ std::vector<double> fit_nonnegative(const std::vector<FitRow>& rows, Smooth smoo
   const Scaled problem = scaled(rows, smooth);
   // A share below a millionth of the time cannot be measured, and its logarithm has no bottom.
   constexpr double kLeastShare = 1e-6;
-  VectorXd theta = start_of(problem.shares).array().max(kLeastShare).log();
+  VectorXd theta = start_of(problem.shares, VectorXd::Ones(problem.known.size()) - problem.known)
+                       .array()
+                       .max(kLeastShare)
+                       .log();
   LogResiduals residuals{problem};
   Eigen::LevenbergMarquardt<LogResiduals> solver(residuals);
   solver.parameters.maxfev = 2000;
@@ -147,7 +153,7 @@ double predicted_seconds(const std::vector<double>& coefficients,
 }
 
 double log_error(const std::vector<double>& coefficients, const FitRow& row) {
-  return std::log(predicted_seconds(coefficients, row.features) / row.seconds);
+  return std::log((row.known + predicted_seconds(coefficients, row.features)) / row.seconds);
 }
 
 }  // namespace plait

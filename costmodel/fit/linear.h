@@ -1,7 +1,7 @@
 #pragma once
 // Fits times that are sums of work:
-//   given    rows of features f_ij >= 0 and measured times t_i
-//   find     coefficients c_j >= 0 that minimise  sum_i log(sum_j c_j f_ij / t_i)^2
+//   given    rows of features f_ij >= 0, known parts k_i >= 0 and measured times t_i
+//   find     coefficients c_j >= 0 that minimise  sum_i log((k_i + sum_j c_j f_ij) / t_i)^2
 // so that an error of a factor counts the same for short and long times.
 
 #include <cstddef>
@@ -12,6 +12,7 @@ namespace plait {
 struct FitRow {
   std::vector<double> features;
   double seconds = 0;
+  double known = 0;
 };
 
 /// Features [first, last) whose coefficients are values of one function at neighbouring places. The

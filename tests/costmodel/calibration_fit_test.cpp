@@ -54,6 +54,18 @@ TEST(Fit, FindsPlantedCoefficients) {
   }
 }
 
+// What is known is taken off, whatever share of the time it is.
+TEST(Fit, FindsWhatIsLeftBesideAKnownPart) {
+  std::vector<FitRow> rows = products(kPlanted, 60, 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].known = rows[i].seconds * static_cast<double>(i % 5);
+    rows[i].seconds += rows[i].known;
+  }
+  const std::vector<double> found = fit_nonnegative(rows);
+  for (const FitRow& row : rows) EXPECT_NEAR(log_error(found, row), 0, 1e-5);
+  EXPECT_NEAR(found[0], kPlanted[0], 1e-3 * kPlanted[0]);
+}
+
 TEST(Fit, FindsThatAFeatureCostsNothing) {
   std::vector<double> planted = kPlanted;
   planted[3] = 0;
