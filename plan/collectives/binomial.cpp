@@ -1,19 +1,16 @@
-// Binomial tree from member 0: in round t the 2^t members that have the data each send them to the
+// Binomial tree from place 0: in round t the 2^t members that have the data each send them to the
 // member 2^t further on.
-#include <bit>
-
 #include "plan/collectives/patterns.h"
 
 namespace plait {
 
-std::vector<Round> binomial(std::int64_t members, std::int64_t index, std::int64_t elements) {
-  const Range all{0, elements};
-  std::vector<Round> rounds;
-  const auto parent_distance =
-      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(index)));
-  if (index > 0) rounds.push_back({{Direction::kReceive, index - parent_distance, all, false}});
-  for (std::int64_t d = index > 0 ? 2 * parent_distance : 1; index + d < members; d *= 2) {
-    rounds.push_back({{Direction::kSend, index + d, all, false}});
+Rounds binomial(const Team& team) {
+  const std::int64_t i = team.place, n = team.size();
+  Rounds rounds;
+  for (std::int64_t d = 1; d < n; d *= 2) {
+    Round& round = rounds.emplace_back();
+    if (i < d && i + d < n) send(round, team.at(i + d), {team.whole});
+    if (i >= d && i < 2 * d) receive(round, team.at(i - d), {team.whole});
   }
   return rounds;
 }

@@ -1,19 +1,27 @@
-// Direct: one round, in which every member sends to every other one. Member i begins with member
-// i + 1, so that not all of them send to the same one first.
-#include "core/error.h"
+// Direct: every member sends to every other one at once. Member i begins with member i + 1, so that
+// not all of them send to the same one first.
+//
+//   all_gather      everyone's share to everyone
+//   reduce_scatter  an all_gather reversed: each one's share to its owner, who adds them
+//   all_reduce      "two-shot": the one after the other; each share is summed once and copied, so
+//                   all members hold the same bits
+//   all_to_all      the rounds of the pairwise exchange, all at once
 #include "plan/collectives/patterns.h"
 
 namespace plait {
 
-std::vector<Round> direct(std::int64_t members, std::int64_t index, std::int64_t elements) {
-  PLAIT_CHECK(elements % members == 0, "an all_to_all of shares of unequal size");
-  Round round;
-  for (std::int64_t d = 1; d < members; ++d) {
-    const std::int64_t to = (index + d) % members, from = (index + members - d) % members;
-    round.push_back({Direction::kSend, to, share_of(elements, members, to), false});
-    round.push_back({Direction::kReceive, from, share_of(elements, members, from), false});
+Rounds direct(CollectiveKind kind, const Team& team, std::int64_t elements) {
+  Round all;
+  if (kind == CollectiveKind::kAllToAll) {
+    for (const Round& r : pairwise(team, elements)) all.insert(all.end(), r.begin(), r.end());
+    return {all};
   }
-  return {round};
+  const std::int64_t i = team.place;
+  for (std::int64_t d = 1; d < team.size(); ++d) {
+    send(all, team.at(i + d), team.share(i));
+    receive(all, team.at(i - d), team.share(i - d));
+  }
+  return from_gather(kind, {all});
 }
 
 }  // namespace plait

@@ -14,23 +14,24 @@
 
 namespace plait {
 
-std::vector<Round> recursive_doubling(std::int64_t members, std::int64_t index,
-                                      std::int64_t elements) {
-  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(members)));
-  const Range all{0, elements};
-  if (index >= power) {
-    return {{{Direction::kSend, index - power, all, false}},
-            {{Direction::kReceive, index - power, all, false}}};
+Rounds recursive_doubling(const Team& team) {
+  const std::int64_t i = team.place, n = team.size();
+  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+  const Block all{team.whole};
+  Rounds after;  // before is the same backwards
+  if (power < n) {
+    Round& round = after.emplace_back();
+    if (i + power < n) send(round, team.at(i + power), all);
+    if (i >= power) receive(round, team.at(i - power), all);
   }
-  const bool has_guest = index + power < members;
-  std::vector<Round> rounds;
-  if (has_guest) rounds.push_back({{Direction::kReceive, index + power, all, true}});
+  Rounds rounds = reversed(after);
   for (std::int64_t bit = 1; bit < power; bit *= 2) {
-    rounds.push_back({{Direction::kSend, index ^ bit, all, false},
-                      {Direction::kReceive, index ^ bit, all, true}});
+    Round& round = rounds.emplace_back();
+    if (i >= power) continue;
+    send(round, team.at(i ^ bit), all);
+    receive(round, team.at(i ^ bit), all, true);
   }
-  if (has_guest) rounds.push_back({{Direction::kSend, index + power, all, false}});
-  return rounds;
+  return then(std::move(rounds), after);
 }
 
 }  // namespace plait

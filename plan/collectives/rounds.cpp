@@ -2,7 +2,6 @@
 
 #include <bit>
 
-#include "core/error.h"
 #include "plan/collectives/patterns.h"
 
 namespace plait {
@@ -30,40 +29,7 @@ double doubling_limit(std::int64_t members) {
   return kStartBytes * more_starts / more_bytes;
 }
 
-bool knows(Pattern pattern, CollectiveKind kind) {
-  switch (pattern) {
-    case Pattern::kRing:
-      return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
-             kind == CollectiveKind::kReduceScatter;
-    case Pattern::kRecursiveDoubling: return kind == CollectiveKind::kAllReduce;
-    case Pattern::kDirect: return kind == CollectiveKind::kAllToAll;
-    case Pattern::kBinomial: return kind == CollectiveKind::kBroadcast;
-  }
-  return false;
-}
-
-std::vector<Round> raw_rounds(Pattern pattern, CollectiveKind kind, std::int64_t members,
-                              std::int64_t index, std::int64_t elements) {
-  switch (pattern) {
-    case Pattern::kRing: return ring(kind, members, index, elements);
-    case Pattern::kRecursiveDoubling: return recursive_doubling(members, index, elements);
-    case Pattern::kDirect: return direct(members, index, elements);
-    case Pattern::kBinomial: return binomial(members, index, elements);
-  }
-  return {};
-}
-
 }  // namespace
-
-std::string_view name_of(Pattern pattern) {
-  switch (pattern) {
-    case Pattern::kRing: return "ring";
-    case Pattern::kRecursiveDoubling: return "recursive_doubling";
-    case Pattern::kDirect: return "direct";
-    case Pattern::kBinomial: return "binomial";
-  }
-  return "";
-}
 
 Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index) {
   // floor(elements p / n) without the large product: elements = q n + r.
@@ -88,10 +54,7 @@ Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes) {
 
 std::vector<Round> rounds_of(const Arrangement& arrangement, CollectiveKind kind,
                              std::int64_t members, std::int64_t index, std::int64_t elements) {
-  PLAIT_CHECK(knows(arrangement.pattern, kind), "a collective in a pattern that does not know it");
-  PLAIT_CHECK(index >= 0 && index < members && elements >= 0, "a member outside of its group");
-  if (members == 1) return {};
-  std::vector<Round> rounds = raw_rounds(arrangement.pattern, kind, members, index, elements);
+  Rounds rounds = all_rounds(arrangement, kind, members, index, elements);
   for (Round& r : rounds) {
     std::erase_if(r, [](const Transfer& t) { return t.range.elements == 0; });
   }

@@ -13,9 +13,9 @@
 //   reduce_scatter  the member's addend; its own share of the sum, the rest is undefined
 //   all_gather      its own share in its place; all shares
 //   broadcast       the data on member 0; the data
-//   all_to_all      sends leave an input buffer, receives enter an output buffer: share p of the
-//                   input goes to member p, share p of the output comes from member p (the own
-//                   share is no transfer); n divides `elements`
+//   all_to_all      three buffers in a row, of `elements` each: the input, whose share p is for
+//                   member p; the output, whose share p comes from member p; and room for what is
+//                   passed on (hierarchical). The own share is no transfer. n divides `elements`
 // Share p of n begins at element floor(elements p / n).
 
 #include <cstdint>
@@ -33,9 +33,14 @@ struct Range {
 
 enum class Direction : std::uint8_t { kSend, kReceive };
 
+/// Peer of a transfer to or from the switch that joins the members of a node (NVLS: all members).
+/// It adds: what it delivers of an element in a round is the sum of what its members send it of
+/// that element in the same round, and so a copy where only one of them does.
+inline constexpr std::int64_t kSwitch = -1;
+
 struct Transfer {
   Direction direction = Direction::kSend;
-  std::int64_t peer = 0;  // place in the group
+  std::int64_t peer = 0;  // place in the group, or kSwitch
   Range range;
   /// Of a receive: the data are combined with what stands in the range, else they replace it.
   bool combine = false;
@@ -43,18 +48,37 @@ struct Transfer {
 
 using Round = std::vector<Transfer>;
 
-/// Chosen by size and group; see `pattern_of`. One file each.
+/// One file each, which says how it works; docs/models/algorithms.md compares them.
 enum class Pattern : std::uint8_t {
-  kRing,               // ring.cpp: all_reduce, all_gather, reduce_scatter
-  kRecursiveDoubling,  // recursive_doubling.cpp: all_reduce of few bytes
-  kDirect,             // direct.cpp: all_to_all, everyone with everyone at once
-  kBinomial            // binomial.cpp: broadcast
+  kRing,               // all but all_to_all
+  kTree,               // all_reduce, broadcast: double binary tree
+  kHalvingDoubling,    // all_reduce, all_gather, reduce_scatter
+  kRecursiveDoubling,  // all_reduce of few bytes
+  kOneShot,            // all_reduce of fewer still
+  kDirect,             // all but broadcast: everyone with everyone at once
+  kPairwise,           // all_to_all, one peer after the other
+  kBinomial,           // broadcast
+  kPat,                // all_gather, reduce_scatter
+  kNvls,               // all_reduce, all_gather, reduce_scatter, by a switch that adds
+  kHierarchical        // all but broadcast: within nodes and between them
 };
 std::string_view name_of(Pattern pattern);
+bool knows(Pattern pattern, CollectiveKind kind);
 
-/// A pattern and what it may be told.
+/// A pattern laid out on nodes and channels.
 struct Arrangement {
   Pattern pattern = Pattern::kRing;
+  /// Members m g .. m g + g - 1 share node m; divides the members. For ring, tree, hierarchical.
+  std::int64_t members_per_node = 1;
+  /// The data are split over so many channels, which run at the same time. Channel k enters nodes
+  /// at their local member k (mod g).
+  int channels = 1;
+  /// Of a channel's data, in trees and broadcasting rings: one travels an edge per round.
+  int chunks = 16;
+  /// PAT: a member sends at most so many shares per round, rounded down to a power of two; 0: any.
+  std::int64_t most_shares = 0;
+  /// Of a hierarchy; an all_to_all needs none.
+  Pattern within = Pattern::kDirect, between = Pattern::kRing;
 };
 
 /// Share `index` of `elements` among `members`.
@@ -63,7 +87,8 @@ Range share_of(std::int64_t elements, std::int64_t members, std::int64_t index);
 /// How a collective of `bytes` (nccl-tests' S) over `members` ranks travels between processors.
 Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes);
 
-/// The rounds of member `index`; none in a group of one. The pattern must know the kind.
+/// The rounds of member `index`; none in a group of one. Throws InternalError where the pattern
+/// does not know the kind or cannot be laid out so.
 std::vector<Round> rounds_of(const Arrangement& arrangement, CollectiveKind kind,
                              std::int64_t members, std::int64_t index, std::int64_t elements);
 
