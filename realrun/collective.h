@@ -2,11 +2,12 @@
 // What a plan's collective does to the numbers of a rank: executes the rounds of plan/collectives
 // over a transport.
 
+#include <optional>
 #include <vector>
 
-#include "plan/collectives/rounds.h"
 #include "realrun/collective_library.h"
 #include "realrun/communication.h"
+#include "realrun/rounds_run.h"
 
 namespace plait {
 
@@ -16,10 +17,6 @@ struct Piece {
   T* data = nullptr;
   std::int64_t elements = 0;
 };
-
-/// to = to + with, or the larger of the two, element by element.
-template <class T>
-void combine(T* to, const T* with, std::int64_t elements, Reduction reduction);
 
 /// A collective as one member sees it. `in` and `out` are the same pieces where it works in place.
 ///   all_reduce      in place: any number of pieces, one behind the other
@@ -47,24 +44,19 @@ class CollectiveRun : public Communication {
  public:
   explicit CollectiveRun(CollectiveCall<T> call);
   bool advance(Transport& transport) override;
-  std::string waits_for() const override;
+  std::string waits_for() const override { return rounds_->waits_for(); }
 
  private:
-  bool advance_rounds(Transport& transport);
   bool advance_library();
   void gather_input();
-  void start_round(Transport& transport);
-  void combine_round();
   void scatter_output();
 
   CollectiveCall<T> call_;
-  std::vector<Round> rounds_;
-  std::size_t round_ = 0;
-  bool begun_ = false, started_ = false;
-  std::int64_t elements_ = 0;  // of the work buffer
-  std::vector<T> own_work_, received_;
+  std::optional<RoundsRun<T>> rounds_;
+  bool begun_ = false, started_ = false;  // started: at the library
+  std::int64_t elements_ = 0;             // of the work buffer
+  std::vector<T> own_work_;
   T* work_ = nullptr;
-  std::vector<BytesOnTheWay> transfers_;
   std::int64_t ticket_ = 0;  // of the library
 };
 

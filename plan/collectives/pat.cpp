@@ -8,8 +8,8 @@
 //                   shares of members i - x, for x = 0, 2d, 4d, .. with x + d < n
 //
 // With at most B = 2^b shares at a time only the first b distances go like that. They leave B trees
-// of U = 2^(L-b) offsets, which are then walked in step, one offset u = 1 .. U-1 per round: a
-// member never holds more than b + log2 U times B shares for others, however large n is.
+// of U = 2^(L-b) offsets each, which are then walked in step, one offset u = 1 .. U-1 per round, so
+// that a member keeps at most B (1 + log2 U) shares that it has yet to pass on, however large n is.
 //
 //   reduce_scatter  an all_gather reversed
 #include <algorithm>
