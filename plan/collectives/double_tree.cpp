@@ -72,8 +72,9 @@ Branch branch_of(const Team& team, std::int64_t g, std::int64_t head, int tree) 
 Rounds double_tree(CollectiveKind kind, const Team& team, const Arrangement& arrangement,
                    std::int64_t channel) {
   const std::int64_t g = arrangement.members_per_node;
-  const std::int64_t height =
-      std::bit_width(static_cast<std::uint64_t>(team.size() / g - 1)) + g - 1;
+  const auto depth =
+      static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(team.size() / g - 1)));
+  const std::int64_t height = depth + g - 1;
   if (kind == CollectiveKind::kBroadcast) {
     return broadcast_down(branch_of(team, g, 0, 0), height, team.whole, arrangement.chunks);
   }

@@ -85,7 +85,9 @@ TEST(Tree, OneTreesInnerMembersAreTheOthersLeaves) {
 
 constexpr std::int64_t kUnit = 16 * 3 * 4;
 
-std::int64_t log2_up(std::int64_t n) { return std::bit_width(static_cast<std::uint64_t>(n - 1)); }
+std::int64_t log2_up(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(n - 1)));
+}
 
 void expect_effort(const Arrangement& a, CollectiveKind kind, std::int64_t n, std::int64_t bytes,
                    const Effort& want) {
@@ -160,7 +162,7 @@ TEST(Tree, HangsChainsUnderItsNodes) {
 // host and last get the sum from it.
 TEST(RecursiveDoubling, MovesTheBufferOncePerDoubling) {
   for_members([](std::int64_t n, std::int64_t, std::int64_t s) {
-    const std::int64_t doublings = std::bit_width(static_cast<std::uint64_t>(n)) - 1;
+    const std::int64_t doublings = log2_up(n + 1) - 1;
     const std::int64_t guests = std::has_single_bit(static_cast<std::uint64_t>(n)) ? 0 : 1;
     const Bytes all((doublings + guests) * s);
     expect_effort({kRecursiveDoubling}, kAllReduce, n, s, {doublings + 2 * guests, all, all, all});
