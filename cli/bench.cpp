@@ -1,12 +1,12 @@
 // plait bench compute|copy|comm: measures this machine, as JSON lines for plait calibrate.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "core/error.h"
 #include "plait_version.h"
 
@@ -30,27 +30,6 @@ struct BenchCommand {
 };
 
 #if PLAIT_HAS_REALRUN
-
-/// On a terminal one line that is written over; elsewhere one line for each tenth.
-class Progress {
- public:
-  void operator()(std::size_t done, std::size_t all, const std::string& next) {
-    const std::string text = fmt::format("{:>5} of {}  {}", done, all, next);
-    if (terminal_) {
-      std::fprintf(stderr, "\r%-60s", text.c_str());
-    } else if (done * 10 / all != tenth_) {
-      tenth_ = done * 10 / all;
-      std::fprintf(stderr, "%s\n", text.c_str());
-    }
-  }
-  void finish() const {
-    if (terminal_) std::fprintf(stderr, "\r%-60s\r", "");
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  std::size_t tenth_ = 0;
-};
 
 /// What was stolen while it ran. That we are busy ourselves is no noise.
 EndRow end_row(const MachineTime& before) {

@@ -76,6 +76,7 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
                   s.workload.micro_batch));
   add("cluster", cluster_text(s.cluster));
   add("layout", layout_text(s.strategy));
+  if (!s.placement_words.empty()) add("placed", s.placement_words);
   for (const Axis axis : {Axis::kTp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
     if (v.plan.mesh[axis] > 1) add("", group_text(v, axis));
   }
@@ -113,13 +114,14 @@ std::string json_of(const Verdict& v, const RunFacts& facts) {
   r.model = v.scenario.model.name;
   r.cluster = cluster_text(v.scenario.cluster);
   r.layout = layout_text(v.scenario.strategy);
+  r.placement = v.scenario.placement_words;
   r.mesh = v.plan.mesh;
   r.world_size = v.plan.mesh.world_size();
   r.memory = v.memory;
   const nlohmann::ordered_json full = json_tree(r);
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const char* key : {"scenario", "model", "cluster", "layout", "world_size", "mesh", "fits",
-                          "peak_memory_bytes", "memory"}) {
+  for (const char* key : {"scenario", "model", "cluster", "layout", "placement", "world_size",
+                          "mesh", "fits", "peak_memory_bytes", "memory"}) {
     out[key] = full.at(key);
   }
   auto& changes = out["changes_that_fit"] = nlohmann::ordered_json::array();

@@ -4,18 +4,14 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <memory>
 #include <set>
-#include <thread>
 
 #include "cli/commands.h"
-#include "cli/fill_axis.h"
+#include "cli/evaluate.h"
 #include "cli/options.h"
-#include "cli/prediction.h"
 #include "core/json.h"
 #include "reports/json.h"
 #include "reports/vary.h"
@@ -30,23 +26,18 @@ struct CompareOptions {
   int jobs = 1;
 };
 
-/// True for what load_scenario throws when the axes do not multiply to the number of devices.
-bool is_world_mismatch(const InputError& error) {
-  return error.text().code == "S001" || error.text().code == "S002";
-}
-
 /// One file of the command line.
 struct Source {
-  std::string file, name, text;
+  ScenarioText file;
+  std::string name;
   std::optional<Report> stored;  // when it is a report and not a scenario
 };
 
 /// One row of the table to be.
 struct Task {
   std::string label;
-  ScenarioOptions scenario;
-  const Source* source = nullptr;
-  bool varied = false;  // by -L
+  Variant variant;
+  const Report* stored = nullptr;  // instead of a variant
 };
 
 /// "tp=4", the last word of the path.
@@ -68,7 +59,7 @@ std::vector<Source> read_sources(const std::vector<std::string>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     std::string text = read_text_file(files[i]);
     std::optional<Report> stored = report_from_json(text);
-    out.push_back({files[i], names[i], std::move(text), std::move(stored)});
+    out.push_back({{files[i], std::move(text)}, names[i], std::move(stored)});
   }
   return out;
 }
@@ -85,85 +76,32 @@ std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<Source>& s
   std::vector<Variation> variations;
   for (const std::string& v : o.variations) variations.push_back(parse_variation(v));
   const std::vector<Assignments> all = combinations(variations);
+  const std::vector<Override> common = ScenarioOptions{"", o.sets}.overrides();
   std::vector<Task> tasks;
   for (const Source& source : sources) {
     for (const Assignments& sets : source.stored ? std::vector<Assignments>(1) : all) {
       Task task{label_of(source, sources.size() > 1, sets),
-                {source.file, o.sets},
-                &source,
-                !sets.empty()};
-      for (const auto& [path, value] : sets) task.scenario.sets.push_back(path + "=" + value);
+                {&source.file, common, !sets.empty()},
+                source.stored ? &*source.stored : nullptr};
+      task.variant.sets.insert(task.variant.sets.end(), sets.begin(), sets.end());
       tasks.push_back(std::move(task));
     }
   }
   return tasks;
 }
 
-/// Layouts that do not divide or combine fill a row with the reason; any other error is one of the
-/// input as a whole.
-bool is_about_the_layout(const InputError& error) { return error.text().code.starts_with('S'); }
-
-Report predicted(const Task& task, const std::string& command_line) {
-  if (task.source->stored) return *task.source->stored;
-  const Scenario s =
-      parse_scenario(task.source->text, task.scenario.file, task.scenario.overrides());
-  return predict(s, {}, run_facts(s, command_line)).report;
+Candidate evaluate(const Task& task, Evaluator& evaluator) {
+  if (task.stored != nullptr) return {task.label, *task.stored, ""};
+  Outcome o = evaluator(task.variant);
+  const std::string filled = o.filled ? " " + short_name(*o.filled) : "";
+  return {task.label + filled, std::move(o.report), std::move(o.reason)};
 }
 
-Candidate refused(const Task& task, const InputError& error) {
-  if (!is_about_the_layout(error)) throw InputError(error);
-  return {task.label, std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem)};
-}
-
-/// When a variation leaves devices over or needs too many, the data-parallel axis gives way.
-std::optional<Task> filled(const Task& task) {
-  const auto axis = filling_axis(task.source->text, task.scenario.file, task.scenario.overrides());
-  if (!axis) return std::nullopt;
-  Task out = task;
-  out.scenario.sets.push_back(axis->first + "=" + axis->second);
-  out.label += " " + short_name(*axis);
-  return out;
-}
-
-Candidate evaluate(const Task& task, const std::string& command_line) {
-  std::optional<Task> second;
-  try {
-    return {task.label, predicted(task, command_line), ""};
-  } catch (const InputError& error) {
-    if (is_world_mismatch(error) && task.varied) second = filled(task);
-    if (!second) return refused(task, error);
-  }
-  try {
-    return {second->label, predicted(*second, command_line), ""};
-  } catch (const InputError& error) {
-    return refused(*second, error);
-  }
-}
-
-/// Evaluates all tasks with `jobs` threads. Each result has its own place, so their order does not
-/// depend on the threads; of several errors the first task's is thrown.
 std::vector<Candidate> evaluate_all(const std::vector<Task>& tasks, int jobs,
                                     const std::string& command_line) {
+  Evaluator evaluator(command_line);
   std::vector<Candidate> out(tasks.size());
-  std::vector<std::exception_ptr> errors(tasks.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < tasks.size(); i = next++) {
-      try {
-        out[i] = evaluate(tasks[i], command_line);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int j = 1; j < jobs; ++j) helpers.emplace_back(work);
-    work();
-  }
-  for (const std::exception_ptr& e : errors) {
-    if (e) std::rethrow_exception(e);
-  }
+  in_parallel(tasks.size(), jobs, [&](std::size_t i) { out[i] = evaluate(tasks[i], evaluator); });
   return out;
 }
 

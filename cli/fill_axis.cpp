@@ -1,46 +1,48 @@
 #include "cli/fill_axis.h"
 
-#include <charconv>
+#include <algorithm>
+
+#include "scenarios/overrides.h"
 
 namespace plait {
 namespace {
 
 std::string path_of(Axis axis) { return "strategy." + std::string(name_of(axis)); }
 
-/// Sets the axis that `change` names, if it names one.
-void apply(const Override& change, Mesh& mesh) {
-  for (const Axis axis : {Axis::kPp, Axis::kDp, Axis::kFsdp, Axis::kTp}) {
-    if (change.first != path_of(axis)) continue;
-    const std::string& text = change.second;
-    std::from_chars(text.data(), text.data() + text.size(), mesh[axis]);
+bool is_set(Axis axis, const std::vector<Override>& overrides) {
+  return std::ranges::count(overrides, path_of(axis), &Override::first) > 0;
+}
+
+/// Size of `axis` with which the mesh has as many ranks as there are devices.
+std::optional<std::int64_t> filling_size(Axis axis, const WrittenSizes& sizes) {
+  std::int64_t left = sizes.devices;
+  for (int a = 0; a < kAxes; ++a) {
+    const std::int64_t size = sizes.mesh[static_cast<Axis>(a)];
+    if (static_cast<Axis>(a) == axis) continue;
+    if (size < 1 || left % size != 0) return std::nullopt;
+    left /= size;
   }
+  return left;
 }
 
 }  // namespace
 
 std::optional<Override> filling_axis(const std::string& text, const std::string& file,
                                      const std::vector<Override>& overrides) {
-  std::vector<Override> elsewhere;
-  for (const Override& o : overrides) {
-    if (!o.first.starts_with("strategy.")) elsewhere.push_back(o);
+  WrittenSizes sizes = written_sizes(text, file, overrides);
+  std::int64_t& dp = sizes.mesh[Axis::kDp];
+  dp = std::max<std::int64_t>(dp, 1);
+  const bool sharded = sizes.mesh[Axis::kFsdp] > 1;
+  std::vector<Axis> axes;
+  if (dp > 1 || !sharded) axes.push_back(Axis::kDp);
+  if (sharded) axes.push_back(Axis::kFsdp);
+  for (const Axis axis : axes) {
+    if (is_set(axis, overrides)) continue;
+    if (const auto size = filling_size(axis, sizes)) {
+      return Override{path_of(axis), std::to_string(*size)};
+    }
   }
-  const Scenario base = parse_scenario(text, file, elsewhere);
-  const Axis axis = base.strategy.mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
-  Mesh mesh = base.strategy.mesh;
-  for (const Override& o : overrides) {
-    if (o.first == path_of(axis)) return std::nullopt;
-    apply(o, mesh);
-  }
-  mesh[axis] = 1;
-  std::int64_t others = 1;
-  const std::int64_t world = base.cluster.world_size();
-  for (const std::int64_t size : mesh.size) {
-    if (size < 1 || size > world) return std::nullopt;
-    others *= size;
-    if (others > world) return std::nullopt;
-  }
-  if (world % others != 0) return std::nullopt;
-  return Override{path_of(axis), std::to_string(world / others)};
+  return std::nullopt;
 }
 
 }  // namespace plait

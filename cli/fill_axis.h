@@ -1,6 +1,6 @@
 #pragma once
-// Varying tp or pp leaves more or fewer devices for data parallelism; a comparison means them to
-// be used.
+// Varying tp, pp or the number of nodes leaves more or fewer devices for data parallelism; a
+// comparison means them to be used.
 
 #include <optional>
 #include <string>
@@ -11,8 +11,9 @@
 namespace plait {
 
 /// The size of the data-parallel axis with which the strategy of `text`, changed by `overrides`,
-/// fills the cluster: fsdp when the file shards, else dp. Nothing when the overrides give that axis
-/// themselves or no whole size fills it. Throws as parse_scenario does for the file itself.
+/// fills the cluster: dp when there are replicas or nothing is sharded, else or failing that fsdp.
+/// Nothing when the overrides give that axis themselves or no whole size fills it. Throws as
+/// parse_scenario does for what else is wrong.
 std::optional<Override> filling_axis(const std::string& text, const std::string& file,
                                      const std::vector<Override>& overrides);
 

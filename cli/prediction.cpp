@@ -64,9 +64,13 @@ CostModel costs_of(const Scenario& scenario) {
 }
 
 Prediction predict(const Scenario& s, const PredictionOptions& options, const RunFacts& facts) {
+  return predict(s, costs_of(s), options, facts);
+}
+
+Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOptions& options,
+                   const RunFacts& facts) {
   Prediction p;
   p.plan = sound_plan(s);
-  const CostModel costs = costs_of(s);
   p.simulation = located(s, [&] {
     return simulate(p.plan, s.cluster, costs,
                     {.unfold = options.unfold, .record = true, .placement = s.placement});
@@ -88,7 +92,9 @@ Prediction predict(const Scenario& s, const PredictionOptions& options, const Ru
                  .memory = p.memory,
                  .collectives = collectives,
                  .provenance = provenance_of(p.plan, s.cluster, costs, p.simulation.collectives),
-                 .run = facts});
+                 .run = facts,
+                 .placement = s.placement_words,
+                 .price_per_device_hour = s.price_per_device_hour});
   return p;
 }
 

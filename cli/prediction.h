@@ -25,6 +25,9 @@ struct Prediction {
 /// Throws InputError for what cannot be planned, InternalError when the plan is not sound.
 Prediction predict(const Scenario& scenario, const PredictionOptions& options,
                    const RunFacts& facts);
+/// The same with a cost model that is there already: costs_of(scenario).
+Prediction predict(const Scenario& scenario, const CostModel& costs,
+                   const PredictionOptions& options, const RunFacts& facts);
 
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);

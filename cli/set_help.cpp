@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "core/error.h"
 #include "reports/vary.h"
+#include "scenarios/overrides.h"
 
 namespace plait {
 namespace {
@@ -93,7 +94,7 @@ std::string help_for_sets(const std::vector<std::string>& sets) {
     const auto [path, value] = split_assignment(set);
     if (value != "help") continue;
     const Tree root = Tree::parse(scenario_schema());
-    out += describe(path, field_at(path, root), root);
+    out += describe(path, field_at(canonical_path(path), root), root);
   }
   return out;
 }

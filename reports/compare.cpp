@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -11,73 +10,31 @@
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
+#include "reports/table.h"
 
 namespace plait {
 namespace {
 
-struct Column {
-  std::string_view title;
-  int width;
-};
-constexpr std::array<Column, 8> kColumns = {{{"step", 9},
-                                             {"change", 9},
-                                             {"tok/s/GPU", 10},
-                                             {"MFU", 8},
-                                             {"memory", 11},
-                                             {"fits", 5},
-                                             {"bubble", 8},
-                                             {"comm", 8}}};
-constexpr int kMinLabel = 12;
-
-double fraction_of(const Report& r, const std::string& group) {
-  return r.step_time_s > 0 ? group_time(r.breakdown, group) / r.step_time_s : 0;
+const std::vector<TableColumn>& columns() {
+  static const std::vector<TableColumn> all = {{"step", 9},   {"change", 9},  {"tok/s/GPU", 10},
+                                               {"MFU", 8},    {"memory", 11}, {"fits", 5},
+                                               {"bubble", 8}, {"comm", 8}};
+  return all;
 }
 
-int label_width(const std::vector<Candidate>& candidates, int total) {
-  int columns = 0;
-  for (const Column& c : kColumns) columns += c.width;
-  int longest = kMinLabel;
-  for (const Candidate& c : candidates) longest = std::max(longest, display_width(c.label));
-  return std::clamp(total - columns - 2, kMinLabel, longest);
-}
-
-Line report_line(const Report& r, const Report& reference, const std::string& label) {
-  const std::array<std::string, kColumns.size()> cells = {
-      human_time(r.step_time_s),
-      &r == &reference ? "-" : human_change(step_time_difference(r, reference)),
-      human_rate(r.tokens_per_s_per_gpu),
-      human_percent(r.mfu),
-      human_bytes(r.memory.peak_memory_bytes),
-      r.memory.fits ? "yes" : "NO",
-      human_percent(fraction_of(r, "bubble")),
-      human_percent(fraction_of(r, "exposed_communication"))};
-  Line line = {{label}};
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const bool misfit = cells[i] == "NO";
-    line.push_back({pad_left(cells[i], kColumns[i].width), misfit ? Ink::kBad : Ink::kPlain});
-  }
-  return line;
-}
-
-/// A label longer than its column stands on lines of its own, above the numbers.
-std::vector<Line> candidate_lines(const Candidate& c, const Report* reference, int width,
-                                  int total) {
-  std::vector<Line> out;
-  std::string label = c.label;
-  if (display_width(label) > width) {
-    out.push_back({{label}});
-    label.clear();
-  }
-  label = pad_right(label, width);
-  if (c.report && reference != nullptr) {
-    out.push_back(report_line(*c.report, *reference, label));
-    return out;
-  }
-  for (std::string& part : wrap(c.reason, std::max(20, total - width - 2))) {
-    out.push_back({{label + "  "}, {std::move(part), Ink::kDim}});
-    label = std::string(static_cast<std::size_t>(width), ' ');
-  }
-  return out;
+TableRow row_of(const Candidate& c, const Report* reference) {
+  if (!c.report || reference == nullptr) return {c.label, {}, c.reason};
+  const Report& r = *c.report;
+  return {c.label,
+          {{human_time(r.step_time_s)},
+           {&r == reference ? "-" : human_change(step_time_difference(r, *reference))},
+           {human_rate(r.tokens_per_s_per_gpu)},
+           {human_percent(r.mfu)},
+           {human_bytes(r.memory.peak_memory_bytes)},
+           fits_cell(r),
+           {human_percent(fraction_of(r, "bubble"))},
+           {human_percent(fraction_of(r, "exposed_communication"))}},
+          ""};
 }
 
 /// Where the difference between two reports comes from, the largest part first.
@@ -115,6 +72,12 @@ std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates
   return std::nullopt;
 }
 
+double fraction_of(const Report& r, const std::string& group) {
+  return r.step_time_s > 0 ? group_time(r.breakdown, group) / r.step_time_s : 0;
+}
+
+Span fits_cell(const Report& r) { return r.memory.fits ? Span{"yes"} : Span{"NO", Ink::kBad}; }
+
 double step_time_difference(const Report& report, const Report& reference) {
   return reference.step_time_s > 0 ? report.step_time_s / reference.step_time_s - 1 : 0;
 }
@@ -122,17 +85,13 @@ double step_time_difference(const Report& report, const Report& reference) {
 std::string comparison_text(const std::vector<Candidate>& candidates, const TerminalStyle& style) {
   const std::optional<std::size_t> first = reference_of(candidates);
   const Report* reference = first ? &*candidates[*first].report : nullptr;
-  const int width = label_width(candidates, style.width);
-  std::vector<Line> lines(1);
-  lines[0].push_back({pad_right("", width), Ink::kBold});
-  for (const Column& c : kColumns) {
-    lines[0].push_back({pad_left(std::string(c.title), c.width), Ink::kBold});
-  }
+  std::vector<TableRow> rows;
   std::vector<const Report*> reports;
   for (const Candidate& c : candidates) {
-    for (Line& l : candidate_lines(c, reference, width, style.width)) lines.push_back(std::move(l));
+    rows.push_back(row_of(c, reference));
     if (c.report) reports.push_back(&*c.report);
   }
+  std::vector<Line> lines = table_lines("", columns(), rows, style.width);
   if (reports.size() == 2 && candidates.size() == 2) {
     for (Line& l : difference_lines(*reports[0], *reports[1])) lines.push_back(std::move(l));
   }

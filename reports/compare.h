@@ -24,6 +24,12 @@ std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates
 /// step time / step time of the reference - 1.
 double step_time_difference(const Report& report, const Report& reference);
 
+/// Share of the step time of a group ("bubble") in the breakdown.
+double fraction_of(const Report& report, const std::string& group);
+
+/// "yes", or "NO" in the colour of what is bad.
+Span fits_cell(const Report& report);
+
 std::string comparison_text(const std::vector<Candidate>& candidates, const TerminalStyle& style);
 std::string comparison_json(const std::vector<Candidate>& candidates);
 std::string comparison_csv(const std::vector<Candidate>& candidates);

@@ -130,6 +130,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
               {"model", r.model},
               {"cluster", r.cluster},
               {"layout", r.layout},
+              {"placement", r.placement.empty() ? "in order" : r.placement},
               {"world_size", r.world_size},
               {"mesh", tree_of(r.mesh)},
               {"fits", r.memory.fits},
@@ -143,6 +144,10 @@ nlohmann::ordered_json json_tree(const Report& r) {
               {"peak_flops_per_gpu_tflops", r.peak_flops_per_gpu_tflops},
               {"peak_flops_dtype", r.peak_flops_dtype},
               {"peak_memory_bytes", r.memory.peak_memory_bytes}};
+  if (r.price_per_step > 0) {
+    out["price_per_step"] = r.price_per_step;
+    out["price_per_billion_tokens"] = r.price_per_billion_tokens;
+  }
   out["bound_by"] = r.bound_by;
   out["breakdown"] = tree_of(r.breakdown);
   out["memory"] = tree_of(r.memory);

@@ -107,6 +107,9 @@ void fill_rates(const ReportInputs& in, Report& r) {
   r.tokens_per_s_per_gpu = r.tokens_per_s / gpus;
   r.model_tflops_per_gpu = ratio(in.plan.model_flops.value * 1e-12, r.step_time_s) / gpus;
   r.hardware_tflops_per_gpu = ratio(hardware_flops(in.plan).value * 1e-12, r.step_time_s) / gpus;
+  r.price_per_step = in.price_per_device_hour * gpus * r.step_time_s / 3600;
+  r.price_per_billion_tokens =
+      ratio(r.price_per_step * 1e9, static_cast<double>(in.plan.tokens_per_step));
   r.mfu = ratio(r.model_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
   r.hfu = ratio(r.hardware_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
 }
@@ -119,6 +122,7 @@ Report summarize(const ReportInputs& in) {
   r.model = in.model.name;
   r.cluster = cluster_text(in.cluster);
   r.layout = layout_text(in.strategy);
+  r.placement = in.placement;
   r.mesh = in.plan.mesh;
   r.world_size = in.plan.mesh.world_size();
   r.step_time_s = to_seconds(in.timeline.step_time).value;
@@ -164,7 +168,7 @@ bool same_prediction(const Report& a, const Report& b) {
   for (Report* r : {&x, &y}) {
     r->run = {};
     r->provenance = {};
-    r->model = r->cluster = r->layout = "";
+    r->model = r->cluster = r->layout = r->placement = "";
   }
   return to_json(x) == to_json(y);
 }

@@ -59,6 +59,8 @@ struct ReportInputs {
   const std::vector<ChosenCollective>& collectives;
   ProvenanceShares provenance;
   RunFacts run;
+  std::string placement = {};        // in words; "": rank r on device r
+  double price_per_device_hour = 0;  // 0: not said
 };
 
 struct ReportShare {
@@ -106,11 +108,14 @@ struct CollectiveLine {
 struct Report {
   RunFacts run;
   std::string model, cluster, layout;
+  std::string placement;  // in words; "": rank r on device r
   Mesh mesh;
   std::int64_t world_size = 0;
   double step_time_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0;
   double model_tflops_per_gpu = 0, hardware_tflops_per_gpu = 0;
+  /// In the currency of cluster.price_per_device_hour; 0 without one.
+  double price_per_step = 0, price_per_billion_tokens = 0;
   double mfu = 0, hfu = 0;               // of the dense peak below
   double peak_flops_per_gpu_tflops = 0;  // dense, for `peak_flops_dtype`
   std::string peak_flops_dtype;

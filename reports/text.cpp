@@ -23,6 +23,7 @@ std::vector<Line> header_lines(const Report& r, int width) {
   const std::string name = r.run.scenario.empty() ? r.model : r.run.scenario;
   out.push_back({{name, Ink::kBold}, {"  " + r.model + " on " + r.cluster, Ink::kPlain}});
   append(out, labelled_lines("layout", r.layout, width));
+  if (!r.placement.empty()) append(out, labelled_lines("placed", r.placement, width));
   return out;
 }
 
@@ -42,6 +43,12 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {human_percent(r.hfu), Ink::kBold},
                  {fmt::format("   of the dense {} peak, {:.0f} TFLOP/s", r.peak_flops_dtype,
                               r.peak_flops_per_gpu_tflops)}});
+  if (r.price_per_step > 0) {
+    append(out, labelled_lines("price",
+                               fmt::format("{:.4g} per step, {:.4g} per 1e9 tokens",
+                                           r.price_per_step, r.price_per_billion_tokens),
+                               width));
+  }
   if (!r.bound_by.empty()) append(out, labelled_lines("bound by", r.bound_by, width));
   return out;
 }

@@ -21,12 +21,16 @@ std::string cluster_json(const ClusterPart& part) {
 }  // namespace
 
 std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
-                           const ClusterPart& cluster, const std::string& calibration_sha256) {
+                           const ClusterPart& cluster, const PlacementPart& placement,
+                           const std::string& calibration_sha256) {
   std::vector<JsonMember> members = {{"name", json_quote(scenario.name)},
                                      {"model", model_table().write(scenario.model)},
                                      {"workload", workload_table().write(scenario.workload)},
                                      {"strategy", strategy_table().write(strategy)},
                                      {"cluster", cluster_json(cluster)}};
+  if (!scenario.placement.empty()) {
+    members.push_back({"placement", placement_table().write(placement)});
+  }
   if (!calibration_sha256.empty()) {
     members.push_back({"calibration", json_quote(calibration_sha256)});
   }

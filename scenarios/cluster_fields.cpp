@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "scenarios/fields.h"
 
 namespace plait {
@@ -14,6 +16,18 @@ const Table<Slowdown>& slowdown_table() {
       });
   return table;
 }
+
+/// All NVLinks of a device together, as a bandwidth of one of them.
+struct AllNvlinks {
+  Amount<BytesPerSecond> amount;
+  Shape shape() const { return amount.shape(); }
+  void read(const Json& json, Device& into) const {
+    BytesPerSecond all;
+    amount.read(json, all);
+    into.nvlink_link_bandwidth = all / std::max(into.nvlink_links, 1);  // 0: refused later
+  }
+  std::string write(const Device& d) const { return amount.write(d.nvlink_bandwidth()); }
+};
 
 template <class T>
 Table<Named<T>> named_table(const std::string& name, std::vector<std::string> names,
@@ -35,8 +49,15 @@ const Table<Named<NodeSpec>>& node_part_table() {
   return table;
 }
 const Table<Named<Device>>& device_part_table() {
+  static const Table<Device> whole(
+      "device",
+      {field_of<Device>(
+           "nvlink_bandwidth", [](Device& d) -> Device& { return d; }, AllNvlinks{{.min = 1}},
+           "All NVLinks together, per direction; instead of `nvlink_link_bandwidth`.")
+           .otherwise("nvlink_links * nvlink_link_bandwidth")});
   static const Table<Named<Device>> table =
-      named_table("device", device_names(), "the node's", device_table());
+      named_table("device", device_names(), "the node's", device_table())
+          .include(&Named<Device>::value, whole);
   return table;
 }
 const Table<Named<Fabric>>& fabric_part_table() {
@@ -60,6 +81,8 @@ const Table<ClusterPart>& cluster_table() {
           field("device", &C::device, Changes{&device_part_table()}, "The device."),
           field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
           field("slowdowns", &C::slowdowns, List{Nested{&slowdown_table()}}, "Slow devices."),
+          field("price_per_device_hour", &C::price_per_device_hour, Real{.min = 0, .max = 1e9},
+                "What a device costs per hour, in a currency of your own; 0: not said."),
           field("jitter", &C::jitter, Real{.min = 0, .max = 10},
                 "Each device is slower by its own factor from 1 to 1 + jitter."),
           field("seed", &C::seed, Int{.min = 0}, "Of the jitter."),
@@ -81,6 +104,9 @@ const Table<ScenarioParts>& scenario_table() {
               .required(),
           field("strategy", &S::strategy, Nested{&strategy_table()}, "How the work is split."),
           field("cluster", &S::cluster, Nested{&cluster_table()}, "The machine.").required(),
+          field("placement", &S::placement, Nested{&placement_table()},
+                "Where the ranks of the mesh run; default: rank r on device r, tp inside of nodes "
+                "and pp across."),
           field("calibration", &S::calibration, Text{},
                 "Path of what `plait calibrate` fitted to measurements of the device, relative to "
                 "this file; its kernels then take what they took there.")

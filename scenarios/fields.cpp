@@ -11,14 +11,6 @@ Choice<DType> float_types() {
   return {{{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}}};
 }
 
-Choice<Axis> axes() {
-  Choice<Axis> out;
-  for (int a = 0; a < kAxes; ++a) {
-    out.values.emplace_back(name_of(static_cast<Axis>(a)), static_cast<Axis>(a));
-  }
-  return out;
-}
-
 const Table<Precision>& precision_table() {
   static const Table<Precision> table(
       "workload.precision",
@@ -218,9 +210,6 @@ const Table<StrategyPart>& strategy_table() {
                 "Activation recomputation."),
           field("data", &S::data, Nested{&data_table()}, "Reduction of gradients."),
           field("fsdp_options", &S::fsdp_options, Nested{&fsdp_table()}, "Gathering of weights."),
-          field("placement", &S::placement, List{axes()},
-                "Mesh axes from the slowest to the fastest along the devices.")
-              .otherwise("pp, dp, fsdp, cp, ep, tp"),
       });
   return table;
 }

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
+#include "scenarios/placement.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -37,7 +38,6 @@ struct StrategyPart {
   RecomputeOptions recompute;
   DataParallelOptions data;
   FsdpOptions fsdp_options;
-  std::vector<Axis> placement;  // slowest to fastest; empty: order of the mesh
 };
 
 struct ClusterPart {
@@ -48,6 +48,7 @@ struct ClusterPart {
   Named<Device> device;
   Named<Fabric> fabric;
   std::vector<Slowdown> slowdowns;
+  double price_per_device_hour = 0;
   double jitter = 0;
   std::int64_t seed = 1;
 };
@@ -60,6 +61,7 @@ struct ScenarioParts {
   Workload workload;
   StrategyPart strategy;
   ClusterPart cluster;
+  PlacementPart placement;
   std::string calibration;  // path, relative to the scenario file
 };
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
 #include "scenarios/scenario.h"
 
@@ -38,6 +39,28 @@ std::string name_of_file(const std::string& file) {
   return std::filesystem::path(file).stem().string();
 }
 
+std::string other_names() {
+  std::string out =
+      "\n## Other names\n\n"
+      "On the command line (`--set`, `-L`) these paths have a second name.\n\n"
+      "| name | path | meaning |\n|---|---|---|\n";
+  for (const OtherName& n : kOtherNames) {
+    out += fmt::format("| `{}` | `{}` | {} |\n", n.name, n.path, n.meaning);
+  }
+  return out;
+}
+
+JsonDocument changed_document(const std::string& text, const std::string& file,
+                              const std::vector<Override>& overrides) {
+  JsonDocument document = parse_json(text, file);
+  if (overrides.empty()) return document;
+  const Shape shape = scenario_table().shape();
+  for (const auto& [path, value] : overrides) {
+    apply_override(document, shape, canonical_path(path), with_quotes(value));
+  }
+  return document;
+}
+
 void resolve(const JsonDocument& document, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
@@ -52,8 +75,12 @@ void resolve(const JsonDocument& document, Scenario& out) {
   out.model = resolve_model(root.find("model"), parts.model, out.source_file,
                             out.workload.sequence_length, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
+  out.price_per_device_hour = parts.cluster.price_per_device_hour;
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
-  out.placement = resolve_placement(out.strategy.mesh, parts.strategy.placement);
+  Placement placement =
+      resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
+  out.placement = std::move(placement.devices);
+  out.placement_words = std::move(placement.words);
   if (const Json* strategy = root.find("strategy")) {
     for (std::string& w : idle_options(*strategy, parts.strategy)) {
       out.warnings.push_back(std::move(w));
@@ -61,18 +88,29 @@ void resolve(const JsonDocument& document, Scenario& out) {
   }
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
-  out.canonical_json = canonical_json(out, parts.strategy, parts.cluster, calibration.sha256);
+  out.canonical_json =
+      canonical_json(out, parts.strategy, parts.cluster, parts.placement, calibration.sha256);
 }
 
 }  // namespace
 
+WrittenSizes written_sizes(const std::string& text, const std::string& file,
+                           const std::vector<Override>& overrides) {
+  const JsonDocument document = changed_document(text, file, overrides);
+  ScenarioParts parts;
+  scenario_table().read(document.root(), parts);
+  WrittenSizes out;
+  out.mesh[Axis::kPp] = parts.strategy.pp;
+  out.mesh[Axis::kDp] = parts.strategy.dp;
+  out.mesh[Axis::kFsdp] = parts.strategy.fsdp;
+  out.mesh[Axis::kTp] = parts.strategy.tp;
+  out.devices = resolve_cluster(*document.root().find("cluster"), parts.cluster).world_size();
+  return out;
+}
+
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides) {
-  auto document = std::make_shared<JsonDocument>(parse_json(text, file));
-  if (!overrides.empty()) {
-    const Shape shape = scenario_table().shape();
-    for (const auto& [path, value] : overrides) apply_override(*document, shape, path, value);
-  }
+  auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
   Scenario out;
   out.source_file = file;
   out.source = document;
@@ -104,7 +142,7 @@ std::string scenario_reference() {
          "`\"2 us\"`); GB is 10^9 bytes and GiB 2^30; bandwidths are per direction. Any key can be "
          "set from the command line: `--set strategy.tp=4`.\n\n"
          "This page is made from the tables that the reader uses.\n\n" +
-         reference_of(scenario_table().shape());
+         reference_of(scenario_table().shape()) + other_names();
 }
 
 }  // namespace plait

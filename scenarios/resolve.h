@@ -29,16 +29,13 @@ CalibrationFile resolve_calibration(const std::string& path, const std::string& 
 /// dp and zero_stage where absent; the product of the axes against the devices. Throws S001, S002.
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 
-/// Device of each rank when the mesh axes vary over the devices in this order, slowest first;
-/// empty for the mesh's own order. Throws S006.
-std::vector<std::int64_t> resolve_placement(const Mesh& mesh, const std::vector<Axis>& order);
-
 /// W001: options that are written and do nothing, because their axis has size 1.
 std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part);
 
 /// The resolved scenario as compact JSON, every field, keys sorted. A calibration is quoted by its
 /// hash.
 std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
-                           const ClusterPart& cluster, const std::string& calibration_sha256);
+                           const ClusterPart& cluster, const PlacementPart& placement,
+                           const std::string& calibration_sha256);
 
 }  // namespace plait

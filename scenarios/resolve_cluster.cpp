@@ -27,6 +27,15 @@ std::string path_of(const std::string& code) {
   return "cluster";
 }
 
+/// A bandwidth of all NVLinks needs some.
+void check_nvlinks(const Json& json, const Device& device) {
+  const Json* written = json.find("device");
+  if (written != nullptr) written = written->find("nvlink_bandwidth");
+  if (written == nullptr || device.nvlink_links > 0) return;
+  throw InputError({"C008", "the device " + device.name + " has no NVLink", written->where(),
+                    "a device with nvlink_links", "set cluster.device.pcie_bandwidth"});
+}
+
 /// Fills `part` and returns the same in make_cluster's words.
 ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   const Json* node = json.find("node");
@@ -37,6 +46,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   apply_changes(node, part.node, node_part_table(), part.preset, cluster_names(), find_node);
   apply_changes(json.find("device"), part.device, device_part_table(), part.node.value.device,
                 device_names(), find_device);
+  check_nvlinks(json, part.device.value);
   const bool has_fabric = fabric != nullptr || !part.node.value.fabric.empty();
   if (has_fabric) {
     apply_changes(fabric, part.fabric, fabric_part_table(), part.node.value.fabric, fabric_names(),

@@ -70,36 +70,6 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   return out;
 }
 
-std::vector<std::int64_t> resolve_placement(const Mesh& mesh, const std::vector<Axis>& order) {
-  if (order.empty()) return {};
-  std::array<int, kAxes> times{};
-  for (const Axis a : order) ++times[static_cast<std::size_t>(a)];
-  for (int a = 0; a < kAxes; ++a) {
-    const auto axis = static_cast<Axis>(a);
-    const int n = times[static_cast<std::size_t>(a)];
-    if (n > 1 || (n == 0 && mesh[axis] > 1)) {
-      const Where where{"", 0, 0, "strategy.placement"};
-      throw InputError({"S006",
-                        fmt::format("placement names the axis {} {}", name_of(axis),
-                                    n == 0 ? "not at all" : "more than once"),
-                        where, "each axis of more than one rank, once",
-                        n == 0 ? fmt::format("add \"{}\"", name_of(axis)) : "name it once"});
-    }
-  }
-  std::array<std::int64_t, kAxes> stride{};  // over devices; axes of size 1 do not matter
-  std::int64_t next = 1;
-  for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
-    stride[static_cast<std::size_t>(*axis)] = next;
-    next *= mesh[*axis];
-  }
-  std::vector<std::int64_t> devices(static_cast<std::size_t>(mesh.world_size()));
-  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-    const Mesh::Coordinates at = mesh.coordinates(static_cast<std::int64_t>(rank));
-    for (std::size_t a = 0; a < kAxes; ++a) devices[rank] += at[a] * stride[a];
-  }
-  return std::ranges::is_sorted(devices) ? std::vector<std::int64_t>{} : devices;
-}
-
 std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part) {
   struct Rule {
     const char* key;

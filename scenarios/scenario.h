@@ -27,7 +27,9 @@ struct Scenario {
   Workload workload;
   Strategy strategy;
   Cluster cluster;
+  double price_per_device_hour = 0;     // in the user's currency; 0: not said
   std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
+  std::string placement_words;          // "pp, tp, dp from the inside out"; "": rank r on device r
   std::string calibration;              // path of a calibration of the device; "": none
   std::vector<std::string> warnings;    // ignored keys of an imported config.json, ...
   std::string canonical_json;           // resolved, keys sorted: what sha256 and reports quote

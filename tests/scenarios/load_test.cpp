@@ -67,20 +67,6 @@ TEST(Strategy, IdleOptionsAreWarnings) {
   EXPECT_NE(s.warnings[1].find("strategy.pipeline"), std::string::npos);
 }
 
-TEST(Placement, PutsTheLastAxisOnNeighbouringDevices) {
-  // 2 stages x 4 replicas: with dp slowest, stage s of replica r runs on device 2 r + s.
-  const Scenario s = parse(scenario(R"({"pp":2,"dp":4,"placement":["dp","pp"]})"));
-  ASSERT_EQ(s.placement.size(), 8U);
-  for (std::int64_t rank = 0; rank < 8; ++rank) {
-    const std::int64_t stage = rank / 4, replica = rank % 4;
-    EXPECT_EQ(s.placement[static_cast<std::size_t>(rank)], 2 * replica + stage);
-  }
-}
-
-TEST(Placement, MeshOrderIsNoPlacement) {
-  EXPECT_TRUE(parse(scenario(R"({"pp":2,"dp":4,"placement":["pp","dp","tp"]})")).placement.empty());
-}
-
 TEST(ModelPart, PresetWithChanges) {
   const Scenario s =
       parse(scenario("{}", 1, R"({"preset":"llama-3.1-8b","layers":4,"name":"short"})"));

@@ -1,0 +1,87 @@
+#include "cli/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "cli/fill_axis.h"
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+/// True for what load_scenario throws when the axes do not multiply to the number of devices.
+bool is_world_mismatch(const InputError& error) {
+  return error.text().code == "S001" || error.text().code == "S002";
+}
+
+Outcome refused(const InputError& error, std::optional<Override> filled) {
+  if (!error.text().code.starts_with('S')) throw InputError(error);
+  return {std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem),
+          std::move(filled)};
+}
+
+}  // namespace
+
+CostModel Evaluator::costs(const Scenario& scenario) {
+  const std::lock_guard lock(mutex_);
+  const auto known = costs_.find(scenario.calibration);
+  if (known != costs_.end()) return known->second;
+  return costs_.emplace(scenario.calibration, costs_of(scenario)).first->second;
+}
+
+Report Evaluator::predicted(const ScenarioText& scenario, const std::vector<Override>& sets) {
+  const Scenario s = parse_scenario(scenario.text, scenario.file, sets);
+  return predict(s, costs(s), {}, run_facts(s, command_line_)).report;
+}
+
+Outcome Evaluator::operator()(const Variant& variant) {
+  std::optional<Override> filled;
+  try {
+    return {predicted(*variant.scenario, variant.sets), "", std::nullopt};
+  } catch (const InputError& error) {
+    if (is_world_mismatch(error) && variant.may_fill) {
+      filled = filling_axis(variant.scenario->text, variant.scenario->file, variant.sets);
+    }
+    if (!filled) return refused(error, std::nullopt);
+  }
+  std::vector<Override> sets = variant.sets;
+  sets.push_back(*filled);
+  try {
+    return {predicted(*variant.scenario, sets), "", filled};
+  } catch (const InputError& error) {
+    return refused(error, filled);
+  }
+}
+
+void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>& work,
+                 const std::function<void(std::size_t)>& done) {
+  std::vector<std::exception_ptr> errors(n);
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::size_t finished = 0;
+  const auto loop = [&] {
+    for (std::size_t i = next++; i < n; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      ++finished;
+      if (done) done(finished);
+    }
+  };
+  {
+    std::vector<std::jthread> helpers;
+    for (int j = 1; j < jobs; ++j) helpers.emplace_back(loop);
+    loop();
+  }
+  for (const std::exception_ptr& e : errors) {
+    if (e) std::rethrow_exception(e);
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,59 @@
+#pragma once
+// Predictions of many variations of scenarios, for commands that put them side by side.
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/prediction.h"
+
+namespace plait {
+
+/// A scenario file, read once.
+struct ScenarioText {
+  std::string file, text;
+};
+
+/// One prediction to be made.
+struct Variant {
+  const ScenarioText* scenario = nullptr;
+  std::vector<Override> sets;
+  /// When the devices are too few or too many, the data-parallel axis gives way.
+  bool may_fill = false;
+};
+
+struct Outcome {
+  std::optional<Report> report;
+  std::string reason;              // without a report: why it cannot be planned, with the code
+  std::optional<Override> filled;  // the axis that gave way, and its size
+};
+
+/// Predicts variants, from any thread. Calibrations are read once.
+class Evaluator {
+ public:
+  explicit Evaluator(std::string command_line) : command_line_(std::move(command_line)) {}
+
+  /// A layout that does not divide or combine (S0xx) is an outcome; any other InputError is one of
+  /// the input as a whole, and thrown.
+  Outcome operator()(const Variant& variant);
+
+ private:
+  Report predicted(const ScenarioText& scenario, const std::vector<Override>& sets);
+  CostModel costs(const Scenario& scenario);
+
+  std::string command_line_;
+  std::mutex mutex_;
+  std::map<std::string, CostModel> costs_;  // by path of the calibration
+};
+
+/// work(0), ..., work(n - 1) on `jobs` threads. Of several errors the one of the smallest index is
+/// thrown, after all are done. `done` hears, one call at a time, how many are.
+void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>& work,
+                 const std::function<void(std::size_t)>& done = {});
+
+}  // namespace plait

@@ -1,0 +1,28 @@
+#pragma once
+// Rows with a label and numbers in columns, for a terminal.
+
+#include <string>
+#include <vector>
+
+#include "reports/terminal.h"
+
+namespace plait {
+
+struct TableColumn {
+  std::string title;
+  int width = 9;
+  bool left = false;  // a word rather than a number
+};
+
+/// A row of numbers, or of the reason why there are none.
+struct TableRow {
+  std::string label;
+  std::vector<Span> cells;  // one per column
+  std::string reason;       // where `cells` is empty
+};
+
+/// A label longer than its column stands on a line of its own, above the numbers.
+std::vector<Line> table_lines(const std::string& title, const std::vector<TableColumn>& columns,
+                              const std::vector<TableRow>& rows, int width);
+
+}  // namespace plait

@@ -1,0 +1,184 @@
+#include "reports/whatif.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "reports/compare.h"
+#include "reports/human.h"
+#include "reports/table.h"
+
+namespace plait {
+namespace {
+
+/// The last words of a path that tell it apart from the other knobs' paths.
+std::string title_of(const std::vector<Knob>& knobs, std::size_t k) {
+  const std::string& path = knobs[k].path;
+  for (std::size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0;
+       dot = path.rfind('.', dot - 1)) {
+    const std::string tail = path.substr(dot);
+    const auto same = [&](const Knob& o) { return o.path.ends_with(tail); };
+    if (std::ranges::count_if(knobs, same) == 1) return tail.substr(1);
+  }
+  return path;
+}
+
+bool has_price(const WhatIf& study) {
+  const Report* first = first_report(study);
+  return first != nullptr && first->price_per_step > 0;
+}
+
+/// Values side by side, each as wide as the widest of its knob.
+std::string label_of(const WhatIf& study, const std::vector<std::string>& values) {
+  std::string out;
+  for (std::size_t k = 0; k < study.knobs.size(); ++k) {
+    int width = display_width(title_of(study.knobs, k));
+    width = std::max({width, display_width(study.knobs[k].base), display_width("base")});
+    for (const std::string& v : study.knobs[k].values) width = std::max(width, display_width(v));
+    out += (k > 0 ? "  " : "") + pad_right(values[k], width);
+  }
+  return out;
+}
+
+std::vector<TableColumn> columns_of(const WhatIf& study) {
+  std::vector<TableColumn> out = {{"step", 8}, {"vs first", 9}, {"vs base", 9}, {"tok/s/GPU", 10},
+                                  {"MFU", 7},  {"comm", 7},     {"fits", 5}};
+  if (has_price(study)) out.push_back({"per 1e9", 9});
+  out.push_back({"bound by", 22, true});
+  return out;
+}
+
+TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) {
+  const std::string label = label_of(study, p.values);
+  if (!p.report) return {label, {}, p.reason};
+  const Report& r = *p.report;
+  const Report* base = study.base.report ? &*study.base.report : nullptr;
+  const auto versus = [&](const Report* to) {
+    return to != nullptr && to != &r ? human_change(step_time_difference(r, *to)) : "-";
+  };
+  TableRow row{label,
+               {{human_time(r.step_time_s)},
+                {versus(first)},
+                {versus(base)},
+                {human_rate(r.tokens_per_s_per_gpu)},
+                {human_percent(r.mfu)},
+                {human_percent(fraction_of(r, "exposed_communication"))},
+                fits_cell(r)},
+               ""};
+  if (has_price(study)) row.cells.push_back({fmt::format("{:.5g}", r.price_per_billion_tokens)});
+  const std::string filled =
+      p.filled ? fmt::format(" ({} {})", p.filled->first.substr(p.filled->first.rfind('.') + 1),
+                             p.filled->second)
+               : "";
+  row.cells.push_back({bound_of(r) + filled});
+  return row;
+}
+
+}  // namespace
+
+const Report* first_report(const WhatIf& study) {
+  for (const WhatIfPoint& p : study.points) {
+    if (p.report) return &*p.report;
+  }
+  return nullptr;
+}
+
+std::string name_of_others(const WhatIf& study, const std::vector<std::string>& others) {
+  std::vector<std::string> parts;
+  for (std::size_t k = 1; k < study.knobs.size(); ++k) {
+    parts.push_back(fmt::format("{} {}", title_of(study.knobs, k), others[k - 1]));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Knob make_knob(const Variation& variation, const std::string& base) {
+  Knob knob{variation.path, variation.values, {}, base};
+  for (const std::string& v : knob.values) {
+    const auto m = read_measure(v);
+    if (!m || (knob.numeric() && !m->same_kind(knob.measures.front()))) {
+      knob.measures.clear();
+      return knob;
+    }
+    const Unit unit = knob.numeric() ? knob.measures.front().unit : m->unit;
+    knob.measures.push_back({m->base() / unit.scale, unit, m->noun});
+  }
+  const auto m = read_measure(base);
+  if (m && knob.numeric() && m->same_kind(knob.measures.front())) {
+    knob.base = to_text(measure_of(knob, m->base() / knob.measures.front().unit.scale));
+  }
+  return knob;
+}
+
+Measure measure_of(const Knob& knob, double number) {
+  return {number, knob.measures.front().unit, knob.measures.front().noun};
+}
+
+std::string bound_of(const Report& r) {
+  std::string best;
+  double most = 0;
+  for (const SensitivityLine& s : r.sensitivity) {
+    if (s.time_s > most) most = s.time_s, best = s.resource;
+  }
+  if (group_time(r.breakdown, "bubble") > most) return "pipeline bubble";
+  if (best.empty()) return r.bound_by;
+  return best == "peak_flops" ? "compute" : human_words(best);
+}
+
+std::string sentence(const WhatIf& study, const KnobFinding& f) {
+  const Knob& knob = study.knobs[f.knob];
+  const BreakEven& b = f.found;
+  const auto text = [&](double v) { return to_text(measure_of(knob, v)); };
+  switch (b.kind) {
+    case BreakEven::Kind::kNoEffect:
+      return fmt::format("{} does not matter: from {} to {} the step time changes by less than 1 %",
+                         knob.path, text(b.low), text(b.high));
+    case BreakEven::Kind::kEnough:
+      return fmt::format("{} {} {} no longer matters: the step time is within 1 % of {}",
+                         b.more_is_better ? "above" : "below", text(b.at), knob.path,
+                         b.more_is_better ? "unlimited" : "the least");
+    case BreakEven::Kind::kBound:
+      return fmt::format("below {} of {} the step is bound by {}, above by {}", text(b.at),
+                         knob.path, b.below, b.above);
+    case BreakEven::Kind::kNotMonotone:
+      return fmt::format(
+          "the step time is not monotone in {}: it rises by {} from {} to {}; another algorithm of "
+          "a collective is chosen, or another rank decides",
+          knob.path, human_percent(b.rise), text(b.more_is_better ? b.low : b.high),
+          text(b.more_is_better ? b.high : b.low));
+  }
+  return "";
+}
+
+std::string sentence(const WhatIf& study, const Crossover& c) {
+  return fmt::format("{} beats {} above {} of {}", name_of_others(study, c.second),
+                     name_of_others(study, c.first), to_text(measure_of(study.knobs[0], c.at)),
+                     study.knobs[0].path);
+}
+
+std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
+  const Report* first = first_report(study);
+  std::vector<std::string> titles;
+  for (std::size_t k = 0; k < study.knobs.size(); ++k) titles.push_back(title_of(study.knobs, k));
+  std::vector<TableRow> rows = {row_of(study, study.base, first)};
+  for (const WhatIfPoint& p : study.points) rows.push_back(row_of(study, p, first));
+  for (Span& cell : rows[0].cells) cell.ink = cell.ink == Ink::kPlain ? Ink::kDim : cell.ink;
+  std::vector<Line> lines = {{{study.scenario, Ink::kBold}, {"  the first row is the scenario"}}};
+  for (Line& l : table_lines(label_of(study, titles), columns_of(study), rows, style.width)) {
+    lines.push_back(std::move(l));
+  }
+  std::vector<std::string> statements;
+  for (const KnobFinding& f : study.findings) statements.push_back(sentence(study, f));
+  for (const Crossover& c : study.crossovers) statements.push_back(sentence(study, c));
+  if (!statements.empty()) lines.push_back({});
+  for (const std::string& s : statements) {
+    std::string lead = "- ";
+    for (std::string& part : wrap(s, style.width - 2)) {
+      lines.push_back({{lead + part}});
+      lead = "  ";
+    }
+  }
+  return render(lines, style);
+}
+
+}  // namespace plait

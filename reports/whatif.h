@@ -1,0 +1,84 @@
+#pragma once
+// A what-if study: one scenario, some of its fields varied, and for each combination the step time,
+// what bounds it and what it costs; then from where on a field no longer matters.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/measure.h"
+#include "reports/break_even.h"
+#include "reports/report.h"
+#include "reports/terminal.h"
+#include "reports/vary.h"
+
+namespace plait {
+
+/// A varied field.
+struct Knob {
+  std::string path;                 // as asked for
+  std::vector<std::string> values;  // as asked for
+  /// The values as numbers of the unit of the first, where all are quantities of one kind.
+  std::vector<Measure> measures;
+  std::string base;  // value in the scenario; "" where that is not one value
+
+  bool numeric() const { return !measures.empty(); }
+};
+
+/// Reads the values. `base` in a unit of the same kind becomes one of that of the first value.
+Knob make_knob(const Variation& variation, const std::string& base);
+/// The quantity of `number` in the knob's unit.
+Measure measure_of(const Knob& knob, double number);
+
+/// The varied fields at one value each, and what is predicted.
+struct WhatIfPoint {
+  std::vector<std::string> values;  // one per knob
+  std::optional<Report> report;
+  std::string reason;  // without a report
+  /// The data-parallel axis, where it had to give way to the number of devices.
+  std::optional<std::pair<std::string, std::string>> filled;
+};
+
+struct KnobFinding {
+  std::size_t knob = 0;
+  BreakEven found;
+};
+
+/// At `at` of knob 0, the points of `first` and `second` (values of the other knobs) take equally
+/// long; below it `first` is faster.
+struct Crossover {
+  std::vector<std::string> first, second;
+  double at = 0;
+};
+
+struct WhatIf {
+  std::string scenario, command;
+  std::vector<Knob> knobs;
+  WhatIfPoint base;                 // nothing varied
+  std::vector<WhatIfPoint> points;  // all combinations, the last knob changing fastest
+  std::vector<KnobFinding> findings;
+  std::vector<Crossover> crossovers;
+};
+
+/// Of the first point that was planned, to which the others are compared; nullptr when none was.
+const Report* first_report(const WhatIf& study);
+
+/// The hardware number that most of the critical path is spent on ("compute", "memory bandwidth",
+/// "infiniband latency", ...), or "pipeline bubble" where ranks wait longer than that on average.
+std::string bound_of(const Report& report);
+
+/// "tp 8, recompute full": values of all knobs but the first.
+std::string name_of_others(const WhatIf& study, const std::vector<std::string>& others);
+
+/// "above 262 Gbit/s cluster.inter_node.bandwidth no longer matters ..."
+std::string sentence(const WhatIf& study, const KnobFinding& finding);
+std::string sentence(const WhatIf& study, const Crossover& crossover);
+
+std::string whatif_text(const WhatIf& study, const TerminalStyle& style);
+std::string whatif_json(const WhatIf& study);
+std::string whatif_csv(const WhatIf& study);
+/// Step time over the first knob, a line for each combination of the others.
+std::string whatif_svg(const WhatIf& study);
+
+}  // namespace plait

@@ -1,0 +1,67 @@
+#include "scenarios/overrides.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "core/units.h"
+#include "scenarios/fields.h"
+
+namespace plait {
+namespace {
+
+std::vector<std::string> steps_of(const std::string& path) {
+  std::vector<std::string> steps;
+  std::istringstream in(path);
+  for (std::string step; std::getline(in, step, '.');) steps.push_back(step);
+  return steps;
+}
+
+}  // namespace
+
+std::string canonical_path(const std::string& path) {
+  const auto found = std::ranges::find(kOtherNames, path, &OtherName::name);
+  return found == kOtherNames.end() ? path : std::string(found->path);
+}
+
+std::string with_quotes(const std::string& value) {
+  static const std::regex kWords(R"(\[\s*[a-z_]\w*(\s*,\s*[a-z_]\w*)*\s*\])"),
+      kWord(R"([a-z_]\w*)");
+  return std::regex_match(value, kWords) ? std::regex_replace(value, kWord, "\"$&\"") : value;
+}
+
+bool is_continuous(const std::string& path) {
+  Shape at = scenario_table().shape();
+  for (const std::string& step : steps_of(canonical_path(path))) {
+    if (!at.element.empty()) {
+      at = Shape(at.element.front());  // `step` is an index
+      continue;
+    }
+    const auto found = std::ranges::find(at.properties, step, &Property::key);
+    if (found == at.properties.end()) return false;  // refused when it is set
+    at = Shape(found->shape);
+  }
+  // A quantity is a text of this pattern, or such a text with its source.
+  return at.schema.find(R"("pattern")") != std::string::npos ||
+         at.schema.find(R"("type":"number")") != std::string::npos;
+}
+
+std::optional<std::string> resolved_value(const Scenario& scenario, const std::string& path) {
+  const std::string canonical = canonical_path(path);
+  if (canonical == "cluster.device.nvlink_bandwidth") {
+    return exact_text(scenario.cluster.device.nvlink_bandwidth());
+  }
+  const nlohmann::json root = nlohmann::json::parse(scenario.canonical_json);
+  const nlohmann::json* at = &root;
+  for (const std::string& step : steps_of(canonical)) {
+    if (!at->is_object() || !at->contains(step)) return std::nullopt;
+    at = &at->at(step);
+  }
+  if (at->is_object()) return std::nullopt;
+  return at->is_string() ? at->get<std::string>() : at->dump();
+}
+
+}  // namespace plait

@@ -1,0 +1,60 @@
+#include "scenarios/overrides.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+namespace {
+
+Scenario with(const std::vector<Override>& overrides, const std::string& node = "hgx-h100") {
+  return parse_scenario(R"({"model":"tiny","workload":{"sequence_length":64,"global_batch":64},
+                            "cluster":{"preset":")" +
+                            node + R"(","nodes":2}})",
+                        "s.json", overrides);
+}
+
+TEST(OtherNames, MeanTheSameAsTheirPaths) {
+  for (const OtherName& n : kOtherNames) {
+    const std::string value = n.name.ends_with("bandwidth") ? "100 Gbit/s" : "3 us";
+    const Scenario a = with({{std::string(n.name), value}});
+    EXPECT_EQ(a.canonical_json, with({{std::string(n.path), value}}).canonical_json) << n.name;
+    EXPECT_NE(a.canonical_json, with({}).canonical_json) << n.name;
+  }
+}
+
+TEST(OtherNames, BandwidthBetweenNodesIsThatOfANic) {
+  // 100 Gbit/s are 12.5 GB/s.
+  EXPECT_EQ(with({{"cluster.inter_node.bandwidth", "100 Gbit/s"}}).cluster.nic_bandwidth,
+            BytesPerSecond(12.5e9));
+}
+
+TEST(OtherNames, BandwidthInANodeIsThatOfAllNvlinks) {
+  const Scenario s = with({{"cluster.intra_node.bandwidth", "900 GB/s"}});
+  EXPECT_DOUBLE_EQ(s.cluster.device.nvlink_bandwidth().value, 900e9);
+  EXPECT_EQ(s.cluster.device.nvlink_links, with({}).cluster.device.nvlink_links);
+}
+
+TEST(OtherNames, BandwidthOfNvlinksThatAreNotThereIsRefused) {
+  try {
+    with({{"cluster.intra_node.bandwidth", "900 GB/s"}}, "rtx-4090-8");
+    FAIL() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "C008");
+    EXPECT_EQ(e.text().cure, "set cluster.device.pcie_bandwidth");
+  }
+}
+
+TEST(Overrides, ListsMayHaveLostTheirQuotesToTheShell) {
+  EXPECT_EQ(with_quotes("[tp,dp]"), R"(["tp","dp"])");
+  EXPECT_EQ(with_quotes("[ tp , dp ]"), R"([ "tp" , "dp" ])");
+  for (const char* same : {"[1,2]", R"(["tp"])", "[]", "tp,dp", "100 Gbit/s", "[tp,2]", "{a:b}"}) {
+    EXPECT_EQ(with_quotes(same), same);
+  }
+  EXPECT_EQ(with({{"strategy.pp", "2"}, {"placement.order", "[pp,dp]"}}).placement_words,
+            "pp, dp from the inside out");
+}
+
+}  // namespace
+}  // namespace plait
