@@ -17,6 +17,22 @@ const Table<Slowdown>& slowdown_table() {
   return table;
 }
 
+const Table<Fault>& fault_table() {
+  static const Table<Fault> table(
+      "cluster.faults",
+      {
+          field("at", &Fault::at, Text{},
+                "A part by its name: \"node 3: nic 2\", \"node 0: device 1\", \"pod 0 leaf 2\", "
+                "\"spine 5\", \"group 1 router 0\".")
+              .required(),
+          field("to", &Fault::to, Text{}, "Another part: only the links between the two.")
+              .otherwise("all links of `at`"),
+          field("factor", &Fault::factor, Real{.min = 0, .max = 1},
+                "What is left of their bandwidth; 0: they fail."),
+      });
+  return table;
+}
+
 /// All NVLinks of a device together, as a bandwidth of one of them.
 struct AllNvlinks {
   Amount<BytesPerSecond> amount;
@@ -81,6 +97,8 @@ const Table<ClusterPart>& cluster_table() {
           field("device", &C::device, Changes{&device_part_table()}, "The device."),
           field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
           field("slowdowns", &C::slowdowns, List{Nested{&slowdown_table()}}, "Slow devices."),
+          field("faults", &C::faults, List{Nested{&fault_table()}},
+                "Failed and slow links, NICs and switches."),
           field("price_per_device_hour", &C::price_per_device_hour, Real{.min = 0, .max = 1e9},
                 "What a device costs per hour, in a currency of your own; 0: not said."),
           field("jitter", &C::jitter, Real{.min = 0, .max = 10},

@@ -48,6 +48,7 @@ struct ClusterPart {
   Named<Device> device;
   Named<Fabric> fabric;
   std::vector<Slowdown> slowdowns;
+  std::vector<Fault> faults;
   double price_per_device_hour = 0;
   double jitter = 0;
   std::int64_t seed = 1;

@@ -24,6 +24,7 @@ std::string path_of(const std::string& code) {
   if (code == "C004") return "cluster.nodes";
   if (code == "C006") return "cluster.slowdowns";
   if (code == "C007") return "cluster.fabric";
+  if (code == "C009" || code == "C010") return "cluster.faults";
   return "cluster";
 }
 
@@ -59,6 +60,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   if (has_fabric) spec.own_fabric = part.fabric.value;
   if (part.devices_per_node > 0) spec.devices_per_node = part.devices_per_node;
   spec.slowdowns = part.slowdowns;
+  spec.faults = part.faults;
   spec.jitter = part.jitter;
   spec.seed = static_cast<std::uint64_t>(part.seed);
   return spec;

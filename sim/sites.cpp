@@ -18,7 +18,7 @@ bool same(const Path& a, const Path& b) {
 bool same(const GroupPlacement& a, const GroupPlacement& b) {
   return std::tie(a.ranks, a.nodes, a.ranks_per_node, a.uniform, a.in_switch_reduction) ==
              std::tie(b.ranks, b.nodes, b.ranks_per_node, b.uniform, b.in_switch_reduction) &&
-         same(a.intra, b.intra) && same(a.inter, b.inter);
+         same(a.intra, b.intra) && same(a.inter, b.inter) && same(a.inter_alone, b.inter_alone);
 }
 
 template <class T>
@@ -117,8 +117,10 @@ class Locator {
       const auto find = [&] {
         return intern(sites_.groups, place_group(cluster_, devices_of(first, a)));
       };
-      // Groups inside a node look alike in every node.
-      const bool inside = placement_.empty() && first % per_node + extent(a.axes) < per_node;
+      // Groups inside a node look alike in every node, if nodes are alike.
+      const bool alike = period_ < cluster_.world_size() || cluster_.nodes == 1;
+      const bool inside =
+          alike && placement_.empty() && first % per_node + extent(a.axes) < per_node;
       return inside ? within_node.at(first % per_node, find) : by_phase.at(phase(first), find);
     };
     const auto row = [&](std::int64_t s) { return across ? 0 : s % cycle(); };

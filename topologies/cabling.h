@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,29 @@ namespace plait {
 /// number.
 struct Cable {
   std::int64_t a = 0, b = 0;
-  BytesPerSecond bandwidth;  // per direction
+  BytesPerSecond bandwidth;  // per direction, of all `count` together
   Seconds latency;           // of the wire, plus half of the time through each end
+  std::int64_t count = 1;    // parallel ones that act as one
 };
 
 /// One direction of a cable: 2 c from its a to its b, 2 c + 1 back.
 using Hop = std::int64_t;
 constexpr Hop forth(std::int64_t cable) { return 2 * cable; }
 constexpr Hop back(std::int64_t cable) { return 2 * cable + 1; }
+
+/// A ring over the nodes of a group, in their order, and the flows from each to the next.
+struct Ring {
+  std::span<const std::int64_t> nodes;
+  std::int64_t own = 1;           // of this group
+  std::int64_t own_per_rail = 1;  // of these, on the rail that has most
+  std::int64_t all = 1;           // when every device of a node is in a group like this one
+};
+
+/// What the fabric, NICs apart, leaves to one flow of a ring: when every device of the machine is
+/// in a group like this one, and when this group is alone.
+struct Shares {
+  BytesPerSecond all, alone;
+};
 
 class Cabling {
  public:
@@ -46,7 +62,23 @@ class Cabling {
   /// Hops that messages are spread over evenly make up a trunk; it is named by its first hop.
   virtual Hop trunk(Hop hop) const = 0;
 
+  /// Ways between nodes that are equally close are equally long and wide.
+  virtual std::int64_t closeness(std::int64_t node, std::int64_t other) const = 0;
+  /// The fabric looks the same so many nodes later.
+  virtual std::int64_t period() const = 0;
+  virtual Shares shares(const Ring& ring) const = 0;
+
  protected:
+  Cable port_cable(std::int64_t port, std::int64_t to) const {
+    return {port, ports() + to, fabric_.bandwidth,
+            fabric_.cable_latency + (fabric_.nic_latency + fabric_.switch_latency) * 0.5};
+  }
+  Cable switch_cable(std::int64_t a, std::int64_t b, BytesPerSecond bandwidth,
+                     std::int64_t count = 1) const {
+    return {ports() + a, ports() + b, bandwidth * static_cast<double>(count),
+            fabric_.cable_latency + fabric_.switch_latency, count};
+  }
+
   Fabric fabric_;
   std::int64_t nodes_, nics_;
 };

@@ -12,6 +12,7 @@
 #include "core/fields.h"
 #include "topologies/cluster.h"
 #include "topologies/families/families.h"
+#include "topologies/fault.h"
 
 namespace plait {
 
@@ -27,13 +28,15 @@ struct ClusterSpec {
   std::optional<std::int64_t> nodes_per_pod = {};     // nodes under one set of leaf switches
   std::optional<double> oversubscription = {};        // of the leaf switches
   std::vector<Slowdown> slowdowns = {};
+  std::vector<Fault> faults = {};
   double jitter = 0;
   std::uint64_t seed = 1;
 };
 
 /// Throws InputError: C001 unknown cluster, C002 unknown device, C003 unknown fabric, C004 sizes
 /// (nodes, devices, pods) out of range, C006 a slowdown of a device that is not there or below 1,
-/// C007 nodes that no fabric joins.
+/// C007 nodes that no fabric joins, C009 devices that failures cut off, C010 a fault of a part
+/// that is not there.
 Cluster make_cluster(const ClusterSpec& spec);
 
 /// Throw InputError C002, C001, C003 with the nearest name.

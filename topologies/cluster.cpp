@@ -54,7 +54,8 @@ Path route(const Cluster& cluster, std::int64_t from, std::int64_t to) {
 
 std::int64_t symmetry_period(const Cluster& cluster) {
   const Graph& g = *cluster.graph;
-  return g.nodes > g.fabric.nodes_per_pod ? g.size() * g.fabric.nodes_per_pod : g.size();
+  if (g.faulty()) return cluster.world_size();
+  return g.cabling ? g.size() * g.cabling->period() : g.size();
 }
 
 }  // namespace plait

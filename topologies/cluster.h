@@ -60,6 +60,7 @@ struct GroupPlacement {
   bool uniform = true;               // every island has as many
   Path intra;                        // between two members in one island (if ranks_per_node > 1)
   Path inter;                        // between islands, share of one member (if nodes > 1)
+  Path inter_alone;                  // the same if no other group communicates
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
 };
 

@@ -31,6 +31,13 @@ Choice<Family> families() {
            {"shared_memory", Family::kHost}}};
 }
 
+Choice<Topology> topologies() {
+  return {{{"rail_optimised", Topology::kRailOptimised},
+           {"fat_tree", Topology::kFatTree},
+           {"dragonfly", Topology::kDragonfly},
+           {"torus", Topology::kTorus}}};
+}
+
 const Table<MeshLink>& mesh_table() {
   static const Table<MeshLink> table(
       "node.mesh",
@@ -146,6 +153,24 @@ const Table<Fabric>& fabric_table() {
                 "Nodes under the same leaf switches."),
           field("oversubscription", &Fabric::oversubscription, Sourced{Real{.min = 1, .max = 1000}},
                 "Bandwidth of a leaf towards nodes over that towards spines."),
+          field("topology", &Fabric::topology, topologies(), "How switches and nodes are joined."),
+          field(
+              "nodes_per_switch", &Fabric::nodes_per_switch, count(0, 1'000'000),
+              "Without rails: nodes on one switch. 0: as many as have ports on a rail's leaf; in a "
+              "torus 1."),
+          field("levels", &Fabric::levels, count(2, 3), "Of switches, in trees."),
+          field("pods_per_block", &Fabric::pods_per_block, count(1, 1'000'000),
+                "Three levels: pods under the same spines."),
+          field("spine_oversubscription", &Fabric::spine_oversubscription,
+                Sourced{Real{.min = 1, .max = 1000}},
+                "Three levels: bandwidth of a spine towards leafs over that towards cores."),
+          field("routers_per_group", &Fabric::routers_per_group, count(1, 4096), "Of a dragonfly."),
+          field("global_cables", &Fabric::global_cables, count(1, 4096),
+                "Of a dragonfly's router, to other groups."),
+          field("dimensions", &Fabric::dimensions, List{Int{.min = 2, .max = 1'000'000}},
+                "Of a torus: switches along each dimension."),
+          field("parallel_cables", &Fabric::parallel_cables, count(1, 4096),
+                "Between two neighbours of a torus, two routers of a dragonfly's group."),
           field("burst", &Fabric::burst, Sourced{Amount<Bytes>{}},
                 "What a port lets pass at once above its rate: the depth of its token bucket."),
       });

@@ -1,9 +1,12 @@
 #include "topologies/graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/error.h"
 #include "topologies/families/families.h"
+#include "topologies/faults.h"
 
 namespace plait {
 namespace {
@@ -21,12 +24,15 @@ VertexId append(LinkGraph& graph, const LinkGraph& part) {
 }
 
 /// Appends the switches and cables of the fabric; `ends` are the vertices of the NIC ports.
-void append(LinkGraph& graph, const Cabling& cabling, LinkClass link, std::vector<VertexId> ends) {
+void append(LinkGraph& graph, const Graph& machine, std::vector<VertexId> ends) {
+  const Cabling& cabling = *machine.cabling;
+  const LinkClass link = machine.fabric.link;
   for (std::int64_t s = 0; s < cabling.switches(); ++s) {
     ends.push_back(boost::add_vertex(cabling.vertex(s), graph));
   }
   for (std::int64_t c = 0; c < cabling.cables(); ++c) {
-    const Cable cable = cabling.cable(c);
+    const Cable cable = machine.cable(c);
+    if (cable.bandwidth.value <= 0) continue;
     const VertexId a = ends[static_cast<std::size_t>(cable.a)];
     const VertexId b = ends[static_cast<std::size_t>(cable.b)];
     boost::add_edge(a, b, Link{link, cable.bandwidth, cable.latency}, graph);
@@ -45,6 +51,8 @@ std::string_view name_of(VertexKind kind) {
     case VertexKind::kNic: return "nic";
     case VertexKind::kLeaf: return "leaf";
     case VertexKind::kSpine: return "spine";
+    case VertexKind::kCore: return "core";
+    case VertexKind::kRouter: return "router";
   }
   return "?";
 }
@@ -56,15 +64,54 @@ void add_link(LinkGraph& graph, VertexId a, VertexId b, LinkClass link, BytesPer
   boost::add_edge(b, a, Link{link, bandwidth, latency}, graph);
 }
 
-Distance Graph::crossing(std::int64_t from, std::int64_t to) const {
-  std::vector<Hop> hops;
-  cabling->way(from, to, 0, hops);
-  Distance out;
-  for (const Hop hop : hops) {
-    const Cable cable = cabling->cable(hop / 2);
-    out = out.then(over(fabric.link, cable.bandwidth, cable.latency));
-  }
+Cable Graph::cable(std::int64_t number) const {
+  Cable out = cabling->cable(number);
+  out.bandwidth *= factor(number);
   return out;
+}
+
+void Graph::way(std::int64_t from, std::int64_t to, std::uint64_t key,
+                std::vector<Hop>& hops) const {
+  const auto ways = static_cast<std::uint64_t>(cabling->ways(from, to));
+  if (cable_factor.empty()) {
+    return cabling->way(from, to, static_cast<std::int64_t>(key % ways), hops);
+  }
+  std::vector<std::int64_t> working;
+  const std::size_t first = hops.size();
+  for (std::int64_t w = 0; w < static_cast<std::int64_t>(ways); ++w) {
+    hops.resize(first);
+    cabling->way(from, to, w, hops);
+    const auto begin = hops.begin() + static_cast<std::ptrdiff_t>(first);
+    if (std::all_of(begin, hops.end(), [this](Hop hop) { return factor(hop / 2) > 0; })) {
+      working.push_back(w);
+    }
+  }
+  hops.resize(first);
+  if (!working.empty()) return cabling->way(from, to, working[key % working.size()], hops);
+  throw InputError({.code = "C009",
+                    .problem = fmt::format("failures leave no way from NIC {} of node {} to NIC {} "
+                                           "of node {}",
+                                           from % nics(), from / nics(), to % nics(), to / nics()),
+                    .expected = "a fabric that joins all nodes",
+                    .cure = "remove a fault"});
+}
+
+Distance Graph::crossing(std::int64_t from, std::int64_t to) const {
+  const std::int64_t ways = cable_factor.empty() ? 1 : cabling->ways(from, to);
+  Distance best = kUnreachable;
+  std::vector<Hop> hops;
+  for (std::int64_t w = 0; w < ways; ++w) {
+    hops.clear();
+    cabling->way(from, to, w, hops);
+    Distance d;
+    for (const Hop hop : hops) {
+      const Cable c = cable(hop / 2);
+      d = d.then(over(fabric.link, c.bandwidth, c.latency));
+    }
+    if (d.bandwidth > 0) best = std::min(best, d);
+  }
+  if (!best.reached()) way(from, to, 0, hops);  // says why
+  return best;
 }
 
 Gates Graph::gates(std::int64_t from, std::int64_t to) const {
@@ -101,22 +148,30 @@ Distance Graph::distance(std::int64_t from, std::int64_t to) const {
       .then(kind(b).routes.in(g.entry, to % n));
 }
 
+IslandKind make_kind(Island island, IslandRoutes routes) {
+  IslandKind kind = {std::move(island), std::move(routes), {}};
+  const std::vector<std::size_t>& nic_of = kind.island.nic_of;
+  for (const std::size_t nic : nic_of) {
+    kind.devices_per_nic.push_back(std::count(nic_of.begin(), nic_of.end(), nic));
+  }
+  return kind;
+}
+
 std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& device,
-                                        const Fabric& fabric, std::int64_t nodes) {
+                                        const Fabric& fabric, std::int64_t nodes,
+                                        const std::vector<Fault>& faults) {
   auto graph = std::make_shared<Graph>();
   graph->fabric = fabric;
   graph->nodes = nodes;
   Island island = make_island(node, device, fabric);
   IslandRoutes routes(island, fabric.rails);
-  graph->kinds.push_back({std::move(island), std::move(routes), {}});
-  IslandKind& kind = graph->kinds.back();
-  for (const std::size_t nic : kind.island.nic_of) {
-    kind.devices_per_nic.push_back(
-        std::count(kind.island.nic_of.begin(), kind.island.nic_of.end(), nic));
+  PLAIT_CHECK(routes.connected(), "the topology does not connect all of its devices");
+  graph->kinds.push_back(make_kind(std::move(island), std::move(routes)));
+  if (nodes > 1) {
+    PLAIT_CHECK(!graph->kinds[0].island.nics.empty(), "several nodes need NICs");
+    graph->cabling = make_cabling(fabric, nodes, graph->nics());
   }
-  if (nodes == 1) return graph;
-  PLAIT_CHECK(!kind.island.nics.empty(), "several nodes need NICs");
-  graph->cabling = fat_tree(fabric, nodes, graph->nics());
+  if (!faults.empty()) apply_faults(*graph, faults);
   return graph;
 }
 
@@ -129,7 +184,7 @@ Machine expand(const Graph& graph) {
     for (const VertexId d : island.devices) machine.devices.push_back(first + d);
     for (const VertexId k : island.nics) ports.push_back(first + k);
   }
-  if (graph.cabling) append(machine.links, *graph.cabling, graph.fabric.link, std::move(ports));
+  if (graph.cabling) append(machine.links, graph, std::move(ports));
   return machine;
 }
 

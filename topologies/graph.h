@@ -4,10 +4,12 @@
 // islands leaves through a NIC, crosses the fabric and enters through a NIC.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "topologies/cabling.h"
+#include "topologies/fault.h"
 #include "topologies/island_routes.h"
 
 namespace plait {
@@ -25,12 +27,32 @@ struct Gates {
 };
 
 struct Graph {
-  std::vector<IslandKind> kinds;
+  std::vector<IslandKind> kinds;  // the first one is that of all nodes that are not named below
+  std::map<std::int64_t, std::size_t> kind_of_node = {};
   Fabric fabric;
   std::int64_t nodes = 1;
   std::unique_ptr<const Cabling> cabling = {};  // none with one node
 
-  const IslandKind& kind(std::int64_t) const { return kinds[0]; }
+  std::map<std::int64_t, double> cable_factor = {};  // what is left of faulty cables
+  std::map<Hop, double> trunk_factor = {};           // and of the trunks that they are in
+
+  const IslandKind& kind(std::int64_t node) const {
+    if (kind_of_node.empty()) return kinds[0];
+    const auto found = kind_of_node.find(node);
+    return kinds[found == kind_of_node.end() ? 0 : found->second];
+  }
+  bool faulty() const { return kinds.size() > 1 || !cable_factor.empty(); }
+  /// What is left of a cable; and of what a trunk carries.
+  double factor(std::int64_t cable) const {
+    const auto found = cable_factor.find(cable);
+    return found == cable_factor.end() ? 1 : found->second;
+  }
+  double factor_of_trunk(Hop hop) const {
+    const auto found = trunk_factor.find(cabling->trunk(hop));
+    return found == trunk_factor.end() ? 1 : found->second;
+  }
+  /// As it works.
+  Cable cable(std::int64_t number) const;
   std::int64_t size() const { return static_cast<std::int64_t>(kinds[0].island.devices.size()); }
   std::int64_t nics() const { return static_cast<std::int64_t>(kinds[0].island.nics.size()); }
   std::int64_t pod(std::int64_t node) const { return node / fabric.nodes_per_pod; }
@@ -39,15 +61,21 @@ struct Graph {
   /// Where a message between devices of two islands leaves and enters, on the shortest way.
   Gates gates(std::int64_t from, std::int64_t to) const;
   Distance distance(std::int64_t from, std::int64_t to) const;
-  /// From NIC port to NIC port.
+  /// From NIC port to NIC port: over the widest of its ways.
   Distance crossing(std::int64_t from, std::int64_t to) const;
+  /// The hops of one of the ways that work, from NIC port to NIC port; `key` modulo their number
+  /// says which. Throws InputError C009 when there is none.
+  void way(std::int64_t from, std::int64_t to, std::uint64_t key, std::vector<Hop>& hops) const;
 };
+
+IslandKind make_kind(Island island, IslandRoutes routes);
 
 struct NodeSpec;  // topologies/families/families.h
 
 /// The island must connect all of its devices, and have NICs if nodes > 1.
 std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& device,
-                                        const Fabric& fabric, std::int64_t nodes);
+                                        const Fabric& fabric, std::int64_t nodes,
+                                        const std::vector<Fault>& faults);
 
 /// Islands joined by the fabric, every vertex written out. Device d of node k is devices[k * n +
 /// d].

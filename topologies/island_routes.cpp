@@ -72,12 +72,13 @@ IslandRoutes::IslandRoutes(Island& island, std::int64_t rails)
       source_(number_links(island.links)) {
   for (const VertexId d : devices_) from_device_.push_back(routes_from(island.links, d));
   for (const VertexId k : nics_) from_nic_.push_back(routes_from(island.links, k));
-  for (const RouteTree& tree : from_device_) {
-    for (const VertexId to : devices_) {
-      PLAIT_CHECK(tree.distance[to].reached(), "the topology does not connect all of its devices");
-    }
-  }
   if (!nics_.empty()) choose_nics();
+}
+
+bool IslandRoutes::connected() const {
+  return std::ranges::all_of(from_device_, [this](const RouteTree& tree) {
+    return std::ranges::all_of(devices_, [&](VertexId to) { return tree.distance[to].reached(); });
+  });
 }
 
 void IslandRoutes::choose_nics() {

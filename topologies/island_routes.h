@@ -30,6 +30,8 @@ class IslandRoutes {
 
   std::int64_t links() const { return static_cast<std::int64_t>(source_.size()); }
   std::int64_t rails() const { return rails_; }
+  /// Every device reaches every other.
+  bool connected() const;
   const Distance& between(std::int64_t from, std::int64_t to) const;
   const Distance& out(std::int64_t device, std::int64_t nic) const;
   const Distance& in(std::int64_t nic, std::int64_t device) const;

@@ -18,7 +18,9 @@ enum class VertexKind : std::uint8_t {
   kHost,  // a CPU socket with its memory
   kNic,
   kLeaf,
-  kSpine
+  kSpine,
+  kCore,
+  kRouter
 };
 std::string_view name_of(VertexKind kind);
 

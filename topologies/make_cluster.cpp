@@ -81,6 +81,41 @@ NodeSpec node_of(const ClusterSpec& spec) {
   return node;
 }
 
+/// Rails, and the nodes under the same switches.
+void set_pods(Fabric& fabric, const NodeSpec& node) {
+  const std::int64_t rails = node.rails > 0 ? std::min(node.rails, node.nics) : node.nics;
+  fabric.rails = std::max<std::int64_t>(1, rails);
+  if (fabric.topology == Topology::kRailOptimised) return;
+  // A rail's leaf has a port for each NIC that a node has on the rail.
+  const std::int64_t alike = std::max<std::int64_t>(1, fabric.nodes_per_pod / fabric.rails);
+  const std::int64_t fallback = fabric.topology == Topology::kTorus ? 1 : alike;
+  fabric.nodes_per_pod = fabric.nodes_per_switch > 0 ? fabric.nodes_per_switch : fallback;
+  fabric.rails = 1;
+}
+
+/// A fabric of fixed size must fit the machine.
+void check_size_of(const Fabric& fabric, std::int64_t nodes) {
+  const std::int64_t switches = ceil_div(nodes, fabric.nodes_per_pod);
+  if (fabric.topology == Topology::kTorus) {
+    std::int64_t places = 1;
+    for (const std::int64_t length : fabric.dimensions) places *= std::min(length, kMostDevices);
+    if (places == switches && !fabric.dimensions.empty()) return;
+    refuse("C004",
+           fmt::format("a torus of {} switches for {} nodes, {} on each",
+                       fmt::join(fabric.dimensions, " x "), nodes, fabric.nodes_per_pod),
+           fmt::format("dimensions whose product is {}", switches),
+           "set the fabric's dimensions, or its nodes_per_switch");
+  }
+  if (fabric.topology != Topology::kDragonfly) return;
+  const std::int64_t groups = ceil_div(switches, fabric.routers_per_group);
+  if (groups - 1 <= fabric.routers_per_group * fabric.global_cables) return;
+  refuse("C004",
+         fmt::format("{} groups of a dragonfly, each with {} cables to others", groups,
+                     fabric.routers_per_group * fabric.global_cables),
+         "a cable between each two groups",
+         "set routers_per_group, global_cables or nodes_per_switch of the fabric higher");
+}
+
 Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
   const std::string& name = spec.fabric.empty() ? node.fabric : spec.fabric;
   if (spec.nodes > 1 && (node.nics == 0 || (name.empty() && !spec.own_fabric))) {
@@ -93,6 +128,7 @@ Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
   } else if (!name.empty()) {
     fabric = find_fabric(name);
   }
+  set_pods(fabric, node);
   if (spec.nodes_per_pod) fabric.nodes_per_pod = *spec.nodes_per_pod;
   if (spec.oversubscription) fabric.oversubscription = *spec.oversubscription;
   check_size("nodes_per_pod", fabric.nodes_per_pod, kMostDevices);
@@ -100,8 +136,7 @@ Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
     refuse("C004", fmt::format("oversubscription is {}", fabric.oversubscription), "1 to 1000",
            "set oversubscription to 1 for a fabric without any");
   }
-  const std::int64_t rails = node.rails > 0 ? std::min(node.rails, node.nics) : node.nics;
-  fabric.rails = std::max<std::int64_t>(1, rails);
+  if (spec.nodes > 1) check_size_of(fabric, spec.nodes);
   return fabric;
 }
 
@@ -135,7 +170,7 @@ Cluster make_cluster(const ClusterSpec& spec) {
   out.nic_bandwidth = fabric.bandwidth;
   out.nvswitch_generation = node.nvswitch_generation;
   out.cpu = node.cpu;
-  out.graph = make_graph(node, out.device, fabric, spec.nodes);
+  out.graph = make_graph(node, out.device, fabric, spec.nodes, spec.faults);
   out.host = host_path(*out.graph, node, out.device);
   out.slowdowns = spec.slowdowns;
   out.jitter = spec.jitter;

@@ -78,20 +78,24 @@ class GraphNetwork : public Network {
     link_of_.resize(hops);
     for (std::size_t h = 0; h < hops; ++h) {
       const auto hop = static_cast<Hop>(h);
-      const Cable cable = cabling.cable(hop / 2);
+      const Cable cable = graph_->cable(hop / 2);
       const Hop trunk = options_.spreading == Spreading::kEven ? cabling.trunk(hop) : hop;
       if (trunk == hop) {
         link_of_[h] = next_id();
-        links_.push_back({graph_->fabric.link, cable.bandwidth, cable.latency, 1});
+        links_.push_back({graph_->fabric.link, cable.bandwidth, cable.latency, working(cable)});
         first_hop_.push_back(hop), last_hop_.push_back(hop);
         continue;
       }
       link_of_[h] = link_of_[static_cast<std::size_t>(trunk)];
       NetworkLink& link = links_[link_of_[h]];
       link.bandwidth += cable.bandwidth;
-      link.cables += 1;
+      link.cables += working(cable);
       last_hop_[link_of_[h] - first_link_.back()] = hop;
     }
+  }
+
+  static std::int64_t working(const Cable& cable) {
+    return cable.bandwidth.value > 0 ? cable.count : 0;
   }
 
   static void shift(std::vector<LinkId>& links, std::size_t from, LinkId by) {
@@ -119,11 +123,10 @@ class GraphNetwork : public Network {
   /// From port to port.
   void cross(std::int64_t from, std::int64_t to, std::uint64_t key,
              std::vector<LinkId>& links) const {
-    const Cabling& cabling = *graph_->cabling;
-    const auto ways = static_cast<std::uint64_t>(cabling.ways(from, to));
-    const bool hashed = options_.spreading == Spreading::kHash;
+    // Ways that are no trunk are dealt to the pairs of ports in turn.
+    if (options_.spreading == Spreading::kEven) key = static_cast<std::uint64_t>(from + to);
     std::vector<Hop> hops;
-    cabling.way(from, to, hashed ? static_cast<std::int64_t>(key % ways) : 0, hops);
+    graph_->way(from, to, key, hops);
     for (const Hop hop : hops) links.push_back(link_of_[static_cast<std::size_t>(hop)]);
   }
 
@@ -145,16 +148,16 @@ class GraphNetwork : public Network {
     const Cable cable = graph_->cabling->cable(hop / 2);
     return far == (hop % 2 == 0) ? cable.b : cable.a;
   }
-  /// Where a trunk's cables begin, or end (`far`).
+  /// Where a trunk's cables begin, or end (`far`): "pod 0 leaf 2", "spines" when they differ.
   std::string end_name(std::size_t number, bool far) const {
     const Cabling& cabling = *graph_->cabling;
     const std::int64_t end = end_of(first_hop_[number], far);
     if (end < cabling.ports()) {
       return fmt::format("node {}: nic {}", end / graph_->nics(), end % graph_->nics());
     }
-    const std::int64_t s = end - cabling.ports();
-    if (end == end_of(last_hop_[number], far)) return cabling.name_of(s);
-    return fmt::format("{}s", plait::name_of(cabling.vertex(s).kind));
+    const std::string name = cabling.name_of(end - cabling.ports());
+    if (end == end_of(last_hop_[number], far)) return name;
+    return name.substr(0, name.rfind(' ')) + "s";
   }
   std::string name_in_fabric(std::size_t number) const {
     return fmt::format("{} -> {}", end_name(number, false), end_name(number, true));

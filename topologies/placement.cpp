@@ -6,9 +6,9 @@
 //          other members.
 //   inter  the worst route from member j of island k to member j of island k + 1 (a ring over the
 //          islands), as one member's share when every device of the machine is in a group like this
-//          one: a NIC is divided by the devices that it serves, and the cables up from a leaf carry
-//          one flow per group and pod boundary. With k islands of each pod in the group, P / k such
-//          groups cross P / o cables: at most B * k / o each.
+//          one: a NIC is divided by the devices that it serves, and what lies beyond is shared as
+//          the fabric says (Cabling::shares).
+//   inter_alone  the same when only this group communicates.
 #include <algorithm>
 #include <span>
 
@@ -57,44 +57,29 @@ std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64
 }
 
 /// Over the direct NVLinks from `from` to other members; zero in a switched island.
-BytesPerSecond direct_bandwidth(const Graph& g, std::int64_t from, Places places) {
+BytesPerSecond direct_bandwidth(const IslandRoutes& island, std::int64_t from, Places places) {
   BytesPerSecond sum;
   for (const std::int64_t to : places) {
-    const Distance& way = g.kinds[0].routes.between(from, to);
+    const Distance& way = island.between(from, to);
     if (way.hops == 1 && way.link == LinkClass::kNvlink) sum += BytesPerSecond(way.bandwidth);
   }
   return sum;
 }
 
-Path intra_path(const Cluster& cluster, Places places) {
-  const Graph& g = *cluster.graph;
+Path intra_path(const IslandRoutes& island, Places places) {
   Path worst;
-  BytesPerSecond direct = direct_bandwidth(g, places[0], places);
+  BytesPerSecond direct = direct_bandwidth(island, places[0], places);
   for (const std::int64_t from : places) {
     for (const std::int64_t to : places) {
-      if (from != to) worsen(worst, route(cluster, from, to));
+      if (from != to) worsen(worst, island.between(from, to).path());
     }
-    direct = std::min(direct, direct_bandwidth(g, from, places));
+    direct = std::min(direct, direct_bandwidth(island, from, places));
   }
   if (direct.value > 0) {
     worst.link = LinkClass::kNvlink;
     worst.bandwidth = direct;
   }
   return worst;
-}
-
-/// Islands of the group in the pod that has fewest of them.
-std::int64_t fewest_per_pod(const std::vector<Members>& islands, std::int64_t nodes_per_pod) {
-  std::int64_t fewest = 0, run = 0;
-  for (std::size_t k = 0; k < islands.size(); ++k) {
-    ++run;
-    const bool last = k + 1 == islands.size() ||
-                      islands[k].island / nodes_per_pod != islands[k + 1].island / nodes_per_pod;
-    if (!last) continue;
-    fewest = fewest == 0 ? run : std::min(fewest, run);
-    run = 0;
-  }
-  return fewest;
 }
 
 std::int64_t pods_of(const std::vector<Members>& islands, std::int64_t nodes_per_pod) {
@@ -105,37 +90,101 @@ std::int64_t pods_of(const std::vector<Members>& islands, std::int64_t nodes_per
   return pods;
 }
 
-Path inter_path(const Cluster& cluster, const std::vector<Members>& islands) {
-  const Graph& g = *cluster.graph;
-  const std::int64_t n = g.size();
+/// Members at these places that share a NIC with another, and a rail: how many at most.
+struct Sharing {
+  std::int64_t nic = 1, rail = 1;
+};
+
+Sharing sharing(const IslandRoutes& island, Places places) {
+  std::vector<std::int64_t> nics, rails;
+  for (const std::int64_t p : places) {
+    nics.push_back(island.nic_of(p));
+    rails.push_back(island.rail_of(p));
+  }
+  const auto most = [](std::vector<std::int64_t>& values) {
+    std::sort(values.begin(), values.end());
+    std::int64_t best = 1, run = 1;
+    for (std::size_t i = 1; i < values.size(); ++i) {
+      run = values[i] == values[i - 1] ? run + 1 : 1;
+      best = std::max(best, run);
+    }
+    return best;
+  };
+  return {most(nics), most(rails)};
+}
+
+/// The worst route along the ring, and how many share the NICs.
+struct RingRoute {
   Path worst;
-  std::int64_t sharers = 1;
-  const auto pod = [&g](const Members& m) { return m.island / g.fabric.nodes_per_pod; };
+  std::int64_t all_on_nic = 1;  // devices that a NIC of a member serves
+  Sharing own;                  // members
+  double port_factor = 1;       // what is left of the worst NIC
+  double fabric_factor = 1;     // and of the worst trunk beyond
+};
+
+/// What is left of the NICs and trunks between two devices.
+void damage(const Graph& g, std::int64_t from, std::int64_t to, RingRoute& ring) {
+  const Gates gates = g.gates(from, to);
+  std::vector<Hop> hops;
+  g.way(g.port(from / g.size(), gates.exit), g.port(to / g.size(), gates.entry), 0, hops);
+  for (const Hop hop : hops) {
+    double& worst = hop / 2 < g.cabling->ports() ? ring.port_factor : ring.fabric_factor;
+    worst = std::min(worst, g.factor_of_trunk(hop));
+  }
+}
+
+RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands) {
+  const Graph& g = *cluster.graph;
+  RingRoute out;
   const Members* last_here = nullptr;
   const Members* last_next = nullptr;
+  std::int64_t last_closeness = 0;
   for (std::size_t k = 0; k < islands.size(); ++k) {
     const Members& here = islands[k];
     const Members& next = islands[(k + 1) % islands.size()];
-    // Between the same places, inside a pod or across, the routes are the same.
-    if (last_here != nullptr && std::ranges::equal(here.places, last_here->places) &&
-        std::ranges::equal(next.places, last_next->places) &&
-        (pod(here) == pod(next)) == (pod(*last_here) == pod(*last_next))) {
+    const std::int64_t closeness = g.cabling->closeness(here.island, next.island);
+    // Between the same places, equally close, the routes are the same.
+    if (last_here != nullptr && !g.faulty() && std::ranges::equal(here.places, last_here->places) &&
+        std::ranges::equal(next.places, last_next->places) && closeness == last_closeness) {
       continue;
     }
-    last_here = &here, last_next = &next;
+    last_here = &here, last_next = &next, last_closeness = closeness;
+    const Sharing own = sharing(g.kind(here.island).routes, here.places);
+    out.own = {std::max(out.own.nic, own.nic), std::max(out.own.rail, own.rail)};
     for (std::size_t j = 0; j < here.places.size(); ++j) {
       const std::int64_t to = next.places[j % next.places.size()];
-      worsen(worst, route(cluster, here.island * n + here.places[j], next.island * n + to));
-      sharers =
-          std::max(sharers, g.kinds[0].devices_per_nic[static_cast<std::size_t>(here.places[j])]);
+      const std::int64_t first = here.island * g.size() + here.places[j];
+      const std::int64_t second = next.island * g.size() + to;
+      worsen(out.worst, route(cluster, first, second));
+      if (g.faulty()) damage(g, first, second, out);
+      const std::int64_t serves =
+          g.kind(here.island).devices_per_nic[static_cast<std::size_t>(here.places[j])];
+      out.all_on_nic = std::max(out.all_on_nic, serves);
     }
   }
-  worst.bandwidth = std::min(worst.bandwidth, g.fabric.bandwidth / static_cast<double>(sharers));
-  if (pods_of(islands, g.fabric.nodes_per_pod) > 1) {
-    const auto k = static_cast<double>(fewest_per_pod(islands, g.fabric.nodes_per_pod));
-    worst.bandwidth = std::min(worst.bandwidth, g.fabric.bandwidth * k / g.fabric.oversubscription);
-  }
-  return worst;
+  return out;
+}
+
+/// Fills the paths between the islands of the group.
+void place_between(const Cluster& cluster, const std::vector<Members>& islands,
+                   GroupPlacement& out) {
+  const Graph& g = *cluster.graph;
+  const RingRoute ring = ring_route(cluster, islands);
+  std::vector<std::int64_t> nodes;
+  for (const Members& m : islands) nodes.push_back(m.island);
+  const Shares shares = g.cabling->shares({.nodes = nodes,
+                                           .own = out.ranks_per_node,
+                                           .own_per_rail = ring.own.rail,
+                                           .all = cluster.devices_per_node});
+  const auto share = [&](std::int64_t on_nic, BytesPerSecond of_fabric) {
+    Path path = ring.worst;
+    const BytesPerSecond nic = g.fabric.bandwidth * ring.port_factor;
+    path.bandwidth = std::min(path.bandwidth, nic / static_cast<double>(on_nic));
+    path.bandwidth = std::min(path.bandwidth, of_fabric * ring.fabric_factor);
+    return path;
+  };
+  out.inter = share(ring.all_on_nic, shares.all);
+  out.inter_alone = share(ring.own.nic, shares.alone);
 }
 
 }  // namespace
@@ -151,17 +200,19 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
   out.nodes = static_cast<std::int64_t>(islands.size());
   out.pods = pods_of(islands, cluster.graph->fabric.nodes_per_pod);
   Places seen;
+  const IslandKind* seen_in = nullptr;
   for (const Members& m : islands) {
     const auto count = static_cast<std::int64_t>(m.places.size());
     out.ranks_per_node = std::max(out.ranks_per_node, count);
     out.uniform = out.uniform && m.places.size() == islands[0].places.size();
     // Most groups have the same places in every island.
-    if (count > 1 && !std::ranges::equal(seen, m.places)) {
-      worsen(out.intra, intra_path(cluster, m.places));
-      seen = m.places;
+    const IslandKind& kind = cluster.graph->kind(m.island);
+    if (count > 1 && (&kind != seen_in || !std::ranges::equal(seen, m.places))) {
+      worsen(out.intra, intra_path(kind.routes, m.places));
+      seen = m.places, seen_in = &kind;
     }
   }
-  if (out.nodes > 1) out.inter = inter_path(cluster, islands);
+  if (out.nodes > 1) place_between(cluster, islands, out);
   out.in_switch_reduction = out.ranks > 1 && cluster.nvswitch_generation >= 3;
   return out;
 }

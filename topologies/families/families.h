@@ -65,8 +65,13 @@ inline BytesPerSecond nic_bus(const NodeSpec& node, const Fabric& fabric) {
 /// The island of node.family.
 Island make_island(const NodeSpec& node, const Device& device, const Fabric& fabric);
 
-/// Leaf and spine switches.
+/// Leaf, spine and core switches; with rails or without.
 std::unique_ptr<const Cabling> fat_tree(const Fabric& fabric, std::int64_t nodes,
                                         std::int64_t nics);
+/// Groups of routers, all joined to each other, and cables between all groups.
+std::unique_ptr<const Cabling> dragonfly(const Fabric& fabric, std::int64_t nodes,
+                                         std::int64_t nics);
+/// A grid of switches in any number of dimensions, closed around its corners.
+std::unique_ptr<const Cabling> torus(const Fabric& fabric, std::int64_t nodes, std::int64_t nics);
 
 }  // namespace plait

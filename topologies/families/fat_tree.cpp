@@ -1,76 +1,153 @@
-// Given P nodes per pod with k NICs on r rails, a leaf has D = P * ceil(k / r) cables of bandwidth
-// B down. With oversubscription o its cables up carry D * B / o in total, spread evenly over S =
-// ceil(D / o) spines. S never exceeds the cables, so each spine has one cable from each leaf, of B
-// when D / o is whole and slightly less otherwise.
+// Given P nodes per pod with k NICs on r rails (one, where all NICs of a node are on one leaf), a
+// leaf has D = P * ceil(k / r) cables of bandwidth B down. With oversubscription o its cables up
+// carry D * B / o in total, spread evenly over S = ceil(D / o) spines. S never exceeds the cables,
+// so each spine has one cable from each leaf, of B when D / o is whole and slightly less otherwise.
 //
-// Cables: those of the ports, then leaf l to spine s as ports + l * S + s. A way between two leafs
-// is a spine. All cables up from a leaf are one trunk, and so are all cables down to it.
+// With three levels the G pods of a block have spines of their own, and spine j of every block has
+// the same C = ceil(G r / o') cores above it, o' being the oversubscription of the spines.
+//
+// Cables: those of the ports, then leaf l to spine j as ports + l S + j, then spine (b, j) to core
+// (j, c) as (b S + j) C + c. A way is a spine, or a spine and a core. All cables up from a leaf are
+// one trunk, and so are those down to it, those up from a block and those down to it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "topologies/families/families.h"
 
 namespace plait {
 namespace {
 
+/// Of the runs of nodes in the same `per`, the shortest one.
+std::int64_t shortest_run(std::span<const std::int64_t> nodes, std::int64_t per) {
+  std::int64_t shortest = static_cast<std::int64_t>(nodes.size()), run = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    ++run;
+    if (i + 1 < nodes.size() && nodes[i] / per == nodes[i + 1] / per) continue;
+    shortest = std::min(shortest, run);
+    run = 0;
+  }
+  return shortest;
+}
+
 class FatTree : public Cabling {
  public:
   FatTree(const Fabric& fabric, std::int64_t nodes, std::int64_t nics)
-      : Cabling(fabric, nodes, nics), leafs_(ceil_div(nodes, fabric.nodes_per_pod) * fabric.rails) {
+      : Cabling(fabric, nodes, nics), pods_(ceil_div(nodes, fabric.nodes_per_pod)) {
+    leafs_ = pods_ * fabric.rails;
+    pods_per_block_ = fabric.levels > 2 ? fabric.pods_per_block : pods_;
+    blocks_ = ceil_div(pods_, pods_per_block_);
     const auto down = static_cast<double>(fabric.nodes_per_pod * ceil_div(nics, fabric.rails));
-    const double up = down / fabric.oversubscription;
-    if (leafs_ > 1) spines_ = static_cast<std::int64_t>(std::ceil(up));
-    up_ = fabric.bandwidth * (up / std::ceil(up));
+    leaf_up_ = down / fabric.oversubscription;
+    if (leafs_ > 1) spines_ = static_cast<std::int64_t>(std::ceil(leaf_up_));
+    up_ = fabric.bandwidth * (leaf_up_ / std::ceil(leaf_up_));
+    const double spine_up =
+        static_cast<double>(pods_per_block_ * fabric.rails) / fabric.spine_oversubscription;
+    if (blocks_ > 1) cores_ = static_cast<std::int64_t>(std::ceil(spine_up));
+    core_up_ = up_ * (spine_up / std::ceil(spine_up));
   }
 
-  std::int64_t switches() const override { return leafs_ + spines_; }
+  std::int64_t switches() const override { return leafs_ + (blocks_ + cores_) * spines_; }
   Vertex vertex(std::int64_t s) const override {
     if (s < leafs_) return {VertexKind::kLeaf, s, fabric_.switch_latency};
-    return {VertexKind::kSpine, s - leafs_, fabric_.switch_latency};
+    s -= leafs_;
+    if (s < blocks_ * spines_) return {VertexKind::kSpine, s, fabric_.switch_latency};
+    return {VertexKind::kCore, s - blocks_ * spines_, fabric_.switch_latency};
   }
   std::string name_of(std::int64_t s) const override {
-    if (s >= leafs_) return fmt::format("spine {}", s - leafs_);
-    return fmt::format("pod {} leaf {}", s / fabric_.rails, s % fabric_.rails);
+    if (s < leafs_) return fmt::format("pod {} leaf {}", s / fabric_.rails, s % fabric_.rails);
+    const std::int64_t above = vertex(s).index;
+    if (vertex(s).kind == VertexKind::kCore) return fmt::format("core {}", above);
+    if (blocks_ == 1) return fmt::format("spine {}", above);
+    return fmt::format("block {} spine {}", above / spines_, above % spines_);
   }
 
-  std::int64_t cables() const override { return ports() + leafs_ * spines_; }
+  std::int64_t cables() const override { return first_core() + blocks_ * spines_ * cores_; }
   Cable cable(std::int64_t c) const override {
-    const Seconds half = fabric_.switch_latency * 0.5;
-    if (c < ports()) {
-      return {c, ports() + leaf_of(c), fabric_.bandwidth,
-              fabric_.cable_latency + (fabric_.nic_latency + fabric_.switch_latency) * 0.5};
+    if (c < ports()) return port_cable(c, leaf_of(c));
+    if (c < first_core()) {
+      const std::int64_t leaf = (c - ports()) / spines_, spine = (c - ports()) % spines_;
+      return switch_cable(leaf, leafs_ + block_of(leaf) * spines_ + spine, up_);
     }
-    const std::int64_t leaf = (c - ports()) / spines_, spine = (c - ports()) % spines_;
-    return {ports() + leaf, ports() + leafs_ + spine, up_, fabric_.cable_latency + half + half};
+    const std::int64_t spine = (c - first_core()) / cores_, core = (c - first_core()) % cores_;
+    return switch_cable(leafs_ + spine,
+                        leafs_ + blocks_ * spines_ + spine % spines_ * cores_ + core, core_up_);
   }
 
   std::int64_t ways(std::int64_t from, std::int64_t to) const override {
-    return leaf_of(from) == leaf_of(to) ? 1 : spines_;
+    const std::int64_t here = leaf_of(from), there = leaf_of(to);
+    if (here == there) return 1;
+    return block_of(here) == block_of(there) ? spines_ : spines_ * cores_;
   }
   void way(std::int64_t from, std::int64_t to, std::int64_t which,
            std::vector<Hop>& hops) const override {
     const std::int64_t here = leaf_of(from), there = leaf_of(to);
     hops.push_back(forth(from));
     if (here != there) {
-      hops.push_back(forth(ports() + here * spines_ + which));
-      hops.push_back(back(ports() + there * spines_ + which));
+      const std::int64_t spine = which % spines_, core = which / spines_;
+      hops.push_back(forth(ports() + here * spines_ + spine));
+      if (block_of(here) != block_of(there)) {
+        hops.push_back(forth(first_core() + (block_of(here) * spines_ + spine) * cores_ + core));
+        hops.push_back(back(first_core() + (block_of(there) * spines_ + spine) * cores_ + core));
+      }
+      hops.push_back(back(ports() + there * spines_ + spine));
     }
     hops.push_back(back(to));
   }
   Hop trunk(Hop hop) const override {
-    const std::int64_t c = hop / 2;
-    if (c < ports()) return hop;
-    return 2 * (ports() + (c - ports()) / spines_ * spines_) + hop % 2;
+    const auto least = [hop](std::int64_t first, std::int64_t cables) {
+      return 2 * (first + (hop / 2 - first) / cables * cables) + hop % 2;
+    };
+    if (hop / 2 < ports()) return hop;
+    return hop / 2 < first_core() ? least(ports(), spines_) : least(first_core(), spines_ * cores_);
+  }
+
+  /// The number of levels to climb.
+  std::int64_t closeness(std::int64_t a, std::int64_t b) const override {
+    const std::int64_t p = a / fabric_.nodes_per_pod, q = b / fabric_.nodes_per_pod;
+    if (p == q) return 0;
+    return p / pods_per_block_ == q / pods_per_block_ ? 1 : 2;
+  }
+  std::int64_t period() const override {
+    if (pods_ == 1) return 1;
+    return fabric_.nodes_per_pod * (blocks_ > 1 ? pods_per_block_ : 1);
+  }
+
+  /// With k nodes of the ring in a pod, P / k rings like it send their flows over the D B / o that
+  /// leave a leaf; and so on for blocks.
+  Shares shares(const Ring& ring) const override {
+    constexpr BytesPerSecond kNone(std::numeric_limits<double>::infinity());
+    Shares out = {kNone, kNone};
+    const double ports_per_flow = static_cast<double>(nics_) / static_cast<double>(ring.all);
+    double oversubscription = fabric_.oversubscription;
+    BytesPerSecond total = fabric_.bandwidth * leaf_up_;
+    const auto limit = [&](std::int64_t nodes, std::int64_t flows) {
+      if (ring.nodes.front() / nodes == ring.nodes.back() / nodes) return;
+      const auto k = static_cast<double>(shortest_run(ring.nodes, nodes));
+      out.all = std::min(out.all, fabric_.bandwidth * k / oversubscription * ports_per_flow);
+      out.alone = std::min(out.alone, total / static_cast<double>(flows));
+    };
+    limit(fabric_.nodes_per_pod, ring.own_per_rail);
+    oversubscription *= fabric_.spine_oversubscription;
+    total = total *
+            (static_cast<double>(pods_per_block_ * fabric_.rails) / fabric_.spine_oversubscription);
+    limit(fabric_.nodes_per_pod * pods_per_block_, ring.own);
+    return out;
   }
 
  private:
+  std::int64_t first_core() const { return ports() + leafs_ * spines_; }
   std::int64_t leaf_of(std::int64_t port) const {
     return port / nics_ / fabric_.nodes_per_pod * fabric_.rails + port % nics_ % fabric_.rails;
   }
+  std::int64_t block_of(std::int64_t leaf) const { return leaf / fabric_.rails / pods_per_block_; }
 
-  std::int64_t leafs_, spines_ = 0;
-  BytesPerSecond up_;  // one cable from a leaf to a spine
+  std::int64_t pods_, leafs_ = 0, pods_per_block_ = 1, blocks_ = 1;
+  std::int64_t spines_ = 0, cores_ = 0;  // of a block; above each spine
+  double leaf_up_ = 0;                   // bandwidth up from a leaf, in ports
+  BytesPerSecond up_, core_up_;          // a cable from a leaf to a spine, from a spine to a core
 };
 
 }  // namespace

@@ -1,0 +1,192 @@
+// Given P nodes per router, a routers per group and h global cables per router (Kim et al., ISCA
+// 2008): all routers of a group are joined to each other, and each two of the G groups by m = a h /
+// (G - 1) cables, rounded down. The cables of a group that lead delta groups on (0 < delta < G)
+// have the numbers q = t (G - 1) + delta - 1, t < m, and cable q is on router q / h.
+//
+// Cables: those of the ports, then the pairs of routers group by group, then the pairs of groups. A
+// message crosses one global cable at most, and the group's cables to it and from it; ways are the
+// global cables that take fewest hops.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "topologies/families/families.h"
+
+namespace plait {
+namespace {
+
+/// Pairs of n things on a circle, numbered: i and i + delta have (delta - 1) n + i, delta <= n / 2.
+struct Pairs {
+  std::int64_t n = 1;
+  std::int64_t count() const { return n * (n - 1) / 2; }
+  std::int64_t first(std::int64_t pair) const { return pair % n; }
+  std::int64_t second(std::int64_t pair) const { return (pair % n + pair / n + 1) % n; }
+  /// The direction from i to j of their pair.
+  Hop hop(std::int64_t i, std::int64_t j) const {
+    const std::int64_t ahead = (j - i + n) % n;
+    const bool forwards = 2 * ahead < n || (2 * ahead == n && i < j);
+    return forwards ? forth((ahead - 1) * n + i) : back((n - ahead - 1) * n + j);
+  }
+};
+
+class Dragonfly : public Cabling {
+ public:
+  Dragonfly(const Fabric& fabric, std::int64_t nodes, std::int64_t nics)
+      : Cabling(fabric, nodes, nics),
+        routers_{fabric.routers_per_group},
+        groups_{ceil_div(ceil_div(nodes, fabric.nodes_per_pod), fabric.routers_per_group)} {
+    if (groups_.n > 1) between_ = routers_.n * fabric.global_cables / (groups_.n - 1);
+  }
+
+  std::int64_t switches() const override { return groups_.n * routers_.n; }
+  Vertex vertex(std::int64_t s) const override {
+    return {VertexKind::kRouter, s, fabric_.switch_latency};
+  }
+  std::string name_of(std::int64_t s) const override {
+    return fmt::format("group {} router {}", s / routers_.n, s % routers_.n);
+  }
+
+  std::int64_t cables() const override { return first_global() + groups_.count() * between_; }
+  Cable cable(std::int64_t c) const override {
+    if (c < ports()) return port_cable(c, router_of(c));
+    if (c < first_global()) {
+      const std::int64_t group = (c - ports()) / routers_.count();
+      const std::int64_t pair = (c - ports()) % routers_.count();
+      return switch_cable(group * routers_.n + routers_.first(pair),
+                          group * routers_.n + routers_.second(pair), fabric_.bandwidth,
+                          fabric_.parallel_cables);
+    }
+    const std::int64_t pair = (c - first_global()) / between_;
+    const std::int64_t t = (c - first_global()) % between_;
+    const std::int64_t i = groups_.first(pair), j = groups_.second(pair);
+    return switch_cable(gateway(i, j, t), gateway(j, i, t), fabric_.bandwidth, 1);
+  }
+
+  std::int64_t ways(std::int64_t from, std::int64_t to) const override {
+    const std::int64_t r = router_of(from), s = router_of(to);
+    if (group(r) == group(s)) return 1;
+    const std::int64_t least = fewest_local(r, s);
+    std::int64_t out = 0;
+    for (std::int64_t t = 0; t < between_; ++t) out += local(r, s, t) == least ? 1 : 0;
+    return out;
+  }
+  void way(std::int64_t from, std::int64_t to, std::int64_t which,
+           std::vector<Hop>& hops) const override {
+    const std::int64_t r = router_of(from), s = router_of(to);
+    hops.push_back(forth(from));
+    if (group(r) == group(s)) {
+      step(r, s, hops);
+    } else {
+      const std::int64_t least = fewest_local(r, s);
+      std::int64_t t = 0;
+      for (;; ++t) {
+        if (local(r, s, t) == least && which-- == 0) break;
+      }
+      step(r, gateway(group(r), group(s), t), hops);
+      const Hop pair = groups_.hop(group(r), group(s));
+      hops.push_back(2 * (first_global() + pair / 2 * between_ + t) + pair % 2);
+      step(gateway(group(s), group(r), t), s, hops);
+    }
+    hops.push_back(back(to));
+  }
+  Hop trunk(Hop hop) const override { return hop; }
+
+  /// The number of cables between the routers.
+  std::int64_t closeness(std::int64_t a, std::int64_t b) const override {
+    const std::int64_t r = router_at(a), s = router_at(b);
+    if (group(r) == group(s)) return r == s ? 0 : 1;
+    return 1 + fewest_local(r, s);
+  }
+  /// A router when there is one group, else a group.
+  std::int64_t period() const override {
+    return fabric_.nodes_per_pod * (groups_.n > 1 ? routers_.n : 1);
+  }
+
+  /// When all nodes send as far as those of the ring: the cables of one distance carry alike. Of
+  /// the K pairs of the ring, f reach delta groups on: every group then sends f / K of its flows
+  /// over m cables, and each router its own part of them over its cables to the routers that these
+  /// are on. Alone: the ring's own flows, cable by cable.
+  Shares shares(const Ring& ring) const override {
+    std::map<std::int64_t, std::int64_t> global, inside;  // pairs by distance
+    std::map<Hop, std::int64_t> own;
+    std::vector<Hop> hops;
+    for (std::size_t i = 0; i < ring.nodes.size(); ++i) {
+      const std::int64_t from = ring.nodes[i], to = ring.nodes[(i + 1) % ring.nodes.size()];
+      const std::int64_t r = router_at(from), s = router_at(to);
+      if (r == s) continue;
+      const std::int64_t ahead = group(s) - group(r);
+      if (ahead != 0) ++global[(ahead + groups_.n) % groups_.n];
+      if (ahead == 0) ++inside[(s - r + routers_.n) % routers_.n];
+      hops.clear();
+      way(from * nics_, to * nics_, (from + to) % ways(from * nics_, to * nics_), hops);
+      for (std::size_t h = 1; h + 1 < hops.size(); ++h) ++own[hops[h]];
+    }
+    const auto pairs = static_cast<double>(ring.nodes.size());
+    const double router = static_cast<double>(fabric_.nodes_per_pod * ring.all) / pairs;
+    const auto lanes = static_cast<double>(fabric_.parallel_cables);
+    double load = 1, alone = 1;  // flows on one cable
+    for (const auto& [ahead, count] : inside) {
+      load = std::max(load, router * static_cast<double>(count) / lanes);
+    }
+    for (const auto& [ahead, count] : global) {
+      const double flows = router * static_cast<double>(count);
+      load =
+          std::max(load, flows * static_cast<double>(routers_.n) / static_cast<double>(between_));
+      load = std::max(load, flows / static_cast<double>(gateways(ahead)) / lanes);
+    }
+    for (const auto& [hop, count] : own) {
+      const double width = hop / 2 < first_global() ? lanes : 1;
+      alone = std::max(alone, static_cast<double>(count * ring.own) / width);
+    }
+    return {fabric_.bandwidth / load, fabric_.bandwidth / alone};
+  }
+
+ private:
+  std::int64_t first_global() const { return ports() + groups_.n * routers_.count(); }
+  std::int64_t router_at(std::int64_t node) const { return node / fabric_.nodes_per_pod; }
+  std::int64_t router_of(std::int64_t port) const { return router_at(port / nics_); }
+  std::int64_t group(std::int64_t router) const { return router / routers_.n; }
+  /// The router of group i that the t-th cable to group j is on.
+  std::int64_t gateway(std::int64_t i, std::int64_t j, std::int64_t t) const {
+    const std::int64_t ahead = (j - i + groups_.n) % groups_.n;
+    return i * routers_.n + (t * (groups_.n - 1) + ahead - 1) / fabric_.global_cables;
+  }
+  /// Routers of a group that have cables to the group `ahead`.
+  std::int64_t gateways(std::int64_t ahead) const {
+    std::int64_t out = 0, last = -1;
+    for (std::int64_t t = 0; t < between_; ++t) {
+      const std::int64_t router = gateway(0, ahead, t);
+      out += router != last ? 1 : 0, last = router;
+    }
+    return out;
+  }
+  /// Cables inside of groups on the way from router r to router s over the t-th global one.
+  std::int64_t local(std::int64_t r, std::int64_t s, std::int64_t t) const {
+    return (r != gateway(group(r), group(s), t) ? 1 : 0) +
+           (s != gateway(group(s), group(r), t) ? 1 : 0);
+  }
+  std::int64_t fewest_local(std::int64_t r, std::int64_t s) const {
+    std::int64_t least = 2;
+    for (std::int64_t t = 0; t < between_; ++t) least = std::min(least, local(r, s, t));
+    return least;
+  }
+  /// Appends the hop between two routers of a group.
+  void step(std::int64_t r, std::int64_t s, std::vector<Hop>& hops) const {
+    if (r == s) return;
+    hops.push_back(2 * (ports() + group(r) * routers_.count()) +
+                   routers_.hop(r % routers_.n, s % routers_.n));
+  }
+
+  Pairs routers_, groups_;    // of a group, of the machine
+  std::int64_t between_ = 0;  // cables between two groups
+};
+
+}  // namespace
+
+std::unique_ptr<const Cabling> dragonfly(const Fabric& fabric, std::int64_t nodes,
+                                         std::int64_t nics) {
+  return std::make_unique<Dragonfly>(fabric, nodes, nics);
+}
+
+}  // namespace plait
