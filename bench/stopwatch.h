@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace plait {
 
@@ -14,6 +15,14 @@ double seconds_of(Work&& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Processor seconds of this process that `work` takes, whoever else uses the machine.
+template <class Work>
+double cpu_seconds_of(Work&& work) {
+  const std::clock_t start = std::clock();
+  work();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 /// Peak resident memory of this process so far.

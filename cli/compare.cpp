@@ -150,6 +150,7 @@ void add_compare(Command& command) {
       ->type_name("PATH=VALUE")
       ->expected(1)
       ->take_all();
+  add_network_option(*sub, options->sets);
   add_output_options(*sub, options->output);
   sub->add_option("--fail-over", options->fail_over,
                   "Exit code 1 when a step time differs from the first by more than this (5%)")

@@ -87,6 +87,15 @@ void add_scenario_options(CLI::App& command, ScenarioOptions& options) {
       ->type_name("PATH=VALUE")
       ->expected(1)
       ->take_all();
+  add_network_option(command, options.sets);
+}
+
+void add_network_option(CLI::App& command, std::vector<std::string>& sets) {
+  command
+      .add_option_function<std::string>(
+          "--network", [&sets](const std::string& model) { sets.push_back("network=" + model); },
+          "Messages take their time by themselves (analytic) or share links (flow)")
+      ->check(CLI::IsMember({"analytic", "flow"}));
 }
 
 void print_result(const OutputOptions& options, const std::string& text) {

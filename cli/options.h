@@ -30,6 +30,8 @@ struct ScenarioOptions {
   std::vector<Override> overrides() const;
 };
 void add_scenario_options(CLI::App& command, ScenarioOptions& options);
+/// --network MODEL, another word for --set network=MODEL.
+void add_network_option(CLI::App& command, std::vector<std::string>& sets);
 
 /// When one of `sets` is path=help: the choices of that field. Otherwise "".
 std::string help_for_sets(const std::vector<std::string>& sets);

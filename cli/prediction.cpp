@@ -73,13 +73,21 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
   p.plan = sound_plan(s);
   p.simulation = located(s, [&] {
     return simulate(p.plan, s.cluster, costs,
-                    {.unfold = options.unfold, .record = true, .placement = s.placement});
+                    {.network = s.flow_network ? make_network(s.cluster) : nullptr,
+                     .unfold = options.unfold,
+                     .record = true,
+                     .placement = s.placement});
   });
   const Explanation explanation = explain(p.plan, p.simulation);
   p.memory = memory_of(p.plan, s.cluster, options.memory_curve);
   std::vector<ChosenCollective> collectives;
   for (const CollectiveChoice& c : p.simulation.collectives) {
     collectives.push_back({c.op, c.group, c.cost});
+  }
+  std::vector<ContentionLine> contention;
+  for (const Contention& c : p.simulation.contention) {
+    contention.push_back({c.link, std::string(name_of(c.link_class)), c.links, c.bandwidth.value,
+                          c.traffic, c.with, c.time.value, c.lost.value});
   }
   p.report =
       summarize({.model = s.model,
@@ -91,6 +99,7 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
                  .explanation = explanation,
                  .memory = p.memory,
                  .collectives = collectives,
+                 .contention = contention,
                  .provenance = provenance_of(p.plan, s.cluster, costs, p.simulation.collectives),
                  .run = facts,
                  .placement = s.placement_words,

@@ -123,6 +123,21 @@ Report read_report(const Tree& tree) {
   return r;
 }
 
+Tree tree_of(const std::vector<ContentionLine>& lines) {
+  Tree out = Tree::array();
+  for (const ContentionLine& l : lines) {
+    out.push_back({{"link", l.link},
+                   {"link_class", l.link_class},
+                   {"links", l.links},
+                   {"bandwidth_bytes_per_s", l.bandwidth_bytes_per_s},
+                   {"traffic", l.traffic},
+                   {"with", l.with},
+                   {"time_s", l.time_s},
+                   {"lost_s", l.lost_s}});
+  }
+  return out;
+}
+
 }  // namespace
 
 nlohmann::ordered_json json_tree(const Report& r) {
@@ -154,6 +169,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
   out["critical_path"] = tree_of(r.critical_path);
   out["sensitivity"] = tree_of(r.sensitivity);
   out["collectives"] = tree_of(r.collectives);
+  if (!r.contention.empty()) out["contention"] = tree_of(r.contention);
   out["provenance"] = tree_of(r.provenance);
   out["run"] = tree_of(r.run);
   return out;

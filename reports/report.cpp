@@ -133,6 +133,7 @@ Report summarize(const ReportInputs& in) {
   r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
   r.memory = summarize_memory(in.plan, in.cluster, in.memory);
   r.collectives = collective_lines(in);
+  r.contention = in.contention;
   r.provenance = in.provenance;
   return r;
 }

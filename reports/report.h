@@ -47,6 +47,18 @@ struct RunFacts {
   std::vector<std::string> warnings;
 };
 
+/// What one kind of traffic lost on one class of links, because it shared them.
+struct ContentionLine {
+  std::string link;                  // the first of the class
+  std::string link_class;            // "infiniband"
+  std::int64_t links = 1;            // of the class
+  double bandwidth_bytes_per_s = 0;  // of one
+  std::string traffic;               // "all_gather over fsdp (ring)"
+  std::vector<std::string> with;     // what else was there; itself: several groups of it
+  double time_s = 0;                 // in which it was held up
+  double lost_s = 0;                 // of this, the delay
+};
+
 struct ReportInputs {
   const Model& model;
   const Workload& workload;
@@ -57,6 +69,7 @@ struct ReportInputs {
   const Explanation& explanation;
   const std::vector<StageUse>& memory;  // one per stage
   const std::vector<ChosenCollective>& collectives;
+  const std::vector<ContentionLine>& contention;  // the most time lost first
   ProvenanceShares provenance;
   RunFacts run;
   std::string placement = {};        // in words; "": rank r on device r
@@ -124,6 +137,7 @@ struct Report {
   std::vector<SensitivityLine> sensitivity;  // the most rewarding first
   MemoryReport memory;
   std::vector<CollectiveLine> collectives;  // the most time-consuming first
+  std::vector<ContentionLine> contention;   // with the flow network; the most time lost first
   ProvenanceShares provenance;
 };
 

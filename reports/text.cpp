@@ -13,6 +13,7 @@ constexpr int kLabel = 9;          // columns of the labels on the left
 constexpr std::size_t kRows = 9;   // of the breakdown
 constexpr std::size_t kHelps = 4;  // sensitivities
 constexpr std::size_t kCollectives = 6;
+constexpr std::size_t kContentions = 4;  // listed
 
 void append(std::vector<Line>& to, std::vector<Line> lines) {
   for (Line& l : lines) to.push_back(std::move(l));
@@ -98,6 +99,22 @@ std::vector<Line> help_lines(const Report& r) {
                    {pad_left(human_change(s.change_for_ten_percent), 8) + " step time"}});
   }
   if (out.size() == 2) out.push_back({{"  no single hardware number matters"}});
+  return out;
+}
+
+std::vector<Line> contention_section(const Report& r) {
+  std::vector<Line> out;
+  if (r.contention.empty()) return out;
+  out = {{}, {{"contention: what was held up, where, by what", Ink::kBold}}};
+  for (std::size_t i = 0; i < r.contention.size() && i < kContentions; ++i) {
+    const ContentionLine& c = r.contention[i];
+    out.push_back(
+        {{"  " + pad_right(c.traffic, 38)},
+         {fmt::format("delayed by {} in {}", human_time(c.lost_s), human_time(c.time_s))}});
+    out.push_back({{fmt::format("    with {}", fmt::join(c.with, ", "))}});
+    out.push_back({{fmt::format("    on {} ({} such links, {:.3g} GB/s)", c.link,
+                                human_count(c.links), c.bandwidth_bytes_per_s / 1e9)}});
+  }
   return out;
 }
 
@@ -232,6 +249,7 @@ std::string to_text(const Report& r, const TerminalStyle& style) {
   append(lines, memory_lines(r.memory, style.width));
   append(lines, help_lines(r));
   append(lines, collective_section(r));
+  append(lines, contention_section(r));
   append(lines, closing_lines(r, style.width));
   return render(lines, style);
 }

@@ -34,6 +34,7 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
   if (!calibration_sha256.empty()) {
     members.push_back({"calibration", json_quote(calibration_sha256)});
   }
+  if (scenario.flow_network) members.push_back({"network", json_quote("flow")});
   return json_object(std::move(members));
 }
 

@@ -129,6 +129,9 @@ const Table<ScenarioParts>& scenario_table() {
                 "Path of what `plait calibrate` fitted to measurements of the device, relative to "
                 "this file; its kernels then take what they took there.")
               .otherwise("none: data sheets"),
+          field("network", &S::network, Text{{"analytic", "flow"}},
+                "analytic: each message takes its time by itself. flow: what is on the network at "
+                "the same time shares its links, and collectives slow down compute."),
       });
   return table;
 }

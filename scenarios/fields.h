@@ -64,6 +64,7 @@ struct ScenarioParts {
   ClusterPart cluster;
   PlacementPart placement;
   std::string calibration;  // path, relative to the scenario file
+  std::string network = "analytic";
 };
 
 /// Members of a part whose base value comes later: what is required is checked then.

@@ -31,6 +31,7 @@ struct Scenario {
   std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
   std::string placement_words;          // "pp, tp, dp from the inside out"; "": rank r on device r
   std::string calibration;              // path of a calibration of the device; "": none
+  bool flow_network = false;            // messages share links
   std::vector<std::string> warnings;    // ignored keys of an imported config.json, ...
   std::string canonical_json;           // resolved, keys sorted: what sha256 and reports quote
   std::shared_ptr<const JsonDocument> source;  // the text as read, for `locate`

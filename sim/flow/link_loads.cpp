@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "core/error.h"
+#include "core/random.h"
 #include "sim/flow/connections.h"
 
 namespace plait {
@@ -12,13 +12,8 @@ namespace {
 
 using Colour = std::uint64_t;
 
-/// 64 mixed bits (SplitMix64, Steele et al. 2014). Sums of mixed colours stand for multisets.
-Colour mix(Colour a, Colour b = 0) {
-  Colour x = a * 0x9E3779B97F4A7C15ULL + b + 0x632BE59BD9B4E019ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
+/// Of a pair. Sums of such colours stand for multisets.
+Colour mix(Colour a, Colour b = 0) { return scramble(a * 0x9E3779B97F4A7C15ULL + b); }
 
 std::size_t distinct(std::vector<Colour> colours) {
   std::ranges::sort(colours);

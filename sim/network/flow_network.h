@@ -23,8 +23,8 @@ struct HoldUp {
   std::uint32_t link = kNoLink;
   std::uint64_t with = 0;  // labels of the others on that link, a bit each; its own where it is
                            // alone there: then it stands for several
-  SimTime time = 0;  // how long
-  SimTime lost = 0;  // of this, how much the flow was delayed by
+  SimTime time = 0;        // how long
+  SimTime lost = 0;        // of this, how much the flow was delayed by
 };
 
 class FlowNetwork {

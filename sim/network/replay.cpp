@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "sim/network/flow_network.h"
 
 namespace plait {
@@ -43,6 +44,7 @@ struct Member {
   std::size_t at = 0;       // in rounds
   std::int32_t repeat = 0;  // of it
   std::int32_t open = 0;    // transfers of the round that have not ended
+  std::int64_t round = 0;   // since the start
   std::uint32_t collective = 0;
 };
 
@@ -109,13 +111,16 @@ class Replayer {
       Member m;
       m.collective = collective;
       const std::vector<Round> rounds = rounds_of(c.arrangement, c.kind, n, i, c.bytes.value);
-      for (std::size_t r = 0; r < rounds.size(); ++r) {
+      const auto all = static_cast<std::int64_t>(rounds.size());
+      const auto wanted = static_cast<std::size_t>(std::min(all, c.most_rounds));
+      for (std::size_t r = 0; r < wanted; ++r) {
         if (r > 0 && std::ranges::equal(rounds[r], rounds[r - 1], alike)) {
           ++m.rounds.back().times;
           continue;
         }
         m.rounds.emplace_back();
         for (const Transfer& t : rounds[r]) {
+          PLAIT_CHECK(t.peer != kSwitch, "switches take no part in a replay");
           const bool sends = t.direction == Direction::kSend;
           m.rounds.back().ends.push_back(
               {sends ? channel(i, t.peer) : channel(t.peer, i), sends, t.range.elements});
@@ -152,14 +157,9 @@ class Replayer {
       end = std::max(end, now_);
       return;
     }
-    if (options_.longest_rest == 0 && now_ > 0) return begin_round(m);
-    events_.push(now_ + random_rest(), {Due::kRound, m, 0});
-  }
-  SimTime random_rest() {
-    if (options_.longest_rest == 0) return 0;
-    random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;  // Knuth's MMIX
-    const double share = static_cast<double>(random_ >> 11) * 0x1p-53;
-    return static_cast<SimTime>(share * static_cast<double>(options_.longest_rest));
+    const SimTime rest = options_.rest(m, member.round++);
+    if (rest == 0 && now_ > 0) return begin_round(m);
+    events_.push(now_ + rest, {Due::kRound, m, 0});
   }
   void begin_round(std::uint32_t m) {
     Member& member = members_[m];
@@ -204,7 +204,6 @@ class Replayer {
   FlowNetwork flows_;
   RadixHeap<Event> events_;
   SimTime now_ = 0;
-  std::uint64_t random_ = options_.seed;
   std::size_t added_ = 0;
   std::vector<Event> due_;
   std::vector<std::uint32_t> ended_;
@@ -212,6 +211,12 @@ class Replayer {
 };
 
 }  // namespace
+
+SimTime ReplayOptions::rest(std::int64_t member, std::int64_t round) const {
+  const auto at = static_cast<std::uint64_t>(member) << 32 | static_cast<std::uint64_t>(round);
+  const double share = static_cast<double>(scramble(seed ^ scramble(at)) >> 11) * 0x1p-53;
+  return static_cast<SimTime>(share * static_cast<double>(longest_rest));
+}
 
 Replay replay(const Network& network, std::span<const ReplayedCollective> collectives,
               const ReplayOptions& options) {

@@ -7,6 +7,7 @@
 // latency of its way, then flows. A member's round ends when its last transfer has.
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -21,12 +22,16 @@ struct ReplayedCollective {
   Arrangement arrangement;
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Bytes bytes;  // nccl-tests' S
+  /// Only the first so many rounds of each member.
+  std::int64_t most_rounds = std::numeric_limits<std::int64_t>::max();
 };
 
 struct ReplayOptions {
   /// Before each round a member rests, evenly distributed from none to this: not in step.
   SimTime longest_rest = 0;
   std::uint64_t seed = 1;
+  /// Before the round of a member; both counted from 0, the members through all collectives.
+  SimTime rest(std::int64_t member, std::int64_t round) const;
 };
 
 struct Replay {

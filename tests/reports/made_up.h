@@ -28,6 +28,7 @@ struct MadeUp {
   Explanation explanation;
   std::vector<StageUse> memory;
   std::vector<ChosenCollective> collectives;
+  std::vector<ContentionLine> contention;
 
   MadeUp() {
     model.name = "tiny";
@@ -50,6 +51,7 @@ struct MadeUp {
             explanation,
             memory,
             collectives,
+            contention,
             {{0, 0, 0.75, 0.25}, 0.2},
             {"1.2.3", "abcdef", "two stages", "0123456789abcdef", "plait run x.json", {}}};
   }
