@@ -30,6 +30,13 @@ std::vector<CollectiveChoice> choices(const Sites& sites, const Durations& durat
   return out;
 }
 
+/// The flow network divides links among those that use them: each group's own rate is the one that
+/// it has alone.
+Sites undivided(Sites sites) {
+  for (GroupPlacement& g : sites.groups) g.inter = g.inter_alone;
+  return sites;
+}
+
 /// What the engines need besides the plan.
 std::shared_ptr<const Dependencies> dependencies_for(const Plan& plan, bool many_lanes) {
   Dependencies deps = dependencies(plan);
@@ -77,9 +84,13 @@ Simulation simulate(const Plan& plan, const Cluster& cluster, const CostModel& c
                     const SimulationOptions& options) {
   require_world(plan, cluster, options.placement);
   Simulation out;
-  const bool flow = options.network != nullptr;
-  const Sites sites = locate(plan, cluster, options.placement);
-  (flow ? flowed : swept)(out, plan, cluster, costs, sites, options);
+  Sites sites = locate(plan, cluster, options.placement);
+  if (options.network == nullptr) {
+    swept(out, plan, cluster, costs, sites, options);
+  } else {
+    sites = undivided(std::move(sites));
+    flowed(out, plan, cluster, costs, sites, options);
+  }
   out.rank_classes = static_cast<std::int64_t>(out.lanes->count() * plan.programs.size());
   out.ops_represented = op_count(plan);
   out.collectives = choices(sites, *out.durations);
