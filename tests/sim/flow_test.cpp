@@ -42,8 +42,11 @@ std::shared_ptr<const Network> crossbar(const Cluster& cluster, BytesPerSecond b
   return std::make_shared<Crossbar>(cluster.world_size(), bandwidth, Seconds(1e-6));
 }
 
+// In one node: between nodes the analytic network divides links by a formula, beforehand.
 RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
-  const Case c = any_case();
+  Case c = any_case();
+  c.machine.nodes = 1;
+  c.machine.devices_per_node = c.strategy.mesh.world_size();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();
   const Cluster cluster = c.cluster();
@@ -71,6 +74,59 @@ RC_GTEST_PROP(Flow, FoldedEqualsUnfoldedWhereMuchContends, ()) {
   const Simulation unfolded = simulate(plan, cluster, {}, options);
   RC_ASSERT(difference(plan, unfolded, folded) == std::string());
   RC_ASSERT(folded.contention.size() <= unfolded.contention.size());
+}
+
+RC_GTEST_PROP(Flow, FoldedEqualsUnfoldedOnTheMachineItself, ()) {
+  const Case c = any_case();
+  RC_LOG() << c << "\n";
+  const Plan plan = c.plan();
+  const Cluster cluster = c.cluster();
+  SimulationOptions options;
+  options.placement = c.placement;
+  const Spreading spreading = pick(0, 3) == 0 ? Spreading::kHash : Spreading::kEven;
+  options.network = make_network(cluster, {.spreading = spreading});
+  const Simulation folded = simulate(plan, cluster, {}, options);
+  options.unfold = true;
+  const Simulation unfolded = simulate(plan, cluster, {}, options);
+  RC_ASSERT(difference(plan, unfolded, folded) == std::string());
+}
+
+/// Data parallel over four nodes of one GPU, two to a pod.
+Case data_parallel_case(double oversubscription) {
+  Case c = small_case(1, 4, 1, 1);
+  c.machine.devices_per_node = 1;
+  c.machine.nodes = 4;
+  c.machine.nodes_per_pod = 2;
+  c.machine.oversubscription = oversubscription;
+  return c;
+}
+
+SimTime step_of(const Case& c, bool flow) {
+  const Cluster cluster = c.cluster();
+  SimulationOptions options;
+  options.interference = false;
+  if (flow) options.network = make_network(cluster);
+  return simulate(c.plan(), cluster, {}, options).timeline.step_time;
+}
+
+TEST(Flow, OneRingAloneIsNotSlowedByACableThatItHasToItself) {
+  // Of two nodes per pod the ring sends one connection up: two cables up carry it, one does, and
+  // only less than one does not.
+  EXPECT_EQ(step_of(data_parallel_case(2), true), step_of(data_parallel_case(1), true));
+  EXPECT_GT(step_of(data_parallel_case(8), true), step_of(data_parallel_case(1), true));
+}
+
+TEST(Flow, CollectivesHoldSmsAndSlowComputeDown) {
+  Case c = small_case(1, 4, 1, 1);
+  c.strategy.data.overlap = true;
+  c.strategy.data.bucket = Bytes(10'000);
+  c.model.layers = 8;
+  const Cluster cluster = c.cluster();
+  SimulationOptions options;
+  options.network = make_network(cluster);
+  const SimTime slowed = simulate(c.plan(), cluster, {}, options).timeline.step_time;
+  options.interference = false;
+  EXPECT_GT(slowed, simulate(c.plan(), cluster, {}, options).timeline.step_time);
 }
 
 }  // namespace
