@@ -23,6 +23,8 @@ enum class VertexKind : std::uint8_t {
   kRouter
 };
 std::string_view name_of(VertexKind kind);
+/// Not inside of a node.
+constexpr bool is_fabric_switch(VertexKind kind) { return kind >= VertexKind::kLeaf; }
 
 struct Vertex {
   VertexKind kind = VertexKind::kDevice;

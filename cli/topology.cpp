@@ -1,0 +1,101 @@
+// plait topology show SCENARIO-or-PRESET: what a machine is made of and what it can carry.
+
+#include "reports/topology.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/topology.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "reports/new_file.h"
+#include "scenarios/machine.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+struct ShowOptions {
+  ScenarioOptions machine;
+  std::int64_t nodes = 0;
+  OutputOptions output;
+  std::string svg;
+};
+
+bool is_file_name(const std::string& word) {
+  return word == "-" || word.ends_with(".json") || word.find('/') != std::string::npos;
+}
+
+/// The preset or file that `word` names. Throws InputError C001 when it is neither.
+Cluster machine_of(const std::string& word, std::vector<Override> overrides, std::int64_t nodes) {
+  if (nodes > 0) overrides.emplace_back("cluster.nodes", std::to_string(nodes));
+  if (is_file_name(word)) {
+    return parse_machine(read_text_file(word), word == "-" ? "<stdin>" : word, overrides);
+  }
+  const std::string preset = json_object({{"preset", json_quote(find_node(word).name)}});
+  return parse_machine(preset, word, overrides);
+}
+
+std::string written(const ShowOptions& options, const Cluster& cluster,
+                    const TopologySummary& summary) {
+  const std::string& file = options.output.file;
+  if (options.output.format == "dot" || (options.output.format.empty() && file.ends_with(".dot"))) {
+    return topology_dot(expand(*cluster.graph), cluster.name);
+  }
+  if (options.output.kind() == Format::kJson) return topology_json(summary);
+  return render(topology_lines(summary), options.output.style());
+}
+
+int show(const ShowOptions& options) {
+  if (const std::string help = help_for_sets(options.machine.sets); !help.empty()) {
+    print_result(options.output, help);
+    return kYes;
+  }
+  const Cluster cluster =
+      machine_of(options.machine.file, options.machine.overrides(), options.nodes);
+  const TopologySummary summary = summarize(cluster);
+  if (!options.svg.empty()) {
+    NewFile file(options.svg);
+    file.write(topology_svg(cluster, summary));
+    file.finish();
+  }
+  print_result(options.output, written(options, cluster, summary));
+  return kYes;
+}
+
+void add_show(CLI::App& topology, Command& command) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* sub = topology.add_subcommand("show", "What a machine is made of and can carry");
+  sub->add_option(
+         "machine", options->machine.file,
+         "A cluster of the catalogue (plait list clusters), a scenario, or a file with its "
+         "\"cluster\" alone; - reads standard input")
+      ->type_name("CLUSTER|FILE")
+      ->required();
+  sub->add_option("--nodes", options->nodes, "So many nodes")->check(CLI::PositiveNumber);
+  sub->add_option("--set", options->machine.sets, "Change a field: cluster.fabric.bandwidth=...")
+      ->type_name("PATH=VALUE")
+      ->expected(1)
+      ->take_all();
+  sub->add_option("-o,--output", options->output.file, "Write the summary to this file")
+      ->type_name("FILE");
+  sub->add_option("--format", options->output.format,
+                  "text, json, or dot: every link, for Graphviz (default: by the suffix of FILE, "
+                  "else text)")
+      ->check(CLI::IsMember({"text", "json", "dot"}));
+  sub->add_option("--svg", options->svg, "Also draw the machine")->type_name("FILE");
+  sub->callback([&command, options] { command.action = [options] { return show(*options); }; });
+}
+
+}  // namespace
+
+void add_topology(Command& command) {
+  CLI::App* sub = command.app.add_subcommand("topology", "Look at a machine");
+  sub->require_subcommand(1);
+  add_show(*sub, command);
+  add_topology_import(*sub, command);
+}
+
+}  // namespace plait

@@ -1,0 +1,10 @@
+#pragma once
+// The parts of `plait topology`.
+
+#include "cli/commands.h"
+
+namespace plait {
+
+void add_topology_import(CLI::App& topology, Command& command);
+
+}  // namespace plait

@@ -1,0 +1,177 @@
+// plait topology import FILE: what other programs say of a machine, as a scenario's cluster; and
+// what nccl-tests measured, beside the data sheet.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/options.h"
+#include "cli/topology.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "costmodel/fit/latency_bandwidth.h"
+#include "reports/human.h"
+#include "reports/json_tree.h"
+#include "reports/topology.h"
+#include "scenarios/machine.h"
+#include "topologies/importers/choose_device.h"
+#include "topologies/importers/detect.h"
+#include "topologies/importers/nccl_tests.h"
+#include "topologies/importers/nccl_xml.h"
+#include "topologies/importers/nvidia_smi.h"
+
+namespace plait {
+namespace {
+
+struct CommandOptions {
+  std::string file, from;
+  ImportOptions import;
+  OutputOptions output;
+};
+
+ImportFormat format_of(const CommandOptions& options, const std::string& text,
+                       const std::string& file) {
+  for (const auto format :
+       {ImportFormat::kNvidiaSmi, ImportFormat::kNcclXml, ImportFormat::kNcclTests}) {
+    if (options.from == name_of(format)) return format;
+  }
+  return detect_format(text, file);
+}
+
+/// The cluster on standard output; or in a file, and then its summary on standard output.
+int print_node(const CommandOptions& options, NodeFacts facts, const std::string& file) {
+  facts.name = "imported from " + file;
+  const ImportedNode imported = node_from(facts, options.import);
+  std::vector<std::string> warnings;
+  for (const std::string& note : imported.notes) warnings.push_back("W005: " + note);
+  print_warnings(warnings);
+  const std::string json = json_pretty(cluster_json(imported)) + "\n";
+  print_result(options.output, json);
+  if (options.output.file.empty() || options.output.file == "-") return kYes;
+  const TopologySummary summary = summarize(parse_machine(json, options.output.file));
+  print_result({}, render(topology_lines(summary), OutputOptions{}.style()));
+  return kYes;
+}
+
+/// The link of the data sheet that a run is held against.
+struct DataSheet {
+  std::string cluster, link;
+  BytesPerSecond bandwidth;  // of one device; 0: unknown
+  std::string key, value;    // what of the cluster would say that the links do what was measured
+};
+
+DataSheet data_sheet_of(const CollectiveRun& run, BytesPerSecond busbw, const std::string& named) {
+  const std::string name = named.empty() ? catalogue_name(run.device) : named;
+  if (name.empty()) return {};
+  const Device device = find_device(name);
+  DataSheet out{.cluster = node_with(device), .link = {}, .bandwidth = {}, .key = {}, .value = {}};
+  const NodeSpec node = find_node(out.cluster);
+  if (run.hosts > 1 && node.nics > 0) {
+    const double share = static_cast<double>(node.nics) / static_cast<double>(node.devices);
+    out.link = "NIC per device";
+    out.bandwidth = find_fabric(node.fabric).bandwidth * share;
+    out.key = "cluster.fabric.bandwidth";
+    out.value = to_text(busbw / share);
+  } else if (device.nvlink_links > 0) {
+    out.link = "nvlink";
+    out.bandwidth = device.nvlink_bandwidth();
+    out.key = "cluster.device.nvlink_link_bandwidth";
+    out.value = to_text(busbw / device.nvlink_links);
+  } else {
+    out.link = "pcie";
+    out.bandwidth = device.pcie_bandwidth;
+    out.key = "cluster.device.pcie_bandwidth";
+    out.value = to_text(busbw);
+  }
+  return out;
+}
+
+std::string fit_text(const CollectiveRun& run, const LatencyBandwidth& fit,
+                     const DataSheet& sheet) {
+  std::string out = fmt::format(
+      "{} over {} ranks, {}, {} sizes, {}\n"
+      "base latency  {}\npeak busbw    {}\nfit           median error {}, largest {}\n",
+      run.collective.empty() ? "collective (not said which)" : run.collective,
+      run.ranks > 0 ? human_count(run.ranks) : "?",
+      run.hosts == 1 ? "one host"
+                     : fmt::format("{} hosts", run.hosts > 0 ? human_count(run.hosts) : "?"),
+      run.rows.size(), run.device.empty() ? "device not said" : run.device,
+      human_time(fit.latency.value), to_text(fit.busbw),
+      human_percent(std::expm1(fit.median_error)), human_percent(std::expm1(fit.worst_error)));
+  if (sheet.bandwidth.value > 0 && fit.busbw.value > 0) {
+    out +=
+        fmt::format("data sheet    {} of {} ({}): measured is {} of it\n", to_text(sheet.bandwidth),
+                    sheet.link, sheet.cluster, human_percent(fit.busbw / sheet.bandwidth, 0));
+    out += fmt::format("as links      --set {}=\"{}\"\n", sheet.key, sheet.value);
+  }
+  return out;
+}
+
+std::string fit_json(const CollectiveRun& run, const LatencyBandwidth& fit,
+                     const DataSheet& sheet) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const CollectiveTiming& r : run.rows) {
+    rows.push_back({{"bytes", r.size.value},
+                    {"type", r.type},
+                    {"redop", r.redop},
+                    {"time_s", r.time.value},
+                    {"algbw_Bps", r.algbw.value},
+                    {"busbw_Bps", r.busbw.value}});
+  }
+  return json_text({{"collective", run.collective},
+                    {"ranks", run.ranks},
+                    {"hosts", run.hosts},
+                    {"device", run.device},
+                    {"busbw_over_algbw", run.factor},
+                    {"latency_s", fit.latency.value},
+                    {"peak_busbw_Bps", fit.busbw.value},
+                    {"median_error", fit.median_error},
+                    {"worst_error", fit.worst_error},
+                    {"data_sheet_Bps", sheet.bandwidth.value},
+                    {"rows", rows}});
+}
+
+int print_fit(const CommandOptions& options, const CollectiveRun& run) {
+  const LatencyBandwidth fit = fit_latency_bandwidth(run);
+  const DataSheet sheet = data_sheet_of(run, fit.busbw, options.import.device);
+  const bool json = options.output.kind() == Format::kJson;
+  print_result(options.output, json ? fit_json(run, fit, sheet) : fit_text(run, fit, sheet));
+  return kYes;
+}
+
+int import_file(const CommandOptions& options) {
+  const std::string file = options.file == "-" ? "<stdin>" : options.file;
+  const std::string text = read_text_file(options.file);
+  switch (format_of(options, text, file)) {
+    case ImportFormat::kNvidiaSmi: return print_node(options, read_nvidia_smi(text, file), file);
+    case ImportFormat::kNcclXml: return print_node(options, read_nccl_xml(text, file), file);
+    case ImportFormat::kNcclTests: return print_fit(options, read_nccl_tests(text, file));
+  }
+  return kInternal;
+}
+
+}  // namespace
+
+void add_topology_import(CLI::App& topology, Command& command) {
+  auto options = std::make_shared<CommandOptions>();
+  CLI::App* sub = topology.add_subcommand(
+      "import", "The cluster that nvidia-smi topo -m or NCCL's XML describes; a fit of nccl-tests");
+  sub->add_option("file", options->file, "What the other program wrote; - reads standard input")
+      ->type_name("FILE")
+      ->required();
+  sub->add_option("--from", options->from,
+                  "nvidia-smi, nccl-xml or nccl-tests (default: by content)")
+      ->check(CLI::IsMember({"nvidia-smi", "nccl-xml", "nccl-tests"}));
+  sub->add_option("--device", options->import.device, "Its device (plait list devices)")
+      ->type_name("NAME");
+  sub->add_option("-o,--output", options->output.file, "Write the cluster or the fit to this file")
+      ->type_name("FILE");
+  sub->add_option("--format", options->output.format, "Of a fit: text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  sub->callback(
+      [&command, options] { command.action = [options] { return import_file(*options); }; });
+}
+
+}  // namespace plait

@@ -1,0 +1,28 @@
+#include "costmodel/fit/latency_bandwidth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "costmodel/fit/linear.h"
+
+namespace plait {
+
+LatencyBandwidth fit_latency_bandwidth(const CollectiveRun& run) {
+  PLAIT_CHECK(!run.rows.empty(), "a run has rows");
+  std::vector<FitRow> rows;
+  for (const CollectiveTiming& row : run.rows) {
+    rows.push_back({{1, run.factor * static_cast<double>(row.size.value)}, row.time.value});
+  }
+  const std::vector<double> c = fit_nonnegative(rows);
+  LatencyBandwidth out{.latency = Seconds(c[0]), .busbw = {}};
+  if (c[1] > 0) out.busbw = BytesPerSecond(1 / c[1]);
+  std::vector<double> errors;
+  for (const FitRow& row : rows) errors.push_back(std::abs(log_error(c, row)));
+  std::sort(errors.begin(), errors.end());
+  out.median_error = errors[errors.size() / 2];
+  out.worst_error = errors.back();
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,39 @@
+#pragma once
+// Boxes, lines and texts in SVG. Coordinates in pixels, y downwards; the page grows with what is
+// drawn on it.
+
+#include <string>
+#include <string_view>
+
+namespace plait {
+
+struct Pen {
+  std::string_view color = "#444444";
+  double width = 1;
+};
+
+class Svg {
+ public:
+  void line(double x1, double y1, double x2, double y2, const Pen& pen);
+  /// From (x1, y) to (x2, y), bulging up by `height` (down when negative).
+  void arc(double x1, double x2, double y, double height, const Pen& pen);
+  void box(double x, double y, double width, double height, std::string_view fill,
+           const Pen& pen = {});
+  void dashed_box(double x, double y, double width, double height);
+  enum class Anchor { kStart, kMiddle };
+  void text(double x, double y, std::string_view words, Anchor anchor = Anchor::kStart,
+            double size = 12, bool bold = false);
+  /// The whole file.
+  std::string page(std::string_view title) const;
+
+  /// Upper bound of the width of `words` in a usual sans-serif font.
+  static double width_of(std::string_view words, double size = 12);
+
+ private:
+  void reach(double x, double y);
+
+  std::string body_;
+  double width_ = 0, height_ = 0;
+};
+
+}  // namespace plait

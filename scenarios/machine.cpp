@@ -1,0 +1,34 @@
+#include "scenarios/machine.h"
+
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+/// A scenario, or a cluster put where a scenario has it. The first line keeps its number.
+JsonDocument document_of(const std::string& text, const std::string& file) {
+  JsonDocument document = parse_json(text, file);
+  if (document.root().find("cluster") != nullptr) return document;
+  return parse_json("{\"cluster\": " + text + "}", file);
+}
+
+}  // namespace
+
+Cluster parse_machine(const std::string& text, const std::string& file,
+                      const std::vector<Override>& overrides) {
+  Scenario scenario;
+  auto document = std::make_shared<JsonDocument>(document_of(text, file));
+  scenario.source = document;
+  const Shape shape = scenario_table().shape();
+  for (const auto& [path, value] : overrides) apply_override(*document, shape, path, value);
+  try {
+    const Json& json = *document->root().find("cluster");
+    ClusterPart part;
+    cluster_table().read(json, part);
+    return resolve_cluster(json, part);
+  } catch (const InputError& e) {
+    throw locate(e, scenario);
+  }
+}
+
+}  // namespace plait

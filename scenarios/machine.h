@@ -1,0 +1,17 @@
+#pragma once
+// The machine alone: of a scenario, or of a file that says nothing but its cluster.
+
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.h"
+
+namespace plait {
+
+/// `text` is a scenario, {"cluster": ...}, or what stands behind "cluster" in one; whatever else a
+/// scenario says is not read. Overrides name scenario paths ("cluster.nodes"). `file` is what
+/// messages call the text. Throws InputError with its place.
+Cluster parse_machine(const std::string& text, const std::string& file,
+                      const std::vector<Override>& overrides = {});
+
+}  // namespace plait

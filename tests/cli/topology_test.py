@@ -1,0 +1,135 @@
+"""plait topology: what it prints agrees with itself, pictures are XML, texts in them do not overlap."""
+
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from plait_command import SCENARIOS, SOURCE, TINY, CommandTest, plait
+
+SVG = "{http://www.w3.org/2000/svg}"
+MACHINES = [["hgx-h100"], ["hgx-h100", "--nodes", 4], ["hgx-h100", "--nodes", 128], ["gb200-nvl72"],
+            ["gb200-nvl72", "--nodes", 3], ["dgx-v100"], ["pcie-8", "--nodes", 2], ["cpu-host"],
+            ["hgx-h100", "--nodes", 130], ["dgx-a100", "--nodes", 2, "--set", "cluster.fabric.nodes_per_pod=1"]]
+
+
+def boxes_of_texts(svg):
+    """(left, top, right, bottom) of each text, with 0.55 em per character."""
+    for text in svg.iter(SVG + "text"):
+        size = float(text.get("font-size"))
+        x, y, width = float(text.get("x")), float(text.get("y")), 0.55 * size * len(text.text)
+        left = x - width / 2 if text.get("text-anchor") == "middle" else x
+        yield left, y - 0.75 * size, left + width, y + 0.2 * size, text.text
+
+
+class Show(CommandTest):
+    def test_every_scenario_has_a_machine(self):
+        for path in [TINY, *SCENARIOS]:
+            with self.subTest(path):
+                summary = plait("topology", "show", path, "--format", "json").json()
+                self.assertEqual(summary["devices"], summary["nodes"] * summary["devices_per_node"])
+                self.assertEqual(summary["vertices"]["device"], summary["devices"])
+
+    def test_json_adds_up(self):
+        for machine in MACHINES:
+            with self.subTest(machine):
+                summary = self.run_ok("topology", "show", *machine, "--format", "json").json()
+                for link in summary["links"]:
+                    self.assertAlmostEqual(link["total_Bps"] / link["bandwidth_Bps"], link["count"])
+                for cut in summary["bisection"]:
+                    total = sum(cut["by_link_class"].values())
+                    self.assertAlmostEqual(total / cut["bandwidth_Bps"], 1)
+                for way in summary["path_diversity"]:
+                    self.assertGreaterEqual(way["shortest_ways"], way["link_disjoint_ways"])
+                    self.assertLessEqual(way["hops"], summary["diameter"]["hops"])
+
+    def test_pictures_are_xml_whose_texts_do_not_overlap(self):
+        for machine in MACHINES:
+            with self.subTest(machine):
+                path = self.folder / "machine.svg"
+                self.run_ok("topology", "show", *machine, "--svg", path)
+                svg = ElementTree.parse(path).getroot()
+                width, height = float(svg.get("width")), float(svg.get("height"))
+                texts = list(boxes_of_texts(svg))
+                for i, a in enumerate(texts):
+                    self.assertTrue(0 <= a[0] and a[2] <= width and a[3] <= height, a)
+                    for b in texts[:i]:
+                        apart = a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3]
+                        self.assertTrue(apart, (a, b))
+
+    def test_a_change_is_seen(self):
+        halves = {}
+        for ratio in (1, 4):
+            summary = plait("topology", "show", "hgx-h100", "--nodes", 64, "--format", "json",
+                            "--set", f"cluster.fabric.oversubscription={ratio}").json()
+            halves[ratio] = summary["bisection"][1]["bandwidth_Bps"]
+        self.assertAlmostEqual(halves[1] / halves[4], 4)
+
+    def test_a_file_with_the_cluster_alone(self):
+        whole = plait("topology", "show", "hgx-h100", "--nodes", 2, "--format", "json").json()
+        for text in ('{"preset": "hgx-h100", "nodes": 2}', '{"cluster": {"preset": "hgx-h100", "nodes": 2}}'):
+            self.assertEqual(plait("topology", "show", "-", "--format", "json", stdin=text).json(), whole)
+
+    def test_dot(self):
+        path = self.folder / "machine.dot"
+        self.run_ok("topology", "show", "pcie-8", "-o", path)
+        self.assertTrue(path.read_text(encoding="utf-8").startswith('graph "pcie-8" {'))
+
+    def test_what_cannot_be_shown(self):
+        for arguments, code in ((["hgx-h1000"], "C001"), (["hgx-h100", "--nodes", 100000], "T001"),
+                                (["no/such.json"], "J001"), (["pcie-8", "--set", "cluster.x=1"], "F005"),
+                                ([], "G001"), (["pcie-8", "--format", "csv"], "G001")):
+            with self.subTest(arguments):
+                result = plait("topology", "show", *arguments)
+                self.assertEqual(result.code, 2)
+                self.assertIn(f"error[{code}]", result.err)
+
+    def test_the_place_of_an_error(self):
+        path = self.file("cluster.json", '{"preset": "hgx-h100",\n "nodes": 0}')
+        self.assertIn("cluster.nodes (" + str(path) + ":2", plait("topology", "show", path).err)
+
+    def test_help_of_a_change(self):
+        self.assertIn("oversubscription", self.run_ok("topology", "show", "pcie-8", "--set", "cluster.fabric=help").out)
+
+
+SAMPLES = SOURCE / "tests" / "topologies" / "samples"
+
+
+class Import(CommandTest):
+    def test_what_is_imported_is_shown(self):
+        cluster = self.folder / "cluster.json"
+        imported = self.run_ok("topology", "import", SAMPLES / "dgx-v100.xml", "-o", cluster)
+        self.assertEqual(plait("topology", "show", cluster).out, imported.out)
+        piped = plait("topology", "import", SAMPLES / "dgx-v100.xml").out
+        shown = plait("topology", "show", "-", "--format", "json", stdin=piped).json()
+        catalogue = plait("topology", "show", "dgx-v100", "--format", "json").json()
+        self.assertEqual([l for l in shown["links"] if l["class"] == "nvlink"],
+                         [l for l in catalogue["links"] if l["class"] == "nvlink"])
+        self.assertEqual(shown["bisection"][0]["bandwidth_Bps"], catalogue["bisection"][0]["bandwidth_Bps"])
+
+    def test_it_runs_in_a_scenario(self):
+        cluster = plait("topology", "import", SAMPLES / "hgx-h100.txt", "--device", "h100-sxm")
+        self.assertEqual((cluster.code, cluster.err), (0, ""))
+        scenario = self.file("s.json", '{"model": "gpt2", "workload": {"sequence_length": 128, "global_batch": 8},'
+                                       f'"cluster": {cluster.out}}}')
+        self.run_ok("check", scenario)
+
+    def test_a_fit_of_measurements(self):
+        fit = plait("topology", "import", SAMPLES / "all_reduce.json", "--format", "json").json()
+        self.assertAlmostEqual(fit["peak_busbw_Bps"] / 200e9, 1, delta=0.01)
+        self.assertEqual(len(fit["rows"]), 9)
+        text = plait("topology", "import", SAMPLES / "all_gather-mpirun.txt").out
+        self.assertIn("cluster.fabric.bandwidth", text)
+
+    def test_what_cannot_be_imported(self):
+        for arguments, code in (([self.file("a", "hello")], "T002"), ([SAMPLES / "pcie-8.txt"], "T011"),
+                                ([SAMPLES / "pcie-8.txt", "--device", "l40"], "C002"),
+                                ([SAMPLES / "pcie-8.txt", "--from", "nccl-xml"], "T007"),
+                                ([SAMPLES / "pcie-8.txt", "--from", "nccl-tests"], "T010"),
+                                ([self.folder / "none"], "J001"), ([], "G001")):
+            with self.subTest(arguments):
+                result = plait("topology", "import", *arguments)
+                self.assertEqual(result.code, 2)
+                self.assertIn(f"error[{code}]", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,76 @@
+// Samples whose times are a + f S / B, rounded as nccl-tests rounds them.
+#include "costmodel/fit/latency_bandwidth.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+CollectiveRun sample(const std::string& name) {
+  std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/topologies/samples/" + name);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return read_nccl_tests(text.str(), name);
+}
+
+struct Expected {
+  std::string file, collective, device;
+  std::int64_t ranks, hosts;
+  std::size_t rows;
+  double latency, busbw, factor;
+};
+
+TEST(NcclTests, EachSampleIsReadAndFitted) {
+  const std::vector<Expected> all = {
+      {"all_reduce-8xh100.txt", "all_reduce", "h100-sxm", 8, 1, 11, 30e-6, 370e9, 14.0 / 8},
+      {"all_gather-mpirun.txt", "all_gather", "h100-sxm", 16, 2, 10, 60e-6, 45e9, 15.0 / 16},
+      {"reduce_scatter-old.txt", "reduce_scatter", "a100-80-sxm", 8, 1, 9, 25e-6, 180e9, 7.0 / 8},
+      {"all_reduce.json", "all_reduce", "a100-80-sxm", 4, 1, 9, 20e-6, 200e9, 6.0 / 4},
+  };
+  for (const Expected& e : all) {
+    SCOPED_TRACE(e.file);
+    const CollectiveRun run = sample(e.file);
+    EXPECT_EQ(run.collective, e.collective);
+    EXPECT_EQ(catalogue_name(run.device), e.device);
+    EXPECT_EQ(run.ranks, e.ranks);
+    EXPECT_EQ(run.hosts, e.hosts);
+    EXPECT_EQ(run.rows.size(), e.rows);
+    EXPECT_NEAR(run.factor / e.factor, 1, 1e-3);
+    const LatencyBandwidth fit = fit_latency_bandwidth(run);
+    EXPECT_NEAR(fit.latency.value / e.latency, 1, 0.01);
+    EXPECT_NEAR(fit.busbw.value / e.busbw, 1, 0.01);
+    EXPECT_LT(fit.worst_error, 0.01);
+  }
+}
+
+TEST(NcclTests, RowsWithoutNumbersAreLeftOutAndInPlaceStandsIn) {
+  const CollectiveRun run = read_nccl_tests(
+      "# busbw\n0 0 float sum -1 0.21 0.00 0.00 0 0.18 0.00 0.00 0\n"
+      "1024 256 float sum -1 N/A N/A N/A N/A 10.0 0.1 0.2 N/A\n",
+      "f");
+  ASSERT_EQ(run.rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(run.rows[0].time.value, 10e-6);
+}
+
+TEST(NcclTests, WhatIsWrongHasACode) {
+  const auto code_of = [](const std::string& text) {
+    try {
+      read_nccl_tests(text, "f");
+    } catch (const InputError& e) {
+      return e.text().code;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code_of("# size count busbw\n"), "T010");
+  EXPECT_EQ(code_of("1024 256 float sum -1 10.0\n"), "T012");
+  EXPECT_EQ(code_of("{\"results\": []}"), "T010");
+  EXPECT_EQ(code_of("{\"results\": "), "J005");
+}
+
+}  // namespace
+}  // namespace plait

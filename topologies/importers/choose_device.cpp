@@ -1,0 +1,128 @@
+#include "topologies/importers/choose_device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+using Kind = NvlinkReading::Kind;
+
+/// Links that leave the device with most of them, when pairs are joined directly.
+std::int64_t most_direct_links(const NodeFacts& facts) {
+  std::vector<std::int64_t> sums(facts.devices.size());
+  for (const MeshLink& m : facts.pairs) {
+    sums[static_cast<std::size_t>(m.a)] += m.links;
+    sums[static_cast<std::size_t>(m.b)] += m.links;
+  }
+  return sums.empty() ? 0 : *std::max_element(sums.begin(), sums.end());
+}
+
+bool all_pairs_alike(const NodeFacts& facts) {
+  const std::size_t n = facts.devices.size();
+  return !facts.pairs.empty() && facts.pairs.size() == n * (n - 1) / 2 &&
+         std::ranges::all_of(facts.pairs,
+                             [&](const MeshLink& m) { return m.links == facts.pairs[0].links; });
+}
+
+bool has_node(const std::string& device) {
+  return std::ranges::any_of(cluster_names(),
+                             [&](const auto& n) { return find_node(n).device == device; });
+}
+
+/// Devices that could be the file's, the likeliest first.
+std::vector<Device> candidates(const NodeFacts& facts, std::int64_t links) {
+  std::vector<Device> out;
+  for (const std::string& name : device_names()) {
+    Device d = find_device(name);
+    const bool same_chip =
+        facts.compute_capability == 0 || d.compute_capability == facts.compute_capability;
+    if (d.compute_capability > 0 && same_chip && d.nvlink_links == links) out.push_back(d);
+  }
+  const auto key = [&](const Device& d) {
+    const bool arm = facts.cpu == "arm", c2c = d.host_link == LinkClass::kC2c;
+    return std::tuple(arm != c2c, d.compute_capability, !has_node(d.name), d.name);
+  };
+  std::sort(out.begin(), out.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return out;
+}
+
+/// Ways to read the NVLinks of the file, the likeliest first: what they lead to and how many a
+/// device has.
+std::vector<std::pair<Kind, std::int64_t>> readings(const NodeFacts& facts) {
+  if (facts.links_to_switches > 0) return {{Kind::kSwitch, facts.links_to_switches}};
+  if (facts.pairs.empty()) return {{Kind::kNone, 0}};
+  const std::int64_t direct = most_direct_links(facts);
+  if (!facts.switches_hidden || !all_pairs_alike(facts)) return {{Kind::kMesh, direct}};
+  return {{Kind::kSwitch, facts.pairs[0].links}, {Kind::kMesh, direct}};
+}
+
+[[noreturn]] void refuse(const NodeFacts& facts, std::int64_t links) {
+  std::string has = links > 0 ? fmt::format("{} NVLinks each", links) : "no NVLinks";
+  if (facts.compute_capability > 0) {
+    has += fmt::format(" and compute capability {}.{}", facts.compute_capability / 10,
+                       facts.compute_capability % 10);
+  }
+  throw InputError(
+      {.code = "T011",
+       .problem = fmt::format("{} does not say which device this is: {}", facts.name, has),
+       .where = {},
+       .expected = fmt::format("one of {}", fmt::join(device_names(), ", ")),
+       .cure = "name it with --device"});
+}
+
+}  // namespace
+
+NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
+                           std::vector<std::string>& notes) {
+  const auto ways = readings(facts);
+  NvlinkReading out{ways[0].first, {}};
+  std::int64_t links = ways[0].second;
+  if (!wanted.empty()) {
+    out.device = find_device(wanted);
+    for (const auto& [kind, count] : ways) {
+      if (count == out.device.nvlink_links) out.kind = kind, links = count;
+    }
+    if (out.kind != Kind::kNone && links != out.device.nvlink_links) {
+      notes.push_back(
+          fmt::format("{} NVLinks each, where {} has {}", links, wanted, out.device.nvlink_links));
+      out.device.nvlink_links = static_cast<int>(links);
+    }
+    return out;
+  }
+  // Without NVLink and without a compute capability every device is as likely as another.
+  const bool blind = ways[0].first == Kind::kNone && facts.compute_capability == 0;
+  for (const auto& [kind, count] : ways) {
+    const std::vector<Device> fitting = blind ? std::vector<Device>{} : candidates(facts, count);
+    if (fitting.empty()) continue;
+    out = {kind, fitting[0]};
+    std::vector<std::string> others;
+    for (std::size_t i = 1; i < fitting.size(); ++i) others.push_back(fitting[i].name);
+    if (!others.empty()) {
+      notes.push_back(fmt::format("device taken to be {}; {} would fit too (--device)",
+                                  fitting[0].name, fmt::join(others, ", ")));
+    }
+    return out;
+  }
+  refuse(facts, links);
+}
+
+std::string node_with(const Device& device) {
+  std::string like;
+  for (const std::string& name : cluster_names()) {
+    const NodeSpec node = find_node(name);
+    if (node.device == device.name) return name;
+    const Device d = find_device(node.device);
+    const bool same = d.compute_capability == device.compute_capability &&
+                      (d.nvlink_links > 0) == (device.nvlink_links > 0);
+    if (like.empty() && same) like = name;
+  }
+  return like.empty() ? "pcie-8" : like;
+}
+
+}  // namespace plait

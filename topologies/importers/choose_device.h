@@ -1,0 +1,31 @@
+#pragma once
+// Which device of the catalogue a file is about, and what its NVLinks lead to.
+
+#include <string>
+#include <vector>
+
+#include "topologies/importers/node_facts.h"
+
+namespace plait {
+
+/// What peer-to-peer traffic achieves between the sockets of a server whose CPU is not known: NCCL
+/// src/graph/topo.h, Skylake (10 GB/s), the slower of the x86 servers in use.
+inline constexpr BytesPerSecond kSocketBandwidth{10e9};
+
+struct NvlinkReading {
+  enum class Kind : std::uint8_t { kNone, kMesh, kSwitch };
+  Kind kind = Kind::kNone;
+  Device device;  // nvlink_links as the file has them
+};
+
+/// With P pairs of n devices, all joined by k links each, and NVSwitches not told apart from direct
+/// links: a switch when some device has k NVLinks in all, a mesh when one has k (n - 1).
+/// The device is `wanted` when that is not empty, else the oldest of the catalogue with that many
+/// NVLinks and that compute capability. Throws InputError T011 when there is none.
+NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
+                           std::vector<std::string>& notes);
+
+/// The catalogue's node that has this device, or else one most like it.
+std::string node_with(const Device& device);
+
+}  // namespace plait

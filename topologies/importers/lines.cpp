@@ -1,0 +1,78 @@
+#include "topologies/importers/lines.h"
+
+#include <regex>
+#include <utility>
+
+namespace plait {
+namespace {
+
+/// Escape sequences of a terminal: ESC [ parameters letter (ECMA-48, section 5.4).
+std::string without_colours(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\x1b') {
+      out += line[i];
+      continue;
+    }
+    if (i + 1 < line.size() && line[i + 1] == '[') ++i;
+    while (i + 1 < line.size() && (line[i + 1] < '@' || line[i + 1] > '~')) ++i;
+    ++i;  // the letter that ends it
+  }
+  return out;
+}
+
+/// mpirun --tag-output: "[1,0]<stdout>:"; srun --label: "0: ".
+std::string without_prefix(const std::string& line) {
+  static const std::regex prefix(R"(^\s*(\[\d+,\d+\]<std(out|err)>:\s?|\d+: ))");
+  std::smatch match;
+  return std::regex_search(line, match, prefix) ? match.suffix().str() : line;
+}
+
+}  // namespace
+
+std::vector<TextLine> lines_of(std::string_view text) {
+  std::vector<TextLine> out;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    // Lines of kilobytes are no table's; regular expressions recurse over them.
+    std::string clean = without_colours(line);
+    if (clean.size() < 4096) clean = without_prefix(clean);
+    out.push_back({std::move(clean), number});
+  }
+  return out;
+}
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> out;
+  std::string word;
+  for (const char c : line) {
+    if (c != ' ' && c != '\t') {
+      word += c;
+    } else if (!word.empty()) {
+      out.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) out.push_back(std::move(word));
+  return out;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> out;
+  for (;;) {
+    const std::size_t end = line.find('\t');
+    out.emplace_back(trimmed(line.substr(0, end)));
+    if (end == std::string_view::npos) return out;
+    line.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,222 @@
+#include "topologies/importers/nccl_tests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "topologies/importers/lines.h"
+
+namespace plait {
+namespace {
+
+struct Program {
+  std::string_view file, collective;
+};
+constexpr std::array<Program, 8> kPrograms = {{{"all_reduce_perf", "all_reduce"},
+                                               {"all_gather_perf", "all_gather"},
+                                               {"reduce_scatter_perf", "reduce_scatter"},
+                                               {"alltoall_perf", "all_to_all"},
+                                               {"broadcast_perf", "broadcast"},
+                                               {"sendrecv_perf", "send_recv"},
+                                               {"reduce_perf", "reduce"},
+                                               {"hypercube_perf", "hypercube"}}};
+
+std::string program_in(std::string_view text) {
+  for (const Program& p : kPrograms) {
+    const std::size_t at = text.find(p.file);
+    if (at == std::string_view::npos) continue;
+    // "all_reduce_perf" contains "reduce_perf".
+    if (at == 0 || (text[at - 1] != '_' && text[at - 1] != '-')) return std::string(p.collective);
+  }
+  return "";
+}
+
+std::optional<double> number(const std::string& word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(value)) return {};
+  return value;
+}
+
+/// From out-of-place or in-place numbers; nothing when that half was not measured (time 0 or N/A).
+bool take(CollectiveTiming& row, std::optional<double> time_us, std::optional<double> algbw,
+          std::optional<double> busbw) {
+  if (!time_us || !algbw || !busbw || *time_us <= 0 || *algbw < 0 || *busbw < 0) return false;
+  row.time = Seconds(*time_us * 1e-6);
+  row.algbw = BytesPerSecond(*algbw * 1e9);
+  row.busbw = BytesPerSecond(*busbw * 1e9);
+  return true;
+}
+
+/// "#  Rank  3 Group  0 Pid  77 on  host device  3 [0x..] NVIDIA H100 80GB HBM3"
+void read_rank(const std::string& line, CollectiveRun& run, std::set<std::string>& hosts) {
+  const std::vector<std::string> words = words_of(line);
+  const auto on = std::find(words.begin(), words.end(), "on");
+  const auto device = std::find(words.begin(), words.end(), "device");
+  if (on == words.end() || on + 1 == words.end() || device == words.end()) return;
+  ++run.ranks;
+  hosts.insert(*(on + 1));
+  const std::size_t bracket = line.find(']');
+  if (bracket != std::string::npos)
+    run.device = trimmed(std::string_view(line).substr(bracket + 1));
+}
+
+/// size count type redop [root] (time algbw busbw [#wrong]) twice; false: not a row of the table.
+/// nccl-tests before 2.11 has no column for root.
+bool read_row(const TextLine& line, const std::string& file, CollectiveRun& run) {
+  const std::vector<std::string> words = words_of(line.text);
+  if (words.size() < 4 || !number(words[0]) || !number(words[1]) || number(words[2])) return false;
+  const std::size_t at = words.size() == 12 ? 4 : 5;
+  const auto value = [&](std::size_t i) {
+    return i < words.size() ? number(words[i]) : std::optional<double>{};
+  };
+  CollectiveTiming row;
+  row.size = Bytes(static_cast<std::int64_t>(*number(words[0])));
+  row.type = words[2];
+  row.redop = words[3];
+  const bool taken = take(row, value(at), value(at + 1), value(at + 2)) ||
+                     take(row, value(at + 4), value(at + 5), value(at + 6));
+  if (!taken && words.size() < at + 3) {
+    throw InputError({.code = "T012",
+                      .problem = "a row of the table breaks off",
+                      .where = {file, line.number, 0, ""},
+                      .expected = "size count type redop root time algbw busbw #wrong ...",
+                      .cure = "remove the row, or measure again"});
+  }
+  if (taken && row.size.value > 0) run.rows.push_back(row);
+  return true;
+}
+
+CollectiveRun read_table(std::string_view text, const std::string& file) {
+  CollectiveRun run;
+  std::set<std::string> hosts;
+  for (const TextLine& line : lines_of(text)) {
+    if (run.collective.empty()) run.collective = program_in(line.text);
+    const std::string_view words = trimmed(line.text);
+    if (words.starts_with("#")) {
+      if (words.find("Rank") != std::string_view::npos) read_rank(line.text, run, hosts);
+    } else if (words.find("NCCL") == std::string_view::npos) {
+      read_row(line, file, run);
+    }
+  }
+  run.hosts = std::ssize(hosts);
+  return run;
+}
+
+std::optional<double> member(const Json& json, std::string_view key) {
+  const Json* value = json.find(key);
+  const bool numeric =
+      value != nullptr && (value->is(Json::Kind::kNumber) || value->is(Json::Kind::kInteger));
+  return numeric ? std::optional<double>(value->number()) : std::nullopt;
+}
+
+std::string text_member(const Json& json, std::string_view key) {
+  const Json* value = json.find(key);
+  return value != nullptr && value->is(Json::Kind::kText) ? value->text() : "";
+}
+
+CollectiveRun read_json(std::string_view text, const std::string& file) {
+  const JsonDocument document = parse_json(text, file);
+  const Json& root = document.root();
+  CollectiveRun run;
+  if (const Json* args = root.find("args")) {
+    for (const Json* a : args->children()) {
+      if (run.collective.empty() && a->is(Json::Kind::kText))
+        run.collective = program_in(a->text());
+    }
+  }
+  std::set<std::string> hosts;
+  if (const Json* devices = root.find("devices")) {
+    for (const Json* d : devices->children()) {
+      ++run.ranks;
+      hosts.insert(text_member(*d, "hostname"));
+      run.device = text_member(*d, "device_info");
+    }
+  }
+  run.hosts = std::ssize(hosts);
+  const Json* results = root.find("results");
+  if (results == nullptr) return run;
+  for (const Json* r : results->children()) {
+    const std::optional<double> size = member(*r, "size");
+    if (!size || *size <= 0 || *size > 1e18) continue;
+    CollectiveTiming row;
+    row.size = Bytes(static_cast<std::int64_t>(*size));
+    row.type = text_member(*r, "type");
+    row.redop = text_member(*r, "redop");
+    for (const std::string_view half : {"out_of_place", "in_place"}) {
+      const Json* h = r->find(half);
+      if (h == nullptr) continue;
+      if (!take(row, member(*h, "time"), member(*h, "alg_bw"), member(*h, "bus_bw"))) continue;
+      run.rows.push_back(row);
+      break;
+    }
+  }
+  return run;
+}
+
+/// From the largest rows, whose two decimals say most.
+double factor_of(const CollectiveRun& run) {
+  double algbw = 0, factor = 1;
+  for (const CollectiveTiming& row : run.rows) {
+    if (row.algbw.value <= algbw) continue;
+    algbw = row.algbw.value;
+    factor = row.busbw / row.algbw;
+  }
+  return factor;
+}
+
+/// By the factor and the reduction, where only one collective has both.
+std::string collective_of(const CollectiveRun& run) {
+  const bool reduces = !run.rows.empty() && run.rows[0].redop != "none";
+  const auto n = static_cast<double>(run.ranks);
+  if (run.ranks < 2) return run.factor > 1.01 ? "all_reduce" : "";
+  if (std::abs(run.factor - 2 * (n - 1) / n) < 0.02 && reduces) return "all_reduce";
+  if (std::abs(run.factor - (n - 1) / n) < 0.01 && reduces) return "reduce_scatter";
+  return "";
+}
+
+}  // namespace
+
+CollectiveRun read_nccl_tests(std::string_view text, const std::string& file) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool json = begin != std::string_view::npos && text[begin] == '{';
+  CollectiveRun run = json ? read_json(text, file) : read_table(text, file);
+  if (run.rows.empty()) {
+    throw InputError({.code = "T010",
+                      .problem = "there are no measurements of nccl-tests",
+                      .where = {file, 0, 0, ""},
+                      .expected = "rows of size, count, type, redop, root, time, algbw, busbw",
+                      .cure = "pass the whole output, or the file that -J wrote"});
+  }
+  run.factor = factor_of(run);
+  if (run.collective.empty()) run.collective = collective_of(run);
+  return run;
+}
+
+std::string catalogue_name(const std::string& marketing_name) {
+  // The first match counts; A100-SXM4-40GB is NVIDIA's own name in nvidia-smi.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kNames = {
+      {{"GB200", "gb200"},
+       {"B200", "b200"},
+       {"H200", "h200-sxm"},
+       {"H800", "h800-sxm"},
+       {"H100", "h100-sxm"},
+       {"A800", "a800-80-sxm"},
+       {"A100-SXM4-40GB", "a100-40-sxm"},
+       {"A100", "a100-80-sxm"},
+       {"V100", "v100-sxm2-32"},
+       {"L40S", "l40s"},
+       {"RTX 4090", "rtx-4090"}}};
+  for (const auto& [part, name] : kNames) {
+    if (marketing_name.find(part) != std::string::npos) return std::string(name);
+  }
+  return "";
+}
+
+}  // namespace plait

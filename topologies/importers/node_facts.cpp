@@ -1,0 +1,174 @@
+#include "topologies/importers/node_facts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "topologies/importers/choose_device.h"
+
+namespace plait {
+namespace {
+
+/// Neighbours share a place exactly where blocks give them the same.
+bool in_blocks(const std::vector<std::string>& places, std::int64_t blocks) {
+  const auto n = static_cast<std::int64_t>(places.size());
+  std::set<std::string> seen;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::string& here = places[static_cast<std::size_t>(i)];
+    const bool same = i > 0 && here == places[static_cast<std::size_t>(i - 1)];
+    const bool same_block = i > 0 && i * blocks / n == (i - 1) * blocks / n;
+    if (same != same_block || (!same && !seen.insert(here).second)) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> texts(const std::vector<NodeFacts::Place>& places,
+                               std::string NodeFacts::Place::*what) {
+  std::vector<std::string> out;
+  for (const NodeFacts::Place& p : places) out.push_back(p.*what);
+  return out;
+}
+
+std::int64_t distinct(const std::vector<std::string>& texts) {
+  return std::ssize(std::set<std::string>(texts.begin(), texts.end()));
+}
+
+void set_family(NodeSpec& node, const NodeFacts& facts, const NvlinkReading& nvlink) {
+  node.mesh.clear();
+  switch (nvlink.kind) {
+    case NvlinkReading::Kind::kNone: node.family = Family::kPcie; break;
+    case NvlinkReading::Kind::kMesh:
+      node.family = Family::kNvlinkMesh;
+      node.mesh = facts.pairs;
+      break;
+    case NvlinkReading::Kind::kSwitch:
+      if (node.family != Family::kNvlinkDomain) node.family = Family::kNvSwitch;
+      break;
+  }
+  if (node.family != Family::kNvSwitch && node.family != Family::kNvlinkDomain) {
+    node.nvswitch_generation = 0;
+  }
+}
+
+void set_pcie(NodeSpec& node, const NodeFacts& facts, std::vector<std::string>& notes) {
+  const std::vector<std::string> numa = texts(facts.devices, &NodeFacts::Place::numa);
+  const std::vector<std::string> switches = texts(facts.devices, &NodeFacts::Place::pcie_switch);
+  node.sockets = distinct(numa);
+  const bool all = std::ranges::find(switches, "") == switches.end();
+  const bool none = std::ranges::all_of(switches, [](const auto& s) { return s.empty(); });
+  node.pcie_switches = all ? distinct(switches) : 0;
+  if (!all && !none) {
+    notes.emplace_back(
+        "some devices are on root ports, some on PCIe switches: all are taken to be "
+        "on root ports");
+  }
+  if (!in_blocks(numa, node.sockets)) {
+    notes.emplace_back(
+        "devices are not dealt to the sockets in blocks of their order; the model's "
+        "are");
+  }
+  if (node.pcie_switches > 0 && !in_blocks(switches, node.pcie_switches)) {
+    notes.emplace_back(
+        "devices are not dealt to the PCIe switches in blocks of their order; the "
+        "model's are");
+  }
+}
+
+/// NICs near no device, where others are near one, serve storage and management.
+std::int64_t compute_nics(const NodeFacts& facts, std::vector<std::string>& notes) {
+  const auto near = [&](const NodeFacts::Place& nic) {
+    return !nic.pcie_switch.empty() && std::ranges::any_of(facts.devices, [&](const auto& d) {
+      return d.pcie_switch == nic.pcie_switch;
+    });
+  };
+  const std::int64_t count = std::ranges::count_if(facts.nics, near);
+  const std::int64_t far = std::ssize(facts.nics) - count;
+  if (count == 0 || far == 0) return std::ssize(facts.nics);
+  notes.push_back(fmt::format(
+      "{} of {} NICs share no PCIe switch with a device: left out as storage or management", far,
+      std::ssize(facts.nics)));
+  return count;
+}
+
+void set_fabric(ImportedNode& out, const NodeFacts& facts) {
+  if (!facts.nic_bandwidth || out.node.nics == 0) return;
+  const auto matches = [&](const std::string& name) {
+    return !name.empty() && find_fabric(name).bandwidth == *facts.nic_bandwidth;
+  };
+  if (matches(out.node.fabric)) return;
+  for (const std::string& name : fabric_names()) {
+    if (!matches(name)) continue;
+    out.fabric = name;
+    out.notes.push_back(fmt::format("fabric taken to be {} by the speed of the NICs", name));
+    return;
+  }
+  out.nic_bandwidth = facts.nic_bandwidth;
+}
+
+/// The members whose text differs from the base's.
+template <class T>
+std::string changes(const Table<T>& table, const T& value, const T& base) {
+  std::vector<JsonMember> members;
+  for (const Field<T>& f : table.fields()) {
+    std::string text = f.write(value);
+    if (text != f.write(base)) members.push_back({f.key, std::move(text)});
+  }
+  return members.empty() ? "" : json_object(std::move(members), false);
+}
+
+}  // namespace
+
+ImportedNode node_from(const NodeFacts& facts, const ImportOptions& options) {
+  ImportedNode out;
+  out.notes = facts.notes;
+  const NvlinkReading nvlink = read_nvlinks(facts, options.device, out.notes);
+  out.device = nvlink.device;
+  out.preset = node_with(out.device);
+  out.node = find_node(out.preset);
+  out.node.name = facts.name;
+  out.node.device = out.device.name;
+  out.node.devices = std::ssize(facts.devices);
+  set_family(out.node, facts, nvlink);
+  set_pcie(out.node, facts, out.notes);
+  out.node.nics = compute_nics(facts, out.notes);
+  out.node.rails = facts.rails;
+  if (!facts.cpu.empty()) out.node.cpu = facts.cpu;
+  // Data sheets round: 63 GB/s for 63.015.
+  const bool other_pcie =
+      facts.pcie_bandwidth && std::abs(*facts.pcie_bandwidth / out.node.pcie_bandwidth - 1) > 0.01;
+  if (other_pcie) {
+    out.node.pcie_bandwidth = BytesPerSecond(std::round(facts.pcie_bandwidth->value / 1e7) * 1e7);
+    if (out.device.host_link == LinkClass::kPcie) {
+      out.device.pcie_bandwidth = out.node.pcie_bandwidth;
+    }
+  }
+  if (out.node.socket_bandwidth.value <= 0 && out.node.sockets > 1 &&
+      out.node.family != Family::kNvlinkDomain) {
+    out.node.socket_bandwidth = kSocketBandwidth;
+    out.notes.push_back("bandwidth between sockets assumed");
+  }
+  set_fabric(out, facts);
+  return out;
+}
+
+std::string cluster_json(const ImportedNode& imported) {
+  const NodeSpec base = find_node(imported.preset);
+  std::vector<JsonMember> members = {{"preset", json_quote(imported.preset)}};
+  members.push_back({"node", changes(node_table(), imported.node, base)});
+  const std::string device =
+      changes(device_table(), imported.device, find_device(imported.device.name));
+  if (!device.empty()) members.push_back({"device", device});
+  if (!imported.fabric.empty()) members.push_back({"fabric", json_quote(imported.fabric)});
+  if (imported.nic_bandwidth) {
+    members.push_back(
+        {"fabric", json_object({{"bandwidth", json_quote(exact_text(*imported.nic_bandwidth))}})});
+  }
+  return json_object(std::move(members), false);
+}
+
+}  // namespace plait

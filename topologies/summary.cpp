@@ -1,0 +1,126 @@
+#include "topologies/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+/// A link once, not once per direction: seen from the vertex that was made first.
+template <class Use>
+void for_each_link(const LinkGraph& g, Use use) {
+  for (VertexId v = 0; v < boost::num_vertices(g); ++v) {
+    for (auto [e, end] = boost::out_edges(v, g); e != end; ++e) {
+      const VertexId to = boost::target(*e, g);
+      if (v < to) use(v, to, g[*e]);
+    }
+  }
+}
+
+/// Of a fat tree's levels: what comes from below over what leads up.
+std::vector<LevelRatio> ratios_of(const LinkGraph& g) {
+  std::map<VertexKind, double> down, up;
+  for_each_link(g, [&](VertexId a, VertexId b, const Link& l) {
+    const auto [lower, upper] = std::minmax(g[a].kind, g[b].kind);
+    if (lower == upper || !is_fabric_switch(upper)) return;
+    down[upper] += l.bandwidth.value;
+    up[lower] += l.bandwidth.value;
+  });
+  std::vector<LevelRatio> out;
+  for (const auto& [level, bandwidth] : down) {
+    if (up.contains(level)) out.push_back({level, bandwidth / up[level]});
+  }
+  return out;
+}
+
+std::vector<Diversity> diversity_of(const Cluster& cluster, const Machine& machine) {
+  const std::int64_t n = cluster.devices_per_node, all = cluster.world_size();
+  const std::int64_t pod = n * cluster.graph->fabric.nodes_per_pod;
+  std::vector<Diversity> out;
+  const auto add = [&](std::string scope, std::int64_t to) {
+    const VertexId end = machine.devices[static_cast<std::size_t>(to)];
+    out.push_back({std::move(scope), 0, to, shortest_ways(machine.links, machine.devices[0], end)});
+  };
+  if (n > 1) add("in a node", n - 1);
+  if (all > n && pod > n) add("in a pod, same place", n);
+  if (all > n && pod > n && n > 1) add("in a pod, another place", 2 * n - 1);
+  if (all > pod) add("across pods", pod);
+  return out;
+}
+
+}  // namespace
+
+std::vector<VertexCount> count_vertices(const LinkGraph& graph) {
+  std::map<VertexKind, std::int64_t> counts;
+  for (VertexId v = 0; v < boost::num_vertices(graph); ++v) ++counts[graph[v].kind];
+  std::vector<VertexCount> out;
+  for (const auto& [kind, count] : counts) out.push_back({kind, count});
+  return out;
+}
+
+std::vector<LinkCount> count_links(const LinkGraph& graph) {
+  std::map<std::tuple<LinkClass, VertexKind, VertexKind, double, double>, std::int64_t> counts;
+  for_each_link(graph, [&](VertexId a, VertexId b, const Link& l) {
+    const auto [low, high] = std::minmax(graph[a].kind, graph[b].kind);
+    ++counts[{l.link, low, high, -l.bandwidth.value, l.latency.value}];
+  });
+  std::vector<LinkCount> out;
+  for (const auto& [key, count] : counts) {
+    const auto& [link, from, to, minus_bandwidth, latency] = key;
+    out.push_back({link, from, to, count, BytesPerSecond(-minus_bandwidth), Seconds(latency)});
+  }
+  return out;
+}
+
+Diameter diameter_of(const Cluster& cluster) {
+  Diameter out;
+  for (std::int64_t from = 0; from < std::min(symmetry_period(cluster), cluster.world_size());
+       ++from) {
+    for (std::int64_t to = 0; to < cluster.world_size(); ++to) {
+      const Path path = route(cluster, from, to);
+      out.hops = std::max(out.hops, path.hops);
+      if (path.latency <= out.latency) continue;
+      out.latency = path.latency;
+      out.from = from, out.to = to;
+    }
+  }
+  return out;
+}
+
+TopologySummary summarize(const Cluster& cluster) {
+  if (cluster.world_size() > kMostDevicesShown) {
+    throw InputError(
+        {.code = "T001",
+         .problem = fmt::format("{} devices are too many to write out", cluster.world_size()),
+         .where = {.file = {}, .path = "cluster.nodes"},
+         .expected = fmt::format("at most {} devices", kMostDevicesShown),
+         .cure = "show fewer nodes: pods are alike"});
+  }
+  const Machine machine = expand(*cluster.graph);
+  TopologySummary out;
+  out.name = cluster.name;
+  out.device = cluster.device.name;
+  out.devices = cluster.world_size();
+  out.nodes = cluster.nodes;
+  out.devices_per_node = cluster.devices_per_node;
+  out.vertices = count_vertices(machine.links);
+  out.links = count_links(machine.links);
+  const Island& island = cluster.graph->kinds[0].island;
+  const auto n = static_cast<std::size_t>(cluster.devices_per_node);
+  if (n > 1) out.cuts.push_back(cut_of({island.links, island.devices}, n / 2, "halves of a node"));
+  if (cluster.nodes > 1) {
+    const auto nodes = static_cast<std::size_t>(cluster.nodes);
+    out.cuts.push_back(cut_of(machine, nodes / 2 * n, "halves of the machine"));
+  }
+  out.diameter = diameter_of(cluster);
+  out.diversity = diversity_of(cluster, machine);
+  out.oversubscription = ratios_of(machine.links);
+  return out;
+}
+
+}  // namespace plait
