@@ -8,6 +8,10 @@ from plait_command import SCENARIOS, SOURCE, TINY, CommandTest, plait
 SVG = "{http://www.w3.org/2000/svg}"
 MACHINES = [["hgx-h100"], ["hgx-h100", "--nodes", 4], ["hgx-h100", "--nodes", 128], ["gb200-nvl72"],
             ["gb200-nvl72", "--nodes", 3], ["dgx-v100"], ["pcie-8", "--nodes", 2], ["cpu-host"],
+            ["hgx-h100", "--nodes", 16, "--set", "cluster.fabric.topology=torus", "--set", "cluster.fabric.dimensions=[4,4]"],
+            ["hgx-h100", "--nodes", 32, "--set", "cluster.fabric.topology=dragonfly", "--set", "cluster.fabric.nodes_per_switch=1"],
+            ["hgx-h100", "--nodes", 64, "--set", "cluster.fabric.levels=3", "--set", "cluster.fabric.nodes_per_pod=8"],
+            ["hgx-h100", "--nodes", 8, "--set", "cluster.faults=[{\"at\": \"node 3: nic 2\"}]"],
             ["hgx-h100", "--nodes", 130], ["dgx-a100", "--nodes", 2, "--set", "cluster.fabric.nodes_per_pod=1"]]
 
 

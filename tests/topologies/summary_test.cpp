@@ -68,6 +68,45 @@ TEST(Summary, HalvesOfAFatTreeExchangeWhatTheirNicsSendOverTheOversubscription) 
   }
 }
 
+TEST(Summary, ATorusIsCutInTwoCablesPerColumn) {
+  // Halves of 4 x 4 switches: each of 4 columns is cut at two places, as its ends are joined.
+  Fabric fabric = find_fabric("ndr400");
+  fabric.topology = Topology::kTorus;
+  fabric.dimensions = {4, 4};
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 16, .own_fabric = fabric});
+  const TopologySummary s = summarize(c);
+  EXPECT_DOUBLE_EQ(s.cuts[1].bandwidth.value, 4 * 2 * fabric.bandwidth.value);
+  EXPECT_TRUE(s.oversubscription.empty());
+}
+
+TEST(Summary, EachLevelOfATreeHasItsOversubscription) {
+  Fabric fabric = find_fabric("ndr400");
+  fabric.levels = 3, fabric.nodes_per_pod = 4, fabric.pods_per_block = 2;
+  fabric.oversubscription = 2, fabric.spine_oversubscription = 4;
+  const TopologySummary s =
+      summarize(make_cluster({.preset = "hgx-h100", .nodes = 16, .own_fabric = fabric}));
+  ASSERT_EQ(s.oversubscription.size(), 2U);
+  EXPECT_NEAR(s.oversubscription[0].ratio, 2, 1e-9);
+  EXPECT_NEAR(s.oversubscription[1].ratio, 4, 1e-9);
+  EXPECT_NEAR(s.cuts[1].oversubscription(), 2 * 4, 1e-6);
+}
+
+TEST(Summary, AFailedNicIsMissingFromTheLinks) {
+  const auto cables = [](std::vector<Fault> faults) {
+    const TopologySummary s =
+        summarize(make_cluster({.preset = "hgx-h100", .nodes = 2, .faults = std::move(faults)}));
+    std::int64_t count = 0;
+    for (const LinkCount& l : s.links) {
+      if (l.from == VertexKind::kNic && l.to == VertexKind::kLeaf && l.bandwidth.value > 0) {
+        count += l.count;
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(cables({}), 16);
+  EXPECT_EQ(cables({{.at = "node 1: nic 2"}}), 15);
+}
+
 TEST(Summary, TheLinksThatLimitACutAddUpToIt) {
   for (const std::string& name : cluster_names()) {
     SCOPED_TRACE(name);
