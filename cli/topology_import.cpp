@@ -66,7 +66,11 @@ DataSheet data_sheet_of(const CollectiveRun& run, BytesPerSecond busbw, const st
   const std::string name = named.empty() ? catalogue_name(run.device) : named;
   if (name.empty()) return {};
   const Device device = find_device(name);
-  DataSheet out{.cluster = node_with(device), .link = {}, .bandwidth = {}, .key = {}, .value = {}};
+  DataSheet out{.cluster = node_with(device, NvlinkReading::Kind::kSwitch),
+                .link = {},
+                .bandwidth = {},
+                .key = {},
+                .value = {}};
   const NodeSpec node = find_node(out.cluster);
   if (run.hosts > 1 && node.nics > 0) {
     const double share = static_cast<double>(node.nics) / static_cast<double>(node.devices);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "topologies/families/families.h"
 
 namespace plait {
 namespace {
@@ -62,6 +63,17 @@ std::vector<std::pair<Kind, std::int64_t>> readings(const NodeFacts& facts) {
   return {{Kind::kSwitch, facts.pairs[0].links}, {Kind::kMesh, direct}};
 }
 
+Kind kind_of(Family family) {
+  switch (family) {
+    case Family::kNvSwitch:
+    case Family::kNvlinkDomain: return Kind::kSwitch;
+    case Family::kNvlinkMesh: return Kind::kMesh;
+    case Family::kPcie:
+    case Family::kHost: return Kind::kNone;
+  }
+  return Kind::kNone;
+}
+
 [[noreturn]] void refuse(const NodeFacts& facts, std::int64_t links) {
   std::string has = links > 0 ? fmt::format("{} NVLinks each", links) : "no NVLinks";
   if (facts.compute_capability > 0) {
@@ -112,17 +124,19 @@ NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
   refuse(facts, links);
 }
 
-std::string node_with(const Device& device) {
-  std::string like;
+std::string node_with(const Device& device, Kind kind) {
+  std::string best = "pcie-8";
+  int best_likeness = 0;
   for (const std::string& name : cluster_names()) {
     const NodeSpec node = find_node(name);
-    if (node.device == device.name) return name;
     const Device d = find_device(node.device);
-    const bool same = d.compute_capability == device.compute_capability &&
-                      (d.nvlink_links > 0) == (device.nvlink_links > 0);
-    if (like.empty() && same) like = name;
+    const bool same_chip = d.compute_capability == device.compute_capability &&
+                           (d.nvlink_links > 0) == (device.nvlink_links > 0);
+    const int likeness =
+        4 * (node.device == device.name) + 2 * same_chip + (kind_of(node.family) == kind);
+    if (likeness > best_likeness && likeness > 1) best = name, best_likeness = likeness;
   }
-  return like.empty() ? "pcie-8" : like;
+  return best;
 }
 
 }  // namespace plait

@@ -25,7 +25,7 @@ struct NvlinkReading {
 NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
                            std::vector<std::string>& notes);
 
-/// The catalogue's node that has this device, or else one most like it.
-std::string node_with(const Device& device);
+/// The catalogue's node that has this device and NVLinks of this kind, or else one most like it.
+std::string node_with(const Device& device, NvlinkReading::Kind kind);
 
 }  // namespace plait

@@ -128,7 +128,7 @@ ImportedNode node_from(const NodeFacts& facts, const ImportOptions& options) {
   out.notes = facts.notes;
   const NvlinkReading nvlink = read_nvlinks(facts, options.device, out.notes);
   out.device = nvlink.device;
-  out.preset = node_with(out.device);
+  out.preset = node_with(out.device, nvlink.kind);
   out.node = find_node(out.preset);
   out.node.name = facts.name;
   out.node.device = out.device.name;
