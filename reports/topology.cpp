@@ -65,7 +65,7 @@ std::vector<Line> way_lines(const TopologySummary& s) {
                     d.from, human_count(d.to), d.ways.hops, to_text(d.ways.latency),
                     plural(d.ways.ways, "way"), human_count(d.ways.disjoint));
     if (d.ways.disjoint_in_fabric > 0) {
-      text += fmt::format(", {} between switches", human_count(d.ways.disjoint_in_fabric));
+      text += fmt::format(", {} in fabric", human_count(d.ways.disjoint_in_fabric));
     }
     out.push_back({{std::move(text)}});
   }

@@ -167,7 +167,9 @@ double draw_fabric(Svg& svg, const Machine& machine, double y) {
   if (!spines.empty()) y += kRowHeight;
   double x = kLeft;
   for (std::size_t p = 0; p < pods.alike.size(); ++p) {
-    x += draw_pod(svg, g, pod_of(g, pods.alike[p]), pods.counts[p], x, y) + kGap;
+    const Pod pod = pod_of(g, pods.alike[p]);
+    if (pod.leafs.empty()) continue;  // a part that lost its cables
+    x += draw_pod(svg, g, pod, pods.counts[p], x, y) + kGap;
   }
   if (!spines.empty()) {
     draw_vertex(svg, kLeft, top, x - kGap - kLeft, VertexKind::kSpine,
