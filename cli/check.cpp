@@ -138,7 +138,8 @@ Verdict examine(const CheckOptions& options) {
   Verdict v;
   v.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   v.plan = sound_plan(v.scenario);
-  v.memory = summarize_memory(v.plan, v.scenario.cluster, memory_of(v.plan, v.scenario.cluster));
+  const Scenario& s = v.scenario;
+  v.memory = summarize_memory(v.plan, s.cluster, memory_of(v.plan, s.cluster, s.placement));
   if (!v.memory.fits) v.cures = cures(v.scenario);
   return v;
 }

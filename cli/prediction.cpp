@@ -21,6 +21,31 @@ auto located(const Scenario& scenario, Work&& work) {
   }
 }
 
+/// A calibration is of one device.
+[[noreturn]] void refuse_calibration(const Scenario& scenario) {
+  throw locate(InputError({.code = "C012",
+                           .problem = "a calibration for a cluster of several kinds of nodes",
+                           .where = {"", 0, 0, "calibration"},
+                           .expected = "nodes of the kind that was measured, and no others",
+                           .cure = "remove the calibration, or cluster.other_nodes"}),
+               scenario);
+}
+
+/// The stage's first rank on a device with the least memory.
+void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& cluster,
+                       const std::vector<std::int64_t>& placement, StageUse& use) {
+  if (cluster.others.empty()) return;
+  const std::int64_t positions = plan.ranks_per_stage();
+  Bytes least;
+  for (std::int64_t p = 0; p < positions; ++p) {
+    const std::int64_t rank = static_cast<std::int64_t>(stage) * positions + p;
+    const std::size_t kind =
+        cluster.kind_of(placement.empty() ? rank : placement[static_cast<std::size_t>(rank)]);
+    const Bytes memory = cluster.kind(kind).device.memory;
+    if (p == 0 || memory < least) least = memory, use.position = p, use.kind = kind;
+  }
+}
+
 }  // namespace
 
 RunFacts run_facts(const Scenario& scenario, const std::string& command_line) {
@@ -44,12 +69,14 @@ Plan sound_plan(const Scenario& s) {
   return plan;
 }
 
-std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool curve) {
+std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster,
+                                const std::vector<std::int64_t>& placement, bool curve) {
   std::vector<StageUse> out;
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     StageUse use;
     use.live = live_memory(plan, stage, curve);
-    use.overheads = memory_overheads(plan, stage, use.live.peak, cluster);
+    find_least_memory(plan, stage, cluster, placement, use);
+    use.overheads = memory_overheads(plan, stage, use.live.peak, cluster, use.kind);
     out.push_back(std::move(use));
   }
   return out;
@@ -58,6 +85,7 @@ std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool c
 CostModel costs_of(const Scenario& scenario) {
   CostModel costs;
   if (!scenario.calibration.empty()) {
+    if (!scenario.cluster.others.empty()) refuse_calibration(scenario);
     costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));
   }
   return costs;
@@ -79,7 +107,7 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
                      .placement = s.placement});
   });
   const Explanation explanation = explain(p.plan, p.simulation);
-  p.memory = memory_of(p.plan, s.cluster, options.memory_curve);
+  p.memory = memory_of(p.plan, s.cluster, s.placement, options.memory_curve);
   std::vector<ChosenCollective> collectives;
   for (const CollectiveChoice& c : p.simulation.collectives) {
     collectives.push_back({c.op, c.group, c.cost});

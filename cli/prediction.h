@@ -32,10 +32,13 @@ Prediction predict(const Scenario& scenario, const CostModel& costs,
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);
 
-/// Live memory and overheads of every stage.
-std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster, bool curve = false);
+/// Live memory and overheads of every stage, on the device that has least. `placement` is that of
+/// the simulation.
+std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster,
+                                const std::vector<std::int64_t>& placement, bool curve = false);
 
-/// The cost model with the scenario's calibration, where it names one. Throws InputError K0xx.
+/// The cost model with the scenario's calibration, where it names one. Throws InputError K0xx; C012
+/// for a calibration and several kinds of nodes.
 CostModel costs_of(const Scenario& scenario);
 
 /// Where the durations of kernels and collectives come from, weighted by their time.

@@ -52,7 +52,10 @@ ProvenanceShares provenance_of(const Plan& plan, const Cluster& cluster, const C
     if (runs[b] == 0) continue;
     for (const Op& op : plan.blocks[b].ops) {
       if (const auto* kernel = std::get_if<Compute>(&op.body)) {
-        tally.add(costs.compute(*kernel, cluster.device), static_cast<double>(runs[b]));
+        for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+          const Cost cost = costs.compute(*kernel, cluster.kind(k).device);
+          tally.add(cost, static_cast<double>(runs[b]) * cluster.share(k));
+        }
       } else if (const auto* c = std::get_if<Collective>(&op.body)) {
         const CollectiveChoice* choice = choice_of(*c, collectives);
         if (choice != nullptr) tally.add(choice->cost.cost, static_cast<double>(runs[b]));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace plait {
 namespace {
@@ -76,6 +77,24 @@ std::string fallback_cell(const Property& p) {
   return "";
 }
 
+/// A struct that stands in several places is described once.
+std::string reference_of(const Shape& shape, std::set<std::string>& described) {
+  std::string out = fmt::format("## {}\n\n", shape.name);
+  if (!shape.shorthand.empty()) {
+    out += fmt::format("A text alone stands for `{}`.\n\n", shape.shorthand);
+  }
+  out += "| key | value | default | meaning |\n|---|---|---|---|\n";
+  std::string below;
+  for (const Property& p : shape.properties) {
+    const Shape& inner = p.shape.element.empty() ? p.shape : p.shape.element.front();
+    out += fmt::format("| `{}` | {} | {} | {} |\n", p.key, p.shape.expectation, fallback_cell(p),
+                       p.doc);
+    if (inner.properties.empty() || !described.insert(inner.name).second) continue;
+    below += fmt::format("\n{}", reference_of(inner, described));
+  }
+  return out + below;
+}
+
 }  // namespace
 
 std::string schema_of(const Shape& shape) {
@@ -106,19 +125,8 @@ std::string schema_document(const Shape& shape, const std::string& title) {
 }
 
 std::string reference_of(const Shape& shape) {
-  std::string out = fmt::format("## {}\n\n", shape.name);
-  if (!shape.shorthand.empty()) {
-    out += fmt::format("A text alone stands for `{}`.\n\n", shape.shorthand);
-  }
-  out += "| key | value | default | meaning |\n|---|---|---|---|\n";
-  std::string below;
-  for (const Property& p : shape.properties) {
-    const Shape& inner = p.shape.element.empty() ? p.shape : p.shape.element.front();
-    out += fmt::format("| `{}` | {} | {} | {} |\n", p.key, p.shape.expectation, fallback_cell(p),
-                       p.doc);
-    if (!inner.properties.empty()) below += fmt::format("\n{}", reference_of(inner));
-  }
-  return out + below;
+  std::set<std::string> described;
+  return reference_of(shape, described);
 }
 
 void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,

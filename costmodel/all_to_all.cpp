@@ -52,11 +52,11 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
 
 }  // namespace
 
-CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const Cluster& cluster) {
-  const NcclGroup g = nccl_group(CollectiveKind::kAllToAll, group, cluster);
+CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const NodeKind& node) {
+  const NcclGroup g = nccl_group(CollectiveKind::kAllToAll, group, node);
   const PairwiseFit fit = pairwise_fit(g.generation);
-  const Cost small = line_cost(fit.small, g, bytes, group, cluster.device);
-  const Cost large = line_cost(fit.large, g, bytes, group, cluster.device);
+  const Cost small = line_cost(fit.small, g, bytes, group, node.device);
+  const Cost large = line_cost(fit.large, g, bytes, group, node.device);
   if (small.total() < large.total()) return {small, Algorithm::kPairwise, Protocol::kLl};
   return {large, Algorithm::kPairwise, Protocol::kSimple};
 }

@@ -101,12 +101,13 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlac
                                const Cluster& cluster, Selection selection) {
   if (group.ranks <= 1 || bytes.value == 0) return {};
   PLAIT_CHECK(bytes.value > 0, "a collective has a negative size");
-  if (generation_of(cluster.device) == Generation::kCpu)
+  const NodeKind& weakest = cluster.kind(group.kind);
+  if (generation_of(weakest.device) == Generation::kCpu)
     return host_collective_cost(kind, bytes, group);
-  if (kind == CollectiveKind::kAllToAll) return all_to_all_cost(bytes, group, cluster);
-  const NcclGroup g = nccl_group(kind, group, cluster);
-  return selection == Selection::kNccl ? chosen_by_nccl(g, bytes, group, cluster.device)
-                                       : fastest(g, bytes, group, cluster.device);
+  if (kind == CollectiveKind::kAllToAll) return all_to_all_cost(bytes, group, weakest);
+  const NcclGroup g = nccl_group(kind, group, weakest);
+  return selection == Selection::kNccl ? chosen_by_nccl(g, bytes, group, weakest.device)
+                                       : fastest(g, bytes, group, weakest.device);
 }
 
 }  // namespace plait

@@ -13,7 +13,7 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlac
                                const Cluster& cluster, Selection selection);
 
 /// all_to_all.cpp: every member sends S / n to every other.
-CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const Cluster& cluster);
+CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const NodeKind& node);
 
 /// host_collectives.cpp: between processors without NCCL, ring or recursive doubling.
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group);

@@ -67,8 +67,8 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
 
 Cost CostModel::transfer(Bytes bytes, const Path& path) const { return message_cost(bytes, path); }
 
-Cost CostModel::copy(const Copy& op, const Cluster& cluster) const {
-  return host_copy_cost(op.bytes, cluster);
+Cost CostModel::copy(const Copy& op, const NodeKind& node) const {
+  return host_copy_cost(op.bytes, node);
 }
 
 }  // namespace plait

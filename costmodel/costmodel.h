@@ -43,7 +43,7 @@ struct CostModel {
   /// One message between two devices.
   Cost transfer(Bytes bytes, const Path& path) const;
   /// A copy between device and host memory.
-  Cost copy(const Copy& op, const Cluster& cluster) const;
+  Cost copy(const Copy& op, const NodeKind& node) const;
 };
 
 }  // namespace plait

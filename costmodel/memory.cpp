@@ -70,7 +70,7 @@ Bytes buffers(const Communicator& c, const Plan& plan, std::size_t stage, const 
   if (c.point_to_point) return Bytes(kMessageChannels * kSimpleBuffer);
   const GroupPlacement group = place_group(cluster, members(c, plan.mesh, stage));
   if (group.ranks <= 1) return {};
-  const int channels = communicator_channels(nccl_group(c.kind, group, cluster));
+  const int channels = communicator_channels(nccl_group(c.kind, group, cluster.kind(group.kind)));
   return Bytes(channels * (kSimpleBuffer + kLlBuffer + kLl128Buffer));
 }
 
@@ -99,10 +99,11 @@ MemoryItem allocator_reserve(Bytes live_peak) {
 }  // namespace
 
 std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage, Bytes live_peak,
-                                         const Cluster& cluster) {
+                                         const Cluster& cluster, std::size_t kind) {
   // A processor has no context, allocates exactly and passes messages by MPI.
-  if (generation_of(cluster.device) == Generation::kCpu) return {};
-  const bool late = cluster.device.compute_capability >= 90;
+  const Device& device = cluster.kind(kind).device;
+  if (generation_of(device) == Generation::kCpu) return {};
+  const bool late = device.compute_capability >= 90;
   return {{"cuda_context", mib(512),
            "driver context, kernels loaded on first use (CUDA 12.2 and later)"},
           {"workspace", mib(late ? 32 : 4),

@@ -19,6 +19,6 @@ struct MemoryItem {
 /// Overheads of one rank of `stage`, given the peak of its live tensors (which the allocator
 /// rounds).
 std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage, Bytes live_peak,
-                                         const Cluster& cluster);
+                                         const Cluster& cluster, std::size_t kind = 0);
 
 }  // namespace plait

@@ -169,10 +169,10 @@ double ring_steps(const NcclGroup& g) {
   return 0;
 }
 
-NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Cluster& cluster) {
+NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const NodeKind& node) {
   NcclGroup g;
   g.kind = kind;
-  g.generation = generation_of(cluster.device);
+  g.generation = generation_of(node.device);
   g.ranks = static_cast<double>(group.ranks);
   g.nodes = static_cast<double>(group.nodes);
   g.per_node = static_cast<double>(group.ranks_per_node);
@@ -182,7 +182,7 @@ NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Clu
   g.inter = group.inter.bandwidth.value * usable_share(group.inter.link, g.generation);
   g.nvls = group.in_switch_reduction && g.intra_link == LinkClass::kNvlink &&
            g.generation >= Generation::kHopper && g.per_node > 1;
-  g.amd_host = cluster.cpu == "amd";
+  g.amd_host = node.cpu == "amd";
   return g;
 }
 

@@ -23,7 +23,7 @@ struct NcclGroup {
   bool nvls = false;
   bool amd_host = false;
 };
-NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const Cluster& cluster);
+NcclGroup nccl_group(CollectiveKind kind, const GroupPlacement& group, const NodeKind& node);
 
 /// NCCL builds rings of certain speeds only. `kLadder` is what it reckons with when it chooses;
 /// `kContinuous` is the same formula on the links' full rates, so that a slightly faster link is

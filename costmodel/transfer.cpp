@@ -44,9 +44,9 @@ Cost message_cost(Bytes bytes, const Path& path) {
 
 // cudaMemcpyAsync from pinned memory: about 10 us to start and 0.85 of a PCIe port's rate, 0.80 of
 // a C2C link's (assumed until measured).
-Cost host_copy_cost(Bytes bytes, const Cluster& cluster) {
+Cost host_copy_cost(Bytes bytes, const NodeKind& node) {
   if (bytes.value == 0) return {};
-  const Path& host = cluster.host;
+  const Path& host = node.host;
   const double share = host.link == LinkClass::kC2c ? 0.80 : 0.85;
   Cost cost =
       link_cost(bytes, host.link, Seconds(10e-6) * latency_ratio(host), host.bandwidth * share);

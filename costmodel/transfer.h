@@ -9,6 +9,6 @@ namespace plait {
 /// One message along `path`; no bytes cost nothing.
 Cost message_cost(Bytes bytes, const Path& path);
 /// Between device and host memory, over the device's host link.
-Cost host_copy_cost(Bytes bytes, const Cluster& cluster);
+Cost host_copy_cost(Bytes bytes, const NodeKind& node);
 
 }  // namespace plait

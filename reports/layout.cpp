@@ -45,9 +45,18 @@ std::string layout_text(const Strategy& s) {
 }
 
 std::string cluster_text(const Cluster& c) {
-  if (c.nodes == 1) return fmt::format("{} x {}", human_count(c.world_size()), c.device.name);
-  return fmt::format("{} x {}, {} nodes of {}", human_count(c.world_size()), c.device.name,
-                     human_count(c.nodes), c.devices_per_node);
+  std::vector<std::string> parts;
+  std::int64_t rest = c.world_size();
+  for (const OtherKind& o : c.others) {
+    const std::int64_t count = (o.last - o.first + 1) * c.devices_per_node;
+    parts.push_back(fmt::format("{} x {}", human_count(count), o.device.name));
+    rest -= count;
+  }
+  const std::string most = fmt::format("{} x {}", human_count(rest), c.device.name);
+  if (rest > 0) parts.insert(parts.begin(), most);
+  const std::string devices = fmt::format("{}", fmt::join(parts, " + "));
+  if (c.nodes == 1) return devices;
+  return fmt::format("{}, {} nodes of {}", devices, human_count(c.nodes), c.devices_per_node);
 }
 
 }  // namespace plait

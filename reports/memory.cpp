@@ -1,7 +1,5 @@
 // The memory of the fullest rank, item by item.
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "reports/report.h"
 
@@ -34,12 +32,17 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
               "memory is known for every stage of the plan");
   MemoryReport m;
   for (const StageUse& use : memory) m.stage_bytes.push_back(peak_of(use));
-  const auto fullest = std::max_element(m.stage_bytes.begin(), m.stage_bytes.end());
-  const auto stage = static_cast<std::size_t>(fullest - m.stage_bytes.begin());
+  const auto capacity = [&](std::size_t stage) {
+    return cluster.kind(memory[stage].kind).device.memory.value;
+  };
+  std::size_t stage = 0;  // with the least room left
+  for (std::size_t s = 1; s < memory.size(); ++s) {
+    if (capacity(s) - m.stage_bytes[s] < capacity(stage) - m.stage_bytes[stage]) stage = s;
+  }
   m.stage = static_cast<std::int64_t>(stage);
-  m.rank = plan.mesh.rank({m.stage, 0, 0, 0, 0, 0});
-  m.peak_memory_bytes = *fullest;
-  m.capacity_bytes = cluster.device.memory.value;
+  m.rank = m.stage * plan.ranks_per_stage() + memory[stage].position;
+  m.peak_memory_bytes = m.stage_bytes[stage];
+  m.capacity_bytes = capacity(stage);
   m.fits = m.peak_memory_bytes <= m.capacity_bytes;
   m.items = items_of(memory[stage]);
   for (const LiveTensor& t : memory[stage].live.at_peak) {

@@ -102,7 +102,10 @@ void fill_rates(const ReportInputs& in, Report& r) {
   const auto gpus = static_cast<double>(r.world_size);
   const DType dtype = in.workload.precision.weights;
   r.peak_flops_dtype = name_of(dtype);
-  r.peak_flops_per_gpu_tflops = in.cluster.device.peak(dtype).value * 1e-12;
+  for (std::size_t k = 0; k < in.cluster.kinds(); ++k) {
+    const FlopsPerSecond peak = in.cluster.kind(k).device.peak(dtype);
+    r.peak_flops_per_gpu_tflops += in.cluster.share(k) * (peak.value * 1e-12);
+  }
   r.tokens_per_s = ratio(static_cast<double>(in.plan.tokens_per_step), r.step_time_s);
   r.tokens_per_s_per_gpu = r.tokens_per_s / gpus;
   r.model_tflops_per_gpu = ratio(in.plan.model_flops.value * 1e-12, r.step_time_s) / gpus;

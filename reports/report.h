@@ -22,6 +22,8 @@ namespace plait {
 struct StageUse {
   StageMemory live;
   std::vector<MemoryItem> overheads;
+  std::int64_t position = 0;  // in the stage, of a rank whose device has least memory
+  std::size_t kind = 0;       // of its node (Cluster::kind)
 };
 
 /// One distinct collective of the plan, and how NCCL would run it.
@@ -130,7 +132,7 @@ struct Report {
   /// In the currency of cluster.price_per_device_hour; 0 without one.
   double price_per_step = 0, price_per_billion_tokens = 0;
   double mfu = 0, hfu = 0;               // of the dense peak below
-  double peak_flops_per_gpu_tflops = 0;  // dense, for `peak_flops_dtype`
+  double peak_flops_per_gpu_tflops = 0;  // dense, for `peak_flops_dtype`; mean of the devices
   std::string peak_flops_dtype;
   std::vector<ReportShare> breakdown, critical_path;
   std::string bound_by;

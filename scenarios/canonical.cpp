@@ -14,7 +14,10 @@ std::string cluster_json(const ClusterPart& part) {
     if (m.key == "device") m.value = device_table().write(part.device.value);
     if (m.key == "fabric") m.value = fabric_table().write(part.fabric.value);
   }
-  std::erase_if(members, [](const JsonMember& m) { return m.key == "preset"; });
+  const bool alike = part.other_nodes.empty();
+  std::erase_if(members, [alike](const JsonMember& m) {
+    return m.key == "preset" || (m.key == "other_nodes" && alike);
+  });
   return json_object(std::move(members));
 }
 

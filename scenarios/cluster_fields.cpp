@@ -33,6 +33,23 @@ const Table<Fault>& fault_table() {
   return table;
 }
 
+const Table<OtherNodesPart>& other_nodes_table() {
+  using O = OtherNodesPart;
+  static const Table<O> table(
+      "cluster.other_nodes",
+      {
+          field("nodes", &O::nodes, List{Int{.min = 0}},
+                "The first and the last, both included; nodes count from 0.")
+              .required(),
+          field("preset", &O::preset, Text{cluster_names()},
+                "A kind of node from the catalogue; the other keys change it.")
+              .otherwise("the cluster's node and device"),
+          field("node", &O::node, Changes{&node_part_table()}, "As `cluster.node`."),
+          field("device", &O::device, Changes{&device_part_table()}, "As `cluster.device`."),
+      });
+  return table;
+}
+
 /// All NVLinks of a device together, as a bandwidth of one of them.
 struct AllNvlinks {
   Amount<BytesPerSecond> amount;
@@ -96,6 +113,8 @@ const Table<ClusterPart>& cluster_table() {
           field("node", &C::node, Changes{&node_part_table()}, "The node."),
           field("device", &C::device, Changes{&device_part_table()}, "The device."),
           field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
+          field("other_nodes", &C::other_nodes, List{Nested{&other_nodes_table()}},
+                "Nodes of another kind on the same fabric, with as many devices and NICs."),
           field("slowdowns", &C::slowdowns, List{Nested{&slowdown_table()}}, "Slow devices."),
           field("faults", &C::faults, List{Nested{&fault_table()}},
                 "Failed and slow links, NICs and switches."),

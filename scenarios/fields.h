@@ -40,6 +40,13 @@ struct StrategyPart {
   FsdpOptions fsdp_options;
 };
 
+struct OtherNodesPart {
+  std::vector<std::int64_t> nodes;  // the first and the last
+  std::string preset;
+  Named<NodeSpec> node;
+  Named<Device> device;
+};
+
 struct ClusterPart {
   std::string preset;
   std::int64_t nodes = 1;
@@ -47,6 +54,7 @@ struct ClusterPart {
   Named<NodeSpec> node;
   Named<Device> device;
   Named<Fabric> fabric;
+  std::vector<OtherNodesPart> other_nodes;
   std::vector<Slowdown> slowdowns;
   std::vector<Fault> faults;
   double price_per_device_hour = 0;

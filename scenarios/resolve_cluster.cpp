@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenarios/resolve.h"
@@ -24,6 +26,7 @@ std::string path_of(const std::string& code) {
   if (code == "C004") return "cluster.nodes";
   if (code == "C006") return "cluster.slowdowns";
   if (code == "C007") return "cluster.fabric";
+  if (code == "C011") return "cluster.other_nodes";
   if (code == "C009" || code == "C010") return "cluster.faults";
   return "cluster";
 }
@@ -35,6 +38,41 @@ void check_nvlinks(const Json& json, const Device& device) {
   if (written == nullptr || device.nvlink_links > 0) return;
   throw InputError({"C008", "the device " + device.name + " has no NVLink", written->where(),
                     "a device with nvlink_links", "set cluster.device.pcie_bandwidth"});
+}
+
+/// The named preset, or else `base`, with the changes of `json` applied.
+template <class T, class Find>
+void apply_over(const Json* json, Named<T>& part, const Table<Named<T>>& table, T base, Find find) {
+  part.value = part.preset.empty() ? std::move(base) : find(part.preset);
+  if (json != nullptr) table.read(*json, part, Base::kGiven);
+}
+
+/// Fills `part`: what it does not name is as in the rest of the cluster.
+OtherNodes resolve_other(const Json& json, OtherNodesPart& part, const ClusterPart& cluster) {
+  if (part.nodes.size() != 2) {
+    throw InputError({"C011", fmt::format("a range of {} numbers", part.nodes.size()),
+                      json.find("nodes")->where(), "the first and the last node",
+                      "write \"nodes\": [8, 15]"});
+  }
+  const bool alike = part.preset.empty();
+  apply_over(json.find("node"), part.node, node_part_table(),
+             alike ? cluster.node.value : find_node(part.preset), find_node);
+  const std::string& device = part.node.value.device;
+  apply_over(
+      json.find("device"), part.device, device_part_table(),
+      alike && device == cluster.node.value.device ? cluster.device.value : find_device(device),
+      find_device);
+  check_nvlinks(json, part.device.value);
+  return {part.nodes[0], part.nodes[1], part.node.value, part.device.value};
+}
+
+std::vector<OtherNodes> resolve_others(const Json& json, ClusterPart& part) {
+  std::vector<OtherNodes> out;
+  for (std::size_t i = 0; i < part.other_nodes.size(); ++i) {
+    const Json& other = *json.find("other_nodes")->children()[i];
+    out.push_back(resolve_other(other, part.other_nodes[i], part));
+  }
+  return out;
 }
 
 /// Fills `part` and returns the same in make_cluster's words.
@@ -59,6 +97,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   spec.device = part.device.value;
   if (has_fabric) spec.own_fabric = part.fabric.value;
   if (part.devices_per_node > 0) spec.devices_per_node = part.devices_per_node;
+  spec.other_nodes = resolve_others(json, part);
   spec.slowdowns = part.slowdowns;
   spec.faults = part.faults;
   spec.jitter = part.jitter;

@@ -47,12 +47,11 @@ class Durations::Pricer {
     const SiteMap* map = site_map(op);
     const auto s = static_cast<std::int64_t>(stage);
     const bool is_compute = std::holds_alternative<Compute>(op.body);
-    const bool sites_agree = map == nullptr || map->uniform() || agree(*map, s);
+    const bool sites_agree = map->uniform() || agree(*map, s);
     const bool factors_agree = !is_compute || out_.factors_.empty();
     const std::size_t slot = stage * out_.ops_ + op_;
     if (sites_agree) {
-      const std::uint32_t site = map == nullptr ? 0 : map->at(s, lanes_.representative[0]);
-      const std::uint32_t c = cost(op, site);
+      const std::uint32_t c = cost(op, map->at(s, lanes_.representative[0]));
       out_.cost_of_[slot] = c;
       if (factors_agree) {
         const auto found = rows_.find(c);
@@ -69,8 +68,9 @@ class Durations::Pricer {
     std::vector<std::uint32_t> each;
     out_.slots_[slot] = {static_cast<std::uint32_t>(out_.pool_.size()), true};
     for (std::int64_t r : lanes_.representative) {
+      const double factor = factors_agree ? 1 : out_.factor(stage, each.size());
       each.push_back(cost(op, map->at(s, r)));
-      push(to_sim_time(out_.costs_[each.back()].total()));
+      push(to_sim_time(out_.costs_[each.back()].total() * factor));
     }
     out_.cost_of_[slot] = kByLane | static_cast<std::uint32_t>(out_.by_lane_.size());
     out_.by_lane_.push_back(std::move(each));
@@ -93,7 +93,7 @@ class Durations::Pricer {
       return &(s->offset > 0 ? sites_.next : sites_.previous);
     if (const Recv* r = std::get_if<Recv>(&op.body))
       return &(r->offset > 0 ? sites_.next : sites_.previous);
-    return nullptr;
+    return &sites_.kind;
   }
   /// Index of the cost of this op at this site.
   std::uint32_t cost(const Op& op, std::uint32_t site) {
@@ -105,7 +105,9 @@ class Durations::Pricer {
   struct Cases {
     Pricer& p;
     std::uint32_t site;
-    Cost operator()(const Compute& c) const { return p.model_.compute(c, p.cluster_.device); }
+    Cost operator()(const Compute& c) const {
+      return p.model_.compute(c, p.cluster_.kind(site).device);
+    }
     Cost operator()(const Collective& c) const {
       const CollectiveCost priced = p.model_.collective(c, p.sites_.groups[site], p.cluster_);
       p.remember(c, site, priced);
@@ -117,7 +119,7 @@ class Durations::Pricer {
     Cost operator()(const Recv& r) const {
       return p.model_.transfer(r.bytes, p.sites_.paths[site]);
     }
-    Cost operator()(const Copy& c) const { return p.model_.copy(c, p.cluster_); }
+    Cost operator()(const Copy& c) const { return p.model_.copy(c, p.cluster_.kind(site)); }
   };
   void remember(const Collective& c, std::uint32_t site, const CollectiveCost& priced) {
     for (const Choice& known : out_.choices_) {

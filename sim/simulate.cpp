@@ -65,13 +65,12 @@ void flowed(Simulation& out, const Plan& plan, const Cluster& cluster, const Cos
   out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
   out.dependencies = dependencies_for(plan, false);
   const Transfers transfers(plan, cluster, costs, sites, kinds, loads, *out.durations);
-  const FlowMachine machine = {loads,
-                               transfers,
-                               *out.durations,
-                               kinds,
-                               sites,
-                               *options.network,
-                               options.interference ? cluster.device.sms : 0};
+  std::vector<int> sms;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    sms.push_back(options.interference ? cluster.kind(k).device.sms : 0);
+  }
+  const FlowMachine machine = {loads, transfers,        *out.durations, kinds,
+                               sites, *options.network, std::move(sms)};
   FlowRun run = run_flows(plan, *out.dependencies, machine, options.record);
   out.timeline = {run.step_time, std::move(run.tracks)};
   out.ops_simulated = run.ops_walked;

@@ -16,8 +16,9 @@ bool same(const Path& a, const Path& b) {
          std::tie(b.link, b.bandwidth, b.latency, b.hops);
 }
 bool same(const GroupPlacement& a, const GroupPlacement& b) {
-  return std::tie(a.ranks, a.nodes, a.ranks_per_node, a.uniform, a.in_switch_reduction) ==
-             std::tie(b.ranks, b.nodes, b.ranks_per_node, b.uniform, b.in_switch_reduction) &&
+  return std::tie(a.ranks, a.nodes, a.ranks_per_node, a.uniform, a.in_switch_reduction, a.kind) ==
+             std::tie(b.ranks, b.nodes, b.ranks_per_node, b.uniform, b.in_switch_reduction,
+                      b.kind) &&
          same(a.intra, b.intra) && same(a.inter, b.inter) && same(a.inter_alone, b.inter_alone);
 }
 
@@ -44,6 +45,7 @@ class Locator {
     find_axis_sets();
     for (AxisSites& a : sites_.axis_sets) a.site = place(a);
     if (stages_ > 1) sites_.next = neighbours(1), sites_.previous = neighbours(-1);
+    tell_kinds();
     slow_down();
     return std::move(sites_);
   }
@@ -210,6 +212,14 @@ class Locator {
       }
     }
     return all;
+  }
+  void tell_kinds() {
+    if (cluster_.others.empty()) return;
+    std::vector<std::uint32_t> kinds;
+    for (std::int64_t r = 0; r < plan_.mesh.world_size(); ++r) {
+      kinds.push_back(static_cast<std::uint32_t>(cluster_.kind_of(device(r))));
+    }
+    sites_.kind = SiteMap(std::move(kinds), stages_, positions_);
   }
   void slow_down() {
     sites_.factors = {1.0};

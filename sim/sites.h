@@ -1,8 +1,8 @@
 #pragma once
 // Where the ranks of a plan are on the machine: for every axis set that collectives use, the
 // placement of each position's group in each stage; for pipeline neighbours, their route; for each
-// rank, how much slower than its device type it is. Equal placements are stored once and named by a
-// small number.
+// rank, the kind of its node and how much slower than its device type it is. Equal placements are
+// stored once and named by a small number.
 
 #include <cstdint>
 #include <vector>
@@ -47,6 +47,7 @@ struct Sites {
   SiteMap next, previous;       // index into paths: route to the neighbouring stage
   std::vector<double> factors;  // distinct slow-downs; [0] = 1
   SiteMap factor;               // index into factors
+  SiteMap kind;                 // of the rank's node: Cluster::kind
 };
 
 /// `placement`: device of each rank, or empty for rank r on device r.

@@ -27,6 +27,7 @@ struct ClusterSpec {
   std::optional<std::int64_t> devices_per_node = {};  // fewer or more than the preset has
   std::optional<std::int64_t> nodes_per_pod = {};     // nodes under one set of leaf switches
   std::optional<double> oversubscription = {};        // of the leaf switches
+  std::vector<OtherNodes> other_nodes = {};
   std::vector<Slowdown> slowdowns = {};
   std::vector<Fault> faults = {};
   double jitter = 0;
@@ -36,7 +37,7 @@ struct ClusterSpec {
 /// Throws InputError: C001 unknown cluster, C002 unknown device, C003 unknown fabric, C004 sizes
 /// (nodes, devices, pods) out of range, C006 a slowdown of a device that is not there or below 1,
 /// C007 nodes that no fabric joins, C009 devices that failures cut off, C010 a fault of a part
-/// that is not there.
+/// that is not there, C011 other nodes that are not there, twice, or do not fit the rest.
 Cluster make_cluster(const ClusterSpec& spec);
 
 /// Throw InputError C002, C001, C003 with the nearest name.

@@ -24,6 +24,29 @@ FlopsPerSecond listed_peak(const Device& d, DType dtype) {
 
 }  // namespace
 
+const NodeKind& Cluster::kind(std::size_t k) const {
+  if (k == 0) return *this;
+  return others[k - 1];
+}
+
+std::size_t Cluster::kind_of(std::int64_t device_index) const {
+  const std::int64_t node = device_index / devices_per_node;
+  for (std::size_t k = 0; k < others.size(); ++k) {
+    if (others[k].first <= node && node <= others[k].last) return k + 1;
+  }
+  return 0;
+}
+
+double Cluster::share(std::size_t k) const {
+  const auto share_of = [this](const OtherKind& o) {
+    return static_cast<double>(o.last - o.first + 1) / static_cast<double>(nodes);
+  };
+  if (k > 0) return share_of(others[k - 1]);
+  double rest = 1;
+  for (const OtherKind& o : others) rest -= share_of(o);
+  return rest;
+}
+
 std::string_view name_of(LinkClass c) {
   switch (c) {
     case LinkClass::kNvlink: return "nvlink";
@@ -54,7 +77,7 @@ Path route(const Cluster& cluster, std::int64_t from, std::int64_t to) {
 
 std::int64_t symmetry_period(const Cluster& cluster) {
   const Graph& g = *cluster.graph;
-  if (g.faulty()) return cluster.world_size();
+  if (g.uneven()) return cluster.world_size();
   return g.cabling ? g.size() * g.cabling->period() : g.size();
 }
 

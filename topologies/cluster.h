@@ -62,6 +62,7 @@ struct GroupPlacement {
   Path inter;                        // between islands, share of one member (if nodes > 1)
   Path inter_alone;                  // the same if no other group communicates
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
+  std::size_t kind = 0;              // of its weakest nodes (Cluster::kind)
 };
 
 /// A device whose kernels run `factor` times as long (1.1: ten percent slower).
@@ -72,23 +73,40 @@ struct Slowdown {
 
 struct Graph;  // topologies/graph.h
 
-struct Cluster {
-  std::string name;
+/// What the nodes of one kind have, besides their graph.
+struct NodeKind {
   Device device;
+  Path host;                    // between a device and the memory of its host
+  int nvswitch_generation = 0;  // 0: none; 3 and later reduce inside of the switch
+  std::string cpu = "intel";    // "intel", "amd", "arm": NCCL's host overheads depend on it
+};
+
+/// Nodes `first` to `last`, both included, of another kind than the rest.
+struct OtherKind : NodeKind {
+  std::int64_t first = 0, last = 0;
+};
+
+/// Itself the kind of all nodes that are not in `others`.
+struct Cluster : NodeKind {
+  std::string name;
   std::int64_t devices_per_node =
       1;  // an island: the devices behind one NVSwitch domain or PCIe root
   std::int64_t nodes = 1;
   std::int64_t nics_per_node = 0;
   BytesPerSecond nic_bandwidth;        // one NIC, per direction
-  Path host;                           // between a device and the memory of its host
-  int nvswitch_generation = 0;         // 0: none; 3 and later reduce inside of the switch
-  std::string cpu = "intel";           // "intel", "amd", "arm": NCCL's host overheads depend on it
   std::shared_ptr<const Graph> graph;  // shared: a Cluster is copied by value
+  std::vector<OtherKind> others;       // ranges that do not overlap
   std::vector<Slowdown> slowdowns;
   double jitter = 0;       // each device its own constant factor in [1, 1 + jitter]
   std::uint64_t seed = 1;  // of the jitter
 
   std::int64_t world_size() const { return nodes * devices_per_node; }
+  std::size_t kinds() const { return 1 + others.size(); }
+  const NodeKind& kind(std::size_t k) const;
+  /// The number of the kind of a device's node.
+  std::size_t kind_of(std::int64_t device_index) const;
+  /// Of the devices, the share that nodes of kind k have.
+  double share(std::size_t k) const;
 };
 
 /// Placement of a group of device indices (0 <= index < world_size).

@@ -32,7 +32,7 @@ Part part_in_node(const Graph& graph, const std::string& name) {
     refuse(fmt::format("there is no \"{}\"", name),
            fmt::format("\"node 0: nic 0\", with a node from 0 to {}", graph.nodes - 1));
   }
-  const Island& island = graph.kinds[0].island;
+  const Island& island = graph.kind(out.node).island;
   for (VertexId v = 0; v < boost::num_vertices(island.links); ++v) {
     const Vertex& vertex = island.links[v];
     if (place != fmt::format(": {} {}", name_of(vertex.kind), vertex.index)) continue;
@@ -133,7 +133,7 @@ void move_to_working_nics(Island& island, std::int64_t node, std::int64_t rails)
 void apply_faults(Graph& graph, const std::vector<Fault>& faults) {
   std::map<std::int64_t, Island> islands;
   const auto island_of = [&](std::int64_t node) -> Island& {
-    return islands.emplace(node, graph.kinds[0].island).first->second;
+    return islands.emplace(node, graph.kind(node).island).first->second;
   };
   for (const Fault& fault : faults) {
     const Part at = part_of(graph, fault.at);

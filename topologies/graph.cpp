@@ -40,6 +40,13 @@ void append(LinkGraph& graph, const Graph& machine, std::vector<VertexId> ends) 
   }
 }
 
+IslandKind sound_kind(const NodeSpec& node, const Device& device, const Fabric& fabric) {
+  Island island = make_island(node, device, fabric);
+  IslandRoutes routes(island, fabric.rails);
+  PLAIT_CHECK(routes.connected(), "the topology does not connect all of its devices");
+  return make_kind(std::move(island), std::move(routes));
+}
+
 }  // namespace
 
 std::string_view name_of(VertexKind kind) {
@@ -159,14 +166,18 @@ IslandKind make_kind(Island island, IslandRoutes routes) {
 
 std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& device,
                                         const Fabric& fabric, std::int64_t nodes,
+                                        const std::vector<OtherNodes>& others,
                                         const std::vector<Fault>& faults) {
   auto graph = std::make_shared<Graph>();
   graph->fabric = fabric;
   graph->nodes = nodes;
-  Island island = make_island(node, device, fabric);
-  IslandRoutes routes(island, fabric.rails);
-  PLAIT_CHECK(routes.connected(), "the topology does not connect all of its devices");
-  graph->kinds.push_back(make_kind(std::move(island), std::move(routes)));
+  graph->kinds.push_back(sound_kind(node, device, fabric));
+  for (const OtherNodes& other : others) {
+    for (std::int64_t n = other.first; n <= other.last; ++n) {
+      graph->kind_of_node[n] = graph->kinds.size();
+    }
+    graph->kinds.push_back(sound_kind(other.node, other.device, fabric));
+  }
   if (nodes > 1) {
     PLAIT_CHECK(!graph->kinds[0].island.nics.empty(), "several nodes need NICs");
     graph->cabling = make_cabling(fabric, nodes, graph->nics());

@@ -41,7 +41,8 @@ struct Graph {
     const auto found = kind_of_node.find(node);
     return kinds[found == kind_of_node.end() ? 0 : found->second];
   }
-  bool faulty() const { return kinds.size() > 1 || !cable_factor.empty(); }
+  /// Nodes of several kinds, or faulty cables: no two groups need look alike.
+  bool uneven() const { return kinds.size() > 1 || !cable_factor.empty(); }
   /// What is left of a cable; and of what a trunk carries.
   double factor(std::int64_t cable) const {
     const auto found = cable_factor.find(cable);
@@ -70,11 +71,13 @@ struct Graph {
 
 IslandKind make_kind(Island island, IslandRoutes routes);
 
-struct NodeSpec;  // topologies/families/families.h
+struct NodeSpec;    // topologies/families/families.h
+struct OtherNodes;  // topologies/families/families.h
 
-/// The island must connect all of its devices, and have NICs if nodes > 1.
+/// The islands must connect all of their devices, have NICs if nodes > 1, and as many of both.
 std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& device,
                                         const Fabric& fabric, std::int64_t nodes,
+                                        const std::vector<OtherNodes>& others,
                                         const std::vector<Fault>& faults);
 
 /// Islands joined by the fabric, every vertex written out. Device d of node k is devices[k * n +

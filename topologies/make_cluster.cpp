@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <span>
+
 #include "core/error.h"
 #include "topologies/catalogue.h"
 #include "topologies/graph.h"
@@ -73,6 +75,36 @@ void check_slowdowns(const ClusterSpec& spec, std::int64_t world_size) {
   }
 }
 
+[[noreturn]] void refuse_others(const OtherNodes& other, const std::string& problem,
+                                const std::string& expected) {
+  refuse("C011", fmt::format("nodes {} to {} {}", other.first, other.last, problem), expected,
+         "correct cluster.other_nodes");
+}
+
+/// Each node is of one kind, and all have as many devices and NICs.
+void check_others(const std::vector<OtherNodes>& others, std::int64_t nodes, const NodeSpec& node,
+                  const Device& device) {
+  for (const OtherNodes& o : others) {
+    if (o.first < 0 || o.last < o.first || o.last >= nodes) {
+      refuse_others(o, "are not in the cluster",
+                    fmt::format("the first and the last of nodes 0 to {}", nodes - 1));
+    }
+    for (const OtherNodes& before : std::span(others.data(), &o)) {
+      if (o.first > before.last || o.last < before.first) continue;
+      refuse_others(o, fmt::format("overlap nodes {} to {}", before.first, before.last),
+                    "each node once");
+    }
+    if (o.node.devices != node.devices || o.node.nics != node.nics) {
+      refuse_others(o, fmt::format("have {} devices and {} NICs", o.node.devices, o.node.nics),
+                    fmt::format("as many as the other nodes: {} and {}", node.devices, node.nics));
+    }
+    if ((o.device.compute_capability > 0) != (device.compute_capability > 0)) {
+      refuse_others(o, fmt::format("have {} beside {}", o.device.name, device.name),
+                    "GPUs only, or processors only: no library's collectives join the two");
+    }
+  }
+}
+
 NodeSpec node_of(const ClusterSpec& spec) {
   NodeSpec node = spec.own_node ? *spec.own_node : find_node(spec.preset);
   check_size("nodes", spec.nodes, kMostDevices);
@@ -142,8 +174,7 @@ Fabric fabric_of(const ClusterSpec& spec, const NodeSpec& node) {
 
 /// From a device to host memory, as one device's share when all of them copy: devices behind a PCIe
 /// switch divide its uplink.
-Path host_path(const Graph& graph, const NodeSpec& node, const Device& device) {
-  const Island& island = graph.kinds[0].island;
+Path host_path(const Island& island, const NodeSpec& node, const Device& device) {
   Path path = routes_from(island.links, island.devices[0]).distance[island.host_of[0]].path();
   path.bandwidth = std::min(path.bandwidth, device.host_bandwidth);
   if (node.pcie_switches > 0 && device.peer_access) {
@@ -153,25 +184,57 @@ Path host_path(const Graph& graph, const NodeSpec& node, const Device& device) {
   return path;
 }
 
+/// With as many devices in a node as elsewhere.
+std::vector<OtherNodes> others_of(const ClusterSpec& spec, const NodeSpec& node,
+                                  const Device& device) {
+  std::vector<OtherNodes> out = spec.other_nodes;
+  for (OtherNodes& other : out) {
+    if (spec.devices_per_node) resize(other.node, *spec.devices_per_node);
+    check_node(other.node, other.device);
+  }
+  check_others(out, spec.nodes, node, device);
+  return out;
+}
+
+NodeKind kind_of(const Island& island, const NodeSpec& node, const Device& device) {
+  return {device, host_path(island, node, device), node.nvswitch_generation, node.cpu};
+}
+
+/// "8 x hgx-h100 + 8 x dgx-a100 over infiniband-ndr".
+std::string name_of(const ClusterSpec& spec, const NodeSpec& node, const Fabric& fabric) {
+  if (spec.nodes == 1) return node.name;
+  std::int64_t rest = spec.nodes;
+  std::string others;
+  for (const OtherNodes& o : spec.other_nodes) {
+    const std::int64_t count = o.last - o.first + 1;
+    others += fmt::format(" + {} x {}", count, o.node.name);
+    rest -= count;
+  }
+  return fmt::format("{} x {}{} over {}", rest, node.name, others, fabric.name);
+}
+
 }  // namespace
 
 Cluster make_cluster(const ClusterSpec& spec) {
   const NodeSpec node = node_of(spec);
   const Fabric fabric = fabric_of(spec, node);
   Cluster out;
-  out.device = spec.device ? *spec.device : find_device(node.device);
-  check_node(node, out.device);
+  const Device device = spec.device ? *spec.device : find_device(node.device);
+  check_node(node, device);
+  const std::vector<OtherNodes> others = others_of(spec, node, device);
   check_slowdowns(spec, spec.nodes * node.devices);
-  out.name = spec.nodes > 1 ? fmt::format("{} x {} over {}", spec.nodes, node.name, fabric.name)
-                            : node.name;
+  out.name = name_of(spec, node, fabric);
   out.devices_per_node = node.devices;
   out.nodes = spec.nodes;
   out.nics_per_node = node.nics;
   out.nic_bandwidth = fabric.bandwidth;
-  out.nvswitch_generation = node.nvswitch_generation;
-  out.cpu = node.cpu;
-  out.graph = make_graph(node, out.device, fabric, spec.nodes, spec.faults);
-  out.host = host_path(*out.graph, node, out.device);
+  out.graph = make_graph(node, device, fabric, spec.nodes, others, spec.faults);
+  static_cast<NodeKind&>(out) = kind_of(out.graph->kinds[0].island, node, device);
+  for (std::size_t k = 0; k < others.size(); ++k) {
+    const OtherNodes& o = others[k];
+    out.others.push_back(
+        {kind_of(out.graph->kinds[k + 1].island, o.node, o.device), o.first, o.last});
+  }
   out.slowdowns = spec.slowdowns;
   out.jitter = spec.jitter;
   out.seed = spec.seed;

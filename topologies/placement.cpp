@@ -11,6 +11,7 @@
 //   inter_alone  the same when only this group communicates.
 #include <algorithm>
 #include <span>
+#include <tuple>
 
 #include "core/error.h"
 #include "topologies/graph.h"
@@ -90,6 +91,28 @@ std::int64_t pods_of(const std::vector<Members>& islands, std::int64_t nodes_per
   return pods;
 }
 
+/// Collectives wait for the member of the oldest generation; of one generation, for the slowest to
+/// launch.
+bool weaker(const NodeKind& a, const NodeKind& b) {
+  return std::tie(a.device.compute_capability, b.device.launch_overhead) <
+         std::tie(b.device.compute_capability, a.device.launch_overhead);
+}
+
+/// The kind of the group's weakest nodes, and whether the switches of all of them reduce.
+void find_weakest(const Cluster& cluster, const std::vector<Members>& islands,
+                  GroupPlacement& out) {
+  out.kind = cluster.kind_of(islands[0].island * cluster.devices_per_node);
+  bool all_reduce = cluster.kind(out.kind).nvswitch_generation >= 3;
+  if (!cluster.others.empty()) {
+    for (const Members& m : islands) {
+      const std::size_t kind = cluster.kind_of(m.island * cluster.devices_per_node);
+      if (weaker(cluster.kind(kind), cluster.kind(out.kind))) out.kind = kind;
+      all_reduce = all_reduce && cluster.kind(kind).nvswitch_generation >= 3;
+    }
+  }
+  out.in_switch_reduction = out.ranks > 1 && all_reduce;
+}
+
 /// Members at these places that share a NIC with another, and a rail: how many at most.
 struct Sharing {
   std::int64_t nic = 1, rail = 1;
@@ -144,7 +167,7 @@ RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands
     const Members& next = islands[(k + 1) % islands.size()];
     const std::int64_t closeness = g.cabling->closeness(here.island, next.island);
     // Between the same places, equally close, the routes are the same.
-    if (last_here != nullptr && !g.faulty() && std::ranges::equal(here.places, last_here->places) &&
+    if (last_here != nullptr && !g.uneven() && std::ranges::equal(here.places, last_here->places) &&
         std::ranges::equal(next.places, last_next->places) && closeness == last_closeness) {
       continue;
     }
@@ -156,7 +179,7 @@ RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands
       const std::int64_t first = here.island * g.size() + here.places[j];
       const std::int64_t second = next.island * g.size() + to;
       worsen(out.worst, route(cluster, first, second));
-      if (g.faulty()) damage(g, first, second, out);
+      if (g.uneven()) damage(g, first, second, out);
       const std::int64_t serves =
           g.kind(here.island).devices_per_nic[static_cast<std::size_t>(here.places[j])];
       out.all_on_nic = std::max(out.all_on_nic, serves);
@@ -213,7 +236,7 @@ GroupPlacement place_group(const Cluster& cluster, std::span<const std::int64_t>
     }
   }
   if (out.nodes > 1) place_between(cluster, islands, out);
-  out.in_switch_reduction = out.ranks > 1 && cluster.nvswitch_generation >= 3;
+  find_weakest(cluster, islands, out);
   return out;
 }
 

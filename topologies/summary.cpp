@@ -105,6 +105,7 @@ TopologySummary summarize(const Cluster& cluster) {
   TopologySummary out;
   out.name = cluster.name;
   out.device = cluster.device.name;
+  for (const OtherKind& o : cluster.others) out.device += " + " + o.device.name;
   out.devices = cluster.world_size();
   out.nodes = cluster.nodes;
   out.devices_per_node = cluster.devices_per_node;

@@ -296,15 +296,13 @@ Timeline simulate_hosts(const Plan& plan, const HostSystem& system, const WorkOf
 WorkOf work_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                const std::vector<std::int64_t>& placement) {
   const Sites sites = locate(plan, cluster, placement);
-  std::vector<double> factor;
-  for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
-    factor.push_back(
-        sites.factors[sites.factor.at(r / plan.ranks_per_stage(), r % plan.ranks_per_stage())]);
-  }
-  return [&cluster, &costs, factor](const Op& op, std::int64_t rank) {
-    if (const Copy* copy = std::get_if<Copy>(&op.body)) return costs.copy(*copy, cluster).total();
-    return costs.compute(std::get<Compute>(op.body), cluster.device).total() *
-           factor[static_cast<std::size_t>(rank)];
+  const std::int64_t positions = plan.ranks_per_stage();
+  return [&cluster, &costs, sites, positions](const Op& op, std::int64_t rank) {
+    const std::int64_t stage = rank / positions, position = rank % positions;
+    const NodeKind& node = cluster.kind(sites.kind.at(stage, position));
+    if (const Copy* copy = std::get_if<Copy>(&op.body)) return costs.copy(*copy, node).total();
+    return costs.compute(std::get<Compute>(op.body), node.device).total() *
+           sites.factors[sites.factor.at(stage, position)];
   };
 }
 

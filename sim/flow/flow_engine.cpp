@@ -71,7 +71,11 @@ class Engine {
     for (std::size_t s = 0; s < plan.programs.size(); ++s) programs_.emplace_back(plan, deps, s);
     const std::size_t classes = programs_.size() * width_;
     queues_.resize(classes * kStreams);
-    compute_.assign(classes, PacedCompute(machine.sms));
+    for (std::uint32_t c = 0; c < classes; ++c) {
+      const std::int64_t position = lanes_.representative[lane_of(c)];
+      const auto stage = static_cast<std::int64_t>(stage_of(c));
+      compute_.emplace_back(machine.sms[machine.sites.kind.at(stage, position)]);
+    }
     messages_.resize(deps.messages * width_);
     if (record) out_.tracks = empty_tracks(plan, lanes_);
     recorded_ = out_.tracks.size() / programs_.size();

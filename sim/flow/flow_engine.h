@@ -30,7 +30,7 @@ struct FlowMachine {
   const std::vector<FlowKind>& kinds;
   const Sites& sites;
   const Network& network;
-  int sms = 0;  // of a device; 0: collectives do not slow down compute
+  std::vector<int> sms;  // of a device of each kind; 0: collectives do not slow down compute
 };
 
 struct FlowRun {

@@ -25,9 +25,10 @@ struct Choice {
 Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis_set,
               const Cluster& cluster, const CostModel& costs) {
   const Algorithm algorithm = costs.collective(c, group, cluster).algorithm;
-  const bool gpu = cluster.device.compute_capability > 0 && group.ranks > 1;
+  const NodeKind& node = cluster.kind(group.kind);
+  const bool gpu = node.device.compute_capability > 0 && group.ranks > 1;
   return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind},
-          gpu ? communicator_channels(nccl_group(c.kind, group, cluster)) : 0};
+          gpu ? communicator_channels(nccl_group(c.kind, group, node)) : 0};
 }
 
 FlowKind kind_of(const Send& send) {

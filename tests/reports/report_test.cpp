@@ -70,6 +70,32 @@ TEST(Report, TheFullestRankOfALaterStageIsNamedByItsRank) {
   EXPECT_EQ(r.rank, 2);  // pp is the outermost axis, dp = 2 below it
 }
 
+TEST(Report, TheStageWithTheLeastRoomIsTheFullest) {
+  MadeUp m;
+  OtherKind small;
+  small.device = m.cluster.device;
+  small.device.memory = Bytes(700);  // stage 1 has 500 of it, stage 0 has 750 of 1000
+  small.first = small.last = 1;
+  m.cluster.others = {small};
+  m.memory[1].kind = 1, m.memory[1].position = 1;
+  const MemoryReport r = summarize_memory(m.plan, m.cluster, m.memory);
+  EXPECT_EQ(r.stage, 1);
+  EXPECT_EQ(r.rank, 2 + 1);
+  EXPECT_EQ(r.capacity_bytes, 700);
+  EXPECT_EQ(r.free_bytes(), 200);
+}
+
+TEST(Report, ThePeakIsTheMeanOfTheDevices) {
+  MadeUp m;
+  OtherKind half;
+  half.device = m.cluster.device;
+  half.device.peak_bf16 *= 0.5;
+  half.first = half.last = 1;  // one of two nodes
+  const double alike = m.report().mfu;
+  m.cluster.others = {half};
+  EXPECT_DOUBLE_EQ(m.report().mfu, alike / 0.75);
+}
+
 TEST(Report, OneByteTooMuchDoesNotFit) {
   MadeUp m;
   m.cluster.device.memory = Bytes(750);

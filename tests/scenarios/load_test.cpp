@@ -158,6 +158,31 @@ TEST(ClusterPart, DeviceNodeAndFabricTakeChanges) {
   EXPECT_EQ(s.cluster.jitter, 0.1);
 }
 
+TEST(ClusterPart, OtherNodesAreAsTheRestUnlessTheySayOtherwise) {
+  const Scenario s =
+      parse(scenario("{}", 8), {{"cluster.device.memory", "70 GiB"}, {"cluster.other_nodes", R"([
+      {"nodes":[1,2],"device":{"peak_bf16":"500 TFLOP/s"}},
+      {"nodes":[4,5],"preset":"dgx-a100"},
+      {"nodes":[7,7],"device":"h200-sxm"}])"}});
+  const Cluster& c = s.cluster;
+  ASSERT_EQ(c.kinds(), 4U);
+  EXPECT_EQ(c.kind(1).device.peak_bf16.value, 500e12);
+  EXPECT_EQ(c.kind(1).device.memory.value, std::int64_t{70} << 30);
+  EXPECT_EQ(c.kind(2).device.name, "a100-80-sxm");
+  EXPECT_EQ(c.kind(2).cpu, "amd");
+  EXPECT_EQ(c.kind(3).device.name, "h200-sxm");
+  EXPECT_EQ(c.kind_of(5 * 8 + 7), 2U);
+}
+
+TEST(ClusterPart, OnlyOtherNodesAreInTheCanonicalForm) {
+  const std::string text = scenario("{}", 2);
+  EXPECT_EQ(parse(text).canonical_json.find("other_nodes"), std::string::npos);
+  const std::string others = R"([{"nodes":[1,1],"preset":"dgx-a100"}])";
+  const std::string with = parse(text, {{"cluster.other_nodes", others}}).canonical_json;
+  EXPECT_NE(with.find(R"("other_nodes":[{"device":{"compute_capability":80)"), std::string::npos)
+      << "written out, so that a changed catalogue is a changed scenario";
+}
+
 TEST(ClusterPart, WrittenOutInFull) {
   const std::string text = R"({"model":"tiny","workload":{"sequence_length":64,"global_batch":4},
     "cluster":{"nodes":2,

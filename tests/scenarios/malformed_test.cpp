@@ -128,6 +128,8 @@ const std::vector<Edit>& edits() {
       {"\"model\":", "\"calibration\": @\"none.json\", \"model\":", "J001"},
       {"\"nodes\": 2", "\"nodes\": 2, \"slowdowns\": @[{\"device\": 16, \"factor\": 2}]", "C006"},
       {"\"nodes\": 2", "\"nodes\": 2, \"faults\": @[{\"at\": \"node 2: nic 0\"}]", "C010"},
+      {"\"nodes\": 2", "\"nodes\": 2, \"other_nodes\": @[{\"nodes\": [2, 2]}]", "C011"},
+      {"\"nodes\": 2", "\"nodes\": 2, \"other_nodes\": [{\"nodes\": @[1]}]", "C011"},
       {"\"nodes\": 2", "\"nodes\": 2, \"faults\": @[{\"at\": \"node 1: device 0\"}]", "C009"},
       {"\"nodes\": 2", "\"nodes\": 2, \"node\": {\"nics\": 0}", "C007", "{ \"preset\""},
       {"\"nodes\": 2", "\"nodes\": @16000000", "C004"},

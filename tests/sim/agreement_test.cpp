@@ -14,7 +14,10 @@ namespace {
 std::int64_t pick(std::int64_t from, std::int64_t to) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
 }
-Case any_case() { return RandomCase(pick).draw(); }
+Case any_case() {
+  const Case c = RandomCase(pick).draw();
+  return pick(0, 2) == 0 ? mixed(c) : c;
+}
 
 /// The first span that differs, or "".
 std::string difference(const Track& track, const RankSpans& reference) {

@@ -25,6 +25,7 @@ struct Case {
   Cluster cluster() const {
     Cluster c = make_cluster(machine);
     c.device.launch_overhead *= launch;
+    for (OtherKind& o : c.others) o.device.launch_overhead *= launch;
     return c;
   }
 };
@@ -56,6 +57,27 @@ inline Case small_case(std::int64_t pp, std::int64_t dp, std::int64_t fsdp, std:
   c.workload.sequence_length = 24;
   c.workload.global_batch = 2 * dp * fsdp;
   c.machine.devices_per_node = mesh.world_size();
+  return c;
+}
+
+/// Nodes like `node`, their devices at `speed` times the speed.
+inline OtherNodes slower_nodes(std::int64_t first, std::int64_t last, const NodeSpec& node,
+                               double speed) {
+  Device device = find_device(node.device);
+  device.peak_bf16 *= speed, device.peak_fp32 *= speed, device.vector_fp32 *= speed;
+  device.memory_bandwidth *= speed;
+  return {first, last, node, device};
+}
+
+/// The same on two kinds of nodes, if there are two nodes: devices, switches and links differ.
+inline Case mixed(Case c) {
+  ClusterSpec& m = c.machine;
+  if (m.nodes < 2) return c;
+  const bool modern = m.preset == "hgx-h100";
+  const NodeSpec other = find_node(modern                   ? "dgx-a100"
+                                   : m.preset == "dgx-a100" ? "hgx-h100"
+                                                            : m.preset);
+  m.other_nodes = {slower_nodes(m.nodes / 2, m.nodes - 1, other, 0.5)};
   return c;
 }
 
@@ -186,6 +208,9 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) {
       << " pod " << c.machine.nodes_per_pod.value_or(0) << ", launch " << c.launch << ", jitter "
       << c.machine.jitter << ", slow";
   for (const Slowdown& d : c.machine.slowdowns) out << " " << d.device << " x " << d.factor;
+  for (const OtherNodes& o : c.machine.other_nodes) {
+    out << ", nodes " << o.first << " to " << o.last << " " << o.node.name;
+  }
   out << ", placement";
   for (std::int64_t d : c.placement) out << " " << d;
   return out;

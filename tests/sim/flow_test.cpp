@@ -14,7 +14,10 @@ namespace {
 std::int64_t pick(std::int64_t from, std::int64_t to) {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
 }
-Case any_case() { return RandomCase(pick).draw(); }
+Case any_case() {
+  const Case c = RandomCase(pick).draw();
+  return pick(0, 2) == 0 ? mixed(c) : c;
+}
 
 /// The first span in which two timelines of one plan differ, or "". Tracks of `a` are looked up in
 /// `b` by their lane, which `lanes` of b gives.
@@ -46,6 +49,7 @@ std::shared_ptr<const Network> crossbar(const Cluster& cluster, BytesPerSecond b
 RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
   Case c = any_case();
   c.machine.nodes = 1;
+  c.machine.other_nodes.clear();
   c.machine.devices_per_node = c.strategy.mesh.world_size();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();

@@ -259,7 +259,8 @@ OpDuration priced_one_by_one(const Plan& plan, const Cluster& cluster, const Cos
     const Op& op = plan.blocks[block].ops[index];
     Seconds t;
     if (const Compute* c = std::get_if<Compute>(&op.body)) {
-      t = costs.compute(*c, cluster.device).total() * factor[static_cast<std::size_t>(rank)];
+      const NodeKind& node = cluster.kind(cluster.kind_of(device(rank)));
+      t = costs.compute(*c, node.device).total() * factor[static_cast<std::size_t>(rank)];
     } else if (const Collective* g = std::get_if<Collective>(&op.body)) {
       std::vector<std::int64_t> devices;
       for (std::int64_t m : plan.mesh.group(rank, g->axes)) {
@@ -275,7 +276,8 @@ OpDuration priced_one_by_one(const Plan& plan, const Cluster& cluster, const Cos
       const std::int64_t from = plan.mesh.neighbour(rank, r->axis, r->offset);
       t = costs.transfer(r->bytes, route(cluster, device(rank), device(from))).total();
     } else {
-      t = costs.copy(std::get<Copy>(op.body), cluster).total();
+      const NodeKind& node = cluster.kind(cluster.kind_of(device(rank)));
+      t = costs.copy(std::get<Copy>(op.body), node).total();
     }
     return (*known)[key] = to_sim_time(t);
   };

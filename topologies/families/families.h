@@ -46,6 +46,13 @@ struct NodeSpec {
   std::int64_t rails = 0;  // 0: one rail per NIC
 };
 
+/// Nodes `first` to `last`, both included, of another kind than the rest.
+struct OtherNodes {
+  std::int64_t first = 0, last = 0;
+  NodeSpec node;
+  Device device;
+};
+
 /// Devices that are fully connected by NVSwitches, over a PCIe tree with hosts and NICs.
 Island nvswitch_island(const NodeSpec& node, const Device& device, const Fabric& fabric);
 /// Devices with direct NVLinks between some pairs, the rest over the PCIe tree.
