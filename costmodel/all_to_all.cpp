@@ -40,7 +40,7 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
     cost.share[latency_of(group.intra.link)] +=
         us(line.step_us * (g.per_node - 1)) * latency_ratio(group.intra);
   if (g.nodes > 1)
-    cost.share[latency_of(group.inter.link)] +=
+    cost.share[latency_of(group.inter.outermost())] +=
         us(kNetworkStartUs + line.step_us * (g.ranks - g.per_node)) * latency_ratio(group.inter);
   cost.share[bandwidth_of(outside > inside ? group.inter.link : group.intra.link)] +=
       std::max(inside, outside);

@@ -17,19 +17,21 @@ Cost scaled(const FittedTime& time, const Path& path, double links, const Device
             Quality fit) {
   Cost cost;
   cost.share[kLaunchOverhead] = time.start * launch_ratio(device);
-  cost.share[latency_of(path.link)] = time.hops * latency_ratio(path);
+  cost.share[latency_of(path.outermost())] = time.hops * latency_ratio(path);
   cost.share[bandwidth_of(path.link)] = time.transfer / links;
   cost.provenance = fit.provenance;
   cost.band = fit.band;
   return cost;
 }
 
+// Two, four and eight GPUs were measured.
+constexpr double kMostMeasured = 8;
+
 // One NVLink island of a measured generation.
 Cost island_cost(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes,
                  const GroupPlacement& group, const Device& device) {
   const double links = group.intra.bandwidth / fitted_link_rate(g.generation);
-  return scaled(island_time(fit, g, bytes), group.intra, links, device,
-                quality(g.ranks <= 8, 0.08));
+  return scaled(island_time(fit, g, bytes), group.intra, links, device, quality(true, 0.08));
 }
 
 // All-reduces of about 1 MB and more (all but LL) over islands of at least 8 Hoppers.
@@ -59,7 +61,8 @@ Cost formula_cost(const NcclOption& option, Bytes bytes, const GroupPlacement& g
   if (group.ranks_per_node > 1)
     cost.share[latency_of(group.intra.link)] += option.intra_latency * latency_ratio(group.intra);
   if (group.nodes > 1)
-    cost.share[latency_of(group.inter.link)] += option.inter_latency * latency_ratio(group.inter);
+    cost.share[latency_of(group.inter.outermost())] +=
+        option.inter_latency * latency_ratio(group.inter);
   cost.share[bandwidth_of(bound)] +=
       bytes / (option.bandwidth * option.size_penalty(bytes, Speeds::kContinuous));
   cost.provenance = Provenance::kDatasheet;
@@ -67,11 +70,24 @@ Cost formula_cost(const NcclOption& option, Bytes bytes, const GroupPlacement& g
   return cost;
 }
 
+// An island of more GPUs than were measured: hops by NCCL's formula, since what a step costs 8 GPUs
+// says little about 72; bytes by the fit, of the protocol for large messages only.
+Cost larger_island_cost(const ProtocolFit& fit, const NcclOption& option, const NcclGroup& g,
+                        Bytes bytes, const GroupPlacement& group, const Device& device) {
+  const double links = group.intra.bandwidth / fitted_link_rate(g.generation);
+  Cost cost = formula_cost(option, bytes, group, device);
+  if (fit.protocol != Protocol::kSimple) return cost;
+  cost.share[bandwidth_of(group.intra.link)] = island_time(fit, g, bytes).transfer / links;
+  cost.provenance = Provenance::kExtrapolated;
+  return cost;
+}
+
 Cost option_cost(const NcclOption& option, const NcclGroup& g, Bytes bytes,
                  const GroupPlacement& group, const Device& device) {
-  if (g.nodes <= 1 && g.intra_link == LinkClass::kNvlink) {
-    const ProtocolFit* fit = protocol_fit(g.kind, g.generation, option.algorithm, option.protocol);
-    if (fit != nullptr) return island_cost(*fit, g, bytes, group, device);
+  const ProtocolFit* fit = protocol_fit(g.kind, g.generation, option.algorithm, option.protocol);
+  if (g.nodes <= 1 && g.intra_link == LinkClass::kNvlink && fit != nullptr) {
+    return g.ranks <= kMostMeasured ? island_cost(*fit, g, bytes, group, device)
+                                    : larger_island_cost(*fit, option, g, bytes, group, device);
   }
   if (has_fabric_fit(g, option)) return fabric_cost(g, bytes, group, device);
   return formula_cost(option, bytes, group, device);

@@ -18,7 +18,7 @@ double usable_share(LinkClass link, Generation generation) {
 // Usual latencies, as routes of the catalogue add up: two NVLinks through an NVSwitch; a PCIe
 // switch or root complex; NIC to NIC through a leaf switch, with PCIe at both ends.
 double latency_ratio(const Path& path) {
-  switch (path.link) {
+  switch (path.outermost()) {
     case LinkClass::kNvlink: return path.latency / Seconds(0.936e-6);
     case LinkClass::kPcie: return path.latency / Seconds(0.8e-6);
     case LinkClass::kInfiniband: return path.latency / Seconds(2.5e-6);

@@ -23,10 +23,10 @@ MessageFit message_fit(LinkClass link) {
   return {};
 }
 
-Cost link_cost(Bytes bytes, LinkClass link, Seconds start, BytesPerSecond rate) {
+Cost link_cost(Bytes bytes, const Path& path, Seconds start, BytesPerSecond rate) {
   Cost cost;
-  cost.share[latency_of(link)] = start;
-  cost.share[bandwidth_of(link)] = bytes / rate;
+  cost.share[latency_of(path.outermost())] = start;
+  cost.share[bandwidth_of(path.link)] = bytes / rate;
   return cost;
 }
 
@@ -34,9 +34,10 @@ Cost link_cost(Bytes bytes, LinkClass link, Seconds start, BytesPerSecond rate) 
 
 Cost message_cost(Bytes bytes, const Path& path) {
   if (bytes.value == 0) return {};
-  const MessageFit fit = message_fit(path.link);
-  Cost cost = link_cost(bytes, path.link, Seconds(fit.start_us * 1e-6) * latency_ratio(path),
-                        path.bandwidth * fit.share);
+  const MessageFit fit = message_fit(path.outermost());
+  const double share = message_fit(path.link).share;
+  Cost cost = link_cost(bytes, path, Seconds(fit.start_us * 1e-6) * latency_ratio(path),
+                        path.bandwidth * share);
   cost.provenance = fit.provenance;
   cost.band = fit.band;
   return cost;
@@ -48,8 +49,7 @@ Cost host_copy_cost(Bytes bytes, const NodeKind& node) {
   if (bytes.value == 0) return {};
   const Path& host = node.host;
   const double share = host.link == LinkClass::kC2c ? 0.80 : 0.85;
-  Cost cost =
-      link_cost(bytes, host.link, Seconds(10e-6) * latency_ratio(host), host.bandwidth * share);
+  Cost cost = link_cost(bytes, host, Seconds(10e-6) * latency_ratio(host), host.bandwidth * share);
   cost.provenance = Provenance::kDatasheet;
   cost.band = 0.25;
   return cost;

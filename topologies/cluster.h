@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,11 @@ struct Path {
   BytesPerSecond bandwidth;             // per direction, of its narrowest link
   Seconds latency;                      // sum over the hops
   int hops = 0;
+  /// The outermost class it crosses, the fabric before PCIe, where that is not `link`: a fast NIC
+  /// on a slow bus. Latencies and what software adds go with it.
+  std::optional<LinkClass> beyond = {};
+
+  LinkClass outermost() const { return beyond.value_or(link); }
 };
 
 /// How a communicator's members are spread over the machine.

@@ -18,7 +18,8 @@ struct Distance {
   SimTime latency = 0;
   double bandwidth = std::numeric_limits<double>::infinity();  // of the narrowest link
   int hops = 0;
-  LinkClass link = LinkClass::kNvlink;  // of the narrowest link
+  LinkClass link = LinkClass::kNvlink;   // of the narrowest link
+  std::optional<LinkClass> fabric = {};  // that it crosses
 
   friend bool operator<(const Distance& a, const Distance& b) {
     return std::tuple(a.beyond_nvlink, a.latency, -a.bandwidth, a.hops, a.link) <
@@ -31,6 +32,7 @@ struct Distance {
     out.beyond_nvlink |= next.beyond_nvlink;
     out.latency += next.latency;
     out.hops += next.hops;
+    if (next.fabric) out.fabric = next.fabric;
     if (std::pair(next.bandwidth, -int(next.link)) < std::pair(bandwidth, -int(link))) {
       out.bandwidth = next.bandwidth;
       out.link = next.link;
@@ -38,14 +40,20 @@ struct Distance {
     return out;
   }
   bool reached() const { return hops != std::numeric_limits<int>::max(); }
-  Path path() const { return {link, BytesPerSecond(bandwidth), to_seconds(latency), hops}; }
+  Path path() const {
+    Path out = {link, BytesPerSecond(bandwidth), to_seconds(latency), hops};
+    if (fabric && *fabric != link) out.beyond = fabric;
+    return out;
+  }
 };
 
 inline constexpr Distance kUnreachable = {true, std::numeric_limits<SimTime>::max(), 0,
                                           std::numeric_limits<int>::max(), LinkClass::kNvlink};
 
 inline Distance over(LinkClass link, BytesPerSecond bandwidth, Seconds latency) {
-  return {link != LinkClass::kNvlink, to_sim_time(latency), bandwidth.value, 1, link};
+  Distance out = {link != LinkClass::kNvlink, to_sim_time(latency), bandwidth.value, 1, link};
+  if (link == LinkClass::kInfiniband || link == LinkClass::kEthernet) out.fabric = link;
+  return out;
 }
 
 }  // namespace plait

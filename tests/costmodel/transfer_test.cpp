@@ -18,6 +18,15 @@ TEST(Transfer, MatchesTheMeasuredLines) {
   EXPECT_NEAR(seconds(1, infiniband(50e9)), 18e-6, 1e-9);
 }
 
+TEST(Transfer, BetweenNodesItStartsAsTheFabricDoesEvenIfTheBusIsSlower) {
+  Path on_a_slow_bus = infiniband(63e9);
+  on_a_slow_bus.link = LinkClass::kPcie;
+  on_a_slow_bus.beyond = LinkClass::kInfiniband;
+  const Cost cost = kModel.transfer(Bytes(1), on_a_slow_bus);
+  EXPECT_NEAR(cost.share[latency_of(LinkClass::kInfiniband)].value, 18e-6, 1e-9);
+  EXPECT_GT(cost.share[bandwidth_of(LinkClass::kPcie)].value, 0);
+}
+
 TEST(Transfer, NoBytesCostNothing) {
   EXPECT_EQ(kModel.transfer(Bytes(0), nvlink(450e9)).total(), Seconds());
   EXPECT_EQ(kModel.copy(Copy{}, cluster_of(h100())).total(), Seconds());
