@@ -100,11 +100,12 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
   Prediction p;
   p.plan = sound_plan(s);
   p.simulation = located(s, [&] {
-    return simulate(p.plan, s.cluster, costs,
-                    {.network = s.flow_network ? make_network(s.cluster) : nullptr,
-                     .unfold = options.unfold,
-                     .record = true,
-                     .placement = s.placement});
+    return simulate(
+        p.plan, s.cluster, costs,
+        {.network = s.flow_network ? make_network(s.cluster, routing_of(s.cluster)) : nullptr,
+         .unfold = options.unfold,
+         .record = true,
+         .placement = s.placement});
   });
   const Explanation explanation = explain(p.plan, p.simulation);
   p.memory = memory_of(p.plan, s.cluster, s.placement, options.memory_curve);

@@ -16,6 +16,12 @@ enum class Topology : std::uint8_t {
   kTorus
 };
 
+/// Which of several shortest ways a message takes.
+enum class Spreading : std::uint8_t {
+  kEven,  // all at once (adaptive routing, packet spraying)
+  kHash   // one of them, by a hash of the connection's ends and number (ECMP, RFC 2992)
+};
+
 struct Fabric {
   std::string name;
   LinkClass link = LinkClass::kInfiniband;
@@ -34,6 +40,8 @@ struct Fabric {
   std::int64_t global_cables = 8;             // dragonfly: of a router, to other groups
   std::vector<std::int64_t> dimensions = {};  // torus: switches along each, slowest first
   std::int64_t parallel_cables = 1;  // between neighbours of a torus or of a dragonfly's group
+  Spreading spreading = Spreading::kEven;
+  bool rail_forwarding = true;  // messages to another rail go there over NVLink first (NCCL's PXN)
   Bytes burst;  // what a port lets pass above its rate: the depth of its shaper's token bucket
 };
 

@@ -31,6 +31,10 @@ Choice<Family> families() {
            {"shared_memory", Family::kHost}}};
 }
 
+Choice<Spreading> spreadings() {
+  return {{{"even", Spreading::kEven}, {"hash", Spreading::kHash}}};
+}
+
 Choice<Topology> topologies() {
   return {{{"rail_optimised", Topology::kRailOptimised},
            {"fat_tree", Topology::kFatTree},
@@ -171,6 +175,13 @@ const Table<Fabric>& fabric_table() {
                 "Of a torus: switches along each dimension."),
           field("parallel_cables", &Fabric::parallel_cables, count(1, 4096),
                 "Between two neighbours of a torus, two routers of a dragonfly's group."),
+          field(
+              "spreading", &Fabric::spreading, spreadings(),
+              "With the flow network: a message goes over all shortest ways evenly, or over one by "
+              "a hash (ECMP; seed: the cluster's)."),
+          field(
+              "rail_forwarding", &Fabric::rail_forwarding, Flag{},
+              "With the flow network: messages to another rail go there over NVLink first (PXN)."),
           field("burst", &Fabric::burst, Sourced{Amount<Bytes>{}},
                 "What a port lets pass at once above its rate: the depth of its token bucket."),
       });

@@ -172,6 +172,11 @@ class GraphNetwork : public Network {
 
 }  // namespace
 
+RoutingOptions routing_of(const Cluster& cluster) {
+  const Fabric& fabric = cluster.graph->fabric;
+  return {fabric.spreading, cluster.seed, fabric.rail_forwarding};
+}
+
 std::shared_ptr<const Network> make_network(const Cluster& cluster, const RoutingOptions& options) {
   return std::make_shared<GraphNetwork>(cluster.graph, options);
 }

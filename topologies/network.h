@@ -12,15 +12,11 @@
 #include <vector>
 
 #include "topologies/cluster.h"
+#include "topologies/fabric.h"
 
 namespace plait {
 
 using LinkId = std::uint32_t;
-
-enum class Spreading : std::uint8_t {
-  kEven,  // over all shortest ways at once
-  kHash   // one of them, by a hash of the connection's ends and number (ECMP, RFC 2992)
-};
 
 struct RoutingOptions {
   Spreading spreading = Spreading::kEven;
@@ -54,6 +50,9 @@ class Network {
  protected:
   std::vector<NetworkLink> links_;
 };
+
+/// As the cluster's fabric says; the hash's seed is the cluster's.
+RoutingOptions routing_of(const Cluster& cluster);
 
 std::shared_ptr<const Network> make_network(const Cluster& cluster, const RoutingOptions& = {});
 
