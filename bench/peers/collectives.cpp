@@ -49,6 +49,10 @@ std::vector<CollectiveCase> collective_cases() {
                    CollectiveKind::kAllReduce,
                    Bytes(256'000'000)}}});
   out.push_back(
+      {"tree all_reduce",
+       256,
+       {{in_order(256), {Pattern::kTree}, CollectiveKind::kAllReduce, Bytes(256'000'000)}}});
+  out.push_back(
       {"all_to_all",
        64,
        {{in_order(64), {Pattern::kDirect}, CollectiveKind::kAllToAll, Bytes(64'000'000)}}});
@@ -58,7 +62,7 @@ std::vector<CollectiveCase> collective_cases() {
   out.push_back({"two rings that cross", 64, crossing});
   out.push_back({"8 rings in step", 1024, rings(1024, 8, 60)});
   out.push_back({"8 rings, not in step", 64, rings(64, 8, kAll), kRest});
-  out.push_back({"8 rings, not in step", 1024, rings(1024, 8, 8), kRest});
+  out.push_back({"8 rings, not in step", 1024, rings(1024, 8, 40), kRest});
   return out;
 }
 

@@ -28,9 +28,9 @@ struct Result {
 };
 
 Result on_plait(const plait::Network& network, const plait::CollectiveCase& c) {
+  plait::Replayer replayer(network, c.collectives, {.longest_rest = c.longest_rest});
   plait::Replay run;
-  const double cpu_s = plait::cpu_seconds_of(
-      [&] { run = plait::replay(network, c.collectives, {.longest_rest = c.longest_rest}); });
+  const double cpu_s = plait::cpu_seconds_of([&] { run = replayer.run(); });
   return {plait::to_seconds(*std::ranges::max_element(run.end)).value, cpu_s, run.transfers};
 }
 

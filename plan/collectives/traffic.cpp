@@ -68,13 +68,18 @@ std::vector<Traffic> traffic_of(const Arrangement& arrangement, CollectiveKind k
   check(arrangement, kind, members, bytes.value);
   Arrangement whole = arrangement;
   whole.chunks = 1;  // they change when bytes travel, not where
-  for (std::int64_t k = 0; ring && members > 1 && k < arrangement.channels; ++k) {
-    add_ring(out, kind, channel_team(arrangement, kind, members, 0, bytes.value, k));
-  }
-  for (std::int64_t i = 0; !ring && i < members; ++i) {
-    const std::size_t before = out.size();
-    add_rounds(out, i, all_rounds(whole, kind, members, i, bytes.value));
-    merge(out, before);  // early: many rounds become few pairs
+  for (std::int64_t k = 0; members > 1 && k < arrangement.channels; ++k) {
+    Team team = channel_team(whole, kind, members, 0, bytes.value, k);
+    if (ring) {
+      add_ring(out, kind, team);
+      continue;
+    }
+    for (team.place = 0; team.place < members; ++team.place) {
+      const std::size_t before = out.size();
+      const Rounds rounds = rounds_in(whole.pattern, kind, team, whole, k, bytes.value);
+      add_rounds(out, team.at(team.place), rounds);
+      merge(out, before);  // early: many rounds become few pairs
+    }
   }
   merge(out, 0);
   return out;

@@ -207,6 +207,7 @@ class Engine {
     return events_.earliest([this](const Event& e) { return live(e); });
   }
   void end_all() {
+    events_.advance(now_, [this](const Event& e) { return live(e); });
     if (next_event() == now_) {
       due_.clear();
       events_.take_earliest(due_);

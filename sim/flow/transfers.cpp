@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "costmodel/nccl_tuning.h"
@@ -50,6 +51,51 @@ void for_each_op(const Plan& plan, Visit visit) {
   }
 }
 
+/// How the collectives of one op run, worked out once per site.
+class Choices {
+ public:
+  Choices(const Op& op, const Cluster& cluster, const CostModel& costs, const Sites& sites)
+      : op_(op),
+        collective_(std::get_if<Collective>(&op.body)),
+        axis_set_(collective_ == nullptr ? 0 : axis_set_of(sites, *collective_)),
+        cluster_(cluster),
+        costs_(costs),
+        sites_(sites) {}
+
+  const Choice& at(std::size_t stage, std::int64_t position) {
+    if (collective_ == nullptr) {
+      message_.kind = kind_of(std::get<Send>(op_.body));
+      return message_;
+    }
+    const std::uint32_t site =
+        sites_.axis_sets[axis_set_].site.at(static_cast<std::int64_t>(stage), position);
+    const auto [at, fresh] = by_site_.try_emplace(site);
+    if (fresh) {
+      at->second = choose(*collective_, sites_.groups[site], axis_set_, cluster_, costs_);
+    }
+    return at->second;
+  }
+  Bytes bytes() const {
+    return collective_ != nullptr ? collective_->bytes() : std::get<Send>(op_.body).bytes;
+  }
+
+ private:
+  const Op& op_;
+  const Collective* collective_;
+  std::size_t axis_set_;
+  const Cluster& cluster_;
+  const CostModel& costs_;
+  const Sites& sites_;
+  std::map<std::uint32_t, Choice> by_site_;
+  Choice message_;
+};
+
+/// The rate at which `bytes` take `flowing`, on the flow's widest connection.
+FlowRate rate_of(const FlowClass& flow, Bytes bytes, SimTime flowing) {
+  const double widest = static_cast<double>(bytes.value) * flow.widest;
+  return std::clamp<FlowRate>(std::llround(widest / to_seconds(flowing).value), 1, flow.limit);
+}
+
 }  // namespace
 
 std::vector<FlowKind> flow_kinds(const Plan& plan, const Cluster& cluster, const CostModel& costs,
@@ -71,39 +117,26 @@ Transfers::Transfers(const Plan& plan, const Cluster& cluster, const CostModel& 
                      const Sites& sites, const std::vector<FlowKind>& kinds, const LinkLoads& loads,
                      const Durations& durations)
     : ops_(durations.ops()), lanes_(loads.lanes().count()) {
-  const std::size_t stages = plan.programs.size();
-  demands_.resize(stages * ops_ * lanes_);
+  demands_.resize(plan.programs.size() * ops_ * lanes_);
   for_each_op(plan, [&](const Op& op, std::size_t id) {
-    const Collective* c = std::get_if<Collective>(&op.body);
-    const Send* send = std::get_if<Send>(&op.body);
-    if (c == nullptr && send == nullptr) return;
-    const std::size_t set = c == nullptr ? 0 : axis_set_of(sites, *c);
-    std::map<std::uint32_t, Choice> by_site;
-    for (std::size_t s = 0; s < stages; ++s) {
+    if (!std::holds_alternative<Collective>(op.body) && !std::holds_alternative<Send>(op.body)) {
+      return;
+    }
+    Choices choices(op, cluster, costs, sites);
+    for (std::size_t s = 0; s < plan.programs.size(); ++s) {
       for (std::size_t l = 0; l < lanes_; ++l) {
-        TransferDemand& d = demands_[(s * ops_ + id) * lanes_ + l];
-        Choice chosen;
-        if (c != nullptr) {
-          const std::uint32_t site = sites.axis_sets[set].site.at(static_cast<std::int64_t>(s),
-                                                                  loads.lanes().representative[l]);
-          const auto [at, fresh] = by_site.try_emplace(site);
-          if (fresh) at->second = choose(*c, sites.groups[site], set, cluster, costs);
-          chosen = at->second;
-        } else {
-          chosen.kind = kind_of(*send);
-        }
+        const Choice& chosen = choices.at(s, loads.lanes().representative[l]);
         const SimTime duration = durations.row(s, id).at(l);
-        d.kind = static_cast<std::uint32_t>(std::ranges::lower_bound(kinds, chosen.kind) -
-                                            kinds.begin());
+        TransferDemand& d = demands_[(s * ops_ + id) * lanes_ + l];
+        const auto kind = std::ranges::lower_bound(kinds, chosen.kind) - kinds.begin();
+        d.kind = static_cast<std::uint32_t>(kind);
         d.sms = chosen.sms;
         d.flowing = flowing(durations.cost(s, l, id), duration);
         d.start_up = duration - d.flowing;
         d.flow = loads.flow(d.kind, s, l);
-        if (d.flowing == 0 || d.flow == nullptr) continue;
-        const Bytes bytes = c != nullptr ? c->bytes() : send->bytes;
-        const double rate =
-            static_cast<double>(bytes.value) * d.flow->widest / to_seconds(d.flowing).value;
-        d.rate = std::clamp<FlowRate>(std::llround(rate), 1, d.flow->limit);
+        if (d.flowing > 0 && d.flow != nullptr) {
+          d.rate = rate_of(*d.flow, choices.bytes(), d.flowing);
+        }
       }
     }
   });

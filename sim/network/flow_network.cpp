@@ -78,6 +78,7 @@ void FlowNetwork::advance(SimTime now, std::vector<std::uint32_t>& ended) {
   const std::size_t first = ended.size();
   PLAIT_CHECK(next() >= now, "a flow has ended before");
   now_ = now;
+  ends_.advance(now, [this](const End& e) { return live(e); });
   while (earliest() <= now) {
     due_.clear();
     ends_.take_earliest(due_);

@@ -60,8 +60,9 @@ class FlowNetwork {
     std::uint32_t version;
   };
   void settle();
+  bool live(const End& e) const { return running_[e.flow].version == e.version; }
   SimTime earliest() {
-    return ends_.earliest([this](const End& e) { return running_[e.flow].version == e.version; });
+    return ends_.earliest([this](const End& e) { return live(e); });
   }
   void log(const Running& r, FlowId flow, SimTime now) const;
   std::uint64_t others_on(std::uint32_t link, FlowId flow) const;

@@ -38,6 +38,16 @@ class RadixHeap {
     }
     return kEmpty;
   }
+  /// No live entry is earlier than `now`, and none will be pushed: what comes soon then lies in
+  /// small buckets.
+  template <class Live>
+  void advance(SimTime now, Live live) {
+    const std::size_t b = bucket_of(now);
+    if (b == 0) return;
+    for (std::size_t below = 0; below < b; ++below) buckets_[below].clear();
+    last_ = now;
+    spread(b, live);
+  }
   /// Takes out the entries of the earliest time and appends them.
   void take_earliest(std::vector<Value>& out) {
     if (buckets_[0].entries.empty()) refill();
@@ -71,8 +81,16 @@ class RadixHeap {
         std::ranges::find_if(buckets_, [](const Bucket& b) { return !b.entries.empty(); });
     if (first == buckets_.end()) return;
     last_ = first->earliest;
-    for (const Entry& e : first->entries) push(e.time, e.value);  // all to lower buckets
-    first->clear();
+    spread(static_cast<std::size_t>(first - buckets_.begin()), [](const Value&) { return true; });
+  }
+  /// The entries of a bucket that `last_` has moved into go to lower ones.
+  template <class Live>
+  void spread(std::size_t bucket, Live live) {
+    Bucket& from = buckets_[bucket];
+    for (const Entry& e : from.entries) {
+      if (live(e.value)) push(e.time, e.value);
+    }
+    from.clear();
   }
 
   std::array<Bucket, 65> buckets_;

@@ -55,10 +55,12 @@ struct Event {
   std::int64_t bytes = 0;
 };
 
-class Replayer {
+}  // namespace
+
+class Replayer::Engine {
  public:
-  Replayer(const Network& network, std::span<const ReplayedCollective> collectives,
-           const ReplayOptions& options)
+  Engine(const Network& network, std::span<const ReplayedCollective> collectives,
+         const ReplayOptions& options)
       : network_(network), options_(options), flows_(capacities(network)) {
     out_.end.resize(collectives.size());
     for (const ReplayedCollective& c : collectives) add(c);
@@ -198,7 +200,7 @@ class Replayer {
   }
 
   const Network& network_;
-  const ReplayOptions& options_;
+  ReplayOptions options_;
   std::vector<Channel> channels_;
   std::vector<Member> members_;
   FlowNetwork flows_;
@@ -210,13 +212,17 @@ class Replayer {
   Replay out_;
 };
 
-}  // namespace
-
 SimTime ReplayOptions::rest(std::int64_t member, std::int64_t round) const {
   const auto at = static_cast<std::uint64_t>(member) << 32 | static_cast<std::uint64_t>(round);
   const double share = static_cast<double>(scramble(seed ^ scramble(at)) >> 11) * 0x1p-53;
   return static_cast<SimTime>(share * static_cast<double>(longest_rest));
 }
+
+Replayer::Replayer(const Network& network, std::span<const ReplayedCollective> collectives,
+                   const ReplayOptions& options)
+    : engine_(std::make_unique<Engine>(network, collectives, options)) {}
+Replayer::~Replayer() = default;
+Replay Replayer::run() { return engine_->run(); }
 
 Replay replay(const Network& network, std::span<const ReplayedCollective> collectives,
               const ReplayOptions& options) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,19 @@ struct ReplayOptions {
 struct Replay {
   std::vector<SimTime> end;  // per collective; all begin at 0
   std::int64_t transfers = 0;
+};
+
+/// A replay whose rounds and ways are worked out, ready to run once.
+class Replayer {
+ public:
+  Replayer(const Network& network, std::span<const ReplayedCollective> collectives,
+           const ReplayOptions& options = {});
+  ~Replayer();
+  Replay run();
+
+ private:
+  class Engine;
+  std::unique_ptr<Engine> engine_;
 };
 
 Replay replay(const Network& network, std::span<const ReplayedCollective> collectives,
