@@ -83,7 +83,8 @@ std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<Source>& s
       Task task{label_of(source, sources.size() > 1, sets),
                 {&source.file, common, !sets.empty()},
                 source.stored ? &*source.stored : nullptr};
-      task.variant.sets.insert(task.variant.sets.end(), sets.begin(), sets.end());
+      const Assignments ordered = outer_first(sets);
+      task.variant.sets.insert(task.variant.sets.end(), ordered.begin(), ordered.end());
       tasks.push_back(std::move(task));
     }
   }

@@ -97,7 +97,8 @@ class Study {
   }
   Variant variant(const Assignments& changes, bool may_fill) const {
     Variant out{&text_, common_, may_fill};
-    out.sets.insert(out.sets.end(), changes.begin(), changes.end());
+    const Assignments ordered = outer_first(changes);
+    out.sets.insert(out.sets.end(), ordered.begin(), ordered.end());
     return out;
   }
 

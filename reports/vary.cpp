@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <regex>
@@ -81,6 +82,12 @@ Variation parse_variation(const std::string& text) {
     expand(text, value, v.values);
   }
   return v;
+}
+
+Assignments outer_first(Assignments sets) {
+  std::ranges::stable_sort(sets, {},
+                           [](const auto& set) { return std::ranges::count(set.first, '.'); });
+  return sets;
 }
 
 std::vector<Assignments> combinations(const std::vector<Variation>& variations) {

@@ -23,6 +23,10 @@ Variation parse_variation(const std::string& text);
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 
+/// The same with a field before those inside of it ("cluster" before "cluster.nodes"), which it
+/// would undo.
+Assignments outer_first(Assignments sets);
+
 /// Every combination, the last variation changing fastest; one empty combination when there are no
 /// variations. Throws InputError G005 when there are more than a million.
 std::vector<Assignments> combinations(const std::vector<Variation>& variations);

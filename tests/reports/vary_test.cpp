@@ -57,6 +57,11 @@ TEST(Vary, TooManyCombinationsAreRefusedBeforeTheyAreMade) {
   EXPECT_THROW(combinations({thousand, thousand, thousand}), InputError);
 }
 
+TEST(Vary, AFieldComesBeforeThoseInsideOfIt) {
+  EXPECT_EQ(outer_first({{"cluster.fabric.bandwidth", "1"}, {"a.b", "2"}, {"cluster", "{}"}}),
+            (Assignments{{"cluster", "{}"}, {"a.b", "2"}, {"cluster.fabric.bandwidth", "1"}}));
+}
+
 TEST(Vary, AnAssignmentSplitsAtTheFirstEqualsSign) {
   EXPECT_EQ(split_assignment("a.b=c=d"), (std::pair<std::string, std::string>{"a.b", "c=d"}));
   EXPECT_EQ(split_assignment("a=").second, "");
