@@ -60,8 +60,7 @@ struct Event {
 class Engine {
  public:
   Engine(const Plan& plan, const Dependencies& deps, const FlowMachine& machine, bool record)
-      : plan_(plan),
-        machine_(machine),
+      : machine_(machine),
         lanes_(machine.loads.lanes()),
         width_(static_cast<std::uint32_t>(lanes_.count())),
         network_(capacities(machine.loads)),
@@ -290,7 +289,6 @@ class Engine {
     if (!what.empty()) throw InternalError("the plan cannot make progress:" + what);
   }
 
-  const Plan& plan_;
   const FlowMachine& machine_;
   const Lanes& lanes_;
   std::uint32_t width_;

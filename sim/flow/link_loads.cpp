@@ -16,8 +16,8 @@ using Colour = std::uint64_t;
 Colour mix(Colour a, Colour b = 0) { return scramble(a * 0x9E3779B97F4A7C15ULL + b); }
 
 std::size_t distinct(std::vector<Colour> colours) {
-  std::ranges::sort(colours);
-  return static_cast<std::size_t>(std::ranges::unique(colours).begin() - colours.begin());
+  std::sort(colours.begin(), colours.end());
+  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
 /// Numbers by first appearance.
