@@ -142,11 +142,7 @@ void add_compare(Command& command) {
   sub->add_option("files", options->files, "Scenarios, or reports that run --format json wrote")
       ->type_name("FILE")
       ->required();
-  sub->add_option("-L,--vary", options->variations,
-                  "Vary a field: path=a,b,c or path=lo-hi*factor; several make all combinations")
-      ->type_name("PATH=VALUES")
-      ->expected(1)
-      ->take_all();
+  add_vary_option(*sub, options->variations);
   sub->add_option("--set", options->sets, "Change a field of every scenario")
       ->type_name("PATH=VALUE")
       ->expected(1)
@@ -156,9 +152,7 @@ void add_compare(Command& command) {
   sub->add_option("--fail-over", options->fail_over,
                   "Exit code 1 when a step time differs from the first by more than this (5%)")
       ->type_name("LIMIT");
-  sub->add_option("-j,--jobs", options->jobs, "Threads; the result does not depend on them")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_jobs_option(*sub, options->jobs);
   sub->callback([&command, options] {
     command.action = [&command, options] { return compare(*options, command.line); };
   });

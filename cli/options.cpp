@@ -90,6 +90,21 @@ void add_scenario_options(CLI::App& command, ScenarioOptions& options) {
   add_network_option(command, options.sets);
 }
 
+CLI::Option* add_vary_option(CLI::App& command, std::vector<std::string>& variations) {
+  return command
+      .add_option("-L,--vary", variations,
+                  "Vary a field: path=a,b,c or path=lo-hi*factor; several make all combinations")
+      ->type_name("PATH=VALUES")
+      ->expected(1)
+      ->take_all();
+}
+
+void add_jobs_option(CLI::App& command, int& jobs) {
+  command.add_option("-j,--jobs", jobs, "Threads; the result does not depend on them")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
 void add_network_option(CLI::App& command, std::vector<std::string>& sets) {
   command
       .add_option_function<std::string>(

@@ -30,6 +30,10 @@ struct ScenarioOptions {
   std::vector<Override> overrides() const;
 };
 void add_scenario_options(CLI::App& command, ScenarioOptions& options);
+/// -L PATH=VALUES, any number of times.
+CLI::Option* add_vary_option(CLI::App& command, std::vector<std::string>& variations);
+/// -j THREADS.
+void add_jobs_option(CLI::App& command, int& jobs);
 /// --network MODEL, another word for --set network=MODEL.
 void add_network_option(CLI::App& command, std::vector<std::string>& sets);
 

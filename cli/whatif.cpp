@@ -225,18 +225,11 @@ void add_whatif(Command& command) {
   CLI::App* sub = command.app.add_subcommand(
       "whatif", "Vary fields of a scenario: step times, what bounds each, and break-evens");
   add_scenario_options(*sub, options->scenario);
-  sub->add_option("-L,--vary", options->variations,
-                  "Vary a field: path=a,b,c or path=lo-hi*factor; several make all combinations")
-      ->type_name("PATH=VALUES")
-      ->required()
-      ->expected(1)
-      ->take_all();
+  add_vary_option(*sub, options->variations)->required();
   add_output_options(*sub, options->output);
   sub->add_option("--svg", options->svg, "Also draw step time over the first varied field")
       ->type_name("FILE");
-  sub->add_option("-j,--jobs", options->jobs, "Threads; the result does not depend on them")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_jobs_option(*sub, options->jobs);
   sub->callback([&command, options] {
     command.action = [&command, options] { return whatif(*options, command.line); };
   });
