@@ -8,6 +8,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "reports/svg.h"
+
 namespace plait {
 namespace {
 
@@ -22,26 +24,12 @@ constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#E69F00", "#00
                                                       "#56B4E9", "#D55E00", "#999999"};
 constexpr std::array<std::string_view, 5> kDashes = {"", "7 4", "2 3", "9 3 2 3", "12 5"};
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
-
 double text_width(const std::string& text) { return kCharacter * static_cast<double>(text.size()); }
 
 std::string text_at(double x, double y, const std::string& text, const char* anchor = "start",
                     const char* more = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                     anchor, more, escaped(text));
+                     anchor, more, xml_text(text));
 }
 
 std::string line_at(double x1, double y1, double x2, double y2, const char* stroke) {
@@ -88,7 +76,7 @@ class Drawing {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
         "height=\"{1}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222222\">\n"
         "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
-        kWidth, kHeight, escaped(chart_.title));
+        kWidth, kHeight, xml_text(chart_.title));
     out_ += text_at(kLeft, 22, chart_.title, "start", " font-size=\"14\" font-weight=\"600\"");
     draw_axes();
     for (std::size_t c = 0; c < chart_.curves.size(); ++c) draw_line(c);

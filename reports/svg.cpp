@@ -10,20 +10,21 @@ namespace {
 constexpr double kMargin = 20;
 constexpr double kEm = 0.62;  // widest mean width of a character, in font sizes
 
-std::string escaped(std::string_view words) {
+}  // namespace
+
+std::string xml_text(std::string_view words) {
   std::string out;
   for (const char c : words) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
       default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return out;
 }
-
-}  // namespace
 
 void Svg::reach(double x, double y) {
   width_ = std::max(width_, x);
@@ -68,10 +69,11 @@ void Svg::dashed_box(double x, double y, double width, double height) {
 void Svg::text(double x, double y, std::string_view words, Anchor anchor, double size, bool bold) {
   const double width = width_of(words, size);
   reach(anchor == Anchor::kStart ? x + width : x + width / 2, y);
-  body_ += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="{}"{}{}>{}</text>)"
-                       "\n",
-                       x, y, size, bold ? R"( font-weight="bold")" : "",
-                       anchor == Anchor::kMiddle ? R"( text-anchor="middle")" : "", escaped(words));
+  body_ +=
+      fmt::format(R"(<text x="{:.1f}" y="{:.1f}" font-size="{}"{}{}>{}</text>)"
+                  "\n",
+                  x, y, size, bold ? R"( font-weight="bold")" : "",
+                  anchor == Anchor::kMiddle ? R"( text-anchor="middle")" : "", xml_text(words));
 }
 
 std::string Svg::page(std::string_view title) const {
@@ -82,7 +84,7 @@ std::string Svg::page(std::string_view title) const {
                      "\n<title>{2}</title>\n"
                      R"(<rect width="{0:.0f}" height="{1:.0f}" fill="#ffffff"/>)"
                      "\n{3}</svg>\n",
-                     width, height, escaped(title), body_);
+                     width, height, xml_text(title), body_);
 }
 
 double Svg::width_of(std::string_view words, double size) {

@@ -7,6 +7,9 @@
 
 namespace plait {
 
+/// `words` as they stand between tags or in an attribute; control characters become spaces.
+std::string xml_text(std::string_view words);
+
 struct Pen {
   std::string_view color = "#444444";
   double width = 1;
