@@ -6,6 +6,7 @@
 
 #include "core/random.h"
 #include "sim/flow/connections.h"
+#include "sim/network/link_capacity.h"
 
 namespace plait {
 namespace {
@@ -134,7 +135,7 @@ class LinkLoads::Folding {
   // ---- colour refinement
   void refine() {
     for (const NetworkLink& l : network_.links()) {
-      link_.push_back(mix(static_cast<Colour>(capacity(l))));
+      link_.push_back(mix(static_cast<Colour>(capacity_of(l))));
     }
     incidence_.resize(link_.size());
     std::size_t before = 0, count = 1;
@@ -176,9 +177,6 @@ class LinkLoads::Folding {
   }
 
   // ---- one of each class
-  static FlowRate capacity(const NetworkLink& link) {
-    return std::max<FlowRate>(1, std::llround(link.bandwidth.value));
-  }
   /// Of links that the same flows cross only the narrowest can hold them up.
   void class_links() {
     const std::vector<NetworkLink>& links = network_.links();
@@ -186,7 +184,7 @@ class LinkLoads::Folding {
     for (LinkId l = 0; l < links.size(); ++l) {
       if (incidence_[l] == 0) continue;
       const auto [at, fresh] = narrowest.emplace(incidence_[l], l);
-      if (!fresh && capacity(links[l]) < capacity(links[at->second])) at->second = l;
+      if (!fresh && capacity_of(links[l]) < capacity_of(links[at->second])) at->second = l;
     }
     class_of_link_.assign(links.size(), kNoLink);
     std::unordered_map<Colour, std::uint32_t> known;
@@ -194,7 +192,7 @@ class LinkLoads::Folding {
       if (incidence_[l] == 0 || link_[narrowest[incidence_[l]]] != link_[l]) continue;
       const auto [at, fresh] =
           known.emplace(link_[l], static_cast<std::uint32_t>(out_.links_.size()));
-      if (fresh) out_.links_.push_back({l, capacity(links[l]), 0});
+      if (fresh) out_.links_.push_back({l, capacity_of(links[l]), 0});
       class_of_link_[l] = at->second;
       ++out_.links_[at->second].multiplicity;
     }
@@ -233,7 +231,7 @@ class LinkLoads::Folding {
     out.widest = widest_[f];
     out.limit = FlowRate{1} << 50;
     for (const LinkUse& u : uses(f)) {
-      const FlowRate whole = capacity(network_.links()[u.link]);
+      const FlowRate whole = capacity_of(network_.links()[u.link]);
       out.limit = std::min(out.limit, whole * kWholeFlow / u.weight);
       const std::uint32_t l = class_of_link_[u.link];
       const bool fresh =

@@ -1,12 +1,12 @@
 #include "sim/network/replay.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "sim/network/flow_network.h"
+#include "sim/network/link_capacity.h"
 
 namespace plait {
 namespace {
@@ -94,7 +94,7 @@ class Replayer::Engine {
  private:
   static std::vector<FlowRate> capacities(const Network& network) {
     std::vector<FlowRate> out;
-    for (const NetworkLink& l : network.links()) out.push_back(std::llround(l.bandwidth.value));
+    for (const NetworkLink& l : network.links()) out.push_back(capacity_of(l));
     return out;
   }
 
@@ -144,7 +144,7 @@ class Replayer::Engine {
     for (const LinkId l : way) {
       const NetworkLink& link = network_.links()[l];
       out.uses.push_back({l, kWholeFlow});
-      out.rate = std::min<FlowRate>(out.rate, std::llround(link.bandwidth.value));
+      out.rate = std::min(out.rate, capacity_of(link));
       latency += link.latency;
     }
     out.latency = to_sim_time(latency);
