@@ -3,21 +3,12 @@
 #include <rapidcheck/gtest.h>
 
 #include "sim/simulate.h"
-#include "tests/sim/cases.h"
+#include "tests/sim/draw.h"
 #include "tests/sim/hand_made.h"
 #include "tests/sim/reference.h"
 
 namespace plait {
 namespace {
-
-/// The whole range from the first case on.
-std::int64_t pick(std::int64_t from, std::int64_t to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
-}
-Case any_case() {
-  const Case c = RandomCase(pick).draw();
-  return pick(0, 2) == 0 ? mixed(c) : c;
-}
 
 /// The first span that differs, or "".
 std::string difference(const Track& track, const RankSpans& reference) {
@@ -70,7 +61,7 @@ void expect_agreement(const Case& c) {
 }
 
 RC_GTEST_PROP(Agreement, FoldedUnfoldedAndReferenceAreEqualOnRandomHybrids, ()) {
-  const Case c = any_case();
+  const Case c = any_machine();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();
   const Cluster cluster = c.cluster();
@@ -81,7 +72,7 @@ RC_GTEST_PROP(Agreement, FoldedUnfoldedAndReferenceAreEqualOnRandomHybrids, ()) 
 }
 
 RC_GTEST_PROP(Agreement, EveryMemberOfALaneHasTheTimesOfItsRepresentative, ()) {
-  const Case c = any_case();
+  const Case c = any_machine();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();
   const Runs runs = run_all(c, plan, c.cluster());

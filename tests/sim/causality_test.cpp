@@ -5,15 +5,11 @@
 #include <array>
 
 #include "sim/simulate.h"
-#include "tests/sim/cases.h"
+#include "tests/sim/draw.h"
 #include "tests/sim/reference.h"
 
 namespace plait {
 namespace {
-
-std::int64_t pick(std::int64_t from, std::int64_t to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
-}
 
 struct Recorded {
   Case c;

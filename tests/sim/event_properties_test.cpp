@@ -4,16 +4,12 @@
 
 #include "plan/dependencies.h"
 #include "sim/event/cores.h"
-#include "tests/sim/cases.h"
+#include "tests/sim/draw.h"
 #include "tests/sim/event_cases.h"
 #include "tests/sim/reference.h"
 
 namespace plait {
 namespace {
-
-std::int64_t pick(std::int64_t from, std::int64_t to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
-}
 
 /// At most 8 ranks.
 Case any_case() {

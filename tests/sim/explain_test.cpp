@@ -6,15 +6,12 @@
 
 #include <functional>
 
-#include "tests/sim/cases.h"
+#include "tests/sim/draw.h"
 #include "tests/sim/hand_made.h"
 
 namespace plait {
 namespace {
 
-std::int64_t pick(std::int64_t from, std::int64_t to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
-}
 double total(const std::vector<Share>& shares) {
   Seconds t;
   for (const Share& s : shares) t += s.time;

@@ -5,19 +5,11 @@
 #include <rapidcheck/gtest.h>
 
 #include "sim/simulate.h"
-#include "tests/sim/cases.h"
 #include "tests/sim/crossbar.h"
+#include "tests/sim/draw.h"
 
 namespace plait {
 namespace {
-
-std::int64_t pick(std::int64_t from, std::int64_t to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
-}
-Case any_case() {
-  const Case c = RandomCase(pick).draw();
-  return pick(0, 2) == 0 ? mixed(c) : c;
-}
 
 /// The first span in which two timelines of one plan differ, or "". Tracks of `a` are looked up in
 /// `b` by their lane, which `lanes` of b gives.
@@ -47,7 +39,7 @@ std::shared_ptr<const Network> crossbar(const Cluster& cluster, BytesPerSecond b
 
 // In one node: between nodes the analytic network divides links by a formula, beforehand.
 RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
-  Case c = any_case();
+  Case c = any_machine();
   c.machine.nodes = 1;
   c.machine.other_nodes.clear();
   c.machine.devices_per_node = c.strategy.mesh.world_size();
@@ -65,34 +57,37 @@ RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
   RC_ASSERT(flowed.contention.empty());
 }
 
-RC_GTEST_PROP(Flow, FoldedEqualsUnfoldedWhereMuchContends, ()) {
-  const Case c = any_case();
-  RC_LOG() << c << "\n";
-  const Plan plan = c.plan();
-  const Cluster cluster = c.cluster();
+struct BothWays {
+  Simulation folded, unfolded;
+};
+BothWays both_ways(const Case& c, const Plan& plan, std::shared_ptr<const Network> network) {
   SimulationOptions options;
   options.placement = c.placement;
-  options.network = crossbar(cluster, BytesPerSecond(1e9 * static_cast<double>(pick(1, 20))));
-  const Simulation folded = simulate(plan, cluster, {}, options);
+  options.network = std::move(network);
+  BothWays out;
+  out.folded = simulate(plan, c.cluster(), {}, options);
   options.unfold = true;
-  const Simulation unfolded = simulate(plan, cluster, {}, options);
-  RC_ASSERT(difference(plan, unfolded, folded) == std::string());
-  RC_ASSERT(folded.contention.size() <= unfolded.contention.size());
+  out.unfolded = simulate(plan, c.cluster(), {}, options);
+  return out;
+}
+
+RC_GTEST_PROP(Flow, FoldedEqualsUnfoldedWhereMuchContends, ()) {
+  const Case c = any_machine();
+  RC_LOG() << c << "\n";
+  const Plan plan = c.plan();
+  const BytesPerSecond bandwidth(1e9 * static_cast<double>(pick(1, 20)));
+  const BothWays runs = both_ways(c, plan, crossbar(c.cluster(), bandwidth));
+  RC_ASSERT(difference(plan, runs.unfolded, runs.folded) == std::string());
+  RC_ASSERT(runs.folded.contention.size() <= runs.unfolded.contention.size());
 }
 
 RC_GTEST_PROP(Flow, FoldedEqualsUnfoldedOnTheMachineItself, ()) {
-  const Case c = any_case();
+  const Case c = any_machine();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();
-  const Cluster cluster = c.cluster();
-  SimulationOptions options;
-  options.placement = c.placement;
   const Spreading spreading = pick(0, 3) == 0 ? Spreading::kHash : Spreading::kEven;
-  options.network = make_network(cluster, {.spreading = spreading});
-  const Simulation folded = simulate(plan, cluster, {}, options);
-  options.unfold = true;
-  const Simulation unfolded = simulate(plan, cluster, {}, options);
-  RC_ASSERT(difference(plan, unfolded, folded) == std::string());
+  const BothWays runs = both_ways(c, plan, make_network(c.cluster(), {.spreading = spreading}));
+  RC_ASSERT(difference(plan, runs.unfolded, runs.folded) == std::string());
 }
 
 /// Data parallel over four nodes of one GPU, two to a pod.
@@ -105,19 +100,19 @@ Case data_parallel_case(double oversubscription) {
   return c;
 }
 
-SimTime step_of(const Case& c, bool flow) {
+SimTime step_of(const Case& c) {
   const Cluster cluster = c.cluster();
   SimulationOptions options;
   options.interference = false;
-  if (flow) options.network = make_network(cluster);
+  options.network = make_network(cluster);
   return simulate(c.plan(), cluster, {}, options).timeline.step_time;
 }
 
 TEST(Flow, OneRingAloneIsNotSlowedByACableThatItHasToItself) {
   // Of two nodes per pod the ring sends one connection up: two cables up carry it, one does, and
   // only less than one does not.
-  EXPECT_EQ(step_of(data_parallel_case(2), true), step_of(data_parallel_case(1), true));
-  EXPECT_GT(step_of(data_parallel_case(8), true), step_of(data_parallel_case(1), true));
+  EXPECT_EQ(step_of(data_parallel_case(2)), step_of(data_parallel_case(1)));
+  EXPECT_GT(step_of(data_parallel_case(8)), step_of(data_parallel_case(1)));
 }
 
 TEST(Flow, CollectivesHoldSmsAndSlowComputeDown) {

@@ -4,14 +4,10 @@
 #include <rapidcheck/gtest.h>
 
 #include "sim/simulate.h"
-#include "tests/sim/cases.h"
+#include "tests/sim/draw.h"
 
 namespace plait {
 namespace {
-
-std::int64_t pick(std::int64_t from, std::int64_t to) {
-  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
-}
 
 /// Rates that the catalogue's machines have, each in its own part.
 struct Machine {
