@@ -8,48 +8,16 @@ namespace {
 
 constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
 
-// Fits of t0 + max(F/(eP), B/(bBW)) to AIConfigurator's gemm_perf tables (bf16, n and k >= 1024,
-// logarithmic loss); the band is the mean absolute error on (n, k) pairs left out of the fit. A800
-// and H800 are A100 and H100 with fewer NVLinks.
-// fp8: the median rate of per-tensor scaled products with 4k <= m, n, k <= 16k over the fp8 peak.
-struct DeviceGemm {
+// Prefixes of names. A800 and H800 are A100 and H100 with fewer NVLinks.
+struct Measured {
   std::string_view prefix;
   Generation generation;
-  double flops, bandwidth, fixed_us, band;
-  double fp8_flops;
 };
-constexpr std::array<DeviceGemm, 7> kGemm = {{
-    {"a100", Generation::kAmpere, 0.758, 0.746, 7.3, 0.102, 0.0},
-    {"a800", Generation::kAmpere, 0.758, 0.746, 7.3, 0.102, 0.0},
-    {"h100", Generation::kHopper, 0.774, 0.826, 3.6, 0.065, 0.57},
-    {"h800", Generation::kHopper, 0.774, 0.826, 3.6, 0.065, 0.57},
-    {"h200", Generation::kHopper, 0.784, 0.824, 4.1, 0.078, 0.59},
-    {"b200", Generation::kBlackwell, 0.677, 0.718, 3.2, 0.105, 0.47},
-    {"gb200", Generation::kBlackwell, 0.651, 0.726, 3.1, 0.104, 0.47},
-}};
-
-const DeviceGemm* fitted_gemm(const Device& device) {
-  for (const DeviceGemm& fit : kGemm)
-    if (device.name.starts_with(fit.prefix) && generation_of(device) == fit.generation) return &fit;
-  return nullptr;
-}
-
-// Another device of a fitted generation: the neighbours' constants with peak and bandwidth swapped
-// miss by 7.5 % (H100 -> H200) to 15.5 % (A100 -> H100), the same tables. Volta borrows Ampere's
-// constants. A processor: 0.7 of both, assumed.
-GemmFit default_gemm(Generation generation, bool fp8) {
-  switch (generation) {
-    case Generation::kCpu: return {0.70, 0.70, us(1), {Provenance::kDatasheet, 0.5}};
-    case Generation::kVolta: return {0.758, 0.746, us(7.3), {Provenance::kDatasheet, 0.25}};
-    case Generation::kAmpere:
-      return {fp8 ? 0.57 : 0.758, 0.746, us(7.3), {Provenance::kDatasheet, 0.16}};
-    case Generation::kHopper:
-      return {fp8 ? 0.57 : 0.774, 0.826, us(3.6), {Provenance::kDatasheet, 0.13}};
-    case Generation::kBlackwell:
-      return {fp8 ? 0.47 : 0.677, 0.718, us(3.2), {Provenance::kDatasheet, 0.13}};
-  }
-  return {};
-}
+constexpr std::array<Measured, 5> kMeasured = {{{"a100", Generation::kAmpere},
+                                                {"a800", Generation::kAmpere},
+                                                {"h100", Generation::kHopper},
+                                                {"h800", Generation::kHopper},
+                                                {"b200", Generation::kBlackwell}}};
 
 }  // namespace
 
@@ -61,16 +29,29 @@ Generation generation_of(const Device& device) {
   return Generation::kCpu;
 }
 
+bool is_measured(const Device& device) {
+  for (const Measured& m : kMeasured)
+    if (device.name.starts_with(m.prefix) && generation_of(device) == m.generation) return true;
+  return false;
+}
+
+// e, b and t0 fitted to AIConfigurator's gemm_perf tables of A100, H100 and B200 (bf16, n and k >=
+// 1024, logarithmic loss); with peak and bandwidth swapped they miss other devices' tables by 7.5 %
+// (H100 -> H200) to 15.5 % (A100 -> H100). fp8: the median rate of products with 4k <= m, n, k <=
+// 16k. Volta borrows Ampere's constants. A processor: 0.7 of both, assumed.
 GemmFit gemm_fit(const Device& device, DType dtype) {
   const bool fp8 = dtype == DType::kFp8 || dtype == DType::kInt8;
-  const bool half = dtype == DType::kBf16 || dtype == DType::kFp16;
-  const DeviceGemm* known = fitted_gemm(device);
-  if (known == nullptr) return default_gemm(generation_of(device), fp8);
-  GemmFit fit{
-      known->flops, known->bandwidth, us(known->fixed_us), {Provenance::kFitted, known->band}};
-  if (fp8) fit.flops = known->fp8_flops > 0 ? known->fp8_flops : known->flops;
-  if (!half) fit.quality = {Provenance::kDatasheet, 0.2};
-  return fit;
+  switch (generation_of(device)) {
+    case Generation::kCpu: return {0.70, 0.70, us(1), {Provenance::kDatasheet, 0.5}};
+    case Generation::kVolta: return {0.758, 0.746, us(7.3), {Provenance::kDatasheet, 0.25}};
+    case Generation::kAmpere:
+      return {fp8 ? 0.57 : 0.758, 0.746, us(7.3), {Provenance::kDatasheet, 0.25}};
+    case Generation::kHopper:
+      return {fp8 ? 0.57 : 0.774, 0.826, us(3.6), {Provenance::kDatasheet, 0.2}};
+    case Generation::kBlackwell:
+      return {fp8 ? 0.47 : 0.677, 0.718, us(3.2), {Provenance::kDatasheet, 0.2}};
+  }
+  return {};
 }
 
 // Saturating form e s/(s + s0) fitted to AIConfigurator's context_attention_perf: FlashAttention-2
@@ -78,7 +59,7 @@ GemmFit gemm_fit(const Device& device, DType dtype) {
 // Blackwell: plateau of about 1000 TFLOP/s causal (TRT-LLM, the same tables) over a peak of 2250;
 // s0 borrowed from Hopper. Head-dim factors: FA3 fit; on Ampere FA2's published A100 plots.
 AttentionFit attention_fit(const Device& device) {
-  const bool known = fitted_gemm(device) != nullptr;
+  const bool known = is_measured(device);
   const Provenance fitted = known ? Provenance::kFitted : Provenance::kDatasheet;
   switch (generation_of(device)) {
     case Generation::kCpu: return {0.35, 64, 1, 1, us(2), {Provenance::kDatasheet, 0.5}};
@@ -143,7 +124,7 @@ StreamFit stream_fit(const Device& device, StreamKind kind) {
     return {b, b, us(1), {Provenance::kDatasheet, 0.5}};
   }
   StreamFit fit = gpu_stream(kind, generation);
-  if (fitted_gemm(device) == nullptr) fit.quality = {Provenance::kDatasheet, 0.25};
+  if (!is_measured(device)) fit.quality = {Provenance::kDatasheet, 0.25};
   return fit;
 }
 

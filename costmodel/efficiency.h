@@ -1,7 +1,7 @@
 #pragma once
-// What kernels achieve of a device's data-sheet numbers: fractions of peak and fixed times, by
-// device where published measurements were fitted, by GPU generation otherwise. All constants of
-// the kernel models, with their sources, stand in efficiency.cpp.
+// What kernels achieve of a device's data-sheet numbers: fractions of peak and fixed times by GPU
+// generation, with their sources in efficiency.cpp. The detailed form of products has its own
+// (gemm_fits.h).
 
 #include <cstdint>
 
@@ -16,13 +16,17 @@ enum class Generation : std::uint8_t { kCpu, kVolta, kAmpere, kHopper, kBlackwel
 /// Blackwell; 0 is a processor that is not an NVIDIA GPU.
 Generation generation_of(const Device& device);
 
+/// One of the GPUs whose kernels were measured: A100, A800, H100, H800, B200.
+bool is_measured(const Device& device);
+
 /// How good a set of constants is.
 struct Quality {
   Provenance provenance = Provenance::kDatasheet;
   double band = 0;  // half-width of the relative error band
 };
 
-/// t = fixed + max(F / (flops P), B / (bandwidth BW)).
+/// t = fixed + max(F / (flops P), B / (bandwidth BW)), by generation: for processors, and GPUs of
+/// which the number of multiprocessors is not known.
 struct GemmFit {
   double flops = 0;      // achieved fraction of the dense peak
   double bandwidth = 0;  // achieved fraction of the memory bandwidth

@@ -1,15 +1,33 @@
 #include "costmodel/efficiency.h"
+#include "costmodel/gemm_fits.h"
 #include "costmodel/kernels.h"
 
 namespace plait {
-// t = t0 + max(F / (e P), B / (b BW)), F = 2 m n k batch, B every operand once. Tile and wave
-// quantisation are inside e; they matter for 64 < m < 512 (docs/models/gemm.md).
-Cost gemm_cost(const MatMul& op, const Device& device) {
-  if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
+namespace {
+
+// t = t0 + max(F / (e P), B / (b BW)), F = 2 m n k batch, B every operand once.
+Cost datasheet_cost(const MatMul& op, const Device& device) {
   const GemmFit fit = gemm_fit(device, op.in);
   const Seconds compute = hardware_flops(op) / (device.peak(op.in) * fit.flops);
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth);
   return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
+}
+
+}  // namespace
+
+Cost gemm_cost(const MatMul& op, const Device& device) {
+  if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
+  const TiledGemm* fit = tiled_gemm(device, op.in);
+  if (fit == nullptr) return datasheet_cost(op, device);
+  const GemmTime time = tiled_time(*fit, op, device);
+  const Quality quality = tiled_quality(device, op.in);
+  Cost cost;
+  cost.provenance = quality.provenance;
+  cost.band = quality.band;
+  cost.share[kLaunchOverhead] = fixed_time(device, time.fixed);
+  cost.share[kPeakFlops] = time.compute;
+  cost.share[kMemoryBandwidth] = time.memory;
+  return cost;
 }
 
 }  // namespace plait

@@ -9,7 +9,7 @@
 namespace plait {
 
 inline Device gpu(const char* name, int capability, double bf16, double memory, double l2_mib,
-                  double launch) {
+                  double launch, int sms = 0) {
   Device d;
   d.name = name;
   d.compute_capability = capability;
@@ -18,11 +18,13 @@ inline Device gpu(const char* name, int capability, double bf16, double memory, 
   d.memory_bandwidth = BytesPerSecond(memory);
   d.l2_cache = Bytes(static_cast<std::int64_t>(l2_mib * (1 << 20)));
   d.launch_overhead = Seconds(launch);
+  d.sms = sms;
+  if (capability >= 90) d.peak_fp8 = FlopsPerSecond(2 * bf16);
   return d;
 }
-inline Device a100() { return gpu("a100-80-sxm", 80, 312e12, 2.039e12, 40, 1.9e-6); }
-inline Device h100() { return gpu("h100-sxm", 90, 989.4e12, 3.35e12, 50, 1.3e-6); }
-inline Device b200() { return gpu("b200", 100, 2250e12, 8e12, 126, 1.3e-6); }
+inline Device a100() { return gpu("a100-80-sxm", 80, 312e12, 2.039e12, 40, 1.9e-6, 108); }
+inline Device h100() { return gpu("h100-sxm", 90, 989.4e12, 3.35e12, 50, 1.3e-6, 132); }
+inline Device b200() { return gpu("b200", 100, 2250e12, 8e12, 126, 1.3e-6, 148); }
 inline Device cpu() { return gpu("cpu-host", 0, 3e12, 200e9, 32, 1e-6); }
 
 inline Path nvlink(double bandwidth) {

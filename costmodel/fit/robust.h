@@ -1,0 +1,24 @@
+#pragma once
+// Fits times that are any function of their constants:
+//   given    positive constants x to start from, and the errors e_i(x) = log(predicted / measured)
+//   find     x that minimises  sum_i w_i rho(e_i),  rho(e) = sqrt(1 + (e / s)^2) - 1
+// Errors above s = 0.06, the noise between laboratories, count by their size and not its square, so
+// that a few strange kernels do not move the constants of all the others.
+
+#include <functional>
+#include <vector>
+
+namespace plait {
+
+struct Parameter {
+  double start = 0;
+  double most = 0;  // upper bound; 0: none
+};
+
+/// Levenberg-Marquardt on log x with reweighting and differences for derivatives. `errors` fills
+/// its second argument; `weights` has as many entries. `start` may lie on a bound.
+std::vector<double> fit_robust(
+    const std::vector<Parameter>& parameters, const std::vector<double>& weights,
+    const std::function<void(const std::vector<double>&, std::vector<double>&)>& errors);
+
+}  // namespace plait

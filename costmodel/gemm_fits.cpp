@@ -1,0 +1,60 @@
+#include "costmodel/gemm_fits.h"
+
+namespace plait {
+namespace {
+
+// Fitted to AIConfigurator's gemm_perf tables, n and k from 64 up, 7 of 10 pairs (n, k): medians of
+// three inference engines in bf16, and for fp8 TensorRT-LLM's, which calls cuBLAS with one scale
+// per tensor as training does (the others call kernels with a scale per row). GemmFits.* in
+// tests/costmodel fits them anew and prints the errors of the other pairs.
+constexpr TiledGemm kAmpereHalf = {0.959, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32},
+                                   2.14,  2.44,  0,   0};
+// Volta was not measured: Ampere's form with e such that a large product runs at 0.73 of the peak,
+// between the 0.66 of cuBLAS 9 (83 of 125 TFLOP/s, Markidis et al. 2018) and Ampere's 0.81.
+constexpr TiledGemm kVoltaHalf = {0.865, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32},
+                                  2.14,  2.44,  0,   0};
+constexpr TiledGemm kHopperHalf = {0.839, 0.852, 141, 0.158, 0.156, 1.99, {1, 1, 0.716, 0.448},
+                                   3.15,  2.45,  0,   0};
+constexpr TiledGemm kBlackwellHalf = {
+    0.748, 0.774, 104, 0.307, 0.213, 3.92, {0.942, 0.949, 0.563, 0.311}, 0.35, 2.02, 0, 0};
+constexpr TiledGemm kHopperEight = {0.787, 0.82, 257, 0.01, 0.155, 9, {1, 1, 0.94, 0.39},
+                                    3,     2.45, 9.6, 0.386};
+constexpr TiledGemm kBlackwellEight = {
+    0.725, 0.733, 236, 0.221, 0.25, 20, {0.961, 0.688, 0.419, 0.282}, 0.21, 2.02, 12, 0.323};
+
+bool is_eight_bits(DType dtype) { return dtype == DType::kFp8 || dtype == DType::kInt8; }
+
+}  // namespace
+
+const TiledGemm* tiled_gemm(const Device& device, DType dtype) {
+  if (device.sms <= 0) return nullptr;
+  switch (generation_of(device)) {
+    case Generation::kCpu: return nullptr;
+    case Generation::kVolta: return &kVoltaHalf;
+    case Generation::kAmpere: return &kAmpereHalf;
+    case Generation::kHopper: return is_eight_bits(dtype) ? &kHopperEight : &kHopperHalf;
+    case Generation::kBlackwell: return is_eight_bits(dtype) ? &kBlackwellEight : &kBlackwellHalf;
+  }
+  return nullptr;
+}
+
+// Bands hold 80 % of the pairs that were not fitted. kOtherDevice: see GemmFits.TransferTo* in
+// tests/costmodel. kOtherType: fp32 and fp64 take the rates of bf16 on their own peaks, assumed.
+constexpr double kOtherDevice = 0.2, kOtherType = 0.2;
+
+Quality tiled_quality(const Device& device, DType dtype) {
+  const bool half = dtype == DType::kBf16 || dtype == DType::kFp16;
+  const bool eight = is_eight_bits(dtype);
+  if (!is_measured(device)) return {Provenance::kDatasheet, kOtherDevice};
+  if (!half && !eight) return {Provenance::kDatasheet, kOtherType};
+  switch (generation_of(device)) {
+    case Generation::kCpu:
+    case Generation::kVolta: break;
+    case Generation::kAmpere: return {Provenance::kFitted, 0.105};
+    case Generation::kHopper: return {Provenance::kFitted, eight ? 0.06 : 0.075};
+    case Generation::kBlackwell: return {Provenance::kFitted, eight ? 0.075 : 0.10};
+  }
+  return {Provenance::kDatasheet, kOtherDevice};
+}
+
+}  // namespace plait

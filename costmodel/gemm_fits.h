@@ -1,0 +1,58 @@
+#pragma once
+// Measured constants of matrix products on GPUs, by generation and element type. A product is cut
+// into tiles, which the multiprocessors work off in waves; k may be split among them:
+//   t = t0 + (1 + c F / (F + F0)) min over tiles and splits s of  (C^3 + M^3)^(1/3) + S
+//   C = w(s tiles / SMs) 2 tm tn (k / s + k0) SMs / (e r P)
+//   w(x) = q ceil(x) + (1 - q) max(x, 1)
+//   M = B / (b BW)
+//   S = 0 if s = 1, else 2.3 us + 8 s m n batch / (b_S BW), the partial sums
+// with F = 2 m n k batch, B every operand once. q is 1 where whole waves are waited for and 0 where
+// the last one is shared out (stream-K, Osama et al. 2023); r is the rate of a tile relative to the
+// largest; k0 is what filling and draining a tile's pipeline costs; c is what the clock loses in
+// long kernels. With 8-bit inputs, casting the first operand (2 bytes to 1) is part of the product:
+//   + cast t0 + 3 m k batch / (cast b BW).
+// Which data, which rows: costmodel/fit/gemm.h.
+
+#include <array>
+#include <cstdint>
+
+#include "costmodel/efficiency.h"
+#include "model/op.h"
+
+namespace plait {
+
+/// Sides of the tiles that the model chooses among, in elements; either side may lie along m.
+struct Tile {
+  double rows, columns;
+};
+inline constexpr std::array<Tile, 5> kTiles = {
+    {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {64, 32}}};
+
+struct TiledGemm {
+  double flops;                // e
+  double bandwidth;            // b
+  double prologue;             // k0, elements of k
+  double whole_waves;          // q
+  double throttle;             // c
+  double throttle_teraflops;   // F0
+  std::array<double, 4> tile;  // r of kTiles[1] and on
+  double sums_bandwidth;       // b_S: may exceed 1, of the L2 cache
+  double fixed_us;             // t0
+  double cast_fixed_us;        // 0: no cast
+  double cast_bandwidth;
+};
+
+/// nullptr where the device is no GPU or the number of its multiprocessors is not known.
+const TiledGemm* tiled_gemm(const Device& device, DType dtype);
+/// Of these constants on this device: fitted where it was measured, else by its data sheet.
+Quality tiled_quality(const Device& device, DType dtype);
+
+/// The formulas above: seconds on multiprocessors, on memory, and `fixed` ones as on the GPU that
+/// was measured.
+struct GemmTime {
+  Seconds fixed, compute, memory;
+  Seconds total() const { return fixed + compute + memory; }
+};
+GemmTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device);
+
+}  // namespace plait

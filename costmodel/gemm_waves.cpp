@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/gemm_fits.h"
+
+namespace plait {
+namespace {
+
+// Splits of k that kernels are found with, each at least kLeastSplit long; adding up the partial
+// sums of 4 bytes is a second kernel.
+constexpr std::array<double, 6> kSplits = {1, 2, 3, 4, 8, 16};
+constexpr double kLeastSplit = 256;
+constexpr Seconds kSecondKernel(2.3e-6);
+// With so many tiles for each multiprocessor nothing is split.
+constexpr double kPlenty = 4;
+
+struct Sizes {
+  double batch, m, n, k;
+  explicit Sizes(const MatMul& op)
+      : batch(static_cast<double>(op.batch)),
+        m(static_cast<double>(op.m)),
+        n(static_cast<double>(op.n)),
+        k(static_cast<double>(op.k)) {}
+};
+
+double tiles_of(const Sizes& s, Tile t) {
+  return s.batch * std::min(std::ceil(s.m / t.rows) * std::ceil(s.n / t.columns),
+                            std::ceil(s.m / t.columns) * std::ceil(s.n / t.rows));
+}
+
+struct Candidate {
+  double compute = 0, sums = 0;  // seconds
+  bool split = false;
+  double total = INFINITY;
+};
+
+class Choice {
+ public:
+  Choice(const TiledGemm& fit, const MatMul& op, const Device& device)
+      : fit_(fit),
+        sizes_(op),
+        sms_(device.sms),
+        rate_(fit.flops * device.peak(op.in).value / sms_),
+        memory_((memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth)).value),
+        partial_(8 * sizes_.batch * sizes_.m * sizes_.n /
+                 (fit.sums_bandwidth * device.memory_bandwidth.value)) {
+    consider(kTiles[0], rate_);
+    for (std::size_t i = 1; i < kTiles.size(); ++i) consider(kTiles[i], rate_ * fit.tile[i - 1]);
+  }
+  const Sizes& sizes() const { return sizes_; }
+  double memory() const { return memory_; }
+  const Candidate& best() const { return best_; }
+
+ private:
+  /// `rate` FLOP/s of one multiprocessor.
+  void consider(Tile tile, double rate) {
+    const double tiles = tiles_of(sizes_, tile) / sms_;
+    const double column = 2 * tile.rows * tile.columns / rate;
+    for (double splits : kSplits) {
+      if (splits > 1 && (sizes_.k < kLeastSplit * splits || tiles >= kPlenty)) break;
+      const double x = tiles * splits, q = fit_.whole_waves;
+      const double waves = q * std::ceil(x) + (1 - q) * std::max(x, 1.0);
+      Candidate c{.compute = waves * column * (sizes_.k / splits + fit_.prologue),
+                  .sums = splits > 1 ? partial_ * splits : 0,
+                  .split = splits > 1};
+      const double after = c.sums + (c.split ? kSecondKernel.value : 0);
+      if (std::max(c.compute, memory_) + after >= best_.total) continue;  // spares the root
+      c.total = std::cbrt(cube(c.compute) + cube(memory_)) + after;
+      if (c.total < best_.total) best_ = c;
+    }
+  }
+  static double cube(double x) { return x * x * x; }
+
+  const TiledGemm& fit_;
+  Sizes sizes_;
+  double sms_, rate_, memory_, partial_;
+  Candidate best_;
+};
+
+/// wgrad (kTN) takes operands that forward and dgrad have cast.
+bool casts(const TiledGemm& fit, const MatMul& op) {
+  return fit.cast_fixed_us > 0 && op.layout != GemmLayout::kTN;
+}
+
+}  // namespace
+
+// Compute and memory overlap: their shares of the time are what each saves to first order.
+GemmTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device) {
+  const Choice choice(fit, op, device);
+  const Sizes& s = choice.sizes();
+  const Candidate& best = choice.best();
+  const double teraflops = 2 * s.batch * s.m * s.n * s.k / 1e12;
+  const double throttle = 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops);
+  const double second = best.split ? kSecondKernel.value : 0;
+  const double both = best.total - best.sums - second;
+  const double ratio = choice.memory() / best.compute;
+  const double compute = both / (1 + ratio * ratio * ratio);
+  GemmTime t{Seconds(fit.fixed_us * 1e-6 + throttle * second), Seconds(throttle * compute),
+             Seconds(throttle * (both - compute + best.sums))};
+  if (casts(fit, op)) {
+    t.fixed += Seconds(fit.cast_fixed_us * 1e-6);
+    t.memory +=
+        Seconds(3 * s.batch * s.m * s.k / (fit.cast_bandwidth * device.memory_bandwidth.value));
+  }
+  return t;
+}
+
+}  // namespace plait

@@ -1,0 +1,91 @@
+// The constants of products: what is committed is the fit of 7 of 10 pairs (n, k) of the published
+// measurements, and it predicts the others.
+//   PLAIT_DATA=... costmodel_test --gtest_filter='GemmFits.*'
+// prints the constants and the table of errors.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/costmodel/errors.h"
+#include "tests/costmodel/measured_kernels.h"
+
+namespace plait {
+namespace {
+
+struct Set {
+  Machine machine;
+  DType dtype;
+};
+std::vector<Set> sets() {
+  std::vector<Set> out;
+  for (const Machine& m : machines()) {
+    out.push_back({m, DType::kBf16});
+    if (m.device.peak_fp8.value > 0) out.push_back({m, DType::kFp8});
+  }
+  return out;
+}
+
+std::vector<GemmRow> fitted(const std::vector<GemmRow>& rows) {
+  std::vector<GemmRow> out;
+  for (const GemmRow& r : rows)
+    if (!is_held_out(r.op.n, r.op.k)) out.push_back(r);
+  return out;
+}
+
+// In the order of the struct and with as many digits as are committed.
+std::string text(const TiledGemm& f) {
+  return fmt::format(
+      "{{{:.3f}, {:.3f}, {:.0f}, {:.3f}, {:.3f}, {:.2f}, {{{:.3f}, {:.3f}, {:.3f}, "
+      "{:.3f}}}, {:.2f}, {:.2f}, {:.2f}, {:.3f}}}",
+      f.flops, f.bandwidth, f.prologue, f.whole_waves, f.throttle, f.throttle_teraflops, f.tile[0],
+      f.tile[1], f.tile[2], f.tile[3], f.sums_bandwidth, f.fixed_us, f.cast_fixed_us,
+      f.cast_bandwidth);
+}
+
+TEST(GemmFits, CommittedIsTheFit) {
+  const auto folder = kernel_data();
+  if (!folder) GTEST_SKIP() << kSkip;
+  for (const Set& set : sets()) {
+    const std::vector<GemmRow> rows = fitted(gemm_rows(set.machine, set.dtype, *folder));
+    const TiledGemm committed = *tiled_gemm(set.machine.device, set.dtype);
+    const TiledGemm fit = fit_gemm(rows, set.machine.device, committed);
+    double moved = 0;
+    for (const GemmRow& r : rows)
+      moved += std::abs(std::log(tiled_time(fit, r.op, set.machine.device).total() /
+                                 tiled_time(committed, r.op, set.machine.device).total()));
+    moved /= static_cast<double>(rows.size());
+    EXPECT_LT(moved, 0.005) << set.machine.name << " " << name_of(set.dtype) << ": the fit is\n"
+                            << text(fit) << "\ncommitted is\n"
+                            << text(committed);
+  }
+}
+
+TEST(GemmFits, PredictTheOtherPairs) {
+  const auto folder = kernel_data();
+  if (!folder) GTEST_SKIP() << kSkip;
+  for (const Set& set : sets()) {
+    Errors errors;
+    for (const GemmRow& r : gemm_rows(set.machine, set.dtype, *folder)) {
+      if (!is_held_out(r.op.n, r.op.k)) continue;
+      const Cost cost = CostModel{}.compute(r.op, set.machine.device);
+      const std::string what = fmt::format("{} {}", set.machine.name, name_of(set.dtype));
+      const bool layers = std::min(r.op.n, r.op.k) >= 1024;
+      errors.add(what + ", all", cost, r.time);
+      if (layers) errors.add(what + ", n, k >= 1024", cost, r.time);
+      if (layers && r.op.m >= 512) errors.add(what + ", n, k >= 1024, m >= 512", cost, r.time);
+      if (!layers && r.op.m >= 512) errors.add(what + ", n or k < 1024, m >= 512", cost, r.time);
+    }
+    errors.print();
+    for (const auto& [what, e] : errors.summaries()) {
+      EXPECT_LE(e.mean, what.find("<") == std::string::npos ? 0.07 : 0.085) << what;
+      if (what.ends_with("all")) {
+        EXPECT_NEAR(e.within_band, 0.8, 0.03) << what;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plait
