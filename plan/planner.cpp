@@ -69,6 +69,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
 
   write_layers(draft);
   apply_tensor_parallel(draft);
+  apply_fp8(draft);
   apply_sequence_parallel(draft);
   insert_collectives(draft);
   apply_recompute(draft);

@@ -16,6 +16,9 @@ struct Precision {
   DType reduction = DType::kFp32;  // gradients on the wire
   DType master = DType::kFp32;     // optimizer's copy of the weights; = weights means none
   DType moments = DType::kFp32;    // Adam's two moments
+  /// What the linear layers' matrix products read: fp8, or anything else for the weights' type.
+  DType matmul = DType::kBf16;
+  DType products() const { return matmul == DType::kFp8 ? matmul : weights; }
   bool has_master() const { return master != weights; }
 };
 

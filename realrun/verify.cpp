@@ -82,7 +82,7 @@ Workload in_precision(const Workload& workload, RunPrecision precision) {
     return w;
   }
   const Precision& p = w.precision;
-  for (DType t : {p.weights, p.gradients, p.reduction, p.master, p.moments}) {
+  for (DType t : {p.products(), p.weights, p.gradients, p.reduction, p.master, p.moments}) {
     if (is_float(t)) continue;
     throw refusal("G012", std::string(name_of(t)) + " cannot be run for real", "workload.precision",
                   "bf16 and fp32", "choose workload.precision = bf16, or verify in fp32");

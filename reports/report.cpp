@@ -100,7 +100,7 @@ std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
 /// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
 void fill_rates(const ReportInputs& in, Report& r) {
   const auto gpus = static_cast<double>(r.world_size);
-  const DType dtype = in.workload.precision.weights;
+  const DType dtype = in.workload.precision.products();
   r.peak_flops_dtype = name_of(dtype);
   for (std::size_t k = 0; k < in.cluster.kinds(); ++k) {
     const FlopsPerSecond peak = in.cluster.kind(k).device.peak(dtype);

@@ -7,6 +7,13 @@ namespace {
 
 constexpr std::int64_t kLargestAxis = std::int64_t{1} << 24;
 
+Choice<DType> product_types() {
+  return {{{"bf16", DType::kBf16},
+           {"fp16", DType::kFp16},
+           {"fp32", DType::kFp32},
+           {"fp8", DType::kFp8}}};
+}
+
 Choice<DType> float_types() {
   return {{{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}}};
 }
@@ -24,6 +31,10 @@ const Table<Precision>& precision_table() {
                 "The optimizer's copy of the weights; the type of `weights` means that there is "
                 "none."),
           field("moments", &Precision::moments, float_types(), "Adam's two moments."),
+          field("matmul", &Precision::matmul, product_types(),
+                "What the products of the linear layers read: `fp8` casts inputs, weights and "
+                "gradients as Transformer Engine does; else the type of `weights`.")
+              .otherwise("the type of `weights`"),
       },
       "weights");
   return table;

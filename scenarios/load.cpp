@@ -61,6 +61,19 @@ JsonDocument changed_document(const std::string& text, const std::string& file,
   return document;
 }
 
+/// Types that follow from others when absent.
+void resolve_precision(const Json* json, Precision& p) {
+  if (json == nullptr || json->find("reduction") == nullptr) p.reduction = p.gradients;
+  if (json == nullptr || json->find("matmul") == nullptr) p.matmul = p.weights;
+  if (p.matmul == p.products()) return;
+  throw InputError({"S047",
+                    fmt::format("matrix products in {} with weights in {}", name_of(p.matmul),
+                                name_of(p.weights)),
+                    {"", 0, 0, "workload.precision.matmul"},
+                    "fp8, or the type of workload.precision.weights",
+                    "leave workload.precision.matmul out, or set it to \"fp8\""});
+}
+
 void resolve(const JsonDocument& document, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
@@ -68,10 +81,7 @@ void resolve(const JsonDocument& document, Scenario& out) {
   out.name = parts.name.empty() ? name_of_file(out.source_file) : parts.name;
   out.comment = parts.comment;
   out.workload = parts.workload;
-  const Json* precision = root.find("workload")->find("precision");
-  if (precision == nullptr || precision->find("reduction") == nullptr) {
-    out.workload.precision.reduction = out.workload.precision.gradients;
-  }
+  resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
   out.model = resolve_model(root.find("model"), parts.model, out.source_file,
                             out.workload.sequence_length, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);

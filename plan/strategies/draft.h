@@ -70,6 +70,7 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward;
+  Block layer_once;  // before a layer's first forward pass of the step; empty: nothing to do
   std::vector<LayerKind> layers;  // [0]: as written; [1]: recomputed in the backward pass, if any
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
 
@@ -103,6 +104,7 @@ void fit_sizes(Draft& draft, Block& block);
 // The strategies, in the order in which make_plan applies them.
 void write_layers(Draft& draft);
 void apply_tensor_parallel(Draft& draft);    // shards weights over tp
+void apply_fp8(Draft& draft);                // linear layers read fp8 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
 void apply_recompute(Draft& draft);

@@ -98,7 +98,9 @@ class Propagation {
     if (a.dropout) yield(op_.operands.size() - 1, layout(0));
   }
   void follow(BiasGrad&) { owe_if_sharded(0, 1); }
-  void follow(Cast&) { yield(1, layout(0)); }
+  void follow(Cast&) {
+    if (tensor(0).kind != TensorClass::kWeight) yield(1, layout(0));  // a weight stays as it is
+  }
   void follow(Embedding& e) {
     const std::size_t table = e.pass == Pass::kForward ? 1 : op_.operands.size() - 1;
     const bool split = !tensor(table).dims[0].sharded.empty();

@@ -2,6 +2,8 @@
 // of its schedule, with sends and receives where neighbouring chunks live on different ranks. Chunk
 // c of stage s is the model's piece c p + s of p v pieces; piece 0 has the embedding, the last the
 // head.
+#include <optional>
+
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/draft.h"
@@ -71,6 +73,7 @@ class ProgramWriter {
         start_(split_layers(d.model.layers, stages_ * chunks_, d.strategy.pipeline)) {
     embed_forward_ = d.add_block(d.embed_forward), embed_backward_ = d.add_block(d.embed_backward);
     head_forward_ = d.add_block(d.head_forward), head_backward_ = d.add_block(d.head_backward);
+    if (!d.layer_once.ops.empty()) layer_once_ = d.add_block(d.layer_once);
     for (const LayerKind& k : d.layers) {
       layer_forward_.push_back(d.add_block(k.forward));
       layer_backward_.push_back(d.add_block(k.backward));
@@ -121,7 +124,10 @@ class ProgramWriter {
       call(embed_forward_, 0);
     else if (stages_ > 1)
       call(recv_forward_, begin);
-    for (std::int32_t l = begin; l < end; ++l) call(layer_forward_[kind_of(piece, l)], l);
+    for (std::int32_t l = begin; l < end; ++l) {
+      if (layer_once_ && task_.microbatch == 0) call(*layer_once_, l);
+      call(layer_forward_[kind_of(piece, l)], l);
+    }
     if (is_last(piece))
       call(head_forward_, end);
     else if (stages_ > 1)
@@ -144,6 +150,7 @@ class ProgramWriter {
   std::int64_t stages_, chunks_;
   std::vector<std::int32_t> start_;
   BlockId embed_forward_, embed_backward_, head_forward_, head_backward_;
+  std::optional<BlockId> layer_once_;
   std::vector<BlockId> layer_forward_, layer_backward_;
   BlockId send_forward_ = 0, recv_forward_ = 0, send_backward_ = 0, recv_backward_ = 0;
   std::vector<Call>* calls_ = nullptr;

@@ -135,6 +135,16 @@ TEST(WorkloadPart, PrecisionTextStandsForItsWeights) {
   EXPECT_EQ(precision(R"({"gradients":"bf16","reduction":"fp32"})").reduction, DType::kFp32);
 }
 
+TEST(WorkloadPart, ProductsAreInTheTypeOfTheWeightsOrInFp8) {
+  const auto precision = [](const std::string& json) {
+    return parse(scenario("{}"), {{"workload.precision", json}}).workload.precision;
+  };
+  EXPECT_EQ(precision("fp32").matmul, DType::kFp32);
+  EXPECT_EQ(precision(R"({"matmul":"fp8"})").products(), DType::kFp8);
+  EXPECT_EQ(precision(R"({"matmul":"fp8"})").weights, DType::kBf16);
+  EXPECT_THROW(precision(R"({"weights":"fp32","matmul":"bf16"})"), InputError);
+}
+
 TEST(ClusterPart, TextAndObjectMeanTheSame) {
   const std::string text = scenario("{}");
   const Scenario a = parse(text, {{"cluster", "hgx-h100"}});
