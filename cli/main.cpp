@@ -62,6 +62,7 @@ int plait_main(int argc, char** argv) {
   plait::add_check(command);
   plait::add_compare(command);
   plait::add_whatif(command);
+  plait::add_validate(command);
   plait::add_plan(command);
   plait::add_realrun(command);
   plait::add_bench(command);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "scenarios/fields.h"
+#include "scenarios/framework.h"
 
 namespace plait {
 namespace {
@@ -136,6 +137,10 @@ const Table<ScenarioParts>& scenario_table() {
           field("$schema", &S::schema, Text{}, "For editors; not read."),
           field("comment", &S::comment, Text{}, "What it shows, and where its numbers are from."),
           field("name", &S::name, Text{}, "What reports call it.").otherwise("the file's name"),
+          field("framework", &S::framework, Text{framework_names()},
+                "Defaults of a training framework: overlap, buckets, element types, kernels. What "
+                "the scenario says itself wins.")
+              .otherwise("none"),
           field("model", &S::model, Changes{&model_part_table()}, "What is trained.").required(),
           field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
               .required(),

@@ -66,6 +66,7 @@ struct ScenarioParts {
   std::string schema;
   std::string comment;
   std::string name;
+  std::string framework;  // a profile of scenarios/frameworks; "": none
   ModelPart model;
   Workload workload;
   StrategyPart strategy;

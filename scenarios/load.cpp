@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "scenarios/framework.h"
 #include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
 #include "scenarios/scenario.h"
@@ -74,7 +76,8 @@ void resolve_precision(const Json* json, Precision& p) {
                     "leave workload.precision.matmul out, or set it to \"fp8\""});
 }
 
-void resolve(const JsonDocument& document, Scenario& out) {
+/// `written`: the document before a framework filled it in.
+void resolve(const JsonDocument& document, const JsonDocument& written, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
   scenario_table().read(root, parts);
@@ -91,7 +94,7 @@ void resolve(const JsonDocument& document, Scenario& out) {
       resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  if (const Json* strategy = root.find("strategy")) {
+  if (const Json* strategy = written.root().find("strategy")) {
     for (std::string& w : idle_options(*strategy, parts.strategy)) {
       out.warnings.push_back(std::move(w));
     }
@@ -122,11 +125,12 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
+  fill_in_framework(*document);
   Scenario out;
   out.source_file = file;
   out.source = document;
   try {
-    resolve(*document, out);
+    resolve(*document, changed_document(text, file, overrides), out);
   } catch (const InputError& e) {
     throw located(e, *document);
   }

@@ -1,0 +1,202 @@
+// plait validate FILE...: published runs, predicted, beside what was measured.
+
+#include "reports/validate.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <regex>
+
+#include "cli/commands.h"
+#include "cli/evaluate.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "plait_version.h"
+#include "reports/new_file.h"
+#include "scenarios/published/scenario_of.h"
+
+namespace plait {
+namespace {
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  OutputOptions output;
+  std::string filter, svg, scenarios;
+  int worst = -1;
+  int jobs = 1;
+};
+
+/// A record of a file that passed the filter.
+struct Task {
+  std::string file;
+  PublishedRun run;
+};
+
+std::regex parse_filter(const std::string& text) {
+  try {
+    return std::regex(text, std::regex::icase);
+  } catch (const std::regex_error&) {
+    throw InputError({.code = "V002",
+                      .problem = fmt::format("--filter {}: not a regular expression", text),
+                      .expected = "a regular expression (ECMAScript) that occurs in a record's id, "
+                                  "source, model or GPU",
+                      .cure = "for example --filter 'H100.*llama3'"});
+  }
+}
+
+std::vector<Task> read_tasks(const ValidateOptions& o) {
+  const std::regex filter = parse_filter(o.filter);
+  std::vector<Task> out;
+  for (const std::string& file : o.files) {
+    const std::string name = std::filesystem::path(file).stem().string();
+    for (PublishedRun& run : read_published_runs(read_json_file(file))) {
+      const std::string words = run.id + " " + run.source + " " + run.gpu + " " + run.model.name;
+      if (std::regex_search(words, filter)) out.push_back({name, std::move(run)});
+    }
+  }
+  return out;
+}
+
+/// Bytes as the record's statistic counts them, on the stage that has most.
+double memory_bytes(const Prediction& p, MemoryStatistic statistic) {
+  double most = 0;
+  for (const StageUse& use : p.memory) {
+    auto bytes = static_cast<double>(use.live.peak.value);
+    for (const MemoryItem& item : use.overheads) {
+      const bool tensors = item.name == "workspace";
+      const bool reserved = tensors || item.name == "allocator_reserve";
+      if (statistic == MemoryStatistic::kDevice || (statistic == MemoryStatistic::kReserved && reserved) || tensors) {
+        bytes += static_cast<double>(item.bytes.value);
+      }
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+void take_prediction(const PublishedRun& run, const Prediction& p, ValidationRecord& out) {
+  const Report& r = p.report;
+  out.layout = r.layout;
+  out.predicted_s = r.step_time_s;
+  out.fits = r.memory.fits;
+  out.bound_by = r.bound_by;
+  out.provenance = r.provenance;
+  out.predicted_memory_bytes = memory_bytes(p, run.measured.memory_statistic);
+  if (out.measured_s) return;
+  // Only a rate of work was published: the same work over that rate.
+  const auto from_rate = [&](const std::optional<double>& rate, double predicted, const char* name) {
+    if (!rate || *rate <= 0 || out.measured_s) return;
+    out.measured_s = r.step_time_s * predicted / *rate;
+    out.measured_as = name;
+  };
+  from_rate(run.measured.hardware_tflops_per_gpu, r.hardware_tflops_per_gpu, "hardware TFLOP/s");
+  from_rate(run.measured.model_tflops_per_gpu, r.model_tflops_per_gpu, "model TFLOP/s");
+  from_rate(run.measured.mfu, r.mfu, "MFU");
+}
+
+ValidationRecord described(const Task& task) {
+  const PublishedRun& run = task.run;
+  ValidationRecord out;
+  out.file = task.file;
+  out.id = run.id;
+  out.tier = run.tier;
+  out.model = run.model.name;
+  out.cluster = fmt::format("{} x {}", run.gpus, run.gpu);
+  out.group = fmt::format("{} {} {} {} {}", run.model.name, run.model.sequence_length, run.gpu,
+                          run.gpus, run.global_batch);
+  out.sequences = static_cast<double>(std::max<std::int64_t>(1, run.global_batch));
+  out.measured_s = run.measured.step_s;
+  out.measured_as = "time";
+  out.measured_oom = run.measured.out_of_memory;
+  out.says_memory = run.measured.says_memory;
+  out.measured_memory_bytes = run.measured.memory_bytes;
+  if (run.measured.memory_bytes) out.memory_statistic = name_of(run.measured.memory_statistic);
+  return out;
+}
+
+ValidationRecord validated(const Task& task, const std::string& scenarios) {
+  ValidationRecord out = described(task);
+  try {
+    RecordScenario made = scenario_of(task.run);
+    out.framework = made.framework;
+    out.assumed = std::move(made.assumed);
+    out.scenario = made.json;
+    if (!scenarios.empty()) {
+      NewFile file(fmt::format("{}/{}.json", scenarios, std::regex_replace(out.id, std::regex("[^\\w.-]"), "-")));
+      file.write(made.json + "\n");
+      file.finish();
+    }
+    const Scenario scenario = parse_scenario(made.json, out.id);
+    take_prediction(task.run, predict(scenario, costs_of(scenario), {}, {}), out);
+  } catch (const NotRepresentable& why) {
+    out.reason = why.what();
+  } catch (const InputError& error) {
+    out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
+  }
+  return out;
+}
+
+std::string rendered(const Validation& v, const ValidateOptions& o) {
+  switch (o.output.kind()) {
+    case Format::kJson: return validation_json(v);
+    case Format::kCsv: return validation_csv(v);
+    case Format::kText: return validation_text(v, o.worst, o.output.style());
+  }
+  return "";
+}
+
+int validate(const ValidateOptions& o, const std::string& command_line) {
+  const std::vector<Task> tasks = read_tasks(o);
+  if (!o.scenarios.empty()) std::filesystem::create_directories(o.scenarios);
+  Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
+  Progress progress(std::chrono::milliseconds(500));
+  in_parallel(
+      tasks.size(), o.jobs,
+      [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios); },
+      [&](std::size_t done) { progress(done, tasks.size(), "records"); });
+  progress.finish();
+  // The scenario's name is the record's id: repeats are equal but for it.
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    ValidationRecord& r = v.records[i];
+    const std::size_t name = r.scenario.find(json_quote(r.id));
+    if (name != std::string::npos) r.scenario.erase(name, json_quote(r.id).size());
+  }
+  if (!o.svg.empty()) {
+    NewFile file(o.svg);
+    file.write(validation_svg(v));
+    file.finish();
+  }
+  print_result(o.output, rendered(v, o));
+  return kYes;
+}
+
+}  // namespace
+
+void add_validate(Command& command) {
+  auto options = std::make_shared<ValidateOptions>();
+  CLI::App* sub = command.app.add_subcommand(
+      "validate", "Predict published training runs and compare with what was measured");
+  sub->add_option("files", options->files, "Lists of records (docs/validate.md)")
+      ->type_name("FILE")
+      ->required();
+  sub->add_option("--filter", options->filter,
+                  "Only records whose id, source, model or GPU contains this regular expression")
+      ->type_name("REGEX");
+  sub->add_option("--worst", options->worst, "List only the N records with the largest error")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--svg", options->svg, "Also draw predicted over measured")->type_name("FILE");
+  sub->add_option("--write-scenarios", options->scenarios,
+                  "Also write each record's scenario, to run and change")
+      ->type_name("FOLDER");
+  add_output_options(*sub, options->output);
+  add_jobs_option(*sub, options->jobs);
+  sub->callback([&command, options] {
+    command.action = [&command, options] { return validate(*options, command.line); };
+  });
+}
+
+}  // namespace plait

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "reports/human.h"
+#include "reports/svg.h"
+#include "reports/validate.h"
+
+namespace plait {
+namespace {
+
+constexpr double kSide = 520, kLeft = 70, kTop = 40;
+
+// Okabe and Ito's colours, told apart by the colour-blind; with the shape that is 32 marks.
+constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                     "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
+
+/// Decades from below the least to above the greatest time.
+struct Scale {
+  double low = 0, high = 1;  // log10
+  double place(double seconds) const { return (std::log10(seconds) - low) / (high - low); }
+  double x(double seconds) const { return kLeft + kSide * place(seconds); }
+  double y(double seconds) const { return kTop + kSide * (1 - place(seconds)); }
+};
+
+Scale scale_of(const Validation& v) {
+  double low = 1e300, high = 0;
+  for (const ValidationRecord& r : v.records) {
+    if (!r.error()) continue;
+    low = std::min({low, *r.measured_s, r.predicted_s});
+    high = std::max({high, *r.measured_s, r.predicted_s});
+  }
+  if (high <= 0) return {};
+  return {std::floor(std::log10(low) * 2) / 2, std::ceil(std::log10(high) * 2 + 1e-9) / 2};
+}
+
+void draw_mark(Svg& svg, double x, double y, std::size_t file) {
+  const std::string_view color = kColors[file % kColors.size()];
+  constexpr double r = 3;
+  switch ((file / 3) % 4) {
+    case 0: svg.box(x - r, y - r, 2 * r, 2 * r, "none", {color, 1.2}); return;
+    case 1:
+      svg.line(x - r, y, x + r, y, {color, 1.4});
+      svg.line(x, y - r, x, y + r, {color, 1.4});
+      return;
+    case 2:
+      svg.line(x - r, y - r, x + r, y + r, {color, 1.4});
+      svg.line(x - r, y + r, x + r, y - r, {color, 1.4});
+      return;
+    default: svg.box(x - r / 2, y - r / 2, r, r, color, {color, 1}); return;
+  }
+}
+
+void draw_axes(Svg& svg, const Scale& s) {
+  svg.box(kLeft, kTop, kSide, kSide, "none", {"#888888", 1});
+  for (int decade = static_cast<int>(std::ceil(s.low)); decade <= s.high; ++decade) {
+    const double t = std::pow(10.0, decade);
+    svg.line(s.x(t), kTop, s.x(t), kTop + kSide, {"#e4e4e4", 1});
+    svg.line(kLeft, s.y(t), kLeft + kSide, s.y(t), {"#e4e4e4", 1});
+    svg.text(s.x(t), kTop + kSide + 16, human_time(t), Svg::Anchor::kMiddle, 11);
+    svg.text(kLeft - 52, s.y(t) + 4, human_time(t), Svg::Anchor::kStart, 11);
+  }
+  svg.text(kLeft + kSide / 2, kTop + kSide + 36, "measured step time", Svg::Anchor::kMiddle);
+  svg.text(kLeft, kTop - 22, "predicted step time over measured; lines: equal, and 10 % off",
+           Svg::Anchor::kStart, 13, true);
+}
+
+/// predicted = factor * measured, clipped to the square.
+void draw_ray(Svg& svg, const Scale& s, double factor, const Pen& pen) {
+  const double shift = std::log10(factor);
+  const double from = std::max(s.low, s.low - shift), to = std::min(s.high, s.high - shift);
+  const double a = std::pow(10.0, from), b = std::pow(10.0, to);
+  svg.line(s.x(a), s.y(a * factor), s.x(b), s.y(b * factor), pen);
+}
+
+}  // namespace
+
+std::string validation_svg(const Validation& v) {
+  Svg svg;
+  const Scale s = scale_of(v);
+  draw_axes(svg, s);
+  draw_ray(svg, s, 1, {"#444444", 1.2});
+  draw_ray(svg, s, 1.1, {"#bbbbbb", 1});
+  draw_ray(svg, s, 1 / 1.1, {"#bbbbbb", 1});
+  const std::vector<std::string> files = v.files();
+  double legend = kTop + 14;
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const ValidationSummary sum = summarize(v.of_file(files[f]));
+    if (sum.n == 0) continue;
+    for (const ValidationRecord* r : v.of_file(files[f])) {
+      if (r->error()) draw_mark(svg, s.x(*r->measured_s), s.y(r->predicted_s), f);
+    }
+    draw_mark(svg, kLeft + kSide + 20, legend - 4, f);
+    svg.text(kLeft + kSide + 32, legend,
+             fmt::format("{}: {} records, mean {}", files[f], human_count(sum.n),
+                         human_percent(*sum.mape)),
+             Svg::Anchor::kStart, 11);
+    legend += 18;
+  }
+  return svg.page("Predicted and measured step times");
+}
+
+}  // namespace plait

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "reports/human.h"
+#include "reports/table.h"
+#include "reports/validate.h"
+
+namespace plait {
+namespace {
+
+Span percent(const std::optional<double>& value) {
+  return {value ? human_percent(*value) : std::string("-")};
+}
+Span change(const std::optional<double>& value) {
+  return {value ? human_change(*value) : std::string("-")};
+}
+
+Span fit_cell(const ValidationRecord& r) {
+  const std::string predicted = r.fits ? "fits" : "no";
+  if (!r.says_memory) return {predicted};
+  const bool right = r.fits != r.measured_oom;
+  return {predicted + (right ? "" : r.measured_oom ? ", was OOM" : ", ran"),
+          right ? Ink::kPlain : Ink::kBad};
+}
+
+TableRow record_row(const ValidationRecord& r) {
+  TableRow row{r.id, {}, r.reason};
+  if (!r.predicted()) return row;
+  row.cells = {{r.measured_s ? human_time(*r.measured_s) : "-"},
+               {human_time(r.predicted_s)},
+               change(r.error()),
+               fit_cell(r),
+               {r.measured_memory_bytes
+                    ? human_bytes(static_cast<std::int64_t>(*r.measured_memory_bytes))
+                    : "-"},
+               {r.measured_memory_bytes
+                    ? human_bytes(static_cast<std::int64_t>(r.predicted_memory_bytes))
+                    : "-"},
+               {fmt::format("{:.0f}/{:.0f}/{:.0f} %",
+                            100 * (r.provenance.share[0] + r.provenance.share[1]),
+                            100 * r.provenance.share[2], 100 * r.provenance.share[3])}};
+  return row;
+}
+
+std::vector<const ValidationRecord*> listed(const Validation& v, int worst) {
+  std::vector<const ValidationRecord*> out;
+  for (const ValidationRecord& r : v.records) {
+    if (worst < 0 ? r.predicted() : r.error().has_value()) out.push_back(&r);
+  }
+  if (worst < 0) return out;
+  std::ranges::stable_sort(out, std::ranges::greater(), [](const ValidationRecord* r) {
+    return std::abs(std::log1p(*r->error()));
+  });
+  out.resize(std::min<std::size_t>(out.size(), static_cast<std::size_t>(worst)));
+  return out;
+}
+
+TableRow summary_row(const std::string& name, const ValidationSummary& s) {
+  return {name,
+          {{human_count(s.n)},
+           percent(s.mape),
+           percent(s.median_ape),
+           percent(s.p90_ape),
+           change(s.bias),
+           {s.kendall_tau ? fmt::format("{:.2f}", *s.kendall_tau) : "-"},
+           percent(s.top1_regret),
+           percent(s.oom_accuracy),
+           percent(s.memory_median_ape),
+           percent(s.repeat_ape),
+           percent(s.in_band),
+           {human_count(s.not_represented)}},
+          ""};
+}
+
+void append(std::vector<Line>& lines, std::vector<Line> more) {
+  for (Line& l : more) lines.push_back(std::move(l));
+  lines.emplace_back();
+}
+
+/// Reasons, and how many records each keeps out.
+std::vector<Line> reason_lines(const Validation& v) {
+  std::map<std::string, std::pair<int, std::string>> reasons;
+  for (const ValidationRecord& r : v.records) {
+    if (r.predicted()) continue;
+    auto& [count, example] = reasons[r.file + ": " + r.reason];
+    if (count++ == 0) example = r.id;
+  }
+  std::vector<Line> lines;
+  if (!reasons.empty()) lines.push_back({{"not represented, and counted nowhere", Ink::kBold}});
+  for (const auto& [reason, found] : reasons) {
+    lines.push_back({{fmt::format("  {:>4} x  {} ({})", found.first, reason, found.second)}});
+  }
+  return lines;
+}
+
+/// What records left out, and what was taken for it.
+std::vector<Line> assumption_lines(const Validation& v) {
+  std::map<std::string, int> counts;
+  for (const ValidationRecord& r : v.records) {
+    if (!r.predicted()) continue;
+    for (const std::string& a : r.assumed) ++counts[a];
+  }
+  std::vector<Line> lines;
+  if (!counts.empty()) lines.push_back({{"taken where a record does not say", Ink::kBold}});
+  for (const auto& [what, n] : counts) {
+    lines.push_back({{fmt::format("  {:>4} x  {}", n, what)}});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string validation_text(const Validation& v, int worst, const TerminalStyle& style) {
+  std::vector<Line> lines;
+  std::vector<TableRow> rows;
+  for (const ValidationRecord* r : listed(v, worst)) rows.push_back(record_row(*r));
+  const std::vector<TableColumn> record_columns = {
+      {"measured", 9}, {"predicted", 9},   {"error", 8},     {"memory", 13, true},
+      {"measured", 9}, {"predicted", 9}, {"fit/sheet/extr", 15}};
+  const std::string title = worst < 0 ? "record" : "worst records";
+  append(lines, table_lines(title, record_columns, rows, style.width));
+  std::vector<TableRow> sums;
+  for (const std::string& file : v.files()) {
+    sums.push_back(summary_row(file, summarize(v.of_file(file))));
+  }
+  sums.push_back(summary_row("all", summarize(v.of_file(""))));
+  const std::vector<TableColumn> columns = {
+      {"n", 5},       {"mean", 7},     {"median", 7},  {"p90", 7},    {"bias", 7}, {"tau", 5},
+      {"regret", 7}, {"OOM", 7}, {"memory", 7}, {"noise", 6}, {"in band", 8}, {"not", 5}};
+  append(lines, table_lines("file", columns, sums, style.width));
+  append(lines, assumption_lines(v));
+  append(lines, reason_lines(v));
+  return render(lines, style);
+}
+
+}  // namespace plait

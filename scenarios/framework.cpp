@@ -1,0 +1,57 @@
+#include "scenarios/framework.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace plait {
+namespace {
+
+Framework parsed(const FrameworkFile& file) {
+  const auto json = nlohmann::ordered_json::parse(file.text);
+  Framework out{file.name, json.at("title").get<std::string>(), {}};
+  for (const auto& [path, entry] : json.at("defaults").items()) {
+    const auto& value = entry.at("value");
+    out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>()});
+  }
+  return out;
+}
+
+bool says(const Json& root, const std::string& path) {
+  const Json* at = &root;
+  for (std::size_t from = 0; at != nullptr && from <= path.size();) {
+    const std::size_t end = std::min(path.find('.', from), path.size());
+    at = at->find(path.substr(from, end - from));
+    from = end + 1;
+  }
+  return at != nullptr;
+}
+
+}  // namespace
+
+const std::vector<Framework>& frameworks() {
+  static const std::vector<Framework> all = [] {
+    std::vector<Framework> out;
+    for (const FrameworkFile& file : framework_files()) out.push_back(parsed(file));
+    return out;
+  }();
+  return all;
+}
+
+std::vector<std::string> framework_names() {
+  std::vector<std::string> out;
+  for (const Framework& f : frameworks()) out.push_back(f.name);
+  return out;
+}
+
+void fill_in_framework(JsonDocument& document) {
+  const Json* name = document.root().find("framework");
+  if (name == nullptr || !name->is(Json::Kind::kText)) return;  // a wrong type is refused later
+  const auto found = std::ranges::find(frameworks(), name->text(), &Framework::name);
+  if (found == frameworks().end()) return;  // the same
+  const Shape shape = scenario_table().shape();
+  for (const FrameworkDefault& d : found->defaults) {
+    if (!says(document.root(), d.path)) apply_override(document, shape, d.path, d.value);
+  }
+}
+
+}  // namespace plait

@@ -1,0 +1,39 @@
+#pragma once
+// What a training framework does where a scenario does not say otherwise: overlap, buckets, element
+// types, kernels. A profile is data (scenarios/frameworks/*.json): defaults of scenario fields,
+// each with the source of its value. Named by the field `framework`; what the scenario says itself
+// wins.
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace plait {
+
+struct FrameworkDefault {
+  std::string path;    // of a scenario field
+  std::string value;   // JSON text
+  std::string source;  // why the framework does so
+};
+
+struct Framework {
+  std::string name, title;
+  std::vector<FrameworkDefault> defaults;
+};
+
+/// All profiles, by name.
+const std::vector<Framework>& frameworks();
+std::vector<std::string> framework_names();
+
+/// File names and texts of scenarios/frameworks (generated).
+struct FrameworkFile {
+  const char* name;
+  const char* text;
+};
+std::vector<FrameworkFile> framework_files();
+
+/// Puts what the framework does that `document` names where it does not say itself.
+void fill_in_framework(JsonDocument& document);
+
+}  // namespace plait

@@ -1,0 +1,59 @@
+#include <string_view>
+
+#include "scenarios/published/scenario_of.h"
+
+namespace plait {
+namespace {
+
+/// The first rule whose words a record has names its profile. `in` is what is searched.
+struct Rule {
+  std::string_view words, profile;
+};
+constexpr Rule kRules[] = {
+    {"llm-foundry", "llm-foundry"},
+    {"torchtitan", "torchtitan"},
+    {"nanotron", "nanotron"},
+    {"llm.c", "llm.c"},
+    {"ml-engineering", "deepspeed-zero3"},
+    {"Paxml", "jax"},
+    {"MaxText", "jax"},
+    {"LiBai", "oneflow"},
+    {"DLPerf", "oneflow"},
+    {"OneFlow", "oneflow"},
+    {"-paddle", "paddle"},
+    {"PaddleNLP", "paddle"},
+    {"BLOOM", "megatron-deepspeed"},
+    {"BigScience", "megatron-deepspeed"},
+    {"vTrain", "vtrain"},
+    {"megatron-deepspeed", "megatron-deepspeed-flash"},
+    {"ZeRO-3", "deepspeed-zero3"},
+    {"Aleph-Alpha", "scaling"},
+    {"Zero Bubble", "megatron-lm-2023"},
+    {"SC21", "megatron-lm-2021"},
+    {"cases_jan2021", "megatron-lm-2021"},
+    {"tables.tex", "megatron-lm-2020"},
+    {"LiBai", "oneflow"},
+    {"Megatron-LM e156d2fe", "megatron-lm-2021"},
+    {"golden", "megatron-core"},
+    {"NeMo", "nemo"},
+    {"DGX Cloud", "nemo"},
+    {"Megatron", "megatron-core"},
+    {"MoE Parallel Folding", "megatron-core"},
+};
+
+bool has(const std::string& text, std::string_view words) {
+  return text.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+std::string framework_of(const PublishedRun& run) {
+  for (const std::string& words : {run.framework, run.layout.fsdp, run.source, run.notes}) {
+    for (const Rule& rule : kRules) {
+      if (has(words, rule.words)) return std::string(rule.profile);
+    }
+  }
+  return "pytorch";
+}
+
+}  // namespace plait

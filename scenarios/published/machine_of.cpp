@@ -1,0 +1,117 @@
+#include "scenarios/published/machine_of.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+#include <string_view>
+
+#include "scenarios/published/scenario_of.h"
+
+namespace plait {
+namespace {
+
+/// Beginning of a published GPU name -> node and device of the catalogue. The longest come first.
+struct Machine {
+  std::string_view gpu, node, device;
+};
+constexpr Machine kMachines[] = {
+    {"A100-SXM4-80GB", "dgx-a100", "a100-80-sxm"},
+    {"A100-SXM4-40GB", "dgx-a100", "a100-40-sxm"},
+    {"A800-SXM4-80GB", "dgx-a100", "a800-80-sxm"},
+    {"H100-SXM-96GB", "hgx-h100", "h100-96-sxm"},
+    {"H100-SXM", "hgx-h100", "h100-sxm"},
+    {"H800-SXM", "hgx-h100", "h800-sxm"},
+    {"H200-SXM", "hgx-h200", "h200-sxm"},
+    {"H200", "hgx-h200", "h200-sxm"},
+    {"GB200", "gb200-nvl72", "gb200"},
+    {"B200-SXM", "hgx-b200", "b200"},
+    {"B200", "hgx-b200", "b200"},
+    {"V100-SXM3-32GB", "dgx-2", "v100-sxm3-32"},
+    {"V100-SXM2-32GB", "dgx-v100", "v100-sxm2-32"},
+    {"V100-SXM2-16GB", "dgx-v100", "v100-sxm2-16"},
+};
+
+const Machine& machine_of(const std::string& gpu) {
+  for (const Machine& m : kMachines) {
+    if (gpu.starts_with(m.gpu)) return m;
+  }
+  throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
+}
+
+double group(const std::smatch& found, std::size_t i) { return std::stod(found[i].str()); }
+
+/// `total` Gbit/s of a node, dealt to as many NICs as make a usual port.
+FabricWords dealt(double total, std::int64_t gpus_per_node) {
+  for (const std::int64_t nics : {gpus_per_node, std::int64_t{8}, std::int64_t{4}, std::int64_t{2}}) {
+    const double each = total / static_cast<double>(nics);
+    if (each == 100 || each == 200 || each == 400 || each == 800) return {nics, each, false};
+  }
+  return {1, total, false};
+}
+
+std::string fabric_name(const FabricWords& words) {
+  if (words.ethernet) {
+    if (words.gigabits <= 100) return "roce100";
+    return words.gigabits <= 200 ? "roce200" : "roce400";
+  }
+  if (words.gigabits <= 100) return "edr100";
+  if (words.gigabits <= 200) return "hdr200";
+  return words.gigabits <= 400 ? "ndr400" : "xdr800";
+}
+
+}  // namespace
+
+FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_node) {
+  static const std::regex kCounted(R"((\d+)\s*x\s*(?:[A-Za-z]+\s+){0,2}(\d+)\s*(Gb/s|GB/s|Gbps))"),
+      kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
+      kNode(R"((\d+)\s*(?:Gb/s|Gbps)\s*(?:per node|node-node|IB/RoCE node-node))"),
+      kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"),
+      kPort(R"((\d+)\s*Gb/s)"), kEthernet("RoCE|EFA|[Ee]thernet");
+  FabricWords out;
+  std::smatch m;
+  const auto finds = [&](const std::regex& what) { return std::regex_search(interconnect, m, what); };
+  if (finds(kCounted)) {
+    out = {static_cast<std::int64_t>(group(m, 1)), group(m, 2) * (m[3] == "GB/s" ? 8 : 1), false};
+  } else if (finds(kLinks)) {
+    out = {static_cast<std::int64_t>(group(m, 1)), group(m, 2), false};
+  } else if (finds(kNode)) {
+    out = dealt(group(m, 1), gpus_per_node);
+  } else if (finds(kEach)) {
+    out = {gpus_per_node, group(m, 1), false};
+  } else if (finds(kPort)) {
+    out.gigabits = group(m, 1);
+  }
+  out.ethernet = finds(kEthernet);
+  return out;
+}
+
+nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
+  const Machine& machine = machine_of(run.gpu);
+  nlohmann::ordered_json out = {{"preset", machine.node}, {"device", machine.device}};
+  if (run.gpus <= 0) throw NotRepresentable("the number of GPUs is not published");
+  // A node of the record is a node of the scenario, except where an NVLink domain spans trays.
+  const bool domain = machine.node == "gb200-nvl72";
+  const std::int64_t per_node = domain ? 72 : run.gpus_per_node;
+  if (run.gpus <= per_node) {
+    out["nodes"] = 1;
+    out["devices_per_node"] = run.gpus;
+    return out;
+  }
+  // GPUs of several domains are dealt to them evenly.
+  const std::int64_t nodes = (run.gpus + per_node - 1) / per_node;
+  if (run.gpus % nodes != 0) {
+    throw NotRepresentable(fmt::format("{} GPUs do not fill nodes of {}", run.gpus, per_node));
+  }
+  out["nodes"] = nodes;
+  out["devices_per_node"] = run.gpus / nodes;
+  const FabricWords fabric = read_fabric(run.interconnect, domain ? run.gpus / nodes : per_node);
+  if (fabric.gigabits == 0) {
+    assumed.push_back("fabric: the one that usually joins such nodes");
+    return out;
+  }
+  out["fabric"] = fabric_name(fabric);
+  if (fabric.nics > 0 && !domain) out["node"] = {{"nics", fabric.nics}};
+  return out;
+}
+
+}  // namespace plait

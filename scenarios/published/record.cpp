@@ -1,0 +1,221 @@
+#include "scenarios/published/record.h"
+
+#include <fmt/format.h>
+
+namespace plait {
+namespace {
+
+[[noreturn]] void refuse(const Json& at, const std::string& problem, const std::string& expected) {
+  throw InputError({"V001", problem, at.where(), expected,
+                    "see docs/validate.md for the format of records"});
+}
+
+/// The member, or null where it is absent or null.
+const Json* member(const Json& object, std::string_view key) {
+  const Json* found = object.find(key);
+  return found == nullptr || found->is(Json::Kind::kNull) ? nullptr : found;
+}
+
+const Json& part(const Json& record, std::string_view key) {
+  const Json* found = member(record, key);
+  if (found == nullptr || !found->is(Json::Kind::kObject)) {
+    refuse(record, fmt::format("a record without \"{}\"", key), "an object");
+  }
+  return *found;
+}
+
+std::string text(const Json& object, std::string_view key) {
+  const Json* found = member(object, key);
+  return found != nullptr && found->is(Json::Kind::kText) ? found->text() : "";
+}
+
+bool is_number(const Json& json) {
+  return json.is(Json::Kind::kInteger) || json.is(Json::Kind::kNumber);
+}
+
+std::optional<double> number(const Json& object, std::string_view key) {
+  const Json* found = member(object, key);
+  if (found == nullptr || !is_number(*found)) return std::nullopt;
+  return found->number();
+}
+
+/// A measured amount; one that was rounded to 0 says nothing.
+std::optional<double> amount(const Json& object, std::string_view key) {
+  const std::optional<double> found = number(object, key);
+  return found && *found > 0 ? found : std::nullopt;
+}
+
+/// A whole number from 0 up; `absent` where there is none.
+std::int64_t count(const Json& object, std::string_view key, std::int64_t absent) {
+  const Json* found = member(object, key);
+  if (found == nullptr || !is_number(*found)) return absent;
+  const double value = found->number();
+  if (value < 0 || value > 1e15) refuse(*found, "a size out of range", "from 0 to 1e15");
+  return static_cast<std::int64_t>(value);
+}
+
+std::optional<bool> flag(const Json& object, std::string_view key) {
+  const Json* found = member(object, key);
+  if (found == nullptr || !found->is(Json::Kind::kBool)) return std::nullopt;
+  return found->boolean();
+}
+
+/// The words of a text, a list of texts or an object's members, for searching.
+std::string words(const Json* json) {
+  if (json == nullptr) return "";
+  if (json->is(Json::Kind::kText)) return json->text();
+  if (json->is(Json::Kind::kBool)) return json->boolean() ? "true" : "false";
+  if (is_number(*json)) return json_number(json->number());
+  std::string out;
+  for (const Json* child : json->children()) {
+    out += child->key().empty() ? "" : "--" + child->key() + " ";
+    out += words(child) + " ";
+  }
+  return out;
+}
+
+PublishedModel model_of(const Json& m) {
+  PublishedModel out;
+  out.name = text(m, "name");
+  out.layers = count(m, "layers", 0);
+  out.hidden = count(m, "hidden", 0);
+  out.ffn_hidden = count(m, "ffn_hidden", 0);
+  out.heads = count(m, "heads", 0);
+  out.kv_heads = count(m, "kv_heads", 0);
+  out.vocab = count(m, "vocab", 0);
+  out.sequence_length = count(m, "seq_len", 0);
+  out.experts = count(m, "experts", 0);
+  out.gated_mlp = flag(m, "gated_mlp").value_or(false);
+  out.tied_embeddings = flag(m, "tied_embeddings");
+  if (const auto untied = flag(m, "untied")) out.tied_embeddings = !*untied;
+  return out;
+}
+
+PublishedLayout layout_of(const Json& p) {
+  PublishedLayout out;
+  out.tp = count(p, "tp", 1);
+  out.cp = count(p, "cp", 1);
+  out.ep = count(p, "ep", 1);
+  out.pp = count(p, "pp", 1);
+  out.dp = count(p, "dp", 0);
+  out.sequence_parallel = flag(p, "sp");
+  if (const auto zero = number(p, "zero_stage")) out.zero_stage = static_cast<std::int64_t>(*zero);
+  out.chunks = count(p, "vpp", 0);
+  out.most_chunks = text(p, "vpp").starts_with("max");
+  out.schedule = text(p, "schedule");
+  out.fsdp = text(p, "fsdp");
+  out.offload = text(p, "offload");
+  return out;
+}
+
+// Published in GB: read as 2^30 where the figure comes from PyTorch or nvidia-smi, whose own
+// printouts divide by 2^30, except in files that say _bytes.
+struct MemoryKey {
+  std::string_view key;
+  double unit;
+  MemoryStatistic statistic;
+};
+constexpr double kGib = 1024.0 * 1024 * 1024;
+constexpr MemoryKey kMemoryKeys[] = {
+    {"mem_max_allocated_bytes", 1, MemoryStatistic::kAllocated},
+    {"peak_memory_gib", kGib, MemoryStatistic::kReserved},
+    {"peak_memory_mib", 1024.0 * 1024, MemoryStatistic::kDevice},
+    {"peak_memory_gb_nvidia_smi", kGib, MemoryStatistic::kDevice},
+    {"peak_memory_gb", kGib, MemoryStatistic::kReserved},
+};
+
+void read_memory(const Json& m, Measured& out) {
+  for (const MemoryKey& k : kMemoryKeys) {
+    if (const auto value = amount(m, k.key)) {
+      out.memory_bytes = *value * k.unit;
+      out.memory_statistic = k.statistic;
+      return;
+    }
+  }
+}
+
+/// Seconds of a step from whichever rate was published, the most direct first.
+std::optional<double> step_seconds(const Json& m, const PublishedRun& run) {
+  if (const auto s = amount(m, "iteration_time_s")) return s;
+  const auto sequences = static_cast<double>(run.global_batch);
+  const double tokens = sequences * static_cast<double>(run.model.sequence_length);
+  const auto gpus = static_cast<double>(run.gpus);
+  if (const auto r = amount(m, "samples_per_s"); r && sequences > 0) return sequences / *r;
+  if (const auto r = amount(m, "samples_per_s_per_gpu"); r && sequences > 0 && gpus > 0) {
+    return sequences / (*r * gpus);
+  }
+  if (const auto r = amount(m, "tokens_per_s"); r && tokens > 0) return tokens / *r;
+  if (const auto r = amount(m, "tokens_per_s_per_gpu"); r && tokens > 0 && gpus > 0) {
+    return tokens / (*r * gpus);
+  }
+  return amount(m, "iteration_time_s_derived");
+}
+
+Measured measured_of(const Json& m, const PublishedRun& run) {
+  Measured out;
+  out.step_s = step_seconds(m, run);
+  out.tokens_per_s_per_gpu = amount(m, "tokens_per_s_per_gpu");
+  out.model_tflops_per_gpu = amount(m, "model_tflops_per_gpu");
+  if (!out.model_tflops_per_gpu) out.model_tflops_per_gpu = amount(m, "tflops_per_gpu");
+  out.hardware_tflops_per_gpu = amount(m, "hw_tflops_per_gpu");
+  out.mfu = amount(m, "mfu");
+  out.out_of_memory = flag(m, "oom").value_or(false);
+  out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu || out.mfu;
+  read_memory(m, out);
+  return out;
+}
+
+PublishedRun run_of(const Json& r) {
+  if (!r.is(Json::Kind::kObject)) refuse(r, r.describe() + " in a list of records", "an object");
+  PublishedRun out;
+  out.id = text(r, "id");
+  if (out.id.empty()) refuse(r, "a record without \"id\"", "a text");
+  out.source = text(r, "source");
+  out.tier = text(r, "tier");
+  out.task = text(r, "task_kind");
+  out.notes = text(r, "notes");
+  out.flags = words(member(r, "flags"));
+  out.framework = text(r, "framework") + text(r, "system");
+  out.release = text(r, "release");
+  out.kernel = text(r, "kernel");
+  out.arguments = words(member(r, "extra_args"));
+  out.model = model_of(part(r, "model"));
+  const Json& cluster = part(r, "cluster");
+  out.gpu = text(cluster, "gpu");
+  out.interconnect = text(cluster, "interconnect");
+  out.gpus = count(cluster, "num_gpus", 0);
+  out.gpus_per_node = count(cluster, "gpus_per_node", 8);
+  out.layout = layout_of(part(r, "parallel"));
+  const Json& batch = part(r, "batch");
+  out.global_batch = count(batch, "global_batch", 0);
+  out.micro_batch = count(batch, "micro_batch", 0);
+  out.precision = text(r, "precision");
+  out.recompute = text(r, "recompute");
+  out.optimizer = text(r, "optimizer");
+  out.measured = measured_of(part(r, "measured"), out);
+  return out;
+}
+
+}  // namespace
+
+std::string name_of(MemoryStatistic s) {
+  switch (s) {
+    case MemoryStatistic::kAllocated: return "allocated";
+    case MemoryStatistic::kReserved: return "reserved";
+    case MemoryStatistic::kDevice: return "device";
+  }
+  return "";
+}
+
+std::vector<PublishedRun> read_published_runs(const JsonDocument& document) {
+  const Json& root = document.root();
+  if (!root.is(Json::Kind::kList)) {
+    refuse(root, fmt::format("{} where records were expected", root.describe()),
+           "a list of records");
+  }
+  std::vector<PublishedRun> out;
+  for (const Json* r : root.children()) out.push_back(run_of(*r));
+  return out;
+}
+
+}  // namespace plait

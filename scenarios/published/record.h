@@ -1,0 +1,71 @@
+#pragma once
+// A training run that somebody published: what was trained, on what, how it was split, and what was
+// measured. A record file is a JSON list of such runs; what a source did not publish is absent.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace plait {
+
+/// Which bytes a published memory figure counts.
+enum class MemoryStatistic : std::uint8_t {
+  kAllocated,  // torch.cuda.max_memory_allocated: tensors, in the allocator's blocks
+  kReserved,   // what the framework took from the driver; also where a source does not say
+  kDevice      // nvidia-smi: everything on the device, context and communicators included
+};
+std::string name_of(MemoryStatistic s);
+
+struct PublishedModel {
+  std::string name;
+  std::int64_t layers = 0, hidden = 0, ffn_hidden = 0, heads = 0, kv_heads = 0;
+  std::int64_t vocab = 0, sequence_length = 0;  // 0: not published
+  std::int64_t experts = 0;
+  bool gated_mlp = false;
+  std::optional<bool> tied_embeddings;
+};
+
+struct PublishedLayout {
+  std::int64_t tp = 1, cp = 1, ep = 1, pp = 1;
+  std::int64_t dp = 0;            // 0: what is left of the devices
+  std::optional<bool> sequence_parallel;
+  std::optional<std::int64_t> zero_stage;
+  std::int64_t chunks = 0;        // virtual stages per rank; 0: not published
+  bool most_chunks = false;       // "max (1 layer per chunk)"
+  std::string schedule, fsdp, offload;
+};
+
+/// What was measured; rates as they were published.
+struct Measured {
+  std::optional<double> step_s;
+  std::optional<double> tokens_per_s_per_gpu;
+  std::optional<double> model_tflops_per_gpu;     // without recomputed work
+  std::optional<double> hardware_tflops_per_gpu;  // with it
+  std::optional<double> mfu;
+  bool out_of_memory = false;
+  bool says_memory = false;  // whether it fitted was published, or a time that implies it
+  std::optional<double> memory_bytes;
+  MemoryStatistic memory_statistic = MemoryStatistic::kReserved;
+};
+
+struct PublishedRun {
+  std::string id, source, tier, task, notes, flags;
+  /// Words on the software: framework, release, kernel and further arguments, where published.
+  std::string framework, release, kernel, arguments;
+  PublishedModel model;
+  std::string gpu, interconnect;
+  std::int64_t gpus = 0, gpus_per_node = 8;
+  PublishedLayout layout;
+  std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published
+  std::string precision, recompute, optimizer;
+  Measured measured;
+};
+
+/// Reads a list of records. Unknown members are left alone. Throws InputError V001 for a file that
+/// is no list of records, with the place of what is wrong.
+std::vector<PublishedRun> read_published_runs(const JsonDocument& document);
+
+}  // namespace plait

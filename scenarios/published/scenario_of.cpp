@@ -1,0 +1,196 @@
+#include "scenarios/published/scenario_of.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "scenarios/published/machine_of.h"
+
+namespace plait {
+namespace {
+
+using JsonObject = nlohmann::ordered_json;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+bool has(const std::string& text, std::string_view words) {
+  return text.find(words) != std::string::npos;
+}
+
+bool pads_vocabulary(const std::string& framework) {
+  return framework.starts_with("megatron") || framework == "vtrain" || framework == "nemo";
+}
+
+class Writer {
+ public:
+  explicit Writer(const PublishedRun& run)
+      : run_(run), m_(run.model), p_(run.layout), framework_(framework_of(run)) {}
+
+  RecordScenario write() {
+    refuse_what_no_plan_has();
+    JsonObject out;
+    out["name"] = run_.id;
+    out["comment"] = run_.source;
+    out["framework"] = framework_;
+    out["model"] = model();
+    out["workload"] = workload();
+    out["strategy"] = strategy();
+    out["cluster"] = cluster_of(run_, assumed_);
+    return {framework_, json_pretty(out.dump()), std::move(assumed_)};
+  }
+
+ private:
+  void refuse_what_no_plan_has() const {
+    if (run_.task == "lora") throw NotRepresentable("low-rank adapters are not planned yet");
+    if (m_.layers == 0 || m_.hidden == 0 || m_.heads == 0) {
+      throw NotRepresentable("the shape of the model is not published");
+    }
+    if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
+    if (run_.global_batch == 0) throw NotRepresentable("the global batch is not published");
+    if (m_.experts > 0) throw NotRepresentable("mixture of experts is not planned yet");
+    if (!p_.offload.empty()) {
+      throw NotRepresentable(fmt::format("offload is not planned yet: {}", p_.offload));
+    }
+    if (has(m_.name, "BERT")) throw NotRepresentable("an encoder: only decoders are planned");
+    if (framework_ == "jax") throw NotRepresentable("no profile of JAX frameworks yet");
+  }
+
+  JsonObject model() {
+    JsonObject out = {{"name", m_.name},
+                      {"layers", m_.layers},
+                      {"hidden", m_.hidden},
+                      {"ffn_hidden", m_.ffn_hidden > 0 ? m_.ffn_hidden : 4 * m_.hidden},
+                      {"heads", m_.heads},
+                      {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
+    out["vocab"] = vocabulary();
+    out["max_positions"] = m_.sequence_length;
+    // Two families: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
+    if (m_.gated_mlp) {
+      out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
+      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
+    } else if (has(lower(m_.name), "nemotron")) {  // squared ReLU, rotary, untied, no biases
+      out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
+      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
+    } else {
+      const bool biases = !has(m_.name, "MPT");
+      out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
+      out.update({{"positions", "learned"}, {"tied_embeddings", true}});
+      out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
+    }
+    if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
+    return out;
+  }
+
+  std::int64_t vocabulary() {
+    std::int64_t vocab = m_.vocab;
+    if (vocab == 0) {
+      vocab = 50257;
+      assumed_.push_back("vocabulary: GPT-2's 50,257");
+    }
+    if (!pads_vocabulary(framework_)) return vocab;
+    const std::int64_t unit = 128 * p_.tp;  // Megatron-LM's make_vocab_size_divisible_by
+    return (vocab + unit - 1) / unit * unit;
+  }
+
+  JsonObject workload() {
+    JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", run_.global_batch}};
+    std::int64_t micro_batch = run_.micro_batch;
+    if (micro_batch == 0) {
+      micro_batch = 1;
+      assumed_.push_back("micro-batch: 1");
+    }
+    out["micro_batch"] = micro_batch;
+    const std::string precision = lower(run_.precision);
+    JsonObject types = {{"weights", has(precision, "fp16") ? "fp16" : "bf16"}};
+    if (has(precision, "nvfp4")) throw NotRepresentable("4-bit products are not planned yet");
+    if (has(precision, "fp8") || has(precision, "float8")) types["matmul"] = "fp8";
+    out["precision"] = std::move(types);
+    if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
+    return out;
+  }
+
+  /// Where the record names the attention kernel.
+  std::optional<bool> flash_attention() const {
+    if (has(run_.kernel, "flash") || has(run_.arguments, "--attention-backend flash")) return true;
+    if (!run_.kernel.empty() || has(run_.arguments, "--attention-backend unfused")) return false;
+    return std::nullopt;
+  }
+
+  JsonObject strategy() {
+    JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
+    if (p_.cp > 1) out["cp"] = p_.cp;
+    const std::int64_t zero = p_.zero_stage.value_or(0);
+    const bool sharded = zero == 3;
+    if (sharded) {
+      if (p_.dp > 0) out["dp"] = 1;
+      out["fsdp"] = p_.dp > 0 ? p_.dp : data_ranks();
+    } else {
+      if (p_.dp > 0) out["dp"] = p_.dp;
+      if (zero > 0) out["zero_stage"] = zero;
+    }
+    if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
+    out["recompute"] = recompute();
+    if (p_.pp > 1) out["pipeline"] = pipeline();
+    return out;
+  }
+
+  std::int64_t data_ranks() const {
+    return std::max<std::int64_t>(1, run_.gpus / std::max<std::int64_t>(1, p_.tp * p_.pp * p_.cp));
+  }
+
+  JsonObject recompute() {
+    const std::string text = lower(run_.recompute);
+    if (text.empty()) {
+      assumed_.push_back("recomputation: none");
+      return "none";
+    }
+    if (text.starts_with("none") || text.starts_with("unclear")) return "none";
+    if (text.starts_with("full")) return "full";
+    if (text.starts_with("selective (--recompute-activations)")) return "selective";
+    throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
+  }
+
+  JsonObject pipeline() {
+    const std::string schedule = lower(p_.schedule);
+    JsonObject out = {{"schedule", "1f1b"}};
+    const bool short_ends = has(run_.notes, "one transformer layer less");
+    const std::int64_t pieces = m_.layers + (short_ends ? 2 : 0);
+    std::int64_t chunks = std::max<std::int64_t>(1, p_.chunks);
+    if (p_.most_chunks) chunks = pieces / p_.pp;
+    if (p_.chunks == 0 && !p_.most_chunks && has(schedule, "interleaved")) {
+      assumed_.push_back("interleaved pipeline: 1 layer per chunk");
+      chunks = pieces / p_.pp;
+    }
+    if (has(schedule, "zb-1p")) out["schedule"] = "zb-h1";
+    if (has(schedule, "zb-2p")) out["schedule"] = "zb-h2";
+    if (chunks > 1) out = {{"schedule", "interleaved"}, {"chunks", chunks}};
+    const std::int64_t stages = p_.pp * chunks;
+    if (short_ends) {
+      out["first_stage_layers"] = pieces / stages - 1;
+      out["last_stage_layers"] = pieces / stages - 1;
+    } else if (m_.layers % stages != 0 && (m_.layers + 2) % stages == 0) {
+      // Embedding and head count as a layer each (Megatron-LM's
+      // account-for-embedding-in-pipeline-split, DeepSpeed's partition by parameters).
+      out["first_stage_layers"] = (m_.layers + 2) / stages - 1;
+      out["last_stage_layers"] = (m_.layers + 2) / stages - 1;
+    }
+    return out;
+  }
+
+  const PublishedRun& run_;
+  const PublishedModel& m_;
+  const PublishedLayout& p_;
+  std::string framework_;
+  std::vector<std::string> assumed_;
+};
+
+}  // namespace
+
+RecordScenario scenario_of(const PublishedRun& run) { return Writer(run).write(); }
+
+}  // namespace plait

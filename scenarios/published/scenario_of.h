@@ -1,0 +1,32 @@
+#pragma once
+// From a published run to the scenario that says the same: no knob of its own, only what the record
+// states, the profile of the framework that it names, and documented defaults for what it leaves
+// out.
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "scenarios/published/record.h"
+
+namespace plait {
+
+/// Why a record has no scenario, for people.
+class NotRepresentable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct RecordScenario {
+  std::string framework;             // the profile that was chosen
+  std::string json;                  // of a scenario file
+  std::vector<std::string> assumed;  // what the record does not say, and what was taken
+};
+
+/// Throws NotRepresentable.
+RecordScenario scenario_of(const PublishedRun& run);
+
+/// Name of the profile whose software a record names (docs/validate.md has the rules).
+std::string framework_of(const PublishedRun& run);
+
+}  // namespace plait
