@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "model/presets.h"
+#include "scenarios/framework.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -33,10 +34,11 @@ struct Kind {
   const char* name;
   std::vector<std::string> (*names)();
 };
-constexpr std::array<Kind, 6> kKinds = {{{"models", preset_names},
+constexpr std::array<Kind, 7> kKinds = {{{"models", preset_names},
                                          {"devices", device_names},
                                          {"clusters", cluster_names},
                                          {"fabrics", fabric_names},
+                                         {"frameworks", framework_names},
                                          {"schedules", schedule_names},
                                          {"scenarios", scenario_files}}};
 

@@ -68,7 +68,8 @@ double memory_bytes(const Prediction& p, MemoryStatistic statistic) {
     for (const MemoryItem& item : use.overheads) {
       const bool tensors = item.name == "workspace";
       const bool reserved = tensors || item.name == "allocator_reserve";
-      if (statistic == MemoryStatistic::kDevice || (statistic == MemoryStatistic::kReserved && reserved) || tensors) {
+      if (statistic == MemoryStatistic::kDevice ||
+          (statistic == MemoryStatistic::kReserved && reserved) || tensors) {
         bytes += static_cast<double>(item.bytes.value);
       }
     }
@@ -87,7 +88,8 @@ void take_prediction(const PublishedRun& run, const Prediction& p, ValidationRec
   out.predicted_memory_bytes = memory_bytes(p, run.measured.memory_statistic);
   if (out.measured_s) return;
   // Only a rate of work was published: the same work over that rate.
-  const auto from_rate = [&](const std::optional<double>& rate, double predicted, const char* name) {
+  const auto from_rate = [&](const std::optional<double>& rate, double predicted,
+                             const char* name) {
     if (!rate || *rate <= 0 || out.measured_s) return;
     out.measured_s = r.step_time_s * predicted / *rate;
     out.measured_as = name;
@@ -125,7 +127,8 @@ ValidationRecord validated(const Task& task, const std::string& scenarios) {
     out.assumed = std::move(made.assumed);
     out.scenario = made.json;
     if (!scenarios.empty()) {
-      NewFile file(fmt::format("{}/{}.json", scenarios, std::regex_replace(out.id, std::regex("[^\\w.-]"), "-")));
+      NewFile file(fmt::format("{}/{}.json", scenarios,
+                               std::regex_replace(out.id, std::regex("[^\\w.-]"), "-")));
       file.write(made.json + "\n");
       file.finish();
     }
@@ -154,8 +157,7 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
   Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
   Progress progress(std::chrono::milliseconds(500));
   in_parallel(
-      tasks.size(), o.jobs,
-      [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios); },
+      tasks.size(), o.jobs, [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios); },
       [&](std::size_t done) { progress(done, tasks.size(), "records"); });
   progress.finish();
   // The scenario's name is the record's id: repeats are equal but for it.

@@ -87,7 +87,8 @@ void summarize_ranking(const Records& records, ValidationSummary& out) {
   std::map<std::string, std::vector<Pair>> groups;
   for (const ValidationRecord* r : records) {
     if (r->error()) {
-      groups[r->file + r->group].push_back({*r->measured_s / r->sequences, r->predicted_s / r->sequences});
+      groups[r->file + r->group].push_back(
+          {*r->measured_s / r->sequences, r->predicted_s / r->sequences});
     }
   }
   Concordance all;

@@ -19,10 +19,10 @@ struct ValidationRecord {
   std::string group;     // runs of one model on one cluster: layouts that can be ranked
   std::string scenario;  // two records with the same text are repeats of one run
   std::vector<std::string> assumed;
-  std::string reason;    // "": predicted
+  std::string reason;  // "": predicted
   std::optional<double> measured_s;
   double predicted_s = 0;
-  double sequences = 1;  // per step: layouts are ranked by time per sequence
+  double sequences = 1;     // per step: layouts are ranked by time per sequence
   std::string measured_as;  // "time", or the rate that the time was worked out from
   bool fits = true, measured_oom = false, says_memory = false;
   std::optional<double> measured_memory_bytes;
@@ -39,10 +39,10 @@ struct ValidationRecord {
 
 /// Of the records with a prediction. Fractions, not percent; absent where nothing can be counted.
 struct ValidationSummary {
-  std::int64_t n = 0;             // with a measured and a predicted time
+  std::int64_t n = 0;  // with a measured and a predicted time
   std::int64_t not_represented = 0;
   std::optional<double> mape, median_ape, p90_ape, max_ape;
-  std::optional<double> bias;     // mean signed error
+  std::optional<double> bias;         // mean signed error
   std::optional<double> kendall_tau;  // tau-b over all pairs within groups
   std::int64_t ranked_groups = 0;
   std::optional<double> top1_regret, worst_regret;  // mean and worst over groups
@@ -52,7 +52,7 @@ struct ValidationSummary {
   std::int64_t memory_n = 0;
   std::optional<double> repeat_ape;  // noise floor: repeats of one run against their median
   std::int64_t repeats = 0;
-  std::optional<double> in_band;     // share of records whose error is within the 80 % band
+  std::optional<double> in_band;  // share of records whose error is within the 80 % band
 };
 
 ValidationSummary summarize(const std::vector<const ValidationRecord*>& records);

@@ -30,8 +30,11 @@ Tree record_tree(const ValidationRecord& r) {
   }
   out["bound_by"] = r.bound_by;
   const auto& p = r.provenance.share;
-  out["provenance"] = {{"measured", p[0]}, {"fitted", p[1]}, {"datasheet", p[2]},
-                       {"extrapolated", p[3]}, {"band", r.provenance.band}};
+  out["provenance"] = {{"measured", p[0]},
+                       {"fitted", p[1]},
+                       {"datasheet", p[2]},
+                       {"extrapolated", p[3]},
+                       {"band", r.provenance.band}};
   out["assumed"] = r.assumed;
   return out;
 }
@@ -91,10 +94,10 @@ std::string validation_json(const Validation& v) {
 }
 
 std::string validation_csv(const Validation& v) {
-  std::string out = csv_row({"file", "id", "tier", "framework", "model", "cluster", "layout",
-                             "measured_s", "predicted_s", "error", "fits", "measured_oom",
-                             "measured_memory_bytes", "predicted_memory_bytes", "memory_statistic",
-                             "reason"});
+  std::string out =
+      csv_row({"file", "id", "tier", "framework", "model", "cluster", "layout", "measured_s",
+               "predicted_s", "error", "fits", "measured_oom", "measured_memory_bytes",
+               "predicted_memory_bytes", "memory_statistic", "reason"});
   for (const ValidationRecord& r : v.records) {
     const bool p = r.predicted();
     out += csv_row({r.file, r.id, r.tier, r.framework, r.model, r.cluster, r.layout,

@@ -22,26 +22,26 @@ Span fit_cell(const ValidationRecord& r) {
   const std::string predicted = r.fits ? "fits" : "no";
   if (!r.says_memory) return {predicted};
   const bool right = r.fits != r.measured_oom;
-  return {predicted + (right ? "" : r.measured_oom ? ", was OOM" : ", ran"),
+  return {predicted + (right            ? ""
+                       : r.measured_oom ? ", was OOM"
+                                        : ", ran"),
           right ? Ink::kPlain : Ink::kBad};
 }
 
 TableRow record_row(const ValidationRecord& r) {
   TableRow row{r.id, {}, r.reason};
   if (!r.predicted()) return row;
-  row.cells = {{r.measured_s ? human_time(*r.measured_s) : "-"},
-               {human_time(r.predicted_s)},
-               change(r.error()),
-               fit_cell(r),
-               {r.measured_memory_bytes
-                    ? human_bytes(static_cast<std::int64_t>(*r.measured_memory_bytes))
-                    : "-"},
-               {r.measured_memory_bytes
-                    ? human_bytes(static_cast<std::int64_t>(r.predicted_memory_bytes))
-                    : "-"},
-               {fmt::format("{:.0f}/{:.0f}/{:.0f} %",
-                            100 * (r.provenance.share[0] + r.provenance.share[1]),
-                            100 * r.provenance.share[2], 100 * r.provenance.share[3])}};
+  row.cells = {
+      {r.measured_s ? human_time(*r.measured_s) : "-"},
+      {human_time(r.predicted_s)},
+      change(r.error()),
+      fit_cell(r),
+      {r.measured_memory_bytes ? human_bytes(static_cast<std::int64_t>(*r.measured_memory_bytes))
+                               : "-"},
+      {r.measured_memory_bytes ? human_bytes(static_cast<std::int64_t>(r.predicted_memory_bytes))
+                               : "-"},
+      {fmt::format("{:.0f}/{:.0f}/{:.0f} %", 100 * (r.provenance.share[0] + r.provenance.share[1]),
+                   100 * r.provenance.share[2], 100 * r.provenance.share[3])}};
   return row;
 }
 
@@ -118,7 +118,7 @@ std::string validation_text(const Validation& v, int worst, const TerminalStyle&
   std::vector<TableRow> rows;
   for (const ValidationRecord* r : listed(v, worst)) rows.push_back(record_row(*r));
   const std::vector<TableColumn> record_columns = {
-      {"measured", 9}, {"predicted", 9},   {"error", 8},     {"memory", 13, true},
+      {"measured", 9}, {"predicted", 9}, {"error", 8},          {"memory", 13, true},
       {"measured", 9}, {"predicted", 9}, {"fit/sheet/extr", 15}};
   const std::string title = worst < 0 ? "record" : "worst records";
   append(lines, table_lines(title, record_columns, rows, style.width));
@@ -128,8 +128,8 @@ std::string validation_text(const Validation& v, int worst, const TerminalStyle&
   }
   sums.push_back(summary_row("all", summarize(v.of_file(""))));
   const std::vector<TableColumn> columns = {
-      {"n", 5},       {"mean", 7},     {"median", 7},  {"p90", 7},    {"bias", 7}, {"tau", 5},
-      {"regret", 7}, {"OOM", 7}, {"memory", 7}, {"noise", 6}, {"in band", 8}, {"not", 5}};
+      {"n", 5},      {"mean", 7}, {"median", 7}, {"p90", 7},   {"bias", 7},    {"tau", 5},
+      {"regret", 7}, {"OOM", 7},  {"memory", 7}, {"noise", 6}, {"in band", 8}, {"not", 5}};
   append(lines, table_lines("file", columns, sums, style.width));
   append(lines, assumption_lines(v));
   append(lines, reason_lines(v));

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/fields.h"
+#include "topologies/catalogue.h"
+
 namespace plait {
 namespace {
 
-Framework parsed(const FrameworkFile& file) {
-  const auto json = nlohmann::ordered_json::parse(file.text);
-  Framework out{file.name, json.at("title").get<std::string>(), {}};
+Framework parsed(const CatalogueEntry& file) {
+  const auto json = nlohmann::ordered_json::parse(file.json);
+  Framework out{std::string(file.name), json.at("title").get<std::string>(), {}};
   for (const auto& [path, entry] : json.at("defaults").items()) {
     const auto& value = entry.at("value");
     out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>()});
@@ -31,7 +34,9 @@ bool says(const Json& root, const std::string& path) {
 const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> all = [] {
     std::vector<Framework> out;
-    for (const FrameworkFile& file : framework_files()) out.push_back(parsed(file));
+    for (const CatalogueEntry& e : catalogue()) {
+      if (e.kind == "frameworks") out.push_back(parsed(e));
+    }
     return out;
   }();
   return all;

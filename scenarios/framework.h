@@ -1,8 +1,8 @@
 #pragma once
 // What a training framework does where a scenario does not say otherwise: overlap, buckets, element
-// types, kernels. A profile is data (scenarios/frameworks/*.json): defaults of scenario fields,
-// each with the source of its value. Named by the field `framework`; what the scenario says itself
-// wins.
+// types, kernels. A profile is data (topologies/catalogue/frameworks/*.json): defaults of scenario
+// fields, each with the source of its value. Named by the field `framework`; what the scenario says
+// itself wins.
 
 #include <string>
 #include <vector>
@@ -25,13 +25,6 @@ struct Framework {
 /// All profiles, by name.
 const std::vector<Framework>& frameworks();
 std::vector<std::string> framework_names();
-
-/// File names and texts of scenarios/frameworks (generated).
-struct FrameworkFile {
-  const char* name;
-  const char* text;
-};
-std::vector<FrameworkFile> framework_files();
 
 /// Puts what the framework does that `document` names where it does not say itself.
 void fill_in_framework(JsonDocument& document);

@@ -56,7 +56,7 @@ const Table<Fabric>& fabric_table();
 
 /// A file of the catalogue, as compiled in.
 struct CatalogueEntry {
-  std::string_view kind;  // "devices", "clusters", "fabrics"
+  std::string_view kind;  // "devices", "clusters", "fabrics", "frameworks"
   std::string_view name;  // "h100-sxm"
   std::string_view json;
 };

@@ -42,7 +42,8 @@ double group(const std::smatch& found, std::size_t i) { return std::stod(found[i
 
 /// `total` Gbit/s of a node, dealt to as many NICs as make a usual port.
 FabricWords dealt(double total, std::int64_t gpus_per_node) {
-  for (const std::int64_t nics : {gpus_per_node, std::int64_t{8}, std::int64_t{4}, std::int64_t{2}}) {
+  for (const std::int64_t nics :
+       {gpus_per_node, std::int64_t{8}, std::int64_t{4}, std::int64_t{2}}) {
     const double each = total / static_cast<double>(nics);
     if (each == 100 || each == 200 || each == 400 || each == 800) return {nics, each, false};
   }
@@ -65,11 +66,13 @@ FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_n
   static const std::regex kCounted(R"((\d+)\s*x\s*(?:[A-Za-z]+\s+){0,2}(\d+)\s*(Gb/s|GB/s|Gbps))"),
       kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
       kNode(R"((\d+)\s*(?:Gb/s|Gbps)\s*(?:per node|node-node|IB/RoCE node-node))"),
-      kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"),
-      kPort(R"((\d+)\s*Gb/s)"), kEthernet("RoCE|EFA|[Ee]thernet");
+      kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"), kPort(R"((\d+)\s*Gb/s)"),
+      kEthernet("RoCE|EFA|[Ee]thernet");
   FabricWords out;
   std::smatch m;
-  const auto finds = [&](const std::regex& what) { return std::regex_search(interconnect, m, what); };
+  const auto finds = [&](const std::regex& what) {
+    return std::regex_search(interconnect, m, what);
+  };
   if (finds(kCounted)) {
     out = {static_cast<std::int64_t>(group(m, 1)), group(m, 2) * (m[3] == "GB/s" ? 8 : 1), false};
   } else if (finds(kLinks)) {

@@ -11,8 +11,8 @@ namespace plait {
 
 /// What the words on a fabric say. Rates are per direction.
 struct FabricWords {
-  std::int64_t nics = 0;   // of a node; 0: not said
-  double gigabits = 0;     // of one NIC; 0: not said
+  std::int64_t nics = 0;  // of a node; 0: not said
+  double gigabits = 0;    // of one NIC; 0: not said
   bool ethernet = false;
 };
 /// "8x HDR 200 Gb/s IB per node", "1600 Gbps node-node (RoCE)", "400 Gb/s RDMA per GPU", ...

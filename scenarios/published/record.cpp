@@ -6,8 +6,8 @@ namespace plait {
 namespace {
 
 [[noreturn]] void refuse(const Json& at, const std::string& problem, const std::string& expected) {
-  throw InputError({"V001", problem, at.where(), expected,
-                    "see docs/validate.md for the format of records"});
+  throw InputError(
+      {"V001", problem, at.where(), expected, "see docs/validate.md for the format of records"});
 }
 
 /// The member, or null where it is absent or null.

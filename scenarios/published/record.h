@@ -30,11 +30,11 @@ struct PublishedModel {
 
 struct PublishedLayout {
   std::int64_t tp = 1, cp = 1, ep = 1, pp = 1;
-  std::int64_t dp = 0;            // 0: what is left of the devices
+  std::int64_t dp = 0;  // 0: what is left of the devices
   std::optional<bool> sequence_parallel;
   std::optional<std::int64_t> zero_stage;
-  std::int64_t chunks = 0;        // virtual stages per rank; 0: not published
-  bool most_chunks = false;       // "max (1 layer per chunk)"
+  std::int64_t chunks = 0;   // virtual stages per rank; 0: not published
+  bool most_chunks = false;  // "max (1 layer per chunk)"
   std::string schedule, fsdp, offload;
 };
 

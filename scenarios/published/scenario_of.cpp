@@ -61,12 +61,10 @@ class Writer {
   }
 
   JsonObject model() {
-    JsonObject out = {{"name", m_.name},
-                      {"layers", m_.layers},
-                      {"hidden", m_.hidden},
-                      {"ffn_hidden", m_.ffn_hidden > 0 ? m_.ffn_hidden : 4 * m_.hidden},
-                      {"heads", m_.heads},
-                      {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
+    JsonObject out = {
+        {"name", m_.name},     {"layers", m_.layers},
+        {"hidden", m_.hidden}, {"ffn_hidden", m_.ffn_hidden > 0 ? m_.ffn_hidden : 4 * m_.hidden},
+        {"heads", m_.heads},   {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
     out["vocab"] = vocabulary();
     out["max_positions"] = m_.sequence_length;
     // Two families: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
@@ -131,7 +129,7 @@ class Writer {
       out["fsdp"] = p_.dp > 0 ? p_.dp : data_ranks();
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp;
-      if (zero > 0) out["zero_stage"] = zero;
+      if (zero > 0 && p_.dp != 1) out["zero_stage"] = zero;
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();

@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "scenarios/framework.h"
+#include "scenarios/published/machine_of.h"
+#include "scenarios/published/scenario_of.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+namespace {
+
+using nlohmann::json;
+
+/// A run of a 1.3B GPT on two nodes, as record files write it.
+json sample() {
+  return json::parse(R"({
+    "id": "sample#1", "source": "Narayanan et al. SC21", "tier": "A", "task_kind": "pretrain",
+    "model": {"name": "GPT", "layers": 24, "hidden": 2048, "ffn_hidden": 8192, "heads": 16,
+              "kv_heads": 16, "vocab": 50257, "seq_len": 1024, "gated_mlp": false},
+    "cluster": {"gpu": "A100-SXM4-80GB", "num_gpus": 16, "gpus_per_node": 8,
+                "interconnect": "8x HDR 200 Gb/s IB per node"},
+    "parallel": {"tp": 2, "sp": false, "cp": 1, "ep": 1, "pp": 4, "vpp": 3, "dp": 2,
+                 "schedule": "interleaved 1F1B", "zero_stage": 0},
+    "batch": {"global_batch": 64, "micro_batch": 2},
+    "precision": "fp16", "recompute": "full",
+    "measured": {"tokens_per_s_per_gpu": 1000, "oom": false, "peak_memory_gb_nvidia_smi": 20}})");
+}
+
+PublishedRun run_of(const json& record) {
+  return read_published_runs(parse_json(json::array({record}).dump(), "runs.json")).at(0);
+}
+
+TEST(Published, ARateBecomesATime) {
+  const PublishedRun run = run_of(sample());
+  EXPECT_NEAR(*run.measured.step_s, 64.0 * 1024 / (1000 * 16), 1e-12);
+  EXPECT_NEAR(*run.measured.memory_bytes, 20.0 * 1024 * 1024 * 1024, 1);
+  EXPECT_EQ(run.measured.memory_statistic, MemoryStatistic::kDevice);
+}
+
+TEST(Published, ARateOfZeroSaysNothing) {
+  json record = sample();
+  record["measured"] = {{"samples_per_s", 0}, {"tokens_per_s", 32768}};
+  EXPECT_NEAR(*run_of(record).measured.step_s, 2, 1e-12);
+}
+
+TEST(Published, BecomesTheScenarioThatItDescribes) {
+  const RecordScenario made = scenario_of(run_of(sample()));
+  const Scenario s = parse_scenario(made.json, "sample");
+  EXPECT_EQ(s.model.layers, 24);
+  EXPECT_EQ(s.model.vocab, 50432) << "50,257 up to a multiple of 128 * tp";
+  EXPECT_EQ(s.strategy.mesh[Axis::kPp], 4);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(s.strategy.pipeline.chunks, 3);
+  EXPECT_EQ(s.strategy.recompute.kind, Recompute::kFull);
+  EXPECT_EQ(s.workload.micro_batch, 2);
+  EXPECT_EQ(s.cluster.nodes, 2);
+  EXPECT_FALSE(s.workload.flash_attention) << "Megatron-LM of 2021";
+  EXPECT_EQ(made.framework, "megatron-lm-2021");
+}
+
+TEST(Published, FullyShardedRunsUseTheShardingAxis) {
+  json record = sample();
+  record["source"] = "pytorch/torchtitan benchmarks";
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"dp", 16}, {"zero_stage", 3}};
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 16);
+  EXPECT_EQ(s.strategy.zero_stage, 3);
+}
+
+TEST(Published, WhatCannotBeSaidIsRefusedByName) {
+  json record = sample();
+  record["cluster"]["gpu"] = "TPU v4";
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+  record = sample();
+  record["model"].erase("layers");
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+  record = sample();
+  record["task_kind"] = "lora";
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+}
+
+TEST(Published, WhatARecordLeavesOutIsNamed) {
+  json record = sample();
+  record["batch"].erase("micro_batch");
+  record.erase("recompute");
+  record["cluster"].erase("interconnect");
+  const std::vector<std::string> assumed = scenario_of(run_of(record)).assumed;
+  EXPECT_EQ(assumed.size(), 3U);
+}
+
+TEST(Published, NoListOfRecordsIsRefused) {
+  const auto code = [](const std::string& text) {
+    try {
+      read_published_runs(parse_json(text, "runs.json"));
+    } catch (const InputError& e) {
+      return e.text().code;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code("{}"), "V001");
+  EXPECT_EQ(code("[1]"), "V001");
+  EXPECT_EQ(code(R"([{"id": "x"}])"), "V001");
+  EXPECT_EQ(code(R"([{"model": {}}])"), "V001");
+  EXPECT_EQ(code("[]"), "");
+}
+
+struct Words {
+  std::string text;
+  std::int64_t nics;
+  double gigabits;
+  bool ethernet;
+};
+
+TEST(Published, WordsOnFabrics) {
+  const Words words[] = {
+      {"8x HDR 200 Gb/s IB per node", 8, 200, false},
+      {"NVLink4; InfiniBand 8x50 GB/s per node", 8, 400, false},
+      {"1600 Gbps node-node interconnect (RoCE)", 8, 200, true},
+      {"400 Gb/s RDMA per GPU", 8, 400, false},
+      {"NVLink; 1x IB EDR 100 Gb/s per node", 1, 100, false},
+      {"4 Omni-Path (OPA) links per node; 100 Gb/s per link", 4, 100, false},
+      {"inter_node_bandwidth 800 Gb/s per node", 8, 100, false},
+      {"InfiniBand 200 Gb/s", 0, 200, false},
+      {"NVLink4; EFA across nodes", 0, 0, true},
+  };
+  for (const Words& w : words) {
+    const FabricWords read = read_fabric(w.text, 8);
+    EXPECT_EQ(read.nics, w.nics) << w.text;
+    EXPECT_EQ(read.gigabits, w.gigabits) << w.text;
+    EXPECT_EQ(read.ethernet, w.ethernet) << w.text;
+  }
+}
+
+std::string scenario_with(const std::string& more) {
+  return R"({"framework": "megatron-lm-2021", "model": "gpt2", "cluster": "dgx-a100",
+             "workload": {"sequence_length": 1024, "global_batch": 8)" +
+         more + "}}";
+}
+
+TEST(Framework, FillsInWhatTheScenarioDoesNotSay) {
+  EXPECT_FALSE(parse_scenario(scenario_with(""), "x").workload.flash_attention);
+  EXPECT_TRUE(
+      parse_scenario(scenario_with(R"(, "flash_attention": true)"), "x").workload.flash_attention);
+}
+
+TEST(Framework, AShortFormStaysWhatItSays) {
+  const Scenario s = parse_scenario(scenario_with(R"(, "precision": "bf16")"), "x");
+  EXPECT_EQ(s.workload.precision.weights, DType::kBf16);
+  EXPECT_EQ(s.workload.precision.gradients, DType::kFp16) << "from the profile";
+}
+
+TEST(Framework, EveryProfileCanBeUsedAndHasSources) {
+  for (const Framework& f : frameworks()) {
+    const std::string text = R"({"framework": ")" + f.name +
+                             R"(", "model": "gpt2", "cluster": "dgx-a100",
+        "strategy": {"dp": 8, "zero_stage": 1},
+        "workload": {"sequence_length": 1024, "global_batch": 8}})";
+    EXPECT_NO_THROW(parse_scenario(text, f.name)) << f.name;
+    for (const FrameworkDefault& d : f.defaults) EXPECT_FALSE(d.source.empty()) << d.path;
+  }
+}
+
+}  // namespace
+}  // namespace plait
