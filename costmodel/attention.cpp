@@ -1,55 +1,46 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/attention_fits.h"
 #include "costmodel/efficiency.h"
 #include "costmodel/kernels.h"
 
 namespace plait {
 namespace {
 
-// FlashAttention backward runs 5 products where forward runs 2, at 0.85-0.95 of forward's rate
-// (published FA2, FA3 and FA4 plots).
-constexpr double kBackwardFlops = 2.5;
-constexpr double kBackwardRate = 0.9;
-// Without a causal mask short sequences fill the device sooner: FA3's published forward rates at
-// 512 and 16384 tokens (467 and 648 against 292 and 616 TFLOP/s) give a third of the half length.
-constexpr double kFullHalfLength = 0.35;
+// FlashAttention backward runs 5 products where forward runs 2, and sums dQ in 4 bytes, which are
+// set to zero, added to and converted (Dao 2023, algorithm 2).
+constexpr double kBackwardFlops = 2.5, kSumBytes = 12;
+// A tile's prologue and epilogue in the backward pass, relative to the forward pass: two operands
+// more to load, two gradients to write.
+constexpr double kBackwardPrologue = 2.5;
+constexpr double kTile = 128;
 
 bool is_backward(Pass pass) { return pass != Pass::kForward; }
 
-// Query-key pairs that the kernel visits; a causal mask is aligned to the last key.
-double pairs(const Attention& op) {
-  const auto q = static_cast<double>(op.seq_q), kv = static_cast<double>(op.seq_kv);
-  if (!op.causal) return q * kv;
-  return kv >= q ? q * (kv - q / 2) : q * kv / 2;
+/// Head dimension that kernels exist for.
+double padded(std::int64_t head_dim) {
+  for (double d : {64., 96., 128., 192., 256.})
+    if (static_cast<double>(head_dim) <= d) return d;
+  return static_cast<double>(head_dim);
 }
 
-// Factor of the head dimension: 1 at 128, fitted at 64 and 256, a power law between and constant
-// outside.
-double head_factor(const AttentionFit& fit, std::int64_t head_dim) {
-  const double octaves =
-      std::log2(static_cast<double>(std::clamp<std::int64_t>(head_dim, 64, 256))) -
-      std::log2(128.0);
-  return octaves < 0 ? std::pow(fit.head_64, -octaves) : std::pow(fit.head_256, octaves);
-}
-
-// t = t0 + max(F / (P e s / (s + s0)), B / (b BW)), F = 4 d pairs.
-Cost fused(const Attention& op, const Device& device) {
-  const AttentionFit fit = attention_fit(device);
-  const double heads = static_cast<double>(op.batch * op.heads);
-  double work = 4 * heads * static_cast<double>(op.head_dim) * pairs(op);
-  double rate = fit.flops * head_factor(fit, op.head_dim);
-  if (is_backward(op.pass)) {
-    work *= kBackwardFlops;
-    rate *= kBackwardRate;
+/// Keys that the tiles of one head visit, and the longest of them; a causal mask is aligned to the
+/// last key.
+struct Visits {
+  double tiles, keys, longest;
+  explicit Visits(const Attention& op)
+      : tiles(std::ceil(static_cast<double>(op.seq_q) / kTile)),
+        longest(kTile * std::ceil(static_cast<double>(op.seq_kv) / kTile)) {
+    keys = tiles * longest;
+    if (!op.causal) return;
+    const double masked =
+        std::min(tiles, longest / kTile) - 1;  // keys of tile i: longest - i tiles
+    keys -= kTile * masked * (masked + 1) / 2 + (tiles - 1 - masked) * longest;
   }
-  const auto length = static_cast<double>(std::min(op.seq_q, op.seq_kv));
-  const double half = fit.half_length * (op.causal ? 1 : kFullHalfLength);
-  const Seconds compute = Flops(work) / (device.peak(op.dtype) * (rate * length / (length + half)));
-  const Seconds memory = memory_traffic(op) / (device.memory_bandwidth *
-                                               stream_fit(device, StreamKind::kCopy).bandwidth);
-  return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
-}
+};
+
+double cube(double x) { return x * x * x; }
 
 // Bytes of the element-wise kernels between the products: all traffic but the products' operands.
 Cost elementwise(const Attention& op, Bytes products, int kernels, const Device& device) {
@@ -93,7 +84,45 @@ Cost unfused(const Attention& op, const Device& device) {
   return cost + elementwise(op, products, op.dropout ? 2 : 1, device);
 }
 
+Cost fused(const Attention& op, const Device& device) {
+  const AttentionTime time = fused_time(attention_fit(device, op.kernel), op, device);
+  const Quality quality = attention_quality(device, op.kernel);
+  Cost cost;
+  cost.provenance = quality.provenance;
+  cost.band = quality.band;
+  cost.share[kLaunchOverhead] = fixed_time(device, time.fixed);
+  cost.share[kPeakFlops] = time.compute;
+  cost.share[kMemoryBandwidth] = time.memory;
+  return cost;
+}
+
 }  // namespace
+
+AttentionTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
+  const Visits visits(op);
+  const double heads = static_cast<double>(op.batch * op.heads), sms = std::max(device.sms, 1);
+  const double prologue = fit.prologue * (is_backward(op.pass) ? kBackwardPrologue : 1);
+  const double longest = visits.longest + prologue;
+  const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;
+  const double keys = std::max(longest, mean + fit.tail * longest / 2);
+  const double width = padded(op.head_dim);
+  double rate = fit.flops * device.peak(op.dtype).value / sms;
+  double sums = 0;
+  if (is_backward(op.pass)) {
+    rate *= fit.backward_rate / kBackwardFlops;
+    sums = kSumBytes * heads * static_cast<double>(op.seq_q * op.head_dim);
+  }
+  const double compute = keys * 4 * kTile * (width + fit.exponential) / rate;
+  const double stream =
+      device.memory_bandwidth.value * stream_fit(device, StreamKind::kCopy).bandwidth;
+  const double memory = (static_cast<double>(memory_traffic(op).value) + sums) / stream;
+  const double both = std::cbrt(cube(compute) + cube(memory));
+  const double teraflops = 4e-12 * heads * kTile * visits.keys * width;
+  const double throttle = 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops);
+  const double on_compute = both / (1 + cube(memory / compute));
+  return {Seconds(fit.fixed_us * 1e-6), Seconds(throttle * on_compute),
+          Seconds(throttle * (both - on_compute))};
+}
 
 Cost attention_cost(const Attention& op, const Device& device) {
   if (op.pass == Pass::kWeightGrad || op.batch == 0 || op.heads == 0 || op.seq_q == 0 ||

@@ -54,27 +54,6 @@ GemmFit gemm_fit(const Device& device, DType dtype) {
   return {};
 }
 
-// Saturating form e s/(s + s0) fitted to AIConfigurator's context_attention_perf: FlashAttention-2
-// on A100, FlashAttention-3 on H100 (also used on H200: the kernel is bound by the same peak).
-// Blackwell: plateau of about 1000 TFLOP/s causal (TRT-LLM, the same tables) over a peak of 2250;
-// s0 borrowed from Hopper. Head-dim factors: FA3 fit; on Ampere FA2's published A100 plots.
-AttentionFit attention_fit(const Device& device) {
-  const bool known = is_measured(device);
-  const Provenance fitted = known ? Provenance::kFitted : Provenance::kDatasheet;
-  switch (generation_of(device)) {
-    case Generation::kCpu: return {0.35, 64, 1, 1, us(2), {Provenance::kDatasheet, 0.5}};
-    case Generation::kVolta:
-      return {0.45, 284, 0.92, 0.95, us(13.3), {Provenance::kDatasheet, 0.3}};
-    case Generation::kAmpere:
-      return {0.65, 284, 0.92, 0.95, us(13.3), {fitted, known ? 0.12 : 0.2}};
-    case Generation::kHopper:
-      return {0.665, 907, 0.77, 1.16, us(13.3), {fitted, known ? 0.11 : 0.2}};
-    case Generation::kBlackwell:
-      return {0.50, 907, 0.77, 1.16, us(13.3), {Provenance::kDatasheet, 0.2}};
-  }
-  return {};
-}
-
 namespace {
 
 // Streaming ceilings over the data-sheet bandwidth: BabelStream in Azure's AI benchmarking guide,

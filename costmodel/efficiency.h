@@ -35,17 +35,6 @@ struct GemmFit {
 };
 GemmFit gemm_fit(const Device& device, DType dtype);
 
-/// Fused attention at sequence length s runs at `flops` s / (s + half_length) of the dense peak.
-struct AttentionFit {
-  double flops = 0;        // of the peak, at head_dim 128 and infinite length
-  double half_length = 0;  // tokens, causal
-  double head_64 = 0;      // factor on `flops` at head_dim 64
-  double head_256 = 0;     // and at head_dim 256
-  Seconds fixed;
-  Quality quality;
-};
-AttentionFit attention_fit(const Device& device);
-
 /// Kernels that stream their operands: t = fixed + B / (fraction BW).
 enum class StreamKind : std::uint8_t {
   kCopy,        // add, cast, fill, reductions, optimizer

@@ -9,8 +9,7 @@
 // with F = 2 m n k batch, B every operand once. q is 1 where whole waves are waited for and 0 where
 // the last one is shared out (stream-K, Osama et al. 2023); r is the rate of a tile relative to the
 // largest; k0 is what filling and draining a tile's pipeline costs; c is what the clock loses in
-// long kernels. With 8-bit inputs, casting the first operand (2 bytes to 1) is part of the product:
-//   + cast t0 + 3 m k batch / (cast b BW).
+// long kernels.
 // Which data, which rows: costmodel/fit/gemm.h.
 
 #include <array>
@@ -38,8 +37,6 @@ struct TiledGemm {
   std::array<double, 4> tile;  // r of kTiles[1] and on
   double sums_bandwidth;       // b_S: may exceed 1, of the L2 cache
   double fixed_us;             // t0
-  double cast_fixed_us;        // 0: no cast
-  double cast_bandwidth;
 };
 
 /// nullptr where the device is no GPU or the number of its multiprocessors is not known.

@@ -77,11 +77,6 @@ class Choice {
   Candidate best_;
 };
 
-/// wgrad (kTN) takes operands that forward and dgrad have cast.
-bool casts(const TiledGemm& fit, const MatMul& op) {
-  return fit.cast_fixed_us > 0 && op.layout != GemmLayout::kTN;
-}
-
 }  // namespace
 
 // Compute and memory overlap: their shares of the time are what each saves to first order.
@@ -95,14 +90,8 @@ GemmTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device
   const double both = best.total - best.sums - second;
   const double ratio = choice.memory() / best.compute;
   const double compute = both / (1 + ratio * ratio * ratio);
-  GemmTime t{Seconds(fit.fixed_us * 1e-6 + throttle * second), Seconds(throttle * compute),
-             Seconds(throttle * (both - compute + best.sums))};
-  if (casts(fit, op)) {
-    t.fixed += Seconds(fit.cast_fixed_us * 1e-6);
-    t.memory +=
-        Seconds(3 * s.batch * s.m * s.k / (fit.cast_bandwidth * device.memory_bandwidth.value));
-  }
-  return t;
+  return {Seconds(fit.fixed_us * 1e-6 + throttle * second), Seconds(throttle * compute),
+          Seconds(throttle * (both - compute + best.sums))};
 }
 
 }  // namespace plait

@@ -33,12 +33,15 @@ struct MatMul {
 /// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,
 /// head_dim). Fused (flash): probabilities stay on chip, backward recomputes them. Unfused: the
 /// (batch, heads, seq_q, seq_kv) matrix goes through memory, with softmax, mask and dropout as
-/// separate kernels.
+/// separate kernels. Fused kernels: the newest for the device (FlashAttention-2 on Ampere, -3 on
+/// Hopper), or FlashAttention-2 also where there is a newer one.
+enum class FlashKernel : std::uint8_t { kNewest, kFlash2 };
 struct Attention {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0;
   bool causal = true, fused = true, dropout = false;
   DType dtype = DType::kBf16;
+  FlashKernel kernel = FlashKernel::kNewest;
 };
 
 /// y = (x - mean) rstd gamma + beta over rows of `width`. kInputGrad + weight gradients together =

@@ -1,6 +1,5 @@
 #include "costmodel/fit/gemm.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "costmodel/fit/robust.h"
@@ -10,47 +9,50 @@ namespace {
 
 /// The constants that are fitted, and their upper bounds: no fraction exceeds one.
 struct Constant {
-  double TiledGemm::*member;
+  double* at;
   double most;
 };
-std::vector<Constant> constants(bool cast) {
-  std::vector<Constant> out = {{&TiledGemm::flops, 1},          {&TiledGemm::bandwidth, 1},
-                               {&TiledGemm::prologue, 0},       {&TiledGemm::whole_waves, 1},
-                               {&TiledGemm::throttle, 0.25},    {&TiledGemm::throttle_teraflops, 0},
-                               {&TiledGemm::sums_bandwidth, 10}};
-  if (cast) {
-    out.push_back({&TiledGemm::cast_fixed_us, 0});
-    out.push_back({&TiledGemm::cast_bandwidth, 1});
-  } else {
-    out.push_back({&TiledGemm::fixed_us, 0});
-  }
+std::vector<Constant> constants(GemmResult& r, bool casts) {
+  TiledGemm& f = r.fit;
+  std::vector<Constant> out = {
+      {&f.flops, 1},       {&f.bandwidth, 1},          {&f.prologue, 0},       {&f.whole_waves, 1},
+      {&f.throttle, 0.25}, {&f.throttle_teraflops, 0}, {&f.sums_bandwidth, 10}};
+  for (double& t : f.tile) out.push_back({&t, 1});
+  if (!casts) return out.push_back({&f.fixed_us, 0}), out;
+  out.push_back({&r.cast_us, 0});
+  out.push_back({&r.cast_bandwidth, 1});
   return out;
-}
-
-TiledGemm with(TiledGemm fit, const std::vector<Constant>& which, const std::vector<double>& x) {
-  for (std::size_t i = 0; i < which.size(); ++i) fit.*which[i].member = x[i];
-  std::copy(x.end() - static_cast<std::ptrdiff_t>(fit.tile.size()), x.end(), fit.tile.begin());
-  return fit;
 }
 
 }  // namespace
 
-TiledGemm fit_gemm(const std::vector<GemmRow>& rows, const Device& device, const TiledGemm& start) {
-  const std::vector<Constant> which = constants(start.cast_fixed_us > 0);
+Seconds predicted(const GemmResult& result, const GemmRow& row, const Device& device) {
+  const Seconds product = tiled_time(result.fit, row.op, device).total();
+  if (row.cast.value == 0) return product;
+  return product + Seconds(result.cast_us * 1e-6) +
+         row.cast / (device.memory_bandwidth * result.cast_bandwidth);
+}
+
+GemmResult fit_gemm(const std::vector<GemmRow>& rows, const Device& device,
+                    const GemmResult& start) {
+  GemmResult result = start;
+  const std::vector<Constant> which = constants(result, rows.front().cast.value > 0);
   std::vector<Parameter> parameters;
-  for (const Constant& c : which) parameters.push_back({start.*c.member, c.most});
-  for (double r : start.tile) parameters.push_back({r, 1});
+  for (const Constant& c : which) parameters.push_back({*c.at, c.most});
   std::vector<double> weights;
   for (const GemmRow& row : rows) {
     const bool training = row.op.m >= 512 && row.op.n >= 1024 && row.op.k >= 1024;
     weights.push_back(training ? 2 : 1);
   }
-  const auto errors = [&](const std::vector<double>& x, std::vector<double>& out) {
-    const TiledGemm fit = with(start, which, x);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = std::log(tiled_time(fit, rows[i].op, device).total() / rows[i].time);
+  const auto set = [&](const std::vector<double>& x) {
+    for (std::size_t i = 0; i < which.size(); ++i) *which[i].at = x[i];
   };
-  return with(start, which, fit_robust(parameters, weights, errors));
+  set(fit_robust(parameters, weights, [&](const std::vector<double>& x, std::vector<double>& out) {
+    set(x);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
+  }));
+  return result;
 }
 
 }  // namespace plait

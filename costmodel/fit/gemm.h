@@ -11,11 +11,22 @@ namespace plait {
 struct GemmRow {
   MatMul op;
   Seconds time;
+  /// Of the first operand, where an engine casts it beside the product: 2 bytes read and 1 written
+  /// for each element. Plans have casts of their own, so that its time is fitted and left out.
+  Bytes cast = {};
+};
+
+struct GemmResult {
+  TiledGemm fit;
+  double cast_us, cast_bandwidth;  // fixed time, fraction of the memory bandwidth
 };
 
 /// Rows count twice where the product is as large as those of training: m >= 512 and n, k >= 1024.
-/// `start` says where to begin; a fit without a cast keeps having none, and one with a cast keeps
-/// the fixed time of the product itself, which rows cannot tell from the cast's.
-TiledGemm fit_gemm(const std::vector<GemmRow>& rows, const Device& device, const TiledGemm& start);
+/// With casts the fixed time of the product itself stays: rows cannot tell it from the cast's.
+GemmResult fit_gemm(const std::vector<GemmRow>& rows, const Device& device,
+                    const GemmResult& start);
+
+/// Time of a row, with its cast.
+Seconds predicted(const GemmResult& result, const GemmRow& row, const Device& device);
 
 }  // namespace plait

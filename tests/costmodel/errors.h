@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/cost.h"
-
 namespace plait {
 
 class Errors {
@@ -22,8 +20,9 @@ class Errors {
     double within_band = 0;     // share of the rows
   };
 
-  void add(const std::string& what, const Cost& predicted, Seconds measured) {
-    rows_[what].push_back({predicted.total() / measured, predicted.band});
+  /// `ratio`: predicted / measured; `band` as the prediction states it.
+  void add(const std::string& what, double ratio, double band) {
+    rows_[what].push_back({ratio, band});
   }
   std::map<std::string, Summary> summaries() const {
     std::map<std::string, Summary> out;

@@ -35,13 +35,13 @@ std::vector<GemmRow> fitted(const std::vector<GemmRow>& rows) {
 }
 
 // In the order of the struct and with as many digits as are committed.
-std::string text(const TiledGemm& f) {
+std::string text(const GemmResult& r) {
+  const TiledGemm& f = r.fit;
   return fmt::format(
-      "{{{:.3f}, {:.3f}, {:.0f}, {:.3f}, {:.3f}, {:.2f}, {{{:.3f}, {:.3f}, {:.3f}, "
-      "{:.3f}}}, {:.2f}, {:.2f}, {:.2f}, {:.3f}}}",
+      "{{{:.3f}, {:.3f}, {:.0f}, {:.3f}, {:.3f}, {:.2f}, {{{:.3f}, {:.3f}, {:.3f}, {:.3f}}}, "
+      "{:.2f}, {:.2f}}}, cast {:.2f}, {:.3f}",
       f.flops, f.bandwidth, f.prologue, f.whole_waves, f.throttle, f.throttle_teraflops, f.tile[0],
-      f.tile[1], f.tile[2], f.tile[3], f.sums_bandwidth, f.fixed_us, f.cast_fixed_us,
-      f.cast_bandwidth);
+      f.tile[1], f.tile[2], f.tile[3], f.sums_bandwidth, f.fixed_us, r.cast_us, r.cast_bandwidth);
 }
 
 TEST(GemmFits, CommittedIsTheFit) {
@@ -49,12 +49,12 @@ TEST(GemmFits, CommittedIsTheFit) {
   if (!folder) GTEST_SKIP() << kSkip;
   for (const Set& set : sets()) {
     const std::vector<GemmRow> rows = fitted(gemm_rows(set.machine, set.dtype, *folder));
-    const TiledGemm committed = *tiled_gemm(set.machine.device, set.dtype);
-    const TiledGemm fit = fit_gemm(rows, set.machine.device, committed);
+    const GemmResult committed = committed_gemm(set.machine.device, set.dtype);
+    const GemmResult fit = fit_gemm(rows, set.machine.device, committed);
     double moved = 0;
     for (const GemmRow& r : rows)
-      moved += std::abs(std::log(tiled_time(fit, r.op, set.machine.device).total() /
-                                 tiled_time(committed, r.op, set.machine.device).total()));
+      moved += std::abs(std::log(predicted(fit, r, set.machine.device) /
+                                 predicted(committed, r, set.machine.device)));
     moved /= static_cast<double>(rows.size());
     EXPECT_LT(moved, 0.005) << set.machine.name << " " << name_of(set.dtype) << ": the fit is\n"
                             << text(fit) << "\ncommitted is\n"
@@ -69,13 +69,17 @@ TEST(GemmFits, PredictTheOtherPairs) {
     Errors errors;
     for (const GemmRow& r : gemm_rows(set.machine, set.dtype, *folder)) {
       if (!is_held_out(r.op.n, r.op.k)) continue;
-      const Cost cost = CostModel{}.compute(r.op, set.machine.device);
+      const Seconds time =
+          predicted(committed_gemm(set.machine.device, set.dtype), r, set.machine.device);
+      const double band = CostModel{}.compute(r.op, set.machine.device).band;
       const std::string what = fmt::format("{} {}", set.machine.name, name_of(set.dtype));
       const bool layers = std::min(r.op.n, r.op.k) >= 1024;
-      errors.add(what + ", all", cost, r.time);
-      if (layers) errors.add(what + ", n, k >= 1024", cost, r.time);
-      if (layers && r.op.m >= 512) errors.add(what + ", n, k >= 1024, m >= 512", cost, r.time);
-      if (!layers && r.op.m >= 512) errors.add(what + ", n or k < 1024, m >= 512", cost, r.time);
+      errors.add(what + ", all", time / r.time, band);
+      if (layers) errors.add(what + ", n, k >= 1024", time / r.time, band);
+      if (layers && r.op.m >= 512)
+        errors.add(what + ", n, k >= 1024, m >= 512", time / r.time, band);
+      if (!layers && r.op.m >= 512)
+        errors.add(what + ", n or k < 1024, m >= 512", time / r.time, band);
     }
     errors.print();
     for (const auto& [what, e] : errors.summaries()) {

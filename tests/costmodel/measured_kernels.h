@@ -1,13 +1,19 @@
 #pragma once
-// Measured products as rows of the fit: AIConfigurator's gemm_perf tables, and the layers of
-// Vidur's profiles, which no constant was fitted to.
+// Measured products and attention as rows of the fits: AIConfigurator's tables.
 
 #include <tuple>
 
+#include "costmodel/fit/attention.h"
 #include "costmodel/fit/gemm.h"
 #include "tests/costmodel/measured_collectives.h"
 
 namespace plait {
+
+/// The median; of an even number the mean of both in the middle.
+inline double middle(std::vector<double> values) {
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
 
 /// Of the pairs (n, k), three of ten are held out, by a fixed hash.
 inline bool is_held_out(std::int64_t n, std::int64_t k) {
@@ -36,9 +42,101 @@ inline std::vector<GemmRow> gemm_rows(const Machine& machine, DType dtype,
   std::vector<GemmRow> rows;
   for (const auto& [key, us] : times) {
     const auto& [m, n, k] = key;
-    rows.push_back({{.m = m, .n = n, .k = k, .in = dtype}, Seconds(median(us) * 1e-6)});
+    rows.push_back({{.m = m, .n = n, .k = k, .in = dtype},
+                    Seconds(middle(us) * 1e-6),
+                    fp8 ? Bytes(3 * m * k) : Bytes()});
   }
   return rows;
+}
+
+/// The committed constants, with what casts took in the tables.
+inline GemmResult committed_gemm(const Device& device, DType dtype) {
+  GemmResult result{*tiled_gemm(device, dtype), 0, 0};
+  if (dtype == DType::kFp8) {
+    const bool hopper = generation_of(device) == Generation::kHopper;
+    result.cast_us = hopper ? 9.6 : 12;
+    result.cast_bandwidth = hopper ? 0.386 : 0.323;
+  }
+  return result;
+}
+
+struct AttentionTable {
+  const char* name;  // beginning of the file's name
+  bool causal;
+  Record where;  // fields that must have these values
+};
+/// Tables of one kernel in bf16 as SGLang calls it, which adds least to the kernel:
+/// FlashAttention-2 on A100, -3 on H100, TensorRT-LLM's on B200. vLLM's encoders are not causal.
+inline std::vector<AttentionTable> attention_tables(const Machine& machine) {
+  const char* causal = "context_attention_perf__sglang";
+  const auto whole = [](const char* kernel) {
+    return Record{{"kernel_source", kernel}, {"window_size", "0"}, {"kv_cache_dtype", "bfloat16"}};
+  };
+  switch (generation_of(machine.device)) {
+    case Generation::kHopper:
+      return {{causal, true, whole("fa3")}, {"encoder_attention_perf__vllm", false, {}}};
+    case Generation::kBlackwell: return {{causal, true, whole("trtllm_mha")}};
+    default: return {{causal, true, {}}};
+  }
+}
+
+/// One row for each shape with at least 128 tokens, 4 heads (a rank in training hardly has fewer)
+/// and head dimensions up to 256.
+inline std::vector<AttentionRow> attention_rows(const Machine& machine,
+                                                const std::filesystem::path& kernels) {
+  using Key =
+      std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+  std::map<Key, std::vector<double>> times;
+  for (const AttentionTable& t : attention_tables(machine)) {
+    for (const auto& table : tables(kernels / "aiconfigurator" / machine.folder, t.name)) {
+      for (const Record& r : read_table(table)) {
+        const auto has = [&](const auto& field) {
+          const auto found = r.find(field.first);
+          return found != r.end() && found->second == field.second;
+        };
+        const auto number = [&](const char* field, std::int64_t missing) {
+          const auto found = r.find(field);
+          return found == r.end() ? missing : std::stoll(found->second);
+        };
+        if (!std::ranges::all_of(t.where, has)) continue;
+        const std::int64_t s = number("isl", 0), heads = number("num_heads", 0);
+        const std::int64_t d = number("head_dim", 128);  // a table of 128 alone does not name it
+        const auto type = r.find("attn_dtype");
+        if (s < 128 || heads < 4 || d > 256 || (type != r.end() && type->second != "bfloat16"))
+          continue;
+        times[{number("batch_size", 0), s, heads, number("num_key_value_heads", heads), d,
+               t.causal}]
+            .push_back(std::stod(r.at("latency_us")));
+      }
+    }
+  }
+  std::vector<AttentionRow> rows;
+  for (const auto& [key, us] : times) {
+    const auto& [batch, s, heads, kv_heads, d, causal] = key;
+    const Attention op{.batch = batch,
+                       .heads = heads,
+                       .kv_heads = kv_heads,
+                       .seq_q = s,
+                       .seq_kv = s,
+                       .head_dim = d,
+                       .causal = causal};
+    rows.push_back(
+        {op, Seconds(middle(us) * 1e-6), Bytes(causal ? 8 * batch * s * kv_heads * d : 0)});
+  }
+  return rows;
+}
+/// Of the combinations of heads, key heads and head dimension, three of ten are held out.
+inline bool is_held_out(const Attention& op) {
+  return is_held_out(op.heads * 1024 + op.kv_heads, op.head_dim);
+}
+inline AttentionResult committed_attention(const Device& device) {
+  AttentionResult result{attention_fit(device, FlashKernel::kNewest), 0};
+  switch (generation_of(device)) {
+    case Generation::kHopper: result.cache_bandwidth = 0.85; break;
+    case Generation::kBlackwell: result.cache_bandwidth = 0.94; break;
+    default: result.cache_bandwidth = 0.663;
+  }
+  return result;
 }
 
 }  // namespace plait

@@ -1,0 +1,49 @@
+#include "costmodel/attention_fits.h"
+
+namespace plait {
+namespace {
+
+// Forward: fitted to AIConfigurator's context_attention_perf of SGLang and encoder_attention_perf
+// of vLLM, 7 of 10 combinations of heads, key heads and head dimension: FlashAttention-2 on A100,
+// -3 on H100, TensorRT-LLM's kernel on B200. AttentionFits.* in tests/costmodel fits them anew and
+// prints the errors of the others. A100 has head dimension 128 only in these tables, its d0 is that
+// of the published FlashAttention-2 plots, as is the rate of its backward pass; those of the others
+// are FlashAttention-4's (0.85-0.89).
+constexpr AttentionFit kAmpere = {0.768, 18.8, 37, 1, 0, 1, 12.4, 0.93};
+constexpr AttentionFit kHopper = {0.887, 38.6, 260, 0.541, 0.156, 7.5, 8, 0.87};
+constexpr AttentionFit kBlackwell = {0.963, 84.2, 327, 1, 0.25, 21.9, 9.3, 0.87};
+// FlashAttention-2 on Hopper: e that of its plots, the rest as on Ampere.
+constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82, 1, 0, 1, 8.2, 0.93};
+// A processor: 0.35 of the peak and half a tile, assumed.
+constexpr AttentionFit kProcessor = {0.35, 0, 64, 0, 0, 1, 2, 0.9};
+
+}  // namespace
+
+AttentionFit attention_fit(const Device& device, FlashKernel kernel) {
+  switch (generation_of(device)) {
+    case Generation::kCpu: return kProcessor;
+    case Generation::kVolta:
+    case Generation::kAmpere: return kAmpere;
+    case Generation::kHopper: return kernel == FlashKernel::kFlash2 ? kHopperFlash2 : kHopper;
+    case Generation::kBlackwell: return kBlackwell;
+  }
+  return {};
+}
+
+Quality attention_quality(const Device& device, FlashKernel kernel) {
+  const Generation generation = generation_of(device);
+  if (generation == Generation::kCpu) return {Provenance::kDatasheet, 0.5};
+  if (!is_measured(device)) return {Provenance::kDatasheet, 0.25};
+  if (kernel == FlashKernel::kFlash2 && generation != Generation::kAmpere)
+    return {Provenance::kFitted, 0.1};
+  switch (generation) {
+    case Generation::kCpu:
+    case Generation::kVolta: break;
+    case Generation::kAmpere: return {Provenance::kFitted, 0.08};
+    case Generation::kHopper: return {Provenance::kFitted, 0.135};
+    case Generation::kBlackwell: return {Provenance::kFitted, 0.145};
+  }
+  return {Provenance::kDatasheet, 0.25};
+}
+
+}  // namespace plait

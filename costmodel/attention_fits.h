@@ -1,0 +1,39 @@
+#pragma once
+// Measured constants of fused attention on GPUs (FlashAttention), by generation. The queries of a
+// head are cut into tiles of 128, each of which goes over its keys:
+//   t = t0 + (1 + c F / (F + F0)) (C^3 + M^3)^(1/3)
+//   C = w 4 (d + d0) 128 SMs / (e P),  w = max(longest, x + q longest / 2)
+//   x = sum over tiles of (keys + k0) / SMs,  M = B / (b BW)
+// with d the head dimension, padded to what kernels exist for, F = 4 d pairs, B every operand once
+// and the b of copies. Under a causal mask a tile visits the keys up to its last query. d0 is what
+// the exponential of a score costs, as columns of d; k0 what a tile costs before and after its
+// loop, as keys; q how far the last tiles leave others idle.
+// Which data, which rows: costmodel/fit/attention.h.
+
+#include "costmodel/efficiency.h"
+#include "model/op.h"
+
+namespace plait {
+
+struct AttentionFit {
+  double flops = 0;               // e
+  double exponential = 0;         // d0
+  double prologue = 0;            // k0
+  double tail = 0;                // q
+  double throttle = 0;            // c
+  double throttle_teraflops = 0;  // F0
+  double fixed_us = 0;            // t0
+  double backward_rate = 0;       // of the backward pass, relative to the forward pass
+};
+AttentionFit attention_fit(const Device& device, FlashKernel kernel);
+Quality attention_quality(const Device& device, FlashKernel kernel);
+
+/// The formulas above: seconds on multiprocessors, on memory, and `fixed` ones as on the GPU that
+/// was measured.
+struct AttentionTime {
+  Seconds fixed, compute, memory;
+  Seconds total() const { return fixed + compute + memory; }
+};
+AttentionTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device);
+
+}  // namespace plait

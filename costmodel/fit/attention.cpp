@@ -1,0 +1,57 @@
+#include "costmodel/fit/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "costmodel/fit/robust.h"
+
+namespace plait {
+namespace {
+
+struct Constant {
+  double* at;
+  double most;
+};
+
+std::vector<Constant> constants(AttentionResult& r, const std::vector<AttentionRow>& rows) {
+  AttentionFit& f = r.fit;
+  std::vector<Constant> out = {
+      {&f.flops, 1}, {&f.prologue, 0}, {&f.tail, 1}, {&f.fixed_us, 0}, {&r.cache_bandwidth, 1}};
+  const auto width = [](const AttentionRow& row) { return row.op.head_dim; };
+  const auto [least, most] = std::ranges::minmax(rows, {}, width);
+  if (width(least) != width(most)) out.push_back({&f.exponential, 0});
+  if (f.throttle > 0) {
+    out.push_back({&f.throttle, 0.25});
+    out.push_back({&f.throttle_teraflops, 0});
+  }
+  return out;
+}
+
+}  // namespace
+
+Seconds predicted(const AttentionResult& result, const AttentionRow& row, const Device& device) {
+  return fused_time(result.fit, row.op, device).total() +
+         row.cached / (device.memory_bandwidth * result.cache_bandwidth);
+}
+
+AttentionResult fit_attention(const std::vector<AttentionRow>& rows, const Device& device,
+                              const AttentionResult& start) {
+  AttentionResult result = start;
+  const std::vector<Constant> which = constants(result, rows);
+  std::vector<Parameter> parameters;
+  for (const Constant& c : which) parameters.push_back({*c.at, c.most});
+  std::vector<double> weights;
+  for (const AttentionRow& row : rows)
+    weights.push_back(row.op.seq_q >= 512 && row.time > Seconds(50e-6) ? 2 : 1);
+  const auto set = [&](const std::vector<double>& x) {
+    for (std::size_t i = 0; i < which.size(); ++i) *which[i].at = x[i];
+  };
+  set(fit_robust(parameters, weights, [&](const std::vector<double>& x, std::vector<double>& out) {
+    set(x);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
+  }));
+  return result;
+}
+
+}  // namespace plait
