@@ -21,7 +21,7 @@ Override set_to(const char* path, std::int64_t value) { return {path, fmt::forma
 
 void add_state_sharding(const Change& from, std::vector<Change>& out) {
   const Strategy& s = from.strategy;
-  if (s.mesh[s.shard_axis()] > 1) {
+  if (s.mesh.size_of(s.shard_axes()) > 1) {
     for (int stage = s.zero_stage + 1; stage <= 3; ++stage) {
       Change c = from;
       c.strategy.zero_stage = stage;

@@ -34,6 +34,10 @@ struct Visits {
         longest(kTile * std::ceil(static_cast<double>(op.seq_kv) / kTile)) {
     keys = tiles * longest;
     if (!op.causal) return;
+    if (op.balanced) {  // chunks i and 2 cp - 1 - i: the same number for all i
+      keys = tiles * (longest + kTile) / 2;
+      return;
+    }
     const double masked =
         std::min(tiles, longest / kTile) - 1;  // keys of tile i: longest - i tiles
     keys -= kTile * masked * (masked + 1) / 2 + (tiles - 1 - masked) * longest;

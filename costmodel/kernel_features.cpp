@@ -103,6 +103,7 @@ constexpr std::int64_t kTile = 64;
 
 /// Elements of the scores that are worked on. Fused and causal: tiles on and below the diagonal.
 double visited_pairs(const Attention& op) {
+  if (op.balanced && op.fused && op.causal) return product(op.seq_q, op.seq_kv) / 2;
   if (!op.fused || !op.causal || op.seq_q != op.seq_kv) return product(op.seq_q, op.seq_kv);
   const std::int64_t whole = op.seq_q / kTile, rest = op.seq_q % kTile;
   return product(whole, whole + 1) / 2 * kTile * kTile + product(rest, op.seq_kv);

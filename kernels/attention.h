@@ -2,44 +2,63 @@
 // Scaled dot-product attention on packed rows qkv[s, b, (heads + 2 kv_heads) head_dim] = [q | k |
 // v]; query head h attends with key-value head h / (heads / kv_heads). Softmax of q k^T /
 // sqrt(head_dim); causal: a query sees keys up to its own position. Dropout acts on the softmax's
-// results.
+// results. With context parallelism the queries are some of the sequence's tokens, and the keys and
+// values of all of them lie, in order, in rows [k | v] of their own.
 //
 // Fused (Dao et al. 2022, FlashAttention): probabilities exist as 64 x 64 tiles on the stack only,
 // tiles above the diagonal are skipped, and backward computes them again from log_sum_exp. Unfused:
 // the whole matrix of probabilities is kept, and with dropout a mask and the dropped probabilities.
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/dropout.h"
+#include "kernels/positions.h"
 
 namespace plait::kernels {
 
 struct AttentionShape {
   std::int64_t sequence = 0, batch = 0, heads = 0, kv_heads = 0, head_dim = 0;
   bool causal = true;
+  Positions place = {};         // of the queries
+  std::int64_t other_keys = 0;  // keys in rows of their own; 0: as many as queries, beside them
+  std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
   std::int64_t row_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  std::int64_t kv_row_width() const { return 2 * kv_heads * head_dim; }
 };
+
+/// qkv[s, b, row_width]; where keys have rows of their own, kv[keys, b, kv_row_width].
+template <class T>
+struct Packed {
+  T* qkv;
+  T* kv = nullptr;
+  Packed(T* rows, T* kv_rows = nullptr) : qkv(rows), kv(kv_rows) {}  // implicit: rows alone
+};
+template <class T>
+using PackedOf = std::type_identity_t<Packed<T>>;  // the other arguments say what T is
 
 /// context[s, b, heads head_dim]; log_sum_exp[s, b, heads] of the scaled scores.
 template <class T>
-void attention_fused_forward(T* context, T* log_sum_exp, const T* qkv, const AttentionShape& shape,
-                             const Dropout& dropout);
+void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
+                             const AttentionShape& shape, const Dropout& dropout);
 
-/// dqkv, of qkv's shape, from dcontext and what the forward pass read and wrote.
+/// Gradients, of the shape of the rows, from dcontext and what the forward pass read and wrote.
+/// Columns of keys and values that have rows of their own become 0.
 template <class T>
-void attention_fused_backward(T* dqkv, const T* dcontext, const T* qkv, const T* context,
-                              const T* log_sum_exp, const AttentionShape& shape,
+void attention_fused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows,
+                              const T* context, const T* log_sum_exp, const AttentionShape& shape,
                               const Dropout& dropout);
 
-/// probabilities, mask and dropped [s, b, heads, s]; mask and dropped are null without dropout.
+/// probabilities, mask and dropped [s, b, heads, keys]; mask and dropped are null without dropout.
 template <class T>
 void attention_unfused_forward(T* context, T* probabilities, std::uint8_t* mask, T* dropped,
-                               const T* qkv, const AttentionShape& shape, const Dropout& dropout);
+                               PackedOf<const T> rows, const AttentionShape& shape,
+                               const Dropout& dropout);
 
 /// mask and dropped are null without dropout; `probability` is that of being dropped.
 template <class T>
-void attention_unfused_backward(T* dqkv, const T* dcontext, const T* qkv, const T* context,
-                                const T* probabilities, const std::uint8_t* mask, const T* dropped,
-                                const AttentionShape& shape, double probability);
+void attention_unfused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows,
+                                const T* context, const T* probabilities, const std::uint8_t* mask,
+                                const T* dropped, const AttentionShape& shape, double probability);
 
 }  // namespace plait::kernels

@@ -162,12 +162,12 @@ class BackwardTile {
 }  // namespace
 
 template <class T>
-void attention_fused_forward(T* context, T* log_sum_exp, const T* qkv, const AttentionShape& shape,
-                             const Dropout& dropout) {
+void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
+                             const AttentionShape& shape, const Dropout& dropout) {
   const std::int64_t stride = shape.batch * shape.heads;  // between the log_sum_exp of two queries
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
-      const Head<const T> head(qkv, shape, sample, h);
+      const Head<const T> head(rows, shape, sample, h);
       const Matrix<T> out = context_of(context, shape, sample, h);
       for (std::int64_t i0 = 0; i0 < shape.sequence; i0 += kTile) {
         QueryBlock<T> block(shape, dropout, sample, h, i0);
@@ -182,15 +182,15 @@ void attention_fused_forward(T* context, T* log_sum_exp, const T* qkv, const Att
 }
 
 template <class T>
-void attention_fused_backward(T* dqkv, const T* dcontext, const T* qkv, const T* context,
-                              const T* log_sum_exp, const AttentionShape& shape,
+void attention_fused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows,
+                              const T* context, const T* log_sum_exp, const AttentionShape& shape,
                               const Dropout& dropout) {
   const std::int64_t stride = shape.batch * shape.heads;
-  fill(dqkv, T(0), shape.sequence * shape.batch * shape.row_width());
+  clear(gradients, shape);
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
-      const Head<T> gradient(dqkv, shape, sample, h);
-      const Head<const T> head(qkv, shape, sample, h);
+      const Head<T> gradient(gradients, shape, sample, h);
+      const Head<const T> head(rows, shape, sample, h);
       const Matrix<const T> dout = context_of(dcontext, shape, sample, h);
       const Matrix<const T> out = context_of(context, shape, sample, h);
       BackwardTile<T> backward(shape, dropout, sample, h);
@@ -207,10 +207,11 @@ void attention_fused_backward(T* dqkv, const T* dcontext, const T* qkv, const T*
   }
 }
 
-#define PLAIT_INSTANTIATE(T)                                                                      \
-  template void attention_fused_forward(T*, T*, const T*, const AttentionShape&, const Dropout&); \
-  template void attention_fused_backward(T*, const T*, const T*, const T*, const T*,              \
-                                         const AttentionShape&, const Dropout&);
+#define PLAIT_INSTANTIATE(T)                                                                    \
+  template void attention_fused_forward<T>(T*, T*, PackedOf<const T>, const AttentionShape&,    \
+                                           const Dropout&);                                     \
+  template void attention_fused_backward<T>(PackedOf<T>, const T*, PackedOf<const T>, const T*, \
+                                            const T*, const AttentionShape&, const Dropout&);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 #undef PLAIT_INSTANTIATE

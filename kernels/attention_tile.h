@@ -15,19 +15,37 @@ namespace plait::kernels {
 /// Queries and keys of a tile: two double tiles of 32 KiB stay in the second-level cache.
 inline constexpr std::int64_t kTile = 64;
 
-/// One query head of one sample. Row i of a matrix is token i.
+template <class T>
+Matrix<T> from_row(Matrix<T> m, std::int64_t row) {
+  return {m.data + row * m.stride, m.stride};
+}
+template <class T>
+Matrix<T> from_column(Matrix<T> m, std::int64_t column) {
+  return {m.data + column, m.stride};
+}
+
+/// One query head of one sample. Row i of a matrix is the i-th query or key.
 template <class T>
 struct Head {
   Matrix<T> q, k, v;
-  Head(T* qkv, const AttentionShape& shape, std::int64_t sample, std::int64_t head) {
-    const std::int64_t stride = shape.batch * shape.row_width(), d = shape.head_dim;
+  Head(Packed<T> rows, const AttentionShape& shape, std::int64_t sample, std::int64_t head) {
+    const std::int64_t width = shape.row_width(), d = shape.head_dim;
+    const std::int64_t kv_width = rows.kv == nullptr ? width : shape.kv_row_width();
     const std::int64_t kv_head = head / (shape.heads / shape.kv_heads);
-    T* row = qkv + sample * shape.row_width();
-    q = {row + head * d, stride};
-    k = {row + (shape.heads + kv_head) * d, stride};
-    v = {row + (shape.heads + shape.kv_heads + kv_head) * d, stride};
+    T* kv = rows.kv == nullptr ? rows.qkv + shape.heads * d : rows.kv;
+    q = {rows.qkv + sample * width + head * d, shape.batch * width};
+    k = {kv + sample * kv_width + kv_head * d, shape.batch * kv_width};
+    v = from_column(k, shape.kv_heads * d);
   }
 };
+
+/// Zeros to add to.
+template <class T>
+void clear(Packed<T> gradient, const AttentionShape& shape) {
+  fill(gradient.qkv, T(0), shape.sequence * shape.batch * shape.row_width());
+  if (gradient.kv == nullptr) return;
+  fill(gradient.kv, T(0), shape.keys() * shape.batch * shape.kv_row_width());
+}
 
 /// The head's part of context[s, b, heads head_dim].
 template <class T>
@@ -36,17 +54,12 @@ Matrix<T> context_of(T* context, const AttentionShape& shape, std::int64_t sampl
   const std::int64_t width = shape.heads * shape.head_dim;
   return {context + sample * width + head * shape.head_dim, shape.batch * width};
 }
-/// The head's part of probabilities[s, b, heads, s].
+/// The head's part of probabilities[s, b, heads, keys].
 template <class T>
 Matrix<T> square_of(T* square, const AttentionShape& shape, std::int64_t sample,
                     std::int64_t head) {
-  const std::int64_t at = (sample * shape.heads + head) * shape.sequence;
-  return {square + at, shape.batch * shape.heads * shape.sequence};
-}
-
-template <class T>
-Matrix<T> from_row(Matrix<T> m, std::int64_t row) {
-  return {m.data + row * m.stride, m.stride};
+  const std::int64_t at = (sample * shape.heads + head) * shape.keys();
+  return {square + at, shape.batch * shape.heads * shape.keys()};
 }
 template <class T>
 T score_scale(const AttentionShape& shape) {
@@ -60,16 +73,18 @@ struct Tile {
       : i0(i),
         j0(j),
         rows(std::min(kTile, shape.sequence - i)),
-        columns(std::min(kTile, shape.sequence - j)) {}
-  /// Keys of the tile that query i0 + r may see: at least one, as tiles above the diagonal are
-  /// skipped.
+        columns(std::min(kTile, shape.keys() - j)) {}
+  /// Keys of the tile that query i0 + r may see: the first ones. None where queries of the tile
+  /// stand far apart.
   std::int64_t visible(const AttentionShape& shape, std::int64_t r) const {
-    return shape.causal ? std::min(columns, i0 + r - j0 + 1) : columns;
+    if (!shape.causal) return columns;
+    return std::clamp<std::int64_t>(shape.place(i0 + r) - j0 + 1, 0, columns);
   }
 };
 /// Keys that some query of the tiles at i0 sees.
 inline std::int64_t keys_seen(const AttentionShape& shape, std::int64_t i0) {
-  return shape.causal ? std::min(i0 + kTile, shape.sequence) : shape.sequence;
+  if (!shape.causal) return shape.keys();
+  return shape.place(std::min(i0 + kTile, shape.sequence) - 1) + 1;
 }
 
 /// delta[r] = dO_r . O_r, which is the sum over keys of probability times its gradient (Dao et al.

@@ -74,24 +74,25 @@ void backward_tile(const Head<T>& gradient, const Head<const T>& head, const Sav
 
 template <class T>
 void attention_unfused_forward(T* context, T* probabilities, std::uint8_t* mask, T* dropped,
-                               const T* qkv, const AttentionShape& shape, const Dropout& dropout) {
-  const std::int64_t n = shape.sequence;
+                               PackedOf<const T> rows, const AttentionShape& shape,
+                               const Dropout& dropout) {
+  const std::int64_t n = shape.sequence, keys = shape.keys();
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
-      const Head<const T> head(qkv, shape, sample, h);
+      const Head<const T> head(rows, shape, sample, h);
       const Matrix<T> p = square_of(probabilities, shape, sample, h);
       const Matrix<T> weights = mask == nullptr ? p : square_of(dropped, shape, sample, h);
-      blas_gemm<T>(Transposed::kNo, Transposed::kYes, n, n, shape.head_dim, score_scale<T>(shape),
-                   head.q, head.k, T(0), p);
+      blas_gemm<T>(Transposed::kNo, Transposed::kYes, n, keys, shape.head_dim,
+                   score_scale<T>(shape), head.q, head.k, T(0), p);
       for (std::int64_t i = 0; i < n; ++i) {
         T* row = p.data + i * p.stride;
-        softmax_row(row, shape.causal ? i + 1 : n, n);
+        softmax_row(row, shape.causal ? shape.place(i) + 1 : keys, keys);
         if (mask == nullptr) continue;
         dropout_row(square_of(mask, shape, sample, h).data + i * p.stride,
                     weights.data + i * p.stride, row, dropout,
-                    dropout_row_key(dropout, sample, i, h), n);
+                    dropout_row_key(dropout, sample, i, h), keys);
       }
-      blas_gemm<T>(Transposed::kNo, Transposed::kNo, n, shape.head_dim, n, T(1),
+      blas_gemm<T>(Transposed::kNo, Transposed::kNo, n, shape.head_dim, keys, T(1),
                    {weights.data, weights.stride}, head.v, T(0),
                    context_of(context, shape, sample, h));
     }
@@ -99,23 +100,23 @@ void attention_unfused_forward(T* context, T* probabilities, std::uint8_t* mask,
 }
 
 template <class T>
-void attention_unfused_backward(T* dqkv, const T* dcontext, const T* qkv, const T* context,
-                                const T* probabilities, const std::uint8_t* mask, const T* dropped,
-                                const AttentionShape& shape, double probability) {
+void attention_unfused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows,
+                                const T* context, const T* probabilities, const std::uint8_t* mask,
+                                const T* dropped, const AttentionShape& shape, double probability) {
   const std::int64_t n = shape.sequence;
   const T* weights = mask == nullptr ? probabilities : dropped;
-  fill(dqkv, T(0), n * shape.batch * shape.row_width());
+  clear(gradients, shape);
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
-      const Head<T> gradient(dqkv, shape, sample, h);
-      const Head<const T> head(qkv, shape, sample, h);
+      const Head<T> gradient(gradients, shape, sample, h);
+      const Head<const T> head(rows, shape, sample, h);
       const Matrix<const T> out = context_of(context, shape, sample, h);
       Saved<T> saved{context_of(dcontext, shape, sample, h),
                      square_of(probabilities, shape, sample, h),
                      {nullptr, 0},
                      static_cast<T>(1 / (1 - probability))};
       if (mask != nullptr) saved.mask = square_of(mask, shape, sample, h);
-      blas_gemm<T>(Transposed::kYes, Transposed::kNo, n, shape.head_dim, n, T(1),
+      blas_gemm<T>(Transposed::kYes, Transposed::kNo, shape.keys(), shape.head_dim, n, T(1),
                    square_of(weights, shape, sample, h), saved.dout, T(1), gradient.v);
       for (std::int64_t i0 = 0; i0 < n; i0 += kTile) {
         T delta[kTile];
@@ -129,12 +130,12 @@ void attention_unfused_backward(T* dqkv, const T* dcontext, const T* qkv, const 
   }
 }
 
-#define PLAIT_INSTANTIATE(T)                                                                     \
-  template void attention_unfused_forward(T*, T*, std::uint8_t*, T*, const T*,                   \
-                                          const AttentionShape&, const Dropout&);                \
-  template void attention_unfused_backward(T*, const T*, const T*, const T*, const T*,           \
-                                           const std::uint8_t*, const T*, const AttentionShape&, \
-                                           double);
+#define PLAIT_INSTANTIATE(T)                                                                      \
+  template void attention_unfused_forward<T>(T*, T*, std::uint8_t*, T*, PackedOf<const T>,        \
+                                             const AttentionShape&, const Dropout&);              \
+  template void attention_unfused_backward<T>(PackedOf<T>, const T*, PackedOf<const T>, const T*, \
+                                              const T*, const std::uint8_t*, const T*,            \
+                                              const AttentionShape&, double);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 #undef PLAIT_INSTANTIATE

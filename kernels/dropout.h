@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/positions.h"
+
 namespace plait::kernels {
 
 /// Where a rank's block of an activation lies in the whole, and how often an element is dropped.
@@ -12,11 +14,11 @@ namespace plait::kernels {
 struct Dropout {
   double probability = 0;  // of being dropped, in [0, 1); 0: off
   std::uint64_t seed = 0;
-  std::int64_t sample_offset = 0;    // global index of the block's first sample
-  std::int64_t position_offset = 0;  // global position of its first token
-  std::int64_t positions = 0;        // tokens of a whole sample
-  std::int64_t head_offset = 0;      // attention: global index of its first query head
-  std::int64_t heads = 1;            // attention: query heads of the whole model
+  std::int64_t sample_offset = 0;  // global index of the block's first sample
+  Positions place = {};            // of its tokens
+  std::int64_t positions = 0;      // tokens of a whole sample
+  std::int64_t head_offset = 0;    // attention: global index of its first query head
+  std::int64_t heads = 1;          // attention: query heads of the whole model
 
   /// What kept elements are multiplied with, so that the expectation stays.
   double scale() const { return 1 / (1 - probability); }
@@ -37,8 +39,8 @@ inline std::uint64_t mix64(std::uint64_t x) {
 inline std::uint64_t dropout_row_key(const Dropout& d, std::int64_t sample, std::int64_t position,
                                      std::int64_t head) {
   const std::int64_t row =
-      ((sample + d.sample_offset) * d.heads + head + d.head_offset) * d.positions + position +
-      d.position_offset;
+      ((sample + d.sample_offset) * d.heads + head + d.head_offset) * d.positions +
+      d.place(position);
   return mix64(mix64(d.seed) + static_cast<std::uint64_t>(row) * 0x9E3779B97F4A7C15U);
 }
 

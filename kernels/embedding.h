@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/positions.h"
+
 namespace plait::kernels {
 
 /// out[rows, width] = table[tokens[r] - vocab_offset], or 0 where the token's row is elsewhere.
@@ -17,15 +19,15 @@ void embedding_backward(T* dtable, const std::int64_t* tokens, const T* dout, st
                         std::int64_t width, std::int64_t vocab, std::int64_t vocab_offset,
                         bool accumulate);
 
-/// out[s, b, width] = in + table[position_offset + s]. `out` may be `in`.
+/// out[s, b, width] = in + table[place(s)]. `out` may be `in`.
 template <class T>
 void positions_forward(T* out, const T* in, const T* table, std::int64_t sequence,
-                       std::int64_t batch, std::int64_t width, std::int64_t position_offset);
+                       std::int64_t batch, std::int64_t width, const Positions& place);
 
 /// dtable[positions, width] = (`accumulate`: +=) sum over the batch of dout[s, b, width].
 template <class T>
 void positions_backward(T* dtable, const T* dout, std::int64_t sequence, std::int64_t batch,
-                        std::int64_t width, std::int64_t positions, std::int64_t position_offset,
+                        std::int64_t width, std::int64_t positions, const Positions& place,
                         bool accumulate);
 
 }  // namespace plait::kernels

@@ -23,19 +23,12 @@ class Angles {
       frequency_[i] = std::pow(shape.theta, exponent);
       step_cos_[i] = std::cos(frequency_[i]), step_sin_[i] = std::sin(frequency_[i]);
     }
-    restart(shape.position_offset - shape.position_offset % kFresh);
-    while (position_ < shape.position_offset) advance();
+    restart(0);
   }
 
-  void advance() {
-    if ((position_ + 1) % kFresh == 0) return restart(position_ + 1);
-    ++position_;
-#pragma omp simd
-    for (std::int64_t i = 0; i < pairs_; ++i) {
-      const double c = cos_[i] * step_cos_[i] - sin_[i] * step_sin_[i];
-      sin_[i] = sin_[i] * step_cos_[i] + cos_[i] * step_sin_[i];
-      cos_[i] = c;
-    }
+  void go_to(std::int64_t position) {
+    if (position != position_ + 1 || position % kFresh == 0) restart(position - position % kFresh);
+    while (position_ < position) advance();
   }
   template <class T>
   void write(T* cosines, T* sines, double direction) const {
@@ -45,6 +38,15 @@ class Angles {
   }
 
  private:
+  void advance() {
+    ++position_;
+#pragma omp simd
+    for (std::int64_t i = 0; i < pairs_; ++i) {
+      const double c = cos_[i] * step_cos_[i] - sin_[i] * step_sin_[i];
+      sin_[i] = sin_[i] * step_cos_[i] + cos_[i] * step_sin_[i];
+      cos_[i] = c;
+    }
+  }
   void restart(std::int64_t position) {
     position_ = position;
     for (std::int64_t i = 0; i < pairs_; ++i) {
@@ -75,6 +77,7 @@ void rotate(T* qkv, const RopeShape& shape, double direction) {
     const std::int64_t pairs = std::min(kPairs, half - first);
     Angles angles(shape, first, pairs);
     for (std::int64_t s = 0; s < shape.sequence; ++s) {
+      angles.go_to(shape.place(s));
       angles.write(cosines, sines, direction);
       for (std::int64_t b = 0; b < shape.batch; ++b) {
         T* row = qkv + (s * shape.batch + b) * shape.row_width + first;
@@ -83,7 +86,6 @@ void rotate(T* qkv, const RopeShape& shape, double direction) {
           rotate_pairs(head, head + half, cosines, sines, pairs);
         }
       }
-      angles.advance();
     }
   }
 }

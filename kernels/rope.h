@@ -5,15 +5,17 @@
 
 #include <cstdint>
 
+#include "kernels/positions.h"
+
 namespace plait::kernels {
 
 struct RopeShape {
   std::int64_t sequence = 0, batch = 0;
-  std::int64_t heads = 0;            // rotated ones: query and key heads, first in the row
-  std::int64_t head_dim = 0;         // even
-  std::int64_t row_width = 0;        // elements of a whole packed row
-  std::int64_t position_offset = 0;  // global position of the first token
-  double theta = 10000;              // base of the wavelengths
+  std::int64_t heads = 0;      // rotated ones: query and key heads, first in the row
+  std::int64_t head_dim = 0;   // even
+  std::int64_t row_width = 0;  // elements of a whole packed row
+  Positions place = {};        // of the tokens
+  double theta = 10000;        // base of the wavelengths
 };
 
 /// Rotates pair i of each head of qkv[s, b, row_width] at position p by p theta^(-2 i / head_dim).

@@ -17,9 +17,11 @@ Flops square_product(const Attention& op) {
 }
 
 /// Share of the square below the diagonal. Half, not (s + 1) / 2s: the convention of FlashAttention
-/// (Dao 2023, arXiv 2307.08691, section 4.1). A rectangle (a query chunk against other keys, as in
-/// context parallelism) has no diagonal of its own and counts whole.
-double causal_share(const Attention& op) { return op.causal && op.seq_q == op.seq_kv ? 0.5 : 1.0; }
+/// (Dao 2023, arXiv 2307.08691, section 4.1). A rectangle has no diagonal of its own and counts
+/// whole, unless its queries are balanced.
+double causal_share(const Attention& op) {
+  return op.causal && (op.balanced || op.seq_q == op.seq_kv) ? 0.5 : 1.0;
+}
 
 /// Matrix products that the mathematics needs: QK^T and PV forward; dV, dP, dQ and dK backward.
 /// Attention has no weights of its own, so its whole backward pass is the input gradient.

@@ -42,6 +42,9 @@ struct Attention {
   bool causal = true, fused = true, dropout = false;
   DType dtype = DType::kBf16;
   FlashKernel kernel = FlashKernel::kNewest;
+  /// Context parallelism: the queries are a share of the sequence's tokens that sees half of all
+  /// causal pairs, seq_q seq_kv / 2.
+  bool balanced = false;
 };
 
 /// y = (x - mean) rstd gamma + beta over rows of `width`. kInputGrad + weight gradients together =

@@ -68,7 +68,8 @@ std::vector<Field<Attention>> fields(const Attention*) {
           flag("causal", &T::causal),
           flag("fused", &T::fused),
           flag("dropout", &T::dropout),
-          dtype("dtype", &T::dtype)};
+          dtype("dtype", &T::dtype),
+          flag("balanced", &T::balanced)};
 }
 std::vector<Field<Norm>> fields(const Norm*) {
   using T = Norm;

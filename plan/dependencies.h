@@ -22,6 +22,7 @@ namespace plait {
 constexpr bool behind_compute(Stream s) {
   switch (s) {
     case Stream::kTp:
+    case Stream::kCp:
     case Stream::kSendForward:
     case Stream::kRecvForward:
     case Stream::kSendBackward:

@@ -39,6 +39,7 @@ std::string_view name_of(Stream stream) {
     case Stream::kRecvBackward: return "recv_backward";
     case Stream::kHostToDevice: return "host_to_device";
     case Stream::kDeviceToHost: return "device_to_host";
+    case Stream::kCp: return "cp";
   }
   return "?";
 }

@@ -78,9 +78,10 @@ enum class Stream : std::uint8_t {
   kSendBackward,
   kRecvBackward,
   kHostToDevice,
-  kDeviceToHost
+  kDeviceToHost,
+  kCp
 };
-inline constexpr int kStreams = 10;
+inline constexpr int kStreams = 11;
 std::string_view name_of(Stream stream);
 
 enum class Use : std::uint8_t { kRead, kWrite, kUpdate };

@@ -20,7 +20,7 @@ void require_model(const Model& m) {
   }
 }
 
-void require_sequence(const Model& m, const Workload& w) {
+void require_sequence(const Model& m, const Workload& w, std::int64_t cp) {
   if (m.positions == PositionKind::kLearned && w.sequence_length > m.max_positions) {
     throw refusal("S042",
                   "a sequence of " + std::to_string(w.sequence_length) +
@@ -28,6 +28,14 @@ void require_sequence(const Model& m, const Workload& w) {
                       " learned positions of the model",
                   "workload.sequence_length", "at most " + std::to_string(m.max_positions),
                   "shorten the sequence or raise model.max_positions");
+  }
+  if (cp > 1 && w.sequence_length % (2 * cp) != 0) {
+    throw refusal("S014",
+                  "a sequence of " + std::to_string(w.sequence_length) +
+                      " tokens cannot be cut into two chunks for each of cp = " +
+                      std::to_string(cp) + " ranks",
+                  "workload.sequence_length", "a multiple of " + std::to_string(2 * cp),
+                  "change workload.sequence_length or strategy.cp");
   }
 }
 
@@ -50,12 +58,9 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
 }
 
 void require_offered_axes(const Mesh& mesh) {
-  for (Axis a : {Axis::kCp, Axis::kEp}) {
-    if (mesh[a] == 1) continue;
-    throw refusal("S044", "the axis " + std::string(name_of(a)) + " cannot be planned",
-                  "strategy." + std::string(name_of(a)), "1",
-                  "split over tp, pp, dp or fsdp instead");
-  }
+  if (mesh[Axis::kEp] == 1) return;
+  throw refusal("S044", "the axis ep cannot be planned", "strategy.ep", "1",
+                "split over tp, cp, pp, dp or fsdp instead");
 }
 
 }  // namespace
@@ -63,7 +68,7 @@ void require_offered_axes(const Mesh& mesh) {
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
   require_offered_axes(strategy.mesh);
   require_model(model);
-  require_sequence(model, workload);
+  require_sequence(model, workload, strategy.mesh[Axis::kCp]);
   Draft draft(model, workload, strategy);
   draft.microbatches = microbatches(workload, strategy.mesh);
 
@@ -72,6 +77,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   apply_fp8(draft);
   apply_sequence_parallel(draft);
   insert_collectives(draft);
+  apply_context_parallel(draft);
   apply_recompute(draft);
   pack_units(draft);
   apply_pipeline(draft);

@@ -38,8 +38,8 @@ struct Strategy {
   Mesh mesh;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
-  /// What is sharded over the fsdp axis (over dp where fsdp = 1): 0 nothing, 1 optimizer state,
-  /// 2 and gradients, 3 and parameters.
+  /// What is sharded over the fsdp axis (over dp where fsdp = 1), and over cp: 0 nothing, 1
+  /// optimizer state, 2 and gradients, 3 and parameters.
   int zero_stage = 0;
   /// ZeRO-3 keeps a low-precision shard besides the master shard (DeepSpeed); FSDP casts the master
   /// shard each time it gathers.
@@ -49,8 +49,13 @@ struct Strategy {
   DataParallelOptions data;
   FsdpOptions fsdp;
 
-  /// The axis that zero_stage shards over.
-  Axis shard_axis() const { return mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp; }
+  /// The axes that zero_stage shards over: fsdp or dp, and cp, whose ranks hold the same weights
+  /// (Megatron-LM's distributed optimizer, torchtitan).
+  AxisSet shard_axes() const {
+    const Axis replicas = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
+    if (mesh[Axis::kCp] == 1) return replicas;
+    return mesh[replicas] > 1 ? AxisSet(replicas) | Axis::kCp : AxisSet(Axis::kCp);
+  }
 };
 
 }  // namespace plait

@@ -28,6 +28,9 @@ CollectiveRun<T>::CollectiveRun(CollectiveCall<T> call) : call_(std::move(call))
   elements_ = total(gathers ? call_.out : call_.in);
   PLAIT_CHECK(call_.in_place || !gathers || total(call_.in) * n == elements_,
               "an all_gather whose shares do not make the whole");
+  const bool scatters = call_.kind == CollectiveKind::kReduceScatter;
+  PLAIT_CHECK(call_.in_place || !scatters || total(call_.out) * n == elements_,
+              "a reduce_scatter whose shares do not make the whole");
   const Arrangement arrangement{pattern_of(call_.kind, n, call_.bytes)};
   rounds_.emplace(
       RoundsCall{.rounds = rounds_of(arrangement, call_.kind, n, call_.index, elements_),

@@ -26,7 +26,7 @@ Workload MatrixCase::unsharded() const {
 std::vector<std::string> strategy_files(const MatrixCase& c) {
   const Strategy& s = c.strategy;
   const bool tp = s.mesh[Axis::kTp] > 1;
-  const bool data = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp] > 1;
+  const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kCp) > 1;
   const std::pair<const char*, bool> files[] = {
       {"layers.cpp", true},
       {"fit_sizes.cpp", true},
@@ -34,6 +34,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"optimizer.cpp", true},
       {"tensor.cpp", tp},
       {"insert_collectives.cpp", tp},
+      {"context.cpp", s.mesh[Axis::kCp] > 1},
       {"sequence.cpp", s.sequence_parallel},
       {"recompute.cpp", s.recompute.kind != Recompute::kNone},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},

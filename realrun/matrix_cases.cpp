@@ -56,7 +56,7 @@ Model relu() {
 }
 
 struct Degrees {
-  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1;
+  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1;
 };
 
 /// Changes of a case beyond its degrees and zero_stage.
@@ -98,6 +98,7 @@ class List {
     c.workload.sequence_length = kSequence, c.workload.global_batch = 8;
     c.strategy.mesh[Axis::kPp] = d.pp, c.strategy.mesh[Axis::kDp] = d.dp;
     c.strategy.mesh[Axis::kFsdp] = d.fsdp, c.strategy.mesh[Axis::kTp] = d.tp;
+    c.strategy.mesh[Axis::kCp] = d.cp;
     c.strategy.zero_stage = zero;
     for (Change change : changes) change(c);
     cases.push_back(std::move(c));
@@ -148,6 +149,28 @@ void tensor_parallel(List& l) {
   l.add("tp of 4, sp, pairs", plain(), {.tp = 4}, 0, {sp, pairs});
 }
 
+void context_parallel(List& l) {
+  l.add("cp", llama(), {.cp = 2});
+  l.add("cp of 4", llama(), {.cp = 4});
+  l.add("cp", gpt(), {.cp = 2});
+  l.add("cp of 4, pairs", gpt(), {.cp = 4}, 0, {pairs});
+  l.add("cp, unfused", plain(), {.cp = 2}, 0, {unfused});
+  l.add("cp, tp", qwen(), {.tp = 2, .cp = 2});
+  l.add("cp, tp, sp", gpt(), {.tp = 2, .cp = 2}, 0, {sp});
+  l.add("cp of 4, tp, sp", llama(), {.tp = 2, .cp = 4}, 0, {sp});
+  l.add("cp, tp, sp", falcon(), {.tp = 2, .cp = 2}, 0, {sp});
+  l.add("cp, zero 1", llama(), {.cp = 2}, 1);
+  l.add("cp, dp, zero 1, reduced in bf16", gpt(), {.dp = 2, .cp = 2}, 1, {bf16_wire});
+  l.add("cp, dp, zero 2", llama(), {.dp = 2, .cp = 2}, 2);
+  l.add("cp, fsdp", llama(), {.fsdp = 2, .cp = 2}, 3);
+  l.add("cp, fsdp, hybrid", qwen(), {.dp = 2, .fsdp = 2, .cp = 2}, 3);
+  l.add("cp, recompute attention", gpt(), {.cp = 2}, 0, {attention_again});
+  l.add("cp, recompute attention, unfused", gpt(), {.cp = 2}, 0, {attention_again, unfused});
+  l.add("cp, recompute all, tp, sp", llama(), {.tp = 2, .cp = 2}, 0, {all_again, sp});
+  l.add("cp, pp, tp", llama(), {.pp = 2, .tp = 2, .cp = 2});
+  l.add("cp, pp, interleaved, zero 1", gpt(), {.pp = 2, .dp = 2, .cp = 2}, 1, {deep, interleaved});
+}
+
 void pipeline(List& l) {
   l.add("pp", llama(), {.pp = 2});
   l.add("pp of 4", gpt(), {.pp = 4}, 0, {deep});
@@ -194,7 +217,8 @@ void hybrids(List& l) {
 
 std::vector<MatrixCase> matrix_cases() {
   List list;
-  data_parallel(list), tensor_parallel(list), pipeline(list), recomputation(list), hybrids(list);
+  data_parallel(list), tensor_parallel(list), context_parallel(list), pipeline(list),
+      recomputation(list), hybrids(list);
   return std::move(list.cases);
 }
 

@@ -33,6 +33,20 @@ std::int64_t global_along(const Dim& dim, const Mesh& mesh, const Rank& rank, st
 
 }  // namespace
 
+kernels::Positions chunks_of(std::int64_t i, std::int64_t cp, std::int64_t tokens) {
+  const std::int64_t chunk = tokens / (2 * cp);
+  return {i * chunk, chunk, (2 * cp - 1 - i) * chunk};
+}
+
+kernels::Positions positions_of(const Dim& tokens, const Mesh& mesh, const Rank& rank) {
+  const std::int64_t local = tokens.local(mesh);
+  const std::int64_t skipped = local * rank.share(mesh, tokens.sharded - Axis::kCp);
+  if (!tokens.sharded.has(Axis::kCp)) return {.first = skipped};
+  kernels::Positions place = chunks_of(rank.along(Axis::kCp), mesh[Axis::kCp], tokens.global);
+  if (skipped < place.turn) return {place.first + skipped, place.turn - skipped, place.second};
+  return {.first = place(skipped)};
+}
+
 std::int64_t global_index(const Tensor& t, const Mesh& mesh, const Rank& rank, std::int64_t local) {
   std::int64_t index = 0, scale = 1;
   for (int i = t.rank; i-- > 0;) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/positions.h"
 #include "plan/plan.h"
 
 namespace plait {
@@ -22,6 +23,12 @@ struct Rank {
     return share(mesh, AxisSet(Axis::kDp) | Axis::kFsdp);
   }
 };
+
+/// Where the two chunks of a sequence of `tokens` stand that rank `i` of `cp` holds (see
+/// plan/strategies/context.cpp).
+kernels::Positions chunks_of(std::int64_t i, std::int64_t cp, std::int64_t tokens);
+/// Positions of this rank's part of a dimension of tokens.
+kernels::Positions positions_of(const Dim& tokens, const Mesh& mesh, const Rank& rank);
 
 /// Global flat index of element `local` of a rank's part of a tensor (row-major in both).
 std::int64_t global_index(const Tensor& tensor, const Mesh& mesh, const Rank& rank,

@@ -78,7 +78,8 @@ RunPrecision run_precision(std::string_view name) {
 Workload in_precision(const Workload& workload, RunPrecision precision) {
   Workload w = workload;
   if (precision != RunPrecision::kBf16) {
-    w.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32};
+    const DType matmul = w.precision.matmul;  // fp8: what is cast where, without the rounding
+    w.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, matmul};
     return w;
   }
   const Precision& p = w.precision;

@@ -75,13 +75,14 @@ void Walker<T>::fill_tokens() {
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const Tensor& tensor = plan.tensors[t];
     if (tensor.name != "tokens" && tensor.name != "labels") continue;
-    const std::int64_t s = tensor.dims[0].global, b = tensor.dims[1].global;
+    const kernels::Positions place = positions_of(tensor.dims[0], plan.mesh, rank());
+    const std::int64_t s = tensor.dims[0].local(plan.mesh), b = tensor.dims[1].global;
     const std::int64_t ahead = tensor.name == "labels" ? 1 : 0;  // the label is the next token
     for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
       auto* ids = reinterpret_cast<std::int64_t*>(buffers_.member(static_cast<TensorId>(t), 0, mb));
       const std::int64_t first = (rank().data_index(plan.mesh) * plan.microbatches + mb) * b;
       for (std::int64_t i = 0; i < s * b; ++i) {
-        ids[i] = token_at(first + i % b, i / b + ahead, context_.model.vocab);
+        ids[i] = token_at(first + i % b, place(i / b) + ahead, context_.model.vocab);
       }
     }
   }

@@ -204,15 +204,18 @@ const Table<StrategyPart>& strategy_table() {
       {
           field("pp", &S::pp, axis, "Pipeline stages."),
           field("dp", &S::dp, axis, "Replicas of the parameters.")
-              .otherwise("world size / (pp * fsdp * tp)"),
+              .otherwise("world size / (pp * fsdp * cp * tp)"),
           field("fsdp", &S::fsdp, axis,
                 "Ranks that shard the parameters, gradients and optimizer."),
+          field("cp", &S::cp, axis,
+                "Ranks that share the tokens of each sequence; keys and values are gathered."),
           field("tp", &S::tp, axis, "Ranks that split each layer's matrices."),
           field("sequence_parallel", &S::sequence_parallel, Flag{},
                 "Megatron SP: norms and residuals sharded over tp along the sequence."),
-          field("zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
-                "Sharded over fsdp (over dp where fsdp is 1): 0 nothing, 1 optimizer state, 2 and "
-                "gradients, 3 and parameters.")
+          field(
+              "zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
+              "Sharded over fsdp (over dp where fsdp is 1) and cp: 0 nothing, 1 optimizer state, 2 "
+              "and gradients, 3 and parameters.")
               .otherwise("3 where fsdp > 1, else 0"),
           field("keep_weight_shard", &S::keep_weight_shard, Flag{},
                 "ZeRO-3 keeps a low-precision shard beside the master shard (DeepSpeed)."),

@@ -16,7 +16,8 @@ constexpr std::int64_t kTooMany = std::int64_t{1} << 40;
 
 std::string sizes_text(const StrategyPart& p, bool with_dp) {
   const std::string dp = with_dp ? fmt::format(" * dp {}", p.dp) : "";
-  return fmt::format("pp {}{} * fsdp {} * tp {}", p.pp, dp, p.fsdp, p.tp);
+  const std::string cp = p.cp > 1 ? fmt::format(" * cp {}", p.cp) : "";
+  return fmt::format("pp {}{} * fsdp {}{} * tp {}", p.pp, dp, p.fsdp, cp, p.tp);
 }
 
 std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
@@ -26,7 +27,7 @@ std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t w
       {"S002",
        fmt::format("the cluster's {} devices are no multiple of {} = {}", world_size,
                    sizes_text(p, false), others),
-       where, fmt::format("pp * fsdp * tp that divides {}", world_size),
+       where, fmt::format("pp * fsdp * cp * tp that divides {}", world_size),
        others > world_size
            ? fmt::format("use smaller axes, or a cluster of at least {} devices", others)
            : "change an axis of strategy or cluster.nodes"});
@@ -50,6 +51,7 @@ void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t w
 
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   std::int64_t others = bounded_product(part.pp, part.fsdp, kTooMany);
+  others = bounded_product(others, part.cp, kTooMany);
   others = bounded_product(others, part.tp, kTooMany);
   if (part.dp == 0) part.dp = replicas(part, others, world_size);
   check_world_size(part, others, world_size);
@@ -59,6 +61,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.mesh[Axis::kPp] = part.pp;
   out.mesh[Axis::kDp] = part.dp;
   out.mesh[Axis::kFsdp] = part.fsdp;
+  out.mesh[Axis::kCp] = part.cp;
   out.mesh[Axis::kTp] = part.tp;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
@@ -76,15 +79,15 @@ std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& 
     bool idle;
     std::string reason;
   };
-  const bool no_shards = part.fsdp * part.dp == 1;
+  const bool no_shards = part.fsdp * part.dp * part.cp == 1;
   const Rule rules[] = {
       {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
       {"pipeline", part.pp == 1, "pp is 1"},
       {"fsdp_options", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
       {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
        "no parameters are sharded"},
-      {"data", part.dp == 1 && part.fsdp == 1, "there is one replica"},
-      {"zero_stage", part.zero_stage > 0 && no_shards, "dp and fsdp are 1"},
+      {"data", no_shards, "there is one replica"},
+      {"zero_stage", part.zero_stage > 0 && no_shards, "dp, fsdp and cp are 1"},
   };
   std::vector<std::string> warnings;
   for (const Rule& rule : rules) {

@@ -31,10 +31,15 @@ class BlockWriter {
   };
 
   // ---- tensors
+  /// The tokens of a sequence, shared out over cp.
+  Dim sequence() const {
+    const bool shared = d_.mesh()[Axis::kCp] > 1;
+    return {d_.workload.sequence_length, shared ? AxisSet(Axis::kCp) : AxisSet()};
+  }
   TensorId input(const char* name) {
     Tensor t;
     t.name = name;
-    t.dims = {Dim{d_.workload.sequence_length}, Dim{d_.workload.micro_batch}};
+    t.dims = {sequence(), Dim{d_.workload.micro_batch}};
     t.rank = 2;
     t.dtype = DType::kInt64;
     t.kind = TensorClass::kBuffer;
@@ -45,7 +50,7 @@ class BlockWriter {
   TensorId rows(std::string name, Dim last, DType dtype, Scope scope) {
     Tensor t;
     t.name = std::move(name);
-    t.dims = {Dim{d_.workload.sequence_length}, Dim{d_.workload.micro_batch}, last};
+    t.dims = {sequence(), Dim{d_.workload.micro_batch}, last};
     t.rank = 3;
     t.dtype = dtype;
     t.scope = scope;

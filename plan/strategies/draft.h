@@ -7,10 +7,10 @@
 // Operand order, for every op (R read, W write, U update; [] where the op has it):
 //   MatMul     forward {x R, w R, y W, [bias R]}, input grad {dy R, w R, dx W}, weight grad {dy R,
 //   x R, dw, [dbias]} Norm       forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x
-//   R, stats R, gamma R, dx W, dgamma, [dbeta]} Attention  forward {qkv R, context W, saved W};
-//   backward {dcontext R, qkv R, context R, saved R, dqkv W} Activation forward {u R, a W};
-//   backward {da R, u R, du W} Rope       {qkv U}          BiasGrad {dy R, dbias}          Cast {in
-//   R, out W}          Fill {t W ...} Add        forward {a R, b R, out W, [bias R], [mask W]};
+//   R, stats R, gamma R, dx W, dgamma, [dbeta]} Attention  forward {qkv R, context W, saved W, [kv
+//   R]}; backward {dcontext R, qkv R, context R, saved R, [kv R, dkv W], dqkv W} Activation forward
+//   {u R, a W}; backward {da R, u R, du W} Rope       {qkv U}          BiasGrad {dy R, dbias} Cast
+//   {in R, out W}          Fill {t W ...} Add        forward {a R, b R, out W, [bias R], [mask W]};
 //   backward {dout R, mask R, db W} Embedding  forward {tokens R, table R, out W}, positions {in R,
 //   table R, out W};
 //              backward {tokens R, dout R, dtable}, positions {dout R, dtable}
@@ -106,14 +106,16 @@ void write_layers(Draft& draft);
 void apply_tensor_parallel(Draft& draft);    // shards weights over tp
 void apply_fp8(Draft& draft);                // linear layers read fp8 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
-void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
+void insert_collectives(Draft& draft);      // makes every operand arrive in the layout its op needs
+void apply_context_parallel(Draft& draft);  // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
 void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
 void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
 
-/// The axes over which a batch is divided, where their size is above 1.
+/// The axes over which tokens are divided, sequence by sequence or within each, and which hold the
+/// same weights, where their size is above 1.
 AxisSet data_axes(const Draft& draft);
 
 /// The one to three units that a call deals with.

@@ -1,5 +1,7 @@
 // Sizes of op bodies from the local shapes of their operands. Rows of an activation (s, b, width)
 // are s b tokens. Operand order is the one in draft.h.
+#include <algorithm>
+
 #include "core/error.h"
 #include "plan/strategies/draft.h"
 
@@ -30,7 +32,7 @@ class Fitter {
     const Model& m = d_.model;
     const std::int64_t shards = d_.mesh().size_of(t.dims[2].sharded);
     a.batch = dim(qkv, 1);
-    a.seq_q = a.seq_kv = dim(qkv, 0);
+    a.seq_q = dim(qkv, 0), a.seq_kv = d_.workload.sequence_length;
     a.heads = m.heads / shards, a.kv_heads = m.kv_heads / shards, a.head_dim = m.head_dim;
   }
   void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
@@ -55,7 +57,9 @@ class Fitter {
   }
   void operator()(Add& a) const { a.rows = rows(0), a.width = last(0); }
   void operator()(BiasGrad& b) const { b.rows = rows(0), b.width = last(0); }
-  void operator()(Cast& c) const { c.elements = tensor(0).elements(d_.mesh()); }
+  void operator()(Cast& c) const {  // what of one lies in the other
+    c.elements = std::min(tensor(0).elements(d_.mesh()), tensor(1).elements(d_.mesh()));
+  }
   void operator()(Fill& f) const { f.elements = total(0); }
   void operator()(SquaredNorm&) const {
   }  // covers a share of its operands: apply_optimizer says how much

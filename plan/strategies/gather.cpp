@@ -13,7 +13,7 @@ namespace {
 Op all_gather(const Draft& d, TensorId buffer, std::vector<Operand> operands) {
   Collective c;
   c.kind = CollectiveKind::kAllGather;
-  c.axes = d.strategy.shard_axis();
+  c.axes = d.strategy.shard_axes();
   c.dtype = d.tensors[buffer].dtype;
   c.elements = d.tensors[buffer].elements(d.mesh());
   return {c, Stream::kParamGather, Phase::kParamGather, std::move(operands)};

@@ -89,7 +89,7 @@ class LayerWriter {
   TensorId scores(std::string name, std::int64_t s, DType dtype) {  // (s, b, heads, s)
     Tensor t;
     t.name = std::move(name);
-    t.dims = {Dim{s}, Dim{d_.workload.micro_batch}, Dim{m_.heads}, Dim{s}};
+    t.dims = {w_.sequence(), Dim{d_.workload.micro_batch}, Dim{m_.heads}, Dim{s}};
     t.rank = 4;
     t.dtype = dtype;
     t.scope = Scope::kLayerMicrobatch;
@@ -114,6 +114,7 @@ class LayerWriter {
     a.fused = d_.workload.flash_attention;
     a.dropout = dropout_;
     a.dtype = dtype_;
+    a.balanced = d_.mesh()[Axis::kCp] > 1;
     return a;
   }
 

@@ -127,7 +127,7 @@ class StepEnd {
     for (Axis a : {Axis::kPp, Axis::kTp}) {
       if (d_.mesh()[a] > 1) axes = axes | a;
     }
-    if (stage_ > 0) axes = axes | d_.strategy.shard_axis();
+    if (stage_ > 0) axes = axes | d_.strategy.shard_axes();
     if (!axes.empty()) {
       Collective c;
       c.axes = axes, c.dtype = DType::kFp32, c.elements = 1;

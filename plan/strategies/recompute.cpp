@@ -35,6 +35,10 @@ bool is_attention(const Op& op, Pass pass) {
   return a != nullptr && a->pass == pass;
 }
 
+/// Context parallelism: the last operand forward, the third from the end backward, is keys and
+/// values that the block has gathered.
+bool gathers_keys(const Op& op) { return std::get<Attention>(std::get<Compute>(op.body)).balanced; }
+
 /// Writes of the op, and reads of what was copied, go to the copies. The layer's input and its
 /// weights stay as they are: nobody in the block writes them.
 Op redirected(const Op& op, CallCopies& copies, bool writes_too) {
@@ -101,7 +105,8 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
     if (!is_attention(op, Pass::kForward)) continue;
     attention = op;
     for (std::size_t i = 2; i < op.operands.size(); ++i) {
-      op.operands[i].tensor = forgotten.of(op.operands[i].tensor);
+      Operand& o = op.operands[i];
+      if (o.use == Use::kWrite) o.tensor = forgotten.of(o.tensor);
     }
   }
   attention = redirected(attention, again, true);
@@ -109,6 +114,7 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
   std::vector<Op> ops;
   for (Op& op : out.backward.ops) {
     if (is_attention(op, Pass::kBackward)) {
+      if (gathers_keys(op)) attention.operands.back() = op.operands[op.operands.size() - 3];
       ops.push_back(attention);
       op = redirected(op, again, false);
     }

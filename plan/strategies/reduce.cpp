@@ -90,10 +90,10 @@ class Reducer {
     TensorId target = unit.gradient_shard;
     if (!direct) target = incoming(kind);
     block.ops.push_back(collective(
-        CollectiveKind::kReduceScatter, d_.strategy.shard_axis(), d_.tensors[unit.gradient_buffer],
+        CollectiveKind::kReduceScatter, d_.strategy.shard_axes(), d_.tensors[unit.gradient_buffer],
         {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
     if (!direct) accumulate(block, target, unit.gradient_shard, first);
-    const AxisSet replicas = data_axes(d_) - d_.strategy.shard_axis();
+    const AxisSet replicas = data_axes(d_) - d_.strategy.shard_axes();
     if (last && !replicas.empty()) {
       block.ops.push_back(collective(CollectiveKind::kAllReduce, replicas,
                                      d_.tensors[unit.gradient_shard],
@@ -119,7 +119,7 @@ class Reducer {
     c.dtype = d_.tensors[buffers[0].tensor].dtype;
     c.elements = elements;
     const bool scatters = stage_ == 1 && !whole;
-    const AxisSet shard = scatters ? AxisSet(d_.strategy.shard_axis()) : AxisSet();
+    const AxisSet shard = scatters ? d_.strategy.shard_axes() : AxisSet();
     if (scatters) {
       c.kind = CollectiveKind::kReduceScatter, c.axes = shard;
       block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});

@@ -15,15 +15,19 @@ void apply_sequence_parallel(Draft& d) {
                   "strategy.sequence_parallel", "strategy.tp greater than 1",
                   "set strategy.sequence_parallel to false, or strategy.tp to 2 or more");
   }
-  if (d.workload.sequence_length % tp != 0) {
+  const std::int64_t tokens = d.workload.sequence_length / d.mesh()[Axis::kCp];
+  if (tokens % tp != 0) {
     throw refusal("S012",
-                  "a sequence of " + std::to_string(d.workload.sequence_length) +
-                      " tokens cannot be split over tp = " + std::to_string(tp),
-                  "workload.sequence_length", "a multiple of strategy.tp",
+                  "a sequence of " + std::to_string(tokens) +
+                      " tokens on a rank cannot be split over tp = " + std::to_string(tp),
+                  "workload.sequence_length", "a multiple of strategy.cp * strategy.tp",
                   "change workload.sequence_length or strategy.tp");
   }
   // The residual stream; everything computed from it token by token follows in insert_collectives.
-  for (TensorId t : {d.x, d.dx}) d.tensors[t].dims[0].sharded = Axis::kTp;
+  for (TensorId t : {d.x, d.dx}) {
+    Dim& sequence = d.tensors[t].dims[0];
+    sequence.sharded = sequence.sharded | Axis::kTp;
+  }
 }
 
 }  // namespace plait

@@ -24,7 +24,7 @@ class Packer {
         name_(kUnitNames[static_cast<std::size_t>(kind)]),
         in_layers_(kind == UnitKind::kLayer),
         stage_(d.strategy.zero_stage) {
-    const AxisSet shard = stage_ > 0 ? AxisSet(d.strategy.shard_axis()) : AxisSet();
+    const AxisSet shard = stage_ > 0 ? d.strategy.shard_axes() : AxisSet();
     std::int64_t n = 0;
     for (TensorId w : unit_.weights) n += d.tensors[w].elements(d.mesh());
     whole_ = Dim{round_up(n, d.mesh().size_of(shard))};
@@ -113,7 +113,7 @@ UnitList instances(std::uint8_t mask, std::int32_t layer) {
 
 void require_sharding(const Draft& d) {
   const int stage = d.strategy.zero_stage;
-  const std::int64_t n = d.mesh()[d.strategy.shard_axis()];
+  const std::int64_t n = d.mesh().size_of(d.strategy.shard_axes());
   if (stage < 0 || stage > 3) {
     throw refusal("S020", "there is no zero_stage " + std::to_string(stage), "strategy.zero_stage",
                   "0, 1, 2 or 3", "choose one of them");
@@ -124,9 +124,11 @@ void require_sharding(const Draft& d) {
                   "set strategy.zero_stage to 3, or move the ranks from fsdp to dp");
   }
   if (stage > 0 && n == 1) {
-    throw refusal("S022", "zero_stage shards over data-parallel ranks, and there is only one",
-                  "strategy.zero_stage", "strategy.fsdp or strategy.dp above 1",
-                  "set strategy.zero_stage to 0");
+    throw refusal(
+        "S022",
+        "zero_stage shards over data-parallel and context-parallel ranks, and there is only one",
+        "strategy.zero_stage", "strategy.fsdp, strategy.dp or strategy.cp above 1",
+        "set strategy.zero_stage to 0");
   }
   if (d.model.tied_embeddings && d.mesh()[Axis::kPp] > 1 && stage >= 2) {
     throw refusal(
@@ -175,7 +177,7 @@ void write_gradients_afresh(Draft& d) {
 
 AxisSet data_axes(const Draft& d) {
   AxisSet axes;
-  for (Axis a : {Axis::kDp, Axis::kFsdp}) {
+  for (Axis a : {Axis::kDp, Axis::kFsdp, Axis::kCp}) {
     if (d.mesh()[a] > 1) axes = axes | a;
   }
   return axes;

@@ -109,10 +109,10 @@ struct Caller {
       if (forward) {
         return kernels::positions_forward(pool.output(elements), given,
                                           pool.input(e.vocab * e.width), sequence, samples, e.width,
-                                          0);
+                                          {});
       }
       return kernels::positions_backward(pool.output(e.vocab * e.width), given, sequence, samples,
-                                         e.width, e.vocab, 0, true);
+                                         e.width, e.vocab, {}, true);
     }
     const std::int64_t* tokens = pool.tokens(e.rows, e.vocab);
     if (forward) {

@@ -15,6 +15,7 @@
 #include "kernels/rope.h"
 #include "kernels/squared_norm.h"
 #include "realrun/compute.h"
+#include "realrun/compute/copy.h"
 #include "realrun/rounding.h"
 #include "realrun/start_values.h"
 #include "realrun/unit_buffers.h"
@@ -44,23 +45,29 @@ class CpuCompute {
     }
   }
   void operator()(const Attention& a) {
-    const kernels::AttentionShape shape{a.seq_q,    a.batch,    a.heads,
-                                        a.kv_heads, a.head_dim, a.causal};
+    const bool forward = a.pass == Pass::kForward;
+    kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
+    shape.place = place_of(forward ? 0 : 1);
+    if (a.balanced) shape.other_keys = a.seq_kv;
     kernels::Dropout d = dropout("attention", a.dropout);
-    d.heads = c_.model.heads;
-    d.head_offset = a.heads * share_of(a.pass == Pass::kForward ? 0 : 1, 2);
+    d.heads = c_.model.heads, d.place = shape.place;
+    d.head_offset = a.heads * share_of(forward ? 0 : 1, 2);
+    const std::size_t last = op_.operands.size() - 1;
     const bool masks = a.dropout && !a.fused;
-    if (a.pass == Pass::kForward) {
-      if (a.fused) return kernels::attention_fused_forward(at(1), at(2), at(0), shape, d);
+    if (forward) {
+      const kernels::Packed<const T> rows(at(0), a.balanced ? at(last) : nullptr);
+      if (a.fused) return kernels::attention_fused_forward(at(1), at(2), rows, shape, d);
       return kernels::attention_unfused_forward(at(1), at(2), masks ? mask(3) : nullptr,
-                                                masks ? at(4) : nullptr, at(0), shape, d);
+                                                masks ? at(4) : nullptr, rows, shape, d);
     }
-    T* dqkv = at(op_.operands.size() - 1);
+    const kernels::Packed<const T> rows(at(1), a.balanced ? at(last - 2) : nullptr);
+    const kernels::Packed<T> gradients(at(last), a.balanced ? at(last - 1) : nullptr);
     if (a.fused) {
-      return kernels::attention_fused_backward(dqkv, at(0), at(1), at(2), at(3), shape, d);
+      return kernels::attention_fused_backward(gradients, at(0), rows, at(2), at(3), shape, d);
     }
-    kernels::attention_unfused_backward(dqkv, at(0), at(1), at(2), at(3), masks ? mask(4) : nullptr,
-                                        masks ? at(5) : nullptr, shape, d.probability);
+    kernels::attention_unfused_backward(gradients, at(0), rows, at(2), at(3),
+                                        masks ? mask(4) : nullptr, masks ? at(5) : nullptr, shape,
+                                        d.probability);
   }
   void operator()(const Norm& n) {
     const bool layer_norm = n.kind == NormKind::kLayerNorm;
@@ -92,6 +99,7 @@ class CpuCompute {
     kernels::RopeShape shape;
     shape.sequence = dim(0, 0), shape.batch = dim(0, 1), shape.row_width = dim(0, 2);
     shape.head_dim = c_.model.head_dim, shape.heads = r.width / c_.model.head_dim;
+    shape.place = place_of(0);
     r.pass == Pass::kForward ? kernels::rope_forward(at(0), shape)
                              : kernels::rope_backward(at(0), shape);
   }
@@ -100,11 +108,11 @@ class CpuCompute {
     if (e.learned_positions) {
       const std::size_t activation = e.pass == Pass::kForward ? 2 : 0;
       const std::int64_t s = dim(activation, 0), b = dim(activation, 1);
-      const std::int64_t offset = s * share_of(activation, 0);
+      const kernels::Positions place = place_of(activation);
       if (e.pass == Pass::kForward) {
-        return kernels::positions_forward(at(2), at(0), at(1), s, b, e.width, offset);
+        return kernels::positions_forward(at(2), at(0), at(1), s, b, e.width, place);
       }
-      return kernels::positions_backward(at(last), at(0), s, b, e.width, e.vocab, offset,
+      return kernels::positions_backward(at(last), at(0), s, b, e.width, e.vocab, place,
                                          updates(last));
     }
     const std::size_t table = e.pass == Pass::kForward ? 1 : last;
@@ -140,13 +148,17 @@ class CpuCompute {
     if (!a.dropout) return kernels::add(at(2), at(0), at(1), bias, a.rows, a.width);
     const std::size_t where = op_.operands.size() - 1;
     kernels::Dropout d = dropout(tensor(where).name, true);
-    d.position_offset = dim(2, 0) * share_of(2, 0);
+    d.place = place_of(2);
     kernels::add_dropout(at(2), mask(where), at(0), at(1), bias, dim(2, 0), dim(2, 1), a.width, d);
   }
   void operator()(const BiasGrad& b) {
     kernels::bias_grad(at(1), at(0), b.rows, b.width, updates(1));
   }
-  void operator()(const Cast& c) { std::copy(at(0), at(0) + c.elements, at(1)); }
+  void operator()(const Cast&) {
+    for (std::size_t i = 1; i < op_.operands.size(); ++i) {
+      copy_elements(at(i), tensor(i), at(0), tensor(0), plan_.mesh);
+    }
+  }
   void operator()(const Fill&) {
     for (std::size_t i = 0; i < op_.operands.size(); ++i) kernels::fill(at(i), T{0}, elements(i));
   }
@@ -195,6 +207,10 @@ class CpuCompute {
   std::int64_t elements(std::size_t i) const { return tensor(i).elements(plan_.mesh); }
   std::int64_t share_of(std::size_t i, std::size_t d) const {
     return c_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
+  }
+  /// Where the tokens of operand `i` stand in the sequence.
+  kernels::Positions place_of(std::size_t i) const {
+    return positions_of(tensor(i).dims[0], plan_.mesh, c_.rank);
   }
   /// Elements of operand `i` that are this rank's to deal with, where they are sharded over `axes`
   /// and the operand may be whole (zero_stage 1 reduces whole buffers in place).

@@ -112,7 +112,7 @@ TEST(Dropout, ABlockOfTheBatchDrawsTheMaskOfTheWhole) {
   for (const std::int64_t s0 : {0, 3}) {
     for (const std::int64_t b0 : {0, 1, 2, 3}) {
       Dropout d = dropout(0.5);
-      d.position_offset = s0, d.sample_offset = b0;
+      d.place.first = s0, d.sample_offset = b0;
       const auto part = mask_of(3, 1, kWidth, d);
       for (std::int64_t s = 0; s < 3; ++s) {
         const std::vector<std::uint8_t> got(part.begin() + s * kWidth,

@@ -96,7 +96,7 @@ TYPED_TEST(Embedding, PositionsAddTheRowOfTheGlobalPosition) {
   Random random;
   const auto in = random.values<T>(c.elements()), table = random.values<T>(c.positions * c.width);
   auto out = poisoned<T>(c.elements()), in_place = in;
-  positions_forward(out.data(), in.data(), table.data(), c.sequence, c.batch, c.width, c.offset);
+  positions_forward(out.data(), in.data(), table.data(), c.sequence, c.batch, c.width, {c.offset});
   for (std::int64_t i = 0; i < c.elements(); ++i) {
     const std::int64_t position = c.offset + i / (c.batch * c.width);
     ASSERT_EQ(out[static_cast<std::size_t>(i)],
@@ -104,7 +104,7 @@ TYPED_TEST(Embedding, PositionsAddTheRowOfTheGlobalPosition) {
                   table[static_cast<std::size_t>(position * c.width + i % c.width)]);
   }
   positions_forward(in_place.data(), in_place.data(), table.data(), c.sequence, c.batch, c.width,
-                    c.offset);
+                    {c.offset});
   EXPECT_EQ(in_place, out);
 }
 
@@ -114,16 +114,16 @@ TEST(Embedding, PositionsBackwardIsTheSlopeOfForwardAndAccumulates) {
   const auto in = random.values<double>(c.elements()), dy = random.values<double>(c.elements());
   const auto table = random.values<double>(c.positions * c.width);
   auto dtable = poisoned<double>(c.positions * c.width);
-  positions_backward(dtable.data(), dy.data(), c.sequence, c.batch, c.width, c.positions, c.offset,
-                     false);
+  positions_backward(dtable.data(), dy.data(), c.sequence, c.batch, c.width, c.positions,
+                     {c.offset}, false);
   const auto loss = [&](const std::vector<double>& at) {
     auto out = poisoned<double>(c.elements());
-    positions_forward(out.data(), in.data(), at.data(), c.sequence, c.batch, c.width, c.offset);
+    positions_forward(out.data(), in.data(), at.data(), c.sequence, c.batch, c.width, {c.offset});
     return dot(out, dy);
   };
   expect_gradient(loss, table, dtable);
   auto twice = dtable;
-  positions_backward(twice.data(), dy.data(), c.sequence, c.batch, c.width, c.positions, c.offset,
+  positions_backward(twice.data(), dy.data(), c.sequence, c.batch, c.width, c.positions, {c.offset},
                      true);
   for (double& x : dtable) x *= 2;
   expect_near(twice, dtable, rounding<double>(2 * c.batch));

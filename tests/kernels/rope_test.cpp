@@ -11,7 +11,7 @@ namespace {
 std::vector<double> reference(std::vector<double> x, const RopeShape& r) {
   const std::int64_t half = r.head_dim / 2;
   for (std::int64_t row = 0; row < r.sequence * r.batch; ++row) {
-    const auto p = static_cast<double>(r.position_offset + row / r.batch);
+    const auto p = static_cast<double>(r.place(row / r.batch));
     for (std::int64_t h = 0; h < r.heads; ++h) {
       for (std::int64_t i = 0; i < half; ++i) {
         const double exponent = -2 * static_cast<double>(i) / static_cast<double>(r.head_dim);
@@ -59,7 +59,7 @@ TEST(Rope, APositionGetsTheSameBitsWhereverTheSequenceIsCut) {
   rope_forward(at_once.data(), whole);
   for (const auto& [start, length] : {std::pair{0, 64}, {64, 36}, {100, 50}}) {
     RopeShape part = whole;
-    part.sequence = length, part.position_offset = start;
+    part.sequence = length, part.place.first = start;
     rope_forward(in_parts.data() + start * whole.batch * whole.row_width, part);
   }
   EXPECT_EQ(in_parts, at_once);
@@ -67,7 +67,7 @@ TEST(Rope, APositionGetsTheSameBitsWhereverTheSequenceIsCut) {
 
 TEST(Rope, BackwardIsTheSlopeOfForward) {
   RopeShape r = shape(3, 6);
-  r.position_offset = 63;  // crosses a position at which the sines are fresh
+  r.place.first = 63;  // crosses a position at which the sines are fresh
   const std::int64_t n = r.sequence * r.batch * r.row_width;
   const auto x = Random().values<double>(n), dy = Random(2).values<double>(n);
   auto dx = dy;

@@ -29,7 +29,7 @@ void choose_pipeline(Strategy& s) {
 }
 
 void choose_sharding(Strategy& s) {
-  const bool fsdp = s.mesh[Axis::kFsdp] > 1, replicas = fsdp || s.mesh[Axis::kDp] > 1;
+  const bool fsdp = s.mesh[Axis::kFsdp] > 1, replicas = s.mesh.size_of(s.shard_axes()) > 1;
   s.zero_stage = replicas ? *rc::gen::inRange(fsdp ? 1 : 0, 4) : 0;
   s.keep_weight_shard = s.zero_stage == 3 && *rc::gen::arbitrary<bool>();
   s.fsdp.reshard_after_forward = *rc::gen::arbitrary<bool>();
@@ -43,7 +43,7 @@ Case any_hybrid() {
   using rc::gen::element;
   Case c;
   const auto degree = [] { return *element<std::int64_t>(1, 2); };
-  c.strategy = split({*element<std::int64_t>(1, 2, 4), degree(), degree(), degree()});
+  c.strategy = split({*element<std::int64_t>(1, 2, 4), degree(), degree(), degree(), degree()});
   Strategy& s = c.strategy;
   s.sequence_parallel = s.mesh[Axis::kTp] > 1 && *rc::gen::arbitrary<bool>();
   choose_pipeline(s);

@@ -60,11 +60,17 @@ TEST(Refused, BatchThatTheReplicasCannotShare) {
   expect_refused(in, "S043", "workload.global_batch");
 }
 
-TEST(Refused, AxesThatArePlannedByNobody) {
-  Input cp, ep;
-  cp.strategy.mesh[Axis::kCp] = 2, ep.strategy.mesh[Axis::kEp] = 2;
-  expect_refused(cp, "S044", "strategy.cp");
+TEST(Refused, AnAxisThatIsPlannedByNobody) {
+  Input ep;
+  ep.strategy.mesh[Axis::kEp] = 2;
   expect_refused(ep, "S044", "strategy.ep");
+}
+
+TEST(Refused, SequenceWithoutTwoChunksForEachContextRank) {
+  Input in;
+  in.strategy = split({.cp = 2});
+  in.workload.sequence_length = 4 * 2 + 2;
+  expect_refused(in, "S014", "workload.sequence_length");
 }
 
 TEST(Refused, TpThatDoesNotDivideWhatItSplits) {

@@ -115,6 +115,32 @@ TEST(Bf16, OtherTypesAreRefused) {
   EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError);
 }
 
+/// In double precision nothing is rounded to fp8, so the casts, what is kept of them and what
+/// travels must leave the gradients as they are.
+TEST(Fp8, ReadsAndKeepsTheRightTensors) {
+  Workload w = small_workload();
+  w.precision.matmul = DType::kFp8;
+  const RunPrecision precision = RunPrecision::kFp64;
+  for (const int stage : {1, 3}) {
+    for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+      Strategy s;
+      s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
+      s.sequence_parallel = true;
+      s.zero_stage = stage, s.recompute.kind = recompute;
+      const Plan plan = make_plan(small_gpt(), in_precision(w, precision), s);
+      const Verification v = verify(small_gpt(), plan, unsharded(small_gpt()), precision);
+      EXPECT_TRUE(passes(v, precision)) << stage << ": " << v.worst_tensor << v.worst_error;
+      EXPECT_EQ(v.held, v.planned);
+    }
+  }
+}
+
+TEST(Fp8, IsNotRounded) {
+  Workload w = small_workload();
+  w.precision.matmul = DType::kFp8;
+  EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError);
+}
+
 TEST(Verify, ReportsTheMemoryOfEveryRank) {
   Strategy s;
   s.mesh[Axis::kPp] = 2, s.mesh[Axis::kDp] = 2;

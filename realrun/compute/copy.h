@@ -1,0 +1,15 @@
+#pragma once
+// A Cast between tensors of different shapes: which elements go where.
+
+#include "plan/tensor.h"
+#include "realrun/rank.h"
+
+namespace plait {
+
+/// Rows of different widths: the last columns of the wider one, as keys and values stand in packed
+/// rows (s, b, q | k | v). (cp, s / cp, b, width) and (s, b, width): rows as the ranks along cp
+/// hold them, or in the order of the sequence. Else element by element.
+template <class T>
+void copy_elements(T* out, const Tensor& to, const T* in, const Tensor& from, const Mesh& mesh);
+
+}  // namespace plait
