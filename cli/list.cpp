@@ -16,7 +16,9 @@
 namespace plait {
 namespace {
 
-std::vector<std::string> schedule_names() { return {"gpipe", "1f1b", "interleaved"}; }
+std::vector<std::string> schedule_names() {
+  return {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2"};
+}
 
 /// Scenario files under scenarios/ of the current folder.
 std::vector<std::string> scenario_files() {

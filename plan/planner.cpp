@@ -80,6 +80,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   apply_context_parallel(draft);
   apply_recompute(draft);
   pack_units(draft);
+  split_backward(draft);
   apply_pipeline(draft);
   apply_data_parallel(draft);
   apply_optimizer(draft);

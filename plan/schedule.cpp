@@ -6,39 +6,54 @@ namespace plait {
 namespace {
 
 /// The k-th forward (or backward, with chunks counted from the last) of the interleaved order.
-Task interleaved_task(std::int64_t k, std::int64_t stages, std::int64_t chunks, bool forward) {
+Task interleaved_task(std::int64_t k, std::int64_t stages, std::int64_t chunks, TaskPass pass) {
   const std::int64_t group = stages * chunks;
   const std::int64_t chunk = k % group / stages;
   const std::int64_t microbatch = k / group * stages + k % stages;
-  return {static_cast<std::int16_t>(forward ? chunk : chunks - 1 - chunk),
-          static_cast<std::int32_t>(microbatch), forward};
+  return {static_cast<std::int16_t>(pass == TaskPass::kForward ? chunk : chunks - 1 - chunk),
+          static_cast<std::int32_t>(microbatch), pass};
 }
 
 std::int64_t warm_up(Schedule kind, std::int64_t stages, std::int64_t stage, std::int64_t chunks,
                      std::int64_t microbatches) {
   switch (kind) {
     case Schedule::kGpipe: return microbatches;
-    case Schedule::k1f1b: return std::min(stages - stage - 1, microbatches);
+    case Schedule::k1f1b:
+    case Schedule::kZbH1: return std::min(stages - stage - 1, microbatches);
+    case Schedule::kZbH2: return std::min(2 * (stages - stage - 1), microbatches);
     case Schedule::kInterleaved:
       return std::min((stages - stage - 1) * 2 + (chunks - 1) * stages, microbatches * chunks);
   }
   return 0;
 }
 
+/// Microbatches by which W comes behind B.
+std::int64_t weight_grad_lag(Schedule kind, std::int64_t stage) {
+  return kind == Schedule::kZbH2 ? 2 * stage : stage;
+}
+
 }  // namespace
+
+bool splits_backward(Schedule kind) { return kind == Schedule::kZbH1 || kind == Schedule::kZbH2; }
 
 std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stage,
                            std::int64_t chunks, std::int64_t microbatches) {
   const std::int64_t total = microbatches * chunks;
   const std::int64_t ahead = warm_up(kind, stages, stage, chunks, microbatches);
+  const bool splits = splits_backward(kind);
+  const std::int64_t lag = splits ? std::min(weight_grad_lag(kind, stage), total) : 0;
   std::vector<Task> tasks;
-  tasks.reserve(static_cast<std::size_t>(2 * total));
-  const auto push = [&](std::int64_t k, bool forward) {
-    tasks.push_back(interleaved_task(k, chunks == 1 ? 1 : stages, chunks, forward));
+  tasks.reserve(static_cast<std::size_t>((splits ? 3 : 2) * total));
+  const auto push = [&](std::int64_t k, TaskPass pass) {
+    tasks.push_back(interleaved_task(k, chunks == 1 ? 1 : stages, chunks, pass));
   };
-  for (std::int64_t k = 0; k < ahead; ++k) push(k, true);
-  for (std::int64_t k = ahead; k < total; ++k) push(k, true), push(k - ahead, false);
-  for (std::int64_t k = total - ahead; k < total; ++k) push(k, false);
+  for (std::int64_t k = 0; k < ahead; ++k) push(k, TaskPass::kForward);
+  for (std::int64_t k = 0; k < total; ++k) {
+    if (k + ahead < total) push(k + ahead, TaskPass::kForward);
+    push(k, TaskPass::kBackward);
+    if (splits && k >= lag) push(k - lag, TaskPass::kWeightGrad);
+  }
+  for (std::int64_t k = total - lag; k < total; ++k) push(k, TaskPass::kWeightGrad);
   return tasks;
 }
 

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved };
+enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZbH1, kZbH2 };
 enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
 
 struct PipelineOptions {

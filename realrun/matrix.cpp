@@ -2,6 +2,8 @@
 
 #include <tuple>
 
+#include "plan/schedule.h"
+
 namespace plait {
 namespace {
 
@@ -34,6 +36,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"optimizer.cpp", true},
       {"tensor.cpp", tp},
       {"insert_collectives.cpp", tp},
+      {"zero_bubble.cpp", splits_backward(s.pipeline.schedule)},
       {"context.cpp", s.mesh[Axis::kCp] > 1},
       {"sequence.cpp", s.sequence_parallel},
       {"recompute.cpp", s.recompute.kind != Recompute::kNone},

@@ -67,6 +67,8 @@ void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSe
 void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1}; }
 void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
 void interleaved(MatrixCase& c) { c.strategy.pipeline = {Schedule::kInterleaved, 2, -1, -1}; }
+void zb_h1(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH1; }
+void zb_h2(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH2; }
 void uneven(MatrixCase& c) { c.strategy.pipeline = {Schedule::k1f1b, 1, 3, 1}; }
 void short_ends(MatrixCase& c) { c.strategy.pipeline = {Schedule::k1f1b, 1, 1, 1}; }
 void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers = 0; }
@@ -178,6 +180,14 @@ void pipeline(List& l) {
   l.add("pp of 4, gpipe, pairs", qwen(), {.pp = 4}, 0, {deep, gpipe, pairs});
   l.add("pp, interleaved", llama(), {.pp = 2}, 0, {deep, interleaved});
   l.add("pp, interleaved", gpt(), {.pp = 2}, 0, {deep, interleaved});
+  l.add("pp, zb-h1", llama(), {.pp = 2}, 0, {zb_h1});
+  l.add("pp of 4, zb-h1", gpt(), {.pp = 4}, 0, {deep, zb_h1});
+  l.add("pp, zb-h2", gpt(), {.pp = 2}, 0, {zb_h2});
+  l.add("pp of 4, zb-h2", llama(), {.pp = 4}, 0, {deep, zb_h2});
+  l.add("pp, zb-h1, dp, tp, sp, zero 1", gpt(), {.pp = 2, .dp = 2, .tp = 2}, 1, {sp, zb_h1});
+  l.add("pp, zb-h2, fsdp, tp", falcon(), {.pp = 2, .fsdp = 2, .tp = 2}, 3, {zb_h2});
+  l.add("pp, zb-h1, recompute all, zero 2", llama(), {.pp = 2, .dp = 2}, 2, {all_again, zb_h1});
+  l.add("pp, zb-h1, cp, recompute some", llama(), {.pp = 2, .cp = 2}, 0, {deep, one_again, zb_h1});
   l.add("pp, 3 + 1 layers", llama(), {.pp = 2}, 0, {deep, uneven});
   l.add("pp of 3, 1 + 2 + 1 layers", gpt(), {.pp = 3}, 0, {deep, short_ends});
   l.add("pp of 5, first without layers", llama(), {.pp = 5}, 0, {deep, bare_start});

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "plan/steady_step.h"
 #include "reports/human.h"
 #include "reports/json.h"
 #include "reports/walk.h"
@@ -95,6 +96,19 @@ std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
   return out;
 }
 
+/// What a step does not take where others follow it was waiting at one of its ends.
+std::vector<Share> without_waits(std::vector<Share> breakdown, Seconds time) {
+  for (const char* group : {"idle", "bubble"}) {
+    for (Share& s : breakdown) {
+      if (s.group != group) continue;
+      const Seconds part(std::min(s.time.value, time.value));
+      s.time = s.time - part, time = time - part;
+    }
+  }
+  std::erase_if(breakdown, [](const Share& s) { return s.time.value == 0; });
+  return breakdown;
+}
+
 /// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
 /// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
 /// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
@@ -128,9 +142,11 @@ Report summarize(const ReportInputs& in) {
   r.placement = in.placement;
   r.mesh = in.plan.mesh;
   r.world_size = in.plan.mesh.world_size();
-  r.step_time_s = to_seconds(in.timeline.step_time).value;
+  const SimTime step = steady_step(in.plan, in.timeline);
+  r.step_time_s = to_seconds(step).value;
   fill_rates(in, r);
-  r.breakdown = shares(in.explanation.breakdown, r.step_time_s);
+  const Seconds hidden = to_seconds(in.timeline.step_time - step);
+  r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
   r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
   r.bound_by = in.explanation.bound_by;
   r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);

@@ -48,8 +48,11 @@ const Table<PipelineOptions>& pipeline_table() {
           field("schedule", &P::schedule,
                 Choice<Schedule>{{{"gpipe", Schedule::kGpipe},
                                   {"1f1b", Schedule::k1f1b},
-                                  {"interleaved", Schedule::kInterleaved}}},
-                "Order of forward and backward passes on a stage."),
+                                  {"interleaved", Schedule::kInterleaved},
+                                  {"zb-h1", Schedule::kZbH1},
+                                  {"zb-h2", Schedule::kZbH2}}},
+                "Order of forward and backward passes on a stage. The zero-bubble schedules zb-h1 "
+                "and zb-h2 fill waits with the weights' gradients."),
           field("chunks", &P::chunks, Int{.max = 1024},
                 "Model chunks (virtual stages) per rank; more than 1 only with `interleaved`."),
           field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},

@@ -46,6 +46,7 @@ struct Unit {
 /// Forward and backward ops of one kind of layer (layers with and without recomputation differ).
 struct LayerKind {
   Block forward, backward;
+  Block weight_grads;  // where backward is cut in two
 };
 
 /// A unit as one rank holds it: one per layer for kLayer.
@@ -69,7 +70,7 @@ struct Draft {
 
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
-  Block embed_forward, embed_backward, head_forward, head_backward;
+  Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
   Block layer_once;  // before a layer's first forward pass of the step; empty: nothing to do
   std::vector<LayerKind> layers;  // [0]: as written; [1]: recomputed in the backward pass, if any
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
@@ -110,6 +111,7 @@ void insert_collectives(Draft& draft);      // makes every operand arrive in the
 void apply_context_parallel(Draft& draft);  // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
+void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
 void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
 void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam

@@ -55,6 +55,11 @@ void require_schedule(const Draft& d) {
                   "strategy.pipeline.chunks", "chunks >= 2 and pp >= 2",
                   "set strategy.pipeline.chunks to 2 or more, or the schedule to \"1f1b\"");
   }
+  if (splits_backward(p.schedule) && stages < 2) {
+    throw refusal("S034", "a zero-bubble schedule needs at least 2 stages",
+                  "strategy.pipeline.schedule", "pp >= 2",
+                  "set strategy.pp to 2 or more, or the schedule to \"1f1b\"");
+  }
   if (interleaved && d.microbatches % stages != 0) {
     throw refusal("S033",
                   std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
@@ -78,6 +83,10 @@ class ProgramWriter {
       layer_forward_.push_back(d.add_block(k.forward));
       layer_backward_.push_back(d.add_block(k.backward));
     }
+    if (splits_backward(d.strategy.pipeline.schedule)) {
+      for (const LayerKind& k : d.layers) layer_weights_.push_back(d.add_block(k.weight_grads));
+      head_weights_ = d.add_block(d.head_weight_grads);
+    }
     if (stages_ == 1) return;
     send_forward_ = exchange("send_forward", d.x, true, Stream::kSendForward, 1);
     recv_forward_ = exchange("recv_forward", d.x, false, Stream::kRecvForward, -1);
@@ -92,7 +101,11 @@ class ProgramWriter {
          schedule(d_.strategy.pipeline.schedule, stages_, stage, chunks_, d_.microbatches)) {
       task_ = task;
       const std::int64_t piece = task.chunk * stages_ + stage;
-      task.forward ? forward(piece) : backward(piece);
+      switch (task.pass) {
+        case TaskPass::kForward: forward(piece); break;
+        case TaskPass::kBackward: backward(piece); break;
+        case TaskPass::kWeightGrad: weight_grads(piece); break;
+      }
     }
     return program;
   }
@@ -145,13 +158,19 @@ class ProgramWriter {
     else if (stages_ > 1)
       call(send_backward_, begin);
   }
+  void weight_grads(std::int64_t piece) {
+    const std::int32_t begin = first(piece), end = first(piece + 1);
+    if (is_last(piece)) call(head_weights_, end);
+    for (std::int32_t l = end; l-- > begin;) call(layer_weights_[kind_of(piece, l)], l);
+  }
 
   Draft& d_;
   std::int64_t stages_, chunks_;
   std::vector<std::int32_t> start_;
   BlockId embed_forward_, embed_backward_, head_forward_, head_backward_;
   std::optional<BlockId> layer_once_;
-  std::vector<BlockId> layer_forward_, layer_backward_;
+  std::vector<BlockId> layer_forward_, layer_backward_, layer_weights_;
+  BlockId head_weights_ = 0;
   BlockId send_forward_ = 0, recv_forward_ = 0, send_backward_ = 0, recv_backward_ = 0;
   std::vector<Call>* calls_ = nullptr;
   Task task_;

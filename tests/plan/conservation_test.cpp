@@ -21,10 +21,10 @@ struct Case {
 
 void choose_pipeline(Strategy& s) {
   using rc::gen::element;
-  s.pipeline.schedule = *element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved);
-  if (s.mesh[Axis::kPp] == 1 && s.pipeline.schedule == Schedule::kInterleaved) {
-    s.pipeline.schedule = Schedule::k1f1b;
-  }
+  s.pipeline.schedule = *element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
+                                 Schedule::kZbH1, Schedule::kZbH2);
+  const bool plain = s.pipeline.schedule <= Schedule::k1f1b;
+  if (s.mesh[Axis::kPp] == 1 && !plain) s.pipeline.schedule = Schedule::k1f1b;
   if (s.pipeline.schedule == Schedule::kInterleaved) s.pipeline.chunks = 2;
 }
 

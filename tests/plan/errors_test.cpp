@@ -73,6 +73,12 @@ TEST(Refused, SequenceWithoutTwoChunksForEachContextRank) {
   expect_refused(in, "S014", "workload.sequence_length");
 }
 
+TEST(Refused, ZeroBubbleOnOneStage) {
+  Input in;
+  in.strategy.pipeline.schedule = Schedule::kZbH1;
+  expect_refused(in, "S034", "strategy.pipeline.schedule");
+}
+
 TEST(Refused, TpThatDoesNotDivideWhatItSplits) {
   // Each of the four in turn is odd.
   const auto odd = [](auto change) {

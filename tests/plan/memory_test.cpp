@@ -98,6 +98,14 @@ TEST(InFlight, GpipeWithAsManyMicrobatchesAs1f1bKeepsIsTheSame) {
   EXPECT_EQ(peak(Schedule::kGpipe, 3, 1), peak(Schedule::k1f1b, 8, 1));
 }
 
+TEST(InFlight, ZeroBubbleHoldsAFixedNumberOfMicrobatches) {
+  for (const std::size_t stage : {1U, 2U}) {
+    EXPECT_EQ(peak(Schedule::kZbH1, 16, stage), peak(Schedule::kZbH1, 8, stage)) << stage;
+  }
+  // W follows B at once on the first stage: p = 4 microbatches, or 2 p - 1 = 7.
+  EXPECT_EQ(peak(Schedule::kZbH2, 16, 0) - peak(Schedule::kZbH1, 16, 0), 3 * kMicrobatchOfStage);
+}
+
 std::int64_t persistent(const Plan& plan, TensorClass kind) {
   std::int64_t n = 0;
   for (const Tensor& t : plan.tensors) {

@@ -4,18 +4,21 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 
 namespace plait {
 namespace {
 
+char letter(const Task& t) { return "FBW"[static_cast<int>(t.pass)]; }
+
 /// "F0 B0" (microbatch), or with several chunks "F0.1" (chunk.microbatch).
 std::string text(const std::vector<Task>& tasks, bool chunks = false) {
   std::string out;
   for (const Task& t : tasks) {
     if (!out.empty()) out += ' ';
-    out += t.forward ? 'F' : 'B';
+    out += letter(t);
     if (chunks) out += std::to_string(t.chunk) + ".";
     out += std::to_string(t.microbatch);
   }
@@ -64,7 +67,8 @@ struct Pipeline {
 
 Pipeline any_pipeline() {
   Pipeline p{};
-  p.kind = *rc::gen::element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved);
+  p.kind = *rc::gen::element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
+                             Schedule::kZbH1, Schedule::kZbH2);
   const bool interleaved = p.kind == Schedule::kInterleaved;
   p.stages = *rc::gen::inRange<std::int64_t>(interleaved ? 2 : 1, 6);
   p.stage = *rc::gen::inRange<std::int64_t>(0, p.stages);
@@ -73,32 +77,109 @@ Pipeline any_pipeline() {
   return p;
 }
 
-RC_GTEST_PROP(ScheduleProperty, EveryPieceRunsForwardOnceAndThenBackwardOnce, ()) {
+RC_GTEST_PROP(ScheduleProperty, EveryPieceRunsItsPassesOnceAndInOrder, ()) {
   const Pipeline p = any_pipeline();
   std::map<std::pair<int, int>, std::string> passes;
-  for (const Task& t : p.tasks()) passes[{t.chunk, t.microbatch}] += t.forward ? 'F' : 'B';
+  for (const Task& t : p.tasks()) passes[{t.chunk, t.microbatch}] += letter(t);
   RC_ASSERT(static_cast<std::int64_t>(passes.size()) == p.chunks * p.microbatches);
-  for (const auto& [piece, order] : passes) RC_ASSERT(order == "FB");
+  const std::string expected = splits_backward(p.kind) ? "FBW" : "FB";
+  for (const auto& [piece, order] : passes) RC_ASSERT(order == expected);
 }
 
 /// Forwards before the first backward.
 std::int64_t forwards_ahead(const std::vector<Task>& tasks) {
-  const auto first = std::find_if(tasks.begin(), tasks.end(), [](Task t) { return !t.forward; });
+  const auto first = std::find_if(tasks.begin(), tasks.end(),
+                                  [](const Task& t) { return t.pass != TaskPass::kForward; });
   return first - tasks.begin();
 }
 
 std::int64_t most_in_flight(const std::vector<Task>& tasks) {
   std::int64_t now = 0, most = 0;
-  for (const Task& t : tasks) now += t.forward ? 1 : -1, most = std::max(most, now);
+  const TaskPass last = tasks.back().pass;  // behind it nothing is kept any more
+  for (const Task& t : tasks) {
+    if (t.pass == TaskPass::kForward) ++now;
+    if (t.pass == last) --now;
+    most = std::max(most, now);
+  }
   return most;
 }
 
 RC_GTEST_PROP(ScheduleProperty, InFlightIsMicrobatchesInGpipeAndStagesLeftIn1f1b, ()) {
   const Pipeline p = any_pipeline();
-  RC_PRE(p.kind != Schedule::kInterleaved);
+  RC_PRE(p.kind == Schedule::kGpipe || p.kind == Schedule::k1f1b);
   const std::int64_t left = p.stages - p.stage;
   const std::int64_t bound = p.kind == Schedule::kGpipe ? p.microbatches : left;
   RC_ASSERT(most_in_flight(p.tasks()) == std::min(bound, p.microbatches));
+}
+
+RC_GTEST_PROP(ScheduleProperty, ZeroBubbleHoldsTheSameOnEveryStage, ()) {
+  // Qi et al. 2023, table 2: as many as the first stage of 1F1B, or twice as many less one.
+  const Pipeline p = any_pipeline();
+  RC_PRE(splits_backward(p.kind));
+  const std::int64_t bound = p.kind == Schedule::kZbH1 ? p.stages : 2 * p.stages - 1;
+  RC_ASSERT(most_in_flight(p.tasks()) == std::min(bound, p.microbatches));
+}
+
+/// Time from a stage's first pass to its last one, the longest over the stages, with unit-free
+/// durations and free messages.
+std::int64_t longest_span(Schedule kind, std::int64_t stages, std::int64_t microbatches,
+                          std::array<std::int64_t, 3> duration) {
+  std::vector<std::vector<Task>> tasks;
+  for (std::int64_t s = 0; s < stages; ++s) {
+    tasks.push_back(schedule(kind, stages, s, 1, microbatches));
+  }
+  std::map<std::pair<std::int64_t, std::string>, std::int64_t> end;
+  std::vector<std::int64_t> clock(tasks.size()), begin(tasks.size());
+  const std::size_t count = tasks[0].size();
+  std::vector<std::size_t> done(tasks.size());
+  for (std::size_t left = count * tasks.size(); left > 0;) {
+    const std::size_t before = left;
+    for (std::int64_t s = 0; s < stages; ++s) {
+      const auto at = static_cast<std::size_t>(s);
+      while (done[at] < count) {
+        const Task& t = tasks[at][done[at]];
+        const std::string name = letter(t) + std::to_string(t.microbatch);
+        std::int64_t ready = 0;
+        const std::int64_t from = t.pass == TaskPass::kForward ? s - 1 : s + 1;
+        if (t.pass != TaskPass::kWeightGrad && from >= 0 && from < stages) {
+          const auto sent = end.find({from, name});
+          if (sent == end.end()) break;
+          ready = sent->second;
+        }
+        const std::int64_t start = std::max(clock[at], ready);
+        if (done[at] == 0) begin[at] = start;
+        clock[at] = start + duration[static_cast<std::size_t>(t.pass)];
+        end[{s, name}] = clock[at];
+        ++done[at], --left;
+      }
+    }
+    EXPECT_LT(left, before) << "the stages block one another";
+    if (left == before) return -1;
+  }
+  std::int64_t longest = 0;
+  for (std::size_t s = 0; s < tasks.size(); ++s) longest = std::max(longest, clock[s] - begin[s]);
+  return longest;
+}
+
+TEST(ZeroBubble, BubblesAreThePapersClosedForms) {
+  // Qi et al. 2023, table 2, where W is no longer than F and B.
+  const std::array<std::int64_t, 3> times[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}};
+  for (const std::int64_t p : {2, 3, 4, 8}) {
+    for (const auto& t : times) {
+      const std::int64_t m = 3 * p, busy = m * (t[0] + t[1] + t[2]);
+      EXPECT_EQ(longest_span(Schedule::kZbH1, p, m, t) - busy, (p - 1) * (t[0] + t[1] - t[2]));
+      EXPECT_EQ(longest_span(Schedule::kZbH2, p, m, t) - busy, (p - 1) * (t[0] + t[1] - 2 * t[2]));
+      // 1F1B, whose B is the whole backward pass.
+      EXPECT_EQ(longest_span(Schedule::k1f1b, p, m, {t[0], t[1] + t[2], 0}) - busy,
+                (p - 1) * (t[0] + t[1] + t[2]));
+    }
+  }
+}
+
+TEST(ZeroBubble, ThreeStagesOfFourMicrobatches) {
+  EXPECT_EQ(text(schedule(Schedule::kZbH1, 3, 0, 1, 4)), "F0 F1 F2 B0 W0 F3 B1 W1 B2 W2 B3 W3");
+  EXPECT_EQ(text(schedule(Schedule::kZbH1, 3, 2, 1, 4)), "F0 B0 F1 B1 F2 B2 W0 F3 B3 W1 W2 W3");
+  EXPECT_EQ(text(schedule(Schedule::kZbH2, 3, 1, 1, 4)), "F0 F1 F2 B0 F3 B1 B2 W0 B3 W1 W2 W3");
 }
 
 RC_GTEST_PROP(ScheduleProperty, WarmUpOfInterleavedIsTwoPerStageLeftAndAllButOneChunk, ()) {

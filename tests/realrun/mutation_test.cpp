@@ -1,7 +1,7 @@
 // Verification finds faults: in the whole verified matrix no collective can be dropped or
 // misgrouped, and no two microbatches exchanged, without another result or an error. A collective
 // that could be dropped would be one that the plan does not need; the few of these are named in
-// mutations.h, and each is checked to be one.
+// mutations.h, and each is checked to be one. So are sums whose order does not matter.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ constexpr int kThreads = 8;
 
 /// Whether the plan runs and gives what is expected.
 bool same(const Model& model, const Mutation& m, const ModelState& expected) {
-  const double patience = m.needless ? kPatience_s : kShortPatience_s;
+  const double patience = m.sound ? kPatience_s : kShortPatience_s;
   try {
     const ModelState got =
         run_steps(model, m.plan, RunPrecision::kFp64, {.steps = kSteps, .patience_s = patience});
@@ -55,7 +55,7 @@ std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
   }
   for (std::thread& t : threads) t.join();
   for (std::size_t i = 0; i < mutations.size(); ++i) {
-    EXPECT_EQ(unnoticed[i] != 0, mutations[i].needless) << c.name << ": " << mutations[i].what;
+    EXPECT_EQ(unnoticed[i] != 0, mutations[i].sound) << c.name << ": " << mutations[i].what;
   }
   return mutations.size();
 }

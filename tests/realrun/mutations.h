@@ -12,8 +12,9 @@ namespace plait {
 struct Mutation {
   std::string what;  // "layer.forward: all_reduce over tp dropped"
   Plan plan;
-  /// The collective is one that the plan, as it stands, could do without (see `is_needless`).
-  bool needless = false;
+  /// The mutated plan is another sound one: without a collective that the plan, as it stands, could
+  /// do without (see `is_needless`), or with a sum in another order (see `commutes`).
+  bool sound = false;
 };
 
 inline std::string describe(const Block& block, const Op& op) {
@@ -194,6 +195,30 @@ inline bool has_microbatch(const Plan& plan, const Block& block) {
   return false;
 }
 
+/// Whether calls i < j accumulate weights' gradients alone, of microbatches whose backward passes
+/// both stand before i: zero-bubble schedules put W off.
+inline bool commutes(const Plan& plan, const Program& program, std::size_t i, std::size_t j) {
+  const Call& later = program.calls[j];
+  for (const Op& op : plan.blocks[later.block].ops) {
+    for (const Operand& o : op.operands) {
+      const bool gradient = plan.tensors[o.tensor].kind == TensorClass::kGradient;
+      if (o.use != Use::kRead && !(gradient && o.use == Use::kUpdate) &&
+          plan.tensors[o.tensor].scope != Scope::kCall) {
+        return false;
+      }
+    }
+  }
+  const std::string name = plan.blocks[later.block].name;
+  for (std::size_t k = 0; k < i; ++k) {
+    const Call& c = program.calls[k];
+    if (c.layer == later.layer && c.microbatch == later.microbatch &&
+        plan.blocks[c.block].name + ".weights" == name) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// In each stage, for each block that works on a microbatch: the first two of its calls for the
 /// same layer and different microbatches, with these exchanged.
 inline std::vector<Mutation> swapped_microbatches(const Plan& plan) {
@@ -209,7 +234,7 @@ inline std::vector<Mutation> swapped_microbatches(const Plan& plan) {
         if (calls[j].microbatch == calls[i].microbatch) continue;
         Mutation m{block.name + " of stage " + std::to_string(s) + ": calls " + std::to_string(i) +
                        " and " + std::to_string(j) + " with exchanged microbatches",
-                   plan};
+                   plan, commutes(plan, plan.programs[s], i, j)};
         std::swap(m.plan.programs[s].calls[i].microbatch, m.plan.programs[s].calls[j].microbatch);
         out.push_back(std::move(m));
         done[calls[j].block] = true;

@@ -1,6 +1,7 @@
 #pragma once
 // Plans written by hand, and machines on which their times are easy to work out.
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -94,7 +95,8 @@ inline Plan crossed_messages() {
 /// A pipeline of equal stages and nothing else: a forward kernel of `f` and a backward kernel of
 /// `b` million multiply-adds per chunk and microbatch, in the order of plan/schedule.h.
 inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks,
-                         std::int64_t microbatches, std::int64_t f, std::int64_t b) {
+                         std::int64_t microbatches, std::int64_t f, std::int64_t b,
+                         std::int64_t w = 0) {
   Plan plan = empty_plan(stages, stages * chunks, microbatches);
   enum : TensorId { kX, kDx };
   plan.tensors = {tensor("x", Scope::kLayerMicrobatch), tensor("dx", Scope::kLayerMicrobatch)};
@@ -102,14 +104,14 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
   const Op backward =
       kernel(matmul(b), {{kX, Use::kRead, 1}, {kDx, Use::kRead, 1}, {kDx, Use::kWrite, 0}},
              Phase::kBackward);
-  enum : BlockId { kForward, kBackward, kTakeX, kGiveX, kTakeDx, kGiveDx };
-  plan.blocks = {{"forward", {forward}},
-                 {"backward", {backward}},
-                 {"take_x", {receive(kX, true)}},
-                 {"give_x", {send(kX, true)}},
-                 {"take_dx", {receive(kDx, false)}},
+  const Op weights = kernel(matmul(std::max<std::int64_t>(w, 1)),
+                            {{kX, Use::kRead, 0}, {kDx, Use::kRead, 1}}, Phase::kWeightGrad);
+  enum : BlockId { kForward, kBackward, kWeights, kTakeX, kGiveX, kTakeDx, kGiveDx };
+  plan.blocks = {{"forward", {forward}},          {"backward", {backward}},
+                 {"backward.weights", {weights}}, {"take_x", {receive(kX, true)}},
+                 {"give_x", {send(kX, true)}},    {"take_dx", {receive(kDx, false)}},
                  {"give_dx", {send(kDx, false)}}};
-  if (stages == 1) plan.blocks.resize(2);  // nobody to exchange with
+  if (stages == 1) plan.blocks.resize(3);  // nobody to exchange with
   for (std::int64_t s = 0; s < stages; ++s) {
     std::vector<Call>& calls = plan.programs[static_cast<std::size_t>(s)].calls;
     for (const Task& t : schedule(kind, stages, s, chunks, microbatches)) {
@@ -118,7 +120,9 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
       const auto call = [&](BlockId block, std::int32_t layer) {
         calls.push_back({block, t.chunk, layer, t.microbatch, -1});
       };
-      if (t.forward) {
+      if (t.pass == TaskPass::kWeightGrad) {
+        call(kWeights, piece);
+      } else if (t.pass == TaskPass::kForward) {
         if (!first) call(kTakeX, piece);
         call(kForward, piece);
         if (!last) call(kGiveX, piece + 1);

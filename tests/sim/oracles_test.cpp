@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/steady_step.h"
 #include "sim/explain.h"
 #include "sim/simulate.h"
 #include "tests/sim/cases.h"
@@ -65,6 +66,49 @@ TEST(Interleaved, BubbleShrinksByTheNumberOfChunks) {
                   1e-9);
     }
   }
+}
+
+// The zero-bubble schedules put W where a stage waits (Qi et al. 2023, table 2). From a stage's
+// first forward to its end ZB-H1 takes (p - 1)(f + b - w) more than its work, ZB-H2 (p - 1)(f + b -
+// 2 w). That is the time from step to step; a single one is not over before the last stage, which
+// begins (p - 1) f late.
+TEST(ZeroBubble, WeightGradientsFillTheWaits) {
+  for (const std::int64_t k : {1500, 1000}) {  // B's work, with W's and F's: f + b - 2 w > 0, = 0
+    const SimTime f = time_of(1000), b = time_of(k), w = time_of(1000);
+    for (const std::int64_t p : {2, 4}) {
+      const std::int64_t m = 3 * p, busy = m * (f + b + w);
+      const auto expect = [&](Schedule kind, SimTime step, SimTime alone) {
+        const Plan plan = equal_stages(kind, p, 1, m, 1000, k, 1000);
+        const Timeline timeline = simulate(plan, ideal_machine(p), {}).timeline;
+        EXPECT_EQ(steady_step(plan, timeline) - busy, (p - 1) * step) << p;
+        EXPECT_EQ(timeline.step_time - busy, (p - 1) * alone) << p;
+      };
+      expect(Schedule::kZbH1, f + b - w, f + b - w);
+      expect(Schedule::kZbH2, f + b - 2 * w, std::max(f, f + b - 2 * w));
+    }
+  }
+}
+
+TEST(SteadyStep, IsTheStepWhereTheFirstStageEndsLastOrStagesWaitForOneAnother) {
+  for (const Schedule kind : {Schedule::kGpipe, Schedule::k1f1b}) {
+    const Plan plan = equal_stages(kind, 4, 1, 8, kF, kB);
+    const Timeline timeline = simulate(plan, ideal_machine(4), {}).timeline;
+    EXPECT_EQ(steady_step(plan, timeline), timeline.step_time);
+  }
+  Plan plan = equal_stages(Schedule::kZbH2, 4, 1, 12, kF, kF, kF);
+  Collective norm;
+  norm.axes = Axis::kPp, norm.elements = 1;
+  plan.tensors.push_back(tensor("norm", Scope::kRole));
+  plan.blocks.push_back({"norm",
+                         {{norm,
+                           Stream::kGradSync,
+                           Phase::kOptimizer,
+                           {{static_cast<TensorId>(plan.tensors.size() - 1), Use::kUpdate, 0}}}}});
+  for (Program& p : plan.programs) {
+    p.calls.push_back({.block = static_cast<BlockId>(plan.blocks.size() - 1)});
+  }
+  const Timeline timeline = simulate(plan, ideal_machine(4), {}).timeline;
+  EXPECT_EQ(steady_step(plan, timeline), timeline.step_time);
 }
 
 /// `layers` backward kernels of `k`, each followed by the reduction of its gradient over four
