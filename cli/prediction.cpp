@@ -84,6 +84,7 @@ std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster,
 
 CostModel costs_of(const Scenario& scenario) {
   CostModel costs;
+  costs.host = scenario.host;
   if (!scenario.calibration.empty()) {
     if (!scenario.cluster.others.empty()) refuse_calibration(scenario);
     costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));

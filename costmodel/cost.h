@@ -15,11 +15,13 @@ enum class Provenance : std::uint8_t { kMeasured, kFitted, kDatasheet, kExtrapol
 std::string_view name_of(Provenance p);
 
 /// The hardware numbers that durations depend on: three of the device, then bandwidth and latency
-/// of each link class.
+/// of each link class; and the host's issue time, which no duration has a share of: it decides when
+/// an op may start.
 using Resource = std::uint8_t;
 inline constexpr Resource kPeakFlops = 0, kMemoryBandwidth = 1, kLaunchOverhead = 2;
 inline constexpr Resource kFirstLink = 3;
-inline constexpr int kResources = kFirstLink + 2 * kLinkClasses;
+inline constexpr Resource kHostIssue = kFirstLink + 2 * kLinkClasses;
+inline constexpr int kResources = kHostIssue + 1;
 constexpr Resource bandwidth_of(LinkClass c) {
   return static_cast<Resource>(kFirstLink + 2 * static_cast<int>(c));
 }

@@ -10,6 +10,7 @@
 #include "costmodel/calibration.h"
 #include "costmodel/cost.h"
 #include "plan/op.h"
+#include "topologies/host.h"
 
 namespace plait {
 
@@ -34,6 +35,7 @@ struct CostModel {
   Selection selection = Selection::kNccl;
   /// Of the machine that the cluster's device stands for; null: data sheets only.
   std::shared_ptr<const Calibration> calibration = nullptr;
+  Host host = {};  // by default everything is issued in no time
 
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;

@@ -10,7 +10,7 @@
 namespace plait {
 
 /// One share of the step time. `group` is one of compute, recompute, exposed_communication, bubble,
-/// optimizer, idle; `name` the kernel ("matmul"), the axis ("tp") or "".
+/// optimizer, host, idle; `name` the kernel ("matmul"), the axis ("tp") or "".
 struct Share {
   std::string group;
   std::string name;
@@ -21,8 +21,8 @@ struct Share {
 /// inversely proportional to it (rates) or proportional to it (latencies, overheads). Exact for
 /// small changes: a rate 1 % higher makes the step 1 % of `time` shorter.
 struct Sensitivity {
-  std::string
-      resource;  // "peak_flops", "memory_bandwidth", "nvlink_bandwidth", "launch_overhead", ...
+  std::string resource;  // "peak_flops", "memory_bandwidth", "nvlink_bandwidth", "launch_overhead",
+                         // "host_issue", ...
   Seconds time;
 };
 
@@ -30,7 +30,7 @@ struct Explanation {
   std::vector<Share> breakdown;      // mean over all ranks; sums to the step time
   std::vector<Share> critical_path;  // along the chain that ends last; sums to the step time
   std::vector<Sensitivity> sensitivity;
-  std::string bound_by;  // "compute", "communication over tp", "pipeline bubble", ...
+  std::string bound_by;  // "compute", "communication over tp", "pipeline bubble", "host", ...
 };
 
 }  // namespace plait

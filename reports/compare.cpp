@@ -45,7 +45,7 @@ std::vector<Line> difference_lines(const Report& from, const Report& to) {
   };
   std::vector<Part> parts;
   for (const char* group :
-       {"compute", "recompute", "exposed_communication", "bubble", "optimizer", "idle"}) {
+       {"compute", "recompute", "exposed_communication", "bubble", "optimizer", "host", "idle"}) {
     const double change = group_time(to.breakdown, group) - group_time(from.breakdown, group);
     if (std::abs(change) >= 1e-3 * from.step_time_s) parts.push_back({group, change});
   }

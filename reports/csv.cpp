@@ -8,8 +8,8 @@
 namespace plait {
 namespace {
 
-constexpr std::array<std::string_view, 6> kGroups = {
-    "compute", "recompute", "exposed_communication", "bubble", "optimizer", "idle"};
+constexpr std::array<std::string_view, 7> kGroups = {
+    "compute", "recompute", "exposed_communication", "bubble", "optimizer", "host", "idle"};
 constexpr std::array<std::string_view, 6> kClasses = {"weight",     "gradient", "optimizer",
                                                       "activation", "kv_cache", "buffer"};
 

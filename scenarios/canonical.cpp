@@ -34,6 +34,7 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
   if (!scenario.placement.empty()) {
     members.push_back({"placement", placement_table().write(placement)});
   }
+  if (scenario.host.takes_time()) members.push_back({"host", host_table().write(scenario.host)});
   if (!calibration_sha256.empty()) {
     members.push_back({"calibration", json_quote(calibration_sha256)});
   }

@@ -129,6 +129,27 @@ const Table<ClusterPart>& cluster_table() {
   return table;
 }
 
+const Table<Host>& host_table() {
+  const Sourced<Amount<Seconds>> time{{.max = 1}};
+  static const Table<Host> table(
+      "host",
+      {
+          field("launch_time", &Host::launch_time, time,
+                "To issue one kernel: interpreter, dispatch, autograd and launch. An op starts no "
+                "earlier than it was issued."),
+          field("collective_time", &Host::collective_time, time,
+                "To issue one collective, send or receive.")
+              .otherwise("launch_time"),
+          field("graphs", &Host::graphs, Flag{},
+                "Each pass of a layer is one CUDA graph, issued as one kernel is."),
+          field("waits_for_messages", &Host::waits_for_messages, Flag{},
+                "After each send and receive between stages it waits until its device has done "
+                "everything, as Megatron-LM does."),
+      },
+      "launch_time");
+  return table;
+}
+
 const Table<ScenarioParts>& scenario_table() {
   using S = ScenarioParts;
   static const Table<S> table(
@@ -149,6 +170,8 @@ const Table<ScenarioParts>& scenario_table() {
           field("placement", &S::placement, Nested{&placement_table()},
                 "Where the ranks of the mesh run; default: rank r on device r, tp inside of nodes "
                 "and pp across."),
+          field("host", &S::host, Nested{&host_table()},
+                "The thread that issues a rank's ops to its device, one after the other."),
           field("calibration", &S::calibration, Text{},
                 "Path of what `plait calibrate` fitted to measurements of the device, relative to "
                 "this file; its kernels then take what they took there.")

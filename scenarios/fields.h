@@ -13,6 +13,7 @@
 #include "plan/workload.h"
 #include "scenarios/placement.h"
 #include "topologies/catalogue.h"
+#include "topologies/host.h"
 
 namespace plait {
 
@@ -72,6 +73,7 @@ struct ScenarioParts {
   StrategyPart strategy;
   ClusterPart cluster;
   PlacementPart placement;
+  Host host;
   std::string calibration;  // path, relative to the scenario file
   std::string network = "analytic";
 };
@@ -103,6 +105,7 @@ const Table<Named<NodeSpec>>& node_part_table();
 const Table<Named<Device>>& device_part_table();
 const Table<Named<Fabric>>& fabric_part_table();
 const Table<ClusterPart>& cluster_table();
+const Table<Host>& host_table();
 const Table<ScenarioParts>& scenario_table();
 
 }  // namespace plait

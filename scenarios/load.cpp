@@ -99,6 +99,11 @@ void resolve(const JsonDocument& document, const JsonDocument& written, Scenario
       out.warnings.push_back(std::move(w));
     }
   }
+  out.host = parts.host;
+  const Json* host = root.find("host");
+  if (host == nullptr || host->find("collective_time") == nullptr) {
+    out.host.collective_time = out.host.launch_time;
+  }
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
   out.flow_network = parts.network == "flow";

@@ -14,6 +14,7 @@
 #include "plan/strategy.h"
 #include "plan/workload.h"
 #include "topologies/cluster.h"
+#include "topologies/host.h"
 
 namespace plait {
 
@@ -30,6 +31,7 @@ struct Scenario {
   double price_per_device_hour = 0;     // in the user's currency; 0: not said
   std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
   std::string placement_words;          // "pp, tp, dp from the inside out"; "": rank r on device r
+  Host host;                            // issues the ops of each rank
   std::string calibration;              // path of a calibration of the device; "": none
   bool flow_network = false;            // messages share links
   std::vector<std::string> warnings;    // ignored keys of an imported config.json, ...

@@ -35,6 +35,8 @@ BlockProfile profile(const Plan& plan, const Dependencies& deps, const Durations
     for (std::size_t k = d.first[i]; k < d.first[i + 1]; ++k)
       ready = std::max(ready, out.end[d.before[k]]);
     out.start.push_back(ready);
+    out.issue += durations.issue(durations.op_id(block, i));
+    out.lead = std::max(out.lead, out.issue - ready);
     out.end.push_back(ready + *durations.row(stage, durations.op_id(block, i)).value);
     out.clock[s] = out.end.back();
     out.streams = static_cast<std::uint16_t>(out.streams | 1U << s);

@@ -1,6 +1,7 @@
 #pragma once
-// A block run once, from time 0, on a machine at rest: when each op starts and ends. Where nothing
-// outside delays it, every run of the block is this profile shifted in time.
+// A block run once, from time 0, on a machine at rest and with all of its ops issued: when each op
+// starts and ends. Where nothing outside delays it, every run of the block is this profile shifted
+// in time.
 
 #include <array>
 #include <cstdint>
@@ -17,6 +18,8 @@ struct BlockProfile {
   std::uint16_t streams = 0;  // used, a bit each
   std::array<SimTime, kStreams> clock = {};  // of used streams, at the end
   std::vector<SimTime> start, end;           // per op
+  SimTime issue = 0;                         // of all ops
+  SimTime lead = 0;  // the host must have begun so long before, or it delays an op
 };
 
 /// On a single lane of `stage`.

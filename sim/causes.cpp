@@ -46,4 +46,21 @@ std::vector<std::uint32_t> causes(const Plan& plan, const Dependencies& deps, co
   return out;
 }
 
+std::vector<Issue> issues(const Plan& plan, const Durations& durations, const Track& track,
+                          const std::vector<OpSite>& ops) {
+  std::vector<Issue> out;
+  if (!durations.host_takes_time()) return out;
+  const std::vector<Call>& calls = plan.programs[static_cast<std::size_t>(track.stage)].calls;
+  Issue now;
+  std::uint32_t last = kNoCause;  // to end
+  for (std::uint32_t flat = 0; flat < ops.size(); ++flat) {
+    const std::size_t id = durations.op_id(calls[ops[flat].call].block, ops[flat].op);
+    now.time += durations.issue(id);
+    out.push_back(now);
+    if (last == kNoCause || track.end[flat] > track.end[last]) last = flat;
+    if (durations.host_waits_after(id)) now = {track.end[last], last};
+  }
+  return out;
+}
+
 }  // namespace plait

@@ -7,6 +7,7 @@
 
 #include "plan/dependencies.h"
 #include "plan/timeline.h"
+#include "sim/durations.h"
 
 namespace plait {
 
@@ -25,5 +26,15 @@ std::vector<OpSite> flat_ops(const Plan& plan, std::size_t stage);
 /// Ties go to the op of the same stream, then to compute.
 std::vector<std::uint32_t> causes(const Plan& plan, const Dependencies& deps, const Track& track,
                                   const std::vector<OpSite>& ops);
+
+/// When the host has issued an op, and the op whose end it had waited for last before, or kNoCause.
+struct Issue {
+  SimTime time = 0;
+  std::uint32_t after = kNoCause;
+};
+
+/// Per flat op of the track; empty where the host takes no time.
+std::vector<Issue> issues(const Plan& plan, const Durations& durations, const Track& track,
+                          const std::vector<OpSite>& ops);
 
 }  // namespace plait

@@ -1,5 +1,6 @@
 #pragma once
-// How long each op takes on each rank class, in picoseconds, with the cost behind it. Ops are
+// How long each op takes on each rank class, in picoseconds, with the cost behind it, and how long
+// the host takes to issue it. Ops are
 // numbered through the plan's blocks: op i of block b is `first_op[b] + i`. A row holds one value
 // where all lanes agree, else one per lane.
 
@@ -34,6 +35,12 @@ class Durations {
   /// What the op costs a rank of this class, before its slow-down factor.
   const Cost& cost(std::size_t stage, std::size_t lane, std::size_t op) const;
   double factor(std::size_t stage, std::size_t lane) const;
+  /// What the host needs to issue the op, once it has issued the one before.
+  SimTime issue(std::size_t op) const { return issue_[op]; }
+  /// It goes on behind the op only when its device has done everything.
+  bool host_waits_after(std::size_t op) const { return host_waits_after_[op]; }
+  /// False when the host issues everything in no time.
+  bool host_takes_time() const { return host_takes_time_; }
   /// True when both stages take equally long for every op.
   bool same(std::size_t stage_a, std::size_t stage_b) const;
 
@@ -59,6 +66,9 @@ class Durations {
   std::vector<std::vector<std::uint32_t>> by_lane_;
   std::vector<double> factors_;  // [stage][lane], or one entry: all 1
   std::vector<Choice> choices_;
+  std::vector<SimTime> issue_;  // [op]
+  std::vector<bool> host_waits_after_;
+  bool host_takes_time_ = false;
 };
 
 }  // namespace plait

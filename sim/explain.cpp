@@ -39,7 +39,9 @@ class Explainer {
       index_messages(s);
     }
     for (const Track& t : tracks_) {
-      causes_.push_back(causes(plan, deps_, t, ops_[static_cast<std::size_t>(t.stage)]));
+      const auto s = static_cast<std::size_t>(t.stage);
+      causes_.push_back(causes(plan, deps_, t, ops_[s]));
+      issues_.push_back(issues(plan, *sim.durations, t, ops_[s]));
     }
   }
 
@@ -55,6 +57,9 @@ class Explainer {
   struct Place {
     std::size_t track;
     std::uint32_t flat;
+  };
+  struct Waits {  // labels of time in which nothing of the rank runs
+    std::size_t host, bubble, idle;
   };
 
   // ---- lookups
@@ -106,15 +111,24 @@ class Explainer {
     }
   }
 
+  bool waited_for_host(std::size_t track, std::uint32_t flat, SimTime start) const {
+    return start > 0 && !issues_[track].empty() && issues_[track][flat].time == start;
+  }
+  /// Since when the host of that op's rank had been busy.
+  SimTime busy_since(std::size_t track, std::uint32_t flat) const {
+    const std::uint32_t after = issues_[track][flat].after;
+    return after == kNoCause ? 0 : tracks_[track].end[after];
+  }
+
   // ---- breakdown: what each rank's compute stream does, or waits for
   void break_down(Explanation& out) {
-    const std::size_t bubble = special({"bubble", ""}), idle = special({"idle", ""});
+    const Waits waits = {special({"host", ""}), special({"bubble", ""}), special({"idle", ""})};
     std::vector<double> total(names_.size(), 0);
     double ranks = 0;
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
       const auto weight = static_cast<double>(tracks_[t].multiplicity);
       std::vector<SimTime> sum(names_.size(), 0);
-      account(t, sum, bubble, idle);
+      account(t, sum, waits);
       for (std::size_t k = 0; k < sum.size(); ++k) total[k] += weight * to_seconds(sum[k]).value;
       ranks += weight;
     }
@@ -124,13 +138,13 @@ class Explainer {
     }
     sort(out.breakdown);
   }
-  void account(std::size_t t, std::vector<SimTime>& sum, std::size_t bubble, std::size_t idle) {
+  void account(std::size_t t, std::vector<SimTime>& sum, const Waits& waits) const {
     const Track& track = tracks_[t];
     const std::size_t s = stage_of(t);
     SimTime now = 0;
     for (std::uint32_t i = 0; i < ops_[s].size(); ++i) {
       if (op(s, i).stream != Stream::kCompute) continue;
-      if (track.start[i] > now) blame(t, now, track.start[i], causes_[t][i], sum, bubble);
+      if (track.start[i] > now) blame(t, now, track.start[i], i, sum, waits);
       sum[label(s, i)] += track.end[i] - track.start[i];
       now = track.end[i];
     }
@@ -139,31 +153,42 @@ class Explainer {
     for (std::uint32_t i = 0; i < ops_[s].size(); ++i) {
       if (last == kNoCause || track.end[i] > track.end[last]) last = i;
     }
-    if (last != kNoCause && track.end[last] > now)
-      blame(t, now, track.end[last], last, sum, bubble);
-    const SimTime end = last == kNoCause ? 0 : std::max(now, track.end[last]);
-    sum[idle] += sim_.timeline.step_time - end;
+    if (last != kNoCause && track.end[last] > now) {
+      const SimTime start = std::max(now, track.start[last]);
+      sum[label(s, last)] += track.end[last] - start;
+      blame(t, now, start, last, sum, waits);
+      now = track.end[last];
+    }
+    sum[waits.idle] += sim_.timeline.step_time - now;
   }
-  /// The compute stream stood still from `from` to `to`, when `cause` ended. While an op of another
-  /// stream ran, it is that op's; before, its own cause's; with none on this rank, the peers'.
-  void blame(std::size_t t, SimTime from, SimTime to, std::uint32_t cause,
-             std::vector<SimTime>& sum, std::size_t bubble) const {
+  /// The compute stream stood still from `from` to `to`, when op `flat` of the rank started. The
+  /// time is, going back, the host's while the op had everything but was not issued; else that of
+  /// the op of another stream that it waited for, while this ran; before, what this one waited for;
+  /// with nothing of this rank, the peers'.
+  void blame(std::size_t t, SimTime from, SimTime to, std::uint32_t flat, std::vector<SimTime>& sum,
+             const Waits& waits) const {
     const Track& track = tracks_[t];
+    const std::size_t s = stage_of(t);
     while (to > from) {
-      if (cause == kNoCause || track.end[cause] < to) {
-        sum[bubble] += to - from;
-        return;
+      std::uint32_t cause = causes_[t][flat];
+      const auto had = [&] { return std::max(from, cause == kNoCause ? 0 : track.end[cause]); };
+      if (had() < to) {
+        if (!waited_for_host(t, flat, to)) return void(sum[waits.bubble] += to - from);
+        if (busy_since(t, flat) > had()) cause = issues_[t][flat].after;
+        sum[waits.host] += to - had();
+        to = had();
       }
-      const SimTime begin = std::max(from, std::min(to, track.start[cause]));
-      sum[label(stage_of(t), cause)] += to - begin;
+      if (to == from) return;
+      const SimTime begin = std::max(from, track.start[cause]);
+      sum[label(s, cause)] += to - begin;
       to = begin;
-      cause = causes_[t][cause];
+      flat = cause;
     }
   }
 
   // ---- critical path
   void follow_critical_path(Explanation& out) {
-    const std::size_t idle = special({"idle", ""});
+    const std::size_t idle = special({"idle", ""}), host = special({"host", ""});
     std::vector<SimTime> sum(names_.size(), 0);
     std::array<Seconds, kResources> resources = {};
     Place at = latest();
@@ -177,7 +202,15 @@ class Explainer {
       sum[label(s, at.flat)] += d;
       spend(at, d, resources);
       now -= d;
-      const std::uint32_t cause = causes_[at.track][at.flat];
+      std::uint32_t cause = causes_[at.track][at.flat];
+      const bool follows = cause != kNoCause && track.end[cause] == now;
+      if (!follows && waited_for_host(at.track, at.flat, now)) {
+        const SimTime since = busy_since(at.track, at.flat);
+        sum[host] += now - since;
+        resources[kHostIssue] += to_seconds(now - since);
+        now = since;
+        cause = issues_[at.track][at.flat].after;
+      }
       if (now > 0 && cause == kNoCause) break;
       at.flat = cause;
     }
@@ -209,7 +242,8 @@ class Explainer {
     const Op& o = op(s, at.flat);
     const SimTime start = tracks_[at.track].start[at.flat];
     const std::uint32_t cause = causes_[at.track][at.flat];
-    const bool own = cause != kNoCause && tracks_[at.track].end[cause] == start;
+    const bool own = (cause != kNoCause && tracks_[at.track].end[cause] == start) ||
+                     waited_for_host(at.track, at.flat, start);
     const std::size_t per_stage = tracks_.size() / plan_.programs.size();
     if (std::holds_alternative<Recv>(o.body)) {
       const Place sender = sender_[deps_.programs[s].message[ops_[s][at.flat].call]];
@@ -235,6 +269,7 @@ class Explainer {
       if (flat == kNoCause) continue;
       const std::uint32_t cause = causes_[t][flat];
       if (cause != kNoCause && tracks_[t].end[cause] == start) return {t, flat};
+      if (waited_for_host(t, flat, start)) return {t, flat};
     }
     return at;
   }
@@ -269,8 +304,13 @@ class Explainer {
   static std::string verdict(const Explanation& e) {
     std::map<std::string, double> groups;
     double computing = 0;
+    // A host that binds is behind by little at each op; its whole path counts.
+    for (const Share& s : e.critical_path) {
+      if (s.group == "host") groups["host"] += s.time.value;
+    }
     for (const Share& s : e.breakdown) {
       const bool comm = s.group == "exposed_communication";
+      if (s.group == "host") continue;
       if (s.group == "compute" || s.group == "recompute")
         computing += s.time.value;
       else
@@ -291,6 +331,7 @@ class Explainer {
   const std::vector<Track>& tracks_;
   std::vector<std::vector<OpSite>> ops_;            // per stage
   std::vector<std::vector<std::uint32_t>> causes_;  // per track
+  std::vector<std::vector<Issue>> issues_;          // per track; empty where the host takes no time
   std::vector<Label> names_;
   std::vector<std::size_t> labels_;                 // per op id: index into names_
   std::vector<Place> sender_;                       // per message: stage and flat op of its Send

@@ -38,6 +38,7 @@ struct StageState {
   bool joined = false;                     // waits in a rendezvous
   std::array<std::size_t, 2> met = {};     // rendezvous so far, by Stages
   std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
+  std::vector<SimTime> issued;             // [lane]: the host's clock
   const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
 };
 
@@ -105,6 +106,7 @@ class Engine {
     st.clock.assign(kStreams * width_, 0);
     st.event.assign(deps_.programs[s].events * width_, 0);
     st.end.assign(longest_ * width_, 0);
+    st.issued.assign(width_, 0);
     if (width_ == 1) {
       if (s == 0 || !durations_.same(s, s - 1)) {
         profiles_.emplace_back();
@@ -150,12 +152,14 @@ class Engine {
         if (waits[w].op == 0) start = std::max(start, st.event[waits[w].event]);
       }
     }
+    if (st.issued[0] + p.lead > start) return false;
     for (std::uint32_t w = w0; w < w1; ++w) {
       if (st.event[waits[w].event] > start + p.start[waits[w].op]) return false;
     }
     for (std::size_t k = 0; k < kStreams; ++k) {
       if ((p.streams >> k & 1U) != 0 && st.clock[k] > start) return false;
     }
+    st.issued[0] += p.issue;
     for (std::size_t k = 0; k < kStreams; ++k) {
       if ((p.streams >> k & 1U) != 0) st.clock[k] = start + p.clock[k];
     }
@@ -204,13 +208,26 @@ class Engine {
     }
     if (record_) record(s, st.flat + i, clock, false);
     publish(s, i, op, clock);
+    if (durations_.host_waits_after(id)) wait_for_device(st);
     return true;
+  }
+
+  /// The host goes on when all that it has issued has ended.
+  void wait_for_device(StageState& st) {
+    for (std::size_t k = 0; k < kStreams; ++k) {
+      raise(st.issued.data(), &st.clock[k * width_], width_);
+    }
   }
 
   /// The op's stream clock becomes the time at which the op is ready.
   void gather_ready(std::size_t s, const Call& call, std::size_t i, const FlatOp& op,
                     SimTime* clock) {
     StageState& st = state_[s];
+    if (durations_.host_takes_time()) {
+      const SimTime issue = durations_.issue(durations_.op_id(call.block, i));
+      advance(st.issued.data(), {&issue, false}, width_);
+      raise(clock, st.issued.data(), width_);
+    }
     if (op.behind) raise(clock, &st.clock[kComputeStream * width_], width_);
     const BlockDependencies& b = deps_.blocks[call.block];
     for (std::size_t k = b.first[i]; k < b.first[i + 1]; ++k) {

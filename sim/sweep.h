@@ -5,12 +5,15 @@
 // respects this. Each stage's program is walked in issue order until a receive finds no message or
 // a collective across stages lacks members; then the next stage goes on.
 //
-// Given clocks c[stream] of a stage and an op on stream s with duration d:
-//   ready = max(c[s], c[compute] if s is behind compute, ends of the ops it waits for)
+// Given clocks c[stream] of a stage, its host's clock h, and an op on stream s with duration d that
+// takes the host i to issue:
+//   h     = h + i
+//   ready = max(h, c[s], c[compute] if s is behind compute, ends of the ops it waits for)
 //   compute, copy   end = ready + d
 //   collective      end = max over the group of ready, + d
 //   send            end = ready + d, which is when the message arrives
 //   receive         end = max(ready, arrival)
+// and where the host waits after the op, h = max(h, c[every stream]).
 // Blocks whose ops wait for nothing that comes later than their start are precomputed: running such
 // a block is one addition. Sums of integers are associative, so this is exact.
 

@@ -16,7 +16,7 @@
 namespace plait {
 namespace {
 
-constexpr std::uint8_t kNowhere = 0xFF;
+constexpr std::uint8_t kNowhere = 0xFF, kHost = 0xFE;
 constexpr std::uint32_t kNobody = 0xFFFFFFFF;
 constexpr auto kComputeStream = static_cast<std::uint8_t>(Stream::kCompute);
 
@@ -24,7 +24,13 @@ constexpr auto kComputeStream = static_cast<std::uint8_t>(Stream::kCompute);
 struct Queue {
   std::uint32_t ended = 0;
   bool running = false;
-  std::uint8_t waits_for = kNowhere;  // a stream of the same class
+  std::uint8_t waits_for = kNowhere;  // a stream of the same class, or its host
+};
+
+/// The host of a rank class, in a run without waiting for the device.
+struct HostRun {
+  std::uint32_t run = 0, ended = 0;  // ops that have ended, of all runs
+  SimTime begin = 0;
 };
 
 /// A rank class, stage * lanes + lane, and one of its streams.
@@ -48,7 +54,7 @@ struct Transfer {
   std::uint32_t meeting = kNoMeeting;  // of a collective
 };
 
-enum class Due : std::uint8_t { kComputed, kEnded, kFlows };
+enum class Due : std::uint8_t { kIssued, kComputed, kEnded, kFlows };
 
 struct Event {
   Due due = Due::kEnded;
@@ -67,9 +73,12 @@ class Engine {
         meetings_(plan, lanes_) {
     PLAIT_CHECK(machine.kinds.size() <= kFlowLabels, "more kinds of flows than labels");
     network_.record(&held_up_);
-    for (std::size_t s = 0; s < plan.programs.size(); ++s) programs_.emplace_back(plan, deps, s);
+    for (std::size_t s = 0; s < plan.programs.size(); ++s) {
+      programs_.emplace_back(plan, deps, machine.durations, s);
+    }
     const std::size_t classes = programs_.size() * width_;
     queues_.resize(classes * kStreams);
+    hosts_.resize(classes);
     for (std::uint32_t c = 0; c < classes; ++c) {
       const std::int64_t position = lanes_.representative[lane_of(c)];
       const auto stage = static_cast<std::int64_t>(stage_of(c));
@@ -135,10 +144,22 @@ class Engine {
       const FlowOp& op = head(at);
       q.waits_for = missing(at.cls, op);
       if (q.waits_for != kNowhere) continue;
+      if (!issued(at, op)) continue;
       q.running = true;
       ++out_.ops_walked;
       begin(at, op);
     }
+  }
+  /// Where not, the queue is looked at again when it is.
+  bool issued(Place at, const FlowOp& op) {
+    const HostRun& host = hosts_[at.cls];
+    if (op.run > host.run) {
+      queue(at).waits_for = kHost;
+      return false;
+    }
+    const SimTime time = host.begin + op.issued;
+    if (time > now_) events_.push(time, {Due::kIssued, at.stream, at.cls, 0});
+    return time <= now_;
   }
   /// The stream that the op waits for, or kNowhere.
   std::uint8_t missing(std::uint32_t cls, const FlowOp& op) {
@@ -222,6 +243,7 @@ class Engine {
     for (const std::uint32_t id : flowed_) end_transfer(id);
   }
   void end(const Event& e) {
+    if (e.due == Due::kIssued) return todo_.push_back({e.id, e.stream});
     if (e.due == Due::kFlows) {
       const TransferDemand& d = *transfers_[e.id].demand;
       if (d.rate == 0) return end_transfer(e.id);
@@ -265,8 +287,16 @@ class Engine {
     q.running = false;
     ++q.ended;
     todo_.push_back(at);
+    wake(at.cls, at.stream);
+    HostRun& host = hosts_[at.cls];
+    if (++host.ended < programs_[stage_of(at.cls)].run_end(host.run)) return;
+    ++host.run;
+    host.begin = now_;
+    wake(at.cls, kHost);
+  }
+  void wake(std::uint32_t cls, std::uint8_t waiting_for) {
     for (std::uint8_t s = 0; s < kStreams; ++s) {
-      if (queue({at.cls, s}).waits_for == at.stream) todo_.push_back({at.cls, s});
+      if (queue({cls, s}).waits_for == waiting_for) todo_.push_back({cls, s});
     }
   }
 
@@ -295,6 +325,7 @@ class Engine {
   std::vector<FlowProgram> programs_;  // per stage
   std::vector<Queue> queues_;          // [class][stream]
   std::vector<PacedCompute> compute_;  // per class
+  std::vector<HostRun> hosts_;         // per class
   std::vector<Message> messages_;      // [message][lane]
   std::vector<Transfer> transfers_;    // by id
   std::vector<std::uint32_t> unused_;  // ids

@@ -4,6 +4,9 @@
 // it (sim/network), so ends are not known beforehand and events drive the walk. Where nothing ever
 // contends, both give the same timeline to the picosecond.
 //
+// An op begins no earlier than the host has issued it. Where the host waits for its device, its
+// next run begins when all ops of the last one have ended.
+//
 // Given an op that takes d alone, of which bytes flow for f (its cost's bandwidth shares):
 //   collective  begins when all members are ready, waits d - f, then flows for at least f
 //   send        the same, when its rank is ready; its end is the arrival of the message

@@ -29,17 +29,13 @@ class Needs {
 
 }  // namespace
 
-FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, std::size_t stage) {
-  std::vector<std::uint32_t> first_id;
-  std::uint32_t ids = 0;
-  for (const Block& b : plan.blocks) {
-    first_id.push_back(ids);
-    ids += static_cast<std::uint32_t>(b.ops.size());
-  }
+FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durations& durations,
+                         std::size_t stage) {
   constexpr auto kCompute = static_cast<std::uint8_t>(Stream::kCompute);
   const ProgramDependencies& across = deps.programs[stage];
   const std::vector<Call>& calls = plan.programs[stage].calls;
   std::vector<Position> at;  // per flat op
+  SimTime issued = 0;
   for (std::uint32_t c = 0; c < calls.size(); ++c) {
     const std::vector<Op>& ops = plan.blocks[calls[c].block].ops;
     const BlockDependencies& within = deps.blocks[calls[c].block];
@@ -64,10 +60,17 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, std::size_t
       at.push_back({stream, static_cast<std::uint32_t>(on_stream_[stream].size())});
       const bool travels =
           std::holds_alternative<Send>(ops[i].body) || std::holds_alternative<Recv>(ops[i].body);
-      on_stream_[stream].push_back({&ops[i], first_id[calls[c].block] + i, base + i,
-                                    travels ? across.message[c] : kNoMessage});
+      const auto id = static_cast<std::uint32_t>(durations.op_id(calls[c].block, i));
+      issued += durations.issue(id);
+      on_stream_[stream].push_back({&ops[i], id, base + i, travels ? across.message[c] : kNoMessage,
+                                    static_cast<std::uint32_t>(run_ends_.size()), issued});
+      if (durations.host_waits_after(id)) {
+        run_ends_.push_back(base + i + 1);
+        issued = 0;
+      }
     }
   }
+  run_ends_.push_back(static_cast<std::uint32_t>(ops()));
 }
 
 }  // namespace plait

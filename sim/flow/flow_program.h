@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/dependencies.h"
+#include "sim/durations.h"
 
 namespace plait {
 
@@ -23,21 +24,29 @@ struct FlowOp {
   std::uint32_t id = 0;  // through the plan's blocks, as Durations numbers them
   std::uint32_t flat = 0;
   std::uint32_t message = kNoMessage;  // of a send or receive
+  /// The host issues it in its `run`-th run without waiting for the device, so long after the run's
+  /// beginning.
+  std::uint32_t run = 0;
+  SimTime issued = 0;
 };
 
 class FlowProgram {
  public:
-  FlowProgram(const Plan& plan, const Dependencies& deps, std::size_t stage);
+  FlowProgram(const Plan& plan, const Dependencies& deps, const Durations& durations,
+              std::size_t stage);
   const std::vector<FlowOp>& on_stream(std::size_t stream) const { return on_stream_[stream]; }
   std::span<const Need> needs(const FlowOp& op) const {
     return std::span(needs_).subspan(first_[op.flat], first_[op.flat + 1] - first_[op.flat]);
   }
   std::size_t ops() const { return first_.size() - 1; }
+  /// The host's run ends when so many ops, of all streams, have ended.
+  std::uint32_t run_end(std::uint32_t run) const { return run_ends_[run]; }
 
  private:
   std::array<std::vector<FlowOp>, kStreams> on_stream_;
   std::vector<std::uint32_t> first_ = {0};  // of flat op i in needs_; one more at the end
   std::vector<Need> needs_;
+  std::vector<std::uint32_t> run_ends_;  // of each run
 };
 
 }  // namespace plait

@@ -43,6 +43,14 @@ class Report(CommandTest):
                 self.assertTrue(math.isclose(total, r["step_time_s"], rel_tol=1e-6),
                                 f"{key}: {total} of {r['step_time_s']}")
 
+    def test_a_slow_host_binds_whatever_the_network(self):
+        for network in ("analytic", "flow"):
+            r = plait("run", TINY, "--set", "host=50 us", "--network", network,
+                      "--format", "json").json()
+            self.assertEqual(r["bound_by"], "host", network)
+            self.assertGreater(r["breakdown"]["host"]["total_s"], 0)
+            self.assertGreater(r["sensitivity"]["host_issue"]["time_s"], 0)
+
     def test_rates_agree(self):
         for r in self.for_each():
             self.assertTrue(close(r["tokens_per_s"], r["tokens_per_s_per_gpu"] * r["world_size"]))

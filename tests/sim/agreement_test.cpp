@@ -39,9 +39,9 @@ Runs run_all(const Case& c, const Plan& plan, const Cluster& cluster) {
   SimulationOptions options;
   options.placement = c.placement;
   Runs out;
-  out.folded = simulate(plan, cluster, {}, options);
+  out.folded = simulate(plan, cluster, c.costs(), options);
   options.unfold = true;
-  out.unfolded = simulate(plan, cluster, {}, options);
+  out.unfolded = simulate(plan, cluster, c.costs(), options);
   std::vector<double> factor = factors_of(cluster, c.placement);
   if (cluster.jitter > 0) {  // jitter is the simulator's own: take its factors as given
     for (std::size_t r = 0; r < factor.size(); ++r) {
@@ -49,7 +49,8 @@ Runs run_all(const Case& c, const Plan& plan, const Cluster& cluster) {
       factor[r] = out.unfolded.durations->factor(r / stage_size, r % stage_size);
     }
   }
-  out.reference = reference_run(plan, priced_one_by_one(plan, cluster, {}, c.placement, factor));
+  out.reference =
+      reference_run(plan, priced_one_by_one(plan, cluster, c.costs(), c.placement, factor), c.host);
   return out;
 }
 void expect_agreement(const Case& c) {
@@ -104,6 +105,13 @@ TEST(Agreement, NodesThatTpDoesNotDivide) {
   c.machine.nodes = 2;
   c.machine.devices_per_node = 3;
   expect_agreement(c);
+}
+TEST(Agreement, AHostAsFastAsItsDevice) {
+  for (const double launch : {0.5e-6, 2e-6, 5e-6, 50e-6}) {
+    Case c = small_case(2, 2, 1, 2);
+    c.host = {Seconds(launch), Seconds(2 * launch)};
+    expect_agreement(c);
+  }
 }
 TEST(Agreement, StagesOnShuffledDevices) {
   Case c = small_case(2, 2, 1, 2);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/costmodel.h"
 #include "model/model.h"
 #include "plan/plan.h"
 #include "topologies/catalogue.h"
@@ -19,9 +20,15 @@ struct Case {
   Strategy strategy;
   ClusterSpec machine;
   double launch = 1;  // of the device's launch overhead: small, and sizes matter more
+  Host host;
   std::vector<std::int64_t> placement;
 
   Plan plan() const { return make_plan(model, workload, strategy); }
+  CostModel costs() const {
+    CostModel out;
+    out.host = host;
+    return out;
+  }
   Cluster cluster() const {
     Cluster c = make_cluster(machine);
     c.device.launch_overhead *= launch;
@@ -95,6 +102,7 @@ class RandomCase {
     draw_strategy(c);
     draw_workload(c);
     draw_machine(c);
+    draw_host(c.host);
     return c;
   }
 
@@ -177,6 +185,15 @@ class RandomCase {
     m.jitter = pick_(0, 3) == 0 ? 0.1 : 0;
     if (pick_(0, 2) == 0) shuffle(c.placement, world);
   }
+  /// From faster than the kernels to slower, in half of the cases.
+  void draw_host(Host& h) {
+    if (coin()) return;
+    h.launch_time =
+        Seconds(1e-8 * static_cast<double>(pick_(0, 1) == 0 ? pick_(1, 20) : pick_(100, 2000)));
+    h.collective_time = Seconds(1e-8 * static_cast<double>(pick_(0, 4000)));
+    h.graphs = pick_(0, 3) == 0;
+    h.waits_for_messages = coin();
+  }
   void shuffle(std::vector<std::int64_t>& order, std::int64_t n) {
     order.resize(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), 0);
@@ -206,7 +223,9 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) {
       << ", reduction " << name_of(c.workload.precision.reduction) << "\non " << c.machine.nodes
       << " x " << *c.machine.devices_per_node << " " << c.machine.preset << " " << c.machine.fabric
       << " pod " << c.machine.nodes_per_pod.value_or(0) << ", launch " << c.launch << ", jitter "
-      << c.machine.jitter << ", slow";
+      << c.machine.jitter << ", host " << c.host.launch_time.value << " and "
+      << c.host.collective_time.value << " graphs " << c.host.graphs << " waits "
+      << c.host.waits_for_messages << ", slow";
   for (const Slowdown& d : c.machine.slowdowns) out << " " << d.device << " x " << d.factor;
   for (const OtherNodes& o : c.machine.other_nodes) {
     out << ", nodes " << o.first << " to " << o.last << " " << o.node.name;

@@ -23,7 +23,7 @@ Recorded any_recording() {
   SimulationOptions options;
   options.placement = r.c.placement;
   options.unfold = pick(0, 1) == 1;
-  r.sim = simulate(r.plan, r.c.cluster(), {}, options);
+  r.sim = simulate(r.plan, r.c.cluster(), r.c.costs(), options);
   return r;
 }
 
@@ -98,9 +98,9 @@ RC_GTEST_PROP(Causality, ASlowerDeviceNeverMakesTheStepShorter, ()) {
   SimulationOptions options;
   options.placement = c.placement;
   options.record = false;
-  const SimTime before = simulate(plan, c.cluster(), {}, options).timeline.step_time;
+  const SimTime before = simulate(plan, c.cluster(), c.costs(), options).timeline.step_time;
   c.machine.slowdowns.push_back({pick(0, plan.mesh.world_size() - 1), 1.25});
-  RC_ASSERT(simulate(plan, c.cluster(), {}, options).timeline.step_time >= before);
+  RC_ASSERT(simulate(plan, c.cluster(), c.costs(), options).timeline.step_time >= before);
 }
 
 }  // namespace

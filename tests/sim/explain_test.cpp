@@ -25,7 +25,7 @@ RC_GTEST_PROP(Explain, BreakdownAndCriticalPathSumToTheStep, ()) {
   SimulationOptions options;
   options.placement = c.placement;
   options.unfold = pick(0, 1) == 1;
-  const Simulation sim = simulate(plan, c.cluster(), {}, options);
+  const Simulation sim = simulate(plan, c.cluster(), c.costs(), options);
   const double step = to_seconds(sim.timeline.step_time).value;
   const Explanation e = explain(plan, sim);
   RC_ASSERT(std::abs(total(e.breakdown) - step) <= 1e-9 * step);
@@ -42,7 +42,7 @@ RC_GTEST_PROP(Explain, TheCriticalPathHasNoGapsAndAllOfItHasAResource, ()) {
   const Plan plan = c.plan();
   SimulationOptions options;
   options.placement = c.placement;
-  const Simulation sim = simulate(plan, c.cluster(), {}, options);
+  const Simulation sim = simulate(plan, c.cluster(), c.costs(), options);
   const Explanation e = explain(plan, sim);
   for (const Share& s : e.critical_path) RC_ASSERT(s.group != "idle" && s.group != "bubble");
   double spent = 0;
@@ -59,9 +59,9 @@ RC_GTEST_PROP(Explain, FoldingDoesNotChangeTheBreakdown, ()) {
   const Cluster cluster = c.cluster();
   SimulationOptions options;
   options.placement = c.placement;
-  const Explanation folded = explain(plan, simulate(plan, cluster, {}, options));
+  const Explanation folded = explain(plan, simulate(plan, cluster, c.costs(), options));
   options.unfold = true;
-  const Explanation unfolded = explain(plan, simulate(plan, cluster, {}, options));
+  const Explanation unfolded = explain(plan, simulate(plan, cluster, c.costs(), options));
   const auto find = [](const std::vector<Share>& in, const Share& like) {
     for (const Share& s : in) {
       if (s.group == like.group && s.name == like.name) return s.time.value;

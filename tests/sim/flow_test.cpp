@@ -49,10 +49,10 @@ RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
   SimulationOptions options;
   options.placement = c.placement;
   options.unfold = pick(0, 1) == 1;
-  const Simulation swept = simulate(plan, cluster, {}, options);
+  const Simulation swept = simulate(plan, cluster, c.costs(), options);
   options.network = crossbar(cluster, BytesPerSecond(1e15));
   options.interference = false;
-  const Simulation flowed = simulate(plan, cluster, {}, options);
+  const Simulation flowed = simulate(plan, cluster, c.costs(), options);
   RC_ASSERT(difference(plan, swept, flowed) == std::string());
   RC_ASSERT(flowed.contention.empty());
 }
@@ -65,9 +65,9 @@ BothWays both_ways(const Case& c, const Plan& plan, std::shared_ptr<const Networ
   options.placement = c.placement;
   options.network = std::move(network);
   BothWays out;
-  out.folded = simulate(plan, c.cluster(), {}, options);
+  out.folded = simulate(plan, c.cluster(), c.costs(), options);
   options.unfold = true;
-  out.unfolded = simulate(plan, c.cluster(), {}, options);
+  out.unfolded = simulate(plan, c.cluster(), c.costs(), options);
   return out;
 }
 

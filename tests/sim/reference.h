@@ -27,7 +27,8 @@ struct ReferenceRun {
   std::vector<RankSpans> ranks;
 };
 
-ReferenceRun reference_run(const Plan& plan, const OpDuration& duration);
+/// The host issues each rank's ops one after the other.
+ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host = {});
 
 /// Per flat op of a rank of `stage`: the earlier flat ops of that rank that must have ended before
 /// it starts.

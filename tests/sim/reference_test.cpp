@@ -10,6 +10,7 @@
 #include <memory>
 #include <tuple>
 
+#include "costmodel/issue.h"
 #include "tests/sim/hand_made.h"
 
 namespace plait {
@@ -63,12 +64,33 @@ struct State {
   std::vector<std::vector<std::size_t>> waits;
   std::vector<std::size_t> left;  // flat ops that have not run
   std::vector<bool> done;
+  std::vector<SimTime> issue;
+  /// When the host has issued op i: it begins behind the last op before that it waited for.
+  SimTime issued(std::size_t i, const Host& host) const {
+    SimTime time = 0;
+    for (std::size_t j = 0, behind = 0; j <= i; ++j) {
+      time += issue[j];
+      if (j == i || !waits_after(*ops[j].op, host)) continue;
+      for (; behind <= j; ++behind) time = std::max(time, spans.end[behind]);
+    }
+    return time;
+  }
+  /// All ops have ended that the host waits for before it issues op i.
+  bool may_issue(std::size_t i, const Host& host) const {
+    for (std::size_t j = i; j-- > 0;) {
+      if (!waits_after(*ops[j].op, host)) continue;
+      return std::all_of(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(j) + 1,
+                         [](bool d) { return d; });
+    }
+    return true;
+  }
   RankSpans spans;
 };
 
 class Reference {
  public:
-  Reference(const Plan& plan, const OpDuration& duration) : plan_(plan), duration_(duration) {
+  Reference(const Plan& plan, const OpDuration& duration, const Host& host)
+      : plan_(plan), duration_(duration), host_(host) {
     for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
       const auto stage = static_cast<std::size_t>(r / plan.ranks_per_stage());
       State s;
@@ -77,6 +99,9 @@ class Reference {
                                                 : ranks_[ranks_.size() - 1].waits;
       for (std::size_t i = 0; i < s.ops.size(); ++i) s.left.push_back(i);
       s.done.assign(s.ops.size(), false);
+      for (const Instance& at : s.ops) {
+        s.issue.push_back(to_sim_time(issue_times(plan.blocks[at.block], host)[at.index]));
+      }
       s.spans.start.assign(s.ops.size(), 0);
       s.spans.end.assign(s.ops.size(), 0);
       ranks_.push_back(std::move(s));
@@ -110,6 +135,9 @@ class Reference {
       if (!ranks_[r].done[w]) return false;
       when = std::max(when, ranks_[r].spans.end[w]);
     }
+    if (!host_.takes_time()) return true;
+    if (!ranks_[r].may_issue(i, host_)) return false;
+    when = std::max(when, ranks_[r].issued(i, host_));
     return true;
   }
   SimTime duration(std::size_t r, std::size_t i) const {
@@ -190,6 +218,7 @@ class Reference {
 
   const Plan& plan_;
   const OpDuration& duration_;
+  Host host_;
   std::vector<State> ranks_;
   std::map<Message, std::deque<SimTime>> arrived_;
 };
@@ -230,8 +259,8 @@ std::vector<std::vector<std::size_t>> reference_waits(const Plan& plan, std::siz
   return waits;
 }
 
-ReferenceRun reference_run(const Plan& plan, const OpDuration& duration) {
-  return Reference(plan, duration).run();
+ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host) {
+  return Reference(plan, duration, host).run();
 }
 
 std::vector<double> factors_of(const Cluster& cluster, const std::vector<std::int64_t>& placement) {

@@ -1,0 +1,27 @@
+#pragma once
+// What the host has to do before a device can: Python, the framework's dispatch and autograd, and
+// the launch. Counted in calls that take about as long as launching one kernel; how many an op is
+// in an eager framework follows from its body (docs/models/issue.md).
+
+#include <vector>
+
+#include "plan/plan.h"
+#include "topologies/host.h"
+
+namespace plait {
+
+/// Kernels that an eager framework launches for the op, and calls that cost the host as much.
+int host_calls(const Compute& op);
+
+/// What checkpointing a piece of the network costs the host besides its ops, once per pass:
+/// forward reads the random states of CPU and GPU, backward reads them, sets them twice, and enters
+/// autograd anew (Megatron-LM, megatron/mpu/random.py, CheckpointFunction).
+inline constexpr int kCheckpointCalls = 2 + 2 + 2 * 2 + 1;
+
+/// Per op of the block: what the host needs to issue it once it has issued the op before.
+std::vector<Seconds> issue_times(const Block& block, const Host& host);
+
+/// Behind the op the host waits until its device has done everything.
+bool waits_after(const Op& op, const Host& host);
+
+}  // namespace plait

@@ -1,0 +1,93 @@
+// What the host has to do for ops, blocks and checkpoints.
+#include "costmodel/issue.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace plait {
+namespace {
+
+constexpr Host kHost{Seconds(10e-6), Seconds(25e-6)};
+
+Op op(Body body, Phase phase = Phase::kForward) {
+  return {std::move(body), Stream::kCompute, phase, {}};
+}
+Seconds total(const Block& block, const Host& host) {
+  const std::vector<Seconds> each = issue_times(block, host);
+  return std::accumulate(each.begin(), each.end(), Seconds(0));
+}
+MatMul product(Pass pass, bool bias = false) {
+  MatMul m;
+  m.pass = pass;
+  m.bias = bias;
+  return m;
+}
+Attention attention(Pass pass, bool fused, bool dropout) {
+  Attention a;
+  a.pass = pass, a.fused = fused, a.dropout = dropout;
+  return a;
+}
+
+// The bias of a product is in its epilogue (aten::addmm); its gradient is not.
+TEST(HostCalls, AProductIsOneCallAndItsWeightGradientIsAddedUp) {
+  EXPECT_EQ(host_calls(product(Pass::kForward, true)), 1);
+  EXPECT_EQ(host_calls(product(Pass::kInputGrad)), 1);
+  EXPECT_EQ(host_calls(product(Pass::kWeightGrad)), 1 + 1);
+  EXPECT_EQ(host_calls(product(Pass::kWeightGrad, true)), 2 * (1 + 1));
+  EXPECT_EQ(host_calls(product(Pass::kBackward)),
+            host_calls(product(Pass::kInputGrad)) + host_calls(product(Pass::kWeightGrad)));
+}
+
+TEST(HostCalls, FusedAttentionTakesFewerThanUnfused) {
+  for (const bool dropout : {false, true}) {
+    for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+      EXPECT_LT(host_calls(attention(pass, true, dropout)),
+                host_calls(attention(pass, false, dropout)));
+    }
+  }
+}
+
+// Backward of an op takes at least as many calls as forward.
+TEST(HostCalls, BackwardTakesAtLeastAsMany) {
+  const auto both = [](auto body) {
+    body.pass = Pass::kForward;
+    const int forward = host_calls(body);
+    body.pass = Pass::kBackward;
+    EXPECT_GE(host_calls(body), forward);
+  };
+  both(MatMul{}), both(Norm{}), both(Activation{}), both(Rope{}), both(Embedding{}), both(Add{});
+  both(attention(Pass::kForward, true, false)), both(attention(Pass::kForward, false, false));
+}
+
+TEST(IssueTimes, AreCallsTimesLaunchesAndOnePerTransfer) {
+  const Block block{"b", {op(product(Pass::kForward)), op(Collective{}), op(Send{}), op(Copy{})}};
+  EXPECT_EQ(issue_times(block, kHost),
+            (std::vector<Seconds>{kHost.launch_time, kHost.collective_time, kHost.collective_time,
+                                  kHost.launch_time}));
+}
+
+// Two pieces that are computed again, with something between them.
+TEST(IssueTimes, EachRecomputedPieceCostsACheckpoint) {
+  const Op again = op(product(Pass::kForward), Phase::kRecompute);
+  const Op backward = op(product(Pass::kInputGrad), Phase::kBackward);
+  const Block once{"b", {again, again, backward}}, twice{"b", {again, backward, again}};
+  EXPECT_NEAR(total(once, kHost) / kHost.launch_time, 3 + kCheckpointCalls, 1e-9);
+  EXPECT_NEAR(total(twice, kHost) / kHost.launch_time, 3 + 2 * kCheckpointCalls, 1e-9);
+}
+
+TEST(IssueTimes, AGraphIsOneLaunchWhateverItHas) {
+  Host graphs = kHost;
+  graphs.graphs = true;
+  const Block block{"b", {op(Collective{}), op(attention(Pass::kForward, false, true))}};
+  EXPECT_EQ(total(block, graphs), kHost.launch_time);
+  EXPECT_TRUE(issue_times({"empty", {}}, graphs).empty());
+}
+
+TEST(IssueTimes, AreZeroByDefault) {
+  EXPECT_FALSE(Host{}.takes_time());
+  EXPECT_EQ(total({"b", {op(Collective{}), op(product(Pass::kForward))}}, {}), Seconds(0));
+}
+
+}  // namespace
+}  // namespace plait

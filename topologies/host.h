@@ -1,0 +1,22 @@
+#pragma once
+// The host of a device: one thread that hands a rank's ops to its GPU, one after the other, in the
+// order of the program. How long it takes depends on the processor and on the framework that runs
+// on it (docs/models/issue.md).
+
+#include "core/quantity.h"
+
+namespace plait {
+
+struct Host {
+  Seconds launch_time;      // to issue one kernel; 0: everything is there at once
+  Seconds collective_time;  // to issue one collective, send or receive
+  bool graphs = false;      // a block (a layer's pass) is one CUDA graph, issued as one kernel is
+  /// After each send and receive it waits until its device has done everything.
+  bool waits_for_messages = false;
+
+  bool takes_time() const {
+    return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages;
+  }
+};
+
+}  // namespace plait
