@@ -22,6 +22,7 @@ struct FlatOp {
   std::uint8_t stream = 0;
   bool behind = false;
   bool end_needed = false;  // a later op of the block waits for it
+  bool host_waits = false;  // behind it, for all that it has issued
   Stages stages = Stages::kAll;
   std::uint32_t grouping = 0;
 };
@@ -51,6 +52,7 @@ class Engine {
         lanes_(lanes),
         durations_(durations),
         record_(record),
+        hosted_(durations.host_takes_time()),
         width_(lanes.count()),
         state_(plan.programs.size()),
         begin_(width_),
@@ -83,7 +85,10 @@ class Engine {
   void flatten() {
     for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
       const std::size_t first = ops_.size();
-      for (const Op& op : plan_.blocks[b].ops) ops_.push_back(flat(op));
+      for (const Op& op : plan_.blocks[b].ops) {
+        ops_.push_back(flat(op));
+        ops_.back().host_waits = durations_.host_waits_after(ops_.size() - 1);
+      }
       for (std::uint16_t i : deps_.blocks[b].before) ops_[first + i].end_needed = true;
       longest_ = std::max(longest_, plan_.blocks[b].ops.size());
     }
@@ -208,7 +213,7 @@ class Engine {
     }
     if (record_) record(s, st.flat + i, clock, false);
     publish(s, i, op, clock);
-    if (durations_.host_waits_after(id)) wait_for_device(st);
+    if (op.host_waits) wait_for_device(st);
     return true;
   }
 
@@ -223,7 +228,7 @@ class Engine {
   void gather_ready(std::size_t s, const Call& call, std::size_t i, const FlatOp& op,
                     SimTime* clock) {
     StageState& st = state_[s];
-    if (durations_.host_takes_time()) {
+    if (hosted_) {
       const SimTime issue = durations_.issue(durations_.op_id(call.block, i));
       advance(st.issued.data(), {&issue, false}, width_);
       raise(clock, st.issued.data(), width_);
@@ -317,7 +322,7 @@ class Engine {
   const Dependencies& deps_;
   const Lanes& lanes_;
   const Durations& durations_;
-  bool record_;
+  bool record_, hosted_;
   std::size_t width_, longest_ = 0, recorded_ = 0;
   std::vector<FlatOp> ops_;
   std::deque<std::vector<BlockProfile>> profiles_;  // of runs of stages that take equally long
