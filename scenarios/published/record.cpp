@@ -134,19 +134,23 @@ void read_memory(const Json& m, Measured& out) {
   }
 }
 
-/// Seconds of a step from whichever rate was published, the most direct first.
+/// Seconds of a step from whichever rate was published: tokens before samples, which tables round
+/// to few digits.
 std::optional<double> step_seconds(const Json& m, const PublishedRun& run) {
   if (const auto s = amount(m, "iteration_time_s")) return s;
   const auto sequences = static_cast<double>(run.global_batch);
   const double tokens = sequences * static_cast<double>(run.model.sequence_length);
   const auto gpus = static_cast<double>(run.gpus);
-  if (const auto r = amount(m, "samples_per_s"); r && sequences > 0) return sequences / *r;
-  if (const auto r = amount(m, "samples_per_s_per_gpu"); r && sequences > 0 && gpus > 0) {
-    return sequences / (*r * gpus);
-  }
-  if (const auto r = amount(m, "tokens_per_s"); r && tokens > 0) return tokens / *r;
-  if (const auto r = amount(m, "tokens_per_s_per_gpu"); r && tokens > 0 && gpus > 0) {
-    return tokens / (*r * gpus);
+  struct Rate {
+    std::string_view key;
+    double work;  // of a step, in the rate's unit; 0: not known
+  };
+  const Rate rates[] = {{"tokens_per_s", tokens},
+                        {"tokens_per_s_per_gpu", gpus > 0 ? tokens / gpus : 0},
+                        {"samples_per_s", sequences},
+                        {"samples_per_s_per_gpu", gpus > 0 ? sequences / gpus : 0}};
+  for (const Rate& rate : rates) {
+    if (const auto r = amount(m, rate.key); r && rate.work > 0) return rate.work / *r;
   }
   return amount(m, "iteration_time_s_derived");
 }
