@@ -139,7 +139,7 @@ Verdict examine(const CheckOptions& options) {
   v.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   v.plan = sound_plan(v.scenario);
   const Scenario& s = v.scenario;
-  v.memory = summarize_memory(v.plan, s.cluster, memory_of(v.plan, s.cluster, s.placement));
+  v.memory = summarize_memory(v.plan, s.cluster, memory_of(v.plan, s));
   if (!v.memory.fits) v.cures = cures(v.scenario);
   return v;
 }

@@ -69,14 +69,13 @@ Plan sound_plan(const Scenario& s) {
   return plan;
 }
 
-std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster,
-                                const std::vector<std::int64_t>& placement, bool curve) {
+std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve) {
   std::vector<StageUse> out;
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     StageUse use;
     use.live = live_memory(plan, stage, curve);
-    find_least_memory(plan, stage, cluster, placement, use);
-    use.overheads = memory_overheads(plan, stage, use.live.peak, cluster, use.kind);
+    find_least_memory(plan, stage, s.cluster, s.placement, use);
+    use.overheads = memory_overheads(plan, stage, use.live, s.cluster, use.kind, s.memory);
     out.push_back(std::move(use));
   }
   return out;
@@ -85,6 +84,7 @@ std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster,
 CostModel costs_of(const Scenario& scenario) {
   CostModel costs;
   costs.host = scenario.host;
+  costs.kernels = scenario.kernels;
   if (!scenario.calibration.empty()) {
     if (!scenario.cluster.others.empty()) refuse_calibration(scenario);
     costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));
@@ -109,7 +109,7 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
          .placement = s.placement});
   });
   const Explanation explanation = explain(p.plan, p.simulation);
-  p.memory = memory_of(p.plan, s.cluster, s.placement, options.memory_curve);
+  p.memory = memory_of(p.plan, s, options.memory_curve);
   std::vector<ChosenCollective> collectives;
   for (const CollectiveChoice& c : p.simulation.collectives) {
     collectives.push_back({c.op, c.group, c.cost});

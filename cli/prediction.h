@@ -32,10 +32,8 @@ Prediction predict(const Scenario& scenario, const CostModel& costs,
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);
 
-/// Live memory and overheads of every stage, on the device that has least. `placement` is that of
-/// the simulation.
-std::vector<StageUse> memory_of(const Plan& plan, const Cluster& cluster,
-                                const std::vector<std::int64_t>& placement, bool curve = false);
+/// Live memory and overheads of every stage, on the device that has least.
+std::vector<StageUse> memory_of(const Plan& plan, const Scenario& scenario, bool curve = false);
 
 /// The cost model with the scenario's calibration, where it names one. Throws InputError K0xx; C012
 /// for a calibration and several kinds of nodes.

@@ -60,20 +60,28 @@ std::vector<Task> read_tasks(const ValidateOptions& o) {
   return out;
 }
 
-/// Bytes as the record's statistic counts them, on the stage that has most.
-double memory_bytes(const Prediction& p, MemoryStatistic statistic) {
+/// PyTorch's allocator knows tensors and workspaces, and reserves more; the driver knows all.
+bool counts(MemoryStatistic statistic, const MemoryItem& item) {
+  switch (statistic) {
+    case MemoryStatistic::kDevice: return true;
+    case MemoryStatistic::kReserved:
+      return item.name != "cuda_context" && item.name != "communicator_buffers";
+    case MemoryStatistic::kAllocated:
+      return item.name != "cuda_context" && item.name != "communicator_buffers" &&
+             item.name != "allocator_reserve";
+  }
+  return false;
+}
+
+/// Bytes as the record's statistic counts them, on the stage that it was taken on.
+double memory_bytes(const Prediction& p, const Measured& measured) {
   double most = 0;
   for (const StageUse& use : p.memory) {
     auto bytes = static_cast<double>(use.live.peak.value);
     for (const MemoryItem& item : use.overheads) {
-      const bool tensors = item.name == "workspace";
-      const bool reserved = tensors || item.name == "allocator_reserve";
-      if (statistic == MemoryStatistic::kDevice ||
-          (statistic == MemoryStatistic::kReserved && reserved) || tensors) {
-        bytes += static_cast<double>(item.bytes.value);
-      }
+      if (counts(measured.memory_statistic, item)) bytes += static_cast<double>(item.bytes.value);
     }
-    most = std::max(most, bytes);
+    most = measured.memory_of_last_rank ? bytes : std::max(most, bytes);
   }
   return most;
 }
@@ -85,7 +93,7 @@ void take_prediction(const PublishedRun& run, const Prediction& p, ValidationRec
   out.fits = r.memory.fits;
   out.bound_by = r.bound_by;
   out.provenance = r.provenance;
-  out.predicted_memory_bytes = memory_bytes(p, run.measured.memory_statistic);
+  out.predicted_memory_bytes = memory_bytes(p, run.measured);
   if (out.measured_s) return;
   // Only a rate of work was published: the same work over that rate.
   const auto from_rate = [&](const std::optional<double>& rate, double predicted,

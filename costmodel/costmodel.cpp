@@ -4,6 +4,7 @@
 
 #include "costmodel/calibration_cost.h"
 #include "costmodel/collectives.h"
+#include "costmodel/eager.h"
 #include "costmodel/kernels.h"
 #include "costmodel/transfer.h"
 
@@ -57,6 +58,8 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return gemm_cost(*matmul, device);
   if (const auto* attention = std::get_if<Attention>(&op))
     return attention_cost(*attention, device);
+  if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
+    return chain_cost(chain, device);
   return memory_bound_cost(op, device);
 }
 

@@ -9,6 +9,7 @@
 
 #include "costmodel/calibration.h"
 #include "costmodel/cost.h"
+#include "model/kernels.h"
 #include "plan/op.h"
 #include "topologies/host.h"
 
@@ -36,6 +37,7 @@ struct CostModel {
   /// Of the machine that the cluster's device stands for; null: data sheets only.
   std::shared_ptr<const Calibration> calibration = nullptr;
   Host host = {};  // by default everything is issued in no time
+  Kernels kernels = {};  // of the framework
 
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;

@@ -84,32 +84,88 @@ MemoryItem communicator_buffers(const Plan& plan, std::size_t stage, const Clust
 
 // PyTorch's caching allocator asks the driver for multiples of 2 MiB. What it reserves beyond that
 // (blocks split and not yet reusable) depends on the program: 0 with expandable segments, 15 % on
-// average without (Guo et al. 2024, GMLake, abstract). 4 % is assumed.
-constexpr double kFragmentation = 0.04;
+// average without (Guo et al. 2024, GMLake, abstract).
+MemoryItem allocator_reserve(Bytes live, double fragmentation) {
+  const auto fragments = static_cast<std::int64_t>(static_cast<double>(live.value) * fragmentation);
+  const Bytes segments(round_up(live.value + fragments, mib(2).value));
+  return {
+      "allocator_reserve", segments - live,
+      "2 MiB segments (PyTorch CUDACachingAllocator) and the fragmentation of memory.*, assumed "
+      "between 0 with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
+}
 
-MemoryItem allocator_reserve(Bytes live_peak) {
-  const auto fragments =
-      static_cast<std::int64_t>(static_cast<double>(live_peak.value) * kFragmentation);
-  const Bytes segments(round_up(live_peak.value + fragments, mib(2).value));
-  return {"allocator_reserve", segments - live_peak,
-          "2 MiB segments (PyTorch CUDACachingAllocator) and 4 % fragmentation, assumed between 0 "
-          "with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
+/// Calls of each block on a stage.
+std::vector<std::int64_t> call_counts(const Plan& plan, std::size_t stage) {
+  std::vector<std::int64_t> out(plan.blocks.size());
+  for (const Call& call : plan.programs.at(stage).calls) ++out.at(call.block);
+  return out;
+}
+
+struct StageSizes {
+  std::int64_t updated = 0;  // parameters that a rank's optimizer updates
+  std::int64_t logits = 0;   // of one microbatch on a rank
+};
+
+StageSizes sizes_of(const Plan& plan, std::size_t stage) {
+  StageSizes out;
+  const std::vector<std::int64_t> calls = call_counts(plan, stage);
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    if (calls[b] == 0) continue;
+    for (const Op& op : plan.blocks[b].ops) {
+      const auto* compute = std::get_if<Compute>(&op.body);
+      if (compute == nullptr) continue;
+      if (const auto* adam = std::get_if<Adam>(compute)) out.updated += calls[b] * adam->elements;
+      if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
+        out.logits = std::max(out.logits, loss->rows * loss->vocab);
+      }
+    }
+  }
+  return out;
+}
+
+Bytes times(double each, std::int64_t count) {
+  return Bytes(static_cast<std::int64_t>(each * static_cast<double>(count)));
+}
+
+/// Weights, gradients and optimizer state: what is there during the optimizer step.
+Bytes training_state(const StageMemory& live) {
+  const auto of = [&](TensorClass c) { return live.by_class[static_cast<std::size_t>(c)]; };
+  return of(TensorClass::kWeight) + of(TensorClass::kGradient) + of(TensorClass::kOptimizer);
+}
+
+/// Tensors that the framework allocates and the plan does not know.
+std::vector<MemoryItem> framework_tensors(const Plan& plan, std::size_t stage,
+                                          const StageMemory& live, const FrameworkMemory& f) {
+  const StageSizes sizes = sizes_of(plan, stage);
+  const Bytes loss = times(f.loss_bytes_per_logit, sizes.logits);
+  const Bytes at_step = training_state(live) + times(f.step_bytes_per_parameter, sizes.updated);
+  return {{"loss_copies", loss, "memory.loss_bytes_per_logit"},
+          {"step_temporaries", std::max(at_step - live.peak - loss, Bytes()),
+           "memory.step_bytes_per_parameter, as far as they exceed the peak of the passes"},
+          {"buckets", f.buckets, "memory.buckets"}};
 }
 
 }  // namespace
 
-std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage, Bytes live_peak,
-                                         const Cluster& cluster, std::size_t kind) {
+std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
+                                         const StageMemory& live, const Cluster& cluster,
+                                         std::size_t kind, const FrameworkMemory& framework) {
   // A processor has no context, allocates exactly and passes messages by MPI.
   const Device& device = cluster.kind(kind).device;
   if (generation_of(device) == Generation::kCpu) return {};
   const bool late = device.compute_capability >= 90;
-  return {{"cuda_context", mib(512),
-           "driver context, kernels loaded on first use (CUDA 12.2 and later)"},
-          {"workspace", mib(late ? 32 : 4),
-           "cuBLAS documentation, cublasSetWorkspace: 32 MiB recommended from Hopper on, else 4"},
-          communicator_buffers(plan, stage, cluster),
-          allocator_reserve(live_peak)};
+  std::vector<MemoryItem> out = {
+      {"cuda_context", framework.context, "driver context and loaded kernels: memory.context"},
+      {"workspace", mib(late ? 32 : 4),
+       "cuBLAS documentation, cublasSetWorkspace: 32 MiB recommended from Hopper on, else 4"},
+      communicator_buffers(plan, stage, cluster)};
+  Bytes tensors = live.peak;
+  for (MemoryItem& item : framework_tensors(plan, stage, live, framework)) {
+    tensors += item.bytes;
+    if (item.bytes.value > 0) out.push_back(std::move(item));
+  }
+  out.push_back(allocator_reserve(tensors, framework.fragmentation));
+  return out;
 }
 
 }  // namespace plait

@@ -38,6 +38,13 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
   if (!calibration_sha256.empty()) {
     members.push_back({"calibration", json_quote(calibration_sha256)});
   }
+  if (const std::string kernels = kernels_table().write(scenario.kernels);
+      kernels != kernels_table().write({})) {
+    members.push_back({"kernels", kernels});
+  }
+  if (scenario.memory != FrameworkMemory{}) {
+    members.push_back({"memory", memory_table().write(scenario.memory)});
+  }
   if (scenario.flow_network) members.push_back({"network", json_quote("flow")});
   return json_object(std::move(members));
 }

@@ -166,6 +166,13 @@ const Table<ScenarioParts>& scenario_table() {
           field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
               .required(),
           field("strategy", &S::strategy, Nested{&strategy_table()}, "How the work is split."),
+          field(
+              "kernels", &S::kernels, Nested{&kernels_table()},
+              "Which ops the framework runs as one kernel, and which as the chain of kernels that "
+              "its code spells out.")
+              .otherwise("all fused"),
+          field("memory", &S::memory, Nested{&memory_table()},
+                "Device memory that the framework takes beyond the plan's tensors."),
           field("cluster", &S::cluster, Nested{&cluster_table()}, "The machine.").required(),
           field("placement", &S::placement, Nested{&placement_table()},
                 "Where the ranks of the mesh run; default: rank r on device r, tp inside of nodes "

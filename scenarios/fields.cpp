@@ -231,4 +231,35 @@ const Table<StrategyPart>& strategy_table() {
   return table;
 }
 
+const Table<Kernels>& kernels_table() {
+  using K = Kernels;
+  const Choice<Fusion> choice{{{"fused", Fusion::kFused}, {"eager", Fusion::kEager}}};
+  static const Table<K> table(
+      "kernels",
+      {
+          field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
+          field("rope", &K::rope, choice, "Rotary positions."),
+          field("activation", &K::activation, choice, "Gated activations."),
+          field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
+      });
+  return table;
+}
+
+const Table<FrameworkMemory>& memory_table() {
+  using M = FrameworkMemory;
+  static const Table<M> table(
+      "memory",
+      {
+          field("context", &M::context, Amount<Bytes>{}, "Driver context and loaded kernels."),
+          field("fragmentation", &M::fragmentation, Real{.min = 0, .max = 1},
+                "What the allocator reserves beyond live tensors, as a fraction of them."),
+          field("step_bytes_per_parameter", &M::step_bytes_per_parameter, Real{.min = 0, .max = 64},
+                "Temporaries of the optimizer step, per parameter that a rank updates."),
+          field("loss_bytes_per_logit", &M::loss_bytes_per_logit, Real{.min = 0, .max = 64},
+                "Copies of the logits that the loss holds beyond the plan's."),
+          field("buckets", &M::buckets, Amount<Bytes>{}, "Flat communication buffers."),
+      });
+  return table;
+}
+
 }  // namespace plait

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "core/fields.h"
+#include "model/kernels.h"
 #include "model/model.h"
+#include "plan/framework_memory.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
 #include "scenarios/placement.h"
@@ -71,6 +73,8 @@ struct ScenarioParts {
   ModelPart model;
   Workload workload;
   StrategyPart strategy;
+  Kernels kernels;
+  FrameworkMemory memory;
   ClusterPart cluster;
   PlacementPart placement;
   Host host;
@@ -101,6 +105,8 @@ const Table<Model>& model_table();
 const Table<ModelPart>& model_part_table();
 const Table<Workload>& workload_table();
 const Table<StrategyPart>& strategy_table();
+const Table<Kernels>& kernels_table();
+const Table<FrameworkMemory>& memory_table();
 const Table<Named<NodeSpec>>& node_part_table();
 const Table<Named<Device>>& device_part_table();
 const Table<Named<Fabric>>& fabric_part_table();

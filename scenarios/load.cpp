@@ -88,6 +88,8 @@ void resolve(const JsonDocument& document, const JsonDocument& written, Scenario
   out.model = resolve_model(root.find("model"), parts.model, out.source_file,
                             out.workload.sequence_length, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
+  out.kernels = parts.kernels;
+  out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
   Placement placement =

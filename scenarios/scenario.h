@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "model/kernels.h"
 #include "model/model.h"
+#include "plan/framework_memory.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
 #include "topologies/cluster.h"
@@ -27,6 +29,8 @@ struct Scenario {
   Model model;
   Workload workload;
   Strategy strategy;
+  Kernels kernels;  // how the framework runs ops
+  FrameworkMemory memory;
   Cluster cluster;
   double price_per_device_hour = 0;     // in the user's currency; 0: not said
   std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r

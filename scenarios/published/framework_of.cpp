@@ -34,7 +34,7 @@ constexpr Rule kRules[] = {
     {"tables.tex", "megatron-lm-2020"},
     {"LiBai", "oneflow"},
     {"Megatron-LM e156d2fe", "megatron-lm-2021"},
-    {"golden", "megatron-core"},
+    {"golden", "megatron-lm"},
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
     {"Megatron", "megatron-core"},

@@ -166,6 +166,7 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
   out.out_of_memory = flag(m, "oom").value_or(false);
   out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu || out.mfu;
   read_memory(m, out);
+  out.memory_of_last_rank = run.notes.find("(last rank)") != std::string::npos;
   return out;
 }
 

@@ -49,6 +49,7 @@ struct Measured {
   bool says_memory = false;  // whether it fitted was published, or a time that implies it
   std::optional<double> memory_bytes;
   MemoryStatistic memory_statistic = MemoryStatistic::kReserved;
+  bool memory_of_last_rank = false;  // else of the fullest
 };
 
 struct PublishedRun {

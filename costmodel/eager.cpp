@@ -1,0 +1,102 @@
+#include "costmodel/eager.h"
+
+#include "costmodel/efficiency.h"
+
+namespace plait {
+namespace {
+
+/// Bytes per element and kernels of a chain, for elements of `size` bytes in memory and 4 where the
+/// chain works in fp32.
+struct PerElement {
+  double bytes;
+  int kernels;
+};
+
+bool forward(Pass pass) { return pass == Pass::kForward; }
+
+// RMSNorm as model code spells it: x.float(); pow(2); mean; rsqrt; multiply; back to 16 bits; times
+// gamma. Reads and writes: s+4, 8, 4, -, 8, 4+s, 2s. Backward: gamma's product (g, xhat -> two
+// results, one summed: 5s), the cast (s+4), the product with 1/rms (8) and the row sum of g x
+// (8+4+4), the power (4+8), the fan-in (12), the cast (4+s), and gamma's gradient in fp32 (8).
+// LayerNorm is one kernel even in eager frameworks.
+PerElement norm_chain(Pass pass, double s) {
+  if (forward(pass)) return {4 * s + 28, 7};
+  return {7 * s + 64, 13};
+}
+
+// x cos + rotate_half(x) sin: two products, a negated half, a concatenation, a sum; backward has
+// two products, two padded slices, the negation and the fan-in.
+PerElement rope_chain(Pass pass, double s) {
+  if (forward(pass)) return {10 * s, 5};
+  return {13 * s, 7};
+}
+
+// act(gate) * up: two kernels; backward: two products, the derivative, the concatenation of both
+// gradients. Per element of the output.
+PerElement gated_chain(Pass pass, double s) {
+  if (forward(pass)) return {5 * s, 2};
+  return {13 * s, 4};
+}
+
+// float(); log_softmax; negative log-likelihood forward (s+4, 8, -), and backward its scatter (4),
+// log_softmax's (12) and the cast (4+s). The first and the last of our four steps carry them.
+PerElement cross_entropy_chain(CrossEntropy::Step step, double s) {
+  switch (step) {
+    case CrossEntropy::Step::kRowMax: return {s + 4, 1};
+    case CrossEntropy::Step::kSums: return {8, 1};
+    case CrossEntropy::Step::kLoss: return {};
+    case CrossEntropy::Step::kGradient: return {20 + s, 3};
+  }
+  return {};
+}
+
+KernelChain chain(PerElement p, std::int64_t rows, std::int64_t width) {
+  const double elements = static_cast<double>(rows) * static_cast<double>(width);
+  return {Bytes(static_cast<std::int64_t>(p.bytes * elements)), p.kernels};
+}
+
+double size(DType dtype) { return static_cast<double>(size_of(dtype)); }
+
+struct Chains {
+  const Kernels& kernels;
+
+  KernelChain operator()(const Norm& op) const {
+    if (kernels.norm == Fusion::kFused || op.kind != NormKind::kRmsNorm) return {};
+    return chain(norm_chain(op.pass, size(op.dtype)), op.rows, op.width);
+  }
+  KernelChain operator()(const Rope& op) const {
+    if (kernels.rope == Fusion::kFused || op.pass == Pass::kWeightGrad) return {};
+    return chain(rope_chain(op.pass, size(op.dtype)), op.rows, op.width);
+  }
+  KernelChain operator()(const Activation& op) const {
+    if (kernels.activation == Fusion::kFused || !op.gated || op.pass == Pass::kWeightGrad)
+      return {};
+    return chain(gated_chain(op.pass, size(op.dtype)), op.rows, op.width);
+  }
+  KernelChain operator()(const CrossEntropy& op) const {
+    if (kernels.cross_entropy == Fusion::kFused) return {};
+    return chain(cross_entropy_chain(op.step, size(op.dtype)), op.rows, op.vocab);
+  }
+  template <class Other>
+  KernelChain operator()(const Other&) const {
+    return {};
+  }
+};
+
+}  // namespace
+
+KernelChain eager_chain(const Compute& op, const Kernels& kernels) {
+  return std::visit(Chains{kernels}, op);
+}
+
+Cost chain_cost(const KernelChain& chain, const Device& device) {
+  const StreamFit fit = stream_fit(device, StreamKind::kCopy);
+  Cost cost;
+  cost.provenance = fit.quality.provenance;
+  cost.band = fit.quality.band;
+  cost.share[kLaunchOverhead] = fixed_time(device, fit.fixed) * chain.kernels;
+  cost.share[kMemoryBandwidth] = chain.bytes / (device.memory_bandwidth * fit.bandwidth);
+  return cost;
+}
+
+}  // namespace plait

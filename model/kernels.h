@@ -1,0 +1,18 @@
+#pragma once
+// How a framework runs the ops of a transformer: as one kernel each, or as the chain of elementary
+// kernels that its Python code spells out ("eager"), each of which reads and writes memory.
+
+#include <cstdint>
+
+namespace plait {
+
+enum class Fusion : std::uint8_t { kFused, kEager };
+
+struct Kernels {
+  Fusion norm = Fusion::kFused;
+  Fusion rope = Fusion::kFused;
+  Fusion activation = Fusion::kFused;
+  Fusion cross_entropy = Fusion::kFused;
+};
+
+}  // namespace plait
