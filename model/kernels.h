@@ -4,11 +4,14 @@
 
 #include <cstdint>
 
+#include "model/op.h"
+
 namespace plait {
 
 enum class Fusion : std::uint8_t { kFused, kEager };
 
 struct Kernels {
+  FlashKernel attention = FlashKernel::kNewest;  // where attention is fused
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;

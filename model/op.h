@@ -35,7 +35,7 @@ struct MatMul {
 /// (batch, heads, seq_q, seq_kv) matrix goes through memory, with softmax, mask and dropout as
 /// separate kernels. Fused kernels: the newest for the device (FlashAttention-2 on Ampere, -3 on
 /// Hopper), or FlashAttention-2 also where there is a newer one.
-enum class FlashKernel : std::uint8_t { kNewest, kFlash2 };
+enum class FlashKernel : std::uint8_t { kNewest, kFlash2, kFlash1 };
 struct Attention {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0;

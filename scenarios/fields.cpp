@@ -237,6 +237,12 @@ const Table<Kernels>& kernels_table() {
   static const Table<K> table(
       "kernels",
       {
+          field("attention", &K::attention,
+                Choice<FlashKernel>{{{"newest", FlashKernel::kNewest},
+                                     {"flash2", FlashKernel::kFlash2},
+                                     {"flash1", FlashKernel::kFlash1}}},
+                "Which FlashAttention, where attention is fused; newest: the one made for the "
+                "device."),
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),

@@ -40,7 +40,7 @@ class Writer {
     out["model"] = model();
     out["workload"] = workload();
     out["strategy"] = strategy();
-    if (has(run_.kernel, "RMS kernel")) out["kernels"] = {{"norm", "fused"}};
+    if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
     out["cluster"] = cluster_of(run_, assumed_);
     return {framework_, json_pretty(out.dump()), std::move(assumed_)};
   }
@@ -121,6 +121,15 @@ class Writer {
     if (has(run_.kernel, "flash") || has(run_.arguments, "--attention-backend flash")) return true;
     if (!run_.kernel.empty() || has(run_.arguments, "--attention-backend unfused")) return false;
     return std::nullopt;
+  }
+
+  /// Where the record names kernels.
+  JsonObject kernels() const {
+    JsonObject out;
+    if (has(run_.kernel, "RMS kernel")) out["norm"] = "fused";
+    if (has(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
+    if (has(run_.arguments, "--cross-entropy-loss-fusion true")) out["cross_entropy"] = "fused";
+    return out;
   }
 
   JsonObject strategy() {
