@@ -75,7 +75,8 @@ std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve)
     StageUse use;
     use.live = live_memory(plan, stage, curve);
     find_least_memory(plan, stage, s.cluster, s.placement, use);
-    use.overheads = memory_overheads(plan, stage, use.live, s.cluster, use.kind, s.memory);
+    use.overheads =
+        memory_overheads(plan, stage, use.live, s.cluster, use.kind, s.memory, s.kernels);
     out.push_back(std::move(use));
   }
   return out;

@@ -133,14 +133,57 @@ Bytes training_state(const StageMemory& live) {
   return of(TensorClass::kWeight) + of(TensorClass::kGradient) + of(TensorClass::kOptimizer);
 }
 
+// What autograd keeps of an eager chain beyond the plan's tensors, as bytes per byte of the chain's
+// 16-bit output: RMSNorm its fp32 input and its fp32 normalised value; a gated activation the
+// activated gate.
+constexpr double kNormIntermediates = 4, kGateIntermediates = 1;
+
+double intermediates(const Compute& op, const Kernels& kernels) {
+  if (pass_of(op) != Pass::kForward) return 0;
+  if (const auto* norm = std::get_if<Norm>(&op)) {
+    const bool eager = kernels.norm == Fusion::kEager && norm->kind == NormKind::kRmsNorm;
+    return eager ? kNormIntermediates : 0;
+  }
+  if (const auto* activation = std::get_if<Activation>(&op)) {
+    return kernels.activation == Fusion::kEager && activation->gated ? kGateIntermediates : 0;
+  }
+  return 0;
+}
+
+/// Of the outputs that are live at the peak.
+Bytes eager_intermediates(const Plan& plan, const StageMemory& live, const Kernels& kernels) {
+  std::vector<double> factor(plan.tensors.size());
+  for (const Block& block : plan.blocks) {
+    for (const Op& op : block.ops) {
+      const auto* compute = std::get_if<Compute>(&op.body);
+      const double each = compute == nullptr ? 0 : intermediates(*compute, kernels);
+      if (each == 0) continue;
+      for (const Operand& o : op.operands) {
+        const bool output = o.use != Use::kRead &&
+                            plan.tensors[static_cast<std::size_t>(o.tensor)].dtype != DType::kFp32;
+        if (output) factor[static_cast<std::size_t>(o.tensor)] = each;
+      }
+    }
+  }
+  Bytes sum;
+  for (const LiveTensor& t : live.at_peak) {
+    sum += times(factor[static_cast<std::size_t>(t.tensor)], t.bytes.value);
+  }
+  return sum;
+}
+
 /// Tensors that the framework allocates and the plan does not know.
 std::vector<MemoryItem> framework_tensors(const Plan& plan, std::size_t stage,
-                                          const StageMemory& live, const FrameworkMemory& f) {
+                                          const StageMemory& live, const FrameworkMemory& f,
+                                          const Kernels& kernels) {
   const StageSizes sizes = sizes_of(plan, stage);
   const Bytes loss = times(f.loss_bytes_per_logit, sizes.logits);
+  const Bytes eager = eager_intermediates(plan, live, kernels);
   const Bytes at_step = training_state(live) + times(f.step_bytes_per_parameter, sizes.updated);
-  return {{"loss_copies", loss, "memory.loss_bytes_per_logit"},
-          {"step_temporaries", std::max(at_step - live.peak - loss, Bytes()),
+  return {{"eager_intermediates", eager,
+           "what autograd keeps of the chains of kernels.*: docs/models/memory.md"},
+          {"loss_copies", loss, "memory.loss_bytes_per_logit"},
+          {"step_temporaries", std::max(at_step - live.peak - loss - eager, Bytes()),
            "memory.step_bytes_per_parameter, as far as they exceed the peak of the passes"},
           {"buckets", f.buckets, "memory.buckets"}};
 }
@@ -149,7 +192,8 @@ std::vector<MemoryItem> framework_tensors(const Plan& plan, std::size_t stage,
 
 std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
                                          const StageMemory& live, const Cluster& cluster,
-                                         std::size_t kind, const FrameworkMemory& framework) {
+                                         std::size_t kind, const FrameworkMemory& framework,
+                                         const Kernels& kernels) {
   // A processor has no context, allocates exactly and passes messages by MPI.
   const Device& device = cluster.kind(kind).device;
   if (generation_of(device) == Generation::kCpu) return {};
@@ -160,7 +204,7 @@ std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
        "cuBLAS documentation, cublasSetWorkspace: 32 MiB recommended from Hopper on, else 4"},
       communicator_buffers(plan, stage, cluster)};
   Bytes tensors = live.peak;
-  for (MemoryItem& item : framework_tensors(plan, stage, live, framework)) {
+  for (MemoryItem& item : framework_tensors(plan, stage, live, framework, kernels)) {
     tensors += item.bytes;
     if (item.bytes.value > 0) out.push_back(std::move(item));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/quantity.h"
+#include "model/kernels.h"
 #include "plan/framework_memory.h"
 #include "plan/memory.h"
 #include "plan/plan.h"
@@ -14,7 +15,8 @@ namespace plait {
 
 struct MemoryItem {
   std::string name;  // "cuda_context", "communicator_buffers", "workspace", "allocator_reserve",
-                     // "loss_copies", "step_temporaries", "buckets"
+                     // "loss_copies", "step_temporaries", "buckets",
+                     // "eager_intermediates"
   Bytes bytes;
   std::string source;  // where the number comes from
 };
@@ -25,6 +27,7 @@ struct MemoryItem {
 std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
                                          const StageMemory& live, const Cluster& cluster,
                                          std::size_t kind = 0,
-                                         const FrameworkMemory& framework = {});
+                                         const FrameworkMemory& framework = {},
+                                         const Kernels& kernels = {});
 
 }  // namespace plait
