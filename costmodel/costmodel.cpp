@@ -68,11 +68,6 @@ double between_other_kernels(const Device& device) {
   return 1;
 }
 
-Cost scaled(Cost cost, double factor) {
-  for (Seconds& s : cost.share) s = s * factor;
-  return cost;
-}
-
 }  // namespace
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
@@ -80,10 +75,10 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
     if (const std::optional<Cost> fitted = fitted_cost(op, *calibration)) return *fitted;
   }
   if (const auto* matmul = std::get_if<MatMul>(&op))
-    return scaled(gemm_cost(*matmul, device), between_other_kernels(device));
+    return gemm_cost(*matmul, device, between_other_kernels(device));
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
-    attention.kernel = kernels.attention;
+    if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
     return attention_cost(attention, device);
   }
   if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)

@@ -36,7 +36,7 @@ struct CostModel {
   Selection selection = Selection::kNccl;
   /// Of the machine that the cluster's device stands for; null: data sheets only.
   std::shared_ptr<const Calibration> calibration = nullptr;
-  Host host = {};  // by default everything is issued in no time
+  Host host = {};        // by default everything is issued in no time
   Kernels kernels = {};  // of the framework
 
   /// A kernel on one device.

@@ -6,20 +6,22 @@ namespace plait {
 namespace {
 
 // t = t0 + max(F / (e P), B / (b BW)), F = 2 m n k batch, B every operand once.
-Cost datasheet_cost(const MatMul& op, const Device& device) {
+Cost datasheet_cost(const MatMul& op, const Device& device, double slowdown) {
   const GemmFit fit = gemm_fit(device, op.in);
-  const Seconds compute = hardware_flops(op) / (device.peak(op.in) * fit.flops);
+  const Seconds compute = hardware_flops(op) / (device.peak(op.in) * (fit.flops / slowdown));
   const Seconds memory = memory_traffic(op) / (device.memory_bandwidth * fit.bandwidth);
   return roofline(fixed_time(device, fit.fixed), compute, memory, fit.quality);
 }
 
 }  // namespace
 
-Cost gemm_cost(const MatMul& op, const Device& device) {
+Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
-  const TiledGemm* fit = tiled_gemm(device, op.in);
-  if (fit == nullptr) return datasheet_cost(op, device);
-  const GemmTime time = tiled_time(*fit, op, device);
+  const TiledGemm* alone = tiled_gemm(device, op.in);
+  if (alone == nullptr) return datasheet_cost(op, device, slowdown);
+  TiledGemm fit = *alone;
+  fit.flops /= slowdown;
+  const GemmTime time = tiled_time(fit, op, device);
   const Quality quality = tiled_quality(device, op.in);
   Cost cost;
   cost.provenance = quality.provenance;

@@ -13,7 +13,8 @@ namespace plait {
 Cost roofline(Seconds fixed, Seconds compute, Seconds memory, const Quality& quality);
 
 /// gemm.cpp: t0 + max(F / (e P), B / (b BW)).
-Cost gemm_cost(const MatMul& op, const Device& device);
+/// `slowdown`: how much slower than measured the multiprocessors compute.
+Cost gemm_cost(const MatMul& op, const Device& device, double slowdown = 1);
 /// attention.cpp: one fused kernel, or products and element-wise kernels in turn.
 Cost attention_cost(const Attention& op, const Device& device);
 /// memory_bound.cpp: t0 + B / (b BW), for every op that does not run on matrix units.

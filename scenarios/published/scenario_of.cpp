@@ -110,7 +110,8 @@ class Writer {
     if (has(precision, "fp8") || has(precision, "float8")) types["matmul"] = "fp8";
     out["precision"] = std::move(types);
     if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
-    // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage waits.
+    // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
+    // waits.
     const std::string& schedule = p_.schedule;
     if (schedule.starts_with("ZB") && !has(schedule, "sync")) out["gradient_clipping"] = false;
     return out;

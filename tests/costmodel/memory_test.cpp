@@ -99,6 +99,19 @@ TEST(Memory, CopiesOfTheLogitsAreThoseOfOneMicrobatch) {
   EXPECT_EQ(item(items, "loss_copies"), Bytes(100 * 5000 * 6));
 }
 
+TEST(Memory, EagerChainsKeepIntermediatesOfWhatIsLive) {
+  Plan plan = plan_with(Norm{Pass::kForward, NormKind::kRmsNorm, 100, 64}, 1);
+  plan.tensors.resize(1);
+  plan.tensors[0].dtype = DType::kBf16;
+  plan.blocks[0].ops[0].operands = {{0, Use::kWrite}};
+  StageMemory at = live(kGiB);
+  at.at_peak = {{0, 3, Bytes(3 * 100 * 64 * 2)}};  // three microbatches' outputs
+  Kernels eager;
+  eager.norm = Fusion::kEager;
+  const auto items = memory_overheads(plan, 0, at, machine("dgx-a100", 1), 0, {}, eager);
+  EXPECT_EQ(item(items, "eager_intermediates"), Bytes(3 * 100 * 64 * (4 + 4))) << "two in fp32";
+}
+
 TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
   const std::int64_t parameters = 1'000'000;
   const Plan plan = plan_with(Adam{parameters / 2}, 2);

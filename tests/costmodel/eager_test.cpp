@@ -1,0 +1,74 @@
+#include "costmodel/eager.h"
+
+#include <gtest/gtest.h>
+
+#include "costmodel/costmodel.h"
+#include "tests/costmodel/devices.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t kRows = 8192, kWidth = 4096;
+
+Kernels all_eager() {
+  Kernels k;
+  k.norm = k.rope = k.activation = k.cross_entropy = Fusion::kEager;
+  return k;
+}
+double bytes_per_element(const Compute& op) {
+  return static_cast<double>(eager_chain(op, all_eager()).bytes.value) / (kRows * kWidth);
+}
+Norm norm(Pass pass) { return {pass, NormKind::kRmsNorm, kRows, kWidth}; }
+
+// x.float(): 2 read, 4 written; pow: 4, 4; mean: 4; product: 4, 4; back: 4, 2; gamma: 2, 2.
+TEST(Eager, RmsNormMovesWhatItsCodeSpellsOut) {
+  EXPECT_DOUBLE_EQ(bytes_per_element(norm(Pass::kForward)), 6 + 8 + 4 + 8 + 6 + 4);
+  EXPECT_GT(bytes_per_element(norm(Pass::kBackward)), 36 * 2);
+}
+
+// silu: 2 read, 2 written; product: 4 read, 2 written.
+TEST(Eager, GatedActivationIsTwoKernels) {
+  const Activation op{Pass::kForward, ActivationKind::kSilu, true, kRows, kWidth};
+  EXPECT_DOUBLE_EQ(bytes_per_element(op), 4 + 6);
+  EXPECT_EQ(eager_chain(op, all_eager()).kernels, 2);
+}
+
+TEST(Eager, WhatIsOneKernelAnywayStaysSo) {
+  Norm layer_norm = norm(Pass::kForward);
+  layer_norm.kind = NormKind::kLayerNorm;
+  EXPECT_EQ(eager_chain(layer_norm, all_eager()).kernels, 0);
+  const Activation gelu{Pass::kForward, ActivationKind::kGelu, false, kRows, kWidth};
+  EXPECT_EQ(eager_chain(gelu, all_eager()).kernels, 0);
+  EXPECT_EQ(eager_chain(norm(Pass::kForward), Kernels{}).kernels, 0) << "fused";
+}
+
+TEST(Eager, EveryChainTakesLongerThanItsKernel) {
+  CostModel fused, eager;
+  eager.kernels = all_eager();
+  const CrossEntropy loss{CrossEntropy::Step::kGradient, kRows, 32000};
+  const Rope rope{Pass::kForward, kRows, kWidth};
+  const Activation gate{Pass::kBackward, ActivationKind::kSilu, true, kRows, kWidth};
+  for (const Device& d : {a100(), h100(), b200()}) {
+    for (const Compute& op : {Compute(norm(Pass::kForward)), Compute(norm(Pass::kBackward)),
+                              Compute(rope), Compute(gate), Compute(loss)}) {
+      EXPECT_GT(eager.compute(op, d).total(), fused.compute(op, d).total() * 1.2)
+          << kernel_name(op) << " on " << d.name;
+    }
+  }
+}
+
+TEST(Eager, AFrameworksFlashAttentionIsTheOneThatRuns) {
+  Attention op;
+  op.batch = 1, op.heads = op.kv_heads = 32, op.head_dim = 128;
+  op.seq_q = op.seq_kv = 4096;
+  CostModel newest, second, first;
+  second.kernels.attention = FlashKernel::kFlash2;
+  first.kernels.attention = FlashKernel::kFlash1;
+  const Seconds two = second.compute(op, h100()).total();
+  EXPECT_GT(two, newest.compute(op, h100()).total() * 1.3);
+  EXPECT_GT(first.compute(op, h100()).total(), two * 1.5) << "0.53 of the rate";
+  EXPECT_EQ(second.compute(op, a100()).total(), newest.compute(op, a100()).total());
+}
+
+}  // namespace
+}  // namespace plait
