@@ -52,7 +52,8 @@ void add_less_activation(const Change& from, std::vector<Change>& out) {
     out.push_back(std::move(c));
   };
   if (r.kind == Recompute::kNone) recompute(Recompute::kSelective, "selective");
-  if (r.kind != Recompute::kFull || r.layers >= 0) recompute(Recompute::kFull, "full");
+  if (r.kind != Recompute::kFull || r.layers >= 0 || r.every > 1)
+    recompute(Recompute::kFull, "full");
 }
 
 /// Ranks move from a data-parallel axis to tp or pp; tensor groups stay inside of a node.

@@ -10,7 +10,7 @@
 namespace plait {
 
 enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZbH1, kZbH2 };
-enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+enum class Recompute : std::uint8_t { kNone, kSelective, kOps, kFull };
 
 struct PipelineOptions {
   Schedule schedule = Schedule::k1f1b;
@@ -22,6 +22,7 @@ struct PipelineOptions {
 struct RecomputeOptions {
   Recompute kind = Recompute::kNone;
   std::int64_t layers = -1;  // full: only the first `layers` layers of each chunk; -1: all
+  std::int64_t every = 1;    // full: only each `every`-th layer of a stage
 };
 
 struct DataParallelOptions {

@@ -40,6 +40,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"context.cpp", s.mesh[Axis::kCp] > 1},
       {"sequence.cpp", s.sequence_parallel},
       {"recompute.cpp", s.recompute.kind != Recompute::kNone},
+      {"recompute_ops.cpp", s.recompute.kind == Recompute::kOps},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
       {"data.cpp", data},
       {"reduce.cpp", data},

@@ -64,7 +64,9 @@ using Change = void (*)(MatrixCase&);
 void sp(MatrixCase& c) { c.strategy.sequence_parallel = true; }
 void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
 void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
-void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1}; }
+void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
+void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
+void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
 void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
 void interleaved(MatrixCase& c) { c.strategy.pipeline = {Schedule::kInterleaved, 2, -1, -1}; }
 void zb_h1(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH1; }
@@ -201,6 +203,19 @@ void recomputation(List& l) {
   l.add("recompute attention, tp, unfused", gpt(), {.tp = 2}, 0, {attention_again, unfused});
   l.add("recompute attention, fsdp", llama(), {.fsdp = 2}, 3, {attention_again});
   l.add("recompute all, fsdp", falcon(), {.fsdp = 2}, 3, {all_again});
+  l.add("recompute each second", llama(), {}, 0, {second_again});
+  l.add("recompute each second, pp, interleaved", gpt(), {.pp = 2}, 0,
+        {deep, interleaved, second_again});
+  l.add("recompute ops", llama(), {}, 0, {ops_again});
+  l.add("recompute ops, unfused", gpt(), {}, 0, {ops_again, unfused});
+  l.add("recompute ops, tp", gpt(), {.tp = 2}, 0, {ops_again});
+  l.add("recompute ops, tp, sp", llama(), {.tp = 2}, 0, {ops_again, sp});
+  l.add("recompute ops, tp of 4, sp", gpt(), {.tp = 4}, 0, {ops_again, sp});
+  l.add("recompute ops, tp, sp", falcon(), {.tp = 2}, 0, {ops_again, sp});
+  l.add("recompute ops, fsdp, tp, sp", llama(), {.fsdp = 2, .tp = 2}, 3, {ops_again, sp});
+  l.add("recompute ops, cp, fsdp", qwen(), {.fsdp = 2, .cp = 2}, 3, {ops_again});
+  l.add("recompute ops, pp, zb-h1", llama(), {.pp = 2}, 0, {ops_again, zb_h1});
+  l.add("recompute ops, pp, fsdp", plain(), {.pp = 2, .fsdp = 2}, 3, {ops_again});
 }
 
 void hybrids(List& l) {

@@ -24,8 +24,10 @@ std::string recompute_text(const RecomputeOptions& r) {
   switch (r.kind) {
     case Recompute::kNone: return "no recompute";
     case Recompute::kSelective: return "selective recompute";
+    case Recompute::kOps: return "recompute by op";
     case Recompute::kFull:
       if (r.layers >= 0) return fmt::format("full recompute of {} layers", r.layers);
+      if (r.every > 1) return fmt::format("full recompute of 1 layer in {}", r.every);
       return "full recompute";
   }
   return "";

@@ -72,11 +72,15 @@ const Table<RecomputeOptions>& recompute_table() {
           field("kind", &R::kind,
                 Choice<Recompute>{{{"none", Recompute::kNone},
                                    {"selective", Recompute::kSelective},
+                                   {"ops", Recompute::kOps},
                                    {"full", Recompute::kFull}}},
                 "What the backward pass computes again instead of keeping: nothing, the attention "
-                "core, or whole layers."),
+                "core, everything but attention, every other product and the results of "
+                "reduce_scatter (`ops`), or whole layers."),
           field("layers", &R::layers, Int{.min = -1},
                 "With `full`, only so many layers of each chunk; -1: all."),
+          field("every", &R::every, Int{.min = 1},
+                "With `full`, only each layer of a stage whose number is a multiple of this."),
       },
       "kind");
   return table;

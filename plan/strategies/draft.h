@@ -5,20 +5,22 @@
 // its operands.
 //
 // Operand order, for every op (R read, W write, U update; [] where the op has it):
-//   MatMul     forward {x R, w R, y W, [bias R]}, input grad {dy R, w R, dx W}, weight grad {dy R,
-//   x R, dw, [dbias]} Norm       forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x
-//   R, stats R, gamma R, dx W, dgamma, [dbeta]} Attention  forward {qkv R, context W, saved W, [kv
-//   R]}; backward {dcontext R, qkv R, context R, saved R, [kv R, dkv W], dqkv W} Activation forward
-//   {u R, a W}; backward {da R, u R, du W} Rope       {qkv U}          BiasGrad {dy R, dbias} Cast
-//   {in R, out W}          Fill {t W ...} Add        forward {a R, b R, out W, [bias R], [mask W]};
-//   backward {dout R, mask R, db W} Embedding  forward {tokens R, table R, out W}, positions {in R,
-//   table R, out W};
-//              backward {tokens R, dout R, dtable}, positions {dout R, dtable}
-//   CrossEntropy  max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
-//   loss W};
-//              gradient {logits U, max R, sums R, labels R}
-//   SquaredNorm {norm W, gradients R ...}      Adam {gradient R, norm R, weight, master U, moments
-//   U, U}
+// - MatMul: forward {x R, w R, y W, [bias R], [kept]}, where sections of y outlive it in `kept` (W)
+//   or are taken from there and not computed (R); input gradient {dy R, w R, dx W}; weight gradient
+//   {dy R, x R, dw, [dbias]}
+// - Norm: forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x R, stats R, gamma R,
+//   dx W, dgamma, [dbeta]}
+// - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
+//   saved R, [kv R, dkv W], dqkv W}
+// - Activation: forward {u R, a W}; backward {da R, u R, du W}
+// - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}; Fill {t W ...}
+// - Add: forward {a R, b R, out W, [bias R], [mask W]}; backward {dout R, mask R, db W}
+// - Embedding: forward {tokens R, table R, out W}, positions {in R, table R, out W}; backward
+//   {tokens R, dout R, dtable}, positions {dout R, dtable}
+// - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
+//   loss W}; gradient {logits U, max R, sums R, labels R}
+// - SquaredNorm {norm W, gradients R ...}
+// - Adam {gradient R, norm R, weight, master U, moments U, U}
 
 #include <array>
 #include <string>
@@ -110,6 +112,7 @@ void apply_sequence_parallel(Draft& draft);  // shards the residual stream over 
 void insert_collectives(Draft& draft);      // makes every operand arrive in the layout its op needs
 void apply_context_parallel(Draft& draft);  // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
+LayerKind recompute_ops(Draft& draft, const LayerKind& layer);  // for apply_recompute
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
 void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives

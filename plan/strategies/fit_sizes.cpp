@@ -24,6 +24,7 @@ class Fitter {
         break;
       default:  // (tokens, out) = x (tokens, in) w^T (in, out)
         g.m = rows(dy_or_x), g.n = dim(w_or_x, 0), g.k = last(dy_or_x);
+        if (const std::size_t kept = g.bias ? 4 : 3; reads(kept)) g.n -= last(kept);
     }
   }
   void operator()(Attention& a) const {
@@ -70,6 +71,9 @@ class Fitter {
  private:
   const Tensor& tensor(std::size_t operand) const {
     return d_.tensors[op_.operands.at(operand).tensor];
+  }
+  bool reads(std::size_t operand) const {
+    return operand < op_.operands.size() && op_.operands[operand].use == Use::kRead;
   }
   std::int64_t dim(std::size_t operand, std::size_t i) const {
     return tensor(operand).dims[i].local(d_.mesh());

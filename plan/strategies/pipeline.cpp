@@ -122,11 +122,19 @@ class ProgramWriter {
   void call(BlockId block, std::int32_t layer) {
     calls_->push_back({block, task_.chunk, layer, task_.microbatch, -1});
   }
-  /// Recomputed layers are the first ones of each chunk (Megatron-LM's "block" method).
+  /// Recomputed layers are the first ones of each chunk (Megatron-LM's "block" method), or each
+  /// n-th one of the stage (torchtitan's selective checkpoints by layer).
   std::size_t kind_of(std::int64_t piece, std::int32_t layer) const {
     if (d_.layers.size() == 1) return 0;
-    const std::int64_t n = d_.strategy.recompute.layers;
-    return n < 0 || layer - first(piece) < n ? 1 : 0;
+    const RecomputeOptions& r = d_.strategy.recompute;
+    const bool by_place = r.layers < 0 || layer - first(piece) < r.layers;
+    return by_place && (layers_before(piece, layer) + 1) % r.every == 0 ? 1 : 0;
+  }
+  /// Layers of the stage before this one, over all its chunks.
+  std::int64_t layers_before(std::int64_t piece, std::int32_t layer) const {
+    std::int64_t n = layer - first(piece);
+    for (std::int64_t p = piece - stages_; p >= 0; p -= stages_) n += first(p + 1) - first(p);
+    return n;
   }
   std::int32_t first(std::int64_t piece) const { return start_[static_cast<std::size_t>(piece)]; }
   bool is_last(std::int64_t piece) const { return piece == stages_ * chunks_ - 1; }

@@ -1,33 +1,13 @@
 // Activation recomputation (Chen et al. 2016; selective: Korthikanti et al. 2022, section 5). The
 // backward block first runs forward ops again, on copies that live within the call; what they
 // produce is then no longer kept from the forward pass. Full: the whole layer, only its input is
-// kept. Selective: attention alone, so that its probabilities are not kept.
-#include <map>
-
+// kept. Selective: attention alone, so that its probabilities are not kept. By op:
+// recompute_ops.cpp.
 #include "plan/refusal.h"
-#include "plan/strategies/draft.h"
+#include "plan/strategies/call_copies.h"
 
 namespace plait {
 namespace {
-
-/// Copies of tensors that live within a call, made on demand.
-class CallCopies {
- public:
-  explicit CallCopies(Draft& d) : d_(d) {}
-  bool has(TensorId t) const { return copies_.contains(t); }
-  TensorId of(TensorId t) {
-    const auto found = copies_.find(t);
-    if (found != copies_.end()) return found->second;
-    Tensor copy = d_.tensors[t];
-    copy.name += ".recomputed";
-    copy.scope = Scope::kCall;
-    return copies_[t] = d_.add(copy);
-  }
-
- private:
-  Draft& d_;
-  std::map<TensorId, TensorId> copies_;
-};
 
 bool is_attention(const Op& op, Pass pass) {
   const Compute* c = std::get_if<Compute>(&op.body);
@@ -124,17 +104,32 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
   return out;
 }
 
-}  // namespace
-
-void apply_recompute(Draft& d) {
-  const RecomputeOptions& options = d.strategy.recompute;
-  if (options.layers >= 0 && options.kind != Recompute::kFull) {
+/// Which layers is a question of full recomputation only.
+void require_whole_layers(const RecomputeOptions& options) {
+  const bool full = options.kind == Recompute::kFull;
+  if (options.layers >= 0 && !full) {
     throw refusal("S013", "a number of recomputed layers goes with full recomputation only",
                   "strategy.recompute.layers", "strategy.recompute.kind = \"full\"",
                   "remove strategy.recompute.layers or set the kind to \"full\"");
   }
+  if (options.every == 1) return;
+  if (options.every < 1 || !full || options.layers >= 0) {
+    throw refusal("S015", "recomputing each n-th layer goes with full recomputation of all layers",
+                  "strategy.recompute.every",
+                  "1, or more with strategy.recompute.kind = \"full\" and no number of layers",
+                  "remove strategy.recompute.every, or set the kind to \"full\" and remove "
+                  "strategy.recompute.layers");
+  }
+}
+
+}  // namespace
+
+void apply_recompute(Draft& d) {
+  const RecomputeOptions& options = d.strategy.recompute;
+  require_whole_layers(options);
   switch (options.kind) {
     case Recompute::kNone: return;
+    case Recompute::kOps: d.layers.push_back(recompute_ops(d, d.layers[0])); return;
     case Recompute::kSelective: d.layers.push_back(recompute_attention(d, d.layers[0])); return;
     case Recompute::kFull: {
       LayerKind kind;

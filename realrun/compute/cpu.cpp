@@ -35,6 +35,8 @@ class CpuCompute {
     T* out = at(2);
     T* bias = g.bias ? at(3) : nullptr;
     const bool accumulate = updates(2);
+    const std::size_t kept = g.bias ? 4 : 3;
+    if (kept < op_.operands.size()) return product_in_sections(g, kept);
     switch (g.layout) {
       case GemmLayout::kNT:
         return kernels::gemm_nt(out, at(0), at(1), bias, g.m, g.n, g.k, g.batch, accumulate);
@@ -196,6 +198,31 @@ class CpuCompute {
   struct Piece {
     std::int64_t first, count;
   };
+  /// y = x w^T row by row and section by section; sections that the operand `kept` has are taken
+  /// from it if it is read, and else left in it too.
+  void product_in_sections(const MatMul& g, std::size_t kept) {
+    const bool again = op_.operands[kept].use == Use::kRead;
+    const auto& sections = tensor(2).dims[2].sections;
+    const std::int64_t shards = plan_.mesh.size_of(tensor(2).dims[2].sharded);
+    const std::int64_t y_width = dim(2, 2), kept_width = dim(kept, 2);
+    std::int64_t first = 0, first_kept = 0;  // columns
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+      const std::int64_t n = sections[i] / shards;
+      const bool in_kept = tensor(kept).dims[2].sections[i] > 0;
+      for (std::int64_t row = 0; row < g.m; ++row) {
+        T* y = at(2) + row * y_width + first;
+        T* copy = at(kept) + row * kept_width + first_kept;
+        if (in_kept && again) {
+          std::copy_n(copy, n, y);
+          continue;
+        }
+        kernels::gemm_nt(y, at(0) + row * g.k, at(1) + first * g.k,
+                         g.bias ? at(3) + first : nullptr, 1, n, g.k, 1, false);
+        if (in_kept) std::copy_n(y, n, copy);
+      }
+      first += n, first_kept += in_kept ? n : 0;
+    }
+  }
   const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
   T* at(std::size_t i) { return operands_.at<T>(i); }
   const std::int64_t* tokens(std::size_t i) { return operands_.at<std::int64_t>(i); }

@@ -164,6 +164,14 @@ class Writer {
     if (text.starts_with("none") || text.starts_with("unclear")) return "none";
     if (text.starts_with("full")) return "full";
     if (text.starts_with("selective (--recompute-activations)")) return "selective";
+    // torchtitan's selective checkpoints: option "op", its default, or each n-th layer.
+    if (text.starts_with("selective layer")) {
+      if (!has(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
+      return {{"kind", "full"}, {"every", 2}};
+    }
+    const bool by_op = text.starts_with("selective (op-level") ||
+                       text.starts_with("selective (per-op") || text.starts_with("selective op");
+    if (by_op || text.starts_with("selective (config default)")) return "ops";
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
   }
 

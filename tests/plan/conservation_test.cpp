@@ -48,8 +48,12 @@ Case any_hybrid() {
   s.sequence_parallel = s.mesh[Axis::kTp] > 1 && *rc::gen::arbitrary<bool>();
   choose_pipeline(s);
   choose_sharding(s);
-  s.recompute.kind = *element(Recompute::kNone, Recompute::kSelective, Recompute::kFull);
+  s.recompute.kind =
+      *element(Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull);
   if (s.recompute.kind == Recompute::kFull) s.recompute.layers = *element<std::int64_t>(-1, 0, 1);
+  if (s.recompute.kind == Recompute::kFull && s.recompute.layers < 0) {
+    s.recompute.every = *element<std::int64_t>(1, 2);
+  }
   c.model = *rc::gen::arbitrary<bool>() ? tiny_gpt(8) : tiny_llama(8);
   const bool may_tie = s.mesh[Axis::kPp] == 1 || s.zero_stage < 2;  // S025
   c.model.tied_embeddings = may_tie && *rc::gen::arbitrary<bool>();

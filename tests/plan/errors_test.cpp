@@ -108,10 +108,20 @@ TEST(Refused, SequenceThatTpDoesNotDivide) {
 }
 
 TEST(Refused, NumberOfRecomputedLayersWithoutFullRecomputation) {
-  for (Recompute kind : {Recompute::kNone, Recompute::kSelective}) {
+  for (Recompute kind : {Recompute::kNone, Recompute::kSelective, Recompute::kOps}) {
     Input in;
     in.strategy.recompute.kind = kind, in.strategy.recompute.layers = 1;
     expect_refused(in, "S013", "strategy.recompute.layers");
+  }
+}
+
+TEST(Refused, EachNthRecomputedLayerWithoutFullRecomputationOfAll) {
+  for (const RecomputeOptions& options :
+       {RecomputeOptions{Recompute::kNone, -1, 2}, RecomputeOptions{Recompute::kOps, -1, 2},
+        RecomputeOptions{Recompute::kFull, 1, 2}, RecomputeOptions{Recompute::kFull, -1, 0}}) {
+    Input in;
+    in.strategy.recompute = options;
+    expect_refused(in, "S015", "strategy.recompute.every");
   }
 }
 

@@ -65,6 +65,20 @@ TEST(ActivationMemory, FullRecomputationKeepsTheLayersInputOnly) {  // table 2
   EXPECT_EQ(kept_per_layer({.recompute = Recompute::kFull}), 2 * s * b * h);
 }
 
+/// Input, query and value, context, log-sum-exp, and the MLP's first product.
+TEST(ActivationMemory, RecomputationByOpKeepsAttentionAndEverySecondProduct) {
+  const std::int64_t log_sum_exp = 4 * a * s * b;
+  EXPECT_EQ(kept_per_layer({.flash = true, .recompute = Recompute::kOps}),
+            (2 + 4 + 2 + 8) * s * b * h + log_sum_exp);
+  EXPECT_EQ(kept_per_layer({.t = 2, .flash = true, .recompute = Recompute::kOps}),
+            2 * s * b * h + ((4 + 2 + 8) * s * b * h + log_sum_exp) / 2);
+}
+
+TEST(ActivationMemory, RecomputationByOpKeepsResultsOfReduceScatter) {
+  EXPECT_EQ(kept_per_layer({.t = 2, .sequence = true, .flash = true, .recompute = Recompute::kOps}),
+            ((2 + 4 + 2 + 8 + 2 * 2) * s * b * h + 4 * a * s * b) / 2);
+}
+
 TEST(ActivationMemory, FlashAttentionKeepsOneNumberPerRowInsteadOfTheSquare) {
   const std::int64_t log_sum_exp = 4 * a * s * b;
   EXPECT_EQ(kept_per_layer({.flash = true}), 34 * s * b * h + log_sum_exp + kStatistics);

@@ -144,5 +144,13 @@ TEST(Layout, NamesOnlyWhatIsSplit) {
   EXPECT_EQ(layout_text(s), "tp 8, sequence parallel, zero 1, no recompute");
 }
 
+TEST(Layout, SaysWhatIsRecomputed) {
+  Strategy s;
+  s.recompute.kind = Recompute::kOps;
+  EXPECT_EQ(layout_text(s), "one device, recompute by op");
+  s.recompute = {Recompute::kFull, -1, 2};
+  EXPECT_EQ(layout_text(s), "one device, full recompute of 1 layer in 2");
+}
+
 }  // namespace
 }  // namespace plait

@@ -99,7 +99,8 @@ TEST(Fp8, GathersInputsAndOutputGradientsOfSequenceShardsInFp8) {
 }
 
 TEST(Fp8, PlansAreExecutableWithEveryOtherStrategy) {
-  for (const Recompute r : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+  for (const Recompute r :
+       {Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull}) {
     for (const int stage : {0, 1, 2, 3}) {
       const Plan plan = plan_of(DType::kFp8, {.pp = 2, .dp = 2, .tp = 2}, stage, r);
       for (const PlanFault& fault : validate(plan)) ADD_FAILURE() << stage << ": " << fault.text;

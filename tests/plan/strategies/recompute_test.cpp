@@ -35,6 +35,49 @@ TEST(FullRecompute, RepeatsOnlyTheFirstLayersOfEachChunk) {
   EXPECT_EQ(flops_of(plan_of(Recompute::kFull, 1, {.pp = 2}), again).value, 2 * layer_forward());
 }
 
+TEST(FullRecompute, RepeatsEachNthLayerOfAStage) {
+  const auto layers = [](std::int64_t every, Degrees degrees, std::int64_t chunks = 1) {
+    Strategy s = split(degrees);
+    s.recompute = {Recompute::kFull, -1, every};
+    s.pipeline.chunks = chunks;
+    if (chunks > 1) s.pipeline.schedule = Schedule::kInterleaved;
+    return flops_of(make_plan(tiny_gpt(4), tiny_workload(4), s), again).value / layer_forward();
+  };
+  EXPECT_EQ(layers(2, {}), 2);
+  EXPECT_EQ(layers(3, {}), 1);
+  EXPECT_EQ(layers(5, {}), 0);
+  EXPECT_EQ(layers(2, {.pp = 2}), 2);
+  EXPECT_EQ(layers(2, {.pp = 2}, 2), 2);  // chunks of one layer: the second chunk of each stage
+}
+
+/// What torchtitan's policy leaves out, with the products of single matrices in the order q, k, v,
+/// output, gate, up, down: k, output and up.
+TEST(RecomputeByOp, RepeatsEverySecondProductThatBackwardNeeds) {
+  Strategy s;
+  s.recompute.kind = Recompute::kOps;
+  const Model m = tiny_llama(4);
+  const double tokens = 4 * 8, h = 16, kv = 2 * 4, ffn = 24;
+  EXPECT_EQ(flops_of(make_plan(m, tiny_workload(4), s), again).value,
+            4 * 2 * tokens * h * (kv + h + ffn));
+  // Without a gate down is the sixth product; its dropout mask is drawn again from its output.
+  EXPECT_EQ(flops_of(plan_of(Recompute::kOps), again).value, 4 * 2 * tokens * h * (h + h + 4 * h));
+}
+
+TEST(RecomputeByOp, RepeatsNeitherAttentionNorWhatReduceScatterSums) {
+  Strategy s = split({.tp = 2});
+  s.recompute.kind = Recompute::kOps, s.sequence_parallel = true;
+  const Plan plan = make_plan(tiny_llama(4), tiny_workload(4), s);
+  const Block backward = block_named(plan, "layer.backward.ops");
+  std::int64_t products = 0;
+  for (const Op& op : backward.ops) {
+    if (!again(op)) continue;
+    EXPECT_FALSE(is_attention(op));
+    EXPECT_NE(name_of(op), "reduce_scatter");
+    products += name_of(op) == "matmul";
+  }
+  EXPECT_EQ(products, 2);  // k and up
+}
+
 TEST(SelectiveRecompute, RepeatsAttentionOfEveryLayerAndNothingElse) {
   const Plan plan = plan_of(Recompute::kSelective);
   EXPECT_EQ(flops_of(plan, again).value, 4 * attention_forward());
@@ -53,6 +96,7 @@ TEST(Recompute, LeavesTheOtherFlopsAsTheyAre) {
   const double plain = flops_of(plan_of(Recompute::kNone), first_time).value;
   EXPECT_EQ(flops_of(plan_of(Recompute::kFull), first_time).value, plain);
   EXPECT_EQ(flops_of(plan_of(Recompute::kSelective), first_time).value, plain);
+  EXPECT_EQ(flops_of(plan_of(Recompute::kOps), first_time).value, plain);
 }
 
 TEST(FullRecompute, RepeatsTheForwardCollectives) {

@@ -1,0 +1,167 @@
+// Recomputation op by op: a layer keeps what some ops write, and backward first runs the others
+// again, as far as it needs them. Which ops: those that torchtitan's selective checkpoints keep
+// (option "op", torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy).
+#include <algorithm>
+#include <optional>
+
+#include "core/error.h"
+#include "plan/strategies/call_copies.h"
+
+namespace plait {
+namespace {
+
+/// Of an op's output, section by section.
+using Kept = std::vector<bool>;
+bool whole(const Kept& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
+bool none(const Kept& kept) { return std::find(kept.begin(), kept.end(), true) == kept.end(); }
+
+/// Kept: what attention, reduce_scatter and every other product write, beginning with the first.
+/// torchtitan has a matrix for each of query, key and value, and of gate and up, so that sections
+/// of a packed product count one by one.
+class Policy {
+ public:
+  explicit Policy(const Draft& d) : d_(d) {}
+  /// To be asked once for each op of the forward pass, in order.
+  Kept operator()(const Op& op) {
+    if (const Collective* c = std::get_if<Collective>(&op.body)) {
+      return {c->kind == CollectiveKind::kReduceScatter};
+    }
+    const Compute* c = std::get_if<Compute>(&op.body);
+    if (c == nullptr || !std::holds_alternative<MatMul>(*c)) {
+      return {c != nullptr && std::holds_alternative<Attention>(*c)};
+    }
+    Kept out;
+    const auto& sections = d_.tensors[op.operands[2].tensor].dims[2].sections;
+    for (std::size_t i = 0; i < sections.size() && (i == 0 || sections[i] > 0); ++i) {
+      out.push_back(++products_ % 2 == 1);
+    }
+    return out;
+  }
+
+ private:
+  const Draft& d_;
+  int products_ = 0;
+};
+
+class OpRecompute {
+ public:
+  OpRecompute(Draft& d, const LayerKind& layer)
+      : d_(d),
+        layer_(layer),
+        made_(d.tensors.size()),
+        needed_(d.tensors.size()),
+        again_(layer.forward.ops.size()),
+        columns_(layer.forward.ops.size()) {}
+
+  LayerKind run() {
+    choose();
+    LayerKind out;
+    out.forward = forward();
+    out.backward = backward();
+    return out;
+  }
+
+ private:
+  static bool writes(const Operand& o) { return o.use != Use::kRead; }
+
+  /// From the last op of forward to the first: what is needed later is kept or computed again,
+  /// which in turn needs what that op reads.
+  void choose() {
+    std::vector<Kept> kept;
+    Policy policy(d_);
+    for (const Op& op : layer_.forward.ops) {
+      kept.push_back(policy(op));
+      for (const Operand& o : op.operands) {
+        if (writes(o) && o.tensor != d_.x) made_[o.tensor] = true;
+      }
+    }
+    for (const Op& op : layer_.backward.ops) need(op);
+    for (std::size_t i = again_.size(); i-- > 0;) {
+      const Op& op = layer_.forward.ops[i];
+      const bool wanted =
+          std::any_of(op.operands.begin(), op.operands.end(),
+                      [&](const Operand& o) { return writes(o) && needed_[o.tensor]; });
+      if (!wanted) continue;
+      again_[i] = !whole(kept[i]);
+      if (!again_[i]) {
+        for (const Operand& o : op.operands) keep(o);
+        continue;
+      }
+      if (!none(kept[i])) columns_[i] = columns(op.operands[2].tensor, kept[i]);
+      need(op);
+    }
+  }
+  void need(const Op& op) {
+    for (const Operand& o : op.operands) {
+      if (o.use != Use::kWrite && made_[o.tensor]) needed_[o.tensor] = true;
+    }
+  }
+  void keep(const Operand& o) {
+    if (!writes(o) || !needed_[o.tensor]) return;
+    PLAIT_CHECK(o.use == Use::kWrite, "what is kept is not updated in place");
+    Tensor t = d_.tensors[o.tensor];
+    kept_[o.tensor] = o.tensor;
+    if (t.scope != Scope::kCall) return;
+    t.name += ".kept", t.scope = Scope::kLayerMicrobatch;
+    kept_[o.tensor] = d_.add(t);
+  }
+  /// The kept sections of a packed product; the others have no columns.
+  TensorId columns(TensorId packed, const Kept& kept) {
+    Tensor t = d_.tensors[packed];
+    t.name += ".kept", t.scope = Scope::kLayerMicrobatch;
+    Dim& dim = t.dims[2];
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i]) continue;
+      dim.global -= dim.sections[i], dim.sections[i] = 0;
+    }
+    return d_.add(t);
+  }
+
+  Operand redirected(const Operand& o, CallCopies& copies) const {
+    const bool output = o.tensor == d_.x && writes(o);
+    if (!output && (o.tensor >= made_.size() || !made_[o.tensor])) return o;
+    const auto kept = kept_.find(o.tensor);
+    return {kept != kept_.end() ? kept->second : copies.of(o.tensor), o.use, 0};
+  }
+  Block forward() {
+    CallCopies forgotten(d_);
+    Block out{layer_.forward.name + ".ops", layer_.forward.ops};
+    for (std::size_t i = 0; i < out.ops.size(); ++i) {
+      for (Operand& o : out.ops[i].operands) {
+        if (o.tensor != d_.x) o = redirected(o, forgotten);
+      }
+      if (columns_[i]) out.ops[i].operands.push_back({*columns_[i], Use::kWrite, 0});
+    }
+    return out;
+  }
+  Block backward() {
+    CallCopies again(d_);
+    Block out{layer_.backward.name + ".ops", {}};
+    for (std::size_t i = 0; i < again_.size(); ++i) {
+      if (!again_[i]) continue;
+      Op op = layer_.forward.ops[i];
+      op.phase = Phase::kRecompute;
+      for (Operand& o : op.operands) o = redirected(o, again);
+      if (columns_[i]) op.operands.push_back({*columns_[i], Use::kRead, 0});
+      out.ops.push_back(std::move(op));
+    }
+    for (Op op : layer_.backward.ops) {
+      for (Operand& o : op.operands) o = redirected(o, again);
+      out.ops.push_back(std::move(op));
+    }
+    return out;
+  }
+
+  Draft& d_;
+  const LayerKind& layer_;
+  std::vector<bool> made_, needed_;  // by tensor: written forward; and read by what runs later
+  std::map<TensorId, TensorId> kept_;
+  std::vector<bool> again_;                       // by op of the forward pass
+  std::vector<std::optional<TensorId>> columns_;  // kept sections of its product
+};
+
+}  // namespace
+
+LayerKind recompute_ops(Draft& d, const LayerKind& layer) { return OpRecompute(d, layer).run(); }
+
+}  // namespace plait
