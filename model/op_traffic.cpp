@@ -173,7 +173,12 @@ std::int64_t traffic(const BiasGrad& op) {
   return op.rows * op.width * size_of(op.dtype) + op.width * size_of(op.grad_dtype);
 }
 
-std::int64_t traffic(const Cast& op) { return op.elements * (size_of(op.from) + size_of(op.to)); }
+/// To fp8 a transposed copy is written too: products of 8 bits want both operands along k, and the
+/// backward pass multiplies along the other dimension (Transformer Engine, cast_transpose).
+std::int64_t traffic(const Cast& op) {
+  const std::int64_t copies = op.to == DType::kFp8 ? 2 : 1;
+  return op.elements * (size_of(op.from) + copies * size_of(op.to));
+}
 
 std::int64_t traffic(const Fill& op) { return op.elements * size_of(op.dtype); }
 

@@ -165,7 +165,6 @@ bool counts_recomputed_work(const PublishedRun& run) {
 Measured measured_of(const Json& m, const PublishedRun& run) {
   Measured out;
   out.step_s = step_seconds(m, run);
-  out.tokens_per_s_per_gpu = amount(m, "tokens_per_s_per_gpu");
   out.model_tflops_per_gpu = amount(m, "model_tflops_per_gpu");
   out.hardware_tflops_per_gpu = amount(m, "hw_tflops_per_gpu");
   auto& usual =
@@ -174,6 +173,9 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
   out.mfu = amount(m, "mfu");
   out.out_of_memory = flag(m, "oom").value_or(false);
   out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu || out.mfu;
+  if (run.flags.find("memory only") != std::string::npos) {  // the source's own word on its times
+    out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = out.mfu = std::nullopt;
+  }
   read_memory(m, out);
   out.memory_of_last_rank = run.notes.find("(last rank)") != std::string::npos;
   return out;

@@ -41,7 +41,6 @@ struct PublishedLayout {
 /// What was measured; rates as they were published.
 struct Measured {
   std::optional<double> step_s;
-  std::optional<double> tokens_per_s_per_gpu;
   std::optional<double> model_tflops_per_gpu;     // without recomputed work
   std::optional<double> hardware_tflops_per_gpu;  // with it
   std::optional<double> mfu;

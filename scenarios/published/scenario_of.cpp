@@ -54,6 +54,12 @@ class Writer {
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
     if (run_.global_batch == 0) throw NotRepresentable("the global batch is not published");
     if (m_.experts > 0) throw NotRepresentable("mixture of experts is not planned yet");
+    if (has(run_.arguments, "--q-lora-rank") || has(run_.arguments, "--kv-lora-rank")) {
+      throw NotRepresentable("multi-head latent attention is not planned yet");
+    }
+    if (has(run_.arguments, "--mtp-num-layers")) {
+      throw NotRepresentable("multi-token prediction is not planned yet");
+    }
     if (!p_.offload.empty()) {
       throw NotRepresentable(fmt::format("offload is not planned yet: {}", p_.offload));
     }
@@ -121,6 +127,8 @@ class Writer {
   std::optional<bool> flash_attention() const {
     if (has(run_.kernel, "flash") || has(run_.arguments, "--attention-backend flash")) return true;
     if (!run_.kernel.empty() || has(run_.arguments, "--attention-backend unfused")) return false;
+    // Megatron-Core's own layers, without Transformer Engine, multiply scores and values apart.
+    if (has(run_.notes, "transformer_impl=local")) return false;
     return std::nullopt;
   }
 

@@ -67,6 +67,20 @@ TEST(Gemm, SkinnyProductsStreamTheirWeights) {
   EXPECT_LT(rate, 2.92);
 }
 
+TEST(Gemm, ALowerPowerLimitLowersTheClockByItsCubeRoot) {
+  const MatMul large = matmul(8192, 8192, 8192);
+  Device full = h100();
+  full.power = Watts(700);
+  Device limited = full;
+  limited.power = Watts(700.0 / 8);
+  const auto computing = [&](const Device& d) {
+    return kModel.compute(large, d).share[kPeakFlops].value;
+  };
+  EXPECT_NEAR(computing(limited) / computing(full), 2, 0.01);
+  limited.power = Watts(1400);
+  EXPECT_EQ(computing(limited), computing(full)) << "measured boards are not made faster";
+}
+
 TEST(Gemm, LargeProductsAreBoundByPeakFlops) {
   expect_one_bound(kModel.compute(matmul(4096, 4096, 4096), h100()), kPeakFlops);
 }

@@ -202,6 +202,7 @@ TEST(AdamTraffic, MixedPrecisionMoves30BytesPerParameterAndFp32Moves28) {
 
 TEST(StreamTraffic, IsElementsTimesTheirSize) {
   EXPECT_EQ(memory_traffic(Cast{.elements = 7}), Bytes(7 * (4 + 2)));
+  EXPECT_EQ(memory_traffic(Cast{7, DType::kBf16, DType::kFp8}), Bytes(7 * (2 + 1 + 1)));
   EXPECT_EQ(memory_traffic(Fill{.elements = 7}), Bytes(7 * 4));
   EXPECT_EQ(memory_traffic(SquaredNorm{.elements = 7}), Bytes(7 * 4 + 4));
   EXPECT_EQ(memory_traffic(BiasGrad{.rows = 3, .width = 5}), Bytes(3 * 5 * 2 + 5 * 4));

@@ -45,6 +45,23 @@ TEST(Published, ARateOfZeroSaysNothing) {
   EXPECT_NEAR(*run_of(record).measured.step_s, 2, 1e-12);
 }
 
+TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
+  json record = sample();
+  record["flags"] = json::array({"tiny-model: launch-overhead bound, memory only"});
+  const Measured m = run_of(record).measured;
+  EXPECT_FALSE(m.step_s.has_value());
+  EXPECT_TRUE(m.says_memory) << "it ran, so it fitted";
+  EXPECT_TRUE(m.memory_bytes.has_value());
+}
+
+TEST(Published, EarlyMegatronCountedRecomputedWork) {
+  json record = sample();
+  record["measured"] = {{"tflops_per_gpu", 140}};
+  EXPECT_TRUE(run_of(record).measured.hardware_tflops_per_gpu.has_value());
+  record["source"] = "NVIDIA NeMo documentation";
+  EXPECT_TRUE(run_of(record).measured.model_tflops_per_gpu.has_value());
+}
+
 TEST(Published, BecomesTheScenarioThatItDescribes) {
   const RecordScenario made = scenario_of(run_of(sample()));
   const Scenario s = parse_scenario(made.json, "sample");
