@@ -46,10 +46,20 @@ struct Visits {
 
 double cube(double x) { return x * x * x; }
 
-// Bytes of the element-wise kernels between the products: all traffic but the products' operands.
-Cost elementwise(const Attention& op, Bytes products, int kernels, const Device& device) {
+// What a mask of its own moves: the scores, or their gradient, read and written.
+Bytes mask_traffic(const Attention& op) {
+  if (!op.causal) return {};
+  return Bytes(2 * op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype));
+}
+
+// Bytes of the element-wise kernels between the products: all traffic but the products' operands
+// and, where one kernel scales, masks and takes the softmax (Narayanan et al. 2021, section 4.2),
+// the mask's.
+Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softmax,
+                 const Device& device) {
   const StreamFit fit = stream_fit(device, StreamKind::kSoftmax);
-  const Bytes bytes = std::max(memory_traffic(op) - products, Bytes(0));
+  const Bytes mask = softmax == Fusion::kFused ? mask_traffic(op) : Bytes();
+  const Bytes bytes = std::max(memory_traffic(op) - products - mask, Bytes(0));
   Cost cost;
   cost.provenance = fit.quality.provenance;
   cost.band = fit.quality.band;
@@ -60,7 +70,7 @@ Cost elementwise(const Attention& op, Bytes products, int kernels, const Device&
 
 // Forward: S = Q K^T, P = softmax(mask(S)), O = P V. Backward: dP = dO V^T, dV = P^T dO, dS from P
 // and dP, dQ = dS K, dK = dS^T Q. The products do not know the causal mask.
-Cost unfused(const Attention& op, const Device& device) {
+Cost unfused(const Attention& op, Fusion softmax, const Device& device) {
   const MatMul scores{.batch = op.batch * op.heads,
                       .m = op.seq_q,
                       .n = op.seq_kv,
@@ -85,7 +95,7 @@ Cost unfused(const Attention& op, const Device& device) {
     cost = cost + gemm_cost(keys, device) + gemm_cost(keys, device);
     products += memory_traffic(keys) * 2;
   }
-  return cost + elementwise(op, products, op.dropout ? 2 : 1, device);
+  return cost + elementwise(op, products, op.dropout ? 2 : 1, softmax, device);
 }
 
 Cost fused(const Attention& op, const Device& device) {
@@ -128,11 +138,11 @@ AttentionTime fused_time(const AttentionFit& fit, const Attention& op, const Dev
           Seconds(throttle * (both - on_compute))};
 }
 
-Cost attention_cost(const Attention& op, const Device& device) {
+Cost attention_cost(const Attention& op, const Device& device, Fusion softmax) {
   if (op.pass == Pass::kWeightGrad || op.batch == 0 || op.heads == 0 || op.seq_q == 0 ||
       op.seq_kv == 0)
     return {};
-  return op.fused ? fused(op, device) : unfused(op, device);
+  return op.fused ? fused(op, device) : unfused(op, softmax, device);
 }
 
 }  // namespace plait

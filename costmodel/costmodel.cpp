@@ -99,7 +99,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
     if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
-    return attention_cost(attention, device);
+    return attention_cost(attention, device, kernels.softmax);
   }
   if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
     return chain_cost(chain, device);

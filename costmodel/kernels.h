@@ -4,6 +4,7 @@
 
 #include "costmodel/cost.h"
 #include "costmodel/efficiency.h"
+#include "model/kernels.h"
 #include "model/op.h"
 #include "topologies/cluster.h"
 
@@ -15,8 +16,9 @@ Cost roofline(Seconds fixed, Seconds compute, Seconds memory, const Quality& qua
 /// gemm.cpp: t0 + max(F / (e P), B / (b BW)).
 /// `slowdown`: how much slower than measured the multiprocessors compute.
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown = 1);
-/// attention.cpp: one fused kernel, or products and element-wise kernels in turn.
-Cost attention_cost(const Attention& op, const Device& device);
+/// attention.cpp: one fused kernel, or products and element-wise kernels in turn, of which scale,
+/// mask and `softmax` are one or each its own.
+Cost attention_cost(const Attention& op, const Device& device, Fusion softmax = Fusion::kEager);
 /// memory_bound.cpp: t0 + B / (b BW), for every op that does not run on matrix units.
 Cost memory_bound_cost(const Compute& op, const Device& device);
 

@@ -12,6 +12,7 @@ enum class Fusion : std::uint8_t { kFused, kEager };
 
 struct Kernels {
   FlashKernel attention = FlashKernel::kNewest;  // where attention is fused
+  Fusion softmax = Fusion::kFused;  // with scale and mask, where attention is not fused
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;

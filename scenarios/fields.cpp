@@ -247,6 +247,8 @@ const Table<Kernels>& kernels_table() {
                                      {"flash1", FlashKernel::kFlash1}}},
                 "Which FlashAttention, where attention is fused; newest: the one made for the "
                 "device."),
+          field("softmax", &K::softmax, choice,
+                "Scale, mask and softmax, where attention is not fused."),
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),

@@ -137,6 +137,7 @@ class Writer {
     JsonObject out;
     if (has(run_.kernel, "RMS kernel")) out["norm"] = "fused";
     if (has(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
+    if (run_.kernel == "torch") out["softmax"] = "eager";
     if (has(run_.arguments, "--cross-entropy-loss-fusion true")) out["cross_entropy"] = "fused";
     return out;
   }
