@@ -58,6 +58,12 @@ void Svg::box(double x, double y, double width, double height, std::string_view 
                        x, y, width, height, fill, pen.color, pen.width);
 }
 
+void Svg::marks(std::string_view path, const Pen& pen) {
+  body_ += fmt::format(R"(<path d="{}" fill="none" stroke="{}" stroke-width="{}"/>)", path,
+                       pen.color, pen.width) +
+           "\n";
+}
+
 void Svg::dashed_box(double x, double y, double width, double height) {
   reach(x + width, y + height);
   body_ += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="6" )"

@@ -22,6 +22,8 @@ class Svg {
   void arc(double x1, double x2, double y, double height, const Pen& pen);
   void box(double x, double y, double width, double height, std::string_view fill,
            const Pen& pen = {});
+  /// Path data (SVG 1.1, section 8.3) of what lies on the page already: many small marks at once.
+  void marks(std::string_view path, const Pen& pen);
   void dashed_box(double x, double y, double width, double height);
   enum class Anchor { kStart, kMiddle };
   void text(double x, double y, std::string_view words, Anchor anchor = Anchor::kStart,

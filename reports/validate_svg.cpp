@@ -36,20 +36,15 @@ Scale scale_of(const Validation& v) {
   return {std::floor(std::log10(low) * 2) / 2, std::ceil(std::log10(high) * 2 + 1e-9) / 2};
 }
 
-void draw_mark(Svg& svg, double x, double y, std::size_t file) {
-  const std::string_view color = kColors[file % kColors.size()];
-  constexpr double r = 3;
+std::string_view color_of(std::size_t file) { return kColors[file % kColors.size()]; }
+
+/// Path data of a mark: with its colour it tells the file.
+std::string mark(double x, double y, std::size_t file) {
   switch ((file / 3) % 4) {
-    case 0: svg.box(x - r, y - r, 2 * r, 2 * r, "none", {color, 1.2}); return;
-    case 1:
-      svg.line(x - r, y, x + r, y, {color, 1.4});
-      svg.line(x, y - r, x, y + r, {color, 1.4});
-      return;
-    case 2:
-      svg.line(x - r, y - r, x + r, y + r, {color, 1.4});
-      svg.line(x - r, y + r, x + r, y - r, {color, 1.4});
-      return;
-    default: svg.box(x - r / 2, y - r / 2, r, r, color, {color, 1}); return;
+    case 0: return fmt::format("M{:.1f} {:.1f}h6v6h-6z", x - 3, y - 3);
+    case 1: return fmt::format("M{:.1f} {:.1f}h6m-3-3v6", x - 3, y);
+    case 2: return fmt::format("M{:.1f} {:.1f}l6 6m-6 0l6-6", x - 3, y - 3);
+    default: return fmt::format("M{:.1f} {:.1f}l3 3-3 3-3-3z", x, y - 3);
   }
 }
 
@@ -89,10 +84,11 @@ std::string validation_svg(const Validation& v) {
   for (std::size_t f = 0; f < files.size(); ++f) {
     const ValidationSummary sum = summarize(v.of_file(files[f]));
     if (sum.n == 0) continue;
+    std::string path = mark(kLeft + kSide + 20, legend - 4, f);
     for (const ValidationRecord* r : v.of_file(files[f])) {
-      if (r->error()) draw_mark(svg, s.x(*r->measured_s), s.y(r->predicted_s), f);
+      if (r->error()) path += mark(s.x(*r->measured_s), s.y(r->predicted_s), f);
     }
-    draw_mark(svg, kLeft + kSide + 20, legend - 4, f);
+    svg.marks(path, {color_of(f), 1.2});
     svg.text(kLeft + kSide + 32, legend,
              fmt::format("{}: {} records, mean {}", files[f], human_count(sum.n),
                          human_percent(*sum.mape)),

@@ -145,7 +145,11 @@ class Writer {
   JsonObject strategy() {
     JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
     if (p_.cp > 1) out["cp"] = p_.cp;
-    const std::int64_t zero = p_.zero_stage.value_or(0);
+    std::int64_t zero = p_.zero_stage.value_or(0);
+    if (!p_.zero_stage && !p_.fsdp.empty()) {
+      zero = 3;
+      assumed_.push_back("sharded data parallelism: ZeRO stage 3");
+    }
     const bool sharded = zero == 3;
     if (sharded) {
       if (p_.dp > 0) out["dp"] = 1;
