@@ -146,6 +146,8 @@ ValidationRecord validated(const Task& task, const std::string& scenarios) {
     out.reason = why.what();
   } catch (const InputError& error) {
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
+  } catch (const InternalError& bug) {  // the other records can be predicted all the same
+    out.reason = fmt::format("a bug in plait, please report it: {}", bug.what());
   }
   return out;
 }

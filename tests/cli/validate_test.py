@@ -1,0 +1,114 @@
+"""plait validate: made-up records, the scenarios that they become, and the files it writes."""
+
+import copy
+import json
+import math
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+from plait_command import CommandTest, plait
+
+RECORD = {
+    "id": "made_up#1", "source": "Megatron-LM, made up", "tier": "A", "task_kind": "pretrain",
+    "model": {"name": "GPT-1.3B", "layers": 24, "hidden": 2048, "ffn_hidden": 8192, "heads": 16,
+              "kv_heads": 16, "vocab": 50257, "seq_len": 1024, "gated_mlp": False},
+    "cluster": {"gpu": "A100-SXM4-80GB", "num_gpus": 8, "gpus_per_node": 8},
+    "parallel": {"tp": 2, "pp": 2, "dp": 2, "zero_stage": 1},
+    "batch": {"global_batch": 64, "micro_batch": 2},
+    "precision": "bf16", "recompute": "none",
+    "measured": {"iteration_time_s": 1.0, "peak_memory_gb_nvidia_smi": 20},
+}
+
+
+def changed(number, **parts):
+    record = copy.deepcopy(RECORD)
+    record["id"] = f"made_up#{number}"
+    for key, value in parts.items():
+        record[key] = {**record[key], **value} if isinstance(value, dict) else value
+    return record
+
+
+class Validate(CommandTest):
+    def records(self, *records):
+        return self.file("records.json", json.dumps(records))
+
+    def validated(self, *records, more=()):
+        return self.run_ok("validate", self.records(*records), "--format", "json", *more).json()
+
+    def test_a_record_is_predicted_as_its_scenario_is(self):
+        found = self.validated(RECORD, more=("--write-scenarios", self.folder / "out"))
+        (record,) = found["records"]
+        (scenario,) = (self.folder / "out").glob("*.json")
+        report = self.run_ok("run", scenario, "--format", "json").json()
+        self.assertEqual(record["predicted_s"], report["step_time_s"])
+        self.assertEqual(record["fits"], report["fits"])
+        self.assertTrue(math.isclose(record["error"], report["step_time_s"] - 1))
+        self.assertEqual(record["measured_memory_bytes"], 20 * 2**30)
+        self.assertEqual(record["predicted_memory_bytes"], report["peak_memory_bytes"],
+                         "nvidia-smi counts everything")
+        self.assertIs(record["measured_oom"], False)
+
+    def test_what_cannot_be_represented_is_listed_and_not_counted(self):
+        found = self.validated(RECORD, changed(2, model={"experts": 8}),
+                               changed(3, cluster={"gpu": "abacus"}),
+                               changed(4, parallel={"tp": 3}))
+        self.assertEqual(found["summary"]["n"], 1)
+        self.assertEqual(found["summary"]["not_represented"], 3)
+        reasons = {r["id"]: r["reason"] for r in found["not_represented"]}
+        self.assertIn("experts", reasons["made_up#2"])
+        self.assertIn("abacus", reasons["made_up#3"])
+        self.assertRegex(reasons["made_up#4"], r"^S0\d\d: ")
+
+    def test_runs_of_a_group_are_ranked(self):
+        times = (3.0, 2.0, 1.0)
+        layouts = ({"tp": 8, "pp": 1, "dp": 1}, {"tp": 4, "pp": 1, "dp": 2},
+                   {"tp": 1, "pp": 1, "dp": 8})
+        found = self.validated(*(changed(n, parallel=p, measured={"iteration_time_s": t})
+                                 for n, (p, t) in enumerate(zip(layouts, times))))
+        predicted = [r["predicted_s"] for r in found["records"]]
+        agree = sum((1 if predicted[i] > predicted[j] else -1)
+                    for i in range(3) for j in range(i + 1, 3))
+        self.assertTrue(math.isclose(found["summary"]["kendall_tau"], agree / 3))
+        self.assertEqual(found["summary"]["ranked_groups"], 1)
+
+    def test_out_of_memory(self):
+        found = self.validated(
+            changed(1, batch={"micro_batch": 32}, parallel={"tp": 1, "pp": 1, "dp": 2},
+                    cluster={"num_gpus": 2}, model={"layers": 96}, measured={"oom": True}))
+        self.assertEqual(found["summary"]["oom_accuracy"], 1)
+        self.assertEqual(found["summary"]["oom_confusion"]["oom_does_not_fit"], 1)
+
+    def test_the_number_of_threads_changes_nothing(self):
+        path = self.records(*(changed(n, batch={"micro_batch": n}) for n in (1, 2, 4)))
+        texts = []
+        for jobs in ("1", "3"):
+            out = self.folder / "out.json"
+            self.run_ok("validate", path, "-j", jobs, "-o", out)
+            found = json.loads(out.read_text(encoding="utf-8"))
+            texts.append({**found, "command": ""})
+        self.assertEqual(*texts)
+
+    def test_filter_worst_text_and_picture(self):
+        path = self.records(RECORD, changed(2, measured={"iteration_time_s": 100.0}))
+        found = self.run_ok("validate", path, "--filter", r"#2\b", "--format", "json").json()
+        self.assertEqual([r["id"] for r in found["records"]], ["made_up#2"])
+        picture = self.folder / "picture.svg"
+        text = self.run_ok("validate", path, "--worst", "1", "--svg", picture).out
+        self.assertIn("made_up#2", text)
+        self.assertNotIn("made_up#1", text)
+        self.assertTrue(ElementTree.parse(picture).getroot().tag.endswith("svg"))
+
+    def test_wrong_files_are_refused_with_their_place(self):
+        for name, text, code in (("no.json", "{}", "V001"), ("part.json", '[{"id": "x"}]', "V001"),
+                                 ("json.json", "[", "J005")):
+            result = plait("validate", self.file(name, text))
+            self.assertEqual(result.code, 2, result.err)
+            self.assertIn(code, result.err)
+            self.assertIn(name, result.err)
+        result = plait("validate", self.records(RECORD), "--filter", "(")
+        self.assertEqual(result.code, 2)
+        self.assertIn("V002", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
