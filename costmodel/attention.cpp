@@ -110,11 +110,16 @@ Cost fused(const Attention& op, const Device& device) {
   return cost;
 }
 
+// What tiles are dealt to. A processor's peak is that of all of its cores, which share each tile.
+double workers(const Device& device) {
+  return generation_of(device) == Generation::kCpu ? 1 : std::max(device.sms, 1);
+}
+
 }  // namespace
 
 AttentionTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
   const Visits visits(op);
-  const double heads = static_cast<double>(op.batch * op.heads), sms = std::max(device.sms, 1);
+  const double heads = static_cast<double>(op.batch * op.heads), sms = workers(device);
   const double prologue = fit.prologue * (is_backward(op.pass) ? kBackwardPrologue : 1);
   const double longest = visits.longest + prologue;
   const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;

@@ -5,6 +5,7 @@
 
 #include "costmodel/attention_fits.h"
 #include "tests/costmodel/devices.h"
+#include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
@@ -174,6 +175,16 @@ TEST(Attention, FlashAttention2IsSlowerOnHopper) {
   const Seconds newest = kModel.compute(op, h100()).total();
   op.kernel = FlashKernel::kFlash2;
   EXPECT_GT(kModel.compute(op, h100()).total(), newest * 1.3);  // the plots: 1.3 to 1.8
+}
+
+// One short head: on a GPU it leaves most multiprocessors idle, a processor's cores share it.
+TEST(Attention, AProcessorIsOneWorker) {
+  Device host = find_device("cpu-host");
+  Attention op = attention(128, true);
+  op.batch = op.heads = op.kv_heads = 1;
+  const double as_it_is = kModel.compute(op, host).total().value;
+  host.sms = 1;
+  EXPECT_DOUBLE_EQ(kModel.compute(op, host).total().value, as_it_is);
 }
 
 TEST(Attention, UnfusedGoesThroughMemory) {
