@@ -127,13 +127,22 @@ ValidationRecord described(const Task& task) {
   return out;
 }
 
+/// A scenario's name is its record's id: repeats of one run are equal but for it.
+std::string without_name(std::string scenario, const std::string& id) {
+  const std::string name = json_quote(id);
+  if (const std::size_t at = scenario.find(name); at != std::string::npos) {
+    scenario.erase(at, name.size());
+  }
+  return scenario;
+}
+
 ValidationRecord validated(const Task& task, const std::string& scenarios) {
   ValidationRecord out = described(task);
   try {
     RecordScenario made = scenario_of(task.run);
     out.framework = made.framework;
     out.assumed = std::move(made.assumed);
-    out.scenario = made.json;
+    out.scenario = without_name(made.json, out.id);
     if (!scenarios.empty()) {
       NewFile file(fmt::format("{}/{}.json", scenarios,
                                std::regex_replace(out.id, std::regex("[^\\w.-]"), "-")));
@@ -170,12 +179,6 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
       tasks.size(), o.jobs, [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios); },
       [&](std::size_t done) { progress(done, tasks.size(), "records"); });
   progress.finish();
-  // The scenario's name is the record's id: repeats are equal but for it.
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    ValidationRecord& r = v.records[i];
-    const std::size_t name = r.scenario.find(json_quote(r.id));
-    if (name != std::string::npos) r.scenario.erase(name, json_quote(r.id).size());
-  }
   if (!o.svg.empty()) {
     NewFile file(o.svg);
     file.write(validation_svg(v));

@@ -51,6 +51,18 @@ const Json* Json::find(std::string_view key) const {
   return found == children_.end() ? nullptr : *found;
 }
 
+const Json& Json::innermost(std::string_view path) const {
+  const Json* at = this;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('.'), path.size());
+    const Json* next = at->find(path.substr(0, end));
+    if (next == nullptr) break;
+    at = next;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return *at;
+}
+
 std::string Json::path() const {
   if (parent_ == nullptr) return "";
   std::string step = key_;

@@ -34,6 +34,8 @@ class Json {
   const std::vector<Json*>& children() const { return children_; }
   /// The member `key` of an object, or nullptr.
   const Json* find(std::string_view key) const;
+  /// The value at a dotted path from here, or the innermost one around it.
+  const Json& innermost(std::string_view path) const;
   /// Name of this member in its object; "" for list elements and the root.
   const std::string& key() const { return key_; }
 

@@ -57,15 +57,9 @@ Bytes mask_traffic(const Attention& op) {
 // the mask's.
 Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softmax,
                  const Device& device) {
-  const StreamFit fit = stream_fit(device, StreamKind::kSoftmax);
   const Bytes mask = softmax == Fusion::kFused ? mask_traffic(op) : Bytes();
   const Bytes bytes = std::max(memory_traffic(op) - products - mask, Bytes(0));
-  Cost cost;
-  cost.provenance = fit.quality.provenance;
-  cost.band = fit.quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, fit.fixed) * kernels;
-  cost.share[kMemoryBandwidth] = bytes / (device.memory_bandwidth * fit.bandwidth);
-  return cost;
+  return stream_cost(bytes, kernels, StreamKind::kSoftmax, device);
 }
 
 // Forward: S = Q K^T, P = softmax(mask(S)), O = P V. Backward: dP = dO V^T, dV = P^T dO, dS from P
@@ -99,15 +93,8 @@ Cost unfused(const Attention& op, Fusion softmax, const Device& device) {
 }
 
 Cost fused(const Attention& op, const Device& device) {
-  const AttentionTime time = fused_time(attention_fit(device, op.kernel), op, device);
-  const Quality quality = attention_quality(device, op.kernel);
-  Cost cost;
-  cost.provenance = quality.provenance;
-  cost.band = quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, time.fixed);
-  cost.share[kPeakFlops] = time.compute;
-  cost.share[kMemoryBandwidth] = time.memory;
-  return cost;
+  return cost_of(fused_time(attention_fit(device, op.kernel), op, device),
+                 attention_quality(device, op.kernel), device);
 }
 
 // What tiles are dealt to. A processor's peak is that of all of its cores, which share each tile.
@@ -117,7 +104,7 @@ double workers(const Device& device) {
 
 }  // namespace
 
-AttentionTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
+KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
   const Visits visits(op);
   const double heads = static_cast<double>(op.batch * op.heads), sms = workers(device);
   const double prologue = fit.prologue * (is_backward(op.pass) ? kBackwardPrologue : 1);

@@ -28,12 +28,7 @@ struct AttentionFit {
 AttentionFit attention_fit(const Device& device, FlashKernel kernel);
 Quality attention_quality(const Device& device, FlashKernel kernel);
 
-/// The formulas above: seconds on multiprocessors, on memory, and `fixed` ones as on the GPU that
-/// was measured.
-struct AttentionTime {
-  Seconds fixed, compute, memory;
-  Seconds total() const { return fixed + compute + memory; }
-};
-AttentionTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device);
+/// The formulas above.
+KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device);
 
 }  // namespace plait

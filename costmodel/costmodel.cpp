@@ -41,6 +41,24 @@ Cost roofline(Seconds fixed, Seconds compute, Seconds memory, const Quality& qua
   return cost;
 }
 
+Cost cost_of(const KernelTime& time, const Quality& quality, const Device& device) {
+  Cost cost;
+  cost.provenance = quality.provenance;
+  cost.band = quality.band;
+  cost.share[kLaunchOverhead] = fixed_time(device, time.fixed);
+  cost.share[kPeakFlops] = time.compute;
+  cost.share[kMemoryBandwidth] = time.memory;
+  return cost;
+}
+
+Cost stream_cost(Bytes bytes, int kernels, StreamKind kind, const Device& device) {
+  const StreamFit fit = stream_fit(device, kind);
+  const Seconds memory = bytes / (device.memory_bandwidth * fit.bandwidth);
+  Cost cost = cost_of({fit.fixed, Seconds(), memory}, fit.quality, device);
+  cost.share[kLaunchOverhead] = cost.share[kLaunchOverhead] * kernels;
+  return cost;
+}
+
 Cost operator+(const Cost& a, const Cost& b) {
   const double ta = a.total().value, tb = b.total().value;
   if (tb == 0) return a;
@@ -102,7 +120,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
     return attention_cost(attention, device, kernels.softmax);
   }
   if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
-    return chain_cost(chain, device);
+    return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
   return memory_bound_cost(op, device);
 }
 

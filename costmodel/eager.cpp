@@ -1,7 +1,5 @@
 #include "costmodel/eager.h"
 
-#include "costmodel/efficiency.h"
-
 namespace plait {
 namespace {
 
@@ -87,16 +85,6 @@ struct Chains {
 
 KernelChain eager_chain(const Compute& op, const Kernels& kernels) {
   return std::visit(Chains{kernels}, op);
-}
-
-Cost chain_cost(const KernelChain& chain, const Device& device) {
-  const StreamFit fit = stream_fit(device, StreamKind::kCopy);
-  Cost cost;
-  cost.provenance = fit.quality.provenance;
-  cost.band = fit.quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, fit.fixed) * chain.kernels;
-  cost.share[kMemoryBandwidth] = chain.bytes / (device.memory_bandwidth * fit.bandwidth);
-  return cost;
 }
 
 }  // namespace plait

@@ -25,6 +25,13 @@ struct Quality {
   double band = 0;  // half-width of the relative error band
 };
 
+/// What a fitted formula says of a kernel: seconds on multiprocessors, on memory, and `fixed` ones
+/// as on the GPU that was measured.
+struct KernelTime {
+  Seconds fixed, compute, memory;
+  Seconds total() const { return fixed + compute + memory; }
+};
+
 /// t = fixed + max(F / (flops P), B / (bandwidth BW)), by generation: for processors, and GPUs of
 /// which the number of multiprocessors is not known.
 struct GemmFit {

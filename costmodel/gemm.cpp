@@ -21,15 +21,7 @@ Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (alone == nullptr) return datasheet_cost(op, device, slowdown);
   TiledGemm fit = *alone;
   fit.flops /= slowdown;
-  const GemmTime time = tiled_time(fit, op, device);
-  const Quality quality = tiled_quality(device, op.in);
-  Cost cost;
-  cost.provenance = quality.provenance;
-  cost.band = quality.band;
-  cost.share[kLaunchOverhead] = fixed_time(device, time.fixed);
-  cost.share[kPeakFlops] = time.compute;
-  cost.share[kMemoryBandwidth] = time.memory;
-  return cost;
+  return cost_of(tiled_time(fit, op, device), tiled_quality(device, op.in), device);
 }
 
 }  // namespace plait

@@ -44,12 +44,7 @@ const TiledGemm* tiled_gemm(const Device& device, DType dtype);
 /// Of these constants on this device: fitted where it was measured, else by its data sheet.
 Quality tiled_quality(const Device& device, DType dtype);
 
-/// The formulas above: seconds on multiprocessors, on memory, and `fixed` ones as on the GPU that
-/// was measured.
-struct GemmTime {
-  Seconds fixed, compute, memory;
-  Seconds total() const { return fixed + compute + memory; }
-};
-GemmTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device);
+/// The formulas above.
+KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device);
 
 }  // namespace plait

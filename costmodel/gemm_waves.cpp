@@ -80,7 +80,7 @@ class Choice {
 }  // namespace
 
 // Compute and memory overlap: their shares of the time are what each saves to first order.
-GemmTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device) {
+KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device) {
   const Choice choice(fit, op, device);
   const Sizes& s = choice.sizes();
   const Candidate& best = choice.best();

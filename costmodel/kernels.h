@@ -13,6 +13,11 @@ namespace plait {
 /// fixed + the longer of compute and memory, whose resource the time is spent on.
 Cost roofline(Seconds fixed, Seconds compute, Seconds memory, const Quality& quality);
 
+/// Of a fitted formula, with its fixed time as on this device.
+Cost cost_of(const KernelTime& time, const Quality& quality, const Device& device);
+/// Kernels one after the other that stream `bytes` through memory: kernels t0 + B / (b BW).
+Cost stream_cost(Bytes bytes, int kernels, StreamKind kind, const Device& device);
+
 /// gemm.cpp: t0 + max(F / (e P), B / (b BW)).
 /// `slowdown`: how much slower than measured the multiprocessors compute.
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown = 1);

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "costmodel/eager.h"
 #include "costmodel/nccl_tuning.h"
 
 namespace plait {
@@ -32,12 +33,18 @@ void add_communicator(const Op& op, const Mesh& mesh, std::set<Communicator>& fo
   }
 }
 
+/// Calls of each block on a stage.
+std::vector<std::int64_t> call_counts(const Plan& plan, std::size_t stage) {
+  std::vector<std::int64_t> out(plan.blocks.size());
+  for (const Call& call : plan.programs.at(stage).calls) ++out.at(call.block);
+  return out;
+}
+
 std::set<Communicator> communicators(const Plan& plan, std::size_t stage) {
-  std::vector<bool> used(plan.blocks.size());
-  for (const Call& call : plan.programs.at(stage).calls) used.at(call.block) = true;
+  const std::vector<std::int64_t> calls = call_counts(plan, stage);
   std::set<Communicator> found;
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    if (!used[b]) continue;
+    if (calls[b] == 0) continue;
     for (const Op& op : plan.blocks[b].ops) add_communicator(op, plan.mesh, found);
   }
   return found;
@@ -94,13 +101,6 @@ MemoryItem allocator_reserve(Bytes live, double fragmentation) {
       "between 0 with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
 }
 
-/// Calls of each block on a stage.
-std::vector<std::int64_t> call_counts(const Plan& plan, std::size_t stage) {
-  std::vector<std::int64_t> out(plan.blocks.size());
-  for (const Call& call : plan.programs.at(stage).calls) ++out.at(call.block);
-  return out;
-}
-
 struct StageSizes {
   std::int64_t updated = 0;  // parameters that a rank's optimizer updates
   std::int64_t logits = 0;   // of one microbatch on a rank
@@ -139,15 +139,9 @@ Bytes training_state(const StageMemory& live) {
 constexpr double kNormIntermediates = 4, kGateIntermediates = 1;
 
 double intermediates(const Compute& op, const Kernels& kernels) {
-  if (pass_of(op) != Pass::kForward) return 0;
-  if (const auto* norm = std::get_if<Norm>(&op)) {
-    const bool eager = kernels.norm == Fusion::kEager && norm->kind == NormKind::kRmsNorm;
-    return eager ? kNormIntermediates : 0;
-  }
-  if (const auto* activation = std::get_if<Activation>(&op)) {
-    return kernels.activation == Fusion::kEager && activation->gated ? kGateIntermediates : 0;
-  }
-  return 0;
+  if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return 0;
+  if (std::holds_alternative<Norm>(op)) return kNormIntermediates;
+  return std::holds_alternative<Activation>(op) ? kGateIntermediates : 0;
 }
 
 /// Of the outputs that are live at the peak.

@@ -19,15 +19,7 @@ Framework parsed(const CatalogueEntry& file) {
   return out;
 }
 
-bool says(const Json& root, const std::string& path) {
-  const Json* at = &root;
-  for (std::size_t from = 0; at != nullptr && from <= path.size();) {
-    const std::size_t end = std::min(path.find('.', from), path.size());
-    at = at->find(path.substr(from, end - from));
-    from = end + 1;
-  }
-  return at != nullptr;
-}
+bool says(const Json& root, const std::string& path) { return root.innermost(path).path() == path; }
 
 }  // namespace
 

@@ -11,28 +11,11 @@
 namespace plait {
 namespace {
 
-/// The value at `path`, or the innermost one around it.
-const Json& around(const Json& root, const std::string& path) {
-  const Json* at = &root;
-  std::string step;
-  for (std::size_t i = 0; i <= path.size(); ++i) {
-    if (i < path.size() && path[i] != '.') {
-      step += path[i];
-      continue;
-    }
-    const Json* next = at->find(step);
-    if (next == nullptr) break;
-    at = next;
-    step.clear();
-  }
-  return *at;
-}
-
 InputError located(const InputError& error, const JsonDocument& document) {
   InputError::Text text = error.text();
   if (!text.where.file.empty()) return error;
   const std::string path = text.where.path;
-  text.where = around(document.root(), path).where();
+  text.where = document.root().innermost(path).where();
   if (!path.empty()) text.where.path = path;
   return InputError(std::move(text));
 }
@@ -76,8 +59,17 @@ void resolve_precision(const Json* json, Precision& p) {
                     "leave workload.precision.matmul out, or set it to \"fp8\""});
 }
 
-/// `written`: the document before a framework filled it in.
-void resolve(const JsonDocument& document, const JsonDocument& written, Scenario& out) {
+/// Members of the strategy.
+std::vector<std::string> strategy_keys(const Json& root) {
+  std::vector<std::string> out;
+  if (const Json* strategy = root.find("strategy")) {
+    for (const Json* member : strategy->children()) out.push_back(member->key());
+  }
+  return out;
+}
+
+/// `written`: strategy_keys before a framework filled the document in.
+void resolve(const JsonDocument& document, const std::vector<std::string>& written, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
   scenario_table().read(root, parts);
@@ -96,10 +88,8 @@ void resolve(const JsonDocument& document, const JsonDocument& written, Scenario
       resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  if (const Json* strategy = written.root().find("strategy")) {
-    for (std::string& w : idle_options(*strategy, parts.strategy)) {
-      out.warnings.push_back(std::move(w));
-    }
+  for (std::string& w : idle_options(written, parts.strategy)) {
+    out.warnings.push_back(std::move(w));
   }
   out.host = parts.host;
   const Json* host = root.find("host");
@@ -133,12 +123,13 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
 Scenario parse_scenario(const std::string& text, const std::string& file,
                         const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
+  const std::vector<std::string> written = strategy_keys(document->root());
   fill_in_framework(*document);
   Scenario out;
   out.source_file = file;
   out.source = document;
   try {
-    resolve(*document, changed_document(text, file, overrides), out);
+    resolve(*document, written, out);
   } catch (const InputError& e) {
     throw located(e, *document);
   }

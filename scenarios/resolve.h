@@ -29,8 +29,10 @@ CalibrationFile resolve_calibration(const std::string& path, const std::string& 
 /// dp and zero_stage where absent; the product of the axes against the devices. Throws S001, S002.
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 
-/// W001: options that are written and do nothing, because their axis has size 1.
-std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part);
+/// W001: options that are written (keys of `strategy`) and do nothing, because their axis has
+/// size 1.
+std::vector<std::string> idle_options(const std::vector<std::string>& written,
+                                      const StrategyPart& part);
 
 /// The resolved scenario as compact JSON, every field, keys sorted. A calibration is quoted by its
 /// hash.

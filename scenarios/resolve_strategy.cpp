@@ -73,7 +73,8 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   return out;
 }
 
-std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& part) {
+std::vector<std::string> idle_options(const std::vector<std::string>& written,
+                                      const StrategyPart& part) {
   struct Rule {
     const char* key;
     bool idle;
@@ -91,7 +92,7 @@ std::vector<std::string> idle_options(const Json& strategy, const StrategyPart& 
   };
   std::vector<std::string> warnings;
   for (const Rule& rule : rules) {
-    if (rule.idle && strategy.find(rule.key) != nullptr) {
+    if (rule.idle && std::ranges::find(written, rule.key) != written.end()) {
       warnings.push_back(fmt::format("W001: strategy.{} has no effect: {}", rule.key, rule.reason));
     }
   }

@@ -8,11 +8,6 @@
 namespace plait {
 namespace {
 
-struct Constant {
-  double* at;
-  double most;
-};
-
 std::vector<Constant> constants(AttentionResult& r, const std::vector<AttentionRow>& rows) {
   AttentionFit& f = r.fit;
   std::vector<Constant> out = {
@@ -37,20 +32,13 @@ Seconds predicted(const AttentionResult& result, const AttentionRow& row, const 
 AttentionResult fit_attention(const std::vector<AttentionRow>& rows, const Device& device,
                               const AttentionResult& start) {
   AttentionResult result = start;
-  const std::vector<Constant> which = constants(result, rows);
-  std::vector<Parameter> parameters;
-  for (const Constant& c : which) parameters.push_back({*c.at, c.most});
   std::vector<double> weights;
   for (const AttentionRow& row : rows)
     weights.push_back(row.op.seq_q >= 512 && row.time > Seconds(50e-6) ? 2 : 1);
-  const auto set = [&](const std::vector<double>& x) {
-    for (std::size_t i = 0; i < which.size(); ++i) *which[i].at = x[i];
-  };
-  set(fit_robust(parameters, weights, [&](const std::vector<double>& x, std::vector<double>& out) {
-    set(x);
+  fit_robust(constants(result, rows), weights, [&](std::vector<double>& out) {
     for (std::size_t i = 0; i < rows.size(); ++i)
       out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
-  }));
+  });
   return result;
 }
 

@@ -8,10 +8,6 @@ namespace plait {
 namespace {
 
 /// The constants that are fitted, and their upper bounds: no fraction exceeds one.
-struct Constant {
-  double* at;
-  double most;
-};
 std::vector<Constant> constants(GemmResult& r, bool casts) {
   TiledGemm& f = r.fit;
   std::vector<Constant> out = {
@@ -36,22 +32,16 @@ Seconds predicted(const GemmResult& result, const GemmRow& row, const Device& de
 GemmResult fit_gemm(const std::vector<GemmRow>& rows, const Device& device,
                     const GemmResult& start) {
   GemmResult result = start;
-  const std::vector<Constant> which = constants(result, rows.front().cast.value > 0);
-  std::vector<Parameter> parameters;
-  for (const Constant& c : which) parameters.push_back({*c.at, c.most});
   std::vector<double> weights;
   for (const GemmRow& row : rows) {
     const bool training = row.op.m >= 512 && row.op.n >= 1024 && row.op.k >= 1024;
     weights.push_back(training ? 2 : 1);
   }
-  const auto set = [&](const std::vector<double>& x) {
-    for (std::size_t i = 0; i < which.size(); ++i) *which[i].at = x[i];
-  };
-  set(fit_robust(parameters, weights, [&](const std::vector<double>& x, std::vector<double>& out) {
-    set(x);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
-  }));
+  fit_robust(constants(result, rows.front().cast.value > 0), weights,
+             [&](std::vector<double>& out) {
+               for (std::size_t i = 0; i < rows.size(); ++i)
+                 out[i] = std::log(predicted(result, rows[i], device) / rows[i].time);
+             });
   return result;
 }
 

@@ -20,21 +20,20 @@ constexpr int kIterations = 60, kTries = 8;
 constexpr double kEnough = 1e-5;  // relative gain
 
 struct Problem {
-  const std::vector<Parameter>& parameters;
+  const std::vector<Constant>& constants;
   const VectorXd weights;
-  const std::function<void(const std::vector<double>&, std::vector<double>&)>& errors;
+  const std::function<void(std::vector<double>&)>& errors;
 
-  std::vector<double> constants(const VectorXd& theta) const {
-    std::vector<double> x;
-    for (std::size_t j = 0; j < parameters.size(); ++j) {
+  void set(const VectorXd& theta) const {
+    for (std::size_t j = 0; j < constants.size(); ++j) {
       const double value = std::exp(theta(static_cast<Index>(j)));
-      x.push_back(parameters[j].most > 0 ? std::min(value, parameters[j].most) : value);
+      *constants[j].at = constants[j].most > 0 ? std::min(value, constants[j].most) : value;
     }
-    return x;
   }
   VectorXd residuals(const VectorXd& theta) const {
     std::vector<double> out(static_cast<std::size_t>(weights.size()));
-    errors(constants(theta), out);
+    set(theta);
+    errors(out);
     return Eigen::Map<VectorXd>(out.data(), weights.size());
   }
   double loss(const VectorXd& r) const {
@@ -51,9 +50,9 @@ struct Problem {
   }
   /// Back onto the bounds.
   VectorXd bounded(VectorXd theta) const {
-    for (std::size_t j = 0; j < parameters.size(); ++j) {
+    for (std::size_t j = 0; j < constants.size(); ++j) {
       double& t = theta(static_cast<Index>(j));
-      if (parameters[j].most > 0) t = std::min(t, std::log(parameters[j].most));
+      if (constants[j].most > 0) t = std::min(t, std::log(constants[j].most));
     }
     return theta;
   }
@@ -90,21 +89,20 @@ bool improve(const Problem& problem, State& state) {
 
 }  // namespace
 
-std::vector<double> fit_robust(
-    const std::vector<Parameter>& parameters, const std::vector<double>& weights,
-    const std::function<void(const std::vector<double>&, std::vector<double>&)>& errors) {
+void fit_robust(const std::vector<Constant>& constants, const std::vector<double>& weights,
+                const std::function<void(std::vector<double>&)>& errors) {
   const Problem problem{
-      parameters, Eigen::Map<const VectorXd>(weights.data(), static_cast<Index>(weights.size())),
+      constants, Eigen::Map<const VectorXd>(weights.data(), static_cast<Index>(weights.size())),
       errors};
   State state;
-  state.theta.resize(static_cast<Index>(parameters.size()));
-  for (std::size_t j = 0; j < parameters.size(); ++j)
-    state.theta(static_cast<Index>(j)) = std::log(parameters[j].start);
+  state.theta.resize(static_cast<Index>(constants.size()));
+  for (std::size_t j = 0; j < constants.size(); ++j)
+    state.theta(static_cast<Index>(j)) = std::log(*constants[j].at);
   state.r = problem.residuals(state.theta);
   state.loss = problem.loss(state.r);
   for (int i = 0; i < kIterations && improve(problem, state); ++i) {
   }
-  return problem.constants(state.theta);
+  problem.set(state.theta);
 }
 
 }  // namespace plait

@@ -10,15 +10,16 @@
 
 namespace plait {
 
-struct Parameter {
-  double start = 0;
+/// One of the constants, where it stands.
+struct Constant {
+  double* at = nullptr;
   double most = 0;  // upper bound; 0: none
 };
 
-/// Levenberg-Marquardt on log x with reweighting and differences for derivatives. `errors` fills
-/// its second argument; `weights` has as many entries. `start` may lie on a bound.
-std::vector<double> fit_robust(
-    const std::vector<Parameter>& parameters, const std::vector<double>& weights,
-    const std::function<void(const std::vector<double>&, std::vector<double>&)>& errors);
+/// Levenberg-Marquardt on log x with reweighting and differences for derivatives: moves the
+/// constants from what they are to what fits. One may start on its bound. `errors` fills its
+/// argument by the constants as they are when it is called; `weights` has as many entries.
+void fit_robust(const std::vector<Constant>& constants, const std::vector<double>& weights,
+                const std::function<void(std::vector<double>&)>& errors);
 
 }  // namespace plait

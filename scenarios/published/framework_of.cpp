@@ -5,7 +5,7 @@
 namespace plait {
 namespace {
 
-/// The first rule whose words a record has names its profile. `in` is what is searched.
+/// The first rule whose words a record has names its profile.
 struct Rule {
   std::string_view words, profile;
 };
@@ -32,7 +32,6 @@ constexpr Rule kRules[] = {
     {"SC21", "megatron-lm-2021"},
     {"cases_jan2021", "megatron-lm-2021"},
     {"tables.tex", "megatron-lm-2020"},
-    {"LiBai", "oneflow"},
     {"Megatron-LM e156d2fe", "megatron-lm-2021"},
     {"golden", "megatron-lm"},
     {"NeMo", "nemo"},
@@ -41,16 +40,12 @@ constexpr Rule kRules[] = {
     {"MoE Parallel Folding", "megatron-core"},
 };
 
-bool has(const std::string& text, std::string_view words) {
-  return text.find(words) != std::string::npos;
-}
-
 }  // namespace
 
 std::string framework_of(const PublishedRun& run) {
   for (const std::string& words : {run.framework, run.layout.fsdp, run.source, run.notes}) {
     for (const Rule& rule : kRules) {
-      if (has(words, rule.words)) return std::string(rule.profile);
+      if (mentions(words, rule.words)) return std::string(rule.profile);
     }
   }
   return "pytorch";

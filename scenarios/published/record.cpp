@@ -95,7 +95,6 @@ PublishedLayout layout_of(const Json& p) {
   PublishedLayout out;
   out.tp = count(p, "tp", 1);
   out.cp = count(p, "cp", 1);
-  out.ep = count(p, "ep", 1);
   out.pp = count(p, "pp", 1);
   out.dp = count(p, "dp", 0);
   out.sequence_parallel = flag(p, "sp");
@@ -158,8 +157,7 @@ std::optional<double> step_seconds(const Json& m, const PublishedRun& run) {
 /// Narayanan et al. 2021 count recomputed work in their FLOP/s, as Megatron-LM's tables of that
 /// time do; later ones do not.
 bool counts_recomputed_work(const PublishedRun& run) {
-  return run.source.find("SC21") != std::string::npos ||
-         run.source.find("Megatron-LM README image") != std::string::npos;
+  return mentions(run.source, "SC21") || mentions(run.source, "Megatron-LM README image");
 }
 
 Measured measured_of(const Json& m, const PublishedRun& run) {
@@ -173,11 +171,11 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
   out.mfu = amount(m, "mfu");
   out.out_of_memory = flag(m, "oom").value_or(false);
   out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu || out.mfu;
-  if (run.flags.find("memory only") != std::string::npos) {  // the source's own word on its times
+  if (mentions(run.flags, "memory only")) {  // the source's own word on its times
     out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = out.mfu = std::nullopt;
   }
   read_memory(m, out);
-  out.memory_of_last_rank = run.notes.find("(last rank)") != std::string::npos;
+  out.memory_of_last_rank = mentions(run.notes, "(last rank)");
   return out;
 }
 
@@ -192,7 +190,6 @@ PublishedRun run_of(const Json& r) {
   out.notes = text(r, "notes");
   out.flags = words(member(r, "flags"));
   out.framework = text(r, "framework") + text(r, "system");
-  out.release = text(r, "release");
   out.kernel = text(r, "kernel");
   out.arguments = words(member(r, "extra_args"));
   out.model = model_of(part(r, "model"));
@@ -207,7 +204,6 @@ PublishedRun run_of(const Json& r) {
   out.micro_batch = count(batch, "micro_batch", 0);
   out.precision = text(r, "precision");
   out.recompute = text(r, "recompute");
-  out.optimizer = text(r, "optimizer");
   out.measured = measured_of(part(r, "measured"), out);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json.h"
@@ -29,7 +30,7 @@ struct PublishedModel {
 };
 
 struct PublishedLayout {
-  std::int64_t tp = 1, cp = 1, ep = 1, pp = 1;
+  std::int64_t tp = 1, cp = 1, pp = 1;
   std::int64_t dp = 0;  // 0: what is left of the devices
   std::optional<bool> sequence_parallel;
   std::optional<std::int64_t> zero_stage;
@@ -53,16 +54,21 @@ struct Measured {
 
 struct PublishedRun {
   std::string id, source, tier, task, notes, flags;
-  /// Words on the software: framework, release, kernel and further arguments, where published.
-  std::string framework, release, kernel, arguments;
+  /// Words on the software: framework, kernel and further arguments, where published.
+  std::string framework, kernel, arguments;
   PublishedModel model;
   std::string gpu, interconnect;
   std::int64_t gpus = 0, gpus_per_node = 8;
   PublishedLayout layout;
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published
-  std::string precision, recompute, optimizer;
+  std::string precision, recompute;
   Measured measured;
 };
+
+/// Whether a source says `words`.
+inline bool mentions(std::string_view text, std::string_view words) {
+  return text.find(words) != std::string_view::npos;
+}
 
 /// Reads a list of records. Unknown members are left alone. Throws InputError V001 for a file that
 /// is no list of records, with the place of what is wrong.

@@ -18,9 +18,6 @@ std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
 }
-bool has(const std::string& text, std::string_view words) {
-  return text.find(words) != std::string::npos;
-}
 
 bool pads_vocabulary(const std::string& framework) {
   return framework.starts_with("megatron") || framework == "vtrain" || framework == "nemo";
@@ -54,16 +51,16 @@ class Writer {
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
     if (run_.global_batch == 0) throw NotRepresentable("the global batch is not published");
     if (m_.experts > 0) throw NotRepresentable("mixture of experts is not planned yet");
-    if (has(run_.arguments, "--q-lora-rank") || has(run_.arguments, "--kv-lora-rank")) {
+    if (mentions(run_.arguments, "--q-lora-rank") || mentions(run_.arguments, "--kv-lora-rank")) {
       throw NotRepresentable("multi-head latent attention is not planned yet");
     }
-    if (has(run_.arguments, "--mtp-num-layers")) {
+    if (mentions(run_.arguments, "--mtp-num-layers")) {
       throw NotRepresentable("multi-token prediction is not planned yet");
     }
     if (!p_.offload.empty()) {
       throw NotRepresentable(fmt::format("offload is not planned yet: {}", p_.offload));
     }
-    if (has(m_.name, "BERT")) throw NotRepresentable("an encoder: only decoders are planned");
+    if (mentions(m_.name, "BERT")) throw NotRepresentable("an encoder: only decoders are planned");
     if (framework_ == "jax") throw NotRepresentable("no profile of JAX frameworks yet");
   }
 
@@ -78,11 +75,11 @@ class Writer {
     if (m_.gated_mlp) {
       out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
       out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else if (has(lower(m_.name), "nemotron")) {  // squared ReLU, rotary, untied, no biases
+    } else if (mentions(lower(m_.name), "nemotron")) {  // squared ReLU, rotary, untied, no biases
       out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
       out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
     } else {
-      const bool biases = !has(m_.name, "MPT");
+      const bool biases = !mentions(m_.name, "MPT");
       out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
       out.update({{"positions", "learned"}, {"tied_embeddings", true}});
       out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
@@ -111,34 +108,37 @@ class Writer {
     }
     out["micro_batch"] = micro_batch;
     const std::string precision = lower(run_.precision);
-    JsonObject types = {{"weights", has(precision, "fp16") ? "fp16" : "bf16"}};
-    if (has(precision, "nvfp4")) throw NotRepresentable("4-bit products are not planned yet");
-    if (has(precision, "fp8") || has(precision, "float8")) types["matmul"] = "fp8";
+    JsonObject types = {{"weights", mentions(precision, "fp16") ? "fp16" : "bf16"}};
+    if (mentions(precision, "nvfp4")) throw NotRepresentable("4-bit products are not planned yet");
+    if (mentions(precision, "fp8") || mentions(precision, "float8")) types["matmul"] = "fp8";
     out["precision"] = std::move(types);
     if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
     const std::string& schedule = p_.schedule;
-    if (schedule.starts_with("ZB") && !has(schedule, "sync")) out["gradient_clipping"] = false;
+    if (schedule.starts_with("ZB") && !mentions(schedule, "sync")) out["gradient_clipping"] = false;
     return out;
   }
 
   /// Where the record names the attention kernel.
   std::optional<bool> flash_attention() const {
-    if (has(run_.kernel, "flash") || has(run_.arguments, "--attention-backend flash")) return true;
-    if (!run_.kernel.empty() || has(run_.arguments, "--attention-backend unfused")) return false;
+    if (mentions(run_.kernel, "flash") || mentions(run_.arguments, "--attention-backend flash"))
+      return true;
+    if (!run_.kernel.empty() || mentions(run_.arguments, "--attention-backend unfused"))
+      return false;
     // Megatron-Core's own layers, without Transformer Engine, multiply scores and values apart.
-    if (has(run_.notes, "transformer_impl=local")) return false;
+    if (mentions(run_.notes, "transformer_impl=local")) return false;
     return std::nullopt;
   }
 
   /// Where the record names kernels.
   JsonObject kernels() const {
     JsonObject out;
-    if (has(run_.kernel, "RMS kernel")) out["norm"] = "fused";
-    if (has(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
+    if (mentions(run_.kernel, "RMS kernel")) out["norm"] = "fused";
+    if (mentions(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
     if (run_.kernel == "torch") out["softmax"] = "eager";
-    if (has(run_.arguments, "--cross-entropy-loss-fusion true")) out["cross_entropy"] = "fused";
+    if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
+      out["cross_entropy"] = "fused";
     return out;
   }
 
@@ -179,7 +179,7 @@ class Writer {
     if (text.starts_with("selective (--recompute-activations)")) return "selective";
     // torchtitan's selective checkpoints: option "op", its default, or each n-th layer.
     if (text.starts_with("selective layer")) {
-      if (!has(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
+      if (!mentions(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
       return {{"kind", "full"}, {"every", 2}};
     }
     const bool by_op = text.starts_with("selective (op-level") ||
@@ -191,16 +191,16 @@ class Writer {
   JsonObject pipeline() {
     const std::string schedule = lower(p_.schedule);
     JsonObject out = {{"schedule", "1f1b"}};
-    const bool short_ends = has(run_.notes, "one transformer layer less");
+    const bool short_ends = mentions(run_.notes, "one transformer layer less");
     const std::int64_t pieces = m_.layers + (short_ends ? 2 : 0);
     std::int64_t chunks = std::max<std::int64_t>(1, p_.chunks);
     if (p_.most_chunks) chunks = pieces / p_.pp;
-    if (p_.chunks == 0 && !p_.most_chunks && has(schedule, "interleaved")) {
+    if (p_.chunks == 0 && !p_.most_chunks && mentions(schedule, "interleaved")) {
       assumed_.push_back("interleaved pipeline: 1 layer per chunk");
       chunks = pieces / p_.pp;
     }
-    if (has(schedule, "zb-1p")) out["schedule"] = "zb-h1";
-    if (has(schedule, "zb-2p")) out["schedule"] = "zb-h2";
+    if (mentions(schedule, "zb-1p")) out["schedule"] = "zb-h1";
+    if (mentions(schedule, "zb-2p")) out["schedule"] = "zb-h2";
     if (chunks > 1) out = {{"schedule", "interleaved"}, {"chunks", chunks}};
     const std::int64_t stages = p_.pp * chunks;
     if (short_ends) {
