@@ -22,7 +22,8 @@ void copy(T* to, const T* from, std::int64_t elements) {
 }  // namespace
 
 template <class T>
-CollectiveRun<T>::CollectiveRun(CollectiveCall<T> call) : call_(std::move(call)) {
+CollectiveRun<T>::CollectiveRun(CollectiveCall<T> call, CollectiveLibrary* library)
+    : call_(std::move(call)), library_(library) {
   const auto n = static_cast<std::int64_t>(call_.group.size());
   const bool gathers = call_.kind == CollectiveKind::kAllGather;
   elements_ = total(gathers ? call_.out : call_.in);
@@ -46,7 +47,7 @@ bool CollectiveRun<T>::advance(Transport& transport) {
   if (!begun_) gather_input();
   begun_ = true;
   const bool alone = call_.group.size() == 1;
-  const bool by_library = call_.library != nullptr && !alone;
+  const bool by_library = library_ != nullptr && !alone;
   if (!(by_library ? advance_library() : rounds_->advance(transport, work_))) return false;
   scatter_output();
   return true;
@@ -57,11 +58,11 @@ bool CollectiveRun<T>::advance_library() {
   if (!started_) {
     const auto n = static_cast<std::int64_t>(call_.group.size());
     const Range own = share_of(elements_, n, call_.index);
-    ticket_ = call_.library->start(call_.kind, call_.reduction, call_.channel, call_.group, own,
-                                   reinterpret_cast<std::byte*>(work_), elements_, sizeof(T));
+    ticket_ = library_->start(call_.kind, call_.reduction, call_.channel, call_.group, own,
+                              reinterpret_cast<std::byte*>(work_), elements_, sizeof(T));
   }
   started_ = true;
-  return call_.library->finished(ticket_);
+  return library_->finished(ticket_);
 }
 
 /// One piece that is worked on in place is its own work buffer.
@@ -103,7 +104,56 @@ void CollectiveRun<T>::scatter_output() {
   }
 }
 
+namespace {
+
+template <class T>
+std::vector<Piece<T>> pieces_of(const std::vector<Part>& parts, const Operands& operands) {
+  std::vector<Piece<T>> out;
+  for (const Part& p : parts) out.push_back({operands.at<T>(p.operand) + p.first, p.elements});
+  return out;
+}
+
+template <class T>
+CollectiveCall<T> call_of(const CollectiveOf<Part>& c, const Operands& operands) {
+  return {c.kind,
+          c.reduction,
+          c.group,
+          c.index,
+          pieces_of<T>(c.in, operands),
+          pieces_of<T>(c.out, operands),
+          c.in_place,
+          c.channel,
+          c.tag,
+          c.bytes,
+          c.dtype};
+}
+
+template <class T>
+BytesOnTheWay bytes_of(const MessageEnd& m, const Operands& operands) {
+  BytesOnTheWay bytes;
+  bytes.flow = m.flow, bytes.peer = m.peer, bytes.channel = m.channel, bytes.tag = m.tag;
+  bytes.data = reinterpret_cast<std::byte*>(operands.at<T>(m.part.operand) + m.part.first);
+  bytes.bytes = static_cast<std::size_t>(m.part.elements) * sizeof(T);
+  return bytes;
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Communication> communication_of(const Exchange& exchange, const Operands& operands,
+                                                CollectiveLibrary* library) {
+  if (const auto* m = std::get_if<MessageEnd>(&exchange)) {
+    return std::make_unique<Message>(bytes_of<T>(*m, operands));
+  }
+  return std::make_unique<CollectiveRun<T>>(
+      call_of<T>(std::get<CollectiveOf<Part>>(exchange), operands), library);
+}
+
 template class CollectiveRun<float>;
 template class CollectiveRun<double>;
+template std::unique_ptr<Communication> communication_of<float>(const Exchange&, const Operands&,
+                                                                CollectiveLibrary*);
+template std::unique_ptr<Communication> communication_of<double>(const Exchange&, const Operands&,
+                                                                 CollectiveLibrary*);
 
 }  // namespace plait

@@ -2,11 +2,14 @@
 // What a plan's collective does to the numbers of a rank: executes the rounds of plan/collectives
 // over a transport.
 
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "realrun/buffers.h"
 #include "realrun/collective_library.h"
 #include "realrun/communication.h"
+#include "realrun/exchange.h"
 #include "realrun/rounds_run.h"
 
 namespace plait {
@@ -17,32 +20,14 @@ struct Piece {
   T* data = nullptr;
   std::int64_t elements = 0;
 };
-
-/// A collective as one member sees it. `in` and `out` are the same pieces where it works in place.
-///   all_reduce      in place: any number of pieces, one behind the other
-///   reduce_scatter  in[elements] to out[elements / n]; in place: the own share becomes right, the
-///                   rest is undefined
-///   all_gather      in[elements / n] to out[elements]; in place: from the own share
 template <class T>
-struct CollectiveCall {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
-  Reduction reduction = Reduction::kSum;
-  std::vector<std::int64_t> group;  // ranks, ascending
-  std::int64_t index = 0;           // of this rank in the group
-  std::vector<Piece<T>> in, out;
-  bool in_place = false;
-  int channel = 0;
-  std::uint64_t tag = 0;
-  Bytes bytes;                 // nccl-tests' S, as it travels
-  DType dtype = DType::kFp32;  // every sum is rounded to it
-  /// Does it instead of our rounds; null: our rounds.
-  CollectiveLibrary* library = nullptr;
-};
+using CollectiveCall = CollectiveOf<Piece<T>>;
 
 template <class T>
 class CollectiveRun : public Communication {
  public:
-  explicit CollectiveRun(CollectiveCall<T> call);
+  /// By our rounds, or by `library` unless it is null.
+  explicit CollectiveRun(CollectiveCall<T> call, CollectiveLibrary* library = nullptr);
   bool advance(Transport& transport) override;
   std::string waits_for() const override { return rounds_->waits_for(); }
 
@@ -52,6 +37,7 @@ class CollectiveRun : public Communication {
   void scatter_output();
 
   CollectiveCall<T> call_;
+  CollectiveLibrary* library_;
   std::optional<RoundsRun<T>> rounds_;
   bool begun_ = false, started_ = false;  // started: at the library
   std::int64_t elements_ = 0;             // of the work buffer
@@ -59,5 +45,11 @@ class CollectiveRun : public Communication {
   T* work_ = nullptr;
   std::int64_t ticket_ = 0;  // of the library
 };
+
+/// An exchange of operands that are numbers of type T in this process's memory. They stay there
+/// until it has ended.
+template <class T>
+std::unique_ptr<Communication> communication_of(const Exchange& exchange, const Operands& operands,
+                                                CollectiveLibrary* library);
 
 }  // namespace plait

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "realrun/compute/host_device.h"
 #include "realrun/pack.h"
 
 namespace plait {
@@ -81,7 +82,8 @@ std::optional<Measurement> measure(const Plan& plan, const Model& model, Transpo
   WalkOptions walk{.patience_s = options.patience_s,
                    .library_collectives = options.library_collectives};
   if (!options.timed_compute_s.empty()) walk.timed_compute_s = options.timed_compute_s.at(stage);
-  Walker<float> walker(plan, model, rank, transport, walk);
+  Walker walker(plan, model, transport, options.device ? options.device : host_device<float>(),
+                walk);
   Control control(transport, options.patience_s);
   RankRecord record;
   record.rank = rank;
@@ -98,8 +100,8 @@ std::optional<Measurement> measure(const Plan& plan, const Model& model, Transpo
     if (rank == 0 && options.progress) options.progress(i + 1, options.warmup + options.repeats);
   }
   record.planned_peak = live_memory(plan, stage).peak;
-  record.held_peak = walker.buffers().peak();
-  record.in_flight_peak = walker.buffers().in_flight_peak();
+  record.held_peak = walker.device().peak();
+  record.in_flight_peak = walker.device().in_flight_peak();
   const auto all = control.gather(packed(record));
   if (rank != 0) return std::nullopt;
   std::vector<RankRecord> ranks;

@@ -19,6 +19,7 @@ struct MeasureOptions {
   std::int64_t warmup = 2, repeats = 9;  // steps
   double patience_s = 60;                // see WalkOptions
   bool library_collectives = false;
+  MakeDevice device = {};  // empty: the processor, in fp32
   /// Per stage and flat op: seconds that compute sleeps instead of computing; empty: it computes.
   std::vector<std::vector<double>> timed_compute_s = {};
   /// Called by rank 0 behind each step with how many are done and how many there will be.
@@ -40,8 +41,8 @@ struct Measurement {
   Timeline timeline;            // of that repeat; a track for every rank
 };
 
-/// Every rank calls this; rank 0 gets the measurement, the others nothing. Compute in fp32. Throws
-/// as Walker::step does.
+/// Every rank calls this; rank 0 gets the measurement, the others nothing. Throws as
+/// Walker::step does.
 std::optional<Measurement> measure(const Plan& plan, const Model& model, Transport& transport,
                                    const MeasureOptions& options);
 

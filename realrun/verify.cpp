@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "plan/refusal.h"
+#include "realrun/compute/host_device.h"
 #include "realrun/control.h"
 #include "realrun/launch/rank_threads.h"
 #include "realrun/walk.h"
@@ -15,10 +16,9 @@
 namespace plait {
 namespace {
 
-template <class T>
 RankState run_rank(const Model& model, const Plan& plan, Transport& transport,
-                   const RunOptions& options) {
-  Walker<T> walker(plan, model, transport.rank(), transport, {.patience_s = options.patience_s});
+                   const MakeDevice& device, const RunOptions& options) {
+  Walker walker(plan, model, transport, device, {.patience_s = options.patience_s});
   std::vector<double> losses;
   for (int step = 0; step < options.steps; ++step) {
     walker.step();
@@ -103,9 +103,10 @@ Tolerance tolerance_of(RunPrecision precision) {
 std::optional<ModelState> run_steps(const Model& model, const Plan& plan, RunPrecision precision,
                                     Transport& transport, const RunOptions& options) {
   openblas_set_num_threads(1);  // the ranks share the cores
-  const RankState mine = precision == RunPrecision::kFp64
-                             ? run_rank<double>(model, plan, transport, options)
-                             : run_rank<float>(model, plan, transport, options);
+  MakeDevice device = options.device;
+  if (!device)
+    device = precision == RunPrecision::kFp64 ? host_device<double>() : host_device<float>();
+  const RankState mine = run_rank(model, plan, transport, device, options);
   const auto all = Control(transport, options.patience_s).gather(packed(mine));
   if (transport.rank() != 0) return std::nullopt;
   std::vector<RankState> ranks;

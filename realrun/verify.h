@@ -38,6 +38,7 @@ Tolerance tolerance_of(RunPrecision precision);
 struct RunOptions {
   int steps = 1;
   double patience_s = 60;  // waiting longer than this for a peer is an error
+  MakeDevice device = {};  // empty: the processor, in numbers of the precision
 };
 /// Runs optimizer steps on this rank; every rank of the plan calls it. Rank 0 gets the state of the
 /// whole model, the others nothing. Throws EnvironmentError when a rank waits in vain.

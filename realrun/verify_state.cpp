@@ -7,16 +7,15 @@ namespace plait {
 namespace {
 
 /// Reads one rank's buffers unit by unit.
-template <class T>
 class Collector {
  public:
-  Collector(Walker<T>& walker, const Plan& plan, const Model& model)
+  Collector(Walker& walker, const Plan& plan, const Model& model)
       : walker_(walker), plan_(plan), model_(model) {}
 
   RankState collect() {
     const Rank& rank = walker_.rank();
     out_.planned = live_memory(plan_, rank.stage).peak;
-    out_.held = walker_.buffers().peak();
+    out_.held = walker_.device().peak();
     for (const UnitBuffers& unit : unit_buffers(plan_)) {
       for (std::int32_t layer : layers_of(plan_, rank.stage, unit.anchor())) {
         collect(unit, layer);
@@ -42,8 +41,9 @@ class Collector {
     const Rank& rank = walker_.rank();
     const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
     const ShareOfBuffer share = share_of_buffer(plan_, rank, plan_.tensors[unit.weights], axes);
-    const T* data = reinterpret_cast<const T*>(walker_.buffers().member(held, layer, 0));
-    if (plan_.tensors[held].dims[0].sharded.empty()) data += share.first;
+    const std::vector<double> values = walker_.device().read({held, layer, 0});
+    const bool whole = plan_.tensors[held].dims[0].sharded.empty();
+    const double* data = values.data() + (whole ? share.first : 0);
     for (TensorId id : unit.weight_views) {
       const Tensor& t = plan_.tensors[id];
       TensorPart part{
@@ -54,13 +54,13 @@ class Collector {
         const std::int64_t at = t.offset + i - share.first;
         if (at < 0 || at >= share.elements) continue;
         part.index.push_back(global_index(t, plan_.mesh, rank, i));
-        part.value.push_back(static_cast<double>(data[at]));
+        part.value.push_back(data[at]);
       }
       out.push_back(std::move(part));
     }
   }
 
-  Walker<T>& walker_;
+  Walker& walker_;
   const Plan& plan_;
   const Model& model_;
   RankState out_;
@@ -112,13 +112,11 @@ RankState rank_state(const std::vector<std::byte>& packed) {
   return out;
 }
 
-template <class T>
-RankState state_of(Walker<T>& walker, const Plan& plan, const Model& model) {
-  return Collector<T>(walker, plan, model).collect();
+RankState state_of(Walker& walker, const Plan& plan, const Model& model) {
+  return Collector(walker, plan, model).collect();
 }
 
-template <class T>
-double loss_of(Walker<T>& walker, const Plan& plan) {
+double loss_of(Walker& walker, const Plan& plan) {
   const Rank& rank = walker.rank();
   // The ranks along tp hold the same loss.
   if (rank.stage + 1 != plan.programs.size() || rank.along(Axis::kTp) != 0) return 0;
@@ -126,8 +124,7 @@ double loss_of(Walker<T>& walker, const Plan& plan) {
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     if (plan.tensors[t].name != "loss") continue;
     for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
-      loss += static_cast<double>(
-          *reinterpret_cast<const T*>(walker.buffers().member(static_cast<TensorId>(t), 0, mb)));
+      loss += walker.device().read({static_cast<TensorId>(t), 0, mb}).at(0);
     }
   }
   return loss;
@@ -146,10 +143,5 @@ ModelState gathered(const std::vector<RankState>& ranks) {
   }
   return out;
 }
-
-template RankState state_of(Walker<float>&, const Plan&, const Model&);
-template RankState state_of(Walker<double>&, const Plan&, const Model&);
-template double loss_of(Walker<float>&, const Plan&);
-template double loss_of(Walker<double>&, const Plan&);
 
 }  // namespace plait

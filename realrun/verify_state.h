@@ -30,11 +30,9 @@ struct RankState {
 std::vector<std::byte> packed(const RankState& state);
 RankState rank_state(const std::vector<std::byte>& packed);
 
-template <class T>
-RankState state_of(Walker<T>& walker, const Plan& plan, const Model& model);
+RankState state_of(Walker& walker, const Plan& plan, const Model& model);
 /// This rank's part of the loss of the step just done; the parts of all ranks add up to it.
-template <class T>
-double loss_of(Walker<T>& walker, const Plan& plan);
+double loss_of(Walker& walker, const Plan& plan);
 
 /// A whole tensor.
 struct Values {

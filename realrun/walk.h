@@ -1,13 +1,14 @@
 #pragma once
 // Executes one rank's program on real numbers: the other executor of the plan. Ops are issued in
-// program order. Compute runs at once, on the thread that calls `step`, when what it depends on has
+// program order. Compute goes to the rank's device when the communication that it depends on has
 // ended; collectives and messages are handed to the communication thread, which runs the plan's
 // streams beside it.
 
+#include <memory>
 #include <vector>
 
 #include "realrun/communicator.h"
-#include "realrun/compute.h"
+#include "realrun/compute/device.h"
 #include "realrun/transport.h"
 #include "realrun/unit_buffers.h"
 
@@ -22,20 +23,19 @@ struct WalkOptions {
   std::vector<double> timed_compute_s = {};
 };
 
-template <class T>
 class Walker {
  public:
-  Walker(const Plan& plan, const Model& model, std::int64_t rank, Transport& transport,
+  Walker(const Plan& plan, const Model& model, Transport& transport, const MakeDevice& make_device,
          const WalkOptions& options = {});
 
   /// One optimizer step; ends when all of the rank's ops have ended. Throws EnvironmentError when a
   /// peer does not come.
   void step();
-  Buffers<T>& buffers() { return buffers_; }
+  ComputeDevice& device() { return *device_; }
   const Rank& rank() const { return context_.rank; }
   std::int64_t steps() const { return context_.step - 1; }
   /// Of op `flat` in the last step.
-  const OpTime& time(std::int64_t flat) const;
+  OpTime time(std::int64_t flat) const;
   std::size_t ops() const { return after_.size(); }
 
  private:
@@ -43,14 +43,14 @@ class Walker {
   void prepare_library();
   void fill_tokens();
   void fill_weights();
-  std::vector<T> whole_unit(const UnitBuffers& unit, std::int32_t layer) const;
+  std::vector<double> whole_unit(const UnitBuffers& unit, std::int32_t layer) const;
 
   RunContext context_;
   Transport& transport_;
   WalkOptions options_;
-  Buffers<T> buffers_;
+  std::unique_ptr<ComputeDevice> device_;
   std::vector<std::vector<std::uint32_t>> after_;  // per flat op: communication it depends on
-  std::vector<OpTime> compute_times_;              // per flat op; of compute on the main thread
+  std::vector<OpTime> timed_;                      // per flat op; of compute that sleeps
   Communicator communicator_;
 };
 

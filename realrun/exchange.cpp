@@ -1,0 +1,107 @@
+#include "realrun/exchange.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "realrun/start_values.h"
+
+namespace plait {
+
+std::optional<Exchange> ExchangeReader::read(const Op& op) {
+  if (const Collective* c = std::get_if<Collective>(&op.body)) return collective(*c, op);
+  scattered_ = {};
+  if (const Send* s = std::get_if<Send>(&op.body)) {
+    return message(op, s->axis, s->offset, Flow::kOut);
+  }
+  if (const Recv* r = std::get_if<Recv>(&op.body)) {
+    return message(op, r->axis, r->offset, Flow::kIn);
+  }
+  PLAIT_CHECK(std::holds_alternative<Compute>(op.body), "copies between places are not run");
+  return std::nullopt;
+}
+
+MessageEnd ExchangeReader::message(const Op& op, Axis axis, int offset, Flow flow) const {
+  MessageEnd end;
+  end.flow = flow;
+  end.peer = plan_.mesh.neighbour(rank_.id, axis, offset);
+  // Both ends use the direction of travel: a peer that is next and previous at once is two.
+  const bool forward = (offset > 0) == (flow == Flow::kOut);
+  end.channel = static_cast<int>(forward ? Stream::kSendForward : Stream::kSendBackward);
+  end.tag = hash_of(plan_.tensors[op.operands.at(0).tensor].name);
+  end.part = whole(op, 0);
+  return end;
+}
+
+Part ExchangeReader::whole(const Op& op, std::size_t i) const {
+  return {i, 0, plan_.tensors[op.operands.at(i).tensor].elements(plan_.mesh)};
+}
+
+/// Elements [first, first + elements) of the operands, one behind the other.
+std::vector<Part> ExchangeReader::contiguous(const Op& op, std::int64_t first,
+                                             std::int64_t elements) const {
+  std::vector<Part> out;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    Part p = whole(op, i);
+    const std::int64_t skip = std::min(first, p.elements);
+    first -= skip;
+    p.first += skip, p.elements = std::min(p.elements - skip, elements);
+    elements -= p.elements;
+    if (p.elements > 0) out.push_back(p);
+  }
+  return out;
+}
+
+/// Rank `rank`'s part of what is scattered.
+void ExchangeReader::add_share(std::vector<Part>& to, const Op& op, std::int64_t rank) const {
+  std::int64_t begin = 0;  // of this operand among the shares
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    const Part p = whole(op, i);
+    const std::int64_t share = p.elements / scattered_.shares;
+    PLAIT_CHECK(share * scattered_.shares == p.elements, "a buffer without equal shares");
+    const std::int64_t from = std::max(begin, scattered_.first);
+    const std::int64_t to_end = std::min(begin + share, scattered_.end);
+    if (from < to_end) to.push_back({i, rank * share + (from - begin), to_end - from});
+    begin += share;
+  }
+}
+
+bool ExchangeReader::continues_scattered(const Collective& c, const Op& op) const {
+  if (scattered_.op == nullptr) return false;
+  const Collective& before = std::get<Collective>(scattered_.op->body);
+  const auto same_member = [](const Operand& a, const Operand& b) {
+    return a.tensor == b.tensor && a.shift == b.shift;
+  };
+  return c.kind == CollectiveKind::kAllReduce && c.first == before.first &&
+         c.elements == before.elements / scattered_.shares &&
+         std::ranges::equal(op.operands, scattered_.op->operands, same_member);
+}
+
+CollectiveOf<Part> ExchangeReader::collective(const Collective& c, const Op& op) {
+  CollectiveOf<Part> run;
+  run.kind = c.kind, run.reduction = c.reduction;
+  run.group = members(plan_.mesh, rank_.id, c.axes, c.stages);
+  run.index = std::find(run.group.begin(), run.group.end(), rank_.id) - run.group.begin();
+  run.in_place = op.operands[0].use == Use::kUpdate;
+  run.channel = static_cast<int>(op.stream);
+  run.tag = hash_of(name_of(op)) + static_cast<std::uint64_t>(c.axes.bits());
+  run.bytes = c.bytes(), run.dtype = c.dtype;
+  const bool scatters = c.kind == CollectiveKind::kReduceScatter;
+  if (!run.in_place) {
+    run.in = {whole(op, 0)}, run.out = {whole(op, 1)};
+  } else if (c.kind == CollectiveKind::kAllGather) {
+    run.in = {whole(op, 0)};
+  } else if (scatters) {
+    const auto n = static_cast<std::int64_t>(run.group.size());
+    scattered_ = {&op, n, run.index, c.first / n, (c.first + c.elements) / n};
+    for (std::int64_t r = 0; r < n; ++r) add_share(run.in, op, r);
+  } else if (continues_scattered(c, op)) {
+    add_share(run.in, op, scattered_.own);
+  } else {
+    run.in = contiguous(op, c.first, c.elements);
+  }
+  if (run.in_place) run.out = run.in;
+  if (!(scatters && run.in_place)) scattered_ = {};
+  return run;
+}
+
+}  // namespace plait
