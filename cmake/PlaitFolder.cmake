@@ -6,9 +6,10 @@
 add_library(plait_options INTERFACE)
 target_compile_features(plait_options INTERFACE cxx_std_20)
 target_include_directories(plait_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(plait_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+target_compile_options(plait_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
+                       -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
                        # Results must not depend on the compiler's choice to fuse multiply and add.
-                       -ffp-contract=off)
+                       -ffp-contract=off>)
 option(PLAIT_SANITIZE "Address and undefined behaviour sanitizers" OFF)
 if(PLAIT_SANITIZE)
   target_compile_options(plait_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer

@@ -21,14 +21,16 @@ struct Dropout {
   std::int64_t heads = 1;          // attention: query heads of the whole model
 
   /// What kept elements are multiplied with, so that the expectation stays.
-  double scale() const { return 1 / (1 - probability); }
+  constexpr double scale() const { return 1 / (1 - probability); }
   /// Draws below it are dropped.
-  std::uint32_t threshold() const { return static_cast<std::uint32_t>(probability * 4294967296.0); }
+  constexpr std::uint32_t threshold() const {
+    return static_cast<std::uint32_t>(probability * 4294967296.0);
+  }
 };
 
 /// Finaliser of SplitMix64 (Steele, Lea and Flood 2014, Fast splittable pseudorandom number
 /// generators, figure 17 with the constants of Stafford's variant 13).
-inline std::uint64_t mix64(std::uint64_t x) {
+constexpr std::uint64_t mix64(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
   return x ^ (x >> 31);
@@ -36,8 +38,8 @@ inline std::uint64_t mix64(std::uint64_t x) {
 
 /// Key of one row: of a token's activation (head = 0), or of one query's attention weights.
 /// `sample`, `position` and `head` count within the block.
-inline std::uint64_t dropout_row_key(const Dropout& d, std::int64_t sample, std::int64_t position,
-                                     std::int64_t head) {
+constexpr std::uint64_t dropout_row_key(const Dropout& d, std::int64_t sample,
+                                        std::int64_t position, std::int64_t head) {
   const std::int64_t row =
       ((sample + d.sample_offset) * d.heads + head + d.head_offset) * d.positions +
       d.place(position);
@@ -46,7 +48,7 @@ inline std::uint64_t dropout_row_key(const Dropout& d, std::int64_t sample, std:
 
 /// 32 uniform bits for a column of the row. 32-bit operations only, so that it vectorises anywhere;
 /// multipliers of Wellons's lowbias32 (hash-prospector), the key's halves enter before and between.
-inline std::uint32_t dropout_draw(std::uint64_t key, std::uint32_t column) {
+constexpr std::uint32_t dropout_draw(std::uint64_t key, std::uint32_t column) {
   std::uint32_t x = column * 0x9E3779B1U + static_cast<std::uint32_t>(key);
   x = (x ^ (x >> 16)) * 0x7FEB352DU;
   x = (x ^ (x >> 15) ^ static_cast<std::uint32_t>(key >> 32)) * 0x846CA68BU;

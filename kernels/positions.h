@@ -14,7 +14,7 @@ struct Positions {
   std::int64_t turn = std::numeric_limits<std::int64_t>::max();
   std::int64_t second = 0;
 
-  std::int64_t operator()(std::int64_t row) const {
+  constexpr std::int64_t operator()(std::int64_t row) const {
     return row < turn ? first + row : second + row - turn;
   }
 };

@@ -11,10 +11,10 @@ template <class T>
 struct LocalToken {
   std::int64_t place;
   T factor;
-  LocalToken(std::int64_t token, std::int64_t vocab, std::int64_t vocab_offset) {
-    const std::int64_t local = token - vocab_offset;
-    const bool here = local >= 0 && local < vocab;
-    place = here ? local : 0;
+  constexpr LocalToken(std::int64_t token, std::int64_t vocab, std::int64_t vocab_offset)
+      : place(token - vocab_offset), factor(T(1)) {
+    const bool here = place >= 0 && place < vocab;
+    place = here ? place : 0;
     factor = here ? T(1) : T(0);
   }
 };

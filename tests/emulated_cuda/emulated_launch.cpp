@@ -1,0 +1,169 @@
+#include "tests/emulated_cuda/emulated_launch.h"
+
+#include <ucontext.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace plait::emulated {
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{128} << 10;
+constexpr unsigned kWarp = 32;
+
+struct Fiber {
+  ucontext_t context{};
+  std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};  // touched where it is used
+  uint3 at{};
+  bool waits_for_block = false, done = true;
+};
+struct Warp {
+  std::array<void*, kWarp> lanes{};
+  unsigned arrived = 0;
+  std::uint64_t meetings = 0;
+};
+
+/// The fibers of one host thread. They stay between launches and each runs `body` once per block.
+class Scheduler {
+ public:
+  void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {
+    place_.grid = grid, place_.block = block, body_ = &body;
+    shared_.assign(shared_bytes / sizeof(shared_[0]) + 1, {});
+    const std::size_t threads = std::size_t{block.x} * block.y * block.z;
+    if (threads == 0 || threads > 1024 || threads % kWarp != 0) fail("a block of whole warps");
+    while (fibers_.size() < threads) add_fiber();
+    threads_ = threads, warps_.assign(threads / kWarp, {});
+    for (unsigned z = 0; z < grid.z; ++z) {
+      for (unsigned y = 0; y < grid.y; ++y) {
+        for (unsigned x = 0; x < grid.x; ++x) run_block({x, y, z});
+      }
+    }
+  }
+
+  void meet_block() {
+    Fiber& mine = *fibers_[current_];
+    mine.waits_for_block = true;
+    ++waiting_;
+    open_barrier();
+    while (mine.waits_for_block) yield();
+    progress_ = true;
+  }
+  void meet_warp(void* mine, Combine combine) {
+    Warp& warp = warps_[current_ / kWarp];
+    warp.lanes[current_ % kWarp] = mine;
+    const std::uint64_t meeting = warp.meetings;
+    if (++warp.arrived == kWarp) {
+      combine(warp.lanes.data());
+      warp.arrived = 0, ++warp.meetings;
+    }
+    while (warp.meetings == meeting) yield();
+    progress_ = true;
+  }
+  Place& place() { return place_; }
+  std::size_t current() const { return current_; }
+  void* shared() { return shared_.data(); }
+
+ private:
+  struct alignas(16) Sixteen {
+    std::byte bytes[16];
+  };
+
+  void run_block(uint3 at) {
+    place_.at_block = at;
+    live_ = threads_, waiting_ = 0;
+    for (std::size_t i = 0; i < threads_; ++i) {
+      const auto n = static_cast<unsigned>(i);
+      const dim3& b = place_.block;
+      fibers_[i]->at = {n % b.x, n / b.x % b.y, n / b.x / b.y};
+      fibers_[i]->done = false, fibers_[i]->waits_for_block = false;
+    }
+    current_ = 0, progress_ = true;
+    place_.at_thread = fibers_[0]->at;
+    swapcontext(&main_, &fibers_[0]->context);
+  }
+  /// The next fiber that has not returned goes on.
+  void yield() {
+    const std::size_t from = current_;
+    do {
+      if (++current_ == threads_) {
+        current_ = 0;
+        if (!progress_) fail("threads that meet: some wait for others that never come");
+        progress_ = false;
+      }
+    } while (fibers_[current_]->done || fibers_[current_]->waits_for_block);
+    switch_from(from);
+  }
+  void switch_from(std::size_t from) {
+    if (current_ == from) return;
+    place_.at_thread = fibers_[current_]->at;
+    swapcontext(&fibers_[from]->context, &fibers_[current_]->context);
+  }
+  void open_barrier() {
+    if (waiting_ == 0 || waiting_ < live_) return;
+    for (std::size_t i = 0; i < threads_; ++i) fibers_[i]->waits_for_block = false;
+    waiting_ = 0, progress_ = true;
+  }
+  void finish() {
+    fibers_[current_]->done = true;
+    progress_ = true;
+    --live_;
+    open_barrier();
+    if (live_ == 0) {
+      swapcontext(&fibers_[current_]->context, &main_);
+    } else {
+      yield();
+    }
+  }
+  void add_fiber() {
+    fibers_.push_back(std::make_unique<Fiber>());
+    Fiber& f = *fibers_.back();
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = f.stack.get();
+    f.context.uc_stack.ss_size = kStackBytes;
+    f.context.uc_link = nullptr;
+    makecontext(&f.context, &Scheduler::fiber_main, 0);
+  }
+  static void fiber_main();
+  [[noreturn]] static void fail(const char* expected) {
+    std::fprintf(stderr, "emulated kernel: expected %s\n", expected);
+    std::abort();
+  }
+
+  Place place_;
+  const std::function<void()>* body_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Warp> warps_;
+  std::vector<Sixteen> shared_;
+  std::size_t threads_ = 0, live_ = 0, waiting_ = 0, current_ = 0;
+  bool progress_ = false;
+  ucontext_t main_{};
+};
+
+Scheduler& scheduler() {
+  thread_local Scheduler of_this_thread;
+  return of_this_thread;
+}
+
+void Scheduler::fiber_main() {
+  Scheduler& s = scheduler();
+  while (true) {
+    (*s.body_)();
+    s.finish();
+  }
+}
+
+}  // namespace
+
+const Place& here() { return scheduler().place(); }
+int lane() { return static_cast<int>(scheduler().current() % kWarp); }
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {
+  scheduler().run(grid, block, shared_bytes, body);
+}
+void meet_block() { scheduler().meet_block(); }
+void meet_warp(void* mine, Combine combine) { scheduler().meet_warp(mine, combine); }
+void* shared_memory() { return scheduler().shared(); }
+
+}  // namespace plait::emulated

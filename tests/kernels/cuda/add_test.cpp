@@ -1,0 +1,88 @@
+#include "kernels/cuda/add.h"
+
+#include "tests/kernels/cuda/device.h"
+
+namespace plait::kernels::cuda {
+namespace {
+
+template <class T>
+class CudaAdd : public ::testing::Test {};
+TYPED_TEST_SUITE(CudaAdd, Elements);
+
+/// Rows of whole vectors, of odd width, longer than a block; aligned and not.
+struct Case {
+  std::int64_t rows, width, shift;
+};
+constexpr Case kCases[] = {{1, 8, 0},  {5, 64, 0},   {7, 33, 0},
+                           {3, 64, 1}, {2, 2088, 0}, {70, 24, 0}};
+
+TYPED_TEST(CudaAdd, EqualsItsTwin) {
+  using T = TypeParam;
+  Random random;
+  for (const Case& c : kCases) {
+    const std::int64_t n = c.rows * c.width;
+    const auto a = numbers<T>(random, n), b = numbers<T>(random, n);
+    const auto bias = numbers<T>(random, c.width);
+    for (const bool biased : {false, true}) {
+      std::vector<float> want(a.wide.size());
+      kernels::add(want.data(), a.wide.data(), b.wide.data(), biased ? bias.wide.data() : nullptr,
+                   c.rows, c.width);
+      OnDevice<T> da(a.narrow, c.shift), db(b.narrow, c.shift), dbias(bias.narrow, c.shift);
+      OnDevice<T> out(unwritten<T>(n), c.shift);
+      add(queue(), out.data(), da.data(), db.data(), biased ? dbias.data() : nullptr, c.rows,
+          c.width);
+      expect_close(out, want, 0);
+      add(queue(), da.data(), da.data(), db.data(), biased ? dbias.data() : nullptr, c.rows,
+          c.width);
+      expect_close(da, want, 0);
+    }
+  }
+}
+
+TYPED_TEST(CudaAdd, AccumulatesIntoFloat) {
+  using T = TypeParam;
+  Random random;
+  for (const std::int64_t n : {1, 19, 1024, 5003}) {
+    const auto in = numbers<T>(random, n);
+    auto want = random.values<float>(n);
+    OnDevice<float> out(want);
+    OnDevice<T> device_in(in.narrow);
+    accumulate(queue(), out.data(), device_in.data(), n);
+    kernels::add<float>(want.data(), want.data(), in.wide.data(), nullptr, 1, n);
+    expect_close(out, want, 0);
+  }
+}
+
+TYPED_TEST(CudaAdd, DropoutDrawsTheTwinsMask) {
+  using T = TypeParam;
+  Random random;
+  for (const Case& c : kCases) {
+    constexpr std::int64_t kBatch = 2;
+    const std::int64_t rows = c.rows * kBatch, n = rows * c.width;
+    Dropout dropout;
+    dropout.probability = 0.3, dropout.seed = 77, dropout.sample_offset = 5;
+    dropout.place = {3, 2, 90}, dropout.positions = 200;
+    const auto a = numbers<T>(random, n), b = numbers<T>(random, n);
+    const auto bias = numbers<T>(random, c.width);
+    for (const bool biased : {false, true}) {
+      std::vector<float> want(a.wide.size()), dwant = want;
+      std::vector<std::uint8_t> mask(want.size());
+      kernels::add_dropout(want.data(), mask.data(), a.wide.data(), b.wide.data(),
+                           biased ? bias.wide.data() : nullptr, c.rows, kBatch, c.width, dropout);
+      OnDevice<T> da(a.narrow, c.shift), db(b.narrow, c.shift), dbias(bias.narrow, c.shift);
+      OnDevice<T> out(unwritten<T>(n), c.shift);
+      OnDevice<std::uint8_t> device_mask(std::vector<std::uint8_t>(mask.size(), 9), c.shift);
+      add_dropout(queue(), out.data(), device_mask.data(), da.data(), db.data(),
+                  biased ? dbias.data() : nullptr, c.rows, kBatch, c.width, dropout);
+      EXPECT_EQ(device_mask.values(), mask);
+      expect_close(out, want, 1);
+      kernels::add_dropout_backward(dwant.data(), a.wide.data(), mask.data(), n, 0.3);
+      OnDevice<T> dx(unwritten<T>(n), c.shift);
+      add_dropout_backward(queue(), dx.data(), da.data(), device_mask.data(), n, 0.3);
+      expect_close(dx, dwant, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plait::kernels::cuda
