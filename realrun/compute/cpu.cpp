@@ -16,27 +16,24 @@
 #include "kernels/squared_norm.h"
 #include "realrun/compute.h"
 #include "realrun/compute/copy.h"
+#include "realrun/compute/op_view.h"
 #include "realrun/rounding.h"
-#include "realrun/start_values.h"
-#include "realrun/unit_buffers.h"
 
 namespace plait {
 namespace {
 
-constexpr double kNormEpsilon = 1e-5;  // of GPT-2's and Llama 3's norms
-
 template <class T>
-class CpuCompute {
+class CpuCompute : private OpView {
  public:
   CpuCompute(const RunContext& c, const Operands& operands, const Op& op, const Call& call)
-      : c_(c), plan_(c.plan), operands_(operands), op_(op), call_(call) {}
+      : OpView(c, op, call), operands_(operands) {}
 
   void operator()(const MatMul& g) {
     T* out = at(2);
     T* bias = g.bias ? at(3) : nullptr;
     const bool accumulate = updates(2);
     const std::size_t kept = g.bias ? 4 : 3;
-    if (kept < op_.operands.size()) return product_in_sections(g, kept);
+    if (kept < count()) return product_in_sections(g, kept);
     switch (g.layout) {
       case GemmLayout::kNT:
         return kernels::gemm_nt(out, at(0), at(1), bias, g.m, g.n, g.k, g.batch, accumulate);
@@ -48,13 +45,9 @@ class CpuCompute {
   }
   void operator()(const Attention& a) {
     const bool forward = a.pass == Pass::kForward;
-    kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
-    shape.place = place_of(forward ? 0 : 1);
-    if (a.balanced) shape.other_keys = a.seq_kv;
-    kernels::Dropout d = dropout("attention", a.dropout);
-    d.heads = c_.model.heads, d.place = shape.place;
-    d.head_offset = a.heads * share_of(forward ? 0 : 1, 2);
-    const std::size_t last = op_.operands.size() - 1;
+    const kernels::AttentionShape shape = shape_of(a);
+    const kernels::Dropout d = dropout_of(a);
+    const std::size_t last = count() - 1;
     const bool masks = a.dropout && !a.fused;
     if (forward) {
       const kernels::Packed<const T> rows(at(0), a.balanced ? at(last) : nullptr);
@@ -98,15 +91,11 @@ class CpuCompute {
     kernels::activation_backward(at(2), at(0), at(1), f, a.gated, a.rows, a.width);
   }
   void operator()(const Rope& r) {
-    kernels::RopeShape shape;
-    shape.sequence = dim(0, 0), shape.batch = dim(0, 1), shape.row_width = dim(0, 2);
-    shape.head_dim = c_.model.head_dim, shape.heads = r.width / c_.model.head_dim;
-    shape.place = place_of(0);
-    r.pass == Pass::kForward ? kernels::rope_forward(at(0), shape)
-                             : kernels::rope_backward(at(0), shape);
+    r.pass == Pass::kForward ? kernels::rope_forward(at(0), shape_of(r))
+                             : kernels::rope_backward(at(0), shape_of(r));
   }
   void operator()(const Embedding& e) {
-    const std::size_t last = op_.operands.size() - 1;
+    const std::size_t last = count() - 1;
     if (e.learned_positions) {
       const std::size_t activation = e.pass == Pass::kForward ? 2 : 0;
       const std::int64_t s = dim(activation, 0), b = dim(activation, 1);
@@ -126,9 +115,9 @@ class CpuCompute {
                                 updates(last));
   }
   void operator()(const CrossEntropy& c) {
-    const double scale = 1.0 / static_cast<double>(plan_.tokens_per_step);
     using Step = CrossEntropy::Step;
-    const std::int64_t offset = c.step == Step::kLoss ? 0 : c.vocab * share_of(0, 2);
+    const double scale = loss_scale();
+    const std::int64_t offset = vocab_offset(c);
     switch (c.step) {
       case Step::kRowMax: return kernels::cross_entropy_max(at(1), at(0), c.rows, c.vocab);
       case Step::kSums:
@@ -142,146 +131,64 @@ class CpuCompute {
   void operator()(const Add& a) {
     if (a.pass != Pass::kForward) {
       return kernels::add_dropout_backward(at(2), at(0), mask(1), a.rows * a.width,
-                                           c_.model.dropout);
+                                           context_.model.dropout);
     }
-    if (op_.operands.size() == 2)
-      return kernels::add<T>(at(1), at(1), at(0), nullptr, a.rows, a.width);
+    if (count() == 2) return kernels::add<T>(at(1), at(1), at(0), nullptr, a.rows, a.width);
     T* bias = a.bias ? at(3) : nullptr;
     if (!a.dropout) return kernels::add(at(2), at(0), at(1), bias, a.rows, a.width);
-    const std::size_t where = op_.operands.size() - 1;
-    kernels::Dropout d = dropout(tensor(where).name, true);
-    d.place = place_of(2);
-    kernels::add_dropout(at(2), mask(where), at(0), at(1), bias, dim(2, 0), dim(2, 1), a.width, d);
+    const std::size_t where = count() - 1;
+    kernels::add_dropout(at(2), mask(where), at(0), at(1), bias, dim(2, 0), dim(2, 1), a.width,
+                         dropout_of_sum(where));
   }
   void operator()(const BiasGrad& b) {
     kernels::bias_grad(at(1), at(0), b.rows, b.width, updates(1));
   }
   void operator()(const Cast&) {
-    for (std::size_t i = 1; i < op_.operands.size(); ++i) {
+    for (std::size_t i = 1; i < count(); ++i) {
       copy_elements(at(i), tensor(i), at(0), tensor(0), plan_.mesh);
     }
   }
   void operator()(const Fill&) {
-    for (std::size_t i = 0; i < op_.operands.size(); ++i) kernels::fill(at(i), T{0}, elements(i));
+    for (std::size_t i = 0; i < count(); ++i) kernels::fill(at(i), T{0}, elements(i));
   }
   void operator()(const SquaredNorm&) {
     *at(0) = 0;
-    const std::vector<UnitBuffers> units = unit_buffers(plan_);
-    for (std::size_t i = 1; i < op_.operands.size(); ++i) {
-      const TensorId t = op_.operands[i].tensor;
-      for (const UnitBuffers& u : units) {
-        if (u.gradients == t || u.gradient_shard == t) add_squares(u, i);
-      }
+    for (const Part& p : counted_squares()) {
+      kernels::squared_norm(at(0), at(p), p.elements, true);
     }
   }
   void operator()(const Adam& a) {
-    const std::size_t n = op_.operands.size();
-    const bool clips = tensor(1).dims[0].global == 1 && tensor(1).kind == TensorClass::kBuffer;
-    const std::size_t states = clips ? 2 : 1;  // first operand of what is updated
-    kernels::AdamSettings s;
-    s.step = c_.step, s.learning_rate = c_.learning_rate;
-    const AxisSet axes = tensor(n - 1).dims[0].sharded;  // of the moments
-    const Piece g = own_share(0, axes);
-    T* master = nullptr;
-    T* weight = nullptr;
-    for (std::size_t i = states; i + 2 < n; ++i) {
-      const Piece p = own_share(i, axes);
-      (tensor(i).kind == TensorClass::kOptimizer ? master : weight) = at(i) + p.first;
-    }
-    if (master == nullptr) master = weight, weight = nullptr;
-    PLAIT_CHECK(master != nullptr, "an optimizer step without weights");
-    kernels::adam(weight, master, at(n - 2), at(n - 1), at(0) + g.first, clips ? at(1) : nullptr,
-                  a.elements, s);
+    const AdamParts p = adam_parts();
+    kernels::adam(p.copies ? at(p.weight) : nullptr, at(p.master), at(p.first), at(p.second),
+                  at(p.gradient), p.clips ? at(1) : nullptr, a.elements, p.settings);
   }
 
  private:
-  struct Piece {
-    std::int64_t first, count;
-  };
   /// y = x w^T row by row and section by section; sections that the operand `kept` has are taken
   /// from it if it is read, and else left in it too.
   void product_in_sections(const MatMul& g, std::size_t kept) {
-    const bool again = op_.operands[kept].use == Use::kRead;
-    const auto& sections = tensor(2).dims[2].sections;
-    const std::int64_t shards = plan_.mesh.size_of(tensor(2).dims[2].sharded);
+    const bool again = reads(kept);
     const std::int64_t y_width = dim(2, 2), kept_width = dim(kept, 2);
-    std::int64_t first = 0, first_kept = 0;  // columns
-    for (std::size_t i = 0; i < sections.size(); ++i) {
-      const std::int64_t n = sections[i] / shards;
-      const bool in_kept = tensor(kept).dims[2].sections[i] > 0;
+    for (const Section& s : sections_of(kept)) {
       for (std::int64_t row = 0; row < g.m; ++row) {
-        T* y = at(2) + row * y_width + first;
-        T* copy = at(kept) + row * kept_width + first_kept;
-        if (in_kept && again) {
-          std::copy_n(copy, n, y);
+        T* y = at(2) + row * y_width + s.first;
+        T* copy = at(kept) + row * kept_width + s.first_kept;
+        if (s.kept && again) {
+          std::copy_n(copy, s.columns, y);
           continue;
         }
-        kernels::gemm_nt(y, at(0) + row * g.k, at(1) + first * g.k,
-                         g.bias ? at(3) + first : nullptr, 1, n, g.k, 1, false);
-        if (in_kept) std::copy_n(y, n, copy);
+        kernels::gemm_nt(y, at(0) + row * g.k, at(1) + s.first * g.k,
+                         g.bias ? at(3) + s.first : nullptr, 1, s.columns, g.k, 1, false);
+        if (s.kept) std::copy_n(y, s.columns, copy);
       }
-      first += n, first_kept += in_kept ? n : 0;
     }
   }
-  const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
   T* at(std::size_t i) { return operands_.at<T>(i); }
   const std::int64_t* tokens(std::size_t i) { return operands_.at<std::int64_t>(i); }
   std::uint8_t* mask(std::size_t i) { return operands_.at<std::uint8_t>(i); }
-  bool updates(std::size_t i) const { return op_.operands.at(i).use == Use::kUpdate; }
-  std::int64_t dim(std::size_t i, std::size_t d) const {
-    return tensor(i).dims[d].local(plan_.mesh);
-  }
-  std::int64_t elements(std::size_t i) const { return tensor(i).elements(plan_.mesh); }
-  std::int64_t share_of(std::size_t i, std::size_t d) const {
-    return c_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
-  }
-  /// Where the tokens of operand `i` stand in the sequence.
-  kernels::Positions place_of(std::size_t i) const {
-    return positions_of(tensor(i).dims[0], plan_.mesh, c_.rank);
-  }
-  /// Elements of operand `i` that are this rank's to deal with, where they are sharded over `axes`
-  /// and the operand may be whole (zero_stage 1 reduces whole buffers in place).
-  Piece own_share(std::size_t i, AxisSet axes) const {
-    const std::int64_t n = elements(i);
-    if (!tensor(i).dims[0].sharded.empty() || axes.empty()) return {0, n};
-    const std::int64_t share = n / plan_.mesh.size_of(axes);
-    return {share * c_.rank.share(plan_.mesh, axes), share};
-  }
-  /// Adds the squares of this rank's share of the unit, operand `i`, without what other ranks
-  /// count.
-  void add_squares(const UnitBuffers& unit, std::size_t i) {
-    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
-    const std::int64_t whole = plan_.tensors[unit.gradients].elements(plan_.mesh);
-    const std::int64_t share = whole / plan_.mesh.size_of(axes);
-    const std::int64_t first = share * c_.rank.share(plan_.mesh, axes);
-    const std::int64_t start = elements(i) == whole ? 0 : first;  // of the operand, in the unit
-    for (TensorId view : unit.gradient_views) {
-      const Tensor& t = plan_.tensors[view];
-      if (c_.rank.share(plan_.mesh, t.counted_once) != 0) continue;
-      const std::int64_t begin = std::max(t.offset, first);
-      const std::int64_t end = std::min(t.offset + t.elements(plan_.mesh), first + share);
-      if (begin < end) kernels::squared_norm(at(0), at(i) + begin - start, end - begin, true);
-    }
-  }
-  kernels::Dropout dropout(const std::string& place, bool on) const {
-    kernels::Dropout d;
-    if (!on) return d;
-    d.probability = c_.model.dropout;
-    // Recomputation draws the same mask: its tensor is called after the first one.
-    d.seed = hash_of(place.substr(0, place.find('.'))) +
-             static_cast<std::uint64_t>(call_.layer) * 0x9E3779B97F4A7C15ULL +
-             static_cast<std::uint64_t>(c_.step) * 0xD1B54A32D192ED03ULL;
-    d.positions = plan_.tensors[0].dims[0].global;  // tokens
-    const std::int64_t b = plan_.tensors[0].dims[1].global;
-    d.sample_offset = (c_.rank.data_index(plan_.mesh) * plan_.microbatches + call_.microbatch) * b;
-    return d;
-  }
+  T* at(const Part& p) { return at(p.operand) + p.first; }
 
-  const RunContext& c_;
-  const Plan& plan_;
   const Operands& operands_;
-  const Op& op_;
-  const Call& call_;
 };
 
 }  // namespace

@@ -1,0 +1,123 @@
+#include "realrun/compute/op_view.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "realrun/start_values.h"
+#include "realrun/unit_buffers.h"
+
+namespace plait {
+
+kernels::Dropout OpView::dropout(const std::string& place, bool on) const {
+  kernels::Dropout d;
+  if (!on) return d;
+  d.probability = context_.model.dropout;
+  // Recomputation draws the same mask: its tensor is called after the first one.
+  d.seed = hash_of(place.substr(0, place.find('.'))) +
+           static_cast<std::uint64_t>(call_.layer) * 0x9E3779B97F4A7C15ULL +
+           static_cast<std::uint64_t>(context_.step) * 0xD1B54A32D192ED03ULL;
+  d.positions = plan_.tensors[0].dims[0].global;  // tokens
+  const std::int64_t b = plan_.tensors[0].dims[1].global;
+  d.sample_offset =
+      (context_.rank.data_index(plan_.mesh) * plan_.microbatches + call_.microbatch) * b;
+  return d;
+}
+
+kernels::Dropout OpView::dropout_of_sum(std::size_t mask) const {
+  kernels::Dropout d = dropout(tensor(mask).name, true);
+  d.place = place_of(2);
+  return d;
+}
+
+kernels::AttentionShape OpView::shape_of(const Attention& a) const {
+  kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
+  shape.place = place_of(a.pass == Pass::kForward ? 0 : 1);
+  if (a.balanced) shape.other_keys = a.seq_kv;
+  return shape;
+}
+
+kernels::Dropout OpView::dropout_of(const Attention& a) const {
+  const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
+  kernels::Dropout d = dropout("attention", a.dropout);
+  d.heads = context_.model.heads, d.place = place_of(packed);
+  d.head_offset = a.heads * share_of(packed, 2);
+  return d;
+}
+
+kernels::RopeShape OpView::shape_of(const Rope& r) const {
+  kernels::RopeShape shape;
+  shape.sequence = dim(0, 0), shape.batch = dim(0, 1), shape.row_width = dim(0, 2);
+  shape.head_dim = context_.model.head_dim, shape.heads = r.width / context_.model.head_dim;
+  shape.place = place_of(0);
+  return shape;
+}
+
+std::vector<OpView::Section> OpView::sections_of(std::size_t kept) const {
+  const Dim& columns = tensor(2).dims[2];
+  const std::int64_t shards = plan_.mesh.size_of(columns.sharded);
+  std::vector<Section> out;
+  std::int64_t first = 0, first_kept = 0;
+  for (std::size_t i = 0; i < columns.sections.size(); ++i) {
+    const std::int64_t n = columns.sections[i] / shards;
+    const bool in_kept = tensor(kept).dims[2].sections[i] > 0;
+    out.push_back({first, n, in_kept, first_kept});
+    first += n, first_kept += in_kept ? n : 0;
+  }
+  return out;
+}
+
+/// Elements of operand `i` that are this rank's to deal with, where they are sharded over `axes`
+/// and the operand may be whole (zero_stage 1 reduces whole buffers in place).
+Part OpView::own_share(std::size_t i, AxisSet axes) const {
+  const std::int64_t n = elements(i);
+  if (!tensor(i).dims[0].sharded.empty() || axes.empty()) return {i, 0, n};
+  const std::int64_t share = n / plan_.mesh.size_of(axes);
+  return {i, share * context_.rank.share(plan_.mesh, axes), share};
+}
+
+std::vector<Part> OpView::counted_squares() const {
+  std::vector<Part> out;
+  for (std::size_t i = 1; i < count(); ++i) add_squares(out, i);
+  return out;
+}
+
+/// This rank's share of the unit whose gradients are operand `i`, without what other ranks count.
+void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
+  const TensorId operand = op_.operands[i].tensor;
+  for (const UnitBuffers& unit : unit_buffers(plan_)) {
+    if (unit.gradients != operand && unit.gradient_shard != operand) continue;
+    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
+    const std::int64_t whole = plan_.tensors[unit.gradients].elements(plan_.mesh);
+    const std::int64_t share = whole / plan_.mesh.size_of(axes);
+    const std::int64_t first = share * context_.rank.share(plan_.mesh, axes);
+    const std::int64_t start = elements(i) == whole ? 0 : first;  // of the operand, in the unit
+    for (TensorId view : unit.gradient_views) {
+      const Tensor& t = plan_.tensors[view];
+      if (context_.rank.share(plan_.mesh, t.counted_once) != 0) continue;
+      const std::int64_t begin = std::max(t.offset, first);
+      const std::int64_t end = std::min(t.offset + t.elements(plan_.mesh), first + share);
+      if (begin < end) to.push_back({i, begin - start, end - begin});
+    }
+  }
+}
+
+OpView::AdamParts OpView::adam_parts() const {
+  const std::size_t n = count();
+  AdamParts out;
+  out.settings.step = context_.step, out.settings.learning_rate = context_.learning_rate;
+  out.clips = tensor(1).dims[0].global == 1 && tensor(1).kind == TensorClass::kBuffer;
+  const AxisSet axes = tensor(n - 1).dims[0].sharded;  // of the moments
+  out.gradient = own_share(0, axes);
+  out.first = {n - 2, 0, elements(n - 2)}, out.second = {n - 1, 0, elements(n - 1)};
+  bool has_master = false;
+  for (std::size_t i = out.clips ? 2 : 1; i + 2 < n; ++i) {  // what is updated
+    const bool state = tensor(i).kind == TensorClass::kOptimizer;
+    (state ? out.master : out.weight) = own_share(i, axes);
+    (state ? has_master : out.copies) = true;
+  }
+  if (!has_master) out.master = out.weight, has_master = out.copies, out.copies = false;
+  PLAIT_CHECK(has_master, "an optimizer step without weights");
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,87 @@
+#pragma once
+// What a compute op asks of its kernel, read off the plan for one rank: shapes and places of its
+// operands, the dropout of its place, the parts that are the rank's own. Devices differ only in the
+// kernels that they then call.
+
+#include <string>
+#include <vector>
+
+#include "kernels/adam.h"
+#include "kernels/attention.h"
+#include "kernels/dropout.h"
+#include "kernels/rope.h"
+#include "realrun/compute.h"
+#include "realrun/exchange.h"
+
+namespace plait {
+
+inline constexpr double kNormEpsilon = 1e-5;  // of GPT-2's and Llama 3's norms
+
+/// Which operand is which is said in plan/strategies/draft.h.
+class OpView {
+ public:
+  OpView(const RunContext& c, const Op& op, const Call& call)
+      : context_(c), plan_(c.plan), op_(op), call_(call) {}
+
+  std::size_t count() const { return op_.operands.size(); }
+  const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
+  bool updates(std::size_t i) const { return op_.operands.at(i).use == Use::kUpdate; }
+  bool reads(std::size_t i) const { return op_.operands.at(i).use == Use::kRead; }
+  std::int64_t dim(std::size_t i, std::size_t d) const {
+    return tensor(i).dims[d].local(plan_.mesh);
+  }
+  std::int64_t elements(std::size_t i) const { return tensor(i).elements(plan_.mesh); }
+  /// This rank's index among the shares of dimension d of operand i.
+  std::int64_t share_of(std::size_t i, std::size_t d) const {
+    return context_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
+  }
+  /// Where the tokens of operand `i` stand in the sequence.
+  kernels::Positions place_of(std::size_t i) const {
+    return positions_of(tensor(i).dims[0], plan_.mesh, context_.rank);
+  }
+  /// Of an op at `place`, or none.
+  kernels::Dropout dropout(const std::string& place, bool on) const;
+  /// Of an Add with dropout, whose mask is operand `mask`.
+  kernels::Dropout dropout_of_sum(std::size_t mask) const;
+
+  kernels::AttentionShape shape_of(const Attention& a) const;
+  kernels::Dropout dropout_of(const Attention& a) const;
+  kernels::RopeShape shape_of(const Rope& r) const;
+  /// What one token counts for in the loss.
+  double loss_scale() const { return 1.0 / static_cast<double>(plan_.tokens_per_step); }
+  /// First token of this rank's share of the vocabulary.
+  std::int64_t vocab_offset(const CrossEntropy& c) const {
+    return c.step == CrossEntropy::Step::kLoss ? 0 : c.vocab * share_of(0, 2);
+  }
+  /// A product whose columns are sections of which some outlive it: where they are in y and kept.
+  struct Section {
+    std::int64_t first = 0, columns = 0;  // of y
+    bool kept = false;
+    std::int64_t first_kept = 0;  // of the operand that keeps it
+  };
+  std::vector<Section> sections_of(std::size_t kept) const;
+  /// Parts of the gradients whose squares this rank counts.
+  std::vector<Part> counted_squares() const;
+
+  /// The operands of an optimizer step: this rank's part of each.
+  struct AdamParts {
+    kernels::AdamSettings settings;
+    bool clips = false;  // operand 1 is the norm
+    Part gradient, master, first, second;
+    bool copies = false;  // there is a weight besides the master
+    Part weight;
+  };
+  AdamParts adam_parts() const;
+
+ protected:
+  const RunContext& context_;
+  const Plan& plan_;
+  const Op& op_;
+  const Call& call_;
+
+ private:
+  Part own_share(std::size_t i, AxisSet axes) const;
+  void add_squares(std::vector<Part>& to, std::size_t i) const;
+};
+
+}  // namespace plait
