@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "costmodel/attention_fits.h"
+#include "costmodel/decode_attention.h"
 #include "costmodel/efficiency.h"
 #include "costmodel/kernels.h"
 
@@ -93,6 +94,8 @@ Cost unfused(const Attention& op, Fusion softmax, const Device& device) {
 }
 
 Cost fused(const Attention& op, const Device& device) {
+  if (is_decode(op))
+    return cost_of(decode_time(decode_fit(device), op, device), decode_quality(device), device);
   return cost_of(fused_time(attention_fit(device, op.kernel), op, device),
                  attention_quality(device, op.kernel), device);
 }

@@ -42,7 +42,7 @@ struct GemmFit {
 };
 GemmFit gemm_fit(const Device& device, DType dtype);
 
-/// Kernels that stream their operands: t = fixed + B / (fraction BW).
+/// Kernels that stream their operands: t = fixed + B / (fraction BW) (memory_bound.cpp).
 enum class StreamKind : std::uint8_t {
   kCopy,        // add, cast, fill, reductions, optimizer
   kNorm,        // a reduction over rows, then a second read from cache
@@ -52,8 +52,8 @@ enum class StreamKind : std::uint8_t {
   kSoftmax      // row-wise exponentials
 };
 struct StreamFit {
-  double bandwidth = 0;  // fraction of the memory bandwidth when operands come from memory
-  double l2 = 0;         // the same when they fit in the L2 cache: may exceed 1
+  double bandwidth = 0;  // fraction of the memory bandwidth for operands from memory
+  double l2 = 0;         // the same for those that are in the L2 cache: may exceed 1
   Seconds fixed;
   Quality quality;
 };

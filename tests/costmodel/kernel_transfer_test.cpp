@@ -7,48 +7,12 @@
 
 #include "costmodel/kernels.h"
 #include "tests/costmodel/errors.h"
-#include "tests/costmodel/measured_kernels.h"
+#include "tests/costmodel/vidur_layers.h"
 
 namespace plait {
 namespace {
 
 Device a40() { return gpu("a40", 86, 149.7e12, 696e9, 6, 1.9e-6, 84); }
-
-/// A layer of one model on one rank of tensor parallelism, as Vidur profiles it.
-struct Layer {
-  std::int64_t tokens, width, query, key, hidden;
-  bool gated;
-  explicit Layer(const Record& r) {
-    const auto number = [&](const char* field) { return std::stoll(r.at(field)); };
-    const std::int64_t ranks = number("num_tensor_parallel_workers");
-    tokens = number("num_tokens"), width = number("n_embd");
-    const std::int64_t head = width / number("n_head");
-    query = number("n_head") / ranks * head;
-    key = std::max<std::int64_t>(number("n_kv_head") / ranks, 1) * head;
-    hidden = number("n_expanded_embd") / ranks;
-    gated = r.at("use_gated_mlp") == "True";
-  }
-  std::map<std::string, MatMul> products() const {
-    const auto y = [&](std::int64_t n, std::int64_t k) {
-      return MatMul{.m = tokens, .n = n, .k = k};
-    };
-    return {{"attn_pre_proj", y(query + 2 * key, width)},
-            {"attn_post_proj", y(width, query)},
-            {"mlp_up_proj", y((gated ? 2 : 1) * hidden, width)},
-            {"mlp_down_proj", y(width, hidden)}};
-  }
-  /// Of those kernels that training runs too.
-  std::map<std::string, Compute> streams() const {
-    return {{"add", Add{.rows = tokens, .width = width}},
-            {"attn_rope", Rope{.rows = tokens, .width = query + key}},
-            {"emb", Embedding{.rows = tokens, .width = width, .vocab = 1 << 30}}};
-  }
-};
-
-Seconds time_of(const Record& r, const std::string& op) {
-  const std::string text = r.at("time_stats." + op + ".median");
-  return Seconds(text.empty() ? 0 : std::stod(text) * 1e-3);
-}
 
 struct Profiled {
   const char* name;
@@ -59,17 +23,12 @@ const std::vector<Profiled>& profiled() {
   return devices;
 }
 
-void for_each_layer(const std::filesystem::path& kernels, const Profiled& p, auto&& visit) {
-  for (const auto& table : tables(kernels / "vidur", std::string("compute@") + p.name + "@"))
-    for (const Record& r : read_table(table)) visit(r, Layer(r));
-}
-
 TEST(KernelTransfer, ProductsOfVidursLayers) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
   Errors errors;
   for (const Profiled& p : profiled()) {
-    for_each_layer(*folder, p, [&](const Record& r, const Layer& layer) {
+    for_each_layer(*folder, p.name, [&](const Record& r, const Layer& layer) {
       if (layer.tokens < 512) return;
       Seconds measured, predicted;
       double band = 0;
@@ -103,23 +62,6 @@ TEST(KernelTransfer, SquareProductsOfAzuresGuide) {
   }
   errors.print();
   for (const auto& [what, e] : errors.summaries()) EXPECT_LE(e.mean, 0.12) << what;
-}
-
-TEST(KernelTransfer, StreamsOfVidursLayers) {
-  const auto folder = kernel_data();
-  if (!folder) GTEST_SKIP() << kSkip;
-  Errors errors;
-  for (const Profiled& p : profiled()) {
-    for_each_layer(*folder, p, [&](const Record& r, const Layer& layer) {
-      for (const auto& [op, stream] : layer.streams()) {
-        const Seconds measured = time_of(r, op);
-        if (measured.value <= 0) continue;
-        const Cost cost = CostModel{}.compute(stream, p.device);
-        errors.add(std::string(p.name) + ", " + op, cost.total() / measured, cost.band);
-      }
-    });
-  }
-  errors.print();
 }
 
 }  // namespace

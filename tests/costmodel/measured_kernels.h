@@ -80,6 +80,17 @@ inline std::vector<AttentionTable> attention_tables(const Machine& machine) {
   }
 }
 
+inline bool has_fields(const Record& r, const Record& wanted) {
+  return std::ranges::all_of(wanted, [&](const auto& field) {
+    const auto found = r.find(field.first);
+    return found != r.end() && found->second == field.second;
+  });
+}
+inline std::int64_t number_of(const Record& r, const char* field, std::int64_t missing) {
+  const auto found = r.find(field);
+  return found == r.end() ? missing : std::stoll(found->second);
+}
+
 /// One row for each shape with at least 128 tokens, 4 heads (a rank in training hardly has fewer)
 /// and head dimensions up to 256.
 inline std::vector<AttentionRow> attention_rows(const Machine& machine,
@@ -90,15 +101,10 @@ inline std::vector<AttentionRow> attention_rows(const Machine& machine,
   for (const AttentionTable& t : attention_tables(machine)) {
     for (const auto& table : tables(kernels / "aiconfigurator" / machine.folder, t.name)) {
       for (const Record& r : read_table(table)) {
-        const auto has = [&](const auto& field) {
-          const auto found = r.find(field.first);
-          return found != r.end() && found->second == field.second;
-        };
+        if (!has_fields(r, t.where)) continue;
         const auto number = [&](const char* field, std::int64_t missing) {
-          const auto found = r.find(field);
-          return found == r.end() ? missing : std::stoll(found->second);
+          return number_of(r, field, missing);
         };
-        if (!std::ranges::all_of(t.where, has)) continue;
         const std::int64_t s = number("isl", 0), heads = number("num_heads", 0);
         const std::int64_t d = number("head_dim", 128);  // a table of 128 alone does not name it
         const auto type = r.find("attn_dtype");
