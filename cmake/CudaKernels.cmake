@@ -27,5 +27,5 @@ target_link_libraries(plait_kernels_cuda PUBLIC plait_options plait_core plait_c
                       CUDA::cudart_static CUDA::cublasLt)
 target_compile_options(plait_kernels_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:
                        # Kernels call the constexpr functions of the headers beside the CPU twins.
-                       --expt-relaxed-constexpr --Werror all-warnings
+                       -std=c++20 --expt-relaxed-constexpr --Werror all-warnings
                        -Xcompiler=-Wall,-Wextra,-Wshadow>)

@@ -30,7 +30,7 @@ void scatter_rows(const Queue& q, T* out, const T* in, const Positions& place, s
 /// fp8 copies of in[rows, columns], F = e4m3 (largest number 448) or e5m2 (57344), T = float or
 /// bf16: with a the largest magnitude and s = largest / a (1 where a = 0)
 ///   out[rows, columns] = s in,  out_transposed[columns, rows] = s in^T,  inverse_scale[1] = 1 / s.
-/// Either copy may be null.
+/// out_transposed may be null.
 template <class F, class T>
 void cast_fp8(const Queue& q, F* out, F* out_transposed, float* inverse_scale, const T* in,
               std::int64_t rows, std::int64_t columns);

@@ -10,11 +10,11 @@
 
 namespace plait::kernels::cuda {
 
-__device__ inline float to_float(float x) { return x; }
-__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ inline float to_float(__half x) { return __half2float(x); }
+__host__ __device__ inline float to_float(float x) { return x; }
+__host__ __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__host__ __device__ inline float to_float(__half x) { return __half2float(x); }
 template <class T>
-__device__ T from_float(float x) {
+__host__ __device__ T from_float(float x) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
     return __float2bfloat16_rn(x);
   } else if constexpr (std::is_same_v<T, __half>) {

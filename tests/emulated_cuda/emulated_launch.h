@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 
@@ -85,6 +86,10 @@ inline unsigned __ballot_sync(unsigned, bool predicate) {
   });
   return mine.result;
 }
+inline int __ffs(int bits) { return std::countr_zero(static_cast<unsigned>(bits)) + 1; }
+// Approximate on a device.
+inline float __expf(float x) { return std::exp(x); }
+inline float __fdividef(float a, float b) { return a / b; }
 // Fibers of one thread: plain memory is atomic.
 inline int atomicMin(int* at, int value) {
   const int old = *at;

@@ -1,0 +1,271 @@
+// A block takes a row at a time. A thread's first kHeld vectors of it stay in registers between the
+// passes over the row; further ones, in rows longer than kHeld vectors for each of 1024 threads,
+// are read again. The formulas are those of kernels/norm.cpp.
+//
+// Backward: each block adds up its rows' parts of dgamma and dbeta, in registers as far as vectors
+// are held and in its lines of the scratch memory beyond, and a second kernel adds up the blocks.
+
+#include "kernels/cuda/column_sums.h"
+#include "kernels/cuda/instantiate.h"
+#include "kernels/cuda/norm.h"
+#include "kernels/cuda/reduce.h"
+
+namespace plait::kernels::cuda {
+namespace {
+
+constexpr int kHeld = 2;
+constexpr unsigned kMostThreads = 1024;
+constexpr int kThreadsOfMultiprocessor = 2048;
+
+template <int V>
+__device__ std::int64_t my_column(std::int64_t j) {
+  return (j * blockDim.x + threadIdx.x) * V;
+}
+
+/// What this thread has of a row: vectors threadIdx.x, threadIdx.x + blockDim.x, ...
+template <int V, class T>
+struct MyPart {
+  const T* row;
+  Floats<V> held[kHeld];
+  __device__ MyPart(const T* from, std::int64_t width) : row(from) {
+#pragma unroll
+    for (int j = 0; j < kHeld; ++j) {
+      if (my_column<V>(j) < width) held[j] = load<V>(row + my_column<V>(j));
+    }
+  }
+};
+/// f(j, column, V elements of each of the rows).
+template <int V, class F, class... T>
+__device__ void for_my_columns(std::int64_t width, F&& f, const MyPart<V, T>&... parts) {
+#pragma unroll
+  for (int j = 0; j < kHeld; ++j) {
+    const std::int64_t column = my_column<V>(j);
+    if (column < width) f(j, column, parts.held[j]...);
+  }
+  int j = kHeld;
+  for (std::int64_t column = my_column<V>(j); column < width; column = my_column<V>(++j)) {
+    f(j, column, load<V>(parts.row + column)...);
+  }
+}
+
+template <bool centred, int V, class T>
+__global__ void __launch_bounds__(kMostThreads)
+    forward_kernel(T* y, float* stats, const T* x, const T* gamma, const T* beta, std::int64_t rows,
+                   std::int64_t width, float epsilon) {
+  for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    const MyPart<V, T> part(x + r * width, width);
+    float mean = 0, sum = 0;
+    if constexpr (centred) {
+      const auto add = [&](int, std::int64_t, const Floats<V>& v) {
+#pragma unroll
+        for (int i = 0; i < V; ++i) sum += v.at[i];
+      };
+      for_my_columns(width, add, part);
+      mean = sum_block(sum) / static_cast<float>(width);
+      sum = 0;
+    }
+    const auto add_square = [&](int, std::int64_t, const Floats<V>& v) {
+#pragma unroll
+      for (int i = 0; i < V; ++i) sum += (v.at[i] - mean) * (v.at[i] - mean);
+    };
+    for_my_columns(width, add_square, part);
+    const float rstd = 1.0F / sqrtf(sum_block(sum) / static_cast<float>(width) + epsilon);
+    const auto write = [&](int, std::int64_t column, Floats<V> v) {
+      const Floats<V> g = load<V>(gamma + column);
+      Floats<V> b{};
+      if constexpr (centred) b = load<V>(beta + column);
+#pragma unroll
+      for (int i = 0; i < V; ++i) v.at[i] = (v.at[i] - mean) * rstd * g.at[i] + b.at[i];
+      store(y + r * width + column, v);
+    };
+    for_my_columns(width, write, part);
+    if (threadIdx.x == 0) {
+      if constexpr (centred) {
+        stats[2 * r] = mean, stats[2 * r + 1] = rstd;
+      } else {
+        stats[r] = rstd;
+      }
+    }
+  }
+}
+
+/// Partial sums of one parameter's gradient: in registers, and in this block's line beyond.
+template <int V>
+class ColumnSums {
+ public:
+  __device__ ColumnSums(float* line, std::int64_t width) : line_(line), width_(width) {
+    for (int j = kHeld; my_column<V>(j) < width; ++j) store(line + my_column<V>(j), Floats<V>{});
+  }
+  __device__ void add(int j, std::int64_t at, const Floats<V>& x) {
+    if (j < kHeld) {
+#pragma unroll
+      for (int held = 0; held < kHeld; ++held) {  // constant indices keep sums_ in registers
+        if (held != j) continue;
+#pragma unroll
+        for (int i = 0; i < V; ++i) sums_[held].at[i] += x.at[i];
+      }
+      return;
+    }
+    Floats<V> sum = load<V>(line_ + at);
+#pragma unroll
+    for (int i = 0; i < V; ++i) sum.at[i] += x.at[i];
+    store(line_ + at, sum);
+  }
+  __device__ void finish() {
+#pragma unroll
+    for (int j = 0; j < kHeld; ++j) {
+      if (my_column<V>(j) < width_) store(line_ + my_column<V>(j), sums_[j]);
+    }
+  }
+
+ private:
+  float* line_;
+  std::int64_t width_;
+  Floats<V> sums_[kHeld] = {};
+};
+
+template <class T>
+struct Backward {
+  T* dx;
+  float *dgamma, *dbeta;  // [blocks, width] each, or null
+  const T *dy, *x;
+  const float* stats;
+  const T* gamma;
+  std::int64_t rows, width;
+};
+
+template <bool centred, int V, class T>
+__device__ void input_gradient(const Backward<T>& b, std::int64_t at, const MyPart<V, T>& dy,
+                               const MyPart<V, T>& x, float mean, float rstd) {
+  float along = 0, constant = 0;
+  const auto add = [&](int, std::int64_t column, const Floats<V>& d, const Floats<V>& v) {
+    const Floats<V> g = load<V>(b.gamma + column);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      along += d.at[i] * g.at[i] * ((v.at[i] - mean) * rstd);
+      constant += d.at[i] * g.at[i];
+    }
+  };
+  for_my_columns(b.width, add, dy, x);
+  along = sum_block(along) / static_cast<float>(b.width);
+  constant = centred ? sum_block(constant) / static_cast<float>(b.width) : 0.0F;
+  const auto write = [&](int, std::int64_t column, const Floats<V>& d, Floats<V> v) {
+    const Floats<V> g = load<V>(b.gamma + column);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      v.at[i] = rstd * (d.at[i] * g.at[i] - constant - (v.at[i] - mean) * rstd * along);
+    }
+    store(b.dx + at + column, v);
+  };
+  for_my_columns(b.width, write, dy, x);
+}
+
+template <bool centred, int V, class T>
+__global__ void __launch_bounds__(kMostThreads) backward_kernel(Backward<T> b) {
+  const bool parameters = b.dgamma != nullptr;
+  const std::int64_t line = parameters ? std::int64_t{blockIdx.x} * b.width : 0;
+  ColumnSums<V> dgamma(b.dgamma + line, parameters ? b.width : 0);
+  ColumnSums<V> dbeta(centred ? b.dbeta + line : nullptr, parameters && centred ? b.width : 0);
+  for (std::int64_t r = blockIdx.x; r < b.rows; r += gridDim.x) {
+    const std::int64_t at = r * b.width;
+    const float mean = centred ? b.stats[2 * r] : 0.0F;
+    const float rstd = centred ? b.stats[2 * r + 1] : b.stats[r];
+    const MyPart<V, T> dy(b.dy + at, b.width), x(b.x + at, b.width);
+    if (b.dx != nullptr) input_gradient<centred>(b, at, dy, x, mean, rstd);
+    if (!parameters) continue;
+    const auto add = [&](int j, std::int64_t column, Floats<V> d, const Floats<V>& v) {
+      if constexpr (centred) dbeta.add(j, column, d);
+#pragma unroll
+      for (int i = 0; i < V; ++i) d.at[i] *= (v.at[i] - mean) * rstd;
+      dgamma.add(j, column, d);
+    };
+    for_my_columns(b.width, add, dy, x);
+  }
+  dgamma.finish();
+  dbeta.finish();
+}
+
+/// Threads of a block, so that each holds the vectors that it has of a row.
+unsigned threads_for(std::int64_t vectors) {
+  unsigned threads = kWarp;
+  while (threads < kMostThreads && std::int64_t{threads} * kHeld < vectors) threads *= 2;
+  return threads;
+}
+/// Blocks of so many threads that the device holds at a time, at most one per row.
+unsigned row_blocks(const Queue& q, unsigned threads, std::int64_t rows) {
+  const std::int64_t most = std::int64_t{q.multiprocessors} *
+                            std::min(kThreadsOfMultiprocessor / static_cast<int>(threads), 32);
+  return static_cast<unsigned>(std::min(rows, most));
+}
+
+template <bool centred, class T>
+void forward(const Queue& q, T* y, float* stats, const T* x, const T* gamma, const T* beta,
+             std::int64_t rows, std::int64_t width, double epsilon) {
+  constexpr int kWide = kVector<T>;
+  const bool vectorised = aligned({y, x, gamma, beta}) && width % kWide == 0;
+  const unsigned threads = threads_for(vectorised ? width / kWide : width);
+  auto* kernel = vectorised ? forward_kernel<centred, kWide, T> : forward_kernel<centred, 1, T>;
+  launch(kernel, row_blocks(q, threads, rows), threads, 0, q.stream, y, stats, x, gamma, beta, rows,
+         width, static_cast<float>(epsilon));
+}
+
+template <bool centred, class T, class G>
+void backward(const Queue& q, T* dx, G* dgamma, G* dbeta, const T* dy, const T* x,
+              const float* stats, const T* gamma, std::int64_t rows, std::int64_t width,
+              bool accumulate) {
+  constexpr int kWide = kVector<T>, kCopies = centred ? 2 : 1;
+  const bool vectorised = aligned({dx, dy, x, gamma}) && width % kWide == 0;
+  const unsigned threads = threads_for(vectorised ? width / kWide : width);
+  // Half of the device's threads: sums take registers.
+  const unsigned wanted = std::max((row_blocks(q, threads, rows) + 1) / 2, 1U);
+  const std::int64_t blocks = lines_of_scratch(width, kCopies, wanted);
+  auto* sums = dgamma == nullptr ? nullptr : static_cast<float*>(q.scratch);
+  auto* beta_sums = sums == nullptr || !centred ? nullptr : sums + blocks * width;
+  auto* kernel = vectorised ? backward_kernel<centred, kWide, T> : backward_kernel<centred, 1, T>;
+  launch(kernel, static_cast<unsigned>(blocks), threads, 0, q.stream,
+         Backward<T>{dx, sums, beta_sums, dy, x, stats, gamma, rows, width});
+  if (dgamma != nullptr) sum_partials(q, dgamma, sums, blocks, width, accumulate);
+  if (dbeta != nullptr) sum_partials(q, dbeta, beta_sums, blocks, width, accumulate);
+}
+
+}  // namespace
+
+template <class T>
+void layer_norm_forward(const Queue& q, T* y, float* stats, const T* x, const T* gamma,
+                        const T* beta, std::int64_t rows, std::int64_t width, double epsilon) {
+  forward<true>(q, y, stats, x, gamma, beta, rows, width, epsilon);
+}
+template <class T>
+void rms_norm_forward(const Queue& q, T* y, float* stats, const T* x, const T* gamma,
+                      std::int64_t rows, std::int64_t width, double epsilon) {
+  forward<false, T>(q, y, stats, x, gamma, nullptr, rows, width, epsilon);
+}
+template <class T, class G>
+void layer_norm_backward(const Queue& q, T* dx, G* dgamma, G* dbeta, const T* dy, const T* x,
+                         const float* stats, const T* gamma, std::int64_t rows, std::int64_t width,
+                         bool accumulate) {
+  backward<true>(q, dx, dgamma, dbeta, dy, x, stats, gamma, rows, width, accumulate);
+}
+template <class T, class G>
+void rms_norm_backward(const Queue& q, T* dx, G* dgamma, const T* dy, const T* x,
+                       const float* stats, const T* gamma, std::int64_t rows, std::int64_t width,
+                       bool accumulate) {
+  backward<false, T, G>(q, dx, dgamma, nullptr, dy, x, stats, gamma, rows, width, accumulate);
+}
+
+#define PLAIT_INSTANTIATE(T)                                                                 \
+  template void layer_norm_forward(const Queue&, T*, float*, const T*, const T*, const T*,   \
+                                   std::int64_t, std::int64_t, double);                      \
+  template void rms_norm_forward(const Queue&, T*, float*, const T*, const T*, std::int64_t, \
+                                 std::int64_t, double);
+PLAIT_FOR_ACTIVATIONS(PLAIT_INSTANTIATE)
+#undef PLAIT_INSTANTIATE
+#define PLAIT_INSTANTIATE(T, G)                                                                 \
+  template void layer_norm_backward(const Queue&, T*, G*, G*, const T*, const T*, const float*, \
+                                    const T*, std::int64_t, std::int64_t, bool);                \
+  template void rms_norm_backward(const Queue&, T*, G*, const T*, const T*, const float*,       \
+                                  const T*, std::int64_t, std::int64_t, bool);
+PLAIT_FOR_GRADIENTS(PLAIT_INSTANTIATE)
+#undef PLAIT_INSTANTIATE
+
+}  // namespace plait::kernels::cuda

@@ -1,0 +1,108 @@
+#include "kernels/cuda/gemm.h"
+
+#include "kernels/cuda/bias_grad.h"
+#include "kernels/gemm.h"
+#include "tests/kernels/cuda/device.h"
+
+namespace plait::kernels::cuda {
+namespace {
+
+struct Case {
+  std::int64_t m, n, k, batch;
+};
+constexpr Case kCases[] = {{16, 32, 48, 1}, {8, 24, 40, 3}, {128, 64, 256, 1}};
+
+template <class Y, class X>
+void products_equal_their_twins() {
+  Random random;
+  for (const Case& c : kCases) {
+    const auto a = numbers<X>(random, c.m * c.k * c.batch),
+               b = numbers<X>(random, c.n * c.k * c.batch);
+    const auto bias = numbers<X>(random, c.n);
+    const auto y = numbers<Y>(random, c.m * c.n * c.batch), dbias = numbers<Y>(random, c.m);
+    OnDevice<X> device_a(a.narrow), device_b(b.narrow), device_bias(bias.narrow);
+    for (const bool accumulate : {false, true}) {
+      // A bias of another type than the result is no epilogue of cuBLASLt's.
+      const bool biased = std::is_same_v<X, Y> && c.batch == 1;
+      std::vector<float> nt = y.wide, nn = y.wide, tn = y.wide, column_sums = dbias.wide;
+      kernels::gemm_nt(nt.data(), a.wide.data(), b.wide.data(), biased ? bias.wide.data() : nullptr,
+                       c.m, c.n, c.k, c.batch, accumulate);
+      kernels::gemm_nn(nn.data(), a.wide.data(), b.wide.data(), c.m, c.n, c.k, c.batch, accumulate);
+      kernels::gemm_tn(tn.data(), column_sums.data(), a.wide.data(), b.wide.data(), c.m, c.n, c.k,
+                       c.batch, accumulate);
+      OnDevice<Y> device_nt(y.narrow), device_nn(y.narrow), device_tn(y.narrow), sums(dbias.narrow);
+      gemm_nt(queue(), device_nt.data(), device_a.data(), device_b.data(),
+              biased ? device_bias.data() : nullptr, c.m, c.n, c.k, c.batch, accumulate);
+      gemm_nn(queue(), device_nn.data(), device_a.data(), device_b.data(), c.m, c.n, c.k, c.batch,
+              accumulate);
+      gemm_tn(queue(), device_tn.data(), sums.data(), device_a.data(), device_b.data(), c.m, c.n,
+              c.k, c.batch, accumulate);
+      expect_close(device_nt, nt, c.k);
+      expect_close(device_nn, nn, c.k);
+      expect_close(device_tn, tn, c.k);
+      expect_close(sums, column_sums, c.k * c.batch);
+    }
+  }
+}
+TEST(CudaGemm, EqualsItsTwin) {
+  products_equal_their_twins<float, float>();
+  products_equal_their_twins<float, __nv_bfloat16>();
+  products_equal_their_twins<__nv_bfloat16, __nv_bfloat16>();
+}
+
+template <class T>
+std::vector<float> widened_fp8(const std::vector<T>& x, float scale) {
+  std::vector<float> out;
+  for (const T v : x) out.push_back(scale * static_cast<float>(v));
+  return out;
+}
+TEST(CudaGemm, Fp8ScalesBothOperands) {
+#ifndef PLAIT_EMULATED_CUDA
+  cudaDeviceProp device{};
+  CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
+  if (device.major * 10 + device.minor < 89) GTEST_SKIP() << "no fp8 on " << device.name;
+#endif
+  Random random;
+  constexpr std::int64_t kM = 32, kN = 48, kK = 64;
+  std::vector<__nv_fp8_e5m2> x;
+  std::vector<__nv_fp8_e4m3> w;
+  for (const float v : random.values<float>(kM * kK)) x.emplace_back(v);
+  for (const float v : random.values<float>(kN * kK)) w.emplace_back(v);
+  const auto bias = numbers<__nv_bfloat16>(random, kN);
+  std::vector<float> want(static_cast<std::size_t>(kM * kN));
+  kernels::gemm_nt(want.data(), widened_fp8(x, 0.5F).data(), widened_fp8(w, 4.0F).data(),
+                   bias.wide.data(), kM, kN, kK, 1, false);
+  OnDevice<__nv_fp8_e5m2> device_x(x);
+  OnDevice<__nv_fp8_e4m3> device_w(w);
+  OnDevice<__nv_bfloat16> device_bias(bias.narrow), y(unwritten<__nv_bfloat16>(kM * kN));
+  OnDevice<float> scale_x({0.5F}), scale_w({4.0F});
+  gemm_fp8(queue(), y.data(), device_x.data(), device_w.data(), device_bias.data(), scale_x.data(),
+           scale_w.data(), kM, kN, kK, false);
+  expect_close(y, want, kK, 2);
+}
+
+template <class G, class T>
+void bias_grad_equals_its_twin() {
+  Random random;
+  for (const auto& [rows, width, shift] : {std::tuple{1, 8, 0}, std::tuple{150, 33, 0},
+                                           std::tuple{700, 64, 1}, std::tuple{9, 2088, 0}}) {
+    const auto dy = numbers<T>(random, rows * width);
+    const auto start = numbers<G>(random, width);
+    for (const bool accumulate : {false, true}) {
+      std::vector<float> want = start.wide;
+      kernels::bias_grad(want.data(), dy.wide.data(), rows, width, accumulate);
+      OnDevice<T> device_dy(dy.narrow, shift);
+      OnDevice<G> dbias(accumulate ? start.narrow : unwritten<G>(width));
+      bias_grad(queue(), dbias.data(), device_dy.data(), rows, width, accumulate);
+      expect_close(dbias, want, std::min(rows, 128));
+    }
+  }
+}
+TEST(CudaBiasGrad, EqualsItsTwin) {
+  bias_grad_equals_its_twin<float, float>();
+  bias_grad_equals_its_twin<float, __nv_bfloat16>();
+  bias_grad_equals_its_twin<__nv_bfloat16, __nv_bfloat16>();
+}
+
+}  // namespace
+}  // namespace plait::kernels::cuda
