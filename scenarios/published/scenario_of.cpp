@@ -139,6 +139,8 @@ class Writer {
     if (run_.kernel == "torch") out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
+    if (mentions(run_.notes, "compile"))  // of the layers
+      for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
     return out;
   }
 
