@@ -22,9 +22,9 @@ struct AttentionShape {
   bool causal = true;
   Positions place = {};         // of the queries
   std::int64_t other_keys = 0;  // keys in rows of their own; 0: as many as queries, beside them
-  std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
-  std::int64_t row_width() const { return (heads + 2 * kv_heads) * head_dim; }
-  std::int64_t kv_row_width() const { return 2 * kv_heads * head_dim; }
+  constexpr std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
+  constexpr std::int64_t row_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  constexpr std::int64_t kv_row_width() const { return 2 * kv_heads * head_dim; }
 };
 
 /// qkv[s, b, row_width]; where keys have rows of their own, kv[keys, b, kv_row_width].

@@ -1,52 +1,15 @@
-// A block takes a row at a time. A thread's first kHeld vectors of it stay in registers between the
-// passes over the row; further ones, in rows longer than kHeld vectors for each of 1024 threads,
-// are read again. The formulas are those of kernels/norm.cpp.
-//
-// Backward: each block adds up its rows' parts of dgamma and dbeta, in registers as far as vectors
-// are held and in its lines of the scratch memory beyond, and a second kernel adds up the blocks.
+// The formulas are those of kernels/norm.cpp. Backward: each block adds up its rows' parts of
+// dgamma and dbeta, in registers as far as vectors are held and in its lines of the scratch memory
+// beyond, and a second kernel adds up the blocks.
 
 #include "kernels/cuda/column_sums.h"
 #include "kernels/cuda/instantiate.h"
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/reduce.h"
+#include "kernels/cuda/row_part.h"
 
 namespace plait::kernels::cuda {
 namespace {
-
-constexpr int kHeld = 2;
-constexpr unsigned kMostThreads = 1024;
-constexpr int kThreadsOfMultiprocessor = 2048;
-
-template <int V>
-__device__ std::int64_t my_column(std::int64_t j) {
-  return (j * blockDim.x + threadIdx.x) * V;
-}
-
-/// What this thread has of a row: vectors threadIdx.x, threadIdx.x + blockDim.x, ...
-template <int V, class T>
-struct MyPart {
-  const T* row;
-  Floats<V> held[kHeld];
-  __device__ MyPart(const T* from, std::int64_t width) : row(from) {
-#pragma unroll
-    for (int j = 0; j < kHeld; ++j) {
-      if (my_column<V>(j) < width) held[j] = load<V>(row + my_column<V>(j));
-    }
-  }
-};
-/// f(j, column, V elements of each of the rows).
-template <int V, class F, class... T>
-__device__ void for_my_columns(std::int64_t width, F&& f, const MyPart<V, T>&... parts) {
-#pragma unroll
-  for (int j = 0; j < kHeld; ++j) {
-    const std::int64_t column = my_column<V>(j);
-    if (column < width) f(j, column, parts.held[j]...);
-  }
-  int j = kHeld;
-  for (std::int64_t column = my_column<V>(j); column < width; column = my_column<V>(++j)) {
-    f(j, column, load<V>(parts.row + column)...);
-  }
-}
 
 template <bool centred, int V, class T>
 __global__ void __launch_bounds__(kMostThreads)
@@ -185,25 +148,12 @@ __global__ void __launch_bounds__(kMostThreads) backward_kernel(Backward<T> b) {
   dbeta.finish();
 }
 
-/// Threads of a block, so that each holds the vectors that it has of a row.
-unsigned threads_for(std::int64_t vectors) {
-  unsigned threads = kWarp;
-  while (threads < kMostThreads && std::int64_t{threads} * kHeld < vectors) threads *= 2;
-  return threads;
-}
-/// Blocks of so many threads that the device holds at a time, at most one per row.
-unsigned row_blocks(const Queue& q, unsigned threads, std::int64_t rows) {
-  const std::int64_t most = std::int64_t{q.multiprocessors} *
-                            std::min(kThreadsOfMultiprocessor / static_cast<int>(threads), 32);
-  return static_cast<unsigned>(std::min(rows, most));
-}
-
 template <bool centred, class T>
 void forward(const Queue& q, T* y, float* stats, const T* x, const T* gamma, const T* beta,
              std::int64_t rows, std::int64_t width, double epsilon) {
   constexpr int kWide = kVector<T>;
   const bool vectorised = aligned({y, x, gamma, beta}) && width % kWide == 0;
-  const unsigned threads = threads_for(vectorised ? width / kWide : width);
+  const unsigned threads = threads_for_row(vectorised ? width / kWide : width);
   auto* kernel = vectorised ? forward_kernel<centred, kWide, T> : forward_kernel<centred, 1, T>;
   launch(kernel, row_blocks(q, threads, rows), threads, 0, q.stream, y, stats, x, gamma, beta, rows,
          width, static_cast<float>(epsilon));
@@ -215,7 +165,7 @@ void backward(const Queue& q, T* dx, G* dgamma, G* dbeta, const T* dy, const T* 
               bool accumulate) {
   constexpr int kWide = kVector<T>, kCopies = centred ? 2 : 1;
   const bool vectorised = aligned({dx, dy, x, gamma}) && width % kWide == 0;
-  const unsigned threads = threads_for(vectorised ? width / kWide : width);
+  const unsigned threads = threads_for_row(vectorised ? width / kWide : width);
   // Half of the device's threads: sums take registers.
   const unsigned wanted = std::max((row_blocks(q, threads, rows) + 1) / 2, 1U);
   const std::int64_t blocks = lines_of_scratch(width, kCopies, wanted);

@@ -19,6 +19,7 @@ struct Fiber {
   std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};  // touched where it is used
   uint3 at{};
   bool waits_for_block = false, done = true;
+  LaterCopies copies;
 };
 struct Warp {
   std::array<void*, kWarp> lanes{};
@@ -63,6 +64,7 @@ class Scheduler {
     progress_ = true;
   }
   Place& place() { return place_; }
+  LaterCopies& copies() { return fibers_[current_]->copies; }
   std::size_t current() const { return current_; }
   void* shared() { return shared_.data(); }
 
@@ -79,6 +81,7 @@ class Scheduler {
       const dim3& b = place_.block;
       fibers_[i]->at = {n % b.x, n / b.x % b.y, n / b.x / b.y};
       fibers_[i]->done = false, fibers_[i]->waits_for_block = false;
+      fibers_[i]->copies = {};
     }
     current_ = 0, progress_ = true;
     place_.at_thread = fibers_[0]->at;
@@ -158,6 +161,7 @@ void Scheduler::fiber_main() {
 }  // namespace
 
 const Place& here() { return scheduler().place(); }
+LaterCopies& later_copies() { return scheduler().copies(); }
 int lane() { return static_cast<int>(scheduler().current() % kWarp); }
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {
   scheduler().run(grid, block, shared_bytes, body);

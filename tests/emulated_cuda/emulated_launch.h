@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace plait::emulated {
 
@@ -31,6 +32,18 @@ void meet_warp(void* mine, Combine combine);
 void* shared_memory();
 
 int lane();
+
+/// Copies of 16 bytes to shared memory that a thread has asked for; zeros where `from` is null.
+struct LaterCopies {
+  struct Copy {
+    void* to;
+    const void* from;
+  };
+  std::vector<Copy> open;
+  std::vector<std::vector<Copy>> groups;
+};
+/// Of the fiber that runs.
+LaterCopies& later_copies();
 
 /// Every lane gives a value and gets that of the lane it names.
 template <class T>

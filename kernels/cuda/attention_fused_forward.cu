@@ -1,0 +1,134 @@
+// A block has 64 queries of one head and goes through the keys 64 at a time, with the sums of
+// kernels/attention_fused.cpp. While scores are multiplied the values of the tile are on their way,
+// while values are, the next tile's keys.
+
+#include <cmath>
+
+#include "kernels/cuda/attention_launch.h"
+#include "kernels/cuda/instantiate.h"
+
+namespace plait::kernels::cuda {
+namespace {
+
+/// What a lane knows of its two rows: the largest score, the sum of exponentials, and dropout's
+/// key.
+struct RowState {
+  float max[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  std::int64_t visible[2];
+  std::uint64_t key[2] = {0, 0};
+};
+
+/// Scores become exponentials relative to the new maxima, dropped out; what has been summed up is
+/// brought to them. `scale` takes products to powers of two.
+template <int D>
+__device__ void soften(Scores& s, Columns<D>& out, RowState& rows, const Keep& keep, float scale,
+                       std::int64_t j0) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float max = rows.max[half];
+#pragma unroll
+    for (int t = 0; t < kScoreParts; ++t) {
+#pragma unroll
+      for (int e = 2 * half; e < 2 * half + 2; ++e) {
+        if (j0 + column_of(t, e) >= rows.visible[half]) s[t][e] = -INFINITY;
+        max = fmaxf(max, s[t][e]);
+      }
+    }
+    max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, 1));  // the row's other lanes
+    max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, 2));
+    const float correction = exp2f((rows.max[half] - max) * scale);
+    rows.max[half] = max;
+    rows.sum[half] *= correction;
+#pragma unroll
+    for (int t = 0; t < D / 8; ++t) {
+      out[t][2 * half] *= correction, out[t][2 * half + 1] *= correction;
+    }
+#pragma unroll
+    for (int t = 0; t < kScoreParts; ++t) {
+#pragma unroll
+      for (int e = 2 * half; e < 2 * half + 2; ++e) {
+        s[t][e] = exp2f((s[t][e] - max) * scale);
+        rows.sum[half] += s[t][e];
+        if (keep.on) s[t][e] *= keep(rows.key[half], j0 + column_of(t, e));
+      }
+    }
+  }
+}
+
+template <int D, class T>
+__global__ void __launch_bounds__(kTileThreads)
+    forward_kernel(T* context, float* log_sum_exp, Packed<const T> packed, AttentionShape shape,
+                   Dropout dropout, float scale) {
+  const std::int64_t i0 = std::int64_t{gridDim.x - 1 - blockIdx.x} * kTileRows;  // long ones first
+  const std::int64_t head = blockIdx.y, sample = blockIdx.z, d = shape.head_dim;
+  const HeadOf<const T> rows(packed, shape, sample, head);
+  T* memory = dynamic_shared<T>();
+  constexpr int kTileElements = SharedTile<D, T>::kElements;
+  const SharedTile<D, T> q{memory}, k{memory + kTileElements}, v{memory + 2 * kTileElements};
+  const std::int64_t keys = shape.keys(), seen = keys_of_tile(shape, i0);
+  q.copy(rows.q, i0, shape.sequence, d);
+  k.copy(rows.k, 0, keys, d);
+  commit_copies();
+
+  const Keep keep(dropout);
+  RowState state;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const std::int64_t row = i0 + row_of(2 * half);
+    state.visible[half] = visible_keys(shape, row);
+    if (keep.on) state.key[half] = dropout_row_key(dropout, sample, row, head);
+  }
+  Columns<D> out = {};
+  for (std::int64_t j0 = 0; j0 < seen; j0 += kTileRows) {
+    v.copy(rows.v, j0, keys, d);
+    commit_copies();
+    wait_for_copies<1>();
+    __syncthreads();  // queries and keys are there
+    Scores s = {};
+    multiply_rows(s, q, k);
+    __syncthreads();  // keys have been read
+    if (j0 + kTileRows < seen) k.copy(rows.k, j0 + kTileRows, keys, d);
+    commit_copies();
+    soften<D>(s, out, state, keep, scale * kLog2E, j0);
+    wait_for_copies<1>();
+    __syncthreads();  // values are there
+    multiply_columns<D>(out, s, v);
+    __syncthreads();  // values have been read
+  }
+
+  float factor[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = state.sum[half];
+    sum += __shfl_xor_sync(kAllLanes, sum, 1);
+    sum += __shfl_xor_sync(kAllLanes, sum, 2);
+    factor[half] = 1.0F / sum;
+    const std::int64_t row = i0 + row_of(2 * half);
+    if (lane_of_warp() % 4 == 0 && row < shape.sequence) {
+      log_sum_exp[statistic(shape, row, sample, head)] = state.max[half] * scale + logf(sum);
+    }
+  }
+  write_columns<D>(context_rows(context, shape, sample, head), out, factor, i0, shape.sequence, d);
+}
+
+}  // namespace
+
+template <class T>
+void attention_fused_forward(const Queue& q, T* context, float* log_sum_exp, PackedOf<const T> rows,
+                             const AttentionShape& shape, const Dropout& dropout) {
+  check_fused(shape, aligned({context, rows.qkv, rows.kv}));
+  with_width<T>(shape, [&](auto width) {
+    constexpr int D = decltype(width)::value;
+    launch(forward_kernel<D, T>, tiles_of(shape.sequence, shape.heads, shape.batch), kTileThreads,
+           3 * SharedTile<D, T>::kElements * sizeof(T), q.stream, context, log_sum_exp, rows, shape,
+           dropout, score_scale(shape));
+  });
+}
+
+#define PLAIT_INSTANTIATE(T)                                                            \
+  template void attention_fused_forward<T>(const Queue&, T*, float*, PackedOf<const T>, \
+                                           const AttentionShape&, const Dropout&);
+PLAIT_FOR_ACTIVATIONS(PLAIT_INSTANTIATE)
+#undef PLAIT_INSTANTIATE
+
+}  // namespace plait::kernels::cuda

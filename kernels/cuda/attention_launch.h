@@ -1,0 +1,63 @@
+#pragma once
+// What the launchers of attention share. Used inside kernels only.
+
+#include <cmath>
+#include <type_traits>
+
+#include "core/error.h"
+#include "kernels/cuda/attention_tile.h"
+#include "kernels/cuda/elementwise.h"
+
+namespace plait::kernels::cuda {
+
+inline float score_scale(const AttentionShape& shape) {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
+}
+
+inline constexpr std::int64_t kMostHeadDim = 128;
+
+/// Rows go to shared memory 16 bytes at a time.
+inline void check_fused(const AttentionShape& shape, bool vectors) {
+  PLAIT_CHECK(shape.head_dim % 8 == 0 && shape.head_dim <= kMostHeadDim && vectors,
+              "fused attention: heads of 8, 16, ... 128 elements at aligned addresses");
+}
+
+/// f(columns of a tile as a type): at least head_dim; for float, which need not be fast, always the
+/// most.
+template <class T, class F>
+void with_width(const AttentionShape& shape, F&& f) {
+  if constexpr (!std::is_same_v<T, float>) {
+    if (shape.head_dim <= 64) return f(std::integral_constant<int, 64>{});
+  }
+  f(std::integral_constant<int, 128>{});
+}
+
+inline dim3 tiles_of(std::int64_t rows, std::int64_t heads, std::int64_t batch) {
+  PLAIT_CHECK(heads <= kMostGridRows && batch <= kMostGridRows,
+              "more heads or samples than a grid holds");
+  return dim3(static_cast<unsigned>(ceil_div(rows, kTileRows)), static_cast<unsigned>(heads),
+              static_cast<unsigned>(batch));
+}
+
+template <class T>
+struct ClearColumns {
+  T* out;  // at the first column
+  std::int64_t stride;
+  template <int V>
+  __device__ void run(std::int64_t row, std::int64_t column) const {
+    store(out + row * stride + column, Floats<V>{});
+  }
+};
+
+/// Columns of keys and values that have rows of their own become 0.
+template <class T>
+void clear_unused_columns(const Queue& q, const Packed<T>& gradients, const AttentionShape& shape) {
+  if (gradients.kv == nullptr) return;
+  const std::int64_t first = shape.heads * shape.head_dim, width = shape.row_width();
+  T* out = gradients.qkv + first;
+  const bool vectorised = aligned({out}) && width % kVector<T> == 0;
+  for_each_in_rows<kVector<T>>(q, vectorised, shape.sequence * shape.batch, width - first,
+                               ClearColumns<T>{out, width});
+}
+
+}  // namespace plait::kernels::cuda

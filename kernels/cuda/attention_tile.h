@@ -1,0 +1,214 @@
+#pragma once
+// What the passes of fused attention share: tiles of 64 rows in shared memory and the products of
+// one warp, which has 16 rows of the result. A warp's results lie in its lanes as mma has them
+// (kernels/cuda/mma.h): part[t][e] of lane l is row l / 4 + 8 (e / 2), column 8 t + 2 (l % 4) + e
+// % 2. bf16 goes through tensor cores; float, for comparison with the twin, through fused
+// multiply-adds with the same layout. Used inside kernels only.
+
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/mma.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/cuda/vector.h"
+
+namespace plait::kernels::cuda {
+
+inline constexpr int kTileRows = 64;  // queries or keys
+inline constexpr int kTileThreads = 128;
+inline constexpr int kScoreParts = kTileRows / 8;
+
+/// A warp's 16 rows of a tile of scores, and of D columns.
+using Scores = float[kScoreParts][4];
+template <int D>
+using Columns = float[D / 8][4];
+
+/// Row i of a head is at data + i stride.
+template <class T>
+struct HeadRows {
+  T* data;
+  std::int64_t stride;
+};
+template <class T>
+struct HeadOf {
+  HeadRows<T> q, k, v;
+  __device__ HeadOf(const Packed<T>& rows, const AttentionShape& shape, std::int64_t sample,
+                    std::int64_t head) {
+    const std::int64_t width = shape.row_width(), d = shape.head_dim;
+    const std::int64_t kv_width = rows.kv == nullptr ? width : shape.kv_row_width();
+    T* kv = rows.kv == nullptr ? rows.qkv + shape.heads * d : rows.kv;
+    q = {rows.qkv + sample * width + head * d, shape.batch * width};
+    k = {kv + sample * kv_width + head / (shape.heads / shape.kv_heads) * d,
+         shape.batch * kv_width};
+    v = {k.data + shape.kv_heads * d, k.stride};
+  }
+};
+/// The head's part of context[s, b, heads head_dim].
+template <class T>
+__device__ HeadRows<T> context_rows(T* context, const AttentionShape& shape, std::int64_t sample,
+                                    std::int64_t head) {
+  const std::int64_t width = shape.heads * shape.head_dim;
+  return {context + sample * width + head * shape.head_dim, shape.batch * width};
+}
+/// Place of query `row` in log_sum_exp[s, b, heads].
+__device__ inline std::int64_t statistic(const AttentionShape& shape, std::int64_t row,
+                                         std::int64_t sample, std::int64_t head) {
+  return (row * shape.batch + sample) * shape.heads + head;
+}
+
+/// Keys that the query sees: the first ones.
+__device__ inline std::int64_t visible_keys(const AttentionShape& shape, std::int64_t query) {
+  const std::int64_t up_to = shape.causal ? shape.place(query) + 1 : shape.keys();
+  return up_to < shape.keys() ? up_to : shape.keys();
+}
+/// Keys that some query of the tile at i0 sees.
+__device__ inline std::int64_t keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
+  const std::int64_t end = i0 + kTileRows < shape.sequence ? i0 + kTileRows : shape.sequence;
+  return visible_keys(shape, end - 1);
+}
+
+/// A tile [64, D] in shared memory. The 16-byte pieces of a row are exchanged by the row's number,
+/// so that eight rows' pieces at the same place lie in different banks.
+template <int D, class T>
+struct SharedTile {
+  static constexpr int kPiece = kVector<T>;
+  static constexpr int kElements = kTileRows * D;
+  T* data;
+  __device__ T* piece(int row, int index) const {
+    return data + row * D + (index ^ (row % 8)) * kPiece;
+  }
+  __device__ float at(int row, int column) const {
+    return to_float(piece(row, column / kPiece)[column % kPiece]);
+  }
+  /// Asks for rows from `first` on, 0 where there are none and beyond head_dim.
+  __device__ void copy(const HeadRows<const T>& rows, std::int64_t first, std::int64_t end,
+                       std::int64_t head_dim) const {
+    constexpr int kPieces = D / kPiece;
+    for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kPieces; i += kTileThreads) {
+      const int row = i / kPieces, index = i % kPieces;
+      const bool valid = first + row < end && index * kPiece < head_dim;
+      const T* from = valid ? rows.data + (first + row) * rows.stride + index * kPiece : rows.data;
+      copy_async(piece(row, index), from, valid);
+    }
+  }
+};
+
+__device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x % kWarp); }
+__device__ inline int first_row_of_warp() { return static_cast<int>(threadIdx.x / kWarp) * 16; }
+/// Row of part[][e] within the tile, and column of part[t][e].
+__device__ inline int row_of(int e) {
+  return first_row_of_warp() + lane_of_warp() / 4 + 8 * (e / 2);
+}
+__device__ inline int column_of(int t, int e) { return 8 * t + 2 * (lane_of_warp() % 4) + e % 2; }
+
+/// part += a b^T: the warp's 16 rows of a[64, D] with all rows of b[64, D].
+template <int D>
+__device__ void multiply_rows(Scores& part, const SharedTile<D, __nv_bfloat16>& a,
+                              const SharedTile<D, __nv_bfloat16>& b) {
+  const int lane = lane_of_warp();
+#pragma unroll
+  for (int k = 0; k < D / 16; ++k) {
+    std::uint32_t left[4];
+    load_matrices(left, a.piece(first_row_of_warp() + lane % 16, 2 * k + lane / 16));
+#pragma unroll
+    for (int t = 0; t < kScoreParts; t += 2) {
+      std::uint32_t right[4];
+      load_matrices(right, b.piece(8 * t + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+      mma(part[t], left, right[0], right[1]);
+      mma(part[t + 1], left, right[2], right[3]);
+    }
+  }
+}
+template <int D>
+__device__ void multiply_rows(Scores& part, const SharedTile<D, float>& a,
+                              const SharedTile<D, float>& b) {
+  const int row = row_of(0), column = column_of(0, 0);
+#pragma unroll 1
+  for (int k = 0; k < D; ++k) {
+    const float left[2] = {a.at(row, k), a.at(row + 8, k)};
+#pragma unroll
+    for (int t = 0; t < kScoreParts; ++t) {
+      const float right[2] = {b.at(column + 8 * t, k), b.at(column + 8 * t + 1, k)};
+#pragma unroll
+      for (int e = 0; e < 4; ++e) part[t][e] += left[e / 2] * right[e % 2];
+    }
+  }
+}
+
+/// Two floats as bf16, the first in the lower half.
+__device__ inline std::uint32_t pack_bf16(float lower, float upper) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(lower, upper);
+  std::uint32_t bits = 0;
+  memcpy(&bits, &pair, sizeof(bits));
+  return bits;
+}
+
+/// part += p b: the warp's 16 rows of p[64, 64], from registers, with b[64, D].
+template <int D>
+__device__ void multiply_columns(Columns<D>& part, const Scores& p,
+                                 const SharedTile<D, __nv_bfloat16>& b) {
+  const int lane = lane_of_warp();
+#pragma unroll
+  for (int k = 0; k < kTileRows / 16; ++k) {
+    const std::uint32_t left[4] = {
+        pack_bf16(p[2 * k][0], p[2 * k][1]), pack_bf16(p[2 * k][2], p[2 * k][3]),
+        pack_bf16(p[2 * k + 1][0], p[2 * k + 1][1]), pack_bf16(p[2 * k + 1][2], p[2 * k + 1][3])};
+#pragma unroll
+    for (int t = 0; t < D / 8; t += 2) {
+      std::uint32_t right[4];
+      load_matrices_transposed(right, b.piece(16 * k + lane % 16, t + lane / 16));
+      mma(part[t], left, right[0], right[1]);
+      mma(part[t + 1], left, right[2], right[3]);
+    }
+  }
+}
+template <int D>
+__device__ void multiply_columns(Columns<D>& part, const Scores& p, const SharedTile<D, float>& b) {
+  const int quad = lane_of_warp() / 4 * 4, column = column_of(0, 0);
+#pragma unroll 1
+  for (int source = 0; source < 4; ++source) {  // the row's lanes, each of which has 16 columns
+#pragma unroll
+    for (int n = 0; n < 2 * kScoreParts; ++n) {
+      const float upper = __shfl_sync(kAllLanes, p[n / 2][n % 2], quad + source);
+      const float lower = __shfl_sync(kAllLanes, p[n / 2][2 + n % 2], quad + source);
+      const int k = n / 2 * 8 + 2 * source + n % 2;
+#pragma unroll
+      for (int t = 0; t < D / 8; ++t) {
+        const float right[2] = {b.at(k, column + 8 * t), b.at(k, column + 8 * t + 1)};
+#pragma unroll
+        for (int e = 0; e < 4; ++e) part[t][e] += (e < 2 ? upper : lower) * right[e % 2];
+      }
+    }
+  }
+}
+
+/// Writes factor[e / 2] part to rows from `first` on.
+template <int D, class T>
+__device__ void write_columns(const HeadRows<T>& rows, const Columns<D>& part,
+                              const float (&factor)[2], std::int64_t first, std::int64_t end,
+                              std::int64_t head_dim) {
+#pragma unroll
+  for (int t = 0; t < D / 8; ++t) {
+#pragma unroll
+    for (int e = 0; e < 4; e += 2) {
+      const std::int64_t row = first + row_of(e), column = column_of(t, e);
+      if (row >= end || column >= head_dim) continue;
+      store<2>(rows.data + row * rows.stride + column,
+               Floats<2>{{part[t][e] * factor[e / 2], part[t][e + 1] * factor[e / 2]}});
+    }
+  }
+}
+
+/// Kept elements of dropout: 1 / (1 - p), others 0; 1 without dropout.
+struct Keep {
+  float scale;
+  std::uint32_t threshold;
+  bool on;
+  __device__ explicit Keep(const Dropout& d)
+      : scale(static_cast<float>(d.scale())), threshold(d.threshold()), on(d.probability > 0) {}
+  __device__ float operator()(std::uint64_t key, std::int64_t column) const {
+    return dropout_draw(key, static_cast<std::uint32_t>(column)) >= threshold ? scale : 0.0F;
+  }
+};
+
+inline constexpr float kLog2E = 1.44269504088896340736F;
+
+}  // namespace plait::kernels::cuda
