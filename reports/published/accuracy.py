@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Callable
 
+import bands
 from sources import MEGATRON_TABLES, MEMORY_ONLY, SOURCES, TORCH_PEAK
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -164,6 +165,19 @@ def worst_table(result):
                   "Error, %"], rows, left=5)
 
 
+def bands_table(result):
+    rows = []
+    for half in ("estimated from", "judged on"):
+        found = result["bands"][half]
+        rows.append([f"Half {half}", ", ".join(map(short_name, found["files"])),
+                     count(found["runs"]), percent(found["share_by_source"]),
+                     percent(found["share_of_runs"])])
+    text = (f"Term in the predictions: {percent(result['bands']['committed'])} %; "
+            f"the first half asks for {percent(result['bands']['estimate'])} %.")
+    return text + "\n\n" + table(["", "Sources", "Runs", "In band, mean of sources",
+                                  "In band, of all runs"], rows, left=2)
+
+
 def left_out_table(result):
     rows = [[short_name(r["file"]), r["reason"].replace("|", "\\|"), r["records"]]
             for r in result["left_out"]]
@@ -192,6 +206,7 @@ def pages(result):
     parts = {
         PAGE: {"made by": made_by(result), "aims": aims_table(result),
                "sources": source_table(result, STATISTICS), "worst": worst_table(result),
+               "bands": bands_table(result),
                "left out": left_out_table(result)},
         README: {"accuracy": source_table(result, README_STATISTICS)},
     }
@@ -242,6 +257,7 @@ def condensed(timed, memory_only):
         "files": [rounded(entry) for entry in files],
         "worst": [rounded(r) for r in worst[:WORST]],
         "worst_of_each": [rounded(r) for r in by_error(worst_of_each.values())],
+        "bands": rounded(bands.judged(timed["records"])),
         "left_out": grouped_reasons([r for a in answers for r in a["not_represented"]]),
     }
 

@@ -8,6 +8,7 @@ from plait_command import SOURCE
 
 sys.path.insert(0, str(SOURCE / "reports" / "published"))
 import accuracy  # noqa: E402  pylint: disable=wrong-import-position
+import bands  # noqa: E402  pylint: disable=wrong-import-position
 
 TINY_MODELS = "megatron_lm_ci_golden"
 KEYS = [s.key for s in accuracy.STATISTICS]
@@ -17,8 +18,8 @@ def summary(**values):
     return {**dict.fromkeys(KEYS), "not_represented": 0, **values}
 
 
-def record(file, error):
-    return {"id": f"{file}#{error}", "file": file, "error": error}
+def record(file, error, band=0.3):
+    return {"id": f"{file}#{error}", "file": file, "error": error, "provenance": {"band": band}}
 
 
 def answer(*records, not_represented=()):
@@ -45,6 +46,31 @@ class Pages(unittest.TestCase):
         result = json.loads(accuracy.NUMBERS.read_text(encoding="utf-8"))
         for path, text in accuracy.pages(result).items():
             self.assertEqual(path.read_text(encoding="utf-8"), text, path)
+
+
+class Bands(unittest.TestCase):
+    def test_a_run_is_inside_up_to_the_squares_of_both_parts(self):
+        runs = bands.runs_of([record("a", 0.5, 0.5), record("a", 0.51, 0.5), record("a", None)], 0.3)
+        self.assertAlmostEqual(runs["a"][0][1], 0.4)
+        self.assertEqual(bands.share_inside(runs["a"], 0.301), 0.5)
+        self.assertEqual(bands.share_inside(runs["a"], 0), 0)
+
+    def test_each_source_counts_once(self):
+        many, few = [(0, 0)] * 8, [(9, 0)]
+        self.assertEqual(bands.mean_share([many, few], 0.1), 0.5)
+
+    def test_the_estimate_is_the_least_width_that_suffices(self):
+        runs = [(k / 100, 0.0) for k in range(100)]  # 80 % are at most 0.79
+        term = bands.estimate([runs])
+        self.assertGreaterEqual(bands.share_inside(runs, term), bands.AIM)
+        self.assertLess(bands.share_inside(runs, term - bands.STEP), bands.AIM)
+        self.assertEqual(bands.estimate([]), 0)
+
+    def test_each_source_is_in_one_half(self):
+        judged = bands.judged([record(name, 0.1) for name in "abcdefgh"])
+        self.assertEqual(sorted(judged["estimated from"]["files"] + judged["judged on"]["files"]),
+                         list("abcdefgh"))
+        self.assertGreater(judged["committed"], 0)
 
 
 class Statistics(unittest.TestCase):
