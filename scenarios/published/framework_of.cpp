@@ -27,6 +27,7 @@ constexpr Rule kRules[] = {
     {"vTrain", "vtrain"},
     {"megatron-deepspeed", "megatron-deepspeed-flash"},
     {"ZeRO-3", "deepspeed-zero3"},
+    {"data parallel (DeepSpeed", "deepspeed-zero3"},
     {"Aleph-Alpha", "scaling"},
     {"Zero Bubble", "megatron-lm-2023"},
     {"SC21", "megatron-lm-2021"},

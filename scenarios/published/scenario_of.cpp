@@ -135,6 +135,7 @@ class Writer {
   JsonObject kernels() const {
     JsonObject out;
     if (mentions(run_.kernel, "RMS kernel")) out["norm"] = "fused";
+    if (mentions(run_.notes, "fused RMSNorm=False")) out["norm"] = "eager";
     if (mentions(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
     if (run_.kernel == "torch") out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
