@@ -1,6 +1,6 @@
 # plait_kernels_cuda: kernels/cuda by nvcc for sm_80, sm_90 and sm_100, where nvcc and cuBLASLt are
 # found. Nothing links libcuda: the programs start on machines without a driver.
-# plait_cuda_headers: CUDA's headers alone, for the host compiler (the kernels' emulation in tests).
+# With cuDNN 9 it has cuDNN's attention too (PLAIT_HAS_CUDNN). plait_cuda_headers: CUDA's headers alone, for the host compiler (the kernels' emulation in tests).
 option(PLAIT_CUDA "CUDA kernels, where nvcc and cuBLASLt are found" ON)
 if(NOT PLAIT_CUDA OR NOT CUDAToolkit_FOUND)
   return()
@@ -22,7 +22,23 @@ endif()
 enable_language(CUDA)
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cu
      ${CMAKE_SOURCE_DIR}/kernels/cuda/*.cpp)
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR})
+mark_as_advanced(CUDNN_INCLUDE_DIR CUDNN_LIBRARY)
+if(CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY AND EXISTS ${CUDNN_INCLUDE_DIR}/cudnn_graph.h)
+  set(CUDNN_FOUND TRUE)
+  message(STATUS "cuDNN: found")
+else()
+  set(CUDNN_FOUND FALSE)
+  message(STATUS "cuDNN: not found (fused attention is the own kernels' alone)")
+  list(FILTER cuda_sources EXCLUDE REGEX cudnn)
+endif()
 add_library(plait_kernels_cuda STATIC ${cuda_sources})
+target_compile_definitions(plait_kernels_cuda PUBLIC PLAIT_HAS_CUDNN=$<BOOL:${CUDNN_FOUND}>)
+if(CUDNN_FOUND)
+  target_include_directories(plait_kernels_cuda SYSTEM PUBLIC ${CUDNN_INCLUDE_DIR})
+  target_link_libraries(plait_kernels_cuda PUBLIC ${CUDNN_LIBRARY})
+endif()
 target_link_libraries(plait_kernels_cuda PUBLIC plait_options plait_core plait_cuda_headers
                       CUDA::cudart_static CUDA::cublasLt)
 target_compile_options(plait_kernels_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:

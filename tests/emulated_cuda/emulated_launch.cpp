@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace plait::emulated {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{128} << 10;
 constexpr unsigned kWarp = 32;
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 struct Fiber {
   ucontext_t context{};
@@ -25,6 +27,7 @@ struct Warp {
   std::array<void*, kWarp> lanes{};
   unsigned arrived = 0;
   std::uint64_t meetings = 0;
+  bool progress = true;  // since its lanes last had their turns
 };
 
 /// The fibers of one host thread. They stay between launches and each runs `body` once per block.
@@ -37,6 +40,7 @@ class Scheduler {
     if (threads == 0 || threads > 1024 || threads % kWarp != 0) fail("a block of whole warps");
     while (fibers_.size() < threads) add_fiber();
     threads_ = threads, warps_.assign(threads / kWarp, {});
+    upwards_ = !upwards_;
     for (unsigned z = 0; z < grid.z; ++z) {
       for (unsigned y = 0; y < grid.y; ++y) {
         for (unsigned x = 0; x < grid.x; ++x) run_block({x, y, z});
@@ -50,7 +54,7 @@ class Scheduler {
     ++waiting_;
     open_barrier();
     while (mine.waits_for_block) yield();
-    progress_ = true;
+    warps_[current_ / kWarp].progress = true;
   }
   void meet_warp(void* mine, Combine combine) {
     Warp& warp = warps_[current_ / kWarp];
@@ -60,8 +64,9 @@ class Scheduler {
       combine(warp.lanes.data());
       warp.arrived = 0, ++warp.meetings;
     }
+    warp.progress = true;
     while (warp.meetings == meeting) yield();
-    progress_ = true;
+    warp.progress = true;
   }
   Place& place() { return place_; }
   LaterCopies& copies() { return fibers_[current_]->copies; }
@@ -83,21 +88,30 @@ class Scheduler {
       fibers_[i]->done = false, fibers_[i]->waits_for_block = false;
       fibers_[i]->copies = {};
     }
-    current_ = 0, progress_ = true;
-    place_.at_thread = fibers_[0]->at;
-    swapcontext(&main_, &fibers_[0]->context);
+    for (Warp& warp : warps_) warp.progress = true;
+    current_ = upwards_ ? 0 : threads_ - kWarp;
+    place_.at_thread = fibers_[current_]->at;
+    swapcontext(&main_, &fibers_[current_]->context);
   }
-  /// The next fiber that has not returned goes on.
+  /// A warp goes on as long as its lanes get anywhere, then another one: threads that should wait
+  /// for others and do not run ahead of them as far as can be. Warps follow one another upwards and
+  /// downwards, launch by launch.
   void yield() {
-    const std::size_t from = current_;
-    do {
-      if (++current_ == threads_) {
-        current_ = 0;
-        if (!progress_) fail("threads that meet: some wait for others that never come");
-        progress_ = false;
+    const std::size_t from = current_, warps = threads_ / kWarp;
+    std::size_t warp = from / kWarp;
+    current_ = runnable(from + 1, (warp + 1) * kWarp);
+    for (std::size_t tried = 0; current_ == kNone; ++tried) {
+      if (tried > warps) fail("threads that meet: some wait for others that never come");
+      if (std::exchange(warps_[warp].progress, false)) {
+        current_ = runnable(warp * kWarp, (warp + 1) * kWarp);
       }
-    } while (fibers_[current_]->done || fibers_[current_]->waits_for_block);
+      if (current_ == kNone) warp = (warp + (upwards_ ? 1 : warps - 1)) % warps;
+    }
     switch_from(from);
+  }
+  std::size_t runnable(std::size_t first, std::size_t end) const {
+    while (first < end && (fibers_[first]->done || fibers_[first]->waits_for_block)) ++first;
+    return first < end ? first : kNone;
   }
   void switch_from(std::size_t from) {
     if (current_ == from) return;
@@ -107,11 +121,12 @@ class Scheduler {
   void open_barrier() {
     if (waiting_ == 0 || waiting_ < live_) return;
     for (std::size_t i = 0; i < threads_; ++i) fibers_[i]->waits_for_block = false;
-    waiting_ = 0, progress_ = true;
+    for (Warp& warp : warps_) warp.progress = true;
+    waiting_ = 0;
   }
   void finish() {
     fibers_[current_]->done = true;
-    progress_ = true;
+    warps_[current_ / kWarp].progress = true;
     --live_;
     open_barrier();
     if (live_ == 0) {
@@ -141,7 +156,7 @@ class Scheduler {
   std::vector<Warp> warps_;
   std::vector<Sixteen> shared_;
   std::size_t threads_ = 0, live_ = 0, waiting_ = 0, current_ = 0;
-  bool progress_ = false;
+  bool upwards_ = false;
   ucontext_t main_{};
 };
 
