@@ -106,6 +106,15 @@ double lowered_by_power(const Device& device) {
   return 1;
 }
 
+// On Hopper the sums of 8-bit products lose digits unless partial ones are moved to fp32 registers,
+// which gradients are computed with and forward passes without (Transformer Engine's DelayedScaling
+// recipe, torchao's Float8LinearConfig). Products without that are what the fits are made of; they
+// are 1.1 to 1.2 times as fast (pytorch/ao issue 2377). Blackwell has no such choice.
+double promoted_sums(const MatMul& op, const Device& device) {
+  const bool exact = op.in == DType::kFp8 && op.pass != Pass::kForward;
+  return exact && generation_of(device) == Generation::kHopper ? 1.15 : 1;
+}
+
 }  // namespace
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
@@ -113,7 +122,9 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
     if (const std::optional<Cost> fitted = fitted_cost(op, *calibration)) return *fitted;
   }
   if (const auto* matmul = std::get_if<MatMul>(&op))
-    return gemm_cost(*matmul, device, between_other_kernels(device) * lowered_by_power(device));
+    return gemm_cost(
+        *matmul, device,
+        between_other_kernels(device) * lowered_by_power(device) * promoted_sums(*matmul, device));
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
     if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;

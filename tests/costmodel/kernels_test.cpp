@@ -58,6 +58,21 @@ TEST(Gemm, AProductTakesLongerBetweenOtherKernels) {
   EXPECT_NEAR(ratio(matmul(1, 16384, 16384), h100()), 1, 0.003);
 }
 
+TEST(Gemm, GradientsInEightBitsAreSummedSlowerOnHopper) {
+  MatMul op = matmul(8192, 8192, 8192);
+  op.in = DType::kFp8;
+  const auto ratio = [&](const Device& d) {
+    op.pass = Pass::kForward;
+    const Seconds forward = kModel.compute(op, d).total();
+    op.pass = Pass::kWeightGrad;
+    return kModel.compute(op, d).total() / forward;
+  };
+  EXPECT_NEAR(ratio(h100()), 1.15, 0.005);
+  EXPECT_EQ(ratio(b200()), 1);
+  op.in = DType::kBf16;
+  EXPECT_EQ(ratio(h100()), 1);
+}
+
 // One row streams the weights: 2 n k bytes and a little, H100 at 2.76-2.92 TB/s.
 TEST(Gemm, SkinnyProductsStreamTheirWeights) {
   const MatMul op = matmul(1, 16384, 16384);
