@@ -69,15 +69,13 @@ struct DropoutSum {
 #pragma unroll
       for (int i = 0; i < V; ++i) y.at[i] += z.at[i];
     }
-    struct alignas(V) Kept {
-      std::uint8_t at[V];
-    } kept;
+    Kept<V> kept;
 #pragma unroll
     for (int i = 0; i < V; ++i) {
       kept.at[i] = dropout_draw(key, static_cast<std::uint32_t>(column + i)) >= threshold ? 1 : 0;
       y.at[i] = x.at[i] + y.at[i] * (scale * static_cast<float>(kept.at[i]));
     }
-    *reinterpret_cast<Kept*>(mask + at) = kept;
+    store_kept(mask + at, kept);
     store(out + at, y);
   }
 };
@@ -90,10 +88,7 @@ struct DropoutGradient {
   float scale;
   template <int V>
   __device__ void run(std::int64_t at) const {
-    struct alignas(V) Kept {
-      std::uint8_t at[V];
-    };
-    const Kept kept = *reinterpret_cast<const Kept*>(mask + at);
+    const Kept<V> kept = load_kept<V>(mask + at);
     Floats<V> x = load<V>(dout + at);
 #pragma unroll
     for (int i = 0; i < V; ++i) x.at[i] *= scale * static_cast<float>(kept.at[i]);

@@ -70,9 +70,8 @@ __device__ void gather_facts(QueryFacts* facts, const Backward<T>& b, std::int64
     f = {0, 0, 0, 0};
     if (row >= b.shape.sequence) continue;
     const std::int64_t at = statistic(b.shape, row, sample, head);
-    const std::int64_t visible = visible_keys(b.shape, row) - j0;
     f.log_sum_exp = b.log_sum_exp[at], f.delta = b.delta[at];
-    f.visible = static_cast<int>(visible < 0 ? 0 : visible > kTileRows ? kTileRows : visible);
+    f.visible = visible_columns(visible_keys(b.shape, row), j0);
     if (b.dropout.probability > 0) f.key = dropout_row_key(b.dropout, sample, row, head);
   }
 }
@@ -163,6 +162,7 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
     commit_copies();
     wait_for_copies<0>();
     __syncthreads();
+    const int columns[2] = {visible_columns(visible[0], j0), visible_columns(visible[1], j0)};
     Scores s = {}, ds = {};
     multiply_rows(s, q, k);
     multiply_rows(ds, dout, v);
@@ -170,9 +170,8 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
     for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const std::int64_t column = j0 + column_of(t, e);
-        gradient(s[t][e], ds[t][e], column < visible[e / 2], log_sum_exp[e / 2], delta[e / 2],
-                 key[e / 2], column);
+        gradient(s[t][e], ds[t][e], column_of(t, e) < columns[e / 2], log_sum_exp[e / 2],
+                 delta[e / 2], key[e / 2], j0 + column_of(t, e));
       }
     }
     multiply_columns<D>(dq, ds, k);
@@ -205,7 +204,7 @@ void attention_fused_backward(const Queue& q, PackedOf<T> gradients, const T* dc
                               const AttentionShape& shape, const Dropout& dropout) {
   check_fused(shape, aligned({gradients.qkv, gradients.kv, dcontext, rows.qkv, rows.kv, context}));
   PLAIT_CHECK(shape.sequence * shape.batch * shape.heads <=
-                  static_cast<std::int64_t>(kKernelScratchBytes / sizeof(float)),
+                  static_cast<std::int64_t>(q.kernel_scratch_bytes / sizeof(float)),
               "fused attention: more queries and heads than the scratch memory holds");
   clear_unused_columns(q, gradients, shape);
   run(q, Backward<T>{gradients, dcontext, rows, context, log_sum_exp,

@@ -26,11 +26,12 @@ __device__ void soften(Scores& s, Columns<D>& out, RowState& rows, const Keep& k
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float max = rows.max[half];
+    const int visible = visible_columns(rows.visible[half], j0);
 #pragma unroll
     for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
       for (int e = 2 * half; e < 2 * half + 2; ++e) {
-        if (j0 + column_of(t, e) >= rows.visible[half]) s[t][e] = -INFINITY;
+        if (column_of(t, e) >= visible) s[t][e] = -INFINITY;
         max = fmaxf(max, s[t][e]);
       }
     }

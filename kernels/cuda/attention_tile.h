@@ -59,6 +59,11 @@ __device__ inline std::int64_t visible_keys(const AttentionShape& shape, std::in
   const std::int64_t up_to = shape.causal ? shape.place(query) + 1 : shape.keys();
   return up_to < shape.keys() ? up_to : shape.keys();
 }
+/// The same as a number of columns of the tile at key j0.
+__device__ inline int visible_columns(std::int64_t visible, std::int64_t j0) {
+  const std::int64_t columns = visible - j0;
+  return static_cast<int>(columns < 0 ? 0 : columns > kTileRows ? kTileRows : columns);
+}
 /// Keys that some query of the tile at i0 sees.
 __device__ inline std::int64_t keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
   const std::int64_t end = i0 + kTileRows < shape.sequence ? i0 + kTileRows : shape.sequence;

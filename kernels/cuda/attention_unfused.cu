@@ -63,12 +63,13 @@ __global__ void __launch_bounds__(kMostThreads) softmax_kernel(Softmax<T> s, std
       }
       store(row + column, x);
       if (s.mask == nullptr) return;
+      Kept<V> kept;
 #pragma unroll
       for (int i = 0; i < V; ++i) {
-        const bool kept = dropout_draw(key, static_cast<std::uint32_t>(column + i)) >= threshold;
-        s.mask[r * keys + column + i] = kept ? 1 : 0;
-        x.at[i] = kept ? x.at[i] * scale : 0.0F;
+        kept.at[i] = dropout_draw(key, static_cast<std::uint32_t>(column + i)) >= threshold ? 1 : 0;
+        x.at[i] *= scale * static_cast<float>(kept.at[i]);
       }
+      store_kept(s.mask + r * keys + column, kept);
       store(s.dropped + r * keys + column, x);
     };
     for_my_columns(keys, write, part);
@@ -102,12 +103,13 @@ __global__ void __launch_bounds__(kMostThreads)
     for (std::int64_t column = my_column<V>(0), j = 0; column < keys; column = my_column<V>(++j)) {
       Floats<V> x = load<V>(row + column);
       const Floats<V> p = load<V>(g.probabilities + at * keys + column);
+      if (g.mask != nullptr) {
+        const Kept<V> kept = load_kept<V>(g.mask + at * keys + column);
 #pragma unroll
-      for (int i = 0; i < V; ++i) {
-        float kept = 1;
-        if (g.mask != nullptr) kept = g.mask[at * keys + column + i] != 0 ? g.scale : 0.0F;
-        x.at[i] = p.at[i] * (x.at[i] * kept - dot);
+        for (int i = 0; i < V; ++i) x.at[i] *= g.scale * static_cast<float>(kept.at[i]);
       }
+#pragma unroll
+      for (int i = 0; i < V; ++i) x.at[i] = p.at[i] * (x.at[i] - dot);
       store(row + column, x);
     }
   }
@@ -180,7 +182,7 @@ void attention_unfused_forward(const Queue& q, T* context, T* probabilities, std
     });
   }
   constexpr int kWide = kVector<T>;
-  const bool vectorised = aligned({probabilities, dropped}) && keys % kWide == 0;
+  const bool vectorised = aligned({probabilities, mask, dropped}) && keys % kWide == 0;
   const std::int64_t score_rows = n * shape.batch * shape.heads;
   const unsigned threads = threads_for_row(vectorised ? keys / kWide : keys);
   auto* kernel = vectorised ? softmax_kernel<kWide, T> : softmax_kernel<1, T>;
@@ -204,7 +206,7 @@ class UnfusedBackward {
   UnfusedBackward(const Queue& q, const AttentionShape& shape, Packed<T> gradients,
                   Packed<const T> rows)
       : q_(q), shape_(shape), gradients_(gradients), rows_(rows) {
-    const auto held = static_cast<std::int64_t>(kKernelScratchBytes / sizeof(T));
+    const auto held = static_cast<std::int64_t>(q.kernel_scratch_bytes / sizeof(T));
     chunk_ = std::min(shape.sequence, held / (shape.heads * shape.keys()));
     PLAIT_CHECK(chunk_ > 0,
                 "unfused attention: a row of all heads' scores exceeds the scratch memory");
@@ -236,7 +238,7 @@ class UnfusedBackward {
     });
     g.scores = scores, g.sample = sample, g.first = first;
     constexpr int kWide = kVector<T>;
-    const bool vectorised = aligned({g.probabilities}) && keys % kWide == 0;
+    const bool vectorised = aligned({g.probabilities, g.mask}) && keys % kWide == 0;
     const unsigned threads = threads_for_row(vectorised ? keys / kWide : keys);
     auto* kernel = vectorised ? score_gradient_kernel<kWide, T> : score_gradient_kernel<1, T>;
     launch(kernel, row_blocks(q_, threads, n * shape_.heads), threads, 0, q_.stream, g,

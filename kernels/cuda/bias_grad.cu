@@ -36,7 +36,7 @@ void bias_grad(const Queue& q, G* dbias, const T* dy, std::int64_t rows, std::in
   const unsigned columns = blocks_for(q, ceil_div(vectors, along));
   // Half of the device's threads: each has four rows under way, and fewer lines are left to add.
   const std::int64_t most = std::max<std::int64_t>(blocks_for(q, kMostGridRows) / (2 * columns), 1);
-  const std::int64_t lines = lines_of_scratch(width, down, std::min(ceil_div(rows, down), most));
+  const std::int64_t lines = lines_of_scratch(q, width, down, std::min(ceil_div(rows, down), most));
   auto* partials = static_cast<float*>(q.scratch);
   auto* kernel = vectorised ? sum_rows_kernel<kWide, T> : sum_rows_kernel<1, T>;
   launch(kernel, dim3(columns, static_cast<unsigned>(lines)), dim3(along, down), 0, q.stream,

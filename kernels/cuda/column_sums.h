@@ -1,47 +1,48 @@
 #pragma once
-// The second half of column sums: blocks leave partial sums in the scratch memory, and one thread
-// per column adds them up in order. Used inside kernels only.
+// The second half of column sums: blocks leave partial sums in the scratch memory, and a second
+// kernel adds them up, always in the same order. Used inside kernels only.
 
 #include "kernels/cuda/elementwise.h"
 
 namespace plait::kernels::cuda {
 
-template <class G>
-struct SumOfPartials {
-  G* out;
-  const float* partials;  // [lines, width]
-  std::int64_t lines, width;
-  bool accumulate;
-  template <int V>
-  __device__ void run(std::int64_t at) const {
-    Floats<V> sum{};
-#pragma unroll 4
-    for (std::int64_t line = 0; line < lines; ++line) {
-      const Floats<V> x = load<V>(partials + line * width + at);
-#pragma unroll
-      for (int i = 0; i < V; ++i) sum.at[i] += x.at[i];
-    }
-    if (accumulate) {
-      const Floats<V> x = load<V>(out + at);
-#pragma unroll
-      for (int i = 0; i < V; ++i) sum.at[i] += x.at[i];
-    }
-    store(out + at, sum);
-  }
-};
+inline constexpr unsigned kSumColumns = 32, kSumLines = 16;
 
-/// out[width] = (accumulate: +=) sum over lines of partials[lines, width].
+/// out[width] (+)= sum over lines of partials[lines, width]: a block adds up 32 columns, each of
+/// its rows every sixteenth line.
+template <class G>
+__global__ void __launch_bounds__(kSumColumns* kSumLines)
+    sum_partials_kernel(G* out, const float* partials, std::int64_t lines, std::int64_t width,
+                        bool accumulate) {
+  __shared__ float of_rows[kSumLines][kSumColumns];
+  const std::int64_t column = std::int64_t{blockIdx.x} * kSumColumns + threadIdx.x;
+  float sum = 0;
+  if (column < width) {
+#pragma unroll 4
+    for (std::int64_t line = threadIdx.y; line < lines; line += kSumLines) {
+      sum += partials[line * width + column];
+    }
+  }
+  of_rows[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= width) return;
+  for (unsigned row = 1; row < kSumLines; ++row) sum += of_rows[row][threadIdx.x];
+  if (accumulate) sum += to_float(out[column]);
+  out[column] = from_float<G>(sum);
+}
+
 template <class G>
 void sum_partials(const Queue& q, G* out, const float* partials, std::int64_t lines,
                   std::int64_t width, bool accumulate) {
-  // One column a thread: there are few columns and many lines.
-  for_each_element<1>(q, false, width, SumOfPartials<G>{out, partials, lines, width, accumulate});
+  launch(sum_partials_kernel<G>, static_cast<unsigned>(ceil_div(width, kSumColumns)),
+         dim3(kSumColumns, kSumLines), 0, q.stream, out, partials, lines, width, accumulate);
 }
 
 /// Lines of float[width] that the scratch memory holds `copies` times, at most `wanted`, at
 /// least 1.
-inline std::int64_t lines_of_scratch(std::int64_t width, std::int64_t copies, std::int64_t wanted) {
-  const auto floats = static_cast<std::int64_t>(kKernelScratchBytes / sizeof(float));
+inline std::int64_t lines_of_scratch(const Queue& q, std::int64_t width, std::int64_t copies,
+                                     std::int64_t wanted) {
+  const auto floats = static_cast<std::int64_t>(q.kernel_scratch_bytes / sizeof(float));
   return std::clamp<std::int64_t>(floats / std::max<std::int64_t>(width * copies, 1), 1,
                                   std::max<std::int64_t>(wanted, 1));
 }

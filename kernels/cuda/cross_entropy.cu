@@ -58,7 +58,9 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-__global__ void __launch_bounds__(kBlock)
+constexpr unsigned kLossBlock = 1024;  // the only one
+
+__global__ void __launch_bounds__(kLossBlock)
     loss_kernel(float* loss, const float* sums, std::int64_t rows, double scale) {
   double total = 0;
   for (std::int64_t r = threadIdx.x; r < rows; r += blockDim.x) {
@@ -110,7 +112,7 @@ void cross_entropy_sums(const Queue& q, float* sums, const float* logits, const 
 
 void cross_entropy_loss(const Queue& q, float* loss, const float* sums, std::int64_t rows,
                         double scale) {
-  launch(loss_kernel, 1, kBlock, 0, q.stream, loss, sums, rows, scale);
+  launch(loss_kernel, 1, kLossBlock, 0, q.stream, loss, sums, rows, scale);
 }
 
 void cross_entropy_gradient(const Queue& q, float* logits, const float* max, const float* sums,

@@ -144,7 +144,7 @@ void embedding_backward(const Queue& q, G* dtable, const std::int64_t* tokens, c
                         std::int64_t rows, std::int64_t width, std::int64_t vocab,
                         std::int64_t vocab_offset, bool accumulate) {
   PLAIT_CHECK(rows < std::numeric_limits<int>::max() &&
-                  static_cast<std::size_t>(vocab) * sizeof(Span) <= kKernelScratchBytes,
+                  static_cast<std::size_t>(vocab) * sizeof(Span) <= q.kernel_scratch_bytes,
               "a batch or a vocabulary beyond the kernel's limits");
   if (!accumulate) fill(q, dtable, from_float<G>(0), vocab * width);
   auto* spans = static_cast<Span*>(q.scratch);

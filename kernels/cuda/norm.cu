@@ -168,7 +168,7 @@ void backward(const Queue& q, T* dx, G* dgamma, G* dbeta, const T* dy, const T* 
   const unsigned threads = threads_for_row(vectorised ? width / kWide : width);
   // Half of the device's threads: sums take registers.
   const unsigned wanted = std::max((row_blocks(q, threads, rows) + 1) / 2, 1U);
-  const std::int64_t blocks = lines_of_scratch(width, kCopies, wanted);
+  const std::int64_t blocks = lines_of_scratch(q, width, kCopies, wanted);
   auto* sums = dgamma == nullptr ? nullptr : static_cast<float*>(q.scratch);
   auto* beta_sums = sums == nullptr || !centred ? nullptr : sums + blocks * width;
   auto* kernel = vectorised ? backward_kernel<centred, kWide, T> : backward_kernel<centred, 1, T>;

@@ -106,7 +106,7 @@ class Recipe {
       set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b.scale);
       set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a.scale);
     }
-    auto* workspace = static_cast<std::byte*>(q.scratch) + kKernelScratchBytes;
+    auto* workspace = static_cast<std::byte*>(q.scratch) + q.kernel_scratch_bytes;
     check(cublasLtMatmul(handle, matmul_, &alpha, b.data, first_, a.data, second_, &beta, c.data,
                          result_, c.data, result_, &algorithm_, workspace, kProductScratchBytes,
                          q.stream),

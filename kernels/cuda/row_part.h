@@ -1,7 +1,7 @@
 #pragma once
 // Kernels that take a row at a time per block and go over it several times. A thread's first kHeld
 // vectors of the row stay in registers; further ones, in rows longer than kHeld vectors for each of
-// 1024 threads, are read again. Used inside kernels only.
+// 512 threads, are read again. Used inside kernels only.
 
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/reduce.h"
@@ -9,7 +9,7 @@
 namespace plait::kernels::cuda {
 
 inline constexpr int kHeld = 2;
-inline constexpr unsigned kMostThreads = 1024;
+inline constexpr unsigned kMostThreads = 512;  // 128 registers each
 inline constexpr unsigned kThreadsOfMultiprocessor = 2048;
 
 template <int V>

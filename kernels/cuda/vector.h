@@ -42,6 +42,20 @@ __device__ void store(T* data, const Floats<V>& x) {
   *reinterpret_cast<Raw*>(data) = raw;
 }
 
+/// V bytes of a mask, 0 or 1.
+template <int V>
+struct alignas(V) Kept {
+  std::uint8_t at[V];
+};
+template <int V>
+__device__ Kept<V> load_kept(const std::uint8_t* mask) {
+  return *reinterpret_cast<const Kept<V>*>(mask);
+}
+template <int V>
+__device__ void store_kept(std::uint8_t* mask, const Kept<V>& kept) {
+  *reinterpret_cast<Kept<V>*>(mask) = kept;
+}
+
 /// Whether every pointer allows vectors; null ones do.
 inline bool aligned(std::initializer_list<const void*> pointers) {
   for (const void* p : pointers) {

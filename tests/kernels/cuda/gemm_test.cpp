@@ -1,6 +1,7 @@
 #include "kernels/cuda/gemm.h"
 
 #include "kernels/cuda/bias_grad.h"
+#include "kernels/cuda/queue.h"
 #include "kernels/gemm.h"
 #include "tests/kernels/cuda/device.h"
 
@@ -97,6 +98,20 @@ void bias_grad_equals_its_twin() {
       expect_close(dbias, want, std::min(rows, 128));
     }
   }
+}
+TEST(CudaBiasGrad, NeedsScratchForOneLineOfPartialSumsOnly) {
+  Random random;
+  constexpr std::int64_t kRows = 100, kWidth = 40, kLines = 8;  // 256 threads, 32 along a row
+  const auto dy = random.values<float>(kRows * kWidth);
+  std::vector<float> want(kWidth);
+  kernels::bias_grad(want.data(), dy.data(), kRows, kWidth, false);
+  OnDevice<float> device_dy(dy), dbias(unwritten<float>(kWidth));
+  OnDevice<float> scratch(unwritten<float>(kLines * kWidth));  // a line for each row of a block
+  Queue q = queue();
+  q.scratch = scratch.data(), q.kernel_scratch_bytes = kLines * kWidth * sizeof(float);
+  bias_grad(q, dbias.data(), device_dy.data(), kRows, kWidth, false);
+  expect_close(dbias, want, kRows);
+  scratch.values();  // nothing beside it was written
 }
 TEST(CudaBiasGrad, EqualsItsTwin) {
   bias_grad_equals_its_twin<float, float>();
