@@ -1,5 +1,8 @@
+#undef _FORTIFY_SOURCE  // its longjmp takes jumps between stacks for errors
+
 #include "tests/emulated_cuda/emulated_launch.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <array>
@@ -16,8 +19,22 @@ constexpr std::size_t kStackBytes = std::size_t{128} << 10;
 constexpr unsigned kWarp = 32;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+/// Where a fiber goes on, or the host thread. Contexts only start fibers: to exchange them costs
+/// two system calls, a jump none.
+struct Resume {
+  jmp_buf at;
+  ucontext_t start{};
+  bool started = true;
+};
+void exchange(Resume& from, Resume& to) {
+  if (_setjmp(from.at) != 0) return;  // somebody came back
+  if (to.started) _longjmp(to.at, 1);
+  to.started = true;
+  setcontext(&to.start);
+}
+
 struct Fiber {
-  ucontext_t context{};
+  Resume resume{};
   std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};  // touched where it is used
   uint3 at{};
   bool waits_for_block = false, done = true;
@@ -91,7 +108,7 @@ class Scheduler {
     for (Warp& warp : warps_) warp.progress = true;
     current_ = upwards_ ? 0 : threads_ - kWarp;
     place_.at_thread = fibers_[current_]->at;
-    swapcontext(&main_, &fibers_[current_]->context);
+    exchange(main_, fibers_[current_]->resume);
   }
   /// A warp goes on as long as its lanes get anywhere, then another one: threads that should wait
   /// for others and do not run ahead of them as far as can be. Warps follow one another upwards and
@@ -116,7 +133,7 @@ class Scheduler {
   void switch_from(std::size_t from) {
     if (current_ == from) return;
     place_.at_thread = fibers_[current_]->at;
-    swapcontext(&fibers_[from]->context, &fibers_[current_]->context);
+    exchange(fibers_[from]->resume, fibers_[current_]->resume);
   }
   void open_barrier() {
     if (waiting_ == 0 || waiting_ < live_) return;
@@ -130,7 +147,7 @@ class Scheduler {
     --live_;
     open_barrier();
     if (live_ == 0) {
-      swapcontext(&fibers_[current_]->context, &main_);
+      exchange(fibers_[current_]->resume, main_);
     } else {
       yield();
     }
@@ -138,11 +155,12 @@ class Scheduler {
   void add_fiber() {
     fibers_.push_back(std::make_unique<Fiber>());
     Fiber& f = *fibers_.back();
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.get();
-    f.context.uc_stack.ss_size = kStackBytes;
-    f.context.uc_link = nullptr;
-    makecontext(&f.context, &Scheduler::fiber_main, 0);
+    getcontext(&f.resume.start);
+    f.resume.start.uc_stack.ss_sp = f.stack.get();
+    f.resume.start.uc_stack.ss_size = kStackBytes;
+    f.resume.start.uc_link = nullptr;
+    f.resume.started = false;
+    makecontext(&f.resume.start, &Scheduler::fiber_main, 0);
   }
   static void fiber_main();
   [[noreturn]] static void fail(const char* expected) {
@@ -157,7 +175,7 @@ class Scheduler {
   std::vector<Sixteen> shared_;
   std::size_t threads_ = 0, live_ = 0, waiting_ = 0, current_ = 0;
   bool upwards_ = false;
-  ucontext_t main_{};
+  Resume main_{};
 };
 
 Scheduler& scheduler() {
