@@ -3,6 +3,7 @@
 // make_plan with an InputError that names the field.
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/quantity.h"
 #include "plan/mesh.h"
@@ -11,6 +12,9 @@ namespace plait {
 
 enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZbH1, kZbH2 };
 enum class Recompute : std::uint8_t { kNone, kSelective, kOps, kFull };
+/// "1f1b", "full": as scenarios write them.
+std::string_view name_of(Schedule schedule);
+std::string_view name_of(Recompute recompute);
 
 struct PipelineOptions {
   Schedule schedule = Schedule::k1f1b;

@@ -10,14 +10,8 @@ namespace plait {
 namespace {
 
 std::string schedule_text(const PipelineOptions& p) {
-  switch (p.schedule) {
-    case Schedule::kGpipe: return "gpipe";
-    case Schedule::k1f1b: return "1f1b";
-    case Schedule::kZbH1: return "zb-h1";
-    case Schedule::kZbH2: return "zb-h2";
-    case Schedule::kInterleaved: return fmt::format("interleaved 1f1b with {} chunks", p.chunks);
-  }
-  return "";
+  if (p.schedule != Schedule::kInterleaved) return std::string(name_of(p.schedule));
+  return fmt::format("interleaved 1f1b with {} chunks", p.chunks);
 }
 
 std::string recompute_text(const RecomputeOptions& r) {

@@ -7,6 +7,14 @@ namespace {
 
 constexpr std::int64_t kLargestAxis = std::int64_t{1} << 24;
 
+/// Those values, by their names.
+template <class E>
+Choice<E> choice_of(std::initializer_list<E> values) {
+  Choice<E> out;
+  for (const E v : values) out.values.emplace_back(name_of(v), v);
+  return out;
+}
+
 Choice<DType> product_types() {
   return {{{"bf16", DType::kBf16},
            {"fp16", DType::kFp16},
@@ -46,11 +54,8 @@ const Table<PipelineOptions>& pipeline_table() {
       "strategy.pipeline",
       {
           field("schedule", &P::schedule,
-                Choice<Schedule>{{{"gpipe", Schedule::kGpipe},
-                                  {"1f1b", Schedule::k1f1b},
-                                  {"interleaved", Schedule::kInterleaved},
-                                  {"zb-h1", Schedule::kZbH1},
-                                  {"zb-h2", Schedule::kZbH2}}},
+                choice_of({Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
+                           Schedule::kZbH1, Schedule::kZbH2}),
                 "Order of forward and backward passes on a stage. The zero-bubble schedules zb-h1 "
                 "and zb-h2 fill waits with the weights' gradients."),
           field("chunks", &P::chunks, Int{.max = 1024},
@@ -70,10 +75,8 @@ const Table<RecomputeOptions>& recompute_table() {
       "strategy.recompute",
       {
           field("kind", &R::kind,
-                Choice<Recompute>{{{"none", Recompute::kNone},
-                                   {"selective", Recompute::kSelective},
-                                   {"ops", Recompute::kOps},
-                                   {"full", Recompute::kFull}}},
+                choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kOps,
+                           Recompute::kFull}),
                 "What the backward pass computes again instead of keeping: nothing, the attention "
                 "core, everything but attention, every other product and the results of "
                 "reduce_scatter (`ops`), or whole layers."),

@@ -55,6 +55,7 @@ struct Path {
   std::optional<LinkClass> beyond = {};
 
   LinkClass outermost() const { return beyond.value_or(link); }
+  bool operator==(const Path&) const = default;
 };
 
 /// How a communicator's members are spread over the machine.
@@ -69,6 +70,8 @@ struct GroupPlacement {
   Path inter_alone;                  // the same if no other group communicates
   bool in_switch_reduction = false;  // NVLS: all members behind NVSwitches that can reduce
   std::size_t kind = 0;              // of its weakest nodes (Cluster::kind)
+
+  bool operator==(const GroupPlacement&) const = default;
 };
 
 /// A device whose kernels run `factor` times as long (1.1: ten percent slower).

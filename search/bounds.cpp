@@ -1,0 +1,224 @@
+#include "search/bounds.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "plan/schedule.h"
+
+namespace plait {
+
+Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
+    : scenario_(scenario), costs_(costs), groups_(scenario.cluster, scenario.placement.empty()) {}
+
+std::optional<LowerBound> Bounds::operator()(const Layout& layout) {
+  const ShardCosts* costs = prepare(layout);
+  if (costs == nullptr) return std::nullopt;
+  return LowerBound{step(stages(layout, *costs)), memory(layout, *costs)};
+}
+
+SimTime Bounds::closer(const Layout& l) const {
+  const PipelineCosts s = stages(l, choose(*shards_.at(shard_key(l)), l));
+  if (s.microbatches * s.pieces.count > kMostTasks) return 0;
+  const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
+  return walk_passes(s, *schedules_.of(l, s.microbatches), rules);
+}
+
+Bounds::ShardKey Bounds::shard_key(const Layout& l) {
+  return {l.tp, l.cp, l.sequence_parallel, l.recompute, l.micro_batch, splits_backward(l.schedule)};
+}
+
+Bounds::ExchangeKey Bounds::exchange_key(const Layout& l) {
+  return {l.tp, l.cp, l.dp, l.fsdp, l.zero_stage};
+}
+
+Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardCosts& c) const {
+  if (l.pp == 1) return {0, 0};
+  return {scenario_.cluster.world_size() / l.pp, c.message.value};
+}
+
+PipelineCosts Bounds::stages(const Layout& l, const ShardCosts& c) const {
+  const std::int64_t microbatches =
+      scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
+  return {l,
+          c,
+          exchanges_.at(exchange_key(l)),
+          scenario_.model.layers,
+          microbatches,
+          messages_.at(message_key(l, c))};
+}
+
+/// Fills in the tables that the layout needs.
+const ShardCosts* Bounds::prepare(const Layout& l) {
+  const auto [shard, new_shard] = shards_.try_emplace(shard_key(l));
+  if (new_shard) {
+    shard->second =
+        shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, l, costs_, groups_);
+  }
+  if (!shard->second) return nullptr;
+  const ShardCosts& c = choose(*shard->second, l);
+  const auto [exchange, new_exchange] = exchanges_.try_emplace(exchange_key(l));
+  if (new_exchange) {
+    exchange->second = {unit(l, c, c.embedding.parameters), unit(l, c, c.layer.parameters),
+                        unit(l, c, c.head.parameters)};
+  }
+  const auto [message, new_message] = messages_.try_emplace(message_key(l, c));
+  if (new_message) message->second = priced_message(message->first);
+  return &c;
+}
+
+SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
+                       std::int64_t stride) {
+  if (size == 1 || !groups_.in_order()) return 0;
+  Collective c;
+  c.kind = kind, c.axes = Axis::kDp, c.dtype = dtype, c.elements = elements;
+  SimTime out = std::numeric_limits<SimTime>::max();
+  for (const GroupPlacement& g : groups_.of(size, stride)) {
+    out = std::min(out, to_sim_time(costs_.collective(c, g, scenario_.cluster).cost.total()));
+  }
+  return out;
+}
+
+UnitCosts Bounds::unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters) {
+  const Precision& p = scenario_.workload.precision;
+  const bool on_fsdp = l.fsdp > 1;
+  const std::int64_t replicas = std::int64_t{l.dp} * l.fsdp * l.cp;
+  const std::int64_t shards = l.zero_stage == 0 ? 1 : on_fsdp ? l.fsdp * l.cp : replicas;
+  UnitCosts out;
+  if (costs.update) {
+    Adam adam = *costs.update;
+    adam.elements = parameters / shards;
+    out.update = std::numeric_limits<SimTime>::max();
+    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
+      const Device& device = scenario_.cluster.kind(k).device;
+      out.update = std::min(out.update, to_sim_time(costs_.compute(adam, device).total()));
+    }
+  }
+  if (replicas == 1) return out;
+  if (l.zero_stage > 0) {
+    out.gather = priced(CollectiveKind::kAllGather, p.weights, parameters, shards, l.tp);
+  }
+  if (l.zero_stage >= 2) {
+    out.reduce = priced(CollectiveKind::kReduceScatter, p.reduction, parameters, shards, l.tp);
+    return out;
+  }
+  // Buckets hold less than one unit more than they are meant to; none moves its bytes faster.
+  const std::int64_t bucket =
+      parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
+  SimTime whole = 0;
+  if (l.zero_stage == 0) {
+    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, replicas, l.tp);
+  } else {
+    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, shards, l.tp) +
+            priced(CollectiveKind::kAllReduce, p.reduction, bucket / shards, replicas / shards,
+                   shards * l.tp);
+  }
+  const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
+  out.reduce = static_cast<SimTime>(share * static_cast<double>(whole));
+  return out;
+}
+
+SimTime Bounds::priced_message(MessageKey key) {
+  const auto& [distance, bytes] = key;
+  if (distance == 0 || !groups_.in_order()) return 0;
+  SimTime out = std::numeric_limits<SimTime>::max();
+  for (const Path& path : groups_.routes(distance)) {
+    out = std::min(out, to_sim_time(costs_.transfer(Bytes(bytes), path).total()));
+  }
+  return out;
+}
+
+SimTime Bounds::step(const PipelineCosts& stages) const {
+  const Layout& l = stages.l;
+  const bool joined = scenario_.workload.gradient_clipping;
+  const std::int64_t m = stages.microbatches;
+  // Where nothing holds the stages together at the end of a step, those that split the backward
+  // pass fill their first wait with the step before.
+  const bool waits = !stages.split || joined;
+  SimTime out = 0, passes = 0, update = 0;
+  // PipelineCosts between the ends are alike; the last of them waits longest.
+  for (const std::int64_t s : {std::int64_t{0}, std::int64_t{l.pp} - 2, std::int64_t{l.pp} - 1}) {
+    if (s < 0) continue;
+    const SimTime worked = (waits ? stages.fill(s) : 0) + stages.work(s);
+    const SimTime own_update = stages.of_stage(s, &UnitCosts::update);
+    passes = std::max(passes, worked + (stages.split ? 0 : stages.drain(s)));
+    update = std::max(update, own_update);
+    // What the stage's own exchanges end behind.
+    SimTime exchanged = worked;
+    if (l.zero_stage >= 2) {
+      exchanged = std::max(exchanged, m * stages.of_stage(s, &UnitCosts::reduce));
+    } else if (!scenario_.strategy.data.overlap) {
+      exchanged += stages.of_stage(s, &UnitCosts::reduce);
+    } else if (!stages.split) {
+      // Gradients of its first piece are complete in the last backward pass.
+      exchanged = std::max(exchanged,
+                           worked - stages.backward(s) + stages.exchanged(s, &UnitCosts::reduce));
+    }
+    // Without a common end each unit is updated when its own gradient is there.
+    out = std::max(out, joined ? exchanged + own_update : std::max(exchanged, worked + own_update));
+    if (l.zero_stage == 3) {
+      const std::int64_t n = stages.layers(s);
+      const std::int64_t gathers = l.reshard  ? m * (2 * n - 2 * l.chunks)
+                                   : l.pp > 1 ? n
+                                              : m * (n - 1);
+      out = std::max(out, gathers * stages.x.layer.gather);
+    }
+  }
+  if (joined) return std::max(out, passes + update);
+  // The first stage ends last, unless it is ahead of the others.
+  return stages.split ? out : std::max(out, passes + stages.of_stage(0, &UnitCosts::update));
+}
+
+Bytes Bounds::memory(const Layout& l, const ShardCosts& c) const {
+  const Pieces pieces(scenario_.model.layers, l);
+  const Precision& p = scenario_.workload.precision;
+  const std::int64_t replicas = std::int64_t{l.dp} * l.fsdp * l.cp;
+  const std::int64_t shards = l.fsdp > 1 ? l.fsdp * l.cp : replicas;
+  const auto share = [&](int from_stage) { return l.zero_stage >= from_stage ? shards : 1; };
+  const auto state = [&](std::int64_t parameters) {
+    std::int64_t out = l.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
+    out += parameters / share(2) * size_of(p.gradients);
+    const std::int64_t optimizer =
+        2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
+    return out + parameters / share(1) * optimizer;
+  };
+  const std::int64_t m =
+      scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
+  const auto on_stage = [&](std::int64_t stage) {
+    std::int64_t n = 0;
+    for (std::int64_t chunk = 0; chunk < l.chunks; ++chunk)
+      n += pieces.layers(chunk * l.pp + stage);
+    return n;
+  };
+  // Passes whose results the first and the last stage hold at once, of their smallest piece.
+  std::int64_t held = 0, held_last = 1;
+  switch (l.schedule) {
+    case Schedule::kGpipe: held = held_last = m; break;
+    case Schedule::k1f1b:
+    case Schedule::kZbH1: held = std::min<std::int64_t>(l.pp, m); break;
+    case Schedule::kZbH2: held = std::min<std::int64_t>(2 * l.pp - 1, m); break;
+    case Schedule::kInterleaved:
+      held_last = std::min<std::int64_t>((l.chunks - 1) * l.pp + 1, m * l.chunks);
+      held = std::min<std::int64_t>(2 * (l.pp - 1) + held_last, m * l.chunks);
+      break;
+  }
+  if (l.pp == 1) held = 1;
+  // The gathered weights of the unit that is at work.
+  const auto at_work = [&](std::int64_t parameters) {
+    return l.zero_stage == 3 ? parameters * size_of(p.weights) : 0;
+  };
+  const std::int64_t several = l.chunks > 1 ? std::min(pieces.first, pieces.middle) : pieces.first;
+  const std::int64_t first = state(c.embedding.parameters + on_stage(0) * c.layer.parameters) +
+                             at_work(c.layer.parameters) + held * several * c.saved.value +
+                             c.beside_backward.value;
+  const std::int64_t least = l.chunks > 1 ? std::min(pieces.last, pieces.middle) : pieces.last;
+  const std::int64_t last = state(c.head.parameters + on_stage(l.pp - 1) * c.layer.parameters) +
+                            at_work(c.head.parameters) + held_last * least * c.saved.value +
+                            c.beside_head.value;
+  const bool processor = scenario_.cluster.device.compute_capability == 0;
+  const auto live = static_cast<double>(std::max(first, last));
+  if (processor) return Bytes(std::max(first, last));
+  return scenario_.memory.context +
+         Bytes(static_cast<std::int64_t>(live * (1 + scenario_.memory.fragmentation)));
+}
+
+}  // namespace plait

@@ -1,0 +1,63 @@
+#pragma once
+// What a layout costs at least, by arithmetic on tables, in much less than a microsecond: no
+// simulation of it is faster, no exact account of its memory smaller. Both are proven by tests
+// against simulations of random layouts; docs/models/search.md derives them.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "core/time.h"
+#include "plan/framework_memory.h"
+#include "scenarios/scenario.h"
+#include "search/passes.h"
+
+namespace plait {
+
+/// Step time and memory of the fullest rank, at least, and what the time consists of.
+struct LowerBound {
+  SimTime step = 0;
+  Bytes memory;
+};
+
+class Bounds {
+ public:
+  Bounds(const Scenario& scenario, const CostModel& costs);
+
+  /// Nothing where the layout cannot be planned.
+  std::optional<LowerBound> operator()(const Layout& layout);
+  /// A closer bound of the step time, of a layout that has been bounded. From any thread.
+  SimTime closer(const Layout& layout) const;
+
+ private:
+  using ShardKey = std::tuple<std::int32_t, std::int32_t, bool, Recompute, std::int32_t, bool>;
+  using ExchangeKey =
+      std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
+  using MessageKey = std::pair<std::int64_t, std::int64_t>;  // distance in ranks, bytes
+
+  static ShardKey shard_key(const Layout& l);
+  static const ShardCosts& choose(const ShardCostsOfBoth& both, const Layout& l) {
+    return both[adds_gradients(l.zero_stage) ? 1 : 0];
+  }
+  static ExchangeKey exchange_key(const Layout& l);
+  MessageKey message_key(const Layout& l, const ShardCosts& costs) const;
+  PipelineCosts stages(const Layout& l, const ShardCosts& costs) const;
+  const ShardCosts* prepare(const Layout& l);
+  UnitCosts unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters);
+  SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
+                 std::int64_t stride);
+  SimTime priced_message(MessageKey key);
+  SimTime step(const PipelineCosts& stages) const;
+  Bytes memory(const Layout& l, const ShardCosts& costs) const;
+
+  const Scenario& scenario_;
+  const CostModel& costs_;
+  Groups groups_;
+  std::map<ShardKey, std::optional<ShardCostsOfBoth>> shards_;
+  std::map<ExchangeKey, Exchange> exchanges_;
+  std::map<MessageKey, SimTime> messages_;
+  mutable Schedules schedules_;
+};
+
+}  // namespace plait

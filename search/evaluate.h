@@ -1,0 +1,28 @@
+#pragma once
+// A layout priced exactly: planned, simulated and its memory counted, as `plait run` does it.
+
+#include <optional>
+#include <string>
+
+#include "core/time.h"
+#include "scenarios/scenario.h"
+#include "search/layout.h"
+#include "sim/simulate.h"
+
+namespace plait {
+
+struct Evaluation {
+  SimTime step = 0;
+  Bytes memory;    // of the fullest rank
+  Bytes capacity;  // of its device
+  bool fits() const { return memory <= capacity; }
+};
+
+/// The scenario with this layout.
+Scenario with_layout(const Scenario& scenario, const Layout& layout);
+
+/// Nothing where the layout cannot be planned. Beyond `limit` the memory is not counted: it is 0.
+std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& costs,
+                                   const Layout& layout, SimTime limit);
+
+}  // namespace plait

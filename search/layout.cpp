@@ -1,0 +1,66 @@
+#include "search/layout.h"
+
+#include <fmt/format.h>
+
+namespace plait {
+
+Strategy strategy_of(const Layout& l, const Strategy& base) {
+  Strategy s = base;
+  s.mesh = {};
+  s.mesh[Axis::kPp] = l.pp, s.mesh[Axis::kDp] = l.dp, s.mesh[Axis::kFsdp] = l.fsdp;
+  s.mesh[Axis::kCp] = l.cp, s.mesh[Axis::kTp] = l.tp;
+  s.sequence_parallel = l.sequence_parallel;
+  s.zero_stage = l.zero_stage;
+  s.pipeline = {l.schedule, l.chunks, l.first_layers, l.last_layers};
+  s.recompute.kind = l.recompute;
+  s.fsdp.reshard_after_forward = l.reshard;
+  return s;
+}
+
+Layout layout_of(const Strategy& s, const Workload& w) {
+  const auto size = [&](Axis a) { return static_cast<std::int32_t>(s.mesh[a]); };
+  Layout l;
+  l.pp = size(Axis::kPp), l.dp = size(Axis::kDp), l.fsdp = size(Axis::kFsdp);
+  l.cp = size(Axis::kCp), l.tp = size(Axis::kTp);
+  l.micro_batch = static_cast<std::int32_t>(w.micro_batch);
+  l.chunks = static_cast<std::int16_t>(s.pipeline.chunks);
+  l.first_layers = static_cast<std::int16_t>(s.pipeline.first_stage_layers);
+  l.last_layers = static_cast<std::int16_t>(s.pipeline.last_stage_layers);
+  l.zero_stage = static_cast<std::int8_t>(s.zero_stage);
+  l.schedule = s.pipeline.schedule, l.recompute = s.recompute.kind;
+  l.sequence_parallel = s.sequence_parallel;
+  l.reshard = s.fsdp.reshard_after_forward;
+  return l;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {
+  const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
+  const auto flag = [](bool b) { return std::string(b ? "true" : "false"); };
+  return {{"strategy.pp", number(l.pp)},
+          {"strategy.dp", number(l.dp)},
+          {"strategy.fsdp", number(l.fsdp)},
+          {"strategy.cp", number(l.cp)},
+          {"strategy.tp", number(l.tp)},
+          {"strategy.sequence_parallel", flag(l.sequence_parallel)},
+          {"strategy.zero_stage", number(l.zero_stage)},
+          {"strategy.pipeline.schedule", std::string(name_of(l.schedule))},
+          {"strategy.pipeline.chunks", number(l.chunks)},
+          {"strategy.pipeline.first_stage_layers", number(l.first_layers)},
+          {"strategy.pipeline.last_stage_layers", number(l.last_layers)},
+          {"strategy.recompute.kind", std::string(name_of(l.recompute))},
+          {"strategy.fsdp_options.reshard_after_forward", flag(l.reshard)},
+          {"workload.micro_batch", number(l.micro_batch)}};
+}
+
+bool share_layers(std::int64_t layers, std::int64_t pieces, Layout& out) {
+  out.first_layers = out.last_layers = -1;
+  if (layers % pieces == 0) return true;
+  const std::int64_t each = (layers + pieces - 1) / pieces, lacking = each * pieces - layers;
+  const std::int64_t last = each - (lacking + 1) / 2, first = each - lacking / 2;
+  if (pieces < 3 || last < 1) return false;
+  out.first_layers = static_cast<std::int16_t>(first);
+  out.last_layers = static_cast<std::int16_t>(last);
+  return true;
+}
+
+}  // namespace plait

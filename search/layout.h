@@ -1,0 +1,42 @@
+#pragma once
+// One way to split the work: a point of the search space, small enough to keep a million of.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/strategy.h"
+#include "plan/workload.h"
+
+namespace plait {
+
+struct Layout {
+  std::int32_t pp = 1, dp = 1, fsdp = 1, cp = 1, tp = 1;
+  std::int32_t micro_batch = 1;
+  std::int16_t chunks = 1;
+  std::int16_t first_layers = -1, last_layers = -1;  // of the first and the last chunk
+  std::int8_t zero_stage = 0;
+  Schedule schedule = Schedule::k1f1b;
+  Recompute recompute = Recompute::kNone;
+  bool sequence_parallel = false;
+  bool reshard = true;  // FSDP's reshard_after_forward
+
+  bool operator==(const Layout&) const = default;
+};
+
+/// The layout as a strategy; what a layout does not say is as in `base`.
+Strategy strategy_of(const Layout& layout, const Strategy& base);
+/// The layout that a strategy is.
+Layout layout_of(const Strategy& strategy, const Workload& workload);
+
+/// Fields of the scenario that make it this layout: {"strategy.tp", "8"}, ...; those that are
+/// always written come first.
+std::vector<std::pair<std::string, std::string>> settings_of(const Layout& layout);
+
+/// How `layers` layers are shared by `pieces` pipeline pieces, as evenly as can be with pieces
+/// alike but for the ends, whose embedding and head cost time too: the first and the last have up
+/// to half of what an even share lacks. False where a piece would have no layer.
+bool share_layers(std::int64_t layers, std::int64_t pieces, Layout& out);
+
+}  // namespace plait

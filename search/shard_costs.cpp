@@ -1,0 +1,227 @@
+#include "search/shard_costs.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+
+#include "core/error.h"
+#include "plan/dependencies.h"
+#include "plan/memory.h"
+#include "plan/schedule.h"
+
+namespace plait {
+namespace {
+
+/// The least that an op can take anywhere on the machine.
+class Prices {
+ public:
+  /// `gradients`: of a type of their own, where they are written and not added to.
+  Prices(const Plan& plan, const CostModel& costs, Groups& groups, std::optional<DType> gradients)
+      : plan_(plan), costs_(costs), groups_(groups), gradients_(gradients) {}
+
+  SimTime of(const Op& op) const {
+    if (const auto* c = std::get_if<Compute>(&op.body)) return least(as_run(*c));
+    if (const auto* c = std::get_if<Collective>(&op.body)) return least(*c);
+    return 0;
+  }
+
+ private:
+  Compute as_run(Compute op) const {
+    auto* product = std::get_if<MatMul>(&op);
+    if (product != nullptr && gradients_ && product->pass == Pass::kWeightGrad) {
+      product->accumulate = false;
+      product->out = *gradients_;
+    }
+    return op;
+  }
+  SimTime least(const Compute& op) const {
+    const Cluster& cluster = groups_.cluster();
+    SimTime out = std::numeric_limits<SimTime>::max();
+    for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+      out = std::min(out, to_sim_time(costs_.compute(op, cluster.kind(k).device).total()));
+    }
+    return out;
+  }
+  SimTime least(const Collective& op) const {
+    std::int64_t stride = 0;  // of the innermost of its axes, which lie side by side
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      const auto axis = static_cast<Axis>(a);
+      if (op.axes.has(axis) && plan_.mesh[axis] > 1) stride = plan_.mesh.stride(axis);
+    }
+    if (stride == 0 || !groups_.in_order()) return 0;
+    SimTime out = std::numeric_limits<SimTime>::max();
+    for (const GroupPlacement& g : groups_.of(plan_.mesh.size_of(op.axes), stride)) {
+      out = std::min(out, to_sim_time(costs_.collective(op, g, groups_.cluster()).cost.total()));
+    }
+    return out;
+  }
+
+  const Plan& plan_;
+  const CostModel& costs_;
+  Groups& groups_;
+  std::optional<DType> gradients_;
+};
+
+/// When compute is through with the ops of one pass, if those before op `from` take no time.
+SimTime chain(const Block& block, const BlockDependencies& deps, const Prices& prices,
+              std::size_t from = 0) {
+  SimTime out = 0;
+  std::array<SimTime, kStreams> clock = {};
+  std::vector<SimTime> end;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const Op& op = block.ops[i];
+    SimTime& own = clock[static_cast<std::size_t>(op.stream)];
+    SimTime ready = behind_compute(op.stream) ? std::max(own, out) : own;
+    for (std::size_t k = deps.first[i]; k < deps.first[i + 1]; ++k) {
+      ready = std::max(ready, end[deps.before[k]]);
+    }
+    own = ready + (i < from ? 0 : prices.of(op));
+    end.push_back(own);
+    if (op.stream == Stream::kCompute) out = own;
+  }
+  return out;
+}
+
+/// The plan of one microbatch on the ranks that share it, with two layers alike; on two stages of
+/// two layers each where the schedule cuts the backward pass in two.
+Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, Recompute kind) {
+  const bool split = splits_backward(layout.schedule);
+  layout.dp = layout.fsdp = 1, layout.pp = split ? 2 : 1;
+  layout.chunks = 1, layout.first_layers = layout.last_layers = -1;
+  layout.zero_stage = 0, layout.reshard = true;
+  if (!split) layout.schedule = Schedule::k1f1b;
+  model.layers = 2 * layout.pp;
+  if (split) model.tied_embeddings = false;
+  workload.micro_batch = workload.global_batch = layout.micro_batch;
+  Strategy strategy = strategy_of(layout, base);
+  strategy.recompute = {kind};
+  strategy.keep_weight_shard = false;
+  return make_plan(model, workload, strategy);
+}
+
+/// What is live while each op runs and is not always there.
+std::vector<Bytes> live_during(const Plan& plan) {
+  std::vector<Bytes> change(static_cast<std::size_t>(op_count(plan, 0)) + 1);
+  for (const Stay& s : stays(plan, 0)) {
+    const Tensor& t = plan.tensors[s.tensor];
+    if (t.persistent) continue;
+    change[static_cast<std::size_t>(s.first)] += t.bytes(plan.mesh);
+    change[static_cast<std::size_t>(s.last) + 1] -= t.bytes(plan.mesh);
+  }
+  for (std::size_t i = 1; i < change.size(); ++i) change[i] += change[i - 1];
+  return change;
+}
+
+/// Of the second layer, which is the first one of the backward pass.
+void read_memory(const Plan& plan, ShardCosts& out) {
+  const std::vector<Bytes> live = live_during(plan);
+  Bytes before, behind, head, backward;  // the first forward pass, both, at most
+  std::size_t op = 0;
+  for (const Call& call : plan.programs[0].calls) {
+    const Block& block = plan.blocks[call.block];
+    const auto first = live.begin() + static_cast<std::ptrdiff_t>(op);
+    const auto end = first + static_cast<std::ptrdiff_t>(block.ops.size());
+    op += block.ops.size();
+    const std::string_view name = block.name;
+    if (name.starts_with("layer.forward")) (call.layer == 0 ? before : behind) = *end;
+    if (name.starts_with("head.")) head = std::max(head, *std::max_element(first, end));
+    if (name.starts_with("layer.backward") && call.layer == 1) {
+      backward = *std::max_element(first, end);
+    }
+  }
+  out.saved = behind - before;
+  out.beside_head = std::max(Bytes(), head - out.saved * 2);
+  out.beside_backward = std::max(Bytes(), backward - out.saved * 2);
+}
+
+const Adam* update_in(const Block& block) {
+  for (const Op& op : block.ops) {
+    const auto* c = std::get_if<Compute>(&op.body);
+    if (c != nullptr && std::holds_alternative<Adam>(*c)) return &std::get<Adam>(*c);
+  }
+  return nullptr;
+}
+
+void read_sizes(const Plan& plan, ShardCosts& out) {
+  for (const Tensor& t : plan.tensors) {
+    const std::int64_t n = t.elements(plan.mesh);
+    if (t.name == "embedding.weights") out.embedding.parameters = n;
+    if (t.name == "layer.weights") out.layer.parameters = n;
+    if (t.name == "head.weights") out.head.parameters = n;
+    if (t.name == "x") out.message = t.bytes(plan.mesh);
+  }
+  for (const Block& block : plan.blocks) {
+    if (const Adam* adam = update_in(block)) out.update = *adam;
+  }
+}
+
+/// The first op that reads the tensor.
+std::size_t first_reader(const Block& block, TensorId tensor) {
+  const auto reads = [tensor](const Op& op) {
+    return std::ranges::any_of(op.operands, [tensor](const Operand& o) {
+      return o.tensor == tensor && o.use != Use::kWrite;
+    });
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(block.ops, reads) - block.ops.begin());
+}
+
+TensorId tensor_named(const Plan& plan, std::string_view name) {
+  const auto found = std::ranges::find(plan.tensors, name, &Tensor::name);
+  return static_cast<TensorId>(found - plan.tensors.begin());
+}
+
+/// Each block by its name: "layer.backward", "head.weight_grads".
+void read_times(const Plan& plan, const Dependencies& deps, const Prices& prices, ShardCosts& out) {
+  const TensorId dx = tensor_named(plan, "dx");
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const std::string_view name = plan.blocks[b].name;
+    for (const auto& [piece, costs] :
+         {std::pair{"embedding.", &out.embedding}, {"layer.", &out.layer}, {"head.", &out.head}}) {
+      if (!name.starts_with(piece)) continue;
+      const std::string_view pass = name.substr(std::string_view(piece).size());
+      const SimTime takes = chain(plan.blocks[b], deps.blocks[b], prices);
+      if (pass.starts_with("forward")) costs->forward = takes;
+      if (!pass.starts_with("backward")) continue;
+      if (pass.ends_with(".weights")) {
+        costs->weights = takes;
+        continue;
+      }
+      costs->backward = takes;
+      const std::size_t needs = first_reader(plan.blocks[b], dx);
+      costs->ahead = takes - chain(plan.blocks[b], deps.blocks[b], prices, needs);
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<ShardCostsOfBoth> shard_costs(const Model& model, const Workload& workload,
+                                            const Strategy& base, const Layout& layout,
+                                            const CostModel& costs, Groups& groups) {
+  const RecomputeOptions& r = base.recompute;
+  const bool partly = layout.recompute == Recompute::kFull && (r.layers >= 0 || r.every > 1);
+  try {
+    Layout whole = layout;
+    whole.schedule = Schedule::k1f1b;
+    const Plan kept = probe(model, workload, base, whole, layout.recompute);
+    ShardCosts out;
+    read_sizes(kept, out);
+    read_memory(kept, out);
+    // Layers of two kinds: none takes less time, nor keeps less, than the better of both.
+    if (partly) out.beside_backward = {};
+    std::optional<Plan> other;
+    if (partly || splits_backward(layout.schedule)) {
+      other = probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
+    }
+    const Plan& timed = other ? *other : kept;
+    const Dependencies deps = dependencies(timed);
+    ShardCostsOfBoth both = {out, out};
+    read_times(timed, deps, {timed, costs, groups, workload.precision.reduction}, both[0]);
+    read_times(timed, deps, {timed, costs, groups, std::nullopt}, both[1]);
+    return both;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace plait

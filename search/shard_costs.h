@@ -1,0 +1,47 @@
+#pragma once
+// What a rank's share of the network costs, by how one microbatch is cut over tensor, sequence and
+// context parallelism: lower bounds, whatever the pipeline and the data-parallel ranks around it.
+// Layouts that cut it alike share them.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "core/time.h"
+#include "costmodel/costmodel.h"
+#include "search/groups.h"
+#include "search/layout.h"
+
+namespace plait {
+
+/// Of the embedding, one layer, or the head.
+struct PieceCosts {
+  /// From the beginning of its first op to the end of its last op on the compute stream, with
+  /// nothing else in the way: no pass of it takes compute less.
+  SimTime forward = 0, backward = 0;
+  /// Of the weights' gradients, where the backward pass is cut in two.
+  SimTime weights = 0;
+  /// What the backward pass can do before the gradient of its output is there: recomputation.
+  SimTime ahead = 0;
+  std::int64_t parameters = 0;  // elements of its flat buffer
+};
+
+struct ShardCosts {
+  PieceCosts embedding, layer, head;
+  Bytes saved;  // that a layer keeps of each microbatch for its backward pass
+  /// Live besides, at the fullest moment of the head and of a layer's backward pass.
+  Bytes beside_head, beside_backward;
+  Bytes message;               // between pipeline stages, per microbatch
+  std::optional<Adam> update;  // the optimizer's op; sizes are to be filled in
+};
+
+/// Layers whose gradients are reduced behind each microbatch write them, others add to them.
+constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
+
+/// Where gradients are written, and where they are added to. Nothing where the sizes do not divide.
+using ShardCostsOfBoth = std::array<ShardCosts, 2>;
+std::optional<ShardCostsOfBoth> shard_costs(const Model& model, const Workload& workload,
+                                            const Strategy& base, const Layout& layout,
+                                            const CostModel& costs, Groups& groups);
+
+}  // namespace plait

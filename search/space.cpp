@@ -1,0 +1,163 @@
+#include "search/space.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace plait {
+namespace {
+
+template <class List, class T>
+bool allows(const List& list, T value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// Divisors of `n` that the list allows, ascending.
+std::vector<std::int64_t> divisors(std::int64_t n, const std::vector<std::int64_t>& list) {
+  std::vector<std::int64_t> out, large;
+  for (std::int64_t d = 1; d * d <= n; ++d) {
+    if (n % d != 0) continue;
+    out.push_back(d);
+    if (d * d != n) large.push_back(n / d);
+  }
+  out.insert(out.end(), large.rbegin(), large.rend());
+  std::erase_if(out, [&](std::int64_t d) { return !allows(list, d); });
+  return out;
+}
+
+constexpr Schedule kSchedules[] = {Schedule::k1f1b, Schedule::kInterleaved, Schedule::kZbH1,
+                                   Schedule::kZbH2, Schedule::kGpipe};
+constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kOps,
+                                     Recompute::kFull};
+
+class Walk {
+ public:
+  Walk(const SpaceOf& of, const std::function<void(const Layout&)>& visit)
+      : of_(of), space_(of.space), visit_(visit) {}
+
+  void run() {
+    const Model& m = of_.model;
+    const std::int64_t shards =
+        std::gcd(std::gcd(m.heads, m.kv_heads), std::gcd(m.ffn_hidden, m.vocab));
+    for (const std::int64_t tp : divisors(std::gcd(shards, of_.devices), space_.tp)) {
+      layout_.tp = static_cast<std::int32_t>(tp);
+      context(of_.devices / tp);
+    }
+  }
+
+ private:
+  void context(std::int64_t ranks) {
+    const std::int64_t s = of_.workload.sequence_length;
+    for (const std::int64_t cp : divisors(ranks, space_.cp)) {
+      if (cp > 1 && (s % (2 * cp) != 0 || (space_.cp.empty() && s / cp < kFewestTokens))) continue;
+      layout_.cp = static_cast<std::int32_t>(cp);
+      stages(ranks / cp);
+    }
+  }
+  void stages(std::int64_t ranks) {
+    for (const std::int64_t pp : divisors(ranks, space_.pp)) {
+      const std::int64_t replicas = ranks / pp;
+      if (pp > of_.model.layers || of_.workload.global_batch % replicas != 0) continue;
+      layout_.pp = static_cast<std::int32_t>(pp);
+      for (const std::int64_t fsdp : divisors(replicas, space_.fsdp)) {
+        if (!allows(space_.dp, replicas / fsdp)) continue;
+        layout_.fsdp = static_cast<std::int32_t>(fsdp);
+        layout_.dp = static_cast<std::int32_t>(replicas / fsdp);
+        shards();
+      }
+    }
+  }
+  void shards() {
+    const std::int64_t replicas = std::int64_t{layout_.dp} * layout_.fsdp;
+    const bool nothing_to_shard = replicas * layout_.cp == 1;
+    for (std::int64_t zero = 0; zero <= 3; ++zero) {
+      if (!allows(space_.zero_stage, zero)) continue;
+      if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard) continue;
+      if (zero >= 2 && layout_.pp > 1 && of_.model.tied_embeddings) continue;  // S025
+      const bool on_dp = layout_.fsdp == 1 && layout_.dp > 1;
+      const bool on_fsdp = layout_.fsdp > 1 && layout_.dp == 1;
+      // The same ranks, sharded over the axis of the other name.
+      const bool other_name = on_dp ? allows(space_.fsdp, replicas) && allows(space_.dp, 1)
+                                    : allows(space_.dp, replicas) && allows(space_.fsdp, 1);
+      if (other_name && ((zero == 3 && on_dp) || (zero < 3 && on_fsdp))) continue;
+      layout_.zero_stage = static_cast<std::int8_t>(zero);
+      for (const bool reshard : {true, false}) {
+        if (zero == 3 ? !allows(space_.reshard, reshard) : !reshard) continue;
+        layout_.reshard = reshard;
+        activations();
+      }
+    }
+  }
+  void activations() {
+    const std::int64_t tokens = of_.workload.sequence_length / layout_.cp;
+    for (const bool sp : {false, true}) {
+      if (layout_.tp == 1 ? sp : !allows(space_.sequence_parallel, sp)) continue;
+      if (sp && tokens % layout_.tp != 0) continue;
+      layout_.sequence_parallel = sp;
+      for (const Recompute r : kRecomputes) {
+        // Selective recomputation drops the probabilities, which fused attention never keeps.
+        const bool idle = r == Recompute::kSelective && of_.workload.flash_attention;
+        if (space_.recompute.empty() ? idle : !allows(space_.recompute, r)) continue;
+        layout_.recompute = r;
+        microbatches();
+      }
+    }
+  }
+  void microbatches() {
+    const std::int64_t sequences =
+        of_.workload.global_batch / (std::int64_t{layout_.dp} * layout_.fsdp);
+    for (const std::int64_t b : divisors(sequences, space_.micro_batch)) {
+      layout_.micro_batch = static_cast<std::int32_t>(b);
+      schedules(sequences / b);
+    }
+  }
+  void schedules(std::int64_t microbatches) {
+    if (layout_.pp == 1) {
+      // Without a pipeline every schedule is this one.
+      layout_.schedule = Schedule::k1f1b;
+      return pieces(1);
+    }
+    for (const Schedule s : kSchedules) {
+      if (!allows(space_.schedule, s)) continue;
+      layout_.schedule = s;
+      if (s != Schedule::kInterleaved) {
+        pieces(1);
+      } else if (microbatches % layout_.pp == 0) {
+        for (std::int64_t v = 2; v * layout_.pp <= of_.model.layers; ++v) {
+          if (allows(space_.chunks, v)) pieces(v);
+        }
+      }
+    }
+  }
+  void pieces(std::int64_t chunks) {
+    layout_.chunks = static_cast<std::int16_t>(chunks);
+    const bool as_base = layout_.pp == of_.base.pp && chunks == of_.base.chunks;
+    if (as_base && (of_.base.first_layers >= 0 || of_.base.last_layers >= 0)) {
+      layout_.first_layers = of_.base.first_layers, layout_.last_layers = of_.base.last_layers;
+      visit_(layout_);
+    } else if (share_layers(of_.model.layers, chunks * layout_.pp, layout_)) {
+      visit_(layout_);
+    }
+  }
+
+  const SpaceOf& of_;
+  const Space& space_;
+  const std::function<void(const Layout&)>& visit_;
+  Layout layout_;
+};
+
+}  // namespace
+
+Space only(const Layout& l) {
+  Space s;
+  s.pp = {l.pp}, s.dp = {l.dp}, s.fsdp = {l.fsdp}, s.cp = {l.cp}, s.tp = {l.tp};
+  s.micro_batch = {l.micro_batch}, s.chunks = {l.chunks}, s.zero_stage = {l.zero_stage};
+  s.schedule = {l.schedule}, s.recompute = {l.recompute};
+  s.sequence_parallel = {l.sequence_parallel}, s.reshard = {l.reshard};
+  return s;
+}
+
+void for_each_layout(const SpaceOf& of, const std::function<void(const Layout&)>& visit) {
+  Walk(of, visit).run();
+}
+
+}  // namespace plait

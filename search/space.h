@@ -1,0 +1,42 @@
+#pragma once
+// The layouts to choose among: for each knob the values that it may take, and the walk over all
+// that divide.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "model/model.h"
+#include "search/layout.h"
+
+namespace plait {
+
+/// Values that each knob may take; an empty list: all that divide. Context parallelism is then left
+/// at 1 for sequences that would give a rank less than kFewestTokens.
+struct Space {
+  std::vector<std::int64_t> pp, dp, fsdp, cp, tp, micro_batch, chunks, zero_stage;
+  std::vector<Schedule> schedule;
+  std::vector<Recompute> recompute;
+  std::vector<bool> sequence_parallel, reshard;
+};
+inline constexpr std::int64_t kFewestTokens = 1024;
+
+/// The space of one layout: every knob as it is there.
+Space only(const Layout& layout);
+
+/// What sizes must divide.
+struct SpaceOf {
+  const Space& space;
+  const Model& model;
+  const Workload& workload;
+  std::int64_t devices = 1;
+  Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
+};
+
+/// Calls `visit` for each layout whose sizes divide, in an order that depends on the arguments
+/// alone. Of layouts that make the same plan only one comes: options without effect are at their
+/// defaults, and training state sharded over all replicas by zero_stage 1 or 2 is sharded over dp,
+/// by zero_stage 3 over fsdp, where the space has both.
+void for_each_layout(const SpaceOf& of, const std::function<void(const Layout&)>& visit);
+
+}  // namespace plait

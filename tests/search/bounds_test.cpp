@@ -1,0 +1,61 @@
+// No simulation is faster than its bounds, no account of memory smaller.
+#include "search/bounds.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "tests/search/cases.h"
+
+namespace plait {
+namespace {
+
+void expect_bounded(const Scenario& s, const CostModel& costs, std::size_t most) {
+  Bounds bounds(s, costs);
+  for (const Layout& layout : some(layouts_of(s), most)) {
+    const std::optional<LowerBound> bound = bounds(layout);
+    const std::optional<Evaluation> exact = evaluate(s, costs, layout, kNoLimit);
+    if (!exact) continue;
+    RC_ASSERT(bound.has_value());
+    if (bound->step > exact->step || bounds.closer(layout) > exact->step) {
+      RC_FAIL(fmt::format("step {} ps, bound {}, closer {}:{}", exact->step, bound->step,
+                          bounds.closer(layout), text_of(layout)));
+    }
+    if (bound->memory > exact->memory) {
+      RC_FAIL(fmt::format("memory {} B, bound {} B:{}", exact->memory.value, bound->memory.value,
+                          text_of(layout)));
+    }
+  }
+}
+
+RC_GTEST_PROP(Bounds, NothingIsFasterOrSmaller, ()) {
+  const Case c = searchable();
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
+// Large shapes: kernels and messages far from their fixed costs.
+RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
+  Case c = searchable();
+  c.model.hidden *= 32, c.model.ffn_hidden *= 32, c.model.head_dim *= 16, c.model.vocab *= 64;
+  c.model.dropout = 0;
+  c.model.max_positions = 2048;
+  c.workload.sequence_length = 2048;
+  c.workload.flash_attention = true;
+  c.strategy.data.bucket = Bytes(pick(1, 400) * 1'000'000);
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
+// They are worth having: on a machine without surprises they come close.
+TEST(Bounds, AreClose) {
+  const Scenario s =
+      load_scenario(std::string(PLAIT_SOURCE_DIR) + "/scenarios/llama/llama-3.1-70b-64xh100.json");
+  const CostModel costs{.host = s.host, .kernels = s.kernels};
+  Bounds bounds(s, costs);
+  const Layout layout = layout_of(s.strategy, s.workload);
+  const auto exact = static_cast<double>(evaluate(s, costs, layout, kNoLimit)->step);
+  EXPECT_GT(static_cast<double>(bounds(layout)->step), 0.95 * exact);
+  EXPECT_GT(static_cast<double>(bounds.closer(layout)), 0.98 * exact);
+}
+
+}  // namespace
+}  // namespace plait

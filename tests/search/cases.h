@@ -1,0 +1,57 @@
+#pragma once
+// Small scenarios with a space that can be searched by hand.
+
+#include <limits>
+#include <vector>
+
+#include "search/evaluate.h"
+#include "search/space.h"
+#include "tests/sim/draw.h"
+
+namespace plait {
+
+inline Scenario scenario_of(const Case& c) {
+  Scenario s;
+  s.model = c.model, s.workload = c.workload, s.strategy = c.strategy;
+  s.cluster = c.cluster(), s.host = c.host, s.placement = c.placement;
+  return s;
+}
+
+/// A random machine and model; the batch has divisors.
+inline Case searchable() {
+  Case c = any_machine();
+  c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
+  c.model.layers = pick(2, 6);
+  c.strategy.pipeline = {};
+  return c;
+}
+
+inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
+  std::vector<Layout> out;
+  const SpaceOf of{space, s.model, s.workload, s.cluster.world_size(),
+                   layout_of(s.strategy, s.workload)};
+  for_each_layout(of, [&](const Layout& l) { out.push_back(l); });
+  return out;
+}
+
+/// Of many, so many taken at random, in their order.
+inline std::vector<Layout> some(const std::vector<Layout>& all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<Layout> out;
+  for (std::size_t i = 0; i < most; ++i) {
+    const auto begin = static_cast<std::int64_t>(i * all.size() / most);
+    const auto end = static_cast<std::int64_t>((i + 1) * all.size() / most);
+    out.push_back(all[static_cast<std::size_t>(pick(begin, end - 1))]);
+  }
+  return out;
+}
+
+inline std::string text_of(const Layout& l) {
+  std::string out;
+  for (const auto& [path, value] : settings_of(l)) out += " --set " + path + "=" + value;
+  return out;
+}
+
+constexpr SimTime kNoLimit = std::numeric_limits<SimTime>::max();
+
+}  // namespace plait

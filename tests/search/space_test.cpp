@@ -1,0 +1,90 @@
+// Which layouts there are.
+#include "search/space.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/search/cases.h"
+
+namespace plait {
+namespace {
+
+Scenario one_node() {
+  Case c = small_case(1, 8, 1, 1);
+  c.workload.global_batch = 16;
+  return scenario_of(c);
+}
+
+TEST(Space, SizesMultiplyToTheDevices) {
+  for (const Layout& l : layouts_of(one_node())) {
+    EXPECT_EQ(l.pp * l.dp * l.fsdp * l.cp * l.tp, 8);
+    EXPECT_EQ(16 % (l.dp * l.fsdp * l.micro_batch), 0);
+  }
+}
+
+TEST(Space, EveryLayoutComesOnce) {
+  std::set<std::string> seen;
+  for (const Layout& l : layouts_of(one_node())) EXPECT_TRUE(seen.insert(text_of(l)).second);
+  EXPECT_GT(seen.size(), 100U);
+}
+
+TEST(Space, StateShardedOverAllReplicasHasOneName) {
+  const std::vector<Layout> all = layouts_of(one_node());
+  for (const Layout& l : all) {
+    const bool one_axis = (l.dp == 1) != (l.fsdp == 1);
+    EXPECT_TRUE(!one_axis || (l.fsdp > 1) == (l.zero_stage == 3)) << text_of(l);
+  }
+  Space on_fsdp;
+  on_fsdp.dp = {1};
+  const std::vector<Layout> named = layouts_of(one_node(), on_fsdp);
+  EXPECT_TRUE(
+      std::ranges::any_of(named, [](const Layout& l) { return l.fsdp > 1 && l.zero_stage == 1; }));
+}
+
+TEST(Space, HoldsWhatIsGiven) {
+  Space space;
+  space.tp = {2}, space.pp = {2}, space.recompute = {Recompute::kFull};
+  space.micro_batch = {2}, space.schedule = {Schedule::kGpipe};
+  const std::vector<Layout> all = layouts_of(one_node(), space);
+  ASSERT_FALSE(all.empty());
+  for (const Layout& l : all) {
+    EXPECT_EQ(l.tp, 2);
+    EXPECT_EQ(l.pp, 2);
+    EXPECT_EQ(l.micro_batch, 2);
+    EXPECT_EQ(l.recompute, Recompute::kFull);
+    EXPECT_EQ(l.schedule, Schedule::kGpipe);
+  }
+}
+
+TEST(Space, ALayoutIsItsOwnSpace) {
+  const Scenario s = one_node();
+  for (const Layout& l : layouts_of(s)) {
+    EXPECT_EQ(layouts_of(with_layout(s, l), only(l)), std::vector<Layout>{l}) << text_of(l);
+  }
+}
+
+TEST(Space, LayersAreSharedAsEvenlyAsCanBe) {
+  Layout l;
+  EXPECT_TRUE(share_layers(126, 16, l));  // Llama 3.1 405B: 7 + 14 x 8 + 7
+  EXPECT_EQ(l.first_layers, 7);
+  EXPECT_EQ(l.last_layers, 7);
+  EXPECT_TRUE(share_layers(80, 16, l));
+  EXPECT_EQ(l.first_layers, -1);
+  EXPECT_TRUE(share_layers(79, 16, l));  // the head's stage has one less
+  EXPECT_EQ(l.first_layers, 5);
+  EXPECT_EQ(l.last_layers, 4);
+  EXPECT_FALSE(share_layers(3, 2, l));
+}
+
+// What is enumerated can be planned, but for combinations that make_plan alone refuses.
+TEST(Space, LayoutsCanBePlanned) {
+  const Scenario s = one_node();
+  for (const Layout& l : layouts_of(s)) {
+    EXPECT_TRUE(evaluate(s, {}, l, kNoLimit).has_value()) << text_of(l);
+  }
+}
+
+}  // namespace
+}  // namespace plait
