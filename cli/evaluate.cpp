@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <exception>
-#include <thread>
-
 #include "cli/fill_axis.h"
 #include "core/error.h"
 
@@ -53,34 +49,6 @@ Outcome Evaluator::operator()(const Variant& variant) {
     return {predicted(*variant.scenario, sets), "", filled};
   } catch (const InputError& error) {
     return refused(error, filled);
-  }
-}
-
-void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>& work,
-                 const std::function<void(std::size_t)>& done) {
-  std::vector<std::exception_ptr> errors(n);
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::size_t finished = 0;
-  const auto loop = [&] {
-    for (std::size_t i = next++; i < n; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-      const std::lock_guard lock(mutex);
-      ++finished;
-      if (done) done(finished);
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (int j = 1; j < jobs; ++j) helpers.emplace_back(loop);
-    loop();
-  }
-  for (const std::exception_ptr& e : errors) {
-    if (e) std::rethrow_exception(e);
   }
 }
 

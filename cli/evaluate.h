@@ -2,7 +2,6 @@
 // Predictions of many variations of scenarios, for commands that put them side by side.
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "cli/prediction.h"
+#include "core/parallel.h"
 
 namespace plait {
 
@@ -50,10 +50,5 @@ class Evaluator {
   std::mutex mutex_;
   std::map<std::string, CostModel> costs_;  // by path of the calibration
 };
-
-/// work(0), ..., work(n - 1) on `jobs` threads. Of several errors the one of the smallest index is
-/// thrown, after all are done. `done` hears, one call at a time, how many are.
-void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>& work,
-                 const std::function<void(std::size_t)>& done = {});
 
 }  // namespace plait

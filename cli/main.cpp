@@ -22,6 +22,7 @@ constexpr const char* kExamples =
     "  plait check my.json --set strategy.tp=8\n"
     "  plait compare my.json -L strategy.tp=1,2,4,8\n"
     "  plait whatif my.json -L cluster.inter_node.bandwidth='100 Gbit/s','400 Gbit/s'\n"
+    "  plait search my.json\n"
     "\n"
     "Exit codes: 0 yes, 1 the answer is no, 2 scenario or usage error, 3 environment, 4 our bug.";
 
@@ -62,6 +63,7 @@ int plait_main(int argc, char** argv) {
   plait::add_check(command);
   plait::add_compare(command);
   plait::add_whatif(command);
+  plait::add_search(command);
   plait::add_validate(command);
   plait::add_plan(command);
   plait::add_realrun(command);

@@ -163,6 +163,7 @@ struct Field {
   std::function<void(const Json&, T&)> read;
   std::function<std::string(const T&)> write;
   std::function<Shape()> shape;
+  bool may_be_open = false;
 
   Field required() && { return need = Need::kRequired, std::move(*this); }
   /// The default follows from other fields, as this prose says.
@@ -171,6 +172,8 @@ struct Field {
     fallback = std::move(prose);
     return std::move(*this);
   }
+  /// A file that is not run but searched may leave it open.
+  Field searchable() && { return may_be_open = true, std::move(*this); }
 };
 
 /// What deduces Field<T>: `access` is a member pointer or a callable T& -> V&.
@@ -211,7 +214,7 @@ class Table {
       fields_.push_back({f.key, f.doc, f.need, f.fallback,
                          [part, read = f.read](const Json& j, T& into) { read(j, into.*part); },
                          [part, write = f.write](const T& from) { return write(from.*part); },
-                         f.shape});
+                         f.shape, f.may_be_open});
     }
     return *this;
   }
@@ -247,7 +250,7 @@ class Table {
     const T initial{};
     for (const Field<T>& f : fields_) {
       const std::string fallback = f.need == Need::kDefault ? f.write(initial) : f.fallback;
-      out.properties.push_back({f.key, f.doc, f.need, fallback, f.shape()});
+      out.properties.push_back({f.key, f.doc, f.need, fallback, f.shape(), f.may_be_open});
     }
     return out;
   }

@@ -142,6 +142,11 @@ void JsonDocument::set(const std::vector<std::string>& path, const std::string& 
   }
 }
 
+void JsonDocument::remove(const std::vector<std::string>& path) {
+  const Json* json = at(path);
+  std::erase(at({path.begin(), path.end() - 1})->children_, json);
+}
+
 void JsonDocument::wrap(const std::vector<std::string>& path, const std::string& key) {
   Json* json = at(path);
   const std::string text = json->text();

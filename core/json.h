@@ -80,6 +80,8 @@ class JsonDocument {
   /// as JSON when it parses and as plain text otherwise; `origin` is its place in messages.
   void set(const std::vector<std::string>& path, const std::string& text,
            const std::string& origin);
+  /// Takes the value at `path` away, which is there.
+  void remove(const std::vector<std::string>& path);
   /// Turns the text value at `path` into {key: text}.
   void wrap(const std::vector<std::string>& path, const std::string& key);
 

@@ -15,6 +15,12 @@ std::string object_name(const Json& json) {
 
 std::string property_schema(const Property& p) {
   std::string schema = schema_of(p.shape);
+  if (p.searchable) {
+    schema = fmt::format(
+        R"({{"anyOf":[{},{{"enum":["auto"]}},{{"type":"array","minItems":1,"items":{}}},)"
+        R"({{"type":"string","pattern":"^[0-9]+[.][.][0-9]+$"}}]}})",
+        schema, schema);
+  }
   schema.pop_back();
   const std::string comma = schema.size() > 1 ? "," : "";
   schema += comma + R"("description":)" + json_quote(p.doc);
@@ -87,8 +93,8 @@ std::string reference_of(const Shape& shape, std::set<std::string>& described) {
   std::string below;
   for (const Property& p : shape.properties) {
     const Shape& inner = p.shape.element.empty() ? p.shape : p.shape.element.front();
-    out += fmt::format("| `{}` | {} | {} | {} |\n", p.key, p.shape.expectation, fallback_cell(p),
-                       p.doc);
+    out += fmt::format("| `{}`{} | {} | {} | {} |\n", p.key, p.searchable ? " *" : "",
+                       p.shape.expectation, fallback_cell(p), p.doc);
     if (inner.properties.empty() || !described.insert(inner.name).second) continue;
     below += fmt::format("\n{}", reference_of(inner, described));
   }
@@ -155,6 +161,19 @@ void apply_override(JsonDocument& document, const Shape& shape, const std::strin
     walked.push_back(step);
   }
   document.set(steps, text, origin);
+}
+
+void add_searchable(const Shape& shape, const std::string& prefix, std::vector<std::string>& out) {
+  for (const Property& p : shape.properties) {
+    if (p.searchable) out.push_back(prefix + p.key);
+    add_searchable(p.shape, prefix + p.key + ".", out);
+  }
+}
+
+std::vector<std::string> searchable_paths(const Shape& shape) {
+  std::vector<std::string> out;
+  add_searchable(shape, "", out);
+  return out;
 }
 
 void refuse_unknown_keys(const Json& object, const std::vector<std::string>& keys) {

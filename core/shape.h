@@ -30,6 +30,7 @@ struct Property {
   Need need = Need::kDefault;
   std::string fallback;  // kDefault: JSON text; kDescribed: prose, "world size / (pp * fsdp * tp)"
   Shape shape;
+  bool searchable = false;  // may be left open: "auto", a list of values, a range "1..8"
 };
 
 /// The draft-07 schema of a value, as compact JSON text.
@@ -43,6 +44,9 @@ std::string reference_of(const Shape& shape);
 /// becomes one first. Throws InputError F005 for a path that the shape does not have.
 void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,
                     const std::string& text);
+
+/// Dotted paths of the properties that may be left open, in the order of the tables.
+std::vector<std::string> searchable_paths(const Shape& shape);
 
 // Messages shared by all readers. Each throws InputError.
 /// F001 for the first member that is not among `keys`.

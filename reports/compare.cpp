@@ -37,23 +37,10 @@ TableRow row_of(const Candidate& c, const Report* reference) {
           ""};
 }
 
-/// Where the difference between two reports comes from, the largest part first.
 std::vector<Line> difference_lines(const Report& from, const Report& to) {
-  struct Part {
-    std::string group;
-    double change_s;
-  };
-  std::vector<Part> parts;
-  for (const char* group :
-       {"compute", "recompute", "exposed_communication", "bubble", "optimizer", "host", "idle"}) {
-    const double change = group_time(to.breakdown, group) - group_time(from.breakdown, group);
-    if (std::abs(change) >= 1e-3 * from.step_time_s) parts.push_back({group, change});
-  }
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return std::abs(a.change_s) > std::abs(b.change_s);
-  });
+  const std::vector<Difference> parts = differences(from, to);
   std::vector<Line> out = {{}, {{"where the difference comes from", Ink::kBold}}};
-  for (const Part& p : parts) {
+  for (const Difference& p : parts) {
     const std::string sign = p.change_s > 0 ? "+" : "";
     out.push_back({{"  " + pad_right(human_words(p.group), 24)},
                    {pad_left(sign + human_time(p.change_s), 10)},
@@ -64,6 +51,19 @@ std::vector<Line> difference_lines(const Report& from, const Report& to) {
 }
 
 }  // namespace
+
+std::vector<Difference> differences(const Report& from, const Report& to) {
+  std::vector<Difference> out;
+  for (const char* group :
+       {"compute", "recompute", "exposed_communication", "bubble", "optimizer", "host", "idle"}) {
+    const double change = group_time(to.breakdown, group) - group_time(from.breakdown, group);
+    if (std::abs(change) >= 1e-3 * from.step_time_s) out.push_back({group, change});
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Difference& a, const Difference& b) {
+    return std::abs(a.change_s) > std::abs(b.change_s);
+  });
+  return out;
+}
 
 std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates) {
   for (std::size_t i = 0; i < candidates.size(); ++i) {

@@ -24,6 +24,14 @@ std::optional<std::size_t> reference_of(const std::vector<Candidate>& candidates
 /// step time / step time of the reference - 1.
 double step_time_difference(const Report& report, const Report& reference);
 
+/// A part of the step time that differs between two reports.
+struct Difference {
+  std::string group;  // "bubble"
+  double change_s = 0;
+};
+/// The parts that change by 0.1 % of the step time of `from` or more, the largest first.
+std::vector<Difference> differences(const Report& from, const Report& to);
+
 /// Share of the step time of a group ("bubble") in the breakdown.
 double fraction_of(const Report& report, const std::string& group);
 

@@ -57,9 +57,11 @@ const Table<PipelineOptions>& pipeline_table() {
                 choice_of({Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
                            Schedule::kZbH1, Schedule::kZbH2}),
                 "Order of forward and backward passes on a stage. The zero-bubble schedules zb-h1 "
-                "and zb-h2 fill waits with the weights' gradients."),
+                "and zb-h2 fill waits with the weights' gradients.")
+              .searchable(),
           field("chunks", &P::chunks, Int{.max = 1024},
-                "Model chunks (virtual stages) per rank; more than 1 only with `interleaved`."),
+                "Model chunks (virtual stages) per rank; more than 1 only with `interleaved`.")
+              .searchable(),
           field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},
                 "Layers of the first chunk; -1: an even share."),
           field("last_stage_layers", &P::last_stage_layers, Int{.min = -1},
@@ -75,11 +77,12 @@ const Table<RecomputeOptions>& recompute_table() {
       "strategy.recompute",
       {
           field("kind", &R::kind,
-                choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kOps,
-                           Recompute::kFull}),
+                choice_of(
+                    {Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull}),
                 "What the backward pass computes again instead of keeping: nothing, the attention "
                 "core, everything but attention, every other product and the results of "
-                "reduce_scatter (`ops`), or whole layers."),
+                "reduce_scatter (`ops`), or whole layers.")
+              .searchable(),
           field("layers", &R::layers, Int{.min = -1},
                 "With `full`, only so many layers of each chunk; -1: all."),
           field("every", &R::every, Int{.min = 1},
@@ -107,7 +110,8 @@ const Table<FsdpOptions>& fsdp_table() {
       "strategy.fsdp_options",
       {
           field("reshard_after_forward", &F::reshard_after_forward, Flag{},
-                "Drop gathered weights after the forward pass and gather them again for backward."),
+                "Drop gathered weights after the forward pass and gather them again for backward.")
+              .searchable(),
           field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
                 "Layers gathered ahead of the one that computes."),
       });
@@ -196,7 +200,8 @@ const Table<Workload>& workload_table() {
                 "Sequences per optimizer step over all ranks.")
               .required(),
           field("micro_batch", &Workload::micro_batch, Int{.max = 1 << 20},
-                "Sequences per forward pass of one data-parallel rank, b."),
+                "Sequences per forward pass of one data-parallel rank, b.")
+              .searchable(),
           field("precision", &Workload::precision, Nested{&precision_table()},
                 "Element types of the training state."),
           field("flash_attention", &Workload::flash_attention, Flag{}, "Fused attention kernels."),
@@ -212,21 +217,25 @@ const Table<StrategyPart>& strategy_table() {
   static const Table<S> table(
       "strategy",
       {
-          field("pp", &S::pp, axis, "Pipeline stages."),
+          field("pp", &S::pp, axis, "Pipeline stages.").searchable(),
           field("dp", &S::dp, axis, "Replicas of the parameters.")
-              .otherwise("world size / (pp * fsdp * cp * tp)"),
-          field("fsdp", &S::fsdp, axis,
-                "Ranks that shard the parameters, gradients and optimizer."),
+              .otherwise("world size / (pp * fsdp * cp * tp)")
+              .searchable(),
+          field("fsdp", &S::fsdp, axis, "Ranks that shard the parameters, gradients and optimizer.")
+              .searchable(),
           field("cp", &S::cp, axis,
-                "Ranks that share the tokens of each sequence; keys and values are gathered."),
-          field("tp", &S::tp, axis, "Ranks that split each layer's matrices."),
+                "Ranks that share the tokens of each sequence; keys and values are gathered.")
+              .searchable(),
+          field("tp", &S::tp, axis, "Ranks that split each layer's matrices.").searchable(),
           field("sequence_parallel", &S::sequence_parallel, Flag{},
-                "Megatron SP: norms and residuals sharded over tp along the sequence."),
+                "Megatron SP: norms and residuals sharded over tp along the sequence.")
+              .searchable(),
           field(
               "zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
               "Sharded over fsdp (over dp where fsdp is 1) and cp: 0 nothing, 1 optimizer state, 2 "
               "and gradients, 3 and parameters.")
-              .otherwise("3 where fsdp > 1, else 0"),
+              .otherwise("3 where fsdp > 1, else 0")
+              .searchable(),
           field("keep_weight_shard", &S::keep_weight_shard, Flag{},
                 "ZeRO-3 keeps a low-precision shard beside the master shard (DeepSpeed)."),
           field("pipeline", &S::pipeline, Nested{&pipeline_table()}, "Pipeline schedule."),

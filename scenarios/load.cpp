@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "scenarios/framework.h"
+#include "scenarios/open.h"
 #include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
 #include "scenarios/scenario.h"
@@ -33,17 +34,6 @@ std::string other_names() {
     out += fmt::format("| `{}` | `{}` | {} |\n", n.name, n.path, n.meaning);
   }
   return out;
-}
-
-JsonDocument changed_document(const std::string& text, const std::string& file,
-                              const std::vector<Override>& overrides) {
-  JsonDocument document = parse_json(text, file);
-  if (overrides.empty()) return document;
-  const Shape shape = scenario_table().shape();
-  for (const auto& [path, value] : overrides) {
-    apply_override(document, shape, canonical_path(path), with_quotes(value));
-  }
-  return document;
 }
 
 /// Types that follow from others when absent.
@@ -105,6 +95,17 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
 
 }  // namespace
 
+JsonDocument changed_document(const std::string& text, const std::string& file,
+                              const std::vector<Override>& overrides) {
+  JsonDocument document = parse_json(text, file);
+  if (overrides.empty()) return document;
+  const Shape shape = scenario_table().shape();
+  for (const auto& [path, value] : overrides) {
+    apply_override(document, shape, canonical_path(path), with_quotes(value));
+  }
+  return document;
+}
+
 WrittenSizes written_sizes(const std::string& text, const std::string& file,
                            const std::vector<Override>& overrides) {
   const JsonDocument document = changed_document(text, file, overrides);
@@ -120,9 +121,7 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
   return out;
 }
 
-Scenario parse_scenario(const std::string& text, const std::string& file,
-                        const std::vector<Override>& overrides) {
-  auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
+Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file) {
   const std::vector<std::string> written = strategy_keys(document->root());
   fill_in_framework(*document);
   Scenario out;
@@ -134,6 +133,13 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
     throw located(e, *document);
   }
   return out;
+}
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        const std::vector<Override>& overrides) {
+  auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
+  refuse_open_fields(document->root());
+  return read_scenario(std::move(document), file);
 }
 
 Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides) {
@@ -155,7 +161,9 @@ std::string scenario_reference() {
          "GiB\"`, "
          "`\"2 us\"`); GB is 10^9 bytes and GiB 2^30; bandwidths are per direction. Any key can be "
          "set from the command line: `--set strategy.tp=4`.\n\n"
-         "This page is made from the tables that the reader uses.\n\n" +
+         "This page is made from the tables that the reader uses. A field with a star may be left "
+         "open for `plait search`: `\"auto\"`, a list of values or a range such as "
+         "`\"2..16\"`.\n\n" +
          reference_of(scenario_table().shape()) + other_names();
 }
 

@@ -3,6 +3,7 @@
 // that follow from others filled in. Errors that name only a path get their place from `locate` at
 // the end of loading.
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,12 @@
 #include "scenarios/scenario.h"
 
 namespace plait {
+
+/// The text with overrides applied, as JSON. Throws InputError J0xx, F005.
+JsonDocument changed_document(const std::string& text, const std::string& file,
+                              const std::vector<Override>& overrides);
+/// What a document means. Throws as parse_scenario does.
+Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file);
 
 /// The model: preset or config.json, then the changes, then what follows from these. Throws
 /// InputError M0xx and S003 to S005. Appends a warning for each ignored key of a config.json.

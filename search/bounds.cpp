@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/parallel.h"
 #include "plan/schedule.h"
 
 namespace plait {
@@ -10,10 +11,11 @@ namespace plait {
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario), costs_(costs), groups_(scenario.cluster, scenario.placement.empty()) {}
 
-std::optional<LowerBound> Bounds::operator()(const Layout& layout) {
-  const ShardCosts* costs = prepare(layout);
-  if (costs == nullptr) return std::nullopt;
-  return LowerBound{step(stages(layout, *costs)), memory(layout, *costs)};
+std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
+  const std::optional<ShardCostsOfBoth>& both = shards_.at(shard_key(layout));
+  if (!both) return std::nullopt;
+  const ShardCosts& costs = choose(*both, layout);
+  return LowerBound{step(stages(layout, costs)), memory(layout, costs)};
 }
 
 SimTime Bounds::closer(const Layout& l) const {
@@ -47,23 +49,34 @@ PipelineCosts Bounds::stages(const Layout& l, const ShardCosts& c) const {
           messages_.at(message_key(l, c))};
 }
 
-/// Fills in the tables that the layout needs.
-const ShardCosts* Bounds::prepare(const Layout& l) {
-  const auto [shard, new_shard] = shards_.try_emplace(shard_key(l));
-  if (new_shard) {
-    shard->second =
-        shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, l, costs_, groups_);
+void Bounds::prepare(const std::vector<Layout>& layouts, int threads) {
+  std::vector<std::pair<const Layout*, std::optional<ShardCostsOfBoth>*>> shards;
+  for (const Layout& l : layouts) {
+    const auto [at, fresh] = shards_.try_emplace(shard_key(l));
+    if (fresh) shards.emplace_back(&l, &at->second);
   }
-  if (!shard->second) return nullptr;
-  const ShardCosts& c = choose(*shard->second, l);
-  const auto [exchange, new_exchange] = exchanges_.try_emplace(exchange_key(l));
-  if (new_exchange) {
-    exchange->second = {unit(l, c, c.embedding.parameters), unit(l, c, c.layer.parameters),
-                        unit(l, c, c.head.parameters)};
+  in_parallel(shards.size(), threads, [&](std::size_t i) {
+    const auto& [layout, costs] = shards[i];
+    *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, *layout, costs_,
+                         groups_);
+  });
+  std::vector<std::pair<const Layout*, Exchange*>> exchanges;
+  std::vector<std::pair<MessageKey, SimTime*>> messages;
+  for (const Layout& l : layouts) {
+    const std::optional<ShardCostsOfBoth>& both = shards_.at(shard_key(l));
+    if (!both) continue;
+    const auto [exchange, new_exchange] = exchanges_.try_emplace(exchange_key(l));
+    if (new_exchange) exchanges.emplace_back(&l, &exchange->second);
+    const auto [message, new_message] = messages_.try_emplace(message_key(l, (*both)[0]));
+    if (new_message) messages.emplace_back(message->first, &message->second);
   }
-  const auto [message, new_message] = messages_.try_emplace(message_key(l, c));
-  if (new_message) message->second = priced_message(message->first);
-  return &c;
+  in_parallel(exchanges.size(), threads, [&](std::size_t i) {
+    const auto& [l, exchange] = exchanges[i];
+    const ShardCosts& c = (*shards_.at(shard_key(*l)))[0];
+    *exchange = {unit(*l, c, c.embedding.parameters), unit(*l, c, c.layer.parameters),
+                 unit(*l, c, c.head.parameters)};
+  });
+  for (const auto& [key, time] : messages) *time = priced_message(key);
 }
 
 SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,

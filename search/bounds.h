@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/time.h"
 #include "plan/framework_memory.h"
@@ -25,9 +27,11 @@ class Bounds {
  public:
   Bounds(const Scenario& scenario, const CostModel& costs);
 
-  /// Nothing where the layout cannot be planned.
-  std::optional<LowerBound> operator()(const Layout& layout);
-  /// A closer bound of the step time, of a layout that has been bounded. From any thread.
+  /// Works out on `threads` threads what the bounds of these layouts need.
+  void prepare(const std::vector<Layout>& layouts, int threads);
+  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
+  std::optional<LowerBound> operator()(const Layout& layout) const;
+  /// A closer bound of the step time, of a layout that has one. From any thread.
   SimTime closer(const Layout& layout) const;
 
  private:
@@ -43,7 +47,6 @@ class Bounds {
   static ExchangeKey exchange_key(const Layout& l);
   MessageKey message_key(const Layout& l, const ShardCosts& costs) const;
   PipelineCosts stages(const Layout& l, const ShardCosts& costs) const;
-  const ShardCosts* prepare(const Layout& l);
   UnitCosts unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);

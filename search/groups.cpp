@@ -19,6 +19,7 @@ Groups::Groups(const Cluster& cluster, bool in_order)
       period_(symmetry_period(cluster)) {}
 
 const std::vector<GroupPlacement>& Groups::of(std::int64_t size, std::int64_t stride) {
+  const std::lock_guard lock(mutex_);
   const auto [at, fresh] = groups_.try_emplace({size, stride});
   std::vector<GroupPlacement>& out = at->second;
   if (!fresh) return out;
@@ -39,6 +40,7 @@ const std::vector<GroupPlacement>& Groups::of(std::int64_t size, std::int64_t st
 }
 
 const std::vector<Path>& Groups::routes(std::int64_t distance) {
+  const std::lock_guard lock(mutex_);
   const auto [at, fresh] = routes_.try_emplace(distance);
   if (!fresh) return at->second;
   for (std::int64_t d = 0; d < std::min(period_, world_ - distance); ++d) {

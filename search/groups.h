@@ -1,9 +1,10 @@
 #pragma once
 // Where the groups of a mesh axis lie on the machine, rank r on device r; worked out once for each
-// size and stride.
+// size and stride. From any thread.
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@ class Groups {
   const Cluster& cluster_;
   bool in_order_;
   std::int64_t world_, period_;
+  std::mutex mutex_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::vector<GroupPlacement>> groups_;
   std::map<std::int64_t, std::vector<Path>> routes_;
 };

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
+
+#include "core/parallel.h"
 
 namespace plait {
 namespace {
@@ -22,17 +23,20 @@ struct Candidate {
 /// So many are simulated before the best are looked at again, and so many bounds made closer,
 /// whatever the number of threads.
 constexpr std::size_t kSimulations = 16, kWalks = 256;
+/// Layouts that a thread bounds at a time.
+constexpr std::size_t kPiece = 4096;
 
 class Search {
  public:
-  Search(const Scenario& scenario, const CostModel& costs, const SearchOptions& options)
-      : scenario_(scenario), costs_(costs), options_(options), bounds_(scenario, costs) {}
+  Search(const Scenario& scenario, const CostModel& costs, Bounds& bounds,
+         const SearchOptions& options)
+      : scenario_(scenario), costs_(costs), bounds_(bounds), options_(options) {}
 
   SearchResult run(const Space& space) {
     bound_all(space);
     std::make_heap(heap_.begin(), heap_.end());
     while (!heap_.empty() && heap_.front().bound <= limit() && !interrupted()) {
-      heap_.front().walked ? simulate(take_round(true, kSimulations))
+      heap_.front().walked ? simulate(take_round(true, std::min(kSimulations, budget_left())))
                            : walk(take_round(false, kWalks));
     }
     close();
@@ -41,30 +45,49 @@ class Search {
 
  private:
   void bound_all(const Space& space) {
-    Bytes capacity;
-    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
-      capacity = std::max(capacity, scenario_.cluster.kind(k).device.memory);
-    }
     const SpaceOf of{space, scenario_.model, scenario_.workload, scenario_.cluster.world_size(),
                      layout_of(scenario_.strategy, scenario_.workload)};
+    std::vector<Layout> layouts;
+    for_each_layout(of, [&](const Layout& layout) { layouts.push_back(layout); });
+    bounds_.prepare(layouts, options_.threads);
+    std::vector<std::optional<LowerBound>> found(layouts.size());
+    const std::size_t pieces = (layouts.size() + kPiece - 1) / kPiece;
+    in_parallel(pieces, options_.threads, [&](std::size_t piece) {
+      const std::size_t end = std::min(layouts.size(), (piece + 1) * kPiece);
+      for (std::size_t i = piece * kPiece; i < end; ++i) found[i] = bounds_(layouts[i]);
+    });
     Certificate& c = out_.certificate;
-    for_each_layout(of, [&](const Layout& layout) {
-      const std::int64_t number = c.considered++;
-      const std::optional<LowerBound> bound = bounds_(layout);
-      if (!bound) {
+    c.considered = static_cast<std::int64_t>(layouts.size());
+    const Bytes capacity = most_memory();
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      if (!found[i]) {
         ++c.refused;
-      } else if (bound->memory > capacity) {
+      } else if (found[i]->memory > capacity) {
         ++c.too_large;
       } else {
-        heap_.push_back({bound->step, false, number, layout});
+        heap_.push_back({found[i]->step, false, static_cast<std::int64_t>(i), layouts[i]});
       }
-    });
+    }
   }
 
+  Bytes most_memory() const {
+    Bytes out;
+    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
+      out = std::max(out, scenario_.cluster.kind(k).device.memory);
+    }
+    return limited() ? std::min(out, options_.memory_limit) : out;
+  }
+  bool limited() const { return options_.memory_limit.value > 0; }
+  bool fits(const Evaluation& e) const {
+    return e.fits() && (!limited() || e.memory <= options_.memory_limit);
+  }
   /// A layout slower than this is not among the best.
   SimTime limit() const {
     if (out_.best.size() < options_.best) return std::numeric_limits<SimTime>::max();
     return out_.best.back().result.step;
+  }
+  std::size_t budget_left() const {
+    return static_cast<std::size_t>(options_.budget - simulations_);
   }
   bool interrupted() const {
     return simulations_ >= options_.budget || (options_.stop != nullptr && *options_.stop);
@@ -81,18 +104,8 @@ class Search {
     }
     return round;
   }
-  void in_parallel(std::size_t n, const std::function<void(std::size_t)>& work) const {
-    std::atomic<std::size_t> next{0};
-    const auto loop = [&] {
-      for (std::size_t i = next++; i < n; i = next++) work(i);
-    };
-    std::vector<std::jthread> helpers;
-    for (int t = 1; t < options_.threads; ++t) helpers.emplace_back(loop);
-    loop();
-  }
-
   void walk(std::vector<Candidate> round) {
-    in_parallel(round.size(), [&](std::size_t i) {
+    in_parallel(round.size(), options_.threads, [&](std::size_t i) {
       round[i].bound = std::max(round[i].bound, bounds_.closer(round[i].layout));
       round[i].walked = true;
     });
@@ -105,7 +118,7 @@ class Search {
   void simulate(const std::vector<Candidate>& round) {
     std::vector<std::optional<Evaluation>> results(round.size());
     const SimTime known = limit();
-    in_parallel(round.size(), [&](std::size_t i) {
+    in_parallel(round.size(), options_.threads, [&](std::size_t i) {
       results[i] = evaluate(scenario_, costs_, round[i].layout, known);
     });
     for (std::size_t i = 0; i < round.size(); ++i) take(round[i], results[i], known);
@@ -125,7 +138,7 @@ class Search {
       ++c.simulated;
       return;
     }
-    if (!result->fits()) {
+    if (!fits(*result)) {
       ++c.does_not_fit;
       return;
     }
@@ -150,8 +163,8 @@ class Search {
 
   const Scenario& scenario_;
   const CostModel& costs_;
+  Bounds& bounds_;
   const SearchOptions& options_;
-  Bounds bounds_;
   std::vector<Candidate> heap_;
   std::int64_t simulations_ = 0;
   SearchResult out_;
@@ -159,9 +172,9 @@ class Search {
 
 }  // namespace
 
-SearchResult search(const Scenario& scenario, const CostModel& costs, const Space& space,
-                    const SearchOptions& options) {
-  return Search(scenario, costs, options).run(space);
+SearchResult search(const Scenario& scenario, const CostModel& costs, Bounds& bounds,
+                    const Space& space, const SearchOptions& options) {
+  return Search(scenario, costs, bounds, options).run(space);
 }
 
 }  // namespace plait

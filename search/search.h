@@ -18,6 +18,7 @@ namespace plait {
 struct SearchOptions {
   std::size_t best = 10;  // how many layouts to find
   int threads = 1;
+  Bytes memory_limit = {};  // of the fullest rank; 0: what its device has
   /// Simulations at most; then the answer carries a gap.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once
@@ -50,8 +51,9 @@ struct SearchResult {
   Certificate certificate;
 };
 
-/// Deterministic: the same for any number of threads.
-SearchResult search(const Scenario& scenario, const CostModel& costs, const Space& space,
-                    const SearchOptions& options = {});
+/// Deterministic: the same for any number of threads. `bounds` are of the same scenario and cost
+/// model; several searches may share them.
+SearchResult search(const Scenario& scenario, const CostModel& costs, Bounds& bounds,
+                    const Space& space, const SearchOptions& options = {});
 
 }  // namespace plait

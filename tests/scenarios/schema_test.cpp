@@ -19,7 +19,9 @@ TEST(Schema, NamesEveryTopLevelKey) {
   for (const char* key : {"$schema", "comment", "name", "strategy"}) {
     EXPECT_TRUE(schema["properties"].contains(key)) << key;
   }
-  EXPECT_EQ(schema["properties"]["strategy"]["properties"]["tp"]["minimum"], 1);
+  const auto& tp = schema["properties"]["strategy"]["properties"]["tp"]["anyOf"];
+  EXPECT_EQ(tp[0]["minimum"], 1);
+  EXPECT_EQ(tp[1]["enum"], nlohmann::json({"auto"}));
 }
 
 /// python3 checks all scenarios against the schema, and that a wrong one does not pass.

@@ -12,7 +12,9 @@ namespace {
 
 void expect_bounded(const Scenario& s, const CostModel& costs, std::size_t most) {
   Bounds bounds(s, costs);
-  for (const Layout& layout : some(layouts_of(s), most)) {
+  const std::vector<Layout> layouts = some(layouts_of(s), most);
+  bounds.prepare(layouts, 2);
+  for (const Layout& layout : layouts) {
     const std::optional<LowerBound> bound = bounds(layout);
     const std::optional<Evaluation> exact = evaluate(s, costs, layout, kNoLimit);
     if (!exact) continue;
@@ -52,6 +54,7 @@ TEST(Bounds, AreClose) {
   const CostModel costs{.host = s.host, .kernels = s.kernels};
   Bounds bounds(s, costs);
   const Layout layout = layout_of(s.strategy, s.workload);
+  bounds.prepare({layout}, 1);
   const auto exact = static_cast<double>(evaluate(s, costs, layout, kNoLimit)->step);
   EXPECT_GT(static_cast<double>(bounds(layout)->step), 0.95 * exact);
   EXPECT_GT(static_cast<double>(bounds.closer(layout)), 0.98 * exact);

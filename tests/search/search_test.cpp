@@ -27,6 +27,12 @@ Exhausted exhaust(const Scenario& s, const CostModel& costs, const Space& space)
   return out;
 }
 
+SearchResult searched(const Scenario& s, const CostModel& costs, const Space& space,
+                      const SearchOptions& options) {
+  Bounds bounds(s, costs);
+  return search(s, costs, bounds, space, options);
+}
+
 Space small_space() {
   Space space;
   space.schedule = {pick(0, 1) == 0 ? Schedule::k1f1b : Schedule::kInterleaved, Schedule::kZbH1};
@@ -50,7 +56,7 @@ RC_GTEST_PROP(Search, FindsWhatExhaustionFinds, ()) {
   if (some_layout && c.machine.other_nodes.empty()) s.cluster.device.memory = some_layout->memory;
   const Exhausted expected = exhaust(s, c.costs(), space);
   const auto best = static_cast<std::size_t>(pick(1, 5));
-  const SearchResult got = search(s, c.costs(), space, {.best = best});
+  const SearchResult got = searched(s, c.costs(), space, {.best = best});
   RC_ASSERT(got.best.size() == std::min(best, expected.steps.size()));
   for (std::size_t i = 0; i < got.best.size(); ++i) {
     RC_ASSERT(got.best[i].result.step == expected.steps[i]);
@@ -65,8 +71,8 @@ RC_GTEST_PROP(Search, ThreadsChangeNothing, ()) {
   const Case c = searchable();
   const Scenario s = scenario_of(c);
   const Space space = small_space();
-  const SearchResult one = search(s, c.costs(), space, {.threads = 1});
-  const SearchResult three = search(s, c.costs(), space, {.threads = 3});
+  const SearchResult one = searched(s, c.costs(), space, {.threads = 1});
+  const SearchResult three = searched(s, c.costs(), space, {.threads = 3});
   RC_ASSERT(one.best.size() == three.best.size());
   for (std::size_t i = 0; i < one.best.size(); ++i) {
     RC_ASSERT(one.best[i].layout == three.best[i].layout);
@@ -81,8 +87,8 @@ RC_GTEST_PROP(Search, TheGapHolds, ()) {
   const Case c = searchable();
   const Scenario s = scenario_of(c);
   const Space space = small_space();
-  const SearchResult all = search(s, c.costs(), space, {.best = 1});
-  const SearchResult cut = search(s, c.costs(), space, {.best = 1, .budget = 1});
+  const SearchResult all = searched(s, c.costs(), space, {.best = 1});
+  const SearchResult cut = searched(s, c.costs(), space, {.best = 1, .budget = 1});
   RC_PRE(!all.best.empty() && !cut.best.empty());
   const auto exact = static_cast<double>(all.best[0].result.step);
   RC_ASSERT(exact >= static_cast<double>(cut.best[0].result.step) * (1 - cut.certificate.gap) - 1);

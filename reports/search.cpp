@@ -1,0 +1,200 @@
+#include "reports/search.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "reports/compare.h"
+#include "reports/csv.h"
+#include "reports/human.h"
+#include "reports/json_tree.h"
+#include "reports/table.h"
+
+namespace plait {
+namespace {
+
+using Tree = nlohmann::ordered_json;
+
+/// "nodes 16, tp 8, pp 2, ..., micro-batch 1".
+std::string words_of(const SearchRow& row) {
+  std::string out;
+  for (const auto& [path, value] : row.machine) {
+    out += fmt::format("{} {}, ", path.substr(path.rfind('.') + 1), value);
+  }
+  return out + row.layout;
+}
+
+const std::vector<TableColumn>& columns() {
+  static const std::vector<TableColumn> all = {{"step", 9}, {"change", 9},  {"tok/s/GPU", 10},
+                                               {"MFU", 8},  {"memory", 11}, {"bubble", 8},
+                                               {"comm", 8}};
+  return all;
+}
+
+TableRow row_of(const std::string& name, const SearchRow& row, const Report& best) {
+  const Report& r = row.report;
+  const bool is_best = &r == &best;
+  return {name,
+          {{human_time(r.step_time_s)},
+           {is_best ? "-" : human_change(step_time_difference(r, best))},
+           {human_rate(r.tokens_per_s_per_gpu)},
+           {human_percent(r.mfu)},
+           {human_bytes(r.memory.peak_memory_bytes), r.memory.fits ? Ink::kPlain : Ink::kBad},
+           {human_percent(fraction_of(r, "bubble"))},
+           {human_percent(fraction_of(r, "exposed_communication"))}},
+          ""};
+}
+
+/// What makes `row` slower than the best.
+std::string why_slower(const Report& best, const Report& row) {
+  std::vector<std::string> parts;
+  for (const Difference& d : differences(best, row)) {
+    if (parts.size() == 3) break;
+    parts.push_back(fmt::format("{} {}{}", human_words(d.group), d.change_s > 0 ? "+" : "",
+                                human_time(d.change_s)));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string proof_of(const SearchCounts& c) {
+  std::string out = fmt::format("{} layouts: {} simulated, {} do not fit, {} provably slower",
+                                human_count(c.considered), human_count(c.simulated),
+                                human_count(c.too_large + c.does_not_fit), human_count(c.too_slow));
+  if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
+  if (c.open == 0) return out + "; none is faster";
+  return out + fmt::format(", {} undecided, of which one may be up to {} faster",
+                           human_count(c.open), human_percent(c.gap));
+}
+
+/// Rows by the name that the lines below say the layout of.
+using Named = std::vector<std::pair<std::string, const SearchRow*>>;
+
+Named numbered(const std::vector<SearchRow>& rows, const char* prefix) {
+  Named out;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    out.emplace_back(fmt::format("{}{}", prefix, i + 1), &rows[i]);
+  }
+  return out;
+}
+
+void add_table(const std::string& title, const Named& rows, const Report& best, int width,
+               std::vector<Line>& out) {
+  std::vector<TableRow> table;
+  for (const auto& [name, row] : rows) table.push_back(row_of(name, *row, best));
+  for (Line& line : table_lines(title, columns(), table, width)) out.push_back(std::move(line));
+  out.push_back({});
+  constexpr int kName = 15;
+  for (const auto& [name, row] : rows) {
+    std::string label = name;
+    for (std::string& part : wrap(words_of(*row), width - kName)) {
+      out.push_back({{pad_right(label, kName)}, {std::move(part)}});
+      label.clear();
+    }
+    const std::string why = &row->report == &best ? "" : why_slower(best, row->report);
+    if (!why.empty()) out.push_back({{pad_right("", kName)}, {"to the best: " + why, Ink::kDim}});
+  }
+  out.push_back({});
+}
+
+Tree tree_of(const Settings& settings) {
+  Tree out = Tree::object();
+  for (const auto& [path, value] : settings) out[path] = value;
+  return out;
+}
+
+Tree tree_of(const SearchRow& row) {
+  return {{"machine", tree_of(row.machine)},
+          {"settings", tree_of(row.settings)},
+          {"layout", row.layout},
+          {"bound_s", row.bound_s},
+          {"report", json_tree(row.report)}};
+}
+
+Tree tree_of(const std::vector<SearchRow>& rows) {
+  Tree out = Tree::array();
+  for (const SearchRow& row : rows) out.push_back(tree_of(row));
+  return out;
+}
+
+}  // namespace
+
+SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
+  considered += o.considered, refused += o.refused, too_large += o.too_large;
+  too_slow += o.too_slow, does_not_fit += o.does_not_fit;
+  simulated += o.simulated, open += o.open;
+  gap = std::max(gap, o.gap);
+  return *this;
+}
+
+std::string set_options(const Settings& settings) {
+  std::vector<std::string> out;
+  for (const auto& [path, value] : settings) out.push_back(fmt::format("--set {}={}", path, value));
+  return fmt::format("{}", fmt::join(out, " "));
+}
+
+std::string search_text(const SearchReport& s, const TerminalStyle& style) {
+  std::vector<Line> out = {{{s.scenario, Ink::kBold}, {"  " + s.model + " on " + s.cluster}},
+                           {{proof_of(s.counts)}},
+                           {}};
+  if (s.best.empty()) {
+    out.push_back({{"NOTHING FITS", Ink::kBad}});
+    return render(out, style);
+  }
+  const Report& best = s.best.front().report;
+  Named rows = numbered(s.best, "");
+  if (s.own) rows.emplace_back("as written", &*s.own);
+  if (s.rule_of_thumb) rows.emplace_back("rule of thumb", &*s.rule_of_thumb);
+  add_table("", rows, best, style.width, out);
+  if (!s.fastest_by_memory.empty()) {
+    add_table("less memory", numbered(s.fastest_by_memory, "m"), best, style.width, out);
+  }
+  std::string text = render(out, style);
+  Settings all = s.best.front().machine;
+  all.insert(all.end(), s.best.front().settings.begin(), s.best.front().settings.end());
+  return text + set_options(all) + "\n";
+}
+
+std::string search_json(const SearchReport& s) {
+  const SearchCounts& c = s.counts;
+  Tree out = {{"scenario", s.scenario},
+              {"model", s.model},
+              {"cluster", s.cluster},
+              {"objective", s.objective},
+              {"command", s.run.command},
+              {"version", s.run.version},
+              {"interrupted", s.interrupted},
+              {"layouts",
+               {{"considered", c.considered},
+                {"refused", c.refused},
+                {"too_large", c.too_large},
+                {"too_slow", c.too_slow},
+                {"does_not_fit", c.does_not_fit},
+                {"simulated", c.simulated},
+                {"undecided", c.open},
+                {"gap", c.gap}}},
+              {"best", tree_of(s.best)}};
+  if (!s.fastest_by_memory.empty()) out["fastest_by_memory"] = tree_of(s.fastest_by_memory);
+  out["as_written"] = s.own ? tree_of(*s.own) : Tree(nullptr);
+  out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb) : Tree(nullptr);
+  return json_text(out);
+}
+
+std::string search_csv(const SearchReport& s) {
+  std::vector<std::string> header = {"place"};
+  const std::vector<std::string> names = csv_columns();
+  header.insert(header.end(), names.begin(), names.end());
+  header.insert(header.end(), {"bound_s", "settings"});
+  std::string out = csv_row(header);
+  for (std::size_t i = 0; i < s.best.size(); ++i) {
+    const SearchRow& row = s.best[i];
+    std::vector<std::string> fields = {fmt::format("{}", i + 1)};
+    const std::vector<std::string> values = csv_values(row.report);
+    fields.insert(fields.end(), values.begin(), values.end());
+    Settings all = row.machine;
+    all.insert(all.end(), row.settings.begin(), row.settings.end());
+    fields.insert(fields.end(), {fmt::format("{}", row.bound_s), set_options(all)});
+    out += csv_row(fields);
+  }
+  return out;
+}
+
+}  // namespace plait

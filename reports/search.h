@@ -1,0 +1,50 @@
+#pragma once
+// The answer of a search: the best layouts, why each beats the next, and the proof.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reports/report.h"
+#include "reports/terminal.h"
+
+namespace plait {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;  // path, value
+
+struct SearchRow {
+  Settings machine;    // what was varied around the search, {"cluster.nodes", "8"}
+  Settings settings;   // of the layout, as --set takes them: what the scenario needs to become it
+  std::string layout;  // in words, with what the report's line leaves out
+  Report report;
+  double bound_s = 0;  // what was known of the step time before the simulation
+};
+
+/// What became of each layout; the counts add up to `considered`.
+struct SearchCounts {
+  std::int64_t considered = 0, refused = 0, too_large = 0, too_slow = 0, does_not_fit = 0,
+               simulated = 0, open = 0;
+  double gap = 0;  // an undecided layout may be faster than the best by this fraction at most
+  SearchCounts& operator+=(const SearchCounts& other);
+};
+
+struct SearchReport {
+  std::string scenario, model, cluster, objective;
+  RunFacts run;
+  std::vector<SearchRow> best;                  // best first
+  std::optional<SearchRow> own, rule_of_thumb;  // what the scenario says itself; the guides
+  std::vector<SearchRow> fastest_by_memory;     // the front of step time and memory, if asked for
+  SearchCounts counts;
+  bool interrupted = false;
+};
+
+std::string search_text(const SearchReport& report, const TerminalStyle& style);
+std::string search_json(const SearchReport& report);
+std::string search_csv(const SearchReport& report);
+
+/// "--set strategy.tp=8 --set ..."
+std::string set_options(const Settings& settings);
+
+}  // namespace plait

@@ -1,0 +1,132 @@
+#include "scenarios/open.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+constexpr std::int64_t kLongestRange = 1 << 16;
+
+std::vector<std::string> steps_of(const std::string& path) {
+  std::vector<std::string> out(1);
+  for (const char c : path) {
+    if (c == '.') {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
+const Json* value_at(const Json& root, const std::string& path) {
+  const Json& at = root.innermost(path);
+  return at.path() == path ? &at : nullptr;
+}
+
+bool is_range(const Json& json) {
+  static const std::regex kRange(R"(\d{1,9}\.\.\d{1,9})");
+  return json.is(Json::Kind::kText) && std::regex_match(json.text(), kRange);
+}
+
+bool is_open(const Json& json) {
+  const bool automatic = json.is(Json::Kind::kText) && json.text() == kAuto;
+  return automatic || json.is(Json::Kind::kList) || is_range(json);
+}
+
+/// A section that is "auto" as a whole leaves open what its text stands for.
+void open_sections(JsonDocument& document) {
+  for (const auto& [section, key] :
+       {std::pair{"strategy.pipeline", "schedule"}, {"strategy.recompute", "kind"}}) {
+    const Json* json = value_at(document.root(), section);
+    if (json != nullptr && json->is(Json::Kind::kText) && json->text() == kAuto) {
+      document.wrap(steps_of(section), key);
+    }
+  }
+}
+
+std::string text_of(const Json& json) {
+  switch (json.kind()) {
+    case Json::Kind::kBool: return json.boolean() ? "true" : "false";
+    case Json::Kind::kInteger: return fmt::format("{}", json.integer());
+    case Json::Kind::kText: return json.text();
+    default: refuse_type(json, "a value of this field, a list of such, a range or \"auto\"");
+  }
+}
+
+std::vector<std::string> values_of(const Json& json) {
+  std::vector<std::string> out;
+  if (json.is(Json::Kind::kList)) {
+    if (json.children().empty()) refuse_type(json, "a list of at least one value");
+    for (const Json* each : json.children()) out.push_back(text_of(*each));
+  } else if (is_range(json)) {
+    const std::string& text = json.text();
+    const std::int64_t first = std::stoll(text),
+                       last = std::stoll(text.substr(text.find("..") + 2));
+    if (first > last || last - first > kLongestRange) {
+      refuse_range(json, fmt::format("a range \"first..last\" of at most {} sizes", kLongestRange));
+    }
+    for (std::int64_t v = first; v <= last; ++v) out.push_back(fmt::format("{}", v));
+  } else {
+    out.push_back(text_of(json));
+  }
+  return out;
+}
+
+bool is_axis(const std::string& path) {
+  return std::ranges::any_of(
+      kAxisNames, [&](std::string_view axis) { return path == fmt::format("strategy.{}", axis); });
+}
+
+}  // namespace
+
+bool OpenScenario::leaves_open() const { return std::ranges::any_of(fields, &SearchField::open); }
+
+const SearchField* OpenScenario::find(const std::string& path) const {
+  const auto found = std::ranges::find(fields, path, &SearchField::path);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+const std::vector<std::string>& search_paths() {
+  static const std::vector<std::string> paths = searchable_paths(scenario_table().shape());
+  return paths;
+}
+
+OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
+                                 const std::vector<Override>& overrides) {
+  auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
+  open_sections(*document);
+  OpenScenario out;
+  for (const std::string& path : search_paths()) {
+    const Json* json = value_at(document->root(), path);
+    if (json == nullptr) continue;
+    SearchField field{path, json->where(), false, {}};
+    field.all = json->is(Json::Kind::kText) && json->text() == kAuto;
+    if (!field.all) field.values = values_of(*json);
+    // The axes need not multiply to the devices before they are chosen.
+    if (field.open() || is_open(*json) || is_axis(path)) document->remove(steps_of(path));
+    out.fields.push_back(std::move(field));
+  }
+  out.scenario = read_scenario(std::move(document), file);
+  return out;
+}
+
+void refuse_open_fields(const Json& root) {
+  for (const std::string& path : search_paths()) {
+    const Json* json = value_at(root, path);
+    if (json == nullptr || !is_open(*json)) continue;
+    throw InputError({.code = "S048",
+                      .problem = fmt::format("{} is left open: {}", path, json->describe()),
+                      .where = json->where(),
+                      .expected = "one value: only `plait search` chooses among several",
+                      .cure = fmt::format("run `plait search`, or --set {}=VALUE", path)});
+  }
+}
+
+}  // namespace plait

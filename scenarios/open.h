@@ -1,0 +1,41 @@
+#pragma once
+// Scenarios that leave fields open, for `plait search` to choose: "auto" instead of a value, a list
+// of values, or a range of sizes, "2..16".
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+
+/// A field that may be searched and that the file, or --set, says something about.
+struct SearchField {
+  std::string path;  // "strategy.tp"
+  Where where;
+  bool all = false;                 // "auto"
+  std::vector<std::string> values;  // as --set takes them; more than one: open too
+  bool open() const { return all || values.size() > 1; }
+};
+
+struct OpenScenario {
+  /// What is not open, on one device per replica: the sizes of the axes are in `fields` alone.
+  Scenario scenario;
+  std::vector<SearchField> fields;
+  bool leaves_open() const;
+  /// What is said of `path`, or nullptr.
+  const SearchField* find(const std::string& path) const;
+};
+
+/// Throws as parse_scenario does, and F003 for an open field that is none of the three.
+OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
+                                 const std::vector<Override>& overrides = {});
+
+/// Paths of the fields that may be left open.
+const std::vector<std::string>& search_paths();
+
+/// Throws InputError S048 for the first field that is left open: such a scenario cannot be run.
+void refuse_open_fields(const Json& root);
+
+}  // namespace plait

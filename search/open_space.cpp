@@ -1,0 +1,129 @@
+#include "search/open_space.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+[[noreturn]] void refuse(const SearchField& field, const std::string& value,
+                         const std::string& expected) {
+  throw InputError({.code = "S049",
+                    .problem = fmt::format("{} cannot be \"{}\"", field.path, value),
+                    .where = field.where,
+                    .expected = expected,
+                    .cure = ""});
+}
+
+template <class T>
+struct Words {
+  std::vector<std::pair<std::string_view, T>> values;
+
+  T operator()(const SearchField& field, const std::string& text) const {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : values) {
+      if (name == text) return value;
+      names.push_back(name);
+    }
+    refuse(field, text, fmt::format("one of {}, or \"auto\"", fmt::join(names, ", ")));
+  }
+};
+
+template <class E>
+Words<E> words_of(std::initializer_list<E> values) {
+  Words<E> out;
+  for (const E v : values) out.values.emplace_back(name_of(v), v);
+  return out;
+}
+
+std::int64_t size_of(const SearchField& field, const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::int64_t least = field.path == "strategy.zero_stage" ? 0 : 1;
+  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+    refuse(field, text, fmt::format("an integer of at least {}", least));
+  }
+  return value;
+}
+
+/// How the values of one field become those of a knob.
+struct Knob {
+  std::string path;
+  std::function<void(const SearchField&, Space&)> read;
+  std::function<void(Space&)> open;  // to all values
+};
+
+template <class T, class Parse>
+Knob knob(std::string path, std::vector<T> Space::*values, Parse parse) {
+  const auto read = [values, parse](const SearchField& field, Space& space) {
+    (space.*values).clear();
+    for (const std::string& text : field.values) (space.*values).push_back(parse(field, text));
+  };
+  return {std::move(path), read, [values](Space& space) { (space.*values).clear(); }};
+}
+
+const std::vector<Knob>& knobs() {
+  const Words<bool> flag{{{"true", true}, {"false", false}}};
+  const auto schedules = words_of({Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
+                                   Schedule::kZbH1, Schedule::kZbH2});
+  const auto recomputes =
+      words_of({Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull});
+  static const std::vector<Knob> all = {
+      knob("strategy.pp", &Space::pp, size_of),
+      knob("strategy.dp", &Space::dp, size_of),
+      knob("strategy.fsdp", &Space::fsdp, size_of),
+      knob("strategy.cp", &Space::cp, size_of),
+      knob("strategy.tp", &Space::tp, size_of),
+      knob("strategy.sequence_parallel", &Space::sequence_parallel, flag),
+      knob("strategy.zero_stage", &Space::zero_stage, size_of),
+      knob("strategy.pipeline.schedule", &Space::schedule, schedules),
+      knob("strategy.pipeline.chunks", &Space::chunks, size_of),
+      knob("strategy.recompute.kind", &Space::recompute, recomputes),
+      knob("strategy.fsdp_options.reshard_after_forward", &Space::reshard, flag),
+      knob("workload.micro_batch", &Space::micro_batch, size_of),
+  };
+  return all;
+}
+
+void check_names(const std::vector<std::string>& keep) {
+  for (const std::string& name : keep) {
+    if (std::ranges::find(knobs(), name, &Knob::path) != knobs().end()) continue;
+    throw InputError({.code = "G017",
+                      .problem = fmt::format("--keep {}: no field that is searched", name),
+                      .where = {},
+                      .expected = fmt::format("one of {}", fmt::join(search_paths(), ", ")),
+                      .cure = ""});
+  }
+}
+
+}  // namespace
+
+Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
+  check_names(keep);
+  Space space = only(layout_of(open.scenario.strategy, open.scenario.workload));
+  space.dp.clear();
+  const bool everything = !open.leaves_open();
+  for (const Knob& k : knobs()) {
+    const SearchField* field = open.find(k.path);
+    const bool kept = std::ranges::find(keep, k.path) != keep.end();
+    if (everything ? !kept : field != nullptr && field->all) {
+      k.open(space);
+    } else if (field != nullptr) {
+      k.read(*field, space);
+    }
+  }
+  // Left out, it follows from fsdp.
+  if (!everything && open.find("strategy.zero_stage") == nullptr) {
+    space.zero_stage = space.fsdp == std::vector<std::int64_t>{1} ? std::vector<std::int64_t>{0}
+                                                                  : std::vector<std::int64_t>{0, 3};
+  }
+  return space;
+}
+
+}  // namespace plait

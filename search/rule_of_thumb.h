@@ -1,0 +1,22 @@
+#pragma once
+// The layout that guides recommend before anything is measured, to compare with.
+
+#include <optional>
+
+#include "search/evaluate.h"
+
+namespace plait {
+
+struct RuleOfThumb {
+  Layout layout;
+  Evaluation result;
+};
+
+/// Takeaways 1 and 2 of Narayanan et al. 2021 (arXiv 2104.04473, section 3): tensor parallelism up
+/// to the devices of a node, with sequence parallelism; of pipeline stages as few as make the model
+/// fit; data parallelism over the rest, with the optimizer state sharded. One sequence per
+/// microbatch, 1F1B; layers are recomputed only where nothing fits without. Nothing where none of
+/// these fits.
+std::optional<RuleOfThumb> rule_of_thumb(const Scenario& scenario, const CostModel& costs);
+
+}  // namespace plait

@@ -1,0 +1,151 @@
+"""plait search: the best layouts of a scenario, and what becomes of fields left open."""
+
+import csv
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from plait_command import SOURCE, TINY, CommandTest, plait
+
+HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
+
+
+class Search(CommandTest):
+    def search(self, *arguments):
+        return self.run_ok("search", *arguments, "--format", "json").json()
+
+    def run_with(self, file, settings):
+        words = [w for path, value in settings.items() for w in ("--set", f"{path}={value}")]
+        return self.run_ok("run", file, *words, "--format", "json").json()
+
+    def test_the_answer_is_what_run_predicts(self):
+        answer = self.search(HYBRID, "--best", "3")
+        self.assertEqual(len(answer["best"]), 3)
+        for row in answer["best"]:
+            report = self.run_with(HYBRID, row["settings"])
+            self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+            self.assertEqual(report["peak_memory_bytes"], row["report"]["peak_memory_bytes"])
+            self.assertTrue(report["fits"])
+            self.assertLessEqual(row["bound_s"], report["step_time_s"])
+
+    def test_nothing_that_people_try_is_faster(self):
+        best = self.search(HYBRID)["best"][0]["report"]["step_time_s"]
+        table = self.run_ok("compare", HYBRID, "-L", "strategy.tp=1,2,4,8",
+                            "-L", "strategy.recompute=none,full", "--format", "json").json()
+        planned = [c["report"] for c in table["candidates"] if c["planned"]]
+        self.assertGreater(len(planned), 4)
+        for report in planned:
+            self.assertTrue(report["step_time_s"] >= best or not report["fits"])
+
+    def test_every_layout_is_accounted_for(self):
+        counts = self.search(HYBRID)["layouts"]
+        parts = ["refused", "too_large", "too_slow", "does_not_fit", "simulated", "undecided"]
+        self.assertEqual(sum(counts[p] for p in parts), counts["considered"])
+        self.assertEqual((counts["undecided"], counts["gap"]), (0, 0))
+
+    def test_a_scenario_keeps_its_place(self):
+        answer = self.search(HYBRID)
+        written = self.run_ok("run", HYBRID, "--format", "json").json()
+        self.assertEqual(answer["as_written"]["report"]["step_time_s"], written["step_time_s"])
+        rule = answer["rule_of_thumb"]["settings"]
+        self.assertEqual((rule["strategy.tp"], rule["strategy.zero_stage"]), ("8", "1"))
+
+    def test_open_fields_are_searched_and_others_stay(self):
+        answer = self.search(HYBRID, "--set", "strategy.tp=[1,2]", "--set", "strategy.fsdp=auto",
+                             "--set", "workload.micro_batch=1..2")
+        for row in answer["best"]:
+            self.assertIn(row["settings"].get("strategy.tp"), {"1", "2"})
+            self.assertIn(row["settings"]["workload.micro_batch"], {"1", "2"})
+            self.assertEqual(row["report"]["mesh"]["pp"], 1)
+        self.assertIsNone(answer["as_written"])
+
+    def test_kept_fields_stay(self):
+        answer = self.search(HYBRID, "--keep", "strategy.tp", "--set", "strategy.tp=4", "--best", "5")
+        self.assertEqual({r["report"]["mesh"]["tp"] for r in answer["best"]}, {4})
+        wrong = plait("search", HYBRID, "--keep", "strategy.tpp")
+        self.assertEqual(wrong.code, 2)
+        self.assertIn("G017", wrong.err)
+
+    def test_machines_are_ranked_by_the_objective(self):
+        def machines(objective):
+            answer = self.search(HYBRID, "-L", "cluster.nodes=1,2", "--objective", objective)
+            return [r["machine"]["cluster.nodes"] for r in answer["best"]]
+
+        self.assertEqual(machines("time")[0], "2")
+        self.assertEqual(machines("gpus")[0], "1")
+
+    def test_a_deadline_leaves_out_what_is_too_late(self):
+        rate = self.search(HYBRID)["best"][0]["report"]["tokens_per_s"]
+        tokens = rate * 86400 * 10
+        self.assertTrue(self.search(HYBRID, "--tokens", str(tokens), "--days", "10.01")["best"])
+        late = plait("search", HYBRID, "--tokens", str(tokens), "--days", "9.9")
+        self.assertEqual(late.code, 1)
+        self.assertIn("NOTHING", late.out)
+
+    def test_each_point_of_the_front_needs_less_memory(self):
+        front = [r["report"] for r in self.search(HYBRID, "--front")["fastest_by_memory"]]
+        self.assertGreater(len(front), 2)
+        for a, b in zip(front, front[1:]):
+            self.assertLess(b["peak_memory_bytes"], 0.96 * a["peak_memory_bytes"])
+            self.assertGreaterEqual(b["step_time_s"], a["step_time_s"])
+
+    def test_threads_change_nothing(self):
+        one = self.search(HYBRID, "-j", "1")
+        two = self.search(HYBRID, "-j", "2")
+        self.assertEqual(json.dumps(one).replace("-j 1", "-j 2"), json.dumps(two))
+
+    def test_out_of_budget_the_answer_says_so(self):
+        answer = self.search(HYBRID, "--budget", "1", "--best", "1")
+        self.assertGreater(answer["layouts"]["undecided"], 0)
+        exact = self.search(HYBRID, "--best", "1")["best"][0]["report"]["step_time_s"]
+        found = answer["best"][0]["report"]["step_time_s"]
+        self.assertGreaterEqual(exact, found * (1 - answer["layouts"]["gap"]) * (1 - 1e-12))
+
+    def test_open_scenarios_are_not_run(self):
+        for value in ("auto", "[1,2]", "1..4"):
+            refused = plait("run", TINY, "--set", f"strategy.tp={value}")
+            self.assertEqual(refused.code, 2)
+            self.assertIn("S048", refused.err)
+            self.assertIn("plait search", refused.err)
+
+    def test_wrong_values_of_open_fields(self):
+        for sets in (["strategy.tp=[1,two]"], ["strategy.pipeline.schedule=[1f1b,zigzag]"],
+                     ["strategy.tp=[]"], ["strategy.tp=9..2"]):
+            wrong = plait("search", TINY, *[w for s in sets for w in ("--set", s)])
+            self.assertEqual(wrong.code, 2, sets)
+            self.assertIn("expected", wrong.err)
+
+    def test_a_file_may_leave_fields_open(self):
+        scenario = json.loads(HYBRID.read_text())
+        scenario["strategy"] = {"tp": "auto", "pp": [1, 2], "pipeline": "auto", "recompute": "auto"}
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "open.json"
+            file.write_text(json.dumps(scenario))
+            answer = self.search(file)
+            for row in answer["best"][:2]:
+                report = self.run_with(file, row["settings"])
+                self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+
+    def test_a_model_too_large_for_the_machine(self):
+        none = plait("search", HYBRID, "--set", "model=llama-3.1-405b", "--set", "cluster.nodes=1",
+                     "--set", "strategy.dp=1")
+        self.assertEqual(none.code, 1)
+        self.assertIn("NOTHING FITS", none.out)
+
+    def test_csv_has_a_row_for_each_layout(self):
+        table = self.run_ok("search", HYBRID, "--best", "4", "--format", "csv").out
+        rows = list(csv.DictReader(io.StringIO(table)))
+        self.assertEqual([r["place"] for r in rows], ["1", "2", "3", "4"])
+        self.assertIn("--set strategy.", rows[0]["settings"])
+
+    def test_the_text_names_the_settings_and_the_proof(self):
+        text = self.run_ok("search", HYBRID, "--best", "2").out
+        for words in ("layouts:", "none is faster", "rule of thumb", "as written", "--set strategy."):
+            self.assertIn(words, text)
+        self.assertTrue(all(len(line) <= 100 for line in text.splitlines()[:-1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
