@@ -6,7 +6,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "costmodel", "sim", "realrun", "reports",
+FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "search", "costmodel", "sim", "realrun", "reports",
            "cli"]
 CODE = re.compile(r"\b([JUFSCTMPGKVW]0\d\d)\b")
 
