@@ -57,7 +57,8 @@ class Scheduler {
     if (threads == 0 || threads > 1024 || threads % kWarp != 0) fail("a block of whole warps");
     while (fibers_.size() < threads) add_fiber();
     threads_ = threads, warps_.assign(threads / kWarp, {});
-    upwards_ = !upwards_;
+    const std::uint32_t draw = ++launches_ * 0x9E3779B1U;  // 2^32 over the golden ratio
+    upwards_ = draw >> 31 != 0, copies_at_once_ = (draw >> 30 & 1) != 0;
     for (unsigned z = 0; z < grid.z; ++z) {
       for (unsigned y = 0; y < grid.y; ++y) {
         for (unsigned x = 0; x < grid.x; ++x) run_block({x, y, z});
@@ -87,6 +88,7 @@ class Scheduler {
   }
   Place& place() { return place_; }
   LaterCopies& copies() { return fibers_[current_]->copies; }
+  bool copies_at_once() const { return copies_at_once_; }
   std::size_t current() const { return current_; }
   void* shared() { return shared_.data(); }
 
@@ -111,8 +113,8 @@ class Scheduler {
     exchange(main_, fibers_[current_]->resume);
   }
   /// A warp goes on as long as its lanes get anywhere, then another one: threads that should wait
-  /// for others and do not run ahead of them as far as can be. Warps follow one another upwards and
-  /// downwards, launch by launch.
+  /// for others and do not run ahead of them as far as can be. Warps follow one another upwards in
+  /// some launches, downwards in others.
   void yield() {
     const std::size_t from = current_, warps = threads_ / kWarp;
     std::size_t warp = from / kWarp;
@@ -174,7 +176,8 @@ class Scheduler {
   std::vector<Warp> warps_;
   std::vector<Sixteen> shared_;
   std::size_t threads_ = 0, live_ = 0, waiting_ = 0, current_ = 0;
-  bool upwards_ = false;
+  bool upwards_ = false, copies_at_once_ = false;
+  std::uint32_t launches_ = 0;
   Resume main_{};
 };
 
@@ -194,6 +197,7 @@ void Scheduler::fiber_main() {
 }  // namespace
 
 const Place& here() { return scheduler().place(); }
+bool copies_at_once() { return scheduler().copies_at_once(); }
 LaterCopies& later_copies() { return scheduler().copies(); }
 int lane() { return static_cast<int>(scheduler().current() % kWarp); }
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {

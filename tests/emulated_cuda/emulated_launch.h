@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -34,16 +35,20 @@ void* shared_memory();
 int lane();
 
 /// Copies of 16 bytes to shared memory that a thread has asked for; zeros where `from` is null.
+/// They are made when they are waited for, so that who reads too early reads old numbers; or, in
+/// every other launch or so, at once, so that who reads too late reads new ones.
 struct LaterCopies {
   struct Copy {
     void* to;
     const void* from;
+    void make() const { from == nullptr ? std::memset(to, 0, 16) : std::memcpy(to, from, 16); }
   };
   std::vector<Copy> open;
   std::vector<std::vector<Copy>> groups;
 };
 /// Of the fiber that runs.
 LaterCopies& later_copies();
+bool copies_at_once();  // in this launch
 
 /// Every lane gives a value and gets that of the lane it names.
 template <class T>

@@ -1,13 +1,11 @@
 #pragma once
-// kernels/cuda/mma.h on the processor: the layouts of the PTX ISA, element by element. Asynchronous
-// copies are made when the wait for them ends, so a kernel that reads too early reads old numbers.
+// kernels/cuda/mma.h on the processor: the layouts of the PTX ISA, element by element.
 
 #include <cuda_bf16.h>
 #include <emulated_launch.h>
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 namespace plait::emulated {
@@ -76,7 +74,9 @@ inline void load_matrices_transposed(std::uint32_t (&out)[4], const void* row) {
 }
 
 inline void copy_async(void* to, const void* from, bool valid) {
-  emulated::later_copies().open.push_back({to, valid ? from : nullptr});
+  const emulated::LaterCopies::Copy copy{to, valid ? from : nullptr};
+  if (emulated::copies_at_once()) return copy.make();
+  emulated::later_copies().open.push_back(copy);
 }
 inline void commit_copies() {
   auto& copies = emulated::later_copies();
@@ -87,9 +87,7 @@ template <int Groups>
 void wait_for_copies() {
   auto& groups = emulated::later_copies().groups;
   while (groups.size() > Groups) {
-    for (const auto& [to, from] : groups.front()) {
-      from == nullptr ? std::memset(to, 0, 16) : std::memcpy(to, from, 16);
-    }
+    for (const auto& copy : groups.front()) copy.make();
     groups.erase(groups.begin());
   }
 }

@@ -15,10 +15,10 @@ TYPED_TEST(CudaRope, EqualsItsTwin) {
   for (const std::int64_t head_dim : {2, 6, 32, 128, 1024}) {
     for (const std::int64_t shift : {0, 1}) {
       RopeShape shape;
-      shape.sequence = 5, shape.batch = 3, shape.heads = 3, shape.head_dim = head_dim;
+      shape.sequence = 20, shape.batch = 3, shape.heads = 3, shape.head_dim = head_dim;
       shape.row_width = 4 * head_dim;  // the last head stays as it is
-      shape.place = {131070, 2, 1000003};
-      const auto start = numbers<T>(random, 15 * shape.row_width);
+      shape.place = {131070, 7, 1000003};
+      const auto start = numbers<T>(random, 60 * shape.row_width);
       std::vector<float> forward = start.wide, backward = start.wide;
       OnDevice<T> there(start.narrow, shift), back(start.narrow, shift);
       kernels::rope_forward(forward.data(), shape);
