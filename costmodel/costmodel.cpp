@@ -128,7 +128,10 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
     if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
-    return attention_cost(attention, device, kernels.softmax);
+    const Cost cost = attention_cost(attention, device, kernels.softmax);
+    const KernelChain copies = packing_chain(attention, kernels);
+    if (copies.kernels == 0) return cost;
+    return cost + stream_cost(copies.bytes, copies.kernels, StreamKind::kCopy, device);
   }
   if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
     return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);

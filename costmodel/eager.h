@@ -14,5 +14,7 @@ struct KernelChain {
   int kernels = 0;
 };
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
+/// Copies around fused attention, besides its kernel.
+KernelChain packing_chain(const Attention& op, const Kernels& kernels);
 
 }  // namespace plait

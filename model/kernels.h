@@ -13,6 +13,9 @@ enum class Fusion : std::uint8_t { kFused, kEager };
 struct Kernels {
   FlashKernel attention = FlashKernel::kNewest;  // where attention is fused
   Fusion softmax = Fusion::kFused;  // with scale and mask, where attention is not fused
+  /// Eager: queries, keys, values and results of fused attention are copied to and from rows
+  /// without padding (flash-attn's unpad_input and pad_input).
+  Fusion packing = Fusion::kFused;
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;

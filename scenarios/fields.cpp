@@ -261,6 +261,9 @@ const Table<Kernels>& kernels_table() {
                 "device."),
           field("softmax", &K::softmax, choice,
                 "Scale, mask and softmax, where attention is not fused."),
+          field("packing", &K::packing, choice,
+                "Eager: what fused attention reads and writes is copied to and from rows without "
+                "padding."),
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),

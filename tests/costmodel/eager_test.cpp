@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/costmodel.h"
+#include "costmodel/kernels.h"
 #include "tests/costmodel/devices.h"
 
 namespace plait {
@@ -31,6 +32,29 @@ TEST(Eager, GatedActivationIsTwoKernels) {
   const Activation op{Pass::kForward, ActivationKind::kSilu, true, kRows, kWidth};
   EXPECT_DOUBLE_EQ(bytes_per_element(op), 4 + 6);
   EXPECT_EQ(eager_chain(op, all_eager()).kernels, 2);
+}
+
+// Three gathers (2 read, 2 written) and a scatter into zeros (2 written, 2 read, 2 written);
+// backward one gather and three scatters.
+TEST(Eager, PackingCopiesWhatAttentionReadsAndWrites) {
+  Attention op{.batch = 2, .heads = 8, .kv_heads = 8, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+  Kernels packed;
+  packed.packing = Fusion::kEager;
+  const double elements = 2 * 8 * 512 * 64;
+  const auto bytes = [&] {
+    return static_cast<double>(packing_chain(op, packed).bytes.value) / elements;
+  };
+  EXPECT_DOUBLE_EQ(bytes(), 3 * 4 + 6);
+  EXPECT_EQ(packing_chain(op, {}).kernels, 0);
+  CostModel plain, copying;
+  copying.kernels = packed;
+  const Cost copies = stream_cost(packing_chain(op, packed).bytes, 5, StreamKind::kCopy, a100());
+  EXPECT_NEAR((copying.compute(op, a100()).total() - plain.compute(op, a100()).total()).value,
+              copies.total().value, 1e-12);
+  op.pass = Pass::kBackward;
+  EXPECT_DOUBLE_EQ(bytes(), 4 + 3 * 6);
+  op.fused = false;
+  EXPECT_EQ(packing_chain(op, packed).kernels, 0);
 }
 
 TEST(Eager, WhatIsOneKernelAnywayStaysSo) {
