@@ -15,6 +15,7 @@
 #include "core/error.h"
 
 #if PLAIT_HAS_REALRUN
+#include "cli/backend.h"
 #include "realrun/launch/started_ranks.h"
 #include "realrun/launch/world.h"
 #include "realrun/verify.h"
@@ -37,18 +38,19 @@ namespace {
 #if PLAIT_HAS_REALRUN
 
 constexpr std::int64_t kMostRanks = 64;
-constexpr double kMostFlops = 1e12;  // a minute or so of this backend
+// A minute or so of a processor. On a GPU start values and comparison on the processor take that.
+constexpr double kMostFlops = 1e12, kMostGpuFlops = 1e14;
 
-void require_small(const Plan& plan, int steps) {
-  const double work = plan.model_flops.value * steps;
-  if (plan.mesh.world_size() <= kMostRanks && work <= kMostFlops) return;
-  throw InputError(
-      {.code = "G011",
-       .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to verify",
-                              plan.mesh.world_size(), work),
-       .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, kMostFlops),
-       .cure = "keep the strategy and shrink the model: --set model=tiny, a shorter "
-               "workload.sequence_length"});
+void require_small(const Plan& plan, const RealrunOptions& options) {
+  const double work = plan.model_flops.value * options.steps;
+  const double most = options.backend == "cpu" ? kMostFlops : kMostGpuFlops;
+  if (plan.mesh.world_size() <= kMostRanks && work <= most) return;
+  throw InputError({.code = "G011",
+                    .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to verify",
+                                           plan.mesh.world_size(), work),
+                    .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, most),
+                    .cure = "keep the strategy and shrink the model: --set model=tiny, a shorter "
+                            "workload.sequence_length"});
 }
 
 /// The plan in one precision, and what it must agree with.
@@ -65,7 +67,7 @@ std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& opti
     scenario.workload = in_precision(asked, precision);
     out.push_back({precision, sound_plan(scenario),
                    make_plan(scenario.model, scenario.workload, Strategy{})});
-    require_small(out.back().plan, options.steps);
+    require_small(out.back().plan, options);
   }
   return out;
 }
@@ -102,8 +104,8 @@ std::string text_of(const Verification& v, RunPrecision precision) {
 
 /// What every rank does. Rank 0 runs the unsharded plans when nobody waits for it any more.
 int be_rank(Transport& transport, const Scenario& scenario, const std::vector<VerifiedPlan>& plans,
-            const RealrunOptions& options) {
-  const RunOptions run{.steps = options.steps, .patience_s = options.patience_s};
+            const RealrunOptions& options, const MakeDevice& device) {
+  const RunOptions run{.steps = options.steps, .patience_s = options.patience_s, .device = device};
   std::vector<std::optional<ModelState>> states;
   for (const VerifiedPlan& p : plans) {
     states.push_back(run_steps(scenario.model, p.plan, p.precision, transport, run));
@@ -115,8 +117,8 @@ int be_rank(Transport& transport, const Scenario& scenario, const std::vector<Ve
     const auto& [precision, plan, unsharded] = plans[i];
     const Verification v =
         compare(*states[i], run_steps(scenario.model, unsharded, precision, run));
-    text += fmt::format("{}  {} on {} ranks, {}, over {}\n", scenario.name, plan.name, v.ranks,
-                        name_of(precision), transport.name());
+    text += fmt::format("{}  {} on {} ranks, {}, over {}{}\n", scenario.name, plan.name, v.ranks,
+                        name_of(precision), transport.name(), on_backend(options));
     text += text_of(v, precision);
     same = same && passes(v, precision);
   }
@@ -131,8 +133,9 @@ int run_verify(const RealrunOptions& options, const Command& command) {
   WorldOptions world;
   world.transport = options.transport, world.patience_s = options.patience_s;
   world.command = command.words;
+  const Backend backend(options);
   return run_world(plans.front().plan.mesh.world_size(), world, [&](Transport& transport) {
-    return be_rank(transport, scenario, plans, options);
+    return be_rank(transport, scenario, plans, options, backend.device());
   });
 }
 
@@ -145,14 +148,31 @@ int run_verify(const RealrunOptions&, const Command&) {
 
 #endif
 
-int run_realrun(RealrunOptions options, const Command& command) {
+int run_mode(RealrunOptions options, const Command& command) {
+  const bool on_gpu = options.backend != "cpu";
   if (!options.matrix && !options.verify) return run_timed(options, command);
   if (!options.matrix) {
-    if (options.precisions.empty()) options.precisions = {"fp64"};
+    if (options.precisions.empty()) options.precisions = {on_gpu ? "fp32" : "fp64"};
     return run_verify(options, command);
   }
-  if (options.precisions.empty()) options.precisions = {"fp64", "fp32"};
+  if (options.precisions.empty()) {
+    options.precisions = on_gpu ? std::vector<std::string>{"fp32", "bf16"}
+                                : std::vector<std::string>{"fp64", "fp32"};
+  }
   return run_matrix(options);
+}
+
+int run_realrun(const RealrunOptions& options, const Command& command) {
+#if PLAIT_HAS_REALRUN
+  try {
+    return run_mode(options, command);
+  } catch (const NotHere& e) {
+    std::fprintf(stderr, "skipped: %s\n", e.what());
+    return kSkipped;
+  }
+#else
+  return run_mode(options, command);
+#endif
 }
 
 std::vector<CLI::Option*> add_launch_options(CLI::App& sub, RealrunOptions& o) {
@@ -179,7 +199,9 @@ std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
           ->check(CLI::IsMember({"real", "timed"}))
           ->capture_default_str(),
       sub.add_option("--collectives", o.collectives,
-                     "rounds of messages, as simulated, or the MPI library's own, to compare with")
+                     "rounds of messages, as simulated, or a library's own: MPI's, or on GPUs "
+                     "NCCL's, which "
+                     "then carries messages too")
           ->check(CLI::IsMember({"rounds", "library"}))
           ->capture_default_str(),
       sub.add_flag("--shaped", o.shaped,
@@ -213,6 +235,11 @@ void check_options(const RealrunOptions& o, const std::vector<CLI::Option*>& lau
   if (o.transport == "mpi" && o.scenario.file == "-") {
     throw CLI::ValidationError("--transport mpi", "every rank reads the scenario: name a file");
   }
+  if (o.backend == "cpu") return;
+  if (std::ranges::find(o.precisions, "fp64") != o.precisions.end()) {
+    throw CLI::ValidationError("--precision", "GPUs run fp32 and bf16 here, not fp64");
+  }
+  if (o.kernels == "timed") throw CLI::ExcludesError("--kernels timed", "--backend");
 }
 
 }  // namespace
@@ -221,7 +248,7 @@ void add_realrun(Command& command) {
   auto options = std::make_shared<RealrunOptions>();
   CLI::App* sub =
       command.app.add_subcommand("realrun",
-                                 "Execute the plan on processors: time its steps beside their "
+                                 "Execute the plan: time its steps beside their "
                                  "prediction, or verify its gradients (exit code 1: they differ)");
   add_scenario_options(*sub, options->scenario);
   CLI::Option* scenario = sub->get_option("scenario")->required(false);
@@ -232,10 +259,17 @@ void add_realrun(Command& command) {
       ->excludes(scenario)
       ->excludes(verify);
   sub->add_option("--precision", options->precisions,
-                  "Of the numbers: fp64 (to 1e-12; default), fp32 (to 1e-5), bf16 (the scenario's "
+                  "Of the numbers: fp64 (to 1e-12; default; not on a GPU), fp32 (to 1e-5), bf16 "
+                  "(the scenario's "
                   "mix, to 3e-2 and cosine 0.999), or several; --matrix: fp64,fp32")
       ->delimiter(',')
       ->check(CLI::IsMember({"fp64", "fp32", "bf16"}));
+  sub->add_option(
+         "--backend", options->backend,
+         "What ranks compute with: cpu, or cuda: NVIDIA GPUs (exit code 77: there is none)")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  sub->add_flag("--tf32", options->tf32, "cuda: products of fp32 on tensor cores");
   sub->add_option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

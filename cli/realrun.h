@@ -17,6 +17,8 @@ struct RealrunOptions {
   int steps = 1;
   std::string transport = "threads";
   double patience_s = 60;
+  std::string backend = "cpu";
+  bool tf32 = false;
   // Of a timed run.
   std::string kernels = "real", calibration, trace;
   std::string collectives = "rounds";

@@ -11,6 +11,7 @@
 #include "reports/json_tree.h"
 
 #if PLAIT_HAS_REALRUN
+#include "cli/backend.h"
 #include "realrun/matrix.h"
 #endif
 
@@ -87,9 +88,10 @@ std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
 
 int run_matrix(const RealrunOptions& options) {
   const std::vector<MatrixCase> cases = matrix_cases();
+  const Backend backend(options);
   std::vector<MatrixRow> rows;
   for (const std::string& name : options.precisions) {
-    MatrixRunner runner(run_precision(name), options.steps);
+    MatrixRunner runner(run_precision(name), options.steps, backend.device());
     for (const MatrixCase& c : cases) rows.push_back(runner.run(c));
   }
   switch (options.output.kind()) {

@@ -18,6 +18,7 @@
 #if PLAIT_HAS_REALRUN
 #include <cblas.h>
 
+#include "cli/backend.h"
 #include "realrun/bench/quiet.h"
 #include "realrun/launch/started_ranks.h"
 #include "realrun/launch/world.h"
@@ -32,7 +33,8 @@ namespace plait {
 namespace {
 
 constexpr std::int64_t kMostRanks = 1024;
-constexpr double kMostFlops = 1e14;  // of all steps: an hour or so of this backend
+// Of all steps: an hour or so of a processor, and of a GPU.
+constexpr double kMostFlops = 1e14, kMostGpuFlops = 1e18;
 
 /// All that the ranks need, worked out before they start.
 struct TimedRun {
@@ -45,17 +47,19 @@ struct TimedRun {
   RunFacts facts;
 };
 
-void require_feasible(const TimedRun& run) {
+bool on_gpu(const RealrunOptions& options) { return options.backend != "cpu"; }
+
+void require_feasible(const TimedRun& run, const RealrunOptions& options) {
+  const double most = on_gpu(options) ? kMostGpuFlops : kMostFlops;
   const double steps = static_cast<double>(run.measure.warmup + run.measure.repeats);
   const double work = run.measure.timed_compute_s.empty() ? run.plan.model_flops.value * steps : 0;
-  if (run.plan.mesh.world_size() <= kMostRanks && work <= kMostFlops) return;
-  throw InputError(
-      {.code = "G011",
-       .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
-                              run.plan.mesh.world_size(), work),
-       .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, kMostFlops),
-       .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
-               "communication only with --kernels timed"});
+  if (run.plan.mesh.world_size() <= kMostRanks && work <= most) return;
+  throw InputError({.code = "G011",
+                    .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
+                                           run.plan.mesh.world_size(), work),
+                    .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, most),
+                    .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
+                            "communication only with --kernels timed"});
 }
 
 /// The links of the cluster's hosts, as they are laid out.
@@ -101,18 +105,34 @@ std::vector<std::vector<double>> compute_times(const TimedRun& run) {
   return out;
 }
 
+/// GPUs are predicted as `plait run` does, with or without a calibration; this machine's processors
+/// only where it was measured.
+std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions& options) {
+  const Cluster& cluster = run.scenario.cluster;
+  const std::vector<std::int64_t>& placement = run.scenario.placement;
+  if (on_gpu(options)) {
+    return simulate(run.plan, cluster, run.costs,
+                    {.unfold = true, .record = true, .placement = placement})
+        .timeline;
+  }
+  if (run.costs.calibration == nullptr) return std::nullopt;
+  return simulate_hosts(run.plan, system_of(run, options),
+                        work_of(run.plan, cluster, run.costs, placement), placement);
+}
+
 TimedRun prepare(const RealrunOptions& options, const Command& command) {
   TimedRun run;
   run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
-                                     DType::kFp32};
+  if (!on_gpu(options))
+    run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
+                                       DType::kFp32};
   run.plan = sound_plan(run.scenario);
   run.facts = run_facts(run.scenario, command.line);
   if (!options.calibration.empty()) run.scenario.calibration = options.calibration;
   run.costs = costs_of(run.scenario);
   run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
   run.measure.patience_s = options.patience_s;
-  run.measure.library_collectives = options.collectives == "library";
+  run.measure.library_collectives = options.collectives == "library" && !on_gpu(options);
   if (run.measure.library_collectives && options.transport != "mpi") {
     throw InputError({.code = "G015",
                       .problem = options.transport + " has no collectives of its own",
@@ -120,15 +140,11 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
                       .cure = "choose --transport mpi, or leave --collectives out"});
   }
   if (options.kernels == "timed") run.measure.timed_compute_s = compute_times(run);
-  require_feasible(run);
+  require_feasible(run, options);
   if (run.costs.calibration != nullptr) {
-    const Calibration& c = *run.costs.calibration;
-    run.calibration = c.name + ", " + c.date;
-    run.predicted =
-        simulate_hosts(run.plan, system_of(run, options),
-                       work_of(run.plan, run.scenario.cluster, run.costs, run.scenario.placement),
-                       run.scenario.placement);
+    run.calibration = run.costs.calibration->name + ", " + run.costs.calibration->date;
   }
+  run.predicted = prediction_of(run, options);
   return run;
 }
 
@@ -166,6 +182,7 @@ RealrunReport report_of(const TimedRun& run, const RealrunOptions& options, cons
   out.layout = layout_text(run.scenario.strategy);
   out.ranks = run.plan.mesh.world_size();
   out.transport = options.transport, out.kernels = options.kernels;
+  if (on_gpu(options)) out.kernels = options.backend;
   if (options.shaped) out.links = "shaped links";
   out.step_s = m.step_s;
   const Interval interval = median_interval(m.step_s);
@@ -271,7 +288,9 @@ int run_shaped(const TimedRun& run, const RealrunOptions& options, const Command
 }  // namespace
 
 int run_timed(const RealrunOptions& options, const Command& command) {
-  const TimedRun run = prepare(options, command);
+  TimedRun run = prepare(options, command);
+  const Backend backend(options);
+  run.measure.device = backend.device();
   if (speaks_for_all(options)) print_warnings(run.scenario.warnings);
   return options.shaped ? run_shaped(run, options, command)
                         : start_ranks(run, options, command, nullptr);

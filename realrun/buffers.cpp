@@ -99,8 +99,8 @@ Operands Buffers<T>::operands(const Op& op, const Call& call) {
   Operands out;
   for (const Operand& o : op.operands) {
     const Tensor& t = plan_.tensors[o.tensor];
-    out.places_.push_back({held(storage_of(plan_, o.tensor), call.layer + o.shift, call.microbatch),
-                           t.is_view() ? t.offset : 0});
+    out.add(held(storage_of(plan_, o.tensor), call.layer + o.shift, call.microbatch),
+            t.is_view() ? t.offset : 0);
   }
   return out;
 }

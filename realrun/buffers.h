@@ -26,10 +26,12 @@ class Operands {
     const Place& p = places_.at(i);
     return reinterpret_cast<E*>(p.buffer.get()) + p.offset;
   }
+  /// The next operand: its elements begin at element `offset` of `buffer`.
+  void add(std::shared_ptr<std::byte[]> buffer, std::int64_t offset) {
+    places_.push_back({std::move(buffer), offset});
+  }
 
  private:
-  template <class T>
-  friend class Buffers;
   struct Place {
     std::shared_ptr<std::byte[]> buffer;
     std::int64_t offset = 0;  // elements

@@ -59,13 +59,13 @@ const ModelState& MatrixRunner::reference(const MatrixCase& c) {
     if (key(r.model) == key(c.model) && key(r.workload) == key(w)) return r.state;
   }
   const Plan plan = make_plan(c.model, w, Strategy{});
-  references_.push_back({c.model, w, run_steps(c.model, plan, precision_, {.steps = steps_})});
+  references_.push_back({c.model, w, run_steps(c.model, plan, precision_, run_)});
   return references_.back().state;
 }
 
 MatrixRow MatrixRunner::run(const MatrixCase& c) {
   const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
-  const ModelState state = run_steps(c.model, plan, precision_, {.steps = steps_});
+  const ModelState state = run_steps(c.model, plan, precision_, run_);
   MatrixRow row{&c, precision_, compare(state, reference(c)), false};
   row.passed = passes(row.result, precision_);
   return row;

@@ -31,7 +31,9 @@ struct MatrixRow {
 /// Runs cases one after the other; cases of the same model and batch share the unsharded run.
 class MatrixRunner {
  public:
-  MatrixRunner(RunPrecision precision, int steps) : precision_(precision), steps_(steps) {}
+  /// On `device`; empty: the processor.
+  MatrixRunner(RunPrecision precision, int steps, MakeDevice device = {})
+      : precision_(precision), run_{.steps = steps, .device = std::move(device)} {}
   MatrixRow run(const MatrixCase& c);
 
  private:
@@ -43,7 +45,7 @@ class MatrixRunner {
   const ModelState& reference(const MatrixCase& c);
 
   RunPrecision precision_;
-  int steps_;
+  RunOptions run_;
   std::vector<Reference> references_;
 };
 

@@ -81,6 +81,8 @@ std::optional<Measurement> measure(const Plan& plan, const Model& model, Transpo
   const auto stage = static_cast<std::size_t>(plan.mesh.coordinates(rank)[0]);
   WalkOptions walk{.patience_s = options.patience_s,
                    .library_collectives = options.library_collectives};
+  constexpr std::int64_t kRepeat = 1 << 16;  // a GPU's weights are too many to draw each
+  if (options.device) walk.weights_repeat = kRepeat;
   if (!options.timed_compute_s.empty()) walk.timed_compute_s = options.timed_compute_s.at(stage);
   Walker walker(plan, model, transport, options.device ? options.device : host_device<float>(),
                 walk);

@@ -28,7 +28,7 @@ Walker::Walker(const Plan& plan, const Model& model, Transport& transport,
     : context_{plan, model, Rank(plan, transport.rank())},
       transport_(transport),
       options_(options),
-      device_(make_device(plan, context_.rank)),
+      device_(make_device(plan, context_.rank, transport)),
       after_(communication_before(plan, context_.rank.stage)),
       timed_(after_.size()),
       communicator_(transport, after_.size(), options.patience_s) {
@@ -88,36 +88,44 @@ void Walker::fill_tokens() {
   }
 }
 
-/// Whole buffers from their views; shards (ZeRO-3's weights, master copies) from their part of the
-/// whole.
 void Walker::fill_weights() {
   const Plan& plan = context_.plan;
   for (const UnitBuffers& unit : unit_buffers(plan)) {
     for (std::int32_t layer : layers_of(plan, rank().stage, unit.anchor())) {
-      const std::vector<double> values = whole_unit(unit, layer);
       for (TensorId id : {unit.weights, unit.weight_shard, unit.master}) {
-        if (id == kNoTensor || !plan.tensors[id].persistent) continue;
-        const ShareOfBuffer share = share_of_buffer(plan, rank(), plan.tensors[unit.weights],
-                                                    plan.tensors[id].dims[0].sharded);
-        device_->write({id, layer, 0}, 0,
-                       std::span(values).subspan(static_cast<std::size_t>(share.first),
-                                                 static_cast<std::size_t>(share.elements)));
+        if (id != kNoTensor && plan.tensors[id].persistent) fill_unit(unit, id, layer);
       }
     }
   }
 }
 
-std::vector<double> Walker::whole_unit(const UnitBuffers& unit, std::int32_t layer) const {
+/// Buffers from the unit's tensors: whole ones, and shards (ZeRO-3's weights, master copies) from
+/// their part of each.
+void Walker::fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer) {
   const Plan& plan = context_.plan;
-  std::vector<double> out(static_cast<std::size_t>(plan.tensors[unit.weights].elements(plan.mesh)));
-  for (TensorId id : unit.weight_views) {
-    const Tensor& t = plan.tensors[id];
-    const std::string name = canonical_weight(t.name, context_.model);
-    const std::int64_t inputs = t.rank > 1 ? t.dims[1].global : 1;
-    for (std::int64_t i = 0; i < t.elements(plan.mesh); ++i) {
-      const std::int64_t g = global_index(t, plan.mesh, rank(), i);
-      out[static_cast<std::size_t>(t.offset + i)] = initial_weight(name, layer, g, inputs);
-    }
+  const ShareOfBuffer share =
+      share_of_buffer(plan, rank(), plan.tensors[unit.weights], plan.tensors[id].dims[0].sharded);
+  for (TensorId view : unit.weight_views) {
+    const Tensor& t = plan.tensors[view];
+    const std::int64_t begin = std::max(t.offset, share.first);
+    const std::int64_t end =
+        std::min(t.offset + t.elements(plan.mesh), share.first + share.elements);
+    if (begin >= end) continue;
+    device_->write({id, layer, 0}, begin - share.first, end - begin,
+                   start_of(t, layer, begin - t.offset, end - begin));
+  }
+}
+
+/// Elements of a rank's part of a weight, or, where they repeat, the first of them.
+std::vector<double> Walker::start_of(const Tensor& t, std::int32_t layer, std::int64_t first,
+                                     std::int64_t elements) const {
+  const std::string name = canonical_weight(t.name, context_.model);
+  const std::int64_t inputs = t.rank > 1 ? t.dims[1].global : 1;
+  if (options_.weights_repeat > 0) elements = std::min(elements, options_.weights_repeat);
+  std::vector<double> out(static_cast<std::size_t>(elements));
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const std::int64_t g = global_index(t, context_.plan.mesh, rank(), first + i);
+    out[static_cast<std::size_t>(i)] = initial_weight(name, layer, g, inputs);
   }
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "realrun/communicator.h"
 #include "realrun/compute/device.h"
+#include "realrun/issue_order.h"
 #include "realrun/transport.h"
 #include "realrun/unit_buffers.h"
 
@@ -21,6 +22,9 @@ struct WalkOptions {
   /// Seconds per flat op of the program that its compute sleeps instead of computing; empty:
   /// compute is real.
   std::vector<double> timed_compute_s = {};
+  /// Weights repeat after so many elements of each tensor: enough where only time matters. 0: every
+  /// element has its own.
+  std::int64_t weights_repeat = 0;
 };
 
 class Walker {
@@ -43,14 +47,16 @@ class Walker {
   void prepare_library();
   void fill_tokens();
   void fill_weights();
-  std::vector<double> whole_unit(const UnitBuffers& unit, std::int32_t layer) const;
+  void fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer);
+  std::vector<double> start_of(const Tensor& view, std::int32_t layer, std::int64_t first,
+                               std::int64_t elements) const;
 
   RunContext context_;
   Transport& transport_;
   WalkOptions options_;
   std::unique_ptr<ComputeDevice> device_;
-  std::vector<std::vector<std::uint32_t>> after_;  // per flat op: communication it depends on
-  std::vector<OpTime> timed_;                      // per flat op; of compute that sleeps
+  OpsBefore after_;            // per flat op: communication it depends on
+  std::vector<OpTime> timed_;  // per flat op; of compute that sleeps
   Communicator communicator_;
 };
 
@@ -63,8 +69,5 @@ struct ShareOfBuffer {
 };
 ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
                               AxisSet axes);
-
-/// Per flat op of a stage's program: the ops outside of the compute stream that must have ended.
-std::vector<std::vector<std::uint32_t>> communication_before(const Plan& plan, std::size_t stage);
 
 }  // namespace plait

@@ -1,6 +1,6 @@
 #pragma once
 // The one matrix product under gemm.h and the unfused attention: row-major, strided, batched, by
-// cuBLASLt (product.cpp). Used inside kernels only.
+// cuBLASLt (product.cpp). For results whose rows are parts of wider ones.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -38,8 +38,10 @@ class ComputeDevice {
   ComputeDevice(const ComputeDevice&) = delete;
   ComputeDevice& operator=(const ComputeDevice&) = delete;
 
-  /// Between steps: elements [first, first + values) of a persistent member, rounded to its type.
-  virtual void write(const Member& to, std::int64_t first, std::span<const double> values) = 0;
+  /// Between steps: elements [first, first + elements) of a persistent member become `values`, over
+  /// and over where these are fewer, rounded to its type.
+  virtual void write(const Member& to, std::int64_t first, std::int64_t elements,
+                     std::span<const double> values) = 0;
   virtual void write(const Member& to, std::span<const std::int64_t> tokens) = 0;
   /// All elements, between steps.
   virtual std::vector<double> read(const Member& from) = 0;
@@ -71,7 +73,8 @@ class ComputeDevice {
   virtual Bytes in_flight_peak() const = 0;
 };
 
-/// Makes the device of one rank of a plan.
-using MakeDevice = std::function<std::unique_ptr<ComputeDevice>(const Plan&, const Rank&)>;
+/// Makes the device of one rank of a plan, before its communication begins.
+using MakeDevice =
+    std::function<std::unique_ptr<ComputeDevice>(const Plan&, const Rank&, Transport&)>;
 
 }  // namespace plait

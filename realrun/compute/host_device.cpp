@@ -14,10 +14,13 @@ HostDevice<T>::HostDevice(const Plan& plan, const Rank& rank)
       times_(static_cast<std::size_t>(op_count(plan, rank.stage))) {}
 
 template <class T>
-void HostDevice<T>::write(const Member& to, std::int64_t first, std::span<const double> values) {
+void HostDevice<T>::write(const Member& to, std::int64_t first, std::int64_t elements,
+                          std::span<const double> values) {
   T* data = at<T>(to) + first;
-  std::ranges::transform(values, data, [](double x) { return static_cast<T>(x); });
-  round_to(data, static_cast<std::int64_t>(values.size()), plan_.tensors[to.tensor].dtype);
+  for (std::int64_t i = 0; i < elements; ++i) {
+    data[i] = static_cast<T>(values[static_cast<std::size_t>(i) % values.size()]);
+  }
+  round_to(data, elements, plan_.tensors[to.tensor].dtype);
 }
 
 template <class T>

@@ -11,7 +11,8 @@ class HostDevice : public ComputeDevice {
  public:
   HostDevice(const Plan& plan, const Rank& rank);
 
-  void write(const Member& to, std::int64_t first, std::span<const double> values) override;
+  void write(const Member& to, std::int64_t first, std::int64_t elements,
+             std::span<const double> values) override;
   void write(const Member& to, std::span<const std::int64_t> tokens) override;
   std::vector<double> read(const Member& from) override;
 
@@ -46,7 +47,7 @@ class HostDevice : public ComputeDevice {
 /// A HostDevice<T>.
 template <class T>
 MakeDevice host_device() {
-  return [](const Plan& plan, const Rank& rank) {
+  return [](const Plan& plan, const Rank& rank, Transport&) {
     return std::make_unique<HostDevice<T>>(plan, rank);
   };
 }

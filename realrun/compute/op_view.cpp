@@ -96,7 +96,11 @@ void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
       if (context_.rank.share(plan_.mesh, t.counted_once) != 0) continue;
       const std::int64_t begin = std::max(t.offset, first);
       const std::int64_t end = std::min(t.offset + t.elements(plan_.mesh), first + share);
-      if (begin < end) to.push_back({i, begin - start, end - begin});
+      if (begin >= end) continue;
+      const bool goes_on = !to.empty() && to.back().operand == i &&
+                           to.back().first + to.back().elements == begin - start;
+      if (!goes_on) to.push_back({i, begin - start, 0});
+      to.back().elements += end - begin;
     }
   }
 }

@@ -1,6 +1,5 @@
 #pragma once
-// Transports over large libraries (MPI) are plug-ins beside the program, so that everything else
-// starts fast and runs without them.
+// The MPI transport, a plug-in (realrun/plugin.h).
 
 #include <memory>
 

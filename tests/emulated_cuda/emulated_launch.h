@@ -13,6 +13,8 @@
 #include <functional>
 #include <vector>
 
+#include "tests/emulated_cuda/emulated_runtime.h"
+
 namespace plait::emulated {
 
 struct Place {
@@ -124,8 +126,10 @@ namespace plait::kernels::cuda {
 
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
-            cudaStream_t, Arguments&&... arguments) {
-  emulated::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); });
+            cudaStream_t stream, Arguments&&... arguments) {
+  emulated::queue_on(stream, [=] {
+    emulated::run_grid(grid, block, shared_bytes, [&] { kernel(arguments...); });
+  });
 }
 template <class T>
 T* dynamic_shared() {

@@ -6,6 +6,7 @@
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/product.h"
+#include "tests/emulated_cuda/emulated_runtime.h"
 
 namespace plait::kernels::cuda {
 namespace {
@@ -51,8 +52,10 @@ struct Products::State {};
 Products::Products(FloatProducts) {}
 Products::~Products() = default;
 
-void product(const Queue&, const ProductSize& size, float alpha, const Factor& a, const Factor& b,
-             float beta, const Result& c, const Bias& bias) {
+namespace {
+
+void product_now(const ProductSize& size, float alpha, const Factor& a, const Factor& b, float beta,
+                 const Result& c, const Bias& bias) {
   const auto [m, n, k, batch] = size;
   for (std::int64_t i = 0; i < batch; ++i) {
     const std::vector<float> left = factor_of(a, m, k, i), right = factor_of(b, k, n, i);
@@ -71,6 +74,13 @@ void product(const Queue&, const ProductSize& size, float alpha, const Factor& a
       }
     });
   }
+}
+
+}  // namespace
+
+void product(const Queue& q, const ProductSize& size, float alpha, const Factor& a, const Factor& b,
+             float beta, const Result& c, const Bias& bias) {
+  emulated::queue_on(q.stream, [=] { product_now(size, alpha, a, b, beta, c, bias); });
 }
 
 }  // namespace plait::kernels::cuda

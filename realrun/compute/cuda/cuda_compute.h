@@ -1,0 +1,14 @@
+#pragma once
+// One compute op on a GPU: operands in device memory in the plan's own element types, kernels of
+// kernels/cuda queued on a stream.
+
+#include "kernels/cuda/queue.h"
+#include "realrun/compute.h"
+
+namespace plait::cuda {
+
+/// Queues `op` as it stands in `call`. Throws InputError G012 for element types without kernels.
+void compute(const kernels::cuda::Queue& queue, const RunContext& context, const Operands& operands,
+             const Op& op, const Call& call);
+
+}  // namespace plait::cuda

@@ -1,0 +1,264 @@
+#include "realrun/compute/cuda/cuda_device.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "kernels/cast.h"
+#include "plan/dependencies.h"
+#include "realrun/compute/cuda/cuda_compute.h"
+
+namespace plait::cuda {
+namespace {
+
+int multiprocessors(int device) {
+  int count = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
+/// Numbers in an element type, as bytes.
+std::vector<std::byte> encoded(std::span<const double> values, DType type) {
+  std::vector<float> numbers(values.size());
+  std::ranges::transform(values, numbers.begin(), [](double x) { return static_cast<float>(x); });
+  std::vector<std::byte> out(values.size() * static_cast<std::size_t>(size_of(type)));
+  if (type == DType::kBf16) {
+    kernels::pack_bf16(reinterpret_cast<std::uint16_t*>(out.data()), numbers.data(),
+                       static_cast<std::int64_t>(numbers.size()));
+  } else {
+    PLAIT_CHECK(type == DType::kFp32, "numbers of a type without kernels");
+    std::ranges::copy(std::as_bytes(std::span(numbers)), out.begin());
+  }
+  return out;
+}
+
+std::vector<double> decoded(const std::vector<std::byte>& bytes, DType type) {
+  const std::size_t n = bytes.size() / static_cast<std::size_t>(size_of(type));
+  std::vector<float> numbers(n);
+  if (type == DType::kBf16) {
+    kernels::unpack_bf16(numbers.data(), reinterpret_cast<const std::uint16_t*>(bytes.data()),
+                         static_cast<std::int64_t>(n));
+  } else {
+    PLAIT_CHECK(type == DType::kFp32, "numbers of a type without kernels");
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(numbers)).begin());
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+/// Elements lie at addresses of the device, which nobody frees one by one.
+std::shared_ptr<std::byte[]> borrowed(std::byte* address) {
+  return {std::shared_ptr<std::byte[]>(), address};
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device,
+                       kernels::cuda::FloatProducts float_products, std::unique_ptr<Direct> direct)
+    : plan_(plan),
+      rank_(rank.id),
+      device_((CUDA_CHECK(cudaSetDevice(device)), device)),
+      arena_(arena(plan, rank.stage)),
+      before_(ops_before(plan, rank.stage)),
+      stream_of_(streams_of(plan, rank.stage)),
+      memory_(device_block(static_cast<std::size_t>(arena_.bytes))),
+      scratch_(device_block(kernels::cuda::kScratchBytes)),
+      lane_scratch_(device_block(kernels::cuda::kScratchBytes)),
+      products_(float_products),
+      direct_(std::move(direct)),
+      begin_(make_event()),
+      starts_(stream_of_.size()),
+      ends_(stream_of_.size()),
+      starts_late_(stream_of_.size()),
+      times_(stream_of_.size()) {
+  for (int s = 0; s < kStreams; ++s) streams_.push_back(make_stream());
+  const int sms = multiprocessors(device);
+  queue_ = {stream(Stream::kCompute), sms, scratch_.get(), &products_};
+  lane_queue_ = {nullptr, sms, lane_scratch_.get(), nullptr};
+  for (const Placed& p : arena_.persistent) {
+    hold(p);
+    CUDA_CHECK(
+        cudaMemset(held_.at(key(p.stay.tensor, p.stay.layer, p.stay.microbatch)), 0,
+                   static_cast<std::size_t>(plan.tensors[p.stay.tensor].bytes(plan.mesh).value)));
+  }
+  for (std::size_t op = 0; op < stream_of_.size(); ++op) {
+    if (stream_of_[op] != Stream::kCompute) continue;
+    starts_[op] = make_event(), ends_[op] = make_event();
+  }
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+CudaDevice::~CudaDevice() {
+  static_cast<void>(cudaSetDevice(device_));
+  direct_.reset();                             // ends what still waits for other ranks
+  static_cast<void>(cudaDeviceSynchronize());  // what it still does uses what goes now
+}
+
+CudaDevice::Key CudaDevice::key(TensorId root, std::int32_t layer, std::int32_t microbatch) const {
+  const Scope scope = plan_.tensors[root].scope;
+  return {root, per_layer(scope) ? layer : 0, per_microbatch(scope) ? microbatch : 0};
+}
+
+void CudaDevice::hold(const Placed& p) {
+  const Key k = key(p.stay.tensor, p.stay.layer, p.stay.microbatch);
+  held_[k] = static_cast<std::byte*>(memory_.get()) + p.offset;
+  live_ += plan_.tensors[p.stay.tensor].bytes(plan_.mesh);
+  peak_ = std::max(peak_, live_);
+}
+
+std::byte* CudaDevice::find(const Member& m) const {
+  const auto found = held_.find(key(m.tensor, m.layer, m.microbatch));
+  return found == held_.end() ? nullptr : found->second;
+}
+
+void CudaDevice::write(const Member& to, std::int64_t first, std::int64_t elements,
+                       std::span<const double> values) {
+  std::byte* const member = find(to);
+  if (member == nullptr || elements == 0) return;
+  const DType type = plan_.tensors[to.tensor].dtype;
+  const std::vector<std::byte> bytes = encoded(values, type);
+  std::byte* const begin = member + first * size_of(type);
+  const auto size = static_cast<std::size_t>(elements * size_of(type));
+  std::size_t there = std::min(bytes.size(), size);
+  CUDA_CHECK(cudaMemcpy(begin, bytes.data(), there, cudaMemcpyHostToDevice));
+  while (there < size) {  // what is there once more, behind it
+    const std::size_t more = std::min(there, size - there);
+    CUDA_CHECK(cudaMemcpy(begin + there, begin, more, cudaMemcpyDeviceToDevice));
+    there += more;
+  }
+}
+
+void CudaDevice::write(const Member& to, std::span<const std::int64_t> tokens) {
+  std::byte* const begin = find(to);
+  if (begin == nullptr) return;
+  CUDA_CHECK(cudaMemcpy(begin, tokens.data(), tokens.size_bytes(), cudaMemcpyHostToDevice));
+}
+
+std::vector<double> CudaDevice::read(const Member& from) {
+  const Tensor& t = plan_.tensors[from.tensor];
+  std::vector<std::byte> bytes(static_cast<std::size_t>(t.bytes(plan_.mesh).value));
+  const std::byte* const begin = find(from);
+  PLAIT_CHECK(begin != nullptr, "a member that this rank has not");
+  CUDA_CHECK(cudaMemcpy(bytes.data(), begin, bytes.size(), cudaMemcpyDeviceToHost));
+  return decoded(bytes, t.dtype);
+}
+
+/// The device rests: its time of the event lies between two readings of the host's clock.
+void CudaDevice::begin_step() {
+  CUDA_CHECK(cudaSetDevice(device_));
+  const std::int64_t before = now_ns();
+  CUDA_CHECK(cudaEventRecord(begin_.get(), queue_.stream));
+  CUDA_CHECK(cudaEventSynchronize(begin_.get()));
+  begin_ns_ = before + (now_ns() - before) / 2;
+  next_ = 0, last_compute_ = -1;
+}
+
+Operands CudaDevice::operands(const Issued& issued) {
+  while (next_ < arena_.passing.size() && arena_.passing[next_].stay.first == issued.flat) {
+    const Placed& p = arena_.passing[next_++];
+    hold(p);
+    leaving_.emplace(p.stay.last, key(p.stay.tensor, p.stay.layer, p.stay.microbatch));
+  }
+  Operands out;
+  for (const Operand& o : issued.op.operands) {
+    const Tensor& t = plan_.tensors[o.tensor];
+    std::byte* const at =
+        find({storage_of(plan_, o.tensor), issued.call.layer + o.shift, issued.call.microbatch});
+    PLAIT_CHECK(at != nullptr, "an operand without memory: " + t.name);
+    out.add(borrowed(at), t.is_view() ? t.offset : 0);
+  }
+  return out;
+}
+
+void CudaDevice::release_after(std::int64_t flat) {
+  const auto [begin, end] = leaving_.equal_range(flat);
+  for (auto it = begin; it != end; ++it) {
+    held_.erase(it->second);
+    live_ -= plan_.tensors[std::get<0>(it->second)].bytes(plan_.mesh);
+  }
+  leaving_.erase(begin, end);
+}
+
+void CudaDevice::compute(const RunContext& context, const Issued& issued,
+                         const Operands& operands) {
+  const auto op = static_cast<std::size_t>(issued.flat);
+  const bool waited = std::ranges::any_of(
+      before_[op], [&](std::uint32_t b) { return stream_of_[b] != Stream::kCompute; });
+  starts_late_[op] = last_compute_ < 0 || waited ? 1 : 0;
+  if (starts_late_[op] != 0) CUDA_CHECK(cudaEventRecord(starts_[op].get(), queue_.stream));
+  cuda::compute(queue_, context, operands, issued.op, issued.call);
+  CUDA_CHECK(cudaEventRecord(ends_[op].get(), queue_.stream));
+  last_compute_ = issued.flat;
+}
+
+Lane CudaDevice::lane_of(const Issued& issued) const {
+  const auto op = static_cast<std::size_t>(issued.flat);
+  std::int64_t behind = arena_.behind[op];
+  for (std::uint32_t b : before_[op]) {
+    if (stream_of_[b] == Stream::kCompute) behind = std::max(behind, std::int64_t{b});
+  }
+  if (behind_compute(issued.op.stream)) behind = std::max(behind, last_compute_);
+  const cudaEvent_t event = behind < 0 ? nullptr : ends_[static_cast<std::size_t>(behind)].get();
+  return {device_, stream(issued.op.stream), event};
+}
+
+std::unique_ptr<Communication> CudaDevice::local_work(const RunContext& context,
+                                                      const Issued& issued,
+                                                      std::shared_ptr<Operands> operands) {
+  const Lane lane = lane_of(issued);
+  kernels::cuda::Queue queue = lane_queue_;
+  queue.stream = lane.stream;
+  return std::make_unique<QueuedWork>(lane, [queue, &context, &op = issued.op, &call = issued.call,
+                                             operands = std::move(operands)] {
+    cuda::compute(queue, context, *operands, op, call);
+  });
+}
+
+std::unique_ptr<Communication> CudaDevice::communication(const Issued& issued,
+                                                         const Exchange& exchange,
+                                                         std::shared_ptr<Operands> operands,
+                                                         CollectiveLibrary* library) {
+  std::vector<DType> types;
+  for (const Operand& o : issued.op.operands) types.push_back(plan_.tensors[o.tensor].dtype);
+  if (direct_ != nullptr) {
+    const std::string what = std::string(name_of(issued.op)) + " on stream " +
+                             std::string(name_of(issued.op.stream)) + " of rank " +
+                             std::to_string(rank_);
+    return direct_->exchange(lane_of(issued), exchange, *operands, types, what);
+  }
+  return std::make_unique<Staged>(lane_of(issued), *pool_, exchange, *operands, types, library);
+}
+
+void CudaDevice::end_step() {
+  for (const StreamHandle& s : streams_) CUDA_CHECK(cudaStreamSynchronize(s.get()));
+  std::size_t previous = 0;
+  for (std::size_t op = 0; op < stream_of_.size(); ++op) {
+    if (stream_of_[op] != Stream::kCompute) continue;
+    times_[op] = time_of(op, previous);
+    previous = op;
+  }
+}
+
+OpTime CudaDevice::time_of(std::size_t op, std::size_t previous) const {
+  const auto at = [&](const EventHandle& event) {
+    float ms = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&ms, begin_.get(), event.get()));
+    constexpr double kNsPerMs = 1e6;
+    return begin_ns_ + static_cast<std::int64_t>(static_cast<double>(ms) * kNsPerMs);
+  };
+  OpTime time;
+  time.start_ns = starts_late_[op] != 0 ? at(starts_[op]) : times_[previous].end_ns;
+  time.end_ns = std::max(at(ends_[op]), time.start_ns);
+  return time;
+}
+
+MakeDevice cuda_device(kernels::cuda::FloatProducts float_products, bool nccl) {
+  return [=](const Plan& plan, const Rank& rank, Transport& transport) {
+    int devices = 0;
+    CUDA_CHECK(cudaGetDeviceCount(&devices));
+    const auto device = static_cast<int>(rank.id % devices);
+    CUDA_CHECK(cudaSetDevice(device));
+    std::unique_ptr<Direct> direct = nccl ? nccl_between(plan, transport) : nullptr;
+    return std::make_unique<CudaDevice>(plan, rank, device, float_products, std::move(direct));
+  };
+}
+
+}  // namespace plait::cuda

@@ -1,0 +1,92 @@
+#pragma once
+// A GPU as the device of a rank: the plan's streams are streams of it, dependencies are events,
+// tensors lie in one block of memory in their own element types (realrun/arena.h). Several ranks
+// may share a GPU. Communication goes through host memory (staged.h).
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/queue.h"
+#include "realrun/arena.h"
+#include "realrun/compute/cuda/direct.h"
+#include "realrun/compute/cuda/objects.h"
+#include "realrun/compute/cuda/pinned_pool.h"
+#include "realrun/compute/cuda/staged.h"
+#include "realrun/compute/device.h"
+#include "realrun/issue_order.h"
+
+namespace plait::cuda {
+
+class CudaDevice : public ComputeDevice {
+ public:
+  /// On GPU `device`. Throws EnvironmentError when memory does not suffice.
+  CudaDevice(const Plan& plan, const Rank& rank, int device,
+             kernels::cuda::FloatProducts float_products, std::unique_ptr<Direct> direct = nullptr);
+  ~CudaDevice() override;
+
+  void write(const Member& to, std::int64_t first, std::int64_t elements,
+             std::span<const double> values) override;
+  void write(const Member& to, std::span<const std::int64_t> tokens) override;
+  std::vector<double> read(const Member& from) override;
+
+  void begin_step() override;
+  void end_step() override;
+  Operands operands(const Issued& issued) override;
+  void release_after(std::int64_t flat) override;
+  void compute(const RunContext& context, const Issued& issued, const Operands& operands) override;
+  std::unique_ptr<Communication> local_work(const RunContext& context, const Issued& issued,
+                                            std::shared_ptr<Operands> operands) override;
+  std::unique_ptr<Communication> communication(const Issued& issued, const Exchange& exchange,
+                                               std::shared_ptr<Operands> operands,
+                                               CollectiveLibrary* library) override;
+  OpTime time(std::int64_t flat) const override { return times_[static_cast<std::size_t>(flat)]; }
+  Bytes peak() const override { return peak_; }
+  /// The whole block: nothing more is ever allocated.
+  Bytes in_flight_peak() const override { return Bytes(arena_.bytes); }
+
+ private:
+  using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
+  Key key(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
+  void hold(const Placed& placed);
+  /// Null where this rank has no such member.
+  std::byte* find(const Member& m) const;
+  cudaStream_t stream(Stream s) const { return streams_[static_cast<std::size_t>(s)].get(); }
+  /// Where an op of another stream runs, behind the compute that it has to wait for.
+  Lane lane_of(const Issued& issued) const;
+  OpTime time_of(std::size_t op, std::size_t previous) const;
+
+  const Plan& plan_;
+  std::int64_t rank_;
+  int device_;
+  Arena arena_;
+  OpsBefore before_;
+  std::vector<Stream> stream_of_;  // per flat op
+  DeviceBlock memory_, scratch_, lane_scratch_;
+  std::vector<StreamHandle> streams_;  // one for each of the plan's
+  kernels::cuda::Products products_;
+  kernels::cuda::Queue queue_, lane_queue_;  // of compute, and of the communication thread
+  std::unique_ptr<Direct> direct_;           // null: through host memory
+  std::shared_ptr<PinnedPool> pool_ = std::make_shared<PinnedPool>();
+
+  std::map<Key, std::byte*> held_;
+  std::size_t next_ = 0;                      // of the arena's passing members
+  std::multimap<std::int64_t, Key> leaving_;  // last op -> member
+  Bytes live_, peak_;
+
+  EventHandle begin_;                       // of the step
+  std::int64_t begin_ns_ = 0;               // when that was, on the host's clock
+  std::int64_t last_compute_ = 0;           // flat op; -1: none yet
+  std::vector<EventHandle> starts_, ends_;  // per flat op; of compute
+  std::vector<char>
+      starts_late_;  // per flat op: it waited, so it does not start where another ends
+  std::vector<OpTime> times_;
+};
+
+/// A CudaDevice for each rank; rank r on GPU r modulo their number. With `nccl`, communication by
+/// it.
+MakeDevice cuda_device(kernels::cuda::FloatProducts float_products, bool nccl = false);
+
+}  // namespace plait::cuda

@@ -1,0 +1,31 @@
+#pragma once
+// Communication from device memory to device memory, where a library does it (NCCL).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "realrun/compute/cuda/staged.h"
+#include "realrun/rank.h"
+
+namespace plait::cuda {
+
+class Direct {
+ public:
+  virtual ~Direct() = default;
+  Direct() = default;
+  Direct(const Direct&) = delete;
+  Direct& operator=(const Direct&) = delete;
+  /// `types` of the operands; `what` it is, for errors: "all_reduce on stream grad_sync of rank 3".
+  virtual std::unique_ptr<Communication> exchange(const Lane& lane, const Exchange& exchange,
+                                                  const Operands& operands,
+                                                  const std::vector<DType>& types,
+                                                  const std::string& what) = 0;
+};
+
+/// NCCL between the ranks of a plan, each with a GPU of its own, the calling thread's. Every rank
+/// calls it; they meet over `transport`. Throws EnvironmentError with NCCL's words, or where this
+/// build has no NCCL.
+std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport);
+
+}  // namespace plait::cuda

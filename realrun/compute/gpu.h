@@ -1,0 +1,35 @@
+#pragma once
+// NVIDIA GPUs as this program sees them before it knows CUDA: a plug-in (realrun/plugin.h).
+
+#include <memory>
+#include <string>
+
+#include "realrun/compute/device.h"
+
+namespace plait {
+
+struct GpuOptions {
+  bool tf32 = false;  // products of fp32 on tensor cores
+  bool nccl = false;  // collectives and messages by NCCL; every rank on a GPU of its own
+};
+
+class Gpus {
+ public:
+  virtual ~Gpus() = default;
+  Gpus() = default;
+  Gpus(const Gpus&) = delete;
+  Gpus& operator=(const Gpus&) = delete;
+  /// "NVIDIA H200, driver 580.65": the first one.
+  virtual std::string name() const = 0;
+  /// Rank r computes on GPU r modulo their number.
+  virtual MakeDevice device(const GpuOptions& options) const = 0;
+};
+
+/// What the plug-in exports as `plait_gpus`.
+using MakeGpus = Gpus* (*)();
+
+/// Throws EnvironmentError when this build has no CUDA, NotHere when this machine has no GPU. Does
+/// not touch the driver's CUDA part, so processes may still be forked.
+std::unique_ptr<Gpus> load_gpus();
+
+}  // namespace plait

@@ -1,0 +1,47 @@
+#pragma once
+// NCCL communicators of one rank for one plan: one for each stream and group of axes that its
+// collectives use, and one for each pair of neighbours and direction that its messages use.
+// Operations of one communicator run in the order in which they are queued, so streams must not
+// share one, and neither may a rank's sends and receives. Bootstrapped over the ranks' transport.
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "plan/plan.h"
+#include "realrun/rank.h"
+#include "realrun/transport.h"
+#include "realrun/transport/nccl/api.h"
+
+namespace plait::nccl {
+
+/// What NCCL's split gives one call for: disjoint groups of ranks.
+struct Split {
+  int stream = 0;                                 // of collectives; direction of messages
+  std::vector<std::vector<std::int64_t>> groups;  // ranks in order; every rank in one at most
+};
+/// The splits that a plan needs, the same list on every rank.
+std::vector<Split> splits_of(const Plan& plan);
+
+class Groups {
+ public:
+  /// Collective over all ranks of the plan, each with a GPU of its own, the calling thread's.
+  /// Throws EnvironmentError with NCCL's words.
+  Groups(const Api& api, const Plan& plan, Transport& transport);
+  /// Ends what still runs.
+  ~Groups();
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+
+  const Api& api() const { return api_; }
+  /// Of a collective on a stream, or of a message's two ends (the sender first) and direction.
+  ncclComm_t find(int stream, const std::vector<std::int64_t>& group) const;
+
+ private:
+  const Api& api_;
+  ncclComm_t world_ = nullptr;
+  std::map<std::pair<int, std::vector<std::int64_t>>, ncclComm_t> groups_;
+};
+
+}  // namespace plait::nccl

@@ -1,0 +1,198 @@
+#include "tests/emulated_cuda/emulated_runtime.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace plait::emulated {
+namespace {
+
+constexpr std::size_t kAlignment = 256;                       // what cudaMalloc gives
+constexpr int kNan = 0xFF;                                    // bytes of a NaN, in every type
+constexpr std::size_t kMostPoisoned = std::size_t{16} << 20;  // scratch memory would take long
+
+/// A place in a stream: all before it.
+struct Position {
+  cudaStream_t stream = nullptr;
+  std::uint64_t tasks = 0;
+};
+
+}  // namespace
+}  // namespace plait::emulated
+
+struct CUstream_st {
+  std::deque<std::function<void()>> tasks;
+  std::uint64_t queued = 0, done = 0;
+};
+struct CUevent_st {
+  plait::emulated::Position recorded;
+  std::chrono::steady_clock::time_point at;
+};
+
+namespace plait::emulated {
+namespace {
+
+/// One device; all ranks of a test share it.
+struct Device {
+  std::recursive_mutex mutex;  // host functions are called inside
+  std::set<cudaStream_t> streams;
+  std::map<void*, std::size_t> blocks;
+};
+Device& device() {
+  static Device d;
+  return d;
+}
+
+/// Runs a stream up to there. What it waits for runs first, inside of its tasks.
+void drive(const Position& to) {
+  if (!device().streams.contains(to.stream)) return;  // it has gone, done
+  while (to.stream->done < to.tasks) {
+    const std::function<void()> task = std::move(to.stream->tasks.front());
+    to.stream->tasks.pop_front();
+    task();
+    ++to.stream->done;
+  }
+}
+Position end_of(cudaStream_t s) { return {s, s == nullptr ? 0 : s->queued}; }
+
+cudaError_t queued(cudaStream_t stream, std::function<void()> work) {
+  queue_on(stream, std::move(work));
+  return cudaSuccess;
+}
+
+}  // namespace
+
+void queue_on(cudaStream_t stream, std::function<void()> work) {
+  const std::lock_guard lock(device().mutex);
+  if (stream == nullptr) return work();
+  stream->tasks.push_back(std::move(work));
+  ++stream->queued;
+}
+
+std::size_t device_bytes() {
+  const std::lock_guard lock(device().mutex);
+  std::size_t sum = 0;
+  for (const auto& [block, bytes] : device().blocks) sum += bytes;
+  return sum;
+}
+
+}  // namespace plait::emulated
+
+using namespace plait::emulated;
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  return *value = 2, cudaSuccess;  // multiprocessors: few, so that threads go round their loops
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess ? "no error" : "an emulated error";
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaMalloc(void** block, std::size_t bytes) {
+  const std::size_t room = (bytes / kAlignment + 1) * kAlignment;
+  *block = std::aligned_alloc(kAlignment, room);
+  if (room <= kMostPoisoned) std::memset(*block, kNan, room);
+  const Lock lock(device().mutex);
+  device().blocks[*block] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* block) {
+  const Lock lock(device().mutex);
+  device().blocks.erase(block);
+  return std::free(block), cudaSuccess;
+}
+cudaError_t cudaMallocHost(void** block, std::size_t bytes) {
+  *block = std::malloc(bytes);
+  return std::memset(*block, kNan, bytes), cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* block) { return std::free(block), cudaSuccess; }
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  return std::memset(to, value, bytes), cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  return queued(stream, [=] {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  });
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  return queued(stream, [=] { std::memset(to, value, bytes); });
+}
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t width, std::size_t height,
+                              cudaMemcpyKind, cudaStream_t stream) {
+  return queued(stream, [=] {
+    for (std::size_t row = 0; row < height; ++row) {
+      std::memcpy(static_cast<char*>(to) + row * to_pitch,
+                  static_cast<const char*>(from) + row * from_pitch, width);
+    }
+  });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const Lock lock(device().mutex);
+  *stream = new CUstream_st;
+  device().streams.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const Lock lock(device().mutex);
+  return drive(end_of(stream)), cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock(device().mutex);
+  drive(end_of(stream));
+  device().streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  const Lock lock(device().mutex);
+  for (cudaStream_t s : device().streams) drive(end_of(s));
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return *event = new CUevent_st, cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock(device().mutex);
+  queue_on(stream, [=] { event->at = std::chrono::steady_clock::now(); });
+  event->recorded = end_of(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Lock lock(device().mutex);
+  return queued(stream, [position = event->recorded] { drive(position); });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Lock lock(device().mutex);
+  return drive(event->recorded), cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  const Lock lock(device().mutex);
+  *ms = std::chrono::duration<float, std::milli>(to->at - from->at).count();
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* data) {
+  const Lock lock(device().mutex);
+  queue_on(stream, [=] { call(data); });
+  return drive(end_of(stream)), cudaSuccess;
+}
+
+}  // extern "C"

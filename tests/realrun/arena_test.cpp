@@ -1,0 +1,134 @@
+// Where tensors lie in one block of device memory: apart while both are needed, and no larger than
+// it has to be.
+#include "realrun/arena.h"
+
+#include <gtest/gtest.h>
+
+#include "realrun/issue_order.h"
+#include "realrun/matrix.h"
+
+namespace plait {
+namespace {
+
+/// Calls f(plan, stage) for every stage of the matrix.
+template <class F>
+void for_each_program(F&& f) {
+  for (const MatrixCase& c : matrix_cases()) {
+    SCOPED_TRACE(c.name);
+    const Plan plan = make_plan(c.model, c.workload, c.strategy);
+    for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) f(plan, stage);
+  }
+}
+
+std::int64_t bytes_of(const Plan& plan, const Placed& p) {
+  return plan.tensors[p.stay.tensor].bytes(plan.mesh).value;
+}
+bool share_memory(const Plan& plan, const Placed& a, const Placed& b) {
+  return a.offset < b.offset + bytes_of(plan, b) && b.offset < a.offset + bytes_of(plan, a);
+}
+
+TEST(Arena, WhatLivesAtTheSameTimeLiesApart) {
+  for_each_program([](const Plan& plan, std::size_t stage) {
+    const Arena a = arena(plan, stage);
+    for (std::size_t i = 0; i < a.passing.size(); ++i) {
+      const Placed& p = a.passing[i];
+      EXPECT_EQ(p.offset % kArenaAlignment, 0);
+      EXPECT_LE(p.offset + bytes_of(plan, p), a.bytes);
+      for (const Placed& q : a.persistent) ASSERT_FALSE(share_memory(plan, p, q));
+      // Begun before p and in use until p's memory is taken.
+      for (std::size_t j = 0; j < i; ++j) {
+        const Placed& q = a.passing[j];
+        const bool both = q.released >= p.stay.first;
+        ASSERT_FALSE(both && share_memory(plan, p, q)) << i << " " << j;
+      }
+    }
+  });
+}
+
+TEST(Arena, HoldsEveryStayOnce) {
+  for_each_program([](const Plan& plan, std::size_t stage) {
+    const Arena a = arena(plan, stage);
+    EXPECT_EQ(a.persistent.size() + a.passing.size(), stays(plan, stage).size());
+    EXPECT_GE(a.bytes, live_memory(plan, stage).peak.value);
+  });
+}
+
+/// What an op of another stream takes over was used last by ops that it waits for.
+TEST(Arena, MemoryIsTakenOverFromComputeThatIsNamed) {
+  for_each_program([](const Plan& plan, std::size_t stage) {
+    const Arena a = arena(plan, stage);
+    const std::vector<Stream> streams = streams_of(plan, stage);
+    for (const Placed& p : a.passing) {
+      const auto first = static_cast<std::size_t>(p.stay.first);
+      for (const Placed& q : a.passing) {
+        if (q.released >= p.stay.first || !share_memory(plan, p, q)) continue;
+        EXPECT_LE(q.released, a.behind[first]);
+      }
+      if (a.behind[first] < 0) continue;
+      EXPECT_EQ(streams[static_cast<std::size_t>(a.behind[first])], Stream::kCompute);
+    }
+  });
+}
+
+/// Whether `op` can only begin when `before` has ended: through what it waits for and the order of
+/// the streams.
+bool is_behind(const OpsBefore& waits, const std::vector<Stream>& streams, std::size_t op,
+               std::size_t before) {
+  std::vector<char> seen(op + 1);
+  std::vector<std::size_t> open = {op};
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    if (at == before) return true;
+    if (at < before || seen[at] != 0) continue;
+    seen[at] = 1;
+    for (std::uint32_t w : waits[at]) open.push_back(w);
+    for (std::size_t i = at; i-- > before;) {
+      if (streams[i] != streams[at]) continue;
+      open.push_back(i);
+      break;
+    }
+  }
+  return false;
+}
+
+TEST(Arena, TheFirstWaiterIsTheFirstComputeOpBehindIt) {
+  std::size_t waited = 0;
+  for_each_program([&](const Plan& plan, std::size_t stage) {
+    const std::vector<std::int64_t> waiters = first_waiters(plan, stage);
+    const OpsBefore before = ops_before(plan, stage);
+    const std::vector<Stream> streams = streams_of(plan, stage);
+    const std::size_t n = std::min<std::size_t>(streams.size(), 400);
+    for (std::size_t c = 0; c < n; ++c) {
+      if (streams[c] == Stream::kCompute) continue;
+      for (std::size_t op = c + 1; op < n; ++op) {
+        if (streams[op] != Stream::kCompute) continue;
+        if (!is_behind(before, streams, op, c)) continue;
+        EXPECT_EQ(waiters[c], static_cast<std::int64_t>(op)) << c;
+        ++waited;
+        break;
+      }
+    }
+  });
+  EXPECT_GT(waited, 1000U);
+}
+
+/// One rank of a model whose tensors are far larger than the alignment: what is lost between
+/// tensors is little.
+TEST(Arena, IsHardlyLargerThanWhatLives) {
+  Model m;
+  m.layers = 8, m.hidden = 512, m.heads = 8, m.kv_heads = 8, m.head_dim = 64;
+  m.ffn_hidden = 2048, m.vocab = 4096, m.max_positions = 512;
+  Workload w;
+  w.sequence_length = 512, w.global_batch = 4;
+  for (const Recompute kind : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+    Strategy s;
+    s.recompute.kind = kind;
+    const Plan plan = make_plan(m, w, s);
+    const auto peak = static_cast<double>(live_memory(plan, 0).peak.value);
+    EXPECT_LE(static_cast<double>(arena(plan, 0).bytes), 1.03 * peak);
+  }
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,65 @@
+// The emulated device lets nothing pass that CUDA's rules do not promise.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "realrun/compute/cuda/objects.h"
+#include "tests/emulated_cuda/emulated_runtime.h"
+
+namespace plait::cuda {
+namespace {
+
+TEST(EmulatedStream, WhoDoesNotWaitSeesWhatWasThereBefore) {
+  const StreamHandle writer = make_stream(), reader = make_stream();
+  int value = 1, seen_without = 0, seen_with = 0;
+  emulated::queue_on(writer.get(), [&] { value = 2; });
+  emulated::queue_on(reader.get(), [&] { seen_without = value; });
+  CUDA_CHECK(cudaStreamSynchronize(reader.get()));
+  EXPECT_EQ(seen_without, 1);
+  const EventHandle written = make_event();
+  CUDA_CHECK(cudaEventRecord(written.get(), writer.get()));
+  CUDA_CHECK(cudaStreamWaitEvent(reader.get(), written.get(), 0));
+  emulated::queue_on(reader.get(), [&] { seen_with = value; });
+  CUDA_CHECK(cudaStreamSynchronize(reader.get()));
+  EXPECT_EQ(seen_with, 2);
+}
+
+TEST(EmulatedStream, AnEventIsWhatItWasWhenTheWaitWasQueued) {
+  const StreamHandle a = make_stream(), b = make_stream();
+  const EventHandle event = make_event();
+  int last = 0;
+  emulated::queue_on(a.get(), [&] { last = 1; });
+  CUDA_CHECK(cudaEventRecord(event.get(), a.get()));
+  CUDA_CHECK(cudaStreamWaitEvent(b.get(), event.get(), 0));
+  emulated::queue_on(a.get(), [&] { last = 2; });
+  CUDA_CHECK(cudaEventRecord(event.get(), a.get()));
+  CUDA_CHECK(cudaStreamSynchronize(b.get()));
+  EXPECT_EQ(last, 1);
+  CUDA_CHECK(cudaEventSynchronize(event.get()));
+  EXPECT_EQ(last, 2);
+}
+
+TEST(EmulatedStream, HostFunctionsComeBehindWhatWasQueuedOnTheirStreamAlone) {
+  const StreamHandle mine = make_stream(), other = make_stream();
+  std::vector<int> order;
+  emulated::queue_on(other.get(), [&] { order.push_back(3); });
+  emulated::queue_on(mine.get(), [&] { order.push_back(1); });
+  CUDA_CHECK(cudaLaunchHostFunc(
+      mine.get(), [](void* to) { static_cast<std::vector<int>*>(to)->push_back(2); }, &order));
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST(EmulatedMemory, IsPoisonedAndCounted) {
+  const std::size_t before = emulated::device_bytes();
+  {
+    const DeviceBlock block = device_block(sizeof(float));
+    float value = 0;
+    CUDA_CHECK(cudaMemcpy(&value, block.get(), sizeof value, cudaMemcpyDeviceToHost));
+    EXPECT_NE(value, value);  // not a number
+    EXPECT_EQ(emulated::device_bytes(), before + sizeof value);
+  }
+  EXPECT_EQ(emulated::device_bytes(), before);
+}
+
+}  // namespace
+}  // namespace plait::cuda

@@ -1,0 +1,60 @@
+// Plans on a GPU compute what the unsharded plan computes, and that what a processor computes:
+// every op gets the right operands, streams wait for one another, tensors lie where nobody else
+// writes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "realrun/compute/cuda/cuda_device.h"
+#include "realrun/matrix.h"
+
+namespace plait {
+namespace {
+
+/// The second step starts from what the first one's clip factor, optimizer and gathers made.
+constexpr int kSteps = 2;
+
+MakeDevice gpu() { return cuda::cuda_device(kernels::cuda::FloatProducts::kExact); }
+
+/// Every fourth case from `first` on: an emulated GPU takes its time.
+void expect_pass(RunPrecision precision, std::size_t first) {
+  MatrixRunner runner(precision, kSteps, gpu());
+  const std::vector<MatrixCase> cases = matrix_cases();
+  for (std::size_t i = first; i < cases.size(); i += 4) {
+    const MatrixCase& c = cases[i];
+    const MatrixRow row = runner.run(c);
+    SCOPED_TRACE(c.name);
+    EXPECT_TRUE(row.passed) << row.result.worst_error << " in " << row.result.worst_tensor;
+    EXPECT_EQ(row.result.held, row.result.planned);
+    EXPECT_GT(row.result.gradient_norm, 1);  // clipping is active
+  }
+}
+
+TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInFp32) { expect_pass(RunPrecision::kFp32, 0); }
+TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInBf16) { expect_pass(RunPrecision::kBf16, 2); }
+
+/// Unsharded plans, one for each model and way to compute of the matrix.
+void expect_what_processors_compute(RunPrecision precision) {
+  std::vector<std::string> seen;
+  for (const MatrixCase& c : matrix_cases()) {
+    const std::string kind = c.model.name + (c.workload.flash_attention ? "" : ", unfused");
+    if (std::ranges::find(seen, kind) != seen.end()) continue;
+    seen.push_back(kind);
+    SCOPED_TRACE(kind);
+    const Plan plan = make_plan(c.model, in_precision(c.workload, precision), Strategy{});
+    const Verification v =
+        compare(run_steps(c.model, plan, precision, {.steps = kSteps, .device = gpu()}),
+                run_steps(c.model, plan, precision, {.steps = kSteps}));
+    EXPECT_TRUE(passes(v, precision)) << v.worst_error << " in " << v.worst_tensor;
+  }
+}
+
+TEST(CudaDevice, ComputesWhatProcessorsComputeInFp32) {
+  expect_what_processors_compute(RunPrecision::kFp32);
+}
+TEST(CudaDevice, ComputesWhatProcessorsComputeInBf16) {
+  expect_what_processors_compute(RunPrecision::kBf16);
+}
+
+}  // namespace
+}  // namespace plait
