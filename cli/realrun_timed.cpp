@@ -144,6 +144,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   if (run.costs.calibration != nullptr) {
     run.calibration = run.costs.calibration->name + ", " + run.costs.calibration->date;
   }
+  if (on_gpu(options) && run.calibration.empty()) run.calibration = "the device's data sheet";
   run.predicted = prediction_of(run, options);
   return run;
 }

@@ -40,6 +40,21 @@ class Realrun(CommandTest):
             self.assertIn(case["strategy"], text)
         self.assertIn(f"{len(cases)} of {len(cases)} the same", text)
 
+    def test_a_gpu_that_is_not_there_is_77(self):
+        for mode in (["--verify"], []):
+            result = plait("realrun", SMALL, "--backend", "cuda", *mode)
+            if result.code == 0:
+                self.skipTest("there is a GPU")
+            if result.code == ENVIRONMENT:
+                self.assertIn("this build has no CUDA", result.err)
+            else:
+                self.assertEqual(result.code, 77, result.err)
+                self.assertIn("skipped: no NVIDIA", result.err)
+
+    def test_gpus_do_not_run_fp64(self):
+        result = plait("realrun", SMALL, "--verify", "--backend", "cuda", "--precision", "fp64")
+        self.assertEqual(result.code, 2)
+
     def test_no_is_1(self):
         # After 20 steps rounding to 8 bits has led most cases elsewhere.
         result = plait("realrun", "--matrix", "--precision", "bf16", "--steps", "20")
