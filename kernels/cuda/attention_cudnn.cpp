@@ -58,7 +58,7 @@ class Tensors {
   /// scale q k^T, and the lowest number where a query does not see the key.
   Graph::Tensor scores(const Graph::Tensor& q, const Graph::Tensor& k_transposed,
                        const Graph::Tensor& scale) {
-    const Graph::Tensor x = g_.pointwise(CUDNN_POINTWISE_MUL, g_.matmul(q, k_transposed), scale);
+    Graph::Tensor x = g_.pointwise(CUDNN_POINTWISE_MUL, g_.matmul(q, k_transposed), scale);
     if (!s_.causal) return x;
     return g_.select(x, g_.scalar(kLowest), g_.lower_triangle(x));
   }

@@ -155,13 +155,10 @@ Graph::Tensor Graph::transposed(const Tensor& x, cudnnDataType_t type) {
   return y;
 }
 
-Descriptor Graph::plan(const PlanTarget& target) {
-  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
-  if (target.handle != nullptr) {
-    graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
-  }
-  graph.finalize();
+namespace {
+
+/// Engines with their settings, best first.
+std::vector<Descriptor> proposals(const Descriptor& graph, const PlanTarget& target) {
   Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
@@ -169,23 +166,38 @@ Descriptor Graph::plan(const PlanTarget& target) {
     heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties);
   }
   heuristics.finalize();
-  std::int64_t count = 0;
-  check_cudnn(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
-              "the number of proposed engines");
   std::vector<Descriptor> configs;
   std::vector<cudnnBackendDescriptor_t> raw;
+  std::int64_t count = 0;
+  const auto read = [&](const char* what) {
+    check_cudnn(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                         CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
+                                         raw.empty() ? nullptr : raw.data()),
+                what);
+  };
+  read("the number of proposed engines");
   for (std::int64_t i = 0; i < count; ++i) {
     configs.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     raw.push_back(configs.back().get());
   }
-  check_cudnn(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                       CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()),
-              "the proposed engines");
+  if (count > 0) read("the proposed engines");
+  configs.resize(static_cast<std::size_t>(count));
+  return configs;
+}
+
+}  // namespace
+
+Descriptor Graph::plan(const PlanTarget& target) {
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+  graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations_);
+  if (target.handle != nullptr) {
+    graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
+  }
+  graph.finalize();
   cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (const Descriptor& config : proposals(graph, target)) {
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configs[static_cast<std::size_t>(i)]);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
     if (target.handle != nullptr) {
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, target.handle);
     } else {
@@ -194,7 +206,7 @@ Descriptor Graph::plan(const PlanTarget& target) {
     status = plan.try_finalize();
     if (status == CUDNN_STATUS_SUCCESS) return plan;
   }
-  check_cudnn(status, "fused attention: no engine");
+  check_cudnn(status, "the search for an engine");
   return {};
 }
 
