@@ -16,7 +16,9 @@ class Backend {
   explicit Backend(const RealrunOptions& options) {
     if (options.backend == "cpu") return;
     gpus_ = load_gpus();
-    device_ = gpus_->device({.tf32 = options.tf32, .nccl = options.collectives == "library"});
+    device_ = gpus_->device({.tf32 = options.tf32,
+                             .graphs = options.graphs == "on",
+                             .nccl = options.collectives == "library"});
   }
   /// Empty: the processor.
   const MakeDevice& device() const { return device_; }

@@ -204,6 +204,11 @@ std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
                      "then carries messages too")
           ->check(CLI::IsMember({"rounds", "library"}))
           ->capture_default_str(),
+      sub.add_option("--graphs", o.graphs,
+                     "cuda, one rank: on repeats the second step as one CUDA graph (the numbers "
+                     "are then those of one step number)")
+          ->check(CLI::IsMember({"on", "off"}))
+          ->capture_default_str(),
       sub.add_flag("--shaped", o.shaped,
                    "Give every node of the cluster a network namespace and a link of its bandwidth "
                    "(exit code 77: not permitted here)"),

@@ -19,6 +19,7 @@ struct RealrunOptions {
   double patience_s = 60;
   std::string backend = "cpu";
   bool tf32 = false;
+  std::string graphs = "off";
   // Of a timed run.
   std::string kernels = "real", calibration, trace;
   std::string collectives = "rounds";

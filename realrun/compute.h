@@ -14,7 +14,7 @@ struct RunContext {
   const Plan& plan;
   const Model& model;
   Rank rank;
-  std::int64_t step = 1;  // counts from 1; Adam's bias correction and dropout depend on it
+  std::int64_t step = 0;  // counts from 1; Adam's bias correction and dropout depend on it
   double learning_rate = 1e-3;
 };
 

@@ -54,11 +54,12 @@ void Walker::prepare_library() {
 }
 
 void Walker::step() {
+  ++context_.step;
+  if (device_->repeat_step()) return;
   device_->begin_step();
   Issue(*this).run();
   communicator_.finish_step();
   device_->end_step();
-  ++context_.step;
 }
 
 OpTime Walker::time(std::int64_t flat) const {

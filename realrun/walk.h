@@ -37,7 +37,7 @@ class Walker {
   void step();
   ComputeDevice& device() { return *device_; }
   const Rank& rank() const { return context_.rank; }
-  std::int64_t steps() const { return context_.step - 1; }
+  std::int64_t steps() const { return context_.step; }
   /// Of op `flat` in the last step.
   OpTime time(std::int64_t flat) const;
   std::size_t ops() const { return after_.size(); }

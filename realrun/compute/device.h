@@ -46,6 +46,8 @@ class ComputeDevice {
   /// All elements, between steps.
   virtual std::vector<double> read(const Member& from) = 0;
 
+  /// Repeats the step before, as it was issued then, where the device can; else false.
+  virtual bool repeat_step() { return false; }
   /// Frames the ops of a step. When `end_step` returns all have ended.
   virtual void begin_step() = 0;
   virtual void end_step() = 0;

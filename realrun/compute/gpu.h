@@ -9,8 +9,9 @@
 namespace plait {
 
 struct GpuOptions {
-  bool tf32 = false;  // products of fp32 on tensor cores
-  bool nccl = false;  // collectives and messages by NCCL; every rank on a GPU of its own
+  bool tf32 = false;    // products of fp32 on tensor cores
+  bool graphs = false;  // steps of one rank as CUDA graphs
+  bool nccl = false;    // collectives and messages by NCCL; every rank on a GPU of its own
 };
 
 class Gpus {

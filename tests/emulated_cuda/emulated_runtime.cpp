@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace plait::emulated {
 namespace {
@@ -24,9 +25,16 @@ struct Position {
 }  // namespace
 }  // namespace plait::emulated
 
+struct CUgraph_st {
+  std::deque<std::function<void()>> tasks;
+};
+struct CUgraphExec_st {
+  std::deque<std::function<void()>> tasks;
+};
 struct CUstream_st {
   std::deque<std::function<void()>> tasks;
   std::uint64_t queued = 0, done = 0;
+  CUgraph_st* captured = nullptr;  // instead of running, while it is set
 };
 struct CUevent_st {
   plait::emulated::Position recorded;
@@ -69,6 +77,7 @@ cudaError_t queued(cudaStream_t stream, std::function<void()> work) {
 void queue_on(cudaStream_t stream, std::function<void()> work) {
   const std::lock_guard lock(device().mutex);
   if (stream == nullptr) return work();
+  if (stream->captured != nullptr) return stream->captured->tasks.push_back(std::move(work));
   stream->tasks.push_back(std::move(work));
   ++stream->queued;
 }
@@ -176,6 +185,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->recorded = end_of(stream);
   return cudaSuccess;
 }
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  return cudaEventRecord(event, stream);
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Lock lock(device().mutex);
   return queued(stream, [position = event->recorded] { drive(position); });
@@ -194,5 +206,21 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* dat
   queue_on(stream, [=] { call(data); });
   return drive(end_of(stream)), cudaSuccess;
 }
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  return stream->captured = new CUgraph_st, cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return *graph = std::exchange(stream->captured, nullptr), cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* runnable, cudaGraph_t graph, unsigned long long) {
+  return *runnable = new CUgraphExec_st{graph->tasks}, cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t stream) {
+  for (const std::function<void()>& task : runnable->tasks) queue_on(stream, task);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t runnable) { return delete runnable, cudaSuccess; }
 
 }  // extern "C"

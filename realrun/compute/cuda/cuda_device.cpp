@@ -51,8 +51,8 @@ std::shared_ptr<std::byte[]> borrowed(std::byte* address) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device,
-                       kernels::cuda::FloatProducts float_products, std::unique_ptr<Direct> direct)
+CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const CudaOptions& options,
+                       std::unique_ptr<Direct> direct)
     : plan_(plan),
       rank_(rank.id),
       device_((CUDA_CHECK(cudaSetDevice(device)), device)),
@@ -62,8 +62,10 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device,
       memory_(device_block(static_cast<std::size_t>(arena_.bytes))),
       scratch_(device_block(kernels::cuda::kScratchBytes)),
       lane_scratch_(device_block(kernels::cuda::kScratchBytes)),
-      products_(float_products),
+      products_(options.float_products),
       direct_(std::move(direct)),
+      graphs_(options.graphs &&
+              std::ranges::all_of(stream_of_, [](Stream s) { return s == Stream::kCompute; })),
       begin_(make_event()),
       starts_(stream_of_.size()),
       ends_(stream_of_.size()),
@@ -142,13 +144,36 @@ std::vector<double> CudaDevice::read(const Member& from) {
 }
 
 /// The device rests: its time of the event lies between two readings of the host's clock.
-void CudaDevice::begin_step() {
+void CudaDevice::take_time() {
   CUDA_CHECK(cudaSetDevice(device_));
   const std::int64_t before = now_ns();
   CUDA_CHECK(cudaEventRecord(begin_.get(), queue_.stream));
   CUDA_CHECK(cudaEventSynchronize(begin_.get()));
   begin_ns_ = before + (now_ns() - before) / 2;
+}
+
+/// The first step is no graph: libraries choose algorithms in it.
+void CudaDevice::begin_step() {
+  take_time();
   next_ = 0, last_compute_ = -1;
+  if (graphs_ && steps_ == 1) {
+    CUDA_CHECK(cudaStreamBeginCapture(queue_.stream, cudaStreamCaptureModeThreadLocal));
+  }
+}
+
+bool CudaDevice::repeat_step() {
+  if (!graph_) return false;
+  take_time();
+  CUDA_CHECK(cudaGraphLaunch(graph_.get(), queue_.stream));
+  collect_times();
+  return true;
+}
+
+/// In a capture an event is recorded whenever the graph runs, not for the capture's own order.
+void CudaDevice::record(const EventHandle& event) {
+  const bool captures = graphs_ && steps_ == 1;
+  CUDA_CHECK(cudaEventRecordWithFlags(event.get(), queue_.stream,
+                                      captures ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
 Operands CudaDevice::operands(const Issued& issued) {
@@ -183,9 +208,9 @@ void CudaDevice::compute(const RunContext& context, const Issued& issued,
   const bool waited = std::ranges::any_of(
       before_[op], [&](std::uint32_t b) { return stream_of_[b] != Stream::kCompute; });
   starts_late_[op] = last_compute_ < 0 || waited ? 1 : 0;
-  if (starts_late_[op] != 0) CUDA_CHECK(cudaEventRecord(starts_[op].get(), queue_.stream));
+  if (starts_late_[op] != 0) record(starts_[op]);
   cuda::compute(queue_, context, operands, issued.op, issued.call);
-  CUDA_CHECK(cudaEventRecord(ends_[op].get(), queue_.stream));
+  record(ends_[op]);
   last_compute_ = issued.flat;
 }
 
@@ -228,6 +253,19 @@ std::unique_ptr<Communication> CudaDevice::communication(const Issued& issued,
 }
 
 void CudaDevice::end_step() {
+  if (graphs_ && steps_++ == 1) {
+    cudaGraph_t captured = nullptr;
+    cudaGraphExec_t runnable = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(queue_.stream, &captured));
+    const GraphHandle graph(captured);
+    CUDA_CHECK(cudaGraphInstantiate(&runnable, captured, 0));
+    graph_ = RunnableGraph(runnable);
+    CUDA_CHECK(cudaGraphLaunch(runnable, queue_.stream));
+  }
+  collect_times();
+}
+
+void CudaDevice::collect_times() {
   for (const StreamHandle& s : streams_) CUDA_CHECK(cudaStreamSynchronize(s.get()));
   std::size_t previous = 0;
   for (std::size_t op = 0; op < stream_of_.size(); ++op) {
@@ -250,14 +288,14 @@ OpTime CudaDevice::time_of(std::size_t op, std::size_t previous) const {
   return time;
 }
 
-MakeDevice cuda_device(kernels::cuda::FloatProducts float_products, bool nccl) {
+MakeDevice cuda_device(const CudaOptions& options) {
   return [=](const Plan& plan, const Rank& rank, Transport& transport) {
     int devices = 0;
     CUDA_CHECK(cudaGetDeviceCount(&devices));
     const auto device = static_cast<int>(rank.id % devices);
     CUDA_CHECK(cudaSetDevice(device));
-    std::unique_ptr<Direct> direct = nccl ? nccl_between(plan, transport) : nullptr;
-    return std::make_unique<CudaDevice>(plan, rank, device, float_products, std::move(direct));
+    std::unique_ptr<Direct> direct = options.nccl ? nccl_between(plan, transport) : nullptr;
+    return std::make_unique<CudaDevice>(plan, rank, device, options, std::move(direct));
   };
 }
 

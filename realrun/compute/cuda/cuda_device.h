@@ -20,11 +20,19 @@
 
 namespace plait::cuda {
 
+struct CudaOptions {
+  kernels::cuda::FloatProducts float_products = kernels::cuda::FloatProducts::kExact;
+  bool nccl = false;  // communication by NCCL
+  /// From the third step on a program without communication repeats its second as one CUDA graph,
+  /// the second's step number, which Adam and dropout depend on, included.
+  bool graphs = false;
+};
+
 class CudaDevice : public ComputeDevice {
  public:
   /// On GPU `device`. Throws EnvironmentError when memory does not suffice.
-  CudaDevice(const Plan& plan, const Rank& rank, int device,
-             kernels::cuda::FloatProducts float_products, std::unique_ptr<Direct> direct = nullptr);
+  CudaDevice(const Plan& plan, const Rank& rank, int device, const CudaOptions& options,
+             std::unique_ptr<Direct> direct);
   ~CudaDevice() override;
 
   void write(const Member& to, std::int64_t first, std::int64_t elements,
@@ -32,6 +40,7 @@ class CudaDevice : public ComputeDevice {
   void write(const Member& to, std::span<const std::int64_t> tokens) override;
   std::vector<double> read(const Member& from) override;
 
+  bool repeat_step() override;
   void begin_step() override;
   void end_step() override;
   Operands operands(const Issued& issued) override;
@@ -56,6 +65,9 @@ class CudaDevice : public ComputeDevice {
   cudaStream_t stream(Stream s) const { return streams_[static_cast<std::size_t>(s)].get(); }
   /// Where an op of another stream runs, behind the compute that it has to wait for.
   Lane lane_of(const Issued& issued) const;
+  void take_time();
+  void record(const EventHandle& event);
+  void collect_times();
   OpTime time_of(std::size_t op, std::size_t previous) const;
 
   const Plan& plan_;
@@ -76,6 +88,9 @@ class CudaDevice : public ComputeDevice {
   std::multimap<std::int64_t, Key> leaving_;  // last op -> member
   Bytes live_, peak_;
 
+  bool graphs_;                             // wanted, and all is compute
+  std::int64_t steps_ = 0;                  // done
+  RunnableGraph graph_;                     // of the second step
   EventHandle begin_;                       // of the step
   std::int64_t begin_ns_ = 0;               // when that was, on the host's clock
   std::int64_t last_compute_ = 0;           // flat op; -1: none yet
@@ -85,8 +100,7 @@ class CudaDevice : public ComputeDevice {
   std::vector<OpTime> times_;
 };
 
-/// A CudaDevice for each rank; rank r on GPU r modulo their number. With `nccl`, communication by
-/// it.
-MakeDevice cuda_device(kernels::cuda::FloatProducts float_products, bool nccl = false);
+/// A CudaDevice for each rank; rank r on GPU r modulo their number.
+MakeDevice cuda_device(const CudaOptions& options = {});
 
 }  // namespace plait::cuda

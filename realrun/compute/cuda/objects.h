@@ -37,6 +37,8 @@ class Owned {
 
 using StreamHandle = Owned<cudaStream_t, cudaStreamDestroy>;
 using EventHandle = Owned<cudaEvent_t, cudaEventDestroy>;
+using GraphHandle = Owned<cudaGraph_t, cudaGraphDestroy>;
+using RunnableGraph = Owned<cudaGraphExec_t, cudaGraphExecDestroy>;
 using DeviceBlock = Owned<void*, cudaFree>;
 using PinnedBlock = Owned<void*, cudaFreeHost>;
 

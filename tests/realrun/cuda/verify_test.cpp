@@ -14,7 +14,7 @@ namespace {
 /// The second step starts from what the first one's clip factor, optimizer and gathers made.
 constexpr int kSteps = 2;
 
-MakeDevice gpu() { return cuda::cuda_device(kernels::cuda::FloatProducts::kExact); }
+MakeDevice gpu() { return cuda::cuda_device(); }
 
 /// Every fourth case from `first` on: an emulated GPU takes its time.
 void expect_pass(RunPrecision precision, std::size_t first) {
@@ -54,6 +54,21 @@ TEST(CudaDevice, ComputesWhatProcessorsComputeInFp32) {
 }
 TEST(CudaDevice, ComputesWhatProcessorsComputeInBf16) {
   expect_what_processors_compute(RunPrecision::kBf16);
+}
+
+/// Two steps are the same whether the second is a graph or not; then it is repeated, and the loss
+/// goes on falling on the same batch.
+TEST(CudaGraph, RepeatsTheSecondStep) {
+  const MatrixCase c = matrix_cases().front();
+  const Plan plan = make_plan(c.model, in_precision(c.workload, RunPrecision::kFp32), Strategy{});
+  const auto run = [&](int steps, bool graphs) {
+    return run_steps(c.model, plan, RunPrecision::kFp32,
+                     {.steps = steps, .device = cuda::cuda_device({.graphs = graphs})});
+  };
+  const Verification v = compare(run(2, true), run(2, false));
+  EXPECT_EQ(v.worst_error, 0) << v.worst_tensor;
+  const ModelState repeated = run(5, true);
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_LT(repeated.losses[i], repeated.losses[i - 1]);
 }
 
 }  // namespace

@@ -12,7 +12,10 @@ class CudaGpus : public Gpus {
   std::string name() const override { return nvml_.name(0) + ", driver " + nvml_.driver(); }
   MakeDevice device(const GpuOptions& options) const override {
     using kernels::cuda::FloatProducts;
-    return cuda_device(options.tf32 ? FloatProducts::kTf32 : FloatProducts::kExact, options.nccl);
+    return cuda_device(
+        {.float_products = options.tf32 ? FloatProducts::kTf32 : FloatProducts::kExact,
+         .nccl = options.nccl,
+         .graphs = options.graphs});
   }
 
  private:
