@@ -15,6 +15,8 @@
 #include "cli/prediction.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parallel.h"
+#include "reports/new_file.h"
 #include "reports/search.h"
 #include "reports/vary.h"
 #include "search/open_space.h"
@@ -32,6 +34,7 @@ struct SearchCommand {
   std::int64_t max_gpus = 0;  // 0: any
   double tokens = 0, days = 0;
   bool front = false;
+  std::string svg;
   OutputOptions output;
   int jobs = 1;
 };
@@ -122,8 +125,9 @@ class Study {
     const Certificate& c = result.certificate;
     out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
                    c.does_not_fit, c.simulated, c.open,      c.gap};
-    for (const Found& found : result.best) out.best.push_back(row(found.layout, found.bound));
-    if (options_.front && !result.best.empty()) walk_front(result.best.front(), bounds, space, out);
+    out.best = rows(result.best);
+    if ((options_.front || !options_.svg.empty()) && !result.best.empty())
+      walk_front(result.best.front(), bounds, space, out);
     add_others(out);
   }
 
@@ -148,6 +152,12 @@ class Study {
     out.bound_s = to_seconds(bound).value;
     return out;
   }
+  std::vector<SearchRow> rows(const std::vector<Found>& found) const {
+    std::vector<SearchRow> out(found.size());
+    in_parallel(found.size(), options_.jobs,
+                [&](std::size_t i) { out[i] = row(found[i].layout, found[i].bound); });
+    return out;
+  }
   /// The fastest of all, then the fastest that needs less memory, and so on.
   void walk_front(const Found& fastest, Bounds& bounds, const Space& space,
                   SearchReport& out) const {
@@ -164,7 +174,7 @@ class Study {
       if (next.best.empty()) break;
       points.push_back(next.best.front());
     }
-    for (const Found& p : points) out.fastest_by_memory.push_back(row(p.layout, p.bound));
+    out.fastest_by_memory = rows(points);
   }
   void add_others(SearchReport& out) const {
     if (own_ && !out.own) {
@@ -242,6 +252,11 @@ int run_search(const SearchCommand& o, const Command& command) {
   }
   report.interrupted = interrupted;
   rank(o, std::move(rows), report);
+  if (!o.svg.empty() && !report.fastest_by_memory.empty()) {
+    NewFile picture(o.svg);
+    picture.write(search_svg(report));
+    picture.finish();
+  }
   switch (o.output.kind()) {
     case Format::kText: print_result(o.output, search_text(report, o.output.style())); break;
     case Format::kJson: print_result(o.output, search_json(report)); break;
@@ -288,6 +303,7 @@ void add_search(Command& command) {
       ->needs(tokens);
   sub->add_flag("--front", options->front,
                 "Also the fastest layouts with less and less memory (time against memory)");
+  sub->add_option("--svg", options->svg, "Draw this front")->type_name("FILE");
   sub->add_option("--budget", options->budget,
                   "Simulations at most; the answer then says how far it may be off")
       ->check(CLI::PositiveNumber);

@@ -43,6 +43,8 @@ struct SearchReport {
 std::string search_text(const SearchReport& report, const TerminalStyle& style);
 std::string search_json(const SearchReport& report);
 std::string search_csv(const SearchReport& report);
+/// Step time over memory of `fastest_by_memory`, as SVG.
+std::string search_svg(const SearchReport& report);
 
 /// "--set strategy.tp=8 --set ..."
 std::string set_options(const Settings& settings);

@@ -84,7 +84,8 @@ const Table<RecomputeOptions>& recompute_table() {
                 "reduce_scatter (`ops`), or whole layers.")
               .searchable(),
           field("layers", &R::layers, Int{.min = -1},
-                "With `full`, only so many layers of each chunk; -1: all."),
+                "With `full`, only so many layers of each chunk; -1: all.")
+              .searchable(),
           field("every", &R::every, Int{.min = 1},
                 "With `full`, only each layer of a stage whose number is a multiple of this."),
       },
@@ -113,7 +114,8 @@ const Table<FsdpOptions>& fsdp_table() {
                 "Drop gathered weights after the forward pass and gather them again for backward.")
               .searchable(),
           field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
-                "Layers gathered ahead of the one that computes."),
+                "Layers gathered ahead of the one that computes.")
+              .searchable(),
       });
   return table;
 }
@@ -237,7 +239,8 @@ const Table<StrategyPart>& strategy_table() {
               .otherwise("3 where fsdp > 1, else 0")
               .searchable(),
           field("keep_weight_shard", &S::keep_weight_shard, Flag{},
-                "ZeRO-3 keeps a low-precision shard beside the master shard (DeepSpeed)."),
+                "ZeRO-3 keeps a low-precision shard beside the master shard (DeepSpeed).")
+              .searchable(),
           field("pipeline", &S::pipeline, Nested{&pipeline_table()}, "Pipeline schedule."),
           field("recompute", &S::recompute, Nested{&recompute_table()},
                 "Activation recomputation."),

@@ -7,22 +7,52 @@
 #include "plan/schedule.h"
 
 namespace plait {
+namespace {
+
+/// Adds keys to a map; neighbouring layouts mostly have the same.
+template <class Map>
+class NewEntries {
+ public:
+  explicit NewEntries(Map& map) : map_(map) {}
+  /// The value of a key that was not there.
+  typename Map::mapped_type* add(const typename Map::key_type& key) {
+    if (last_ == key) return nullptr;
+    last_ = key;
+    const auto [at, fresh] = map_.try_emplace(key);
+    return fresh ? &at->second : nullptr;
+  }
+
+ private:
+  Map& map_;
+  std::optional<typename Map::key_type> last_;
+};
+
+}  // namespace
 
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario), costs_(costs), groups_(scenario.cluster, scenario.placement.empty()) {}
 
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
-  const std::optional<ShardCostsOfBoth>& both = shards_.at(shard_key(layout));
-  if (!both) return std::nullopt;
-  const ShardCosts& costs = choose(*both, layout);
-  return LowerBound{step(stages(layout, costs)), memory(layout, costs)};
+  if (find(plain(layout)) == nullptr || find(layout) == nullptr) return std::nullopt;
+  const PipelineCosts costs = stages(layout);
+  return LowerBound{step(costs), memory(costs)};
 }
 
 SimTime Bounds::closer(const Layout& l) const {
-  const PipelineCosts s = stages(l, choose(*shards_.at(shard_key(l)), l));
+  const PipelineCosts s = stages(l);
   if (s.microbatches * s.pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
   return walk_passes(s, *schedules_.of(l, s.microbatches), rules);
+}
+
+Layout Bounds::plain(Layout l) {
+  if (l.recompute_layers >= 0) l.recompute = Recompute::kNone;
+  return l;
+}
+
+const ShardCosts* Bounds::find(const Layout& l) const {
+  const std::optional<ShardCostsOfBoth>& both = shards_.at(shard_key(l));
+  return both ? &choose(*both, l) : nullptr;
 }
 
 Bounds::ShardKey Bounds::shard_key(const Layout& l) {
@@ -38,11 +68,13 @@ Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardCosts& c) con
   return {scenario_.cluster.world_size() / l.pp, c.message.value};
 }
 
-PipelineCosts Bounds::stages(const Layout& l, const ShardCosts& c) const {
+PipelineCosts Bounds::stages(const Layout& l) const {
+  const ShardCosts& c = *find(plain(l));
   const std::int64_t microbatches =
       scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
   return {l,
           c,
+          *find(l),
           exchanges_.at(exchange_key(l)),
           scenario_.model.layers,
           microbatches,
@@ -50,33 +82,37 @@ PipelineCosts Bounds::stages(const Layout& l, const ShardCosts& c) const {
 }
 
 void Bounds::prepare(const std::vector<Layout>& layouts, int threads) {
-  std::vector<std::pair<const Layout*, std::optional<ShardCostsOfBoth>*>> shards;
+  std::vector<std::pair<Layout, std::optional<ShardCostsOfBoth>*>> shards;
+  NewEntries shards_to_do(shards_);
   for (const Layout& l : layouts) {
-    const auto [at, fresh] = shards_.try_emplace(shard_key(l));
-    if (fresh) shards.emplace_back(&l, &at->second);
+    if (auto* costs = shards_to_do.add(shard_key(l))) shards.emplace_back(l, costs);
+    if (l.recompute_layers < 0) continue;
+    if (auto* costs = shards_to_do.add(shard_key(plain(l)))) shards.emplace_back(plain(l), costs);
   }
   in_parallel(shards.size(), threads, [&](std::size_t i) {
     const auto& [layout, costs] = shards[i];
-    *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, *layout, costs_,
+    *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
                          groups_);
   });
   std::vector<std::pair<const Layout*, Exchange*>> exchanges;
-  std::vector<std::pair<MessageKey, SimTime*>> messages;
+  NewEntries exchanges_to_do(exchanges_);
+  NewEntries messages_to_do(messages_);
+  const ShardCosts* costs = nullptr;
+  std::optional<ShardKey> of_costs;
   for (const Layout& l : layouts) {
-    const std::optional<ShardCostsOfBoth>& both = shards_.at(shard_key(l));
-    if (!both) continue;
-    const auto [exchange, new_exchange] = exchanges_.try_emplace(exchange_key(l));
-    if (new_exchange) exchanges.emplace_back(&l, &exchange->second);
-    const auto [message, new_message] = messages_.try_emplace(message_key(l, (*both)[0]));
-    if (new_message) messages.emplace_back(message->first, &message->second);
+    if (of_costs != shard_key(l)) of_costs = shard_key(l), costs = find(l);
+    if (costs == nullptr) continue;
+    if (Exchange* exchange = exchanges_to_do.add(exchange_key(l)))
+      exchanges.emplace_back(&l, exchange);
+    const MessageKey message = message_key(l, *costs);
+    if (SimTime* time = messages_to_do.add(message)) *time = priced_message(message);
   }
   in_parallel(exchanges.size(), threads, [&](std::size_t i) {
     const auto& [l, exchange] = exchanges[i];
-    const ShardCosts& c = (*shards_.at(shard_key(*l)))[0];
+    const ShardCosts& c = *find(*l);
     *exchange = {unit(*l, c, c.embedding.parameters), unit(*l, c, c.layer.parameters),
                  unit(*l, c, c.head.parameters)};
   });
-  for (const auto& [key, time] : messages) *time = priced_message(key);
 }
 
 SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
@@ -148,7 +184,7 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
   // pass fill their first wait with the step before.
   const bool waits = !stages.split || joined;
   SimTime out = 0, passes = 0, update = 0;
-  // PipelineCosts between the ends are alike; the last of them waits longest.
+  // Stages between the ends are alike; the last of them waits longest.
   for (const std::int64_t s : {std::int64_t{0}, std::int64_t{l.pp} - 2, std::int64_t{l.pp} - 1}) {
     if (s < 0) continue;
     const SimTime worked = (waits ? stages.fill(s) : 0) + stages.work(s);
@@ -181,8 +217,9 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
   return stages.split ? out : std::max(out, passes + stages.of_stage(0, &UnitCosts::update));
 }
 
-Bytes Bounds::memory(const Layout& l, const ShardCosts& c) const {
-  const Pieces pieces(scenario_.model.layers, l);
+Bytes Bounds::memory(const PipelineCosts& stages) const {
+  const Layout& l = stages.l;
+  const ShardCosts& c = stages.c;
   const Precision& p = scenario_.workload.precision;
   const std::int64_t replicas = std::int64_t{l.dp} * l.fsdp * l.cp;
   const std::int64_t shards = l.fsdp > 1 ? l.fsdp * l.cp : replicas;
@@ -194,14 +231,7 @@ Bytes Bounds::memory(const Layout& l, const ShardCosts& c) const {
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
     return out + parameters / share(1) * optimizer;
   };
-  const std::int64_t m =
-      scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
-  const auto on_stage = [&](std::int64_t stage) {
-    std::int64_t n = 0;
-    for (std::int64_t chunk = 0; chunk < l.chunks; ++chunk)
-      n += pieces.layers(chunk * l.pp + stage);
-    return n;
-  };
+  const std::int64_t m = stages.microbatches;
   // Passes whose results the first and the last stage hold at once, of their smallest piece.
   std::int64_t held = 0, held_last = 1;
   switch (l.schedule) {
@@ -219,14 +249,19 @@ Bytes Bounds::memory(const Layout& l, const ShardCosts& c) const {
   const auto at_work = [&](std::int64_t parameters) {
     return l.zero_stage == 3 ? parameters * size_of(p.weights) : 0;
   };
-  const std::int64_t several = l.chunks > 1 ? std::min(pieces.first, pieces.middle) : pieces.first;
-  const std::int64_t first = state(c.embedding.parameters + on_stage(0) * c.layer.parameters) +
-                             at_work(c.layer.parameters) + held * several * c.saved.value +
-                             c.beside_backward.value;
-  const std::int64_t least = l.chunks > 1 ? std::min(pieces.last, pieces.middle) : pieces.last;
-  const std::int64_t last = state(c.head.parameters + on_stage(l.pp - 1) * c.layer.parameters) +
-                            at_work(c.head.parameters) + held_last * least * c.saved.value +
-                            c.beside_head.value;
+  // Of a stage with several pieces the one that keeps least.
+  const auto kept = [&](std::int64_t end_piece) {
+    const std::int64_t own = stages.saved_bytes(end_piece);
+    return l.chunks > 1 ? std::min(own, stages.saved_bytes(1)) : own;
+  };
+  const std::int64_t end = stages.pieces.count - 1;
+  const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
+  const std::int64_t first = state(c.embedding.parameters + stages.layers(0) * c.layer.parameters) +
+                             at_work(c.layer.parameters) + held * kept(0) +
+                             (all_again ? stages.r : c).beside_backward.value;
+  const std::int64_t last =
+      state(c.head.parameters + stages.layers(l.pp - 1) * c.layer.parameters) +
+      at_work(c.head.parameters) + held_last * kept(end) + c.beside_head.value;
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   const auto live = static_cast<double>(std::max(first, last));
   if (processor) return Bytes(std::max(first, last));

@@ -41,18 +41,21 @@ class Bounds {
   using MessageKey = std::pair<std::int64_t, std::int64_t>;  // distance in ranks, bytes
 
   static ShardKey shard_key(const Layout& l);
+  /// The layout of those of its layers that are not recomputed.
+  static Layout plain(Layout l);
+  const ShardCosts* find(const Layout& l) const;
   static const ShardCosts& choose(const ShardCostsOfBoth& both, const Layout& l) {
     return both[adds_gradients(l.zero_stage) ? 1 : 0];
   }
   static ExchangeKey exchange_key(const Layout& l);
   MessageKey message_key(const Layout& l, const ShardCosts& costs) const;
-  PipelineCosts stages(const Layout& l, const ShardCosts& costs) const;
+  PipelineCosts stages(const Layout& l) const;
   UnitCosts unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
   SimTime priced_message(MessageKey key);
   SimTime step(const PipelineCosts& stages) const;
-  Bytes memory(const Layout& l, const ShardCosts& costs) const;
+  Bytes memory(const PipelineCosts& stages) const;
 
   const Scenario& scenario_;
   const CostModel& costs_;

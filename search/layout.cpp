@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace plait {
 
 Strategy strategy_of(const Layout& l, const Strategy& base) {
@@ -13,7 +15,11 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.zero_stage = l.zero_stage;
   s.pipeline = {l.schedule, l.chunks, l.first_layers, l.last_layers};
   s.recompute.kind = l.recompute;
-  s.fsdp.reshard_after_forward = l.reshard;
+  s.recompute.layers = l.recompute == Recompute::kFull ? l.recompute_layers : -1;
+  // Each n-th layer goes with full recomputation of no fixed number.
+  if (l.recompute != Recompute::kFull || l.recompute_layers >= 0) s.recompute.every = 1;
+  s.fsdp = {l.reshard, l.prefetch};
+  s.keep_weight_shard = l.keep_weight_shard;
   return s;
 }
 
@@ -28,8 +34,11 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   l.last_layers = static_cast<std::int16_t>(s.pipeline.last_stage_layers);
   l.zero_stage = static_cast<std::int8_t>(s.zero_stage);
   l.schedule = s.pipeline.schedule, l.recompute = s.recompute.kind;
+  l.recompute_layers = static_cast<std::int16_t>(s.recompute.layers);
   l.sequence_parallel = s.sequence_parallel;
   l.reshard = s.fsdp.reshard_after_forward;
+  l.prefetch = static_cast<std::int8_t>(std::min<std::int64_t>(s.fsdp.prefetch, 127));
+  l.keep_weight_shard = s.keep_weight_shard;
   return l;
 }
 
@@ -48,7 +57,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {
           {"strategy.pipeline.first_stage_layers", number(l.first_layers)},
           {"strategy.pipeline.last_stage_layers", number(l.last_layers)},
           {"strategy.recompute.kind", std::string(name_of(l.recompute))},
+          {"strategy.recompute.layers", number(l.recompute_layers)},
           {"strategy.fsdp_options.reshard_after_forward", flag(l.reshard)},
+          {"strategy.fsdp_options.prefetch", number(l.prefetch)},
+          {"strategy.keep_weight_shard", flag(l.keep_weight_shard)},
           {"workload.micro_batch", number(l.micro_batch)}};
 }
 

@@ -15,12 +15,15 @@ struct Layout {
   std::int32_t pp = 1, dp = 1, fsdp = 1, cp = 1, tp = 1;
   std::int32_t micro_batch = 1;
   std::int16_t chunks = 1;
+  std::int16_t recompute_layers = -1;  // of each chunk, with full recomputation; -1: all
   std::int16_t first_layers = -1, last_layers = -1;  // of the first and the last chunk
   std::int8_t zero_stage = 0;
   Schedule schedule = Schedule::k1f1b;
   Recompute recompute = Recompute::kNone;
   bool sequence_parallel = false;
-  bool reshard = true;  // FSDP's reshard_after_forward
+  bool reshard = true;             // FSDP's reshard_after_forward
+  bool keep_weight_shard = false;  // beside the master shard
+  std::int8_t prefetch = 1;        // layers gathered ahead
 
   bool operator==(const Layout&) const = default;
 };

@@ -45,7 +45,9 @@ Words<E> words_of(std::initializer_list<E> values) {
 std::int64_t size_of(const SearchField& field, const std::string& text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::int64_t least = field.path == "strategy.zero_stage" ? 0 : 1;
+  std::int64_t least = 1;
+  if (field.path == "strategy.zero_stage" || field.path.ends_with(".prefetch")) least = 0;
+  if (field.path == "strategy.recompute.layers") least = -1;
   if (error != std::errc() || end != text.data() + text.size() || value < least) {
     refuse(field, text, fmt::format("an integer of at least {}", least));
   }
@@ -85,7 +87,10 @@ const std::vector<Knob>& knobs() {
       knob("strategy.pipeline.schedule", &Space::schedule, schedules),
       knob("strategy.pipeline.chunks", &Space::chunks, size_of),
       knob("strategy.recompute.kind", &Space::recompute, recomputes),
+      knob("strategy.recompute.layers", &Space::recompute_layers, size_of),
       knob("strategy.fsdp_options.reshard_after_forward", &Space::reshard, flag),
+      knob("strategy.fsdp_options.prefetch", &Space::prefetch, size_of),
+      knob("strategy.keep_weight_shard", &Space::keep_weight_shard, flag),
       knob("workload.micro_batch", &Space::micro_batch, size_of),
   };
   return all;

@@ -2,6 +2,7 @@
 // The stages of a layout as the bounds see them: pieces of the model, each pass of which takes at
 // least so long, and what a stage exchanges with its replicas.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "plan/schedule.h"
@@ -35,10 +36,13 @@ struct Exchange {
 };
 
 struct PipelineCosts {
-  PipelineCosts(const Layout& layout, const ShardCosts& shard, const Exchange& exchanged,
-                std::int64_t model_layers, std::int64_t microbatch_count, SimTime transfer)
+  /// `again`: with layers recomputed, where the layout recomputes some of a piece's; else `shard`.
+  PipelineCosts(const Layout& layout, const ShardCosts& shard, const ShardCosts& again,
+                const Exchange& exchanged, std::int64_t model_layers, std::int64_t microbatch_count,
+                SimTime transfer)
       : l(layout),
         c(shard),
+        r(again),
         x(exchanged),
         pieces(model_layers, layout),
         microbatches(microbatch_count),
@@ -47,14 +51,26 @@ struct PipelineCosts {
 
   bool is_last(std::int64_t piece) const { return piece == pieces.count - 1; }
   SimTime of_pass(std::int64_t i, SimTime PieceCosts::*pass) const {
-    return pieces.layers(i) * c.layer.*pass + (i == 0 ? c.embedding.*pass : 0) +
-           (is_last(i) ? c.head.*pass : 0);
+    const std::int64_t again = recomputed(i);
+    return (pieces.layers(i) - again) * c.layer.*pass + again * r.layer.*pass +
+           (i == 0 ? c.embedding.*pass : 0) + (is_last(i) ? c.head.*pass : 0);
+  }
+  /// Layers of the piece: its first ones.
+  std::int64_t recomputed(std::int64_t i) const {
+    return l.recompute_layers < 0 ? pieces.layers(i)
+                                  : std::min<std::int64_t>(l.recompute_layers, pieces.layers(i));
+  }
+  /// What the piece keeps of a microbatch.
+  std::int64_t saved_bytes(std::int64_t i) const {
+    const std::int64_t again = recomputed(i);
+    return (pieces.layers(i) - again) * c.saved.value + again * r.saved.value;
   }
   SimTime forward(std::int64_t i) const { return of_pass(i, &PieceCosts::forward); }
   SimTime backward(std::int64_t i) const { return of_pass(i, &PieceCosts::backward); }
   /// Of its backward pass, what it can do before its message comes.
   SimTime ahead(std::int64_t i) const {
-    return pieces.layers(i) > 0 ? c.layer.ahead : i == 0 ? c.embedding.ahead : 0;
+    if (pieces.layers(i) == 0) return i == 0 ? c.embedding.ahead : 0;
+    return (recomputed(i) == pieces.layers(i) ? r : c).layer.ahead;
   }
   SimTime weights(std::int64_t i) const { return of_pass(i, &PieceCosts::weights); }
   SimTime exchanged(std::int64_t i, SimTime UnitCosts::*what) const {
@@ -92,6 +108,7 @@ struct PipelineCosts {
 
   const Layout& l;
   const ShardCosts& c;
+  const ShardCosts& r;
   const Exchange& x;
   Pieces pieces;
   std::int64_t microbatches;

@@ -11,9 +11,8 @@ namespace {
 /// A layout that may be among the best.
 struct Candidate {
   SimTime bound = 0;
-  bool walked = false;      // the closer bound is known
-  std::int64_t number = 0;  // in the order of the space
-  Layout layout;
+  std::uint32_t number = 0;  // in the order of the space
+  bool walked = false;       // the closer bound is known
   /// As a heap has its largest on top: what is to be simulated first.
   bool operator<(const Candidate& o) const {
     return bound != o.bound ? bound > o.bound : number > o.number;
@@ -25,6 +24,7 @@ struct Candidate {
 constexpr std::size_t kSimulations = 16, kWalks = 256;
 /// Layouts that a thread bounds at a time.
 constexpr std::size_t kPiece = 4096;
+constexpr SimTime kRefused = -1, kTooLarge = -2;
 
 class Search {
  public:
@@ -47,27 +47,32 @@ class Search {
   void bound_all(const Space& space) {
     const SpaceOf of{space, scenario_.model, scenario_.workload, scenario_.cluster.world_size(),
                      layout_of(scenario_.strategy, scenario_.workload)};
-    std::vector<Layout> layouts;
-    for_each_layout(of, [&](const Layout& layout) { layouts.push_back(layout); });
-    bounds_.prepare(layouts, options_.threads);
-    std::vector<std::optional<LowerBound>> found(layouts.size());
-    const std::size_t pieces = (layouts.size() + kPiece - 1) / kPiece;
+    for_each_layout(of, [&](const Layout& layout) { layouts_.push_back(layout); });
+    bounds_.prepare(layouts_, options_.threads);
+    std::vector<SimTime> steps(layouts_.size());
+    const Bytes capacity = most_memory();
+    const std::size_t pieces = (layouts_.size() + kPiece - 1) / kPiece;
     in_parallel(pieces, options_.threads, [&](std::size_t piece) {
-      const std::size_t end = std::min(layouts.size(), (piece + 1) * kPiece);
-      for (std::size_t i = piece * kPiece; i < end; ++i) found[i] = bounds_(layouts[i]);
+      const std::size_t end = std::min(layouts_.size(), (piece + 1) * kPiece);
+      for (std::size_t i = piece * kPiece; i < end; ++i) steps[i] = bound(layouts_[i], capacity);
     });
     Certificate& c = out_.certificate;
-    c.considered = static_cast<std::int64_t>(layouts.size());
-    const Bytes capacity = most_memory();
-    for (std::size_t i = 0; i < layouts.size(); ++i) {
-      if (!found[i]) {
+    c.considered = static_cast<std::int64_t>(layouts_.size());
+    for (std::size_t i = 0; i < layouts_.size(); ++i) {
+      if (steps[i] == kRefused) {
         ++c.refused;
-      } else if (found[i]->memory > capacity) {
+      } else if (steps[i] == kTooLarge) {
         ++c.too_large;
       } else {
-        heap_.push_back({found[i]->step, false, static_cast<std::int64_t>(i), layouts[i]});
+        heap_.push_back({steps[i], static_cast<std::uint32_t>(i), false});
       }
     }
+  }
+  /// Of the step time, or why there is none.
+  SimTime bound(const Layout& layout, Bytes capacity) const {
+    const std::optional<LowerBound> found = bounds_(layout);
+    if (!found) return kRefused;
+    return found->memory > capacity ? kTooLarge : found->step;
   }
 
   Bytes most_memory() const {
@@ -81,6 +86,7 @@ class Search {
   bool fits(const Evaluation& e) const {
     return e.fits() && (!limited() || e.memory <= options_.memory_limit);
   }
+  const Layout& layout(const Candidate& c) const { return layouts_[c.number]; }
   /// A layout slower than this is not among the best.
   SimTime limit() const {
     if (out_.best.size() < options_.best) return std::numeric_limits<SimTime>::max();
@@ -106,7 +112,7 @@ class Search {
   }
   void walk(std::vector<Candidate> round) {
     in_parallel(round.size(), options_.threads, [&](std::size_t i) {
-      round[i].bound = std::max(round[i].bound, bounds_.closer(round[i].layout));
+      round[i].bound = std::max(round[i].bound, bounds_.closer(layout(round[i])));
       round[i].walked = true;
     });
     for (const Candidate& c : round) {
@@ -119,7 +125,7 @@ class Search {
     std::vector<std::optional<Evaluation>> results(round.size());
     const SimTime known = limit();
     in_parallel(round.size(), options_.threads, [&](std::size_t i) {
-      results[i] = evaluate(scenario_, costs_, round[i].layout, known);
+      results[i] = evaluate(scenario_, costs_, layout(round[i]), known);
     });
     for (std::size_t i = 0; i < round.size(); ++i) take(round[i], results[i], known);
     simulations_ += static_cast<std::int64_t>(round.size());
@@ -146,7 +152,7 @@ class Search {
     const auto before = [](const Found& a, const Found& b) {
       return std::pair(a.result.step, a.number) < std::pair(b.result.step, b.number);
     };
-    const Found found{candidate.layout, *result, candidate.bound, candidate.number};
+    const Found found{layout(candidate), *result, candidate.bound, candidate.number};
     std::vector<Found>& best = out_.best;
     best.insert(std::upper_bound(best.begin(), best.end(), found, before), found);
     if (best.size() > options_.best) best.pop_back();
@@ -165,6 +171,7 @@ class Search {
   const CostModel& costs_;
   Bounds& bounds_;
   const SearchOptions& options_;
+  std::vector<Layout> layouts_;
   std::vector<Candidate> heap_;
   std::int64_t simulations_ = 0;
   SearchResult out_;

@@ -199,7 +199,7 @@ std::optional<ShardCostsOfBoth> shard_costs(const Model& model, const Workload& 
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups) {
   const RecomputeOptions& r = base.recompute;
-  const bool partly = layout.recompute == Recompute::kFull && (r.layers >= 0 || r.every > 1);
+  const bool partly = layout.recompute == Recompute::kFull && r.every > 1;
   try {
     Layout whole = layout;
     whole.schedule = Schedule::k1f1b;

@@ -83,6 +83,25 @@ class Walk {
       for (const bool reshard : {true, false}) {
         if (zero == 3 ? !allows(space_.reshard, reshard) : !reshard) continue;
         layout_.reshard = reshard;
+        gathering();
+      }
+    }
+  }
+  void gathering() {
+    const Layout& base = of_.base;
+    if (layout_.zero_stage < 3) {
+      layout_.prefetch = Layout{}.prefetch, layout_.keep_weight_shard = false;
+      return activations();
+    }
+    const std::vector<std::int64_t> ahead =
+        space_.prefetch.empty() ? std::vector<std::int64_t>{base.prefetch} : space_.prefetch;
+    const std::vector<bool> keep = space_.keep_weight_shard.empty()
+                                       ? std::vector<bool>{base.keep_weight_shard}
+                                       : space_.keep_weight_shard;
+    for (const std::int64_t n : ahead) {
+      for (const bool k : keep) {
+        layout_.prefetch = static_cast<std::int8_t>(std::min<std::int64_t>(n, 127));
+        layout_.keep_weight_shard = k;
         activations();
       }
     }
@@ -133,10 +152,27 @@ class Walk {
     const bool as_base = layout_.pp == of_.base.pp && chunks == of_.base.chunks;
     if (as_base && (of_.base.first_layers >= 0 || of_.base.last_layers >= 0)) {
       layout_.first_layers = of_.base.first_layers, layout_.last_layers = of_.base.last_layers;
-      visit_(layout_);
-    } else if (share_layers(of_.model.layers, chunks * layout_.pp, layout_)) {
-      visit_(layout_);
+    } else if (!share_layers(of_.model.layers, chunks * layout_.pp, layout_)) {
+      return;
     }
+    recomputed_layers((of_.model.layers + chunks * layout_.pp - 1) / (chunks * layout_.pp));
+  }
+  /// `most`: layers of the largest piece.
+  void recomputed_layers(std::int64_t most) {
+    layout_.recompute_layers = -1;
+    const bool some = layout_.recompute == Recompute::kFull;
+    if (!some || allows(space_.recompute_layers, std::int64_t{-1})) visit_(layout_);
+    if (!some) return;
+    const std::vector<std::int64_t> quarters = {most / 4, most / 2, most - most / 4};
+    std::int64_t before = 0;
+    for (const std::int64_t n :
+         space_.recompute_layers.empty() ? quarters : space_.recompute_layers) {
+      if (n <= before || n >= most) continue;
+      layout_.recompute_layers = static_cast<std::int16_t>(n);
+      visit_(layout_);
+      before = n;
+    }
+    layout_.recompute_layers = -1;
   }
 
   const SpaceOf& of_;
@@ -152,7 +188,9 @@ Space only(const Layout& l) {
   s.pp = {l.pp}, s.dp = {l.dp}, s.fsdp = {l.fsdp}, s.cp = {l.cp}, s.tp = {l.tp};
   s.micro_batch = {l.micro_batch}, s.chunks = {l.chunks}, s.zero_stage = {l.zero_stage};
   s.schedule = {l.schedule}, s.recompute = {l.recompute};
+  s.recompute_layers = {l.recompute_layers};
   s.sequence_parallel = {l.sequence_parallel}, s.reshard = {l.reshard};
+  s.prefetch = {l.prefetch}, s.keep_weight_shard = {l.keep_weight_shard};
   return s;
 }
 

@@ -15,9 +15,14 @@ namespace plait {
 /// at 1 for sequences that would give a rank less than kFewestTokens.
 struct Space {
   std::vector<std::int64_t> pp, dp, fsdp, cp, tp, micro_batch, chunks, zero_stage;
+  std::vector<std::int64_t>
+      recompute_layers;  // -1: all; empty: also a half and quarters of a piece
   std::vector<Schedule> schedule;
   std::vector<Recompute> recompute;
   std::vector<bool> sequence_parallel, reshard;
+  // Of gathered weights; empty: as in `SpaceOf::base`.
+  std::vector<std::int64_t> prefetch;
+  std::vector<bool> keep_weight_shard;
 };
 inline constexpr std::int64_t kFewestTokens = 1024;
 

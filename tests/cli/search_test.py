@@ -5,6 +5,7 @@ import io
 import json
 import tempfile
 import unittest
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from plait_command import SOURCE, TINY, CommandTest, plait
@@ -90,6 +91,19 @@ class Search(CommandTest):
         for a, b in zip(front, front[1:]):
             self.assertLess(b["peak_memory_bytes"], 0.96 * a["peak_memory_bytes"])
             self.assertGreaterEqual(b["step_time_s"], a["step_time_s"])
+
+    def test_the_front_is_drawn(self):
+        picture = self.folder / "front.svg"
+        front = self.search(HYBRID, "--svg", picture)["fastest_by_memory"]
+        texts = [t.text for t in ElementTree.parse(picture).iter() if t.tag.endswith("text")]
+        self.assertIn("rule of thumb", texts)
+        self.assertGreater(len(front), 2)
+
+    def test_layers_to_recompute_are_searched(self):
+        answer = self.search(HYBRID, "--set", "strategy.recompute.kind=full",
+                             "--set", "strategy.recompute.layers=[4,8,-1]", "--best", "3")
+        layers = [r["settings"]["strategy.recompute.layers"] for r in answer["best"]]
+        self.assertEqual(layers, ["4", "8", "-1"])
 
     def test_threads_change_nothing(self):
         one = self.search(HYBRID, "-j", "1")

@@ -37,6 +37,7 @@ Space small_space() {
   Space space;
   space.schedule = {pick(0, 1) == 0 ? Schedule::k1f1b : Schedule::kInterleaved, Schedule::kZbH1};
   space.recompute = {Recompute::kNone, Recompute::kFull};
+  space.recompute_layers = {-1, 1};
   space.sequence_parallel = {pick(0, 1) == 0};
   space.reshard = {true};
   space.cp = {1}, space.micro_batch = {1, 2};
