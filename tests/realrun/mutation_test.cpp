@@ -1,10 +1,11 @@
-// Verification finds faults: in the whole verified matrix no collective can be dropped or
+// Verification finds faults: in the verified matrix no collective can be dropped or
 // misgrouped, and no two microbatches exchanged, without another result or an error. A collective
 // that could be dropped would be one that the plan does not need; the few of these are named in
 // mutations.h, and each is checked to be one. So are sums whose order does not matter.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include "core/error.h"
@@ -60,24 +61,35 @@ std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
   return mutations.size();
 }
 
-std::size_t expect_all_caught(Mutate mutate) {
+/// Each kind of fault is planted in every second case, so that each case has some; in all of them
+/// where PLAIT_ALL_MUTATIONS is set.
+std::vector<MatrixCase> cases_of(std::size_t kind) {
+  std::vector<MatrixCase> all = matrix_cases(), out;
+  const bool every = std::getenv("PLAIT_ALL_MUTATIONS") != nullptr;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (every || i % 2 == kind % 2) out.push_back(std::move(all[i]));
+  }
+  return out;
+}
+
+std::size_t expect_all_caught(std::size_t kind, Mutate mutate) {
   std::size_t n = 0;
-  for (const MatrixCase& c : matrix_cases()) n += expect_caught(c, mutate);
+  for (const MatrixCase& c : cases_of(kind)) n += expect_caught(c, mutate);
   return n;
 }
 
-TEST(Mutation, EveryDroppedCollectiveIsCaught) { EXPECT_GT(expect_all_caught(dropped), 500U); }
+TEST(Mutation, DroppedCollectivesAreCaught) { EXPECT_GT(expect_all_caught(0, dropped), 250U); }
 
-TEST(Mutation, EveryMisgroupedCollectiveIsCaught) {
-  EXPECT_GT(expect_all_caught(misgrouped), 300U);
+TEST(Mutation, MisgroupedCollectivesAreCaught) {
+  EXPECT_GT(expect_all_caught(1, misgrouped), 150U);
 }
 
 TEST(Mutation, SwappedMicrobatchesAreCaught) {
-  EXPECT_GT(expect_all_caught(swapped_microbatches), 500U);
+  EXPECT_GT(expect_all_caught(0, swapped_microbatches), 250U);
 }
 
 TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {
-  for (const MatrixCase& c : matrix_cases()) {
+  for (const MatrixCase& c : cases_of(1)) {
     int axes = 0;  // that are split: hybrids have every kind of collective
     for (std::int64_t n : c.strategy.mesh.size) axes += n > 1 ? 1 : 0;
     if (axes >= 3 || (axes == 2 && c.strategy.zero_stage == 3)) expect_caught(c, dropped_once);
