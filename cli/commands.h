@@ -32,6 +32,8 @@ void add_realrun(Command& command);
 void add_bench(Command& command);
 void add_calibrate(Command& command);
 void add_topology(Command& command);
+void add_export(Command& command);
+void add_import(Command& command);
 void add_list(Command& command);
 void add_schema(Command& command);
 void add_version(Command& command);

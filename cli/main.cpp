@@ -70,6 +70,8 @@ int plait_main(int argc, char** argv) {
   plait::add_bench(command);
   plait::add_calibrate(command);
   plait::add_topology(command);
+  plait::add_export(command);
+  plait::add_import(command);
   plait::add_list(command);
   plait::add_schema(command);
   plait::add_version(command);

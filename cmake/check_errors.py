@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "search", "costmodel", "sim", "realrun", "reports",
            "cli"]
-CODE = re.compile(r"\b([JUFSCTMPGKVW]0\d\d)\b")
+CODE = re.compile(r"\b([JUFSCTMPGKVWD]0\d\d)\b")
 
 
 def main():

@@ -1,0 +1,293 @@
+#include "scenarios/dialects/accelerate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <tuple>
+
+#include "core/json.h"
+#include "scenarios/dialects/yaml_map.h"
+
+namespace plait::accelerate {
+namespace {
+
+std::string truth(bool value) { return value ? "true" : "false"; }
+
+// ---- Writing ----
+
+void write_mesh(ExportDraft& d) {
+  const Mesh& mesh = d.scenario.strategy.mesh;
+  const Replicas r = replicas_of(d.scenario.strategy);
+  const bool splits = mesh[Axis::kTp] * mesh[Axis::kCp] > 1;
+  // parallelism_config.py refuses tp and cp together with plain replicas, and has no pp.
+  if (mesh[Axis::kPp] > 1 || (splits && r.dp > 1 && r.fsdp == 1)) return;
+  if (splits || (r.dp > 1 && r.fsdp > 1)) {
+    d.section("parallelism_config");
+    d.set("parallelism_config_dp_replicate_size", r.dp);
+    d.set("parallelism_config_dp_shard_size", r.fsdp);
+    d.set("parallelism_config_cp_size", mesh[Axis::kCp]);
+    d.set("parallelism_config_tp_size", mesh[Axis::kTp]);
+  }
+  d.say({"strategy.cp", "strategy.tp"});
+  const int stage = d.scenario.strategy.zero_stage;
+  if (stage == 0 || stage == 3) d.say({"strategy.zero_stage", "strategy.dp", "strategy.fsdp"});
+}
+
+void write_fsdp(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  const bool full = s.recompute.kind == Recompute::kFull && s.recompute.layers < 0;
+  d.section("fsdp_config");
+  d.set("fsdp_version", 2);
+  d.set("fsdp_reshard_after_forward", truth(s.fsdp.reshard_after_forward));
+  d.set("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+  d.set("fsdp_offload_params", "false");
+  d.set("fsdp_activation_checkpointing", truth(full));
+  d.set("fsdp_cpu_ram_efficient_loading", "true");
+  d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");
+  d.say({"strategy.fsdp_options.reshard_after_forward"});
+  if ((full || s.recompute.kind == Recompute::kNone) && s.recompute.every == 1) {
+    d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.layers"});
+  }
+}
+
+// ---- Reading ----
+
+class Reading {
+ public:
+  Reading(const std::string& text, const std::string& file)
+      : file_(file), entries_(read_yaml_map(text, file)), asked_(entries_.size()) {}
+
+  Imported read() {
+    const std::string type =
+        one_of("distributed_type", {"FSDP", "MULTI_GPU", "NO", "DEEPSPEED", "MEGATRON_LM"}, "NO");
+    if (type == "MEGATRON_LM") refuse_other("distributed_type", "its Megatron-LM arguments");
+    machine();
+    precision();
+    mesh();
+    if (type == "FSDP") {
+      fsdp();
+    } else if (type == "DEEPSPEED") {
+      deepspeed();
+    } else {
+      stage_ = 0;
+      give("distributed_type", "strategy.zero_stage", "0");
+    }
+    replicas();
+    report_unread();
+    return std::move(out_);
+  }
+
+ private:
+  const YamlEntry* find(std::string_view path) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].path != path) continue;
+      asked_[i] = true;
+      return entries_[i].text.empty() ? nullptr : &entries_[i];
+    }
+    return nullptr;
+  }
+  void give(std::string_view by, std::string path, std::string json) {
+    const YamlEntry* entry = find(by);
+    out_.give(std::move(path), std::move(json), entry == nullptr ? 0 : entry->line);
+  }
+  Where at(const YamlEntry& e) const { return {file_, e.line, 0, e.path}; }
+  [[noreturn]] void malformed(const YamlEntry& e, const std::string& expected) const {
+    throw InputError({"D003", fmt::format("{} is \"{}\"", e.path, e.text), at(e), expected,
+                      "correct the value"});
+  }
+  [[noreturn]] void refuse_other(std::string_view path, const std::string& instead) {
+    const YamlEntry& e = *find(path);
+    throw InputError({"D006", fmt::format("{} is {}: the settings are elsewhere", e.path, e.text),
+                      at(e), "settings in this file", "import " + instead});
+  }
+
+  std::int64_t integer(std::string_view path, std::int64_t otherwise) {
+    const YamlEntry* e = find(path);
+    if (e == nullptr) return otherwise;
+    std::int64_t value = 0;
+    const char* end = e->text.data() + e->text.size();
+    const auto parsed = std::from_chars(e->text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end || value < 0 || value > 1 << 24) {
+      malformed(*e, "an integer");
+    }
+    return value;
+  }
+  bool flag(std::string_view path, bool otherwise) {
+    const YamlEntry* e = find(path);
+    if (e == nullptr) return otherwise;
+    std::string word = e->text;
+    std::ranges::transform(word, word.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (word == "true" || word == "yes") return true;
+    if (word == "false" || word == "no") return false;
+    malformed(*e, "true or false");
+  }
+  std::string one_of(std::string_view path, const std::vector<std::string>& names,
+                     const std::string& otherwise) {
+    const YamlEntry* e = find(path);
+    if (e == nullptr) return otherwise;
+    if (std::ranges::count(names, e->text) == 0) {
+      malformed(*e, fmt::format("one of {}", fmt::join(names, ", ")));
+    }
+    return e->text;
+  }
+
+  void machine() {
+    machines_ = std::max<std::int64_t>(integer("num_machines", 1), 1);
+    const std::int64_t processes = integer("num_processes", 0);
+    if (processes == 0) return;
+    if (processes % machines_ != 0) {
+      throw InputError({"D004", fmt::format("{} processes on {} machines", processes, machines_),
+                        at(*find("num_processes")), "as many processes on each machine",
+                        "correct num_processes or num_machines"});
+    }
+    per_machine_ = processes / machines_;
+    give("num_machines", "cluster.nodes", std::to_string(machines_));
+    give("num_processes", "cluster.devices_per_node", std::to_string(per_machine_));
+  }
+
+  void precision() {
+    const std::string type = one_of("mixed_precision", {"no", "bf16", "fp16", "fp8"}, "no");
+    const std::string weights = type == "no" ? "fp32" : type == "fp8" ? "bf16" : type;
+    give("mixed_precision", "workload.precision.weights", json_quote(weights));
+    give("mixed_precision", "workload.precision.matmul",
+         json_quote(type == "fp8" ? type : weights));
+  }
+
+  void mesh() {
+    const std::string at = "parallelism_config.parallelism_config_";
+    for (const char* axis : {"tp", "cp"}) {
+      const std::string key = at + axis + "_size";
+      const std::int64_t size = std::max<std::int64_t>(integer(key, 1), 1);
+      give(key, fmt::format("strategy.{}", axis), std::to_string(size));
+      splits_ *= size;
+    }
+    copies_ = std::max<std::int64_t>(integer(at + "dp_replicate_size", 1), 1);
+    shards_ = integer(at + "dp_shard_size", 0);
+  }
+
+  void fsdp() {
+    const std::string at = "fsdp_config.fsdp_";
+    if (flag(at + "offload_params", false)) {
+      const YamlEntry& e = *find(at + "offload_params");
+      throw InputError({"D006", e.path + " keeps parameters off the device", this->at(e),
+                        "parameters on the devices", "remove it; a scenario cannot say it"});
+    }
+    bool reshards = flag(at + "reshard_after_forward", true);
+    std::string by = at + "reshard_after_forward";
+    if (find(at + "sharding_strategy") != nullptr) {
+      by = at + "sharding_strategy";
+      const std::vector<std::string> names = {"FULL_SHARD",
+                                              "SHARD_GRAD_OP",
+                                              "NO_SHARD",
+                                              "HYBRID_SHARD",
+                                              "HYBRID_SHARD_ZERO2",
+                                              "1",
+                                              "2",
+                                              "3",
+                                              "4",
+                                              "5"};
+      const std::string name = one_of(by, names, "1");
+      const auto kind = std::ranges::find(names, name) - names.begin();
+      reshards = kind % 5 == 0 || kind % 5 == 3;
+      if (kind % 5 == 2) stage_ = 0;
+      if (kind % 5 >= 3) std::tie(copies_, shards_) = std::pair(machines_, per_machine_);
+    }
+    give(by, "strategy.zero_stage", std::to_string(stage_));
+    give(by, "strategy.fsdp_options.reshard_after_forward", truth(reshards));
+    const bool recompute = flag(at + "activation_checkpointing", false);
+    give(at + "activation_checkpointing", "strategy.recompute",
+         recompute ? R"("full")" : R"("none")");
+  }
+
+  void deepspeed() {
+    const std::string at = "deepspeed_config.";
+    if (find(at + "deepspeed_config_file") != nullptr) {
+      refuse_other(at + "deepspeed_config_file", "that file, --from deepspeed");
+    }
+    stage_ = static_cast<int>(integer(at + "zero_stage", 2));
+    give(at + "zero_stage", "strategy.zero_stage", std::to_string(stage_));
+    const std::int64_t steps = integer(at + "gradient_accumulation_steps", 0);
+    const YamlEntry* entry = find(at + "gradient_accumulation_steps");
+    if (entry != nullptr) out_.accumulation = {entry->path, std::to_string(steps), entry->line};
+  }
+
+  void replicas() {
+    const std::int64_t devices = machines_ * per_machine_, ranks = copies_ * shards_ * splits_;
+    if (devices > 0 && shards_ > 0 && devices != ranks) {
+      throw InputError({"D004", fmt::format("{} processes, and {} ranks", devices, ranks),
+                        at(*find("num_processes")), "sizes whose product is num_processes",
+                        "correct parallelism_config or num_processes"});
+    }
+    out_.rest_shards = stage_ >= 2;
+    out_.give(out_.rest_shards ? "strategy.dp" : "strategy.fsdp",
+              std::to_string(out_.rest_shards ? copies_ : 1));
+  }
+
+  void report_unread() {
+    for (const char* name : {"compute_environment",
+                             "machine_rank",
+                             "main_training_function",
+                             "main_process_ip",
+                             "main_process_port",
+                             "rdzv_backend",
+                             "same_network",
+                             "use_cpu",
+                             "debug",
+                             "downcast_bf16",
+                             "enable_cpu_affinity",
+                             "fsdp_config",
+                             "parallelism_config",
+                             "deepspeed_config",
+                             "tpu_env",
+                             "tpu_use_cluster",
+                             "tpu_use_sudo",
+                             "fsdp_config.fsdp_version",
+                             "fsdp_config.fsdp_auto_wrap_policy",
+                             "fsdp_config.fsdp_cpu_ram_efficient_loading",
+                             "fsdp_config.fsdp_state_dict_type"}) {
+      find(name);
+    }
+    std::vector<std::string> unread;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (!asked_[i]) unread.push_back(entries_[i].path);
+    }
+    if (unread.empty()) return;
+    out_.warnings.push_back(fmt::format("W007: not read: {}", fmt::join(unread, ", ")));
+  }
+
+  std::string file_;
+  std::vector<YamlEntry> entries_;
+  std::vector<bool> asked_;
+  std::int64_t machines_ = 1, per_machine_ = 0, copies_ = 1, shards_ = 0, splits_ = 1;
+  int stage_ = 3;
+  Imported out_;
+};
+
+}  // namespace
+
+void write(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  const Precision& p = d.scenario.workload.precision;
+  const bool shards = s.zero_stage == 3;
+  d.set("compute_environment", "LOCAL_MACHINE");
+  d.set("distributed_type", shards ? "FSDP" : "MULTI_GPU");
+  d.set("mixed_precision", p.weights == DType::kFp32 ? "'no'" : std::string(name_of(p.weights)));
+  d.set("machine_rank", 0);
+  d.set("main_training_function", "main");
+  d.copy("num_machines", "cluster.nodes");
+  d.set("num_processes", d.scenario.cluster.world_size());
+  d.say({"cluster.devices_per_node", "workload.precision.weights"});
+  if (p.matmul == p.weights) d.say({"workload.precision.matmul"});
+  if (shards) write_fsdp(d);
+  write_mesh(d);
+}
+
+Imported read(const std::string& text, const std::string& file) {
+  return Reading(text, file).read();
+}
+
+}  // namespace plait::accelerate

@@ -1,0 +1,149 @@
+#include "scenarios/dialects/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace plait {
+namespace {
+
+bool is_option(const ShellWord& word) {
+  return word.text.size() > 2 && word.text.starts_with("--") && word.text[2] != '-';
+}
+
+/// "-m" and kin begin something else: their launcher's business.
+bool ends_values(const ShellWord& word) {
+  const std::string& t = word.text;
+  const bool dash = t.size() > 1 && t[0] == '-' && t[1] >= 'A';
+  return dash || t.ends_with(".py") || t == "torchrun" || t == "srun" || t == "python" ||
+         t == "python3";
+}
+
+bool same_values(const std::vector<ShellWord>& a, const std::vector<ShellWord>& b) {
+  return std::ranges::equal(a, b, {}, &ShellWord::text, &ShellWord::text);
+}
+
+template <class T>
+std::optional<T> parsed(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Arguments::Arguments(const std::vector<ShellWord>& words, std::string file)
+    : file_(std::move(file)) {
+  bool open = false;
+  for (const ShellWord& word : words) {
+    if (!is_option(word)) {
+      open = open && !ends_values(word);
+      if (open) options_.back().values.push_back(word);
+      if (options_.empty()) leading_.push_back(word);
+      continue;
+    }
+    const std::size_t equals = word.text.find('=');
+    Option option{.name = word.text.substr(0, equals), .values = {}, .line = word.line};
+    std::ranges::replace(option.name, '_', '-');
+    open = equals == std::string::npos;
+    if (!open) option.values.push_back({word.text.substr(equals + 1), word.line, word.unknown});
+    options_.push_back(std::move(option));
+  }
+  for (const Option& o : options_) {
+    const auto first = std::ranges::find(options_, o.name, &Option::name);
+    if (same_values(first->values, o.values)) continue;
+    throw InputError({"D004",
+                      fmt::format("{} stands in line {} with another value", o.name, first->line),
+                      at(o), "each option once", "remove one of the two"});
+  }
+}
+
+const Arguments::Option* Arguments::find(std::string_view name) {
+  const Option* found = nullptr;
+  for (Option& o : options_) {
+    if (o.name != name) continue;
+    o.read = true;
+    if (found == nullptr) found = &o;
+  }
+  return found;
+}
+
+int Arguments::line(std::string_view name) {
+  const Option* option = find(name);
+  return option == nullptr ? 0 : option->line;
+}
+
+void Arguments::malformed(const Option& option, const std::string& expected) const {
+  const bool unknown = !option.values.empty() && option.values.front().unknown;
+  const std::string value = option.values.empty() ? "no value" : option.values.front().text;
+  throw InputError(
+      {"D003",
+       fmt::format("{} has {}", option.name, option.values.empty() ? value : "\"" + value + "\""),
+       at(option), expected,
+       unknown ? "write the value where the file has a shell variable" : "correct the value"});
+}
+
+std::optional<std::string> Arguments::text(std::string_view name) {
+  const Option* option = find(name);
+  if (option == nullptr) return std::nullopt;
+  if (option->values.empty() || option->values.front().unknown) malformed(*option, "a value");
+  return option->values.front().text;
+}
+
+std::optional<std::string> Arguments::one_of(std::string_view name,
+                                             const std::vector<std::string>& names) {
+  const std::optional<std::string> value = text(name);
+  if (value && std::ranges::count(names, *value) == 0) {
+    malformed(*find(name), fmt::format("one of {}", fmt::join(names, ", ")));
+  }
+  return value;
+}
+
+std::optional<std::int64_t> Arguments::integer(std::string_view name, std::int64_t min) {
+  const Option* option = find(name);
+  if (option == nullptr) return std::nullopt;
+  const auto value =
+      option->values.empty() ? std::nullopt : parsed<std::int64_t>(option->values.front().text);
+  if (!value || *value < min || *value > std::int64_t{1} << 40) {
+    malformed(*option, fmt::format("an integer of at least {}", min));
+  }
+  return value;
+}
+
+std::optional<double> Arguments::number(std::string_view name) {
+  const Option* option = find(name);
+  if (option == nullptr) return std::nullopt;
+  const auto value =
+      option->values.empty() ? std::nullopt : parsed<double>(option->values.front().text);
+  if (!value) malformed(*option, "a number");
+  return value;
+}
+
+void Arguments::exclusive(std::string_view a, std::string_view b) {
+  if (flag(a) && flag(b)) contradiction(b, fmt::format("{} (line {})", a, line(a)));
+}
+
+void Arguments::contradiction(std::string_view name, const std::string& why) {
+  throw InputError({"D004", fmt::format("{} contradicts {}", name, why), at(*find(name)),
+                    "settings that the program itself accepts", "remove one of them"});
+}
+
+void Arguments::unsupported(std::string_view name, const std::string& what) {
+  const Option* option = find(name);
+  if (option == nullptr) return;
+  throw InputError({"D006", fmt::format("{} asks for {}, which a scenario cannot say", name, what),
+                    at(*option), "a dense transformer", "remove it, or import another run"});
+}
+
+void Arguments::report_unread(std::vector<std::string>& warnings) const {
+  std::vector<std::string> names;
+  for (const Option& o : options_) {
+    if (!o.read && std::ranges::count(names, o.name) == 0) names.push_back(o.name);
+  }
+  if (!names.empty()) warnings.push_back(fmt::format("W007: not read: {}", fmt::join(names, ", ")));
+}
+
+}  // namespace plait

@@ -1,0 +1,60 @@
+#pragma once
+// The options of a command line: "--name value", "--name=value", "--flag". What was never asked for
+// is known in the end, so that nothing a file says is passed over in silence.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/shell_words.h"
+
+namespace plait {
+
+class Arguments {
+ public:
+  /// Throws InputError D004 where an option stands twice with different values.
+  Arguments(const std::vector<ShellWord>& words, std::string file);
+
+  struct Option {
+    std::string name;  // "--tensor-parallel-size", with dashes
+    std::vector<ShellWord> values;
+    int line = 0;
+    bool read = false;
+  };
+
+  /// The option as given, or nothing; it counts as read.
+  const Option* find(std::string_view name);
+  bool flag(std::string_view name) { return find(name) != nullptr; }
+  /// Its line, 0 where it is absent.
+  int line(std::string_view name);
+  /// Its value. Throws InputError D003 where there is none of that kind.
+  std::optional<std::string> text(std::string_view name);
+  std::optional<std::string> one_of(std::string_view name, const std::vector<std::string>& names);
+  std::optional<std::int64_t> integer(std::string_view name, std::int64_t min = 1);
+  std::optional<double> number(std::string_view name);
+
+  /// D004 where both are there.
+  void exclusive(std::string_view a, std::string_view b);
+  /// D004: what `name` says cannot be with what `why` names.
+  [[noreturn]] void contradiction(std::string_view name, const std::string& why);
+  /// D006: what `name` asks for has no counterpart.
+  void unsupported(std::string_view name, const std::string& what);
+
+  /// W007 with all options that were not asked for, if any.
+  void report_unread(std::vector<std::string>& warnings) const;
+  /// The words in front of the first option: "vllm", "serve", "meta-llama/Llama-3.1-8B".
+  const std::vector<ShellWord>& leading() const { return leading_; }
+
+ private:
+  Where at(const Option& option) const { return {file_, option.line, 0, option.name}; }
+  [[noreturn]] void malformed(const Option& option, const std::string& expected) const;
+
+  std::string file_;
+  std::vector<ShellWord> leading_;
+  std::vector<Option> options_;
+};
+
+}  // namespace plait

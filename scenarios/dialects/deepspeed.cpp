@@ -1,0 +1,218 @@
+#include "scenarios/dialects/deepspeed.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/fields.h"
+#include "core/json.h"
+#include "core/units.h"
+
+namespace plait::deepspeed {
+namespace {
+
+// ---- Writing ----
+
+void write_batch(ExportDraft& d) {
+  const Workload& w = d.scenario.workload;
+  // DeepSpeed takes the accumulation steps from these two and the number of replicas.
+  d.copy("train_batch_size", "workload.global_batch");
+  d.copy("train_micro_batch_size_per_gpu", "workload.micro_batch");
+  d.set("gradient_clipping", w.gradient_clipping ? "1.0" : "0.0");
+  d.say({"workload.gradient_clipping"});
+}
+
+void write_precision(ExportDraft& d) {
+  const Precision& p = d.scenario.workload.precision;
+  d.section("bf16");
+  d.set("enabled", p.weights == DType::kBf16 ? "true" : "false");
+  d.section("fp16");
+  d.set("enabled", p.weights == DType::kFp16 ? "true" : "false");
+  d.section("data_types");
+  d.set("grad_accum_dtype", json_quote(name_of(p.gradients)));
+  d.section("");
+  d.set("communication_data_type", json_quote(name_of(p.reduction)));
+  d.say({"workload.precision.weights", "workload.precision.gradients",
+         "workload.precision.reduction"});
+}
+
+void write_zero(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  const Replicas r = replicas_of(s);
+  d.section("zero_optimization");
+  d.copy("stage", "strategy.zero_stage");
+  d.copy("overlap_comm", "strategy.data.overlap");
+  const std::int64_t size = size_of(d.scenario.workload.precision.reduction);
+  if (s.data.bucket.value % size == 0) {
+    d.set("reduce_bucket_size", s.data.bucket.value / size);
+    d.say({"strategy.data.bucket"});
+  }
+  const bool copies = r.dp > 1 && r.fsdp > 1;
+  if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
+  const std::int64_t tp = s.mesh[Axis::kTp];
+  d.section("tensor_parallel");
+  if (tp > 1) d.set("autotp_size", tp);
+  d.say({"strategy.tp"});
+}
+
+// ---- Reading ----
+
+/// Members by path; what was never asked for is reported.
+class Reading {
+ public:
+  Reading(const std::string& text, const std::string& file) : document_(parse_json(text, file)) {
+    if (!document_.root().is(Json::Kind::kObject)) refuse_type(document_.root(), "an object");
+  }
+
+  Imported read() {
+    batch();
+    precision();
+    zero();
+    for (const char* name : {"_dialect", "_scenario", "_not_represented"}) find(name);
+    report_unread();
+    return std::move(out_);
+  }
+
+ private:
+  /// The value at a path; nothing where it is absent or left to a launcher ("auto").
+  const Json* find(const std::string& path) {
+    asked_.push_back(path);
+    const Json* at = &document_.root();
+    for (std::size_t from = 0; at != nullptr && from <= path.size();) {
+      const std::size_t dot = std::min(path.find('.', from), path.size());
+      at = at->find(path.substr(from, dot - from));
+      from = dot + 1;
+    }
+    if (at == nullptr || at->is(Json::Kind::kNull)) return nullptr;
+    return at->is(Json::Kind::kText) && at->text() == "auto" ? nullptr : at;
+  }
+
+  std::int64_t integer(const std::string& path, std::int64_t otherwise) {
+    const Json* json = find(path);
+    if (json == nullptr) return otherwise;
+    const bool whole =
+        json->is(Json::Kind::kInteger) ||  // 5e8 is a customary way to say it
+        (json->is(Json::Kind::kNumber) && json->number() == std::floor(json->number()));
+    if (!whole) refuse_type(*json, "an integer");
+    if (json->number() < 0 || json->number() > 1e12) refuse_range(*json, "an integer from 0");
+    return static_cast<std::int64_t>(json->number());
+  }
+  bool truth(const std::string& path, bool otherwise) {
+    const Json* json = find(path);
+    if (json == nullptr) return otherwise;
+    if (!json->is(Json::Kind::kBool)) refuse_type(*json, "true or false");
+    return json->boolean();
+  }
+  int line(const std::string& path) {
+    const Json* json = find(path);
+    return json == nullptr ? 0 : json->where().line;
+  }
+  void give(const std::string& by, std::string path, std::string json) {
+    out_.give(std::move(path), std::move(json), line(by));
+  }
+  std::string type(const std::string& path, std::string otherwise) {
+    const Json* json = find(path);
+    if (json == nullptr) return otherwise;
+    std::string text;
+    Text{{"fp32", "fp16", "bf16", "bfp16"}}.read(*json, text);
+    return text == "bfp16" ? "bf16" : text;
+  }
+
+  void batch() {
+    const std::int64_t global = integer("train_batch_size", 0);
+    const std::int64_t micro = integer("train_micro_batch_size_per_gpu", 0);
+    const std::int64_t steps = integer("gradient_accumulation_steps", 0);
+    if (global > 0) give("train_batch_size", "workload.global_batch", std::to_string(global));
+    if (micro > 0) {
+      give("train_micro_batch_size_per_gpu", "workload.micro_batch", std::to_string(micro));
+    }
+    out_.accumulation = {"gradient_accumulation_steps", std::to_string(steps),
+                         line("gradient_accumulation_steps")};
+    const Json* clipping = find("gradient_clipping");
+    if (clipping != nullptr && !clipping->is(Json::Kind::kInteger) &&
+        !clipping->is(Json::Kind::kNumber)) {
+      refuse_type(*clipping, "a number");
+    }
+    give("gradient_clipping", "workload.gradient_clipping",
+         clipping != nullptr && clipping->number() > 0 ? "true" : "false");
+  }
+
+  void precision() {
+    const bool bf16 = truth("bf16.enabled", false), fp16 = truth("fp16.enabled", false);
+    if (bf16 && fp16) {
+      throw InputError({"D004", "bf16 and fp16 are both enabled", find("fp16.enabled")->where(),
+                        "one of them", "disable the other"});
+    }
+    const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    // engine.py: bf16 accumulates in fp32 without ZeRO, anything else in the type of the weights.
+    const bool plain_bf16 = bf16 && integer("zero_optimization.stage", 0) == 0;
+    const std::string gradients =
+        type("data_types.grad_accum_dtype", plain_bf16 ? "fp32" : weights);
+    const std::string reduction = type("communication_data_type", weights);
+    element_bytes_ = reduction == "fp32" ? 4 : 2;
+    const std::string at = "workload.precision.";
+    give(fp16 ? "fp16.enabled" : "bf16.enabled", at + "weights", json_quote(weights));
+    give("data_types.grad_accum_dtype", at + "gradients", json_quote(gradients));
+    give("communication_data_type", at + "reduction", json_quote(reduction));
+  }
+
+  void zero() {
+    const std::int64_t stage = integer("zero_optimization.stage", 0);
+    give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
+    // config.py: overlap_comm is on by default for stage 3 only; a bucket has 5e8 elements.
+    give("zero_optimization.overlap_comm", "strategy.data.overlap",
+         truth("zero_optimization.overlap_comm", stage == 3) ? "true" : "false");
+    const std::int64_t elements = integer("zero_optimization.reduce_bucket_size", 500'000'000);
+    give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",
+         json_quote(exact_text(Bytes(elements * element_bytes_))));
+    out_.rest_shards = stage >= 2;
+    out_.give(out_.rest_shards ? "strategy.dp" : "strategy.fsdp", "1");
+    give("tensor_parallel.autotp_size", "strategy.tp",
+         std::to_string(std::max<std::int64_t>(integer("tensor_parallel.autotp_size", 1), 1)));
+    for (const char* part : {"offload_param", "offload_optimizer"}) {
+      const Json* offload = find(fmt::format("zero_optimization.{}", part));
+      const Json* device = offload == nullptr ? nullptr : offload->find("device");
+      if (device == nullptr || (device->is(Json::Kind::kText) && device->text() == "none"))
+        continue;
+      throw InputError({"D006", fmt::format("{} keeps state off the device", part),
+                        offload->where(), "state on the devices",
+                        "remove it; a scenario cannot say it"});
+    }
+  }
+
+  void report_unread() {
+    std::vector<std::string> unread;
+    for (const Json* member : document_.root().children()) {
+      if (!member->is(Json::Kind::kObject)) collect(*member, unread);
+      for (const Json* inner : member->children()) {
+        if (member->is(Json::Kind::kObject)) collect(*inner, unread);
+      }
+    }
+    if (unread.empty()) return;
+    out_.warnings.push_back(fmt::format("W007: not read: {}", fmt::join(unread, ", ")));
+  }
+  void collect(const Json& json, std::vector<std::string>& unread) const {
+    if (std::ranges::count(asked_, json.path()) == 0) unread.push_back(json.path());
+  }
+
+  JsonDocument document_;
+  std::vector<std::string> asked_;
+  std::int64_t element_bytes_ = 2;
+  Imported out_;
+};
+
+}  // namespace
+
+void write(ExportDraft& draft) {
+  write_batch(draft);
+  write_precision(draft);
+  write_zero(draft);
+}
+
+Imported read(const std::string& text, const std::string& file) {
+  return Reading(text, file).read();
+}
+
+}  // namespace plait::deepspeed

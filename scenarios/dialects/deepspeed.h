@@ -1,0 +1,14 @@
+#pragma once
+// DeepSpeed's ds_config.json. Keys and defaults: deepspeed/runtime/zero/config.py (at commit
+// 1b88ac366fc922254d56abda5cf6b1f266556d19), deepspeed/runtime/constants.py (088be892) and
+// docs/_pages/config-json.md (00376da4) of github.com/deepspeedai/DeepSpeed. Bucket sizes count
+// elements.
+
+#include "scenarios/dialects/export_draft.h"
+
+namespace plait::deepspeed {
+
+void write(ExportDraft& draft);
+Imported read(const std::string& text, const std::string& file);
+
+}  // namespace plait::deepspeed

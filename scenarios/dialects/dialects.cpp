@@ -1,0 +1,70 @@
+#include "scenarios/dialects/dialects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/json.h"
+#include "scenarios/dialects/accelerate.h"
+#include "scenarios/dialects/deepspeed.h"
+#include "scenarios/dialects/megatron.h"
+#include "scenarios/dialects/torchtitan.h"
+#include "scenarios/dialects/vllm.h"
+
+namespace plait {
+
+const DialectRow& row_of(Dialect dialect) {
+  return *std::ranges::find(kDialects, dialect, &DialectRow::dialect);
+}
+
+Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launcher) {
+  const DialectRow& row = row_of(dialect);
+  if (launcher != Launcher::kNone && !row.launches) {
+    throw InputError({"D007",
+                      fmt::format("torchrun does not start {}", row.name),
+                      {},
+                      "megatron-core or torchtitan",
+                      "leave --launcher out"});
+  }
+  ExportDraft draft(scenario);
+  switch (dialect) {
+    case Dialect::kMegatronCore: megatron::write(draft, launcher); break;
+    case Dialect::kDeepSpeed: deepspeed::write(draft); break;
+    case Dialect::kTorchtitan: torchtitan::write(draft); break;
+    case Dialect::kAccelerate: accelerate::write(draft); break;
+    case Dialect::kVllm: vllm::write(draft); break;
+  }
+  if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});
+  return std::move(draft).finish(dialect);
+}
+
+Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kMegatronCore: return megatron::read(text, file);
+    case Dialect::kDeepSpeed: return deepspeed::read(text, file);
+    case Dialect::kAccelerate: return accelerate::read(text, file);
+    case Dialect::kVllm: return vllm::read(text, file);
+    case Dialect::kTorchtitan: break;
+  }
+  PLAIT_CHECK(false, "a dialect that is only written");
+}
+
+Dialect detect_dialect(const std::string& text, const std::string& file) {
+  const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
+  if (const std::size_t first = text.find_first_not_of(" \t\r\n");
+      first != std::string::npos && text[first] == '{') {
+    return Dialect::kDeepSpeed;
+  }
+  if (has("distributed_type:")) return Dialect::kAccelerate;
+  if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;
+  if (has("-model-parallel-size") || has("--num-layers") || has("--micro-batch-size")) {
+    return Dialect::kMegatronCore;
+  }
+  throw InputError({"D001",
+                    "the content is of no format that can be imported",
+                    {file, 0, 0, ""},
+                    "Megatron-LM or vLLM arguments, ds_config.json, or Accelerate's YAML",
+                    "name it with --from"});
+}
+
+}  // namespace plait

@@ -1,0 +1,99 @@
+#pragma once
+// How other programs say what a scenario says. A dialect writes a resolved scenario as the settings
+// of one program, at one version, and lists what these cannot say; some dialects are read back.
+// What a dialect says of a scenario it reads back unchanged: a property test holds it to that.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+
+enum class Dialect : std::uint8_t { kMegatronCore, kDeepSpeed, kTorchtitan, kAccelerate, kVllm };
+enum class Launcher : std::uint8_t { kNone, kTorchrun, kSlurm };
+
+struct DialectRow {
+  Dialect dialect;
+  std::string_view name;
+  std::string_view target;  // the program, and the version whose names are used
+  bool reads;               // or only writes
+  bool launches;            // torchrun can start it
+};
+inline constexpr std::array<DialectRow, 5> kDialects = {{
+    {Dialect::kMegatronCore, "megatron-core",
+     "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)", true, true},
+    {Dialect::kDeepSpeed, "deepspeed", "ds_config.json of DeepSpeed (at commit 1b88ac36)", true,
+     false},
+    {Dialect::kTorchtitan, "torchtitan", "job configuration of torchtitan (at commit 000204a4)",
+     false, true},
+    {Dialect::kAccelerate, "accelerate", "FSDP2 configuration of Accelerate (1.10 and later)", true,
+     false},
+    {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, false},
+}};
+const DialectRow& row_of(Dialect dialect);
+
+/// One setting, as its format writes it: {"parallelism", "tensor_parallel_degree", "8"} or
+/// {"", "--bf16", ""}. In JSON, TOML and YAML the value is a literal of that format.
+struct Setting {
+  std::string section, key, value;
+};
+
+struct Settings {
+  Dialect dialect;
+  std::string scenario;  // its name
+  std::vector<Setting> settings;
+  std::vector<std::string> said;    // fields of the scenario, "strategy.tp", that follow from these
+  std::vector<std::string> unsaid;  // fields that do not, where they are not as by default
+  std::int64_t nodes = 1, devices_per_node = 1;  // for launchers
+};
+
+/// Throws InputError D007 where a launcher is to start what it cannot.
+Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launcher);
+
+/// The settings as a file of the program, or as the script that starts it. Ends with a newline.
+std::string render(const Settings& settings, Launcher launcher);
+
+/// One field that a file says.
+struct Given {
+  std::string path;   // "strategy.tp"
+  std::string value;  // JSON text
+  int line = 0;       // in the file; 0: it follows from what is absent
+};
+
+/// What a file says of a scenario.
+struct Imported {
+  std::vector<Given> given;
+  void give(std::string path, std::string json, int line = 0) {
+    given.push_back({std::move(path), std::move(json), line});
+  }
+  /// Which axis has the ranks that the file does not count: dp, or fsdp.
+  bool rest_shards = false;
+  std::string framework;  // a profile of scenarios/framework.h, where there is no base; "": none
+  /// DeepSpeed's gradient_accumulation_steps; 0: not said.
+  Given accumulation = {};
+  std::vector<std::string>
+      warnings;  // W007 options that were not read, W008 readings that are near
+};
+
+/// Throws InputError D002 to D006 with the line, or J0xx.
+Imported read_settings(const std::string& text, const std::string& file, Dialect dialect);
+
+/// The dialect that `text` is in. Throws InputError D001.
+Dialect detect_dialect(const std::string& text, const std::string& file);
+
+struct BaseScenario {
+  std::string text;  // a scenario; "": none
+  std::string file;
+};
+/// The scenario that the file and, where it is silent, `base` describe, as JSON; what it says has
+/// been checked by parse_scenario. Paths that `base` names relative to itself become relative to
+/// `folder`. Throws InputError D005 naming all that neither says, and what parse_scenario throws.
+std::string scenario_json(const Imported& imported, const std::string& file,
+                          const BaseScenario& base, const std::string& folder);
+
+}  // namespace plait

@@ -1,0 +1,36 @@
+#pragma once
+// Megatron-LM's command line. Names, defaults and checks: megatron/training/arguments.py of
+// github.com/NVIDIA/Megatron-LM at commit 000c4ac24f61159c138b0975def722c65245983c.
+
+#include <string_view>
+
+#include "scenarios/dialects/export_draft.h"
+
+namespace plait::megatron {
+
+/// Arguments that are a field of the scenario under another name.
+struct Same {
+  std::string_view argument, path;
+};
+inline constexpr Same kModelSizes[] = {
+    {"--num-layers", "model.layers"},         {"--hidden-size", "model.hidden"},
+    {"--num-attention-heads", "model.heads"}, {"--ffn-hidden-size", "model.ffn_hidden"},
+    {"--kv-channels", "model.head_dim"},
+};
+inline constexpr std::size_t kRequiredSizes = 3;  // of these
+inline constexpr Same kSizes[] = {
+    {"--seq-length", "workload.sequence_length"},
+    {"--global-batch-size", "workload.global_batch"},
+    {"--micro-batch-size", "workload.micro_batch"},
+};
+/// One where absent.
+inline constexpr Same kAxes[] = {
+    {"--tensor-model-parallel-size", "strategy.tp"},
+    {"--pipeline-model-parallel-size", "strategy.pp"},
+    {"--context-parallel-size", "strategy.cp"},
+};
+
+void write(ExportDraft& draft, Launcher launcher);
+Imported read(const std::string& text, const std::string& file);
+
+}  // namespace plait::megatron

@@ -1,0 +1,329 @@
+#include <fmt/format.h>
+
+#include "core/json.h"
+#include "core/units.h"
+#include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/megatron.h"
+
+namespace plait::megatron {
+namespace {
+
+std::string truth(bool value) { return value ? "true" : "false"; }
+
+/// Reads arguments in the order of the writer; what is absent has Megatron-LM's default.
+class Reading {
+ public:
+  Reading(const std::string& text, const std::string& file)
+      : args_(shell_words(text, file), file) {}
+
+  Imported read() {
+    refuse_other_models();
+    const bool has_model = args_.flag("--num-layers") || args_.flag("--hidden-size");
+    axes();
+    if (has_model) model();
+    workload();
+    precision();
+    pipeline();
+    recompute();
+    sharding();
+    reduction();
+    machine();
+    pass_over();
+    out_.framework = "megatron-core";
+    args_.report_unread(out_.warnings);
+    return std::move(out_);
+  }
+
+ private:
+  void give(std::string_view argument, std::string path, std::string json) {
+    out_.give(std::move(path), std::move(json), args_.line(argument));
+  }
+  void give_flag(std::string_view argument, std::string path) {
+    const bool there = args_.flag(argument);
+    give(argument, std::move(path), truth(there));
+  }
+  std::int64_t copy(const Same& same, std::int64_t otherwise) {
+    const std::int64_t value = args_.integer(same.argument).value_or(otherwise);
+    if (value > 0) give(same.argument, std::string(same.path), std::to_string(value));
+    return value;
+  }
+  void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
+
+  void refuse_other_models() {
+    if (args_.integer("--num-experts", 0).value_or(0) > 0) {
+      args_.unsupported("--num-experts", "a mixture of experts");
+    }
+    args_.unsupported("--multi-latent-attention", "latent attention");
+    args_.unsupported("--optimizer-cpu-offload", "an optimizer in host memory");
+    if (args_.integer("--cpu-offloading-num-layers", 0).value_or(0) > 0) {
+      args_.unsupported("--cpu-offloading-num-layers", "activations in host memory");
+    }
+  }
+
+  void axes() {
+    tp_ = copy(kAxes[0], 1);
+    pp_ = copy(kAxes[1], 1);
+    copy(kAxes[2], 1);
+    give("--sequence-parallel", "strategy.sequence_parallel",
+         truth(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself
+    if (args_.flag("--use-tp-pp-dp-mapping")) {
+      give("--use-tp-pp-dp-mapping", "placement.order", R"(["tp", "cp", "pp", "fsdp", "dp"])");
+    }
+  }
+
+  void model() {
+    for (std::size_t i = 0; i < std::size(kModelSizes); ++i) {
+      const std::int64_t size = copy(kModelSizes[i], 0);
+      if (i == 0) layers_ = size;
+      if (kModelSizes[i].path == "model.hidden") hidden_ = size;
+      if (kModelSizes[i].path == "model.heads") heads_ = size;
+    }
+    mlp();
+    attention();
+    vocabulary();
+    const bool rms = args_.one_of("--normalization", {"LayerNorm", "RMSNorm"}) == "RMSNorm";
+    give("--normalization", "model.norm", rms ? R"("rmsnorm")" : R"("layernorm")");
+    give("--untie-embeddings-and-output-weights", "model.tied_embeddings",
+         truth(!args_.flag("--untie-embeddings-and-output-weights")));
+    biases();
+    give("", "model.parallel_attention", "false");
+    dropout();
+  }
+
+  void mlp() {
+    args_.exclusive("--swiglu", "--squared-relu");
+    args_.exclusive("--swiglu", "--quick-geglu");
+    const bool silu = args_.flag("--swiglu"), gelu = args_.flag("--quick-geglu");
+    const bool relu = args_.flag("--squared-relu");
+    if (gelu) near("--quick-geglu is read as a gated gelu");
+    if (relu) near("--squared-relu is read as relu");
+    const char* by = silu ? "--swiglu" : gelu ? "--quick-geglu" : "--squared-relu";
+    give(by, "model.gated_mlp", truth(silu || gelu));
+    give(by, "model.activation", silu ? R"("silu")" : relu ? R"("relu")" : R"("gelu")");
+    if (!args_.flag("--ffn-hidden-size") && hidden_ > 0) {
+      // arguments.py: two thirds of 4 h with swiglu, rounded down to 64; else 4 h.
+      out_.give("model.ffn_hidden", std::to_string(silu ? hidden_ * 8 / 3 / 64 * 64 : 4 * hidden_));
+    }
+  }
+
+  void attention() {
+    const bool groups = args_.flag("--group-query-attention");
+    const std::int64_t queries = args_.integer("--num-query-groups").value_or(1);
+    give("--num-query-groups", "model.kv_heads", std::to_string(groups ? queries : heads_));
+    const std::string kind =
+        args_.one_of("--position-embedding-type", {"learned_absolute", "rope", "none"})
+            .value_or(args_.flag("--use-rotary-position-embeddings") ? "rope" : "learned_absolute");
+    give("--position-embedding-type", "model.positions",
+         kind == "rope"   ? R"("rotary")"
+         : kind == "none" ? R"("none")"
+                          : R"("learned")");
+    const auto positions = args_.integer("--max-position-embeddings");
+    const auto sequence = args_.integer("--seq-length");
+    if (positions && sequence && *positions < *sequence) {
+      args_.contradiction("--max-position-embeddings", "--seq-length, which is longer");
+    }
+    if (positions) {
+      give("--max-position-embeddings", "model.max_positions", std::to_string(*positions));
+    }
+  }
+
+  void vocabulary() {
+    const auto padded = args_.integer("--padded-vocab-size"), size = args_.integer("--vocab-size");
+    const std::int64_t multiple =
+        args_.integer("--make-vocab-size-divisible-by").value_or(128) * tp_;
+    if (padded) {
+      give("--padded-vocab-size", "model.vocab", std::to_string(*padded));
+    } else if (size) {
+      const bool counts_less = args_.text("--tokenizer-type") == "NullTokenizer";
+      const std::int64_t tokens = *size + (counts_less ? 1 : 0);
+      give("--vocab-size", "model.vocab",
+           std::to_string((tokens + multiple - 1) / multiple * multiple));
+    }
+  }
+
+  void biases() {
+    const bool everywhere = !args_.flag("--disable-bias-linear");
+    const bool qkv = args_.flag("--add-qkv-bias");
+    give(everywhere ? "" : "--add-qkv-bias", "model.qkv_bias", truth(everywhere || qkv));
+    give("--disable-bias-linear", "model.attention_output_bias", truth(everywhere));
+    give("--disable-bias-linear", "model.mlp_bias", truth(everywhere));
+  }
+
+  void dropout() {
+    const double attention = args_.number("--attention-dropout").value_or(0.1);
+    const double residual = args_.number("--hidden-dropout").value_or(0.1);
+    if (attention != residual) near("--hidden-dropout is read as the dropout of attention too");
+    give("--hidden-dropout", "model.dropout", json_number(residual));
+  }
+
+  void workload() {
+    for (const Same& same : kSizes) copy(same, 0);
+    const auto backend =
+        args_.one_of("--attention-backend", {"flash", "fused", "unfused", "local", "auto"});
+    const bool slow = backend == "unfused" || backend == "local";
+    if (slow) args_.exclusive("--use-flash-attn", "--attention-backend");
+    give("--attention-backend", "workload.flash_attention", truth(!slow));
+    give("--clip-grad", "workload.gradient_clipping",
+         truth(args_.number("--clip-grad").value_or(1.0) > 0));
+  }
+
+  void precision() {
+    args_.exclusive("--fp16", "--bf16");
+    const bool bf16 = args_.flag("--bf16"), fp16 = args_.flag("--fp16");
+    const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    const std::string at = "workload.precision.";
+    give(fp16 ? "--fp16" : "--bf16", at + "weights", json_quote(weights));
+    args_.exclusive("--accumulate-allreduce-grads-in-fp32", "--grad-reduce-in-bf16");
+    std::string gradients = "fp32";
+    if (args_.flag("--grad-reduce-in-bf16") && bf16) gradients = "bf16";
+    if (fp16 && !args_.flag("--accumulate-allreduce-grads-in-fp32")) gradients = "fp16";
+    element_bytes_ = gradients == "fp32" ? 4 : 2;
+    give("--grad-reduce-in-bf16", at + "gradients", json_quote(gradients));
+    give("--grad-reduce-in-bf16", at + "reduction", json_quote(gradients));
+    out_.give(at + "master", R"("fp32")");
+    moments(at + "moments");
+    const bool fp8 = args_.one_of("--fp8-format", {"e4m3", "hybrid"}).has_value();
+    give("--fp8-format", at + "matmul", json_quote(fp8 ? "fp8" : weights));
+  }
+
+  void moments(const std::string& path) {
+    const std::vector<std::string> types = {"fp32", "bf16", "fp16"};
+    const auto first = args_.one_of("--exp-avg-dtype", types);
+    const auto second = args_.one_of("--exp-avg-sq-dtype", types);
+    if (first.value_or("fp32") != second.value_or("fp32")) {
+      near("--exp-avg-dtype is read as the type of both moments");
+    }
+    const bool used = args_.flag("--use-precision-aware-optimizer");
+    give("--exp-avg-dtype", path, json_quote(used ? first.value_or("fp32") : "fp32"));
+  }
+
+  /// Layers, and one more for the embedding and for the loss where they are counted.
+  void pipeline() {
+    const bool embedding = args_.flag("--account-for-embedding-in-pipeline-split");
+    const bool loss = args_.flag("--account-for-loss-in-pipeline-split");
+    const std::int64_t counted = layers_ + (embedding ? 1 : 0) + (loss ? 1 : 0);
+    const std::int64_t chunks = chunks_of(counted);
+    out_.give("strategy.pipeline.schedule", chunks > 1 ? R"("interleaved")" : R"("1f1b")");
+    give("--num-virtual-stages-per-pipeline-rank", "strategy.pipeline.chunks",
+         std::to_string(chunks));
+    const auto end = [&](const char* count, bool is_counted, const char* argument,
+                         const char* path) {
+      std::int64_t layers = is_counted && layers_ > 0 ? counted / (pp_ * chunks) - 1 : -1;
+      if (const auto given = args_.integer(argument, 0)) {
+        if (is_counted) args_.contradiction(argument, count);
+        layers = *given;
+      }
+      give(is_counted ? count : argument, path, std::to_string(layers));
+    };
+    end("--account-for-embedding-in-pipeline-split", embedding,
+        "--decoder-first-pipeline-num-layers", "strategy.pipeline.first_stage_layers");
+    end("--account-for-loss-in-pipeline-split", loss, "--decoder-last-pipeline-num-layers",
+        "strategy.pipeline.last_stage_layers");
+  }
+
+  std::int64_t chunks_of(std::int64_t layers) {
+    const char *stages = "--num-virtual-stages-per-pipeline-rank",
+               *of_layers = "--num-layers-per-virtual-pipeline-stage";
+    args_.exclusive(stages, of_layers);
+    if (const auto chunks = args_.integer(stages)) return *chunks;
+    const auto each = args_.integer(of_layers);
+    if (!each) return 1;
+    if (layers == 0 || layers % (pp_ * *each) != 0) {
+      args_.contradiction(of_layers, fmt::format("{} layers on {} stages", layers, pp_));
+    }
+    return layers / pp_ / *each;
+  }
+
+  void recompute() {
+    const auto kind = args_.one_of("--recompute-granularity", {"full", "selective"});
+    const bool selective = kind == "selective" || args_.flag("--recompute-activations");
+    const auto method = args_.one_of("--recompute-method", {"uniform", "block"});
+    const std::int64_t layers = args_.integer("--recompute-num-layers", 0).value_or(1);
+    if (selective && method) {
+      args_.contradiction("--recompute-method", "selective recomputation");
+    }
+    const bool full = kind == "full" && !selective;
+    if (full && method == "uniform" && layers > 1) {
+      near("--recompute-num-layers of uniform recomputation is read as 1");
+    }
+    give("--recompute-granularity", "strategy.recompute.kind",
+         full        ? R"("full")"
+         : selective ? R"("selective")"
+                     : R"("none")");
+    give("--recompute-num-layers", "strategy.recompute.layers",
+         std::to_string(full && method == "block" ? layers : -1));
+    out_.give("strategy.recompute.every", "1");
+  }
+
+  void sharding() {
+    const char *optimizer = "--use-distributed-optimizer", *torch = "--use-torch-fsdp2";
+    args_.exclusive(optimizer, torch);
+    args_.exclusive("--use-megatron-fsdp", torch);
+    if (args_.flag(torch) && pp_ > 1) args_.contradiction(torch, "pipeline parallelism");
+    const auto strategy = args_.one_of("--data-parallel-sharding-strategy",
+                                       {"no_shard", "optim", "optim_grads", "optim_grads_params"});
+    int stage = args_.flag(optimizer) ? 1 : 0;
+    const char* by = optimizer;
+    if (args_.flag("--use-megatron-fsdp")) {
+      by = "--data-parallel-sharding-strategy";
+      stage = strategy == "optim_grads_params" ? 3
+              : strategy == "optim_grads"      ? 2
+              : strategy == "optim"            ? 1
+                                               : stage;
+    }
+    if (args_.flag(torch)) {
+      by = torch;
+      stage = 3;
+      give("--torch-fsdp2-no-reshard-after-forward", "strategy.fsdp_options.reshard_after_forward",
+           truth(!args_.flag("--torch-fsdp2-no-reshard-after-forward")));
+    }
+    give(by, "strategy.zero_stage", std::to_string(stage));
+    const std::int64_t copies = args_.integer("--num-distributed-optimizer-instances").value_or(1);
+    out_.rest_shards = stage >= 2 || (stage == 1 && copies > 1);
+    give("--num-distributed-optimizer-instances",
+         out_.rest_shards ? "strategy.dp" : "strategy.fsdp",
+         std::to_string(out_.rest_shards ? copies : 1));
+  }
+
+  void reduction() {
+    give_flag("--overlap-grad-reduce", "strategy.data.overlap");
+    if (const auto elements = args_.integer("--ddp-bucket-size")) {
+      give("--ddp-bucket-size", "strategy.data.bucket",
+           json_quote(exact_text(Bytes(*elements * element_bytes_))));
+    }
+  }
+
+  /// What torchrun is told, where the file is a script.
+  void machine() {
+    if (const auto* nodes = args_.find("--nnodes");
+        nodes != nullptr && !nodes->values.empty() && !nodes->values.front().unknown) {
+      copy({"--nnodes", "cluster.nodes"}, 0);
+    }
+    if (const auto* each = args_.find("--nproc-per-node");
+        each != nullptr && !each->values.empty() && !each->values.front().unknown) {
+      copy({"--nproc-per-node", "cluster.devices_per_node"}, 0);
+    }
+  }
+
+  /// Arguments that change nothing that a scenario says.
+  void pass_over() {
+    for (const char* name :
+         {"--mock-data", "--ckpt-format", "--no-gradient-accumulation-fusion", "--standalone",
+          "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
+          "--use-mcore-models", "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
+      args_.find(name);
+    }
+  }
+
+  Arguments args_;
+  Imported out_;
+  std::int64_t tp_ = 1, pp_ = 1, layers_ = 0, hidden_ = 0, heads_ = 0, element_bytes_ = 4;
+};
+
+}  // namespace
+
+Imported read(const std::string& text, const std::string& file) {
+  return Reading(text, file).read();
+}
+
+}  // namespace plait::megatron

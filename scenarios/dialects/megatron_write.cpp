@@ -1,0 +1,193 @@
+#include <algorithm>
+
+#include "model/dtype.h"
+#include "scenarios/dialects/megatron.h"
+
+namespace plait::megatron {
+namespace {
+
+void write_model(ExportDraft& d) {
+  const Model& m = d.scenario.model;
+  for (const Same& same : kModelSizes) d.copy(std::string(same.argument), same.path);
+  // Megatron-LM wants as many positions as the sequence is long, also where nothing is learned.
+  const std::int64_t sequence = d.scenario.workload.sequence_length;
+  d.set("--max-position-embeddings", std::max(m.max_positions, sequence));
+  if (m.max_positions >= sequence) d.say({"model.max_positions"});
+  if (m.kv_heads != m.heads) {
+    d.set("--group-query-attention");
+    d.set("--num-query-groups", m.kv_heads);
+  }
+  d.say(
+      {"model.kv_heads", "model.vocab", "model.norm", "model.positions", "model.tied_embeddings"});
+  // NullTokenizer counts one token more, the end of a document.
+  d.set("--tokenizer-type", "NullTokenizer");
+  d.set("--vocab-size", m.vocab - 1);
+  d.set("--padded-vocab-size", m.vocab);
+  d.set("--normalization", m.norm == NormKind::kRmsNorm ? "RMSNorm" : "LayerNorm");
+  switch (m.positions) {
+    case PositionKind::kLearned: d.set("--position-embedding-type", "learned_absolute"); break;
+    case PositionKind::kRotary: d.set("--position-embedding-type", "rope"); break;
+    case PositionKind::kNone: d.set("--position-embedding-type", "none"); break;
+  }
+  if (!m.tied_embeddings) d.set("--untie-embeddings-and-output-weights");
+  d.copy("--attention-dropout", "model.dropout");
+  d.copy("--hidden-dropout", "model.dropout");
+  const bool swiglu = m.gated_mlp && m.activation == ActivationKind::kSilu;
+  if (swiglu) d.set("--swiglu");
+  if (swiglu || (!m.gated_mlp && m.activation == ActivationKind::kGelu)) {
+    d.say({"model.activation", "model.gated_mlp"});
+  }
+  const bool others = m.mlp_bias;
+  if (m.attention_output_bias == others && m.qkv_bias >= others) {
+    if (!others) d.set("--disable-bias-linear");
+    if (m.qkv_bias && !others) d.set("--add-qkv-bias");
+    d.say({"model.qkv_bias", "model.attention_output_bias", "model.mlp_bias"});
+  }
+  if (!m.parallel_attention) d.say({"model.parallel_attention"});
+}
+
+/// Gradients accumulate and travel in fp32, or both in the type of the weights.
+bool says_gradients(const Precision& p) {
+  return p.gradients == p.reduction && (p.gradients == DType::kFp32 || p.gradients == p.weights);
+}
+
+void write_gradients(ExportDraft& d) {
+  const Precision& p = d.scenario.workload.precision;
+  if (!says_gradients(p)) return;
+  const bool low = p.weights != DType::kFp32;
+  if (low && p.gradients == DType::kFp32) d.set("--accumulate-allreduce-grads-in-fp32");
+  if (p.gradients == DType::kBf16) d.set("--grad-reduce-in-bf16");
+  d.say({"workload.precision.gradients", "workload.precision.reduction"});
+}
+
+void write_precision(ExportDraft& d) {
+  const Precision& p = d.scenario.workload.precision;
+  if (p.weights == DType::kBf16) d.set("--bf16");
+  if (p.weights == DType::kFp16) d.set("--fp16");
+  d.say({"workload.precision.weights"});
+  write_gradients(d);
+  if (p.master == DType::kFp32) d.say({"workload.precision.master"});
+  const bool small_moments = p.moments != DType::kFp32;
+  if (small_moments && d.scenario.strategy.zero_stage == 1) {  // the distributed optimizer's
+    const std::string type(name_of(p.moments));
+    d.set("--use-precision-aware-optimizer");
+    d.set("--exp-avg-dtype", type);
+    d.set("--exp-avg-sq-dtype", type);
+    d.say({"workload.precision.moments"});
+  }
+  if (!small_moments) d.say({"workload.precision.moments"});
+  if (p.matmul == DType::kFp8) d.set("--fp8-format", "hybrid");
+  d.say({"workload.precision.matmul"});
+}
+
+void write_workload(ExportDraft& d) {
+  const Workload& w = d.scenario.workload;
+  for (const Same& same : kSizes) d.copy(std::string(same.argument), same.path);
+  write_precision(d);
+  d.set("--attention-backend", w.flash_attention ? "flash" : "unfused");
+  d.set("--clip-grad", w.gradient_clipping ? "1.0" : "0.0");
+  d.say({"workload.flash_attention", "workload.gradient_clipping"});
+}
+
+void write_recompute(ExportDraft& d) {
+  const RecomputeOptions& r = d.scenario.strategy.recompute;
+  if (r.kind == Recompute::kOps || r.every != 1) return;
+  if (r.kind != Recompute::kNone) {
+    d.set("--recompute-granularity", r.kind == Recompute::kFull ? "full" : "selective");
+  }
+  if (r.kind == Recompute::kFull) {
+    d.set("--recompute-method", r.layers < 0 ? "uniform" : "block");
+    d.set("--recompute-num-layers", r.layers < 0 ? 1 : r.layers);
+  }
+  d.say({"strategy.recompute.kind", "strategy.recompute.every"});
+  if (r.kind == Recompute::kFull || r.layers < 0) d.say({"strategy.recompute.layers"});
+}
+
+/// Layers of the first and the last chunk. Where there is one chunk in a stage they are arguments;
+/// where chunks are even but for the embedding and the loss, which count as a layer each, that is
+/// an argument.
+void write_ends(ExportDraft& d) {
+  const PipelineOptions& p = d.scenario.strategy.pipeline;
+  const std::int64_t pp = d.scenario.strategy.mesh[Axis::kPp];
+  const std::int64_t first = p.first_stage_layers, last = p.last_stage_layers;
+  const std::int64_t extra = (first >= 0 ? 1 : 0) + (last >= 0 ? 1 : 0);
+  const std::int64_t layers = d.scenario.model.layers + extra, chunks = pp * p.chunks;
+  const std::int64_t share = layers / chunks;
+  const auto as_share = [&](std::int64_t end) { return end < 0 || end == share - 1; };
+  if (extra > 0 && pp > 1 && layers % chunks == 0 && as_share(first) && as_share(last)) {
+    if (first >= 0) d.set("--account-for-embedding-in-pipeline-split");
+    if (last >= 0) d.set("--account-for-loss-in-pipeline-split");
+  } else if (extra > 0 && pp > 1 && p.chunks == 1) {
+    if (first >= 0) d.set("--decoder-first-pipeline-num-layers", first);
+    if (last >= 0) d.set("--decoder-last-pipeline-num-layers", last);
+  } else if (extra > 0) {
+    return;
+  }
+  d.say({"strategy.pipeline.first_stage_layers", "strategy.pipeline.last_stage_layers"});
+}
+
+void write_pipeline(ExportDraft& d) {
+  const PipelineOptions& p = d.scenario.strategy.pipeline;
+  const bool interleaved = p.schedule == Schedule::kInterleaved;
+  if (interleaved && p.chunks > 1) d.set("--num-virtual-stages-per-pipeline-rank", p.chunks);
+  if (p.schedule == Schedule::k1f1b || (interleaved && p.chunks > 1)) {
+    d.say({"strategy.pipeline.schedule", "strategy.pipeline.chunks"});
+  }
+  write_ends(d);
+}
+
+void write_sharding(ExportDraft& d, Launcher launcher) {
+  const Strategy& s = d.scenario.strategy;
+  const Replicas r = replicas_of(s);
+  if (s.zero_stage == 1) d.set("--use-distributed-optimizer");
+  if (s.zero_stage >= 2) {
+    d.set("--use-megatron-fsdp");
+    d.set("--data-parallel-sharding-strategy",
+          s.zero_stage == 3 ? "optim_grads_params" : "optim_grads");
+    d.set("--ckpt-format", "fsdp_dtensor");
+    d.set("--no-gradient-accumulation-fusion");
+  }
+  if (r.dp > 1 && r.fsdp > 1) d.set("--num-distributed-optimizer-instances", r.dp);
+  d.say({"strategy.zero_stage"});
+  // What the machine has beyond the other axes falls to one axis; how much that is, a launcher
+  // says.
+  const bool rest_shards = s.zero_stage >= 2 || (r.dp > 1 && r.fsdp > 1);
+  if (launcher != Launcher::kNone || rest_shards) d.say({"strategy.dp"});
+  if (launcher != Launcher::kNone || !rest_shards) d.say({"strategy.fsdp"});
+}
+
+void write_reduction(ExportDraft& d) {
+  const DataParallelOptions& o = d.scenario.strategy.data;
+  d.say({"strategy.data.overlap"});
+  if (!o.overlap) return;
+  d.set("--overlap-grad-reduce");
+  const Precision& p = d.scenario.workload.precision;
+  const std::int64_t elements = o.bucket.value / size_of(p.gradients);
+  if (elements == 0) return;
+  d.set("--ddp-bucket-size", elements);
+  const bool whole = elements * size_of(p.gradients) == o.bucket.value;
+  if (whole && says_gradients(p)) d.say({"strategy.data.bucket"});
+}
+
+void write_strategy(ExportDraft& d, Launcher launcher) {
+  const Strategy& s = d.scenario.strategy;
+  for (const Same& same : kAxes) d.copy(std::string(same.argument), same.path);
+  const bool splits = s.mesh[Axis::kTp] > 1;
+  if (s.sequence_parallel && splits) d.set("--sequence-parallel");
+  if (!s.sequence_parallel || splits) d.say({"strategy.sequence_parallel"});
+  write_pipeline(d);
+  write_recompute(d);
+  write_sharding(d, launcher);
+  write_reduction(d);
+}
+
+}  // namespace
+
+void write(ExportDraft& d, Launcher launcher) {
+  write_model(d);
+  write_workload(d);
+  write_strategy(d, launcher);
+  d.set("--mock-data");
+}
+
+}  // namespace plait::megatron

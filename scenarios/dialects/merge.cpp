@@ -1,0 +1,201 @@
+// What a file says over what a base scenario says, as a scenario.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+#include "scenarios/dialects/dialects.h"
+#include "scenarios/fields.h"
+#include "scenarios/machine.h"
+
+namespace plait {
+namespace {
+
+using Tree = nlohmann::ordered_json;
+
+std::vector<std::string> steps_of(const std::string& path) {
+  std::vector<std::string> out(1);
+  for (const char c : path) {
+    if (c == '.') {
+      out.emplace_back();
+    } else {
+      out.back() += c;
+    }
+  }
+  return out;
+}
+
+class Merge {
+ public:
+  Merge(const Imported& imported, const std::string& file, const BaseScenario& base)
+      : imported_(imported), file_(file) {
+    const bool new_one = base.text.empty();
+    tree_ = new_one ? Tree::object() : Tree::parse(base.text, nullptr, true, true);
+    tree_["comment"] = fmt::format("Imported from {}{}.", file,
+                                   new_one ? "" : fmt::format(", the rest from {}", base.file));
+    tree_.erase("name");
+    if (new_one && !imported.framework.empty()) tree_["framework"] = imported.framework;
+    for (const char* part : {"model", "workload", "strategy", "cluster"}) {
+      if (!tree_.contains(part)) tree_[part] = Tree::object();
+    }
+    // The sizes that a base's other ranks had need not be those of this file.
+    tree_["strategy"].erase("dp");
+    tree_["strategy"].erase("fsdp");
+    for (const Given& g : imported.given) {
+      if (g.path == "placement.order") tree_.erase("placement");
+      set(g.path, Tree::parse(g.value));
+    }
+  }
+
+  /// `path` relative to the base's folder -> relative to `to`.
+  void move_path(const std::string& path, const std::filesystem::path& from,
+                 const std::filesystem::path& to) {
+    Tree* at = find(path);
+    if (at == nullptr || !at->is_string()) return;
+    const std::filesystem::path named = from / at->get<std::string>();
+    *at = std::filesystem::proximate(named, to.empty() ? "." : to).generic_string();
+  }
+
+  /// D005.
+  void refuse_missing_parts() {
+    std::vector<std::string> missing;
+    const auto need = [&](const char* path) {
+      if (find(path) == nullptr) missing.emplace_back(path);
+    };
+    if (!tree_["model"].is_string() && !find("model.preset") && !find("model.hf_config")) {
+      for (const char* key : {"model.layers", "model.hidden", "model.heads", "model.vocab"}) {
+        need(key);
+      }
+    }
+    need("workload.sequence_length");
+    if (!infers_global_batch()) need("workload.global_batch");
+    if (!tree_["cluster"].is_string() && !find("cluster.preset") && !find("cluster.node")) {
+      missing.emplace_back("cluster");
+    }
+    if (missing.empty()) return;
+    throw InputError({"D005",
+                      fmt::format("the file does not say {}", fmt::join(missing, ", ")),
+                      {file_, 0, 0, ""},
+                      "all that a scenario needs",
+                      "give a scenario that says the rest with --base"});
+  }
+
+  void share_out_the_ranks() {
+    const std::string machine = Tree{{"cluster", tree_["cluster"]}}.dump();
+    const std::int64_t devices = parse_machine(machine, file_).world_size();
+    const std::int64_t others = size("tp") * size("pp") * size("cp");
+    const char* named = imported_.rest_shards ? "dp" : "fsdp";
+    const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
+    if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
+    if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
+    agree_on_batches(size(named) * std::max<std::int64_t>(rest, 1));
+  }
+
+  /// What parse_scenario says of it points at the line that said so.
+  void check(const std::string& folder) const {
+    const std::filesystem::path name = "imported.json";
+    try {
+      parse_scenario(text(), (std::filesystem::path(folder) / name).string());
+    } catch (const InputError& e) {
+      InputError::Text told = e.text();
+      told.where = {file_, 0, 0, told.where.path};
+      for (const Given& g : imported_.given) {
+        const bool same = g.path == told.where.path || g.path.starts_with(told.where.path + ".");
+        if (same && told.where.line == 0) told.where.line = g.line;
+      }
+      throw InputError(std::move(told));
+    }
+  }
+
+  std::string text() const { return tree_.dump(2) + "\n"; }
+
+ private:
+  Tree* find(const std::string& path) {
+    Tree* at = &tree_;
+    for (const std::string& step : steps_of(path)) {
+      if (!at->is_object() || !at->contains(step)) return nullptr;
+      at = &(*at)[step];
+    }
+    return at;
+  }
+
+  /// A text on the way stands for an object with one key: "bf16" for {"weights": "bf16"}.
+  void set(const std::string& path, Tree value) {
+    Tree* at = &tree_;
+    const Shape* shape = &shape_;
+    for (const std::string& step : steps_of(path)) {
+      if (at->is_string()) *at = Tree{{shape->shorthand, *at}};
+      if (!at->is_object()) *at = Tree::object();
+      at = &(*at)[step];
+      const auto property = std::ranges::find(shape->properties, step, &Property::key);
+      PLAIT_CHECK(property != shape->properties.end(), "no field " + path);
+      shape = &property->shape;
+    }
+    *at = std::move(value);
+  }
+
+  std::int64_t size(const std::string& axis) {
+    const Tree* at = find("strategy." + axis);
+    return at != nullptr && at->is_number_integer() ? at->get<std::int64_t>() : 1;
+  }
+
+  const Given* given(std::string_view path) const {
+    const auto found = std::ranges::find(imported_.given, path, &Given::path);
+    return found == imported_.given.end() ? nullptr : &*found;
+  }
+
+  std::int64_t steps() const {
+    const Given& g = imported_.accumulation;
+    return g.value.empty() ? 0 : std::stoll(g.value);
+  }
+  bool infers_global_batch() const {
+    return steps() > 0 && given("workload.micro_batch") != nullptr;
+  }
+
+  /// global = micro * steps * replicas, whichever of the three is left out.
+  void agree_on_batches(std::int64_t replicas) {
+    const Given* global = given("workload.global_batch");
+    const Given* micro = given("workload.micro_batch");
+    if (steps() == 0) return;
+    if (global == nullptr && micro != nullptr) {
+      set("workload.global_batch", std::stoll(micro->value) * steps() * replicas);
+    } else if (global != nullptr && micro == nullptr) {
+      set("workload.micro_batch",
+          std::max<std::int64_t>(std::stoll(global->value) / steps() / replicas, 1));
+    } else if (global != nullptr &&
+               std::stoll(global->value) != std::stoll(micro->value) * steps() * replicas) {
+      throw InputError({"D004",
+                        fmt::format("a batch of {} is not {} x {} accumulation steps x {} replicas",
+                                    global->value, micro->value, steps(), replicas),
+                        {file_, global->line, 0, "train_batch_size"},
+                        fmt::format("{}", std::stoll(micro->value) * steps() * replicas),
+                        "correct the batch sizes, or name the machine with --base"});
+    }
+  }
+
+  const Imported& imported_;
+  const std::string& file_;
+  const Shape shape_ = scenario_table().shape();
+  Tree tree_;
+};
+
+}  // namespace
+
+std::string scenario_json(const Imported& imported, const std::string& file,
+                          const BaseScenario& base, const std::string& folder) {
+  if (!base.text.empty()) parse_scenario(base.text, base.file);
+  Merge merge(imported, file, base);
+  const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
+  merge.move_path("model.hf_config", from, folder);
+  merge.move_path("calibration", from, folder);
+  merge.refuse_missing_parts();
+  merge.share_out_the_ranks();
+  merge.check(folder);
+  return merge.text();
+}
+
+}  // namespace plait

@@ -1,0 +1,143 @@
+// Settings as text: arguments, TOML, YAML, JSON, and the scripts that start them.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/dialects/dialects.h"
+
+namespace plait {
+namespace {
+
+std::string heading(const Settings& s) {
+  return fmt::format("# {}: {}\n# scenario: {}\n", row_of(s.dialect).name, row_of(s.dialect).target,
+                     s.scenario);
+}
+
+std::string closing(const Settings& s) {
+  if (s.unsaid.empty()) return "# not represented: nothing\n";
+  return fmt::format("# not represented: {}\n", fmt::join(s.unsaid, "; "));
+}
+
+std::string argument(const Setting& s) {
+  return s.value.empty() ? s.key : s.key.empty() ? s.value : s.key + " " + s.value;
+}
+
+std::string arguments(const Settings& s) {
+  std::string out;
+  for (const Setting& setting : s.settings) out += argument(setting) + "\n";
+  return out;
+}
+
+/// vllm serve MODEL --option value ...
+std::string command(const Settings& s) {
+  std::string out = "vllm serve";
+  for (const Setting& setting : s.settings) {
+    out += (setting.key.empty() ? " " : " \\\n  ") + argument(setting);
+  }
+  return out + "\n";
+}
+
+std::string toml(const Settings& s) {
+  std::string out, section;
+  for (const Setting& setting : s.settings) {
+    if (setting.section != section) {
+      section = setting.section;
+      out += fmt::format("\n[{}]\n", section);
+    }
+    out += fmt::format("{} = {}\n", setting.key, setting.value);
+  }
+  return out;
+}
+
+std::string yaml(const Settings& s) {
+  std::string out, section;
+  for (const Setting& setting : s.settings) {
+    if (setting.section != section) out += setting.section + ":\n";
+    section = setting.section;
+    out += fmt::format("{}{}: {}\n", section.empty() ? "" : "  ", setting.key, setting.value);
+  }
+  return out;
+}
+
+/// JSON has no comments: three keys that DeepSpeed does not know take their place.
+std::string json(const Settings& s) {
+  using Tree = nlohmann::ordered_json;
+  Tree out = {{"_dialect", fmt::format("{}: {}", row_of(s.dialect).name, row_of(s.dialect).target)},
+              {"_scenario", s.scenario}};
+  for (const Setting& setting : s.settings) {
+    Tree& at = setting.section.empty() ? out : out[setting.section];
+    at[setting.key] = Tree::parse(setting.value);
+  }
+  out["_not_represented"] = s.unsaid;
+  return out.dump(2) + "\n";
+}
+
+// ---- Scripts ----
+
+std::string batch_header(const Settings& s) {
+  return fmt::format(
+      "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n"
+      "#SBATCH --exclusive\n",
+      s.nodes, s.devices_per_node);
+}
+
+/// One torchrun on each node; they meet on the first.
+std::string torchrun(const Settings& s, Launcher launcher, const std::string& program) {
+  const bool slurm = launcher == Launcher::kSlurm;
+  const bool alone = s.nodes == 1 && !slurm;
+  std::string out;
+  if (slurm) out += "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n";
+  out += fmt::format("{}torchrun --nnodes {} --nproc_per_node {} \\\n", slurm ? "srun " : "",
+                     s.nodes, s.devices_per_node);
+  out +=
+      alone ? "  --standalone \\\n"
+            : "  --rdzv_backend c10d --rdzv_endpoint \"${MASTER_ADDR}:${MASTER_PORT:-29500}\" \\\n";
+  return out + "  " + program + "\n";
+}
+
+bool has(const Settings& s, std::string_view key) {
+  for (const Setting& setting : s.settings) {
+    if (setting.key == key) return true;
+  }
+  return false;
+}
+
+std::string megatron_script(const Settings& s, Launcher launcher) {
+  std::string out = "ARGUMENTS=(\n";
+  for (const Setting& setting : s.settings) out += "  " + argument(setting) + "\n";
+  out += ")\n";
+  // arguments.py wants it with tensor or context parallelism before Blackwell, and refuses it with
+  // FSDP.
+  if (!has(s, "--use-megatron-fsdp")) out += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
+  return out + torchrun(s, launcher, "pretrain_gpt.py \"${ARGUMENTS[@]}\"");
+}
+
+std::string torchtitan_script(const Settings& s, Launcher launcher) {
+  return "CONFIG=$PWD/train.toml\ncat >\"$CONFIG\" <<'END'" + toml(s) + "END\n" +
+         torchrun(s, launcher, "-m torchtitan.train --job.config_file \"$CONFIG\"");
+}
+
+std::string script(const Settings& s, Launcher launcher) {
+  const bool megatron = s.dialect == Dialect::kMegatronCore;
+  return "#!/usr/bin/env bash\n" + (launcher == Launcher::kSlurm ? batch_header(s) : "") +
+         heading(s) + "set -euo pipefail\n" +
+         (megatron ? megatron_script(s, launcher) : torchtitan_script(s, launcher)) + closing(s);
+}
+
+}  // namespace
+
+std::string render(const Settings& s, Launcher launcher) {
+  if (launcher != Launcher::kNone) return script(s, launcher);
+  switch (s.dialect) {
+    case Dialect::kMegatronCore: return heading(s) + arguments(s) + closing(s);
+    case Dialect::kDeepSpeed: return json(s);
+    case Dialect::kTorchtitan: return heading(s) + toml(s) + closing(s);
+    case Dialect::kAccelerate: return heading(s) + yaml(s) + closing(s);
+    case Dialect::kVllm: return heading(s) + command(s) + closing(s);
+  }
+  return "";
+}
+
+}  // namespace plait

@@ -1,0 +1,175 @@
+#include "scenarios/dialects/shell_words.h"
+
+#include <cctype>
+#include <map>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool ends_word(char c) {
+  return is_space(c) || c == '(' || c == ')' || c == ';' || c == '&' || c == '|' || c == '<' ||
+         c == '>';
+}
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  std::vector<ShellWord> read() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        skip_line();
+      } else if (c == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n') {
+        step();
+        step();
+      } else if (ends_word(c)) {
+        step();
+      } else {
+        word();
+      }
+    }
+    return std::move(words_);
+  }
+
+ private:
+  char step() {
+    if (text_[at_] == '\n') ++line_;
+    return text_[at_++];
+  }
+  void skip_line() {
+    while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+  }
+
+  /// One word; an assignment is remembered and, where its value has several words, taken apart.
+  void word() {
+    ShellWord out{.text = {}, .line = line_, .unknown = false};
+    bool quoted = false;
+    const std::size_t expansions = expansions_;
+    while (at_ < text_.size() && !ends_word(text_[at_])) {
+      const char c = text_[at_];
+      if (c == '\'' || c == '"') {
+        quoted = true;
+        quote(out);
+      } else if (c == '$') {
+        expand(out);
+      } else if (c == '\\') {
+        step();
+        if (at_ < text_.size() && step() != '\n') out.text += text_[at_ - 1];
+      } else {
+        out.text += step();
+      }
+    }
+    const std::size_t equals = out.text.find('=');
+    if (is_assignment(out.text, equals)) {
+      assign(out, equals, quoted);
+    } else if (!out.text.empty() || (quoted && expansions == expansions_)) {
+      words_.push_back(std::move(out));
+    }
+  }
+
+  static bool is_assignment(const std::string& text, std::size_t equals) {
+    if (equals == std::string::npos || equals == 0) return false;
+    for (const char c : text.substr(0, equals)) {
+      if (!is_name(c) && c != '+') return false;
+    }
+    return true;
+  }
+
+  void assign(const ShellWord& word, std::size_t equals, bool quoted) {
+    std::string value = word.text.substr(equals + 1);
+    const std::string name =
+        word.text.substr(0, word.text[equals - 1] == '+' ? equals - 1 : equals);
+    if (quoted && value.find("--") != std::string::npos) {
+      Reader inner(value, file_);
+      inner.line_ = word.line;
+      inner.variables_ = variables_;
+      for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+      value.clear();  // its words stand where it is set, not where it is used
+    }
+    if (!word.unknown) variables_[name] = value;
+  }
+
+  void quote(ShellWord& out) {
+    const int opened = line_;
+    const char mark = step();
+    while (at_ < text_.size() && text_[at_] != mark) {
+      if (mark == '"' && text_[at_] == '$') {
+        expand(out);
+      } else if (mark == '"' && text_[at_] == '\\' && at_ + 1 < text_.size()) {
+        step();
+        const char c = step();
+        if (c == '\n') {
+          out.text += ' ';
+        } else {
+          out.text += c;
+        }
+      } else {
+        out.text += step();
+      }
+    }
+    if (at_ == text_.size()) {
+      throw InputError({"D002",
+                        "a quote is not closed",
+                        {file_, opened, 0, ""},
+                        std::string("another ") + mark,
+                        "close it"});
+    }
+    step();
+  }
+
+  /// $NAME, ${NAME}, ${NAME[@]}, ${NAME:-default}, $(command).
+  void expand(ShellWord& out) {
+    ++expansions_;
+    step();
+    const char open = at_ < text_.size() ? text_[at_] : ' ';
+    if (open == '(') return skip_command(out);
+    std::string name;
+    if (open == '{') step();
+    while (at_ < text_.size() && is_name(text_[at_])) name += step();
+    std::string rest;
+    if (open == '{') {
+      while (at_ < text_.size() && text_[at_] != '}') rest += step();
+      if (at_ < text_.size()) step();
+    }
+    if (const auto known = variables_.find(name); known != variables_.end()) {
+      out.text += known->second;
+    } else if (rest.starts_with(":-")) {
+      out.text += rest.substr(2);
+    } else if (!rest.starts_with("[")) {  // an array's words stand where it is set
+      out.unknown = true;
+      out.text += "$" + name;
+    }
+  }
+
+  void skip_command(ShellWord& out) {
+    int depth = 0;
+    out.unknown = true;
+    out.text += "$(...)";
+    do {
+      if (text_[at_] == '(') ++depth;
+      if (text_[at_] == ')') --depth;
+      step();
+    } while (at_ < text_.size() && depth > 0);
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  std::size_t expansions_ = 0;  // so far; what is empty because of one is no word
+  std::map<std::string, std::string, std::less<>> variables_;
+  std::vector<ShellWord> words_;
+};
+
+}  // namespace
+
+std::vector<ShellWord> shell_words(std::string_view text, const std::string& file) {
+  return Reader(text, file).read();
+}
+
+}  // namespace plait

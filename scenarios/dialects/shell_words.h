@@ -1,0 +1,21 @@
+#pragma once
+// The words of a shell script, as far as a launch script needs them: comments, quotes, lines that
+// go on, arrays, and variables that the script itself sets. Nothing is run.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait {
+
+struct ShellWord {
+  std::string text;
+  int line = 0;
+  bool unknown = false;  // a variable or command in it that only a shell could fill in
+};
+
+/// An assignment NAME=(A B) or NAME="A B" gives the words A and B, where they stand. Throws
+/// InputError D002 for a quote or an array that is not closed.
+std::vector<ShellWord> shell_words(std::string_view text, const std::string& file);
+
+}  // namespace plait

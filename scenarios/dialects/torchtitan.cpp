@@ -1,0 +1,115 @@
+#include "scenarios/dialects/torchtitan.h"
+
+#include <fmt/format.h>
+
+#include "core/json.h"
+#include "scenarios/dialects/hub_names.h"
+
+namespace plait::torchtitan {
+namespace {
+
+void write_model(ExportDraft& d) {
+  const TitanModel model = titan_model_of(d.scenario.model);
+  d.section("model");
+  if (!model.name.empty()) {
+    d.set("name", json_quote(model.name));
+    d.set("flavor", json_quote(model.flavor));
+    d.say({"model"});
+  }
+  const Precision& p = d.scenario.workload.precision;
+  if (p.matmul == DType::kFp8) d.set("converters", R"(["float8"])");
+}
+
+void write_training(ExportDraft& d) {
+  const Workload& w = d.scenario.workload;
+  const Mesh& mesh = d.scenario.strategy.mesh;
+  const std::int64_t replicas = mesh[Axis::kDp] * mesh[Axis::kFsdp];
+  d.section("training");
+  d.copy("seq_len", "workload.sequence_length");
+  d.copy("global_batch_size", "workload.global_batch");
+  // With pipeline stages a step is one local batch, cut into microbatches.
+  const bool staged = mesh[Axis::kPp] > 1;
+  d.set("local_batch_size", staged ? w.global_batch / replicas : w.micro_batch);
+  d.say({"workload.micro_batch"});
+  const Precision& p = w.precision;
+  if (p.weights != DType::kFp16) {
+    d.set("mixed_precision_param", p.weights == DType::kBf16 ? R"("bfloat16")" : R"("float32")");
+    d.say({"workload.precision.weights", "workload.precision.matmul"});
+  }
+  if (p.reduction == DType::kFp32) {
+    d.set("mixed_precision_reduce", R"("float32")");
+    d.say({"workload.precision.reduction"});
+  }
+  if (w.gradient_clipping) {
+    d.set("max_norm", "1.0");
+    d.say({"workload.gradient_clipping"});
+  }
+}
+
+void write_pipeline(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  const PipelineOptions& p = s.pipeline;
+  const std::int64_t pp = s.mesh[Axis::kPp], pieces = pp * p.chunks;
+  d.copy("pipeline_parallel_degree", "strategy.pp");
+  if (pp == 1) return;
+  d.set("pipeline_parallel_microbatch_size", d.scenario.workload.micro_batch);
+  const char* name = p.schedule == Schedule::k1f1b          ? "1F1B"
+                     : p.schedule == Schedule::kGpipe       ? "GPipe"
+                     : p.schedule == Schedule::kInterleaved ? "Interleaved1F1B"
+                                                            : nullptr;
+  if (name != nullptr) {
+    d.set("pipeline_parallel_schedule", json_quote(name));
+    d.say({"strategy.pipeline.schedule"});
+  }
+  if (d.scenario.model.layers % pieces == 0) {
+    d.set("pipeline_parallel_layers_per_stage", d.scenario.model.layers / pieces);
+    d.say({"strategy.pipeline.chunks"});
+  }
+}
+
+void write_parallelism(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  const Replicas r = replicas_of(s);
+  d.section("parallelism");
+  if (s.zero_stage == 0 || s.zero_stage == 3) {
+    d.set("data_parallel_replicate_degree", r.dp);
+    d.set("data_parallel_shard_degree", r.fsdp);
+    d.say({"strategy.dp", "strategy.fsdp", "strategy.zero_stage"});
+  }
+  if (s.zero_stage == 3) {
+    d.set("fsdp_reshard_after_forward",
+          s.fsdp.reshard_after_forward ? R"("always")" : R"("never")");
+    d.say({"strategy.fsdp_options.reshard_after_forward"});
+  }
+  d.copy("tensor_parallel_degree", "strategy.tp");
+  d.copy("context_parallel_degree", "strategy.cp");
+  if (s.mesh[Axis::kCp] > 1) d.set("context_parallel_rotate_method", R"("allgather")");
+  // Its tensor parallelism shards norms and residuals along the sequence.
+  if (s.sequence_parallel == (s.mesh[Axis::kTp] > 1)) d.say({"strategy.sequence_parallel"});
+  write_pipeline(d);
+}
+
+void write_recompute(ExportDraft& d) {
+  const RecomputeOptions& r = d.scenario.strategy.recompute;
+  d.section("activation_checkpoint");
+  if (r.kind == Recompute::kSelective || (r.kind == Recompute::kFull && r.layers >= 0)) return;
+  const bool each = r.kind == Recompute::kFull && r.every > 1;
+  if (r.kind == Recompute::kNone) d.set("mode", R"("none")");
+  if (r.kind == Recompute::kFull && !each) d.set("mode", R"("full")");
+  if (r.kind == Recompute::kOps || each) {
+    d.set("mode", R"("selective")");
+    d.set("selective_ac_option", each ? fmt::format(R"("{}")", r.every) : R"("op")");
+  }
+  d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.layers"});
+}
+
+}  // namespace
+
+void write(ExportDraft& draft) {
+  write_model(draft);
+  write_training(draft);
+  write_parallelism(draft);
+  write_recompute(draft);
+}
+
+}  // namespace plait::torchtitan

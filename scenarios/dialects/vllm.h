@@ -1,0 +1,12 @@
+#pragma once
+// vLLM's command line, as far as a strategy has it: the model, its split and its element type.
+// Names: "Engine Arguments" of docs.vllm.ai/en/v0.8.5.
+
+#include "scenarios/dialects/export_draft.h"
+
+namespace plait::vllm {
+
+void write(ExportDraft& draft);
+Imported read(const std::string& text, const std::string& file);
+
+}  // namespace plait::vllm

@@ -1,0 +1,88 @@
+#include "scenarios/dialects/yaml_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+std::string_view trimmed(std::string_view s) {
+  const std::size_t first = s.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// What stands in front of a comment.
+std::string_view uncommented(std::string_view line) {
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
+      return line.substr(0, i);
+    }
+  }
+  return line;
+}
+
+std::string scalar(std::string_view text) {
+  const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') &&
+                      text.back() == text.front();
+  if (quoted) return std::string(text.substr(1, text.size() - 2));
+  return text == "null" || text == "~" ? "" : std::string(text);
+}
+
+struct Level {
+  std::size_t indent;
+  std::string prefix;
+};
+
+}  // namespace
+
+std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file) {
+  std::vector<YamlEntry> out;
+  std::vector<Level> levels = {{0, ""}};
+  std::string opened;  // the key whose value may follow on deeper lines
+  int number = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = uncommented(text.substr(at, end - at));
+    at = end + 1;
+    ++number;
+    const std::string_view content = trimmed(line);
+    if (content.empty() || content == "---" || content == "...") continue;
+    if (content == "-" || content.starts_with("- ")) continue;
+    const std::size_t indent = line.find_first_not_of(' '), colon = content.find(':');
+    const bool is_pair = colon != std::string_view::npos && colon > 0 && line[indent] != '\t' &&
+                         (colon + 1 == content.size() || content[colon + 1] == ' ');
+    if (!is_pair) {
+      throw InputError({"D002",
+                        fmt::format("\"{}\" is no line of a map", content),
+                        {file, number, static_cast<int>(indent) + 1, ""},
+                        "key: value",
+                        "correct the line"});
+    }
+    if (indent > levels.back().indent && !opened.empty()) levels.push_back({indent, opened + "."});
+    while (levels.size() > 1 && indent < levels.back().indent) levels.pop_back();
+    const std::string path = levels.back().prefix + scalar(trimmed(content.substr(0, colon)));
+    const std::string_view value = trimmed(content.substr(colon + 1));
+    opened = value.empty() ? path : "";
+    if (std::ranges::count(out, path, &YamlEntry::path) != 0) {
+      throw InputError({"D004",
+                        fmt::format("{} stands twice", path),
+                        {file, number, 0, path},
+                        "each key once",
+                        "remove one of the two"});
+    }
+    out.push_back({path, scalar(value), number});
+  }
+  return out;
+}
+
+}  // namespace plait

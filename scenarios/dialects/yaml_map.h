@@ -1,0 +1,21 @@
+#pragma once
+// The part of YAML that configuration files of this kind use: maps in maps, of scalars. A list, or
+// a map in braces, stands as it is written.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plait {
+
+struct YamlEntry {
+  std::string path;  // "fsdp_config.fsdp_version"
+  std::string text;  // without quotes; "" for null
+  int line = 0;
+};
+
+/// Scalars by path, in the order of the file. Throws InputError D002 with the line for what is
+/// neither "key: value" nor a list, and D004 for a key that stands twice.
+std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file);
+
+}  // namespace plait

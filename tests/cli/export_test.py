@@ -1,0 +1,100 @@
+"""plait export and import: every scenario in every dialect; the formats as their own readers see
+them; what is imported predicts the same."""
+
+import json
+import shlex
+import subprocess
+import tomllib
+import unittest
+
+from plait_command import SCENARIOS, SOURCE, CommandTest, plait
+
+GPT3 = SOURCE / "scenarios/gpt3/gpt3-175b-64xa100.json"
+LLAMA = SOURCE / "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json"
+DIALECTS = ["megatron-core", "deepspeed", "torchtitan", "accelerate", "vllm"]
+
+
+class Export(CommandTest):
+    def test_every_scenario_in_every_dialect(self):
+        for path in SCENARIOS:
+            for dialect in DIALECTS:
+                with self.subTest(path=path.name, dialect=dialect):
+                    result = plait("export", path, "--to", dialect)
+                    self.assertEqual(result.code, 0, result.err)
+                    if dialect == "deepspeed":
+                        self.assertEqual(list(result.json())[-1], "_not_represented")
+                    else:
+                        self.assertTrue(result.out.splitlines()[-1].startswith("# not represented: "))
+
+    def test_formats_are_well_formed(self):
+        toml = tomllib.loads(self.run_ok("export", LLAMA, "--to", "torchtitan").out)
+        self.assertEqual(toml["parallelism"]["data_parallel_shard_degree"], 8)
+        config = self.run_ok("export", LLAMA, "--to", "deepspeed").json()
+        self.assertEqual(config["zero_optimization"]["stage"], 3)
+        words = shlex.split(self.run_ok("export", GPT3, "--to", "megatron-core").out, comments=True)
+        self.assertEqual(words[words.index("--num-layers") + 1], "96")
+
+    def test_a_script_runs_as_far_as_the_launcher(self):
+        """The shell takes the script apart as torchrun would see it."""
+        script = self.run_ok("export", GPT3, "--to", "megatron-core", "--launcher", "slurm").out
+        self.assertIn("#SBATCH --nodes=8\n", script)
+        stand_ins = "scontrol() { echo node1; }\nsrun() { printf '%s\\n' \"$@\"; }\n"
+        run = subprocess.run(["bash", "-c", stand_ins + script], capture_output=True, text=True,
+                             env={"SLURM_JOB_NODELIST": "node[1-8]", "PATH": "/usr/bin:/bin"},
+                             check=True)
+        words = run.stdout.splitlines()
+        self.assertEqual(words[:5], ["torchrun", "--nnodes", "8", "--nproc_per_node", "8"])
+        self.assertIn("node1:29500", words)
+        self.assertEqual(words[words.index("--tensor-model-parallel-size") + 1], "8")
+
+
+class Import(CommandTest):
+    def test_what_is_imported_predicts_the_same(self):
+        for path in [GPT3, SOURCE / "scenarios/megatron/megatron-22b-8xa100.json"]:
+            script = self.file("run.sh", self.run_ok("export", path, "--to", "megatron-core",
+                                                     "--launcher", "torchrun").out)
+            back = self.folder / "back.json"
+            result = self.run_ok("import", script, "--base", path, "-o", back)
+            self.assertEqual(result.err, "")
+            step = [self.run_ok("run", file, "--format", "json").json()["step_time_s"]
+                    for file in (path, back)]
+            self.assertEqual(step[0], step[1])
+
+    def test_paths_of_the_base_are_found_from_the_new_place(self):
+        config = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 512,
+                  "num_attention_heads": 4, "intermediate_size": 128, "torch_dtype": "bfloat16",
+                  "max_position_embeddings": 512, "hidden_act": "silu", "rms_norm_eps": 1e-5,
+                  "num_key_value_heads": 4, "tie_word_embeddings": False, "attention_bias": False,
+                  "mlp_bias": False}
+        self.file("config.json", json.dumps(config))
+        base = self.file("base.json", json.dumps(
+            {"model": {"hf_config": "config.json"}, "cluster": "hgx-h100",
+             "workload": {"sequence_length": 512, "global_batch": 8}}))
+        (self.folder / "elsewhere").mkdir()
+        out = self.folder / "elsewhere/new.json"
+        given = self.file("ds.json", '{"zero_optimization": {"stage": 1}, "bf16": {"enabled": true}}')
+        self.run_ok("import", given, "--base", base, "-o", out)
+        self.assertEqual(json.loads(out.read_text())["model"]["hf_config"], "../config.json")
+        self.run_ok("run", out)
+
+    def test_refusals(self):
+        nothing = self.file("nothing.txt", "hello\n")
+        short = self.file("short.args", "--num-layers 2\n--tensor-model-parallel-size 2\n")
+        for arguments, code in [(("import", nothing), "D001"), (("import", short), "D005"),
+                                (("import", self.folder / "none"), "J001"),
+                                (("import", nothing, "--from", "torchtitan"), "G001"),
+                                (("export", GPT3, "--to", "vllm", "--launcher", "slurm"), "D007"),
+                                (("export", GPT3), "G001")]:
+            with self.subTest(arguments):
+                result = plait(*arguments)
+                self.assertEqual(result.code, 2)
+                self.assertIn(f"error[{code}]", result.err)
+
+    def test_options_that_are_not_read_are_listed(self):
+        args = self.file("run.args", "--bf16\n--lr 1e-4\n--tensor-model-parallel-size 2\n")
+        result = self.run_ok("import", args, "--base", LLAMA)
+        self.assertIn("W007: not read: --lr\n", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,255 @@
+// Files as people write them: what is read, what is not, and what is refused at which line.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "scenarios/dialects/arguments.h"
+#include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/yaml_map.h"
+
+namespace plait {
+namespace {
+
+constexpr const char* kBase = R"({"model": "llama-3.1-8b",
+  "workload": {"sequence_length": 4096, "global_batch": 64}, "cluster": "hgx-h100"})";
+
+Scenario imported(Dialect dialect, const std::string& text, const std::string& base = kBase) {
+  const Imported settings = read_settings(text, "run.sh", dialect);
+  return parse_scenario(scenario_json(settings, "run.sh", {base, "base.json"}, ""), "out.json");
+}
+
+/// "D004 line 3"
+std::string refusal(Dialect dialect, const std::string& text, const std::string& base = kBase) {
+  try {
+    imported(dialect, text, base);
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().where.file, "run.sh");
+    EXPECT_TRUE(e.text().code[0] != 'D' || !e.text().cure.empty());
+    return e.text().code + " line " + std::to_string(e.text().where.line);
+  }
+  return "accepted";
+}
+
+std::string warnings(Dialect dialect, const std::string& text) {
+  std::string out;
+  for (const std::string& w : read_settings(text, "run.sh", dialect).warnings) out += w + "\n";
+  return out;
+}
+
+// ---- Shell ----
+
+TEST(ShellWords, VariablesArraysAndQuotesOfTheScriptAreFilledIn) {
+  const auto words = shell_words(R"(TP=8  # in a node
+ARGS=(
+  --tensor-model-parallel-size $TP
+  --name "a b"'c' \
+  --seed ${SEED:-7}
+)
+torchrun --nnodes ${NODES} pretrain_gpt.py "${ARGS[@]}")",
+                                 "run.sh");
+  std::vector<std::string> texts;
+  for (const ShellWord& w : words) texts.push_back(w.text);
+  const std::vector<std::string> expected = {"--tensor-model-parallel-size",
+                                             "8",
+                                             "--name",
+                                             "a bc",
+                                             "--seed",
+                                             "7",
+                                             "torchrun",
+                                             "--nnodes",
+                                             "$NODES",
+                                             "pretrain_gpt.py"};
+  EXPECT_EQ(texts, expected);
+  EXPECT_EQ(words[1].line, 3);
+  EXPECT_TRUE(words[8].unknown);
+}
+
+TEST(ShellWords, AQuotedListOfOptionsStandsForItsWords) {
+  const auto words = shell_words("ARGS=\"\n  --bf16 \\\n  --lr 1\n\"\nrun $ARGS", "run.sh");
+  ASSERT_EQ(words.size(), 4U);
+  EXPECT_EQ(words[0].text, "--bf16");
+  EXPECT_EQ(words[2].text, "1");
+  EXPECT_EQ(words[3].text, "run");
+}
+
+// ---- Megatron-LM ----
+
+constexpr const char* kMegatron = R"(
+TP=4
+torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py \
+  --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 \
+  --max-position-embeddings 2048 --micro-batch-size 4 --global-batch-size 128 \
+  --vocab-size 50257 --bf16 --tensor-model-parallel-size $TP --sequence-parallel \
+  --use-distributed-optimizer --lr 1e-4 --train-iters 100
+)";
+
+TEST(ImportMegatron, AbsentArgumentsHaveItsDefaults) {
+  const Scenario s = imported(Dialect::kMegatronCore, kMegatron);
+  EXPECT_EQ(s.model.ffn_hidden, 4 * 2048);
+  EXPECT_EQ(s.model.norm, NormKind::kLayerNorm);
+  EXPECT_EQ(s.model.positions, PositionKind::kLearned);
+  EXPECT_TRUE(s.model.mlp_bias);
+  EXPECT_DOUBLE_EQ(s.model.dropout, 0.1);
+  // Padded to 128 tp = 512: the next multiple from 50257.
+  EXPECT_EQ(s.model.vocab, 50688);
+  EXPECT_EQ(s.workload.precision.gradients, DType::kFp32);
+  EXPECT_EQ(s.cluster.world_size(), 16);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 16 / 4);
+  EXPECT_EQ(s.strategy.zero_stage, 1);
+  EXPECT_FALSE(s.strategy.data.overlap);
+}
+
+TEST(ImportMegatron, WhatItDoesNotReadItNames) {
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, kMegatron), "W007: not read: --lr, --train-iters\n");
+  EXPECT_NE(warnings(Dialect::kMegatronCore, "--num-layers 2 --attention-dropout 0.2").find("W008"),
+            std::string::npos);
+}
+
+TEST(ImportMegatron, ShardsTakeWhatTheOtherAxesLeave) {
+  const Scenario s =
+      imported(Dialect::kMegatronCore,
+               "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+               "--num-distributed-optimizer-instances 2 --tensor-model-parallel-size 2");
+  EXPECT_EQ(s.strategy.zero_stage, 3);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8 / 2 / 2);
+}
+
+TEST(ImportMegatron, RefusesAtTheLine) {
+  const auto refused = [](const std::string& text) {
+    return refusal(Dialect::kMegatronCore, text);
+  };
+  EXPECT_EQ(refused("--bf16\n--fp16"), "D004 line 1");
+  EXPECT_EQ(refused("--seq-length 1\n\n--seq-length 2"), "D004 line 3");
+  EXPECT_EQ(refused("--bf16\n--seq-length many"), "D003 line 2");
+  EXPECT_EQ(refused("--seq-length"), "D003 line 1");
+  EXPECT_EQ(refused("--seq-length $LENGTH"), "D003 line 1");
+  EXPECT_EQ(refused("--bf16 \"\n--seq-length 1"), "D002 line 1");
+  EXPECT_EQ(refused("\n--num-experts 8"), "D006 line 2");
+  EXPECT_EQ(refused("--seq-length 64\n--max-position-embeddings 32\n--num-layers 1"),
+            "D004 line 2");
+  EXPECT_EQ(refused("--use-torch-fsdp2\n--pipeline-model-parallel-size 2"), "D004 line 1");
+  EXPECT_EQ(refused("--recompute-granularity selective\n--recompute-method block"), "D004 line 2");
+  // 8 devices: what parse_scenario refuses points at the argument.
+  EXPECT_EQ(refused("--bf16\n--tensor-model-parallel-size 3"), "S002 line 2");
+}
+
+TEST(Import, NamesAllThatNobodySays) {
+  try {
+    imported(Dialect::kMegatronCore, "--num-layers 4 --hidden-size 64", "");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "D005");
+    for (const char* path : {"model.heads", "model.vocab", "workload.sequence_length",
+                             "workload.global_batch", "cluster"}) {
+      EXPECT_NE(e.text().problem.find(path), std::string::npos) << path;
+    }
+    EXPECT_EQ(e.text().problem.find("model.layers"), std::string::npos);
+  }
+}
+
+// ---- DeepSpeed ----
+
+TEST(ImportDeepSpeed, WhatIsAutomaticComesFromTheBase) {
+  const Scenario s = imported(Dialect::kDeepSpeed, R"({"train_batch_size": "auto",
+    "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8}})");
+  EXPECT_EQ(s.workload.global_batch, 64);
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_EQ(s.strategy.data.bucket, Bytes(2 * 500'000'000));
+  EXPECT_TRUE(s.strategy.data.overlap);  // the default of stage 3
+}
+
+TEST(ImportDeepSpeed, TheBatchIsTheProductOfItsParts) {
+  const Scenario s =
+      imported(Dialect::kDeepSpeed,
+               R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})");
+  EXPECT_EQ(s.workload.global_batch, 2 * 3 * 8);
+  EXPECT_EQ(refusal(Dialect::kDeepSpeed, R"({"train_batch_size": 50,
+    "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3})"),
+            "D004 line 1");
+}
+
+TEST(ImportDeepSpeed, RefusesAtTheLine) {
+  const auto refused = [](const std::string& text) { return refusal(Dialect::kDeepSpeed, text); };
+  EXPECT_EQ(refused("{\"bf16\": {\"enabled\": true},\n\"fp16\": {\"enabled\": true}}"),
+            "D004 line 2");
+  EXPECT_EQ(refused("{\"zero_optimization\":\n{\"stage\": \"three\"}}"), "F003 line 2");
+  EXPECT_EQ(
+      refused(
+          "{\"zero_optimization\": {\"stage\": 2,\n\"offload_optimizer\": {\"device\": \"cpu\"}}}"),
+      "D006 line 2");
+  EXPECT_EQ(refused("{\n"), "J005 line 2");
+}
+
+// ---- Accelerate ----
+
+TEST(ImportAccelerate, ReadsBothVersionsOfFsdp) {
+  const Scenario hybrid = imported(Dialect::kAccelerate, R"(
+distributed_type: FSDP   # the first version
+num_machines: 2
+num_processes: 16
+mixed_precision: 'bf16'
+fsdp_config:
+  fsdp_sharding_strategy: HYBRID_SHARD
+  fsdp_activation_checkpointing: true
+tpu_env: []
+)");
+  EXPECT_EQ(hybrid.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(hybrid.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_EQ(hybrid.strategy.recompute.kind, Recompute::kFull);
+  const Scenario kept = imported(Dialect::kAccelerate,
+                                 "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
+                                 "  fsdp_reshard_after_forward: false\n");
+  EXPECT_EQ(kept.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
+}
+
+TEST(ImportAccelerate, RefusesAtTheLine) {
+  const auto refused = [](const std::string& text) { return refusal(Dialect::kAccelerate, text); };
+  EXPECT_EQ(refused("distributed_type: FSDP\nnum_machines: 3\nnum_processes: 8"), "D004 line 3");
+  EXPECT_EQ(refused("distributed_type: TPU"), "D003 line 1");
+  EXPECT_EQ(refused("distributed_type: FSDP\nnonsense"), "D002 line 2");
+  EXPECT_EQ(refused("distributed_type: FSDP\nfsdp_config:\n  fsdp_offload_params: true"),
+            "D006 line 3");
+  EXPECT_EQ(refused("distributed_type: MEGATRON_LM"), "D006 line 1");
+  EXPECT_EQ(refused("distributed_type: NO\nuse_cpu: no\nuse_cpu: no"), "D004 line 3");
+}
+
+// ---- vLLM ----
+
+TEST(ImportVllm, KnowsPresetsByTheirNamesOnTheHub) {
+  const std::string line =
+      "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size=8 --max-num-seqs 4";
+  const Scenario s = imported(Dialect::kVllm, line);
+  EXPECT_EQ(s.model.name, "llama-3.1-70b");
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 8);
+  EXPECT_EQ(warnings(Dialect::kVllm, line), "W007: not read: --max-num-seqs\n");
+}
+
+// ---- Which dialect ----
+
+TEST(Import, TellsDialectsApart) {
+  EXPECT_EQ(detect_dialect(kMegatron, "f"), Dialect::kMegatronCore);
+  EXPECT_EQ(detect_dialect(" {\"zero_optimization\": {}}", "f"), Dialect::kDeepSpeed);
+  EXPECT_EQ(detect_dialect("distributed_type: FSDP", "f"), Dialect::kAccelerate);
+  EXPECT_EQ(detect_dialect("vllm serve x", "f"), Dialect::kVllm);
+  try {
+    detect_dialect("hello", "f");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "D001");
+  }
+}
+
+TEST(YamlMap, PathsOfNestedMaps) {
+  const auto entries =
+      read_yaml_map("a: 1\nb:\n  c: 'x y' # z\n  d:\n    e: null\nf: \"#\"\n", "f");
+  std::vector<std::string> paths;
+  for (const YamlEntry& e : entries) paths.push_back(e.path + "=" + e.text);
+  const std::vector<std::string> expected = {"a=1", "b=", "b.c=x y", "b.d=", "b.d.e=", "f=#"};
+  EXPECT_EQ(paths, expected);
+}
+
+}  // namespace
+}  // namespace plait

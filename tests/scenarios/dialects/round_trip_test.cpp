@@ -1,0 +1,176 @@
+// What a dialect says of a scenario, it reads back: over random scenarios, each field that an
+// export claims to say has the same value after the import, whatever the base says of it.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "scenarios/dialects/dialects.h"
+#include "scenarios/dialects/export_draft.h"
+
+namespace plait {
+namespace {
+
+using nlohmann::json;
+using rc::gen::element;
+
+std::int64_t size(std::initializer_list<std::int64_t> of) {
+  return *rc::gen::elementOf(std::vector<std::int64_t>(of));
+}
+std::string word(std::initializer_list<const char*> of) {
+  return *rc::gen::elementOf(std::vector<std::string>(of.begin(), of.end()));
+}
+bool coin() { return *rc::gen::arbitrary<bool>(); }
+
+json random_model() {
+  if (coin()) return word({"llama-3.1-8b", "mistral-7b", "falcon-40b", "gpt2"});
+  const std::int64_t heads = size({8, 16});
+  return {{"layers", 16},
+          {"hidden", heads * 64},
+          {"ffn_hidden", size({1024, 3000})},
+          {"heads", heads},
+          {"kv_heads", coin() ? heads : 8},
+          {"head_dim", size({64, 80})},
+          {"vocab", size({50304, 32000})},
+          {"max_positions", size({512, 4096})},
+          {"norm", word({"layernorm", "rmsnorm"})},
+          {"activation", word({"gelu", "silu", "relu"})},
+          {"gated_mlp", coin()},
+          {"positions", word({"rotary", "none"})},
+          {"tied_embeddings", coin()},
+          {"qkv_bias", coin()},
+          {"attention_output_bias", coin()},
+          {"mlp_bias", coin()},
+          {"dropout", coin() ? 0.1 : 0.0}};
+}
+
+json random_precision() {
+  const std::string weights = word({"bf16", "fp16", "fp32"});
+  return {{"weights", weights},
+          {"gradients", word({"bf16", "fp16", "fp32"})},
+          {"reduction", word({"bf16", "fp16", "fp32"})},
+          {"moments", word({"bf16", "fp32"})},
+          {"matmul", coin() ? weights : "fp8"}};
+}
+
+json random_strategy(std::int64_t& ranks) {
+  const std::int64_t pp = size({1, 1, 2, 4}), tp = size({1, 2, 4}), cp = size({1, 1, 2});
+  const std::int64_t dp = size({1, 2}), fsdp = size({1, 1, 2, 4});
+  ranks = pp * tp * cp * dp * fsdp;
+  const bool shards = dp * fsdp > 1;
+  const std::int64_t chunks = pp > 1 ? size({1, 1, 2}) : 1;
+  json pipeline = {{"schedule", chunks > 1 ? "interleaved" : word({"1f1b", "gpipe"})},
+                   {"chunks", chunks}};
+  if (pp > 1 && coin()) pipeline["first_stage_layers"] = size({0, 1, 3});
+  if (pp > 1 && coin()) pipeline["last_stage_layers"] = size({0, 1, 3});
+  json recompute = {{"kind", word({"none", "selective", "full", "ops"})}};
+  if (recompute["kind"] == "full" && coin()) recompute["layers"] = 1;
+  if (recompute["kind"] == "full" && coin()) recompute["every"] = 2;
+  return {{"pp", pp},
+          {"tp", tp},
+          {"cp", cp},
+          {"dp", dp},
+          {"fsdp", fsdp},
+          {"sequence_parallel", tp > 1 && coin()},
+          {"zero_stage", !shards    ? 0
+                         : fsdp > 1 ? size({1, 2, 3})
+                                    : size({0, 1, 2, 3})},
+          {"pipeline", pipeline},
+          {"recompute", recompute},
+          {"data", {{"overlap", coin()}, {"bucket", word({"25 MiB", "1 GB", "1001 B"})}}},
+          {"fsdp_options", {{"reshard_after_forward", coin()}}}};
+}
+
+json machine_of(std::int64_t ranks) {
+  const std::int64_t each = std::min<std::int64_t>(ranks, 8);
+  return {{"preset", "hgx-h100"}, {"nodes", ranks / each}, {"devices_per_node", each}};
+}
+
+Scenario random_scenario() {
+  std::int64_t ranks = 1;
+  const json strategy = random_strategy(ranks);
+  const json scenario = {{"model", random_model()},
+                         {"workload",
+                          {{"sequence_length", size({512, 1024})},
+                           {"global_batch", size({64, 192})},
+                           {"micro_batch", size({1, 2})},
+                           {"precision", random_precision()},
+                           {"flash_attention", coin()},
+                           {"gradient_clipping", coin()}}},
+                         {"strategy", strategy},
+                         {"cluster", machine_of(ranks)}};
+  return parse_scenario(scenario.dump(), "random.json");
+}
+
+/// A scenario that agrees with another in nothing but, where that is to be kept, the machine.
+BaseScenario other_scenario(const Scenario& scenario, bool same_machine) {
+  const json cluster = same_machine ? machine_of(scenario.cluster.world_size())
+                                    : json{{"preset", "dgx-a100"}, {"nodes", 3}};
+  const json other = {
+      {"model", {{"preset", "megatron-1.7b"}, {"dropout", 0.5}}},
+      {"workload", {{"sequence_length", 77}, {"global_batch", 5}, {"precision", "fp16"}}},
+      {"strategy", {{"recompute", "selective"}, {"data", {{"bucket", "7 MiB"}}}}},
+      {"cluster", cluster}};
+  return {other.dump(), "base.json"};
+}
+
+/// As the canonical JSON has it; dp and fsdp by what they hold.
+json value_of(const Scenario& s, const std::string& path) {
+  const Replicas r = replicas_of(s.strategy);
+  if (path == "strategy.dp") return r.dp;
+  if (path == "strategy.fsdp") return r.fsdp;
+  json value = *value_at(json::parse(s.canonical_json), path);
+  if (path == "model") value.erase("name");
+  return value;
+}
+
+void expect_same(Dialect dialect, Launcher launcher) {
+  const Scenario scenario = random_scenario();
+  const Settings settings = settings_of(scenario, dialect, launcher);
+  const std::string text = render(settings, launcher);
+  RC_ASSERT(detect_dialect(text, "file") == dialect);
+  const bool counts = std::ranges::count(settings.said, "cluster.nodes") != 0;
+  const Imported imported = read_settings(text, "file", dialect);
+  const BaseScenario base = other_scenario(scenario, !counts);
+  const Scenario back = parse_scenario(scenario_json(imported, "file", base, ""), "back.json");
+  for (const std::string& path : settings.said) {
+    const json expected = value_of(scenario, path), found = value_of(back, path);
+    if (expected != found) {
+      RC_FAIL(fmt::format("{}: {} became {}\n{}", path, expected.dump(), found.dump(), text));
+    }
+  }
+}
+
+RC_GTEST_PROP(RoundTrip, MegatronArguments, ()) {
+  expect_same(Dialect::kMegatronCore, Launcher::kNone);
+}
+RC_GTEST_PROP(RoundTrip, MegatronScripts, ()) {
+  expect_same(Dialect::kMegatronCore, *element(Launcher::kTorchrun, Launcher::kSlurm));
+}
+RC_GTEST_PROP(RoundTrip, DeepSpeed, ()) { expect_same(Dialect::kDeepSpeed, Launcher::kNone); }
+RC_GTEST_PROP(RoundTrip, Accelerate, ()) { expect_same(Dialect::kAccelerate, Launcher::kNone); }
+RC_GTEST_PROP(RoundTrip, Vllm, ()) { expect_same(Dialect::kVllm, Launcher::kNone); }
+
+/// Each field of the format is said by an export, or listed, or has its default: none is lost in
+/// silence.
+TEST(RoundTrip, AMegatronScriptSaysAUsualScenarioButTheMachine) {
+  const Scenario s = load_scenario(PLAIT_SOURCE_DIR "/scenarios/gpt3/gpt3-175b-64xa100.json");
+  const Settings settings = settings_of(s, Dialect::kMegatronCore, Launcher::kSlurm);
+  const std::vector<std::string> machine = {"cluster.node", "cluster.device", "cluster.fabric"};
+  EXPECT_EQ(settings.unsaid, machine);
+}
+
+TEST(RoundTrip, WhatHasNoArgumentIsListed) {
+  const Scenario s =
+      load_scenario(PLAIT_SOURCE_DIR "/scenarios/gpt3/gpt3-175b-64xa100.json",
+                    {{"strategy.pipeline.schedule", "zb-h1"}, {"strategy.pipeline.chunks", "1"}});
+  const Settings settings = settings_of(s, Dialect::kMegatronCore, Launcher::kNone);
+  EXPECT_EQ(std::ranges::count(settings.unsaid, "strategy.pipeline.schedule = zb-h1"), 1);
+  EXPECT_NE(render(settings, Launcher::kNone).find("\n# not represented: strategy.pipeline"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace plait
