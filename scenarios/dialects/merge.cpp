@@ -42,6 +42,10 @@ class Merge {
     for (const char* part : {"model", "workload", "strategy", "cluster"}) {
       if (!tree_.contains(part)) tree_[part] = Tree::object();
     }
+    // A model that the file describes is no other one changed.
+    if (given("model.layers") != nullptr && given("model.vocab") != nullptr) {
+      tree_["model"] = Tree::object();
+    }
     // The sizes that a base's other ranks had need not be those of this file.
     tree_["strategy"].erase("dp");
     tree_["strategy"].erase("fsdp");
@@ -93,6 +97,12 @@ class Merge {
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
     if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
     agree_on_batches(size(named) * std::max<std::int64_t>(rest, 1));
+  }
+
+  /// One stage has no schedule.
+  void leave_out_what_is_idle() {
+    const Tree* chunks = find("strategy.pipeline.chunks");
+    if (size("pp") == 1 && chunks != nullptr && *chunks == 1) tree_["strategy"].erase("pipeline");
   }
 
   /// What parse_scenario says of it points at the line that said so.
@@ -194,6 +204,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.move_path("calibration", from, folder);
   merge.refuse_missing_parts();
   merge.share_out_the_ranks();
+  merge.leave_out_what_is_idle();
   merge.check(folder);
   return merge.text();
 }
