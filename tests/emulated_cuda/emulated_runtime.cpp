@@ -1,12 +1,14 @@
 #include "tests/emulated_cuda/emulated_runtime.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace plait::emulated {
@@ -19,6 +21,7 @@ constexpr std::size_t kMostPoisoned = std::size_t{16} << 20;  // scratch memory 
 /// A place in a stream: all before it.
 struct Position {
   cudaStream_t stream = nullptr;
+  std::uint64_t id = 0;  // of the stream: addresses come again
   std::uint64_t tasks = 0;
 };
 
@@ -32,6 +35,7 @@ struct CUgraphExec_st {
   std::deque<std::function<void()>> tasks;
 };
 struct CUstream_st {
+  std::uint64_t id = 0;
   std::deque<std::function<void()>> tasks;
   std::uint64_t queued = 0, done = 0;
   CUgraph_st* captured = nullptr;  // instead of running, while it is set
@@ -48,6 +52,7 @@ namespace {
 struct Device {
   std::recursive_mutex mutex;  // host functions are called inside
   std::set<cudaStream_t> streams;
+  std::uint64_t streams_made = 0;
   std::map<void*, std::size_t> blocks;
 };
 Device& device() {
@@ -57,7 +62,8 @@ Device& device() {
 
 /// Runs a stream up to there. What it waits for runs first, inside of its tasks.
 void drive(const Position& to) {
-  if (!device().streams.contains(to.stream)) return;  // it has gone, done
+  const bool there = device().streams.contains(to.stream) && to.stream->id == to.id;
+  if (!there) return;  // it has gone, done
   while (to.stream->done < to.tasks) {
     const std::function<void()> task = std::move(to.stream->tasks.front());
     to.stream->tasks.pop_front();
@@ -65,7 +71,49 @@ void drive(const Position& to) {
     ++to.stream->done;
   }
 }
-Position end_of(cudaStream_t s) { return {s, s == nullptr ? 0 : s->queued}; }
+Position end_of(cudaStream_t s) {
+  return s == nullptr ? Position{} : Position{s, s->id, s->queued};
+}
+
+/// Runs streams up to their host functions, after a while: who does not wait for these is sooner.
+class LateCalls {
+ public:
+  void add(const Position& to) {
+    const std::lock_guard lock(mutex_);
+    due_.push_back({std::chrono::steady_clock::now() + kLate, to});
+    added_.notify_one();
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kLate{300};
+  struct Due {
+    std::chrono::steady_clock::time_point at;
+    Position to;
+  };
+  void run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (added_.wait(lock, stop, [&] { return !due_.empty(); })) {
+      const Due next = due_.front();
+      due_.pop_front();
+      lock.unlock();
+      std::this_thread::sleep_until(next.at);
+      {
+        const std::lock_guard on_device(device().mutex);
+        drive(next.to);
+      }
+      lock.lock();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable_any added_;
+  std::deque<Due> due_;
+  std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
+};
+LateCalls& late_calls() {
+  device();  // made before, gone after
+  static LateCalls calls;
+  return calls;
+}
 
 cudaError_t queued(cudaStream_t stream, std::function<void()> work) {
   queue_on(stream, std::move(work));
@@ -155,6 +203,7 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const Lock lock(device().mutex);
   *stream = new CUstream_st;
+  (*stream)->id = ++device().streams_made;
   device().streams.insert(*stream);
   return cudaSuccess;
 }
@@ -204,7 +253,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* data) {
   const Lock lock(device().mutex);
   queue_on(stream, [=] { call(data); });
-  return drive(end_of(stream)), cudaSuccess;
+  return late_calls().add(end_of(stream)), cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {

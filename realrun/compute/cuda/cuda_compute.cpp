@@ -54,8 +54,8 @@ void with_types(DType result, DType from, F&& f) {
 class CudaCompute : private OpView {
  public:
   CudaCompute(const k::Queue& q, const RunContext& c, const Operands& operands, const Op& op,
-              const Call& call)
-      : OpView(c, op, call), q_(q), operands_(operands) {}
+              const Call& call, LibraryAttention* library)
+      : OpView(c, op, call), q_(q), operands_(operands), library_(library) {}
 
   void operator()(const MatMul& g) {
     with_types(type(2), type(0), [&]<class Y, class X>(Y, X) {
@@ -241,6 +241,9 @@ class CudaCompute : private OpView {
     const kernels::Packed<const T> rows(at<T>(0), a.balanced ? at<T>(count() - 1) : nullptr);
     const kernels::AttentionShape shape = shape_of(a);
     const kernels::Dropout d = dropout_of(a);
+    if constexpr (std::is_same_v<T, Bf16>) {
+      if (in_library(a)) return library_->forward(q_, at<T>(1), at<float>(2), rows.qkv, shape);
+    }
     if (a.fused) return k::attention_fused_forward(q_, at<T>(1), at<float>(2), rows, shape, d);
     k::attention_unfused_forward(q_, at<T>(1), at<T>(2), a.dropout ? mask(3) : nullptr,
                                  a.dropout ? at<T>(4) : nullptr, rows, shape, d);
@@ -252,6 +255,12 @@ class CudaCompute : private OpView {
     const kernels::Packed<T> gradients(at<T>(last), a.balanced ? at<T>(last - 1) : nullptr);
     const kernels::AttentionShape shape = shape_of(a);
     const kernels::Dropout d = dropout_of(a);
+    if constexpr (std::is_same_v<T, Bf16>) {
+      if (in_library(a)) {
+        return library_->backward(q_, gradients.qkv, at<T>(0), rows.qkv, at<T>(2), at<float>(3),
+                                  shape);
+      }
+    }
     if (a.fused) {
       return k::attention_fused_backward<T>(q_, gradients, at<T>(0), rows, at<T>(2), at<float>(3),
                                             shape, d);
@@ -259,6 +268,9 @@ class CudaCompute : private OpView {
     k::attention_unfused_backward<T>(q_, gradients, at<T>(0), rows, at<T>(2), at<T>(3),
                                      a.dropout ? mask(4) : nullptr, a.dropout ? at<T>(5) : nullptr,
                                      shape, d.probability);
+  }
+  bool in_library(const Attention& a) const {
+    return a.fused && library_ != nullptr && library_->takes(shape_of(a), dropout_of(a));
   }
   void positions(const Embedding& e) {
     const std::size_t activation = e.pass == Pass::kForward ? 2 : 0;
@@ -320,13 +332,14 @@ class CudaCompute : private OpView {
 
   const k::Queue& q_;
   const Operands& operands_;
+  LibraryAttention* library_;
 };
 
 }  // namespace
 
 void compute(const k::Queue& queue, const RunContext& context, const Operands& operands,
-             const Op& op, const Call& call) {
-  std::visit(CudaCompute(queue, context, operands, op, call), std::get<Compute>(op.body));
+             const Op& op, const Call& call, LibraryAttention* library) {
+  std::visit(CudaCompute(queue, context, operands, op, call, library), std::get<Compute>(op.body));
 }
 
 }  // namespace plait::cuda

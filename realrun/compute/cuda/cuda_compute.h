@@ -4,11 +4,13 @@
 
 #include "kernels/cuda/queue.h"
 #include "realrun/compute.h"
+#include "realrun/compute/cuda/library_attention.h"
 
 namespace plait::cuda {
 
-/// Queues `op` as it stands in `call`. Throws InputError G012 for element types without kernels.
+/// Queues `op` as it stands in `call`; fused attention by `library` where it takes it (null:
+/// never). Throws InputError G012 for element types without kernels.
 void compute(const kernels::cuda::Queue& queue, const RunContext& context, const Operands& operands,
-             const Op& op, const Call& call);
+             const Op& op, const Call& call, LibraryAttention* library);
 
 }  // namespace plait::cuda

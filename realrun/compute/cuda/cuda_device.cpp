@@ -63,6 +63,7 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
       scratch_(device_block(kernels::cuda::kScratchBytes)),
       lane_scratch_(device_block(kernels::cuda::kScratchBytes)),
       products_(options.float_products),
+      attention_(options.attention ? options.attention() : nullptr),
       direct_(std::move(direct)),
       graphs_(options.graphs &&
               std::ranges::all_of(stream_of_, [](Stream s) { return s == Stream::kCompute; })),
@@ -209,7 +210,7 @@ void CudaDevice::compute(const RunContext& context, const Issued& issued,
       before_[op], [&](std::uint32_t b) { return stream_of_[b] != Stream::kCompute; });
   starts_late_[op] = last_compute_ < 0 || waited ? 1 : 0;
   if (starts_late_[op] != 0) record(starts_[op]);
-  cuda::compute(queue_, context, operands, issued.op, issued.call);
+  cuda::compute(queue_, context, operands, issued.op, issued.call, attention_.get());
   record(ends_[op]);
   last_compute_ = issued.flat;
 }
@@ -233,7 +234,7 @@ std::unique_ptr<Communication> CudaDevice::local_work(const RunContext& context,
   queue.stream = lane.stream;
   return std::make_unique<QueuedWork>(lane, [queue, &context, &op = issued.op, &call = issued.call,
                                              operands = std::move(operands)] {
-    cuda::compute(queue, context, *operands, op, call);
+    cuda::compute(queue, context, *operands, op, call, nullptr);
   });
 }
 

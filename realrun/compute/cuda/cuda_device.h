@@ -12,6 +12,7 @@
 #include "kernels/cuda/queue.h"
 #include "realrun/arena.h"
 #include "realrun/compute/cuda/direct.h"
+#include "realrun/compute/cuda/library_attention.h"
 #include "realrun/compute/cuda/objects.h"
 #include "realrun/compute/cuda/pinned_pool.h"
 #include "realrun/compute/cuda/staged.h"
@@ -22,7 +23,8 @@ namespace plait::cuda {
 
 struct CudaOptions {
   kernels::cuda::FloatProducts float_products = kernels::cuda::FloatProducts::kExact;
-  bool nccl = false;  // communication by NCCL
+  MakeLibraryAttention attention = {};  // empty: own kernels
+  bool nccl = false;                    // communication by NCCL
   /// From the third step on a program without communication repeats its second as one CUDA graph,
   /// the second's step number, which Adam and dropout depend on, included.
   bool graphs = false;
@@ -53,8 +55,10 @@ class CudaDevice : public ComputeDevice {
                                                CollectiveLibrary* library) override;
   OpTime time(std::int64_t flat) const override { return times_[static_cast<std::size_t>(flat)]; }
   Bytes peak() const override { return peak_; }
-  /// The whole block: nothing more is ever allocated.
-  Bytes in_flight_peak() const override { return Bytes(arena_.bytes); }
+  /// The whole block, and what a library has beside it.
+  Bytes in_flight_peak() const override {
+    return Bytes(arena_.bytes) + (attention_ ? attention_->held() : Bytes(0));
+  }
 
  private:
   using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
@@ -79,8 +83,9 @@ class CudaDevice : public ComputeDevice {
   DeviceBlock memory_, scratch_, lane_scratch_;
   std::vector<StreamHandle> streams_;  // one for each of the plan's
   kernels::cuda::Products products_;
-  kernels::cuda::Queue queue_, lane_queue_;  // of compute, and of the communication thread
-  std::unique_ptr<Direct> direct_;           // null: through host memory
+  std::unique_ptr<LibraryAttention> attention_;  // of the compute thread; null: own kernels
+  kernels::cuda::Queue queue_, lane_queue_;      // of compute, and of the communication thread
+  std::unique_ptr<Direct> direct_;               // null: through host memory
   std::shared_ptr<PinnedPool> pool_ = std::make_shared<PinnedPool>();
 
   std::map<Key, std::byte*> held_;

@@ -14,6 +14,7 @@ class CudaGpus : public Gpus {
     using kernels::cuda::FloatProducts;
     return cuda_device(
         {.float_products = options.tf32 ? FloatProducts::kTf32 : FloatProducts::kExact,
+         .attention = cudnn_attention,
          .nccl = options.nccl,
          .graphs = options.graphs});
   }

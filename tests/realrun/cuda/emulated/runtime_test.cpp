@@ -1,6 +1,7 @@
 // The emulated device lets nothing pass that CUDA's rules do not promise.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <vector>
 
 #include "realrun/compute/cuda/objects.h"
@@ -40,13 +41,20 @@ TEST(EmulatedStream, AnEventIsWhatItWasWhenTheWaitWasQueued) {
 }
 
 TEST(EmulatedStream, HostFunctionsComeBehindWhatWasQueuedOnTheirStreamAlone) {
+  struct Seen {
+    std::vector<int> order;
+    std::promise<void> called;
+  } seen;
   const StreamHandle mine = make_stream(), other = make_stream();
-  std::vector<int> order;
-  emulated::queue_on(other.get(), [&] { order.push_back(3); });
-  emulated::queue_on(mine.get(), [&] { order.push_back(1); });
-  CUDA_CHECK(cudaLaunchHostFunc(
-      mine.get(), [](void* to) { static_cast<std::vector<int>*>(to)->push_back(2); }, &order));
-  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  emulated::queue_on(other.get(), [&] { seen.order.push_back(3); });
+  emulated::queue_on(mine.get(), [&] { seen.order.push_back(1); });
+  const auto call = [](void* to) {
+    static_cast<Seen*>(to)->order.push_back(2);
+    static_cast<Seen*>(to)->called.set_value();
+  };
+  CUDA_CHECK(cudaLaunchHostFunc(mine.get(), call, &seen));
+  seen.called.get_future().wait();
+  EXPECT_EQ(seen.order, (std::vector<int>{1, 2}));
 }
 
 TEST(EmulatedMemory, IsPoisonedAndCounted) {
