@@ -11,9 +11,12 @@
 #include "plait_version.h"
 
 #if PLAIT_HAS_REALRUN
+#include "core/sha256.h"
 #include "realrun/bench/bench.h"
 #include "realrun/bench/machine.h"
+#include "realrun/compute/gpu.h"
 #include "realrun/launch/world.h"
+#include "realrun/not_here.h"
 #endif
 
 namespace plait {
@@ -21,6 +24,7 @@ namespace {
 
 struct BenchCommand {
   std::string what;
+  std::string backend = "cpu";
   std::string output;
   bool quick = false;
   double seconds = 0;
@@ -31,28 +35,36 @@ struct BenchCommand {
 
 #if PLAIT_HAS_REALRUN
 
+constexpr std::size_t kHostDigits = 12;  // of a hash: a cluster's nodes differ in them
+
 /// What was stolen while it ran. That we are busy ourselves is no noise.
 EndRow end_row(const MachineTime& before) {
   const Quietness during = quietness_since(before);
   return {.stolen = during.stolen, .quiet = words_for({.stolen = during.stolen})};
 }
 
-/// On one rank (of the one that there is, or rank 0) with the file, on others without.
-void measure(const BenchCommand& bench, const std::string& line, Transport* transport) {
-  const bool speaks = transport == nullptr || transport->rank() == 0;
-  Progress progress;
+BenchOptions options_of(const BenchCommand& bench, Progress& progress) {
   BenchOptions options;
   options.size = bench.quick ? GridSize::kQuick : GridSize::kFull;
   options.seconds = bench.seconds;
   options.progress = [&](std::size_t done, std::size_t all, const std::string& next) {
     progress(done, all, next);
   };
+  return options;
+}
+
+std::string this_version() { return fmt::format("{} ({})", kVersion, kRevision); }
+
+/// On one rank (of the one that there is, or rank 0) with the file, on others without.
+void measure(const BenchCommand& bench, const std::string& line, Transport* transport) {
+  const bool speaks = transport == nullptr || transport->rank() == 0;
+  Progress progress;
+  BenchOptions options = options_of(bench, progress);
   if (!speaks) return bench_comm(*transport, nullptr, options);
   const Quietness quietness = probe_quietness();
   const MachineTime before = machine_time();
   std::fprintf(stderr, "this machine is %s\n", words_for(quietness).c_str());
-  const std::string version = fmt::format("{} ({})", kVersion, kRevision);
-  RunRow about = describe_run(bench.what, version, line, quietness);
+  RunRow about = describe_run(bench.what, this_version(), line, quietness);
   if (bench.what == "compute") {
     about.threads = bench.threads > 0 ? bench.threads : std::max<std::int64_t>(about.cores, 1);
   }
@@ -66,7 +78,38 @@ void measure(const BenchCommand& bench, const std::string& line, Transport* tran
   if (!file.has(EndRow{})) file.add(end_row(before));
 }
 
+void measure_gpu(const BenchCommand& bench, const std::string& line) {
+  const std::unique_ptr<Gpus> gpus = load_gpus();
+  RunRow about = describe_run(bench.what, this_version(), line, {});
+  about.host = sha256(about.host).substr(0, kHostDigits);
+  gpus->describe(about);
+  RowsFile file(bench.output, about);
+  if (file.found() > 0) std::fprintf(stderr, "%zu rows are there already\n", file.found());
+  const auto note = [&](const char* at) {
+    GpuRow row = gpus->state();
+    row.at = at;
+    if (!file.has(row)) file.add(row);
+  };
+  note("start");
+  Progress progress;
+  const BenchOptions options = options_of(bench, progress);
+  const std::unique_ptr<GpuTimer> gpu = gpus->timer(options.size);
+  (bench.what == "compute" ? bench_gpu_compute : bench_gpu_copy)(file, options, *gpu);
+  progress.finish();
+  note("end");  // the clocks right behind the last kernel
+  gpus->describe(about);
+  if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
+}
+
 int run(const BenchCommand& bench, const Command& command) {
+  if (bench.backend == "cuda") {
+    try {
+      return measure_gpu(bench, command.line), kYes;
+    } catch (const NotHere& e) {
+      std::fprintf(stderr, "skipped: %s\n", e.what());
+      return kSkipped;
+    }
+  }
   if (bench.what != "comm") return measure(bench, command.line, nullptr), kYes;
   WorldOptions world;
   world.transport = bench.transport, world.command = command.words;
@@ -102,18 +145,34 @@ CLI::App& add_kind(CLI::App& parent, Command& command, const std::shared_ptr<Ben
   return *sub;
 }
 
+CLI::Option* add_backend(CLI::App& sub, BenchCommand& options) {
+  return sub
+      .add_option("--backend", options.backend,
+                  "What is measured: cpu, or cuda: the first NVIDIA GPU (exit code 77: there is "
+                  "none)")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_bench(Command& command) {
   auto options = std::make_shared<BenchCommand>();
   CLI::App* sub = command.app.add_subcommand("bench", "Measure this machine for plait calibrate");
   sub->require_subcommand(1);
-  add_kind(*sub, command, options, "compute", "Kernels over a grid of shapes, operands from memory")
+  CLI::App& compute = add_kind(*sub, command, options, "compute",
+                               "Kernels over a grid of shapes, operands from memory");
+  compute
       .add_option("--threads", options->threads,
                   "Threads that compute at the same time, one of them measured, as the ranks of a "
                   "real run do (default: one for each core)")
       ->check(CLI::Range(1, 1024));
-  add_kind(*sub, command, options, "copy", "Memory bandwidth: copying, adding, reading, filling");
+  add_backend(compute, *options)->excludes("--threads");
+  add_backend(
+      add_kind(*sub, command, options, "copy",
+               "Memory bandwidth: copying, adding, reading, filling; with a GPU also to and "
+               "from the host"),
+      *options);
   CLI::App& comm = add_kind(*sub, command, options, "comm",
                             "Messages and collectives between ranks of this machine, in "
                             "nccl-tests' columns");

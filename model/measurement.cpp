@@ -63,6 +63,22 @@ const Table<CopyRow>& table_of(const CopyRow&) {
                number("bandwidth_bytes_per_s", &R::bandwidth)});
   return table;
 }
+const Table<LaunchRow>& table_of(const LaunchRow&) {
+  using R = LaunchRow;
+  static const Table<R> table(
+      "launch", {text("how", &R::how), count("kernels", &R::kernels), count("repeats", &R::repeats),
+                 spread("wall_s", &R::wall)});
+  return table;
+}
+const Table<GpuRow>& table_of(const GpuRow&) {
+  using R = GpuRow;
+  static const Table<R> table(
+      "gpu",
+      {text("at", &R::at), count("sm_clock_mhz", &R::sm_clock_mhz),
+       count("memory_clock_mhz", &R::memory_clock_mhz), count("temperature_c", &R::temperature_c),
+       number("power_w", &R::power_w), text("throttled", &R::throttled)});
+  return table;
+}
 const Table<MessageRow>& table_of(const MessageRow&) {
   using R = MessageRow;
   static const Table<R> table(
@@ -107,6 +123,8 @@ const Table<EndRow>& table_of(const EndRow&) {
 std::string_view kind_of(const RunRow&) { return "run"; }
 std::string_view kind_of(const KernelRow&) { return "kernel"; }
 std::string_view kind_of(const CopyRow&) { return "copy"; }
+std::string_view kind_of(const LaunchRow&) { return "launch"; }
+std::string_view kind_of(const GpuRow&) { return "gpu"; }
 std::string_view kind_of(const MessageRow&) { return "message"; }
 std::string_view kind_of(const WakeRow&) { return "wake"; }
 std::string_view kind_of(const CollectiveRow&) { return "collective"; }
@@ -144,6 +162,10 @@ struct Identity {
   std::string operator()(const CopyRow& r) const {
     return fmt::format("copy {} {}", r.what, r.bytes);
   }
+  std::string operator()(const LaunchRow& r) const {
+    return fmt::format("launch {} {}", r.how, r.kernels);
+  }
+  std::string operator()(const GpuRow& r) const { return "gpu " + r.at; }
   std::string operator()(const MessageRow& r) const {
     return fmt::format("message {} {}", r.transport, r.bytes);
   }

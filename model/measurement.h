@@ -24,7 +24,7 @@ struct RunRow {
   std::string version;    // of plait
   std::string command;    // as typed
   std::string date;       // ISO 8601, UTC
-  std::string host;       // its name
+  std::string host;       // its name; with a GPU a hash of it
   std::string processor;  // model name
   std::int64_t cores = 0;
   std::string kernel, compiler, blas;
@@ -40,18 +40,38 @@ struct KernelRow {
   std::int64_t round = 0;  // the whole grid is measured several times: a machine has its moods
   std::int64_t repeats = 0;
   std::int64_t calls = 1;     // timed together in each repeat
-  Spread wall, cpu;           // of one call; `cpu` is processor time of the thread
+  Spread wall, cpu;           // of one call; `cpu` is processor time of the thread, or the device's
   std::int64_t switches = 0;  // involuntary, over all repeats
 };
 
 /// "copy": streaming through memory on one thread.
 struct CopyRow {
-  std::string what;  // "copy", "combine" (a += b in fp32), "read", "fill"
+  /// "copy", "combine" (a += b in fp32), "read", "fill"; with a GPU also "host_to_device" and
+  /// "device_to_host", in pinned memory
+  std::string what;
   std::int64_t bytes = 0;
   std::int64_t repeats = 0;
   std::int64_t calls = 1;
   Spread wall, cpu;
   double bandwidth = 0;  // bytes read and written per second of processor time
+};
+
+/// "launch": kernels that do nothing, one behind the other.
+struct LaunchRow {
+  /// "issue": the host's time for each; the device's, issued one by one: "stream", or as one CUDA
+  /// graph: "graph"; of a whole graph of them, from its launch to its end on the host: "graph_step"
+  std::string how;
+  std::int64_t kernels = 0;
+  std::int64_t repeats = 0;
+  Spread wall;  // of one kernel
+};
+
+/// "gpu": how the device did at that moment, by NVML.
+struct GpuRow {
+  std::string at;  // "start", "end"
+  std::int64_t sm_clock_mhz = 0, memory_clock_mhz = 0, temperature_c = 0;
+  double power_w = 0;
+  std::string throttled;  // bits of nvmlClocksEventReasons, hexadecimal
 };
 
 /// "message": between two ranks, by ping-pong.
@@ -96,7 +116,8 @@ struct EndRow {
   std::string quiet;
 };
 
-using Row = std::variant<RunRow, KernelRow, CopyRow, MessageRow, WakeRow, CollectiveRow, EndRow>;
+using Row = std::variant<RunRow, KernelRow, CopyRow, LaunchRow, GpuRow, MessageRow, WakeRow,
+                         CollectiveRow, EndRow>;
 
 /// One line without its end.
 std::string to_json(const Row& row);

@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
+#include "realrun/bench/gpu_timer.h"
 #include "realrun/bench/grid.h"
 #include "realrun/bench/rows_file.h"
 #include "realrun/transport.h"
@@ -23,7 +25,25 @@ struct BenchOptions {
       [](std::size_t, std::size_t, const std::string&) {};
 };
 
-/// compute.cpp: every kernel over the grid, cold operands.
+/// Times one kernel, its operands not in the caches. `op` stays where it is.
+using TimeKernel = std::function<Timed(const Compute& op, const TimingOptions&)>;
+/// kernels.cpp: a row for each op of the grid, in each of `rounds`.
+void bench_kernels(RowsFile& file, const BenchOptions& options, const std::vector<Compute>& grid,
+                   int rounds, const TimeKernel& time);
+
+struct StreamKind {
+  std::string what;
+  double traffic = 1;  // bytes read and written per byte of its size
+};
+/// Times one kind over so many bytes.
+using TimeStream =
+    std::function<Timed(const std::string& what, std::int64_t bytes, const TimingOptions&)>;
+/// streams.cpp: a row for each kind and size, from 256 bytes by half octaves to `largest`.
+void bench_streams(RowsFile& file, const BenchOptions& options,
+                   const std::vector<StreamKind>& kinds, std::int64_t largest,
+                   const TimeStream& time);
+
+/// compute.cpp: every kernel over the grid on a core, cold operands.
 void bench_compute(RowsFile& file, const BenchOptions& options);
 /// comm.cpp: messages between ranks 0 and 1 by size, and collectives by size and group, in
 /// nccl-tests' columns, over a transport. Every rank calls it; rank 0 has the file, the others
@@ -31,5 +51,10 @@ void bench_compute(RowsFile& file, const BenchOptions& options);
 void bench_comm(Transport& transport, RowsFile* file, const BenchOptions& options);
 /// copy.cpp: copying, adding, reading and filling by size on one thread, cold.
 void bench_copy(RowsFile& file, const BenchOptions& options);
+
+/// gpu.cpp: kernels over the grid of GPUs, and launches with and without graphs.
+void bench_gpu_compute(RowsFile& file, const BenchOptions& options, GpuTimer& gpu);
+/// gpu.cpp: the device's memory as bench_copy, and copies between it and pinned host memory.
+void bench_gpu_copy(RowsFile& file, const BenchOptions& options, GpuTimer& gpu);
 
 }  // namespace plait

@@ -12,11 +12,11 @@ namespace plait {
 namespace {
 
 constexpr std::int64_t kPoolBytes = 256 << 20, kQuickPoolBytes = 8 << 20;
-constexpr double kSeconds = 0.05, kQuickSeconds = 0.002;
+constexpr std::int64_t kLargest = 64 << 20, kQuickLargest = 1 << 20;
 
 struct Stream {
-  const char* what;
-  double traffic;  // bytes read and written per byte of its size
+  std::string_view what;
+  double traffic;
   void (*run)(OperandPool& pool, std::int64_t elements);
 };
 
@@ -38,40 +38,18 @@ constexpr Stream kKinds[] = {
     {"fill", 1, [](OperandPool& pool, std::int64_t n) { kernels::fill(pool.output(n), 0.0F, n); }},
 };
 
-/// 256 B to 64 MiB (quick: 1 MiB), two sizes per octave.
-std::vector<std::int64_t> sizes(bool quick) {
-  const std::int64_t largest = quick ? 1 << 20 : 64 << 20;
-  std::vector<std::int64_t> out;
-  for (std::int64_t size = 256; size <= largest; size *= 2) {
-    out.push_back(size);
-    if (size < largest) out.push_back(size + size / 2);
-  }
-  return out;
-}
-
 }  // namespace
 
 void bench_copy(RowsFile& file, const BenchOptions& options) {
   const bool quick = options.size == GridSize::kQuick;
-  const std::vector<std::int64_t> all = sizes(quick);
-  const std::size_t rows = all.size() * std::size(kKinds);
   OperandPool pool(quick ? kQuickPoolBytes : kPoolBytes);
-  TimingOptions timing;
-  timing.seconds = quick ? kQuickSeconds : kSeconds;
-  if (options.seconds > 0) timing.seconds = options.seconds / static_cast<double>(rows);
-  std::size_t done = 0;
-  for (const Stream& stream : kKinds) {
-    for (const std::int64_t bytes : all) {
-      CopyRow row;
-      row.what = stream.what, row.bytes = bytes;
-      options.progress(done++, rows, row.what);
-      if (file.has(row)) continue;
-      const Timed t = time_calls([&] { stream.run(pool, bytes / 4); }, timing);
-      row.repeats = t.repeats, row.calls = t.calls, row.wall = t.wall, row.cpu = t.cpu;
-      row.bandwidth = stream.traffic * static_cast<double>(bytes) / std::max(t.cpu.median, 1e-12);
-      file.add(row);
-    }
-  }
+  std::vector<StreamKind> kinds;
+  for (const Stream& s : kKinds) kinds.push_back({std::string(s.what), s.traffic});
+  bench_streams(file, options, kinds, quick ? kQuickLargest : kLargest,
+                [&](const std::string& what, std::int64_t bytes, const TimingOptions& timing) {
+                  const Stream* stream = std::ranges::find(kKinds, what, &Stream::what);
+                  return time_calls([&] { stream->run(pool, bytes / 4); }, timing);
+                });
 }
 
 }  // namespace plait

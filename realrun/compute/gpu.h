@@ -1,12 +1,18 @@
 #pragma once
 // NVIDIA GPUs as this program sees them before it knows CUDA: a plug-in (realrun/plugin.h).
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "realrun/compute/device.h"
 
 namespace plait {
+
+class GpuTimer;                      // realrun/bench/gpu_timer.h
+enum class GridSize : std::uint8_t;  // realrun/bench/extents.h
+struct RunRow;
+struct GpuRow;  // model/measurement.h
 
 struct GpuOptions {
   bool tf32 = false;    // products of fp32 on tensor cores
@@ -24,6 +30,12 @@ class Gpus {
   virtual std::string name() const = 0;
   /// Rank r computes on GPU r modulo their number.
   virtual MakeDevice device(const GpuOptions& options) const = 0;
+  /// Of the first GPU, with operands of the grid's size.
+  virtual std::unique_ptr<GpuTimer> timer(GridSize size) const = 0;
+  /// Sets what is of the first GPU and its libraries: processor, cores, compiler, blas, quiet.
+  virtual void describe(RunRow& run) const = 0;
+  /// Now; GpuRow::at stays empty.
+  virtual GpuRow state() const = 0;
 };
 
 /// What the plug-in exports as `plait_gpus`.

@@ -41,8 +41,10 @@ class Realrun(CommandTest):
         self.assertIn(f"{len(cases)} of {len(cases)} the same", text)
 
     def test_a_gpu_that_is_not_there_is_77(self):
-        for mode in (["--verify"], []):
-            result = plait("realrun", SMALL, "--backend", "cuda", *mode)
+        run, bench = ["realrun", SMALL, "--backend", "cuda"], ["--backend", "cuda", "--quick"]
+        for command in ([*run, "--verify"], run, ["bench", "compute", *bench],
+                        ["bench", "copy", *bench]):
+            result = plait(*command)
             if result.code == 0:
                 self.skipTest("there is a GPU")
             if result.code == ENVIRONMENT:

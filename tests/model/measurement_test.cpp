@@ -16,6 +16,10 @@ std::vector<Row> one_of_each() {
   kernel.wall = {1.5, 1, 2}, kernel.cpu = {1.0 / 3, 0.25, 0.5};
   CopyRow copy;
   copy.what = "combine", copy.bytes = 4096, copy.cpu.median = 1e-7, copy.bandwidth = 1e10;
+  LaunchRow launch;
+  launch.how = "graph", launch.kernels = 64, launch.wall = {2e-6, 1e-6, 3e-6};
+  GpuRow gpu;
+  gpu.at = "start", gpu.sm_clock_mhz = 1980, gpu.power_w = 500.5, gpu.throttled = "0x4";
   MessageRow message;
   message.transport = "threads", message.bytes = 8, message.send_cpu = {1, 2, 3};
   WakeRow wake;
@@ -26,7 +30,7 @@ std::vector<Row> one_of_each() {
   collective.in_place = {10, 0.1, 0.15};
   EndRow end;
   end.stolen = 0.125, end.quiet = "noisy: 12 % stolen";
-  return {run, kernel, copy, message, wake, collective, end};
+  return {run, kernel, copy, launch, gpu, message, wake, collective, end};
 }
 
 TEST(Measurement, EveryKindOfRowComesBackWhole) {

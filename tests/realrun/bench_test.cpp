@@ -99,8 +99,8 @@ TEST_F(Rows, AFullDiskIsTheMachinesFault) {
 TEST(Grid, IsTheSameEachTimeAndRepeatsNothing) {
   for (GridSize size : {GridSize::kFull, GridSize::kQuick}) {
     std::vector<std::string> first, second;
-    for (const Compute& op : compute_grid(size)) first.push_back(to_json(op));
-    for (const Compute& op : compute_grid(size)) second.push_back(to_json(op));
+    for (const Compute& op : compute_grid(processor_extents(size))) first.push_back(to_json(op));
+    for (const Compute& op : compute_grid(processor_extents(size))) second.push_back(to_json(op));
     EXPECT_EQ(first, second);
     EXPECT_EQ(std::set<std::string>(first.begin(), first.end()).size(), first.size());
   }
@@ -108,7 +108,7 @@ TEST(Grid, IsTheSameEachTimeAndRepeatsNothing) {
 
 TEST(Grid, HasEveryKindOfKernelInBothPasses) {
   std::map<std::string_view, std::set<Pass>> passes;
-  for (const Compute& op : compute_grid(GridSize::kQuick)) {
+  for (const Compute& op : compute_grid(processor_extents(GridSize::kQuick))) {
     passes[kernel_name(op)].insert(pass_of(op));
   }
   EXPECT_EQ(passes.size(), std::variant_size_v<Compute>);
@@ -120,7 +120,7 @@ TEST(Grid, HasEveryKindOfKernelInBothPasses) {
 
 TEST(Grid, EveryOpFitsThePool) {
   OperandPool pool(8 << 20);
-  for (const Compute& op : compute_grid(GridSize::kQuick)) {
+  for (const Compute& op : compute_grid(processor_extents(GridSize::kQuick))) {
     EXPECT_NO_THROW(kernel_call(op, pool)()) << to_json(op);
   }
 }

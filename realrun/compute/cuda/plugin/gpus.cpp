@@ -1,11 +1,22 @@
 // The CUDA plug-in, see realrun/compute/gpu.h.
 
+#include <fmt/format.h>
+
+#include "realrun/bench/extents.h"
 #include "realrun/compute/cuda/cuda_device.h"
+#include "realrun/compute/cuda/cuda_timer.h"
 #include "realrun/compute/cuda/nvml.h"
 #include "realrun/compute/gpu.h"
 
 namespace plait::cuda {
 namespace {
+
+/// Of nvmlClocksEventReasons (NVML API reference): hardware slow-down, thermal ones, power brake. A
+/// power limit in software is how a GPU works in training too.
+constexpr std::uint64_t kDisturbed = 0x8 | 0x20 | 0x40 | 0x80;
+/// For each of the operands' buffers. The largest operand of the grid is the gradient of an
+/// embedding, 4 GiB.
+constexpr std::int64_t kPoolBytes = std::int64_t{4} << 30, kQuickPoolBytes = 16 << 20;
 
 class CudaGpus : public Gpus {
  public:
@@ -17,6 +28,26 @@ class CudaGpus : public Gpus {
          .attention = cudnn_attention,
          .nccl = options.nccl,
          .graphs = options.graphs});
+  }
+  std::unique_ptr<GpuTimer> timer(GridSize size) const override {
+    return std::make_unique<CudaTimer>(size == GridSize::kQuick ? kQuickPoolBytes : kPoolBytes);
+  }
+  void describe(RunRow& run) const override {
+    constexpr int kMajor = CUDART_VERSION / 1000, kMinor = CUDART_VERSION % 1000 / 10;
+    run.processor = nvml_.name(0);
+    run.cores = 1;
+    run.compiler = fmt::format("CUDA {}.{}", kMajor, kMinor);
+    run.blas = fmt::format("cuBLASLt of CUDA {}.{}, driver {}", kMajor, kMinor, nvml_.driver());
+    const bool disturbed = (nvml_.state(0).throttled & kDisturbed) != 0;
+    run.quiet = disturbed ? "slowed down by its power supply or temperature" : "quiet";
+  }
+  GpuRow state() const override {
+    const GpuState s = nvml_.state(0);
+    GpuRow row;
+    row.sm_clock_mhz = s.sm_clock_mhz, row.memory_clock_mhz = s.memory_clock_mhz;
+    row.temperature_c = s.temperature_c, row.power_w = s.power_w;
+    row.throttled = fmt::format("0x{:x}", s.throttled);
+    return row;
   }
 
  private:

@@ -1,0 +1,45 @@
+#pragma once
+// Kernels, copies and launches on a GPU, timed by events.
+
+#include <functional>
+
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/queue.h"
+#include "realrun/bench/gpu_timer.h"
+#include "realrun/compute/cuda/device_pool.h"
+
+namespace plait::cuda {
+
+class CudaTimer : public GpuTimer {
+ public:
+  /// On the thread's device. `pool_bytes` for each of the pool's buffers; an operand and a copy may
+  /// be at most this large.
+  explicit CudaTimer(std::int64_t pool_bytes);
+  ~CudaTimer() override;
+
+  Timed kernel(const Compute& op, const TimingOptions& options) override;
+  Timed stream(const std::string& what, std::int64_t bytes, const TimingOptions& options) override;
+  Timed launches(const std::string& how, std::int64_t kernels,
+                 const TimingOptions& options) override;
+
+ private:
+  /// After a call that does not count, calls as one graph, each repeat with cold caches.
+  Timed back_to_back(const std::function<void()>& call, const TimingOptions& options);
+  RunnableGraph graph_of(const std::function<void()>& call, std::int64_t calls);
+  /// Of the device, in seconds.
+  double device_seconds(const std::function<void()>& work);
+  /// Reads as much as pushes everything else out of the caches, and leaves nothing to write back.
+  void flush_caches();
+
+  int multiprocessors_;
+  std::int64_t flushed_;  // elements
+  StreamHandle stream_;
+  EventHandle begin_, end_;
+  DeviceBlock scratch_, flush_;
+  PinnedBlock host_;
+  kernels::cuda::Products products_;
+  kernels::cuda::Queue queue_;
+  DevicePool pool_;
+};
+
+}  // namespace plait::cuda
