@@ -1,65 +1,71 @@
 #!/usr/bin/env bash
 # The round on a machine with a GPU, called by `./dev gpu FOLDER` when everything is built: kernels
-# beside their CPU twins, plans on 1, 2 and 4 ranks verified, training steps predicted and measured.
-# Each part leaves NAME.log in FOLDER, and NAME.done when it has come to its end; parts that are done
-# are not done again, and none begins later than MINUTES after the start. Exit code 1: a part failed.
-# shellcheck disable=SC2317  # `part` calls the functions
+# beside their CPU twins, plans on 1, 2 and 4 ranks verified, the GPU measured and calibrated,
+# training steps predicted and measured. Usage: round.sh FOLDER SECONDS, which it may take. Each part
+# leaves NAME.log in FOLDER, and NAME.done when it has come to its end; parts that are done are not
+# done again. A part that takes longer than its own limit is stopped and has failed; one that the
+# end of the round stops goes on with the next call. Exit code 1: a part failed.
 set -uo pipefail
 folder=$1
-minutes=${MINUTES:-8}
+round=$2
 plait=build/plait
 failed=0
+STOPPED=124 KILLED=137 # exit codes of timeout
 
-# part NAME COMMAND...
+# part NAME LIMIT COMMAND...: LIMIT in seconds.
 part() {
-  local name=$1
-  shift
+  local name=$1 limit=$2 left=$((round - SECONDS)) status=0
+  shift 2
   [[ -e $folder/$name.done ]] && return 0
-  if ((SECONDS > minutes * 60)); then
+  if ((left <= 0)); then
     echo "left for the next call: $name"
     return 0
   fi
-  if "$@" >"$folder/$name.log" 2>&1; then
+  timeout --kill-after=5 "$((left < limit ? left : limit))" "$@" >"$folder/$name.log" 2>&1 || status=$?
+  if ((status == 0)); then
     touch "$folder/$name.done"
     echo "done: $name"
+  elif (((status == STOPPED || status == KILLED) && left < limit)); then
+    echo "stopped, goes on with the next call: $name"
   else
     failed=1
-    echo "FAILED: $name, see $folder/$name.log"
+    echo "FAILED (exit code $status): $name, see $folder/$name.log"
   fi
 }
 
-facts() {
-  nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,clocks.max.memory,power.limit --format=csv
-  nvidia-smi topo -m
-  "$plait" --version
-}
-
+# verified NAME STRATEGY RANKS
 verified() {
-  local strategy=$1 scenario=scenarios/tiny/tiny-8xh100.json
-  "$plait" realrun "$scenario" --set "strategy=$strategy" --set cluster.nodes=1 \
-    --set "cluster.devices_per_node=$2" --verify --backend cuda --precision fp32,bf16 --steps 2
+  part "verify-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set "strategy=$2" \
+    --set cluster.nodes=1 --set "cluster.devices_per_node=$3" --verify --backend cuda \
+    --precision fp32,bf16 --steps 2
 }
 
-timed() {
-  "$plait" realrun "scenarios/gpu-round/$1.json" --backend cuda --warmup 2 --repeats 5 \
-    -o "$folder/$1.json"
-}
+part device 10 nvidia-smi \
+  --query-gpu=name,driver_version,clocks.max.sm,clocks.max.memory,power.limit --format=csv
+part topology 10 nvidia-smi topo -m
+part version 10 "$plait" --version
+part kernels 120 build/tests/kernels/cuda/cuda_kernels_gpu_test --gtest_brief=1
+verified fsdp-2 '{"fsdp": 2}' 2
+verified tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
+verified pp-2 '{"pp": 2}' 2
+verified tp-2-fsdp-2 '{"tp": 2, "fsdp": 2}' 4
+verified pp-2-cp-2 '{"pp": 2, "cp": 2}' 4
 
-table() {
-  python3 bench/gpu/table.py "$folder" | tee "$folder/table.txt"
-}
-
-part facts facts
-part kernels build/tests/kernels/cuda/cuda_kernels_gpu_test --gtest_brief=1
-part verify-fsdp-2 verified '{"fsdp": 2}' 2
-part verify-tp-2-sp verified '{"tp": 2, "sequence_parallel": true}' 2
-part verify-pp-2 verified '{"pp": 2}' 2
-part verify-tp-2-fsdp-2 verified '{"tp": 2, "fsdp": 2}' 4
-part verify-pp-2-cp-2 verified '{"pp": 2, "cp": 2}' 4
+part bench-compute 180 "$plait" bench compute --backend cuda -o "$folder/compute.jsonl"
+part bench-copy 60 "$plait" bench copy --backend cuda -o "$folder/copy.jsonl"
+if [[ -e $folder/bench-compute.done && -e $folder/bench-copy.done ]]; then
+  part calibrate 60 "$plait" calibrate "$folder/compute.jsonl" "$folder/copy.jsonl" \
+    -o "$folder/calibration.json"
+fi
+calibration=()
+[[ -e $folder/calibrate.done ]] && calibration=(--calibration "$folder/calibration.json")
 for scenario in scenarios/gpu-round/*.json; do
   name=${scenario##*/}
-  part "${name%.json}" timed "${name%.json}"
+  name=${name%.json}
+  part "$name" 90 "$plait" realrun "$scenario" --backend cuda --warmup 2 --repeats 5 \
+    ${calibration[@]+"${calibration[@]}"} -o "$folder/$name.json"
+  part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
 done
-part plans build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1
-table
+part plans 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1
+python3 bench/gpu/table.py "$folder" | tee "$folder/table.txt"
 exit "$failed"
