@@ -35,7 +35,7 @@ Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
   if (find(plain(layout)) == nullptr || find(layout) == nullptr) return std::nullopt;
   const PipelineCosts costs = stages(layout);
-  return LowerBound{step(costs), memory(costs)};
+  return LowerBound{std::max(step(costs), slowest_stage(layout)), memory(costs)};
 }
 
 SimTime Bounds::closer(const Layout& l) const {
@@ -50,9 +50,31 @@ Layout Bounds::plain(Layout l) {
   return l;
 }
 
-const ShardCosts* Bounds::find(const Layout& l) const {
-  const std::optional<ShardCostsOfBoth>& both = shards_.at(shard_key(l));
-  return both ? &choose(*both, l) : nullptr;
+/// On nodes of that kind, or on any.
+const ShardCosts* Bounds::find(const Layout& l, std::optional<std::size_t> kind) const {
+  const std::optional<ShardCostsByKind>& all = shards_.at(shard_key(l));
+  if (!all) return nullptr;
+  return &choose(kind ? all->of_kind[*kind] : all->least, l);
+}
+
+/// Where nodes differ: all passes of a stage on the slowest kind that has ranks of it.
+SimTime Bounds::slowest_stage(const Layout& l) const {
+  const Cluster& cluster = scenario_.cluster;
+  SimTime out = 0;
+  if (cluster.kinds() == 1 || !groups_.in_order()) return out;
+  const std::int64_t ranks = cluster.world_size() / l.pp;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    const PipelineCosts costs = stages(l, k);
+    for (std::int64_t s = 0; s < l.pp; ++s) {
+      bool present = false;
+      for (std::int64_t r = s * ranks; !present && r < (s + 1) * ranks;) {
+        present = cluster.kind_of(r) == k;
+        r += cluster.devices_per_node - r % cluster.devices_per_node;
+      }
+      if (present) out = std::max(out, costs.work(s));
+    }
+  }
+  return out;
 }
 
 Bounds::ShardKey Bounds::shard_key(const Layout& l) {
@@ -68,13 +90,13 @@ Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardCosts& c) con
   return {scenario_.cluster.world_size() / l.pp, c.message.value};
 }
 
-PipelineCosts Bounds::stages(const Layout& l) const {
-  const ShardCosts& c = *find(plain(l));
+PipelineCosts Bounds::stages(const Layout& l, std::optional<std::size_t> kind) const {
+  const ShardCosts& c = *find(plain(l), kind);
   const std::int64_t microbatches =
       scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
   return {l,
           c,
-          *find(l),
+          *find(l, kind),
           exchanges_.at(exchange_key(l)),
           scenario_.model.layers,
           microbatches,
@@ -82,7 +104,7 @@ PipelineCosts Bounds::stages(const Layout& l) const {
 }
 
 void Bounds::prepare(const std::vector<Layout>& layouts, int threads) {
-  std::vector<std::pair<Layout, std::optional<ShardCostsOfBoth>*>> shards;
+  std::vector<std::pair<Layout, std::optional<ShardCostsByKind>*>> shards;
   NewEntries shards_to_do(shards_);
   for (const Layout& l : layouts) {
     if (auto* costs = shards_to_do.add(shard_key(l))) shards.emplace_back(l, costs);

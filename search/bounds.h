@@ -43,13 +43,14 @@ class Bounds {
   static ShardKey shard_key(const Layout& l);
   /// The layout of those of its layers that are not recomputed.
   static Layout plain(Layout l);
-  const ShardCosts* find(const Layout& l) const;
+  const ShardCosts* find(const Layout& l, std::optional<std::size_t> kind = {}) const;
   static const ShardCosts& choose(const ShardCostsOfBoth& both, const Layout& l) {
     return both[adds_gradients(l.zero_stage) ? 1 : 0];
   }
   static ExchangeKey exchange_key(const Layout& l);
   MessageKey message_key(const Layout& l, const ShardCosts& costs) const;
-  PipelineCosts stages(const Layout& l) const;
+  PipelineCosts stages(const Layout& l, std::optional<std::size_t> kind = {}) const;
+  SimTime slowest_stage(const Layout& l) const;
   UnitCosts unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
@@ -60,7 +61,7 @@ class Bounds {
   const Scenario& scenario_;
   const CostModel& costs_;
   Groups groups_;
-  std::map<ShardKey, std::optional<ShardCostsOfBoth>> shards_;
+  std::map<ShardKey, std::optional<ShardCostsByKind>> shards_;
   std::map<ExchangeKey, Exchange> exchanges_;
   std::map<MessageKey, SimTime> messages_;
   mutable Schedules schedules_;

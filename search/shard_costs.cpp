@@ -15,9 +15,11 @@ namespace {
 /// The least that an op can take anywhere on the machine.
 class Prices {
  public:
-  /// `gradients`: of a type of their own, where they are written and not added to.
-  Prices(const Plan& plan, const CostModel& costs, Groups& groups, std::optional<DType> gradients)
-      : plan_(plan), costs_(costs), groups_(groups), gradients_(gradients) {}
+  /// `gradients`: of a type of their own, where they are written and not added to. `kind`: of the
+  /// node; without one, the fastest.
+  Prices(const Plan& plan, const CostModel& costs, Groups& groups, std::optional<DType> gradients,
+         std::optional<std::size_t> kind)
+      : plan_(plan), costs_(costs), groups_(groups), gradients_(gradients), kind_(kind) {}
 
   SimTime of(const Op& op) const {
     if (const auto* c = std::get_if<Compute>(&op.body)) return least(as_run(*c));
@@ -38,6 +40,7 @@ class Prices {
     const Cluster& cluster = groups_.cluster();
     SimTime out = std::numeric_limits<SimTime>::max();
     for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+      if (kind_ && k != *kind_) continue;
       out = std::min(out, to_sim_time(costs_.compute(op, cluster.kind(k).device).total()));
     }
     return out;
@@ -60,6 +63,7 @@ class Prices {
   const CostModel& costs_;
   Groups& groups_;
   std::optional<DType> gradients_;
+  std::optional<std::size_t> kind_;
 };
 
 /// When compute is through with the ops of one pass, if those before op `from` take no time.
@@ -195,7 +199,7 @@ void read_times(const Plan& plan, const Dependencies& deps, const Prices& prices
 
 }  // namespace
 
-std::optional<ShardCostsOfBoth> shard_costs(const Model& model, const Workload& workload,
+std::optional<ShardCostsByKind> shard_costs(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups) {
   const RecomputeOptions& r = base.recompute;
@@ -215,10 +219,17 @@ std::optional<ShardCostsOfBoth> shard_costs(const Model& model, const Workload& 
     }
     const Plan& timed = other ? *other : kept;
     const Dependencies deps = dependencies(timed);
-    ShardCostsOfBoth both = {out, out};
-    read_times(timed, deps, {timed, costs, groups, workload.precision.reduction}, both[0]);
-    read_times(timed, deps, {timed, costs, groups, std::nullopt}, both[1]);
-    return both;
+    const auto priced = [&](std::optional<std::size_t> kind) {
+      ShardCostsOfBoth both = {out, out};
+      const DType written = workload.precision.reduction;
+      read_times(timed, deps, {timed, costs, groups, written, kind}, both[0]);
+      read_times(timed, deps, {timed, costs, groups, std::nullopt, kind}, both[1]);
+      return both;
+    };
+    ShardCostsByKind all = {priced(std::nullopt), {}};
+    const std::size_t kinds = groups.cluster().kinds();
+    for (std::size_t k = 0; kinds > 1 && k < kinds; ++k) all.of_kind.push_back(priced(k));
+    return all;
   } catch (const InputError&) {
     return std::nullopt;
   }

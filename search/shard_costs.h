@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/time.h"
 #include "costmodel/costmodel.h"
@@ -38,9 +39,16 @@ struct ShardCosts {
 /// Layers whose gradients are reduced behind each microbatch write them, others add to them.
 constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
 
-/// Where gradients are written, and where they are added to. Nothing where the sizes do not divide.
+/// Where gradients are written, and where they are added to.
 using ShardCostsOfBoth = std::array<ShardCosts, 2>;
-std::optional<ShardCostsOfBoth> shard_costs(const Model& model, const Workload& workload,
+
+struct ShardCostsByKind {
+  ShardCostsOfBoth least;  // on any node
+  /// On each kind of nodes (Cluster::kind); empty where all are alike.
+  std::vector<ShardCostsOfBoth> of_kind;
+};
+/// Nothing where the sizes do not divide.
+std::optional<ShardCostsByKind> shard_costs(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups);
 
