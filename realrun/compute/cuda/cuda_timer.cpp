@@ -23,12 +23,16 @@ namespace plait::cuda {
 namespace {
 
 namespace k = kernels::cuda;
+using Bf16 = __nv_bfloat16;
 
 constexpr double kSecondsPerNs = 1e-9;
 constexpr std::int64_t kMostCalls = 200;  // of a graph
 /// A cache may keep what was read again and again in the face of one stream: several times its
 /// size.
 constexpr std::int64_t kFlushes = 4;
+
+/// Of the host's memory; no copy is larger.
+constexpr std::int64_t kMostPinned = std::int64_t{1} << 30;
 
 int attribute(cudaDeviceAttr what) {
   int device = 0, value = 0;
@@ -38,17 +42,39 @@ int attribute(cudaDeviceAttr what) {
 }
 std::size_t bytes_of(std::int64_t bytes) { return static_cast<std::size_t>(bytes); }
 
+/// The kernels' queue, on which a library's attention goes before the own one.
+struct Queue : k::Queue {
+  LibraryAttention* library = nullptr;
+
+  bool in_library(const kernels::AttentionShape& shape, const kernels::Dropout& d) const {
+    return library != nullptr && library->takes(shape, d);
+  }
+};
+void attention_fused_forward(const Queue& q, Bf16* context, float* log_sum_exp, const Bf16* qkv,
+                             const kernels::AttentionShape& shape, const kernels::Dropout& d) {
+  if (q.in_library(shape, d)) return q.library->forward(q, context, log_sum_exp, qkv, shape);
+  k::attention_fused_forward(q, context, log_sum_exp, qkv, shape, d);
+}
+void attention_fused_backward(const Queue& q, Bf16* dqkv, const Bf16* dcontext, const Bf16* qkv,
+                              const Bf16* context, const float* log_sum_exp,
+                              const kernels::AttentionShape& shape, const kernels::Dropout& d) {
+  if (q.in_library(shape, d)) {
+    return q.library->backward(q, dqkv, dcontext, qkv, context, log_sum_exp, shape);
+  }
+  k::attention_fused_backward(q, dqkv, dcontext, qkv, context, log_sum_exp, shape, d);
+}
+
 /// What KernelCaller asks for.
 struct Device {
-  const k::Queue& q;
+  Queue q;
   DevicePool& operands;
 
   DevicePool& pool() const { return operands; }
-  const k::Queue& queue() const { return q; }
+  const Queue& queue() const { return q; }
   template <class F>
   static void with_type(DType type, F&& f) {
     PLAIT_CHECK(type == DType::kFp32 || type == DType::kBf16, "a type without kernels");
-    type == DType::kFp32 ? f(float{}) : f(__nv_bfloat16{});
+    type == DType::kFp32 ? f(float{}) : f(Bf16{});
   }
   void zero(float* out, std::int64_t elements) const {
     CUDA_CHECK(cudaMemsetAsync(out, 0, bytes_of(elements) * sizeof(float), q.stream));
@@ -76,7 +102,7 @@ Timed repeated(std::int64_t repeats, std::int64_t calls, const std::function<dou
 
 }  // namespace
 
-CudaTimer::CudaTimer(std::int64_t pool_bytes)
+CudaTimer::CudaTimer(std::int64_t pool_bytes, std::unique_ptr<LibraryAttention> library)
     : multiprocessors_(attribute(cudaDevAttrMultiProcessorCount)),
       flushed_(std::max(kFlushes * attribute(cudaDevAttrL2CacheSize) / 4, std::int64_t{1})),
       stream_(make_stream()),
@@ -84,9 +110,10 @@ CudaTimer::CudaTimer(std::int64_t pool_bytes)
       end_(make_event()),
       scratch_(device_block(k::kScratchBytes)),
       flush_(device_block(bytes_of(flushed_ + 1) * sizeof(float))),
-      host_(pinned_block(bytes_of(pool_bytes))),
+      host_(pinned_block(bytes_of(std::min(pool_bytes, kMostPinned)))),
       queue_{stream_.get(), multiprocessors_, scratch_.get(), &products_},
-      pool_(pool_bytes) {
+      pool_(pool_bytes),
+      library_(std::move(library)) {
   CUDA_CHECK(cudaMemset(flush_.get(), 0, bytes_of(flushed_ + 1) * sizeof(float)));
   CUDA_CHECK(cudaDeviceSynchronize());
 }
@@ -136,7 +163,7 @@ Timed CudaTimer::back_to_back(const std::function<void()>& call, const TimingOpt
 }
 
 Timed CudaTimer::kernel(const Compute& op, const TimingOptions& options) {
-  Device device{queue_, pool_};
+  Device device{{queue_, library_.get()}, pool_};
   return back_to_back([&] { std::visit(KernelCaller<Device>(device), op); }, options);
 }
 

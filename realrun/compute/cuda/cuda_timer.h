@@ -7,14 +7,16 @@
 #include "kernels/cuda/queue.h"
 #include "realrun/bench/gpu_timer.h"
 #include "realrun/compute/cuda/device_pool.h"
+#include "realrun/compute/cuda/library_attention.h"
 
 namespace plait::cuda {
 
 class CudaTimer : public GpuTimer {
  public:
   /// On the thread's device. `pool_bytes` for each of the pool's buffers; an operand and a copy may
-  /// be at most this large.
-  explicit CudaTimer(std::int64_t pool_bytes);
+  /// be at most this large, a copy also 1 GiB. Attention by `library`, which may be null, where a
+  /// real run has it so.
+  explicit CudaTimer(std::int64_t pool_bytes, std::unique_ptr<LibraryAttention> library = nullptr);
   ~CudaTimer() override;
 
   Timed kernel(const Compute& op, const TimingOptions& options) override;
@@ -40,6 +42,7 @@ class CudaTimer : public GpuTimer {
   kernels::cuda::Products products_;
   kernels::cuda::Queue queue_;
   DevicePool pool_;
+  std::unique_ptr<LibraryAttention> library_;
 };
 
 }  // namespace plait::cuda

@@ -30,7 +30,8 @@ class CudaGpus : public Gpus {
          .graphs = options.graphs});
   }
   std::unique_ptr<GpuTimer> timer(GridSize size) const override {
-    return std::make_unique<CudaTimer>(size == GridSize::kQuick ? kQuickPoolBytes : kPoolBytes);
+    return std::make_unique<CudaTimer>(size == GridSize::kQuick ? kQuickPoolBytes : kPoolBytes,
+                                       cudnn_attention());
   }
   void describe(RunRow& run) const override {
     constexpr int kMajor = CUDART_VERSION / 1000, kMinor = CUDART_VERSION % 1000 / 10;

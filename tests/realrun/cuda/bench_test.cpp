@@ -1,5 +1,4 @@
-// The measuring of GPUs on the emulated device: every kernel of the grid runs, rows are whole, and
-// calibration takes them. How fast it is says nothing.
+// The measuring of GPUs: every kernel of the grid runs, rows are whole, and calibration takes them.
 
 #include "realrun/bench/bench.h"
 
@@ -76,7 +75,48 @@ TEST_F(GpuBench, CopiesGoEveryWay) {
                                           "device_to_host"}));
 }
 
-/// What a plan of mixed precision computes on a GPU has a class in the grid (bf16, fp32 gradients).
+/// Counts its calls.
+class Counted : public cuda::LibraryAttention {
+ public:
+  explicit Counted(std::vector<std::string>& calls) : calls_(calls) {}
+  bool takes(const kernels::AttentionShape&, const kernels::Dropout& d) override {
+    return d.probability == 0;
+  }
+  void forward(const kernels::cuda::Queue&, __nv_bfloat16*, float*, const __nv_bfloat16*,
+               const kernels::AttentionShape&) override {
+    calls_.emplace_back("forward");
+  }
+  void backward(const kernels::cuda::Queue&, __nv_bfloat16*, const __nv_bfloat16*,
+                const __nv_bfloat16*, const __nv_bfloat16*, const float*,
+                const kernels::AttentionShape&) override {
+    calls_.emplace_back("backward");
+  }
+  Bytes held() const override { return {}; }
+
+ private:
+  std::vector<std::string>& calls_;
+};
+
+/// A real run leaves to the library what it takes: fused attention without dropout.
+TEST(CudaTimer, MeasuresTheAttentionThatARealRunHas) {
+  std::vector<std::string> calls;
+  cuda::CudaTimer gpu(kPoolBytes, std::make_unique<Counted>(calls));
+  Attention a{.batch = 1, .heads = 2, .kv_heads = 2, .seq_q = 16, .seq_kv = 16, .head_dim = 32};
+  const TimingOptions once{.seconds = 0, .least_repeat_s = 0, .least_repeats = 1};
+  const auto called = [&] { return calls.empty() ? "" : std::exchange(calls, {}).front(); };
+  gpu.kernel(a, once);
+  EXPECT_EQ(called(), "forward");
+  a.pass = Pass::kBackward;
+  gpu.kernel(a, once);
+  EXPECT_EQ(called(), "backward");
+  a.dropout = true;
+  gpu.kernel(a, once);
+  EXPECT_EQ(called(), "") << "the own kernels";
+  a.dropout = false, a.dtype = DType::kFp32;
+  gpu.kernel(a, once);
+  EXPECT_EQ(called(), "") << "the library is for bf16";
+}
+
 TEST(GpuGrid, HasAboutTwoHundredAndFiftyProducts) {
   int products = 0;
   for (const Compute& op : compute_grid(gpu_extents(GridSize::kFull))) {
