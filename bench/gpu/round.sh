@@ -67,5 +67,7 @@ for scenario in scenarios/gpu-round/*.json; do
   part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
 done
 part plans 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1
+part matrix 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1 \
+  --gtest_also_run_disabled_tests --gtest_filter='*EveryCase*'
 python3 bench/gpu/table.py "$folder" | tee "$folder/table.txt"
 exit "$failed"
