@@ -285,7 +285,7 @@ void add_search(Command& command) {
   sub->add_option("--keep", options->keep, "A field that stays as it is, where all are searched")
       ->type_name("PATH")
       ->take_all();
-  add_vary_option(*sub, options->variations);
+  CLI::Option* vary = add_vary_option(*sub, options->variations);
   sub->add_option("--best", options->best, "How many layouts to find")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -302,8 +302,9 @@ void add_search(Command& command) {
       ->check(CLI::PositiveNumber)
       ->needs(tokens);
   sub->add_flag("--front", options->front,
-                "Also the fastest layouts with less and less memory (time against memory)");
-  sub->add_option("--svg", options->svg, "Draw this front")->type_name("FILE");
+                "Also the fastest layouts with less and less memory (time against memory)")
+      ->excludes(vary);
+  sub->add_option("--svg", options->svg, "Draw this front")->type_name("FILE")->excludes(vary);
   sub->add_option("--budget", options->budget,
                   "Simulations at most; the answer then says how far it may be off")
       ->check(CLI::PositiveNumber);

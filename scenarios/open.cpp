@@ -79,6 +79,20 @@ std::vector<std::string> values_of(const Json& json) {
   return out;
 }
 
+/// A placement by axes would be another one for each layout.
+void refuse_placement(const Json& root) {
+  for (const char* path : {"placement.order", "placement.stages_per_node"}) {
+    const Json* json = value_at(root, path);
+    if (json == nullptr) continue;
+    throw InputError(
+        {.code = "S050",
+         .problem = fmt::format("{} in a search: it depends on the layout", path),
+         .where = json->where(),
+         .expected = "ranks in order, or placement.map",
+         .cure = "remove the placement; vary it with `plait whatif` on the best layout"});
+  }
+}
+
 bool is_axis(const std::string& path) {
   return std::ranges::any_of(
       kAxisNames, [&](std::string_view axis) { return path == fmt::format("strategy.{}", axis); });
@@ -101,6 +115,7 @@ const std::vector<std::string>& search_paths() {
 OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
                                  const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
+  refuse_placement(document->root());
   open_sections(*document);
   OpenScenario out;
   for (const std::string& path : search_paths()) {

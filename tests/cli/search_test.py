@@ -124,6 +124,11 @@ class Search(CommandTest):
             self.assertIn("S048", refused.err)
             self.assertIn("plait search", refused.err)
 
+    def test_placements_by_axes_are_refused(self):
+        refused = plait("search", HYBRID, "--set", 'placement.order=["tp","dp","fsdp"]')
+        self.assertEqual(refused.code, 2)
+        self.assertIn("S050", refused.err)
+
     def test_wrong_values_of_open_fields(self):
         for sets in (["strategy.tp=[1,two]"], ["strategy.pipeline.schedule=[1f1b,zigzag]"],
                      ["strategy.tp=[]"], ["strategy.tp=9..2"]):
