@@ -31,21 +31,6 @@ auto located(const Scenario& scenario, Work&& work) {
                scenario);
 }
 
-/// The stage's first rank on a device with the least memory.
-void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& cluster,
-                       const std::vector<std::int64_t>& placement, StageUse& use) {
-  if (cluster.others.empty()) return;
-  const std::int64_t positions = plan.ranks_per_stage();
-  Bytes least;
-  for (std::int64_t p = 0; p < positions; ++p) {
-    const std::int64_t rank = static_cast<std::int64_t>(stage) * positions + p;
-    const std::size_t kind =
-        cluster.kind_of(placement.empty() ? rank : placement[static_cast<std::size_t>(rank)]);
-    const Bytes memory = cluster.kind(kind).device.memory;
-    if (p == 0 || memory < least) least = memory, use.position = p, use.kind = kind;
-  }
-}
-
 }  // namespace
 
 RunFacts run_facts(const Scenario& scenario, const std::string& command_line) {
@@ -72,12 +57,7 @@ Plan sound_plan(const Scenario& s) {
 std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve) {
   std::vector<StageUse> out;
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    StageUse use;
-    use.live = live_memory(plan, stage, curve);
-    find_least_memory(plan, stage, s.cluster, s.placement, use);
-    use.overheads =
-        memory_overheads(plan, stage, use.live, s.cluster, use.kind, s.memory, s.kernels);
-    out.push_back(std::move(use));
+    out.push_back(stage_use(plan, stage, s.cluster, s.placement, s.memory, s.kernels, curve));
   }
   return out;
 }

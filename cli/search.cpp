@@ -67,9 +67,9 @@ void say_progress(std::int64_t simulated, SimTime best) {
 
 /// What --set has to say for the scenario to become the layout: what it writes itself, and what is
 /// not as it is where nothing is written.
-Settings needed(const Layout& layout, const OpenScenario& open) {
-  const Settings defaults = settings_of(Layout{});
-  Settings out = settings_of(layout);
+Assignments needed(const Layout& layout, const OpenScenario& open) {
+  const Assignments defaults = settings_of(Layout{});
+  Assignments out = settings_of(layout);
   std::erase_if(out, [&](const auto& setting) {
     const bool is_default = std::ranges::find(defaults, setting) != defaults.end();
     const bool follows = setting.first == "strategy.dp";

@@ -51,6 +51,14 @@ const Json* Json::find(std::string_view key) const {
   return found == children_.end() ? nullptr : *found;
 }
 
+const Json* Json::find_path(std::string_view path) const {
+  const Json* at = this;
+  for (const std::string& step : split_path(path)) {
+    if (at != nullptr) at = at->find(step);
+  }
+  return at;
+}
+
 const Json& Json::innermost(std::string_view path) const {
   const Json* at = this;
   while (!path.empty()) {
@@ -155,6 +163,18 @@ void JsonDocument::wrap(const std::vector<std::string>& path, const std::string&
   child->value_ = text;
   child->line_ = json->line_;
   child->column_ = json->column_;
+}
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> steps(1);
+  for (const char c : path) {
+    if (c == '.') {
+      steps.emplace_back();
+    } else {
+      steps.back() += c;
+    }
+  }
+  return steps;
 }
 
 JsonDocument parse_json(std::string_view text, const std::string& file) {

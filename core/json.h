@@ -34,7 +34,9 @@ class Json {
   const std::vector<Json*>& children() const { return children_; }
   /// The member `key` of an object, or nullptr.
   const Json* find(std::string_view key) const;
-  /// The value at a dotted path from here, or the innermost one around it.
+  /// The value at a dotted path from here, or nullptr.
+  const Json* find_path(std::string_view path) const;
+  /// The same, or the innermost one around it.
   const Json& innermost(std::string_view path) const;
   /// Name of this member in its object; "" for list elements and the root.
   const std::string& key() const { return key_; }
@@ -97,6 +99,9 @@ class JsonDocument {
   std::deque<std::string> origins_;
   Json* root_ = nullptr;
 };
+
+/// "strategy.tp" as {"strategy", "tp"}.
+std::vector<std::string> split_path(std::string_view path);
 
 /// Throws InputError J004 to J011 with line and column. `file` is what messages call the text.
 JsonDocument parse_json(std::string_view text, const std::string& file);

@@ -45,18 +45,6 @@ std::string key_cure(const std::string& key, const std::vector<std::string>& key
   return fmt::format("use one of {}", fmt::join(keys, ", "));
 }
 
-std::vector<std::string> split_path(const std::string& path) {
-  std::vector<std::string> steps(1);
-  for (const char c : path) {
-    if (c == '.') {
-      steps.emplace_back();
-    } else {
-      steps.back() += c;
-    }
-  }
-  return steps;
-}
-
 /// The value at `steps`, or nullptr.
 const Json* locate(const Json& root, const std::vector<std::string>& steps) {
   const Json* json = &root;

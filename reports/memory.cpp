@@ -6,12 +6,6 @@
 namespace plait {
 namespace {
 
-std::int64_t peak_of(const StageUse& use) {
-  std::int64_t bytes = use.live.peak.value;
-  for (const MemoryItem& item : use.overheads) bytes += item.bytes.value;
-  return bytes;
-}
-
 std::vector<MemoryLine> items_of(const StageUse& use) {
   std::vector<MemoryLine> items;
   for (int c = 0; c < kTensorClasses; ++c) {
@@ -31,7 +25,7 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
   PLAIT_CHECK(!memory.empty() && memory.size() == plan.programs.size(),
               "memory is known for every stage of the plan");
   MemoryReport m;
-  for (const StageUse& use : memory) m.stage_bytes.push_back(peak_of(use));
+  for (const StageUse& use : memory) m.stage_bytes.push_back(use.bytes().value);
   const auto capacity = [&](std::size_t stage) {
     return cluster.kind(memory[stage].kind).device.memory.value;
   };

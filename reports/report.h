@@ -10,21 +10,13 @@
 #include <vector>
 
 #include "costmodel/costmodel.h"
-#include "costmodel/memory.h"
+#include "costmodel/stage_use.h"
 #include "plan/explanation.h"
 #include "plan/memory.h"
 #include "plan/timeline.h"
 #include "topologies/cluster.h"
 
 namespace plait {
-
-/// Device memory of the ranks of one pipeline stage.
-struct StageUse {
-  StageMemory live;
-  std::vector<MemoryItem> overheads;
-  std::int64_t position = 0;  // in the stage, of a rank whose device has least memory
-  std::size_t kind = 0;       // of its node (Cluster::kind)
-};
 
 /// One distinct collective of the plan, and how NCCL would run it.
 struct ChosenCollective {

@@ -23,6 +23,13 @@ std::string words_of(const SearchRow& row) {
   return out + row.layout;
 }
 
+/// All that the scenario needs to become the row.
+Assignments assignments_of(const SearchRow& row) {
+  Assignments all = row.machine;
+  all.insert(all.end(), row.settings.begin(), row.settings.end());
+  return all;
+}
+
 const std::vector<TableColumn>& columns() {
   static const std::vector<TableColumn> all = {{"step", 9}, {"change", 9},  {"tok/s/GPU", 10},
                                                {"MFU", 8},  {"memory", 11}, {"bubble", 8},
@@ -95,7 +102,7 @@ void add_table(const std::string& title, const Named& rows, const Report& best, 
   out.push_back({});
 }
 
-Tree tree_of(const Settings& settings) {
+Tree tree_of(const Assignments& settings) {
   Tree out = Tree::object();
   for (const auto& [path, value] : settings) out[path] = value;
   return out;
@@ -125,7 +132,7 @@ SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
   return *this;
 }
 
-std::string set_options(const Settings& settings) {
+std::string set_options(const Assignments& settings) {
   std::vector<std::string> out;
   for (const auto& [path, value] : settings) out.push_back(fmt::format("--set {}={}", path, value));
   return fmt::format("{}", fmt::join(out, " "));
@@ -148,9 +155,7 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
     add_table("less memory", numbered(s.fastest_by_memory, "m"), best, style.width, out);
   }
   std::string text = render(out, style);
-  Settings all = s.best.front().machine;
-  all.insert(all.end(), s.best.front().settings.begin(), s.best.front().settings.end());
-  return text + set_options(all) + "\n";
+  return text + set_options(assignments_of(s.best.front())) + "\n";
 }
 
 std::string search_json(const SearchReport& s) {
@@ -189,9 +194,7 @@ std::string search_csv(const SearchReport& s) {
     std::vector<std::string> fields = {fmt::format("{}", i + 1)};
     const std::vector<std::string> values = csv_values(row.report);
     fields.insert(fields.end(), values.begin(), values.end());
-    Settings all = row.machine;
-    all.insert(all.end(), row.settings.begin(), row.settings.end());
-    fields.insert(fields.end(), {fmt::format("{}", row.bound_s), set_options(all)});
+    fields.insert(fields.end(), {fmt::format("{}", row.bound_s), set_options(assignments_of(row))});
     out += csv_row(fields);
   }
   return out;

@@ -4,20 +4,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "reports/report.h"
 #include "reports/terminal.h"
+#include "reports/vary.h"
 
 namespace plait {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;  // path, value
-
 struct SearchRow {
-  Settings machine;    // what was varied around the search, {"cluster.nodes", "8"}
-  Settings settings;   // of the layout, as --set takes them: what the scenario needs to become it
-  std::string layout;  // in words, with what the report's line leaves out
+  Assignments machine;   // what was varied around the search, {"cluster.nodes", "8"}
+  Assignments settings;  // of the layout, as --set takes them: what the scenario needs to become it
+  std::string layout;    // in words, with what the report's line leaves out
   Report report;
   double bound_s = 0;  // what was known of the step time before the simulation
 };
@@ -47,6 +45,6 @@ std::string search_csv(const SearchReport& report);
 std::string search_svg(const SearchReport& report);
 
 /// "--set strategy.tp=8 --set ..."
-std::string set_options(const Settings& settings);
+std::string set_options(const Assignments& settings);
 
 }  // namespace plait

@@ -19,7 +19,7 @@ Framework parsed(const CatalogueEntry& file) {
   return out;
 }
 
-bool says(const Json& root, const std::string& path) { return root.innermost(path).path() == path; }
+bool says(const Json& root, const std::string& path) { return root.find_path(path) != nullptr; }
 
 }  // namespace
 

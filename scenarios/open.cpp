@@ -13,23 +13,6 @@ namespace {
 constexpr std::string_view kAuto = "auto";
 constexpr std::int64_t kLongestRange = 1 << 16;
 
-std::vector<std::string> steps_of(const std::string& path) {
-  std::vector<std::string> out(1);
-  for (const char c : path) {
-    if (c == '.') {
-      out.emplace_back();
-    } else {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
-const Json* value_at(const Json& root, const std::string& path) {
-  const Json& at = root.innermost(path);
-  return at.path() == path ? &at : nullptr;
-}
-
 bool is_range(const Json& json) {
   static const std::regex kRange(R"(\d{1,9}\.\.\d{1,9})");
   return json.is(Json::Kind::kText) && std::regex_match(json.text(), kRange);
@@ -44,9 +27,9 @@ bool is_open(const Json& json) {
 void open_sections(JsonDocument& document) {
   for (const auto& [section, key] :
        {std::pair{"strategy.pipeline", "schedule"}, {"strategy.recompute", "kind"}}) {
-    const Json* json = value_at(document.root(), section);
+    const Json* json = document.root().find_path(section);
     if (json != nullptr && json->is(Json::Kind::kText) && json->text() == kAuto) {
-      document.wrap(steps_of(section), key);
+      document.wrap(split_path(section), key);
     }
   }
 }
@@ -82,7 +65,7 @@ std::vector<std::string> values_of(const Json& json) {
 /// A placement by axes would be another one for each layout.
 void refuse_placement(const Json& root) {
   for (const char* path : {"placement.order", "placement.stages_per_node"}) {
-    const Json* json = value_at(root, path);
+    const Json* json = root.find_path(path);
     if (json == nullptr) continue;
     throw InputError(
         {.code = "S050",
@@ -119,13 +102,13 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   open_sections(*document);
   OpenScenario out;
   for (const std::string& path : search_paths()) {
-    const Json* json = value_at(document->root(), path);
+    const Json* json = document->root().find_path(path);
     if (json == nullptr) continue;
     SearchField field{path, json->where(), false, {}};
     field.all = json->is(Json::Kind::kText) && json->text() == kAuto;
     if (!field.all) field.values = values_of(*json);
     // The axes need not multiply to the devices before they are chosen.
-    if (field.open() || is_open(*json) || is_axis(path)) document->remove(steps_of(path));
+    if (field.open() || is_open(*json) || is_axis(path)) document->remove(split_path(path));
     out.fields.push_back(std::move(field));
   }
   out.scenario = read_scenario(std::move(document), file);
@@ -134,7 +117,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
 
 void refuse_open_fields(const Json& root) {
   for (const std::string& path : search_paths()) {
-    const Json* json = value_at(root, path);
+    const Json* json = root.find_path(path);
     if (json == nullptr || !is_open(*json)) continue;
     throw InputError({.code = "S048",
                       .problem = fmt::format("{} is left open: {}", path, json->describe()),

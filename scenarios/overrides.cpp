@@ -5,23 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 
+#include "core/json.h"
 #include "core/units.h"
 #include "scenarios/fields.h"
 
 namespace plait {
-namespace {
-
-std::vector<std::string> steps_of(const std::string& path) {
-  std::vector<std::string> steps;
-  std::istringstream in(path);
-  for (std::string step; std::getline(in, step, '.');) steps.push_back(step);
-  return steps;
-}
-
-}  // namespace
-
 std::string canonical_path(const std::string& path) {
   const auto found = std::ranges::find(kOtherNames, path, &OtherName::name);
   return found == kOtherNames.end() ? path : std::string(found->path);
@@ -35,7 +24,7 @@ std::string with_quotes(const std::string& value) {
 
 bool is_continuous(const std::string& path) {
   Shape at = scenario_table().shape();
-  for (const std::string& step : steps_of(canonical_path(path))) {
+  for (const std::string& step : split_path(canonical_path(path))) {
     if (!at.element.empty()) {
       at = Shape(at.element.front());  // `step` is an index
       continue;
@@ -56,7 +45,7 @@ std::optional<std::string> resolved_value(const Scenario& scenario, const std::s
   }
   const nlohmann::json root = nlohmann::json::parse(scenario.canonical_json);
   const nlohmann::json* at = &root;
-  for (const std::string& step : steps_of(canonical)) {
+  for (const std::string& step : split_path(canonical)) {
     if (!at->is_object() || !at->contains(step)) return std::nullopt;
     at = &at->at(step);
   }

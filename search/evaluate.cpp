@@ -1,7 +1,9 @@
 #include "search/evaluate.h"
 
+#include <algorithm>
+
 #include "core/error.h"
-#include "costmodel/memory.h"
+#include "costmodel/stage_use.h"
 #include "plan/steady_step.h"
 #include "scenarios/placement.h"
 
@@ -16,21 +18,12 @@ SimTime step_time(const Plan& plan, const Scenario& s, const CostModel& costs) {
   return record ? steady_step(plan, run.timeline) : run.timeline.step_time;
 }
 
-/// The stage with the least room left.
 void count_memory(const Plan& plan, const Scenario& s, Evaluation& out) {
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    const StageMemory live = live_memory(plan, stage);
-    for (std::size_t kind = 0; kind < s.cluster.kinds(); ++kind) {
-      Bytes bytes = live.peak;
-      for (const MemoryItem& item :
-           memory_overheads(plan, stage, live, s.cluster, kind, s.memory, s.kernels)) {
-        bytes += item.bytes;
-      }
-      const Bytes capacity = s.cluster.kind(kind).device.memory;
-      const bool first = stage == 0 && kind == 0;
-      if (!first && capacity - bytes >= out.capacity - out.memory) continue;
-      out.memory = bytes, out.capacity = capacity;
-    }
+    const StageUse use = stage_use(plan, stage, s.cluster, s.placement, s.memory, s.kernels);
+    const Bytes room = s.cluster.kind(use.kind).device.memory - use.bytes();
+    out.memory = std::max(out.memory, use.bytes());
+    out.room = stage == 0 ? room : std::min(out.room, room);
   }
 }
 

@@ -13,9 +13,9 @@ namespace plait {
 
 struct Evaluation {
   SimTime step = 0;
-  Bytes memory;    // of the fullest rank
-  Bytes capacity;  // of its device
-  bool fits() const { return memory <= capacity; }
+  Bytes memory;  // of the fullest rank
+  Bytes room;    // that the rank with least of it has left; negative: it does not fit
+  bool fits() const { return room >= Bytes(); }
 };
 
 /// The scenario with this layout.

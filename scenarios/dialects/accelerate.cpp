@@ -255,8 +255,7 @@ class Reading {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (!asked_[i]) unread.push_back(entries_[i].path);
     }
-    if (unread.empty()) return;
-    out_.warnings.push_back(fmt::format("W007: not read: {}", fmt::join(unread, ", ")));
+    warn_unread(unread, out_.warnings);
   }
 
   std::string file_;

@@ -143,7 +143,7 @@ void Arguments::report_unread(std::vector<std::string>& warnings) const {
   for (const Option& o : options_) {
     if (!o.read && std::ranges::count(names, o.name) == 0) names.push_back(o.name);
   }
-  if (!names.empty()) warnings.push_back(fmt::format("W007: not read: {}", fmt::join(names, ", ")));
+  warn_unread(names, warnings);
 }
 
 }  // namespace plait

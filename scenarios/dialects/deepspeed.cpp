@@ -79,12 +79,7 @@ class Reading {
   /// The value at a path; nothing where it is absent or left to a launcher ("auto").
   const Json* find(const std::string& path) {
     asked_.push_back(path);
-    const Json* at = &document_.root();
-    for (std::size_t from = 0; at != nullptr && from <= path.size();) {
-      const std::size_t dot = std::min(path.find('.', from), path.size());
-      at = at->find(path.substr(from, dot - from));
-      from = dot + 1;
-    }
+    const Json* at = document_.root().find_path(path);
     if (at == nullptr || at->is(Json::Kind::kNull)) return nullptr;
     return at->is(Json::Kind::kText) && at->text() == "auto" ? nullptr : at;
   }
@@ -190,8 +185,7 @@ class Reading {
         if (member->is(Json::Kind::kObject)) collect(*inner, unread);
       }
     }
-    if (unread.empty()) return;
-    out_.warnings.push_back(fmt::format("W007: not read: {}", fmt::join(unread, ", ")));
+    warn_unread(unread, out_.warnings);
   }
   void collect(const Json& json, std::vector<std::string>& unread) const {
     if (std::ranges::count(asked_, json.path()) == 0) unread.push_back(json.path());

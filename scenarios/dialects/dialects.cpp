@@ -1,6 +1,7 @@
 #include "scenarios/dialects/dialects.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -36,6 +37,10 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
   }
   if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});
   return std::move(draft).finish(dialect);
+}
+
+void warn_unread(const std::vector<std::string>& names, std::vector<std::string>& warnings) {
+  if (!names.empty()) warnings.push_back(fmt::format("W007: not read: {}", fmt::join(names, ", ")));
 }
 
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {

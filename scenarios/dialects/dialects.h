@@ -80,6 +80,9 @@ struct Imported {
       warnings;  // W007 options that were not read, W008 readings that are near
 };
 
+/// W007, if there are any.
+void warn_unread(const std::vector<std::string>& names, std::vector<std::string>& warnings);
+
 /// Throws InputError D002 to D006 with the line, or J0xx.
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect);
 

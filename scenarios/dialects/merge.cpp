@@ -17,18 +17,6 @@ namespace {
 
 using Tree = nlohmann::ordered_json;
 
-std::vector<std::string> steps_of(const std::string& path) {
-  std::vector<std::string> out(1);
-  for (const char c : path) {
-    if (c == '.') {
-      out.emplace_back();
-    } else {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
 class Merge {
  public:
   Merge(const Imported& imported, const std::string& file, const BaseScenario& base)
@@ -126,7 +114,7 @@ class Merge {
  private:
   Tree* find(const std::string& path) {
     Tree* at = &tree_;
-    for (const std::string& step : steps_of(path)) {
+    for (const std::string& step : split_path(path)) {
       if (!at->is_object() || !at->contains(step)) return nullptr;
       at = &(*at)[step];
     }
@@ -137,7 +125,7 @@ class Merge {
   void set(const std::string& path, Tree value) {
     Tree* at = &tree_;
     const Shape* shape = &shape_;
-    for (const std::string& step : steps_of(path)) {
+    for (const std::string& step : split_path(path)) {
       if (at->is_string()) *at = Tree{{shape->shorthand, *at}};
       if (!at->is_object()) *at = Tree::object();
       at = &(*at)[step];

@@ -46,7 +46,7 @@ Imported read(const std::string& text, const std::string& file) {
   if (const std::string preset = preset_of_hub_name(model); !preset.empty()) {
     out.give("model", json_quote(preset), args.line("--model"));
   } else if (!model.empty()) {
-    out.warnings.push_back("W007: not read: the model " + model + ", which is no preset");
+    warn_unread({"the model " + model + ", which is no preset"}, out.warnings);
   }
   const auto size = [&](const char* option, const char* path) {
     out.give(path, std::to_string(args.integer(option).value_or(1)), args.line(option));

@@ -1,0 +1,25 @@
+#pragma once
+// Device memory of the ranks of one pipeline stage: live tensors and what comes on top.
+
+#include <vector>
+
+#include "costmodel/memory.h"
+
+namespace plait {
+
+struct StageUse {
+  StageMemory live;
+  std::vector<MemoryItem> overheads;
+  std::int64_t position = 0;  // in the stage, of a rank whose device has least memory
+  std::size_t kind = 0;       // of its node (Cluster::kind)
+  /// Live tensors and overheads.
+  Bytes bytes() const;
+};
+
+/// On the stage's first rank on a device with the least memory. `placement`: device of each rank;
+/// empty: rank r on device r.
+StageUse stage_use(const Plan& plan, std::size_t stage, const Cluster& cluster,
+                   const std::vector<std::int64_t>& placement, const FrameworkMemory& framework,
+                   const Kernels& kernels, bool curve = false);
+
+}  // namespace plait
