@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "model/presets.h"
 #include "scenarios/framework.h"
+#include "scenarios/systems.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -18,6 +19,22 @@ namespace {
 
 std::vector<std::string> schedule_names() {
   return {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2"};
+}
+
+/// A row of the table of systems: name, preset, page, what is split.
+std::vector<std::string> system_rows() {
+  std::size_t name = 0, preset = 0, page = 0;
+  for (const System& s : systems()) {
+    name = std::max(name, std::string(s.name).size());
+    preset = std::max(preset, s.preset_path().size());
+    page = std::max(page, s.page_path().size());
+  }
+  std::vector<std::string> out;
+  for (const System& s : systems()) {
+    out.push_back(fmt::format("{:<{}}  {:<{}}  {:<{}}  {}", s.name, name, s.preset_path(), preset,
+                              s.page_path(), page, s.splits));
+  }
+  return out;
 }
 
 /// Scenario files under scenarios/ of the current folder.
@@ -36,12 +53,13 @@ struct Kind {
   const char* name;
   std::vector<std::string> (*names)();
 };
-constexpr std::array<Kind, 7> kKinds = {{{"models", preset_names},
+constexpr std::array<Kind, 8> kKinds = {{{"models", preset_names},
                                          {"devices", device_names},
                                          {"clusters", cluster_names},
                                          {"fabrics", fabric_names},
                                          {"frameworks", framework_names},
                                          {"schedules", schedule_names},
+                                         {"strategies", system_rows},
                                          {"scenarios", scenario_files}}};
 
 int list(const std::string& what) {

@@ -1,0 +1,32 @@
+#include "scenarios/systems.h"
+
+namespace plait {
+namespace {
+
+constexpr System kSystems[] = {
+    {"PyTorch DDP", "pytorch-ddp", "data-parallel", "batch over dp"},
+    {"PyTorch FSDP, FULL_SHARD", "fsdp-full-shard", "fsdp", "batch, parameters over fsdp"},
+    {"PyTorch FSDP, SHARD_GRAD_OP", "fsdp-shard-grad-op", "fsdp",
+     "batch, parameters over fsdp, gathered once a step"},
+    {"PyTorch FSDP, HYBRID_SHARD", "fsdp-hybrid-shard", "fsdp",
+     "parameters over the node, replicas over nodes"},
+    {"Lightning, torchtitan 2D", "torchtitan-2d", "hybrid", "fsdp x tp, sequence parallel"},
+    {"torchtitan 4D", "torchtitan-4d", "hybrid", "fsdp x tp x cp x pp"},
+    {"DeepSpeed ZeRO-1", "deepspeed-zero-1", "zero", "optimizer over dp"},
+    {"DeepSpeed ZeRO-2", "deepspeed-zero-2", "zero", "optimizer, gradients over dp"},
+    {"DeepSpeed ZeRO-3", "deepspeed-zero-3", "zero", "optimizer, gradients, parameters over dp"},
+    {"Fairscale sharded DDP", "fairscale-sharded-ddp", "zero", "optimizer, gradients over dp"},
+    {"Megatron-LM 3D", "megatron-lm-3d", "hybrid", "tp x pp x dp, interleaved"},
+    {"SageMaker model parallel", "sagemaker-model-parallel", "hybrid", "tp x pp x sharded dp"},
+};
+
+}  // namespace
+
+std::string System::preset_path() const {
+  return std::string("scenarios/systems/") + preset + ".json";
+}
+std::string System::page_path() const { return std::string("docs/strategies/") + page + ".md"; }
+
+std::span<const System> systems() { return kSystems; }
+
+}  // namespace plait

@@ -1,0 +1,90 @@
+"""The table of systems: every row has a preset and a page, every preset a row, and every training
+preset, shrunk to a few ranks and a tiny model, computes what the unsharded model computes."""
+
+import json
+import re
+import unittest
+
+from plait_command import SOURCE, CommandTest, plait, read_scenario
+
+SKIPPED = 77  # this build has no real runs
+AXES = ("pp", "dp", "fsdp", "cp", "ep", "tp")
+TINY_GPT = ("gpt", "megatron")  # learned positions, LayerNorm, biases, tied embeddings
+
+
+def rows():
+    """(system, preset, page, what is split), as `plait list strategies` prints them."""
+    lines = plait("list", "strategies").out.splitlines()
+    return [tuple(re.split(r" {2,}", line)) for line in lines]
+
+
+def presets():
+    return {row[1]: read_scenario(SOURCE / row[1]) for row in rows()}
+
+
+def trains(preset):
+    return "global_batch" in preset.get("workload", {})
+
+
+def shrunk(preset):
+    """The same strategy on at most two ranks an axis, two chunks and a tiny model."""
+    strategy = dict(preset["strategy"])
+    for axis in AXES:
+        if axis in strategy:
+            strategy[axis] = min(strategy[axis], 2)
+    pipeline = strategy.get("pipeline", {})
+    if isinstance(pipeline, str):
+        pipeline = {"schedule": pipeline}
+    pipeline = {key: value for key, value in pipeline.items() if not key.endswith("_layers")}
+    if pipeline.get("chunks", 1) > 1:
+        pipeline["chunks"] = 2
+    strategy["pipeline"] = pipeline
+    world = 1
+    for axis in AXES:
+        world *= strategy.get(axis, 1)
+    name = preset["model"] if isinstance(preset["model"], str) else preset["model"]["preset"]
+    return {
+        **preset,
+        "name": preset["name"] + "-shrunk",
+        "model": {"preset": "tiny-gpt" if name.startswith(TINY_GPT) else "tiny", "layers": 4},
+        "workload": {**preset["workload"], "sequence_length": 32, "micro_batch": 1,
+                     "global_batch": 4 * strategy.get("dp", 1) * strategy.get("fsdp", 1) *
+                                     strategy.get("ep", 1)},
+        "strategy": strategy,
+        "cluster": {"preset": "cpu-host", "devices_per_node": world},
+    }
+
+
+class Systems(CommandTest):
+    def test_each_row_has_a_preset_and_a_page(self):
+        for system, preset, page, _ in rows():
+            with self.subTest(system):
+                self.assertTrue((SOURCE / preset).is_file(), preset)
+                self.assertTrue((SOURCE / page).is_file(), page)
+
+    def test_each_preset_is_named_once(self):
+        named = [row[1] for row in rows()]
+        there = [path.relative_to(SOURCE).as_posix()
+                 for path in sorted((SOURCE / "scenarios" / "systems").glob("*.json"))]
+        self.assertEqual(sorted(named), there)
+
+    def test_each_page_names_its_presets(self):
+        for system, preset, page, _ in rows():
+            with self.subTest(system):
+                self.assertIn(preset.rsplit("/", 1)[1], (SOURCE / page).read_text("utf-8"))
+
+    def test_each_training_preset_computes_what_the_unsharded_model_does(self):
+        for path, preset in presets().items():
+            if not trains(preset):
+                continue
+            with self.subTest(path):
+                small = self.file("small.json", json.dumps(shrunk(preset)))
+                result = plait("realrun", small, "--verify", "--precision", "fp64")
+                if result.code == SKIPPED:
+                    self.skipTest(result.err)
+                self.assertEqual(result.code, 0, result.out + result.err)
+                self.assertIn("SAME", result.out)
+
+
+if __name__ == "__main__":
+    unittest.main()
