@@ -124,12 +124,7 @@ std::string json_of(const Verdict& v, const RunFacts& facts) {
                           "mesh", "fits", "peak_memory_bytes", "memory"}) {
     out[key] = full.at(key);
   }
-  auto& changes = out["changes_that_fit"] = nlohmann::ordered_json::array();
-  for (const Cure& c : v.cures) {
-    nlohmann::ordered_json sets = nlohmann::ordered_json::object();
-    for (const auto& [path, value] : c.sets) sets[path] = value;
-    changes.push_back({{"set", std::move(sets)}, {"peak_memory_bytes", c.peak_memory_bytes}});
-  }
+  out["changes_that_fit"] = cures_json(v.cures);
   out["run"] = full.at("run");
   return json_text(out);
 }

@@ -133,4 +133,14 @@ std::vector<Cure> cures(const Scenario& scenario, std::size_t most) {
   return fitting(scenario, pairs, most);
 }
 
+nlohmann::ordered_json cures_json(const std::vector<Cure>& cures) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const Cure& c : cures) {
+    nlohmann::ordered_json sets = nlohmann::ordered_json::object();
+    for (const auto& [path, value] : c.sets) sets[path] = value;
+    out.push_back({{"set", std::move(sets)}, {"peak_memory_bytes", c.peak_memory_bytes}});
+  }
+  return out;
+}
+
 }  // namespace plait

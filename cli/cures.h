@@ -2,6 +2,7 @@
 // What to change when a layout does not fit.
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,8 @@ struct Cure {
 /// training state, sequence parallelism, smaller microbatches, recomputation, more tensor or
 /// pipeline stages; pairs of them only when none alone is enough. At most `most`.
 std::vector<Cure> cures(const Scenario& scenario, std::size_t most = 5);
+
+/// [{"set": {"strategy.zero_stage": "3"}, "peak_memory_bytes": ...}, ...]
+nlohmann::ordered_json cures_json(const std::vector<Cure>& cures);
 
 }  // namespace plait

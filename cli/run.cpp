@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/cures.h"
 #include "cli/options.h"
+#include "cli/page.h"
 #include "cli/prediction.h"
 #include "reports/csv.h"
 #include "reports/json.h"
@@ -19,7 +21,7 @@ namespace {
 struct RunOptions {
   ScenarioOptions scenario;
   OutputOptions output;
-  std::string trace;
+  std::string trace, html;
   std::vector<std::int64_t> trace_ranks;
   bool unfold = false;
 };
@@ -70,18 +72,30 @@ void save_trace(const RunOptions& options, const Prediction& p) {
   file.finish();
 }
 
+void save_page(const RunOptions& options, const Scenario& scenario, const Prediction& p) {
+  if (options.html.empty()) return;
+  Page page = page_of("run", p.report.run, to_json(p.report));
+  add_pictures(page, scenario, p);
+  if (!p.report.memory.fits) {
+    page.pictures.push_back({"changes_that_fit", cures_json(cures(scenario)).dump()});
+  }
+  save_page(options.html, page);
+}
+
 int run(const RunOptions& options, const std::string& command_line) {
   if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
     print_result(options.output, help);
     return kYes;
   }
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  const PredictionOptions how = {.unfold = options.unfold, .memory_curve = !options.trace.empty()};
+  const PredictionOptions how = {.unfold = options.unfold,
+                                 .memory_curve = !options.trace.empty() || !options.html.empty()};
   Prediction p = predict(scenario, how, run_facts(scenario, command_line));
   for (std::string& w : idle_overrides(options, p.report)) {
     p.report.run.warnings.push_back(std::move(w));
   }
   save_trace(options, p);
+  save_page(options, scenario, p);
   print_warnings(p.report.run.warnings);
   print_result(options.output, rendered(p.report, options.output));
   return p.report.memory.fits ? kYes : kNo;
@@ -103,6 +117,7 @@ void add_run(Command& command) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("R,R");
+  add_html_option(*sub, options->html);
   sub->add_flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
   sub->callback([&command, options] {
     command.action = [&command, options] { return run(*options, command.line); };

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "reports/flows.h"
+#include "reports/memory_curve.h"
+#include "reports/shown_tracks.h"
 #include "reports/walk.h"
 
 namespace plait {
@@ -175,89 +176,22 @@ void write_flow(EventWriter& out, const Flow& flow, std::int64_t id) {
       flow.to_rank, thread_of(flow.to_stream), at(flow.received)));
 }
 
-/// For every point of the curve, when it shows: at the start of the first compute op at or after
-/// it, since memory is accounted in the order of issue.
-std::vector<SimTime> times_of(const std::vector<MemoryPoint>& curve, const Plan& plan,
-                              const Track& track, SimTime end) {
-  std::vector<SimTime> times;
-  std::size_t next = 0;
-  for_each_op(plan, static_cast<std::size_t>(track.stage),
-              [&](std::int64_t flat, const Call&, const Op& op) {
-                if (op.stream != Stream::kCompute) return;
-                for (; next < curve.size() && curve[next].op <= flat; ++next) {
-                  times.push_back(track.start[static_cast<std::size_t>(flat)]);
-                }
-              });
-  times.resize(curve.size(), end);
-  return times;
-}
-
-std::int64_t sum_of(const BytesByClass& live) {
-  std::int64_t sum = 0;
-  for (const Bytes b : live) sum += b.value;
-  return sum;
-}
-
 void write_memory(EventWriter& out, const TraceInputs& in, const Track& track) {
   const StageUse& use = in.memory[static_cast<std::size_t>(track.stage)];
   std::int64_t overheads = 0;
   for (const MemoryItem& item : use.overheads) overheads += item.bytes.value;
-  const std::vector<MemoryPoint>& curve = use.live.curve;
-  const std::vector<SimTime> times = times_of(curve, in.plan, track, in.timeline.step_time);
-  for (std::size_t i = 0; i < curve.size();) {
-    // Of several points at one time, the fullest: a peak must not get lost.
-    std::size_t fullest = i;
-    const SimTime time = times[i];
-    for (; i < curve.size() && times[i] == time; ++i) {
-      if (sum_of(curve[i].live) > sum_of(curve[fullest].live)) fullest = i;
-    }
+  for (const MemorySample& sample :
+       memory_over_time(use.live.curve, in.plan, track, in.timeline.step_time)) {
     std::string series;
     for (int c = 0; c < kTensorClasses; ++c) {
       series += fmt::format(R"("{}":{},)", name_of(static_cast<TensorClass>(c)),
-                            curve[fullest].live[static_cast<std::size_t>(c)].value);
+                            sample.live[static_cast<std::size_t>(c)].value);
     }
     out.event(fmt::format(
         R"j({{"ph":"C","name":"device memory (bytes)","pid":{},"ts":{},"args":{{{}"overheads":{}}}}})j",
-        track.rank, microseconds(time / kPicosecondsPerNanosecond), series, overheads));
+        track.rank, microseconds(sample.time / kPicosecondsPerNanosecond), series, overheads));
   }
 }
-
-SimTime end_of(const Track& track) {
-  return track.end.empty() ? 0 : *std::max_element(track.end.begin(), track.end.end());
-}
-
-/// The tracks to show, in order of rank.
-std::vector<const Track*> chosen_tracks(const TraceInputs& in) {
-  std::vector<const Track*> chosen;
-  for (const std::int64_t rank : in.ranks) {
-    const auto found = std::find_if(in.timeline.tracks.begin(), in.timeline.tracks.end(),
-                                    [&](const Track& t) { return t.rank == rank; });
-    if (found == in.timeline.tracks.end()) {
-      throw InputError({.code = "G010",
-                        .problem = fmt::format("rank {} is not simulated on its own", rank),
-                        .cure =
-                            "choose a rank that a trace without --trace-ranks shows, or simulate "
-                            "every rank with --unfold"});
-    }
-    chosen.push_back(&*found);
-  }
-  if (in.ranks.empty()) {
-    chosen.resize(in.plan.programs.size(), nullptr);
-    for (const Track& t : in.timeline.tracks) {
-      const Track*& best = chosen[static_cast<std::size_t>(t.stage)];
-      if (best == nullptr || end_of(t) > end_of(*best)) best = &t;
-    }
-    std::erase(chosen, nullptr);
-  }
-  std::sort(chosen.begin(), chosen.end(),
-            [](const Track* a, const Track* b) { return a->rank < b->rank; });
-  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
-  return chosen;
-}
-
-}  // namespace
-
-namespace {
 
 /// The measured tracks of the chosen ranks, under process numbers of their own.
 std::vector<Track> measured_tracks(const TraceInputs& in, const std::vector<const Track*>& chosen) {
@@ -275,7 +209,7 @@ std::vector<Track> measured_tracks(const TraceInputs& in, const std::vector<cons
 }  // namespace
 
 void write_trace(const TraceInputs& in, const std::function<void(std::string_view)>& write) {
-  std::vector<const Track*> tracks = chosen_tracks(in);
+  std::vector<const Track*> tracks = shown_tracks(in.plan, in.timeline, in.ranks);
   const std::vector<const Track*> simulated = tracks;
   const std::vector<Track> measured = measured_tracks(in, tracks);
   for (const Track& t : measured) tracks.push_back(&t);

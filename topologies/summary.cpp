@@ -92,6 +92,19 @@ Diameter diameter_of(const Cluster& cluster) {
   return out;
 }
 
+TopologySummary inventory(const Cluster& cluster, const Machine& machine) {
+  TopologySummary out;
+  out.name = cluster.name;
+  out.device = cluster.device.name;
+  for (const OtherKind& o : cluster.others) out.device += " + " + o.device.name;
+  out.devices = cluster.world_size();
+  out.nodes = cluster.nodes;
+  out.devices_per_node = cluster.devices_per_node;
+  out.vertices = count_vertices(machine.links);
+  out.links = count_links(machine.links);
+  return out;
+}
+
 TopologySummary summarize(const Cluster& cluster) {
   if (cluster.world_size() > kMostDevicesShown) {
     throw InputError(
@@ -102,15 +115,7 @@ TopologySummary summarize(const Cluster& cluster) {
          .cure = "show fewer nodes: pods are alike"});
   }
   const Machine machine = expand(*cluster.graph);
-  TopologySummary out;
-  out.name = cluster.name;
-  out.device = cluster.device.name;
-  for (const OtherKind& o : cluster.others) out.device += " + " + o.device.name;
-  out.devices = cluster.world_size();
-  out.nodes = cluster.nodes;
-  out.devices_per_node = cluster.devices_per_node;
-  out.vertices = count_vertices(machine.links);
-  out.links = count_links(machine.links);
+  TopologySummary out = inventory(cluster, machine);
   const Island& island = cluster.graph->kinds[0].island;
   const auto n = static_cast<std::size_t>(cluster.devices_per_node);
   if (n > 1) out.cuts.push_back(cut_of({island.links, island.devices}, n / 2, "halves of a node"));

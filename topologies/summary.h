@@ -64,6 +64,9 @@ struct TopologySummary {
 /// Throws InputError T001 for a machine of more than kMostDevicesShown devices.
 TopologySummary summarize(const Cluster& cluster);
 
+/// Names, vertices and links only: what a picture needs. Any size.
+TopologySummary inventory(const Cluster& cluster, const Machine& machine);
+
 // Its parts.
 std::vector<VertexCount> count_vertices(const LinkGraph& graph);
 std::vector<LinkCount> count_links(const LinkGraph& graph);

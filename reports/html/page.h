@@ -1,0 +1,50 @@
+#pragma once
+// A result as one HTML file: a shell of HTML, CSS and JavaScript (reports/html/page/, part of the
+// program) and one JSON document in it, from which the script draws all that is shown:
+//
+//   {"kind": "run",            which sections the page has
+//    "title": ..., "command": ..., "version": ...,
+//    "result": {...},          what --format json prints, unchanged
+//    "scenario": {...},        resolved; absent where there are several
+//    "timelines": [...], "memory": [...], "machine": "<svg ...>", ...}    for pictures
+//
+// The page loads nothing and sends nothing: its content-security policy allows its own script and
+// style by their SHA-256 and nothing else. It can be read back.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plait {
+
+/// One key of the document; `json` is its text.
+struct PageItem {
+  std::string key, json;
+};
+
+struct Page {
+  std::string kind;  // "run", "compare", "whatif", "search", "realrun", "validate"
+  std::string title;
+  std::string command;   // to make the page again
+  std::string version;   // of the program
+  std::string result;    // JSON
+  std::string scenario;  // canonical JSON; "": none, or several
+  std::vector<PageItem> pictures;
+};
+
+/// The whole file.
+std::string to_html(const Page& page);
+
+/// The document in a page that to_html wrote; nothing in any other text.
+std::optional<std::string> document_of_html(std::string_view html);
+
+/// A file of reports/html/page/, as it is embedded in the program.
+struct PagePart {
+  std::string_view name, text;
+};
+/// By name. The scripts share one scope, in which `start` is called last.
+std::vector<PagePart> page_parts();
+
+}  // namespace plait

@@ -1,0 +1,79 @@
+// The answer first: does it fit, how long is a step, what bounds it, what would help.
+
+/// `at`: where the report stands in the document.
+function verdict(at) {
+  const fits = valueAt(at + '/fits');
+  const memory = at + '/memory';
+  return el('div', {class: 'verdict'},
+    el('strong', {class: fits ? 'good' : 'bad'}, fits ? 'Fits' : 'Does not fit'),
+    el('span', {}, num(memory + '/peak_memory_bytes', 'bytes'), ' of ',
+       num(memory + '/capacity_bytes', 'bytes'), ' on the fullest rank, ', num(memory + '/rank'),
+       ' (stage ', num(memory + '/stage'), '); ',
+       fits ? [num(memory + '/free_bytes', 'bytes'), ' free'] : 'too much'));
+}
+
+function reportTiles(at) {
+  const priced = valueAt(at + '/price_per_step') !== undefined;
+  return el('div', {class: 'tiles'},
+    tile('Step time', num(at + '/step_time_s', 'time'),
+         ['±', num(at + '/provenance/band', 'percent'), ' holds 80 % of runs']),
+    tile('MFU', num(at + '/mfu', 'percent'),
+         ['of ', num(at + '/peak_flops_per_gpu_tflops', 'number'), ' TFLOP/s dense ',
+          say(at + '/peak_flops_dtype'), '; HFU ', num(at + '/hfu', 'percent')]),
+    tile('Tokens per second', num(at + '/tokens_per_s', 'rate'),
+         [num(at + '/tokens_per_s_per_gpu', 'rate'), ' per GPU']),
+    tile('Bound by', say(at + '/bound_by'),
+         [num(at + '/model_tflops_per_gpu', 'number'), ' TFLOP/s per GPU for the model']),
+    priced ? tile('Price of a step', num(at + '/price_per_step', 'number'),
+                  [num(at + '/price_per_billion_tokens', 'number'), ' per 10⁹ tokens']) : null);
+}
+
+/// The three hardware numbers that the step is most sensitive to.
+function mostHelpful(at) {
+  const lines = Object.entries(valueAt(at + '/sensitivity') ?? {}).slice(0, 3);
+  if (lines.length === 0) return el('p', {}, 'No single hardware number matters.');
+  return el('ol', {class: 'plain'}, lines.map(([resource]) => el('li', {},
+    tenPercent(resource) + ': ',
+    num(at + '/sensitivity' + pointer(resource, 'step_time_change_for_10_percent'), 'change'),
+    ' step time')));
+}
+
+/// What would make it fit, where the program found something.
+function cures() {
+  if (!doc.changes_that_fit?.length) return null;
+  return [el('h3', {}, 'Changes that make it fit'),
+    el('ul', {class: 'plain'}, doc.changes_that_fit.map((change, k) => el('li', {},
+      el('code', {}, Object.entries(change.set).map(([f, v]) => `--set ${f}=${v}`).join(' ')),
+      ': ', num(pointer('changes_that_fit', k, 'peak_memory_bytes'), 'bytes'))))];
+}
+
+/// The fullest rank's memory in one bar, up to its capacity or what it would need.
+function memoryBar(at) {
+  const memory = valueAt(at + '/memory'), items = Object.entries(memory.items ?? {});
+  const whole = Math.max(memory.capacity_bytes, memory.peak_memory_bytes);
+  if (items.length === 0 || whole <= 0) return null;
+  let reached = 0;
+  const part = (name, bytes) => {
+    const x = 1000 * reached / whole;
+    reached += bytes;
+    return svg('rect', {x, y: 0, width: 1000 * bytes / whole, height: 20, fill: colour(memoryColours[name] ?? 'grey')});
+  };
+  const known = items.filter(([key]) => memoryColours[key.replace(/_bytes$/, '')]);
+  const rest = items.filter(entry => !known.includes(entry)).reduce((sum, [, bytes]) => sum + bytes, 0);
+  const named = known.map(([key, bytes]) => [key.replace(/_bytes$/, ''), bytes]).concat([['overheads', rest]]);
+  const end = 1000 * memory.capacity_bytes / whole;
+  return el('figure', {}, svg('svg', {viewBox: '0 0 1000 20', preserveAspectRatio: 'none', width: '100%', height: 20,
+      role: 'img', 'aria-label': named.map(([n, b]) => `${words(n)} ${formats.bytes(b)}`).join(', ')},
+    svg('rect', {x: 0, y: 0, width: 1000, height: 20, fill: 'var(--track)'}), named.map(([n, b]) => part(n, b)),
+    memory.fits ? null : svg('rect', {x: end - 1.5, y: 0, width: 3, height: 20, fill: 'var(--ink)'})),
+    legend(named.filter(([, b]) => b > 0).map(([n]) => [words(n), colour(memoryColours[n] ?? 'grey')])
+      .concat(memory.fits ? [['free', 'var(--track)']] : [['the line: capacity', 'var(--ink)']])));
+}
+
+function runAnswer() {
+  const warnings = doc.result.run.warnings ?? [];
+  return section('answer', 'The answer', verdict('/result'), memoryBar('/result'), reportTiles('/result'),
+    el('h3', {}, 'The three changes of the machine that help most'), mostHelpful('/result'), cures(),
+    warnings.length ? [el('h3', {}, 'Warnings'),
+      el('ul', {class: 'plain'}, warnings.map(w => el('li', {}, w)))] : null);
+}

@@ -1,0 +1,56 @@
+// Numbers for people: three significant digits and the unit that fits, the same as in the text
+// reports (reports/human.h). Each takes the number and, where it is a share, what it is a share of.
+
+function threeDigits(v) {
+  const magnitude = Math.abs(v);
+  if (magnitude >= 99.95) return v.toFixed(0);
+  return v.toFixed(magnitude >= 9.995 ? 1 : 2);
+}
+
+function withPrefix(v, least, step, units) {
+  let unit = 0;
+  while (Math.abs(v) >= least && unit + 1 < units.length) v /= step, ++unit;
+  return [v, units[unit]];
+}
+
+const formats = {
+  count: n => Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, ','),
+  time(seconds) {
+    const magnitude = Math.abs(seconds);
+    if (magnitude === 0) return '0 s';
+    if (magnitude >= 0.9995) return threeDigits(seconds) + ' s';
+    if (magnitude >= 0.9995e-3) return threeDigits(seconds * 1e3) + ' ms';
+    if (magnitude >= 0.9995e-6) return threeDigits(seconds * 1e6) + ' us';
+    return threeDigits(seconds * 1e9) + ' ns';
+  },
+  bytes(n) {
+    if (Math.abs(n) < 1024) return n.toFixed(0) + ' B';
+    const [v, unit] = withPrefix(n / 1024, 1023.95, 1024, ['KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
+    return v.toFixed(1) + ' ' + unit;
+  },
+  rate(n) {
+    const [v, unit] = withPrefix(n, 999.5, 1000, ['', ' k', ' M', ' G', ' T', ' P', ' E', ' Z']);
+    return threeDigits(v) + unit;
+  },
+  bandwidth(n) {
+    const [v, unit] = withPrefix(n, 999.5, 1000, [' B/s', ' kB/s', ' MB/s', ' GB/s', ' TB/s']);
+    return threeDigits(v) + unit;
+  },
+  percent: fraction => (fraction * 100).toFixed(1) + ' %',
+  change(fraction) {
+    const percent = Math.abs(fraction * 100) < 0.05 ? 0 : fraction * 100;
+    return (percent < 0 ? '' : '+') + percent.toFixed(1) + ' %';
+  },
+  share: (n, whole) => (whole > 0 ? n / whole * 100 : 0).toFixed(1) + ' %',
+  number: n => threeDigits(n),
+  exact: n => String(n),
+};
+
+/// "exposed_communication" -> "exposed communication"
+const words = identifier => String(identifier).replaceAll('_', ' ');
+
+/// What a hardware number would have to do: "10 % more nvlink bandwidth".
+function tenPercent(resource) {
+  if (resource === 'peak_flops') return '10 % more peak FLOP/s';
+  return `10 % ${resource.endsWith('_bandwidth') ? 'more' : 'less'} ${words(resource)}`;
+}

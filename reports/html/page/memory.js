@@ -1,0 +1,125 @@
+// Memory of a rank over the step, in stacked classes, and what stands in it at its fullest.
+
+function memoryLayers(rank) {
+  const overheads = Object.values(rank.overhead_bytes).reduce((a, b) => a + b, 0);
+  const layers = [{name: 'overheads', bytes: rank.times_ns.map(() => overheads)}];
+  for (const [name, bytes] of Object.entries(rank.bytes)) layers.push({name, bytes});
+  let base = rank.times_ns.map(() => 0);
+  for (const layer of layers) {
+    layer.low = base;
+    base = layer.high = base.map((b, i) => b + layer.bytes[i]);
+  }
+  return layers;
+}
+
+/// The sample in force at a time.
+function sampleAt(times, t) {
+  let low = 0, high = times.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle; else high = middle;
+  }
+  return low;
+}
+
+function drawMemory(rank, stepNs, capacity, width) {
+  const layers = memoryLayers(rank), sum = layers.at(-1).high;
+  const peak = sum.indexOf(Math.max(...sum));
+  const most = Math.max(sum[peak], capacity) * 1.08;
+  const times = rank.times_ns, height = 300;
+  const c = chart({width, height, left: 70, label: `Memory of rank ${rank.rank} over the step, peak ${formats.bytes(sum[peak])}`,
+    x: {low: 0, high: stepNs, values: ticks(0, stepNs, width / 110), text: v => formats.time(v / 1e9), title: 'time in the step'},
+    y: {low: 0, high: most, values: byteTicks(most), text: formats.bytes}});
+  for (const layer of layers) {
+    let path = '', back = '';
+    times.forEach((t, i) => {
+      const from = c.px(Math.min(t, stepNs)).toFixed(1), to = c.px(times[i + 1] ?? stepNs).toFixed(1);
+      path += `${i ? 'L' : 'M'}${from} ${c.py(layer.high[i]).toFixed(1)}H${to}`;
+      back = `L${to} ${c.py(layer.low[i]).toFixed(1)}H${from}` + back;
+    });
+    c.root.append(svg('path', {d: path + back + 'Z', fill: colour(memoryColours[layer.name])}));
+  }
+  c.root.append(svg('path', {d: `M${c.left} ${c.py(capacity)}H${c.right}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+    svg('text', {x: c.right - 4, y: c.py(capacity) - 5, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
+  const x = c.px(times[peak]), y = c.py(sum[peak]), rightHalf = x > (c.left + c.right) / 2;
+  c.root.append(svg('path', {d: `M${x} ${c.bottom}V${y - 6}`, stroke: 'var(--ink)', 'stroke-dasharray': '2 3'}),
+    svg('text', {x: x + (rightHalf ? -6 : 6), y: Math.max(c.top + 12, y - 6), 'text-anchor': rightHalf ? 'end' : 'start', 'font-weight': 600},
+        'peak ' + formats.bytes(sum[peak])));
+  return {...c, layers, times, sum, peak};
+}
+
+/// A line that follows the pointer or the arrow keys, and reads out what is there.
+function memoryCursor(picture, stepNs, readout) {
+  const {root, px, left, right, top, bottom, layers, times, sum, peak} = picture;
+  const line = svg('path', {stroke: 'var(--ink)', 'stroke-width': 1});
+  root.append(line);
+  root.setAttribute('tabindex', '0');
+  let at = peak;
+  const show = i => {
+    at = Math.max(0, Math.min(times.length - 1, i));
+    line.setAttribute('d', `M${px(times[at])} ${top}V${bottom}`);
+    readout.textContent = `At ${formats.time(times[at] / 1e9)}: ${formats.bytes(sum[at])} = ` +
+      layers.filter(l => l.bytes[at] > 0).map(l => `${words(l.name)} ${formats.bytes(l.bytes[at])}`).join(' + ');
+  };
+  root.addEventListener('pointermove', e => {
+    const box = root.getBoundingClientRect(), scale = (right - left) / box.width * (root.viewBox.baseVal.width / (right - left));
+    const x = (e.clientX - box.left) * scale;
+    show(sampleAt(times, (x - left) / (right - left) * stepNs));
+  });
+  root.addEventListener('keydown', e => {
+    const step = {ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20}[e.key];
+    if (step === undefined && e.key !== 'Home') return;
+    e.preventDefault();
+    show(e.key === 'Home' ? peak : at + step);
+  });
+  show(peak);
+}
+
+function memoryPicture(at) {
+  const capacity = valueAt(at + '/memory/capacity_bytes');
+  const ranks = doc.memory, stepNs = doc.timelines.find(t => t.label !== 'measured').step_ns;
+  const readout = el('p', {class: 'readout', 'aria-live': 'polite'});
+  let shown = Math.max(0, ranks.findIndex(r => r.stage === valueAt(at + '/memory/stage')));
+  const figure = responsive(width => {
+    const picture = drawMemory(ranks[shown], stepNs, capacity, width);
+    memoryCursor(picture, stepNs, readout);
+    return picture.root;
+  }, 'Memory over the step');
+  const choice = select('Rank', ranks.map((r, k) => [k, `${r.rank} (stage ${r.stage})`]), v => {
+    shown = Number(v);
+    figure.redraw();
+  });
+  choice.querySelector('select').value = shown;
+  const names = [...new Set(ranks.flatMap(r => Object.keys(r.bytes)))];
+  return [ranks.length > 1 ? el('div', {class: 'controls'}, choice) : null, figure, readout,
+          legend(['overheads', ...names].map(n => [words(n), colour(memoryColours[n])]))];
+}
+
+/// What the fullest rank holds at its fullest moment.
+function peakTables(at) {
+  const memory = valueAt(at + '/memory'), here = at + '/memory';
+  let reached = 0;
+  const bar = (bytes, name) => {
+    const from = reached / memory.capacity_bytes;
+    reached += bytes;
+    return barCell(Math.min(1, from), Math.min(1, reached / memory.capacity_bytes), colour(memoryColours[name] ?? 'grey'));
+  };
+  const rows = Object.entries(memory.items).filter(([, bytes]) => bytes > 0).map(([key, bytes]) => {
+    const name = key.replace(/_bytes$/, '');
+    return {cells: [words(name), num(here + pointer('items', key), 'bytes'),
+                    num(here + pointer('items', key), 'share', here + '/capacity_bytes'), bar(bytes, name),
+                    memory.sources[name] ?? 'exact, from the plan']};
+  });
+  const largest = memory.largest.map((t, k) => ({cells: [words(t.name), words(t.kind),
+    num(here + pointer('largest', k, 'count'), 'count'), num(here + pointer('largest', k, 'bytes'), 'bytes')]}));
+  return [el('h3', {}, ['The peak explained: rank ', num(here + '/rank'), ', stage ', num(here + '/stage')]),
+    table('What is live at the fullest moment of the fullest rank, of the device’s capacity.',
+          [{title: 'class'}, {title: 'bytes', number: true}, {title: 'of capacity', number: true},
+           {title: 'up to the capacity', bar: true}, {title: 'where the number comes from'}], rows),
+    largest.length ? details('The largest tensors at the peak', table(null,
+      [{title: 'tensor'}, {title: 'class'}, {title: 'live at once', number: true}, {title: 'bytes of all', number: true}], largest)) : null];
+}
+
+function memorySection(at) {
+  return section('memory', 'Memory', doc.memory?.length ? memoryPicture(at) : null, peakTables(at));
+}

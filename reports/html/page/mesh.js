@@ -1,0 +1,104 @@
+// Who holds what: the grid of ranks, and for a chosen rank its coordinates, its groups, its device
+// and its layers.
+
+const kMostPerStage = 64;
+
+/// rank = row-major index of its coordinates, outermost axis first.
+function coordinatesOf(rank, axes) {
+  const at = {};
+  for (const [name, size] of [...axes].reverse()) {
+    at[name] = rank % size;
+    rank = Math.floor(rank / size);
+  }
+  return at;
+}
+
+/// Layers of a stage by chunk, from its calls: "0 to 39".
+function layersOf(stage) {
+  const calls = doc.timelines?.map(t => t.calls[stage]).find(Boolean);
+  if (!calls) return null;
+  const blocks = doc.timelines[0].blocks, chunks = new Map();
+  for (let c = 0; c < calls.length; c += 4) {
+    if (!blocks[calls[c]].name.startsWith('layer')) continue;
+    if (!chunks.has(calls[c + 3])) chunks.set(calls[c + 3], new Set());
+    chunks.get(calls[c + 3]).add(calls[c + 1]);
+  }
+  const runs = [...chunks.values()].map(set => [...set].sort((a, b) => a - b))
+    .sort((a, b) => a[0] - b[0]).map(l => (l.length > 1 ? `${l[0]} to ${l.at(-1)}` : `${l[0]}`));
+  return runs.length ? runs.join('; ') : null;
+}
+
+const deviceOf = rank => doc.devices?.[rank] ?? rank;
+
+function meshFacts(rank, axes, world) {
+  const at = coordinatesOf(rank, axes), stage = at.pp ?? 0;
+  const perNode = doc.devices_per_node ?? world, device = deviceOf(rank);
+  const shared = axes.filter(([name, size]) => size > 1 && name !== 'pp').map(([name, size]) => ({
+    tp: `1/${size} of each layer’s matrices (tp)`, fsdp: `1/${size} of the state of its part (fsdp)`,
+    dp: `one of ${size} copies of its part (dp)`, cp: `1/${size} of each sequence (cp)`,
+    ep: `1/${size} of the experts (ep)`}[name]));
+  const layers = layersOf(stage);
+  return el('dl', {class: 'facts'}, [
+    ['Rank', `${rank}: ${axes.map(([name]) => `${name} ${at[name]}`).join(', ')}`],
+    ['Device', `${device}, on node ${Math.floor(device / perNode)}`],
+    ['Layers', layers ? `${layers} (stage ${stage})` : null],
+    ['Holds', shared.length ? shared.join('; ') : 'all of its stage'],
+  ].filter(([, v]) => v).map(([k, v]) => [el('dt', {}, k), el('dd', {}, v)]));
+}
+
+function meshSection(at) {
+  const axes = Object.entries(valueAt(at + '/mesh')), world = valueAt(at + '/world_size');
+  const sizes = Object.fromEntries(axes), stages = sizes.pp, perStage = world / stages;
+  const shown = Math.min(perStage, kMostPerStage), shownStages = Math.min(stages, 16);
+  const facts = el('div', {'aria-live': 'polite'}), cells = [];
+  const marks = {tp: 'blue', cp: 'brown', ep: 'purple', fsdp: 'green', dp: 'orange', pp: 'sky'};
+  const choose = rank => {
+    const chosen = coordinatesOf(rank, axes);
+    for (const {rank: r, button} of cells) {
+      const here = coordinatesOf(r, axes);
+      const differs = axes.map(([name]) => name).filter(name => here[name] !== chosen[name]);
+      const tone = differs.length === 0 ? 'ink' : differs.length === 1 ? marks[differs[0]] : null;
+      button.style.background = tone ? colour(tone) : '';
+      button.style.color = tone === 'ink' ? 'var(--card)' : tone ? '#111' : '';
+      button.setAttribute('aria-pressed', String(differs.length === 0));
+      button.tabIndex = differs.length === 0 ? 0 : -1;
+    }
+    facts.replaceChildren(meshFacts(rank, axes, world));
+  };
+  // Whole nodes in a row, where they are laid out in order.
+  const perNode = doc.devices_per_node ?? 8;
+  const columns = Math.min(shown, perNode <= 16 ? perNode * Math.floor(16 / perNode) : 16);
+  const rows = Array.from({length: shownStages}, (_, stage) => {
+    const grid = el('div', {class: 'grid', role: 'group', 'aria-label': `Ranks of stage ${stage}`});
+    grid.style.gridTemplateColumns = `repeat(${columns}, 1.5rem)`;
+    for (let k = 0; k < shown; ++k) {
+      const rank = stage * perStage + k;
+      const button = el('button', {type: 'button', 'aria-label': `Rank ${rank}`, on: {click: () => choose(rank)}},
+                        rank < 1000 ? String(rank) : '');
+      cells.push({rank, button});
+      grid.append(button);
+    }
+    const name = stages > 1 ? `stage ${stage}` : null;
+    return el('div', {}, name ? el('p', {class: 'small soft'}, name, layersOf(stage) ? `: layers ${layersOf(stage)}` : '') : null,
+              el('div', {class: 'scroll'}, grid));
+  });
+  const moves = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns};
+  const body = el('div', {on: {keydown: e => {
+    const now = cells.findIndex(c => c.button === document.activeElement);
+    if (now < 0 || moves[e.key] === undefined) return;
+    e.preventDefault();
+    const next = cells[Math.max(0, Math.min(cells.length - 1, now + moves[e.key]))];
+    choose(next.rank);
+    next.button.focus();
+  }}}, rows);
+  choose(0);
+  const hidden = [perStage > shown ? `${formats.count(shown)} of ${formats.count(perStage)} ranks of each stage` : null,
+                  stages > shownStages ? `${shownStages} of ${stages} stages` : null].filter(Boolean);
+  const shape = axes.filter(([, n]) => n > 1).map(([name]) => [name, ' ', num(at + pointer('mesh', name))]);
+  return section('mesh', 'Who holds what',
+    el('p', {}, num(at + '/world_size', 'count'), world === 1 ? ' rank' : ' ranks',
+       shape.length ? [': ', shape.flatMap((s, k) => (k ? [' × ', ...s] : s))] : '',
+       hidden.length ? `. Shown: ${hidden.join(', ')}; the others repeat them.` : '.'),
+    el('div', {class: 'two'}, body, el('div', {}, facts,
+      legend([['the chosen rank', 'var(--ink)'], ...axes.filter(([, n]) => n > 1).map(([name]) => [`differs in ${name} only: its ${name} group`, colour(marks[name])])]))));
+}

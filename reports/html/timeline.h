@@ -1,0 +1,29 @@
+#pragma once
+// What the pictures of a page draw the course of a step from. Times are whole nanoseconds, rounded
+// down, as in traces.
+
+#include <string>
+#include <vector>
+
+#include "costmodel/stage_use.h"
+#include "plan/timeline.h"
+
+namespace plait {
+
+struct TimelineInputs {
+  const Plan& plan;
+  const Timeline& timeline;
+  std::string label;                     // "simulated", "measured", or which of several scenarios
+  std::vector<std::int64_t> ranks = {};  // to show; empty: of each stage the one that ends last
+};
+
+/// The spans of the represented ranks, as the page keeps them: what the ops of each block are, the
+/// calls of each shown stage, and per track and flat op the gap to the op before it on the same
+/// stream and the duration. Of many stages as many as have about 250,000 spans, evenly spaced.
+std::string timeline_json(const TimelineInputs& in);
+
+/// Live memory by class over the time of the step, for the same ranks; `memory` has one entry per
+/// stage, each with its curve.
+std::string memory_json(const TimelineInputs& in, const std::vector<StageUse>& memory);
+
+}  // namespace plait

@@ -1,0 +1,63 @@
+#include "reports/memory_curve.h"
+
+#include "reports/walk.h"
+
+namespace plait {
+namespace {
+
+/// For every point of the curve, when it shows.
+std::vector<SimTime> times_of(const std::vector<MemoryPoint>& curve, const Plan& plan,
+                              const Track& track, SimTime end) {
+  std::vector<SimTime> times;
+  std::size_t next = 0;
+  for_each_op(plan, static_cast<std::size_t>(track.stage),
+              [&](std::int64_t flat, const Call&, const Op& op) {
+                if (op.stream != Stream::kCompute) return;
+                for (; next < curve.size() && curve[next].op <= flat; ++next) {
+                  times.push_back(track.start[static_cast<std::size_t>(flat)]);
+                }
+              });
+  times.resize(curve.size(), end);
+  return times;
+}
+
+/// Of each run of samples that `together` puts into one, the fullest.
+template <class Together>
+std::vector<MemorySample> fullest_of_runs(const std::vector<MemorySample>& samples,
+                                          Together&& together) {
+  std::vector<MemorySample> out;
+  for (std::size_t i = 0; i < samples.size();) {
+    std::size_t fullest = i;
+    const std::size_t first = i;
+    for (; i < samples.size() && together(samples[first], samples[i]); ++i) {
+      if (sum_of(samples[i].live).value > sum_of(samples[fullest].live).value) fullest = i;
+    }
+    out.push_back({samples[first].time, samples[fullest].live});
+  }
+  return out;
+}
+
+}  // namespace
+
+Bytes sum_of(const BytesByClass& live) {
+  Bytes sum;
+  for (const Bytes b : live) sum += b;
+  return sum;
+}
+
+std::vector<MemorySample> memory_over_time(const std::vector<MemoryPoint>& curve, const Plan& plan,
+                                           const Track& track, SimTime end) {
+  const std::vector<SimTime> times = times_of(curve, plan, track, end);
+  std::vector<MemorySample> all;
+  for (std::size_t i = 0; i < curve.size(); ++i) all.push_back({times[i], curve[i].live});
+  return fullest_of_runs(all, [](const auto& a, const auto& b) { return a.time == b.time; });
+}
+
+std::vector<MemorySample> thinned(const std::vector<MemorySample>& samples, std::size_t most) {
+  if (samples.size() <= most) return samples;
+  const SimTime slot = samples.back().time / static_cast<SimTime>(most) + 1;
+  return fullest_of_runs(
+      samples, [&](const auto& a, const auto& b) { return a.time / slot == b.time / slot; });
+}
+
+}  // namespace plait

@@ -1,0 +1,44 @@
+#include "reports/shown_tracks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+SimTime end_of(const Track& track) {
+  return track.end.empty() ? 0 : *std::max_element(track.end.begin(), track.end.end());
+}
+
+const Track& track_of(const Timeline& timeline, std::int64_t rank) {
+  const auto found = std::ranges::find(timeline.tracks, rank, &Track::rank);
+  if (found != timeline.tracks.end()) return *found;
+  throw InputError({.code = "G010",
+                    .problem = fmt::format("rank {} is not simulated on its own", rank),
+                    .cure = "choose a rank that a trace without --trace-ranks shows, or simulate "
+                            "every rank with --unfold"});
+}
+
+}  // namespace
+
+std::vector<const Track*> shown_tracks(const Plan& plan, const Timeline& timeline,
+                                       const std::vector<std::int64_t>& ranks) {
+  std::vector<const Track*> chosen;
+  for (const std::int64_t rank : ranks) chosen.push_back(&track_of(timeline, rank));
+  if (ranks.empty()) {
+    chosen.resize(plan.programs.size(), nullptr);
+    for (const Track& t : timeline.tracks) {
+      const Track*& best = chosen[static_cast<std::size_t>(t.stage)];
+      if (best == nullptr || end_of(t) > end_of(*best)) best = &t;
+    }
+    std::erase(chosen, nullptr);
+  }
+  std::ranges::sort(chosen, {}, [](const Track* t) { return t->rank; });
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+}  // namespace plait

@@ -1,0 +1,79 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "reports/html/timeline.h"
+#include "reports/memory_curve.h"
+#include "reports/walk.h"
+#include "tests/reports/made_up.h"
+
+namespace plait {
+namespace {
+
+using Tree = nlohmann::json;
+
+Tree timeline_of(const MadeUp& m) {
+  return Tree::parse(timeline_json({m.plan, m.timeline, "simulated"}));
+}
+
+TEST(PageTimeline, GapsAndDurationsGiveBackWhenEachOpRan) {
+  const MadeUp m;
+  const Tree t = timeline_of(m);
+  EXPECT_EQ(t["step_ns"], m.timeline.step_time / 1000);
+  ASSERT_EQ(t["tracks"].size(), m.timeline.tracks.size());
+  for (std::size_t k = 0; k < t["tracks"].size(); ++k) {
+    const Track& track = m.timeline.tracks[k];
+    const Tree& shown = t["tracks"][k];
+    std::map<Stream, std::int64_t> now;
+    for_each_op(m.plan, static_cast<std::size_t>(track.stage),
+                [&](std::int64_t flat, const Call&, const Op& op) {
+                  const auto i = static_cast<std::size_t>(flat);
+                  now[op.stream] += shown["gaps_ns"][i].get<std::int64_t>();
+                  EXPECT_EQ(now[op.stream], track.start[i] / 1000);
+                  now[op.stream] += shown["durations_ns"][i].get<std::int64_t>();
+                  EXPECT_EQ(now[op.stream], track.end[i] / 1000);
+                });
+  }
+}
+
+TEST(PageTimeline, CallsNameTheBlocksOfTheProgram) {
+  const MadeUp m;
+  const Tree t = timeline_of(m);
+  for (std::size_t stage = 0; stage < m.plan.programs.size(); ++stage) {
+    const Tree& calls = t["calls"][std::to_string(stage)];
+    ASSERT_EQ(calls.size(), 4 * m.plan.programs[stage].calls.size());
+    for (std::size_t c = 0; c < m.plan.programs[stage].calls.size(); ++c) {
+      EXPECT_EQ(calls[4 * c], m.plan.programs[stage].calls[c].block);
+      EXPECT_EQ(calls[4 * c + 2], m.plan.programs[stage].calls[c].microbatch);
+    }
+  }
+}
+
+std::vector<MemorySample> saw_tooth(std::size_t samples) {
+  std::vector<MemorySample> out;
+  for (std::size_t i = 0; i < samples; ++i) {
+    MemorySample s{static_cast<SimTime>(10 * i), {}};
+    s.live[0] = Bytes(i == samples / 2 ? 1000 : static_cast<std::int64_t>(i % 7));
+    out.push_back(s);
+  }
+  return out;
+}
+
+TEST(MemoryCurve, ThinningKeepsThePeakAndTheOrder) {
+  const std::vector<MemorySample> all = saw_tooth(10'000), few = thinned(all, 100);
+  EXPECT_LE(few.size(), 101U);
+  std::int64_t peak = 0;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    peak = std::max(peak, sum_of(few[i].live).value);
+    if (i > 0) {
+      EXPECT_LT(few[i - 1].time, few[i].time);
+    }
+  }
+  EXPECT_EQ(peak, 1000);
+}
+
+TEST(MemoryCurve, FewSamplesStayAsTheyAre) { EXPECT_EQ(thinned(saw_tooth(50), 100).size(), 50U); }
+
+}  // namespace
+}  // namespace plait
