@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -21,7 +22,8 @@ class Progress {
     if (std::chrono::steady_clock::now() < speaks_) return;
     const std::string text = fmt::format("{:>5} of {}  {}", done, all, next);
     if (terminal_) {
-      std::fprintf(stderr, "\r%-60s", text.c_str());
+      std::fprintf(stderr, "\r%-*s", static_cast<int>(width_), text.c_str());
+      width_ = std::max(width_, text.size());
       shown_ = true;
     } else if (done * 10 / all != tenth_) {
       tenth_ = done * 10 / all;
@@ -29,13 +31,14 @@ class Progress {
     }
   }
   void finish() const {
-    if (shown_) std::fprintf(stderr, "\r%-60s\r", "");
+    if (shown_) std::fprintf(stderr, "\r%-*s\r", static_cast<int>(width_), "");
   }
 
  private:
   std::chrono::steady_clock::time_point speaks_;
   bool terminal_ = ::isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
+  std::size_t width_ = 60;  // of the longest line, which is written over
   std::size_t tenth_ = 0;
 };
 

@@ -1,197 +1,63 @@
 // plait search: which layout is the fastest that fits, and the proof that none is faster.
 
-#include "search/search.h"
-
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <memory>
 
-#include "cli/commands.h"
-#include "cli/options.h"
 #include "cli/prediction.h"
+#include "cli/progress.h"
+#include "cli/search_study.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/parallel.h"
+#include "core/sha256.h"
+#include "plait_version.h"
 #include "reports/new_file.h"
-#include "reports/search.h"
-#include "reports/vary.h"
-#include "search/open_space.h"
-#include "search/rule_of_thumb.h"
+#include "reports/simulated_layouts.h"
+#include "search/journal.h"
 
 namespace plait {
 namespace {
 
-struct SearchCommand {
-  ScenarioOptions scenario;
-  std::vector<std::string> variations, keep;
-  std::string objective = "time";
-  std::size_t best = 10;
-  std::int64_t budget = std::numeric_limits<std::int64_t>::max();
-  std::int64_t max_gpus = 0;  // 0: any
-  double tokens = 0, days = 0;
-  bool front = false;
-  std::string svg;
-  OutputOptions output;
-  int jobs = 1;
-};
-
-/// Each point of the front has less memory than the one before by this share at least.
-constexpr double kFrontStep = 0.05;
-constexpr std::size_t kMostFrontPoints = 16;
-
 std::atomic<bool> interrupted{false};
 void interrupt(int /*signal*/) { interrupted = true; }
 
-/// Ctrl-C ends the search, not the program: the best so far is printed.
+/// Ctrl-C, and SIGTERM of a batch system whose time is over, end the search, not the program: the
+/// best so far is printed.
 class InterruptGuard {
  public:
-  InterruptGuard() : before_(std::signal(SIGINT, interrupt)) {}
-  ~InterruptGuard() { std::signal(SIGINT, before_); }
+  InterruptGuard()
+      : before_int_(std::signal(SIGINT, interrupt)),
+        before_term_(std::signal(SIGTERM, interrupt)) {}
+  ~InterruptGuard() {
+    std::signal(SIGINT, before_int_);
+    std::signal(SIGTERM, before_term_);
+  }
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  void (*before_)(int);
+  void (*before_int_)(int);
+  void (*before_term_)(int);
 };
 
-void say_progress(std::int64_t simulated, SimTime best) {
-  if (::isatty(STDERR_FILENO) != 1) return;
-  std::fprintf(
-      stderr, "\r%-60s\r",
-      fmt::format("{} simulated, best {:.4g} s", simulated, to_seconds(best).value).c_str());
-}
-
-/// What --set has to say for the scenario to become the layout: what it writes itself, and what is
-/// not as it is where nothing is written.
-Assignments needed(const Layout& layout, const OpenScenario& open) {
-  const Assignments defaults = settings_of(Layout{});
-  Assignments out = settings_of(layout);
-  std::erase_if(out, [&](const auto& setting) {
-    const bool is_default = std::ranges::find(defaults, setting) != defaults.end();
-    const bool follows = setting.first == "strategy.dp";
-    const std::string section = setting.first.substr(0, setting.first.rfind('.'));
-    const bool written = open.find(setting.first) != nullptr || section == "strategy.pipeline" ||
-                         section == "strategy.recompute";
-    return open.find(setting.first) == nullptr && (follows || (is_default && !written));
-  });
-  return out;
-}
-
-std::string words_of(const Layout& layout, const Scenario& s) {
-  std::string out = layout_text(s.strategy);
-  const bool gathers = layout.zero_stage == 3 && layout.dp * layout.fsdp * layout.cp > 1;
-  if (gathers && !layout.reshard) out += ", gathered weights kept";
-  return out + fmt::format(", micro-batch {}", layout.micro_batch);
-}
-
-/// One machine, all layouts.
-class Study {
+/// How far it is: on a terminal from the first second on.
+class SearchClock {
  public:
-  Study(const SearchCommand& options, const Command& command, const std::string& text,
-        const std::string& file, Assignments machine)
-      : options_(options), command_(command), machine_(std::move(machine)) {
-    std::vector<Override> sets = options.scenario.overrides();
-    sets.insert(sets.end(), machine_.begin(), machine_.end());
-    open_ = parse_open_scenario(text, file, sets);
-    costs_ = costs_of(open_.scenario);
-    if (!open_.leaves_open()) own_ = as_written(text, file, sets);
+  void operator()(const SearchProgress& p) {
+    const double s = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double rate = static_cast<double>(p.simulated) / s;
+    progress_(static_cast<std::size_t>(p.simulated), static_cast<std::size_t>(p.simulated + p.left),
+              fmt::format("best {:.4g} s, {:.0f} simulated/s, at most {:.0f} s left",
+                          to_seconds(p.best).value, rate, static_cast<double>(p.left) / rate));
   }
-
-  const Scenario& scenario() const { return open_.scenario; }
-  /// But for options without effect (W001): they are what is searched.
-  std::vector<std::string> warnings() const {
-    std::vector<std::string> out = open_.scenario.warnings;
-    std::erase_if(out, [](const std::string& w) { return w.starts_with("W001"); });
-    if (open_.scenario.flow_network) {
-      out.emplace_back(
-          "W006: network flow: layouts are searched and simulated with the analytic network");
-    }
-    return out;
-  }
-
-  void run(SearchReport& out) {
-    Bounds bounds(open_.scenario, costs_);
-    const Space space = space_of(open_, options_.keep);
-    SearchOptions how{.best = options_.best,
-                      .threads = options_.jobs,
-                      .budget = options_.budget,
-                      .stop = &interrupted,
-                      .progress = say_progress};
-    const SearchResult result = search(open_.scenario, costs_, bounds, space, how);
-    const Certificate& c = result.certificate;
-    out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
-                   c.does_not_fit, c.simulated, c.open,      c.gap};
-    out.best = rows(result.best);
-    if ((options_.front || !options_.svg.empty()) && !result.best.empty())
-      walk_front(result.best.front(), bounds, space, out);
-    add_others(out);
-  }
+  void finish() const { progress_.finish(); }
 
  private:
-  /// Nothing where the layout is not one of this machine (S001, S002).
-  static std::optional<Scenario> as_written(const std::string& text, const std::string& file,
-                                            const std::vector<Override>& sets) {
-    try {
-      return parse_scenario(text, file, sets);
-    } catch (const InputError& error) {
-      if (error.text().code != "S001" && error.text().code != "S002") throw;
-      return std::nullopt;
-    }
-  }
-  SearchRow row(const Layout& layout, SimTime bound) const {
-    const Scenario s = with_layout(open_.scenario, layout);
-    SearchRow out;
-    out.machine = machine_;
-    out.settings = needed(layout, open_);
-    out.layout = words_of(layout, s);
-    out.report = predict(s, costs_, {}, run_facts(s, command_.line)).report;
-    out.bound_s = to_seconds(bound).value;
-    return out;
-  }
-  std::vector<SearchRow> rows(const std::vector<Found>& found) const {
-    std::vector<SearchRow> out(found.size());
-    in_parallel(found.size(), options_.jobs,
-                [&](std::size_t i) { out[i] = row(found[i].layout, found[i].bound); });
-    return out;
-  }
-  /// The fastest of all, then the fastest that needs less memory, and so on.
-  void walk_front(const Found& fastest, Bounds& bounds, const Space& space,
-                  SearchReport& out) const {
-    std::vector<Found> points = {fastest};
-    while (points.size() < kMostFrontPoints && !interrupted) {
-      const auto memory = static_cast<double>(points.back().result.memory.value);
-      const Bytes limit(static_cast<std::int64_t>(memory * (1 - kFrontStep)));
-      const SearchResult next = search(open_.scenario, costs_, bounds, space,
-                                       {.best = 1,
-                                        .threads = options_.jobs,
-                                        .memory_limit = limit,
-                                        .stop = &interrupted,
-                                        .progress = say_progress});
-      if (next.best.empty()) break;
-      points.push_back(next.best.front());
-    }
-    out.fastest_by_memory = rows(points);
-  }
-  void add_others(SearchReport& out) const {
-    if (own_ && !out.own) {
-      out.own = row(layout_of(own_->strategy, own_->workload), 0);
-    }
-    if (out.rule_of_thumb) return;
-    if (const auto rule = rule_of_thumb(open_.scenario, costs_)) {
-      out.rule_of_thumb = row(rule->layout, 0);
-    }
-  }
-
-  const SearchCommand& options_;
-  const Command& command_;
-  Assignments machine_;
-  OpenScenario open_;
-  CostModel costs_;
-  std::optional<Scenario> own_;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+  Progress progress_{std::chrono::seconds(1)};
 };
 
 /// What the objective makes small. Energy: the devices at their rated power.
@@ -223,35 +89,87 @@ void rank(const SearchCommand& o, std::vector<std::pair<double, SearchRow>> rows
   }
 }
 
-int run_search(const SearchCommand& o, const Command& command) {
+using Studies = std::vector<std::unique_ptr<Study>>;
+
+/// The machines that are searched.
+Studies studies_of(const SearchCommand& o, const Command& command) {
   const std::string file = o.scenario.file == "-" ? "<stdin>" : o.scenario.file;
   const std::string text = read_text_file(o.scenario.file);
   std::vector<Variation> variations;
   for (const std::string& v : o.variations) variations.push_back(parse_variation(v));
-  SearchReport report;
-  report.objective = o.objective;
-  std::vector<std::pair<double, SearchRow>> rows;
-  const InterruptGuard guard;
+  Studies out;
   for (const Assignments& machine : combinations(variations)) {
-    Study study(o, command, text, file, outer_first(machine));
-    const Scenario& s = study.scenario();
-    if (o.max_gpus > 0 && s.cluster.world_size() > o.max_gpus) continue;
-    if (report.scenario.empty()) {
-      print_warnings(study.warnings());
-      report.scenario = s.name, report.model = s.model.name,
-      report.cluster = cluster_text(s.cluster);
-      report.run = run_facts(s, command.line);
-    }
-    study.run(report);
-    for (SearchRow& row : report.best) {
-      const double value = score(o, row, s.cluster.device.power.value);
-      rows.emplace_back(value, std::move(row));
-    }
-    report.best.clear();
-    if (interrupted) break;
+    auto study = std::make_unique<Study>(o, command, text, file, outer_first(machine));
+    const bool too_many = o.max_gpus > 0 && study->scenario().cluster.world_size() > o.max_gpus;
+    if (!too_many) out.push_back(std::move(study));
   }
-  report.interrupted = interrupted;
-  rank(o, std::move(rows), report);
+  return out;
+}
+
+/// What makes two searches the same: layouts have the same numbers and the same figures.
+std::string fingerprint_of(const Studies& studies) {
+  std::string text = fmt::format("{} {}\n", kVersion, kRevision);
+  for (const std::unique_ptr<Study>& study : studies) text += study->identity();
+  return sha256(text);
+}
+
+/// The files that a search keeps while it runs.
+class Records {
+ public:
+  Records(const SearchCommand& o, const Studies& studies, const RunFacts& facts) {
+    if (!o.resume.empty()) journal_ = std::make_unique<Journal>(o.resume, fingerprint_of(studies));
+    if (!o.csv.empty()) writers_.push_back(write_layouts_csv(o.csv));
+    if (!o.sqlite.empty()) {
+      writers_.push_back(write_layouts_sqlite(o.sqlite, facts.scenario, facts));
+    }
+  }
+  /// What they have to hear of study number `space`.
+  SearchEars ears(std::uint32_t space, const Study& study) {
+    SearchEars out;
+    out.all_memory = journal_ != nullptr || !writers_.empty();
+    if (journal_) {
+      out.at_once = [this, space](std::uint32_t layout, const Answer& answer) {
+        journal_->add({space, layout, answer});
+      };
+    }
+    if (!writers_.empty()) {
+      out.in_order = [this, &study](const std::vector<Simulated>& news) { write(study, news); };
+    }
+    return out;
+  }
+  std::vector<std::pair<std::uint32_t, Answer>> known(std::uint32_t space) const {
+    std::vector<std::pair<std::uint32_t, Answer>> out;
+    if (!journal_) return out;
+    for (const JournalEntry& e : journal_->entries()) {
+      if (e.space == space) out.emplace_back(e.layout, e.answer);
+    }
+    return out;
+  }
+  void finish() {
+    for (const std::unique_ptr<LayoutWriter>& w : writers_) w->finish();
+  }
+
+ private:
+  void write(const Study& study, const std::vector<Simulated>& news) {
+    std::vector<SimulatedLayout> rows;
+    for (const Simulated& n : news) {
+      SimulatedLayout row{study.machine(), study.settings(n.number)};
+      row.bound_s = to_seconds(n.bound).value;
+      row.planned = !n.answer.refused();
+      if (row.planned) {
+        row.step_time_s = to_seconds(n.answer.step).value;
+        row.memory_bytes = n.answer.memory, row.room_bytes = n.answer.room;
+      }
+      rows.push_back(std::move(row));
+    }
+    for (const std::unique_ptr<LayoutWriter>& w : writers_) w->add(rows);
+  }
+
+  std::unique_ptr<Journal> journal_;
+  std::vector<std::unique_ptr<LayoutWriter>> writers_;
+};
+
+int print(const SearchCommand& o, const SearchReport& report) {
   if (!o.svg.empty() && !report.fastest_by_memory.empty()) {
     NewFile picture(o.svg);
     picture.write(search_svg(report));
@@ -263,6 +181,61 @@ int run_search(const SearchCommand& o, const Command& command) {
     case Format::kCsv: print_result(o.output, search_csv(report)); break;
   }
   return report.best.empty() ? kNo : kYes;
+}
+
+/// What the scenario and its first machine are called.
+SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
+  SearchReport report;
+  report.objective = o.objective;
+  if (studies.empty()) return report;
+  const Scenario& s = studies.front()->scenario();
+  report.scenario = s.name, report.model = s.model.name;
+  report.cluster = cluster_text(s.cluster);
+  report.run = run_facts(s, command.line);
+  return report;
+}
+
+int lead(const SearchCommand& o, const Command& command, const Studies& studies,
+         const SearchRanks& ranks) {
+  if (!studies.empty()) print_warnings(studies.front()->warnings());
+  SearchReport report = report_of(o, command, studies);
+  Records records(o, studies, report.run);
+  std::vector<std::pair<double, SearchRow>> rows;
+  SearchClock clock;
+  for (std::uint32_t i = 0; i < studies.size() && !interrupted; ++i) {
+    Study& study = *studies[i];
+    study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i)},
+              report);
+    ranks.dismiss(interrupted);
+    for (SearchRow& row : report.best) {
+      const double value = score(o, row, study.scenario().cluster.device.power.value);
+      rows.emplace_back(value, std::move(row));
+    }
+    report.best.clear();
+  }
+  clock.finish();
+  records.finish();
+  report.interrupted = interrupted;
+  rank(o, std::move(rows), report);
+  return print(o, report);
+}
+
+int run_search(const SearchCommand& o, const Command& command) {
+  const InterruptGuard guard;
+  Studies studies;
+  try {
+    studies = studies_of(o, command);
+  } catch (const InputError&) {
+    if (another_rank_speaks()) return kUsage;
+    throw;
+  }
+  return on_search_ranks([&](const SearchRanks& ranks) {
+    if (ranks.leads()) return lead(o, command, studies, ranks);
+    for (const std::unique_ptr<Study>& study : studies) {
+      if (!study->follow(ranks)) break;
+    }
+    return kYes;
+  });
 }
 
 }  // namespace
@@ -281,7 +254,8 @@ void add_search(Command& command) {
       "  plait search my.json\n"
       "  plait search my.json --set strategy.tp=[1,2,4,8] --set strategy.pp=auto\n"
       "  plait search my.json --keep strategy.tp --keep workload.micro_batch\n"
-      "  plait search my.json -L cluster.nodes=2,4,8 --objective cost");
+      "  plait search my.json -L cluster.nodes=2,4,8 --objective cost\n"
+      "  mpirun -n 16 plait search my.json --resume my.journal");
   sub->add_option("--keep", options->keep, "A field that stays as it is, where all are searched")
       ->type_name("PATH")
       ->take_all();
@@ -308,9 +282,19 @@ void add_search(Command& command) {
   sub->add_option("--budget", options->budget,
                   "Simulations at most; the answer then says how far it may be off")
       ->check(CLI::PositiveNumber);
+  sub->add_option("--resume", options->resume,
+                  "A journal of what was simulated: a search that ended early goes on from it")
+      ->type_name("FILE");
+  sub->add_option("--csv", options->csv, "Write every simulated layout, while it runs, as CSV")
+      ->type_name("FILE");
+  sub->add_option("--sqlite", options->sqlite, "The same into an SQLite database")
+      ->type_name("FILE");
   add_jobs_option(*sub, options->jobs);
   add_output_options(*sub, options->output);
   sub->callback([&command, options] {
+    if (options->scenario.file == "-" && started_by_launcher()) {
+      throw CLI::ValidationError("scenario", "every rank reads it: name a file");
+    }
     command.action = [&command, options] { return run_search(*options, command); };
   });
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <unordered_set>
 
 #include "core/parallel.h"
 #include "plan/schedule.h"
@@ -9,37 +11,58 @@
 namespace plait {
 namespace {
 
-/// Adds keys to a map; neighbouring layouts mostly have the same.
-template <class Map>
-class NewEntries {
- public:
-  explicit NewEntries(Map& map) : map_(map) {}
-  /// The value of a key that was not there.
-  typename Map::mapped_type* add(const typename Map::key_type& key) {
-    if (last_ == key) return nullptr;
-    last_ = key;
-    const auto [at, fresh] = map_.try_emplace(key);
-    return fresh ? &at->second : nullptr;
-  }
+/// Layouts that a thread looks through at a time.
+constexpr std::size_t kPiece = 8192;
 
- private:
-  Map& map_;
-  std::optional<typename Map::key_type> last_;
-};
+/// Enters into a table the keys of n layouts that are not there: keys_of(i, add) calls add(key,
+/// layout) for each of the i-th. Returns the new entries, each with a layout that it is of, in
+/// order.
+template <class Map, class KeysOf>
+auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
+  using Key = typename Map::key_type;
+  const std::size_t pieces = (n + kPiece - 1) / kPiece;
+  std::vector<std::vector<std::pair<Key, Layout>>> fresh(pieces);
+  in_parallel(pieces, threads, [&](std::size_t p) {
+    std::unordered_set<Key, TupleHash> seen;
+    std::optional<Key> last;  // neighbours mostly have the same
+    const auto add = [&](const Key& key, const Layout& layout) {
+      if (last == key) return;
+      last = key;
+      if (!table.contains(key) && seen.insert(key).second) fresh[p].emplace_back(key, layout);
+    };
+    for (std::size_t i = p * kPiece; i < std::min(n, (p + 1) * kPiece); ++i) keys_of(i, add);
+  });
+  std::vector<std::pair<Layout, typename Map::mapped_type*>> out;
+  for (const auto& piece : fresh) {
+    for (const auto& [key, layout] : piece) {
+      const auto [at, is_new] = table.try_emplace(key);
+      if (is_new) out.emplace_back(layout, &at->second);
+    }
+  }
+  return out;
+}
 
 }  // namespace
 
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario), costs_(costs), groups_(scenario.cluster, scenario.placement.empty()) {}
 
+Bytes most_memory(const Cluster& cluster) {
+  Bytes out;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    out = std::max(out, cluster.kind(k).device.memory);
+  }
+  return out;
+}
+
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
-  if (find(plain(layout)) == nullptr || find(layout) == nullptr) return std::nullopt;
-  const PipelineCosts costs = stages(layout);
-  return LowerBound{std::max(step(costs), slowest_stage(layout)), memory(costs)};
+  const std::optional<PipelineCosts> costs = stages(layout);
+  if (!costs) return std::nullopt;
+  return LowerBound{std::max(step(*costs), slowest_stage(layout)), memory(*costs)};
 }
 
 SimTime Bounds::closer(const Layout& l) const {
-  const PipelineCosts s = stages(l);
+  const PipelineCosts s = *stages(l);
   if (s.microbatches * s.pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
   return walk_passes(s, *schedules_.of(l, s.microbatches), rules);
@@ -64,7 +87,7 @@ SimTime Bounds::slowest_stage(const Layout& l) const {
   if (cluster.kinds() == 1 || !groups_.in_order()) return out;
   const std::int64_t ranks = cluster.world_size() / l.pp;
   for (std::size_t k = 0; k < cluster.kinds(); ++k) {
-    const PipelineCosts costs = stages(l, k);
+    const PipelineCosts costs = *stages(l, k);
     for (std::int64_t s = 0; s < l.pp; ++s) {
       bool present = false;
       for (std::int64_t r = s * ranks; !present && r < (s + 1) * ranks;) {
@@ -90,50 +113,53 @@ Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardCosts& c) con
   return {scenario_.cluster.world_size() / l.pp, c.message.value};
 }
 
-PipelineCosts Bounds::stages(const Layout& l, std::optional<std::size_t> kind) const {
-  const ShardCosts& c = *find(plain(l), kind);
+std::optional<PipelineCosts> Bounds::stages(const Layout& l,
+                                            std::optional<std::size_t> kind) const {
+  const ShardCosts* again = find(l, kind);
+  const ShardCosts* kept = l.recompute_layers < 0 ? again : find(plain(l), kind);
+  if (again == nullptr || kept == nullptr) return std::nullopt;
   const std::int64_t microbatches =
       scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
-  return {l,
-          c,
-          *find(l, kind),
-          exchanges_.at(exchange_key(l)),
-          scenario_.model.layers,
-          microbatches,
-          messages_.at(message_key(l, c))};
+  return PipelineCosts(l, *kept, *again, exchanges_.at(exchange_key(l)), scenario_.model.layers,
+                       microbatches, messages_.at(message_key(l, *kept)));
 }
 
 void Bounds::prepare(const std::vector<Layout>& layouts, int threads) {
-  std::vector<std::pair<Layout, std::optional<ShardCostsByKind>*>> shards;
-  NewEntries shards_to_do(shards_);
-  for (const Layout& l : layouts) {
-    if (auto* costs = shards_to_do.add(shard_key(l))) shards.emplace_back(l, costs);
-    if (l.recompute_layers < 0) continue;
-    if (auto* costs = shards_to_do.add(shard_key(plain(l)))) shards.emplace_back(plain(l), costs);
-  }
+  std::vector<std::uint32_t> all(layouts.size());
+  std::iota(all.begin(), all.end(), 0U);
+  prepare(layouts, all, threads);
+}
+
+void Bounds::prepare(const std::vector<Layout>& layouts, std::span<const std::uint32_t> numbers,
+                     int threads) {
+  const auto shards = enter(shards_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
+    const Layout& l = layouts[numbers[i]];
+    add(shard_key(l), l);
+    if (l.recompute_layers >= 0) add(shard_key(plain(l)), plain(l));
+  });
   in_parallel(shards.size(), threads, [&](std::size_t i) {
     const auto& [layout, costs] = shards[i];
     *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
                          groups_);
   });
-  std::vector<std::pair<const Layout*, Exchange*>> exchanges;
-  NewEntries exchanges_to_do(exchanges_);
-  NewEntries messages_to_do(messages_);
-  const ShardCosts* costs = nullptr;
-  std::optional<ShardKey> of_costs;
-  for (const Layout& l : layouts) {
-    if (of_costs != shard_key(l)) of_costs = shard_key(l), costs = find(l);
-    if (costs == nullptr) continue;
-    if (Exchange* exchange = exchanges_to_do.add(exchange_key(l)))
-      exchanges.emplace_back(&l, exchange);
-    const MessageKey message = message_key(l, *costs);
-    if (SimTime* time = messages_to_do.add(message)) *time = priced_message(message);
-  }
+  const auto exchanges = enter(exchanges_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
+    const Layout& l = layouts[numbers[i]];
+    if (find(l) != nullptr) add(exchange_key(l), l);
+  });
   in_parallel(exchanges.size(), threads, [&](std::size_t i) {
     const auto& [l, exchange] = exchanges[i];
-    const ShardCosts& c = *find(*l);
-    *exchange = {unit(*l, c, c.embedding.parameters), unit(*l, c, c.layer.parameters),
-                 unit(*l, c, c.head.parameters)};
+    const ShardCosts& c = *find(l);
+    *exchange = {unit(l, c, c.embedding.parameters), unit(l, c, c.layer.parameters),
+                 unit(l, c, c.head.parameters)};
+  });
+  const auto messages = enter(messages_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
+    const Layout& l = layouts[numbers[i]];
+    const ShardCosts* c = find(plain(l));
+    if (c != nullptr) add(message_key(l, *c), l);
+  });
+  in_parallel(messages.size(), threads, [&](std::size_t i) {
+    const auto& [l, time] = messages[i];
+    *time = priced_message(message_key(l, *find(plain(l))));
   });
 }
 

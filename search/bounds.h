@@ -4,9 +4,10 @@
 // against simulations of random layouts; docs/models/search.md derives them.
 
 #include <cstdint>
-#include <map>
 #include <optional>
+#include <span>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,11 +24,32 @@ struct LowerBound {
   Bytes memory;
 };
 
+/// The memory of the largest device.
+Bytes most_memory(const Cluster& cluster);
+
+/// Of a tuple of numbers.
+struct TupleHash {
+  template <class... T>
+  std::size_t operator()(const std::tuple<T...>& key) const {
+    std::uint64_t h = 0;
+    const auto add = [&h](auto part) {
+      h = (h ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
+      h ^= h >> 32;
+    };
+    std::apply([&](const auto&... part) { (add(part), ...); }, key);
+    return h;
+  }
+};
+
 class Bounds {
  public:
   Bounds(const Scenario& scenario, const CostModel& costs);
 
-  /// Works out on `threads` threads what the bounds of these layouts need.
+  /// Works out on `threads` threads what the bounds of layouts[numbers[i]] need. Neighbours that
+  /// are alike are worked out once.
+  void prepare(const std::vector<Layout>& layouts, std::span<const std::uint32_t> numbers,
+               int threads);
+  /// Of all of them.
   void prepare(const std::vector<Layout>& layouts, int threads);
   /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
   std::optional<LowerBound> operator()(const Layout& layout) const;
@@ -38,7 +60,9 @@ class Bounds {
   using ShardKey = std::tuple<std::int32_t, std::int32_t, bool, Recompute, std::int32_t, bool>;
   using ExchangeKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
-  using MessageKey = std::pair<std::int64_t, std::int64_t>;  // distance in ranks, bytes
+  using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in ranks, bytes
+  template <class Key, class Value>
+  using Table = std::unordered_map<Key, Value, TupleHash>;
 
   static ShardKey shard_key(const Layout& l);
   /// The layout of those of its layers that are not recomputed.
@@ -49,7 +73,8 @@ class Bounds {
   }
   static ExchangeKey exchange_key(const Layout& l);
   MessageKey message_key(const Layout& l, const ShardCosts& costs) const;
-  PipelineCosts stages(const Layout& l, std::optional<std::size_t> kind = {}) const;
+  /// Nothing where the layout cannot be planned.
+  std::optional<PipelineCosts> stages(const Layout& l, std::optional<std::size_t> kind = {}) const;
   SimTime slowest_stage(const Layout& l) const;
   UnitCosts unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
@@ -61,9 +86,9 @@ class Bounds {
   const Scenario& scenario_;
   const CostModel& costs_;
   Groups groups_;
-  std::map<ShardKey, std::optional<ShardCostsByKind>> shards_;
-  std::map<ExchangeKey, Exchange> exchanges_;
-  std::map<MessageKey, SimTime> messages_;
+  Table<ShardKey, std::optional<ShardCostsByKind>> shards_;
+  Table<ExchangeKey, Exchange> exchanges_;
+  Table<MessageKey, SimTime> messages_;
   mutable Schedules schedules_;
 };
 

@@ -10,6 +10,12 @@ void add_new(std::vector<T>& known, const T& value) {
   if (std::ranges::find(known, value) == known.end()) known.push_back(value);
 }
 
+template <class Map>
+typename Map::mapped_type& entry(std::mutex& mutex, Map& map, const typename Map::key_type& key) {
+  const std::lock_guard lock(mutex);
+  return map[key];
+}
+
 }  // namespace
 
 Groups::Groups(const Cluster& cluster, bool in_order)
@@ -19,10 +25,12 @@ Groups::Groups(const Cluster& cluster, bool in_order)
       period_(symmetry_period(cluster)) {}
 
 const std::vector<GroupPlacement>& Groups::of(std::int64_t size, std::int64_t stride) {
-  const std::lock_guard lock(mutex_);
-  const auto [at, fresh] = groups_.try_emplace({size, stride});
-  std::vector<GroupPlacement>& out = at->second;
-  if (!fresh) return out;
+  auto& known = entry(mutex_, groups_, std::pair(size, stride));
+  std::call_once(known.once, [&] { place(size, stride, known.all); });
+  return known.all;
+}
+
+void Groups::place(std::int64_t size, std::int64_t stride, std::vector<GroupPlacement>& out) const {
   std::vector<char> seen(static_cast<std::size_t>(period_));
   std::vector<std::int64_t> devices(static_cast<std::size_t>(size));
   for (std::int64_t block = 0; block < world_; block += size * stride) {
@@ -36,17 +44,16 @@ const std::vector<GroupPlacement>& Groups::of(std::int64_t size, std::int64_t st
       add_new(out, place_group(cluster_, devices));
     }
   }
-  return out;
 }
 
 const std::vector<Path>& Groups::routes(std::int64_t distance) {
-  const std::lock_guard lock(mutex_);
-  const auto [at, fresh] = routes_.try_emplace(distance);
-  if (!fresh) return at->second;
-  for (std::int64_t d = 0; d < std::min(period_, world_ - distance); ++d) {
-    add_new(at->second, route(cluster_, d, d + distance));
-  }
-  return at->second;
+  auto& known = entry(mutex_, routes_, distance);
+  std::call_once(known.once, [&] {
+    for (std::int64_t d = 0; d < std::min(period_, world_ - distance); ++d) {
+      add_new(known.all, route(cluster_, d, d + distance));
+    }
+  });
+  return known.all;
 }
 
 }  // namespace plait

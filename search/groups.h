@@ -29,9 +29,16 @@ class Groups {
   const Cluster& cluster_;
   bool in_order_;
   std::int64_t world_, period_;
-  std::mutex mutex_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<GroupPlacement>> groups_;
-  std::map<std::int64_t, std::vector<Path>> routes_;
+  template <class T>
+  struct Known {
+    std::once_flag once;  // whoever asks first works it out
+    std::vector<T> all;
+  };
+  void place(std::int64_t size, std::int64_t stride, std::vector<GroupPlacement>& out) const;
+
+  std::mutex mutex_;  // of the maps
+  std::map<std::pair<std::int64_t, std::int64_t>, Known<GroupPlacement>> groups_;
+  std::map<std::int64_t, Known<Path>> routes_;
 };
 
 }  // namespace plait

@@ -77,11 +77,12 @@ struct PipelineCosts {
     return pieces.layers(i) * x.layer.*what + (i == 0 ? x.embedding.*what : 0) +
            (is_last(i) ? x.head.*what : 0);
   }
-  /// Sum over the pieces that the stage has.
+  /// Sum over the pieces that the stage has: those between its first and its last are alike.
   template <class Of>
   auto of_stage(std::int64_t stage, Of&& of) const {
-    decltype(of(stage)) out = 0;
-    for (std::int64_t chunk = 0; chunk < l.chunks; ++chunk) out += of(chunk * l.pp + stage);
+    auto out = of(stage);
+    if (l.chunks > 1) out += of((l.chunks - 1) * std::int64_t{l.pp} + stage);
+    if (l.chunks > 2) out += (l.chunks - 2) * of(std::int64_t{l.pp} + stage);
     return out;
   }
   SimTime of_stage(std::int64_t stage, SimTime UnitCosts::*what) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "search/bounds.h"
 #include "search/space.h"
 
 namespace plait {
@@ -18,13 +19,13 @@ std::vector<Layout> candidates(const Scenario& s, Recompute recompute) {
   std::vector<Layout> out;
   std::int32_t tp = 1;  // the most that a node has
   const SpaceOf of{space, s.model, s.workload, s.cluster.world_size(), {}};
-  for_each_layout(of, [&](const Layout& l) {
+  for (const Layout& l : all_layouts(of)) {
     const bool state_is_sharded = l.zero_stage == (l.dp > 1 ? 1 : 0);
     const bool shards_sequence = l.sequence_parallel == (l.tp > 1);
-    if (l.tp > s.cluster.devices_per_node || !state_is_sharded || !shards_sequence) return;
+    if (l.tp > s.cluster.devices_per_node || !state_is_sharded || !shards_sequence) continue;
     tp = std::max(tp, l.tp);
     out.push_back(l);
-  });
+  }
   std::erase_if(out, [tp](const Layout& l) { return l.tp != tp; });
   std::ranges::stable_sort(out, {}, &Layout::pp);
   return out;
@@ -34,8 +35,13 @@ std::vector<Layout> candidates(const Scenario& s, Recompute recompute) {
 
 std::optional<RuleOfThumb> rule_of_thumb(const Scenario& s, const CostModel& costs) {
   const Recompute least = s.workload.flash_attention ? Recompute::kNone : Recompute::kSelective;
+  Bounds bounds(s, costs);
   for (const Recompute recompute : {least, Recompute::kFull}) {
-    for (const Layout& l : candidates(s, recompute)) {
+    const std::vector<Layout> all = candidates(s, recompute);
+    bounds.prepare(all, 1);
+    for (const Layout& l : all) {
+      const std::optional<LowerBound> bound = bounds(l);
+      if (!bound || bound->memory > most_memory(s.cluster)) continue;
       const auto result = evaluate(s, costs, l, std::numeric_limits<SimTime>::max());
       if (result && result->fits()) return RuleOfThumb{l, *result};
     }

@@ -1,9 +1,8 @@
 #include "search/search.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
-
-#include "core/parallel.h"
 
 namespace plait {
 namespace {
@@ -12,7 +11,6 @@ namespace {
 struct Candidate {
   SimTime bound = 0;
   std::uint32_t number = 0;  // in the order of the space
-  bool walked = false;       // the closer bound is known
   /// As a heap has its largest on top: what is to be simulated first.
   bool operator<(const Candidate& o) const {
     return bound != o.bound ? bound > o.bound : number > o.number;
@@ -20,89 +18,72 @@ struct Candidate {
 };
 
 /// So many are simulated before the best are looked at again, and so many bounds made closer,
-/// whatever the number of threads.
+/// whoever does it. Longer searches have larger rounds, for many hands: what a round simulates in
+/// vain is at most this share of all.
 constexpr std::size_t kSimulations = 16, kWalks = 256;
-/// Layouts that a thread bounds at a time.
-constexpr std::size_t kPiece = 4096;
-constexpr SimTime kRefused = -1, kTooLarge = -2;
+constexpr std::int64_t kGrowth = 8;
+constexpr std::chrono::milliseconds kBetweenReports{200};
 
-class Search {
+}  // namespace
+
+/// One search.
+class Run {
  public:
-  Search(const Scenario& scenario, const CostModel& costs, Bounds& bounds,
-         const SearchOptions& options)
-      : scenario_(scenario), costs_(costs), bounds_(bounds), options_(options) {}
+  Run(Searcher& searcher, const SearchOptions& options) : s_(searcher), options_(options) {}
 
-  SearchResult run(const Space& space) {
-    bound_all(space);
-    std::make_heap(heap_.begin(), heap_.end());
+  SearchResult run() {
+    collect();
     while (!heap_.empty() && heap_.front().bound <= limit() && !interrupted()) {
-      heap_.front().walked ? simulate(take_round(true, std::min(kSimulations, budget_left())))
-                           : walk(take_round(false, kWalks));
+      walked(heap_.front()) ? simulate(take_round(true, round_size()))
+                            : walk(take_round(false, kWalks));
     }
     close();
     return std::move(out_);
   }
 
  private:
-  void bound_all(const Space& space) {
-    const SpaceOf of{space, scenario_.model, scenario_.workload, scenario_.cluster.world_size(),
-                     layout_of(scenario_.strategy, scenario_.workload)};
-    for_each_layout(of, [&](const Layout& layout) { layouts_.push_back(layout); });
-    bounds_.prepare(layouts_, options_.threads);
-    std::vector<SimTime> steps(layouts_.size());
-    const Bytes capacity = most_memory();
-    const std::size_t pieces = (layouts_.size() + kPiece - 1) / kPiece;
-    in_parallel(pieces, options_.threads, [&](std::size_t piece) {
-      const std::size_t end = std::min(layouts_.size(), (piece + 1) * kPiece);
-      for (std::size_t i = piece * kPiece; i < end; ++i) steps[i] = bound(layouts_[i], capacity);
-    });
+  void collect() {
     Certificate& c = out_.certificate;
-    c.considered = static_cast<std::int64_t>(layouts_.size());
-    for (std::size_t i = 0; i < layouts_.size(); ++i) {
-      if (steps[i] == kRefused) {
+    c.considered = static_cast<std::int64_t>(s_.bounds_.size());
+    const std::int64_t most = capacity().value;
+    for (std::uint32_t i = 0; i < s_.bounds_.size(); ++i) {
+      const Answer& bound = s_.bounds_[i];
+      if (bound.refused()) {
         ++c.refused;
-      } else if (steps[i] == kTooLarge) {
+      } else if (bound.memory > most) {
         ++c.too_large;
       } else {
-        heap_.push_back({steps[i], static_cast<std::uint32_t>(i), false});
+        heap_.push_back({bound.step, i});
       }
     }
+    std::make_heap(heap_.begin(), heap_.end());
   }
-  /// Of the step time, or why there is none.
-  SimTime bound(const Layout& layout, Bytes capacity) const {
-    const std::optional<LowerBound> found = bounds_(layout);
-    if (!found) return kRefused;
-    return found->memory > capacity ? kTooLarge : found->step;
-  }
-
-  Bytes most_memory() const {
-    Bytes out;
-    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
-      out = std::max(out, scenario_.cluster.kind(k).device.memory);
-    }
-    return limited() ? std::min(out, options_.memory_limit) : out;
+  Bytes capacity() const {
+    const Bytes most = most_memory(s_.work_.scenario().cluster);
+    return limited() ? std::min(most, options_.memory_limit) : most;
   }
   bool limited() const { return options_.memory_limit.value > 0; }
   bool fits(const Evaluation& e) const {
     return e.fits() && (!limited() || e.memory <= options_.memory_limit);
   }
-  const Layout& layout(const Candidate& c) const { return layouts_[c.number]; }
+  bool walked(const Candidate& c) const { return s_.walked_[c.number] != 0; }
   /// A layout slower than this is not among the best.
   SimTime limit() const {
     if (out_.best.size() < options_.best) return std::numeric_limits<SimTime>::max();
     return out_.best.back().result.step;
   }
-  std::size_t budget_left() const {
-    return static_cast<std::size_t>(options_.budget - simulations_);
+  std::size_t round_size() const {
+    const std::int64_t size = std::max<std::int64_t>(kSimulations, simulations_ / kGrowth);
+    return static_cast<std::size_t>(std::min(size, options_.budget - simulations_));
   }
   bool interrupted() const {
     return simulations_ >= options_.budget || (options_.stop != nullptr && *options_.stop);
   }
 
   /// From the top of the heap, as long as they are alike and may be among the best.
-  std::vector<Candidate> take_round(bool walked, std::size_t most) {
+  std::vector<Candidate> take_round(bool of_walked, std::size_t most) {
     std::vector<Candidate> round;
-    while (round.size() < most && !heap_.empty() && heap_.front().walked == walked &&
+    while (round.size() < most && !heap_.empty() && walked(heap_.front()) == of_walked &&
            heap_.front().bound <= limit()) {
       std::pop_heap(heap_.begin(), heap_.end());
       round.push_back(heap_.back());
@@ -111,40 +92,66 @@ class Search {
     return round;
   }
   void walk(std::vector<Candidate> round) {
-    in_parallel(round.size(), options_.threads, [&](std::size_t i) {
-      round[i].bound = std::max(round[i].bound, bounds_.closer(layout(round[i])));
-      round[i].walked = true;
-    });
-    for (const Candidate& c : round) {
+    Question q{.kind = Question::Kind::kCloserBound, .layouts = {}};
+    for (const Candidate& c : round) q.layouts.push_back(c.number);
+    const std::vector<Answer> closer = s_.crew_.ask(q, {});
+    for (std::size_t i = 0; i < round.size(); ++i) {
+      Candidate& c = round[i];
+      c.bound = std::max(c.bound, closer[i].step);
+      s_.bounds_[c.number].step = c.bound;
+      s_.walked_[c.number] = 1;
       heap_.push_back(c);
       std::push_heap(heap_.begin(), heap_.end());
     }
   }
 
   void simulate(const std::vector<Candidate>& round) {
-    std::vector<std::optional<Evaluation>> results(round.size());
     const SimTime known = limit();
-    in_parallel(round.size(), options_.threads, [&](std::size_t i) {
-      results[i] = evaluate(scenario_, costs_, layout(round[i]), known);
-    });
-    for (std::size_t i = 0; i < round.size(); ++i) take(round[i], results[i], known);
-    simulations_ += static_cast<std::int64_t>(round.size());
-    if (options_.progress) {
-      options_.progress(simulations_, out_.best.empty() ? 0 : out_.best.front().result.step);
+    ask(round, known);
+    std::vector<Simulated> news;
+    for (const Candidate& c : round) {
+      const Answer& answer = s_.known_.at(c.number);
+      take(c, answer, known);
+      if (s_.ears_.in_order && s_.told_.insert(c.number).second) {
+        news.push_back({c.number, c.bound, answer});
+      }
     }
+    if (!news.empty()) s_.ears_.in_order(news);
+    simulations_ += static_cast<std::int64_t>(round.size());
+    report();
+  }
+  /// For those of the round that are not known.
+  void ask(const std::vector<Candidate>& round, SimTime known) {
+    const SimTime all = std::numeric_limits<SimTime>::max();
+    Question q{Question::Kind::kSimulate, s_.ears_.all_memory ? all : known, {}};
+    for (const Candidate& c : round) {
+      const auto found = s_.known_.find(c.number);
+      if (found == s_.known_.end() || lacks_memory(found->second, known)) {
+        q.layouts.push_back(c.number);
+      }
+    }
+    const std::vector<Answer> answers = s_.crew_.ask(q, [&](std::size_t i, const Answer& answer) {
+      if (s_.ears_.at_once) s_.ears_.at_once(q.layouts[i], answer);
+    });
+    for (std::size_t i = 0; i < answers.size(); ++i) s_.known_[q.layouts[i]] = answers[i];
+  }
+  /// A search with another limit had no need of it.
+  static bool lacks_memory(const Answer& answer, SimTime known) {
+    return !answer.refused() && answer.step <= known && answer.memory == 0;
   }
 
-  void take(const Candidate& candidate, const std::optional<Evaluation>& result, SimTime known) {
+  void take(const Candidate& candidate, const Answer& answer, SimTime known) {
     Certificate& c = out_.certificate;
-    if (!result) {
+    if (answer.refused()) {
       ++c.refused;
       return;
     }
-    if (result->step > known) {
+    if (answer.step > known) {
       ++c.simulated;
       return;
     }
-    if (!fits(*result)) {
+    const Evaluation result = answer.evaluation();
+    if (!fits(result)) {
       ++c.does_not_fit;
       return;
     }
@@ -152,10 +159,21 @@ class Search {
     const auto before = [](const Found& a, const Found& b) {
       return std::pair(a.result.step, a.number) < std::pair(b.result.step, b.number);
     };
-    const Found found{layout(candidate), *result, candidate.bound, candidate.number};
+    const Found found{s_.work_.layouts()[candidate.number], result, candidate.bound,
+                      candidate.number};
     std::vector<Found>& best = out_.best;
     best.insert(std::upper_bound(best.begin(), best.end(), found, before), found);
     if (best.size() > options_.best) best.pop_back();
+  }
+
+  void report() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!options_.progress || now < reported_ + kBetweenReports) return;
+    reported_ = now;
+    const SimTime most = limit();
+    const auto left =
+        std::ranges::count_if(heap_, [most](const Candidate& c) { return c.bound <= most; });
+    options_.progress({simulations_, left, out_.best.empty() ? 0 : out_.best.front().result.step});
   }
 
   /// What is left is too slow, or undecided.
@@ -167,21 +185,36 @@ class Search {
     c.gap = std::max(0.0, 1 - static_cast<double>(heap_.front().bound) / best);
   }
 
-  const Scenario& scenario_;
-  const CostModel& costs_;
-  Bounds& bounds_;
+  Searcher& s_;
   const SearchOptions& options_;
-  std::vector<Layout> layouts_;
   std::vector<Candidate> heap_;
   std::int64_t simulations_ = 0;
+  std::chrono::steady_clock::time_point reported_ = {};
   SearchResult out_;
 };
 
-}  // namespace
+Searcher::Searcher(const SearchWork& work, Crew& crew, SearchEars ears)
+    : work_(work), crew_(crew), ears_(std::move(ears)) {}
 
-SearchResult search(const Scenario& scenario, const CostModel& costs, Bounds& bounds,
-                    const Space& space, const SearchOptions& options) {
-  return Search(scenario, costs, bounds, options).run(space);
+void Searcher::bound_all() {
+  if (!bounds_.empty()) return;
+  Question q;
+  q.layouts.resize(work_.layouts().size());
+  std::iota(q.layouts.begin(), q.layouts.end(), 0U);
+  bounds_ = crew_.ask(q, {});
+  walked_.assign(bounds_.size(), 0);
+}
+
+SearchResult Searcher::run(const SearchOptions& options) {
+  bound_all();
+  return Run(*this, options).run();
+}
+
+SearchResult search(const Scenario& scenario, const CostModel& costs, const Space& space,
+                    const SearchOptions& options, int threads) {
+  SearchWork work(scenario, costs, space, threads);
+  ThreadCrew crew(work, threads);
+  return Searcher(work, crew).run(options);
 }
 
 }  // namespace plait

@@ -4,26 +4,33 @@
 // simulated, until the next bound is beyond what was found.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
-#include "search/bounds.h"
-#include "search/evaluate.h"
-#include "search/space.h"
+#include "search/work.h"
 
 namespace plait {
 
+/// How far a search is.
+struct SearchProgress {
+  std::int64_t simulated = 0;
+  std::int64_t left = 0;  // at most: each improvement leaves less to do
+  SimTime best = 0;       // step time; 0: nothing yet
+};
+
 struct SearchOptions {
-  std::size_t best = 10;  // how many layouts to find
-  int threads = 1;
+  std::size_t best = 10;    // how many layouts to find
   Bytes memory_limit = {};  // of the fullest rank; 0: what its device has
   /// Simulations at most; then the answer carries a gap.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once
-  /// Called between rounds with how many are simulated and the best step time so far (0: none).
-  std::function<void(std::int64_t, SimTime)> progress = {};
+  /// Called between rounds, a few times a second at most.
+  std::function<void(const SearchProgress&)> progress = {};
 };
 
 struct Found {
@@ -51,9 +58,48 @@ struct SearchResult {
   Certificate certificate;
 };
 
-/// Deterministic: the same for any number of threads. `bounds` are of the same scenario and cost
-/// model; several searches may share them.
-SearchResult search(const Scenario& scenario, const CostModel& costs, Bounds& bounds,
-                    const Space& space, const SearchOptions& options = {});
+/// A layout with its simulation, and what was known before.
+struct Simulated {
+  std::uint32_t number = 0;
+  SimTime bound = 0;
+  Answer answer;
+};
+
+/// What hears of simulations while a search runs.
+struct SearchEars {
+  /// Of each, once, as soon as it is known, in any order.
+  std::function<void(std::uint32_t number, const Answer&)> at_once = {};
+  /// Of those of each round, in their order, which depends on the search alone; known ones too.
+  std::function<void(const std::vector<Simulated>&)> in_order = {};
+  bool all_memory = false;  // of layouts too slow to matter, too
+};
+
+/// One space, to be searched as often as one likes: what one search worked out, the next knows.
+class Searcher {
+ public:
+  /// The crew's work is `work`.
+  Searcher(const SearchWork& work, Crew& crew, SearchEars ears = {});
+
+  /// What is known of a layout from elsewhere: it will not be simulated.
+  void know(std::uint32_t number, const Answer& answer) { known_[number] = answer; }
+  /// Deterministic: the same whoever is in the crew and whatever is known.
+  SearchResult run(const SearchOptions& options);
+
+ private:
+  friend class Run;
+  void bound_all();
+
+  const SearchWork& work_;
+  Crew& crew_;
+  SearchEars ears_;
+  std::vector<Answer> bounds_;  // of every layout; empty: not yet asked for
+  std::vector<char> walked_;    // the closer bound is in `bounds_`
+  std::unordered_map<std::uint32_t, Answer> known_;
+  std::unordered_set<std::uint32_t> told_;  // to ears_.in_order
+};
+
+/// All at once, on threads of this process.
+SearchResult search(const Scenario& scenario, const CostModel& costs, const Space& space,
+                    const SearchOptions& options = {}, int threads = 1);
 
 }  // namespace plait

@@ -1,7 +1,12 @@
 #include "search/space.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "core/parallel.h"
 
 namespace plait {
 namespace {
@@ -29,12 +34,12 @@ constexpr Schedule kSchedules[] = {Schedule::k1f1b, Schedule::kInterleaved, Sche
 constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kOps,
                                      Recompute::kFull};
 
-class Walk {
+/// The ways to cut the devices: layouts with the sizes of their axes, and nothing else.
+class Cuts {
  public:
-  Walk(const SpaceOf& of, const std::function<void(const Layout&)>& visit)
-      : of_(of), space_(of.space), visit_(visit) {}
+  explicit Cuts(const SpaceOf& of) : of_(of), space_(of.space) {}
 
-  void run() {
+  std::vector<Layout> run() {
     const Model& m = of_.model;
     const std::int64_t shards =
         std::gcd(std::gcd(m.heads, m.kv_heads), std::gcd(m.ffn_hidden, m.vocab));
@@ -42,6 +47,7 @@ class Walk {
       layout_.tp = static_cast<std::int32_t>(tp);
       context(of_.devices / tp);
     }
+    return std::move(out_);
   }
 
  private:
@@ -62,10 +68,27 @@ class Walk {
         if (!allows(space_.dp, replicas / fsdp)) continue;
         layout_.fsdp = static_cast<std::int32_t>(fsdp);
         layout_.dp = static_cast<std::int32_t>(replicas / fsdp);
-        shards();
+        out_.push_back(layout_);
       }
     }
   }
+
+  const SpaceOf& of_;
+  const Space& space_;
+  Layout layout_;
+  std::vector<Layout> out_;
+};
+
+/// All layouts of one cut.
+template <class Visit>
+class Walk {
+ public:
+  Walk(const SpaceOf& of, const Layout& cut, Visit& visit)
+      : of_(of), space_(of.space), visit_(visit), layout_(cut) {}
+
+  void run() { shards(); }
+
+ private:
   void shards() {
     const std::int64_t replicas = std::int64_t{layout_.dp} * layout_.fsdp;
     const bool nothing_to_shard = replicas * layout_.cp == 1;
@@ -177,7 +200,7 @@ class Walk {
 
   const SpaceOf& of_;
   const Space& space_;
-  const std::function<void(const Layout&)>& visit_;
+  Visit& visit_;
   Layout layout_;
 };
 
@@ -194,8 +217,35 @@ Space only(const Layout& l) {
   return s;
 }
 
-void for_each_layout(const SpaceOf& of, const std::function<void(const Layout&)>& visit) {
-  Walk(of, visit).run();
+std::string text_of(const Space& s) {
+  std::string out;
+  const auto add = [&out](const char* name, const auto& values) {
+    std::vector<std::int64_t> numbers;
+    for (const auto& v : values) numbers.push_back(static_cast<std::int64_t>(v));
+    out += fmt::format("{}=[{}] ", name, fmt::join(numbers, ","));
+  };
+  add("pp", s.pp), add("dp", s.dp), add("fsdp", s.fsdp), add("cp", s.cp), add("tp", s.tp);
+  add("micro_batch", s.micro_batch), add("chunks", s.chunks), add("zero_stage", s.zero_stage);
+  add("recompute_layers", s.recompute_layers), add("schedule", s.schedule);
+  add("recompute", s.recompute), add("sequence_parallel", s.sequence_parallel);
+  add("reshard", s.reshard), add("prefetch", s.prefetch);
+  add("keep_weight_shard", s.keep_weight_shard);
+  return out;
+}
+
+std::vector<Layout> all_layouts(const SpaceOf& of, int threads) {
+  const std::vector<Layout> cuts = Cuts(of).run();
+  std::vector<std::vector<Layout>> parts(cuts.size());
+  in_parallel(cuts.size(), threads, [&](std::size_t i) {
+    const auto visit = [&part = parts[i]](const Layout& l) { part.push_back(l); };
+    Walk(of, cuts[i], visit).run();
+  });
+  std::size_t all = 0;
+  for (const std::vector<Layout>& part : parts) all += part.size();
+  std::vector<Layout> out;
+  out.reserve(all);
+  for (const std::vector<Layout>& part : parts) out.insert(out.end(), part.begin(), part.end());
+  return out;
 }
 
 }  // namespace plait

@@ -3,7 +3,7 @@
 // that divide.
 
 #include <cstdint>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "model/model.h"
@@ -29,6 +29,9 @@ inline constexpr std::int64_t kFewestTokens = 1024;
 /// The space of one layout: every knob as it is there.
 Space only(const Layout& layout);
 
+/// The values of every knob, in a fixed order: "pp=[1,2] dp=[] ...".
+std::string text_of(const Space& space);
+
 /// What sizes must divide.
 struct SpaceOf {
   const Space& space;
@@ -38,10 +41,10 @@ struct SpaceOf {
   Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
 };
 
-/// Calls `visit` for each layout whose sizes divide, in an order that depends on the arguments
-/// alone. Of layouts that make the same plan only one comes: options without effect are at their
-/// defaults, and training state sharded over all replicas by zero_stage 1 or 2 is sharded over dp,
-/// by zero_stage 3 over fsdp, where the space has both.
-void for_each_layout(const SpaceOf& of, const std::function<void(const Layout&)>& visit);
+/// Each layout whose sizes divide, in an order that depends on the space alone. Of layouts that
+/// make the same plan only one comes: options without effect are at their defaults, and training
+/// state sharded over all replicas by zero_stage 1 or 2 is sharded over dp, by zero_stage 3 over
+/// fsdp, where the space has both.
+std::vector<Layout> all_layouts(const SpaceOf& of, int threads = 1);
 
 }  // namespace plait

@@ -19,8 +19,7 @@ CostModel costs_of(const Scenario& s) {
 }
 
 SearchResult search_everything(const Scenario& s, const CostModel& costs, int threads) {
-  Bounds bounds(s, costs);
-  return search(s, costs, bounds, Space{}, {.threads = threads});
+  return search(s, costs, Space{}, {}, threads);
 }
 
 /// Arguments: threads.

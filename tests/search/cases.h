@@ -27,11 +27,8 @@ inline Case searchable() {
 }
 
 inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
-  std::vector<Layout> out;
-  const SpaceOf of{space, s.model, s.workload, s.cluster.world_size(),
-                   layout_of(s.strategy, s.workload)};
-  for_each_layout(of, [&](const Layout& l) { out.push_back(l); });
-  return out;
+  return all_layouts(
+      {space, s.model, s.workload, s.cluster.world_size(), layout_of(s.strategy, s.workload)});
 }
 
 /// Of many, so many taken at random, in their order.

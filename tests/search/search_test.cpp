@@ -27,12 +27,6 @@ Exhausted exhaust(const Scenario& s, const CostModel& costs, const Space& space)
   return out;
 }
 
-SearchResult searched(const Scenario& s, const CostModel& costs, const Space& space,
-                      const SearchOptions& options) {
-  Bounds bounds(s, costs);
-  return search(s, costs, bounds, space, options);
-}
-
 Space small_space() {
   Space space;
   space.schedule = {pick(0, 1) == 0 ? Schedule::k1f1b : Schedule::kInterleaved, Schedule::kZbH1};
@@ -57,7 +51,7 @@ RC_GTEST_PROP(Search, FindsWhatExhaustionFinds, ()) {
   if (some_layout && c.machine.other_nodes.empty()) s.cluster.device.memory = some_layout->memory;
   const Exhausted expected = exhaust(s, c.costs(), space);
   const auto best = static_cast<std::size_t>(pick(1, 5));
-  const SearchResult got = searched(s, c.costs(), space, {.best = best});
+  const SearchResult got = search(s, c.costs(), space, {.best = best});
   RC_ASSERT(got.best.size() == std::min(best, expected.steps.size()));
   for (std::size_t i = 0; i < got.best.size(); ++i) {
     RC_ASSERT(got.best[i].result.step == expected.steps[i]);
@@ -72,8 +66,8 @@ RC_GTEST_PROP(Search, ThreadsChangeNothing, ()) {
   const Case c = searchable();
   const Scenario s = scenario_of(c);
   const Space space = small_space();
-  const SearchResult one = searched(s, c.costs(), space, {.threads = 1});
-  const SearchResult three = searched(s, c.costs(), space, {.threads = 3});
+  const SearchResult one = search(s, c.costs(), space);
+  const SearchResult three = search(s, c.costs(), space, {}, 3);
   RC_ASSERT(one.best.size() == three.best.size());
   for (std::size_t i = 0; i < one.best.size(); ++i) {
     RC_ASSERT(one.best[i].layout == three.best[i].layout);
@@ -83,13 +77,74 @@ RC_GTEST_PROP(Search, ThreadsChangeNothing, ()) {
   RC_ASSERT(one.certificate.too_slow == three.certificate.too_slow);
 }
 
+/// Counts what it is asked to simulate.
+class CountingCrew : public Crew {
+ public:
+  explicit CountingCrew(SearchWork& work) : work_(work) {}
+  std::vector<Answer> ask(const Question& q, const Heard& heard) override {
+    if (q.kind == Question::Kind::kSimulate) simulated += q.layouts.size();
+    return work_.answer(q, 1, heard);
+  }
+  std::size_t simulated = 0;
+
+ private:
+  SearchWork& work_;
+};
+
+// A search that was told what another one found before it ended asks for the rest only, and answers
+// as if nothing had happened.
+RC_GTEST_PROP(Search, WhatIsKnownIsNotSimulatedAgain, ()) {
+  const Case c = searchable();
+  const Scenario s = scenario_of(c);
+  const CostModel costs = c.costs();
+  SearchWork work(s, costs, small_space(), 1);
+  CountingCrew first_crew(work), second_crew(work);
+  std::vector<std::pair<std::uint32_t, Answer>> heard;
+  SearchEars ears{.at_once = [&](std::uint32_t n, const Answer& a) { heard.emplace_back(n, a); },
+                  .all_memory = true};
+  const SearchResult whole = Searcher(work, first_crew, ears).run({});
+  RC_ASSERT(heard.size() == first_crew.simulated);
+  const auto known = static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(heard.size())));
+  Searcher second(work, second_crew, {.all_memory = true});
+  for (std::size_t i = 0; i < known; ++i) second.know(heard[i].first, heard[i].second);
+  const SearchResult again = second.run({});
+  RC_ASSERT(second_crew.simulated == heard.size() - known);
+  RC_ASSERT(again.certificate.simulated == whole.certificate.simulated);
+  RC_ASSERT(again.best.size() == whole.best.size());
+  for (std::size_t i = 0; i < again.best.size(); ++i) {
+    RC_ASSERT(again.best[i].number == whole.best[i].number);
+    RC_ASSERT(again.best[i].result.step == whole.best[i].result.step);
+    RC_ASSERT(again.best[i].result.memory == whole.best[i].result.memory);
+  }
+}
+
+// A second search of the space, with less memory, finds what a fresh one finds.
+RC_GTEST_PROP(Search, ASearcherThatKnowsTheSpaceFindsTheSame, ()) {
+  const Case c = searchable();
+  const Scenario s = scenario_of(c);
+  const CostModel costs = c.costs();
+  const Space space = small_space();
+  SearchWork work(s, costs, space, 1);
+  ThreadCrew crew(work, 1);
+  Searcher searcher(work, crew);
+  const SearchResult fastest = searcher.run({.best = 1});
+  RC_PRE(!fastest.best.empty());
+  const SearchOptions less = {.best = 2, .memory_limit = fastest.best[0].result.memory - Bytes(1)};
+  const SearchResult second = searcher.run(less), fresh = search(s, costs, space, less);
+  RC_ASSERT(second.best.size() == fresh.best.size());
+  for (std::size_t i = 0; i < fresh.best.size(); ++i) {
+    RC_ASSERT(second.best[i].number == fresh.best[i].number);
+    RC_ASSERT(second.best[i].result.memory == fresh.best[i].result.memory);
+  }
+}
+
 // Out of budget the answer says how far it may be off, and it is not further.
 RC_GTEST_PROP(Search, TheGapHolds, ()) {
   const Case c = searchable();
   const Scenario s = scenario_of(c);
   const Space space = small_space();
-  const SearchResult all = searched(s, c.costs(), space, {.best = 1});
-  const SearchResult cut = searched(s, c.costs(), space, {.best = 1, .budget = 1});
+  const SearchResult all = search(s, c.costs(), space, {.best = 1});
+  const SearchResult cut = search(s, c.costs(), space, {.best = 1, .budget = 1});
   RC_PRE(!all.best.empty() && !cut.best.empty());
   const auto exact = static_cast<double>(all.best[0].result.step);
   RC_ASSERT(exact >= static_cast<double>(cut.best[0].result.step) * (1 - cut.certificate.gap) - 1);

@@ -1,0 +1,160 @@
+#include "cli/search_study.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/prediction.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "search/open_space.h"
+#include "search/rule_of_thumb.h"
+
+namespace plait {
+namespace {
+
+/// Each point of the front has less memory than the one before by this share at least.
+constexpr double kFrontStep = 0.05;
+constexpr std::size_t kMostFrontPoints = 16;
+
+/// What --set has to say for the scenario to become the layout: what it writes itself, and what is
+/// not as it is where nothing is written.
+Assignments needed(const Layout& layout, const OpenScenario& open) {
+  const Assignments defaults = settings_of(Layout{});
+  Assignments out = settings_of(layout);
+  std::erase_if(out, [&](const auto& setting) {
+    const bool is_default = std::ranges::find(defaults, setting) != defaults.end();
+    const bool follows = setting.first == "strategy.dp";
+    const std::string section = setting.first.substr(0, setting.first.rfind('.'));
+    const bool written = open.find(setting.first) != nullptr || section == "strategy.pipeline" ||
+                         section == "strategy.recompute";
+    return open.find(setting.first) == nullptr && (follows || (is_default && !written));
+  });
+  return out;
+}
+
+std::string words_of(const Layout& layout, const Scenario& s) {
+  std::string out = layout_text(s.strategy);
+  const bool gathers = layout.zero_stage == 3 && layout.dp * layout.fsdp * layout.cp > 1;
+  if (gathers && !layout.reshard) out += ", gathered weights kept";
+  return out + fmt::format(", micro-batch {}", layout.micro_batch);
+}
+
+/// Nothing where the layout is not one of this machine (S001, S002).
+std::optional<Scenario> as_written(const std::string& text, const std::string& file,
+                                   const std::vector<Override>& sets) {
+  try {
+    return parse_scenario(text, file, sets);
+  } catch (const InputError& error) {
+    if (error.text().code != "S001" && error.text().code != "S002") throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Study::Study(const SearchCommand& options, const Command& command, const std::string& text,
+             const std::string& file, Assignments machine)
+    : options_(options), command_(command), machine_(std::move(machine)) {
+  std::vector<Override> sets = options.scenario.overrides();
+  sets.insert(sets.end(), machine_.begin(), machine_.end());
+  open_ = parse_open_scenario(text, file, sets);
+  space_ = space_of(open_, options.keep);
+  costs_ = costs_of(open_.scenario);
+  if (!open_.leaves_open()) own_ = as_written(text, file, sets);
+}
+
+std::vector<std::string> Study::warnings() const {
+  std::vector<std::string> out = open_.scenario.warnings;
+  std::erase_if(out, [](const std::string& w) { return w.starts_with("W001"); });
+  if (open_.scenario.flow_network) {
+    out.emplace_back(
+        "W006: network flow: layouts are searched and simulated with the analytic network");
+  }
+  return out;
+}
+
+std::string Study::identity() const {
+  return open_.scenario.canonical_json + "\n" + text_of(space_) + "\n";
+}
+
+Assignments Study::settings(std::uint32_t number) const {
+  return settings_of(work_->layouts()[number]);
+}
+
+void Study::begin() {
+  work_ = std::make_unique<SearchWork>(open_.scenario, costs_, space_, options_.jobs);
+}
+
+bool Study::follow(const SearchRanks& ranks) {
+  begin();
+  const bool more = ranks.follow(*work_, options_.jobs);
+  work_.reset();
+  return more;
+}
+
+void Study::run(Session session, SearchReport& out) {
+  begin();
+  const std::unique_ptr<Crew> crew = session.ranks.crew(*work_, options_.jobs);
+  Searcher searcher(*work_, *crew, session.ears);
+  for (const auto& [number, answer] : session.known) searcher.know(number, answer);
+  const SearchResult result = searcher.run({.best = options_.best,
+                                            .budget = options_.budget,
+                                            .stop = &session.stop,
+                                            .progress = session.progress});
+  const Certificate& c = result.certificate;
+  out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
+                 c.does_not_fit, c.simulated, c.open,      c.gap};
+  out.best = rows(result.best);
+  if ((options_.front || !options_.svg.empty()) && !result.best.empty())
+    walk_front(result.best.front(), searcher, session, out);
+  add_others(out);
+  work_.reset();
+}
+
+SearchRow Study::row(const Layout& layout, SimTime bound) const {
+  const Scenario s = with_layout(open_.scenario, layout);
+  SearchRow out;
+  out.machine = machine_;
+  out.settings = needed(layout, open_);
+  out.layout = words_of(layout, s);
+  out.report = predict(s, costs_, {}, run_facts(s, command_.line)).report;
+  out.bound_s = to_seconds(bound).value;
+  return out;
+}
+
+std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
+  std::vector<SearchRow> out(found.size());
+  in_parallel(found.size(), options_.jobs,
+              [&](std::size_t i) { out[i] = row(found[i].layout, found[i].bound); });
+  return out;
+}
+
+/// The fastest of all, then the fastest that needs less memory, and so on.
+void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& session,
+                       SearchReport& out) const {
+  std::vector<Found> points = {fastest};
+  while (points.size() < kMostFrontPoints && !session.stop) {
+    const auto memory = static_cast<double>(points.back().result.memory.value);
+    const Bytes limit(static_cast<std::int64_t>(memory * (1 - kFrontStep)));
+    const SearchResult next = searcher.run({.best = 1,
+                                            .memory_limit = limit,
+                                            .stop = &session.stop,
+                                            .progress = session.progress});
+    if (next.best.empty()) break;
+    points.push_back(next.best.front());
+  }
+  out.fastest_by_memory = rows(points);
+}
+
+void Study::add_others(SearchReport& out) const {
+  if (own_ && !out.own) {
+    out.own = row(layout_of(own_->strategy, own_->workload), 0);
+  }
+  if (out.rule_of_thumb) return;
+  if (const auto rule = rule_of_thumb(open_.scenario, costs_)) {
+    out.rule_of_thumb = row(rule->layout, 0);
+  }
+}
+
+}  // namespace plait

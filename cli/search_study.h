@@ -1,0 +1,81 @@
+#pragma once
+// The search on one machine: what the scenario leaves open there, and the reports of what is found.
+
+#include <atomic>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/search_crew.h"
+#include "reports/search.h"
+#include "reports/vary.h"
+#include "scenarios/open.h"
+#include "search/search.h"
+
+namespace plait {
+
+struct SearchCommand {
+  ScenarioOptions scenario;
+  std::vector<std::string> variations, keep;
+  std::string objective = "time";
+  std::size_t best = 10;
+  std::int64_t budget = std::numeric_limits<std::int64_t>::max();
+  std::int64_t max_gpus = 0;  // 0: any
+  double tokens = 0, days = 0;
+  bool front = false;
+  std::string svg;
+  std::string resume, csv, sqlite;  // files; "": none
+  OutputOptions output;
+  int jobs = 1;
+};
+
+class Study {
+ public:
+  Study(const SearchCommand& options, const Command& command, const std::string& text,
+        const std::string& file, Assignments machine);
+
+  const Scenario& scenario() const { return open_.scenario; }
+  const Assignments& machine() const { return machine_; }
+  /// But for options without effect (W001): they are what is searched.
+  std::vector<std::string> warnings() const;
+  /// What is searched, to the last bit: spaces of one text have the same layouts with the same
+  /// figures.
+  std::string identity() const;
+
+  /// A layout that was simulated here, as --set takes it.
+  Assignments settings(std::uint32_t number) const;
+
+  /// What to listen to while it runs, and how to end it early.
+  struct Session {
+    const SearchRanks& ranks;
+    const std::atomic<bool>& stop;
+    std::function<void(const SearchProgress&)> progress;
+    SearchEars ears;
+    std::vector<std::pair<std::uint32_t, Answer>> known;
+  };
+  /// The leader's part.
+  void run(Session session, SearchReport& out);
+  /// The others'; false when there will be no further study.
+  bool follow(const SearchRanks& ranks);
+
+ private:
+  SearchRow row(const Layout& layout, SimTime bound) const;
+  std::vector<SearchRow> rows(const std::vector<Found>& found) const;
+  void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
+                  SearchReport& out) const;
+  void add_others(SearchReport& out) const;
+  void begin();
+
+  const SearchCommand& options_;
+  const Command& command_;
+  Assignments machine_;
+  OpenScenario open_;
+  Space space_;
+  CostModel costs_;
+  std::optional<Scenario> own_;
+  std::unique_ptr<SearchWork> work_;
+};
+
+}  // namespace plait

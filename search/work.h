@@ -1,0 +1,81 @@
+#pragma once
+// The work of a search, as questions about layouts that any thread of any process can answer. Each
+// process enumerates the same space; a layout is named by its number in it.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "search/bounds.h"
+#include "search/evaluate.h"
+#include "search/space.h"
+
+namespace plait {
+
+struct Question {
+  enum class Kind : std::int32_t { kBound, kCloserBound, kSimulate };
+  Kind kind = Kind::kBound;
+  /// Of kSimulate: beyond it memory is not counted.
+  SimTime limit = 0;
+  std::vector<std::uint32_t> layouts;
+};
+
+/// Of one layout. Plain numbers, which travel between processes and into files as they are.
+struct Answer {
+  static constexpr SimTime kRefused = -1;  // the layout cannot be planned
+  SimTime step = kRefused;                 // of kSimulate exact; of the bounds at least
+  std::int64_t memory = 0;                 // bytes of the fullest rank, likewise; 0: not counted
+  std::int64_t room = 0;                   // of kSimulate: Evaluation::room, bytes
+
+  bool refused() const { return step == kRefused; }
+  Evaluation evaluation() const { return {step, Bytes(memory), Bytes(room)}; }
+  bool operator==(const Answer&) const = default;
+};
+
+/// Hears the answer of question.layouts[i] as soon as it is known; one call at a time.
+using Heard = std::function<void(std::size_t i, const Answer&)>;
+
+/// The layouts of a space, and what a process works out about them.
+class SearchWork {
+ public:
+  SearchWork(const Scenario& scenario, const CostModel& costs, const Space& space, int threads);
+  SearchWork(const SearchWork&) = delete;
+  SearchWork& operator=(const SearchWork&) = delete;
+
+  const Scenario& scenario() const { return scenario_; }
+  const std::vector<Layout>& layouts() const { return layouts_; }
+  /// On `threads` threads; one question at a time. The same answers for any number of threads.
+  std::vector<Answer> answer(const Question& question, int threads, const Heard& heard = {});
+
+ private:
+  Answer bound(const Layout& layout) const;
+  Answer simulated(const Layout& layout, SimTime limit) const;
+
+  const Scenario& scenario_;
+  const CostModel& costs_;
+  Bounds bounds_;
+  std::vector<Layout> layouts_;
+};
+
+/// Those who answer the questions of a search.
+class Crew {
+ public:
+  virtual ~Crew() = default;
+  /// answers[i] is of question.layouts[i].
+  virtual std::vector<Answer> ask(const Question& question, const Heard& heard) = 0;
+};
+
+/// Threads of this process.
+class ThreadCrew : public Crew {
+ public:
+  ThreadCrew(SearchWork& work, int threads) : work_(work), threads_(threads) {}
+  std::vector<Answer> ask(const Question& question, const Heard& heard) override {
+    return work_.answer(question, threads_, heard);
+  }
+
+ private:
+  SearchWork& work_;
+  int threads_;
+};
+
+}  // namespace plait
