@@ -47,6 +47,22 @@ IslandKind sound_kind(const NodeSpec& node, const Device& device, const Fabric& 
   return make_kind(std::move(island), std::move(routes));
 }
 
+/// All ways from the first node, one node for each closeness.
+std::vector<std::vector<Distance>> crossings_of(const Graph& graph) {
+  std::vector<std::vector<Distance>> out;
+  for (std::int64_t node = 1; node < graph.nodes; ++node) {
+    const auto close = static_cast<std::size_t>(graph.cabling->closeness(0, node));
+    if (out.size() <= close) out.resize(close + 1);
+    if (!out[close].empty()) continue;
+    for (std::int64_t exit = 0; exit < graph.nics(); ++exit) {
+      for (std::int64_t entry = 0; entry < graph.nics(); ++entry) {
+        out[close].push_back(graph.walk(graph.port(0, exit), graph.port(node, entry)));
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view name_of(VertexKind kind) {
@@ -104,6 +120,17 @@ void Graph::way(std::int64_t from, std::int64_t to, std::uint64_t key,
 }
 
 Distance Graph::crossing(std::int64_t from, std::int64_t to) const {
+  const std::int64_t a = from / nics(), b = to / nics();
+  if (a != b && !crossings.empty()) {
+    const auto close = static_cast<std::size_t>(cabling->closeness(a, b));
+    if (close < crossings.size() && !crossings[close].empty()) {
+      return crossings[close][static_cast<std::size_t>(from % nics() * nics() + to % nics())];
+    }
+  }
+  return walk(from, to);
+}
+
+Distance Graph::walk(std::int64_t from, std::int64_t to) const {
   const std::int64_t ways = cable_factor.empty() ? 1 : cabling->ways(from, to);
   Distance best = kUnreachable;
   std::vector<Hop> hops;
@@ -182,7 +209,11 @@ std::shared_ptr<const Graph> make_graph(const NodeSpec& node, const Device& devi
     PLAIT_CHECK(!graph->kinds[0].island.nics.empty(), "several nodes need NICs");
     graph->cabling = make_cabling(fabric, nodes, graph->nics());
   }
-  if (!faults.empty()) apply_faults(*graph, faults);
+  if (!faults.empty()) {
+    apply_faults(*graph, faults);
+  } else if (nodes > 1) {
+    graph->crossings = crossings_of(*graph);
+  }
   return graph;
 }
 

@@ -33,6 +33,9 @@ struct Graph {
   std::int64_t nodes = 1;
   std::unique_ptr<const Cabling> cabling = {};  // none with one node
 
+  /// From NIC port to NIC port of nodes so close (Cabling::closeness): by exit, then by entry.
+  /// Empty where cables are faulty, or where the first node has no other so close.
+  std::vector<std::vector<Distance>> crossings = {};
   std::map<std::int64_t, double> cable_factor = {};  // what is left of faulty cables
   std::map<Hop, double> trunk_factor = {};           // and of the trunks that they are in
 
@@ -62,8 +65,10 @@ struct Graph {
   /// Where a message between devices of two islands leaves and enters, on the shortest way.
   Gates gates(std::int64_t from, std::int64_t to) const;
   Distance distance(std::int64_t from, std::int64_t to) const;
-  /// From NIC port to NIC port: over the widest of its ways.
+  /// From NIC port to NIC port of two nodes: over the widest of its ways.
   Distance crossing(std::int64_t from, std::int64_t to) const;
+  /// The same, cable by cable.
+  Distance walk(std::int64_t from, std::int64_t to) const;
   /// The hops of one of the ways that work, from NIC port to NIC port; `key` modulo their number
   /// says which. Throws InputError C009 when there is none.
   void way(std::int64_t from, std::int64_t to, std::uint64_t key, std::vector<Hop>& hops) const;

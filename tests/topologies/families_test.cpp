@@ -86,6 +86,22 @@ TEST(Families, RoutesHaveTheLatencyAndTheWidthOfTheirLinksWhicheverWayIsTaken) {
   }
 }
 
+TEST(Families, ACrossingIsTheSameFromAnyNodeToOneSoClose) {
+  for (const Cluster& c : one_of_each()) {
+    const Graph& g = *c.graph;
+    ASSERT_FALSE(g.crossings.empty());
+    for (std::int64_t a = 0; a < g.nodes * g.nics(); ++a) {
+      for (std::int64_t b = 0; b < g.nodes * g.nics(); ++b) {
+        if (a / g.nics() == b / g.nics()) continue;
+        const Distance by_table = g.crossing(a, b), by_cables = g.walk(a, b);
+        ASSERT_EQ(by_table.latency, by_cables.latency) << a << " -> " << b;
+        ASSERT_EQ(by_table.bandwidth, by_cables.bandwidth) << a << " -> " << b;
+        ASSERT_EQ(by_table.hops, by_cables.hops) << a << " -> " << b;
+      }
+    }
+  }
+}
+
 TEST(Families, TreesAndToriTakeShortestPathsOfTheWholeMachine) {
   for (const Cluster& c : one_of_each()) {
     // A dragonfly's minimal route crosses one global cable, even where two would be shorter.
