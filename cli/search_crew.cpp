@@ -197,9 +197,7 @@ class RankCrew : public Crew {
 
 }  // namespace
 
-bool SearchRanks::leads() const {
-  return transport_ == nullptr || transport_->rank() == kLeader;
-}
+bool SearchRanks::leads() const { return transport_ == nullptr || transport_->rank() == kLeader; }
 
 std::unique_ptr<Crew> SearchRanks::crew(SearchWork& work, int threads) const {
   if (transport_ == nullptr) return std::make_unique<ThreadCrew>(work, threads);
@@ -218,8 +216,7 @@ bool SearchRanks::follow(SearchWork& work, int threads) const {
         transfer(Flow::kIn, kLeader, kLayoutsTag, q.layouts.data(), q.layouts.size());
     wait(*transport_, in);
     std::vector<Answer> answers = work.answer(q, threads);
-    BytesOnTheWay out =
-        transfer(Flow::kOut, kLeader, kAnswersTag, answers.data(), answers.size());
+    BytesOnTheWay out = transfer(Flow::kOut, kLeader, kAnswersTag, answers.data(), answers.size());
     wait(*transport_, out);
   }
 }

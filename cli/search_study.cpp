@@ -137,10 +137,8 @@ void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& 
   while (points.size() < kMostFrontPoints && !session.stop) {
     const auto memory = static_cast<double>(points.back().result.memory.value);
     const Bytes limit(static_cast<std::int64_t>(memory * (1 - kFrontStep)));
-    const SearchResult next = searcher.run({.best = 1,
-                                            .memory_limit = limit,
-                                            .stop = &session.stop,
-                                            .progress = session.progress});
+    const SearchResult next = searcher.run(
+        {.best = 1, .memory_limit = limit, .stop = &session.stop, .progress = session.progress});
     if (next.best.empty()) break;
     points.push_back(next.best.front());
   }

@@ -35,8 +35,8 @@ class LayoutWriter {
 /// A new file. Throws EnvironmentError.
 std::unique_ptr<LayoutWriter> write_layouts_csv(const std::string& path);
 
-/// Adds a row to `searches`, and one to `layouts` for each. Throws EnvironmentError, also where this
-/// build has no SQLite.
+/// Adds a row to `searches`, and one to `layouts` for each. Throws EnvironmentError, also where
+/// this build has no SQLite.
 std::unique_ptr<LayoutWriter> write_layouts_sqlite(const std::string& path,
                                                    const std::string& scenario,
                                                    const RunFacts& facts);

@@ -59,8 +59,7 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
 
   Statement& text(const std::string& value) {
-    db_.check(
-        sqlite3_bind_text(statement_, ++bound_, value.c_str(), -1, SQLITE_TRANSIENT));
+    db_.check(sqlite3_bind_text(statement_, ++bound_, value.c_str(), -1, SQLITE_TRANSIENT));
     return *this;
   }
   Statement& integer(std::int64_t value) {
