@@ -36,6 +36,9 @@ void add_export(Command& command);
 void add_import(Command& command);
 void add_list(Command& command);
 void add_schema(Command& command);
+void add_explain(Command& command);
+void add_completion(Command& command);
+void add_man(Command& command);
 void add_version(Command& command);
 
 }  // namespace plait

@@ -9,22 +9,13 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/examples.h"
 #include "core/error.h"
 #include "plait_version.h"
 
 namespace {
 
 using plait::Command;
-
-constexpr const char* kExamples =
-    "Examples:\n"
-    "  plait run scenarios/llama/llama-3.1-70b-64xh100.json\n"
-    "  plait check my.json --set strategy.tp=8\n"
-    "  plait compare my.json -L strategy.tp=1,2,4,8\n"
-    "  plait whatif my.json -L cluster.inter_node.bandwidth='100 Gbit/s','400 Gbit/s'\n"
-    "  plait search my.json\n"
-    "\n"
-    "Exit codes: 0 yes, 1 the answer is no, 2 scenario or usage error, 3 environment, 4 our bug.";
 
 /// A word as a shell would need it typed.
 std::string shell_word(const std::string& word) {
@@ -55,7 +46,6 @@ int parser_exit(const CLI::App& app, const CLI::ParseError& error) {
 
 int plait_main(int argc, char** argv) {
   CLI::App app("Predicts how a transformer trains when it is split over many GPUs.", "plait");
-  app.footer(kExamples);
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("plait ") + std::string(plait::kVersion));
   Command command{app, command_line(argc, argv), {argv, argv + argc}, {}};
@@ -74,7 +64,11 @@ int plait_main(int argc, char** argv) {
   plait::add_import(command);
   plait::add_list(command);
   plait::add_schema(command);
+  plait::add_explain(command);
+  plait::add_completion(command);
+  plait::add_man(command);
   plait::add_version(command);
+  plait::add_examples(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

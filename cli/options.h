@@ -39,6 +39,8 @@ void add_network_option(CLI::App& command, std::vector<std::string>& sets);
 
 /// When one of `sets` is path=help: the choices of that field. Otherwise "".
 std::string help_for_sets(const std::vector<std::string>& sets);
+/// Every field of a scenario, an object before its own: "strategy", "strategy.pp", ...
+std::vector<std::string> field_paths();
 
 /// The result, on standard output or in the file. Throws EnvironmentError.
 void print_result(const OutputOptions& options, const std::string& text);

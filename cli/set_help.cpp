@@ -86,7 +86,25 @@ std::string describe(const std::string& path, const Tree& field, const Tree& roo
   return out;
 }
 
+void add_paths(const std::string& prefix, const Tree& field, const Tree& root,
+               std::vector<std::string>& out) {
+  const Tree& resolved = resolve(field, root);
+  if (!resolved.contains("properties")) return;
+  for (const auto& [key, value] : resolved["properties"].items()) {
+    if (key.starts_with('$')) continue;
+    out.push_back(prefix + key);
+    add_paths(prefix + key + ".", value, root, out);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> field_paths() {
+  const Tree root = Tree::parse(scenario_schema());
+  std::vector<std::string> out;
+  add_paths("", root, root, out);
+  return out;
+}
 
 std::string help_for_sets(const std::vector<std::string>& sets) {
   std::string out;

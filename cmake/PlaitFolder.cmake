@@ -5,11 +5,14 @@
 
 add_library(plait_options INTERFACE)
 target_compile_features(plait_options INTERFACE cxx_std_20)
-target_include_directories(plait_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(plait_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
-                       -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-                       # Results must not depend on the compiler's choice to fuse multiply and add.
-                       -ffp-contract=off>)
+target_include_directories(plait_options INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                           $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/generated>)
+# For plait itself; who uses the installed library has options of their own.
+set(own_options -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+    # Results must not depend on the compiler's choice to fuse multiply and add.
+    -ffp-contract=off)
+target_compile_options(plait_options INTERFACE
+                       "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${own_options}>>")
 option(PLAIT_SANITIZE "Address and undefined behaviour sanitizers" OFF)
 if(PLAIT_SANITIZE)
   target_compile_options(plait_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
@@ -26,6 +29,7 @@ function(plait_folder name)
   if(sources)
     add_library(plait_${name} STATIC ${sources})
     target_link_libraries(plait_${name} PUBLIC plait_options ${arg_LINK})
+    set_target_properties(plait_${name} PROPERTIES EXPORT_NAME ${name})
   else()
     add_library(plait_${name} INTERFACE)
     target_link_libraries(plait_${name} INTERFACE plait_options ${arg_LINK})

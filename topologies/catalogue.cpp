@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "core/embedded_file.h"
 #include "core/error.h"
 #include "core/json.h"
 
 namespace plait {
+
+std::vector<EmbeddedFile> catalogue_files();  // topologies/catalogue/*/*.json
+
 namespace {
 
 /// How messages speak of a kind of entry.
@@ -45,6 +49,16 @@ T find(const Kind& kind, const std::string& name, const Table<T>& table) {
 }
 
 }  // namespace
+
+std::vector<CatalogueEntry> catalogue() {
+  std::vector<CatalogueEntry> out;
+  for (const EmbeddedFile& file : catalogue_files()) {
+    const std::size_t slash = file.path.find('/'), dot = file.path.rfind('.');
+    out.push_back(
+        {file.path.substr(0, slash), file.path.substr(slash + 1, dot - slash - 1), file.text});
+  }
+  return out;
+}
 
 Device find_device(const std::string& name) { return find(kDevices, name, device_table()); }
 NodeSpec find_node(const std::string& name) { return find(kClusters, name, node_table()); }

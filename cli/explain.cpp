@@ -1,0 +1,101 @@
+// plait explain CODE: what an error or a warning means, from docs/errors.md: its row in the table
+// and, where there is one, its own section.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "core/embedded_file.h"
+#include "core/error.h"
+
+namespace plait {
+
+std::vector<EmbeddedFile> pages_of_codes();  // docs/errors.md
+
+namespace {
+
+struct CodeText {
+  std::string code, family, meaning, section;
+};
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \n*"), end = text.find_last_not_of(" \n*");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+/// The rows of the table "| codes | meaning |"; a bold row names the family of those below it.
+std::vector<CodeText> table_in(const std::string& page) {
+  std::vector<CodeText> out;
+  std::string family;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t middle = line.find(" | "), end = line.rfind(" |");
+    if (!line.starts_with("| ") || middle == std::string::npos || end <= middle) continue;
+    const std::string codes = line.substr(2, middle - 2);
+    const std::string meaning = line.substr(middle + 3, end - middle - 3);
+    if (codes.starts_with("**")) family = trimmed(meaning);
+    std::istringstream each(codes);
+    for (std::string code; std::getline(each, code, ',');) {
+      code = trimmed(code);
+      const bool is_code = code.size() == 4 && code.find_first_of("0123456789") == 1;
+      if (is_code) out.push_back({code, family, meaning, ""});
+    }
+  }
+  return out;
+}
+
+/// What stands below the heading "### CODE".
+std::string section_in(const std::string& page, const std::string& code) {
+  const std::string heading = "\n### " + code + "\n";
+  const std::size_t begin = page.find(heading);
+  if (begin == std::string::npos) return "";
+  const std::size_t from = begin + heading.size();
+  return trimmed(page.substr(from, std::min(page.find("\n#", from), page.size()) - from)) + "\n";
+}
+
+std::string text_of(const CodeText& e) {
+  const bool warning = e.code.starts_with('W');
+  return fmt::format("{}  {}\n      {}{}\n{}{}", e.code, e.meaning, warning ? "" : e.family + ": ",
+                     warning ? "a warning: the answer stands, the exit code is as without it"
+                             : "an error, exit code 2",
+                     e.section.empty() ? "" : "\n", e.section);
+}
+
+int explain(const std::string& code) {
+  const std::string page(pages_of_codes().front().text);
+  std::vector<CodeText> table = table_in(page);
+  std::string all;
+  std::vector<std::string> known;
+  for (CodeText& e : table) {
+    known.push_back(e.code);
+    if (code.empty()) all += fmt::format("{}  {}\n", e.code, e.meaning);
+    if (e.code != code) continue;
+    e.section = section_in(page, code);
+    print_result({}, text_of(e));
+    return kYes;
+  }
+  if (code.empty()) {
+    print_result({}, all);
+    return kYes;
+  }
+  const std::string near = nearest(code, known);
+  throw InputError({.code = "G030",
+                    .problem = fmt::format("there is no code '{}'", code),
+                    .expected = "a code as messages name it, such as S010",
+                    .cure = near.empty() ? "plait explain lists them all"
+                                         : fmt::format("did you mean {}?", near)});
+}
+
+}  // namespace
+
+void add_explain(Command& command) {
+  auto code = std::make_shared<std::string>();
+  CLI::App* sub = command.app.add_subcommand("explain", "Say what an error or warning code means");
+  sub->add_option("code", *code, "The code (default: all of them)")->type_name("CODE");
+  sub->callback([&command, code] { command.action = [code] { return explain(*code); }; });
+}
+
+}  // namespace plait

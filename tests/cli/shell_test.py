@@ -1,0 +1,70 @@
+"""What plait says of itself: --help, explain, completion, man."""
+
+import re
+import subprocess
+import unittest
+
+from plait_command import PLAIT, SOURCE, CommandTest, plait
+
+CODE = re.compile(r"\b[A-Z]0\d\d\b")
+
+
+def commands():
+    """Subcommands, as `plait --help` lists them."""
+    text = plait("--help").out.split("Subcommands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in text.splitlines()]
+
+
+def examples(help_text):
+    return [line.strip() for line in help_text.split("Examples:\n")[1].splitlines()
+            if line.startswith("  plait")] if "Examples:\n" in help_text else []
+
+
+class Shell(CommandTest):
+    def test_help_is_one_screen_and_its_examples_run(self):
+        texts = [plait("--help").out, *(plait(name, "--help").out for name in commands())]
+        self.assertLessEqual(len(texts[0].splitlines()), 45)
+        for command in {line for text in texts for line in examples(text)}:
+            with self.subTest(command):
+                done = subprocess.run(["bash", "-c", command.replace("plait", PLAIT, 1)], cwd=SOURCE,
+                                      capture_output=True, text=True, timeout=120, check=False)
+                self.assertIn(done.returncode, (0, 1, 77), done.stderr)
+
+    def test_every_documented_code_is_explained(self):
+        documented = set(CODE.findall((SOURCE / "docs/errors.md").read_text(encoding="utf-8")))
+        listed = {line.split()[0] for line in plait("explain").out.splitlines()}
+        self.assertEqual(documented, listed)
+        for code in sorted(documented):
+            self.assertTrue(plait("explain", code).out.startswith(code + "  "), code)
+
+    def test_an_unknown_code_is_an_error_with_a_suggestion(self):
+        wrong = plait("explain", "S01O")
+        self.assertEqual(wrong.code, 2)
+        self.assertIn("did you mean S010?", wrong.err)
+
+    def test_completion_knows_commands_options_choices_and_fields(self):
+        cases = {("plait", "ru"): "run",
+                 ("plait", "topology", "sh"): "show",
+                 ("plait", "run", "--format", "j"): "json",
+                 ("plait", "run", "--unf"): "--unfold",
+                 ("plait", "run", "x.json", "--set", "strategy.zero"): "strategy.zero_stage="}
+        script = plait("completion", "bash").out
+        for words, wanted in cases.items():
+            with self.subTest(words):
+                run = (f"{script}\ncompopt() {{ :; }}\nCOMP_WORDS=({' '.join(words)})\n"
+                       f"COMP_CWORD={len(words) - 1}\n_plait\necho \"${{COMPREPLY[@]}}\"")
+                done = subprocess.run(["bash", "-c", run], capture_output=True, text=True, check=True)
+                self.assertEqual(done.stdout.strip(), wanted)
+
+    def test_every_command_is_in_the_manual_and_in_every_completion(self):
+        manual = plait("man").out
+        self.assertTrue(manual.startswith(".TH PLAIT 1"))
+        texts = {shell: plait("completion", shell).out for shell in ("bash", "zsh", "fish")}
+        for name in commands():
+            self.assertIn(f".SS plait {name}\n", manual)
+            for shell, text in texts.items():
+                self.assertRegex(text, rf"\b{name}\b", shell)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,132 @@
+"""README and docs say what the program does: every command in a block of code is run.
+
+    ```console     a line "$ command" is run by a shell; what stands below it is its output, to the
+                   letter, where a line "..." stands for any lines
+    ```sh          every line is a command that ends with 0 or 1; its output is not looked at
+    ```text        is not run: what needs a cluster, a GPU or files of the reader's
+
+A block runs in a folder of its own that has the folders of the tree, so files that one of its
+commands writes are there for the next. A backslash at the end continues a command; what stands
+behind two or more spaces and is no option explains it. PLAIT_UPDATE_DOCS=1 writes the outputs anew."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+PLAIT = Path(os.environ["PLAIT"])
+SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
+UPDATE = os.environ.get("PLAIT_UPDATE_DOCS") == "1"
+TIMEOUT_S = 240
+PAGES = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
+KINDS = {"console", "sh", "text", "json", "cpp", "cmake", "diff", "python", "csv"}
+COMMAND = re.compile(r"^(\$ )?(plait|mpirun|srun|\./dev)\b", re.M)
+
+
+class Step:
+    """A command of a console block and the lines below it."""
+
+    def __init__(self, command):
+        self.command = command
+        self.output = []
+
+
+def steps(block):
+    out = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            out.append(Step(line[2:]))
+        elif out and not out[-1].output and out[-1].command.endswith("\\"):
+            out[-1].command += "\n" + line
+        elif out:
+            out[-1].output.append(line)
+    return out
+
+
+def matches(expected, actual):
+    pattern = "".join(r"(?:.*\n)*" if line == "..." else re.escape(line) + r"\n" for line in expected)
+    return re.fullmatch(pattern, "".join(line + "\n" for line in actual)) is not None
+
+
+class Shell:
+    """Runs commands in a folder that looks like the tree."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        for name in ("scenarios", "docs", "tests", "topologies"):
+            (self.folder / name).symlink_to(SOURCE / name)
+
+    def run(self, command):
+        path = f"{PLAIT.parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(["bash", "-c", command], cwd=self.folder, text=True, encoding="utf-8",
+                              capture_output=True, timeout=TIMEOUT_S, check=False,
+                              env={**os.environ, "PATH": path, "COLUMNS": "100", "LC_ALL": "C.UTF-8"})
+
+
+def without_explanation(line):
+    """"plait run x     what it shows" -> "plait run x"."""
+    return re.sub(r"\s{2,}(#|[A-Za-z]).*$", "", re.sub(r"^(plait \w+)\s+", r"\1 ", line))
+
+
+class Docs(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_block_says_what_it_is(self):
+        for page in PAGES:
+            for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+                with self.subTest(page.name, text=text[:60]):
+                    if kind not in KINDS:
+                        self.assertIsNone(COMMAND.search(text), "a command in a block of no kind")
+
+    def test_commands_of_sh_blocks_end_well(self):
+        for page in PAGES:
+            for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+                if kind == "sh":
+                    self.run_lines(page, text)
+
+    def run_lines(self, page, text):
+        with tempfile.TemporaryDirectory() as folder:
+            shell = Shell(folder)
+            definitions = ""
+            for line in re.sub(r"\\\n\s*", "", text).splitlines():
+                command = without_explanation(line)
+                if re.match(r"[A-Z0-9_]+=", command):
+                    definitions += command + "\n"
+                elif command and not command.startswith("#"):
+                    with self.subTest(page.name, command=command):
+                        done = shell.run(definitions + command)
+                        self.assertIn(done.returncode, (0, 1), done.stdout + done.stderr)
+
+    def test_outputs_of_console_blocks_are_as_shown(self):
+        for page in PAGES:
+            before = page.read_text(encoding="utf-8")
+            after = BLOCK.sub(lambda m, page=page: self.checked(page, m), before)
+            if UPDATE and after != before:
+                page.write_text(after, encoding="utf-8")
+
+    def checked(self, page, block):
+        if block.group(1) != "console":
+            return block.group()
+        lines = []
+        with tempfile.TemporaryDirectory() as folder:
+            shell = Shell(folder)
+            for step in steps(block.group(2)):
+                done = shell.run(step.command)
+                actual = done.stdout.rstrip("\n").split("\n") if done.stdout.strip() else []
+                same = matches(step.output, actual)
+                if UPDATE and not same and "..." not in step.output:
+                    step.output = actual
+                    same = True
+                with self.subTest(page.name, command=step.command):
+                    self.assertIn(done.returncode, (0, 1), done.stderr)
+                    if not same:
+                        self.assertEqual("\n".join(step.output), "\n".join(actual) + done.stderr)
+                lines += ["$ " + step.command, *step.output]
+        return "```console\n" + "\n".join(lines) + "\n```"
+
+
+if __name__ == "__main__":
+    unittest.main()
