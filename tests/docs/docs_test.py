@@ -21,9 +21,10 @@ PLAIT = Path(os.environ["PLAIT"])
 SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
 UPDATE = os.environ.get("PLAIT_UPDATE_DOCS") == "1"
 TIMEOUT_S = 240
-PAGES = [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *sorted((SOURCE / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 KINDS = {"console", "sh", "text", "json", "cpp", "cmake", "diff", "python", "csv"}
+LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"^(\$ )?(plait|mpirun|srun|\./dev)\b", re.M)
 
 
@@ -86,6 +87,13 @@ class Docs(unittest.TestCase):
                 with self.subTest(page.name, text=text[:60]):
                     if kind not in KINDS:
                         self.assertIsNone(COMMAND.search(text), "a command in a block of no kind")
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for target in LINK.findall(page.read_text(encoding="utf-8")):
+                if not target.startswith("http"):
+                    with self.subTest(page.name, target=target):
+                        self.assertTrue((page.parent / target).exists())
 
     def test_commands_of_sh_blocks_end_well(self):
         for page in PAGES:
