@@ -22,6 +22,7 @@ struct Command {
 };
 
 void add_run(Command& command);
+void add_serve(Command& command);
 void add_check(Command& command);
 void add_compare(Command& command);
 void add_whatif(Command& command);

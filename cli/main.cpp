@@ -1,5 +1,5 @@
-// plait: how a transformer trains when it is split over many GPUs. Subcommands in their own files;
-// here the command line is taken apart and errors become exit codes: 2 the user's, 3 the
+// plait: how a transformer trains or serves when it is split over many GPUs. Subcommands in their
+// own files; here the command line is taken apart and errors become exit codes: 2 the user's, 3 the
 // machine's, 4 ours.
 
 #include <csignal>
@@ -45,11 +45,13 @@ int parser_exit(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int plait_main(int argc, char** argv) {
-  CLI::App app("Predicts how a transformer trains when it is split over many GPUs.", "plait");
+  CLI::App app("Predicts how a transformer trains or serves when it is split over many GPUs.",
+               "plait");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("plait ") + std::string(plait::kVersion));
   Command command{app, command_line(argc, argv), {argv, argv + argc}, {}};
   plait::add_run(command);
+  plait::add_serve(command);
   plait::add_check(command);
   plait::add_compare(command);
   plait::add_whatif(command);

@@ -45,6 +45,7 @@ RunFacts run_facts(const Scenario& scenario, const std::string& command_line) {
 }
 
 Plan sound_plan(const Scenario& s) {
+  require_training(s);
   Plan plan = located(s, [&] { return make_plan(s.model, s.workload, s.strategy); });
   const std::vector<PlanFault> faults = validate(plan);
   if (!faults.empty()) {

@@ -34,7 +34,7 @@ install(DIRECTORY scenarios/ DESTINATION ${CMAKE_INSTALL_DATADIR}/plait/scenario
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-set(library_folders core model topologies plan costmodel scenarios sim search reports)
+set(library_folders core model topologies plan costmodel scenarios sim serving search reports)
 set(library_targets plait_options)
 foreach(folder IN LISTS library_folders)
   list(APPEND library_targets plait_${folder})

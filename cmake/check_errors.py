@@ -6,9 +6,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "search", "costmodel", "sim", "realrun", "reports",
-           "cli"]
-CODE = re.compile(r"\b([JUFSCTMPGKVWD]0\d\d)\b")
+FOLDERS = ["core", "model", "topologies", "plan", "scenarios", "search", "costmodel", "sim", "serving", "realrun",
+           "reports", "cli"]
+CODE = re.compile(r"\b([JUFSCTMPGKVWDR]0\d\d)\b")
 
 
 def main():

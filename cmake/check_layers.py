@@ -19,9 +19,10 @@ ALLOWED = {
     "scenarios": PLANNING,
     "costmodel": PLANNING,
     "sim": PLANNING | {"costmodel"},
+    "serving": PLANNING | {"costmodel", "sim"},
     "search": PLANNING | {"costmodel", "sim", "scenarios"},
     "realrun": CORE | {"model", "plan", "kernels"},
-    "reports": PLANNING | {"costmodel"},
+    "reports": PLANNING | {"costmodel", "serving"},
 }
 ANYTHING = {"cli", "bench", "tests"}
 SOURCE_SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}

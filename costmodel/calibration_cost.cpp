@@ -14,6 +14,12 @@ constexpr double kBandPerError = 2;
 // do not. Ours: as wide as the data sheet's own form, and not below 25 %.
 constexpr double kExtrapolatedPerError = 5, kLeastExtrapolatedBand = 0.25;
 
+/// Products with quantised weights were not measured.
+bool is_quantised(const Compute& op) {
+  const auto* product = std::get_if<MatMul>(&op);
+  return product != nullptr && product->weights != WeightFormat::kPlain;
+}
+
 bool inside(const std::vector<double>& features, const KernelFit& fit) {
   for (std::size_t i = 0; i < features.size(); ++i) {
     if (features[i] < fit.least[i] || features[i] > fit.most[i]) return false;
@@ -25,7 +31,7 @@ bool inside(const std::vector<double>& features, const KernelFit& fit) {
 
 std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration) {
   const auto found = calibration.kernels.find(kernel_class(op));
-  if (found == calibration.kernels.end()) return std::nullopt;
+  if (found == calibration.kernels.end() || is_quantised(op)) return std::nullopt;
   const KernelFit& fit = found->second;
   const std::vector<double> features = kernel_features(op);
   Cost cost;

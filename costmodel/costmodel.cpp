@@ -7,6 +7,7 @@
 #include "costmodel/collectives.h"
 #include "costmodel/eager.h"
 #include "costmodel/kernels.h"
+#include "costmodel/one_shot.h"
 #include "costmodel/transfer.h"
 
 namespace plait {
@@ -19,6 +20,7 @@ std::string_view name_of(Algorithm a) {
     case Algorithm::kNvlsTree: return "nvls_tree";
     case Algorithm::kPat: return "pat";
     case Algorithm::kPairwise: return "pairwise";
+    case Algorithm::kOneShot: return "one_shot";
   }
   return "?";
 }
@@ -140,7 +142,12 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
 
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
                                      const Cluster& cluster) const {
-  return collective_cost(op.kind, op.bytes(), group, cluster, selection);
+  const CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
+  if (!engine_all_reduce || op.kind != CollectiveKind::kAllReduce) return nccl;
+  const Device& device = cluster.kind(group.kind).device;
+  const std::optional<Cost> own = one_shot_cost(op.bytes(), group, device);
+  if (!own || own->total() >= nccl.cost.total()) return nccl;
+  return {*own, Algorithm::kOneShot, Protocol::kSimple};
 }
 
 Cost CostModel::transfer(Bytes bytes, const Path& path) const { return message_cost(bytes, path); }

@@ -15,8 +15,8 @@
 
 namespace plait {
 
-/// How NCCL would run a collective.
-enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kPat, kPairwise };
+/// How NCCL would run a collective, or a serving engine a small all-reduce (one_shot).
+enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kPat, kPairwise, kOneShot };
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 std::string_view name_of(Algorithm a);
 std::string_view name_of(Protocol p);
@@ -38,6 +38,9 @@ struct CostModel {
   std::shared_ptr<const Calibration> calibration = nullptr;
   Host host = {};        // by default everything is issued in no time
   Kernels kernels = {};  // of the framework
+  /// All-reduces within an NVLink island run by a serving engine's own kernels where these are
+  /// faster than NCCL (one_shot.h).
+  bool engine_all_reduce = false;
 
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;

@@ -11,6 +11,7 @@
 #include "core/quantity.h"
 #include "model/dtype.h"
 #include "model/model.h"
+#include "model/weight_format.h"
 
 namespace plait {
 
@@ -19,7 +20,8 @@ namespace plait {
 enum class Pass : std::uint8_t { kForward, kBackward, kInputGrad, kWeightGrad, kOptimizer };
 
 /// out[m, n] = A[m, k] B[k, n], `batch` times. Forward y = x W^T is `kNT`, dgrad dx = dy W is
-/// `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A and B as stored).
+/// `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A and B as stored). `weights`: B is
+/// stored quantised and widened to `in` on its way.
 enum class GemmLayout : std::uint8_t { kNT, kNN, kTN };
 struct MatMul {
   Pass pass = Pass::kForward;
@@ -28,6 +30,7 @@ struct MatMul {
   DType in = DType::kBf16, out = DType::kBf16;
   bool accumulate = false;  // out += : the output is read too
   bool bias = false;        // forward: adds bias[n]; wgrad: also writes dbias[m] (epilogue)
+  WeightFormat weights = WeightFormat::kPlain;
 };
 
 /// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,

@@ -24,6 +24,12 @@ Choice<DType> dtype_rule() {
   return rule;
 }
 
+Choice<WeightFormat> format_rule() {
+  Choice<WeightFormat> rule;
+  for (WeightFormat f : kWeightFormats) rule.values.emplace_back(name_of(f), f);
+  return rule;
+}
+
 template <class T>
 Field<T> size(std::string key, std::int64_t T::*member) {
   return field(std::move(key), member, kSize, "");
@@ -54,7 +60,8 @@ std::vector<Field<MatMul>> fields(const MatMul*) {
           dtype("in", &T::in),
           dtype("out", &T::out),
           flag("accumulate", &T::accumulate),
-          flag("bias", &T::bias)};
+          flag("bias", &T::bias),
+          field("weights", &T::weights, format_rule(), "")};
 }
 std::vector<Field<Attention>> fields(const Attention*) {
   using T = Attention;

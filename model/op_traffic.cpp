@@ -17,10 +17,16 @@ constexpr std::int64_t kIndexBytes = size_of(DType::kInt64);
 /// (Korthikanti et al. 2022, section 4.1).
 constexpr std::int64_t kMaskBytes = 1;
 
+/// B as it is stored.
+std::int64_t weight_bytes(const MatMul& op) {
+  const std::int64_t quantised = bytes_of_256(op.weights);
+  return quantised > 0 ? op.k * op.n * quantised / 256 : op.k * op.n * size_of(op.in);
+}
+
 /// A (m, k) and B (k, n) once; out (m, n) once, or read and written when it accumulates; the
 /// epilogue reads bias[n] forward and writes dbias[m] in a weight gradient, where m counts outputs.
 std::int64_t traffic(const MatMul& op) {
-  const std::int64_t operands = (op.m * op.k + op.k * op.n) * size_of(op.in);
+  const std::int64_t operands = op.m * op.k * size_of(op.in) + weight_bytes(op);
   const std::int64_t touches = op.accumulate ? 2 : 1;
   const std::int64_t result = touches * op.m * op.n * size_of(op.out);
   std::int64_t bias = 0;

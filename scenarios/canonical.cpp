@@ -28,9 +28,11 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
                            const std::string& calibration_sha256) {
   std::vector<JsonMember> members = {{"name", json_quote(scenario.name)},
                                      {"model", model_table().write(scenario.model)},
-                                     {"workload", workload_table().write(scenario.workload)},
                                      {"strategy", strategy_table().write(strategy)},
                                      {"cluster", cluster_json(cluster)}};
+  members.push_back(scenario.serving
+                        ? JsonMember{"serving", serving_table().write(*scenario.serving)}
+                        : JsonMember{"workload", workload_table().write(scenario.workload)});
   if (!scenario.placement.empty()) {
     members.push_back({"placement", placement_table().write(placement)});
   }

@@ -162,9 +162,13 @@ const Table<ScenarioParts>& scenario_table() {
                 "Defaults of a training framework: overlap, buckets, element types, kernels. What "
                 "the scenario says itself wins.")
               .otherwise("none"),
-          field("model", &S::model, Changes{&model_part_table()}, "What is trained.").required(),
-          field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
+          field("model", &S::model, Changes{&model_part_table()}, "What is trained or served.")
               .required(),
+          field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
+              .otherwise("required, unless `serving` is given"),
+          field("serving", &S::serving, Nested{&serving_table()},
+                "Requests to be served, and how, for `plait serve`; instead of `workload`.")
+              .otherwise("none"),
           field("strategy", &S::strategy, Nested{&strategy_table()}, "How the work is split."),
           field(
               "kernels", &S::kernels, Nested{&kernels_table()},

@@ -11,6 +11,7 @@
 #include "model/kernels.h"
 #include "model/model.h"
 #include "plan/framework_memory.h"
+#include "plan/requests.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
 #include "scenarios/placement.h"
@@ -72,6 +73,7 @@ struct ScenarioParts {
   std::string framework;  // a profile of scenarios/frameworks; "": none
   ModelPart model;
   Workload workload;
+  Serving serving;
   StrategyPart strategy;
   Kernels kernels;
   FrameworkMemory memory;
@@ -104,6 +106,7 @@ Changes(const Table<T>*) -> Changes<T>;
 const Table<Model>& model_table();
 const Table<ModelPart>& model_part_table();
 const Table<Workload>& workload_table();
+const Table<Serving>& serving_table();
 const Table<StrategyPart>& strategy_table();
 const Table<Kernels>& kernels_table();
 const Table<FrameworkMemory>& memory_table();

@@ -58,6 +58,17 @@ std::vector<std::string> strategy_keys(const Json& root) {
   return out;
 }
 
+/// What is asked of the model: a workload to train on, or requests to serve.
+void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
+  require_one_task(root);
+  if (const Json* serving = root.find("serving")) {
+    out.serving = resolve_serving(*serving, parts.serving, out.source_file, out.warnings);
+    return;
+  }
+  out.workload = parts.workload;
+  resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
+}
+
 /// `written`: strategy_keys before a framework filled the document in.
 void resolve(const JsonDocument& document, const std::vector<std::string>& written, Scenario& out) {
   const Json& root = document.root();
@@ -65,10 +76,11 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
   scenario_table().read(root, parts);
   out.name = parts.name.empty() ? name_of_file(out.source_file) : parts.name;
   out.comment = parts.comment;
-  out.workload = parts.workload;
-  resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
-  out.model = resolve_model(root.find("model"), parts.model, out.source_file,
-                            out.workload.sequence_length, out.warnings);
+  resolve_task(root, parts, out);
+  const std::int64_t longest =
+      out.serving ? out.serving->limits.max_context : out.workload.sequence_length;
+  out.model =
+      resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
   out.kernels = parts.kernels;
   out.memory = parts.memory;
@@ -78,7 +90,8 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
       resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  for (std::string& w : idle_options(written, parts.strategy)) {
+  for (std::string& w :
+       out.serving ? idle_in_serving(written) : idle_options(written, parts.strategy)) {
     out.warnings.push_back(std::move(w));
   }
   out.host = parts.host;
@@ -144,6 +157,16 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 
 Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides) {
   return parse_scenario(read_text_file(path), path == "-" ? "<stdin>" : path, overrides);
+}
+
+void require_training(const Scenario& scenario) {
+  if (!scenario.serving) return;
+  throw locate(InputError({"S065",
+                           "a scenario of serving where a training step is needed",
+                           {"", 0, 0, "serving"},
+                           "a scenario with a workload",
+                           "run it by `plait serve`"}),
+               scenario);
 }
 
 InputError locate(const InputError& error, const Scenario& scenario) {

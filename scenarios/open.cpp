@@ -112,6 +112,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
     out.fields.push_back(std::move(field));
   }
   out.scenario = read_scenario(std::move(document), file);
+  require_training(out.scenario);
   return out;
 }
 

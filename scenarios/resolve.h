@@ -41,6 +41,15 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size);
 std::vector<std::string> idle_options(const std::vector<std::string>& written,
                                       const StrategyPart& part);
 
+/// Serving: types that follow from others, the longest sequence, the trace's path. Throws S062,
+/// S063; appends W001 for fields without effect.
+Serving resolve_serving(const Json& json, Serving serving, const std::string& scenario_file,
+                        std::vector<std::string>& warnings);
+/// Throws F002 for neither workload nor serving, S064 for both.
+void require_one_task(const Json& root);
+/// W001: options of the strategy (keys as in idle_options) that serving does not look at.
+std::vector<std::string> idle_in_serving(const std::vector<std::string>& written);
+
 /// The resolved scenario as compact JSON, every field, keys sorted. A calibration is quoted by its
 /// hash.
 std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,

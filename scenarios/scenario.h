@@ -1,10 +1,11 @@
 #pragma once
-// scenario.json -> Scenario. One JSON file says what is trained, how it is split and on which
-// machine; parts may be named (presets, catalogue) or written out. The format is one table of
+// scenario.json -> Scenario. One JSON file says what is trained or served, how it is split and on
+// which machine; parts may be named (presets, catalogue) or written out. The format is one table of
 // fields (scenarios/fields.cpp) that drives the reader, the defaults, the JSON Schema and the
 // reference page.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "model/kernels.h"
 #include "model/model.h"
 #include "plan/framework_memory.h"
+#include "plan/requests.h"
 #include "plan/strategy.h"
 #include "plan/workload.h"
 #include "topologies/cluster.h"
@@ -27,7 +29,8 @@ struct Scenario {
   std::string comment;  // what it shows, where its numbers come from
   std::string source_file;
   Model model;
-  Workload workload;
+  Workload workload;               // training; where `serving` is not given
+  std::optional<Serving> serving;  // what `plait serve` runs
   Strategy strategy;
   Kernels kernels;  // how the framework runs ops
   FrameworkMemory memory;
@@ -57,6 +60,9 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 /// An error that names only a JSON path ("strategy.tp"), as make_plan throws it, with file, line
 /// and column of that path in the scenario's source added.
 InputError locate(const InputError& error, const Scenario& scenario);
+
+/// Throws InputError S065 where the scenario serves: `plait serve` is for such.
+void require_training(const Scenario& scenario);
 
 /// JSON Schema (draft-07) of scenario files.
 std::string scenario_schema();

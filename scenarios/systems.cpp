@@ -18,6 +18,7 @@ constexpr System kSystems[] = {
     {"Fairscale sharded DDP", "fairscale-sharded-ddp", "zero", "optimizer, gradients over dp"},
     {"Megatron-LM 3D", "megatron-lm-3d", "hybrid", "tp x pp x dp, interleaved"},
     {"SageMaker model parallel", "sagemaker-model-parallel", "hybrid", "tp x pp x sharded dp"},
+    {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
 };
 
 }  // namespace

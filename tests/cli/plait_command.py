@@ -24,9 +24,11 @@ def read_scenario(path):
     return json.loads(without_comments(Path(path).read_text(encoding="utf-8")))
 
 
-SCENARIOS = sorted(
-    path for path in (SOURCE / "scenarios").glob("*/*.json")
-    if {"model", "cluster"} <= read_scenario(path).keys())
+ALL = {path: read_scenario(path).keys()
+       for path in sorted((SOURCE / "scenarios").glob("*/*.json"))}
+# What trains, for every command; what serves, for `plait serve`.
+SCENARIOS = [path for path, keys in ALL.items() if {"model", "cluster", "workload"} <= keys]
+SERVING = [path for path, keys in ALL.items() if {"model", "cluster", "serving"} <= keys]
 
 # The scenario that tests change: 8 GPUs as tp 2, pp 2, dp 2.
 TINY = SOURCE / "tests" / "cli" / "tiny.json"

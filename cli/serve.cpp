@@ -1,0 +1,139 @@
+// plait serve SCENARIO: what users of a server would feel. A command of its own beside `plait run`:
+// its answer is a distribution over requests, not a step.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/prediction.h"
+#include "core/json.h"
+#include "reports/serving.h"
+#include "serving/capacity.h"
+
+namespace plait {
+namespace {
+
+struct ServeOptions {
+  ScenarioOptions scenario;
+  OutputOptions output;
+};
+
+void require_serving(const Scenario& s) {
+  if (s.serving) return;
+  throw locate(InputError({"S066",
+                           "a scenario of training where one of serving is needed",
+                           {"", 0, 0, "workload"},
+                           "a scenario with a section serving",
+                           "run it by `plait run`"}),
+               s);
+}
+
+ServedModel served_model(const Scenario& s) {
+  ServedModel served;
+  served.model = s.model;
+  served.precision = s.serving->precision;
+  served.layout = {s.strategy.mesh, even_layers(s.model.layers, s.strategy.mesh[Axis::kPp])};
+  served.cluster = s.cluster;
+  served.costs = costs_of(s);
+  served.costs.engine_all_reduce = s.serving->limits.own_all_reduce;
+  served.placement = s.placement;
+  served.graphs = s.serving->limits.graphs;
+  return served;
+}
+
+std::string layout_words(const Mesh& mesh) {
+  std::string out;
+  for (const Axis a : {Axis::kTp, Axis::kPp, Axis::kDp}) {
+    if (mesh[a] > 1) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of(a), mesh[a]);
+  }
+  return out.empty() ? "one device" : out;
+}
+
+std::vector<Request> requests_of(Load& load) {
+  if (load.arrivals != Arrivals::kTrace) return draw_requests(load);
+  return read_trace(read_text_file(load.trace), load.trace, load);
+}
+
+/// Of a trace the longest sequence is known only now.
+void require_context(const std::vector<Request>& requests, EngineLimits& limits) {
+  if (limits.max_context > 0) return;
+  for (const Request& r : requests) {
+    limits.max_context = std::max(limits.max_context, r.prompt + r.output);
+  }
+}
+
+ServingReport report_of(const Scenario& s, const RunFacts& facts) {
+  Serving serving = *s.serving;
+  const std::vector<Request> requests = requests_of(serving.load);
+  require_context(requests, serving.limits);
+  const ServedModel served = served_model(s);
+  const std::int64_t replicas = s.strategy.mesh[Axis::kDp];
+  ServingReport r;
+  r.run = facts;
+  r.model = s.model.name;
+  r.cluster = cluster_text(s.cluster);
+  r.layout = layout_words(s.strategy.mesh);
+  r.devices = s.cluster.world_size();
+  r.replicas = replicas;
+  r.limits = serving.limits;
+  r.capacity = cache_capacity(served, serving.limits, s.memory);
+  r.fits = r.capacity.tokens >= serving.limits.max_context;
+  if (!r.fits) return r;
+  StepCosts costs(served);
+  ServerOptions options;
+  options.limits = serving.limits;
+  options.blocks = r.capacity.blocks;
+  options.replicas = replicas;
+  options.batches_in_flight = s.strategy.mesh[Axis::kPp];
+  r.service = serve(requests, serving.load, options,
+                    [&](const Step& step) -> const StepTime& { return costs(step); });
+  r.summary = summarize(r.service, requests, kinds_of(serving.load), r.devices, replicas);
+  r.shapes = costs.shapes();
+  return r;
+}
+
+std::string rendered(const ServingReport& report, const OutputOptions& output) {
+  switch (output.kind()) {
+    case Format::kJson: return to_json(report);
+    case Format::kCsv: return to_csv(report);
+    case Format::kText: return to_text(report, output.style());
+  }
+  return "";
+}
+
+int run(const ServeOptions& options, const std::string& command_line) {
+  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
+    print_result(options.output, help);
+    return kYes;
+  }
+  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  require_serving(scenario);
+  ServingReport report;
+  try {
+    report = report_of(scenario, run_facts(scenario, command_line));
+  } catch (const InputError& error) {
+    throw locate(error, scenario);
+  }
+  print_warnings(report.run.warnings);
+  print_result(options.output, rendered(report, options.output));
+  return report.fits ? kYes : kNo;
+}
+
+}  // namespace
+
+void add_serve(Command& command) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* sub = command.app.add_subcommand(
+      "serve",
+      "Serve requests: latency, throughput and cache of an engine (exit code 1: does not fit)");
+  add_scenario_options(*sub, options->scenario);
+  add_output_options(*sub, options->output);
+  sub->callback([&command, options] {
+    command.action = [&command, options] { return run(*options, command.line); };
+  });
+}
+
+}  // namespace plait

@@ -1,0 +1,62 @@
+#pragma once
+// What is asked of a server and within which limits it batches: for serving what a workload
+// (plan/workload.h) is for training.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+#include "plan/serving.h"
+
+namespace plait {
+
+/// Requests of one kind: lengths uniform in [mean (1 - spread), mean (1 + spread)].
+struct RequestKind {
+  std::string name = "all";
+  double share = 1;  // relative to the other kinds' shares
+  std::int64_t prompt_tokens = 1024, output_tokens = 128;
+  double spread = 0;
+};
+
+/// kPoisson: independent arrivals at a mean rate. kClosed: so many users, each of whom asks anew
+/// when answered. kTrace: as a file says.
+enum class Arrivals : std::uint8_t { kPoisson, kClosed, kTrace };
+
+struct Load {
+  Arrivals arrivals = Arrivals::kPoisson;
+  std::int64_t count = 1000;
+  double rate_per_s = 1;         // kPoisson
+  std::int64_t concurrency = 8;  // kClosed
+  std::int64_t seed = 1;
+  std::string trace;               // kTrace: path
+  std::vector<RequestKind> kinds;  // none: RequestKind{}
+};
+
+/// How an engine batches and what it keeps for its cache: vLLM's names and, for the first three,
+/// the values that it takes for `vllm serve` on GPUs of 70 GiB and more (EngineArgs,
+/// get_batch_defaults).
+struct EngineLimits {
+  std::int64_t max_tokens = 8192;     // of a step (max_num_batched_tokens)
+  std::int64_t max_sequences = 1024;  // that run at a time (max_num_seqs)
+  std::int64_t block_size = 16;       // tokens of a block of the cache
+  std::int64_t max_context = 0;       // longest sequence (max_model_len); 0: what the load needs
+  double memory_utilization = 0.9;    // of the device, for everything (gpu_memory_utilization)
+  bool chunked_prefill = true;        // a prompt may be cut over steps
+  bool graphs = true;                 // CUDA graphs for steps that only generate
+  bool own_all_reduce = true;         // unless --disable-custom-all-reduce
+  /// The host's part of a step, while which the device idles: scheduling and preparing inputs.
+  /// Vidur's profile of vLLM on an A100 host, batch 8: 0.04 and 0.14 ms (cpu_overheads.csv,
+  /// medians). What it does per sequence there (0.03 ms) vLLM has since moved to other processes.
+  Seconds step_overhead = Seconds(0.18e-3);
+  Seconds sequence_overhead;
+};
+
+/// What a scenario says of serving.
+struct Serving {
+  ServingPrecision precision;
+  EngineLimits limits;
+  Load load;
+};
+
+}  // namespace plait

@@ -1,0 +1,69 @@
+#pragma once
+// A serving step as a plan: one forward pass over the tokens that an engine has batched, of which
+// some continue prompts (prefill) and some are the next token of sequences that generate (decode).
+// Keys and values go into a cache that stays from step to step. Which layer runs where is a map
+// from layers to places, so that tensor and pipeline parallel engines, llama.cpp's -ngl and
+// Accelerate's device_map are the same plan with different maps.
+
+#include <cstdint>
+#include <vector>
+
+#include "model/model.h"
+#include "model/weight_format.h"
+#include "plan/plan.h"
+
+namespace plait {
+
+/// Sequences of like shape that one kernel serves: `tokens` new tokens each, of which the last sees
+/// `context` keys.
+struct Chunk {
+  std::int64_t sequences = 0, tokens = 0, context = 0;
+  bool operator==(const Chunk&) const = default;
+};
+
+struct Step {
+  Chunk prefill, decode;     // decode.tokens is 1
+  std::int64_t sampled = 0;  // sequences whose next token is chosen
+  std::int64_t tokens() const {
+    return prefill.sequences * prefill.tokens + decode.sequences * decode.tokens;
+  }
+  bool operator==(const Step&) const = default;
+};
+
+/// What kernels compute in and what is stored.
+struct ServingPrecision {
+  DType activations = DType::kBf16;
+  DType kv_cache = DType::kBf16;
+  bool fp8_products = false;  // linear layers: fp8 weights, inputs cast to fp8 token by token
+  WeightFormat weights = WeightFormat::kPlain;  // of the linear layers, where not fp8_products
+  WeightFormat head = WeightFormat::kPlain;     // of the output matrix
+};
+
+struct LayerPlace {
+  std::int32_t stage = 0;
+  bool operator==(const LayerPlace&) const = default;
+};
+
+struct LayerMap {
+  LayerPlace embedding, head;
+  std::vector<LayerPlace> layers;
+};
+/// Layers in order on `stages` devices, as vLLM deals them: as many each, the remainder to the
+/// stages before the last, backwards (vllm/distributed/utils.py, get_pp_indices).
+LayerMap even_layers(std::int64_t layers, std::int64_t stages);
+
+struct ServingLayout {
+  Mesh mesh;  // pp, dp, tp; the dp replicas run like steps
+  LayerMap map;
+};
+
+/// Keys and values of one token in one layer on one rank: 2 kv_heads head_dim, heads repeated where
+/// tp exceeds them.
+Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, std::int64_t tp);
+
+/// `cache_tokens`: tokens that the cache of each layer has room for. Throws InputError where sizes
+/// do not divide or the model cannot be served.
+Plan make_serving_plan(const Model& model, const Step& step, const ServingPrecision& precision,
+                       const ServingLayout& layout, std::int64_t cache_tokens);
+
+}  // namespace plait

@@ -1,0 +1,132 @@
+// The forward pass alone, as inference engines run it: weights that stay, possibly narrower than
+// what products compute in, and at the end the choice of a token instead of a loss.
+#include "plan/strategies/inference.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "plan/refusal.h"
+
+namespace plait {
+namespace {
+
+MatMul* product_of(Op& op) {
+  Compute* c = std::get_if<Compute>(&op.body);
+  return c == nullptr ? nullptr : std::get_if<MatMul>(c);
+}
+
+/// Replaces the inputs of linear layers by fp8 copies, each input cast once: vLLM quantises
+/// activations dynamically (--quantization fp8).
+void cast_inputs(Draft& d, Block& block) {
+  std::vector<Op> ops = std::move(block.ops);
+  block.ops.clear();
+  std::map<TensorId, TensorId> narrow;
+  for (Op& op : ops) {
+    if (MatMul* g = product_of(op)) {
+      g->in = DType::kFp8;
+      const TensorId from = op.operands[0].tensor;
+      if (!narrow.contains(from)) {
+        Tensor t = d.tensors[from];
+        t.name += ".fp8", t.dtype = DType::kFp8;
+        narrow[from] = d.add(t);
+        block.ops.push_back({Compute(Cast{0, d.tensors[from].dtype, DType::kFp8}),
+                             Stream::kCompute,
+                             Phase::kForward,
+                             {{from, Use::kRead, 0}, {narrow[from], Use::kWrite, 0}}});
+      }
+      op.operands[0].tensor = narrow[from];
+      d.tensors[op.operands[1].tensor].dtype = DType::kFp8;
+    }
+    block.ops.push_back(std::move(op));
+  }
+}
+
+/// The weight becomes rows of packed bytes; the product says what they stand for.
+void pack(Draft& d, Op& op, WeightFormat format) {
+  MatMul* g = product_of(op);
+  if (g == nullptr || format == WeightFormat::kPlain) return;
+  g->weights = format;
+  Tensor& w = d.tensors[op.operands[1].tensor];
+  const std::int64_t bytes = w.dims[1].global * bytes_of_256(format);
+  if (bytes % 256 != 0) {
+    throw refusal("S060",
+                  w.name + " has rows of " + std::to_string(w.dims[1].global) + " weights, which " +
+                      std::string(name_of(format)) + " cannot pack",
+                  "serving.weights", "rows of whole blocks", "choose another format");
+  }
+  w.dims[1].global = bytes / 256;
+  w.dtype = DType::kInt8;
+}
+
+}  // namespace
+
+void keep_forward(Draft& d) {
+  d.layers[0].backward.ops.clear();
+  d.head_backward.ops.clear(), d.embed_backward.ops.clear();
+  for (Tensor& t : d.tensors) {
+    if (t.kind == TensorClass::kWeight) t.persistent = true;
+    if (t.kind == TensorClass::kActivation && t.scope != Scope::kRole) t.scope = Scope::kCall;
+  }
+  d.tensors[d.x].scope = Scope::kLayerMicrobatch;
+  d.tensors[d.labels].persistent = d.tensors[d.loss].persistent = false;
+}
+
+void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
+  if (precision.fp8_products) cast_inputs(d, d.layers[0].forward);
+  for (Op& op : d.layers[0].forward.ops) pack(d, op, precision.weights);
+  for (Op& op : d.head_forward.ops) pack(d, op, precision.head);
+}
+
+void sample_tokens(Draft& d, const Step& step) {
+  std::vector<Op>& ops = d.head_forward.ops;
+  const auto product =
+      std::find_if(ops.begin(), ops.end(), [](Op& op) { return product_of(op) != nullptr; });
+  PLAIT_CHECK(product != ops.end(), "a head without an output matrix");
+  ops.erase(product + 1, ops.end());
+  const TensorId all = ops.back().operands[0].tensor, logits = ops.back().operands[2].tensor;
+  const Dim rows{step.sampled};
+  Tensor last = d.tensors[all];
+  last.name = "last_hidden", last.dims[0] = rows;
+  const TensorId chosen = d.add(last);
+  ops.back().operands[0].tensor = chosen;
+  d.tensors[logits].dims[0] = rows;
+  ops.insert(ops.end() - 1, {Compute(Cast{0, last.dtype, last.dtype}),
+                             Stream::kCompute,
+                             Phase::kForward,
+                             {{all, Use::kRead, 0}, {chosen, Use::kWrite, 0}}});
+}
+
+void gather_logits(Draft& d) {
+  std::vector<Op>& ops = d.head_forward.ops;
+  const TensorId part = ops.back().operands[2].tensor;
+  Tensor t = d.tensors[part];
+  TensorId whole = part;
+  if (d.mesh()[Axis::kTp] > 1) {
+    t.name = "logits_gathered";
+    for (Dim& dim : t.dims) dim.sharded = dim.sharded - AxisSet(Axis::kTp);
+    whole = d.add(t);
+    Collective c;
+    c.kind = CollectiveKind::kAllGather, c.axes = Axis::kTp;
+    c.dtype = t.dtype, c.elements = t.elements(d.mesh());
+    ops.push_back(
+        {c, Stream::kTp, Phase::kForward, {{part, Use::kRead, 0}, {whole, Use::kWrite, 0}}});
+  }
+  Tensor wide = t;
+  wide.name = "logits_wide", wide.dtype = DType::kFp32;
+  const TensorId scores = d.add(wide);
+  ops.push_back({Compute(Cast{0, t.dtype, DType::kFp32}),
+                 Stream::kCompute,
+                 Phase::kForward,
+                 {{whole, Use::kRead, 0}, {scores, Use::kWrite, 0}}});
+  Tensor token = t;
+  token.name = "next_tokens", token.dtype = DType::kInt64, token.dims[2] = Dim{1};
+  token.kind = TensorClass::kBuffer;
+  const CrossEntropy largest{CrossEntropy::Step::kRowMax, 0, 0, DType::kFp32};
+  ops.push_back({Compute(largest),
+                 Stream::kCompute,
+                 Phase::kForward,
+                 {{scores, Use::kRead, 0}, {d.add(token), Use::kWrite, 0}}});
+}
+
+}  // namespace plait

@@ -1,0 +1,21 @@
+#pragma once
+// From the layers of a training step to those of a serving step: the rewrites of plan/serving.cpp,
+// in the order in which it applies them.
+
+#include "plan/serving.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+
+/// Forward passes only: nothing is kept for a backward pass, weights are there from step to step.
+void keep_forward(Draft& draft);
+/// Weights as they are stored; fp8 products with their casts.
+void apply_weight_formats(Draft& draft, const ServingPrecision& precision);
+/// The head works on one row of each sequence whose next token is chosen, and chooses it.
+void sample_tokens(Draft& draft, const Step& step);
+/// Logits of a vocabulary over tp meet before the choice. Behind insert_collectives.
+void gather_logits(Draft& draft);
+/// Attention over the cache, prompts and single tokens apart. Behind fit_sizes.
+void attend_to_cache(Draft& draft, const Step& step, DType kv_cache, std::int64_t cache_tokens);
+
+}  // namespace plait

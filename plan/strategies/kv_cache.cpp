@@ -1,0 +1,74 @@
+// Attention over a cache (Kwon et al. 2023, PagedAttention): the step's keys and values are written
+// into it, and queries meet what it holds. Prompts, with many queries per sequence, and single
+// tokens run in kernels of their own kind (vLLM's and TensorRT-LLM's context and generation phase).
+// Blocks are pages of a table: they change where a key is found, not how many bytes are read.
+#include "plan/strategies/inference.h"
+
+namespace plait {
+namespace {
+
+class CacheRewrite {
+ public:
+  CacheRewrite(Draft& d, const Step& step, DType type, std::int64_t tokens)
+      : d_(d), step_(step), type_(type), cache_(d.add(cache(type, tokens))) {}
+
+  void run(Block& block) {
+    std::vector<Op> ops = std::move(block.ops);
+    block.ops.clear();
+    for (Op& op : ops) {
+      const Compute* c = std::get_if<Compute>(&op.body);
+      const Attention* a = c == nullptr ? nullptr : std::get_if<Attention>(c);
+      a == nullptr ? block.ops.push_back(std::move(op)) : rewrite(block, op, *a);
+    }
+  }
+
+ private:
+  Tensor cache(DType type, std::int64_t tokens) const {  // (tokens, k | v)
+    const std::int64_t width = d_.model.kv_width();
+    Tensor t;
+    t.name = "kv_cache";
+    t.dims = {Dim{tokens}, Dim{2 * width, Axis::kTp, {width, width, 0}}};
+    t.rank = 2;
+    t.dtype = type, t.kind = TensorClass::kKvCache;
+    t.scope = Scope::kLayer, t.persistent = true;
+    return t;
+  }
+  void rewrite(Block& block, const Op& op, const Attention& a) {
+    const TensorId qkv = op.operands[0].tensor;
+    const DType from = d_.tensors[qkv].dtype;
+    const std::int64_t written = step_.tokens() * 2 * a.kv_heads * a.head_dim;
+    block.ops.push_back({Compute(Cast{written, from, type_}),
+                         Stream::kCompute,
+                         op.phase,
+                         {{qkv, Use::kRead, 0}, {cache_, Use::kUpdate, 0}}});
+    Use use = Use::kWrite;  // the second kernel fills the other rows of the same result
+    for (const Chunk& chunk : {step_.prefill, step_.decode}) {
+      if (chunk.sequences == 0) continue;
+      block.ops.push_back(attention(op, a, chunk, use));
+      use = Use::kUpdate;
+    }
+  }
+  Op attention(const Op& op, Attention a, const Chunk& chunk, Use use) const {
+    a.batch = chunk.sequences, a.seq_q = chunk.tokens, a.seq_kv = chunk.context;
+    a.causal = chunk.tokens > 1;
+    if (chunk.tokens == 1) a.dtype = type_;  // what is streamed is the cache
+    Op out = op;
+    out.body = Compute(a);
+    for (std::size_t i = 1; i < out.operands.size(); ++i) out.operands[i].use = use;
+    out.operands.push_back({cache_, Use::kRead, 0});
+    return out;
+  }
+
+  Draft& d_;
+  const Step& step_;
+  DType type_;
+  TensorId cache_;
+};
+
+}  // namespace
+
+void attend_to_cache(Draft& d, const Step& step, DType kv_cache, std::int64_t cache_tokens) {
+  CacheRewrite(d, step, kv_cache, cache_tokens).run(d.layers[0].forward);
+}
+
+}  // namespace plait

@@ -1,0 +1,34 @@
+#pragma once
+// What serving a load comes to, as text for people and JSON for machines.
+
+#include <string>
+
+#include "reports/report.h"
+#include "reports/terminal.h"
+#include "serving/capacity.h"
+#include "serving/summary.h"
+
+namespace plait {
+
+struct ServingReport {
+  RunFacts run;
+  std::string model, cluster, layout;
+  std::int64_t devices = 0, replicas = 1;
+  EngineLimits limits;
+  CacheCapacity capacity;
+  /// False: the cache has no room for the longest sequence, and nothing was served.
+  bool fits = false;
+  ServiceSummary summary;
+  Service service;
+  std::size_t shapes = 0;  // of steps that were simulated
+};
+
+/// What the steps that only generate spend most of their time on: "memory bandwidth", ...
+std::string bound_of(const StepTotals& totals);
+
+std::string to_text(const ServingReport& report, const TerminalStyle& style);
+std::string to_json(const ServingReport& report);
+/// A line per request: when it came, had its first token and its last, on which replica.
+std::string to_csv(const ServingReport& report);
+
+}  // namespace plait

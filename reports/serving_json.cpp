@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include "reports/json_tree.h"
+#include "reports/serving.h"
+
+namespace plait {
+namespace {
+
+using Tree = nlohmann::ordered_json;
+
+Tree tree_of(const Quantiles& q) {
+  return {{"mean_s", q.mean.value},
+          {"p50_s", q.p50.value},
+          {"p90_s", q.p90.value},
+          {"p99_s", q.p99.value},
+          {"max_s", q.most.value}};
+}
+
+Tree tree_of(const KindSummary& k) {
+  return {{"name", k.name},
+          {"requests", k.requests},
+          {"prompt_tokens", k.prompt_tokens},
+          {"output_tokens", k.output_tokens},
+          {"preemptions", k.preemptions},
+          {"ttft", tree_of(k.first_token)},
+          {"tpot", tree_of(k.per_token)},
+          {"end_to_end", tree_of(k.end_to_end)}};
+}
+
+Tree tree_of(const StepTotals& t) {
+  const auto seconds = [](SimTime x) { return to_seconds(x).value; };
+  return {{"steps", t.steps},
+          {"tokens", t.tokens},
+          {"sequences", t.sequences},
+          {"time_s", seconds(t.time)},
+          {"host_s", seconds(t.host)},
+          {"memory_bandwidth_s", seconds(t.parts[0])},
+          {"compute_s", seconds(t.parts[1])},
+          {"communication_s", seconds(t.parts[2])},
+          {"launch_s", seconds(t.parts[3])}};
+}
+
+Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
+  Tree stages = Tree::array();
+  for (const StageRoom& s : c.stages) {
+    Tree items = Tree::object();
+    for (std::size_t k = 0; k < kTensorClasses; ++k) {
+      const Bytes bytes = s.use.live.by_class[k];
+      if (bytes.value > 0) {
+        items[std::string(name_of(static_cast<TensorClass>(k))) + "_bytes"] = bytes.value;
+      }
+    }
+    for (const MemoryItem& i : s.use.overheads) items[i.name + "_bytes"] = i.bytes.value;
+    stages.push_back({{"used_bytes", s.use.bytes().value},
+                      {"cache_bytes", s.cache.value},
+                      {"cache_bytes_per_token", s.bytes_per_token.value},
+                      {"tokens", s.tokens},
+                      {"items", std::move(items)}});
+  }
+  return {{"tokens", c.tokens},
+          {"blocks", c.blocks},
+          {"block_size_tokens", limits.block_size},
+          {"max_model_len_tokens", limits.max_context},
+          {"max_concurrency", c.concurrency(limits.max_context, limits.block_size)},
+          {"stages", std::move(stages)}};
+}
+
+Tree served_tree(const ServingReport& r) {
+  const ServiceSummary& s = r.summary;
+  Tree out = {{"makespan_s", s.makespan.value},
+              {"requests_per_s", s.requests_per_s},
+              {"output_tokens_per_s", s.output_tokens_per_s},
+              {"tokens_per_s", s.tokens_per_s},
+              {"output_tokens_per_s_per_device", s.tokens_per_s_per_device},
+              {"output_tokens_per_s_per_user", s.tokens_per_s_per_user},
+              {"all", tree_of(s.all)},
+              {"itl", tree_of(s.token_gap)},
+              {"kinds", Tree::array()},
+              {"generation_steps", tree_of(r.service.decode)},
+              {"prompt_steps", tree_of(r.service.prefill)},
+              {"generation_bound_by", bound_of(r.service.decode)},
+              {"devices_busy", s.devices_busy},
+              {"most_blocks_in_use", r.service.most_blocks},
+              {"most_sequences_in_step", r.service.most_sequences},
+              {"step_shapes_simulated", r.shapes}};
+  for (const KindSummary& k : s.kinds) out["kinds"].push_back(tree_of(k));
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const ServingReport& r) {
+  Tree out = {{"scenario", r.run.scenario},
+              {"model", r.model},
+              {"cluster", r.cluster},
+              {"layout", r.layout},
+              {"devices", r.devices},
+              {"replicas", r.replicas},
+              {"fits", r.fits},
+              {"kv_cache", tree_of(r.capacity, r.limits)}};
+  if (r.fits) out["service"] = served_tree(r);
+  out["run"] = {{"version", r.run.version},
+                {"revision", r.run.revision},
+                {"scenario_sha256", r.run.scenario_sha256},
+                {"command", r.run.command},
+                {"warnings", r.run.warnings}};
+  return json_text(out);
+}
+
+std::string to_csv(const ServingReport& r) {
+  std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions\n";
+  const auto seconds = [](SimTime t) { return to_seconds(t).value; };
+  for (std::size_t i = 0; i < r.service.requests.size(); ++i) {
+    const Served& s = r.service.requests[i];
+    out += fmt::format("{},{},{},{},{},{}\n", i, seconds(s.arrival), seconds(s.first_token),
+                       seconds(s.finish), s.replica, s.preemptions);
+  }
+  return out;
+}
+
+}  // namespace plait

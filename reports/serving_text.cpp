@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/human.h"
+#include "reports/serving.h"
+#include "reports/table.h"
+
+namespace plait {
+namespace {
+
+constexpr int kLabel = 14;  // columns of the labels on the left
+constexpr std::string_view kPartNames[] = {"memory bandwidth", "compute", "communication",
+                                           "kernel launches"};
+
+Line labelled(const std::string& label, const std::string& text, Ink ink = Ink::kPlain) {
+  return {{pad_right(label, kLabel)}, {text, ink}};
+}
+
+double share_of(SimTime part, SimTime whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+std::vector<Line> header(const ServingReport& r) {
+  return {{{r.run.scenario, Ink::kBold}, {"  " + r.model + " on " + r.cluster}},
+          labelled("layout", r.layout),
+          {}};
+}
+
+/// The first stage of those with the least room.
+const StageRoom& tightest(const CacheCapacity& c) {
+  return *std::ranges::min_element(c.stages, {}, [](const StageRoom& s) {
+    return std::pair(s.bytes_per_token.value == 0, s.tokens);
+  });
+}
+
+std::vector<Line> capacity_lines(const ServingReport& r) {
+  const StageRoom& room = tightest(r.capacity);
+  const std::string used =
+      fmt::format("{} of weights, activations and process", human_bytes(room.use.bytes().value));
+  if (!r.fits) {
+    return {{{"DOES NOT FIT  ", Ink::kBad},
+             {fmt::format("{} leave room for {} tokens; a sequence has up to {}", used,
+                          human_count(r.capacity.tokens), human_count(r.limits.max_context))}}};
+  }
+  return {
+      {{pad_right("FITS", kLabel), Ink::kGood}, {used + " per device, and the cache"}},
+      labelled("cache", fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
+                                    human_count(r.capacity.tokens),
+                                    human_bytes(room.bytes_per_token.value * r.capacity.tokens),
+                                    human_bytes(room.bytes_per_token.value))),
+      labelled("", fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
+                               human_count(r.limits.max_context),
+                               r.capacity.concurrency(r.limits.max_context, r.limits.block_size)))};
+}
+
+std::vector<Line> rate_lines(const ServingReport& r) {
+  const ServiceSummary& s = r.summary;
+  return {
+      {},
+      labelled("requests", fmt::format("{} in {}, {:.3g} per second, {} preemptions",
+                                       human_count(s.all.requests), human_time(s.makespan.value),
+                                       s.requests_per_s, human_count(s.all.preemptions))),
+      labelled(
+          "output",
+          fmt::format("{} tokens/s, {} per device, {} per user", human_rate(s.output_tokens_per_s),
+                      human_rate(s.tokens_per_s_per_device), human_rate(s.tokens_per_s_per_user)),
+          Ink::kBold),
+      labelled("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
+}
+
+TableRow row(const std::string& label, const Quantiles& q) {
+  TableRow out{label, {}, ""};
+  for (const Seconds t : {q.mean, q.p50, q.p90, q.p99, q.most}) {
+    out.cells.push_back({human_time(t.value)});
+  }
+  return out;
+}
+
+std::vector<Line> latency_lines(const KindSummary& k, const std::string& title, int width,
+                                const Quantiles* gap) {
+  std::vector<TableRow> rows = {row("first token (TTFT)", k.first_token),
+                                row("per token (TPOT)", k.per_token)};
+  if (gap != nullptr) rows.push_back(row("between tokens (ITL)", *gap));
+  rows.push_back(row("end to end", k.end_to_end));
+  std::vector<Line> out = {{}};
+  for (Line& l : table_lines(title, {{"mean"}, {"p50"}, {"p90"}, {"p99"}, {"most"}}, rows, width)) {
+    out.push_back(std::move(l));
+  }
+  return out;
+}
+
+/// "8,201 steps of 5.4 tokens, 14.2 ms each and 180 us of the host", and what of it is what.
+std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
+  if (t.steps == 0) return {labelled(name, "no steps")};
+  const auto steps = static_cast<double>(t.steps);
+  SimTime sum = 0;
+  for (const SimTime p : t.parts) sum += p;
+  std::string parts;
+  for (std::size_t p = 0; p < kStepParts; ++p) {
+    parts += fmt::format("{}{} {}", p == 0 ? "" : ", ", kPartNames[p],
+                         human_percent(share_of(t.parts[p], sum), 0));
+  }
+  return {labelled(name, fmt::format("{} steps of {:.4g} tokens, {} each and {} of the host",
+                                     human_count(t.steps), static_cast<double>(t.tokens) / steps,
+                                     human_time(to_seconds(t.time).value / steps),
+                                     human_time(to_seconds(t.host).value / steps))),
+          labelled("", parts)};
+}
+
+void append(std::vector<Line>& to, std::vector<Line> lines) {
+  for (Line& l : lines) to.push_back(std::move(l));
+}
+
+std::vector<Line> step_lines(const ServingReport& r) {
+  const double blocks = share_of(r.service.most_blocks, r.capacity.blocks);
+  std::vector<Line> out = {{}, {{"what steps spend their time on", Ink::kBold}}};
+  append(out, step_line("generation", r.service.decode));
+  append(out, step_line("with prompts", r.service.prefill));
+  out.push_back(labelled("bound by", bound_of(r.service.decode) + " (generation)"));
+  out.push_back(labelled(
+      "in use", fmt::format("devices {} of the time; at most {} of the cache, {} sequences a step",
+                            human_percent(r.summary.devices_busy), human_percent(blocks),
+                            human_count(r.service.most_sequences))));
+  return out;
+}
+
+}  // namespace
+
+std::string bound_of(const StepTotals& totals) {
+  const auto most = std::ranges::max_element(totals.parts);
+  const auto part = static_cast<std::size_t>(most - totals.parts.begin());
+  if (totals.steps == 0) return "nothing";
+  return std::string(totals.host > *most ? "host" : kPartNames[part]);
+}
+
+std::string to_text(const ServingReport& r, const TerminalStyle& style) {
+  std::vector<Line> lines = header(r);
+  append(lines, capacity_lines(r));
+  if (r.fits) {
+    append(lines, rate_lines(r));
+    append(lines,
+           latency_lines(r.summary.all, "latency of requests", style.width, &r.summary.token_gap));
+    for (const KindSummary& k : r.summary.kinds) {
+      append(lines,
+             latency_lines(k, fmt::format("{}: {} requests", k.name, human_count(k.requests)),
+                           style.width, nullptr));
+    }
+    append(lines, step_lines(r));
+  }
+  return render(lines, style);
+}
+
+}  // namespace plait

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "scenarios/resolve.h"
+
+namespace plait {
+namespace {
+
+[[noreturn]] void refuse(const char* code, const std::string& problem, const std::string& path,
+                         const std::string& expected, const std::string& cure) {
+  throw InputError({code, problem, {"", 0, 0, path}, expected, cure});
+}
+
+/// Fields of `requests` that this sort of arrivals does not look at.
+void warn_of_idle(const Json* requests, const Load& load, std::vector<std::string>& warnings) {
+  struct Rule {
+    const char* key;
+    bool used;
+  };
+  const Rule rules[] = {{"rate_per_s", load.arrivals == Arrivals::kPoisson},
+                        {"concurrency", load.arrivals == Arrivals::kClosed},
+                        {"trace", load.arrivals == Arrivals::kTrace},
+                        {"count", load.arrivals != Arrivals::kTrace},
+                        {"kinds", load.arrivals != Arrivals::kTrace}};
+  for (const Rule& rule : rules) {
+    if (requests == nullptr || requests->find(rule.key) == nullptr || rule.used) continue;
+    warnings.push_back(
+        fmt::format("W001: serving.requests.{} has no effect with these arrivals", rule.key));
+  }
+}
+
+std::int64_t longest_request(const Load& load) {
+  std::int64_t longest = 0;
+  const std::vector<RequestKind> kinds =
+      load.kinds.empty() ? std::vector<RequestKind>{RequestKind{}} : load.kinds;
+  for (const RequestKind& k : kinds) {
+    const auto mean = static_cast<double>(k.prompt_tokens + k.output_tokens);
+    longest = std::max(longest, static_cast<std::int64_t>(mean * (1 + k.spread) + 1));
+  }
+  return longest;
+}
+
+void check(const Serving& s) {
+  if (s.precision.fp8_products && s.precision.weights != WeightFormat::kPlain) {
+    refuse("S062", fmt::format("fp8 products with weights in {}", name_of(s.precision.weights)),
+           "serving.weights", "fp8_products alone, or a format of weights alone",
+           "remove one of the two");
+  }
+  if (s.load.arrivals == Arrivals::kTrace && s.load.trace.empty()) {
+    refuse("S063", "arrivals as in a trace, and no trace", "serving.requests.arrivals",
+           "serving.requests.trace, the path of a file", "give the trace, or other arrivals");
+  }
+}
+
+}  // namespace
+
+Serving resolve_serving(const Json& json, Serving s, const std::string& scenario_file,
+                        std::vector<std::string>& warnings) {
+  if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
+  check(s);
+  warn_of_idle(json.find("requests"), s.load, warnings);
+  if (!s.load.trace.empty()) {
+    s.load.trace = (std::filesystem::path(scenario_file).parent_path() / s.load.trace).string();
+  }
+  if (s.limits.max_context == 0 && s.load.arrivals != Arrivals::kTrace) {
+    s.limits.max_context = longest_request(s.load);
+  }
+  return s;
+}
+
+void require_one_task(const Json& root) {
+  const Json* serving = root.find("serving");
+  const Json* workload = root.find("workload");
+  if (serving != nullptr && workload != nullptr) {
+    refuse("S064", "a scenario that both trains and serves", "workload",
+           "a workload (training) or serving, not both", "remove one of the two");
+  }
+  if (serving == nullptr && workload == nullptr) {
+    refuse_missing(root, "workload", "an object: what is trained; or serving, what is served");
+  }
+}
+
+std::vector<std::string> idle_in_serving(const std::vector<std::string>& written) {
+  std::vector<std::string> warnings;
+  for (const std::string& key : written) {
+    const char* const kUsed[] = {"pp", "dp", "fsdp", "cp", "tp"};
+    if (std::ranges::find(kUsed, key) != std::end(kUsed)) continue;
+    warnings.push_back(
+        fmt::format("W001: strategy.{} has no effect: serving runs forward passes only", key));
+  }
+  return warnings;
+}
+
+}  // namespace plait

@@ -1,0 +1,123 @@
+#include "scenarios/fields.h"
+
+namespace plait {
+namespace {
+
+Choice<WeightFormat> formats() {
+  Choice<WeightFormat> out;
+  for (const WeightFormat f : kWeightFormats) out.values.emplace_back(name_of(f), f);
+  return out;
+}
+
+Choice<DType> types(std::initializer_list<DType> values) {
+  Choice<DType> out;
+  for (const DType t : values) out.values.emplace_back(name_of(t), t);
+  return out;
+}
+
+const Table<RequestKind>& kind_table() {
+  using K = RequestKind;
+  constexpr std::int64_t kLongest = std::int64_t{1} << 28;
+  static const Table<K> table(
+      "serving.requests.kinds",
+      {
+          field("name", &K::name, Text{}, "What reports call it."),
+          field("share", &K::share, Real{.min = 1e-9, .max = 1e9},
+                "How many requests are of this kind, relative to the other kinds."),
+          field("prompt_tokens", &K::prompt_tokens, Int{.max = kLongest}, "Mean length of prompts.")
+              .required(),
+          field("output_tokens", &K::output_tokens, Int{.max = kLongest}, "Mean length of answers.")
+              .required(),
+          field("spread", &K::spread, Real{.min = 0, .max = 1},
+                "Lengths are uniform between mean * (1 - spread) and mean * (1 + spread)."),
+      });
+  return table;
+}
+
+const Table<Load>& load_table() {
+  using L = Load;
+  static const Table<L> table(
+      "serving.requests",
+      {
+          field("arrivals", &L::arrivals,
+                Choice<Arrivals>{{{"poisson", Arrivals::kPoisson},
+                                  {"closed", Arrivals::kClosed},
+                                  {"trace", Arrivals::kTrace}}},
+                "poisson: independent, at `rate_per_s`. closed: `concurrency` users, each of whom "
+                "asks anew when answered. trace: as the file says."),
+          field("count", &L::count, Int{.max = 10'000'000}, "Requests in all; not with a trace."),
+          field("rate_per_s", &L::rate_per_s, Real{.min = 1e-9, .max = 1e9},
+                "Requests per second, for poisson."),
+          field("concurrency", &L::concurrency, Int{.max = 10'000'000}, "Users, for closed."),
+          field("seed", &L::seed, Int{.min = 0}, "Of arrivals, kinds and lengths."),
+          field("trace", &L::trace, Text{},
+                "Path relative to this file: CSV with the header "
+                "arrival_s,prompt_tokens,output_tokens, or a JSON list of such objects.")
+              .otherwise("none"),
+          field("kinds", &L::kinds, List{Nested{&kind_table()}}, "Requests that are alike.")
+              .otherwise("1024 prompt and 128 output tokens"),
+      });
+  return table;
+}
+
+const Table<EngineLimits>& engine_table() {
+  using E = EngineLimits;
+  static const Table<E> table(
+      "serving.engine",
+      {
+          field("max_num_batched_tokens", &E::max_tokens, Int{.max = 1 << 24},
+                "Tokens of a step, prompts and answers together."),
+          field("max_num_seqs", &E::max_sequences, Int{.max = 1 << 20},
+                "Sequences that run at a time."),
+          field("block_size", &E::block_size, Int{.max = 1 << 16},
+                "Tokens of a block of the key-value cache."),
+          field("max_model_len", &E::max_context, Int{.max = 1 << 28},
+                "Longest sequence, prompt and answer.")
+              .otherwise("the longest that is asked for"),
+          field("gpu_memory_utilization", &E::memory_utilization, Real{.min = 0.01, .max = 1},
+                "Share of the device's memory for weights, activations and cache."),
+          field("chunked_prefill", &E::chunked_prefill, Flag{}, "A prompt may be cut over steps."),
+          field("cuda_graphs", &E::graphs, Flag{},
+                "Steps that only generate are padded to captured sizes."),
+          field("custom_all_reduce", &E::own_all_reduce, Flag{},
+                "Small all-reduces by the engine's own kernels on NVLink."),
+          field("step_overhead", &E::step_overhead, Sourced{Amount<Seconds>{.max = 10}},
+                "What the host does between two steps of a sequence: scheduling, inputs."),
+          field("sequence_overhead", &E::sequence_overhead, Sourced{Amount<Seconds>{.max = 1}},
+                "What it does besides for each sequence of a step."),
+      });
+  return table;
+}
+
+}  // namespace
+
+const Table<Serving>& serving_table() {
+  using S = Serving;
+  const auto part = [](auto member) {
+    return [member](S & s) -> auto& { return s.precision.*member; };
+  };
+  using P = ServingPrecision;
+  static const Table<S> table(
+      "serving",
+      {
+          field_of<S>("dtype", part(&P::activations),
+                      types({DType::kBf16, DType::kFp16, DType::kFp32}),
+                      "Activations, and weights where no narrower form is given."),
+          field_of<S>("weights", part(&P::weights), formats(),
+                      "Weights of the linear layers, widened as products read them; plain: in "
+                      "`dtype`."),
+          field_of<S>("head_weights", part(&P::head), formats(), "The same for the output matrix."),
+          field_of<S>("fp8_products", part(&P::fp8_products), Flag{},
+                      "Linear layers have fp8 weights and cast their inputs to fp8 (vLLM's "
+                      "--quantization fp8)."),
+          field_of<S>("kv_cache", part(&P::kv_cache),
+                      types({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8}),
+                      "Keys and values in the cache.")
+              .otherwise("dtype"),
+          field("engine", &S::limits, Nested{&engine_table()}, "How steps are batched."),
+          field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
+      });
+  return table;
+}
+
+}  // namespace plait

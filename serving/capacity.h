@@ -1,0 +1,36 @@
+#pragma once
+// How many tokens the key-value cache has room for: what a share of the device's memory leaves
+// beside weights, the largest step's activations and the process's own needs, in whole blocks of
+// all layers of a stage; the stage with the least room decides (vLLM's determine_available_memory
+// after a profiling run of max_num_batched_tokens).
+//   tokens = block floor((utilization memory - used) / (block layers bytes_per_token_and_layer))
+
+#include <vector>
+
+#include "costmodel/stage_use.h"
+#include "serving/step_costs.h"
+
+namespace plait {
+
+struct StageRoom {
+  StageUse use;             // without the cache
+  Bytes cache;              // what is left for it
+  Bytes bytes_per_token;    // of all layers of the stage, on one rank
+  std::int64_t tokens = 0;  // whole blocks
+};
+
+struct CacheCapacity {
+  std::vector<StageRoom> stages;
+  std::int64_t blocks = 0, tokens = 0;
+  /// vLLM's "Maximum concurrency for N tokens per request".
+  double concurrency(std::int64_t tokens_per_request, std::int64_t block_size) const;
+};
+
+/// The step of the profiling run: as many tokens as a step may have, in prompts as long as a
+/// sequence may be.
+Step largest_step(const EngineLimits& limits);
+
+CacheCapacity cache_capacity(const ServedModel& served, const EngineLimits& limits,
+                             const FrameworkMemory& framework);
+
+}  // namespace plait

@@ -1,0 +1,158 @@
+#include "serving/engine.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace plait {
+namespace {
+
+std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Many sequences as one shape: their number, and mean lengths, in whole tokens, that keep the sums
+/// of tokens and of (query, key) pairs. A chunk of q tokens up to key k has
+/// q k - q (q - 1) / 2 pairs.
+struct Mean {
+  std::int64_t sequences = 0, tokens = 0;
+  double pairs = 0;
+  void add(std::int64_t q, std::int64_t k) {
+    ++sequences, tokens += q;
+    const auto queries = static_cast<double>(q);
+    pairs += queries * static_cast<double>(k) - queries * (queries - 1) / 2;
+  }
+  Chunk chunk() const {
+    if (sequences == 0) return {};
+    const std::int64_t each = divided_up(tokens, sequences);
+    const auto queries = static_cast<double>(each);
+    const double keys = pairs / (static_cast<double>(sequences) * queries) + (queries - 1) / 2;
+    return {sequences, each, std::max(each, static_cast<std::int64_t>(keys + 0.5))};
+  }
+};
+
+}  // namespace
+
+Engine::Engine(const EngineLimits& limits, std::int64_t blocks,
+               const std::vector<Request>& requests)
+    : limits_(limits),
+      blocks_(blocks),
+      requests_(requests),
+      state_(requests.size()),
+      free_(blocks) {}
+
+bool Engine::fits(const Request& r) const {
+  return divided_up(r.prompt + r.output - 1, limits_.block_size) <= blocks_ &&
+         (limits_.chunked_prefill || r.prompt + r.output - 1 <= limits_.max_tokens);
+}
+
+bool Engine::take_blocks(std::size_t r, std::int64_t tokens) {
+  State& s = state_[r];
+  const std::int64_t more = divided_up(s.computed + tokens, limits_.block_size) - s.blocks;
+  if (more > free_) return false;
+  s.blocks += more, free_ -= more;
+  return true;
+}
+
+void Engine::run(std::size_t r, std::int64_t tokens, Batch& batch) {
+  state_[r].in_flight = true;
+  budget_ -= tokens;
+  batch.sequences.push_back({r, tokens});
+}
+
+void Engine::preempt(std::size_t r) {
+  State& s = state_[r];
+  free_ += s.blocks;
+  s.blocks = s.computed = 0;
+  ++s.preemptions;
+  preempted_ = true;
+  waiting_.push_front(r);
+}
+
+/// Preempts sequences admitted after r, the last first, until r has its blocks. Those that are in a
+/// batch cannot be: r then waits for them, and where nothing was admitted after it, gives way
+/// itself.
+bool Engine::make_room(std::size_t r, std::int64_t tokens) {
+  while (!take_blocks(r, tokens)) {
+    const auto last = std::find_if(running_.rbegin(), running_.rend(),
+                                   [&](std::size_t x) { return !state_[x].in_flight; });
+    if (*last == r && running_.back() != r) return false;
+    const std::size_t victim = *last;
+    running_.erase(std::next(last).base());
+    preempt(victim);
+    if (victim == r) return false;
+  }
+  return true;
+}
+
+/// Victims are behind r in the list, or r itself: what is before stays where it is.
+void Engine::schedule_running(bool generating, Batch& batch) {
+  for (std::size_t i = 0; i < running_.size() && budget_ > 0;) {
+    const std::size_t r = running_[i];
+    const std::int64_t tokens = std::min(missing(r), budget_);
+    const bool cut = tokens < missing(r);
+    const bool is_turn = !state_[r].in_flight && (missing(r) == 1) == generating;
+    if (!is_turn || (cut && !limits_.chunked_prefill)) {
+      ++i;
+      continue;
+    }
+    if (make_room(r, tokens)) run(r, tokens, batch);
+    if (i < running_.size() && running_[i] == r) ++i;
+  }
+}
+
+void Engine::schedule_waiting(Batch& batch) {
+  while (!waiting_.empty() && budget_ > 0 && !preempted_) {
+    const std::size_t r = waiting_.front();
+    const std::int64_t tokens = std::min(missing(r), budget_);
+    const bool room = static_cast<std::int64_t>(running_.size()) < limits_.max_sequences;
+    if (!room || (tokens < missing(r) && !limits_.chunked_prefill)) return;
+    if (!take_blocks(r, tokens)) return;
+    waiting_.pop_front();
+    running_.push_back(r);
+    run(r, tokens, batch);
+  }
+}
+
+Step Engine::shape(const Batch& batch) const {
+  Mean prefill, decode;
+  Step step;
+  for (const Scheduled& s : batch.sequences) {
+    const std::int64_t context = state_[s.request].computed + s.tokens;
+    (s.tokens == 1 ? decode : prefill).add(s.tokens, context);
+    if (s.tokens == missing(s.request)) ++step.sampled;
+  }
+  step.prefill = prefill.chunk(), step.decode = decode.chunk();
+  step.sampled = std::max<std::int64_t>(step.sampled, 1);
+  return step;
+}
+
+Batch Engine::schedule() {
+  Batch batch;
+  budget_ = limits_.max_tokens, preempted_ = false;
+  schedule_running(true, batch);
+  schedule_running(false, batch);
+  schedule_waiting(batch);
+  if (!batch.empty()) batch.step = shape(batch);
+  return batch;
+}
+
+Progress Engine::complete(const Batch& batch) {
+  Progress out;
+  for (const Scheduled& scheduled : batch.sequences) {
+    const std::size_t r = scheduled.request;
+    State& s = state_[r];
+    PLAIT_CHECK(s.in_flight, "a sequence completes that does not run");
+    s.in_flight = false;
+    s.computed += scheduled.tokens;
+    if (s.computed < known(r)) continue;
+    ++s.generated;
+    out.sampled.push_back(r);
+    if (s.generated < requests_[r].output) continue;
+    out.finished.push_back(r);
+    free_ += s.blocks;
+    s.blocks = 0;
+    running_.erase(std::ranges::find(running_, r));
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,82 @@
+#pragma once
+// The scheduler of one replica, as vLLM's (vllm/v1/core/sched/scheduler.py; Kwon et al. 2023, Yu et
+// al. 2022, Agrawal et al. 2024): continuous batching in steps of at most `max_tokens`. Sequences
+// that generate come first, then prompts that have begun, then waiting requests in the order of
+// arrival, whose prompts are cut to what is left of the budget. Keys and values live in blocks;
+// where none are free the sequence admitted last gives its blocks back and starts over (preemption
+// by recomputation), as the first of those that wait.
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "plan/requests.h"
+#include "plan/serving.h"
+#include "serving/requests.h"
+
+namespace plait {
+
+/// Tokens of one sequence in a step.
+struct Scheduled {
+  std::size_t request = 0;
+  std::int64_t tokens = 0;
+  bool operator==(const Scheduled&) const = default;
+};
+
+struct Batch {
+  Step step;
+  std::vector<Scheduled> sequences;
+  bool empty() const { return sequences.empty(); }
+};
+
+/// What a step brought forth.
+struct Progress {
+  std::vector<std::size_t> sampled;   // requests that have one token more
+  std::vector<std::size_t> finished;  // of these, with all their tokens
+};
+
+class Engine {
+ public:
+  /// `blocks`: of the cache. `requests` outlives the engine.
+  Engine(const EngineLimits& limits, std::int64_t blocks, const std::vector<Request>& requests);
+
+  void admit(std::size_t request) { waiting_.push_back(request); }
+  /// The next batch, of sequences that are in no batch at the moment; empty: nothing can run.
+  Batch schedule();
+  Progress complete(const Batch& batch);
+
+  std::size_t outstanding() const { return waiting_.size() + running_.size(); }
+  std::int64_t free_blocks() const { return free_; }
+  std::int64_t preemptions(std::size_t request) const { return state_[request].preemptions; }
+  /// A request that could not run even if it had the cache for itself.
+  bool fits(const Request& request) const;
+
+ private:
+  struct State {
+    std::int64_t computed = 0;   // tokens whose keys and values are in the cache
+    std::int64_t generated = 0;  // tokens of the answer
+    std::int64_t blocks = 0;
+    std::int64_t preemptions = 0;
+    bool in_flight = false;
+  };
+  std::int64_t known(std::size_t r) const { return requests_[r].prompt + state_[r].generated; }
+  std::int64_t missing(std::size_t r) const { return known(r) - state_[r].computed; }
+  bool take_blocks(std::size_t r, std::int64_t tokens);
+  void run(std::size_t r, std::int64_t tokens, Batch& batch);
+  bool make_room(std::size_t r, std::int64_t tokens);
+  void preempt(std::size_t r);
+  void schedule_running(bool generating, Batch& batch);
+  void schedule_waiting(Batch& batch);
+  Step shape(const Batch& batch) const;
+
+  EngineLimits limits_;
+  std::int64_t blocks_ = 0;
+  const std::vector<Request>& requests_;
+  std::vector<State> state_;
+  std::deque<std::size_t> waiting_;
+  std::vector<std::size_t> running_;  // in the order of admission
+  std::int64_t free_ = 0, budget_ = 0;
+  bool preempted_ = false;  // in this step
+};
+
+}  // namespace plait

@@ -1,0 +1,103 @@
+#include "serving/step_costs.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/simulate.h"
+
+namespace plait {
+namespace {
+
+std::size_t part_of(Resource r) {
+  switch (r) {
+    case kMemoryBandwidth: return static_cast<std::size_t>(StepPart::kMemory);
+    case kPeakFlops: return static_cast<std::size_t>(StepPart::kCompute);
+    case kLaunchOverhead: return static_cast<std::size_t>(StepPart::kLaunch);
+    default: return static_cast<std::size_t>(StepPart::kCommunication);
+  }
+}
+
+void add_parts(const Cost& cost, StepTime& out) {
+  for (std::size_t r = 0; r < kResources; ++r) {
+    if (cost.share[r].value > 0)
+      out.parts[part_of(static_cast<Resource>(r))] += to_sim_time(cost.share[r]);
+  }
+}
+
+/// Ops of a stage, with their places in its track.
+template <class F>
+void for_each_op(const Plan& plan, std::size_t stage, F&& f) {
+  std::size_t flat = 0;
+  for (const Call& call : plan.programs[stage].calls) {
+    const std::vector<Op>& ops = plan.blocks[call.block].ops;
+    for (std::size_t i = 0; i < ops.size(); ++i) f(call.block, i, ops[i], flat++);
+  }
+}
+
+/// A stage works from its input's arrival until it has something to send.
+void measure_stage(const Plan& plan, const Simulation& run, std::size_t stage, StepTime& out) {
+  const std::size_t lanes = run.timeline.tracks.size() / plan.programs.size();
+  const Track& track = run.timeline.tracks[stage * lanes];
+  SimTime from = 0, until = 0;
+  for_each_op(plan, stage, [&](BlockId block, std::size_t i, const Op& op, std::size_t flat) {
+    const bool sends = std::holds_alternative<Send>(op.body);
+    const bool receives = std::holds_alternative<Recv>(op.body);
+    if (receives) from = until = track.end[flat];
+    if (sends) out.hop.push_back(track.end[flat] - track.start[flat]);
+    if (!sends && !receives) until = std::max(until, track.end[flat]);
+    if (!receives) add_parts(run.durations->cost(stage, 0, run.durations->op_id(block, i)), out);
+  });
+  out.stage.push_back(until - from);
+}
+
+}  // namespace
+
+std::int64_t padded_batch(std::int64_t n) {
+  if (n <= 2) return n;
+  if (n <= 4) return 4;
+  if (n <= 256) return (n + 7) / 8 * 8;
+  return n <= 512 ? (n + 15) / 16 * 16 : n;
+}
+
+std::int64_t rounded(std::int64_t n) {
+  const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+  if (bits <= 6) return n;
+  const int drop = bits - 6;
+  return (n + (std::int64_t{1} << (drop - 1))) >> drop << drop;
+}
+
+Step priced_shape(const Step& step, bool graphs) {
+  Step out = step;
+  out.prefill.tokens = rounded(step.prefill.tokens);
+  out.prefill.context = std::max(out.prefill.tokens, rounded(step.prefill.context));
+  if (graphs && step.prefill.sequences == 0) {
+    out.decode.sequences = padded_batch(step.decode.sequences);
+    out.sampled = padded_batch(step.sampled);
+  }
+  // The same keys in all.
+  const std::int64_t keys = step.decode.sequences * step.decode.context;
+  if (keys > 0)
+    out.decode.context = std::max<std::int64_t>(1, rounded(keys / out.decode.sequences));
+  return out;
+}
+
+StepTime time_step(const ServedModel& served, const Step& step) {
+  const Plan plan = make_serving_plan(served.model, step, served.precision, served.layout, 1);
+  SimulationOptions options;
+  options.placement = served.placement;
+  const Simulation run = simulate(plan, served.cluster, served.costs, options);
+  StepTime out;
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) measure_stage(plan, run, s, out);
+  return out;
+}
+
+const StepTime& StepCosts::operator()(const Step& step) {
+  const Step s = priced_shape(step, served_.graphs);
+  const Key key = {s.prefill.sequences, s.prefill.tokens, s.prefill.context,
+                   s.decode.sequences,  s.decode.context, s.sampled};
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  return known_.emplace(key, time_step(served_, s)).first->second;
+}
+
+}  // namespace plait

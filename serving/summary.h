@@ -1,0 +1,41 @@
+#pragma once
+// What users of a server feel, as benchmarks of vLLM and others report it: the time to the first
+// token (TTFT), the time per token after it (TPOT), the gaps between tokens (ITL), the time to the
+// whole answer, with quantiles; and what the machine delivers.
+
+#include <string>
+#include <vector>
+
+#include "serving/serve.h"
+
+namespace plait {
+
+/// Of a sample; the q-quantile lies between the order statistics next to q (n - 1), as NumPy's.
+struct Quantiles {
+  Seconds mean, p50, p90, p99, most;
+};
+Quantiles quantiles(std::vector<SimTime> sample);
+
+/// Requests of one kind, or of all.
+struct KindSummary {
+  std::string name;
+  std::int64_t requests = 0, prompt_tokens = 0, output_tokens = 0, preemptions = 0;
+  Quantiles first_token, per_token, end_to_end;
+};
+
+struct ServiceSummary {
+  KindSummary all;
+  std::vector<KindSummary> kinds;  // where there are several
+  Quantiles token_gap;
+  Seconds makespan;
+  double requests_per_s = 0, output_tokens_per_s = 0, tokens_per_s = 0;  // prompts too
+  double tokens_per_s_per_device = 0;                                    // of output
+  double tokens_per_s_per_user = 0;  // of output, while a request is answered: 1 / mean TPOT
+  double devices_busy = 0;           // share of the makespan, mean over stages
+};
+
+ServiceSummary summarize(const Service& service, const std::vector<Request>& requests,
+                         const std::vector<RequestKind>& kinds, std::int64_t devices,
+                         std::int64_t replicas);
+
+}  // namespace plait

@@ -1,0 +1,115 @@
+"""plait serve: every bundled scenario of serving is answered, the same bytes twice, in time; bad
+input is refused with its place."""
+
+import json
+import time
+import unittest
+
+from plait_command import SERVING, TINY, CommandTest, plait, read_scenario
+
+MANY = {
+    "model": "llama-3.1-70b",
+    "serving": {"fp8_products": True,
+                "requests": {"count": 10000, "rate_per_s": 20,
+                             "kinds": [{"prompt_tokens": 512, "output_tokens": 128,
+                                        "spread": 0.5}]}},
+    "strategy": {"tp": 8, "pp": 2},
+    "cluster": {"preset": "hgx-h100", "nodes": 2},
+}
+SMALL = {
+    "model": "llama-3.1-8b",
+    "serving": {"requests": {"count": 20, "arrivals": "closed", "concurrency": 4}},
+    "cluster": {"preset": "hgx-h100", "devices_per_node": 1},
+}
+
+
+def changed(base, path, value):
+    out = json.loads(json.dumps(base))
+    *parents, last = path.split(".")
+    place = out
+    for key in parents:
+        place = place.setdefault(key, {})
+    place[last] = value
+    return out
+
+
+class Serve(CommandTest):
+    def serve(self, scenario, *arguments):
+        return plait("serve", self.file("s.json", json.dumps(scenario)), *arguments)
+
+    def test_each_scenario_is_answered_alike_twice(self):
+        self.assertTrue(SERVING)
+        for path in SERVING:
+            with self.subTest(path.stem):
+                self.assertGreater(len(read_scenario(path).get("comment", "")), 40)
+                first = self.run_ok("serve", path, "--format", "json")
+                self.assertEqual(first, plait("serve", path, "--format", "json"))
+                report = first.json()
+                self.assertEqual(first.code, 0 if report["fits"] else 1)
+                self.assertTrue(self.run_ok("serve", path).out)
+
+    def test_ten_thousand_requests_take_less_than_two_seconds(self):
+        start = time.monotonic()
+        result = self.serve(MANY, "--format", "json")
+        self.assertLess(time.monotonic() - start, 2 * 3)  # thrice: the machine may be busy
+        self.assertEqual(result.json()["service"]["all"]["requests"], 10000)
+
+    def test_a_line_for_each_request(self):
+        lines = self.serve(SMALL, "--format", "csv").out.splitlines()
+        self.assertEqual(len(lines), 21)
+        self.assertEqual(len(lines[0].split(",")), len(lines[1].split(",")))
+
+    def test_a_trace_is_served_as_it_says(self):
+        self.file("t.csv", "arrival_s,prompt_tokens,output_tokens,kind\n0,100,10,a\n2.5,50,5,b\n")
+        trace = {"arrivals": "trace", "trace": "t.csv"}
+        report = self.serve(changed(SMALL, "serving.requests", trace), "--format", "json").json()
+        self.assertEqual([k["name"] for k in report["service"]["kinds"]], ["a", "b"])
+        self.assertEqual(report["service"]["all"]["output_tokens"], 15)
+        self.assertEqual(report["kv_cache"]["max_model_len_tokens"], 110)
+
+    def test_what_vllm_prints_is_printed(self):
+        out = self.serve(SMALL).out
+        self.assertRegex(out, r"GPU KV cache size: [\d,]+ tokens")
+        self.assertRegex(out, r"Maximum concurrency for [\d,]+ tokens per request: [\d.]+x")
+
+    def test_a_model_that_does_not_fit_is_a_no(self):
+        result = self.serve(changed(SMALL, "model", "llama-3.1-70b"))
+        self.assertEqual(result.code, 1)
+        self.assertIn("DOES NOT FIT", result.out)
+
+    def test_bad_input_is_refused(self):
+        refused = {
+            "S061": changed(changed(SMALL, "strategy", {"fsdp": 2}),
+                            "cluster.devices_per_node", 2),
+            "S062": changed(changed(SMALL, "serving.fp8_products", True),
+                            "serving.weights", "int8"),
+            "S063": changed(SMALL, "serving.requests", {"arrivals": "trace"}),
+            "S064": changed(SMALL, "workload", {"sequence_length": 8, "global_batch": 1}),
+            "S066": json.loads(TINY.read_text(encoding="utf-8")),
+            "R002": changed(changed(SMALL, "serving.requests.kinds",
+                                    [{"prompt_tokens": 10000000, "output_tokens": 1}]),
+                            "serving.engine", {"max_model_len": 8}),
+        }
+        for code, scenario in refused.items():
+            with self.subTest(code):
+                result = self.serve(scenario)
+                self.assertEqual(result.code, 2, result.out)
+                self.assertIn(code, result.err)
+
+    def test_fields_without_effect_are_warned_of(self):
+        scenario = changed(SMALL, "serving.requests.rate_per_s", 3)
+        self.assertIn("W001: serving.requests.rate_per_s", self.serve(scenario).err)
+        scenario = changed(SMALL, "strategy", {"zero_stage": 0})
+        self.assertIn("W001: strategy.zero_stage", self.serve(scenario).err)
+
+    def test_training_commands_send_it_to_serve(self):
+        path = self.file("s.json", json.dumps(SMALL))
+        for command in ("run", "check", "search", "plan"):
+            with self.subTest(command):
+                result = plait(command, path)
+                self.assertEqual(result.code, 2)
+                self.assertIn("S065", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,71 @@
+// All-reduces of serving engines: the form, and the rows that were not fitted.
+//   PLAIT_DATA=... costmodel_test --gtest_filter='OneShot.*'
+#include "costmodel/one_shot.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/costmodel/measured_collectives.h"
+
+namespace plait {
+namespace {
+
+Collective all_reduce(std::int64_t bytes) {
+  Collective c;
+  c.axes = Axis::kTp, c.elements = bytes / size_of(c.dtype);
+  return c;
+}
+
+TEST(OneShot, TakesTheCheaperOfOneAndTwoShots) {
+  const OneShotFit fit{5, 0, 100, 10, 100};
+  const double small = 1e4, large = 8e6;  // bytes; 7 S / B1 against e + 14 / 8 S / B2
+  EXPECT_NEAR(one_shot_time(fit, 8, Bytes(static_cast<std::int64_t>(small))).value,
+              5e-6 + 7 * small / 100e9, 1e-12);
+  EXPECT_NEAR(one_shot_time(fit, 8, Bytes(static_cast<std::int64_t>(large))).value,
+              15e-6 + 1.75 * large / 100e9, 1e-12);
+}
+
+TEST(OneShot, IsUsedWhereItIsFasterThanNcclAndOnlyWhenAskedFor) {
+  const Device device = h100();
+  const GroupPlacement group = island(device, 8);
+  CostModel nccl, engine;
+  engine.engine_all_reduce = true;
+  const Collective small = all_reduce(64 << 10), large = all_reduce(64 << 20);
+  const Cluster cluster = cluster_of(device);
+  EXPECT_EQ(engine.collective(small, group, cluster).algorithm, Algorithm::kOneShot);
+  EXPECT_LT(engine.collective(small, group, cluster).cost.total(),
+            nccl.collective(small, group, cluster).cost.total());
+  EXPECT_NE(nccl.collective(small, group, cluster).algorithm, Algorithm::kOneShot);
+  EXPECT_EQ(engine.collective(large, group, cluster).algorithm,
+            nccl.collective(large, group, cluster).algorithm);
+}
+
+/// 7 of 10 rows were fitted; the mean error of the others.
+TEST(OneShot, PredictsTheRowsThatWereNotFitted) {
+  const auto kernels = kernel_data();
+  if (!kernels) GTEST_SKIP() << kSkip;
+  for (const Machine& machine : machines()) {
+    double error = 0;
+    int n = 0, row = 0;
+    const auto found =
+        tables(*kernels / "aiconfigurator" / machine.folder, "custom_allreduce_perf__vllm");
+    ASSERT_FALSE(found.empty());
+    for (const Record& r : read_table(found.back())) {
+      const std::int64_t bytes = std::stoll(r.at("message_size"));
+      if (!r.at("backend").ends_with("graph") || Bytes(bytes) > kLargestOneShot) continue;
+      if (row++ % 10 < 7) continue;
+      const GroupPlacement group = island(machine.device, std::stoll(r.at("num_gpus")));
+      const auto cost = one_shot_cost(Bytes(bytes), group, machine.device);
+      ASSERT_TRUE(cost);
+      error += std::abs(std::log(cost->total().value / (std::stod(r.at("latency_us")) * 1e-6)));
+      ++n;
+    }
+    fmt::print("one shot, {}: {} rows, mean error {:.1f} %\n", machine.name, n, 100 * error / n);
+    EXPECT_LT(error / n, 0.15);
+  }
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,140 @@
+// Serving steps as plans: what they read, what they keep, and what they exchange.
+#include "plan/serving.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "plan/memory.h"
+#include "plan/validate.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+ServingLayout layout(std::int64_t layers, Degrees d = {}) {
+  return {split(d).mesh, even_layers(layers, d.pp)};
+}
+Step decode_step(std::int64_t sequences, std::int64_t context) {
+  return {{}, {sequences, 1, context}, sequences};
+}
+
+/// Sum of f over all ops of a stage, with repetition.
+template <class F>
+std::int64_t sum_over(const Plan& plan, std::size_t stage, F&& f) {
+  std::int64_t sum = 0;
+  for (const Call& call : plan.programs[stage].calls) {
+    for (const Op& op : plan.blocks[call.block].ops) sum += f(op);
+  }
+  return sum;
+}
+std::int64_t product_flops(const Op& op) {
+  const auto* c = std::get_if<Compute>(&op.body);
+  if (c == nullptr || !std::holds_alternative<MatMul>(*c)) return 0;
+  return static_cast<std::int64_t>(flops(*c).value);
+}
+
+TEST(ServingPlan, IsSoundForEveryLayout) {
+  for (const Degrees d : {Degrees{}, Degrees{.tp = 2}, Degrees{.tp = 4}, Degrees{.pp = 2},
+                          Degrees{.pp = 2, .dp = 2, .tp = 2}}) {
+    const Step mixed = {{2, 3, 5}, {4, 1, 6}, 5};
+    const Plan plan = make_serving_plan(tiny_llama(), mixed, {}, layout(2, d), 64);
+    const std::vector<PlanFault> faults = validate(plan);
+    EXPECT_TRUE(faults.empty()) << faults.front().text;
+  }
+}
+
+// 2 FLOPs per weight and token; the head sees one row of each sequence that is sampled.
+TEST(ServingPlan, ProductsMultiplyEachTokenByEachWeightOnce) {
+  const Model m = tiny_llama(3);
+  const Step step = {{2, 7, 7}, {4, 1, 6}, 6};
+  const Plan plan = make_serving_plan(m, step, {}, layout(3), 64);
+  const std::int64_t layer = m.hidden * m.qkv_width() + m.hidden * m.query_width() +
+                             m.hidden * m.mlp_input_width() + m.ffn_hidden * m.hidden;
+  EXPECT_EQ(sum_over(plan, 0, product_flops),
+            2 * (3 * layer * step.tokens() + m.hidden * m.vocab * step.sampled));
+}
+
+// Kwon et al. 2023: 2 (keys, values) x layers x kv_heads x head_dim x bytes per token.
+TEST(ServingPlan, CacheHoldsTwoKvHeadsPerLayerAndToken) {
+  const Model m = tiny_llama(3);
+  const Plan plan = make_serving_plan(m, decode_step(1, 8), {}, layout(3), 100);
+  const StageMemory live = live_memory(plan, 0);
+  const Bytes cache = live.by_class[static_cast<std::size_t>(TensorClass::kKvCache)];
+  EXPECT_EQ(cache.value, 100 * 3 * 2 * m.kv_heads * m.head_dim * 2);
+  EXPECT_EQ(cache.value, 100 * 3 * kv_bytes_per_token(m, {}, 1).value);
+}
+
+// 2 key heads on 4 ranks: each is on two of them, so that four ranks hold twice the bytes.
+TEST(ServingPlan, KeyHeadsAreRepeatedWhereRanksExceedThem) {
+  const Model m = tiny_llama();
+  EXPECT_EQ(kv_bytes_per_token(m, {}, 2).value * 2, kv_bytes_per_token(m, {}, 1).value);
+  EXPECT_EQ(kv_bytes_per_token(m, {}, 4), kv_bytes_per_token(m, {}, 2));
+}
+
+// Shoeybi et al. 2019: 2 all-reduces of tokens x hidden per layer, and one behind the vocabulary-
+// parallel embedding; logits are gathered once.
+TEST(ServingPlan, TensorParallelReducesTwicePerLayer) {
+  const Model m = tiny_llama();
+  const Plan plan = make_serving_plan(m, decode_step(5, 8), {}, layout(2, {.tp = 2}), 64);
+  const auto bytes = [](CollectiveKind kind) {
+    return [kind](const Op& op) -> std::int64_t {
+      const auto* c = std::get_if<Collective>(&op.body);
+      return c != nullptr && c->kind == kind ? c->bytes().value : 0;
+    };
+  };
+  EXPECT_EQ(sum_over(plan, 0, bytes(CollectiveKind::kAllReduce)), (2 * 2 + 1) * 5 * m.hidden * 2);
+  EXPECT_EQ(sum_over(plan, 0, bytes(CollectiveKind::kAllGather)), 5 * m.vocab * 2);
+}
+
+TEST(ServingPlan, StagesPassOneRowPerTokenOn) {
+  const Model m = tiny_llama();
+  const Plan plan = make_serving_plan(m, decode_step(5, 8), {}, layout(2, {.pp = 2}), 64);
+  const auto sent = [](const Op& op) -> std::int64_t {
+    const auto* s = std::get_if<Send>(&op.body);
+    return s == nullptr ? 0 : s->bytes.value;
+  };
+  EXPECT_EQ(sum_over(plan, 0, sent), 5 * m.hidden * 2);
+  EXPECT_EQ(sum_over(plan, 1, sent), 0);
+}
+
+// llama.cpp's block_q4_0: 18 bytes for 32 weights. Embedding, norms and head stay in 2 bytes.
+TEST(ServingPlan, QuantisedLayersTakeTheBytesOfTheirFormat) {
+  Model m = tiny_llama();
+  m.hidden = 32, m.ffn_hidden = 64, m.head_dim = 8;
+  const auto weights = [&](WeightFormat format) {
+    ServingPrecision p;
+    p.weights = format;
+    const Plan plan = make_serving_plan(m, decode_step(1, 8), p, layout(2), 1);
+    return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
+  };
+  const std::int64_t linear =
+      2 * (m.hidden * m.qkv_width() + m.hidden * m.query_width() + 3 * m.hidden * m.ffn_hidden);
+  EXPECT_EQ(weights(WeightFormat::kPlain) - weights(WeightFormat::kQ4_0),
+            2 * linear - linear * 18 / 32);
+}
+
+TEST(ServingPlan, AttentionReadsTheWholeContextOfEachSequence) {
+  const Model m = tiny_llama();
+  const Plan plan = make_serving_plan(m, decode_step(3, 40), {}, layout(2), 200);
+  const auto keys = [](const Op& op) -> std::int64_t {
+    const auto* c = std::get_if<Compute>(&op.body);
+    const auto* a = c == nullptr ? nullptr : std::get_if<Attention>(c);
+    return a == nullptr ? 0 : a->batch * a->seq_kv * a->kv_heads;
+  };
+  EXPECT_EQ(sum_over(plan, 0, keys), 2 * 3 * 40 * m.kv_heads);
+}
+
+// get_pp_indices of vLLM: 10 layers on 4 stages are 2, 3, 3, 2.
+TEST(LayerMap, RemainderGoesToTheStagesBeforeTheLast) {
+  std::vector<std::int64_t> count(4);
+  for (const LayerPlace& p : even_layers(10, 4).layers) ++count[static_cast<std::size_t>(p.stage)];
+  EXPECT_EQ(count, (std::vector<std::int64_t>{2, 3, 3, 2}));
+}
+
+TEST(ServingPlan, OtherAxesAreRefused) {
+  EXPECT_THROW(make_serving_plan(tiny_llama(), decode_step(1, 1), {}, layout(2, {.cp = 2}), 1),
+               InputError);
+}
+
+}  // namespace
+}  // namespace plait

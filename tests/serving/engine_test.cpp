@@ -1,0 +1,171 @@
+// The scheduler by itself: what it may never do, whatever the requests.
+#include "serving/engine.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+namespace plait {
+namespace {
+
+struct Case {
+  EngineLimits limits;
+  std::int64_t blocks = 0;
+  std::vector<Request> requests;
+};
+
+Case drawn_case() {
+  Case c;
+  c.limits.max_tokens = *rc::gen::inRange(1, 40);
+  c.limits.max_sequences = *rc::gen::inRange(1, 8);
+  c.limits.block_size = *rc::gen::inRange(1, 6);
+  const int n = *rc::gen::inRange(1, 12);
+  std::int64_t longest = 0;
+  for (int i = 0; i < n; ++i) {
+    Request r;
+    r.prompt = *rc::gen::inRange(1, 30), r.output = *rc::gen::inRange(1, 12);
+    longest = std::max(longest, r.prompt + r.output);
+    c.requests.push_back(r);
+  }
+  const std::int64_t least = (longest + c.limits.block_size - 1) / c.limits.block_size;
+  c.blocks = least + *rc::gen::inRange(0, 10);
+  return c;
+}
+
+/// Runs all requests with `in_flight` batches at a time; `look` sees each batch.
+template <class Look>
+std::vector<std::size_t> run(const Case& c, std::size_t in_flight, Engine& engine, Look&& look) {
+  for (std::size_t i = 0; i < c.requests.size(); ++i) engine.admit(i);
+  std::deque<Batch> flying;
+  std::vector<std::size_t> finished;
+  for (int steps = 0; finished.size() < c.requests.size(); ++steps) {
+    RC_ASSERT(steps < 100'000);
+    while (flying.size() < in_flight) {
+      Batch batch = engine.schedule();
+      if (batch.empty()) break;
+      look(batch);
+      flying.push_back(std::move(batch));
+    }
+    RC_ASSERT(!flying.empty());
+    const Progress done = engine.complete(flying.front());
+    flying.pop_front();
+    finished.insert(finished.end(), done.finished.begin(), done.finished.end());
+  }
+  return finished;
+}
+
+RC_GTEST_PROP(Engine, EveryRequestFinishesAndGivesItsBlocksBack, ()) {
+  const Case c = drawn_case();
+  const auto in_flight = static_cast<std::size_t>(*rc::gen::inRange(1, 4));
+  Engine engine(c.limits, c.blocks, c.requests);
+  run(c, in_flight, engine, [](const Batch&) {});
+  RC_ASSERT(engine.free_blocks() == c.blocks);
+  RC_ASSERT(engine.outstanding() == 0U);
+}
+
+RC_GTEST_PROP(Engine, KeepsBudgetSequencesAndBlocks, ()) {
+  const Case c = drawn_case();
+  Engine engine(c.limits, c.blocks, c.requests);
+  run(c, 1, engine, [&](const Batch& batch) {
+    std::int64_t tokens = 0;
+    for (const Scheduled& s : batch.sequences) tokens += s.tokens;
+    RC_ASSERT(tokens <= c.limits.max_tokens);
+    RC_ASSERT(static_cast<std::int64_t>(batch.sequences.size()) <= c.limits.max_sequences);
+    RC_ASSERT(engine.free_blocks() >= 0);
+  });
+}
+
+RC_GTEST_PROP(Engine, NoSequenceIsInTwoBatchesAtOnce, ()) {
+  const Case c = drawn_case();
+  Engine engine(c.limits, c.blocks, c.requests);
+  std::vector<std::int64_t> computed(c.requests.size());
+  // Without preemption each token is computed once: those of the prompt and all answers but the
+  // last.
+  std::int64_t sum = 0;
+  run(c, 3, engine, [&](const Batch& batch) {
+    for (const Scheduled& s : batch.sequences) sum += s.tokens;
+  });
+  std::int64_t preemptions = 0, needed = 0;
+  for (std::size_t i = 0; i < c.requests.size(); ++i) {
+    preemptions += engine.preemptions(i);
+    needed += c.requests[i].prompt + c.requests[i].output - 1;
+  }
+  preemptions == 0 ? RC_ASSERT(sum == needed) : RC_ASSERT(sum >= needed);
+}
+
+RC_GTEST_PROP(Engine, EqualRequestsFinishInTheOrderOfArrival, ()) {
+  Case c = drawn_case();
+  for (Request& r : c.requests) r = c.requests[0];
+  Engine engine(c.limits, c.blocks, c.requests);
+  const std::vector<std::size_t> finished = run(c, 1, engine, [](const Batch&) {});
+  RC_ASSERT(std::ranges::is_sorted(finished));
+}
+
+std::vector<Request> two(std::int64_t prompt, std::int64_t output) {
+  return {{0, prompt, output, 0}, {0, prompt, output, 0}};
+}
+
+// Prompts of 10 and a budget of 8: 8; then 2 and 6 of the next; then the first generates, and the
+// second's last 4 tokens come behind it.
+TEST(Engine, GenerationComesBeforePromptsAndPromptsAreCut) {
+  const std::vector<Request> requests = two(10, 3);
+  EngineLimits limits;
+  limits.max_tokens = 8;
+  Engine engine(limits, 100, requests);
+  engine.admit(0), engine.admit(1);
+  using Sequences = std::vector<Scheduled>;
+  for (const Sequences& expected :
+       {Sequences{{0, 8}}, Sequences{{0, 2}, {1, 6}}, Sequences{{0, 1}, {1, 4}},
+        Sequences{{0, 1}, {1, 1}}, Sequences{{1, 1}}}) {
+    const Batch batch = engine.schedule();
+    EXPECT_EQ(batch.sequences, expected);
+    engine.complete(batch);
+  }
+  EXPECT_EQ(engine.outstanding(), 0U);
+}
+
+TEST(Engine, UncutPromptsWaitForABudgetOfTheirLength) {
+  const std::vector<Request> requests = two(6, 1);
+  EngineLimits limits;
+  limits.max_tokens = 8, limits.chunked_prefill = false;
+  Engine engine(limits, 100, requests);
+  engine.admit(0), engine.admit(1);
+  EXPECT_EQ(engine.schedule().sequences, (std::vector<Scheduled>{{0, 6}}));
+}
+
+// Blocks of 1 and 7 of them: prompts of 3 and 3 leave one, which the first takes to generate; the
+// second gives its own back when the first needs one more.
+TEST(Engine, TheLastAdmittedIsPreemptedAndStartsOver) {
+  const std::vector<Request> requests = two(3, 4);
+  EngineLimits limits;
+  limits.block_size = 1;
+  Engine engine(limits, 7, requests);
+  engine.admit(0), engine.admit(1);
+  std::vector<std::size_t> finished;
+  for (int i = 0; i < 20 && finished.size() < 2; ++i) {
+    const Progress done = engine.complete(engine.schedule());
+    finished.insert(finished.end(), done.finished.begin(), done.finished.end());
+  }
+  EXPECT_EQ(finished, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(engine.preemptions(0), 0);
+  EXPECT_EQ(engine.preemptions(1), 1);
+}
+
+// Pairs of prompts of 4 and 8 tokens: 4 5 / 2 + 8 9 / 2 = 46; of two of 6: 42. The mean keeps the
+// tokens and adds keys until the pairs agree.
+TEST(Engine, AStepsShapeKeepsTokensAndPairs) {
+  const std::vector<Request> requests = {{0, 4, 1, 0}, {0, 8, 1, 0}};
+  EngineLimits limits;
+  Engine engine(limits, 100, requests);
+  engine.admit(0), engine.admit(1);
+  const Step step = engine.schedule().step;
+  EXPECT_EQ(step.tokens(), 12);
+  EXPECT_EQ(step.sampled, 2);
+  const Chunk& p = step.prefill;
+  EXPECT_NEAR(static_cast<double>(p.sequences * (p.tokens * p.context - p.tokens * 5 / 2)), 46,
+              static_cast<double>(p.sequences * p.tokens) / 2);
+}
+
+}  // namespace
+}  // namespace plait

@@ -1,0 +1,149 @@
+// The event loop with step times made up: what one request, a pipeline and several replicas take.
+#include "serving/serve.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "serving/summary.h"
+
+namespace plait {
+namespace {
+
+constexpr SimTime kMs = 1'000'000'000;
+
+ServerOptions options(std::int64_t blocks = 1000) {
+  ServerOptions o;
+  o.blocks = blocks;
+  o.limits.step_overhead = Seconds();
+  return o;
+}
+Load all_at_once(std::int64_t users) {
+  Load load;
+  load.arrivals = Arrivals::kClosed, load.concurrency = users;
+  return load;
+}
+/// A step takes `fixed` and as much more as it has tokens, on each of `stages`.
+struct Priced {
+  SimTime fixed, per_token;
+  std::size_t stages = 1;
+  StepTime last = {};
+  const StepTime& operator()(const Step& step) {
+    last = {};
+    last.stage.assign(stages, fixed + step.tokens() * per_token);
+    last.hop.assign(stages - 1, 0);
+    return last;
+  }
+};
+
+// A prompt of 100 and 5 tokens: 1 step of 100 tokens, then 4 steps of one.
+TEST(Serve, OneRequestTakesAPromptStepAndAStepPerLaterToken) {
+  const std::vector<Request> requests = {{0, 100, 5, 0}};
+  const Service s = serve(requests, all_at_once(1), options(), Priced{3 * kMs, kMs});
+  const SimTime prompt = 103 * kMs, token = 4 * kMs;
+  EXPECT_EQ(s.requests[0].first_token, prompt);
+  EXPECT_EQ(s.requests[0].finish, prompt + 4 * token);
+  EXPECT_EQ(s.gaps, std::vector<SimTime>(4, token));
+  EXPECT_EQ(s.makespan, prompt + 4 * token);
+}
+
+TEST(Serve, TheHostsPartComesOnTopOfEachStep) {
+  const std::vector<Request> requests = {{0, 10, 3, 0}};
+  ServerOptions o = options();
+  o.limits.step_overhead = Seconds(1e-3), o.limits.sequence_overhead = Seconds(0.5e-3);
+  const Service s = serve(requests, all_at_once(1), o, Priced{2 * kMs, 0});
+  EXPECT_EQ(s.makespan, 3 * (2 * kMs + kMs + kMs / 2));
+}
+
+// n sequences that generate side by side take as long as one when steps cost the same: throughput
+// is n times that of one.
+TEST(Serve, ABatchSharesItsSteps) {
+  const std::vector<Request> requests(8, Request{0, 16, 11, 0});
+  const Service s = serve(requests, all_at_once(8), options(), Priced{kMs, 0});
+  EXPECT_EQ(s.makespan, 11 * kMs);
+  const ServiceSummary sum = summarize(s, requests, {}, 1, 1);
+  EXPECT_NEAR(sum.output_tokens_per_s, 8 * 11 / 11e-3, 1e-6);
+  EXPECT_NEAR(sum.devices_busy, 1, 1e-12);
+}
+
+// Two stages and two batches on the way: each sequence's token takes two stage times, and the
+// stages never idle once both run.
+TEST(Serve, AsManyBatchesAsStagesKeepAllStagesBusy) {
+  const std::vector<Request> requests(2, Request{0, 1, 100, 0});
+  ServerOptions one = options(), two = options();
+  one.limits.max_sequences = two.limits.max_sequences = 2;
+  one.limits.max_tokens = two.limits.max_tokens = 1;  // a batch is one sequence
+  two.batches_in_flight = 2;
+  const Priced price{kMs, 0, 2};
+  EXPECT_EQ(serve(requests, all_at_once(2), one, price).makespan, 2 * 100 * 2 * kMs);
+  EXPECT_EQ(serve(requests, all_at_once(2), two, price).makespan, (100 * 2 + 1) * kMs);
+}
+
+TEST(Serve, ReplicasHalveTheTimeOfManyRequests) {
+  const std::vector<Request> requests(8, Request{0, 4, 5, 0});
+  ServerOptions o = options();
+  o.limits.max_sequences = 1;
+  const Priced price{kMs, 0};
+  const SimTime alone = serve(requests, all_at_once(8), o, price).makespan;
+  o.replicas = 2;
+  EXPECT_EQ(serve(requests, all_at_once(8), o, price).makespan * 2, alone);
+}
+
+TEST(Serve, ClosedUsersAskWhenAnswered) {
+  const std::vector<Request> requests(4, Request{0, 1, 2, 0});
+  const Service s = serve(requests, all_at_once(1), options(), Priced{kMs, 0});
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(s.requests[i].arrival, s.requests[i - 1].finish);
+  }
+}
+
+TEST(Serve, TheSameInputGivesTheSameOutput) {
+  Load load;
+  load.count = 200, load.rate_per_s = 50;
+  load.kinds = {{"a", 1, 60, 20, 0.5}, {"b", 2, 9, 30, 0.5}};
+  const std::vector<Request> requests = draw_requests(load);
+  EXPECT_EQ(requests, draw_requests(load));
+  const Priced price{kMs, kMs / 100};
+  const Service a = serve(requests, load, options(40), price);
+  const Service b = serve(requests, load, options(40), price);
+  EXPECT_EQ(a.gaps, b.gaps);
+  EXPECT_EQ(a.makespan, b.makespan);
+}
+
+TEST(Serve, ARequestThatNeverFitsIsRefused) {
+  const std::vector<Request> requests = {{0, 100, 100, 0}};
+  EXPECT_THROW(serve(requests, all_at_once(1), options(3), Priced{kMs, 0}), InputError);
+}
+
+// Gaps of a Poisson process have mean 1 / rate and a deviation as large: 10,000 of them are within
+// 5 %.
+TEST(Requests, ArriveAtTheirRateOnAverage) {
+  Load load;
+  load.count = 10'000, load.rate_per_s = 20;
+  const std::vector<Request> r = draw_requests(load);
+  EXPECT_NEAR(to_seconds(r.back().arrival).value, 10'000 / 20.0, 0.05 * 500);
+}
+
+TEST(Requests, LengthsStayWithinTheirSpread) {
+  Load load;
+  load.count = 1000, load.kinds = {{"a", 1, 100, 50, 0.2}};
+  std::int64_t sum = 0;
+  for (const Request& r : draw_requests(load)) {
+    EXPECT_GE(r.prompt, 80);
+    EXPECT_LE(r.prompt, 120);
+    sum += r.prompt;
+  }
+  EXPECT_NEAR(static_cast<double>(sum) / 1000, 100, 2);
+}
+
+// numpy.percentile([1, 2, 3, 4], [50, 90, 99]) = 2.5, 3.7, 3.97
+TEST(Quantiles, LieBetweenOrderStatistics) {
+  const Quantiles q = quantiles({4 * kMs, kMs, 3 * kMs, 2 * kMs});
+  EXPECT_NEAR(q.mean.value, 2.5e-3, 1e-12);
+  EXPECT_NEAR(q.p50.value, 2.5e-3, 1e-12);
+  EXPECT_NEAR(q.p90.value, 3.7e-3, 1e-12);
+  EXPECT_NEAR(q.p99.value, 3.97e-3, 1e-12);
+  EXPECT_NEAR(q.most.value, 4e-3, 1e-12);
+}
+
+}  // namespace
+}  // namespace plait

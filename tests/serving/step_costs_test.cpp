@@ -1,0 +1,109 @@
+// Steps on the machine: bytes over bandwidth, and what shapes stand for one another.
+#include "serving/step_costs.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "model/presets.h"
+#include "plan/memory.h"
+#include "serving/capacity.h"
+#include "sim/simulate.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+ServedModel served(std::int64_t tp = 1, std::int64_t pp = 1) {
+  ServedModel s;
+  s.model = *find_preset("llama-3.1-8b");
+  s.layout.mesh[Axis::kTp] = tp, s.layout.mesh[Axis::kPp] = pp;
+  s.layout.map = even_layers(s.model.layers, pp);
+  ClusterSpec spec;
+  spec.devices_per_node = tp * pp;
+  s.cluster = make_cluster(spec);
+  return s;
+}
+Step decode(std::int64_t sequences, std::int64_t context) {
+  return {{}, {sequences, 1, context}, sequences};
+}
+
+// A lone token reads every weight but the embedding table once: never faster than the data sheet's
+// bandwidth, and, kernels apart, not slower than 0.7 of it.
+TEST(StepCosts, ATokenTakesTheWeightsOverTheBandwidth) {
+  const ServedModel s = served();
+  const StepTime t = time_step(s, decode(1, 128));
+  const ParameterCount p = count_parameters(s.model);
+  const double bytes = 2.0 * static_cast<double>(p.total(s.model.layers) - p.embedding);
+  const double least = bytes / s.cluster.device.memory_bandwidth.value;
+  const double memory = to_seconds(t.parts[0]).value;
+  EXPECT_GT(memory, least);
+  EXPECT_LT(memory, least / 0.7);
+  EXPECT_LT(memory, to_seconds(t.total()).value);
+}
+
+// Prefill is bound by arithmetic: 2 FLOPs per weight and token, between 0.4 and 1 of the peak.
+TEST(StepCosts, APromptTakesItsFlopsOverThePeak) {
+  const ServedModel s = served();
+  const StepTime t = time_step(s, {{1, 8192, 8192}, {}, 1});
+  const ParameterCount p = count_parameters(s.model);
+  const double flops = 2.0 * 8192 * static_cast<double>(p.layer * s.model.layers);
+  const double least = flops / s.cluster.device.peak_bf16.value;
+  EXPECT_GT(to_seconds(t.total()).value, least);
+  EXPECT_LT(to_seconds(t.total()).value, least / 0.4);
+}
+
+TEST(StepCosts, StagesAndHopsAddUpToTheSimulatedStep) {
+  const ServedModel s = served(2, 4);
+  const Step step = {{1, 100, 100}, {7, 1, 300}, 8};
+  const Plan plan = make_serving_plan(s.model, step, s.precision, s.layout, 1);
+  EXPECT_EQ(time_step(s, step).total(), simulate(plan, s.cluster, s.costs).timeline.step_time);
+}
+
+TEST(StepCosts, MoreRanksAreFasterAndEnginesReduceFasterThanNccl) {
+  ServedModel one = served(), eight = served(8);
+  const SimTime alone = time_step(one, decode(4, 512)).total();
+  const SimTime nccl = time_step(eight, decode(4, 512)).total();
+  eight.costs.engine_all_reduce = true;
+  const SimTime own = time_step(eight, decode(4, 512)).total();
+  EXPECT_LT(nccl, alone);
+  EXPECT_LT(own, nccl);
+}
+
+TEST(StepCosts, ShapesOfCapturedGraphs) {
+  const std::pair<std::int64_t, std::int64_t> cases[] = {
+      {1, 1}, {3, 4}, {5, 8}, {8, 8}, {9, 16}, {250, 256}, {257, 272}, {600, 600}};
+  for (const auto& [n, padded] : cases) EXPECT_EQ(padded_batch(n), padded) << n;
+}
+
+RC_GTEST_PROP(StepCosts, RoundingChangesNoCountByMoreThanOneIn64, ()) {
+  const std::int64_t n = *rc::gen::inRange<std::int64_t>(0, 1 << 24);
+  RC_ASSERT(std::abs(rounded(n) - n) * 64 <= n);
+  if (n < 64) RC_ASSERT(rounded(n) == n);
+}
+
+// Blocks are what 0.9 of the memory leaves beside weights and the largest step, over the bytes of
+// all layers' keys and values.
+TEST(Capacity, IsWhatMemoryLeavesOverBytesPerToken) {
+  const ServedModel s = served();
+  EngineLimits limits;
+  limits.max_context = 4096;
+  const CacheCapacity c = cache_capacity(s, limits, {});
+  const StageRoom& room = c.stages[0];
+  const auto usable =
+      static_cast<std::int64_t>(0.9 * static_cast<double>(s.cluster.device.memory.value));
+  const std::int64_t token = 2 * 32 * 8 * 128 * 2;
+  EXPECT_EQ(room.bytes_per_token.value, token);
+  EXPECT_EQ(c.blocks, (usable - room.use.bytes().value) / (16 * token));
+  EXPECT_EQ(c.tokens, c.blocks * 16);
+  EXPECT_NEAR(c.concurrency(4096, 16), static_cast<double>(c.tokens) / 4096, 1e-9);
+}
+
+TEST(Capacity, TheStageWithTheLeastRoomDecides) {
+  EngineLimits limits;
+  limits.max_context = 4096;
+  const CacheCapacity c = cache_capacity(served(1, 4), limits, {});
+  for (const StageRoom& room : c.stages) EXPECT_LE(c.tokens, room.tokens);
+}
+
+}  // namespace
+}  // namespace plait
