@@ -1,21 +1,48 @@
-// plait schema: the JSON Schema of scenario files, for editors and validators.
+// plait schema: the JSON Schema of scenario files and of results, for editors and validators.
 
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "core/embedded_file.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
 
+std::vector<EmbeddedFile> result_schemas();  // reports/schemas/*.json
+
+namespace {
+
+/// "scenario", then the results: the names of their files.
+std::vector<std::string> schema_names() {
+  std::vector<std::string> out = {"scenario"};
+  for (const EmbeddedFile& file : result_schemas()) {
+    out.emplace_back(file.path.substr(0, file.path.find('.')));
+  }
+  return out;
+}
+
+std::string schema_of(const std::string& name) {
+  for (const EmbeddedFile& file : result_schemas()) {
+    if (file.path == name + ".json") return std::string(file.text);
+  }
+  return scenario_schema();
+}
+
+}  // namespace
+
 void add_schema(Command& command) {
   auto file = std::make_shared<OutputOptions>();
-  CLI::App* sub =
-      command.app.add_subcommand("schema", "Print the JSON Schema (draft-07) of scenario files");
+  auto of = std::make_shared<std::string>("scenario");
+  CLI::App* sub = command.app.add_subcommand(
+      "schema", "Print the JSON Schema (draft-07) of scenario files, or of a result");
+  sub->add_option("of", *of, "scenario, or the command whose JSON it describes")
+      ->check(CLI::IsMember(schema_names()))
+      ->capture_default_str();
   sub->add_option("-o,--output", file->file, "Write it to this file")->type_name("FILE");
-  sub->callback([&command, file] {
-    command.action = [file] {
-      std::string text = scenario_schema();
+  sub->callback([&command, file, of] {
+    command.action = [file, of] {
+      std::string text = schema_of(*of);
       if (!text.ends_with('\n')) text += '\n';
       print_result(*file, text);
       return kYes;

@@ -5,6 +5,8 @@ import io
 import math
 import unittest
 
+import jsonschema
+
 from plait_command import SCENARIOS, TINY, CommandTest, plait
 
 NUMBERS = ["step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
@@ -35,6 +37,14 @@ class Report(CommandTest):
                 self.assertIsInstance(r[key], dict, key)
                 self.assertTrue(r[key], key)
             self.assertIsInstance(r["fits"], bool)
+
+    def test_results_keep_to_their_schema(self):
+        schema = plait("schema", "run").json()
+        check = jsonschema.Draft7Validator(schema)
+        for r in self.for_each():
+            self.assertEqual(r["run"]["schema"], schema["$id"])
+            self.assertEqual([error.message for error in check.iter_errors(r)], [])
+            self.assertTrue(list(check.iter_errors({**r, "step_time_s": "1 s"})))
 
     def test_shares_sum_to_the_step_time(self):
         for r in self.for_each():
