@@ -44,6 +44,8 @@ const formats = {
   share: (n, whole) => (whole > 0 ? n / whole * 100 : 0).toFixed(1) + ' %',
   number: n => threeDigits(n),
   exact: n => String(n),
+  yes: is => (is ? 'yes' : 'no'),
+  text: String,
 };
 
 /// "exposed_communication" -> "exposed communication"

@@ -16,6 +16,11 @@ const sectionsOf = {
   run: () => [runAnswer(), timelineSection(), memorySection('/result'), breakdownSection('/result'),
               sensitivitySection('/result'), meshSection('/result'), machineSection(),
               collectivesSection('/result'), scenarioSection('/result')],
+  compare: () => [compareAnswer(), compareTable(), compareDifferences(), timelineSection(), scenarioSection()],
+  whatif: () => [whatifAnswer(), whatifSection(), whatifTable(), scenarioSection()],
+  search: () => [searchAnswer(), searchSection(), scenarioSection()],
+  realrun: () => [realrunAnswer(), timelineSection(), realrunSteps(), realrunClasses(), realrunMemory(), scenarioSection()],
+  validate: () => [validateAnswer(), validateSection(), validateSources(), scenarioSection()],
 };
 
 /// Light or dark: as chosen, else as the system says; paper is always light.
