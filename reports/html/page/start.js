@@ -14,7 +14,7 @@ const shortNames = {
 
 const sectionsOf = {
   run: () => [runAnswer(), timelineSection(), memorySection('/result'), breakdownSection('/result'),
-              sensitivitySection('/result'), meshSection('/result'), machineSection(),
+              sensitivitySection('/result'), meshSection('/result'), machineSection('/result'),
               collectivesSection('/result'), scenarioSection('/result')],
   compare: () => [compareAnswer(), compareTable(), compareDifferences(), timelineSection(), scenarioSection()],
   whatif: () => [whatifAnswer(), whatifSection(), whatifTable(), scenarioSection()],
