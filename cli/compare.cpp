@@ -7,12 +7,16 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/options.h"
+#include "cli/page.h"
+#include "core/error.h"
 #include "core/json.h"
+#include "plait_version.h"
 #include "reports/json.h"
 #include "reports/vary.h"
 
@@ -22,7 +26,7 @@ namespace {
 struct CompareOptions {
   std::vector<std::string> files, sets, variations;
   OutputOptions output;
-  std::string fail_over;
+  std::string fail_over, html;
   int jobs = 1;
 };
 
@@ -31,14 +35,24 @@ struct Source {
   ScenarioText file;
   std::string name;
   std::optional<Report> stored;  // when it is a report and not a scenario
+  std::string timeline;          // of a stored page
 };
 
 /// One row of the table to be.
 struct Task {
   std::string label;
   Variant variant;
-  const Report* stored = nullptr;  // instead of a variant
+  const Source* stored = nullptr;  // instead of a variant
 };
+
+/// A row and, for a page, its timeline as JSON.
+struct Row {
+  Candidate candidate;
+  std::string timeline;
+};
+
+/// More timelines than these cannot be compared by eye.
+constexpr std::size_t kMostTimelines = 6;
 
 /// "tp=4", the last word of the path.
 std::string short_name(const Override& set) {
@@ -53,13 +67,27 @@ std::vector<std::string> names_of(const std::vector<std::string>& files) {
   return distinct.size() == files.size() ? names : files;
 }
 
+/// A file as a report or a page, where it is one.
+Source read_source(const std::string& file, const std::string& name) {
+  Source out{{file, read_text_file(file)}, name, std::nullopt, ""};
+  const std::optional<StoredPage> page = page_of_html(out.file.text);
+  out.stored = report_from_json(page ? page->result : out.file.text);
+  if (page && !out.stored) {
+    throw InputError({.code = "G018",
+                      .problem = "a page that holds no single prediction",
+                      .where = {file, 0, 0, ""},
+                      .expected = "a page that plait run --html wrote",
+                      .cure = "compare scenarios, or pages and JSON of plait run"});
+  }
+  if (page && !page->timelines.empty()) out.timeline = page->timelines.front();
+  return out;
+}
+
 std::vector<Source> read_sources(const std::vector<std::string>& files) {
   const std::vector<std::string> names = names_of(files);
   std::vector<Source> out;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    std::string text = read_text_file(files[i]);
-    std::optional<Report> stored = report_from_json(text);
-    out.push_back({{files[i], std::move(text)}, names[i], std::move(stored)});
+    out.push_back(read_source(files[i], names[i]));
   }
   return out;
 }
@@ -82,26 +110,39 @@ std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<Source>& s
     for (const Assignments& sets : source.stored ? std::vector<Assignments>(1) : all) {
       Task task{label_of(source, sources.size() > 1, sets),
                 {&source.file, common, !sets.empty()},
-                source.stored ? &*source.stored : nullptr};
+                source.stored ? &source : nullptr};
       const Assignments ordered = outer_first(sets);
       task.variant.sets.insert(task.variant.sets.end(), ordered.begin(), ordered.end());
       tasks.push_back(std::move(task));
     }
   }
+  if (!o.html.empty() && tasks.size() <= kMostTimelines) {
+    for (Task& task : tasks) task.variant.timeline_label = task.label;
+  }
   return tasks;
 }
 
-Candidate evaluate(const Task& task, Evaluator& evaluator) {
-  if (task.stored != nullptr) return {task.label, *task.stored, ""};
-  Outcome o = evaluator(task.variant);
-  const std::string filled = o.filled ? " " + short_name(*o.filled) : "";
-  return {task.label + filled, std::move(o.report), std::move(o.reason)};
+/// A stored timeline goes by the name of its row.
+std::string labelled(const std::string& timeline, const std::string& label) {
+  if (timeline.empty()) return "";
+  auto tree = nlohmann::ordered_json::parse(timeline);
+  tree["label"] = label;
+  return tree.dump();
 }
 
-std::vector<Candidate> evaluate_all(const std::vector<Task>& tasks, int jobs,
-                                    const std::string& command_line) {
+Row evaluate(const Task& task, Evaluator& evaluator) {
+  if (task.stored != nullptr) {
+    return {{task.label, *task.stored->stored, ""}, labelled(task.stored->timeline, task.label)};
+  }
+  Outcome o = evaluator(task.variant);
+  const std::string filled = o.filled ? " " + short_name(*o.filled) : "";
+  return {{task.label + filled, std::move(o.report), std::move(o.reason)}, std::move(o.timeline)};
+}
+
+std::vector<Row> evaluate_all(const std::vector<Task>& tasks, int jobs,
+                              const std::string& command_line) {
   Evaluator evaluator(command_line);
-  std::vector<Candidate> out(tasks.size());
+  std::vector<Row> out(tasks.size());
   in_parallel(tasks.size(), jobs, [&](std::size_t i) { out[i] = evaluate(tasks[i], evaluator); });
   return out;
 }
@@ -115,11 +156,31 @@ std::string rendered(const std::vector<Candidate>& candidates, const OutputOptio
   return "";
 }
 
+void save_page(const std::string& file, const std::vector<Candidate>& candidates,
+               const std::vector<Row>& rows, const std::string& command_line) {
+  if (file.empty()) return;
+  RunFacts facts;
+  facts.version = kVersion, facts.command = command_line;
+  const std::optional<std::size_t> first = reference_of(candidates);
+  facts.scenario = fmt::format("{} candidates", candidates.size());
+  if (first) facts.scenario += ", compared to " + candidates[*first].label;
+  Page page = page_of("compare", facts, comparison_json(candidates));
+  std::vector<std::string> timelines;
+  for (const Row& row : rows) {
+    if (!row.timeline.empty() && rows.size() <= kMostTimelines) timelines.push_back(row.timeline);
+  }
+  page.pictures.push_back({"timelines", json_list(timelines)});
+  save_page(file, page);
+}
+
 int compare(const CompareOptions& options, const std::string& command_line) {
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
   const std::vector<Source> sources = read_sources(options.files);
-  const std::vector<Candidate> candidates =
+  const std::vector<Row> rows =
       evaluate_all(tasks_of(options, sources), options.jobs, command_line);
+  std::vector<Candidate> candidates;
+  for (const Row& row : rows) candidates.push_back(row.candidate);
+  save_page(options.html, candidates, rows, command_line);
   print_result(options.output, rendered(candidates, options.output));
   if (!reference_of(candidates)) {
     std::fprintf(stderr, "error[G009]: none of these can be planned\n");
@@ -139,7 +200,8 @@ void add_compare(Command& command) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* sub = command.app.add_subcommand(
       "compare", "Predict several scenarios, or one with its knobs varied, side by side");
-  sub->add_option("files", options->files, "Scenarios, or reports that run --format json wrote")
+  sub->add_option("files", options->files,
+                  "Scenarios, or reports that run --format json or --html wrote")
       ->type_name("FILE")
       ->required();
   add_vary_option(*sub, options->variations);
@@ -149,6 +211,7 @@ void add_compare(Command& command) {
       ->take_all();
   add_network_option(*sub, options->sets);
   add_output_options(*sub, options->output);
+  add_html_option(*sub, options->html);
   sub->add_option("--fail-over", options->fail_over,
                   "Exit code 1 when a step time differs from the first by more than this (5%)")
       ->type_name("LIMIT");

@@ -4,9 +4,12 @@
 
 #include "cli/fill_axis.h"
 #include "core/error.h"
+#include "reports/html/timeline.h"
 
 namespace plait {
 namespace {
+
+constexpr std::int64_t kSpansOfOneOfMany = 60'000;
 
 /// True for what load_scenario throws when the axes do not multiply to the number of devices.
 bool is_world_mismatch(const InputError& error) {
@@ -16,7 +19,7 @@ bool is_world_mismatch(const InputError& error) {
 Outcome refused(const InputError& error, std::optional<Override> filled) {
   if (!error.text().code.starts_with('S')) throw InputError(error);
   return {std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem),
-          std::move(filled)};
+          std::move(filled), ""};
 }
 
 }  // namespace
@@ -28,15 +31,21 @@ CostModel Evaluator::costs(const Scenario& scenario) {
   return costs_.emplace(scenario.calibration, costs_of(scenario)).first->second;
 }
 
-Report Evaluator::predicted(const ScenarioText& scenario, const std::vector<Override>& sets) {
-  const Scenario s = parse_scenario(scenario.text, scenario.file, sets);
-  return predict(s, costs(s), {}, run_facts(s, command_line_)).report;
+Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {
+  const Scenario s = parse_scenario(variant.scenario->text, variant.scenario->file, sets);
+  Prediction p = predict(s, costs(s), {}, run_facts(s, command_line_));
+  Outcome out{std::move(p.report), "", std::nullopt, ""};
+  if (!variant.timeline_label.empty()) {
+    out.timeline = timeline_json(
+        {p.plan, p.simulation.timeline, variant.timeline_label, {}, kSpansOfOneOfMany});
+  }
+  return out;
 }
 
 Outcome Evaluator::operator()(const Variant& variant) {
   std::optional<Override> filled;
   try {
-    return {predicted(*variant.scenario, variant.sets), "", std::nullopt};
+    return predicted(variant, variant.sets);
   } catch (const InputError& error) {
     if (is_world_mismatch(error) && variant.may_fill) {
       filled = filling_axis(variant.scenario->text, variant.scenario->file, variant.sets);
@@ -46,7 +55,9 @@ Outcome Evaluator::operator()(const Variant& variant) {
   std::vector<Override> sets = variant.sets;
   sets.push_back(*filled);
   try {
-    return {predicted(*variant.scenario, sets), "", filled};
+    Outcome out = predicted(variant, sets);
+    out.filled = filled;
+    return out;
   } catch (const InputError& error) {
     return refused(error, filled);
   }

@@ -25,12 +25,15 @@ struct Variant {
   std::vector<Override> sets;
   /// When the devices are too few or too many, the data-parallel axis gives way.
   bool may_fill = false;
+  /// When not empty, its timeline is wanted too, for a page, under this name.
+  std::string timeline_label = {};
 };
 
 struct Outcome {
   std::optional<Report> report;
   std::string reason;              // without a report: why it cannot be planned, with the code
   std::optional<Override> filled;  // the axis that gave way, and its size
+  std::string timeline;            // JSON for a page, where it was asked for
 };
 
 /// Predicts variants, from any thread. Calibrations are read once.
@@ -43,7 +46,7 @@ class Evaluator {
   Outcome operator()(const Variant& variant);
 
  private:
-  Report predicted(const ScenarioText& scenario, const std::vector<Override>& sets);
+  Outcome predicted(const Variant& variant, const std::vector<Override>& sets);
   CostModel costs(const Scenario& scenario);
 
   std::string command_line_;

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/page.h"
 #include "cli/prediction.h"
 #include "core/error.h"
 
@@ -220,7 +221,8 @@ std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
           ->capture_default_str(),
       sub.add_option("--trace", o.trace,
                      "Also write measured and predicted timelines for ui.perfetto.dev")
-          ->type_name("FILE")};
+          ->type_name("FILE"),
+      add_html_option(sub, o.html)};
   for (CLI::Option* option : all) option->group("Timed steps");
   return all;
 }

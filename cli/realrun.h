@@ -21,7 +21,7 @@ struct RealrunOptions {
   bool tf32 = false;
   std::string graphs = "off";
   // Of a timed run.
-  std::string kernels = "real", calibration, trace;
+  std::string kernels = "real", calibration, trace, html;
   std::string collectives = "rounds";
   bool shaped = false;
   std::int64_t warmup = 2, repeats = 9;

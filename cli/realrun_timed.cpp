@@ -5,9 +5,12 @@
 
 #include <cstdio>
 
+#include "cli/page.h"
 #include "cli/prediction.h"
 #include "cli/realrun.h"
 #include "core/error.h"
+#include "core/json.h"
+#include "reports/html/timeline.h"
 #include "reports/new_file.h"
 #include "reports/realrun.h"
 #include "reports/trace.h"
@@ -218,6 +221,21 @@ void save_trace(const RealrunOptions& options, const TimedRun& run, const Measur
   file.finish();
 }
 
+void save_page(const RealrunOptions& options, const TimedRun& run, const RealrunReport& report,
+               const Measurement& m) {
+  if (options.html.empty()) return;
+  std::vector<std::int64_t> all;
+  for (const Track& t : m.timeline.tracks) all.push_back(t.rank);
+  Page page = page_of("realrun", run.facts, to_json(report));
+  page.scenario = run.scenario.canonical_json;
+  std::vector<std::string> timelines = {timeline_json({run.plan, m.timeline, "measured", all})};
+  if (run.predicted) {
+    timelines.push_back(timeline_json({run.plan, *run.predicted, "simulated", all}));
+  }
+  page.pictures.push_back({"timelines", json_list(timelines)});
+  save_page(options.html, page);
+}
+
 std::string rendered(const RealrunReport& report, const OutputOptions& output) {
   switch (output.kind()) {
     case Format::kJson: return to_json(report);
@@ -252,6 +270,7 @@ int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
   RealrunReport report = report_of(run, options, *m);
   report.quietness = quietness(before);
   save_trace(options, run, *m);
+  save_page(options, run, report, *m);
   print_result(options.output, rendered(report, options.output));
   return kYes;
 }

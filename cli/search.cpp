@@ -6,6 +6,7 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/page.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
 #include "cli/search_study.h"
@@ -195,6 +196,13 @@ SearchReport report_of(const SearchCommand& o, const Command& command, const Stu
   return report;
 }
 
+void save_page(const SearchCommand& o, const Studies& studies, const SearchReport& report) {
+  if (o.html.empty()) return;
+  Page page = page_of("search", report.run, search_json(report));
+  if (studies.size() == 1) page.scenario = studies.front()->scenario().canonical_json;
+  save_page(o.html, page);
+}
+
 int lead(const SearchCommand& o, const Command& command, const Studies& studies,
          const SearchRanks& ranks) {
   if (!studies.empty()) print_warnings(studies.front()->warnings());
@@ -217,6 +225,7 @@ int lead(const SearchCommand& o, const Command& command, const Studies& studies,
   records.finish();
   report.interrupted = interrupted;
   rank(o, std::move(rows), report);
+  save_page(o, studies, report);
   return print(o, report);
 }
 
@@ -279,6 +288,7 @@ void add_search(Command& command) {
                 "Also the fastest layouts with less and less memory (time against memory)")
       ->excludes(vary);
   sub->add_option("--svg", options->svg, "Draw this front")->type_name("FILE")->excludes(vary);
+  add_html_option(*sub, options->html);
   sub->add_option("--budget", options->budget,
                   "Simulations at most; the answer then says how far it may be off")
       ->check(CLI::PositiveNumber);

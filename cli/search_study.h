@@ -25,7 +25,7 @@ struct SearchCommand {
   std::int64_t max_gpus = 0;  // 0: any
   double tokens = 0, days = 0;
   bool front = false;
-  std::string svg;
+  std::string svg, html;
   std::string resume, csv, sqlite;  // files; "": none
   OutputOptions output;
   int jobs = 1;

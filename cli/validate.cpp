@@ -11,10 +11,12 @@
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/options.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "plait_version.h"
+#include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/published/scenario_of.h"
 
@@ -24,7 +26,7 @@ namespace {
 struct ValidateOptions {
   std::vector<std::string> files;
   OutputOptions output;
-  std::string filter, svg, scenarios;
+  std::string filter, svg, html, scenarios;
   int worst = -1;
   int jobs = 1;
 };
@@ -170,6 +172,14 @@ std::string rendered(const Validation& v, const ValidateOptions& o) {
   return "";
 }
 
+void save_page(const ValidateOptions& o, const Validation& v) {
+  if (o.html.empty()) return;
+  RunFacts facts;
+  facts.version = v.version, facts.command = v.command;
+  facts.scenario = fmt::format("{} published runs", human_count(std::ssize(v.records)));
+  save_page(o.html, page_of("validate", facts, validation_json(v)));
+}
+
 int validate(const ValidateOptions& o, const std::string& command_line) {
   const std::vector<Task> tasks = read_tasks(o);
   if (!o.scenarios.empty()) std::filesystem::create_directories(o.scenarios);
@@ -184,6 +194,7 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
     file.write(validation_svg(v));
     file.finish();
   }
+  save_page(o, v);
   print_result(o.output, rendered(v, o));
   return kYes;
 }
@@ -204,6 +215,7 @@ void add_validate(Command& command) {
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--svg", options->svg, "Also draw predicted over measured")->type_name("FILE");
+  add_html_option(*sub, options->html);
   sub->add_option("--write-scenarios", options->scenarios,
                   "Also write each record's scenario, to run and change")
       ->type_name("FOLDER");

@@ -4,6 +4,7 @@
 #include "reports/whatif.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/options.h"
+#include "cli/page.h"
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -26,7 +28,7 @@ struct WhatIfOptions {
   ScenarioOptions scenario;
   std::vector<std::string> variations;
   OutputOptions output;
-  std::string svg;
+  std::string svg, html;
   int jobs = 1;
 };
 
@@ -41,18 +43,21 @@ class Study {
         text_{options.scenario.file == "-" ? "<stdin>" : options.scenario.file,
               read_text_file(options.scenario.file)},
         evaluator_(command_line) {
-    const Scenario base = parse_scenario(text_.text, text_.file, common_);
-    print_warnings(base.warnings);
-    study_.scenario = base.name;
+    base_ = parse_scenario(text_.text, text_.file, common_);
+    print_warnings(base_.warnings);
+    study_.scenario = base_.name;
     study_.command = command_line;
     for (const std::string& v : options.variations) {
       const Variation variation = parse_variation(v);
       refuse_twice(variation);
       study_.knobs.push_back(
-          make_knob(variation, resolved_value(base, variation.path).value_or("")));
+          make_knob(variation, resolved_value(base_, variation.path).value_or("")));
       variations_.push_back(variation);
     }
   }
+
+  /// Nothing varied.
+  const Scenario& base() const { return base_; }
 
   WhatIf run() {
     evaluate_points();
@@ -186,6 +191,7 @@ class Study {
   const WhatIfOptions& options_;
   std::vector<Override> common_;
   ScenarioText text_;
+  Scenario base_;
   Evaluator evaluator_;
   std::vector<Variation> variations_;
   WhatIf study_;
@@ -201,17 +207,40 @@ std::string rendered(const WhatIf& study, const OutputOptions& output) {
   return "";
 }
 
+/// The values of each varied field as numbers of one unit, where they are such.
+std::string positions_json(const WhatIf& study) {
+  std::vector<std::string> out;
+  for (const Knob& knob : study.knobs) {
+    std::vector<double> numbers;
+    for (const Measure& m : knob.measures) numbers.push_back(m.number);
+    const std::string_view unit = knob.numeric() ? knob.measures.front().unit.name : "";
+    out.push_back(
+        fmt::format(R"({{"numbers":[{}],"unit":{}}})", fmt::join(numbers, ","), json_quote(unit)));
+  }
+  return json_list(out);
+}
+
+void save_page(const WhatIfOptions& options, const WhatIf& study, const Scenario& base) {
+  if (options.html.empty()) return;
+  Page page = page_of("whatif", run_facts(base, study.command), whatif_json(study));
+  page.scenario = base.canonical_json;
+  page.pictures.push_back({"positions", positions_json(study)});
+  save_page(options.html, page);
+}
+
 int whatif(const WhatIfOptions& options, const std::string& command_line) {
   if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
     print_result(options.output, help);
     return kYes;
   }
-  const WhatIf study = Study(options, command_line).run();
+  Study asked(options, command_line);
+  const WhatIf study = asked.run();
   if (!options.svg.empty()) {
     NewFile file(options.svg);
     file.write(whatif_svg(study));
     file.finish();
   }
+  save_page(options, study, asked.base());
   print_result(options.output, rendered(study, options.output));
   if (first_report(study) != nullptr) return kYes;
   std::fprintf(stderr, "error[G009]: none of these can be planned\n");
@@ -229,6 +258,7 @@ void add_whatif(Command& command) {
   add_output_options(*sub, options->output);
   sub->add_option("--svg", options->svg, "Also draw step time over the first varied field")
       ->type_name("FILE");
+  add_html_option(*sub, options->html);
   add_jobs_option(*sub, options->jobs);
   sub->callback([&command, options] {
     command.action = [&command, options] { return whatif(*options, command.line); };

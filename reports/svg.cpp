@@ -10,6 +10,10 @@ namespace {
 constexpr double kMargin = 20;
 constexpr double kEm = 0.62;  // widest mean width of a character, in font sizes
 
+std::string class_of(const Pen& pen) {
+  return pen.name.empty() ? "" : fmt::format(R"( class="{}")", pen.name);
+}
+
 }  // namespace
 
 std::string xml_text(std::string_view words) {
@@ -34,19 +38,19 @@ void Svg::reach(double x, double y) {
 void Svg::line(double x1, double y1, double x2, double y2, const Pen& pen) {
   reach(std::max(x1, x2), std::max(y1, y2));
   body_ += fmt::format(
-      R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="{:.1f}"/>)"
+      R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="{:.1f}"{}/>)"
       "\n",
-      x1, y1, x2, y2, pen.color, pen.width);
+      x1, y1, x2, y2, pen.color, pen.width, class_of(pen));
 }
 
 void Svg::arc(double x1, double x2, double y, double height, const Pen& pen) {
   reach(std::max(x1, x2), y - std::min(0.0, height));
   // The top of a cubic curve is at three quarters of its control points' height.
-  body_ +=
-      fmt::format(R"(<path d="M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}" )"
-                  R"(fill="none" stroke="{}" stroke-width="{:.1f}"/>)"
-                  "\n",
-                  x1, y, x1, y - height / 0.75, x2, y - height / 0.75, x2, y, pen.color, pen.width);
+  body_ += fmt::format(R"(<path d="M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}" )"
+                       R"(fill="none" stroke="{}" stroke-width="{:.1f}"{}/>)"
+                       "\n",
+                       x1, y, x1, y - height / 0.75, x2, y - height / 0.75, x2, y, pen.color,
+                       pen.width, class_of(pen));
 }
 
 void Svg::box(double x, double y, double width, double height, std::string_view fill,

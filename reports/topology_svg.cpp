@@ -56,7 +56,7 @@ Pen pen_of(LinkClass link, BytesPerSecond bandwidth) {
                                                                {LinkClass::kC2c, "#CC79A7"}};
   // A pixel more for each doubling above 12.5 GB/s, a port of 100 Gbit/s.
   const double doublings = std::log2(std::max(1.0, bandwidth.value / 12.5e9));
-  return {colors.at(link), 1 + std::min(4.5, 0.75 * doublings)};
+  return {colors.at(link), 1 + std::min(4.5, 0.75 * doublings), name_of(link)};
 }
 
 std::string_view fill_of(VertexKind kind) {

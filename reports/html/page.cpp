@@ -126,4 +126,20 @@ std::optional<std::string> document_of_html(std::string_view html) {
   return std::string(html.substr(begin, end - begin));
 }
 
+std::optional<StoredPage> page_of_html(std::string_view html) {
+  const std::optional<std::string> text = document_of_html(html);
+  if (!text) return std::nullopt;
+  const auto tree = nlohmann::ordered_json::parse(*text, nullptr, false);
+  StoredPage page;
+  if (!tree.is_object()) return page;
+  if (tree.contains("kind") && tree["kind"].is_string()) page.kind = tree["kind"];
+  if (tree.contains("result")) page.result = json_text(tree["result"]);
+  if (tree.contains("timelines")) {
+    for (const auto& timeline : tree["timelines"]) {
+      if (timeline.is_object()) page.timelines.push_back(timeline.dump());
+    }
+  }
+  return page;
+}
+
 }  // namespace plait

@@ -40,6 +40,15 @@ std::string to_html(const Page& page);
 /// The document in a page that to_html wrote; nothing in any other text.
 std::optional<std::string> document_of_html(std::string_view html);
 
+/// What other commands want of a page that is read back.
+struct StoredPage {
+  std::string kind;
+  std::string result;                  // JSON
+  std::vector<std::string> timelines;  // JSON, each
+};
+/// Nothing when `html` is no page; what was damaged since it was written is missing.
+std::optional<StoredPage> page_of_html(std::string_view html);
+
 /// A file of reports/html/page/, as it is embedded in the program.
 struct PagePart {
   std::string_view name, text;

@@ -15,18 +15,17 @@ namespace plait {
 namespace {
 
 constexpr SimTime kPicosecondsPerNanosecond = 1000;
-constexpr std::int64_t kMostSpans = 250'000;
 constexpr std::size_t kMostSamples = 3000;  // of memory, a few for each pixel of a wide screen
 
 SimTime ns(SimTime t) { return t / kPicosecondsPerNanosecond; }
 
-/// The tracks to show, thinned evenly (first and last stay) to about kMostSpans.
+/// The tracks to show, thinned evenly (first and last stay) to about as many spans as are wanted.
 std::vector<const Track*> few_tracks(const TimelineInputs& in) {
   const std::vector<const Track*> all = shown_tracks(in.plan, in.timeline, in.ranks);
   std::size_t spans = 0;
   for (const Track* t : all) spans += t->start.size();
   const std::size_t wanted = std::max<std::size_t>(
-      1, all.size() * static_cast<std::size_t>(kMostSpans) / std::max<std::size_t>(1, spans));
+      1, all.size() * static_cast<std::size_t>(in.most_spans) / std::max<std::size_t>(1, spans));
   if (wanted >= all.size()) return all;
   if (wanted == 1) return {all.back()};
   std::vector<const Track*> out;

@@ -58,6 +58,10 @@ function chart({width, height, label, x, y, left = 62, bottom = 40, top = 10, ri
 const shapes = ['M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0', 'M-4 -4H4V4H-4Z', 'M0 -5.2L5 4H-5Z', 'M0 -5.5L5.5 0L0 5.5L-5.5 0Z',
                 'M0 5.2L5 -4H-5Z', 'M-5 -1.7H-1.7V-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5Z'];
 
+/// A list of names with their marks: [[name, colour, index of the shape], ...].
+const shapeLegend = entries => el('ul', {class: 'legend'}, entries.map(([name, tone, shape]) => el('li', {},
+  svg('svg', {viewBox: '-7 -7 14 14', 'aria-hidden': 'true'}, svg('path', {d: shapes[shape], fill: colour(tone)})), name)));
+
 /// A picture that is drawn anew for each width that it gets.
 function responsive(draw, label) {
   const figure = el('figure', {'aria-label': label});

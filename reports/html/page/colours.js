@@ -12,9 +12,6 @@ const phaseColours = {
   forward: 'blue', backward: 'orange', weight_grad: 'green', recompute: 'purple', grad_sync: 'red',
   param_gather: 'sky', optimizer: 'yellow',
 };
-const linkColours = {
-  nvlink: 'green', pcie: 'grey', infiniband: 'blue', ethernet: 'orange', c2c: 'purple',
-};
 /// Of several of a kind, one after the other.
 const series = ['blue', 'orange', 'green', 'red', 'purple', 'sky', 'brown', 'yellow'];
 

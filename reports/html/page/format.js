@@ -1,10 +1,18 @@
 // Numbers for people: three significant digits and the unit that fits, the same as in the text
 // reports (reports/human.h). Each takes the number and, where it is a share, what it is a share of.
 
+/// toFixed, but halves go to the even digit, as they do in the text reports. Only multiples of a
+/// power of two can be halves.
+function fixed(v, digits) {
+  const scaled = v * 10 ** digits;
+  const isHalf = Number.isInteger(v * 2 ** (digits + 1)) && Math.abs(scaled % 1) === 0.5;
+  return (isHalf ? 2 * Math.round(scaled / 2) / 10 ** digits : v).toFixed(digits);
+}
+
 function threeDigits(v) {
   const magnitude = Math.abs(v);
-  if (magnitude >= 99.95) return v.toFixed(0);
-  return v.toFixed(magnitude >= 9.995 ? 1 : 2);
+  if (magnitude >= 99.95) return fixed(v, 0);
+  return fixed(v, magnitude >= 9.995 ? 1 : 2);
 }
 
 function withPrefix(v, least, step, units) {
@@ -24,9 +32,9 @@ const formats = {
     return threeDigits(seconds * 1e9) + ' ns';
   },
   bytes(n) {
-    if (Math.abs(n) < 1024) return n.toFixed(0) + ' B';
+    if (Math.abs(n) < 1024) return fixed(n, 0) + ' B';
     const [v, unit] = withPrefix(n / 1024, 1023.95, 1024, ['KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
-    return v.toFixed(1) + ' ' + unit;
+    return fixed(v, 1) + ' ' + unit;
   },
   rate(n) {
     const [v, unit] = withPrefix(n, 999.5, 1000, ['', ' k', ' M', ' G', ' T', ' P', ' E', ' Z']);
@@ -36,14 +44,16 @@ const formats = {
     const [v, unit] = withPrefix(n, 999.5, 1000, [' B/s', ' kB/s', ' MB/s', ' GB/s', ' TB/s']);
     return threeDigits(v) + unit;
   },
-  percent: fraction => (fraction * 100).toFixed(1) + ' %',
+  percent: fraction => fixed(fraction * 100, 1) + ' %',
   change(fraction) {
     const percent = Math.abs(fraction * 100) < 0.05 ? 0 : fraction * 100;
-    return (percent < 0 ? '' : '+') + percent.toFixed(1) + ' %';
+    return (percent < 0 ? '' : '+') + fixed(percent, 1) + ' %';
   },
-  share: (n, whole) => (whole > 0 ? n / whole * 100 : 0).toFixed(1) + ' %',
+  share: (n, whole) => fixed(whole > 0 ? n / whole * 100 : 0, 1) + ' %',
   number: n => threeDigits(n),
   exact: n => String(n),
+  yes: is => (is ? 'yes' : 'no'),
+  text: String,
 };
 
 /// "exposed_communication" -> "exposed communication"

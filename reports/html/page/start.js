@@ -14,8 +14,13 @@ const shortNames = {
 
 const sectionsOf = {
   run: () => [runAnswer(), timelineSection(), memorySection('/result'), breakdownSection('/result'),
-              sensitivitySection('/result'), meshSection('/result'), machineSection(),
+              sensitivitySection('/result'), meshSection('/result'), machineSection('/result'),
               collectivesSection('/result'), scenarioSection('/result')],
+  compare: () => [compareAnswer(), compareTable(), compareDifferences(), timelineSection(), scenarioSection()],
+  whatif: () => [whatifAnswer(), whatifSection(), whatifTable(), scenarioSection()],
+  search: () => [searchAnswer(), searchSection(), scenarioSection()],
+  realrun: () => [realrunAnswer(), timelineSection(), realrunSteps(), realrunClasses(), realrunMemory(), scenarioSection()],
+  validate: () => [validateAnswer(), validateSection(), validateSources(), scenarioSection()],
 };
 
 /// Light or dark: as chosen, else as the system says; paper is always light.

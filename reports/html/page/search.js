@@ -1,0 +1,114 @@
+// The answer of a search: the best layouts, time against memory, and the proof.
+
+function searchRows() {
+  const r = doc.result, rows = [];
+  (r.best ?? []).forEach((row, k) => rows.push({row, at: pointer('result', 'best', k), kind: 'best', name: `${k + 1}`}));
+  (r.fastest_by_memory ?? []).forEach((row, k) => rows.push({row, at: pointer('result', 'fastest_by_memory', k), kind: 'front', name: `m${k + 1}`}));
+  if (r.as_written) rows.push({row: r.as_written, at: '/result/as_written', kind: 'own', name: 'as written'});
+  if (r.rule_of_thumb) rows.push({row: r.rule_of_thumb, at: '/result/rule_of_thumb', kind: 'rule', name: 'rule of thumb'});
+  return rows;
+}
+const searchKinds = {best: ['among the best', 'blue', 0], front: ['the fastest with less memory', 'green', 1],
+                     own: ['as written', 'orange', 2], rule: ['rule of thumb', 'purple', 3]};
+const settingsOf = row => [...Object.entries(row.machine), ...Object.entries(row.settings)];
+const setOptions = row => settingsOf(row).map(([path, v]) => `--set ${path}=${v}`).join(' ');
+const inWords = row => [...Object.entries(row.machine).map(([p, v]) => `${p.split('.').at(-1)} ${v}`), row.layout].join(', ');
+
+function searchAnswer() {
+  const r = doc.result, best = r.best?.[0];
+  if (!best) return section('answer', 'The answer', el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, 'Nothing fits')), searchProof());
+  const at = '/result/best/0/report', own = r.as_written?.report;
+  return section('answer', 'The answer',
+    el('div', {class: 'verdict'}, el('strong', {}, num(at + '/step_time_s', 'time')), el('span', {}, inWords(best))),
+    el('div', {class: 'tiles'},
+      tile('MFU', num(at + '/mfu', 'percent')),
+      tile('Tokens per second', num(at + '/tokens_per_s', 'rate'), [num(at + '/tokens_per_s_per_gpu', 'rate'), ' per GPU']),
+      tile('Peak memory', num(at + '/peak_memory_bytes', 'bytes'), ['of ', num(at + '/memory/capacity_bytes', 'bytes')]),
+      tile('Bound by', say(at + '/bound_by')),
+      own ? tile('As written', num('/result/as_written/report/step_time_s', 'time'), inWords(r.as_written)) : null),
+    el('h3', {}, 'To make it so'), el('pre', {class: 'command', tabindex: '0'}, setOptions(best)), el('div', {class: 'controls'}, copyButton(setOptions(best))),
+    searchProof());
+}
+
+/// What became of all layouts, in one bar.
+function searchProof() {
+  const l = doc.result.layouts;
+  const parts = [['simulated', 'blue', 'simulated'], ['too_slow', 'green', 'provably slower than the best'], ['too_large', 'orange', 'too large by a bound'],
+                 ['does_not_fit', 'red', 'do not fit'], ['refused', 'grey', 'cannot be planned'], ['undecided', 'yellow', 'undecided']].filter(([key]) => l[key] > 0);
+  let reached = 0;
+  const bar = svg('svg', {viewBox: '0 0 1000 16', preserveAspectRatio: 'none', width: '100%', height: 16, 'aria-hidden': 'true'}, parts.map(([key, tone]) => {
+    const x = 1000 * reached / l.considered;
+    reached += l[key];
+    return svg('rect', {x, y: 0, width: Math.max(1, 1000 * l[key] / l.considered), height: 16, fill: colour(tone)});
+  }));
+  return [el('h3', {}, 'The proof'), el('p', {}, num('/result/layouts/considered', 'count'), ' layouts: ',
+      parts.map(([key, , title], k) => [k ? ', ' : '', num('/result/layouts' + pointer(key), 'count'), ' ' + title]),
+      l.undecided > 0 ? ['; one of the undecided may be up to ', num('/result/layouts/gap', 'percent'), ' faster.'] : '; none is faster.',
+      doc.result.interrupted ? ' The search was interrupted.' : ''),
+    el('figure', {}, bar), legend(parts.map(([, tone, title]) => [title, colour(tone)]))];
+}
+
+/// The axes on which the layouts differ, each with its values.
+function searchFilters(rows) {
+  const values = new Map();
+  for (const {row} of rows) for (const [axis, n] of Object.entries(row.report.mesh)) {
+    if (!values.has(axis)) values.set(axis, new Set());
+    values.get(axis).add(n);
+  }
+  return [...values].filter(([, set]) => set.size > 1).map(([axis, set]) => [axis, [...set].sort((a, b) => a - b)]);
+}
+
+function drawSearch(rows, width) {
+  const x = r => r.row.report.peak_memory_bytes, y = r => r.row.report.step_time_s;
+  if (rows.length === 0) return el('p', {}, 'No layout passes these filters.');
+  const all = searchRows(), capacity = Math.max(...all.map(r => r.row.report.memory.capacity_bytes));
+  const most = Math.max(...all.map(x), capacity) * 1.06, top = Math.max(...rows.map(y)), low = Math.min(...rows.map(y));
+  const room = (top - low) * 0.12 || top * 0.1;
+  const c = chart({width, height: 380, left: 78, label: 'Step time over memory of the fullest rank',
+    x: {low: 0, high: most, values: byteTicks(most, Math.min(8, width / 110)), text: formats.bytes, title: 'memory of the fullest rank'},
+    y: {low: Math.max(0, low - room), high: top + room, values: ticks(Math.max(0, low - room), top + room, 5), text: formats.time}});
+  c.root.append(svg('path', {d: `M${c.px(capacity)} ${c.top}V${c.bottom}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+                svg('text', {x: c.px(capacity) - 5, y: c.top + 12, 'text-anchor': 'end'}, 'capacity'));
+  const front = rows.filter(r => r.kind === 'front').sort((a, b) => x(a) - x(b));
+  if (front.length > 1) {
+    c.root.append(svg('path', {fill: 'none', stroke: colour('green'), 'stroke-width': 1.5,
+      d: front.map((r, i) => `${i ? 'H' : 'M'}${c.px(x(r))}${i ? 'V' : ' '}${c.py(y(r))}`).join('')}));
+  }
+  for (const r of [...rows].reverse()) {
+    const [, tone, shape] = searchKinds[r.kind], report = r.row.report;
+    const mark = svg('path', {d: shapes[shape], transform: `translate(${c.px(x(r)).toFixed(1)} ${c.py(y(r)).toFixed(1)})`,
+      fill: report.fits ? colour(tone) : 'var(--card)', stroke: colour(tone), 'stroke-width': 1.5, 'data-row': r.name});
+    c.root.append(explainMark(mark, `${r.name}: ${formats.time(y(r))}, ${formats.bytes(x(r))}`, inWords(r.row), `MFU ${formats.percent(report.mfu)}`, report.fits ? null : 'does not fit'));
+  }
+  return c.root;
+}
+
+function searchSection() {
+  const all = searchRows(), chosen = {};
+  if (all.length === 0) return null;
+  const passing = () => all.filter(({row, kind}) => Object.entries(chosen).every(([key, v]) => v === '' ||
+    (key === 'kind' ? kind === v : row.report.mesh[key] === Number(v))));
+  const figure = responsive(width => drawSearch(passing(), width), 'Time against memory'), holder = el('div');
+  const show = () => {
+    figure.redraw();
+    holder.replaceChildren(...searchTable(passing()).flat().filter(Boolean));
+  };
+  const pick = (key, title, values) => select(title, [['', 'all'], ...values], v => { chosen[key] = v; show(); });
+  const kinds = Object.entries(searchKinds).filter(([k]) => all.some(r => r.kind === k));
+  holder.append(...searchTable(all).flat().filter(Boolean));
+  return section('layouts', 'Time against memory',
+    el('div', {class: 'controls'}, pick('kind', 'Show', kinds.map(([k, [title]]) => [k, title])),
+       searchFilters(all).map(([axis, values]) => pick(axis, axis, values.map(v => [v, String(v)])))),
+    figure, doc.result.fastest_by_memory ? null : el('p', {class: 'small soft'}, 'With --front also the fastest layouts that need less and less memory.'),
+    shapeLegend(kinds.map(([, [title, tone, shape]]) => [title, tone, shape])), el('h3', {}, 'The layouts'), holder);
+}
+
+function searchTable(rows) {
+  const best = doc.result.best?.[0]?.report.step_time_s;
+  const most = Math.max(...rows.map(r => r.row.report.step_time_s), best ?? 0);
+  return table(null, [{title: ''}, {title: 'step', number: true}, {title: 'MFU', number: true}, {title: 'memory', number: true}, {title: 'fits'},
+                      {title: 'where the time goes', bar: true}, {title: 'layout'}],
+    rows.map(({row, at, name}) => ({cells: [name, num(at + '/report/step_time_s', 'time'), num(at + '/report/mfu', 'percent'),
+      num(at + '/report/peak_memory_bytes', 'bytes'), yesNo(at + '/report/fits'), stackedBar(at + '/report', most), inWords(row)]})))
+    .concat(groupLegend(rows.map(r => r.at + '/report')));
+}

@@ -1,0 +1,87 @@
+// A what-if study: curves of one quantity over the first varied field.
+
+const whatifMetrics = {
+  step_time_s: ['step time', 'time'], tokens_per_s_per_gpu: ['tokens/s per GPU', 'rate'], mfu: ['MFU', 'percent'],
+  exposed_communication_fraction: ['exposed communication', 'percent'], peak_memory_bytes: ['peak memory', 'bytes'],
+  price_per_billion_tokens: ['price per 10⁹ tokens', 'number'],
+};
+
+function whatifAnswer() {
+  const points = doc.result.points, planned = points.map((p, k) => k).filter(k => points[k].planned);
+  if (planned.length === 0) return section('answer', 'The answer', el('p', {class: 'bad'}, 'None of these can be planned.'));
+  const fitting = planned.filter(k => points[k].fits), from = fitting.length ? fitting : planned;
+  const best = from.reduce((a, b) => (points[b].step_time_s < points[a].step_time_s ? b : a));
+  const at = pointer('result', 'points', best), base = doc.result.base;
+  const statements = [...doc.result.break_even, ...doc.result.crossovers].map(f => f.statement);
+  return section('answer', 'The answer',
+    el('div', {class: 'verdict'}, el('strong', {}, pointName(points[best])), el('span', {}, fitting.length ? 'is the fastest that fits' : 'is the fastest; nothing fits')),
+    el('div', {class: 'tiles'},
+      tile('Step time', num(at + '/step_time_s', 'time'), points[best].step_time_difference_to_base === undefined ? null
+        : [num(at + '/step_time_difference_to_base', 'change'), ' to the scenario']),
+      tile('MFU', num(at + '/mfu', 'percent')), tile('Bound by', say(at + '/bound')),
+      base.planned ? tile('The scenario itself', num('/result/base/step_time_s', 'time'), ['bound by ', say('/result/base/bound')]) : null),
+    statements.length ? [el('h3', {}, 'What matters, and from where on it no longer does'),
+      el('ul', {class: 'plain'}, statements.map(s => el('li', {}, s)))] : null);
+}
+
+const pointName = p => Object.entries(p.values).map(([path, v]) => `${path.split('.').at(-1)} ${v}`).join(', ');
+
+/// Points by the values of all fields but the first.
+function whatifCurves(metric) {
+  const [first] = doc.result.varied, at = doc.positions[0], curves = new Map();
+  doc.result.points.forEach((p, k) => {
+    const others = Object.entries(p.values).slice(1).map(([path, v]) => `${path.split('.').at(-1)} ${v}`).join(', ');
+    if (!curves.has(others)) curves.set(others, []);
+    const place = first.values.indexOf(p.values[first.path]);
+    if (p.planned && p[metric] !== undefined) curves.get(others).push({p, k, x: at.numbers.length ? at.numbers[place] : place, y: p[metric]});
+  });
+  return [...curves].map(([name, points]) => ({name, points: points.sort((a, b) => a.x - b.x)})).filter(c => c.points.length);
+}
+
+function drawWhatif(metric, width) {
+  const [first] = doc.result.varied, {numbers, unit} = doc.positions[0], curves = whatifCurves(metric);
+  const [title, format] = whatifMetrics[metric];
+  const ys = curves.flatMap(c => c.points.map(p => p.y)), xs = numbers.length ? numbers : first.values.map((_, k) => k);
+  if (ys.length === 0) return [el('p', {}, 'No point has this number.')];
+  const low = Math.min(...xs), high = Math.max(...xs), log = numbers.length > 1 && low > 0 && high / low > 6;
+  const margin = log ? Math.pow(high / low, 0.04) : 0, pad = (high - low || 1) * 0.04;
+  const top = Math.max(...ys) * 1.06 || 1;
+  const c = chart({width, height: 340, left: 78, label: `${title} over ${first.path}`,
+    x: {low: log ? low / margin : low - pad, high: log ? high * margin : high + pad, log,
+        values: xs.length <= 9 ? [...new Set(xs)] : log ? logTicks(low, high) : ticks(low, high),
+        text: v => (numbers.length ? String(v) : first.values[v] ?? ''), title: first.path + (unit ? `, ${unit}` : '')},
+    y: {low: 0, high: top, values: ticks(0, top, 5), text: formats[format], title: ''}});
+  curves.forEach((curve, k) => {
+    const tone = colour(series[k % series.length]);
+    c.root.append(svg('path', {d: curve.points.map((p, i) => `${i ? 'L' : 'M'}${c.px(p.x).toFixed(1)} ${c.py(p.y).toFixed(1)}`).join(''),
+                               fill: 'none', stroke: tone, 'stroke-width': 2}));
+    for (const {p, x, y} of curve.points) {
+      const mark = svg('path', {d: shapes[k % shapes.length], transform: `translate(${c.px(x)} ${c.py(y)})`,
+                                fill: p.fits ? tone : 'var(--card)', stroke: tone, 'stroke-width': 2});
+      c.root.append(explainMark(mark, pointName(p), `${title} ${formats[format](y)}`, `bound by ${p.bound}`,
+                                `${formats.bytes(p.peak_memory_bytes)}${p.fits ? '' : ', does not fit'}`));
+    }
+  });
+  return [c.root, curves.length > 1 ? shapeLegend(curves.map((curve, k) => [curve.name, series[k % series.length], k % shapes.length])) : null].filter(Boolean);
+}
+
+function whatifSection() {
+  let metric = 'step_time_s';
+  const known = Object.entries(whatifMetrics).filter(([key]) => doc.result.points.some(p => p[key] !== undefined));
+  const figure = responsive(width => drawWhatif(metric, width), 'Curves');
+  return section('curves', 'Curves',
+    el('div', {class: 'controls'}, select('Quantity', known.map(([key, [title]]) => [key, title]), v => { metric = v; figure.redraw(); })),
+    figure, el('p', {class: 'small soft'}, 'Hollow marks do not fit.'));
+}
+
+function whatifTable() {
+  const row = (p, at, cls) => ({class: cls, cells: p.planned
+    ? [cls ? 'the scenario' : pointName(p), num(at + '/step_time_s', 'time'), num(at + '/step_time_difference_to_base', 'change'), num(at + '/tokens_per_s_per_gpu', 'rate'),
+       num(at + '/mfu', 'percent'), num(at + '/exposed_communication_fraction', 'percent'), num(at + '/peak_memory_bytes', 'bytes'), yesNo(at + '/fits'),
+       [say(at + '/bound'), p.filled ? ` (${Object.entries(p.filled).map(([f, v]) => `${f} ${v}`).join(', ')})` : '']]
+    : [cls ? 'the scenario' : pointName(p), el('span', {class: 'bad'}, p.reason), '', '', '', '', '', '', '']});
+  return section('points', 'All points', table(null,
+    [{title: 'values'}, {title: 'step', number: true}, {title: 'to the scenario', number: true}, {title: 'tokens/s per GPU', number: true}, {title: 'MFU', number: true},
+     {title: 'exposed communication', number: true}, {title: 'memory', number: true}, {title: 'fits'}, {title: 'bound by'}],
+    [row(doc.result.base, '/result/base', 'chosen'), ...doc.result.points.map((p, k) => row(p, pointer('result', 'points', k)))]));
+}

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""The HTML pages in a real browser: each kind is loaded from disk and used. Exit code 77 (skipped)
+where Chromium or its driver is not installed."""
+
+import functools
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from browser import KEYS, Browser, installed
+from numbers_on_page import written
+from pages import COMMANDS, make_page
+
+DOCUMENT = "JSON.parse(document.getElementById('plait-document').textContent)"
+SHOWN_NUMBERS = """
+for (const d of document.querySelectorAll('details')) d.open = true;
+return [...document.querySelectorAll('[data-path]')].map(
+    e => [e.dataset.path, e.dataset.format, e.dataset.of ?? '', e.textContent]);"""
+# Zooms in and out, one frame after the other; the time that each drawing took.
+DRAWING_TIMES = """
+const done = arguments[0], canvas = document.querySelector('#timeline-canvas'), times = [];
+const frame = () => {
+  times.push(Number(canvas.dataset.drawMs));
+  const key = times.length % 2 ? 'ArrowUp' : 'ArrowDown';
+  canvas.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
+  if (times.length < 90) requestAnimationFrame(frame); else done(times.sort((a, b) => a - b));
+};
+requestAnimationFrame(frame);"""
+FRAME_MS = 1000 / 60
+
+
+def of_every_kind(test):
+    """The test on every page of COMMANDS."""
+    @functools.wraps(test)
+    def on_each(self):
+        for name in COMMANDS:
+            with self.subTest(name):
+                test(self, name)
+    return on_each
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.browser = cls.enterClassContext(Browser())
+        cls.printed = {}
+        for name in COMMANDS:
+            _, cls.printed[name] = make_page(name, cls.folder)
+
+    def load(self, name, width=1440, height=900, **media):
+        self.browser.size(width, height)
+        self.browser.media(**media)
+        self.browser.log("browser"), self.browser.requests()
+        page = self.folder / f"{name}.html"
+        self.browser.open(page)
+        self.browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+        return page
+
+    def center(self, selector):
+        self.browser.run("document.querySelector(arguments[0]).scrollIntoView("
+                         "{block: 'center', behavior: 'instant'})", selector)
+        return self.browser.run("const b = document.querySelector(arguments[0])"
+                                ".getBoundingClientRect(); return [b.x + b.width / 2, "
+                                "b.y + b.height / 2, b.width, b.height]", selector)
+
+    # ---- every kind of page
+
+    @of_every_kind
+    def test_loads_without_errors_and_asks_for_nothing(self, name):
+        page = self.load(name)
+        self.assertEqual(self.browser.log("browser"), [])
+        self.assertEqual(self.browser.requests(), [page.resolve().as_uri()])
+
+    @of_every_kind
+    def test_holds_exactly_what_is_printed_as_json(self, name):
+        self.load(name)
+        self.assertEqual(self.browser.run(f"return {DOCUMENT}.result"), self.printed[name])
+
+    @of_every_kind
+    def test_every_number_shown_is_that_of_the_json(self, name):
+        self.load(name)
+        document = self.browser.run(f"const d = {DOCUMENT}; delete d.timelines; "
+                                    "delete d.memory; return d")
+        shown = self.browser.run(SHOWN_NUMBERS)
+        self.assertGreater(len(shown), 8)
+        document["result"] = self.printed[name]
+        for pointer, form, whole, text in shown:
+            self.assertEqual(text, written(document, pointer, form, whole), pointer)
+
+    @of_every_kind
+    def test_light_and_dark_as_the_system_says_and_as_chosen(self, name):
+        background = "return getComputedStyle(document.body).backgroundColor"
+        self.load(name, scheme="light")
+        light = self.browser.run(background)
+        self.load(name, scheme="dark")
+        dark = self.browser.run(background)
+        self.assertNotEqual(light, dark)
+        self.browser.click("#theme")
+        self.assertEqual(self.browser.run(background), light)
+        self.browser.click("#theme")
+        self.assertEqual(self.browser.run(background), dark)
+        self.browser.run("localStorage.clear()")
+
+    @of_every_kind
+    def test_on_paper_it_is_light_and_without_controls(self, name):
+        self.load(name, scheme="dark")
+        self.browser.media(scheme="dark", print=True)
+        self.frame()
+        theme, nav = self.browser.run(
+            "return [document.documentElement.dataset.theme, "
+            "getComputedStyle(document.querySelector('nav')).display]")
+        self.assertEqual((theme, nav), ("light", "none"))
+        pdf = self.browser.devtools("Page.printToPDF")["data"]
+        self.assertTrue(pdf.startswith("JVBERi"), "a PDF in base64")
+
+    @of_every_kind
+    def test_nothing_is_wider_than_the_window(self, name):
+        for width in (1440, 420, 340):
+            self.load(name, width, 800)
+            wide = self.browser.run("return document.documentElement.scrollWidth")
+            self.assertLessEqual(wide, width, f"at {width}")
+
+    @of_every_kind
+    def test_reads_in_order_and_has_a_name_for_everything(self, name):
+        unnamed = """
+            const named = e => e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') ||
+                e.textContent.trim() || e.closest('label');
+            return [...document.querySelectorAll('button, a, input, select, canvas, [role=img]')]
+                .filter(e => !named(e)).map(e => e.outerHTML.slice(0, 90));"""
+        self.load(name)
+        self.assertEqual(self.browser.run(unnamed), [])
+        levels = self.browser.run("return [...document.querySelectorAll('h1, h2, h3')]"
+                                  ".map(h => Number(h.tagName[1]))")
+        self.assertEqual(levels[0], 1)
+        self.assertTrue(all(b - a <= 1 for a, b in zip(levels, levels[1:])), levels)
+        ids = self.browser.run("return [...document.querySelectorAll('[id]')].map(e => e.id)")
+        self.assertEqual(len(ids), len(set(ids)))
+
+    # ---- the timeline
+
+    def view(self):
+        return self.browser.run("const d = document.querySelector('#timeline-canvas').dataset; "
+                                "return [Number(d.from), Number(d.to)]")
+
+    def frame(self):
+        self.browser.run_async("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+
+    def test_the_timeline_zooms_and_pans_by_keyboard(self):
+        self.load("run")
+        whole = self.view()
+        self.browser.run("document.querySelector('#timeline-canvas').focus()")
+        self.browser.keys("++")
+        self.frame()
+        near = self.view()
+        self.assertLess(near[1] - near[0], 0.5 * whole[1])
+        self.browser.keys(KEYS["right"])
+        self.frame()
+        moved = self.view()
+        self.assertGreater(moved[0], near[0])
+        self.assertAlmostEqual(moved[1] - moved[0], near[1] - near[0], delta=1)
+        self.browser.keys(KEYS["home"])
+        self.frame()
+        self.assertEqual(self.view(), whole)
+
+    def test_the_timeline_zooms_and_pans_by_mouse_and_lets_the_page_scroll(self):
+        self.load("run")
+        x, y, _, _ = self.center("#timeline-canvas")
+        whole = self.view()
+        self.browser.wheel(x, y, -120)
+        self.frame()
+        self.assertEqual(self.view(), whole, "without the focus the wheel is the page's")
+        x, y, _, _ = self.center("#timeline-canvas")
+        self.browser.mouse(("move", x, y), ("down",), ("up",))
+        self.browser.wheel(x, y, -600)
+        self.frame()
+        near = self.view()
+        self.assertLess(near[1] - near[0], 0.5 * whole[1])
+        self.browser.mouse(("move", x, y), ("down",), ("move", x - 100, y), ("up",))
+        self.frame()
+        self.assertGreater(self.view()[0], near[0])
+
+    def test_the_timeline_says_what_is_under_the_pointer(self):
+        self.load("run")
+        x, y, _, height = self.center("#timeline-canvas")
+        top = y - height / 2
+        tip = ""
+        for lane in range(8):  # below the axis and the first heading, until one is not idle
+            self.browser.mouse(("move", x, top + 24 + 20 + 18 * lane + 6))
+            tip = tip or self.browser.run("const t = document.querySelector('#tip'); "
+                                          "return t.hidden ? '' : t.textContent")
+        self.assertIn("rank 0", tip)
+        self.assertIn("layer", tip)
+
+    def test_search_counts_the_ops_that_the_document_has(self):
+        self.load("run")
+        self.browser.type("#timeline-search", "adam")
+        self.frame()
+        found = self.browser.run("return document.querySelector('#timeline-found').textContent")
+        tracks, = self.browser.run(f"return {DOCUMENT}.timelines.map(t => [t.tracks.length, "
+                                   "t.blocks, t.calls])")
+        calls = next(iter(tracks[2].values()))
+        of_block = [sum("adam" in " ".join([op[0], op[1], op[2], op[4], b["name"]]).lower()
+                        for op in b["ops"]) for b in tracks[1]]
+        expected = tracks[0] * sum(of_block[calls[c]] for c in range(0, len(calls), 4))
+        self.assertGreater(expected, 0)
+        self.assertEqual(int(found.split()[0].replace(",", "")), expected)
+        self.browser.keys(KEYS["enter"])
+        readout = self.browser.run("return document.querySelector('#timeline-readout').textContent")
+        self.assertIn("adam", readout)
+
+    def test_streams_can_be_hidden(self):
+        self.load("run")
+        height = "return document.querySelector('#timeline-canvas').clientHeight"
+        before = self.browser.run(height)
+        self.browser.click("input[data-stream=grad_sync]")
+        self.frame()
+        self.assertLess(self.browser.run(height), before)
+
+    def test_measured_stands_above_simulated(self):
+        self.load("realrun")
+        labels = self.browser.run(f"return {DOCUMENT}.timelines.map(t => t.label)")
+        self.assertEqual(labels, ["measured", "simulated"])
+
+    def test_a_hundred_thousand_spans_are_drawn_within_a_frame(self):
+        self.load("run-large")
+        spans = self.browser.run(f"return {DOCUMENT}.timelines[0].tracks"
+                                 ".reduce((n, t) => n + t.gaps_ns.length, 0)")
+        times = self.browser.run_async(DRAWING_TIMES)
+        print(f"\n{spans} spans: median {times[len(times) // 2]:.1f} ms, "
+              f"95 % within {times[len(times) * 95 // 100]:.1f} ms", file=sys.stderr)
+        self.assertGreater(spans, 90_000)
+        self.assertLess(times[len(times) // 2], FRAME_MS)
+
+    # ---- the other pictures
+
+    def test_memory_reads_out_the_peak_and_follows_the_keys(self):
+        self.load("run")
+        readout = "return document.querySelector('#memory .readout').textContent"
+        at_peak = self.browser.run(readout)
+        self.browser.run("document.querySelector('#memory figure svg').focus()")
+        self.browser.keys(KEYS["right"] * 3)
+        self.assertNotEqual(self.browser.run(readout), at_peak)
+
+    def test_a_chosen_rank_says_what_it_holds(self):
+        self.load("run")
+        self.browser.click("#mesh .grid button[aria-label='Rank 3']")
+        self.assertIn("tp", self.browser.run("return document.querySelector('#mesh dl').textContent"))
+        pressed = "return document.querySelector('#mesh [aria-pressed=true]').ariaLabel"
+        self.assertEqual(self.browser.run(pressed), "Rank 3")
+        self.browser.keys(KEYS["right"])
+        self.assertEqual(self.browser.run(pressed), "Rank 4")
+
+    def test_what_does_not_fit_says_what_would(self):
+        self.load("run-does-not-fit")
+        text = self.browser.run("return document.querySelector('#answer').textContent")
+        self.assertIn("Does not fit", text)
+        self.assertIn("--set", text)
+
+    def test_search_filters_marks_and_rows(self):
+        self.load("search")
+        marks = "return document.querySelectorAll('#layouts .mark').length"
+        rows = "return document.querySelectorAll('#layouts tbody tr').length"
+        before = self.browser.run(marks)
+        self.assertEqual(before, self.browser.run(rows))
+        self.browser.run("const s = document.querySelector('#layouts select'); s.value = 'best'; "
+                         "s.dispatchEvent(new Event('change'))")
+        best = len(self.printed["search"]["best"])
+        self.assertLess(best, before)
+        self.assertEqual((self.browser.run(marks), self.browser.run(rows)), (best, best))
+
+    def test_marks_explain_themselves_to_pointer_and_focus(self):
+        for name, section in (("whatif", "#curves"), ("search", "#layouts"), ("realrun", "#steps")):
+            with self.subTest(name):
+                self.load(name)
+                self.browser.run(f"document.querySelector('{section} .mark').focus()")
+                tip = self.browser.run("const t = document.querySelector('#tip'); "
+                                       "return t.hidden ? '' : t.textContent")
+                self.assertNotEqual(tip, "")
+                self.browser.keys(KEYS["escape"])
+                self.assertTrue(self.browser.run("return document.querySelector('#tip').hidden"))
+
+    def test_validation_filters_runs(self):
+        self.load("validate")
+        self.browser.type("#record-search", "made_up#2")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#scatter .mark').length"), 1)
+
+    def test_pages_that_are_compared_bring_their_timelines(self):
+        self.load("compare-pages")
+        labels = self.browser.run(f"return {DOCUMENT}.timelines.map(t => t.label)")
+        self.assertEqual(labels, ["run", "run-flow"])
+        steps = [c["report"]["step_time_s"] for c in self.printed["compare-pages"]["candidates"]]
+        self.assertEqual(steps, [self.printed["run"]["step_time_s"], self.printed["run-flow"]["step_time_s"]])
+
+
+if __name__ == "__main__":
+    if not installed():
+        print("SKIPPED: install chromium and chromium-driver to test pages", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,65 @@
+"""How pages write numbers, told a second time, so that a test can compare."""
+
+
+def three_digits(v):
+    return f"{v:.0f}" if abs(v) >= 99.95 else f"{v:.1f}" if abs(v) >= 9.995 else f"{v:.2f}"
+
+
+def time(s):
+    for least, scale, unit in ((0.9995, 1, "s"), (0.9995e-3, 1e3, "ms"), (0.9995e-6, 1e6, "us")):
+        if abs(s) >= least:
+            return f"{three_digits(s * scale)} {unit}"
+    return "0 s" if s == 0 else f"{three_digits(s * 1e9)} ns"
+
+
+def prefixed(v, least, step, units):
+    k = 0
+    while abs(v) >= least and k + 1 < len(units):
+        v, k = v / step, k + 1
+    return v, units[k]
+
+
+def size(n):
+    if abs(n) < 1024:
+        return f"{n:.0f} B"
+    v, unit = prefixed(n / 1024, 1023.95, 1024, ("KiB", "MiB", "GiB", "TiB", "PiB"))
+    return f"{v:.1f} {unit}"
+
+
+def rate(v):
+    v, unit = prefixed(v, 999.5, 1000, ("", " k", " M", " G", " T", " P", " E", " Z"))
+    return three_digits(v) + unit
+
+
+def bandwidth(v):
+    v, unit = prefixed(v, 999.5, 1000, ("B/s", "kB/s", "MB/s", "GB/s", "TB/s"))
+    return f"{three_digits(v)} {unit}"
+
+
+def change(v):
+    percent = 0 if abs(v * 100) < 0.05 else v * 100
+    return f"{percent:+.1f} %"
+
+
+FORMATS = {
+    "time": time, "bytes": size, "rate": rate, "bandwidth": bandwidth, "change": change,
+    "count": lambda n: f"{n:,}", "percent": lambda v: f"{v * 100:.1f} %",
+    "number": three_digits, "yes": lambda v: "yes" if v else "no", "text": str,
+    # Whole numbers only: how a language writes other doubles is its own affair.
+    "exact": str,
+}
+
+
+def at(tree, pointer):
+    """The value that an RFC 6901 pointer names."""
+    for key in pointer.split("/")[1:]:
+        key = key.replace("~1", "/").replace("~0", "~")
+        tree = tree[int(key)] if isinstance(tree, list) else tree[key]
+    return tree
+
+
+def written(tree, pointer, form, whole):
+    value = at(tree, pointer)
+    if form == "share":
+        return f"{value / at(tree, whole) * 100:.1f} %"
+    return FORMATS[form](value)

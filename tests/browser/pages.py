@@ -1,0 +1,61 @@
+"""Makes one page of each kind, and the JSON of the same command, for the tests and screenshots."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+PLAIT = os.environ.get("PLAIT", str(SOURCE / "build" / "plait"))
+TIMEOUT_S = 240
+
+RECORD = {
+    "source": "Megatron-LM, made up", "tier": "A", "task_kind": "pretrain",
+    "model": {"name": "GPT-1.3B", "layers": 24, "hidden": 2048, "ffn_hidden": 8192, "heads": 16,
+              "kv_heads": 16, "vocab": 50257, "seq_len": 1024, "gated_mlp": False},
+    "cluster": {"gpu": "A100-SXM4-80GB", "num_gpus": 8, "gpus_per_node": 8},
+    "parallel": {"tp": 2, "pp": 2, "dp": 2, "zero_stage": 1}, "precision": "bf16",
+    "recompute": "none",
+}
+
+
+def made_up_records():
+    """Three steps of different batches, and one record that no scenario says."""
+    records = [{**RECORD, "id": f"made_up#{k}", "batch": {"global_batch": 32 * k, "micro_batch": 2},
+                "measured": {"iteration_time_s": 0.5 * k}} for k in (1, 2, 3)]
+    return records + [{**records[0], "id": "made_up#4", "parallel": {"tp": 3}}]
+
+
+# Name of the page -> the command. {folder}: where the pages go.
+COMMANDS = {
+    "run": ["run", "scenarios/llama/llama-3.1-8b-16xh100-hybrid.json"],
+    "run-large": ["run", "scenarios/llama/llama-3.1-70b-64xh100.json"],
+    "run-does-not-fit": ["run", "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
+                         "--set", "workload.micro_batch=2"],
+    "run-flow": ["run", "scenarios/tiny/tiny-8xh100.json", "--network", "flow"],
+    "compare": ["compare", "scenarios/side-by-side/ddp.json", "scenarios/side-by-side/fsdp.json",
+                "scenarios/side-by-side/pp.json"],
+    "compare-pages": ["compare", "{folder}/run.html", "{folder}/run-flow.html"],
+    "whatif": ["whatif", "scenarios/llama/llama-3.1-8b-16xh100-hybrid.json",
+               "-L", "cluster.inter_node.bandwidth=25 Gbit/s,100 Gbit/s,400 Gbit/s",
+               "-L", "strategy.tp=2,4"],
+    "search": ["search", "scenarios/tiny/tiny-8xh100.json", "--front"],
+    "realrun": ["realrun", "scenarios/shaped/dp-2-tp-2.json", "--repeats", "3",
+                "--calibration", "reports/published/realrun-calibration.json"],
+    "validate": ["validate", "{folder}/made_up.json"],
+}
+
+
+def make_page(name, folder):
+    """Writes NAME.html and returns what the same call printed as JSON."""
+    command = [part.format(folder=folder) for part in COMMANDS[name]]
+    for part in COMMANDS[name]:
+        if part.endswith(".html") and not Path(part.format(folder=folder)).exists():
+            make_page(Path(part).stem, folder)
+    html = folder / f"{name}.html"
+    (folder / "made_up.json").write_text(json.dumps(made_up_records()), encoding="utf-8")
+    done = subprocess.run([PLAIT, *command, "--html", str(html), "--format", "json"], cwd=SOURCE,
+                          capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"plait {' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    return html, json.loads(done.stdout)
