@@ -178,8 +178,7 @@ const Table<Model>& model_table() {
           field("experts_per_token", &Model::experts_per_token, Int{.min = 0, .max = 1 << 16},
                 "Experts that a token meets, k."),
           field("expert_ffn_hidden", &Model::expert_ffn_hidden, Int{.min = 0, .max = 1 << 26},
-                "Inner width of one expert's MLP.")
-              .otherwise("ffn_hidden"),
+                "Inner width of one expert's MLP; 0: ffn_hidden."),
           field("shared_ffn_hidden", &Model::shared_ffn_hidden, Int{.min = 0, .max = 1 << 26},
                 "Inner width of the experts, together, that see every token; 0: none."),
           field("first_dense_layers", &Model::first_dense_layers, Int{.min = 0, .max = 100'000},

@@ -66,7 +66,7 @@ TYPED_TEST(Route, AGroupsSlotsDoNotDependOnOtherGroups) {
     for (std::size_t i = 0; i < 2; ++i) {
       const std::int64_t a = slots[(t * 2 + 1) * 2 + i], b = alone[t * 2 + i];
       EXPECT_EQ(a < 0, b < 0);
-      if (a >= 0) EXPECT_EQ(a, (b / 3 * 2 + 1) * 3 + b % 3);
+      EXPECT_EQ(a, b < 0 ? b : (b / 3 * 2 + 1) * 3 + b % 3);
       EXPECT_EQ(gates[(t * 2 + 1) * 2 + i], alone_gates[t * 2 + i]);
     }
   }

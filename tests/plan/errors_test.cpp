@@ -62,7 +62,7 @@ TEST(Refused, BatchThatTheReplicasCannotShare) {
 
 TEST(Refused, ExpertParallelismWithoutExperts) {
   Input ep;
-  ep.strategy.mesh[Axis::kEp] = 2;
+  ep.strategy.mesh[Axis::kEp] = 2, ep.workload.global_batch = 2;
   expect_refused(ep, "S044", "strategy.ep");
 }
 
