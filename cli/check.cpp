@@ -63,7 +63,7 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   const auto add = [&](const std::string& label, const std::string& text) {
     for (Line& l : labelled_lines(label, text, width)) out.push_back(std::move(l));
   };
-  const std::int64_t parameters = count_parameters(s.model).total(s.model.layers);
+  const std::int64_t parameters = count_parameters(s.model).total(s.model);
   add("model", fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters",
                            s.model.name, s.model.layers, s.model.hidden, s.model.heads,
                            human_count(s.model.vocab), parameter_text(parameters)));

@@ -57,6 +57,13 @@ struct HostCalls {
     }
     return 1;
   }
+  /// Top-k, softmax, the map of tokens and experts (zeros, scatter), tokens per expert, and their
+  /// order; backward softmax and scatter (Megatron-LM megatron/core/transformer/moe/moe_utils.py).
+  int operator()(const Route& r) const { return r.pass == Pass::kForward ? 10 : 3; }
+  /// Rows by index.
+  int operator()(const Dispatch&) const { return 2; }
+  /// Product with the gates, and the sum into zeros; backward also their gradients.
+  int operator()(const Combine& c) const { return c.pass == Pass::kForward ? 3 : 4; }
   int operator()(const Add&) const { return 1; }       // with bias and dropout: one scripted kernel
   int operator()(const BiasGrad&) const { return 2; }  // column sums, and their sum
   int operator()(const Cast&) const { return 1; }

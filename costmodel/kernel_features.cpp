@@ -70,6 +70,9 @@ std::string variant_of(const CrossEntropy& op) {
   }
   return "";
 }
+std::string variant_of(const Route& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const Dispatch& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const Combine& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Add& op) {
   const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
   const bool bias = op.bias && pass == Pass::kForward;  // its gradient is a BiasGrad
@@ -164,6 +167,19 @@ Values features_of(const CrossEntropy& op) {
   const bool per_row = op.step == CrossEntropy::Step::kLoss;
   return of_rows(static_cast<double>(op.rows), per_row ? 0 : static_cast<double>(op.vocab));
 }
+/// Of every logit, and of every choice.
+Values features_of(const Route& op) {
+  const auto rows = static_cast<double>(op.rows());
+  return {1, rows * static_cast<double>(op.experts), rows * static_cast<double>(op.chosen)};
+}
+/// Elements of tokens and of slots.
+template <class Op>
+Values features_of_slots(const Op& op) {
+  return {1, product(op.rows, op.width), product(op.slots, op.width)};
+}
+Values features_of(const Dispatch& op) { return features_of_slots(op); }
+Values features_of(const Combine& op) { return features_of_slots(op); }
+
 /// Of accesses to `bytes` in no order, those that a cache or a table of `reach` bytes does not
 /// have.
 double missed(double bytes, double reach) { return std::max(0.0, 1 - reach / bytes); }
@@ -205,6 +221,8 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
   for (std::string_view flat : {"cast", "fill", "squared_norm", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
+  if (kernel == "route") return {"calls", "logits", "choices"};
+  if (kernel == "dispatch" || kernel == "combine") return {"calls", "elements", "slot_elements"};
   if (kernel == "embedding") {
     return {"calls", "rows", "elements", "far_rows", "far_elements", "walked_rows"};
   }

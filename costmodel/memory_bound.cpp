@@ -12,6 +12,9 @@ StreamKind kind_of(const Compute& op) {
   if (std::holds_alternative<Rope>(op)) return StreamKind::kRope;
   if (std::holds_alternative<Embedding>(op)) return StreamKind::kEmbedding;
   if (std::holds_alternative<CrossEntropy>(op)) return StreamKind::kSoftmax;
+  if (std::holds_alternative<Route>(op)) return StreamKind::kSoftmax;
+  if (std::holds_alternative<Dispatch>(op) || std::holds_alternative<Combine>(op))
+    return StreamKind::kActivation;  // whole rows, in no order
   return StreamKind::kCopy;
 }
 

@@ -32,9 +32,9 @@ std::optional<DType> read_dtype(HfReader& config) {
   return look_up(kDTypes, word, value->key(), value->where()).dtype;
 }
 
-/// Keys that announce another network, whatever model_type says. Expert counts have three names
-/// (Mixtral, Qwen, DeepSeek).
-void refuse_other_networks(HfReader& config) {
+/// Keys that announce another network than the family's. Expert counts have three names (Mixtral,
+/// Qwen, DeepSeek).
+void refuse_other_networks(HfReader& config, const HfFamily& family) {
   const auto refuse_if_set = [&config](std::string_view name, const std::string& what) {
     const Json* key = config.peek(name);
     if (key == nullptr || key->is(Json::Kind::kNull)) return;
@@ -42,7 +42,7 @@ void refuse_other_networks(HfReader& config) {
     refuse_config(*key, what);
   };
   for (const char* name : {"num_local_experts", "num_experts", "n_routed_experts"})
-    refuse_if_set(name, "a mixture of experts is");
+    if (!family.has_experts) refuse_if_set(name, "a mixture of experts in this family is");
   for (const char* name : {"kv_lora_rank", "q_lora_rank"})
     refuse_if_set(name, "multi-head latent attention is");
 }
@@ -72,8 +72,8 @@ const HfFamily& find_family(HfReader& config) {
 ImportedModel import_hf_config(const std::string& text, const std::string& file) {
   const JsonDocument document = parse_json(text, file);
   HfReader config(document.root());
-  refuse_other_networks(config);
   const HfFamily& family = find_family(config);
+  refuse_other_networks(config, family);
   ImportedModel imported;
   imported.model = family.read(config);
   const Json* name = config.take({"_name_or_path"});

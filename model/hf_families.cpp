@@ -17,6 +17,7 @@ constexpr std::int64_t kMaxLayers = 10'000;
 constexpr std::int64_t kMaxWidth = 1 << 20;  // hidden, MLP, vocabulary
 constexpr std::int64_t kMaxHeads = 1 << 12;  // also of head_dim
 constexpr std::int64_t kMaxPositions = 1 << 30;
+constexpr std::int64_t kMaxExperts = 1 << 16;
 
 struct NamedActivation {
   std::string_view name;
@@ -109,6 +110,45 @@ Model read_qwen2(HfReader& config) {
   return m;
 }
 
+/// All layers have experts, as wide as the dense models' MLP.
+Model read_mixtral(HfReader& config) {
+  Model m = read_llama_shape(config, {32000, 4096, 14336, 32, 32, 8, 131072});
+  m.experts = config.size({"num_local_experts"}, kMaxExperts, 8);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 2);
+  m.expert_ffn_hidden = m.ffn_hidden;
+  return m;
+}
+
+/// Layers whose number, counted from 1, is a multiple of decoder_sparse_step have experts.
+void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
+                       std::int64_t width) {
+  m.experts = config.size({"num_experts"}, kMaxExperts, experts);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, chosen);
+  m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, width);
+  m.moe_every = config.size({"decoder_sparse_step"}, kMaxLayers, 1);
+  m.first_dense_layers = m.moe_every - 1;
+  const Json* dense = config.take({"mlp_only_layers"});
+  if (dense != nullptr && dense->is(Json::Kind::kList) && !dense->children().empty())
+    refuse_config(*dense, "a list of layers without experts is");
+}
+
+/// The gate of the shared expert, one weight per hidden, is left out.
+Model read_qwen2_moe(HfReader& config) {
+  Model m = read_llama_shape(config, {151936, 2048, 5632, 24, 16, 16, 32768});
+  m.qkv_bias = true;
+  read_qwen_experts(m, config, 60, 4, 1408);
+  m.shared_ffn_hidden = config.size({"shared_expert_intermediate_size"}, kMaxWidth, 5632);
+  return m;
+}
+
+/// The norms of queries and keys, 2 head_dim weights a layer, are left out.
+Model read_qwen3_moe(HfReader& config) {
+  Model m = read_llama_shape(config, {151936, 2048, 6144, 24, 32, 4, 32768});
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  read_qwen_experts(m, config, 128, 8, 768);
+  return m;
+}
+
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX and Falcon have them.
 Model layer_norm_model() {
   Model m;
@@ -189,9 +229,15 @@ Model read_falcon(HfReader& config) {
 }
 
 constexpr std::array kFamilies = {
-    HfFamily{"llama", read_llama}, HfFamily{"mistral", read_mistral},
-    HfFamily{"qwen2", read_qwen2}, HfFamily{"falcon", read_falcon},
-    HfFamily{"gpt2", read_gpt2},   HfFamily{"gpt_neox", read_gpt_neox},
+    HfFamily{"llama", read_llama},
+    HfFamily{"mistral", read_mistral},
+    HfFamily{"qwen2", read_qwen2},
+    HfFamily{"falcon", read_falcon},
+    HfFamily{"gpt2", read_gpt2},
+    HfFamily{"gpt_neox", read_gpt_neox},
+    HfFamily{"mixtral", read_mixtral, true},
+    HfFamily{"qwen2_moe", read_qwen2_moe, true},
+    HfFamily{"qwen3_moe", read_qwen3_moe, true},
 };
 
 }  // namespace

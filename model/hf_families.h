@@ -13,6 +13,7 @@ struct HfFamily {
   std::string_view name;  // value of model_type
   /// Throws InputError M004 to M007. The model's name stays empty.
   Model (*read)(HfReader&);
+  bool has_experts = false;
 };
 
 std::span<const HfFamily> hf_families();

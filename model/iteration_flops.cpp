@@ -3,11 +3,19 @@
 namespace plait {
 namespace {
 
-/// Forward FLOPs per token of the linear maps of all layers: two per weight.
-double linear_flops(const Model& m) {
-  const std::int64_t weights = m.hidden * m.qkv_width() + m.query_width() * m.hidden +
-                               m.hidden * m.mlp_input_width() + m.ffn_hidden * m.hidden;
-  return 2.0 * static_cast<double>(m.layers) * static_cast<double>(weights);
+/// Forward FLOPs per token of the linear maps of all layers: two per weight that the token meets.
+/// The router of a mixture of experts counts only where that is asked for: Megatron-LM's function
+/// leaves it out.
+double linear_flops(const Model& m, bool router) {
+  const auto mlp = [&](std::int64_t width) {
+    return m.hidden * m.mlp_input_width(width) + width * m.hidden;
+  };
+  const std::int64_t attention = m.hidden * m.qkv_width() + m.query_width() * m.hidden;
+  const std::int64_t experts = m.experts_per_token * mlp(m.expert_ffn_hidden) +
+                               mlp(m.shared_ffn_hidden) + (router ? m.hidden * m.experts : 0);
+  const std::int64_t weights =
+      m.layers * attention + m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts;
+  return 2.0 * static_cast<double>(weights);
 }
 
 /// Forward FLOPs per token of QK^T and PV of all layers against `keys` positions.
@@ -34,7 +42,8 @@ double tokens(std::int64_t seq, std::int64_t batch) {
 // num_floating_point_operations (core 0.12) generalises it.
 Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
                                    bool full_recompute) {
-  const double layers = linear_flops(model) + attention_flops(model, static_cast<double>(seq));
+  const double layers =
+      linear_flops(model, false) + attention_flops(model, static_cast<double>(seq));
   const double runs = full_recompute ? 4 : 3;
   return Flops(tokens(seq, batch) * (runs * layers + 3 * logit_flops(model)));
 }
@@ -42,7 +51,8 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
 // Later versions of the same Megatron-LM function (commit 001b00c2) count seq / 2 keys per query:
 // half of a causal mask is empty.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {
-  const double layers = linear_flops(model) + attention_flops(model, static_cast<double>(seq) / 2);
+  const double layers =
+      linear_flops(model, true) + attention_flops(model, static_cast<double>(seq) / 2);
   return Flops(tokens(seq, batch) * 3 * (layers + logit_flops(model)));
 }
 

@@ -10,6 +10,11 @@ std::int64_t linear(std::int64_t in, std::int64_t out, bool bias) {
 
 }  // namespace
 
+std::int64_t Model::moe_layers() const {
+  if (experts == 0 || layers <= first_dense_layers) return 0;
+  return (layers - first_dense_layers + moe_every - 1) / moe_every;
+}
+
 ParameterCount count_parameters(const Model& model) {
   const std::int64_t h = model.hidden;
   const std::int64_t norm = h * (model.norm_bias() ? 2 : 1);
@@ -18,10 +23,20 @@ ParameterCount count_parameters(const Model& model) {
 
   ParameterCount count;
   count.embedding = token_table + (learned ? model.max_positions * h : 0);
-  count.layer = 2 * norm + linear(h, model.qkv_width(), model.qkv_bias) +
-                linear(model.query_width(), h, model.attention_output_bias) +
-                linear(h, model.mlp_input_width(), model.mlp_bias) +
-                linear(model.ffn_hidden, h, model.mlp_bias);
+  const std::int64_t around = 2 * norm + linear(h, model.qkv_width(), model.qkv_bias) +
+                              linear(model.query_width(), h, model.attention_output_bias);
+  const auto mlp = [&](std::int64_t width) {
+    return linear(h, model.mlp_input_width(width), model.mlp_bias) +
+           linear(width, h, model.mlp_bias);
+  };
+  const std::int64_t expert = mlp(model.expert_ffn_hidden);
+  const std::int64_t shared = model.shared_ffn_hidden > 0 ? mlp(model.shared_ffn_hidden) : 0;
+  const std::int64_t routed = around + model.experts * h + shared;
+  count.layer = around + mlp(model.ffn_hidden);
+  if (model.experts > 0) {
+    count.moe_layer = routed + model.experts * expert;
+    count.active_moe_layer = routed + model.experts_per_token * expert;
+  }
   count.head = norm + (model.tied_embeddings ? 0 : token_table);
   return count;
 }

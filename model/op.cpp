@@ -74,6 +74,9 @@ struct KernelName {
   std::string_view operator()(const Rope&) const { return "rope"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const CrossEntropy&) const { return "cross_entropy"; }
+  std::string_view operator()(const Route&) const { return "route"; }
+  std::string_view operator()(const Dispatch&) const { return "dispatch"; }
+  std::string_view operator()(const Combine&) const { return "combine"; }
   std::string_view operator()(const Add&) const { return "add"; }
   std::string_view operator()(const BiasGrad&) const { return "bias_grad"; }
   std::string_view operator()(const Cast&) const { return "cast"; }

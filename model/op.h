@@ -19,9 +19,9 @@ namespace plait {
 /// pipeline papers' "B") and gradient of the weight (kWeightGrad, "W").
 enum class Pass : std::uint8_t { kForward, kBackward, kInputGrad, kWeightGrad, kOptimizer };
 
-/// out[m, n] = A[m, k] B[k, n], `batch` times. Forward y = x W^T is `kNT`, dgrad dx = dy W is
-/// `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A and B as stored). `weights`: B is
-/// stored quantised and widened to `in` on its way.
+/// out[m, n] = A[m, k] B[k, n], `batch` times (the experts of a rank: a grouped GEMM). Forward
+/// y = x W^T is `kNT`, dgrad dx = dy W is `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A
+/// and B as stored). `weights`: B is stored quantised and widened to `in` on its way.
 enum class GemmLayout : std::uint8_t { kNT, kNN, kTN };
 struct MatMul {
   Pass pass = Pass::kForward;
@@ -94,6 +94,34 @@ struct CrossEntropy {
   DType dtype = DType::kBf16;
 };
 
+/// Chooses k experts for each token of `groups` sequences of `tokens`: gates are the softmax over
+/// the k largest logits (ties: the lowest expert). Each expert has `capacity` slots for each group,
+/// which its tokens take in their order; a token beyond them is dropped by that expert (Fedus et
+/// al. 2022, arXiv 2101.03961, section 2.2; grouped as in GShard, arXiv 2006.16668, section 2.2).
+/// Writes gates (tokens, groups, k) and the slots taken. kBackward: logits' gradients.
+struct Route {
+  Pass pass = Pass::kForward;
+  std::int64_t tokens = 0, groups = 0, experts = 0, chosen = 0, capacity = 0;
+  DType dtype = DType::kBf16;
+  std::int64_t rows() const { return tokens * groups; }
+};
+
+/// Copies each of `rows` tokens into the slots that it takes of `slots`, (experts, capacity x
+/// groups, width); other slots become zero. kBackward: a token's gradient is the sum over its
+/// slots.
+struct Dispatch {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0, chosen = 0, slots = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// out[token] = sum over its slots of gate x slot. kBackward: gradients of slots and of gates.
+struct Combine {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0, chosen = 0, slots = 0;
+  DType dtype = DType::kBf16;
+};
+
 /// out = a + b (+ bias[width]) (residual connections, gradient fan-in). With dropout, b is masked
 /// and scaled first and a mask of one byte per element is written. kBackward: the masked gradient
 /// of b.
@@ -135,8 +163,9 @@ struct Adam {
   DType weight = DType::kBf16, grad = DType::kFp32, master = DType::kFp32, moments = DType::kFp32;
 };
 
-using Compute = std::variant<MatMul, Attention, Norm, Activation, Rope, Embedding, CrossEntropy,
-                             Add, BiasGrad, Cast, Fill, SquaredNorm, Adam>;
+using Compute =
+    std::variant<MatMul, Attention, Norm, Activation, Rope, Embedding, CrossEntropy, Route,
+                 Dispatch, Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Adam>;
 
 /// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
 /// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.

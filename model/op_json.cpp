@@ -117,6 +117,24 @@ std::vector<Field<CrossEntropy>> fields(const CrossEntropy*) {
   return {field("step", &T::step, steps, ""), size("rows", &T::rows), size("vocab", &T::vocab),
           dtype("dtype", &T::dtype)};
 }
+std::vector<Field<Route>> fields(const Route*) {
+  using T = Route;
+  return {pass(&T::pass),
+          size("tokens", &T::tokens),
+          size("groups", &T::groups),
+          size("experts", &T::experts),
+          size("chosen", &T::chosen),
+          size("capacity", &T::capacity),
+          dtype("dtype", &T::dtype)};
+}
+template <class T>
+std::vector<Field<T>> slot_fields() {
+  return {pass(&T::pass),           size("rows", &T::rows),
+          size("width", &T::width), size("chosen", &T::chosen),
+          size("slots", &T::slots), dtype("dtype", &T::dtype)};
+}
+std::vector<Field<Dispatch>> fields(const Dispatch*) { return slot_fields<Dispatch>(); }
+std::vector<Field<Combine>> fields(const Combine*) { return slot_fields<Combine>(); }
 std::vector<Field<Add>> fields(const Add*) {
   using T = Add;
   return {pass(&T::pass),         size("rows", &T::rows),       size("width", &T::width),

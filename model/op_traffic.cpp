@@ -160,6 +160,37 @@ std::int64_t traffic(const CrossEntropy& op) {
   return 0;
 }
 
+/// Logits once, gates, and slots as indices; backward gates, their gradients and slots, and
+/// all logits' gradients.
+std::int64_t traffic(const Route& op) {
+  const std::int64_t logits = op.rows() * op.experts * size_of(op.dtype);
+  const std::int64_t chosen = op.rows() * op.chosen;
+  const std::int64_t kept = chosen * (size_of(op.dtype) + kIndexBytes);
+  switch (op.pass) {
+    case Pass::kForward: return logits + kept;
+    case Pass::kBackward:
+    case Pass::kInputGrad: return logits + kept + chosen * size_of(op.dtype);
+    case Pass::kWeightGrad:
+    case Pass::kOptimizer: return 0;  // no weights
+  }
+  return 0;
+}
+
+/// Every slot is written (read) once, and read (written) is each token.
+std::int64_t traffic(const Dispatch& op) {
+  const std::int64_t index = op.rows * op.chosen * kIndexBytes;
+  return index + (op.rows + op.slots) * op.width * size_of(op.dtype);
+}
+
+/// Backward reads the slots for the gates' gradients and writes those of the slots.
+std::int64_t traffic(const Combine& op) {
+  const std::int64_t chosen = op.rows * op.chosen * (size_of(op.dtype) + kIndexBytes);
+  const std::int64_t tokens = op.rows * op.width, slots = op.slots * op.width;
+  if (op.pass == Pass::kForward) return chosen + (tokens + slots) * size_of(op.dtype);
+  const std::int64_t gates = op.rows * op.chosen * size_of(op.dtype);
+  return chosen + gates + (tokens + 2 * slots) * size_of(op.dtype);
+}
+
 /// Without dropout the gradient of b is the gradient of the sum itself: nothing moves backward.
 std::int64_t traffic(const Add& op) {
   const std::int64_t elements = op.rows * op.width;

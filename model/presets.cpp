@@ -54,6 +54,20 @@ Model qwen_2_5_72b() {
   return m;
 }
 
+Model with_experts(Model m, std::int64_t experts, std::int64_t per_token, std::int64_t width) {
+  m.experts = experts;
+  m.experts_per_token = per_token;
+  m.expert_ffn_hidden = width;
+  return m;
+}
+
+/// Qwen3 with 128 experts; heads of 128 whatever the width.
+Model qwen_3_moe(std::string name, const LlamaShape& shape, std::int64_t width) {
+  Model m = with_experts(llama(std::move(name), shape), 128, 8, width);
+  m.head_dim = 128;
+  return m;
+}
+
 /// Parallel attention and MLP, each behind its own LayerNorm; no bias outside the norms.
 Model falcon_40b() {
   Model m = llama("falcon-40b", {60, 8192, 4 * 8192, 128, 8, 65024, 2048});
@@ -92,6 +106,12 @@ constexpr std::string_view kLlama31 =
     "Grattafiori et al. 2024 (arXiv 2407.21783), Table 3, and its config.json";
 constexpr std::string_view kMistral = "Jiang et al. 2023 (arXiv 2310.06825), Table 1";
 constexpr std::string_view kQwen = "config.json of Qwen/Qwen2.5-72B";
+constexpr std::string_view kMixtral =
+    "Jiang et al. 2024 (arXiv 2401.04088), Table 1, and its config.json";
+constexpr std::string_view kMixtral22 = "config.json of mistralai/Mixtral-8x22B-v0.1";
+constexpr std::string_view kQwen3 =
+    "Yang et al. 2025 (arXiv 2505.09388), Table 2, and its config.json; the norms of queries and "
+    "keys, 256 weights a layer, are left out";
 constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
 constexpr std::string_view kGpt2 = "Radford et al. 2019 and config.json of openai-community/gpt2";
@@ -135,6 +155,14 @@ void append_open_weights(std::vector<Preset>& table) {
   add(llama("mistral-7b", {32, 4096, 14336, 32, 8, 32000, 32768}), 7'241'732'096, kMistral);
   add(qwen_2_5_72b(), 72'706'203'648, kQwen);
   add(falcon_40b(), 41'303'293'952, kFalcon);
+  add(with_experts(llama("mixtral-8x7b", {32, 4096, 14336, 32, 8, 32000, 32768}), 8, 2, 14336),
+      46'702'792'704, kMixtral);
+  add(with_experts(llama("mixtral-8x22b", {56, 6144, 16384, 48, 8, 32000, 65536}), 8, 2, 16384),
+      140'620'634'112, kMixtral22);
+  table.push_back({qwen_3_moe("qwen3-30b-a3b", {48, 2048, 6144, 32, 4, 151936, 40960}, 768),
+                   30'532'122'624, 48 * 256, kQwen3});
+  table.push_back({qwen_3_moe("qwen3-235b-a22b", {94, 4096, 12288, 64, 4, 151936, 40960}, 1536),
+                   235'093'634'560, 94 * 256, kQwen3});
 }
 
 std::vector<Preset> make_presets() {

@@ -23,6 +23,7 @@ constexpr bool behind_compute(Stream s) {
   switch (s) {
     case Stream::kTp:
     case Stream::kCp:
+    case Stream::kEp:
     case Stream::kSendForward:
     case Stream::kRecvForward:
     case Stream::kSendBackward:

@@ -41,6 +41,7 @@ std::string_view name_of(Stream stream) {
     case Stream::kHostToDevice: return "host_to_device";
     case Stream::kDeviceToHost: return "device_to_host";
     case Stream::kCp: return "cp";
+    case Stream::kEp: return "ep";
   }
   return "?";
 }

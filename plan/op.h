@@ -79,9 +79,10 @@ enum class Stream : std::uint8_t {
   kRecvBackward,
   kHostToDevice,
   kDeviceToHost,
-  kCp
+  kCp,
+  kEp
 };
-inline constexpr int kStreams = 11;
+inline constexpr int kStreams = 12;
 std::string_view name_of(Stream stream);
 
 enum class Use : std::uint8_t { kRead, kWrite, kUpdate };

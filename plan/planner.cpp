@@ -20,6 +20,26 @@ void require_model(const Model& m) {
   }
 }
 
+void require_experts(const Model& m) {
+  if (m.experts == 0) return;
+  if (m.experts_per_token < 1 || m.experts_per_token > m.experts || m.expert_ffn_hidden < 1 ||
+      m.moe_every < 1 || m.first_dense_layers < 0) {
+    throw refusal("S090",
+                  "a mixture of " + std::to_string(m.experts) + " experts of width " +
+                      std::to_string(m.expert_ffn_hidden) + " of which a token meets " +
+                      std::to_string(m.experts_per_token),
+                  "model.experts_per_token",
+                  "1 to model.experts of them, with model.expert_ffn_hidden and model.moe_every at "
+                  "least 1",
+                  "set model.experts_per_token and model.expert_ffn_hidden");
+  }
+  if (m.mlp_bias || m.parallel_attention) {
+    throw refusal("S091", "experts are planned without biases, behind attention",
+                  m.mlp_bias ? "model.mlp_bias" : "model.parallel_attention", "false with experts",
+                  "switch it off");
+  }
+}
+
 void require_sequence(const Model& m, const Workload& w, std::int64_t cp) {
   if (m.positions == PositionKind::kLearned && w.sequence_length > m.max_positions) {
     throw refusal("S042",
@@ -40,7 +60,7 @@ void require_sequence(const Model& m, const Workload& w, std::int64_t cp) {
 }
 
 std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
-  const std::int64_t replicas = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp);
+  const std::int64_t replicas = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
   const std::int64_t per_pass = replicas * w.micro_batch;
   if (w.global_batch % per_pass != 0) {
     throw refusal("S043",
@@ -57,23 +77,18 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
   return w.global_batch / per_pass;
 }
 
-void require_offered_axes(const Mesh& mesh) {
-  if (mesh[Axis::kEp] == 1) return;
-  throw refusal("S044", "the axis ep cannot be planned", "strategy.ep", "1",
-                "split over tp, cp, pp, dp or fsdp instead");
-}
-
 }  // namespace
 
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
-  require_offered_axes(strategy.mesh);
   require_model(model);
+  require_experts(model);
   require_sequence(model, workload, strategy.mesh[Axis::kCp]);
   Draft draft(model, workload, strategy);
   draft.microbatches = microbatches(workload, strategy.mesh);
 
   write_layers(draft);
   apply_tensor_parallel(draft);
+  apply_expert_parallel(draft);
   apply_fp8(draft);
   apply_sequence_parallel(draft);
   insert_collectives(draft);

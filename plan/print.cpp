@@ -35,7 +35,10 @@ std::string operand(const Plan& plan, const Operand& o) {
 
 struct Sizes {
   std::string operator()(const Compute& c) const { return std::visit(*this, c); }
-  std::string operator()(const MatMul& g) const { return fmt::format("{}x{}x{}", g.m, g.n, g.k); }
+  std::string operator()(const MatMul& g) const {
+    const std::string batch = g.batch > 1 ? fmt::format("{} of ", g.batch) : "";
+    return fmt::format("{}{}x{}x{}", batch, g.m, g.n, g.k);
+  }
   std::string operator()(const Attention& a) const {
     return fmt::format("b{} h{}/{} s{} d{}", a.batch, a.heads, a.kv_heads, a.seq_q, a.head_dim);
   }
@@ -49,6 +52,15 @@ struct Sizes {
   }
   std::string operator()(const CrossEntropy& c) const {
     return fmt::format("{}x{}", c.rows, c.vocab);
+  }
+  std::string operator()(const Route& r) const {
+    return fmt::format("{}x{} of {}, {} slots", r.rows(), r.chosen, r.experts, r.capacity);
+  }
+  std::string operator()(const Dispatch& d) const {
+    return fmt::format("{}x{} to {} slots", d.rows, d.width, d.slots);
+  }
+  std::string operator()(const Combine& c) const {
+    return fmt::format("{}x{} of {} slots", c.rows, c.width, c.slots);
   }
   std::string operator()(const Add& a) const { return fmt::format("{}x{}", a.rows, a.width); }
   std::string operator()(const BiasGrad& b) const { return fmt::format("{}x{}", b.rows, b.width); }

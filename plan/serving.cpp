@@ -27,6 +27,10 @@ Workload forward_workload(const Step& step, const ServingPrecision& precision) {
 }
 
 void require_served(const Model& m, const Step& step, const ServingLayout& layout) {
+  if (m.experts > 0) {
+    throw refusal("S095", "serving a mixture of experts is not planned", "model.experts", "0",
+                  "choose a model without experts");
+  }
   PLAIT_CHECK(step.tokens() > 0, "a step without tokens");
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
@@ -45,7 +49,7 @@ class ProgramWriter {
  public:
   ProgramWriter(Draft& d, const LayerMap& map) : d_(d), map_(map) {
     d_.programs.resize(static_cast<std::size_t>(d_.mesh()[Axis::kPp]));
-    embed_ = keep(d_.embed_forward), layer_ = keep(d_.layers[0].forward);
+    embed_ = keep(d_.embed_forward), layer_ = keep(d_.layers[0].kept.forward);
     head_ = keep(d_.head_forward);
   }
 
@@ -146,7 +150,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   apply_weight_formats(draft, precision);
   insert_collectives(draft);
   gather_logits(draft);
-  for (Block* b : {&draft.embed_forward, &draft.layers[0].forward, &draft.head_forward}) {
+  for (Block* b : {&draft.embed_forward, &draft.layers[0].kept.forward, &draft.head_forward}) {
     fit_sizes(draft, *b);
   }
   attend_to_cache(draft, step, precision.kv_cache, cache_tokens);

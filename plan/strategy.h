@@ -41,9 +41,14 @@ struct FsdpOptions {
 
 struct Strategy {
   Mesh mesh;
+  /// Axes that divide the experts of a mixture. cp and tp beside ep: the ranks along them, which
+  /// share a sequence's tokens, hold different experts too (Liu et al. 2025, MoE Parallel Folding,
+  /// arXiv 2504.14960; with tp this is Megatron-LM's --expert-tensor-parallel-size 1). Without tp
+  /// every expert is split over tp as an MLP is.
+  AxisSet expert_axes = Axis::kEp;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
-  /// What is sharded over the fsdp axis (over dp where fsdp = 1), and over cp: 0 nothing, 1
+  /// What is sharded over the fsdp axis (over dp where fsdp = 1), and over cp and ep: 0 nothing, 1
   /// optimizer state, 2 and gradients, 3 and parameters.
   int zero_stage = 0;
   /// ZeRO-3 keeps a low-precision shard besides the master shard (DeepSpeed); FSDP casts the master
@@ -54,12 +59,15 @@ struct Strategy {
   DataParallelOptions data;
   FsdpOptions fsdp;
 
-  /// The axes that zero_stage shards over: fsdp or dp, and cp, whose ranks hold the same weights
-  /// (Megatron-LM's distributed optimizer, torchtitan).
+  /// The axes that zero_stage shards over: fsdp or dp, and cp and ep, whose ranks hold the same
+  /// weights (Megatron-LM's distributed optimizer, torchtitan). Experts differ along expert_axes
+  /// and are sharded over the others of these.
   AxisSet shard_axes() const {
-    const Axis replicas = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
-    if (mesh[Axis::kCp] == 1) return replicas;
-    return mesh[replicas] > 1 ? AxisSet(replicas) | Axis::kCp : AxisSet(Axis::kCp);
+    AxisSet axes;
+    for (Axis a : {mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp, Axis::kCp, Axis::kEp}) {
+      if (mesh[a] > 1) axes = axes | a;
+    }
+    return axes.empty() ? AxisSet(Axis::kDp) : axes;
   }
 };
 

@@ -27,6 +27,12 @@ struct Workload {
   std::int64_t global_batch = 0;     // sequences per optimizer step, over all ranks
   std::int64_t micro_batch = 1;      // sequences per forward pass of one data-parallel rank
   Precision precision;
+  /// Slots of an expert over its even share of the tokens: a group of s tokens gets ceil(factor k s
+  /// / E) slots of each expert and tokens beyond are dropped. 0: none are dropped, and slots are
+  /// counted as `expert_skew` says (what dropless training, as in MegaBlocks, computes).
+  double capacity_factor = 0;
+  /// Dropless: tokens of the busiest expert rank over the mean; 1: balanced.
+  double expert_skew = 1;
   bool flash_attention = true;    // fused attention kernels
   bool gradient_clipping = true;  // global gradient norm before the optimizer
 

@@ -80,17 +80,24 @@ void CollectiveRun<T>::gather_input() {
     return;
   }
   PLAIT_CHECK(!gathers, "an all_gather of several pieces");
-  own_work_.resize(static_cast<std::size_t>(elements_));
+  const bool exchanges = call_.kind == CollectiveKind::kAllToAll;  // output behind the input
+  own_work_.resize(static_cast<std::size_t>(exchanges ? 2 * elements_ : elements_));
   work_ = own_work_.data();
   std::int64_t at = 0;
   for (const Piece<T>& p : call_.in) {
     copy(work_ + at, p.data, p.elements);
     at += p.elements;
   }
+  if (!exchanges) return;
+  const Range own = share_of(elements_, static_cast<std::int64_t>(call_.group.size()), call_.index);
+  copy(work_ + elements_ + own.first, work_ + own.first, own.elements);
 }
 
 template <class T>
 void CollectiveRun<T>::scatter_output() {
+  if (call_.kind == CollectiveKind::kAllToAll) {
+    return copy(call_.out[0].data, work_ + elements_, elements_);
+  }
   if (call_.kind == CollectiveKind::kReduceScatter && !call_.in_place) {
     const Range own =
         share_of(elements_, static_cast<std::int64_t>(call_.group.size()), call_.index);

@@ -16,7 +16,8 @@ class CollectiveLibrary {
   /// in different orders. All its members call this, all ranks in one order.
   virtual void prepare(int channel, std::span<const std::int64_t> group) = 0;
   /// Begins a collective of `group` on a work buffer as plan/collectives/rounds.h describes it:
-  /// all_reduce, and all_gather and reduce_scatter of equal shares, of which `own` is this rank's.
+  /// all_reduce, and all_gather, reduce_scatter and all_to_all of equal shares, of which `own` is
+  /// this rank's.
   /// `size` of an element: 4 (float) or 8 (double). Returns a ticket.
   virtual std::int64_t start(CollectiveKind kind, Reduction reduction, int channel,
                              std::span<const std::int64_t> group, Range own, std::byte* work,

@@ -25,6 +25,7 @@ struct Part {
 ///   reduce_scatter  in[elements] to out[elements / n]; in place: the own share becomes right, the
 ///                   rest is undefined
 ///   all_gather      in[elements / n] to out[elements]; in place: from the own share
+///   all_to_all      in[elements] to out[elements]
 template <class P>
 struct CollectiveOf {
   CollectiveKind kind = CollectiveKind::kAllReduce;

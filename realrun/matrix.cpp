@@ -11,10 +11,12 @@ namespace {
 /// ranks, the reduction's precision, is not).
 auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
-                  m.vocab, m.dropout, m.tied_embeddings);
+                  m.vocab, m.dropout, m.tied_embeddings, m.experts, m.experts_per_token,
+                  m.first_dense_layers);
 }
 auto key(const Workload& w) {
-  return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping);
+  return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
+                  w.capacity_factor);
 }
 
 }  // namespace
@@ -28,13 +30,15 @@ Workload MatrixCase::unsharded() const {
 std::vector<std::string> strategy_files(const MatrixCase& c) {
   const Strategy& s = c.strategy;
   const bool tp = s.mesh[Axis::kTp] > 1;
-  const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kCp) > 1;
+  const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kCp | Axis::kEp) > 1;
   const std::pair<const char*, bool> files[] = {
       {"layers.cpp", true},
       {"fit_sizes.cpp", true},
       {"units.cpp", true},
       {"optimizer.cpp", true},
       {"tensor.cpp", tp},
+      {"mixture.cpp", c.model.experts > 0},
+      {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
       {"insert_collectives.cpp", tp},
       {"zero_bubble.cpp", splits_backward(s.pipeline.schedule)},
       {"context.cpp", s.mesh[Axis::kCp] > 1},

@@ -55,8 +55,30 @@ Model relu() {
   return m;
 }
 
+/// Two of four experts per token in every layer.
+Model mixtral() {
+  Model m = llama();
+  m.name = "mixtral";
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 16;
+  return m;
+}
+/// A dense layer first, then experts beside one that sees every token.
+Model deepseek() {
+  Model m = mixtral();
+  m.name = "deepseek";
+  m.layers = 3, m.first_dense_layers = 1, m.shared_ffn_hidden = 16;
+  return m;
+}
+/// Every token meets every expert: where bf16 rounds logits of ranks otherwise, none is chosen in
+/// another's place. So this one is split over tp and cp here.
+Model all_experts() {
+  Model m = mixtral();
+  m.name = "all experts", m.experts_per_token = 4;
+  return m;
+}
+
 struct Degrees {
-  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1;
+  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1, ep = 1;
 };
 
 /// Changes of a case beyond its degrees and zero_stage.
@@ -80,6 +102,13 @@ void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
 void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
 void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
 void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
+/// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
+void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }
+void experts_over_tp(MatrixCase& c) { c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp; }
+void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = AxisSet(Axis::kCp) | Axis::kEp; }
+void experts_over_all(MatrixCase& c) {
+  c.strategy.expert_axes = AxisSet(Axis::kCp) | Axis::kEp | Axis::kTp;
+}
 void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
 void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
 /// For stages of two chunks, three stages or more, and uneven ones.
@@ -102,7 +131,7 @@ class List {
     c.workload.sequence_length = kSequence, c.workload.global_batch = 8;
     c.strategy.mesh[Axis::kPp] = d.pp, c.strategy.mesh[Axis::kDp] = d.dp;
     c.strategy.mesh[Axis::kFsdp] = d.fsdp, c.strategy.mesh[Axis::kTp] = d.tp;
-    c.strategy.mesh[Axis::kCp] = d.cp;
+    c.strategy.mesh[Axis::kCp] = d.cp, c.strategy.mesh[Axis::kEp] = d.ep;
     c.strategy.zero_stage = zero;
     for (Change change : changes) change(c);
     cases.push_back(std::move(c));
@@ -218,6 +247,49 @@ void recomputation(List& l) {
   l.add("recompute ops, pp, fsdp", plain(), {.pp = 2, .fsdp = 2}, 3, {ops_again});
 }
 
+void experts(List& l) {
+  l.add("one rank, pairs of sequences", mixtral(), {}, 0, {pairs});
+  l.add("dp", deepseek(), {.dp = 2});
+  l.add("zero 2", mixtral(), {.dp = 2}, 2);
+  l.add("fsdp", deepseek(), {.fsdp = 2}, 3);
+  l.add("ep", mixtral(), {.ep = 2});
+  l.add("ep of 4", deepseek(), {.ep = 4});
+  l.add("ep, tokens dropped, pairs", mixtral(), {.ep = 2}, 0, {half_of_slots, pairs});
+  l.add("ep of 4, dp, tokens dropped", deepseek(), {.dp = 2, .ep = 4}, 0, {half_of_slots});
+  l.add("ep, dp, small buckets", mixtral(), {.dp = 2, .ep = 2}, 0, {small_buckets});
+  l.add("ep, zero 1", mixtral(), {.ep = 2}, 1);
+  l.add("ep, dp, zero 1", deepseek(), {.dp = 2, .ep = 2}, 1);
+  l.add("ep, dp, zero 1, no overlap", mixtral(), {.dp = 2, .ep = 2}, 1, {no_overlap});
+  l.add("ep, zero 2", deepseek(), {.ep = 4}, 2);
+  l.add("ep, dp, zero 2, reduced in bf16", mixtral(), {.dp = 2, .ep = 2}, 2, {bf16_wire});
+  l.add("ep, zero 3", mixtral(), {.ep = 2}, 3);
+  l.add("ep, fsdp", deepseek(), {.fsdp = 2, .ep = 2}, 3);
+  l.add("ep, fsdp, hybrid, weight shard", mixtral(), {.dp = 2, .fsdp = 2, .ep = 2}, 3,
+        {weight_shard});
+  l.add("ep, recompute all", mixtral(), {.ep = 2}, 0, {all_again});
+  l.add("ep, recompute attention, fsdp", deepseek(), {.fsdp = 2, .ep = 2}, 3, {attention_again});
+  l.add("ep, pp", mixtral(), {.pp = 2, .ep = 2});
+  l.add("ep, pp of 3, dp, zero 1", deepseek(), {.pp = 3, .ep = 2}, 1, {batch_of_6});
+  l.add("ep, pp, interleaved, recompute some", mixtral(), {.pp = 2, .ep = 2}, 0,
+        {deep, interleaved, one_again});
+  l.add("ep, pp, zb-h1", mixtral(), {.pp = 2, .ep = 2}, 0, {zb_h1});
+  l.add("tp", all_experts(), {.tp = 2});
+  l.add("tp, sp", all_experts(), {.tp = 2}, 0, {sp});
+  l.add("ep, tp", all_experts(), {.tp = 2, .ep = 2});
+  l.add("ep, tp, sp", all_experts(), {.tp = 2, .ep = 2}, 0, {sp});
+  l.add("ep of 4, tp, sp, zero 1", all_experts(), {.tp = 2, .ep = 4}, 1, {sp});
+  l.add("ep, tp, sp, fsdp, recompute all", all_experts(), {.fsdp = 2, .tp = 2, .ep = 2}, 3,
+        {sp, all_again});
+  l.add("experts over tp, sp", all_experts(), {.tp = 2}, 0, {sp, experts_over_tp});
+  l.add("experts over ep and tp, sp, dp, zero 1", all_experts(), {.dp = 2, .tp = 2, .ep = 2}, 1,
+        {sp, experts_over_tp});
+  l.add("cp", all_experts(), {.cp = 2});
+  l.add("ep, cp, zero 1", all_experts(), {.cp = 2, .ep = 2}, 1);
+  l.add("experts over cp and ep, zero 2", all_experts(), {.dp = 2, .cp = 2, .ep = 2}, 2,
+        {experts_over_cp});
+  l.add("experts over cp and tp, sp", all_experts(), {.tp = 2, .cp = 2}, 0, {sp, experts_over_all});
+}
+
 void hybrids(List& l) {
   l.add("pp, dp", llama(), {.pp = 2, .dp = 2}, 0, {small_buckets});
   l.add("pp of 3, dp", relu(), {.pp = 3, .dp = 2}, 0, {deep, short_ends});
@@ -243,7 +315,7 @@ void hybrids(List& l) {
 std::vector<MatrixCase> matrix_cases() {
   List list;
   data_parallel(list), tensor_parallel(list), context_parallel(list), pipeline(list),
-      recomputation(list), hybrids(list);
+      recomputation(list), experts(list), hybrids(list);
   return std::move(list.cases);
 }
 

@@ -20,7 +20,7 @@ struct Rank {
   std::int64_t share(const Mesh& mesh, AxisSet axes) const;
   /// Index among the ranks that work on different sequences.
   std::int64_t data_index(const Mesh& mesh) const {
-    return share(mesh, AxisSet(Axis::kDp) | Axis::kFsdp);
+    return share(mesh, AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
   }
 };
 

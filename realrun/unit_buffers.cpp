@@ -1,10 +1,12 @@
 #include "realrun/unit_buffers.h"
 
+#include <iterator>
+
 namespace plait {
 
 std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
-  std::vector<UnitBuffers> units(3);
-  const char* names[] = {"embedding", "layer", "head"};
+  const char* names[] = {"embedding", "layer", "moe_layer", "experts", "head"};
+  std::vector<UnitBuffers> units(std::size(names));
   for (std::size_t k = 0; k < units.size(); ++k) units[k].name = names[k];
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     const std::string& name = plan.tensors[i].name;
@@ -18,6 +20,7 @@ std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
       if (name == u.name + ".moment1") u.moment = id;
     }
   }
+  std::erase_if(units, [](const UnitBuffers& u) { return u.weights == kNoTensor; });
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     if (!plan.tensors[i].is_view()) continue;
     for (UnitBuffers& u : units) {

@@ -77,6 +77,8 @@ RunPrecision run_precision(std::string_view name) {
 
 Workload in_precision(const Workload& workload, RunPrecision precision) {
   Workload w = workload;
+  // Real tokens go where they want: slots for all of them.
+  if (w.capacity_factor == 0) w.capacity_factor = std::numeric_limits<double>::infinity();
   if (precision != RunPrecision::kBf16) {
     const DType matmul = w.precision.matmul;  // fp8: what is cast where, without the rounding
     w.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, matmul};

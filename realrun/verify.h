@@ -22,7 +22,8 @@ std::string_view name_of(RunPrecision precision);
 /// Of "fp64", "fp32" or "bf16".
 RunPrecision run_precision(std::string_view name);
 /// What a run in `precision` plans with: fp64 and fp32 one type throughout, bf16 the workload's own
-/// mix of bf16 and fp32. Throws InputError where bf16 is asked of a workload in other types.
+/// mix of bf16 and fp32; experts that drop no tokens have slots for all. Throws InputError where
+/// bf16 is asked of a workload in other types.
 Workload in_precision(const Workload& workload, RunPrecision precision);
 
 /// How far a plan may be off in one tensor.

@@ -121,7 +121,8 @@ void Walker::fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer)
 std::vector<double> Walker::start_of(const Tensor& t, std::int32_t layer, std::int64_t first,
                                      std::int64_t elements) const {
   const std::string name = canonical_weight(t.name, context_.model);
-  const std::int64_t inputs = t.rank > 1 ? t.dims[1].global : 1;
+  const auto last = static_cast<std::size_t>(t.rank - 1);
+  const std::int64_t inputs = t.rank > 1 ? t.dims[last].global : 1;
   if (options_.weights_repeat > 0) elements = std::min(elements, options_.weights_repeat);
   std::vector<double> out(static_cast<std::size_t>(elements));
   for (std::int64_t i = 0; i < elements; ++i) {

@@ -26,6 +26,11 @@ Choice<DType> float_types() {
   return {{{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}}};
 }
 
+Choice<AxisSet> expert_axes() {
+  const AxisSet ep = Axis::kEp, cp = Axis::kCp, tp = Axis::kTp;
+  return {{{"ep", ep}, {"ep+tp", ep | tp}, {"cp+ep", cp | ep}, {"cp+ep+tp", cp | ep | tp}}};
+}
+
 const Table<Precision>& precision_table() {
   static const Table<Precision> table(
       "workload.precision",
@@ -168,6 +173,18 @@ const Table<Model>& model_table() {
           field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
           field("parallel_attention", &Model::parallel_attention, Flag{},
                 "Attention and MLP side by side (Falcon, GPT-J)."),
+          field("experts", &Model::experts, Int{.min = 0, .max = 1 << 16},
+                "Experts of a mixture, E; 0: every layer has one MLP."),
+          field("experts_per_token", &Model::experts_per_token, Int{.min = 0, .max = 1 << 16},
+                "Experts that a token meets, k."),
+          field("expert_ffn_hidden", &Model::expert_ffn_hidden, Int{.min = 0, .max = 1 << 26},
+                "Inner width of one expert's MLP; 0: ffn_hidden."),
+          field("shared_ffn_hidden", &Model::shared_ffn_hidden, Int{.min = 0, .max = 1 << 26},
+                "Inner width of the experts, together, that see every token; 0: none."),
+          field("first_dense_layers", &Model::first_dense_layers, Int{.min = 0, .max = 100'000},
+                "Layers before the first one with experts."),
+          field("moe_every", &Model::moe_every, Int{.max = 100'000},
+                "Of the layers from there on, each so-many-th has experts."),
           field("dropout", &Model::dropout, Real{.min = 0, .max = 1},
                 "Probability, on attention weights and both residual branches."),
       });
@@ -206,6 +223,12 @@ const Table<Workload>& workload_table() {
               .searchable(),
           field("precision", &Workload::precision, Nested{&precision_table()},
                 "Element types of the training state."),
+          field("capacity_factor", &Workload::capacity_factor, Real{.min = 0, .max = 1024},
+                "Slots of each expert for a sequence's tokens, over an even share of them; tokens "
+                "beyond are dropped. 0: none are dropped."),
+          field("expert_skew", &Workload::expert_skew, Real{.min = 1, .max = 1024},
+                "Where no tokens are dropped: tokens of the busiest expert rank over the mean. 1: "
+                "balanced."),
           field("flash_attention", &Workload::flash_attention, Flag{}, "Fused attention kernels."),
           field("gradient_clipping", &Workload::gradient_clipping, Flag{},
                 "Global gradient norm before the optimizer."),
@@ -221,21 +244,27 @@ const Table<StrategyPart>& strategy_table() {
       {
           field("pp", &S::pp, axis, "Pipeline stages.").searchable(),
           field("dp", &S::dp, axis, "Replicas of the parameters.")
-              .otherwise("world size / (pp * fsdp * cp * tp)")
+              .otherwise("world size / (pp * fsdp * cp * ep * tp)")
               .searchable(),
           field("fsdp", &S::fsdp, axis, "Ranks that shard the parameters, gradients and optimizer.")
               .searchable(),
           field("cp", &S::cp, axis,
                 "Ranks that share the tokens of each sequence; keys and values are gathered.")
               .searchable(),
+          field("ep", &S::ep, axis,
+                "Ranks that share out the experts and are data-parallel in all else."),
+          field(
+              "expert_axes", &S::expert_axes, expert_axes(),
+              "Axes that divide the experts. With `tp`, experts are whole and the ranks along tp "
+              "have different ones; else each is split over tp. With `cp`, so do those along cp."),
           field("tp", &S::tp, axis, "Ranks that split each layer's matrices.").searchable(),
           field("sequence_parallel", &S::sequence_parallel, Flag{},
                 "Megatron SP: norms and residuals sharded over tp along the sequence.")
               .searchable(),
-          field(
-              "zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
-              "Sharded over fsdp (over dp where fsdp is 1) and cp: 0 nothing, 1 optimizer state, 2 "
-              "and gradients, 3 and parameters.")
+          field("zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
+                "Sharded over fsdp (over dp where fsdp is 1), cp and ep: 0 nothing, 1 optimizer "
+                "state, "
+                "2 and gradients, 3 and parameters.")
               .otherwise("3 where fsdp > 1, else 0")
               .searchable(),
           field("keep_weight_shard", &S::keep_weight_shard, Flag{},

@@ -34,7 +34,9 @@ struct ModelPart {
 };
 
 struct StrategyPart {
-  std::int64_t pp = 1, dp = 0, fsdp = 1, cp = 1, tp = 1;  // dp 0: what is left of the devices
+  // dp 0: what is left of the devices
+  std::int64_t pp = 1, dp = 0, fsdp = 1, cp = 1, ep = 1, tp = 1;
+  AxisSet expert_axes = Axis::kEp;
   bool sequence_parallel = false;
   int zero_stage = -1;  // -1: 3 where fsdp > 1, else 0
   bool keep_weight_shard = false;

@@ -129,6 +129,7 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
   out.mesh[Axis::kDp] = parts.strategy.dp;
   out.mesh[Axis::kFsdp] = parts.strategy.fsdp;
   out.mesh[Axis::kCp] = parts.strategy.cp;
+  out.mesh[Axis::kEp] = parts.strategy.ep;
   out.mesh[Axis::kTp] = parts.strategy.tp;
   out.devices = resolve_cluster(*document.root().find("cluster"), parts.cluster).world_size();
   return out;

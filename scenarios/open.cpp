@@ -76,6 +76,16 @@ void refuse_placement(const Json& root) {
   }
 }
 
+/// Layouts have no ep yet, and their bounds know layers of one kind.
+void refuse_experts(const Model& model) {
+  if (model.experts == 0) return;
+  throw InputError({.code = "S096",
+                    .problem = "a search of a mixture of experts is not planned",
+                    .where = Where{"", 0, 0, "model"},
+                    .expected = "a model without experts",
+                    .cure = "compare layouts with `plait compare -L strategy.ep=1,2,4,8`"});
+}
+
 bool is_axis(const std::string& path) {
   return std::ranges::any_of(
       kAxisNames, [&](std::string_view axis) { return path == fmt::format("strategy.{}", axis); });
@@ -113,6 +123,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   }
   out.scenario = read_scenario(std::move(document), file);
   require_training(out.scenario);
+  refuse_experts(out.scenario.model);
   return out;
 }
 

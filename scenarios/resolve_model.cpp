@@ -42,6 +42,7 @@ Model import_model(const std::string& path, const std::string& scenario_file,
 void fill(Model& m, std::int64_t sequence_length) {
   if (m.name.empty()) m.name = "custom";
   if (m.ffn_hidden == 0) m.ffn_hidden = 4 * m.hidden;
+  if (m.experts > 0 && m.expert_ffn_hidden == 0) m.expert_ffn_hidden = m.ffn_hidden;
   if (m.kv_heads == 0) m.kv_heads = m.heads;
   if (m.head_dim == 0) {
     if (m.hidden % m.heads != 0) {

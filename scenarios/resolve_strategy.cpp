@@ -17,7 +17,8 @@ constexpr std::int64_t kTooMany = std::int64_t{1} << 40;
 std::string sizes_text(const StrategyPart& p, bool with_dp) {
   const std::string dp = with_dp ? fmt::format(" * dp {}", p.dp) : "";
   const std::string cp = p.cp > 1 ? fmt::format(" * cp {}", p.cp) : "";
-  return fmt::format("pp {}{} * fsdp {}{} * tp {}", p.pp, dp, p.fsdp, cp, p.tp);
+  const std::string ep = p.ep > 1 ? fmt::format(" * ep {}", p.ep) : "";
+  return fmt::format("pp {}{} * fsdp {}{}{} * tp {}", p.pp, dp, p.fsdp, cp, ep, p.tp);
 }
 
 std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
@@ -27,7 +28,7 @@ std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t w
       {"S002",
        fmt::format("the cluster's {} devices are no multiple of {} = {}", world_size,
                    sizes_text(p, false), others),
-       where, fmt::format("pp * fsdp * cp * tp that divides {}", world_size),
+       where, fmt::format("pp * fsdp * cp * ep * tp that divides {}", world_size),
        others > world_size
            ? fmt::format("use smaller axes, or a cluster of at least {} devices", others)
            : "change an axis of strategy or cluster.nodes"});
@@ -52,6 +53,7 @@ void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t w
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   std::int64_t others = bounded_product(part.pp, part.fsdp, kTooMany);
   others = bounded_product(others, part.cp, kTooMany);
+  others = bounded_product(others, part.ep, kTooMany);
   others = bounded_product(others, part.tp, kTooMany);
   if (part.dp == 0) part.dp = replicas(part, others, world_size);
   check_world_size(part, others, world_size);
@@ -62,7 +64,9 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.mesh[Axis::kDp] = part.dp;
   out.mesh[Axis::kFsdp] = part.fsdp;
   out.mesh[Axis::kCp] = part.cp;
+  out.mesh[Axis::kEp] = part.ep;
   out.mesh[Axis::kTp] = part.tp;
+  out.expert_axes = part.expert_axes;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
   out.keep_weight_shard = part.keep_weight_shard;
@@ -80,7 +84,7 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
     bool idle;
     std::string reason;
   };
-  const bool no_shards = part.fsdp * part.dp * part.cp == 1;
+  const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
   const Rule rules[] = {
       {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
       {"pipeline", part.pp == 1, "pp is 1"},
@@ -88,7 +92,7 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
       {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
        "no parameters are sharded"},
       {"data", no_shards, "there is one replica"},
-      {"zero_stage", part.zero_stage > 0 && no_shards, "dp, fsdp and cp are 1"},
+      {"zero_stage", part.zero_stage > 0 && no_shards, "dp, fsdp, cp and ep are 1"},
   };
   std::vector<std::string> warnings;
   for (const Rule& rule : rules) {

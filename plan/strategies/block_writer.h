@@ -2,6 +2,8 @@
 // Writes ops into a block and declares the tensors between them: the vocabulary in which layers.cpp
 // spells out a transformer. Sizes are left to fit_sizes.
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,11 @@ namespace plait {
 constexpr Operand read(TensorId t, std::int16_t shift = 0) { return {t, Use::kRead, shift}; }
 constexpr Operand written(TensorId t, std::int16_t shift = 0) { return {t, Use::kWrite, shift}; }
 constexpr Operand update(TensorId t) { return {t, Use::kUpdate, 0}; }
+
+/// Slots of tokens at experts: (experts, rows, width).
+struct SlotRows {
+  Dim experts, rows;
+};
 
 class BlockWriter {
  public:
@@ -67,17 +74,26 @@ class BlockWriter {
                      std::array<std::int64_t, 3> sections = {}) {
     return activation(std::move(name), width, Scope::kCall, sections);
   }
+  TensorId slots(std::string name, const SlotRows& at, Dim last, Scope scope) {
+    Tensor t;
+    t.name = std::move(name);
+    t.dims = {at.experts, at.rows, last};
+    t.rank = 3;
+    t.dtype = dtype_;
+    t.scope = scope;
+    return d_.add(t);
+  }
   TensorId mask(std::string name) {
     return rows(std::move(name), Dim{m_.hidden}, DType::kInt8, Scope::kLayerMicrobatch);
   }
-  Parameter parameter(UnitKind unit, const std::string& name, Dim rows_dim, Dim columns = {}) {
+  Parameter parameter(UnitKind unit, const std::string& name, std::initializer_list<Dim> dims) {
     Tensor t;
     t.name = name;
-    t.dims = {rows_dim, columns};
-    t.rank = columns.global > 0 ? 2 : 1;
+    std::copy(dims.begin(), dims.end(), t.dims.begin());
+    t.rank = static_cast<int>(dims.size());
     t.dtype = dtype_;
     t.kind = TensorClass::kWeight;
-    t.scope = unit == UnitKind::kLayer ? Scope::kLayer : Scope::kRole;
+    t.scope = in_layers(unit) ? Scope::kLayer : Scope::kRole;
     Parameter p{};
     p.weight = d_.add(t);
     t.name = name + ".grad";
@@ -88,17 +104,17 @@ class BlockWriter {
     d_.unit(unit).gradients.push_back(p.gradient);
     return p;
   }
-  Linear linear(const std::string& name, Dim out, Dim in, bool bias) {
-    Linear l{parameter(UnitKind::kLayer, name + ".weight", out, in)};
-    if (bias) l.bias = parameter(UnitKind::kLayer, name + ".bias", out);
+  Linear linear(UnitKind unit, const std::string& name, Dim out, Dim in, bool bias) {
+    Linear l{parameter(unit, name + ".weight", {out, in})};
+    if (bias) l.bias = parameter(unit, name + ".bias", {out});
     return l;
   }
   NormWeights norm_weights(UnitKind unit, const std::string& name) {
     NormWeights n;
-    n.gamma = parameter(unit, name + ".gamma", Dim{m_.hidden});
-    if (m_.norm_bias()) n.beta = parameter(unit, name + ".beta", Dim{m_.hidden});
+    n.gamma = parameter(unit, name + ".gamma", {Dim{m_.hidden}});
+    if (m_.norm_bias()) n.beta = parameter(unit, name + ".beta", {Dim{m_.hidden}});
     n.stats = rows(name + ".stats", Dim{m_.norm == NormKind::kLayerNorm ? 2 : 1}, DType::kFp32,
-                   unit == UnitKind::kLayer ? Scope::kLayerMicrobatch : Scope::kMicrobatch);
+                   in_layers(unit) ? Scope::kLayerMicrobatch : Scope::kMicrobatch);
     return n;
   }
 
@@ -152,7 +168,8 @@ class BlockWriter {
     emit(Add{Pass::kForward, 0, 0, false, false, dtype_}, Phase::kBackward, {a, b, out});
   }
   /// Gradient of a residual branch's output before bias and dropout.
-  Operand branch_gradient(Operand dout, TensorId dropout_mask, const char* name, const Linear& l) {
+  Operand branch_gradient(Operand dout, TensorId dropout_mask, const char* name,
+                          const Linear* bias) {
     Operand d = dout;
     if (dropout_mask != kNoTensor) {
       const TensorId masked = temporary(name, m_.hidden);
@@ -160,18 +177,19 @@ class BlockWriter {
            {dout, read(dropout_mask), written(masked)});
       d = read(masked);
     }
-    if (l.has_bias()) {
+    if (bias != nullptr && bias->has_bias()) {
       emit(BiasGrad{0, 0, dtype_, d_.workload.precision.gradients}, Phase::kBackward,
-           {d, update(l.bias.gradient)});
+           {d, update(bias->bias.gradient)});
     }
     return d;
   }
 
   /// Ops go into `block` from here on.
   void begin(Block& block, std::string name) {
-    block_ = &block;
-    block_->name = std::move(name);
+    block.name = std::move(name);
+    begin(block);
   }
+  void begin(Block& block) { block_ = &block; }
 
  private:
   Draft& d_;

@@ -28,9 +28,10 @@ class ContextRewrite {
   explicit ContextRewrite(Draft& d) : d_(d) {}
 
   void run() {
-    LayerKind& layer = d_.layers[0];
-    rewrite(layer.forward);
-    rewrite(layer.backward);
+    for (LayerKind& layer : d_.layers) {
+      rewrite(layer.kept.forward);
+      rewrite(layer.kept.backward);
+    }
   }
 
  private:

@@ -22,7 +22,7 @@ void apply_data_parallel(Draft& d) {
       } else if (gathers_here) {  // the previous step's updates, hidden by this forward
         Program out;
         for (const UnitInstance& u : d.program_units[i])
-          out.calls.push_back(gather_call(gathers, u));
+          if (d.unit(u.kind).zero_stage > 0) out.calls.push_back(gather_call(gathers, u));
         const auto shift = static_cast<std::int32_t>(out.calls.size());
         for (Call call : program.calls) {
           if (call.after >= 0) call.after += shift;

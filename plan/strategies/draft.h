@@ -19,10 +19,16 @@
 //   {tokens R, dout R, dtable}, positions {dout R, dtable}
 // - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
 //   loss W}; gradient {logits U, max R, sums R, labels R}
+// - Route: forward {logits R, gates W, slots W}; backward {dgates R, gates R, slots R, dlogits W}
+// - Dispatch: forward {x R, slots R, filled W}; backward {dfilled R, slots R, dx W}
+// - Combine: forward {filled R, gates R, slots R, out W}; backward {dout R, filled R, gates R,
+// slots
+//   R, dfilled W, dgates W}
 // - SquaredNorm {norm W, gradients R ...}
 // - Adam {gradient R, norm R, weight, master U, moments U, U}
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,11 +37,22 @@
 
 namespace plait {
 
-/// Parameters that are sharded, gathered and reduced together: FSDP's unit, Megatron's buffer.
-enum class UnitKind : std::uint8_t { kEmbedding, kLayer, kHead };
-inline constexpr std::size_t kUnitKinds = 3;
+/// Parameters that are sharded, gathered and reduced together: FSDP's unit, Megatron's buffer. A
+/// layer with experts is two: the experts, which other ranks hold copies of, and the rest of it.
+enum class UnitKind : std::uint8_t { kEmbedding, kLayer, kMoeLayer, kExperts, kHead };
+inline constexpr std::array kAllUnits = {UnitKind::kEmbedding, UnitKind::kLayer,
+                                         UnitKind::kMoeLayer, UnitKind::kExperts, UnitKind::kHead};
+inline constexpr std::size_t kUnitKinds = kAllUnits.size();
+/// One for each layer that has it.
+constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
 
 struct Unit {
+  bool present() const { return !weights.empty(); }
+  /// Ranks along these hold the same weights and see other tokens.
+  AxisSet data_axes;
+  /// Of these, the ones that ZeRO shards over, and how far: 0 where there is but one shard.
+  AxisSet shard_axes;
+  int zero_stage = 0;
   std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
   TensorId weight_buffer = kNoTensor;        // flat, weights' dtype, what compute reads
   TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
@@ -45,16 +62,22 @@ struct Unit {
   TensorId moments[2] = {kNoTensor, kNoTensor};
 };
 
-/// Forward and backward ops of one kind of layer (layers with and without recomputation differ).
-struct LayerKind {
+/// A layer's ops.
+struct LayerPasses {
   Block forward, backward;
   Block weight_grads;  // where backward is cut in two
 };
+/// Layers with a dense MLP, or those with experts.
+struct LayerKind {
+  LayerPasses kept;                       // as written
+  std::optional<LayerPasses> recomputed;  // in the backward pass, where the strategy does so
+  Block once;  // before a layer's first forward pass of the step; empty: nothing to do
+};
 
-/// A unit as one rank holds it: one per layer for kLayer.
+/// A unit as one rank holds it.
 struct UnitInstance {
   UnitKind kind = UnitKind::kLayer;
-  std::int32_t layer = 0;  // 0 unless kLayer
+  std::int32_t layer = 0;  // 0 unless in_layers(kind)
   auto operator<=>(const UnitInstance&) const = default;
 };
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
@@ -73,8 +96,7 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
-  Block layer_once;  // before a layer's first forward pass of the step; empty: nothing to do
-  std::vector<LayerKind> layers;  // [0]: as written; [1]: recomputed in the backward pass, if any
+  std::vector<LayerKind> layers;  // one or two kinds: dense before experts
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
 
   // From apply_pipeline on: what becomes the plan.
@@ -94,7 +116,14 @@ struct Draft {
   template <class F>
   void for_each_block(F&& f) {
     f(embed_forward), f(head_forward), f(head_backward), f(embed_backward);
-    for (LayerKind& k : layers) f(k.forward), f(k.backward);
+    for (LayerKind& k : layers) {
+      f(k.kept.forward), f(k.kept.backward);
+      if (k.recomputed) f(k.recomputed->forward), f(k.recomputed->backward);
+    }
+  }
+  /// Of `layers`.
+  std::size_t kind_of(std::int64_t layer) const {
+    return layers.size() > 1 && model.has_experts(layer) ? 1 : 0;
   }
   /// Takes the block into the plan; its sizes are fitted here.
   BlockId add_block(Block block);
@@ -107,12 +136,13 @@ void fit_sizes(Draft& draft, Block& block);
 // The strategies, in the order in which make_plan applies them.
 void write_layers(Draft& draft);
 void apply_tensor_parallel(Draft& draft);    // shards weights over tp
+void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to them and back
 void apply_fp8(Draft& draft);                // linear layers read fp8 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
 void insert_collectives(Draft& draft);      // makes every operand arrive in the layout its op needs
 void apply_context_parallel(Draft& draft);  // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
-LayerKind recompute_ops(Draft& draft, const LayerKind& layer);  // for apply_recompute
+LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
 void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
@@ -120,10 +150,10 @@ void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reductio
 void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
 
 /// The axes over which tokens are divided, sequence by sequence or within each, and which hold the
-/// same weights, where their size is above 1.
+/// same weights but for experts, where their size is above 1.
 AxisSet data_axes(const Draft& draft);
 
-/// The one to three units that a call deals with.
+/// The few units that a call deals with.
 struct UnitList {
   std::array<UnitInstance, kUnitKinds> units;
   std::size_t count = 0;
@@ -135,7 +165,7 @@ struct UnitList {
 class UnitSet {
  public:
   explicit UnitSet(const Draft& draft)
-      : seen_(static_cast<std::size_t>(draft.model.layers) + kUnitKinds) {}
+      : layers_(static_cast<std::size_t>(draft.model.layers)), seen_(kUnitKinds * layers_) {}
   bool contains(const UnitInstance& u) const { return seen_[index(u)]; }
   /// False if it was there already.
   bool insert(const UnitInstance& u) {
@@ -146,10 +176,10 @@ class UnitSet {
   void clear() { seen_.assign(seen_.size(), false); }
 
  private:
-  static std::size_t index(const UnitInstance& u) {
-    return u.kind == UnitKind::kLayer ? kUnitKinds + static_cast<std::size_t>(u.layer)
-                                      : static_cast<std::size_t>(u.kind);
+  std::size_t index(const UnitInstance& u) const {
+    return static_cast<std::size_t>(u.kind) * layers_ + static_cast<std::size_t>(u.layer);
   }
+  std::size_t layers_;
   std::vector<bool> seen_;
 };
 /// The units of a program in the order of first use.

@@ -14,16 +14,19 @@ class Fitter {
 
   void operator()(MatMul& g) const {
     const std::size_t dy_or_x = 0, w_or_x = 1;
-    g.batch = 1;
+    const Tensor& weight = tensor(g.pass == Pass::kWeightGrad ? 2 : 1);
+    const bool grouped = weight.rank == 3;  // (experts, out, in) on (experts, slots, width)
+    g.batch = grouped ? weight.dims[0].local(d_.mesh()) : 1;
+    const std::int64_t tokens = grouped ? dim(dy_or_x, 1) : rows(dy_or_x);
     switch (g.pass) {
       case Pass::kWeightGrad:  // (out, in) = dy^T (out, tokens) x (tokens, in)
-        g.m = last(dy_or_x), g.n = last(w_or_x), g.k = rows(dy_or_x);
+        g.m = last(dy_or_x), g.n = last(w_or_x), g.k = tokens;
         break;
       case Pass::kInputGrad:  // (tokens, in) = dy (tokens, out) w (out, in)
-        g.m = rows(dy_or_x), g.n = last(w_or_x), g.k = last(dy_or_x);
+        g.m = tokens, g.n = last(w_or_x), g.k = last(dy_or_x);
         break;
       default:  // (tokens, out) = x (tokens, in) w^T (in, out)
-        g.m = rows(dy_or_x), g.n = dim(w_or_x, 0), g.k = last(dy_or_x);
+        g.m = tokens, g.n = dim(w_or_x, grouped ? 1 : 0), g.k = last(dy_or_x);
         if (const std::size_t kept = g.bias ? 4 : 3; reads(kept)) g.n -= last(kept);
     }
   }
@@ -55,6 +58,23 @@ class Fitter {
   void operator()(CrossEntropy& c) const {
     c.rows = rows(0);
     c.vocab = c.step == CrossEntropy::Step::kLoss ? 1 : last(0);
+  }
+  void operator()(Route& r) const {
+    const bool forward = r.pass == Pass::kForward;
+    const std::size_t logits = forward ? 0 : 3, gates = 1;
+    r.tokens = dim(logits, 0), r.groups = dim(logits, 1);
+    r.experts = last(logits), r.chosen = last(gates);
+  }
+  void operator()(Dispatch& x) const {
+    const bool forward = x.pass == Pass::kForward;
+    const std::size_t tokens = forward ? 0 : 2, filled = forward ? 2 : 0;
+    x.rows = rows(tokens), x.width = last(tokens), x.chosen = last(1), x.slots = rows(filled);
+  }
+  void operator()(Combine& x) const {
+    const bool forward = x.pass == Pass::kForward;
+    const std::size_t tokens = forward ? 3 : 0, filled = forward ? 0 : 1;
+    x.rows = rows(tokens), x.width = last(tokens), x.slots = rows(filled);
+    x.chosen = last(forward ? 1 : 2);
   }
   void operator()(Add& a) const { a.rows = rows(0), a.width = last(0); }
   void operator()(BiasGrad& b) const { b.rows = rows(0), b.width = last(0); }

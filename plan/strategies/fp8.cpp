@@ -10,6 +10,7 @@
 // are cast once a step, before their layer's first forward pass, into two copies, since tensor
 // cores want them transposed for the input's gradient; with gathered weights (zero_stage 3)
 // wherever they are used, in one.
+#include <algorithm>
 #include <map>
 
 #include "plan/strategies/draft.h"
@@ -19,12 +20,13 @@ namespace {
 
 class Fp8Rewrite {
  public:
-  explicit Fp8Rewrite(Draft& d) : d_(d), once_a_step_(d.strategy.zero_stage < 3) {}
+  Fp8Rewrite(Draft& d, LayerKind& layer)
+      : d_(d), layer_(layer), once_a_step_(d.strategy.zero_stage < 3) {}
 
   void run() {
-    if (once_a_step_) d_.layer_once.name = "layer.cast_weights";
-    rewrite(d_.layers[0].forward);
-    rewrite(d_.layers[0].backward);
+    if (once_a_step_) layer_.once.name = "layer.cast_weights";
+    rewrite(layer_.kept.forward);
+    rewrite(layer_.kept.backward);
   }
 
  private:
@@ -34,9 +36,16 @@ class Fp8Rewrite {
     block_ = &block, local_.clear();
     for (Op& op : ops) {
       Compute* c = std::get_if<Compute>(&op.body);
-      if (MatMul* g = c ? std::get_if<MatMul>(c) : nullptr) read_fp8(*g, op);
+      MatMul* g = c ? std::get_if<MatMul>(c) : nullptr;
+      if (g != nullptr && !is_router(op)) read_fp8(*g, op);
       block.ops.push_back(std::move(op));
     }
+  }
+  /// The choice of experts stays as it is (Transformer Engine knows the linear layers alone).
+  bool is_router(const Op& op) const {
+    return std::any_of(op.operands.begin(), op.operands.end(), [this](const Operand& o) {
+      return d_.tensors[o.tensor].name.starts_with("layer.router.");
+    });
   }
   /// {x, w, y}, {dy, w, dx} and {dy, x, dw}: the first two operands are read in fp8.
   void read_fp8(MatMul& g, Op& op) {
@@ -64,7 +73,7 @@ class Fp8Rewrite {
     if (found == weights_.end()) {
       const WeightCopies made = {copy_of(w.tensor, ".fp8", Scope::kLayer),
                                  copy_of(w.tensor, ".fp8_transposed", Scope::kLayer)};
-      d_.layer_once.ops.push_back(cast(w, {made.plain, made.transposed}, Phase::kForward));
+      layer_.once.ops.push_back(cast(w, {made.plain, made.transposed}, Phase::kForward));
       found = weights_.emplace(w.tensor, made).first;
     }
     return {pass == Pass::kForward ? found->second.plain : found->second.transposed, Use::kRead, 0};
@@ -85,6 +94,7 @@ class Fp8Rewrite {
     TensorId plain, transposed;
   };
   Draft& d_;
+  LayerKind& layer_;
   bool once_a_step_;
   Block* block_ = nullptr;
   std::map<std::pair<TensorId, std::int16_t>, Operand> local_;  // casts of this block
@@ -95,7 +105,8 @@ class Fp8Rewrite {
 }  // namespace
 
 void apply_fp8(Draft& d) {
-  if (d.workload.precision.products() == DType::kFp8) Fp8Rewrite(d).run();
+  if (d.workload.precision.products() != DType::kFp8) return;
+  for (LayerKind& layer : d.layers) Fp8Rewrite(d, layer).run();
 }
 
 }  // namespace plait

@@ -10,10 +10,10 @@
 namespace plait {
 namespace {
 
-Op all_gather(const Draft& d, TensorId buffer, std::vector<Operand> operands) {
+Op all_gather(const Draft& d, AxisSet axes, TensorId buffer, std::vector<Operand> operands) {
   Collective c;
   c.kind = CollectiveKind::kAllGather;
-  c.axes = d.strategy.shard_axes();
+  c.axes = axes;
   c.dtype = d.tensors[buffer].dtype;
   c.elements = d.tensors[buffer].elements(d.mesh());
   return {c, Stream::kParamGather, Phase::kParamGather, std::move(operands)};
@@ -22,8 +22,9 @@ Op all_gather(const Draft& d, TensorId buffer, std::vector<Operand> operands) {
 Block gather_block(Draft& d, UnitKind kind) {
   const Unit& unit = d.unit(kind);
   Block block{"param_gather", {}};
-  if (d.strategy.zero_stage < 3) {  // this rank's share of the buffer is up to date, in place
-    block.ops.push_back(all_gather(d, unit.weight_buffer, {{unit.weight_buffer, Use::kUpdate, 0}}));
+  if (unit.zero_stage < 3) {  // this rank's share of the buffer is up to date, in place
+    block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
+                                   {{unit.weight_buffer, Use::kUpdate, 0}}));
     return block;
   }
   TensorId shard = unit.weight_shard;
@@ -37,7 +38,7 @@ Block gather_block(Draft& d, UnitKind kind) {
                          Phase::kParamGather,
                          {{unit.master, Use::kRead, 0}, {shard, Use::kWrite, 0}}});
   }
-  block.ops.push_back(all_gather(d, unit.weight_buffer,
+  block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
                                  {{shard, Use::kRead, 0}, {unit.weight_buffer, Use::kWrite, 0}}));
   return block;
 }
@@ -57,6 +58,7 @@ class GatherPlan {
       if (reads.empty()) continue;
       const bool forward = is_forward(program.calls[i]);
       for (const UnitInstance& u : reads) {
+        if (d.unit(u.kind).zero_stage < 3) continue;
         if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u});
         held.insert(u);
       }
@@ -87,7 +89,8 @@ class GatherPlan {
 
 GatherBlocks add_gather_blocks(Draft& d) {
   GatherBlocks blocks{};
-  for (UnitKind kind : {UnitKind::kEmbedding, UnitKind::kLayer, UnitKind::kHead}) {
+  for (UnitKind kind : kAllUnits) {
+    if (d.unit(kind).zero_stage == 0) continue;
     blocks[static_cast<std::size_t>(kind)] = d.add_block(gather_block(d, kind));
   }
   return blocks;

@@ -62,7 +62,7 @@ void pack(Draft& d, Op& op, WeightFormat format) {
 }  // namespace
 
 void keep_forward(Draft& d) {
-  d.layers[0].backward.ops.clear();
+  d.layers[0].kept.backward.ops.clear();
   d.head_backward.ops.clear(), d.embed_backward.ops.clear();
   for (Tensor& t : d.tensors) {
     if (t.kind == TensorClass::kWeight) t.persistent = true;
@@ -73,8 +73,8 @@ void keep_forward(Draft& d) {
 }
 
 void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
-  if (precision.fp8_products) cast_inputs(d, d.layers[0].forward);
-  for (Op& op : d.layers[0].forward.ops) pack(d, op, precision.weights);
+  if (precision.fp8_products) cast_inputs(d, d.layers[0].kept.forward);
+  for (Op& op : d.layers[0].kept.forward.ops) pack(d, op, precision.weights);
   for (Op& op : d.head_forward.ops) pack(d, op, precision.head);
 }
 

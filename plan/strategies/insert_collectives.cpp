@@ -28,7 +28,11 @@ class Propagation {
     block_.ops.clear();
     for (Op& op : ops) {
       op_ = std::move(op);
-      std::visit([this](auto& body) { follow(body); }, std::get<Compute>(op_.body));
+      if (Compute* c = std::get_if<Compute>(&op_.body)) {
+        std::visit([this](auto& body) { follow(body); }, *c);
+      } else {
+        follow(std::get<Collective>(op_.body));
+      }
       block_.ops.push_back(op_);
       for (Op& late : behind_) block_.ops.push_back(std::move(late));
       behind_.clear();
@@ -48,13 +52,16 @@ class Propagation {
   }
   void follow(MatMul& g) {
     const Tensor& weight = tensor(g.pass == Pass::kWeightGrad ? 2 : 1);
-    const bool split_out = !weight.dims[0].sharded.empty(),
-               split_in = !weight.dims[1].sharded.empty();
+    const auto columns = static_cast<std::size_t>(weight.rank - 1);  // before them, experts
+    const bool split_out = weight.dims[columns - 1].sharded.has(Axis::kTp),
+               split_in = weight.dims[columns].sharded.has(Axis::kTp);
     switch (g.pass) {
       case Pass::kWeightGrad:
         if (split_out || split_in) {
           need(0, split_out ? Layout::kFeature : Layout::kReplicated);
           need(1, split_in ? Layout::kFeature : Layout::kReplicated);
+        } else if (layout(2) == Layout::kReplicated) {
+          owe_if_sharded(0, 2);
         }
         return;
       case Pass::kInputGrad:
@@ -73,6 +80,28 @@ class Propagation {
         else
           yield(2, layout(0));
     }
+  }
+  void follow(Route& r) {
+    if (r.pass == Pass::kForward) return yield(1, layout(0)), yield(2, layout(0));
+    need(0, layout(1));
+    yield(3, layout(1));
+  }
+  // Slots are laid out by expert.cpp; here they are whole, or all are partial sums.
+  void follow(Dispatch& x) {
+    if (x.pass != Pass::kForward) yield(2, of_slots(0, 1));
+  }
+  void follow(Combine& x) {
+    if (x.pass == Pass::kForward) return yield(3, of_slots(0, 1));
+    need(0, layout(2));
+    yield(5, of_slots(1, 2));
+  }
+  void follow(Collective& c) {  // of expert.cpp
+    const bool partial = layout(0) == Layout::kPartial;
+    if (partial && c.kind == CollectiveKind::kAllToAll) yield(1, Layout::kPartial);
+  }
+  /// Of tokens made of slots: operand `tokens` has their layout.
+  Layout of_slots(std::size_t slots, std::size_t tokens) {
+    return layout(slots) == Layout::kPartial ? Layout::kPartial : layout(tokens);
   }
   void follow(Attention& a) {
     if (a.pass == Pass::kForward) {
@@ -99,7 +128,9 @@ class Propagation {
   }
   void follow(BiasGrad&) { owe_if_sharded(0, 1); }
   void follow(Cast&) {
-    if (tensor(0).kind != TensorClass::kWeight) yield(1, layout(0));  // a weight stays as it is
+    if (tensor(0).kind == TensorClass::kWeight) return;  // stays as it is
+    const bool orders_slots = tensor(0).rank != tensor(1).rank;
+    if (!orders_slots || layout(0) == Layout::kPartial) yield(1, layout(0));
   }
   void follow(Embedding& e) {
     const std::size_t table = e.pass == Pass::kForward ? 1 : op_.operands.size() - 1;
@@ -246,10 +277,12 @@ class Propagation {
 
 void insert_collectives(Draft& draft) {
   if (draft.mesh()[Axis::kTp] == 1) return;
-  for (Block* block : {&draft.embed_forward, &draft.layers[0].forward, &draft.head_forward,
-                       &draft.head_backward, &draft.layers[0].backward, &draft.embed_backward}) {
-    Propagation(draft, *block).run();
-  }
+  const auto run = [&](Block& block) { Propagation(draft, block).run(); };
+  run(draft.embed_forward);
+  for (LayerKind& layer : draft.layers) run(layer.kept.forward);
+  run(draft.head_forward), run(draft.head_backward);
+  for (LayerKind& layer : draft.layers) run(layer.kept.backward);
+  run(draft.embed_backward);
 }
 
 }  // namespace plait

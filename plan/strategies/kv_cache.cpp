@@ -68,7 +68,7 @@ class CacheRewrite {
 }  // namespace
 
 void attend_to_cache(Draft& d, const Step& step, DType kv_cache, std::int64_t cache_tokens) {
-  CacheRewrite(d, step, kv_cache, cache_tokens).run(d.layers[0].forward);
+  CacheRewrite(d, step, kv_cache, cache_tokens).run(d.layers[0].kept.forward);
 }
 
 }  // namespace plait

@@ -1,7 +1,7 @@
 // The unsharded transformer: embedding, one pre-norm layer, head with loss, forward and backward,
 // as ops on global shapes. Activations are (s, b, width), sequence first, so that a shard of the
 // sequence is contiguous. Shapes: s sequence, b microbatch, h hidden, V vocabulary.
-#include "plan/strategies/block_writer.h"
+#include "plan/strategies/mixture_writer.h"
 
 namespace plait {
 namespace {
@@ -17,13 +17,15 @@ class LayerWriter {
     d_.x = w_.activation("x", m_.hidden, Scope::kLayerMicrobatch);
     d_.dx = w_.activation("dx", m_.hidden, Scope::kLayerMicrobatch);
     write_embedding();
-    write_layer();
+    if (m_.dense_layers() > 0) write_layer(UnitKind::kLayer);
+    if (m_.moe_layers() > 0) write_layer(UnitKind::kMoeLayer);
     write_head();
   }
 
  private:
   void write_embedding() {
-    table_ = w_.parameter(UnitKind::kEmbedding, "embedding.weight", Dim{m_.vocab}, Dim{m_.hidden});
+    table_ =
+        w_.parameter(UnitKind::kEmbedding, "embedding.weight", {Dim{m_.vocab}, Dim{m_.hidden}});
     const bool learned = m_.positions == PositionKind::kLearned;
     const DType g = d_.workload.precision.gradients;
     const Embedding lookup{Pass::kForward, 0, 0, 0, false, dtype_, g};
@@ -33,8 +35,8 @@ class LayerWriter {
     w_.emit(lookup, Phase::kForward, {read(d_.tokens), read(table_.weight), written(looked_up)});
     BlockWriter::Parameter positions{};
     if (learned) {
-      positions = w_.parameter(UnitKind::kEmbedding, "position.weight", Dim{m_.max_positions},
-                               Dim{m_.hidden});
+      positions = w_.parameter(UnitKind::kEmbedding, "position.weight",
+                               {Dim{m_.max_positions}, Dim{m_.hidden}});
       w_.emit(Embedding{Pass::kForward, 0, 0, 0, true, dtype_, g}, Phase::kForward,
               {read(looked_up), read(positions.weight), written(d_.x)});
     }
@@ -51,26 +53,26 @@ class LayerWriter {
     BlockWriter::Linear qkv, out;
     TensorId h, packed, context, saved, drop_mask = kNoTensor, dropped = kNoTensor, residual_mask;
   };
+  /// One of the two MLPs.
   struct MlpPart {
     BlockWriter::NormWeights norm;
-    BlockWriter::Linear up, down;
-    TensorId h, u, a, residual_mask;
+    std::optional<MlpWriter> dense;
+    std::optional<MixtureWriter> mixture;
+    TensorId h, residual_mask;
+    /// The linear layer whose bias the residual sum adds.
+    const BlockWriter::Linear* last() const { return dense ? &dense->down() : nullptr; }
   };
 
   std::array<std::int64_t, 3> qkv_sections() const {
     return {m_.query_width(), m_.kv_width(), m_.kv_width()};
   }
-  std::array<std::int64_t, 3> mlp_sections() const {
-    return m_.gated_mlp ? std::array<std::int64_t, 3>{m_.ffn_hidden, m_.ffn_hidden, 0}
-                        : std::array<std::int64_t, 3>{};
-  }
 
-  AttentionPart declare_attention() {
+  AttentionPart declare_attention(UnitKind unit) {
     AttentionPart p{};
-    p.norm = w_.norm_weights(UnitKind::kLayer, "layer.attention_norm");
-    p.qkv = w_.linear("layer.qkv", Dim{m_.qkv_width(), {}, qkv_sections()}, Dim{m_.hidden},
+    p.norm = w_.norm_weights(unit, "layer.attention_norm");
+    p.qkv = w_.linear(unit, "layer.qkv", Dim{m_.qkv_width(), {}, qkv_sections()}, Dim{m_.hidden},
                       m_.qkv_bias);
-    p.out = w_.linear("layer.attention_out", Dim{m_.hidden}, Dim{m_.query_width()},
+    p.out = w_.linear(unit, "layer.attention_out", Dim{m_.hidden}, Dim{m_.query_width()},
                       m_.attention_output_bias);
     p.h = w_.saved("attention_input", m_.hidden);
     p.packed = w_.saved("qkv", m_.qkv_width(), qkv_sections());
@@ -95,15 +97,13 @@ class LayerWriter {
     t.scope = Scope::kLayerMicrobatch;
     return d_.add(t);
   }
-  MlpPart declare_mlp() {
+  MlpPart declare_mlp(UnitKind unit) {
     MlpPart p{};
-    p.norm = w_.norm_weights(UnitKind::kLayer, "layer.mlp_norm");
-    p.up = w_.linear("layer.mlp_up", Dim{m_.mlp_input_width(), {}, mlp_sections()}, Dim{m_.hidden},
-                     m_.mlp_bias);
-    p.down = w_.linear("layer.mlp_down", Dim{m_.hidden}, Dim{m_.ffn_hidden}, m_.mlp_bias);
+    p.norm = w_.norm_weights(unit, "layer.mlp_norm");
+    if (unit == UnitKind::kLayer) p.dense.emplace(d_, w_, unit, "mlp", m_.ffn_hidden);
     p.h = w_.saved("mlp_input", m_.hidden);
-    p.u = w_.saved("mlp_up", m_.mlp_input_width(), mlp_sections());
-    p.a = w_.saved("mlp_activation", m_.ffn_hidden);
+    if (p.dense) p.dense->declare_saved();
+    if (unit == UnitKind::kMoeLayer) p.mixture.emplace(d_, w_);
     p.residual_mask = dropout_ ? w_.mask("mlp_residual_mask") : kNoTensor;
     return p;
   }
@@ -131,31 +131,21 @@ class LayerWriter {
     w_.emit(attention_body(Pass::kForward), Phase::kForward, o);
     w_.linear_forward(p.context, p.out, out, false);
   }
-  void mlp_forward(Operand x, const MlpPart& p, TensorId out) {
+  void mlp_forward(Operand x, MlpPart& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
-    w_.linear_forward(p.h, p.up, p.u, m_.mlp_bias);
-    w_.emit(Activation{Pass::kForward, m_.activation, m_.gated_mlp, 0, 0, dtype_}, Phase::kForward,
-            {read(p.u), written(p.a)});
-    w_.linear_forward(p.a, p.down, out, false);
+    p.dense ? p.dense->forward(p.h, out) : p.mixture->forward(p.h, out);
   }
-  void mlp_backward(Operand dout, Operand x, const MlpPart& p, Operand dx) {
-    const TensorId da = w_.temporary("d_mlp_activation", m_.ffn_hidden);
-    const TensorId du = w_.temporary("d_mlp_up", m_.mlp_input_width(), mlp_sections());
+  void mlp_backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
     const TensorId dh = w_.temporary("d_mlp_input", m_.hidden);
-    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_mlp_out", p.down);
-    w_.linear_input_grad(d, p.down, da);
-    w_.linear_weight_grad(d, p.a, p.down, false);
-    w_.emit(Activation{Pass::kBackward, m_.activation, m_.gated_mlp, 0, 0, dtype_},
-            Phase::kBackward, {read(da), read(p.u), written(du)});
-    w_.linear_input_grad(read(du), p.up, dh);
-    w_.linear_weight_grad(read(du), p.h, p.up, m_.mlp_bias);
+    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_mlp_out", p.last());
+    p.dense ? p.dense->backward(d, p.h, dh) : p.mixture->backward(d, p.h, dh);
     w_.norm_backward(dh, x, p.norm, dx);
   }
   void attention_backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
     const TensorId dcontext = w_.temporary("d_context", m_.query_width());
     const TensorId dqkv = w_.temporary("d_qkv", m_.qkv_width(), qkv_sections());
     const TensorId dh = w_.temporary("d_attention_input", m_.hidden);
-    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_attention_out", p.out);
+    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_attention_out", &p.out);
     w_.linear_input_grad(d, p.out, dcontext);
     w_.linear_weight_grad(d, p.context, p.out, false);
     std::vector<Operand> o = {read(dcontext), read(p.packed), read(p.context), read(p.saved)};
@@ -170,39 +160,42 @@ class LayerWriter {
     w_.norm_backward(dh, x, p.norm, dx);
   }
 
-  void write_layer() {
-    const AttentionPart attention = declare_attention();
-    const MlpPart mlp = declare_mlp();
-    d_.layers.resize(1);
+  void write_layer(UnitKind unit) {
+    const AttentionPart attention = declare_attention(unit);
+    MlpPart mlp = declare_mlp(unit);
+    d_.layers.emplace_back();
+    const std::string name = unit == UnitKind::kLayer ? "layer" : "moe_layer";
+    d_.layers.back().kept.forward.name = name + ".forward";
+    d_.layers.back().kept.backward.name = name + ".backward";
     m_.parallel_attention ? write_parallel_layer(attention, mlp)
                           : write_sequential_layer(attention, mlp);
   }
   /// x1 = x + attention(norm(x)); x' = x1 + mlp(norm(x1)).
-  void write_sequential_layer(const AttentionPart& attention, const MlpPart& mlp) {
+  void write_sequential_layer(const AttentionPart& attention, MlpPart& mlp) {
     const TensorId x1 = w_.saved("x_mid", m_.hidden);
     const TensorId attention_out = w_.temporary("attention_out", m_.hidden);
     const TensorId mlp_out = w_.temporary("mlp_out", m_.hidden);
-    w_.begin(d_.layers[0].forward, "layer.forward");
+    w_.begin(d_.layers.back().kept.forward);
     attention_forward(read(d_.x), attention, attention_out);
     w_.residual(read(d_.x), attention_out, written(x1), &attention.out, attention.residual_mask);
     mlp_forward(read(x1), mlp, mlp_out);
-    w_.residual(read(x1), mlp_out, written(d_.x, 1), &mlp.down, mlp.residual_mask);
+    w_.residual(read(x1), mlp_out, written(d_.x, 1), mlp.last(), mlp.residual_mask);
 
     const TensorId dx1 = w_.temporary("dx_mid", m_.hidden);
     const TensorId dn1 = w_.temporary("d_attention_norm", m_.hidden);
     const TensorId dn2 = w_.temporary("d_mlp_norm", m_.hidden);
-    w_.begin(d_.layers[0].backward, "layer.backward");
+    w_.begin(d_.layers.back().kept.backward);
     mlp_backward(read(d_.dx, 1), read(x1), mlp, written(dn2));
     w_.sum(read(d_.dx, 1), read(dn2), written(dx1));
     attention_backward(read(dx1), read(d_.x), attention, written(dn1));
     w_.sum(read(dx1), read(dn1), written(d_.dx));
   }
   /// x' = x + (attention(norm(x)) + mlp(norm'(x))).
-  void write_parallel_layer(const AttentionPart& attention, const MlpPart& mlp) {
+  void write_parallel_layer(const AttentionPart& attention, MlpPart& mlp) {
     const TensorId attention_out = w_.temporary("attention_out", m_.hidden);
     const TensorId mlp_out = w_.temporary("mlp_out", m_.hidden);
     const TensorId branches = w_.temporary("branches", m_.hidden);
-    w_.begin(d_.layers[0].forward, "layer.forward");
+    w_.begin(d_.layers.back().kept.forward);
     attention_forward(read(d_.x), attention, attention_out);
     mlp_forward(read(d_.x), mlp, mlp_out);
     w_.residual(read(attention_out), mlp_out, written(branches), nullptr, kNoTensor);
@@ -211,7 +204,7 @@ class LayerWriter {
     const TensorId dn1 = w_.temporary("d_attention_norm", m_.hidden);
     const TensorId dn2 = w_.temporary("d_mlp_norm", m_.hidden);
     const TensorId dx1 = w_.temporary("dx_mid", m_.hidden);
-    w_.begin(d_.layers[0].backward, "layer.backward");
+    w_.begin(d_.layers.back().kept.backward);
     mlp_backward(read(d_.dx, 1), read(d_.x), mlp, written(dn2));
     w_.sum(read(d_.dx, 1), read(dn2), written(dx1));
     attention_backward(read(d_.dx, 1), read(d_.x), attention, written(dn1));
@@ -231,8 +224,8 @@ class LayerWriter {
     p.norm = w_.norm_weights(UnitKind::kHead, "final_norm");
     const bool shares_table = m_.tied_embeddings && d_.mesh()[Axis::kPp] == 1;
     p.out.weight = shares_table ? table_
-                                : w_.parameter(UnitKind::kHead, "output.weight", Dim{m_.vocab},
-                                               Dim{m_.hidden});
+                                : w_.parameter(UnitKind::kHead, "output.weight",
+                                               {Dim{m_.vocab}, Dim{m_.hidden}});
     p.h = w_.activation("final_hidden", m_.hidden, Scope::kMicrobatch);
     const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
     p.wide = cast ? DType::kFp32 : dtype_;

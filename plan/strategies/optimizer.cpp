@@ -19,9 +19,12 @@ class StepEnd {
     norm.name = "gradient_norm", norm.dims[0] = Dim{1}, norm.rank = 1, norm.dtype = DType::kFp32;
     norm.kind = TensorClass::kBuffer, norm.scope = Scope::kRole;
     norm_ = d.add(norm);
-    for (UnitKind kind : {UnitKind::kEmbedding, UnitKind::kLayer, UnitKind::kHead}) {
-      adam_.push_back(d.add_block(adam(kind)));
-      if (stage_ < 2) zero_.push_back(d.add_block(zero(kind)));
+    for (UnitKind kind : kAllUnits) {
+      const Unit& unit = d.unit(kind);
+      if (!unit.present()) continue;
+      const auto k = static_cast<std::size_t>(kind);
+      adam_[k] = d.add_block(adam(unit));
+      if (unit.zero_stage < 2) zero_[k] = d.add_block(zero(unit));
     }
     if (gathers_late_) gathers_ = add_gather_blocks(d);
   }
@@ -29,8 +32,8 @@ class StepEnd {
   Program write(const Program& program, const std::vector<UnitInstance>& units, bool tied_end) {
     Program out;
     out.calls.reserve(program.calls.size() + 2 * units.size() + 4);
-    if (stage_ < 2) {
-      for (const UnitInstance& u : units) out.calls.push_back(call(zero_, u));
+    for (const UnitInstance& u : units) {
+      if (d_.unit(u.kind).zero_stage < 2) out.calls.push_back(call(zero_, u));
     }
     const auto shift = static_cast<std::int32_t>(out.calls.size());
     for (Call c : program.calls) {
@@ -42,37 +45,39 @@ class StepEnd {
     if (d_.workload.gradient_clipping) global_norm(out, units);
     for (const UnitInstance& u : units) out.calls.push_back(call(adam_, u));
     if (gathers_late_) {
-      for (const UnitInstance& u : units) out.calls.push_back(gather_call(gathers_, u));
+      for (const UnitInstance& u : units) {
+        if (d_.unit(u.kind).zero_stage > 0) out.calls.push_back(gather_call(gathers_, u));
+      }
     }
     return out;
   }
 
  private:
-  static Call call(const std::vector<BlockId>& blocks, const UnitInstance& u) {
+  using UnitBlocks = std::array<BlockId, kUnitKinds>;
+  static Call call(const UnitBlocks& blocks, const UnitInstance& u) {
     return {blocks[static_cast<std::size_t>(u.kind)], 0, u.layer, 0, -1};
   }
-  TensorId gradient_of(const Unit& unit) const {
-    return stage_ >= 2 ? unit.gradient_shard : unit.gradient_buffer;
+  static TensorId gradient_of(const Unit& unit) {
+    return unit.zero_stage >= 2 ? unit.gradient_shard : unit.gradient_buffer;
   }
-  Block zero(UnitKind kind) {
-    const TensorId g = d_.unit(kind).gradient_buffer;
+  Block zero(const Unit& unit) const {
+    const TensorId g = unit.gradient_buffer;
     return {"zero_gradients",
             {{Compute(Fill{0, d_.tensors[g].dtype}),
               Stream::kCompute,
               Phase::kOptimizer,
               {{g, Use::kWrite, 0}}}}};
   }
-  Block adam(UnitKind kind) {
-    const Unit& unit = d_.unit(kind);
+  Block adam(const Unit& unit) const {
     const Precision& p = d_.workload.precision;
     Adam body;
     body.weight = p.weights, body.grad = p.gradients, body.master = p.master,
     body.moments = p.moments;
     std::vector<Operand> o = {{gradient_of(unit), Use::kRead, 0}};
     if (d_.workload.gradient_clipping) o.push_back({norm_, Use::kRead, 0});
-    if (stage_ < 3) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
+    if (unit.zero_stage < 3) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
     if (unit.weight_shard != kNoTensor) o.push_back({unit.weight_shard, Use::kUpdate, 0});
-    if (unit.weight_shard == kNoTensor && stage_ == 3) body.weight = p.master;
+    if (unit.weight_shard == kNoTensor && unit.zero_stage == 3) body.weight = p.master;
     if (unit.master != kNoTensor) o.push_back({unit.master, Use::kUpdate, 0});
     for (TensorId m : unit.moments) o.push_back({m, Use::kUpdate, 0});
     return {"optimizer", {{Compute(body), Stream::kCompute, Phase::kOptimizer, std::move(o)}}};
@@ -97,7 +102,7 @@ class StepEnd {
   /// First and last stage each hold the tied matrix; their gradients are summed.
   void sum_tied(Program& out, const std::vector<UnitInstance>& units) {
     for (const UnitInstance& u : units) {
-      if (u.kind == UnitKind::kLayer) continue;
+      if (in_layers(u.kind)) continue;
       for (TensorId g : d_.unit(u.kind).gradients) {
         if (!d_.tensors[g].counted_once.has(Axis::kPp)) continue;
         Collective c;
@@ -127,6 +132,11 @@ class StepEnd {
     for (Axis a : {Axis::kPp, Axis::kTp}) {
       if (d_.mesh()[a] > 1) axes = axes | a;
     }
+    if (d_.unit(UnitKind::kExperts).present()) {  // other experts on other ranks
+      for (Axis a : {Axis::kCp, Axis::kEp}) {
+        if (d_.mesh()[a] > 1 && d_.strategy.expert_axes.has(a)) axes = axes | a;
+      }
+    }
     if (stage_ > 0) axes = axes | d_.strategy.shard_axes();
     if (!axes.empty()) {
       Collective c;
@@ -137,12 +147,12 @@ class StepEnd {
   }
   static std::int32_t first_layer(const std::vector<UnitInstance>& units) {
     for (const UnitInstance& u : units) {
-      if (u.kind == UnitKind::kLayer) return u.layer;
+      if (in_layers(u.kind)) return u.layer;
     }
     return 0;
   }
   static std::int16_t shift(const UnitInstance& u, std::int32_t layer) {
-    return static_cast<std::int16_t>(u.kind == UnitKind::kLayer ? u.layer - layer : 0);
+    return static_cast<std::int16_t>(in_layers(u.kind) ? u.layer - layer : 0);
   }
   void append(Program& out, const char* name, Op op, std::int32_t layer) {
     append(out, Block{name, {std::move(op)}}, layer);
@@ -168,7 +178,7 @@ class StepEnd {
   int stage_;
   bool gathers_late_;  // ZeRO-1 and -2 without overlap
   TensorId norm_ = kNoTensor;
-  std::vector<BlockId> adam_, zero_;
+  UnitBlocks adam_{}, zero_{};
   GatherBlocks gathers_{};
   std::map<std::pair<std::string, std::vector<std::int32_t>>, BlockId> known_;
 };

@@ -78,13 +78,8 @@ class ProgramWriter {
         start_(split_layers(d.model.layers, stages_ * chunks_, d.strategy.pipeline)) {
     embed_forward_ = d.add_block(d.embed_forward), embed_backward_ = d.add_block(d.embed_backward);
     head_forward_ = d.add_block(d.head_forward), head_backward_ = d.add_block(d.head_backward);
-    if (!d.layer_once.ops.empty()) layer_once_ = d.add_block(d.layer_once);
-    for (const LayerKind& k : d.layers) {
-      layer_forward_.push_back(d.add_block(k.forward));
-      layer_backward_.push_back(d.add_block(k.backward));
-    }
+    for (const LayerKind& k : d.layers) layers_.push_back(add_layer(k));
     if (splits_backward(d.strategy.pipeline.schedule)) {
-      for (const LayerKind& k : d.layers) layer_weights_.push_back(d.add_block(k.weight_grads));
       head_weights_ = d.add_block(d.head_weight_grads);
     }
     if (stages_ == 1) return;
@@ -111,6 +106,31 @@ class ProgramWriter {
   }
 
  private:
+  struct PassBlocks {
+    BlockId forward = 0, backward = 0, weights = 0;
+  };
+  struct LayerBlocks {
+    std::optional<BlockId> once;
+    PassBlocks kept, recomputed;
+  };
+  LayerBlocks add_layer(const LayerKind& layer) {
+    LayerBlocks out;
+    if (!layer.once.ops.empty()) out.once = d_.add_block(layer.once);
+    out.kept = add_passes(layer.kept);
+    if (layer.recomputed) out.recomputed = add_passes(*layer.recomputed);
+    return out;
+  }
+  PassBlocks add_passes(const LayerPasses& layer) {
+    PassBlocks out{d_.add_block(layer.forward), d_.add_block(layer.backward)};
+    if (splits_backward(d_.strategy.pipeline.schedule)) {
+      out.weights = d_.add_block(layer.weight_grads);
+    }
+    return out;
+  }
+  const LayerBlocks& layer(std::int32_t l) const { return layers_[d_.kind_of(l)]; }
+  const PassBlocks& passes(std::int64_t piece, std::int32_t l) const {
+    return recomputes(piece, l) ? layer(l).recomputed : layer(l).kept;
+  }
   BlockId exchange(const char* name, TensorId t, bool send, Stream stream, int offset) {
     const Bytes bytes = d_.tensors[t].bytes(d_.mesh());
     Body body = send ? Body(Send{Axis::kPp, offset, bytes}) : Body(Recv{Axis::kPp, offset, bytes});
@@ -124,11 +144,11 @@ class ProgramWriter {
   }
   /// Recomputed layers are the first ones of each chunk (Megatron-LM's "block" method), or each
   /// n-th one of the stage (torchtitan's selective checkpoints by layer).
-  std::size_t kind_of(std::int64_t piece, std::int32_t layer) const {
-    if (d_.layers.size() == 1) return 0;
+  bool recomputes(std::int64_t piece, std::int32_t layer) const {
     const RecomputeOptions& r = d_.strategy.recompute;
+    if (r.kind == Recompute::kNone) return false;
     const bool by_place = r.layers < 0 || layer - first(piece) < r.layers;
-    return by_place && (layers_before(piece, layer) + 1) % r.every == 0 ? 1 : 0;
+    return by_place && (layers_before(piece, layer) + 1) % r.every == 0;
   }
   /// Layers of the stage before this one, over all its chunks.
   std::int64_t layers_before(std::int64_t piece, std::int32_t layer) const {
@@ -146,8 +166,8 @@ class ProgramWriter {
     else if (stages_ > 1)
       call(recv_forward_, begin);
     for (std::int32_t l = begin; l < end; ++l) {
-      if (layer_once_ && task_.microbatch == 0) call(*layer_once_, l);
-      call(layer_forward_[kind_of(piece, l)], l);
+      if (layer(l).once && task_.microbatch == 0) call(*layer(l).once, l);
+      call(passes(piece, l).forward, l);
     }
     if (is_last(piece))
       call(head_forward_, end);
@@ -160,7 +180,7 @@ class ProgramWriter {
       call(head_backward_, end);
     else if (stages_ > 1)
       call(recv_backward_, end);
-    for (std::int32_t l = end; l-- > begin;) call(layer_backward_[kind_of(piece, l)], l);
+    for (std::int32_t l = end; l-- > begin;) call(passes(piece, l).backward, l);
     if (piece == 0)
       call(embed_backward_, 0);
     else if (stages_ > 1)
@@ -169,15 +189,14 @@ class ProgramWriter {
   void weight_grads(std::int64_t piece) {
     const std::int32_t begin = first(piece), end = first(piece + 1);
     if (is_last(piece)) call(head_weights_, end);
-    for (std::int32_t l = end; l-- > begin;) call(layer_weights_[kind_of(piece, l)], l);
+    for (std::int32_t l = end; l-- > begin;) call(passes(piece, l).weights, l);
   }
 
   Draft& d_;
   std::int64_t stages_, chunks_;
   std::vector<std::int32_t> start_;
   BlockId embed_forward_, embed_backward_, head_forward_, head_backward_;
-  std::optional<BlockId> layer_once_;
-  std::vector<BlockId> layer_forward_, layer_backward_, layer_weights_;
+  std::vector<LayerBlocks> layers_;  // as Draft::layers
   BlockId head_weights_ = 0;
   BlockId send_forward_ = 0, recv_forward_ = 0, send_backward_ = 0, recv_backward_ = 0;
   std::vector<Call>* calls_ = nullptr;

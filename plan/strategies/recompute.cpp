@@ -75,8 +75,8 @@ Block forget_all(Draft& d, const Block& forward) {
 }
 
 /// Attention's outputs besides the context (which the output projection keeps anyway).
-LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
-  LayerKind out = kind;
+LayerPasses recompute_attention(Draft& d, const LayerPasses& kind) {
+  LayerPasses out = kind;
   out.forward.name += ".selective";
   out.backward.name += ".selective";
   CallCopies forgotten(d), again(d);
@@ -104,6 +104,18 @@ LayerKind recompute_attention(Draft& d, const LayerKind& kind) {
   return out;
 }
 
+std::optional<LayerPasses> recomputed(Draft& d, const LayerPasses& layer) {
+  switch (d.strategy.recompute.kind) {
+    case Recompute::kNone: return std::nullopt;
+    case Recompute::kOps: return recompute_ops(d, layer);
+    case Recompute::kSelective: return recompute_attention(d, layer);
+    case Recompute::kFull:
+      return LayerPasses{
+          forget_all(d, layer.forward), recompute_all(d, layer.forward, layer.backward), {}};
+  }
+  return std::nullopt;
+}
+
 /// Which layers is a question of full recomputation only.
 void require_whole_layers(const RecomputeOptions& options) {
   const bool full = options.kind == Recompute::kFull;
@@ -127,18 +139,7 @@ void require_whole_layers(const RecomputeOptions& options) {
 void apply_recompute(Draft& d) {
   const RecomputeOptions& options = d.strategy.recompute;
   require_whole_layers(options);
-  switch (options.kind) {
-    case Recompute::kNone: return;
-    case Recompute::kOps: d.layers.push_back(recompute_ops(d, d.layers[0])); return;
-    case Recompute::kSelective: d.layers.push_back(recompute_attention(d, d.layers[0])); return;
-    case Recompute::kFull: {
-      LayerKind kind;
-      kind.forward = forget_all(d, d.layers[0].forward);
-      kind.backward = recompute_all(d, d.layers[0].forward, d.layers[0].backward);
-      d.layers.push_back(std::move(kind));
-      return;
-    }
-  }
+  for (LayerKind& layer : d.layers) layer.recomputed = recomputed(d, layer.kept);
 }
 
 }  // namespace plait

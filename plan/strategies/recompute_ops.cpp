@@ -45,7 +45,7 @@ class Policy {
 
 class OpRecompute {
  public:
-  OpRecompute(Draft& d, const LayerKind& layer)
+  OpRecompute(Draft& d, const LayerPasses& layer)
       : d_(d),
         layer_(layer),
         made_(d.tensors.size()),
@@ -53,9 +53,9 @@ class OpRecompute {
         again_(layer.forward.ops.size()),
         columns_(layer.forward.ops.size()) {}
 
-  LayerKind run() {
+  LayerPasses run() {
     choose();
-    LayerKind out;
+    LayerPasses out;
     out.forward = forward();
     out.backward = backward();
     return out;
@@ -153,7 +153,7 @@ class OpRecompute {
   }
 
   Draft& d_;
-  const LayerKind& layer_;
+  const LayerPasses& layer_;
   std::vector<bool> made_, needed_;  // by tensor: written forward; and read by what runs later
   std::map<TensorId, TensorId> kept_;
   std::vector<bool> again_;                       // by op of the forward pass
@@ -162,6 +162,8 @@ class OpRecompute {
 
 }  // namespace
 
-LayerKind recompute_ops(Draft& d, const LayerKind& layer) { return OpRecompute(d, layer).run(); }
+LayerPasses recompute_ops(Draft& d, const LayerPasses& layer) {
+  return OpRecompute(d, layer).run();
+}
 
 }  // namespace plait

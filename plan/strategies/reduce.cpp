@@ -47,24 +47,23 @@ class Reducer {
   Block bucket(const std::vector<UnitInstance>& units, std::int32_t layer) {
     Block block{"grad_sync", {}};
     std::vector<Operand> buffers;
-    std::int64_t elements = 0;
-    std::size_t tensors = 0;
+    std::int64_t elements = 0, tensors = 0;
     for (const UnitInstance& u : units) {
       const Unit& unit = d_.unit(u.kind);
       const TensorId wire = wire_of(u.kind);
       buffers.push_back({wire, Use::kUpdate, shift(u, layer)});
       elements += d_.tensors[unit.gradient_buffer].elements(d_.mesh());
-      tensors += unit.gradients.size();
+      for (TensorId g : unit.gradients) tensors += parameters_in(d_.tensors[g]);
       if (wire != unit.gradient_buffer) cast(block, unit.gradient_buffer, wire, shift(u, layer));
     }
     const Bytes bytes(elements * size_of(d_.tensors[buffers[0].tensor].dtype));
     const std::int64_t wanted = std::max<std::int64_t>(
         1, bytes.value / std::max<std::int64_t>(1, d_.strategy.data.bucket.value));
     // A parameter is never split over buckets.
-    const std::int64_t pieces = std::min<std::int64_t>(wanted, static_cast<std::int64_t>(tensors));
+    const std::int64_t pieces = std::min(wanted, tensors);
     for (std::int64_t i = 0; i < pieces; ++i) {
       const std::int64_t share = elements * (i + 1) / pieces - elements * i / pieces;
-      reduce(block, buffers, elements * i / pieces, share, has_tied_copy(units.front()));
+      reduce(block, buffers, elements * i / pieces, share, units.front());
     }
     for (const UnitInstance& u : units) {
       const Unit& unit = d_.unit(u.kind);
@@ -76,7 +75,7 @@ class Reducer {
 
   /// A unit with a matrix that another stage holds too.
   bool has_tied_copy(const UnitInstance& u) const {
-    return d_.model.tied_embeddings && d_.mesh()[Axis::kPp] > 1 && u.kind != UnitKind::kLayer;
+    return d_.model.tied_embeddings && d_.mesh()[Axis::kPp] > 1 && !in_layers(u.kind);
   }
   /// Its buckets hold nothing else.
   bool stands_alone(const UnitInstance& u) const { return stage_ == 1 && has_tied_copy(u); }
@@ -90,10 +89,10 @@ class Reducer {
     TensorId target = unit.gradient_shard;
     if (!direct) target = incoming(kind);
     block.ops.push_back(collective(
-        CollectiveKind::kReduceScatter, d_.strategy.shard_axes(), d_.tensors[unit.gradient_buffer],
+        CollectiveKind::kReduceScatter, unit.shard_axes, d_.tensors[unit.gradient_buffer],
         {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
     if (!direct) accumulate(block, target, unit.gradient_shard, first);
-    const AxisSet replicas = data_axes(d_) - d_.strategy.shard_axes();
+    const AxisSet replicas = unit.data_axes - unit.shard_axes;
     if (last && !replicas.empty()) {
       block.ops.push_back(collective(CollectiveKind::kAllReduce, replicas,
                                      d_.tensors[unit.gradient_shard],
@@ -104,7 +103,11 @@ class Reducer {
 
  private:
   static std::int16_t shift(const UnitInstance& u, std::int32_t layer) {
-    return static_cast<std::int16_t>(u.kind == UnitKind::kLayer ? u.layer - layer : 0);
+    return static_cast<std::int16_t>(in_layers(u.kind) ? u.layer - layer : 0);
+  }
+  /// Experts are parameters of their own.
+  std::int64_t parameters_in(const Tensor& t) const {
+    return t.rank == 3 ? t.dims[0].local(d_.mesh()) : 1;
   }
   Op collective(CollectiveKind kind, AxisSet axes, const Tensor& full,
                 std::vector<Operand> operands) {
@@ -113,19 +116,20 @@ class Reducer {
     return {c, Stream::kGradSync, Phase::kGradSync, std::move(operands)};
   }
   void reduce(Block& block, const std::vector<Operand>& buffers, std::int64_t first,
-              std::int64_t elements, bool whole) {
+              std::int64_t elements, const UnitInstance& of) {
+    const Unit& unit = d_.unit(of.kind);
     Collective c;
     c.first = first;
     c.dtype = d_.tensors[buffers[0].tensor].dtype;
     c.elements = elements;
-    const bool scatters = stage_ == 1 && !whole;
-    const AxisSet shard = scatters ? d_.strategy.shard_axes() : AxisSet();
+    const bool scatters = unit.zero_stage == 1 && !has_tied_copy(of);
+    const AxisSet shard = scatters ? unit.shard_axes : AxisSet();
     if (scatters) {
       c.kind = CollectiveKind::kReduceScatter, c.axes = shard;
       block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
       c.elements /= d_.mesh().size_of(shard);
     }
-    const AxisSet others = data_axes(d_) - shard;
+    const AxisSet others = unit.data_axes - shard;
     if (others.empty()) return;
     c.kind = CollectiveKind::kAllReduce, c.axes = others;
     block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
@@ -274,16 +278,22 @@ Program GradientReduction::in_buckets(const Program& program) {
   out.calls.reserve(2 * program.calls.size());
   Rewriter rewriter(out);
   std::vector<Call> late;
-  Filling filling(d, parts_->reducer, parts_->cache);
+  // Experts are reduced over other ranks, so their buckets hold nothing else.
+  Filling filling(d, parts_->reducer, parts_->cache), experts(d, parts_->reducer, parts_->cache);
   std::size_t next = 0;
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
     rewriter.keep(program.calls[i]);
     if (next == ready.size() || ready[next].call != i) continue;
-    for (const UnitInstance& u : ready[next].units) filling.add(u, program.calls[i]);
+    for (const UnitInstance& u : ready[next].units) {
+      if (d.unit(u.kind).data_axes.empty()) continue;
+      (u.kind == UnitKind::kExperts ? experts : filling).add(u, program.calls[i]);
+    }
     ++next;
-    if (filling.full() || next == ready.size()) filling.flush(program.calls[i]);
     std::vector<Call>& to = d.strategy.data.overlap ? out.calls : late;
-    for (const Call& call : filling.take()) to.push_back(call);
+    for (Filling* f : {&filling, &experts}) {
+      if (f->full() || next == ready.size()) f->flush(program.calls[i]);
+      for (const Call& call : f->take()) to.push_back(call);
+    }
   }
   const auto last = static_cast<std::int32_t>(out.calls.size()) - 1;
   for (Call& call : late) call.after = last, out.calls.push_back(call);
@@ -302,6 +312,7 @@ Program GradientReduction::each_microbatch(const Program& program) {
     rewriter.keep(program.calls[i]);
     if (next == ready.size() || ready[next].call != i) continue;
     for (const UnitInstance& u : ready[next].units) {
+      if (d.unit(u.kind).zero_stage < 2) continue;  // whole, and on no other rank
       const std::int64_t k = count[u]++;
       const bool first = k == 0, last = k == d.microbatches - 1;
       const BlockId block =

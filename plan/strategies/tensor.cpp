@@ -17,8 +17,12 @@ int split_dimension(std::string_view name) {
   static constexpr Rule kRules[] = {
       {"layer.qkv.", 0},
       {"layer.mlp_up.", 0},
+      {"layer.shared_up.", 0},
+      {"layer.experts_up.", 1},
       {"layer.attention_out.weight", 1},
       {"layer.mlp_down.weight", 1},
+      {"layer.shared_down.weight", 1},
+      {"layer.experts_down.weight", 2},
       {"embedding.weight", 0},
       {"output.weight", 0},
   };
@@ -46,9 +50,14 @@ void apply_tensor_parallel(Draft& d) {
   if (tp == 1) return;
   require_divides(tp, d.model.heads, "attention heads");
   require_divides(tp, d.model.kv_heads, "key-value heads");
-  require_divides(tp, d.model.ffn_hidden, "columns of the MLP");
+  const bool splits_experts = !d.strategy.expert_axes.has(Axis::kTp);
+  if (d.model.dense_layers() > 0) require_divides(tp, d.model.ffn_hidden, "columns of the MLP");
+  require_divides(tp, d.model.shared_ffn_hidden, "columns of the shared experts");
+  if (splits_experts) require_divides(tp, d.model.expert_ffn_hidden, "columns of an expert");
   require_divides(tp, d.model.vocab, "rows of the vocabulary");
-  for (const Unit& unit : d.units) {
+  for (UnitKind kind : kAllUnits) {
+    if (kind == UnitKind::kExperts && !splits_experts) continue;
+    const Unit& unit = d.unit(kind);
     for (std::size_t i = 0; i < unit.weights.size(); ++i) {
       const int split = split_dimension(d.tensors[unit.weights[i]].name);
       if (split < 0) continue;

@@ -13,8 +13,8 @@
 namespace plait {
 namespace {
 
-constexpr UnitKind kKinds[] = {UnitKind::kEmbedding, UnitKind::kLayer, UnitKind::kHead};
-constexpr const char* kUnitNames[] = {"embedding", "layer", "head"};
+constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer", "experts",
+                                                "head"};
 
 class Packer {
  public:
@@ -22,9 +22,9 @@ class Packer {
       : d_(d),
         unit_(d.unit(kind)),
         name_(kUnitNames[static_cast<std::size_t>(kind)]),
-        in_layers_(kind == UnitKind::kLayer),
-        stage_(d.strategy.zero_stage) {
-    const AxisSet shard = stage_ > 0 ? d.strategy.shard_axes() : AxisSet();
+        in_layers_(in_layers(kind)),
+        stage_(unit_.zero_stage) {
+    const AxisSet shard = stage_ > 0 ? unit_.shard_axes : AxisSet();
     std::int64_t n = 0;
     for (TensorId w : unit_.weights) n += d.tensors[w].elements(d.mesh());
     whole_ = Dim{round_up(n, d.mesh().size_of(shard))};
@@ -82,9 +82,14 @@ class Packer {
     for (std::size_t i = 0; i < unit_.weights.size(); ++i) {
       const Tensor& weight = d_.tensors[unit_.weights[i]];
       AxisSet copies;
-      const bool split =
-          weight.dims[0].sharded.has(Axis::kTp) || weight.dims[1].sharded.has(Axis::kTp);
+      const bool split = std::any_of(weight.dims.begin(), weight.dims.end(),
+                                     [](const Dim& d) { return d.sharded.has(Axis::kTp); });
       if (d_.mesh()[Axis::kTp] > 1 && !split) copies = copies | Axis::kTp;
+      // The norm runs over ranks with other experts, which hold the rest of the model alike.
+      for (Axis a : {Axis::kCp, Axis::kEp}) {
+        const bool apart = d_.strategy.expert_axes.has(a) && d_.unit(UnitKind::kExperts).present();
+        if (apart && stage_ == 0 && unit_.data_axes.has(a)) copies = copies | a;
+      }
       const bool tied = weight.name == "embedding.weight" || weight.name == "output.weight";
       if (two_copies && tied) copies = copies | Axis::kPp;
       for (TensorId t : {unit_.weights[i], unit_.gradients[i]}) d_.tensors[t].counted_once = copies;
@@ -104,9 +109,9 @@ class Packer {
 
 UnitList instances(std::uint8_t mask, std::int32_t layer) {
   UnitList out;
-  for (UnitKind kind : kKinds) {
+  for (UnitKind kind : kAllUnits) {
     if ((mask >> static_cast<unsigned>(kind) & 1U) == 0) continue;
-    out.units[out.count++] = {kind, kind == UnitKind::kLayer ? layer : 0};
+    out.units[out.count++] = {kind, in_layers(kind) ? layer : 0};
   }
   return out;
 }
@@ -126,8 +131,9 @@ void require_sharding(const Draft& d) {
   if (stage > 0 && n == 1) {
     throw refusal(
         "S022",
-        "zero_stage shards over data-parallel and context-parallel ranks, and there is only one",
-        "strategy.zero_stage", "strategy.fsdp, strategy.dp or strategy.cp above 1",
+        "zero_stage shards over data-parallel, context-parallel and expert-parallel ranks, and "
+        "there is only one",
+        "strategy.zero_stage", "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
         "set strategy.zero_stage to 0");
   }
   if (d.model.tied_embeddings && d.mesh()[Axis::kPp] > 1 && stage >= 2) {
@@ -144,20 +150,29 @@ void require_sharding(const Draft& d) {
   }
 }
 
+/// The buffer is one of a unit whose gradients are sharded.
+bool is_sharded(const Draft& d, TensorId buffer) {
+  return std::any_of(d.units.begin(), d.units.end(), [buffer](const Unit& u) {
+    return u.gradient_buffer == buffer && u.zero_stage >= 2;
+  });
+}
+
 /// With sharded gradients each microbatch writes its own buffer, so nothing accumulates into it.
 void write_gradients_afresh(Draft& d) {
   d.for_each_block([&d](Block& block) {
     for (Op& op : block.ops) {
-      bool embedding = false;
+      bool embedding = false, sharded = false;
       for (Operand& o : op.operands) {
         const Tensor& t = d.tensors[o.tensor];
         if (t.kind != TensorClass::kGradient || o.use != Use::kUpdate) continue;
+        sharded = is_sharded(d, t.storage);
+        if (!sharded) continue;
         embedding = t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
         if (!embedding) o.use = Use::kWrite;
       }
       Compute* c = std::get_if<Compute>(&op.body);
       MatMul* g = c ? std::get_if<MatMul>(c) : nullptr;
-      if (g != nullptr && g->pass == Pass::kWeightGrad) {
+      if (g != nullptr && g->pass == Pass::kWeightGrad && sharded) {
         g->out = d.workload.precision.reduction;
         g->accumulate = embedding;
       }
@@ -177,7 +192,7 @@ void write_gradients_afresh(Draft& d) {
 
 AxisSet data_axes(const Draft& d) {
   AxisSet axes;
-  for (Axis a : {Axis::kDp, Axis::kFsdp, Axis::kCp}) {
+  for (Axis a : {Axis::kDp, Axis::kFsdp, Axis::kCp, Axis::kEp}) {
     if (d.mesh()[a] > 1) axes = axes | a;
   }
   return axes;
@@ -185,7 +200,15 @@ AxisSet data_axes(const Draft& d) {
 
 void pack_units(Draft& d) {
   require_sharding(d);
-  for (UnitKind kind : kKinds) Packer(d, kind).pack();
+  for (UnitKind kind : kAllUnits) {
+    Unit& unit = d.unit(kind);
+    if (!unit.present()) continue;
+    const AxisSet apart = kind == UnitKind::kExperts ? d.strategy.expert_axes : AxisSet();
+    unit.data_axes = data_axes(d) - apart;
+    unit.shard_axes = d.strategy.shard_axes() - apart;
+    unit.zero_stage = d.mesh().size_of(unit.shard_axes) > 1 ? d.strategy.zero_stage : 0;
+    Packer(d, kind).pack();
+  }
   if (d.strategy.zero_stage >= 2) write_gradients_afresh(d);
 }
 

@@ -75,7 +75,10 @@ class Split {
 
 void split_backward(Draft& d) {
   if (!splits_backward(d.strategy.pipeline.schedule)) return;
-  for (LayerKind& k : d.layers) k.weight_grads = Split(d, k.backward).run();
+  for (LayerKind& k : d.layers) {
+    k.kept.weight_grads = Split(d, k.kept.backward).run();
+    if (k.recomputed) k.recomputed->weight_grads = Split(d, k.recomputed->backward).run();
+  }
   d.head_weight_grads = Split(d, d.head_backward).run();
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "kernels/activation.h"
 #include "kernels/adam.h"
 #include "kernels/attention.h"
@@ -106,6 +107,10 @@ class KernelCaller {
                                       kLossScale);
     }
   }
+  // No grid holds them: what they cost depends on where tokens go.
+  void operator()(const Route&) const { refuse_experts(); }
+  void operator()(const Dispatch&) const { refuse_experts(); }
+  void operator()(const Combine&) const { refuse_experts(); }
   void operator()(const Add& a) const {
     machine_.with_type(a.dtype, [&]<class T>(T) { sum<T>(a); });
   }
@@ -141,6 +146,7 @@ class KernelCaller {
   /// Of the gradient of a loss: small, so that logits that it overwrites stay numbers.
   static constexpr double kLossScale = 0.01;
 
+  static void refuse_experts() { PLAIT_CHECK(false, "routing is not measured alone"); }
   template <class T>
   const T* input(std::int64_t n) const {
     return pool_.template input<T>(n);

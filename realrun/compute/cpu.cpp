@@ -128,6 +128,25 @@ class CpuCompute : private OpView {
                                                offset, scale);
     }
   }
+  void operator()(const Route& r) {
+    if (r.pass == Pass::kForward) {
+      return kernels::route_forward(at(1), operands_.at<std::int64_t>(2), at(0), routing_of(r));
+    }
+    kernels::route_backward(at(3), at(0), at(1), tokens(2), routing_of(r));
+  }
+  void operator()(const Dispatch& x) {
+    if (x.pass == Pass::kForward) {
+      return kernels::dispatch_forward(at(2), at(0), tokens(1), x.rows, x.chosen, x.slots, x.width);
+    }
+    kernels::dispatch_backward(at(2), at(0), tokens(1), x.rows, x.chosen, x.width);
+  }
+  void operator()(const Combine& x) {
+    if (x.pass == Pass::kForward) {
+      return kernels::combine_forward(at(3), at(0), at(1), tokens(2), x.rows, x.chosen, x.width);
+    }
+    kernels::combine_backward(at(4), at(5), at(0), at(1), at(2), tokens(3), x.rows, x.chosen,
+                              x.slots, x.width);
+  }
   void operator()(const Add& a) {
     if (a.pass != Pass::kForward) {
       return kernels::add_dropout_backward(at(2), at(0), mask(1), a.rows * a.width,

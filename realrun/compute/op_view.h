@@ -10,6 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/dropout.h"
 #include "kernels/rope.h"
+#include "kernels/route.h"
 #include "realrun/compute.h"
 #include "realrun/exchange.h"
 
@@ -47,6 +48,9 @@ class OpView {
   kernels::AttentionShape shape_of(const Attention& a) const;
   kernels::Dropout dropout_of(const Attention& a) const;
   kernels::RopeShape shape_of(const Rope& r) const;
+  static kernels::Routing routing_of(const Route& r) {
+    return {r.tokens, r.groups, r.experts, r.chosen, r.capacity};
+  }
   /// What one token counts for in the loss.
   double loss_scale() const { return 1.0 / static_cast<double>(plan_.tokens_per_step); }
   /// First token of this rank's share of the vocabulary.

@@ -85,6 +85,9 @@ PublishedModel model_of(const Json& m) {
   out.vocab = count(m, "vocab", 0);
   out.sequence_length = count(m, "seq_len", 0);
   out.experts = count(m, "experts", 0);
+  out.experts_per_token = count(m, "topk", 0);
+  out.expert_ffn_hidden = count(m, "moe_ffn_hidden", 0);
+  if (const Json* shared = member(m, "shared_experts")) out.shared_experts = words(shared);
   out.gated_mlp = flag(m, "gated_mlp").value_or(false);
   out.tied_embeddings = flag(m, "tied_embeddings");
   if (const auto untied = flag(m, "untied")) out.tied_embeddings = !*untied;
@@ -97,6 +100,8 @@ PublishedLayout layout_of(const Json& p) {
   out.cp = count(p, "cp", 1);
   out.pp = count(p, "pp", 1);
   out.dp = count(p, "dp", 0);
+  out.ep = count(p, "ep", 1);
+  out.etp = count(p, "etp", 0);
   out.sequence_parallel = flag(p, "sp");
   if (const auto zero = number(p, "zero_stage")) out.zero_stage = static_cast<std::int64_t>(*zero);
   out.chunks = count(p, "vpp", 0);

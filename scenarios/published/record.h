@@ -24,14 +24,16 @@ struct PublishedModel {
   std::string name;
   std::int64_t layers = 0, hidden = 0, ffn_hidden = 0, heads = 0, kv_heads = 0;
   std::int64_t vocab = 0, sequence_length = 0;  // 0: not published
-  std::int64_t experts = 0;
+  std::int64_t experts = 0, experts_per_token = 0, expert_ffn_hidden = 0;
+  std::string shared_experts;  // "1 shared expert, intermediate 20480"
   bool gated_mlp = false;
   std::optional<bool> tied_embeddings;
 };
 
 struct PublishedLayout {
   std::int64_t tp = 1, cp = 1, pp = 1;
-  std::int64_t dp = 0;  // 0: what is left of the devices
+  std::int64_t dp = 0;           // 0: what is left of the devices; of the dense weights
+  std::int64_t ep = 1, etp = 0;  // ranks per expert mesh; etp 0: not published
   std::optional<bool> sequence_parallel;
   std::optional<std::int64_t> zero_stage;
   std::int64_t chunks = 0;   // virtual stages per rank; 0: not published

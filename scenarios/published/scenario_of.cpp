@@ -50,7 +50,13 @@ class Writer {
     }
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
     if (run_.global_batch == 0) throw NotRepresentable("the global batch is not published");
-    if (m_.experts > 0) throw NotRepresentable("mixture of experts is not planned yet");
+    if (mentions(run_.arguments, "--hybrid")) {
+      throw NotRepresentable("state-space layers are not planned yet");
+    }
+    if (mentions(run_.arguments, "--moe-layer-freq")) {
+      throw NotRepresentable("a list of layers with and without experts is not planned yet");
+    }
+    if (m_.experts > 0) refuse_other_mixtures();
     if (mentions(run_.arguments, "--q-lora-rank") || mentions(run_.arguments, "--kv-lora-rank")) {
       throw NotRepresentable("multi-head latent attention is not planned yet");
     }
@@ -62,6 +68,36 @@ class Writer {
     }
     if (mentions(m_.name, "BERT")) throw NotRepresentable("an encoder: only decoders are planned");
     if (framework_ == "jax") throw NotRepresentable("no profile of JAX frameworks yet");
+  }
+
+  void refuse_other_mixtures() const {
+    const std::string name = lower(m_.name);
+    if (mentions(name, "deepseek")) {
+      throw NotRepresentable("multi-head latent attention is not planned yet");
+    }
+    if (mentions(name, "next")) throw NotRepresentable("linear attention is not planned yet");
+    if (m_.experts_per_token == 0) {
+      throw NotRepresentable("how many experts a token meets is not published");
+    }
+  }
+
+  /// Experts and what a preset of the family says of heads.
+  void add_experts(JsonObject& out) {
+    const std::string name = lower(m_.name);
+    if (mentions(name, "qwen3")) out["head_dim"] = 128;
+    if (mentions(name, "gpt oss")) {
+      out["head_dim"] = 64;
+      assumed_.push_back("sliding windows: attention to all positions; no biases");
+    }
+    out["experts"] = m_.experts;
+    out["experts_per_token"] = m_.experts_per_token;
+    const std::int64_t width = m_.expert_ffn_hidden > 0 ? m_.expert_ffn_hidden : m_.ffn_hidden;
+    out["expert_ffn_hidden"] = width > 0 ? width : 4 * m_.hidden;
+    if (out.value("mlp_bias", false)) out["mlp_bias"] = false;
+    if (m_.shared_experts.empty()) return;
+    const std::size_t last = m_.shared_experts.find_last_of(' ');
+    const std::string number = m_.shared_experts.substr(last == std::string::npos ? 0 : last + 1);
+    out["shared_ffn_hidden"] = std::stoll(number);
   }
 
   JsonObject model() {
@@ -85,6 +121,7 @@ class Writer {
       out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
     }
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
+    if (m_.experts > 0) add_experts(out);
     return out;
   }
 
@@ -112,6 +149,11 @@ class Writer {
     if (mentions(precision, "nvfp4")) throw NotRepresentable("4-bit products are not planned yet");
     if (mentions(precision, "fp8") || mentions(precision, "float8")) types["matmul"] = "fp8";
     out["precision"] = std::move(types);
+    if (m_.experts > 0 && mentions(lower(run_.notes + m_.name), "drop")) {
+      if (!mentions(run_.notes, "capacity factor 1"))
+        assumed_.push_back("dropped tokens: capacity factor 1");
+      out["capacity_factor"] = 1;
+    }
     if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
@@ -153,18 +195,38 @@ class Writer {
       zero = 3;
       assumed_.push_back("sharded data parallelism: ZeRO stage 3");
     }
+    const std::int64_t ep = p_.ep > 1 ? experts(out) : 1;
     const bool sharded = zero == 3;
     if (sharded) {
       if (p_.dp > 0) out["dp"] = 1;
-      out["fsdp"] = p_.dp > 0 ? p_.dp : data_ranks();
+      out["fsdp"] = p_.dp > 0 ? p_.dp / ep : data_ranks() / ep;
     } else {
-      if (p_.dp > 0) out["dp"] = p_.dp;
-      if (zero > 0 && p_.dp != 1) out["zero_stage"] = zero;
+      if (p_.dp > 0) out["dp"] = p_.dp / ep;
+      if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();
     if (p_.pp > 1) out["pipeline"] = pipeline();
     return out;
+  }
+
+  /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
+  /// side: where experts are not split over tp those along tp, then those along cp, then replicas.
+  /// Writes the axis ep and returns its size.
+  std::int64_t experts(JsonObject& out) const {
+    const bool whole = p_.etp == 1 && p_.tp > 1;
+    if (p_.etp > 1 && p_.etp != p_.tp) {
+      throw NotRepresentable("experts split over fewer ranks than the rest are not planned yet");
+    }
+    const std::int64_t folded = p_.cp * (whole ? p_.tp : 1);
+    const std::int64_t ep = p_.ep / folded;
+    if (ep * folded != p_.ep || (p_.dp > 0 && p_.dp % ep != 0)) {
+      throw NotRepresentable("expert-parallel groups across half of an axis are not planned yet");
+    }
+    out["ep"] = ep;
+    if (folded > 1)
+      out["expert_axes"] = std::string(p_.cp > 1 ? "cp+" : "") + "ep" + (whole ? "+tp" : "");
+    return ep;
   }
 
   std::int64_t data_ranks() const {
@@ -184,6 +246,11 @@ class Writer {
     if (text.starts_with("selective layer")) {
       if (!mentions(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
       return {{"kind", "full"}, {"every", 2}};
+    }
+    // Norms, activations and shared experts alone: little time; their memory is not given back.
+    if (m_.experts > 0 && text.starts_with("selective:") && !mentions(text, "mlp")) {
+      assumed_.push_back(fmt::format("recomputation \"{}\": none", run_.recompute));
+      return "none";
     }
     const bool by_op = text.starts_with("selective (op-level") ||
                        text.starts_with("selective (per-op") || text.starts_with("selective op");

@@ -12,7 +12,7 @@
 namespace plait {
 namespace {
 
-std::int64_t total(const Model& m) { return count_parameters(m).total(m.layers); }
+std::int64_t total(const Model& m) { return count_parameters(m).total(m); }
 
 bool holds(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -187,9 +187,30 @@ TEST(HfConfigRefusal, OfBrokenJsonIsThatOfTheJsonReader) {
   EXPECT_EQ(refusal(R"({"model_type": "llama",)").code.substr(0, 1), "J");
 }
 
+TEST(HfConfig, ReadsMixturesOfExperts) {
+  const Model mixtral = imported(R"({"model_type": "mixtral", "num_local_experts": 8,
+      "num_experts_per_tok": 2, "hidden_size": 4096, "intermediate_size": 14336,
+      "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "vocab_size": 32000})");
+  EXPECT_EQ(total(mixtral), 46'702'792'704);
+  const Model qwen = imported(R"({"model_type": "qwen3_moe", "num_experts": 128,
+      "num_experts_per_tok": 8, "moe_intermediate_size": 768, "decoder_sparse_step": 1,
+      "mlp_only_layers": [], "hidden_size": 2048, "head_dim": 128, "num_hidden_layers": 48,
+      "num_attention_heads": 32, "num_key_value_heads": 4, "vocab_size": 151936})");
+  EXPECT_EQ(qwen.expert_ffn_hidden, 768);
+  EXPECT_EQ(total(qwen), 30'532'122'624 - 48 * 256);  // without the norms of queries and keys
+}
+
+TEST(HfConfig, SparseStepCountsLayersFromOne) {
+  const Model m = imported(R"({"model_type": "qwen2_moe", "decoder_sparse_step": 2})");
+  EXPECT_FALSE(m.has_experts(0));
+  EXPECT_TRUE(m.has_experts(1));
+  EXPECT_EQ(m.shared_ffn_hidden, 5632);
+}
+
 TEST(HfConfigRefusal, OfExpertsNamesTheKeyInAllThreeSpellings) {
   for (const std::string key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
-    const auto text = refusal(R"({"model_type": "mixtral", ")" + key + R"(": 8})");
+    const auto text = refusal(R"({"model_type": "llama", ")" + key + R"(": 8})");
     EXPECT_EQ(text.code, "M004");
     EXPECT_EQ(text.where.path, key);
     EXPECT_NE(text.problem.find("not yet planned"), std::string::npos);
@@ -198,7 +219,7 @@ TEST(HfConfigRefusal, OfExpertsNamesTheKeyInAllThreeSpellings) {
 }
 
 TEST(HfConfigRefusal, OfLatentAttentionNamesTheKey) {
-  const auto text = refusal(R"({"model_type": "deepseek_v3", "kv_lora_rank": 512})");
+  const auto text = refusal(R"({"model_type": "llama", "kv_lora_rank": 512})");
   EXPECT_EQ(text.code, "M004");
   EXPECT_EQ(text.where.path, "kv_lora_rank");
 }

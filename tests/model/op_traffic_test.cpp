@@ -221,5 +221,26 @@ RC_GTEST_PROP(TrafficProperty, SplittingRowsConservesTheBytesOfRowWiseOps, ()) {
   RC_ASSERT(memory_traffic(share) * ranks == memory_traffic(sum));
 }
 
+// ---- experts: tokens and slots are read or written once, choices are a gate and an index each
+
+TEST(TrafficOfExperts, IsTokensSlotsAndChoices) {
+  const double r = 6, E = 4, k = 2, w = 5, S = 16, e = 2, index = 8;
+  const auto bytes = [](const Compute& op) {
+    return static_cast<double>(memory_traffic(op).value);
+  };
+  Route route{.tokens = 3, .groups = 2, .experts = 4, .chosen = 2, .capacity = 2};
+  EXPECT_EQ(bytes(route), r * E * e + r * k * (e + index));
+  route.pass = Pass::kBackward;
+  EXPECT_EQ(bytes(route), r * E * e + r * k * (2 * e + index));
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    const Dispatch dispatch{.pass = pass, .rows = 6, .width = 5, .chosen = 2, .slots = 16};
+    EXPECT_EQ(bytes(dispatch), (r + S) * w * e + r * k * index);
+  }
+  Combine combine{.rows = 6, .width = 5, .chosen = 2, .slots = 16};
+  EXPECT_EQ(bytes(combine), (r + S) * w * e + r * k * (e + index));
+  combine.pass = Pass::kBackward;
+  EXPECT_EQ(bytes(combine), (r + 2 * S) * w * e + r * k * (2 * e + index));
+}
+
 }  // namespace
 }  // namespace plait

@@ -7,7 +7,7 @@
 namespace plait {
 namespace {
 
-std::int64_t total(const Model& m) { return count_parameters(m).total(m.layers); }
+std::int64_t total(const Model& m) { return count_parameters(m).total(m); }
 
 TEST(Presets, HoldThePublishedNumberOfParameters) {
   for (const Preset& preset : presets()) {
@@ -63,6 +63,18 @@ TEST(Presets, FalconHasTwoLayerNormsPerLayerAndOneEmbeddingMatrix) {
   EXPECT_EQ(total(*find_preset("falcon-40b")), 60 * layer + 65024 * h + 2 * h);
 }
 
+// "Mixtral uses 13B active parameters" (Jiang et al. 2024), "A3B", "A22B".
+TEST(Presets, OfMixturesHaveThePublishedActiveParameters) {
+  const auto active = [](const char* name) {
+    const Model& m = *find_preset(name);
+    return static_cast<double>(count_parameters(m).active(m)) / 1e9;
+  };
+  EXPECT_NEAR(active("mixtral-8x7b"), 13, 0.5);
+  EXPECT_NEAR(active("mixtral-8x22b"), 39, 0.5);
+  EXPECT_NEAR(active("qwen3-30b-a3b"), 3.3, 0.06);
+  EXPECT_NEAR(active("qwen3-235b-a22b"), 22, 0.5);
+}
+
 TEST(Presets, AreFoundIgnoringCase) {
   ASSERT_NE(find_preset("Llama-3.1-8B"), nullptr);
   EXPECT_EQ(find_preset("Llama-3.1-8B"), find_preset("llama-3.1-8b"));
@@ -82,7 +94,8 @@ TEST(Presets, HaveDistinctNamesAndSources) {
 TEST(Presets, HaveShapesThatFitTogether) {
   for (const Preset& preset : presets()) {
     const Model& m = preset.model;
-    EXPECT_EQ(m.query_width(), m.hidden) << m.name;
+    const bool wide_heads = m.name.starts_with("qwen3");
+    EXPECT_EQ(m.query_width() == m.hidden, !wide_heads) << m.name;
     EXPECT_EQ(m.heads % m.kv_heads, 0) << m.name;
   }
 }

@@ -96,7 +96,7 @@ RC_GTEST_PROP(Conservation, RanksTogetherDoTheFlopsThatTheModelNeeds, ()) {
 
 RC_GTEST_PROP(Conservation, StagesAndShardsTogetherStoreEveryParameterOnce, ()) {
   const Case c = any_hybrid();
-  std::int64_t expected = count_parameters(c.model).total(c.model.layers);
+  std::int64_t expected = count_parameters(c.model).total(c.model);
   // A tied matrix has a copy on the last stage.
   const bool copied = c.model.tied_embeddings && c.strategy.mesh[Axis::kPp] > 1;
   if (copied) expected += c.model.vocab * c.model.hidden;

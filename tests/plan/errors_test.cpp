@@ -60,10 +60,36 @@ TEST(Refused, BatchThatTheReplicasCannotShare) {
   expect_refused(in, "S043", "workload.global_batch");
 }
 
-TEST(Refused, AnAxisThatIsPlannedByNobody) {
+TEST(Refused, ExpertParallelismWithoutExperts) {
   Input ep;
-  ep.strategy.mesh[Axis::kEp] = 2;
+  ep.strategy.mesh[Axis::kEp] = 2, ep.workload.global_batch = 2;
   expect_refused(ep, "S044", "strategy.ep");
+}
+
+Input mixture() {
+  Input in;
+  in.model.experts = 4, in.model.experts_per_token = 2, in.model.expert_ffn_hidden = 24;
+  in.model.mlp_bias = in.model.parallel_attention = false;
+  return in;
+}
+
+TEST(Refused, MixturesThatCannotBe) {
+  Input none = mixture(), biased = mixture(), uneven = mixture(), ops = mixture();
+  none.model.experts_per_token = 5;
+  expect_refused(none, "S090", "model.experts_per_token");
+  biased.model.mlp_bias = true;
+  expect_refused(biased, "S091", "model.mlp_bias");
+  uneven.strategy.mesh[Axis::kEp] = 3, uneven.workload.global_batch = 12;
+  expect_refused(uneven, "S092", "strategy.ep");
+  ops.strategy.recompute.kind = Recompute::kOps;
+  expect_refused(ops, "S094", "strategy.recompute");
+}
+
+TEST(Refused, ExpertsOverTpWithoutSequenceParallelism) {
+  Input in = mixture();
+  in.strategy = split({.tp = 2});
+  in.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+  expect_refused(in, "S093", "strategy.expert_axes");
 }
 
 TEST(Refused, SequenceWithoutTwoChunksForEachContextRank) {

@@ -111,7 +111,8 @@ TEST(Grid, HasEveryKindOfKernelInBothPasses) {
   for (const Compute& op : compute_grid(processor_extents(GridSize::kQuick))) {
     passes[kernel_name(op)].insert(pass_of(op));
   }
-  EXPECT_EQ(passes.size(), std::variant_size_v<Compute>);
+  constexpr std::size_t kOfExperts = 3;  // route, dispatch, combine: not measured alone
+  EXPECT_EQ(passes.size(), std::variant_size_v<Compute> - kOfExperts);
   for (const char* both : {"attention", "norm", "activation", "rope", "embedding", "add"}) {
     EXPECT_EQ(passes[both], (std::set<Pass>{Pass::kForward, Pass::kBackward})) << both;
   }

@@ -86,6 +86,24 @@ TEST(Published, FullyShardedRunsUseTheShardingAxis) {
   EXPECT_EQ(s.strategy.zero_stage, 3);
 }
 
+TEST(Published, ExpertGroupsAreRanksSideBySide) {
+  json record = sample();
+  record["source"] = "MoE Parallel Folding";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  // An expert mesh of 8 whole experts: 2 ranks along tp by 4 of the 8 replicas.
+  record["cluster"]["num_gpus"] = 16;
+  record["parallel"] = {{"tp", 2}, {"sp", true}, {"ep", 8}, {"etp", 1}, {"pp", 1}, {"dp", 8}};
+  const Scenario folded = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(folded.strategy.mesh[Axis::kEp], 4);
+  EXPECT_EQ(folded.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(folded.strategy.expert_axes, AxisSet(Axis::kEp) | Axis::kTp);
+  EXPECT_EQ(folded.model.expert_ffn_hidden, 512);
+  record["parallel"].erase("etp");  // Megatron-LM's default: split as the rest is
+  const Scenario split = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(split.strategy.mesh[Axis::kEp], 8);
+  EXPECT_EQ(split.strategy.mesh[Axis::kDp], 1);
+}
+
 TEST(Published, WhatCannotBeSaidIsRefusedByName) {
   json record = sample();
   record["cluster"]["gpu"] = "TPU v4";

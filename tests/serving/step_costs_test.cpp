@@ -33,7 +33,7 @@ TEST(StepCosts, ATokenTakesTheWeightsOverTheBandwidth) {
   const ServedModel s = served();
   const StepTime t = time_step(s, decode(1, 128));
   const ParameterCount p = count_parameters(s.model);
-  const double bytes = 2.0 * static_cast<double>(p.total(s.model.layers) - p.embedding);
+  const double bytes = 2.0 * static_cast<double>(p.total(s.model) - p.embedding);
   const double least = bytes / s.cluster.device.memory_bandwidth.value;
   const double memory = to_seconds(t.parts[0]).value;
   EXPECT_GT(memory, least);

@@ -27,6 +27,13 @@ namespace {
 namespace k = kernels::cuda;
 using Bf16 = __nv_bfloat16;
 
+[[noreturn]] void refuse_experts() {
+  throw InputError({.code = "G090",
+                    .problem = "there are no CUDA kernels for a mixture of experts",
+                    .expected = "a model without experts",
+                    .cure = "run it on processors: --backend cpu"});
+}
+
 [[noreturn]] void refuse(DType t) {
   throw InputError(
       {.code = "G012",
@@ -143,6 +150,9 @@ class CudaCompute : private OpView {
                                          c.rows, c.vocab, vocab_offset(c), loss_scale());
     }
   }
+  void operator()(const Route&) { refuse_experts(); }
+  void operator()(const Dispatch&) { refuse_experts(); }
+  void operator()(const Combine&) { refuse_experts(); }
   void operator()(const Add& a) {
     if (a.pass == Pass::kForward && count() == 2) {
       return with_types(type(1), type(0), [&]<class To, class From>(To, From) {

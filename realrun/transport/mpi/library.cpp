@@ -58,6 +58,10 @@ std::int64_t MpiLibrary::start(CollectiveKind kind, Reduction reduction, int cha
                 "MPI_Ireduce_scatter_block");
       break;
     case CollectiveKind::kAllToAll:
+      check_mpi(MPI_Ialltoall(work, share, type, work + static_cast<std::size_t>(elements) * size,
+                              share, type, comm, &r.request),
+                "MPI_Ialltoall");
+      break;
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
   return tickets_;

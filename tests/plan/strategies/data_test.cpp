@@ -14,7 +14,7 @@ constexpr CollectiveKind kScatter = CollectiveKind::kReduceScatter;
 const ParameterCount kCount = count_parameters(tiny_llama());
 const std::int64_t kLayers = tiny_llama().layers;
 const std::int64_t kUnits = kLayers + 2;  // embedding, layers, head
-const std::int64_t kParameters = kCount.total(kLayers);
+const std::int64_t kParameters = kCount.total(tiny_llama());
 
 /// `microbatches` of one sequence on each of two data-parallel ranks.
 Plan plan_of(Strategy s, std::int64_t microbatches) {

@@ -7,7 +7,7 @@ namespace plait {
 namespace {
 
 constexpr std::int64_t n = 4;
-const std::int64_t kParameters = count_parameters(tiny_llama()).total(tiny_llama().layers);
+const std::int64_t kParameters = count_parameters(tiny_llama()).total(tiny_llama());
 
 Plan plan_of(int zero_stage, bool weight_shard = false, Precision precision = {},
              Degrees degrees = {.dp = n}) {
@@ -146,7 +146,7 @@ TEST(Units, EveryParameterCountsOnceInTheGradientNorm) {
         if (here && !copy) counted += times * t.elements(plan.mesh);
       }
     }
-    EXPECT_EQ(counted, count_parameters(m).total(m.layers)) << "pp " << d.pp << " tp " << d.tp;
+    EXPECT_EQ(counted, count_parameters(m).total(m)) << "pp " << d.pp << " tp " << d.tp;
   }
 }
 

@@ -1,0 +1,229 @@
+// Expert parallelism (Lepikhin et al. 2020, GShard, arXiv 2006.16668, section 3.2; inside of data
+// parallelism as in Megatron-LM): ranks along ep work on different sequences and hold all weights
+// alike but the experts, of which each has E / ep. Tokens in their slots travel to the ranks of
+// their experts by an all_to_all, and the results back by a second one, forward and again backward:
+// four times (ep - 1) / ep of k s b h elements per layer and microbatch, without dropped tokens and
+// empty slots.
+//
+// Strategy::expert_axes may name cp and tp too (MoE Parallel Folding, Liu et al. 2025, arXiv
+// 2504.14960), whose ranks hold different tokens of a sequence then. Where experts are split over
+// tp and tokens are sequence-parallel, the ranks along tp gather the slots of all their tokens
+// behind the first all_to_all and reduce and scatter the results before the second.
+//
+// Slots lie by expert, (E, slots, h), where tokens are, and by expert and sender, (E / ep, ep
+// slots, h), where experts are; between the two they are put in order by a copy, as Megatron-LM
+// does.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "plan/refusal.h"
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+const Compute* compute_of(const Op& op) { return std::get_if<Compute>(&op.body); }
+
+/// Which operand holds slots, written for the experts or read from them.
+std::optional<std::size_t> slots_of(const Op& op, bool written) {
+  const Compute* c = compute_of(op);
+  if (c == nullptr) return std::nullopt;
+  if (const Dispatch* x = std::get_if<Dispatch>(c)) {
+    if ((x->pass == Pass::kForward) == written) return written ? 2 : 0;
+  }
+  if (const Combine* x = std::get_if<Combine>(c)) {
+    if ((x->pass != Pass::kForward) == written) return written ? 4 : 0;
+  }
+  return std::nullopt;
+}
+
+class ExpertRewrite {
+ public:
+  ExpertRewrite(Draft& d, AxisSet axes, bool gathers)
+      : d_(d),
+        axes_(axes),
+        ranks_(d.mesh().size_of(axes)),
+        tp_(gathers ? d.mesh()[Axis::kTp] : 1),
+        own_(d.model.experts / ranks_) {}
+
+  void run(LayerPasses& layer) {
+    shard_weights();
+    rewrite(layer.forward);
+    rewrite(layer.backward);
+  }
+
+ private:
+  void shard_weights() {
+    const Unit& unit = d_.unit(UnitKind::kExperts);
+    for (const auto* tensors : {&unit.weights, &unit.gradients}) {
+      for (TensorId t : *tensors) d_.tensors[t].dims[0].sharded = axes_;
+    }
+  }
+  void rewrite(Block& block) {
+    std::vector<Op> ops = std::move(block.ops);
+    block.ops.clear();
+    block_ = &block;
+    const std::map<TensorId, TensorId> returned = results(ops);
+    for (Op& op : ops) {
+      for (Operand& o : op.operands) {
+        const auto found = returned.find(o.tensor);
+        if (found != returned.end() && o.use == Use::kWrite) o.tensor = found->second;
+      }
+      if (const auto slots = slots_of(op, false)) {
+        const TensorId here = op.operands[*slots].tensor;
+        bring_back(returned.at(here), here, op.phase);
+      }
+      follow_to_experts(op);
+      const auto slots = slots_of(op, true);
+      const TensorId there = slots ? op.operands[*slots].tensor : kNoTensor;
+      const TensorId here = slots ? copy_of(there, ".sent", Scope::kCall) : kNoTensor;
+      if (slots) op.operands[*slots].tensor = here;
+      const Phase phase = op.phase;
+      block_->ops.push_back(std::move(op));
+      if (!slots) continue;
+      at_experts(there);
+      send(here, there, phase);
+    }
+  }
+  /// What experts write for tokens, and a tensor of its own for it where the experts are.
+  std::map<TensorId, TensorId> results(const std::vector<Op>& ops) {
+    std::map<TensorId, TensorId> out;
+    for (const Op& op : ops) {
+      const auto slots = slots_of(op, false);
+      if (!slots) continue;
+      const TensorId t = op.operands[*slots].tensor;
+      out[t] = copy_of(t, ".at_experts", Scope::kCall);
+    }
+    return out;
+  }
+  /// What is made of slots at the experts is there too.
+  void follow_to_experts(const Op& op) {
+    const bool there = std::any_of(
+        op.operands.begin(), op.operands.end(),
+        [this](const Operand& o) { return o.use == Use::kRead && at_experts_.contains(o.tensor); });
+    if (!there) return;
+    for (const Operand& o : op.operands) {
+      const TensorClass kind = d_.tensors[o.tensor].kind;
+      if (o.use == Use::kWrite && kind == TensorClass::kActivation) at_experts(o.tensor);
+    }
+  }
+  void at_experts(TensorId id) {
+    if (!at_experts_.insert(id).second) return;
+    Tensor& t = d_.tensors[id];
+    t.dims[0].sharded = axes_;
+    t.dims[1] = Dim{t.dims[1].local(d_.mesh()) * ranks_ * tp_};
+  }
+
+  // ---- the way there and back
+  void send(TensorId here, TensorId there, Phase phase) {
+    const bool ordered = own_ == 1;  // one expert: its slots already lie by sender
+    TensorId at = here;
+    if (ranks_ > 1) {
+      const bool last = ordered && tp_ == 1;
+      const TensorId to = last ? there : by_rank(here, ".received", ranks_, true);
+      exchange(CollectiveKind::kAllToAll, axes_, at, to, here, phase);
+      at = to;
+    }
+    if (tp_ > 1) {
+      const TensorId to = ordered ? there : by_rank(here, ".gathered", ranks_ * tp_, false);
+      exchange(CollectiveKind::kAllGather, Axis::kTp, at, to, to, phase);
+      at = to;
+    }
+    if (at != there) copy(at, there, phase);
+  }
+  void bring_back(TensorId there, TensorId here, Phase phase) {
+    TensorId at = there;
+    if (own_ > 1) {
+      at = by_rank(here, ".by_rank", ranks_ * tp_, false);
+      copy(there, at, phase);
+    }
+    if (tp_ > 1) {
+      const TensorId to = ranks_ > 1 ? by_rank(here, ".scattered", ranks_, true) : here;
+      exchange(CollectiveKind::kReduceScatter, Axis::kTp, at, to, at, phase);
+      at = to;
+    }
+    if (ranks_ > 1) exchange(CollectiveKind::kAllToAll, axes_, at, here, here, phase);
+  }
+  TensorId copy_of(TensorId of, const char* suffix, Scope scope) {
+    Tensor t = d_.tensors[of];
+    t.name += suffix, t.scope = scope;
+    return d_.add(t);
+  }
+  /// Slots as they travel: (senders, own experts, slots, h); `own`: of this rank's tokens, else of
+  /// all ranks along tp.
+  TensorId by_rank(TensorId of, const char* suffix, std::int64_t senders, bool own) {
+    const TensorId id = copy_of(of, suffix, Scope::kCall);
+    Tensor& t = d_.tensors[id];
+    const Dim rows = own ? t.dims[1] : Dim{t.dims[1].local(d_.mesh())};
+    t.dims = {Dim{senders}, Dim{own_}, rows, t.dims[2]};
+    t.rank = 4;
+    return id;
+  }
+  void copy(TensorId from, TensorId to, Phase phase) {
+    const DType type = d_.tensors[to].dtype;
+    block_->ops.push_back({Compute(Cast{0, type, type}),
+                           Stream::kCompute,
+                           phase,
+                           {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
+  }
+  void exchange(CollectiveKind kind, AxisSet axes, TensorId from, TensorId to, TensorId whole,
+                Phase phase) {
+    Collective c;
+    c.kind = kind, c.axes = axes;
+    c.dtype = d_.tensors[whole].dtype, c.elements = d_.tensors[whole].elements(d_.mesh());
+    const Stream stream = kind == CollectiveKind::kAllToAll ? Stream::kEp : Stream::kTp;
+    block_->ops.push_back({c, stream, phase, {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
+  }
+
+  Draft& d_;
+  AxisSet axes_;
+  std::int64_t ranks_, tp_, own_;  // along axes_; that gather tokens; experts of a rank
+  Block* block_ = nullptr;
+  std::set<TensorId> at_experts_;
+};
+
+void require_axes(const Draft& d) {
+  const AxisSet axes = d.strategy.expert_axes;
+  const std::int64_t ranks = d.mesh().size_of(axes);
+  if (d.model.moe_layers() == 0) {
+    if (d.mesh()[Axis::kEp] == 1) return;
+    throw refusal("S044", "the axis ep divides experts, and the model has none", "strategy.ep", "1",
+                  "set strategy.ep to 1 and use dp or fsdp, or choose a model with experts");
+  }
+  if (d.model.experts % ranks != 0) {
+    throw refusal("S092",
+                  std::to_string(d.model.experts) + " experts cannot be shared evenly by " +
+                      std::to_string(ranks) + " ranks along " + name_of(axes),
+                  "strategy.ep", "a number of ranks that divides model.experts",
+                  "change strategy.ep");
+  }
+  if (axes.has(Axis::kTp) && d.mesh()[Axis::kTp] > 1 && !d.strategy.sequence_parallel) {
+    throw refusal("S093", "ranks along tp hold the same tokens, and each has other experts",
+                  "strategy.expert_axes", "strategy.sequence_parallel = true with tp in it",
+                  "set strategy.sequence_parallel to true, or take tp out");
+  }
+  if (d.strategy.recompute.kind == Recompute::kOps) {
+    throw refusal("S094", "experts cannot be recomputed op by op", "strategy.recompute",
+                  "none, selective or full with experts",
+                  "set strategy.recompute to \"selective\"");
+  }
+}
+
+}  // namespace
+
+void apply_expert_parallel(Draft& d) {
+  require_axes(d);
+  if (d.model.moe_layers() == 0) return;
+  AxisSet axes;
+  for (Axis a : {Axis::kCp, Axis::kEp, Axis::kTp}) {
+    if (d.strategy.expert_axes.has(a) && d.mesh()[a] > 1) axes = axes | a;
+  }
+  const bool splits = d.mesh()[Axis::kTp] > 1 && !axes.has(Axis::kTp);
+  const bool gathers = splits && d.strategy.sequence_parallel;
+  if (axes.empty() && !gathers) return;
+  ExpertRewrite(d, axes, gathers).run(d.layers.back().kept);
+}
+
+}  // namespace plait

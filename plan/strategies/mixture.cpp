@@ -1,0 +1,118 @@
+// The unsharded mixture of experts: logits of all experts, the k chosen ones of each token, copies
+// of the token in their slots, every expert's MLP on its slots (one grouped product), and the sum
+// of the results by gate (Shazeer et al. 2017; as dense products over slots: GShard, Lepikhin et
+// al. 2020, arXiv 2006.16668). Shapes: s sequence, b microbatch, h hidden, E experts, k chosen.
+//
+// A loss that balances the experts is left out: it changes gradients of the router alone, and no
+// shape.
+#include <cmath>
+
+#include "plan/strategies/mixture_writer.h"
+
+namespace plait {
+namespace {
+
+/// Where tokens are divided, so are their slots.
+SlotRows slots_of(const Draft& d) {
+  AxisSet axes;
+  if (d.mesh()[Axis::kCp] > 1) axes = axes | Axis::kCp;
+  if (d.strategy.sequence_parallel) axes = axes | Axis::kTp;
+  const std::int64_t own = expert_capacity(d) * d.workload.micro_batch;
+  return {Dim{d.model.experts}, Dim{own * d.mesh().size_of(axes), axes}};
+}
+
+}  // namespace
+
+std::int64_t expert_capacity(const Draft& d) {
+  const std::int64_t parts =
+      d.mesh()[Axis::kCp] * (d.strategy.sequence_parallel ? d.mesh()[Axis::kTp] : 1);
+  const std::int64_t tokens = d.workload.sequence_length / parts;
+  const Model& m = d.model;
+  const double even =
+      static_cast<double>(m.experts_per_token * tokens) / static_cast<double>(m.experts);
+  const double factor =
+      d.workload.capacity_factor > 0 ? d.workload.capacity_factor : d.workload.expert_skew;
+  const double slots = std::min(std::ceil(factor * even), static_cast<double>(tokens));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(slots));
+}
+
+MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w)
+    : m_(d.model),
+      w_(w),
+      dtype_(d.workload.precision.weights),
+      router_(
+          w.linear(UnitKind::kMoeLayer, "layer.router", Dim{m_.experts}, Dim{m_.hidden}, false)),
+      experts_(d, w, UnitKind::kExperts, "experts", m_.expert_ffn_hidden, slots_of(d)) {
+  route_.capacity = expert_capacity(d), route_.dtype = dtype_;
+  gates_ = chosen("gates", dtype_, Scope::kLayerMicrobatch);
+  slots_ = chosen("expert_slots", DType::kInt64, Scope::kLayerMicrobatch);
+  expert_input_ = experts_.rows("experts_input", m_.hidden, Scope::kLayerMicrobatch, {});
+  experts_.declare_saved();
+  expert_out_ = experts_.rows("experts_out", m_.hidden, Scope::kLayerMicrobatch, {});
+  if (m_.shared_ffn_hidden == 0) return;
+  shared_.emplace(d, w, UnitKind::kMoeLayer, "shared", m_.shared_ffn_hidden);
+  shared_->declare_saved();
+}
+
+TensorId MixtureWriter::chosen(std::string name, DType dtype, Scope scope) {
+  return w_.rows(std::move(name), Dim{m_.experts_per_token}, dtype, scope);
+}
+
+void MixtureWriter::forward(TensorId h, TensorId out) {
+  if (!shared_) return routed_forward(h, out);
+  const TensorId routed = w_.temporary("routed_out", m_.hidden);
+  const TensorId shared = w_.temporary("shared_out", m_.hidden);
+  routed_forward(h, routed);
+  shared_->forward(h, shared);
+  w_.residual(read(routed), shared, written(out), nullptr, kNoTensor);
+}
+
+void MixtureWriter::routed_forward(TensorId h, TensorId out) {
+  const TensorId logits = w_.temporary("router_logits", m_.experts);
+  w_.linear_forward(h, router_, logits, false);
+  Route route = route_;
+  w_.emit(route, Phase::kForward, {read(logits), written(gates_), written(slots_)});
+  Dispatch dispatch;
+  dispatch.dtype = dtype_;
+  w_.emit(dispatch, Phase::kForward, {read(h), read(slots_), written(expert_input_)});
+  experts_.forward(expert_input_, expert_out_);
+  Combine combine;
+  combine.dtype = dtype_;
+  w_.emit(combine, Phase::kForward, {read(expert_out_), read(gates_), read(slots_), written(out)});
+}
+
+void MixtureWriter::backward(Operand dout, TensorId h, TensorId dh) {
+  if (!shared_) return routed_backward(dout, h, dh);
+  const TensorId routed = w_.temporary("d_routed_input", m_.hidden);
+  const TensorId shared = w_.temporary("d_shared_input", m_.hidden);
+  routed_backward(dout, h, routed);
+  shared_->backward(dout, h, shared);
+  w_.sum(read(routed), read(shared), written(dh));
+}
+
+void MixtureWriter::routed_backward(Operand dout, TensorId h, TensorId dh) {
+  const TensorId d_expert_out = experts_.rows("d_experts_out", m_.hidden, Scope::kCall, {});
+  const TensorId dgates = chosen("d_gates", dtype_, Scope::kCall);
+  Combine combine;
+  combine.pass = Pass::kBackward, combine.dtype = dtype_;
+  w_.emit(combine, Phase::kBackward,
+          {dout, read(expert_out_), read(gates_), read(slots_), written(d_expert_out),
+           written(dgates)});
+  const TensorId d_expert_input = experts_.rows("d_experts_input", m_.hidden, Scope::kCall, {});
+  experts_.backward(read(d_expert_out), expert_input_, d_expert_input);
+  const TensorId through_experts = w_.temporary("d_dispatched", m_.hidden);
+  Dispatch dispatch;
+  dispatch.pass = Pass::kBackward, dispatch.dtype = dtype_;
+  w_.emit(dispatch, Phase::kBackward,
+          {read(d_expert_input), read(slots_), written(through_experts)});
+  const TensorId dlogits = w_.temporary("d_router_logits", m_.experts);
+  Route route = route_;
+  route.pass = Pass::kBackward;
+  w_.emit(route, Phase::kBackward, {read(dgates), read(gates_), read(slots_), written(dlogits)});
+  const TensorId through_router = w_.temporary("d_routed", m_.hidden);
+  w_.linear_input_grad(read(dlogits), router_, through_router);
+  w_.linear_weight_grad(read(dlogits), h, router_, false);
+  w_.sum(read(through_experts), read(through_router), written(dh));
+}
+
+}  // namespace plait

@@ -1,0 +1,36 @@
+#pragma once
+// The part of a layer that a mixture of experts has in place of its MLP, unsharded: router,
+// experts and, where the model has them, shared experts that see every token.
+
+#include "plan/strategies/mlp_writer.h"
+
+namespace plait {
+
+/// Slots that a group of tokens, a rank's part of one sequence, has at each expert: ceil(factor k s
+/// / E), of at most s tokens. What the workload's capacity_factor is; without dropping, its skew.
+std::int64_t expert_capacity(const Draft& draft);
+
+class MixtureWriter {
+ public:
+  MixtureWriter(Draft& d, BlockWriter& w);
+
+  void forward(TensorId h, TensorId out);
+  void backward(Operand dout, TensorId h, TensorId dh);
+
+ private:
+  void routed_forward(TensorId h, TensorId out);
+  void routed_backward(Operand dout, TensorId h, TensorId dh);
+  TensorId chosen(std::string name, DType dtype, Scope scope);
+
+  const Model& m_;
+  BlockWriter& w_;
+  DType dtype_;
+  Route route_;
+  BlockWriter::Linear router_;
+  MlpWriter experts_;
+  std::optional<MlpWriter> shared_;
+  TensorId gates_ = kNoTensor, slots_ = kNoTensor;              // (s, b, k)
+  TensorId expert_input_ = kNoTensor, expert_out_ = kNoTensor;  // (E, capacity b, h)
+};
+
+}  // namespace plait

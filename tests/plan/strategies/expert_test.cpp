@@ -1,0 +1,165 @@
+// Expert parallelism: what ranks hold, what travels, and over whom gradients are reduced.
+#include <cmath>
+
+#include "model/iteration_flops.h"
+#include "plan/memory.h"
+#include "plan/validate.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+constexpr CollectiveKind kExchange = CollectiveKind::kAllToAll;
+constexpr CollectiveKind kReduce = CollectiveKind::kAllReduce;
+
+/// Two of four experts per token.
+Model tiny_mixture(std::int64_t layers = 2) {
+  Model m = tiny_llama(layers);
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 12;
+  return m;
+}
+Strategy over(std::int64_t ep, Degrees d = {}, int zero_stage = 0) {
+  Strategy s = split(d, zero_stage);
+  s.mesh[Axis::kEp] = ep;
+  return s;
+}
+Plan plan_of(const Strategy& s, const Model& m = tiny_mixture()) {
+  const std::int64_t replicas = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
+  return make_plan(m, tiny_workload(2 * replicas, 2), s);
+}
+
+/// k s b h elements of two bytes: a balanced microbatch's tokens in their slots.
+constexpr std::int64_t kSlotBytes = 2 * 8 * 2 * 16 * 2;
+
+TEST(ExpertParallel, LayerExchangesTokensTwiceForwardAndTwiceBackward) {
+  // GShard: dispatch and combine; each rank sends (ep - 1) / ep of S = k s b h.
+  for (const std::int64_t ep : {2, 4}) {
+    const Plan plan = plan_of(over(ep));
+    const Traffic twice{2, 2 * kSlotBytes};
+    EXPECT_EQ(traffic(block_named(plan, "moe_layer.forward"), kExchange, Axis::kEp), twice);
+    EXPECT_EQ(traffic(block_named(plan, "moe_layer.backward"), kExchange, Axis::kEp), twice);
+  }
+}
+
+TEST(ExpertParallel, CapacityAndSkewScaleWhatTravels) {
+  Workload w = tiny_workload(4, 2);
+  w.capacity_factor = 1.5;  // ceil(1.5 * 2 * 8 / 4) = 6 slots instead of 4
+  const Plan more = make_plan(tiny_mixture(), w, over(2));
+  EXPECT_EQ(traffic(block_named(more, "moe_layer.forward"), kExchange, Axis::kEp).bytes,
+            2 * kSlotBytes * 6 / 4);
+  w.capacity_factor = 0, w.expert_skew = 1.25;  // 5 slots
+  const Plan skewed = make_plan(tiny_mixture(), w, over(2));
+  EXPECT_EQ(traffic(block_named(skewed, "moe_layer.forward"), kExchange, Axis::kEp).bytes,
+            2 * kSlotBytes * 5 / 4);
+  w.capacity_factor = std::numeric_limits<double>::infinity();  // a slot for every token
+  EXPECT_EQ(tensor_named(make_plan(tiny_mixture(), w, over(2)), "experts_out").dims[1].global,
+            8 * 2);
+}
+
+TEST(ExpertParallel, EachRankHoldsItsShareOfTheExpertsAndAllOfTheRest) {
+  const ParameterCount n = count_parameters(tiny_mixture());
+  const std::int64_t experts = 4 * 3 * 16 * 12;
+  for (const std::int64_t ep : {1, 2, 4}) {
+    const Plan plan = plan_of(over(ep));
+    EXPECT_EQ(tensor_named(plan, "experts.weights").elements(plan.mesh), experts / ep);
+    EXPECT_EQ(tensor_named(plan, "moe_layer.weights").elements(plan.mesh), n.moe_layer - experts);
+  }
+}
+
+TEST(ExpertParallel, GradientsOfExpertsAreReducedOverOtherRanksThanTheRest) {
+  // Inside of data parallelism: the rest over dp x ep, experts over dp (Megatron-LM's expert data
+  // parallel group).
+  const Plan plan = plan_of(over(2, {.dp = 2}));
+  const ParameterCount n = count_parameters(tiny_mixture());
+  const std::int64_t experts = 4 * 3 * 16 * 12, bytes = 4, layers = 2;
+  const std::int64_t rest = n.embedding + n.head + layers * (n.moe_layer - experts);
+  EXPECT_EQ(traffic(plan, 0, kReduce, AxisSet(Axis::kDp) | Axis::kEp).bytes, bytes * rest);
+  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp).bytes, bytes * layers * experts / 2);
+  const Plan alone = plan_of(over(2));
+  EXPECT_EQ(traffic(alone, 0, kReduce, Axis::kEp).bytes, bytes * rest);
+  EXPECT_EQ(traffic(alone, 0, kReduce, Axis::kDp).bytes, 0);
+}
+
+TEST(ExpertParallel, ShardsTheOptimizerOfTheRestOverEpToo) {
+  const Plan plan = plan_of(over(2, {.dp = 2}, 1));
+  const auto share = [&](const char* unit) {
+    const std::string name = unit;
+    return static_cast<double>(tensor_named(plan, name + ".moment1").elements(plan.mesh)) /
+           static_cast<double>(tensor_named(plan, name + ".weights").elements(plan.mesh));
+  };
+  EXPECT_DOUBLE_EQ(share("moe_layer"), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(share("experts"), 1.0 / 2);
+}
+
+TEST(ExpertParallel, ExpertsThatAreOnNoOtherRankAreNotSharded) {
+  for (const int stage : {1, 2, 3}) {
+    const Plan plan = plan_of(over(4, {}, stage));
+    EXPECT_EQ(tensor_named(plan, "experts.moment1").elements(plan.mesh),
+              tensor_named(plan, "experts.weights").elements(plan.mesh));
+    EXPECT_TRUE(validate(plan).empty()) << stage;
+  }
+}
+
+TEST(ExpertParallel, SequenceShardsMeetAtExpertsThatAreSplitOverTp) {
+  // Each tp rank sends its s / tp tokens; behind the exchange the ranks gather those of all.
+  Strategy s = over(2, {.tp = 2});
+  s.sequence_parallel = true;
+  const Plan plan = plan_of(s);
+  const Block forward = block_named(plan, "moe_layer.forward");
+  EXPECT_EQ(traffic(forward, kExchange, Axis::kEp), (Traffic{2, 2 * kSlotBytes / 2}));
+  EXPECT_EQ(tensor_named(plan, "experts_up").dims[2].local(plan.mesh), 2 * 12 / 2);
+}
+
+TEST(ExpertParallel, ExpertsOverTpAreWholeAndTokensTravelOverBoth) {
+  Strategy s = over(2, {.tp = 2});
+  s.sequence_parallel = true, s.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+  const Plan plan = plan_of(s);
+  const Block forward = block_named(plan, "moe_layer.forward");
+  EXPECT_EQ(traffic(forward, kExchange, AxisSet(Axis::kEp) | Axis::kTp),
+            (Traffic{2, 2 * kSlotBytes / 2}));
+  EXPECT_EQ(tensor_named(plan, "experts_up").dims[2].local(plan.mesh), 2 * 12);
+  EXPECT_EQ(tensor_named(plan, "experts_up").dims[0].local(plan.mesh), 1);
+}
+
+TEST(Mixture, TogetherRanksDoTheFlopsOfTheChosenExperts) {
+  Model m = tiny_mixture(3);
+  m.first_dense_layers = 1, m.shared_ffn_hidden = 8;
+  const auto all = [](const Op&) { return true; };
+  for (const std::int64_t ep : {1, 2, 4}) {
+    const Strategy s = over(ep);
+    const Plan plan = plan_of(s, m);
+    EXPECT_DOUBLE_EQ(flops_of(plan, all).value, needed_flops_per_iteration(m, 8, 2 * ep).value);
+  }
+}
+
+TEST(Mixture, KeepsWhatABackwardPassNeedsOfEachTokenAndSlot) {
+  // Per token of a layer beyond what a dense one keeps: k (h + 2 f + f + h) of its slots, and gate
+  // and slot index of each choice; and no MLP of its own, 3 ffn.
+  const Plan dense = plan_of(over(1), tiny_llama(1)), mixture = plan_of(over(1), tiny_mixture(1));
+  const auto kept = [](const Plan& plan) {
+    std::int64_t n = 0;
+    for (const Tensor& t : plan.tensors) {
+      const bool saved = t.kind == TensorClass::kActivation && t.scope == Scope::kLayerMicrobatch;
+      if (saved && t.name != "x" && t.name != "dx") n += t.bytes(plan.mesh).value;
+    }
+    return n;
+  };
+  const std::int64_t tokens = 8 * 2, k = 2, h = 16, f = 12, ffn = 24;
+  const std::int64_t slots = k * (2 * h + 3 * f) * 2, choices = k * (2 + 8);
+  EXPECT_EQ(kept(mixture) - kept(dense), tokens * (slots + choices - 3 * ffn * 2));
+}
+
+TEST(Mixture, HasDenseLayersWhereTheModelSaysSo) {
+  Model m = tiny_mixture(5);
+  m.first_dense_layers = 1, m.moe_every = 2;  // layers 1 and 3 of 0 .. 4
+  EXPECT_EQ(m.moe_layers(), 2);
+  const Plan plan = plan_of(over(2), m);
+  std::vector<std::int32_t> dense;
+  for (const Call& call : plan.programs[0].calls) {
+    if (plan.blocks[call.block].name == "layer.forward") dense.push_back(call.layer);
+  }
+  EXPECT_EQ(dense, (std::vector<std::int32_t>{0, 2, 4}));
+}
+
+}  // namespace
+}  // namespace plait
