@@ -17,6 +17,10 @@ constexpr System kSystems[] = {
     {"DeepSpeed ZeRO-3", "deepspeed-zero-3", "zero", "optimizer, gradients, parameters over dp"},
     {"Fairscale sharded DDP", "fairscale-sharded-ddp", "zero", "optimizer, gradients over dp"},
     {"Megatron-LM 3D", "megatron-lm-3d", "hybrid", "tp x pp x dp, interleaved"},
+    {"Megatron-LM MoE, Mixtral", "megatron-moe-mixtral-8x7b", "expert-parallelism",
+     "experts over ep, the rest over dp x ep, pp"},
+    {"Megatron-LM MoE, parallel folding", "megatron-moe-qwen3-235b", "expert-parallelism",
+     "experts over ep x tp, attention over tp, pp"},
     {"SageMaker model parallel", "sagemaker-model-parallel", "hybrid", "tp x pp x sharded dp"},
     {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
 };

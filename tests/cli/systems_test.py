@@ -9,6 +9,8 @@ from plait_command import SOURCE, CommandTest, plait, read_scenario
 
 SKIPPED = 77  # this build has no real runs
 AXES = ("pp", "dp", "fsdp", "cp", "ep", "tp")
+MIXTURES = ("mixtral", "qwen3")
+FEW_EXPERTS = {"experts": 4, "experts_per_token": 2, "expert_ffn_hidden": 32}
 TINY_GPT = ("gpt", "megatron")  # learned positions, LayerNorm, biases, tied embeddings
 
 
@@ -43,10 +45,12 @@ def shrunk(preset):
     for axis in AXES:
         world *= strategy.get(axis, 1)
     name = preset["model"] if isinstance(preset["model"], str) else preset["model"]["preset"]
+    experts = FEW_EXPERTS if name.startswith(MIXTURES) else {}
     return {
         **preset,
         "name": preset["name"] + "-shrunk",
-        "model": {"preset": "tiny-gpt" if name.startswith(TINY_GPT) else "tiny", "layers": 4},
+        "model": {"preset": "tiny-gpt" if name.startswith(TINY_GPT) else "tiny", "layers": 4,
+                  **experts},
         "workload": {**preset["workload"], "sequence_length": 32, "micro_batch": 1,
                      "global_batch": 4 * strategy.get("dp", 1) * strategy.get("fsdp", 1) *
                                      strategy.get("ep", 1)},
