@@ -89,5 +89,25 @@ TEST(Page, OtherTextsAreNoPages) {
       document_of_html(R"(<script type="application/json" id="plait-document">{)").has_value());
 }
 
+TEST(Page, ResultAndTimelinesAreReadBack) {
+  Page page{"run", "", "", "", R"({"step_time_s":2})", "", {{"timelines", R"([{"label":"a"}])"}}};
+  const auto stored = page_of_html(to_html(page));
+  ASSERT_TRUE(stored.has_value());
+  EXPECT_EQ(stored->kind, "run");
+  EXPECT_EQ(report_from_json(stored->result)->step_time_s, 2);
+  EXPECT_EQ(stored->timelines, std::vector<std::string>{R"({"label":"a"})"});
+}
+
+TEST(Page, WhatIsDamagedIsMissing) {
+  const std::string tag = R"(<script type="application/json" id="plait-document">)";
+  for (const char* document : {"", "[1]", "{", R"({"kind":3,"result":[],"timelines":7})"}) {
+    const auto stored = page_of_html(tag + document + "</script>");
+    ASSERT_TRUE(stored.has_value()) << document;
+    EXPECT_EQ(stored->kind, "");
+    EXPECT_TRUE(stored->timelines.empty());
+    EXPECT_FALSE(report_from_json(stored->result).has_value());
+  }
+}
+
 }  // namespace
 }  // namespace plait

@@ -9,7 +9,7 @@ function verdict(at) {
     el('span', {}, num(memory + '/peak_memory_bytes', 'bytes'), ' of ',
        num(memory + '/capacity_bytes', 'bytes'), ' on the fullest rank, ', num(memory + '/rank'),
        ' (stage ', num(memory + '/stage'), '); ',
-       fits ? [num(memory + '/free_bytes', 'bytes'), ' free'] : 'too much'));
+       num(memory + '/free_bytes', 'bytes'), ' free'));
 }
 
 function reportTiles(at) {

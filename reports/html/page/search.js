@@ -62,13 +62,16 @@ function drawSearch(rows, width) {
   const x = r => r.row.report.peak_memory_bytes, y = r => r.row.report.step_time_s;
   if (rows.length === 0) return el('p', {}, 'No layout passes these filters.');
   const all = searchRows(), capacity = Math.max(...all.map(r => r.row.report.memory.capacity_bytes));
-  const most = Math.max(...all.map(x), capacity) * 1.06, top = Math.max(...rows.map(y)), low = Math.min(...rows.map(y));
+  const fullest = Math.max(...all.map(x)), near = capacity < 3 * fullest;  // else all marks would be at the left edge
+  const most = Math.max(fullest, near ? capacity : 0) * 1.06, top = Math.max(...rows.map(y)), low = Math.min(...rows.map(y));
   const room = (top - low) * 0.12 || top * 0.1;
   const c = chart({width, height: 380, left: 78, label: 'Step time over memory of the fullest rank',
     x: {low: 0, high: most, values: byteTicks(most, Math.min(8, width / 110)), text: formats.bytes, title: 'memory of the fullest rank'},
     y: {low: Math.max(0, low - room), high: top + room, values: ticks(Math.max(0, low - room), top + room, 5), text: formats.time}});
-  c.root.append(svg('path', {d: `M${c.px(capacity)} ${c.top}V${c.bottom}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
-                svg('text', {x: c.px(capacity) - 5, y: c.top + 12, 'text-anchor': 'end'}, 'capacity'));
+  if (near) {
+    c.root.append(svg('path', {d: `M${c.px(capacity)} ${c.top}V${c.bottom}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+                  svg('text', {x: c.px(capacity) - 5, y: c.top + 12, 'text-anchor': 'end'}, 'capacity'));
+  }
   const front = rows.filter(r => r.kind === 'front').sort((a, b) => x(a) - x(b));
   if (front.length > 1) {
     c.root.append(svg('path', {fill: 'none', stroke: colour('green'), 'stroke-width': 1.5,

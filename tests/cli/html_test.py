@@ -1,0 +1,63 @@
+"""--html: one file, whole or not at all, the same bytes always, and read back by compare."""
+
+import json
+import re
+import unittest
+
+from plait_command import SOURCE, TINY, CommandTest, plait
+
+DOCUMENT = re.compile(r'<script type="application/json" id="plait-document">(.*?)</script>', re.S)
+
+
+class Html(CommandTest):
+    def page(self, name, *arguments):
+        path = self.folder / name
+        result = self.run_ok(*arguments, "--html", path, "--format", "json")
+        return path, result.json(), json.loads(DOCUMENT.search(path.read_text("utf-8"))[1])
+
+    def test_a_page_holds_what_is_printed(self):
+        for arguments in (("run", TINY), ("compare", TINY, SOURCE / "scenarios/tiny/tiny-cpu.json"),
+                          ("whatif", TINY, "-L", "strategy.tp=1,2"), ("search", TINY)):
+            with self.subTest(arguments[0]):
+                _, printed, document = self.page("page.html", *arguments)
+                self.assertEqual(document["kind"], arguments[0])
+                self.assertEqual(document["result"], printed)
+
+    def test_the_same_command_writes_the_same_bytes(self):
+        path, _, _ = self.page("page.html", "run", TINY)
+        first = path.read_bytes()
+        self.page("page.html", "run", TINY)
+        self.assertEqual(path.read_bytes(), first)
+
+    def test_compare_reads_pages_back(self):
+        path, printed, _ = self.page("page.html", "run", TINY)
+        compared = self.run_ok("compare", TINY, path, "--format", "json").json()
+        self.assertEqual(compared["candidates"][1]["step_time_difference"], 0)
+        self.assertEqual(compared["candidates"][1]["report"]["step_time_s"], printed["step_time_s"])
+
+    def test_a_page_without_one_prediction_is_refused(self):
+        path, _, _ = self.page("page.html", "whatif", TINY, "-L", "strategy.tp=1,2")
+        result = plait("compare", path, TINY)
+        self.assertEqual(result.code, 2)
+        self.assertIn("G018", result.err)
+
+    def test_damaged_pages_are_errors_of_the_user(self):
+        path, _, _ = self.page("page.html", "run", TINY)
+        text = path.read_text("utf-8")
+        begin, end = DOCUMENT.search(text).span(1)
+        for damaged in (text[:end], text[:begin] + text[end:], text[:begin] + "[1]" + text[end:],
+                        text[:begin] + '{"kind": 3, "result": [], "timelines": 7}' + text[end:]):
+            with self.subTest(len(damaged)):
+                result = plait("compare", self.file("bad.html", damaged), TINY)
+                self.assertEqual(result.code, 2, result.err)
+
+    def test_a_place_that_cannot_be_written_is_said_and_nothing_stays(self):
+        path = self.folder / "missing" / "page.html"
+        result = plait("run", TINY, "--html", path)
+        self.assertEqual(result.code, 3)
+        self.assertIn(str(path), result.err)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
