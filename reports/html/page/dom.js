@@ -45,7 +45,8 @@ function table(caption, columns, rows) {
   const kind = column => column.number ? 'number' : column.bar ? 'bar' : null;
   const heads = columns.map(c => el('th', {scope: 'col', class: kind(c)}, c.title));
   const body = rows.map(row => el('tr', {class: row.class}, row.cells.map((cell, k) =>
-    el(k === 0 ? 'th' : 'td', {scope: k === 0 ? 'row' : null, class: kind(columns[k])}, cell))));
+    el(k === 0 ? 'th' : 'td', {scope: k === 0 ? 'row' : null, class: kind(columns[k]),
+                               'data-title': columns[k].title}, cell))));
   const bars = columns.some(c => c.bar);
   return [caption ? el('p', {class: 'soft small'}, caption) : null,
     el('div', {class: 'scroll'}, el('table', {class: bars ? 'bars' : null, 'aria-label': caption},
