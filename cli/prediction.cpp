@@ -67,6 +67,7 @@ CostModel costs_of(const Scenario& scenario) {
   CostModel costs;
   costs.host = scenario.host;
   costs.kernels = scenario.kernels;
+  costs.machine = {scenario.processor, scenario.storage_bandwidth};
   if (!scenario.calibration.empty()) {
     if (!scenario.cluster.others.empty()) refuse_calibration(scenario);
     costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));

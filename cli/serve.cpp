@@ -12,6 +12,7 @@
 #include "core/json.h"
 #include "reports/serving.h"
 #include "serving/capacity.h"
+#include "serving/layer_maps.h"
 
 namespace plait {
 namespace {
@@ -31,16 +32,17 @@ void require_serving(const Scenario& s) {
                s);
 }
 
-ServedModel served_model(const Scenario& s) {
+ServedModel served_model(const Scenario& s, const EngineLimits& limits) {
   ServedModel served;
   served.model = s.model;
   served.precision = s.serving->precision;
-  served.layout = {s.strategy.mesh, even_layers(s.model.layers, s.strategy.mesh[Axis::kPp])};
+  served.layout.mesh = s.strategy.mesh;
   served.cluster = s.cluster;
   served.costs = costs_of(s);
   served.costs.engine_all_reduce = s.serving->limits.own_all_reduce;
   served.placement = s.placement;
   served.graphs = s.serving->limits.graphs;
+  served.layout.map = deal_layers(served, s.serving->layers, limits, s.memory);
   return served;
 }
 
@@ -69,7 +71,7 @@ ServingReport report_of(const Scenario& s, const RunFacts& facts) {
   Serving serving = *s.serving;
   const std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, serving.limits);
-  const ServedModel served = served_model(s);
+  const ServedModel served = served_model(s, serving.limits);
   const std::int64_t replicas = s.strategy.mesh[Axis::kDp];
   ServingReport r;
   r.run = facts;

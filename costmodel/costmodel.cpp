@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/error.h"
 #include "costmodel/calibration_cost.h"
 #include "costmodel/collectives.h"
 #include "costmodel/eager.h"
@@ -140,6 +141,17 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   return memory_bound_cost(op, device);
 }
 
+Cost CostModel::on_processor(const Compute& op) const {
+  if (machine.processor.name.empty()) {
+    throw InputError({"C014",
+                      "work on a processor that is not described",
+                      {"", 0, 0, "cluster.processor"},
+                      "a processor of the catalogue, such as \"cpu-host\"",
+                      "set cluster.processor"});
+  }
+  return compute(op, machine.processor);
+}
+
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
                                      const Cluster& cluster) const {
   const CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
@@ -153,7 +165,15 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
 Cost CostModel::transfer(Bytes bytes, const Path& path) const { return message_cost(bytes, path); }
 
 Cost CostModel::copy(const Copy& op, const NodeKind& node) const {
-  return host_copy_cost(op.bytes, node);
+  if (op.from != Place::kStorage) return host_copy_cost(op.bytes, node);
+  if (machine.storage_bandwidth.value <= 0) {
+    throw InputError({"C013",
+                      "weights on storage that is not described",
+                      {"", 0, 0, "cluster.storage_bandwidth"},
+                      "what a node's drives read, such as \"3 GB/s\"",
+                      "set cluster.storage_bandwidth"});
+  }
+  return storage_read_cost(op.bytes, machine.storage_bandwidth);
 }
 
 }  // namespace plait

@@ -32,6 +32,12 @@ struct CollectiveCost {
 /// choice can change with the link, and its durations then jump.
 enum class Selection : std::uint8_t { kNccl, kFastest };
 
+/// What a node has besides devices.
+struct HostMachine {
+  Device processor;                  // no name: none is described
+  BytesPerSecond storage_bandwidth;  // what its drives read; 0: none is described
+};
+
 struct CostModel {
   Selection selection = Selection::kNccl;
   /// Of the machine that the cluster's device stands for; null: data sheets only.
@@ -41,15 +47,19 @@ struct CostModel {
   /// All-reduces within an NVLink island run by a serving engine's own kernels where these are
   /// faster than NCCL (one_shot.h).
   bool engine_all_reduce = false;
+  HostMachine machine = {};  // where plans put ops and tensors that are not on devices
 
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;
+  /// The same on the host's processor. Throws InputError C014 where none is described.
+  Cost on_processor(const Compute& op) const;
   /// A collective over a placed group; zero for a group of one.
   CollectiveCost collective(const Collective& op, const GroupPlacement& group,
                             const Cluster& cluster) const;
   /// One message between two devices.
   Cost transfer(Bytes bytes, const Path& path) const;
-  /// A copy between device and host memory.
+  /// A copy between device and host memory, or from storage. Throws InputError C013 where no
+  /// storage is described.
   Cost copy(const Copy& op, const NodeKind& node) const;
 };
 

@@ -52,9 +52,27 @@ struct EngineLimits {
   Seconds sequence_overhead;
 };
 
+/// How layers are dealt to places (serving/layer_maps.h).
+enum class Dealing : std::uint8_t {
+  kEven,         // as many for each stage (vLLM)
+  kGpuLayers,    // the last `gpu_layers` on devices, the rest on the processor (llama.cpp)
+  kSequential,   // devices filled one after the other (Accelerate)
+  kBalanced,     // devices filled alike (Accelerate's "auto" and "balanced")
+  kBalancedLow0  // the same, as little as possible on the first
+};
+
+struct LayerRule {
+  Dealing dealing = Dealing::kEven;
+  std::int64_t gpu_layers = -1;  // kGpuLayers: layers, and one more for the head; -1: what fits
+  Bytes device_memory;           // for weights, of each device; 0: memory_utilization of it
+  Bytes host_memory;             // for weights that are copied; what is beyond is on storage
+  bool cache_on_host = false;    // keys and values in host memory, attention on the processor
+};
+
 /// What a scenario says of serving.
 struct Serving {
   ServingPrecision precision;
+  LayerRule layers;
   EngineLimits limits;
   Load load;
 };

@@ -1,11 +1,13 @@
 #include "plan/serving.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "core/error.h"
 #include "plan/refusal.h"
 #include "plan/strategies/inference.h"
+#include "plan/strategies/processor.h"
 
 namespace plait {
 namespace {
@@ -23,7 +25,14 @@ Workload forward_workload(const Step& step, const ServingPrecision& precision) {
   w.sequence_length = step.tokens();
   w.global_batch = 1;
   w.precision.weights = w.precision.matmul = precision.activations;
+  w.flash_attention = precision.fused_attention;
   return w;
+}
+
+bool leaves_device(const LayerMap& map) {
+  const auto away = [](const LayerPlace& p) { return p.residence != Residence::kDevice; };
+  return map.cache_on_host || away(map.embedding) || away(map.head) ||
+         std::ranges::any_of(map.layers, away);
 }
 
 void require_served(const Model& m, const Step& step, const ServingLayout& layout) {
@@ -35,6 +44,10 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
   const Mesh& mesh = layout.mesh;
+  if (mesh[Axis::kTp] > 1 && leaves_device(layout.map)) {
+    throw refusal("S067", "layers off the device together with tensor parallelism", "strategy.tp",
+                  "1, or all layers on devices", "split by layers: strategy.pp");
+  }
   for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kEp}) {
     if (mesh[axis] == 1) continue;
     const std::string name(name_of(axis));
@@ -44,37 +57,80 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
 }
 
 /// Writes the stages' programs: a walk through embedding, layers and head, with a message wherever
-/// the next part is on another stage.
+/// the next part is on another stage and a copy wherever it runs on the other side of the host
+/// link.
 class ProgramWriter {
  public:
-  ProgramWriter(Draft& d, const LayerMap& map) : d_(d), map_(map) {
+  ProgramWriter(Draft& d, const LayerMap& map)
+      : d_(d), map_(map), memory_(d, Place::kHost), storage_(d, Place::kStorage) {
     d_.programs.resize(static_cast<std::size_t>(d_.mesh()[Axis::kPp]));
-    embed_ = keep(d_.embed_forward), layer_ = keep(d_.layers[0].kept.forward);
-    head_ = keep(d_.head_forward);
   }
 
   void run() {
     at_ = map_.embedding.stage;
-    call(embed_, 0);
+    on_host_ = map_.embedding.residence == Residence::kProcessor;
+    call(block_of(Part::kEmbedding, map_.embedding.residence), 0);
     std::int32_t layer = 0;
     for (const LayerPlace& place : map_.layers) {
-      go(place.stage, layer);
-      call(layer_, layer++);
+      go(place, layer);
+      call(block_of(Part::kLayer, place.residence), layer++);
     }
-    go(map_.head.stage, layer);
-    call(head_, layer);
+    go(map_.head, layer);
+    call(block_of(Part::kHead, map_.head.residence), layer);
   }
 
  private:
-  BlockId keep(Block& block) {
+  enum class Part : std::uint8_t { kEmbedding, kLayer, kHead };
+
+  BlockId keep(Block block) {
     d_.blocks.push_back(std::move(block));
     return static_cast<BlockId>(d_.blocks.size() - 1);
+  }
+  BlockId block_of(Part part, Residence residence) {
+    const auto key = std::pair(part, residence);
+    const auto found = blocks_.find(key);
+    return found != blocks_.end() ? found->second : blocks_[key] = keep(made(part, residence));
+  }
+  const Block& written(Part part) const {
+    if (part == Part::kLayer) return d_.layers[0].kept.forward;
+    return part == Part::kHead ? d_.head_forward : d_.embed_forward;
+  }
+  Block made(Part part, Residence residence) {
+    const Block block = written(part);
+    switch (residence) {
+      case Residence::kDevice: break;
+      case Residence::kProcessor:
+        return on_processor(d_, memory_, block, [](const Op&) { return true; });
+      case Residence::kHost: return with_copied_weights(d_, memory_, Place::kHost, block);
+      case Residence::kStorage: return with_copied_weights(d_, storage_, Place::kStorage, block);
+    }
+    if (part != Part::kLayer || !map_.cache_on_host) return block;
+    return on_processor(d_, memory_, block, [this](const Op& op) {
+      return std::ranges::any_of(op.operands, [this](const Operand& o) {
+        return d_.tensors[o.tensor].kind == TensorClass::kKvCache;
+      });
+    });
   }
   void call(BlockId block, std::int32_t layer) {
     d_.programs[static_cast<std::size_t>(at_)].calls.push_back({block, 0, layer, 0, -1});
   }
-  void go(std::int32_t stage, std::int32_t layer) {
-    if (stage == at_) return;
+  void go(const LayerPlace& to, std::int32_t layer) {
+    const bool to_host = to.residence == Residence::kProcessor;
+    if (on_host_ && (!to_host || to.stage != at_)) cross(false, layer);
+    if (to.stage != at_) pass_on(to.stage, layer);
+    if (!on_host_ && to_host) cross(true, layer);
+  }
+  void cross(bool to_host, std::int32_t layer) {
+    std::optional<BlockId>& block = to_host ? to_host_ : to_device_;
+    if (!block) {
+      const TensorId twin = memory_.of(d_.x);
+      block = keep({to_host ? "to_host" : "to_device",
+                    {to_host ? copied(d_, d_.x, twin) : copied(d_, twin, d_.x)}});
+    }
+    call(*block, layer);
+    on_host_ = to_host;
+  }
+  void pass_on(std::int32_t stage, std::int32_t layer) {
     const auto stages = static_cast<std::int32_t>(d_.mesh()[Axis::kPp]);
     PLAIT_CHECK((stage - at_ + stages) % stages == 1, "layers do not go on to the next stage");
     if (!send_) exchange();
@@ -94,14 +150,16 @@ class ProgramWriter {
                     Stream::kRecvForward,
                     Phase::kForward,
                     {{d_.x, Use::kWrite, 0}}}}};
-    send_ = keep(send), receive_ = keep(receive);
+    send_ = keep(std::move(send)), receive_ = keep(std::move(receive));
   }
 
   Draft& d_;
   const LayerMap& map_;
-  BlockId embed_, layer_, head_;
-  std::optional<BlockId> send_, receive_;
+  Twins memory_, storage_;
+  std::map<std::pair<Part, Residence>, BlockId> blocks_;
+  std::optional<BlockId> send_, receive_, to_host_, to_device_;
   std::int32_t at_ = 0;
+  bool on_host_ = false;
 };
 
 Flops flops_of(const Plan& plan) {

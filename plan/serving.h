@@ -37,16 +37,29 @@ struct ServingPrecision {
   bool fp8_products = false;  // linear layers: fp8 weights, inputs cast to fp8 token by token
   WeightFormat weights = WeightFormat::kPlain;  // of the linear layers, where not fp8_products
   WeightFormat head = WeightFormat::kPlain;     // of the output matrix
+  bool fused_attention = true;                  // flash attention, where a device computes it
+};
+
+/// Where a layer's weights are and who multiplies by them.
+enum class Residence : std::uint8_t {
+  kDevice,
+  kProcessor,  // in host memory, computed on by the host (llama.cpp)
+  kHost,       // in host memory, copied to the device whenever the layer runs (Accelerate)
+  kStorage     // on drives, read and copied whenever the layer runs
 };
 
 struct LayerPlace {
   std::int32_t stage = 0;
+  Residence residence = Residence::kDevice;
   bool operator==(const LayerPlace&) const = default;
 };
 
 struct LayerMap {
   LayerPlace embedding, head;
   std::vector<LayerPlace> layers;
+  /// Keys and values stay in host memory, and attention is computed there (llama.cpp's -nkvo);
+  /// otherwise they are where their layer runs.
+  bool cache_on_host = false;
 };
 /// Layers in order on `stages` devices, as vLLM deals them: as many each, the remainder to the
 /// stages before the last, backwards (vllm/distributed/utils.py, get_pp_indices).

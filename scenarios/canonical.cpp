@@ -13,10 +13,14 @@ std::string cluster_json(const ClusterPart& part) {
     if (m.key == "node") m.value = node_table().write(part.node.value);
     if (m.key == "device") m.value = device_table().write(part.device.value);
     if (m.key == "fabric") m.value = fabric_table().write(part.fabric.value);
+    if (m.key == "processor") m.value = device_table().write(part.processor.value);
   }
   const bool alike = part.other_nodes.empty();
-  std::erase_if(members, [alike](const JsonMember& m) {
-    return m.key == "preset" || (m.key == "other_nodes" && alike);
+  const bool no_processor = part.processor.value.name.empty();
+  const bool no_storage = part.storage_bandwidth.value == 0;
+  std::erase_if(members, [=](const JsonMember& m) {
+    return m.key == "preset" || (m.key == "other_nodes" && alike) ||
+           (m.key == "processor" && no_processor) || (m.key == "storage_bandwidth" && no_storage);
   });
   return json_object(std::move(members));
 }

@@ -113,6 +113,11 @@ const Table<ClusterPart>& cluster_table() {
               .otherwise("as the node has"),
           field("node", &C::node, Changes{&node_part_table()}, "The node."),
           field("device", &C::device, Changes{&device_part_table()}, "The device."),
+          field("processor", &C::processor, Changes{&device_part_table()},
+                "What computes on the host of a node, for plans that put work there.")
+              .otherwise("none"),
+          field("storage_bandwidth", &C::storage_bandwidth, Amount<BytesPerSecond>{},
+                "What a node's drives read, for plans that put tensors there."),
           field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
           field("other_nodes", &C::other_nodes, List{Nested{&other_nodes_table()}},
                 "Nodes of another kind on the same fabric, with as many devices and NICs."),

@@ -59,6 +59,8 @@ struct ClusterPart {
   std::int64_t devices_per_node = 0;  // 0: as the node has
   Named<NodeSpec> node;
   Named<Device> device;
+  Named<Device> processor;
+  BytesPerSecond storage_bandwidth;
   Named<Fabric> fabric;
   std::vector<OtherNodesPart> other_nodes;
   std::vector<Slowdown> slowdowns;

@@ -82,6 +82,8 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
   out.model =
       resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
+  out.processor = parts.cluster.processor.value;
+  out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.kernels = parts.kernels;
   out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;

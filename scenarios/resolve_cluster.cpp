@@ -86,6 +86,9 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   apply_changes(json.find("device"), part.device, device_part_table(), part.node.value.device,
                 device_names(), find_device);
   check_nvlinks(json, part.device.value);
+  if (const Json* processor = json.find("processor")) {
+    apply_over(processor, part.processor, device_part_table(), Device{}, find_device);
+  }
   const bool has_fabric = fabric != nullptr || !part.node.value.fabric.empty();
   if (has_fabric) {
     apply_changes(fabric, part.fabric, fabric_part_table(), part.node.value.fabric, fabric_names(),

@@ -35,6 +35,8 @@ struct Scenario {
   Kernels kernels;  // how the framework runs ops
   FrameworkMemory memory;
   Cluster cluster;
+  Device processor;                     // of each node; no name: none is described
+  BytesPerSecond storage_bandwidth;     // of each node's drives
   double price_per_device_hour = 0;     // in the user's currency; 0: not said
   std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
   std::string placement_words;          // "pp, tp, dp from the inside out"; "": rank r on device r

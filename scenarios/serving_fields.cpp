@@ -89,6 +89,37 @@ const Table<EngineLimits>& engine_table() {
   return table;
 }
 
+const Table<LayerRule>& layers_table() {
+  using R = LayerRule;
+  static const Table<R> table(
+      "serving.layers",
+      {
+          field("deal", &R::dealing,
+                Choice<Dealing>{{{"even", Dealing::kEven},
+                                 {"gpu_layers", Dealing::kGpuLayers},
+                                 {"sequential", Dealing::kSequential},
+                                 {"balanced", Dealing::kBalanced},
+                                 {"balanced_low_0", Dealing::kBalancedLow0}}},
+                "even: as many for each stage. gpu_layers: the last so many on devices, the rest "
+                "computed by the processor (llama.cpp). sequential, balanced, balanced_low_0: as "
+                "Accelerate's device_map; what no device holds is copied whenever it runs."),
+          field("gpu_layers", &R::gpu_layers, Int{.min = -1},
+                "Layers on devices; one more than there are: the output matrix too.")
+              .otherwise("-1: as many as fit"),
+          field("device_memory", &R::device_memory, Amount<Bytes>{},
+                "Of each device, for weights, with Accelerate's maps.")
+              .otherwise("gpu_memory_utilization of it"),
+          field("host_memory", &R::host_memory, Amount<Bytes>{},
+                "For weights that are copied; what is beyond is read from storage.")
+              .otherwise("no limit"),
+          field("cache_on_host", &R::cache_on_host, Flag{},
+                "Keys and values stay in host memory, where attention is computed (llama.cpp's "
+                "-nkvo)."),
+      },
+      "deal");
+  return table;
+}
+
 }  // namespace
 
 const Table<Serving>& serving_table() {
@@ -114,6 +145,10 @@ const Table<Serving>& serving_table() {
                       types({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8}),
                       "Keys and values in the cache.")
               .otherwise("dtype"),
+          field_of<S>("flash_attention", part(&P::fused_attention), Flag{},
+                      "Fused attention kernels on devices."),
+          field("layers", &S::layers, Nested{&layers_table()},
+                "Which layers are on which device, and which on none."),
           field("engine", &S::limits, Nested{&engine_table()}, "How steps are batched."),
           field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
       });

@@ -23,6 +23,9 @@ constexpr System kSystems[] = {
      "experts over ep x tp, attention over tp, pp"},
     {"SageMaker model parallel", "sagemaker-model-parallel", "hybrid", "tp x pp x sharded dp"},
     {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
+    {"llama.cpp, Ollama", "llama-cpp-7b-q4_0", "llama-cpp", "layers over GPUs and the processor"},
+    {"Accelerate device_map", "accelerate-device-map-opt-30b", "device-map",
+     "layers over GPUs, host memory, drives"},
 };
 
 }  // namespace

@@ -1,13 +1,17 @@
 #include "serving/capacity.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace plait {
 namespace {
 
+/// Layers of the stage whose keys and values are in its device's memory.
 std::int64_t layers_on(const LayerMap& map, std::size_t stage) {
-  return std::ranges::count_if(
-      map.layers, [&](const LayerPlace& p) { return p.stage == static_cast<std::int32_t>(stage); });
+  if (map.cache_on_host) return 0;
+  return std::ranges::count_if(map.layers, [&](const LayerPlace& p) {
+    return p.stage == static_cast<std::int32_t>(stage) && p.residence != Residence::kProcessor;
+  });
 }
 
 StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
@@ -47,11 +51,15 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
   const Plan plan =
       make_serving_plan(s.model, largest_step(limits), s.precision, s.layout, /*cache_tokens=*/1);
   CacheCapacity out;
+  // Where no device holds any of the cache, host memory does, which is not counted here.
+  out.tokens = std::numeric_limits<std::int64_t>::max();
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     out.stages.push_back(room_on(s, plan, stage, limits, framework));
     const StageRoom& room = out.stages.back();
-    if (room.bytes_per_token.value == 0) continue;  // no layers, no cache
-    if (out.stages.size() == 1 || room.tokens < out.tokens) out.tokens = room.tokens;
+    if (room.bytes_per_token.value > 0) out.tokens = std::min(out.tokens, room.tokens);
+  }
+  if (out.tokens == std::numeric_limits<std::int64_t>::max()) {
+    out.tokens = limits.max_sequences * limits.max_context;
   }
   out.blocks = out.tokens / limits.block_size;
   return out;

@@ -100,18 +100,23 @@ class Durations::Pricer {
       return &(r->offset > 0 ? sites_.next : sites_.previous);
     return &sites_.kind;
   }
+  /// Ops on tensors in host memory are the processor's.
+  bool is_on_host(const Op& op) const {
+    return !op.operands.empty() && plan_.tensors[op.operands[0].tensor].place == Place::kHost;
+  }
   /// Index of the cost of this op at this site.
   std::uint32_t cost(const Op& op, std::uint32_t site) {
     const auto found = by_site_.find(site);
     if (found != by_site_.end()) return found->second;
-    out_.costs_.push_back(std::visit(Cases{*this, site}, op.body));
+    out_.costs_.push_back(std::visit(Cases{*this, site, is_on_host(op)}, op.body));
     return by_site_[site] = static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }
   struct Cases {
     Pricer& p;
     std::uint32_t site;
+    bool on_host;
     Cost operator()(const Compute& c) const {
-      return p.model_.compute(c, p.cluster_.kind(site).device);
+      return on_host ? p.model_.on_processor(c) : p.model_.compute(c, p.cluster_.kind(site).device);
     }
     Cost operator()(const Collective& c) const {
       const CollectiveCost priced = p.model_.collective(c, p.sites_.groups[site], p.cluster_);

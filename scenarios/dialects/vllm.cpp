@@ -26,6 +26,29 @@ std::string model_of(Arguments& args) {
   return (serve + 1)->text;
 }
 
+/// `--dtype` and what serving says besides.
+void write_serving(ExportDraft& d, const Serving& s) {
+  const auto type = [](DType t) {
+    return std::string(std::ranges::find(kTypes, name_of(t), &TypeName::ours)->vllm);
+  };
+  d.copy("--data-parallel-size", "strategy.dp");
+  d.set("--dtype", type(s.precision.activations));
+  if (s.precision.fp8_products) d.set("--quantization", "fp8");
+  const bool follows = s.precision.kv_cache == s.precision.activations;
+  d.set("--kv-cache-dtype", follows ? "auto" : std::string(name_of(s.precision.kv_cache)));
+  d.copy("--max-num-batched-tokens", "serving.engine.max_num_batched_tokens");
+  d.copy("--max-num-seqs", "serving.engine.max_num_seqs");
+  d.copy("--block-size", "serving.engine.block_size");
+  d.copy("--max-model-len", "serving.engine.max_model_len");
+  d.copy("--gpu-memory-utilization", "serving.engine.gpu_memory_utilization");
+  if (!s.limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
+  if (!s.limits.graphs) d.set("--enforce-eager");
+  if (!s.limits.own_all_reduce) d.set("--disable-custom-all-reduce");
+  d.say({"serving.dtype", "serving.fp8_products", "serving.kv_cache",
+         "serving.engine.chunked_prefill", "serving.engine.cuda_graphs",
+         "serving.engine.custom_all_reduce"});
+}
+
 }  // namespace
 
 void write(ExportDraft& d) {
@@ -34,6 +57,7 @@ void write(ExportDraft& d) {
   if (!hub.empty()) d.say({"model"});
   d.copy("--tensor-parallel-size", "strategy.tp");
   d.copy("--pipeline-parallel-size", "strategy.pp");
+  if (d.scenario.serving) return write_serving(d, *d.scenario.serving);
   const std::string_view type = name_of(d.scenario.workload.precision.weights);
   d.set("--dtype", std::string(std::ranges::find(kTypes, type, &TypeName::ours)->vllm));
   d.say({"workload.precision.weights"});

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "model/presets.h"
+#include "serving/capacity.h"
+#include "serving/layer_maps.h"
 #include "serving/serve.h"
 #include "serving/step_costs.h"
 #include "serving/summary.h"
@@ -61,6 +63,130 @@ TEST(PublishedServing, TimePerTokenOverTensorParallelism) {
                row["tpot_ms"].get<double>(), 100 * error);
     // TensorRT-LLM fuses more than the plan does on 70B, and its host's part is not described.
     EXPECT_LT(std::abs(error), row["engine"] == "vllm" ? 0.10 : 0.20);
+  }
+}
+
+/// Prints a row and returns its relative error.
+double compared(const std::string& what, double predicted, double measured) {
+  const double error = predicted / measured - 1;
+  fmt::print("{:44} {:9.4g}, measured {:9.4g}, {:+5.1f} %\n", what, predicted, measured,
+             100 * error);
+  return error;
+}
+
+/// One device on PCIe, or several, with a processor.
+ServedModel on_pcie(const Model& model, const std::string& device, std::int64_t devices,
+                    const std::string& processor) {
+  ServedModel s;
+  s.model = model;
+  s.layout.mesh[Axis::kPp] = devices;
+  ClusterSpec spec;
+  spec.preset = "rtx-4090-8", spec.devices_per_node = devices, spec.device = find_device(device);
+  s.cluster = make_cluster(spec);
+  if (!processor.empty()) s.costs.machine.processor = find_device(processor);
+  s.graphs = false;
+  return s;
+}
+
+Step one_token(std::int64_t context) { return {{}, {1, 1, context}, 1}; }
+
+// llama.cpp: what is on the processor takes its bytes over DRAM's bandwidth.
+TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
+  ServedModel s = on_pcie(*find_preset("llama-2-7b"), "rtx-3090-ti", 1, "core-i9-13900k");
+  s.precision.activations = s.precision.kv_cache = DType::kFp16;
+  s.precision.weights = WeightFormat::kQ4_0, s.precision.head = WeightFormat::kQ6K;
+  s.precision.fused_attention = false;
+  const nlohmann::json file = published("llama-bench.json");
+  for (const auto& row : file.at("rows")) {
+    LayerRule rule;
+    rule.dealing = Dealing::kGpuLayers;
+    rule.gpu_layers = row["gpu_layers"], rule.cache_on_host = row["cache_on_host"];
+    s.layout.map = deal_layers(s, rule, {}, {});
+    const double seconds = to_seconds(time_step(s, one_token(64)).total()).value;
+    const double error = compared(fmt::format("llama-bench tg128, ngl {}", rule.gpu_layers),
+                                  1 / seconds, row["tg128"]);
+    // Where both processors work: docs/serving.md says what is not described.
+    const bool mixed = rule.gpu_layers > 0 && rule.cache_on_host;
+    if (!mixed) {
+      EXPECT_LT(std::abs(error), 0.20);
+    }
+  }
+}
+
+Model opt_30b() {
+  Model m;
+  m.name = "opt-30b";
+  m.layers = 48, m.hidden = 7168, m.ffn_hidden = 28672, m.heads = m.kv_heads = 56;
+  m.head_dim = 128, m.vocab = 50272, m.max_positions = 2050;
+  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kRelu, m.gated_mlp = false;
+  m.positions = PositionKind::kLearned, m.tied_embeddings = true;
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  return m;
+}
+Model gpt_neox_20b() {
+  Model m = opt_30b();
+  m.name = "gpt-neox-20b";
+  m.layers = 44, m.hidden = 6144, m.ffn_hidden = 24576, m.heads = m.kv_heads = 64, m.head_dim = 96;
+  m.vocab = 50432, m.activation = ActivationKind::kGelu, m.positions = PositionKind::kRotary;
+  m.tied_embeddings = false;
+  return m;
+}
+
+// Accelerate: what is not on a device crosses PCIe, and perhaps the drive, for every token.
+TEST(PublishedServing, SecondsPerTokenOfADeviceMap) {
+  const nlohmann::json file = published("accelerate.json");
+  for (const auto& row : file.at("rows")) {
+    const bool opt = row["model"] == "opt-30b";
+    ServedModel s = on_pcie(opt ? opt_30b() : gpt_neox_20b(), "titan-rtx", 2, "");
+    Device& device = s.cluster.device;
+    s.cluster.host.bandwidth = device.host_bandwidth * 0.43;  // pageable: Harris 2012
+    s.costs.machine.storage_bandwidth = BytesPerSecond(3.5e9);
+    const DType type = row["dtype"] == "fp16" ? DType::kFp16 : DType::kFp32;
+    s.precision.activations = s.precision.kv_cache = type;
+    s.precision.fused_attention = false;
+    const auto gib = [](double x) { return Bytes(static_cast<std::int64_t>(x * (1LL << 30))); };
+    LayerRule rule;
+    rule.dealing = Dealing::kSequential;
+    rule.device_memory = gib(row["gpu_gib"]);
+    // What is used, and the room for a layer that Accelerate keeps besides.
+    const double layer = static_cast<double>(count_parameters(s.model).layer * size_of(type));
+    rule.host_memory = gib(row["host_gib"].get<double>() + layer / (1LL << 30));
+    s.layout.map = deal_layers(s, rule, {}, {});
+    const double seconds = to_seconds(time_step(s, one_token(64)).total()).value;
+    const double error = compared(fmt::format("device_map {} {}", row["model"].get<std::string>(),
+                                              row["dtype"].get<std::string>()),
+                                  seconds, row["seconds_per_token"]);
+    EXPECT_LT(std::abs(error), 0.30);
+  }
+}
+
+// TensorRT-LLM: throughput over pipeline stages. Weights here are 4 bit and products bf16 (fp4
+// products are not described), so the shape is compared: throughput over that of one stage.
+TEST(PublishedServing, ThroughputOverPipelineStages) {
+  const nlohmann::json file = published("pipeline.json");
+  double first = 0, measured_first = 0;
+  for (const auto& row : file.at("rows")) {
+    const std::int64_t pp = row["pp"];
+    ServedModel s = on_pcie(*find_preset("llama-3.1-70b"), "rtx-pro-6000", pp, "");
+    s.layout.map = even_layers(s.model.layers, pp);
+    s.precision.weights = WeightFormat::kInt4, s.precision.kv_cache = DType::kFp8;
+    EngineLimits limits;
+    limits.max_context = 2000;
+    Load load;
+    load.arrivals = Arrivals::kClosed;
+    load.kinds = {{"all", 1, 1000, 1000, 0}};
+    const CacheCapacity capacity = cache_capacity(s, limits, {});
+    const auto most = static_cast<std::int64_t>(capacity.concurrency(2000, 16));
+    load.concurrency = std::min(most, limits.max_sequences), load.count = 3 * load.concurrency;
+    const double rate = summary(s, load, pp).output_tokens_per_s;
+    const double measured = row["tokens_per_s"];
+    if (pp == 1) first = rate, measured_first = measured;
+    const double error = compared(
+        fmt::format("pp {}: {} users, tokens/s {:.0f}, over pp 1", pp, load.concurrency, rate),
+        rate / first, measured / measured_first);
+    if (pp <= 2) {
+      EXPECT_LT(std::abs(error), 0.10);
+    }
   }
 }
 

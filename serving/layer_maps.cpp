@@ -1,0 +1,154 @@
+#include "serving/layer_maps.h"
+
+#include <algorithm>
+
+#include "serving/capacity.h"
+
+namespace plait {
+namespace {
+
+constexpr LayerPlace at(std::int64_t stage, Residence residence) {
+  return {static_cast<std::int32_t>(stage), residence};
+}
+
+/// Weights as stored, of each part of the model.
+struct PartBytes {
+  std::int64_t embedding = 0, layer = 0, head = 0;
+};
+
+PartBytes part_bytes(const ServedModel& s) {
+  ServingLayout one;
+  one.map = even_layers(s.model.layers, 1);
+  const Plan plan = make_serving_plan(s.model, {{}, {1, 1, 1}, 1}, s.precision, one, 1);
+  PartBytes out;
+  for (const Tensor& t : plan.tensors) {
+    if (t.kind != TensorClass::kWeight || !t.persistent) continue;
+    const bool table = t.name.starts_with("embedding") || t.name.starts_with("position");
+    std::int64_t& part = t.scope == Scope::kLayer ? out.layer : table ? out.embedding : out.head;
+    part += t.bytes(plan.mesh).value;
+  }
+  return out;
+}
+
+// ---- llama.cpp
+
+LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n) {
+  LayerMap map;
+  map.embedding = at(0, Residence::kProcessor);
+  const std::int64_t there = std::min(n, layers), first = layers - there;
+  const std::int64_t dealt = std::min(n, layers + 1);
+  const std::int64_t used = std::min(stages, std::max<std::int64_t>(dealt, 1));
+  const auto stage_of = [&](std::int64_t i) { return (i - first) * used / dealt; };
+  for (std::int64_t i = 0; i < layers; ++i) {
+    map.layers.push_back(i < first ? at(0, Residence::kProcessor)
+                                   : at(stage_of(i), Residence::kDevice));
+  }
+  map.head = n > layers ? at(stage_of(layers), Residence::kDevice)
+                        : at(map.layers.back().stage, Residence::kProcessor);
+  return map;
+}
+
+bool fits(ServedModel s, const LayerMap& map, const EngineLimits& limits,
+          const FrameworkMemory& framework) {
+  s.layout.map = map;
+  const CacheCapacity c = cache_capacity(s, limits, framework);
+  const auto full = [](const StageRoom& room) { return room.cache.value <= 0; };
+  return std::ranges::none_of(c.stages, full) &&
+         c.tokens >= limits.max_context * limits.max_sequences;
+}
+
+std::int64_t most_gpu_layers(const ServedModel& s, const LayerRule& rule,
+                             const EngineLimits& limits, const FrameworkMemory& framework) {
+  const std::int64_t stages = s.layout.mesh[Axis::kPp];
+  std::int64_t low = 0, high = s.model.layers + 1;  // low fits, or nothing does
+  while (low < high) {
+    const std::int64_t n = (low + high + 1) / 2;
+    LayerMap map = gpu_layers(s.model.layers, stages, n);
+    map.cache_on_host = rule.cache_on_host;
+    fits(s, map, limits, framework) ? void(low = n) : void(high = n - 1);
+  }
+  return low;
+}
+
+// ---- Accelerate
+
+/// What devices may hold of weights, in order, as the rule has it.
+std::vector<std::int64_t> allowances(const ServedModel& s, const LayerRule& rule,
+                                     const EngineLimits& limits, const PartBytes& bytes) {
+  const std::int64_t stages = s.layout.mesh[Axis::kPp];
+  const auto memory = static_cast<double>(s.cluster.device.memory.value);
+  const auto usable = static_cast<std::int64_t>(memory * limits.memory_utilization);
+  const std::int64_t most = rule.device_memory.value > 0 ? rule.device_memory.value : usable;
+  std::vector<std::int64_t> out(static_cast<std::size_t>(stages), most);
+  if (rule.dealing == Dealing::kSequential || stages == 1) return out;
+  const std::int64_t total = bytes.embedding + s.model.layers * bytes.layer + bytes.head;
+  const bool low = rule.dealing == Dealing::kBalancedLow0;
+  const std::int64_t room = bytes.layer * 5 / 4;  // 1.25 of the largest part that is not split
+  const std::int64_t each = total / (low ? stages - 1 : stages) + room;
+  for (std::size_t i = low ? 1 : 0; i + 1 < out.size(); ++i) out[i] = std::min(most, each);
+  if (low) {
+    std::int64_t others = 0;
+    for (std::size_t i = 1; i < out.size(); ++i) others += out[i];
+    out[0] = std::min(most, std::max<std::int64_t>(0, total - others));
+  }
+  return out;
+}
+
+/// Fills places in order: devices, host memory, storage.
+class Filling {
+ public:
+  Filling(std::vector<std::int64_t> rooms, std::int64_t host, std::int64_t largest)
+      : rooms_(std::move(rooms)), stages_(rooms_.size()) {
+    // The first device and host memory keep room for the largest part that is copied.
+    rooms_[0] = std::max<std::int64_t>(0, rooms_[0] - largest);
+    rooms_.push_back(std::max<std::int64_t>(0, host - largest));
+  }
+  LayerPlace place(std::int64_t bytes) {
+    while (now_ < rooms_.size() && rooms_[now_] < bytes) ++now_;
+    if (now_ < rooms_.size()) rooms_[now_] -= bytes;
+    if (now_ < stages_) return at(static_cast<std::int64_t>(now_), Residence::kDevice);
+    return at(0, now_ == stages_ ? Residence::kHost : Residence::kStorage);
+  }
+
+ private:
+  std::vector<std::int64_t> rooms_;
+  std::size_t stages_, now_ = 0;
+};
+
+LayerMap filled(const ServedModel& s, const LayerRule& rule, const EngineLimits& limits) {
+  constexpr std::int64_t kUnlimited = std::int64_t{1} << 60;
+  const PartBytes bytes = part_bytes(s);
+  const std::int64_t host = rule.host_memory.value > 0 ? rule.host_memory.value : kUnlimited;
+  Filling filling(allowances(s, rule, limits, bytes), host,
+                  std::max({bytes.embedding, bytes.layer, bytes.head}));
+  LayerMap map;
+  map.embedding = filling.place(bytes.embedding);
+  for (std::int64_t i = 0; i < s.model.layers; ++i) {
+    map.layers.push_back(filling.place(bytes.layer));
+  }
+  map.head = filling.place(bytes.head);
+  return map;
+}
+
+}  // namespace
+
+LayerMap deal_layers(const ServedModel& s, const LayerRule& rule, const EngineLimits& limits,
+                     const FrameworkMemory& framework) {
+  const std::int64_t stages = s.layout.mesh[Axis::kPp];
+  LayerMap map;
+  switch (rule.dealing) {
+    case Dealing::kEven: map = even_layers(s.model.layers, stages); break;
+    case Dealing::kGpuLayers:
+      map = gpu_layers(
+          s.model.layers, stages,
+          rule.gpu_layers >= 0 ? rule.gpu_layers : most_gpu_layers(s, rule, limits, framework));
+      break;
+    case Dealing::kSequential:
+    case Dealing::kBalanced:
+    case Dealing::kBalancedLow0: map = filled(s, rule, limits); break;
+  }
+  map.cache_on_host = rule.cache_on_host;
+  return map;
+}
+
+}  // namespace plait

@@ -1,0 +1,26 @@
+#pragma once
+// Where each layer goes, by the rules of the programs that people run:
+//   even            vLLM: even_layers
+//   gpu_layers      llama.cpp's -ngl n: the embedding on the processor, the last min(n, L) layers
+//   on
+//                   devices, dealt evenly, the head too where n > L (src/llama-model.cpp,
+//                   i_gpu_start); n = -1: as many as fit
+//   sequential, balanced, balanced_low_0
+//                   Accelerate's infer_auto_device_map: layers in order on device 0, 1, ..., each
+//                   up to its allowance, what is left in host memory up to its own, then on
+//                   storage; these are copied to device 0 whenever they run. Balanced: the
+//                   allowance is the mean, the last device's its memory; low_0: device 0 gets what
+//                   does not go on the others (get_balanced_memory).
+
+#include "plan/framework_memory.h"
+#include "plan/requests.h"
+#include "serving/step_costs.h"
+
+namespace plait {
+
+/// The map of `rule` for served.model, .precision and .cluster, on .layout.mesh. `limits` says what
+/// a device keeps free and how long sequences are.
+LayerMap deal_layers(const ServedModel& served, const LayerRule& rule, const EngineLimits& limits,
+                     const FrameworkMemory& framework);
+
+}  // namespace plait

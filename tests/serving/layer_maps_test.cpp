@@ -1,0 +1,126 @@
+// Where layers go, and what it costs to have them elsewhere than on a device.
+#include "serving/layer_maps.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model/presets.h"
+#include "plan/validate.h"
+#include "topologies/catalogue.h"
+
+namespace plait {
+namespace {
+
+ServedModel served(std::int64_t tp = 1, std::int64_t pp = 1) {
+  ServedModel s;
+  s.model = *find_preset("llama-3.1-8b");
+  s.layout.mesh[Axis::kTp] = tp, s.layout.mesh[Axis::kPp] = pp;
+  s.layout.map = even_layers(s.model.layers, pp);
+  ClusterSpec spec;
+  spec.devices_per_node = tp * pp;
+  s.cluster = make_cluster(spec);
+  return s;
+}
+Step decode(std::int64_t sequences, std::int64_t context) {
+  return {{}, {sequences, 1, context}, sequences};
+}
+
+// llama.cpp: the last layers are on the device, the head where n is one more than there are layers.
+TEST(LayerMaps, GpuLayersAreTheLast) {
+  ServedModel s = served();
+  const auto on_device = [&](std::int64_t n) {
+    LayerRule rule;
+    rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = n;
+    return deal_layers(s, rule, {}, {});
+  };
+  const LayerMap some = on_device(10);
+  EXPECT_EQ(some.layers[21].residence, Residence::kProcessor);
+  EXPECT_EQ(some.layers[22].residence, Residence::kDevice);
+  EXPECT_EQ(some.head.residence, Residence::kProcessor);
+  EXPECT_EQ(on_device(32).head.residence, Residence::kProcessor);
+  EXPECT_EQ(on_device(33).head.residence, Residence::kDevice);
+}
+
+// 16 GB of weights and a cache fit into 80 GB and do not into 8.
+TEST(LayerMaps, AsManyGpuLayersAsFit) {
+  ServedModel s = served();
+  LayerRule rule;
+  rule.dealing = Dealing::kGpuLayers;
+  EngineLimits limits;
+  limits.max_context = 4096, limits.max_sequences = 1;
+  const auto count = [&] {
+    return std::ranges::count(deal_layers(s, rule, limits, {}).layers, Residence::kDevice,
+                              &LayerPlace::residence);
+  };
+  EXPECT_EQ(count(), 32);
+  s.cluster.device.memory = Bytes(8LL << 30);
+  const auto some = count();
+  EXPECT_GT(some, 5);
+  EXPECT_LT(some, 20);
+}
+
+// Accelerate: devices in order, then host memory, then storage, each up to what it may hold.
+TEST(LayerMaps, PlacesAreFilledInOrder) {
+  ServedModel s = served(1, 2);
+  const std::int64_t layer = 2 * count_parameters(s.model).layer;
+  LayerRule rule;
+  rule.dealing = Dealing::kSequential;
+  rule.device_memory = Bytes(10 * layer), rule.host_memory = Bytes(12 * layer);
+  const LayerMap map = deal_layers(s, rule, {}, {});
+  EXPECT_TRUE(std::ranges::is_sorted(map.layers, {}, [](const LayerPlace& p) {
+    return p.residence == Residence::kDevice ? p.stage : 2 + static_cast<std::int32_t>(p.residence);
+  }));
+  EXPECT_EQ(map.layers.front().stage, 0);
+  EXPECT_EQ(map.layers.back().residence, Residence::kStorage);
+}
+
+TEST(LayerMaps, BalancedDevicesHoldAlikeAndLow0LeavesTheFirstEmpty) {
+  ServedModel s = served(1, 2);
+  const auto first = [&](Dealing dealing) {
+    LayerRule rule;
+    rule.dealing = dealing;
+    return std::ranges::count(deal_layers(s, rule, {}, {}).layers, 0, &LayerPlace::stage);
+  };
+  EXPECT_NEAR(static_cast<double>(first(Dealing::kBalanced)), 16, 3);
+  EXPECT_EQ(first(Dealing::kBalancedLow0), 0);
+}
+
+// A layer on the processor takes its bytes over DRAM's bandwidth, one that is copied its bytes over
+// the host link, for every step.
+TEST(LayerMaps, LayersOffTheDeviceTakeTheirBytesOverTheirLink) {
+  ServedModel s = served();
+  s.costs.machine.processor = find_device("cpu-host");
+  const double bytes = 2.0 * static_cast<double>(count_parameters(s.model).layer);
+  const auto one_moved = [&](Residence residence) {
+    ServedModel moved = s;
+    moved.layout.map.layers[0].residence = residence;
+    return to_seconds(time_step(moved, decode(1, 64)).total() - time_step(s, decode(1, 64)).total())
+        .value;
+  };
+  const double dram = bytes / s.costs.machine.processor.memory_bandwidth.value;
+  EXPECT_GT(one_moved(Residence::kProcessor), dram * 0.8);
+  EXPECT_LT(one_moved(Residence::kProcessor), dram * 2);
+  const double link = bytes / s.cluster.host.bandwidth.value;
+  EXPECT_GT(one_moved(Residence::kHost), link);
+  EXPECT_LT(one_moved(Residence::kHost), link * 1.5);
+  s.costs.machine.storage_bandwidth = BytesPerSecond(1e9);
+  EXPECT_NEAR(one_moved(Residence::kStorage) - one_moved(Residence::kHost), bytes / 1e9, 1e-6);
+}
+
+TEST(LayerMaps, PlansAreSoundWhereverLayersAre) {
+  for (const Residence r : {Residence::kProcessor, Residence::kHost, Residence::kStorage}) {
+    for (const bool cache_on_host : {false, true}) {
+      ServedModel s = served(1, 2);
+      for (const std::size_t i : {0, 1, 20}) s.layout.map.layers[i].residence = r;
+      s.layout.map.cache_on_host = cache_on_host;
+      const Step mixed = {{1, 16, 16}, {2, 1, 64}, 3};
+      const auto faults =
+          validate(make_serving_plan(s.model, mixed, s.precision, s.layout, /*cache_tokens=*/64));
+      EXPECT_TRUE(faults.empty()) << faults.front().text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plait
