@@ -20,8 +20,8 @@ namespace plait {
 namespace {
 
 constexpr const char* kChakra = "chakra";
-/// 20 GB or so.
-constexpr std::int64_t kMostNodes = 100'000'000;
+/// Two gigabytes or so.
+constexpr std::int64_t kMostNodes = 10'000'000;
 
 struct ExportOptions {
   ScenarioOptions scenario;
