@@ -45,7 +45,10 @@ auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
 }  // namespace
 
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
-    : scenario_(scenario), costs_(costs), groups_(scenario.cluster, scenario.placement.empty()) {}
+    : scenario_(scenario),
+      costs_(costs),
+      most_memory_(most_memory(scenario.cluster)),
+      groups_(scenario.cluster, scenario.placement.empty()) {}
 
 Bytes most_memory(const Cluster& cluster) {
   Bytes out;
@@ -58,7 +61,9 @@ Bytes most_memory(const Cluster& cluster) {
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
   const std::optional<PipelineCosts> costs = stages(layout);
   if (!costs) return std::nullopt;
-  return LowerBound{std::max(step(*costs), slowest_stage(layout)), memory(*costs)};
+  const Bytes least = memory(*costs);
+  if (least > most_memory_) return LowerBound{0, least};
+  return LowerBound{std::max(step(*costs), slowest_stage(layout)), least};
 }
 
 SimTime Bounds::closer(const Layout& l) const {
