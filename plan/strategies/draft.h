@@ -123,6 +123,9 @@ void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
 /// same weights, where their size is above 1.
 AxisSet data_axes(const Draft& draft);
 
+/// Embedding and output matrix are one, and it stands on two stages.
+bool tied_apart(const Draft& draft);
+
 /// The one to three units that a call deals with.
 struct UnitList {
   std::array<UnitInstance, kUnitKinds> units;
