@@ -121,7 +121,10 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
   out.best.resize(best.size());
   const bool own = own_ && !out.own, rule = !out.rule_of_thumb;
   in_parallel(best.size() + 2, options_.jobs, [&](std::size_t i) {
-    if (i == 0 && own) out.own = row(layout_of(own_->strategy, own_->workload), 0);
+    if (i == 0 && own) {
+      const Strategy& s = own_->strategy;
+      out.own = row(layout_of(s, own_->workload), 0, s.pipeline.stage_layers);
+    }
     if (i == 1 && rule) {
       const auto found = rule_of_thumb(open_.scenario, costs_);
       if (found) out.rule_of_thumb = row(found->layout, 0);
@@ -130,11 +133,16 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
   });
 }
 
-SearchRow Study::row(const Layout& layout, SimTime bound) const {
-  const Scenario s = with_layout(open_.scenario, layout);
+SearchRow Study::row(const Layout& layout, SimTime bound,
+                     const std::vector<std::int64_t>& stage_layers) const {
+  Scenario s = with_layout(open_.scenario, layout);
+  s.strategy.pipeline.stage_layers = stage_layers;
   SearchRow out;
   out.machine = machine_;
   out.settings = needed(layout, open_);
+  if (stage_layers != open_.scenario.strategy.pipeline.stage_layers) {
+    out.settings.emplace_back("strategy.pipeline.stage_layers", "[]");
+  }
   out.layout = words_of(layout, s);
   out.report = predict(s, costs_, {}, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;

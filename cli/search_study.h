@@ -64,7 +64,9 @@ class Study {
   bool follow(const SearchRanks& ranks);
 
  private:
-  SearchRow row(const Layout& layout, SimTime bound) const;
+  /// `stage_layers`: a list that the scenario itself has, which no layout says.
+  SearchRow row(const Layout& layout, SimTime bound,
+                const std::vector<std::int64_t>& stage_layers = {}) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                   SearchReport& out) const;
