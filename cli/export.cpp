@@ -3,19 +3,30 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/dialect_options.h"
 #include "cli/options.h"
+#include "cli/prediction.h"
+#include "core/sha256.h"
+#include "plait_version.h"
+#include "reports/chakra.h"
+#include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
 
 namespace plait {
 namespace {
 
+constexpr const char* kChakra = "chakra";
+/// Two gigabytes or so.
+constexpr std::int64_t kMostNodes = 10'000'000;
+
 struct ExportOptions {
   ScenarioOptions scenario;
   std::string to, launcher;
+  std::vector<std::int64_t> ranks;  // of traces; empty: all
   OutputOptions output;
 };
 
@@ -24,10 +35,67 @@ Launcher launcher_of(const std::string& name) {
   return name == "slurm" ? Launcher::kSlurm : Launcher::kNone;
 }
 
+std::vector<std::int64_t> ranks_of(const ExportOptions& options, const Plan& plan) {
+  std::vector<std::int64_t> ranks = options.ranks;
+  if (ranks.empty()) {
+    for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) ranks.push_back(r);
+  }
+  std::vector<std::int64_t> ops;  // of a rank of each stage
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) ops.push_back(op_count(plan, s));
+  std::int64_t nodes = 0;
+  for (const std::int64_t r : ranks) {
+    if (r >= plan.mesh.world_size()) {
+      throw InputError({.code = "G022",
+                        .problem = fmt::format("there is no rank {}", r),
+                        .expected = fmt::format("0 to {}", plan.mesh.world_size() - 1)});
+    }
+    nodes += ops[static_cast<std::size_t>(r / plan.ranks_per_stage())];
+  }
+  if (nodes > kMostNodes) {
+    throw InputError(
+        {.code = "G023",
+         .problem = fmt::format("{} ranks are traces of {:.1e} nodes", ranks.size(),
+                                static_cast<double>(nodes)),
+         .expected = fmt::format("at most {:.0e} nodes", static_cast<double>(kMostNodes)),
+         .cure = "name some ranks: --ranks 0,1"});
+  }
+  return ranks;
+}
+
+/// workload.0.et, workload.1.et, ... and workload.json, as ASTRA-sim takes them.
+int export_traces(const Scenario& scenario, const ExportOptions& options) {
+  const Plan plan = sound_plan(scenario);
+  const std::vector<std::int64_t> ranks = ranks_of(options, plan);
+  const std::filesystem::path folder = options.output.file;
+  std::error_code ignored;  // writing says what is wrong
+  std::filesystem::create_directories(folder, ignored);
+  const std::string unsaid = "the machine; times of communication; optimizer steps beyond one";
+  const CostModel costs = costs_of(scenario);
+  ChakraTraces traces(plan, scenario.cluster, scenario.placement, costs,
+                      {{"scenario", scenario.name},
+                       {"scenario_sha256", sha256(scenario.canonical_json)},
+                       {"plait", std::string(kVersion)},
+                       {"not_represented", unsaid}});
+  for (const std::int64_t rank : ranks) {
+    NewFile file(folder / fmt::format("workload.{}.et", rank));
+    traces.write(rank, [&file](std::string_view part) { file.write(part); });
+    file.finish();
+  }
+  NewFile groups(folder / "workload.json");
+  groups.write(traces.groups());
+  groups.finish();
+  print_result({}, fmt::format("{} Chakra traces, {}; communicators in {}\n"
+                               "# not represented: {}\n",
+                               ranks.size(), (folder / "workload.RANK.et").string(),
+                               (folder / "workload.json").string(), unsaid));
+  return kYes;
+}
+
 int run_export(const ExportOptions& options) {
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   const Launcher launcher = launcher_of(options.launcher);
   print_warnings(scenario.warnings);
+  if (options.to == kChakra) return export_traces(scenario, options);
   const Settings settings = settings_of(scenario, dialect_named(options.to), launcher);
   print_result(options.output, render(settings, launcher));
   return kYes;
@@ -55,16 +123,27 @@ void add_export(Command& command) {
   CLI::App* sub = command.app.add_subcommand(
       "export", "The scenario as settings of the program that runs it (docs/export.md)");
   add_scenario_options(*sub, options->scenario);
-  sub->add_option("--to", options->to, "Whose settings")
-      ->check(CLI::IsMember(dialect_names(false)))
+  std::vector<std::string> targets = dialect_names(false);
+  targets.emplace_back(kChakra);
+  sub->add_option("--to", options->to, "Whose settings; chakra: execution traces of the plan")
+      ->check(CLI::IsMember(targets))
       ->type_name("DIALECT")
       ->required();
   sub->add_option("--launcher", options->launcher, "Write the script that starts it")
       ->check(CLI::IsMember({"torchrun", "slurm"}))
       ->type_name("NAME");
-  sub->add_option("-o,--output", options->output.file, "Write it to this file")->type_name("FILE");
-  sub->callback(
-      [&command, options] { command.action = [options] { return run_export(*options); }; });
+  sub->add_option("--ranks", options->ranks, "chakra: only these (default: all)")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("-o,--output", options->output.file,
+                  "Write it to this file; chakra: into this folder")
+      ->type_name("FILE");
+  sub->callback([&command, options] {
+    if (options->to == kChakra && options->output.file.empty()) {
+      throw CLI::RequiredError("--to chakra: -o FOLDER");
+    }
+    command.action = [options] { return run_export(*options); };
+  });
 }
 
 }  // namespace plait

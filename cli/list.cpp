@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "model/presets.h"
+#include "plan/schedule.h"
 #include "scenarios/framework.h"
 #include "scenarios/systems.h"
 #include "topologies/catalogue.h"
@@ -18,7 +19,9 @@ namespace plait {
 namespace {
 
 std::vector<std::string> schedule_names() {
-  return {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2"};
+  std::vector<std::string> out;
+  for (const ScheduleKind& k : kSchedules) out.emplace_back(k.name);
+  return out;
 }
 
 /// A row of the table of systems: name, preset, page, what is split.

@@ -4,19 +4,19 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 
+#include "cli/dialect_options.h"
 #include "cli/page.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
-#include "cli/search_study.h"
+#include "cli/search_objective.h"
+#include "cli/search_records.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/sha256.h"
-#include "plait_version.h"
 #include "reports/new_file.h"
-#include "reports/simulated_layouts.h"
-#include "search/journal.h"
+#include "scenarios/dialects/dialects.h"
 
 namespace plait {
 namespace {
@@ -61,37 +61,6 @@ class SearchClock {
   Progress progress_{std::chrono::seconds(1)};
 };
 
-/// What the objective makes small. Energy: the devices at their rated power.
-double score(const SearchCommand& o, const SearchRow& row, double watts) {
-  const Report& r = row.report;
-  const double gpu_seconds_per_token = static_cast<double>(r.world_size) / r.tokens_per_s;
-  if (o.objective == "gpus") return static_cast<double>(r.world_size);
-  if (o.objective == "energy") return gpu_seconds_per_token * watts;
-  if (o.objective == "cost") {
-    return r.price_per_billion_tokens > 0 ? r.price_per_billion_tokens : gpu_seconds_per_token;
-  }
-  return 1 / r.tokens_per_s;
-}
-
-bool in_time(const SearchCommand& o, const Report& r) {
-  constexpr double kSecondsPerDay = 86400;
-  return o.days == 0 || o.tokens / r.tokens_per_s <= o.days * kSecondsPerDay;
-}
-
-/// The rows of all machines, by the objective.
-void rank(const SearchCommand& o, std::vector<std::pair<double, SearchRow>> rows,
-          SearchReport& out) {
-  std::erase_if(rows, [&](const auto& r) { return !in_time(o, r.second.report); });
-  std::ranges::stable_sort(
-      rows, {}, [](const auto& r) { return std::pair(r.first, r.second.report.step_time_s); });
-  out.best.clear();
-  for (auto& [value, row] : rows) {
-    if (out.best.size() < o.best) out.best.push_back(std::move(row));
-  }
-}
-
-using Studies = std::vector<std::unique_ptr<Study>>;
-
 /// The machines that are searched.
 Studies studies_of(const SearchCommand& o, const Command& command) {
   const std::string file = o.scenario.file == "-" ? "<stdin>" : o.scenario.file;
@@ -107,71 +76,38 @@ Studies studies_of(const SearchCommand& o, const Command& command) {
   return out;
 }
 
-/// What makes two searches the same: layouts have the same numbers and the same figures.
-std::string fingerprint_of(const Studies& studies) {
-  std::string text = fmt::format("{} {}\n", kVersion, kRevision);
-  for (const std::unique_ptr<Study>& study : studies) text += study->identity();
-  return sha256(text);
+std::string suffix_of(Dialect dialect) {
+  switch (dialect) {
+    case Dialect::kMegatronCore: return "args";
+    case Dialect::kDeepSpeed: return "json";
+    case Dialect::kTorchtitan: return "toml";
+    case Dialect::kAccelerate: return "yaml";
+    case Dialect::kVllm: return "sh";
+  }
+  return "";
 }
 
-/// The files that a search keeps while it runs.
-class Records {
- public:
-  Records(const SearchCommand& o, const Studies& studies, const RunFacts& facts) {
-    if (!o.resume.empty()) journal_ = std::make_unique<Journal>(o.resume, fingerprint_of(studies));
-    if (!o.csv.empty()) writers_.push_back(write_layouts_csv(o.csv));
-    if (!o.sqlite.empty()) {
-      writers_.push_back(write_layouts_sqlite(o.sqlite, facts.scenario, facts));
-    }
+/// FOLDER/SCENARIO.DIALECT.SUFFIX in each dialect that was asked for.
+void export_layout(const SearchCommand& o, const SearchRow& row) {
+  if (o.exports.empty()) return;
+  std::vector<Override> sets = o.scenario.overrides();
+  for (const Assignments& more : {row.machine, row.settings}) {
+    sets.insert(sets.end(), more.begin(), more.end());
   }
-  /// What they have to hear of study number `space`.
-  SearchEars ears(std::uint32_t space, const Study& study) {
-    SearchEars out;
-    out.all_memory = journal_ != nullptr || !writers_.empty();
-    if (journal_) {
-      out.at_once = [this, space](std::uint32_t layout, const Answer& answer) {
-        journal_->add({space, layout, answer});
-      };
-    }
-    if (!writers_.empty()) {
-      out.in_order = [this, &study](const std::vector<Simulated>& news) { write(study, news); };
-    }
-    return out;
+  const Scenario scenario = parse_scenario(read_text_file(o.scenario.file), o.scenario.file, sets);
+  std::error_code ignored;  // writing says what is wrong
+  std::filesystem::create_directories(o.export_folder, ignored);
+  for (const std::string& name : o.exports) {
+    const Dialect dialect = dialect_named(name);
+    const std::filesystem::path folder = o.export_folder;
+    NewFile file(folder / fmt::format("{}.{}.{}", scenario.name, name, suffix_of(dialect)));
+    file.write(render(settings_of(scenario, dialect, Launcher::kNone), Launcher::kNone));
+    file.finish();
   }
-  std::vector<std::pair<std::uint32_t, Answer>> known(std::uint32_t space) const {
-    std::vector<std::pair<std::uint32_t, Answer>> out;
-    if (!journal_) return out;
-    for (const JournalEntry& e : journal_->entries()) {
-      if (e.space == space) out.emplace_back(e.layout, e.answer);
-    }
-    return out;
-  }
-  void finish() {
-    for (const std::unique_ptr<LayoutWriter>& w : writers_) w->finish();
-  }
-
- private:
-  void write(const Study& study, const std::vector<Simulated>& news) {
-    std::vector<SimulatedLayout> rows;
-    for (const Simulated& n : news) {
-      SimulatedLayout row{study.machine(), study.settings(n.number)};
-      row.bound_s = to_seconds(n.bound).value;
-      row.planned = !n.answer.refused();
-      if (row.planned) {
-        row.step_time_s = to_seconds(n.answer.step).value;
-        row.memory_bytes = n.answer.memory, row.room_bytes = n.answer.room;
-      }
-      rows.push_back(std::move(row));
-    }
-    for (const std::unique_ptr<LayoutWriter>& w : writers_) w->add(rows);
-  }
-
-  std::unique_ptr<Journal> journal_;
-  std::vector<std::unique_ptr<LayoutWriter>> writers_;
-};
+}
 
 int print(const SearchCommand& o, const SearchReport& report) {
-  if (!o.svg.empty() && !report.fastest_by_memory.empty()) {
+  if (!o.svg.empty() && !report.front.empty()) {
     NewFile picture(o.svg);
     picture.write(search_svg(report));
     picture.finish();
@@ -188,6 +124,7 @@ int print(const SearchCommand& o, const SearchReport& report) {
 SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
   SearchReport report;
   report.objective = o.objective;
+  report.tokens = o.tokens;
   if (studies.empty()) return report;
   const Scenario& s = studies.front()->scenario();
   report.scenario = s.name, report.model = s.model.name;
@@ -207,24 +144,24 @@ int lead(const SearchCommand& o, const Command& command, const Studies& studies,
          const SearchRanks& ranks) {
   if (!studies.empty()) print_warnings(studies.front()->warnings());
   SearchReport report = report_of(o, command, studies);
-  Records records(o, studies, report.run);
-  std::vector<std::pair<double, SearchRow>> rows;
+  SearchRecords records(o, studies, report.run);
+  Ranking ranking;
+  std::vector<SearchRow> front;
   SearchClock clock;
   for (std::uint32_t i = 0; i < studies.size() && !interrupted; ++i) {
     Study& study = *studies[i];
     study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i)},
               report);
     ranks.dismiss(interrupted);
-    for (SearchRow& row : report.best) {
-      const double value = score(o, row, study.scenario().cluster.device.power.value);
-      rows.emplace_back(value, std::move(row));
-    }
-    report.best.clear();
+    ranking.add(o, study.scenario(), std::exchange(report.best, {}));
+    for (SearchRow& row : std::exchange(report.front, {})) front.push_back(std::move(row));
   }
   clock.finish();
   records.finish();
   report.interrupted = interrupted;
-  rank(o, std::move(rows), report);
+  report.best = ranking.best(o);
+  report.front = pareto_front(std::move(front));
+  if (!report.best.empty()) export_layout(o, report.best.front());
   save_page(o, studies, report);
   return print(o, report);
 }
@@ -268,7 +205,7 @@ void add_search(Command& command) {
   sub->add_option("--keep", options->keep, "A field that stays as it is, where all are searched")
       ->type_name("PATH")
       ->take_all();
-  CLI::Option* vary = add_vary_option(*sub, options->variations);
+  add_vary_option(*sub, options->variations);
   sub->add_option("--best", options->best, "How many layouts to find")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -279,19 +216,33 @@ void add_search(Command& command) {
   sub->add_option("--max-gpus", options->max_gpus, "Machines of more are left out")
       ->check(CLI::PositiveNumber);
   CLI::Option* tokens =
-      sub->add_option("--tokens", options->tokens, "To be trained on, with --days")
+      sub->add_option("--tokens", options->tokens, "To be trained on: days and price of it all")
           ->check(CLI::PositiveNumber);
-  sub->add_option("--days", options->days, "Only layouts that train on --tokens in so many days")
+  sub->add_option("--deadline,--days", options->days,
+                  "Only layouts that train on --tokens in so many days")
       ->check(CLI::PositiveNumber)
       ->needs(tokens);
   sub->add_flag("--front", options->front,
-                "Also the fastest layouts with less and less memory (time against memory)")
-      ->excludes(vary);
-  sub->add_option("--svg", options->svg, "Draw this front")->type_name("FILE")->excludes(vary);
+                "Also the layouts that no other beats in time, memory, GPUs and cost at once");
+  sub->add_option("--svg", options->svg, "Draw this front: time against memory")->type_name("FILE");
   add_html_option(*sub, options->html);
   sub->add_option("--budget", options->budget,
                   "Simulations at most; the answer then says how far it may be off")
       ->check(CLI::PositiveNumber);
+  sub->add_option("--price", options->prices,
+                  "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
+      ->type_name("[DEVICE=]PRICE")
+      ->delimiter(',');
+  CLI::Option* exported =
+      sub->add_option("--export", options->exports,
+                      "Write the best layout as settings of these programs (docs/export.md)")
+          ->check(CLI::IsMember(dialect_names(false)))
+          ->type_name("DIALECT")
+          ->delimiter(',');
+  sub->add_option("--export-to", options->export_folder, "The folder of --export")
+      ->type_name("FOLDER")
+      ->needs(exported)
+      ->capture_default_str();
   sub->add_option("--resume", options->resume,
                   "A journal of what was simulated: a search that ended early goes on from it")
       ->type_name("FILE");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/prediction.h"
+#include "cli/search_objective.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "search/open_space.h"
@@ -60,6 +61,10 @@ Study::Study(const SearchCommand& options, const Command& command, const std::st
   sets.insert(sets.end(), machine_.begin(), machine_.end());
   open_ = parse_open_scenario(text, file, sets);
   space_ = space_of(open_, options.keep);
+  if (const double price = price_of(options.prices, open_.scenario.cluster.device.name);
+      price > 0) {
+    open_.scenario.price_per_device_hour = price;
+  }
   costs_ = costs_of(open_.scenario);
   if (!open_.leaves_open()) own_ = as_written(text, file, sets);
 }
@@ -105,18 +110,39 @@ void Study::run(Session session, SearchReport& out) {
   const Certificate& c = result.certificate;
   out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
                  c.does_not_fit, c.simulated, c.open,      c.gap};
-  out.best = rows(result.best);
+  report(result.best, out);
   if ((options_.front || !options_.svg.empty()) && !result.best.empty())
     walk_front(result.best.front(), searcher, session, out);
-  add_others(out);
   work_.reset();
 }
 
-SearchRow Study::row(const Layout& layout, SimTime bound) const {
-  const Scenario s = with_layout(open_.scenario, layout);
+/// The best, and what they are compared with.
+void Study::report(const std::vector<Found>& best, SearchReport& out) const {
+  out.best.resize(best.size());
+  const bool own = own_ && !out.own, rule = !out.rule_of_thumb;
+  in_parallel(best.size() + 2, options_.jobs, [&](std::size_t i) {
+    if (i == 0 && own) {
+      const Strategy& s = own_->strategy;
+      out.own = row(layout_of(s, own_->workload), 0, s.pipeline.stage_layers);
+    }
+    if (i == 1 && rule) {
+      const auto found = rule_of_thumb(open_.scenario, costs_);
+      if (found) out.rule_of_thumb = row(found->layout, 0);
+    }
+    if (i >= 2) out.best[i - 2] = row(best[i - 2].layout, best[i - 2].bound);
+  });
+}
+
+SearchRow Study::row(const Layout& layout, SimTime bound,
+                     const std::vector<std::int64_t>& stage_layers) const {
+  Scenario s = with_layout(open_.scenario, layout);
+  s.strategy.pipeline.stage_layers = stage_layers;
   SearchRow out;
   out.machine = machine_;
   out.settings = needed(layout, open_);
+  if (stage_layers != open_.scenario.strategy.pipeline.stage_layers) {
+    out.settings.emplace_back("strategy.pipeline.stage_layers", "[]");
+  }
   out.layout = words_of(layout, s);
   out.report = predict(s, costs_, {}, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;
@@ -142,17 +168,7 @@ void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& 
     if (next.best.empty()) break;
     points.push_back(next.best.front());
   }
-  out.fastest_by_memory = rows(points);
-}
-
-void Study::add_others(SearchReport& out) const {
-  if (own_ && !out.own) {
-    out.own = row(layout_of(own_->strategy, own_->workload), 0);
-  }
-  if (out.rule_of_thumb) return;
-  if (const auto rule = rule_of_thumb(open_.scenario, costs_)) {
-    out.rule_of_thumb = row(rule->layout, 0);
-  }
+  out.front = rows(points);
 }
 
 }  // namespace plait

@@ -26,7 +26,10 @@ struct SearchCommand {
   double tokens = 0, days = 0;
   bool front = false;
   std::string svg, html;
+  std::vector<std::string> prices;
   std::string resume, csv, sqlite;  // files; "": none
+  std::vector<std::string> exports;
+  std::string export_folder = ".";
   OutputOptions output;
   int jobs = 1;
 };
@@ -61,11 +64,13 @@ class Study {
   bool follow(const SearchRanks& ranks);
 
  private:
-  SearchRow row(const Layout& layout, SimTime bound) const;
+  /// `stage_layers`: a list that the scenario itself has, which no layout says.
+  SearchRow row(const Layout& layout, SimTime bound,
+                const std::vector<std::int64_t>& stage_layers = {}) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                   SearchReport& out) const;
-  void add_others(SearchReport& out) const;
+  void report(const std::vector<Found>& best, SearchReport& out) const;
   void begin();
 
   const SearchCommand& options_;

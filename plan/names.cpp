@@ -1,5 +1,6 @@
 // The fixed vocabulary by which reports, traces and printed plans call things.
 #include "plan/op.h"
+#include "plan/schedule.h"
 #include "plan/strategy.h"
 #include "plan/tensor.h"
 
@@ -71,16 +72,7 @@ struct NameOfBody {
 
 std::string_view name_of(const Op& op) { return std::visit(NameOfBody{}, op.body); }
 
-std::string_view name_of(Schedule schedule) {
-  switch (schedule) {
-    case Schedule::kGpipe: return "gpipe";
-    case Schedule::k1f1b: return "1f1b";
-    case Schedule::kInterleaved: return "interleaved";
-    case Schedule::kZbH1: return "zb-h1";
-    case Schedule::kZbH2: return "zb-h2";
-  }
-  return "?";
-}
+std::string_view name_of(Schedule schedule) { return kind_of(schedule).name; }
 
 std::string_view name_of(Recompute recompute) {
   switch (recompute) {

@@ -11,4 +11,12 @@ std::vector<std::int64_t> members(const Mesh& mesh, std::int64_t rank, AxisSet a
   return ranks;
 }
 
+Stream channel_of(const Op& op) {
+  const bool activations = op.stream == Stream::kSendForward || op.stream == Stream::kRecvForward;
+  const Send* send = std::get_if<Send>(&op.body);
+  const bool onward = send != nullptr ? send->offset > 0 : std::get<Recv>(op.body).offset < 0;
+  if (activations) return onward ? Stream::kSendForward : Stream::kRecvForward;
+  return onward ? Stream::kRecvBackward : Stream::kSendBackward;
+}
+
 }  // namespace plait

@@ -113,6 +113,11 @@ struct Op {
   std::vector<Operand> operands;
 };
 
+/// Messages between two ranks meet in order where they are of one channel. Both ends name it alike:
+/// by what travels, activations or gradients, and by the direction, since a V-shaped pipeline sends
+/// both both ways.
+Stream channel_of(const Op& op);
+
 /// "matmul", "all_reduce", "send", ...: a fixed vocabulary.
 std::string_view name_of(const Op& op);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/automatic_schedule.h"
+
 namespace plait {
 namespace {
 
@@ -23,6 +25,11 @@ std::int64_t warm_up(Schedule kind, std::int64_t stages, std::int64_t stage, std
     case Schedule::kZbH2: return std::min(2 * (stages - stage - 1), microbatches);
     case Schedule::kInterleaved:
       return std::min((stages - stage - 1) * 2 + (chunks - 1) * stages, microbatches * chunks);
+    case Schedule::kSequential:
+    case Schedule::kZb1p:
+    case Schedule::kZb2p:
+    case Schedule::kZbV:
+    case Schedule::kDualPipeV: return 0;
   }
   return 0;
 }
@@ -32,12 +39,9 @@ std::int64_t weight_grad_lag(Schedule kind, std::int64_t stage) {
   return kind == Schedule::kZbH2 ? 2 * stage : stage;
 }
 
-}  // namespace
-
-bool splits_backward(Schedule kind) { return kind == Schedule::kZbH1 || kind == Schedule::kZbH2; }
-
-std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stage,
-                           std::int64_t chunks, std::int64_t microbatches) {
+/// Warm-up forwards, then one forward, one backward, with W behind where backward is split.
+std::vector<Task> alternating(Schedule kind, std::int64_t stages, std::int64_t stage,
+                              std::int64_t chunks, std::int64_t microbatches) {
   const std::int64_t total = microbatches * chunks;
   const std::int64_t ahead = warm_up(kind, stages, stage, chunks, microbatches);
   const bool splits = splits_backward(kind);
@@ -55,6 +59,34 @@ std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stag
   }
   for (std::int64_t k = total - lag; k < total; ++k) push(k, TaskPass::kWeightGrad);
   return tasks;
+}
+
+bool is_automatic(Schedule kind) { return kind == Schedule::kZb1p || kind == Schedule::kZb2p; }
+
+}  // namespace
+
+std::vector<std::vector<Task>> schedule(const PipelineOptions& options, std::int64_t stages,
+                                        std::int64_t microbatches) {
+  if (is_automatic(options.schedule)) {
+    const std::int64_t held = options.schedule == Schedule::kZb1p ? stages : 2 * stages;
+    return automatic_schedule(options.profile, stages, microbatches, held);
+  }
+  std::vector<std::vector<Task>> out;
+  for (std::int64_t s = 0; s < stages; ++s) {
+    out.push_back(schedule(options.schedule, stages, s, options.chunks, microbatches));
+  }
+  return out;
+}
+
+std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stage,
+                           std::int64_t chunks, std::int64_t microbatches) {
+  if (is_automatic(kind)) {
+    return schedule(PipelineOptions{.schedule = kind}, stages,
+                    microbatches)[static_cast<std::size_t>(stage)];
+  }
+  if (kind == Schedule::kZbV) return zb_v(stages, stage, microbatches);
+  if (kind == Schedule::kDualPipeV) return dualpipe_v(stages, stage, microbatches);
+  return alternating(kind, stages, stage, chunks, microbatches);
 }
 
 }  // namespace plait

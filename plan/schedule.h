@@ -1,8 +1,13 @@
 #pragma once
-// Pipeline schedules as data: for one stage, the order in which it does passes over (chunk,
-// microbatch) pairs.
+// Pipeline schedules as data: which stage holds which piece of the model, and in which order a
+// stage does passes over (chunk, microbatch) pairs. One table says what schedules there are.
+//
+// f, b, w: what a forward pass takes, B, and W; p stages, m microbatches.
 
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <string_view>
 #include <vector>
 
 #include "plan/strategy.h"
@@ -20,19 +25,91 @@ struct Task {
   bool operator==(const Task&) const = default;
 };
 
-/// True where backward is cut into B and W.
-bool splits_backward(Schedule kind);
+/// How the pieces of the model go through the stages. Loop: each chunk from the first stage to the
+/// last. V: every second chunk back, so that two neighbouring pieces share a stage at the turn, and
+/// the first piece and the last one share the first stage.
+enum class PipelineShape : std::uint8_t { kLoop, kV };
 
-/// Tasks of `stage` (of `stages`) for `microbatches` microbatches of `chunks` model chunks each.
-///   GPipe (Huang et al. 2019): all forwards, then all backwards, microbatches in the same order.
-///   1F1B (Narayanan et al. 2019): stages - stage - 1 warm-up forwards, then one forward, one
-///   backward. Interleaved 1F1B (Narayanan et al. 2021, section 2.2): microbatches in groups of
-///   `stages` go through the chunks in turn; needs microbatches to be a multiple of stages.
-///   ZB-H1 (Qi et al. 2023, section 3.1): 1F1B whose W come `stage` microbatches behind their B, so
-///   that as many microbatches are held as in 1F1B and the last W fill the drain.
-///   ZB-H2 (section 3.2): 2 (stages - stage - 1) warm-up forwards fill the ramp up too, W come
-///   2 stage microbatches behind.
+struct ScheduleKind {
+  Schedule schedule;
+  std::string_view name;  // as scenarios write it
+  std::int64_t fewest_stages, fewest_chunks, most_chunks;
+  bool splits_backward;  // into B and W
+  PipelineShape shape;
+  bool searched;  // by a search that is not told which
+};
+inline constexpr std::int64_t kAnyChunks = std::numeric_limits<std::int64_t>::max();
+
+/// In the order of Schedule.
+///   sequential: a microbatch goes forward and back before the next one begins; one stage works at
+///   a time (naive model parallelism). gpipe (Huang et al. 2019): all forwards, then all backwards,
+///   microbatches in the same order. 1f1b (Narayanan et al. 2019): stages - stage - 1 warm-up
+///   forwards, then one forward, one backward. interleaved (Narayanan et al. 2021, section 2.2):
+///   microbatches in groups of `stages` go through the chunks in turn; needs microbatches to be a
+///   multiple of stages. zb-h1 (Qi et al. 2023, section 2.1): 1F1B whose W come `stage`
+///   microbatches behind their B, so that as many microbatches are held as in 1F1B and the last W
+///   fill the drain. zb-h2 (section 2.2): 2 (stages - stage - 1) warm-up forwards fill the ramp up
+///   too, W come 2 stage microbatches behind. zb-1p, zb-2p (section 3): laid out for given
+///   durations by automatic_schedule.h, holding the activations of no more than p microbatches, or
+///   2 p. zb-v (section 6), dualpipe-v (DeepSeek-AI 2025): v_schedules.cpp.
+inline constexpr std::array<ScheduleKind, 10> kSchedules = {{
+    {Schedule::kGpipe, "gpipe", 1, 1, 1, false, PipelineShape::kLoop, true},
+    {Schedule::k1f1b, "1f1b", 1, 1, 1, false, PipelineShape::kLoop, true},
+    {Schedule::kInterleaved, "interleaved", 2, 2, kAnyChunks, false, PipelineShape::kLoop, true},
+    {Schedule::kZbH1, "zb-h1", 2, 1, 1, true, PipelineShape::kLoop, true},
+    {Schedule::kZbH2, "zb-h2", 2, 1, 1, true, PipelineShape::kLoop, true},
+    {Schedule::kZb1p, "zb-1p", 2, 1, 1, true, PipelineShape::kLoop, false},
+    {Schedule::kZb2p, "zb-2p", 2, 1, 1, true, PipelineShape::kLoop, false},
+    {Schedule::kZbV, "zb-v", 2, 2, 2, true, PipelineShape::kV, false},
+    {Schedule::kDualPipeV, "dualpipe-v", 2, 2, 2, true, PipelineShape::kV, false},
+    {Schedule::kSequential, "sequential", 1, 1, 1, false, PipelineShape::kLoop, false},
+}};
+constexpr const ScheduleKind& kind_of(Schedule s) {
+  return kSchedules[static_cast<std::size_t>(s)];
+}
+/// True where backward is cut into B and W.
+constexpr bool splits_backward(Schedule s) { return kind_of(s).splits_backward; }
+
+/// The p v pieces of the model, in the order of its layers, on p stages with v chunks each.
+struct PieceMap {
+  PipelineShape shape = PipelineShape::kLoop;
+  std::int64_t stages = 1, chunks = 1;
+
+  PieceMap(Schedule schedule, std::int64_t of_stages, std::int64_t of_chunks)
+      : shape(kind_of(schedule).shape), stages(of_stages), chunks(of_chunks) {}
+  std::int64_t count() const { return stages * chunks; }
+  std::int64_t stage_of(std::int64_t piece) const {
+    const std::int64_t along = piece % stages;
+    return goes_back(piece / stages) ? stages - 1 - along : along;
+  }
+  std::int64_t piece_of(std::int64_t stage, std::int64_t chunk) const {
+    return chunk * stages + (goes_back(chunk) ? stages - 1 - stage : stage);
+  }
+  /// Steps along pp from the stage of `piece` to that of the next one: 1, -1, or 0 where it stays.
+  int step_behind(std::int64_t piece) const {
+    if (shape == PipelineShape::kLoop) return stages > 1 ? 1 : 0;
+    return static_cast<int>(stage_of(piece + 1) - stage_of(piece));
+  }
+
+ private:
+  bool goes_back(std::int64_t chunk) const { return shape == PipelineShape::kV && chunk % 2 == 1; }
+};
+
+/// The first piece and the last one, with embedding and head, are on one stage.
+inline bool ends_meet(const Strategy& s) {
+  const PieceMap pieces(s.pipeline.schedule, s.mesh[Axis::kPp], s.pipeline.chunks);
+  return pieces.stage_of(pieces.count() - 1) == 0;
+}
+
+/// Tasks of every stage.
+std::vector<std::vector<Task>> schedule(const PipelineOptions& options, std::int64_t stages,
+                                        std::int64_t microbatches);
+/// Tasks of one, with the default profile.
 std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stage,
                            std::int64_t chunks, std::int64_t microbatches);
+
+/// For `schedule`: v_schedules.cpp.
+std::vector<Task> zb_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
+std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
 
 }  // namespace plait

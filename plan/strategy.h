@@ -4,23 +4,47 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "core/quantity.h"
 #include "plan/mesh.h"
 
 namespace plait {
 
-enum class Schedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZbH1, kZbH2 };
+/// What each one is: plan/schedule.h.
+enum class Schedule : std::uint8_t {
+  kGpipe,
+  k1f1b,
+  kInterleaved,
+  kZbH1,
+  kZbH2,
+  kZb1p,
+  kZb2p,
+  kZbV,
+  kDualPipeV,
+  kSequential
+};
 enum class Recompute : std::uint8_t { kNone, kSelective, kOps, kFull };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Recompute recompute);
 
+/// What an automatic schedule is laid out for, as profiled: how long the passes of a stage take and
+/// a message travels, in any common unit, and what of a microbatch's activations B leaves for W.
+struct PassProfile {
+  double forward = 1, backward = 1, weights = 1, message = 0;
+  double kept = 1;
+  bool operator==(const PassProfile&) const = default;
+};
+
 struct PipelineOptions {
   Schedule schedule = Schedule::k1f1b;
-  std::int64_t chunks = 1;  // model chunks ("virtual stages") per rank, interleaved only
+  std::int64_t chunks = 1;               // model chunks ("virtual stages") per rank
   std::int64_t first_stage_layers = -1;  // layers of the first chunk; -1: an even share
   std::int64_t last_stage_layers = -1;   // layers of the last chunk; -1: an even share
+  /// Layers of every piece, in the order of the model; empty: as above.
+  std::vector<std::int64_t> stage_layers = {};
+  PassProfile profile = {};  // of zb-1p and zb-2p
 };
 
 struct RecomputeOptions {

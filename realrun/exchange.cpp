@@ -24,9 +24,7 @@ MessageEnd ExchangeReader::message(const Op& op, Axis axis, int offset, Flow flo
   MessageEnd end;
   end.flow = flow;
   end.peer = plan_.mesh.neighbour(rank_.id, axis, offset);
-  // Both ends use the direction of travel: a peer that is next and previous at once is two.
-  const bool forward = (offset > 0) == (flow == Flow::kOut);
-  end.channel = static_cast<int>(forward ? Stream::kSendForward : Stream::kSendBackward);
+  end.channel = static_cast<int>(channel_of(op));
   end.tag = hash_of(plan_.tensors[op.operands.at(0).tensor].name);
   end.part = whole(op, 0);
   return end;

@@ -46,6 +46,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"recompute.cpp", s.recompute.kind != Recompute::kNone},
       {"recompute_ops.cpp", s.recompute.kind == Recompute::kOps},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
+      {"pieces.cpp", s.mesh[Axis::kPp] > 1},
       {"data.cpp", data},
       {"reduce.cpp", data},
       {"gather.cpp", s.zero_stage > 0},

@@ -90,11 +90,29 @@ void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
 void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
 void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
 void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
-void interleaved(MatrixCase& c) { c.strategy.pipeline = {Schedule::kInterleaved, 2, -1, -1}; }
+void two_chunks(MatrixCase& c, Schedule schedule) {
+  c.strategy.pipeline.schedule = schedule, c.strategy.pipeline.chunks = 2;
+}
+void interleaved(MatrixCase& c) { two_chunks(c, Schedule::kInterleaved); }
+void zb_v(MatrixCase& c) { two_chunks(c, Schedule::kZbV); }
+void dualpipe_v(MatrixCase& c) { two_chunks(c, Schedule::kDualPipeV); }
 void zb_h1(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH1; }
 void zb_h2(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH2; }
-void uneven(MatrixCase& c) { c.strategy.pipeline = {Schedule::k1f1b, 1, 3, 1}; }
-void short_ends(MatrixCase& c) { c.strategy.pipeline = {Schedule::k1f1b, 1, 1, 1}; }
+void zb_1p(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZb1p; }
+/// Laid out for W of half the length.
+void zb_2p(MatrixCase& c) {
+  c.strategy.pipeline.schedule = Schedule::kZb2p;
+  c.strategy.pipeline.profile = {.weights = 0.5, .message = 0.1, .kept = 0.4};
+}
+void sequential(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kSequential; }
+void uneven(MatrixCase& c) {
+  c.strategy.pipeline.first_stage_layers = 3, c.strategy.pipeline.last_stage_layers = 1;
+}
+void short_ends(MatrixCase& c) {
+  c.strategy.pipeline.first_stage_layers = c.strategy.pipeline.last_stage_layers = 1;
+}
+void bare_ends(MatrixCase& c) { c.strategy.pipeline.stage_layers = {0, 1, 1, 0}; }
+void one_two_one_none(MatrixCase& c) { c.strategy.pipeline.stage_layers = {1, 2, 1, 0}; }
 void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers = 0; }
 void small_buckets(MatrixCase& c) { c.strategy.data.bucket = Bytes(1024); }
 void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
@@ -113,6 +131,8 @@ void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
 void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
 /// For stages of two chunks, three stages or more, and uneven ones.
 void deep(MatrixCase& c) { c.model.layers = 4; }
+void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
+void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
 void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
 void bf16_wire(MatrixCase& c) { c.workload.precision.reduction = DType::kBf16; }
 void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
@@ -219,6 +239,22 @@ void pipeline(List& l) {
   l.add("pp, zb-h2, fsdp, tp", falcon(), {.pp = 2, .fsdp = 2, .tp = 2}, 3, {zb_h2});
   l.add("pp, zb-h1, recompute all, zero 2", llama(), {.pp = 2, .dp = 2}, 2, {all_again, zb_h1});
   l.add("pp, zb-h1, cp, recompute some", llama(), {.pp = 2, .cp = 2}, 0, {deep, one_again, zb_h1});
+  l.add("pp, zb-1p", gpt(), {.pp = 2}, 0, {zb_1p});
+  l.add("pp of 4, zb-2p", llama(), {.pp = 4}, 0, {deep, zb_2p});
+  l.add("pp, zb-2p, dp, tp, sp, zero 1", qwen(), {.pp = 2, .dp = 2, .tp = 2}, 1, {sp, zb_2p});
+  l.add("pp, zb-v", gpt(), {.pp = 2}, 0, {deep, zb_v});
+  l.add("pp, zb-v, zero 2", llama(), {.pp = 2, .dp = 2}, 2, {deep, zb_v});
+  l.add("pp, zb-v, fsdp, tp, sp", qwen(), {.pp = 2, .fsdp = 2, .tp = 2}, 3, {bare_ends, sp, zb_v});
+  l.add("pp, zb-v, cp, recompute all", llama(), {.pp = 2, .cp = 2}, 0, {deep, all_again, zb_v});
+  l.add("pp, zb-v, 1 + 2 + 1 + 0 layers", gpt(), {.pp = 2}, 0, {deep, zb_v, one_two_one_none});
+  l.add("pp of 3, zb-v", plain(), {.pp = 3}, 0, {layers_of_6, zb_v});
+  l.add("pp, dualpipe-v", gpt(), {.pp = 2}, 0, {deep, dualpipe_v});
+  l.add("pp, dualpipe-v, dp, tp, zero 1", llama(), {.pp = 2, .dp = 2, .tp = 2}, 1,
+        {deep, dualpipe_v});
+  l.add("pp of 4, dualpipe-v", llama(), {.pp = 4}, 0, {layers_of_8, dualpipe_v});
+  l.add("pp, sequential", llama(), {.pp = 2}, 0, {sequential});
+  l.add("pp of 4, sequential, 1 + 2 + 1 + 0 layers", gpt(), {.pp = 4}, 0,
+        {deep, sequential, one_two_one_none});
   l.add("pp, 3 + 1 layers", llama(), {.pp = 2}, 0, {deep, uneven});
   l.add("pp of 3, 1 + 2 + 1 layers", gpt(), {.pp = 3}, 0, {deep, short_ends});
   l.add("pp of 5, first without layers", llama(), {.pp = 5}, 0, {deep, bare_start});

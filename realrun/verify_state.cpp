@@ -119,10 +119,12 @@ RankState state_of(Walker& walker, const Plan& plan, const Model& model) {
 double loss_of(Walker& walker, const Plan& plan) {
   const Rank& rank = walker.rank();
   // The ranks along tp hold the same loss.
-  if (rank.stage + 1 != plan.programs.size() || rank.along(Axis::kTp) != 0) return 0;
+  if (rank.along(Axis::kTp) != 0) return 0;
   double loss = 0;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     if (plan.tensors[t].name != "loss") continue;
+    // It is on the stage that has the head.
+    if (layers_of(plan, rank.stage, static_cast<TensorId>(t)).empty()) continue;
     for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
       loss += walker.device().read({static_cast<TensorId>(t), 0, mb}).at(0);
     }

@@ -16,11 +16,7 @@ using Tree = nlohmann::ordered_json;
 
 /// "nodes 16, tp 8, pp 2, ..., micro-batch 1".
 std::string words_of(const SearchRow& row) {
-  std::string out;
-  for (const auto& [path, value] : row.machine) {
-    out += fmt::format("{} {}, ", path.substr(path.rfind('.') + 1), value);
-  }
-  return out + row.layout;
+  return row.machine.empty() ? row.layout : machine_words(row.machine) + ", " + row.layout;
 }
 
 /// All that the scenario needs to become the row.
@@ -30,25 +26,53 @@ Assignments assignments_of(const SearchRow& row) {
   return all;
 }
 
-const std::vector<TableColumn>& columns() {
-  static const std::vector<TableColumn> all = {{"step", 9}, {"change", 9},  {"tok/s/GPU", 10},
-                                               {"MFU", 8},  {"memory", 11}, {"bubble", 8},
-                                               {"comm", 8}};
-  return all;
+/// Columns that not every search has.
+struct Extra {
+  bool gpus = false, price = false;
+  double tokens = 0;
+};
+
+Extra extra_of(const SearchReport& s) {
+  Extra out{.tokens = s.tokens};
+  for (const std::vector<SearchRow>* rows : {&s.best, &s.front}) {
+    for (const SearchRow& row : *rows) {
+      out.gpus = out.gpus || !row.machine.empty();
+      out.price = out.price || row.report.price_per_billion_tokens > 0;
+    }
+  }
+  return out;
 }
 
-TableRow row_of(const std::string& name, const SearchRow& row, const Report& best) {
+std::vector<TableColumn> columns(const Extra& extra) {
+  std::vector<TableColumn> out = {{"step", 9},    {"change", 9}, {"tok/s/GPU", 10}, {"MFU", 8},
+                                  {"memory", 11}, {"bubble", 8}, {"comm", 8}};
+  if (extra.gpus) out.push_back({"GPUs", 8});
+  if (extra.tokens > 0) out.push_back({"days", 8});
+  if (extra.price) out.push_back({extra.tokens > 0 ? "price" : "per Gtok", 10});
+  return out;
+}
+
+TableRow row_of(const std::string& name, const SearchRow& row, const Report& best,
+                const Extra& extra) {
   const Report& r = row.report;
   const bool is_best = &r == &best;
-  return {name,
-          {{human_time(r.step_time_s)},
-           {is_best ? "-" : human_change(step_time_difference(r, best))},
-           {human_rate(r.tokens_per_s_per_gpu)},
-           {human_percent(r.mfu)},
-           {human_bytes(r.memory.peak_memory_bytes), r.memory.fits ? Ink::kPlain : Ink::kBad},
-           {human_percent(fraction_of(r, "bubble"))},
-           {human_percent(fraction_of(r, "exposed_communication"))}},
-          ""};
+  TableRow out = {
+      name,
+      {{human_time(r.step_time_s)},
+       {is_best ? "-" : human_change(step_time_difference(r, best))},
+       {human_rate(r.tokens_per_s_per_gpu)},
+       {human_percent(r.mfu)},
+       {human_bytes(r.memory.peak_memory_bytes), r.memory.fits ? Ink::kPlain : Ink::kBad},
+       {human_percent(fraction_of(r, "bubble"))},
+       {human_percent(fraction_of(r, "exposed_communication"))}},
+      ""};
+  if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
+  if (extra.tokens > 0) out.cells.push_back({fmt::format("{:.3g}", days_of(r, extra.tokens))});
+  if (extra.price) {
+    const double tokens = extra.tokens > 0 ? extra.tokens : 1e9;
+    out.cells.push_back({human_rate(price_of_training(r, tokens))});
+  }
+  return out;
 }
 
 /// What makes `row` slower than the best.
@@ -83,11 +107,13 @@ Named numbered(const std::vector<SearchRow>& rows, const char* prefix) {
   return out;
 }
 
-void add_table(const std::string& title, const Named& rows, const Report& best, int width,
-               std::vector<Line>& out) {
+void add_table(const std::string& title, const Named& rows, const Report& best, const Extra& extra,
+               int width, std::vector<Line>& out) {
   std::vector<TableRow> table;
-  for (const auto& [name, row] : rows) table.push_back(row_of(name, *row, best));
-  for (Line& line : table_lines(title, columns(), table, width)) out.push_back(std::move(line));
+  for (const auto& [name, row] : rows) table.push_back(row_of(name, *row, best, extra));
+  for (Line& line : table_lines(title, columns(extra), table, width)) {
+    out.push_back(std::move(line));
+  }
   out.push_back({});
   constexpr int kName = 15;
   for (const auto& [name, row] : rows) {
@@ -108,17 +134,22 @@ Tree tree_of(const Assignments& settings) {
   return out;
 }
 
-Tree tree_of(const SearchRow& row) {
-  return {{"machine", tree_of(row.machine)},
-          {"settings", tree_of(row.settings)},
-          {"layout", row.layout},
-          {"bound_s", row.bound_s},
-          {"report", json_tree(row.report)}};
+Tree tree_of(const SearchRow& row, double tokens) {
+  Tree out = {{"machine", tree_of(row.machine)},
+              {"settings", tree_of(row.settings)},
+              {"layout", row.layout},
+              {"bound_s", row.bound_s}};
+  if (tokens > 0) {
+    out["training_days"] = days_of(row.report, tokens);
+    out["training_price"] = price_of_training(row.report, tokens);
+  }
+  out["report"] = json_tree(row.report);
+  return out;
 }
 
-Tree tree_of(const std::vector<SearchRow>& rows) {
+Tree tree_of(const std::vector<SearchRow>& rows, double tokens) {
   Tree out = Tree::array();
-  for (const SearchRow& row : rows) out.push_back(tree_of(row));
+  for (const SearchRow& row : rows) out.push_back(tree_of(row, tokens));
   return out;
 }
 
@@ -130,6 +161,14 @@ SearchCounts& SearchCounts::operator+=(const SearchCounts& o) {
   simulated += o.simulated, open += o.open;
   gap = std::max(gap, o.gap);
   return *this;
+}
+
+std::string machine_words(const Assignments& machine) {
+  std::string out;
+  for (const auto& [path, value] : machine) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", path.substr(path.rfind('.') + 1), value);
+  }
+  return out;
 }
 
 std::string set_options(const Assignments& settings) {
@@ -150,9 +189,10 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   Named rows = numbered(s.best, "");
   if (s.own) rows.emplace_back("as written", &*s.own);
   if (s.rule_of_thumb) rows.emplace_back("rule of thumb", &*s.rule_of_thumb);
-  add_table("", rows, best, style.width, out);
-  if (!s.fastest_by_memory.empty()) {
-    add_table("less memory", numbered(s.fastest_by_memory, "m"), best, style.width, out);
+  const Extra extra = extra_of(s);
+  add_table("", rows, best, extra, style.width, out);
+  if (!s.front.empty()) {
+    add_table("front", numbered(s.front, "f"), best, extra, style.width, out);
   }
   std::string text = render(out, style);
   return text + set_options(assignments_of(s.best.front())) + "\n";
@@ -176,10 +216,11 @@ std::string search_json(const SearchReport& s) {
                 {"simulated", c.simulated},
                 {"undecided", c.open},
                 {"gap", c.gap}}},
-              {"best", tree_of(s.best)}};
-  if (!s.fastest_by_memory.empty()) out["fastest_by_memory"] = tree_of(s.fastest_by_memory);
-  out["as_written"] = s.own ? tree_of(*s.own) : Tree(nullptr);
-  out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb) : Tree(nullptr);
+              {"best", tree_of(s.best, s.tokens)}};
+  if (s.tokens > 0) out["tokens"] = s.tokens;
+  if (!s.front.empty()) out["front"] = tree_of(s.front, s.tokens);
+  out["as_written"] = s.own ? tree_of(*s.own, s.tokens) : Tree(nullptr);
+  out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb, s.tokens) : Tree(nullptr);
   return json_text(out);
 }
 

@@ -33,17 +33,28 @@ struct SearchReport {
   RunFacts run;
   std::vector<SearchRow> best;                  // best first
   std::optional<SearchRow> own, rule_of_thumb;  // what the scenario says itself; the guides
-  std::vector<SearchRow> fastest_by_memory;     // the front of step time and memory, if asked for
+  std::vector<SearchRow> front;                 // pareto_front of all, if asked for
+  double tokens = 0;                            // to be trained on; 0: not said
   SearchCounts counts;
   bool interrupted = false;
 };
 
+/// Those that no other beats in time per token, memory, GPUs and cost per token at once: fastest
+/// first. The cost is the price, or without one GPU-seconds.
+std::vector<SearchRow> pareto_front(std::vector<SearchRow> rows);
+
+/// Of training on so many tokens.
+double days_of(const Report& report, double tokens);
+double price_of_training(const Report& report, double tokens);
+
 std::string search_text(const SearchReport& report, const TerminalStyle& style);
 std::string search_json(const SearchReport& report);
 std::string search_csv(const SearchReport& report);
-/// Step time over memory of `fastest_by_memory`, as SVG.
+/// Step time over memory of `front`, a curve for each machine, as SVG.
 std::string search_svg(const SearchReport& report);
 
+/// "nodes 16, preset hgx-h100"
+std::string machine_words(const Assignments& machine);
 /// "--set strategy.tp=8 --set ..."
 std::string set_options(const Assignments& settings);
 

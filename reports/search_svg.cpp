@@ -39,10 +39,13 @@ std::string search_svg(const SearchReport& s) {
   chart.title = fmt::format("{}: the fastest layout for each amount of memory", s.scenario);
   chart.x_title = "memory of the fullest rank", chart.y_title = "step time, s";
   chart.mark_title = "bound by", chart.hollow_title = "does not fit";
-  Curve front{"the fastest", {}};
-  for (const SearchRow& row : s.fastest_by_memory) front.points.push_back(point_of(row));
-  std::ranges::sort(front.points, {}, &CurvePoint::x);
-  chart.curves.push_back(std::move(front));
+  for (const SearchRow& row : s.front) {
+    const std::string name = row.machine.empty() ? "the fastest" : machine_words(row.machine);
+    auto curve = std::ranges::find(chart.curves, name, &Curve::name);
+    if (curve == chart.curves.end()) curve = chart.curves.insert(curve, {name, {}});
+    curve->points.push_back(point_of(row));
+  }
+  for (Curve& curve : chart.curves) std::ranges::sort(curve.points, {}, &CurvePoint::x);
   for (const auto& [name, row] :
        {std::pair{"as written", &s.own}, {"rule of thumb", &s.rule_of_thumb}}) {
     if (*row) chart.curves.push_back({name, {point_of(**row)}});

@@ -1,6 +1,7 @@
 #include "scenarios/fields.h"
 
 #include "model/presets.h"
+#include "plan/schedule.h"
 
 namespace plait {
 namespace {
@@ -53,24 +54,53 @@ const Table<Precision>& precision_table() {
   return table;
 }
 
+Choice<Schedule> schedules() {
+  Choice<Schedule> out;
+  for (const ScheduleKind& k : kSchedules) out.values.emplace_back(k.name, k.schedule);
+  return out;
+}
+
+const Table<PassProfile>& profile_table() {
+  using P = PassProfile;
+  const Real duration{.min = 1e-6, .max = 1e6};
+  static const Table<P> table(
+      "strategy.pipeline.profile",
+      {
+          field("forward", &P::forward, duration, "A forward pass of a stage."),
+          field("backward", &P::backward, duration, "B, the gradient of its input."),
+          field("weights", &P::weights, duration, "W, the gradients of its weights."),
+          field("message", &P::message, Real{.min = 0, .max = 1e6},
+                "From the end of a pass to the beginning of the one that waits for it."),
+          field("kept", &P::kept, Real{.min = 0, .max = 1},
+                "Of the activations of a microbatch, what B leaves for W."),
+      });
+  return table;
+}
+
 const Table<PipelineOptions>& pipeline_table() {
   using P = PipelineOptions;
   static const Table<P> table(
       "strategy.pipeline",
       {
-          field("schedule", &P::schedule,
-                choice_of({Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
-                           Schedule::kZbH1, Schedule::kZbH2}),
-                "Order of forward and backward passes on a stage. The zero-bubble schedules zb-h1 "
-                "and zb-h2 fill waits with the weights' gradients.")
+          field("schedule", &P::schedule, schedules(),
+                "Order of forward and backward passes on a stage. The zero-bubble schedules (zb-*, "
+                "dualpipe-v) fill waits with the weights' gradients; zb-v and dualpipe-v place two "
+                "chunks per stage in the shape of a V; `sequential` keeps one stage at work at a "
+                "time.")
               .searchable(),
           field("chunks", &P::chunks, Int{.max = 1024},
-                "Model chunks (virtual stages) per rank; more than 1 only with `interleaved`.")
+                "Model chunks (virtual stages) per rank: 2 or more with `interleaved`, 2 with "
+                "`zb-v` and `dualpipe-v`, else 1.")
               .searchable(),
           field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},
                 "Layers of the first chunk; -1: an even share."),
           field("last_stage_layers", &P::last_stage_layers, Int{.min = -1},
                 "Layers of the last chunk; -1: an even share."),
+          field("stage_layers", &P::stage_layers, List{Int{.min = 0}},
+                "Layers of every piece (pp * chunks of them), in the order of the model; empty: "
+                "even shares."),
+          field("profile", &P::profile, Nested{&profile_table()},
+                "What zb-1p and zb-2p are laid out for: durations in any common unit."),
       },
       "schedule");
   return table;

@@ -45,7 +45,10 @@ auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
 }  // namespace
 
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
-    : scenario_(scenario), costs_(costs), groups_(scenario.cluster, scenario.placement.empty()) {}
+    : scenario_(scenario),
+      costs_(costs),
+      most_memory_(most_memory(scenario.cluster)),
+      groups_(scenario.cluster, scenario.placement.empty()) {}
 
 Bytes most_memory(const Cluster& cluster) {
   Bytes out;
@@ -58,14 +61,17 @@ Bytes most_memory(const Cluster& cluster) {
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
   const std::optional<PipelineCosts> costs = stages(layout);
   if (!costs) return std::nullopt;
-  return LowerBound{std::max(step(*costs), slowest_stage(layout)), memory(*costs)};
+  const Bytes least = memory(*costs);
+  if (least > most_memory_) return LowerBound{0, least};
+  return LowerBound{std::max(step(*costs), slowest_stage(layout)), least};
 }
 
 SimTime Bounds::closer(const Layout& l) const {
   const PipelineCosts s = *stages(l);
   if (s.microbatches * s.pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
-  return walk_passes(s, *schedules_.of(l, s.microbatches), rules);
+  return walk_passes(s, *schedules_.of(l, s.microbatches, scenario_.strategy.pipeline.profile),
+                     rules);
 }
 
 Layout Bounds::plain(Layout l) {
@@ -284,8 +290,13 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   std::int64_t held = 0, held_last = 1;
   switch (l.schedule) {
     case Schedule::kGpipe: held = held_last = m; break;
+    case Schedule::kSequential: held = 1; break;
     case Schedule::k1f1b:
-    case Schedule::kZbH1: held = std::min<std::int64_t>(l.pp, m); break;
+    case Schedule::kZbH1:
+    case Schedule::kZb1p:
+    case Schedule::kZb2p: held = std::min<std::int64_t>(l.pp, m); break;
+    case Schedule::kZbV:
+    case Schedule::kDualPipeV: held = std::min<std::int64_t>(2 * l.pp, m + 1); break;
     case Schedule::kZbH2: held = std::min<std::int64_t>(2 * l.pp - 1, m); break;
     case Schedule::kInterleaved:
       held_last = std::min<std::int64_t>((l.chunks - 1) * l.pp + 1, m * l.chunks);
@@ -304,12 +315,15 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   };
   const std::int64_t end = stages.pieces.count - 1;
   const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
-  const std::int64_t first = state(c.embedding.parameters + stages.layers(0) * c.layer.parameters) +
-                             at_work(c.layer.parameters) + held * kept(0) +
-                             (all_again ? stages.r : c).beside_backward.value;
+  const bool meet = stages.places.shape == PipelineShape::kV;  // the first stage has the head too
+  const std::int64_t heads = c.head.parameters;
+  const std::int64_t first =
+      state(c.embedding.parameters + (meet ? heads : 0) + stages.layers(0) * c.layer.parameters) +
+      at_work(c.layer.parameters) + held * kept(0) +
+      (all_again ? stages.r : c).beside_backward.value;
   const std::int64_t last =
-      state(c.head.parameters + stages.layers(l.pp - 1) * c.layer.parameters) +
-      at_work(c.head.parameters) + held_last * kept(end) + c.beside_head.value;
+      state((meet ? 0 : heads) + stages.layers(l.pp - 1) * c.layer.parameters) +
+      (meet ? 0 : at_work(heads) + held_last * kept(end) + c.beside_head.value);
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   const auto live = static_cast<double>(std::max(first, last));
   if (processor) return Bytes(std::max(first, last));

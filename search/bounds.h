@@ -18,7 +18,8 @@
 
 namespace plait {
 
-/// Step time and memory of the fullest rank, at least, and what the time consists of.
+/// Step time and memory of the fullest rank, at least. Where that is more than any device has, the
+/// time is not worked out: 0.
 struct LowerBound {
   SimTime step = 0;
   Bytes memory;
@@ -85,6 +86,7 @@ class Bounds {
 
   const Scenario& scenario_;
   const CostModel& costs_;
+  Bytes most_memory_;
   Groups groups_;
   Table<ShardKey, std::optional<ShardCostsByKind>> shards_;
   Table<ExchangeKey, Exchange> exchanges_;

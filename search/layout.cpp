@@ -13,7 +13,9 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.mesh[Axis::kCp] = l.cp, s.mesh[Axis::kTp] = l.tp;
   s.sequence_parallel = l.sequence_parallel;
   s.zero_stage = l.zero_stage;
-  s.pipeline = {l.schedule, l.chunks, l.first_layers, l.last_layers};
+  s.pipeline.schedule = l.schedule, s.pipeline.chunks = l.chunks;
+  s.pipeline.first_stage_layers = l.first_layers, s.pipeline.last_stage_layers = l.last_layers;
+  s.pipeline.stage_layers.clear();  // those of the ends are all that a layout says
   s.recompute.kind = l.recompute;
   s.recompute.layers = l.recompute == Recompute::kFull ? l.recompute_layers : -1;
   // Each n-th layer goes with full recomputation of no fixed number.

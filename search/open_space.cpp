@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "plan/schedule.h"
 
 namespace plait {
 namespace {
@@ -72,8 +73,8 @@ Knob knob(std::string path, std::vector<T> Space::*values, Parse parse) {
 
 const std::vector<Knob>& knobs() {
   const Words<bool> flag{{{"true", true}, {"false", false}}};
-  const auto schedules = words_of({Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
-                                   Schedule::kZbH1, Schedule::kZbH2});
+  Words<Schedule> schedules;
+  for (const ScheduleKind& k : kSchedules) schedules.values.emplace_back(k.name, k.schedule);
   const auto recomputes =
       words_of({Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull});
   static const std::vector<Knob> all = {

@@ -56,7 +56,7 @@ class Walk {
   }
   /// False when what it needs has not been sent yet.
   bool run(const Task& task, std::int64_t stage, Place& at) {
-    const std::int64_t piece = task.chunk * std::int64_t{s_.l.pp} + stage;
+    const std::int64_t piece = s_.places.piece_of(stage, task.chunk);
     const std::size_t i = index(piece, task.microbatch);
     const bool several = s_.l.pp > 1;
     switch (task.pass) {
@@ -68,7 +68,7 @@ class Walk {
         at.compute += s_.forward(piece);
         if (task.microbatch == 0) wait_for_weights(task.chunk, stage, at);
         if (!s_.is_last(piece) && several) {
-          forward_[index(piece + 1, task.microbatch)] = send(at.compute, at.sent_forward);
+          forward_[index(piece + 1, task.microbatch)] = send(piece, at.compute, at.sent_forward);
         }
         return true;
       case TaskPass::kBackward:
@@ -78,14 +78,17 @@ class Walk {
         }
         pass(task, piece, s_.backward(piece), !s_.split, at);
         if (piece > 0 && several) {
-          backward_[index(piece - 1, task.microbatch)] = send(at.compute, at.sent_backward);
+          backward_[index(piece - 1, task.microbatch)] =
+              send(piece - 1, at.compute, at.sent_backward);
         }
         return true;
       case TaskPass::kWeightGrad: pass(task, piece, s_.weights(piece), true, at); return true;
     }
     return true;
   }
-  SimTime send(SimTime ready, SimTime& stream) const {
+  /// Over the boundary behind a piece; two pieces of one stage send nothing.
+  SimTime send(std::int64_t boundary, SimTime ready, SimTime& stream) const {
+    if (s_.places.step_behind(boundary) == 0) return ready;
     stream = std::max(stream, ready) + s_.message;
     return stream;
   }
@@ -95,7 +98,7 @@ class Walk {
     if (s_.l.zero_stage == 0 || s_.l.zero_stage == 3 || !rules_.overlaps) return;
     SimTime gathered = 0;
     for (std::int64_t c = 0; c <= chunk; ++c) {
-      gathered += s_.exchanged(c * s_.l.pp + stage, &UnitCosts::gather);
+      gathered += s_.exchanged(s_.places.piece_of(stage, c), &UnitCosts::gather);
     }
     at.compute = std::max(at.compute, gathered);
   }
@@ -143,15 +146,13 @@ class Walk {
 
 }  // namespace
 
-std::shared_ptr<const Schedules::Tasks> Schedules::of(const Layout& l, std::int64_t microbatches) {
+std::shared_ptr<const Schedules::Tasks> Schedules::of(const Layout& l, std::int64_t microbatches,
+                                                      const PassProfile& profile) {
   const std::lock_guard lock(mutex_);
   const auto [at, fresh] = known_.try_emplace({l.schedule, l.pp, l.chunks, microbatches});
   if (fresh) {
-    auto tasks = std::make_shared<Tasks>();
-    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
-      tasks->push_back(schedule(l.schedule, l.pp, stage, l.chunks, microbatches));
-    }
-    at->second = std::move(tasks);
+    const PipelineOptions options{.schedule = l.schedule, .chunks = l.chunks, .profile = profile};
+    at->second = std::make_shared<Tasks>(schedule(options, l.pp, microbatches));
   }
   return at->second;
 }

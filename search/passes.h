@@ -18,7 +18,9 @@ namespace plait {
 class Schedules {
  public:
   using Tasks = std::vector<std::vector<Task>>;
-  std::shared_ptr<const Tasks> of(const Layout& layout, std::int64_t microbatches);
+  /// `profile`: always the same one.
+  std::shared_ptr<const Tasks> of(const Layout& layout, std::int64_t microbatches,
+                                  const PassProfile& profile);
 
  private:
   std::mutex mutex_;

@@ -10,8 +10,7 @@
 
 namespace plait {
 
-/// Layers of the model's pieces: all alike but for the ends. Piece c p + s is chunk c of stage s of
-/// p.
+/// Layers of the model's pieces: all alike but for the ends.
 struct Pieces {
   Pieces(std::int64_t layers, const Layout& l) : count(std::int64_t{l.pp} * l.chunks) {
     const bool has_first = l.first_layers >= 0, has_last = l.last_layers >= 0 && count > 1;
@@ -45,6 +44,7 @@ struct PipelineCosts {
         r(again),
         x(exchanged),
         pieces(model_layers, layout),
+        places(layout.schedule, layout.pp, layout.chunks),
         microbatches(microbatch_count),
         message(transfer),
         split(splits_backward(layout.schedule)) {}
@@ -80,9 +80,9 @@ struct PipelineCosts {
   /// Sum over the pieces that the stage has: those between its first and its last are alike.
   template <class Of>
   auto of_stage(std::int64_t stage, Of&& of) const {
-    auto out = of(stage);
-    if (l.chunks > 1) out += of((l.chunks - 1) * std::int64_t{l.pp} + stage);
-    if (l.chunks > 2) out += (l.chunks - 2) * of(std::int64_t{l.pp} + stage);
+    auto out = of(places.piece_of(stage, 0));
+    if (l.chunks > 1) out += of(places.piece_of(stage, l.chunks - 1));
+    if (l.chunks > 2) out += (l.chunks - 2) * of(places.piece_of(stage, 1));
     return out;
   }
   SimTime of_stage(std::int64_t stage, SimTime UnitCosts::*what) const {
@@ -112,6 +112,7 @@ struct PipelineCosts {
   const ShardCosts& r;
   const Exchange& x;
   Pieces pieces;
+  PieceMap places;
   std::int64_t microbatches;
   SimTime message;
   bool split;

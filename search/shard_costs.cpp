@@ -93,7 +93,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   layout.dp = layout.fsdp = 1, layout.pp = split ? 2 : 1;
   layout.chunks = 1, layout.first_layers = layout.last_layers = -1;
   layout.zero_stage = 0, layout.reshard = true;
-  if (!split) layout.schedule = Schedule::k1f1b;
+  layout.schedule = split ? Schedule::kZbH1 : Schedule::k1f1b;
   model.layers = 2 * layout.pp;
   if (split) model.tied_embeddings = false;
   workload.micro_batch = workload.global_batch = layout.micro_batch;

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/parallel.h"
+#include "plan/schedule.h"
 
 namespace plait {
 namespace {
@@ -29,8 +30,6 @@ std::vector<std::int64_t> divisors(std::int64_t n, const std::vector<std::int64_
   return out;
 }
 
-constexpr Schedule kSchedules[] = {Schedule::k1f1b, Schedule::kInterleaved, Schedule::kZbH1,
-                                   Schedule::kZbH2, Schedule::kGpipe};
 constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kOps,
                                      Recompute::kFull};
 
@@ -158,14 +157,17 @@ class Walk {
       layout_.schedule = Schedule::k1f1b;
       return pieces(1);
     }
-    for (const Schedule s : kSchedules) {
-      if (!allows(space_.schedule, s)) continue;
-      layout_.schedule = s;
-      if (s != Schedule::kInterleaved) {
+    for (const ScheduleKind& kind : kSchedules) {
+      if (space_.schedule.empty() ? !kind.searched : !allows(space_.schedule, kind.schedule)) {
+        continue;
+      }
+      layout_.schedule = kind.schedule;
+      if (kind.most_chunks == 1) {
         pieces(1);
-      } else if (microbatches % layout_.pp == 0) {
-        for (std::int64_t v = 2; v * layout_.pp <= of_.model.layers; ++v) {
-          if (allows(space_.chunks, v)) pieces(v);
+      } else if (kind.schedule != Schedule::kInterleaved || microbatches % layout_.pp == 0) {
+        const std::int64_t most = std::min(kind.most_chunks, of_.model.layers / layout_.pp);
+        for (std::int64_t v = kind.fewest_chunks; v <= most; ++v) {
+          if (kind.most_chunks == 2 || allows(space_.chunks, v)) pieces(v);
         }
       }
     }

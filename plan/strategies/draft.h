@@ -153,6 +153,9 @@ void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
 /// same weights but for experts, where their size is above 1.
 AxisSet data_axes(const Draft& draft);
 
+/// Embedding and output matrix are one, and it stands on two stages.
+bool tied_apart(const Draft& draft);
+
 /// The few units that a call deals with.
 struct UnitList {
   std::array<UnitInstance, kUnitKinds> units;

@@ -222,7 +222,7 @@ class LayerWriter {
   HeadPart declare_head() {
     HeadPart p{};
     p.norm = w_.norm_weights(UnitKind::kHead, "final_norm");
-    const bool shares_table = m_.tied_embeddings && d_.mesh()[Axis::kPp] == 1;
+    const bool shares_table = m_.tied_embeddings && !tied_apart(d_);
     p.out.weight = shares_table ? table_
                                 : w_.parameter(UnitKind::kHead, "output.weight",
                                                {Dim{m_.vocab}, Dim{m_.hidden}});

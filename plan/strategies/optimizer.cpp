@@ -189,7 +189,7 @@ void apply_optimizer(Draft& d) {
   StepEnd end(d);
   const std::size_t stages = d.programs.size();
   for (std::size_t i = 0; i < stages; ++i) {
-    const bool tied_end = d.model.tied_embeddings && stages > 1 && (i == 0 || i + 1 == stages);
+    const bool tied_end = tied_apart(d) && (i == 0 || i + 1 == stages);
     d.programs[i] = end.write(d.programs[i], d.program_units[i], tied_end);
   }
 }

@@ -74,9 +74,7 @@ class Reducer {
   }
 
   /// A unit with a matrix that another stage holds too.
-  bool has_tied_copy(const UnitInstance& u) const {
-    return d_.model.tied_embeddings && d_.mesh()[Axis::kPp] > 1 && !in_layers(u.kind);
-  }
+  bool has_tied_copy(const UnitInstance& u) const { return tied_apart(d_) && !in_layers(u.kind); }
   /// Its buckets hold nothing else.
   bool stands_alone(const UnitInstance& u) const { return stage_ == 1 && has_tied_copy(u); }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "plan/refusal.h"
+#include "plan/schedule.h"
 #include "plan/strategies/draft.h"
 
 namespace plait {
@@ -78,7 +79,7 @@ class Packer {
   /// What tp leaves whole stands on each of its ranks, a tied matrix on the first and the last
   /// stage.
   void mark_copies() {
-    const bool two_copies = d_.model.tied_embeddings && d_.mesh()[Axis::kPp] > 1;
+    const bool two_copies = tied_apart(d_);
     for (std::size_t i = 0; i < unit_.weights.size(); ++i) {
       const Tensor& weight = d_.tensors[unit_.weights[i]];
       AxisSet copies;
@@ -136,7 +137,7 @@ void require_sharding(const Draft& d) {
         "strategy.zero_stage", "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
         "set strategy.zero_stage to 0");
   }
-  if (d.model.tied_embeddings && d.mesh()[Axis::kPp] > 1 && stage >= 2) {
+  if (tied_apart(d) && stage >= 2) {
     throw refusal(
         "S025",
         "a tied embedding on two pipeline stages cannot be sharded: its two copies lie at "
@@ -179,7 +180,7 @@ void write_gradients_afresh(Draft& d) {
     }
   });
   // The embedding's gradient is scattered into, so it starts from zero.
-  const bool shared = d.model.tied_embeddings && d.mesh()[Axis::kPp] == 1;
+  const bool shared = d.model.tied_embeddings && !tied_apart(d);
   Block& first = shared ? d.head_backward : d.embed_backward;
   const Operand all{d.unit(UnitKind::kEmbedding).gradient_buffer, Use::kWrite, 0};
   first.ops.insert(first.ops.begin(), {Compute(Fill{0, d.workload.precision.reduction}),
@@ -197,6 +198,8 @@ AxisSet data_axes(const Draft& d) {
   }
   return axes;
 }
+
+bool tied_apart(const Draft& d) { return d.model.tied_embeddings && !ends_meet(d.strategy); }
 
 void pack_units(Draft& d) {
   require_sharding(d);

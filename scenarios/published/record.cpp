@@ -184,6 +184,13 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
   return out;
 }
 
+std::optional<PassProfile> profile_of(const Json* p) {
+  if (p == nullptr || !p->is(Json::Kind::kObject)) return std::nullopt;
+  const auto f = amount(*p, "TF"), b = amount(*p, "TB"), w = amount(*p, "TW");
+  if (!f || !b || !w) return std::nullopt;
+  return PassProfile{*f, *b, *w, amount(*p, "Tcomm").value_or(0)};
+}
+
 PublishedRun run_of(const Json& r) {
   if (!r.is(Json::Kind::kObject)) refuse(r, r.describe() + " in a list of records", "an object");
   PublishedRun out;
@@ -209,6 +216,7 @@ PublishedRun run_of(const Json& r) {
   out.micro_batch = count(batch, "micro_batch", 0);
   out.precision = text(r, "precision");
   out.recompute = text(r, "recompute");
+  out.profile = profile_of(member(r, "stage_profile_ms"));
   out.measured = measured_of(part(r, "measured"), out);
   return out;
 }

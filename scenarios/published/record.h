@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "plan/strategy.h"
 
 namespace plait {
 
@@ -64,6 +65,7 @@ struct PublishedRun {
   PublishedLayout layout;
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published
   std::string precision, recompute;
+  std::optional<PassProfile> profile;  // of a stage's passes, in ms; `kept` is not published
   Measured measured;
 };
 

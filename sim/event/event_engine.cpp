@@ -178,14 +178,10 @@ class Engine {
     const SimTime work = takes_none ? 0 : work_[rank * ops_ + at.id];
     machine_.work(rank, s, work, EventKind::kLocal, static_cast<std::uint32_t>(s));
   }
-  /// Both ends name the channel by the direction of travel: a peer that is next and previous at
-  /// once is two.
   void message(std::uint32_t rank, Stream s, const HostOp& at, Axis axis, int offset, Bytes bytes,
                bool sends) {
     const std::int64_t peer = plan_.mesh.neighbour(rank, axis, offset);
-    const bool forward = (offset > 0) == sends;
-    const auto channel =
-        static_cast<std::uint32_t>(forward ? Stream::kSendForward : Stream::kSendBackward);
+    const auto channel = static_cast<std::uint32_t>(channel_of(*at.op));
     const auto stage = static_cast<std::size_t>(out_.tracks[rank].stage);
     const MessageEnd end{rank,    static_cast<std::uint32_t>(peer),       s,
                          channel, deps_.programs[stage].message[at.call], bytes};

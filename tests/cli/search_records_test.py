@@ -52,7 +52,7 @@ class Ranks(CommandTest):
         return [(*p.communicate(timeout=HANGS_S), p.returncode) for p in started]
 
     def test_ranks_over_tcp_change_nothing_and_only_the_first_speaks(self):
-        arguments = ["search", HYBRID, "-L", "cluster.nodes=1,2", "--best", "40"]
+        arguments = ["search", HYBRID, "-L", "cluster.nodes=1,2", "--best", "40", "--front"]
         alone = plait(*arguments)
         out, *others = self.launched(*arguments)
         self.assertEqual(out[0], alone.out, out[1])

@@ -86,7 +86,7 @@ class Search(CommandTest):
         self.assertIn("NOTHING", late.out)
 
     def test_each_point_of_the_front_needs_less_memory(self):
-        front = [r["report"] for r in self.search(HYBRID, "--front")["fastest_by_memory"]]
+        front = [r["report"] for r in self.search(HYBRID, "--front")["front"]]
         self.assertGreater(len(front), 2)
         for a, b in zip(front, front[1:]):
             self.assertLess(b["peak_memory_bytes"], 0.96 * a["peak_memory_bytes"])
@@ -94,10 +94,48 @@ class Search(CommandTest):
 
     def test_the_front_is_drawn(self):
         picture = self.folder / "front.svg"
-        front = self.search(HYBRID, "--svg", picture)["fastest_by_memory"]
+        front = self.search(HYBRID, "--svg", picture)["front"]
         texts = [t.text for t in ElementTree.parse(picture).iter() if t.tag.endswith("text")]
         self.assertIn("rule of thumb", texts)
         self.assertGreater(len(front), 2)
+
+    def test_no_point_of_the_front_is_beaten_by_another(self):
+        answer = self.search(HYBRID, "--front", "-L", "cluster.nodes=1,2", "--price", "2.5")
+
+        def burdens(row):
+            r = row["report"]
+            return (1 / r["tokens_per_s"], r["peak_memory_bytes"], r["world_size"],
+                    r["price_per_billion_tokens"])
+
+        front = [burdens(row) for row in answer["front"]]
+        self.assertEqual({b[2] for b in front}, {8, 16})
+        self.assertEqual(front, sorted(front, key=lambda b: b[0]))
+        for a in front:
+            for b in front:
+                self.assertFalse(a != b and all(x <= y for x, y in zip(a, b)))
+
+    def test_days_and_price_of_a_training(self):
+        answer = self.search(HYBRID, "--tokens", "1e12", "--price", "h100-sxm=3,a100=1")
+        for row in answer["best"]:
+            seconds = 1e12 / row["report"]["tokens_per_s"]
+            self.assertAlmostEqual(row["training_days"], seconds / 86400, delta=1e-9 * seconds)
+            # 16 GPUs at 3 an hour.
+            self.assertAlmostEqual(row["training_price"], seconds / 3600 * 16 * 3,
+                                   delta=1e-6 * seconds)
+        text = self.run_ok("search", HYBRID, "--tokens", "1e12", "--price", "3").out
+        self.assertIn(" days", text)
+        self.assertIn(" price", text)
+        self.assertIn("G024", plait("search", HYBRID, "--price", "cheap").err)
+
+    def test_the_best_layout_is_exported(self):
+        answer = self.search(HYBRID, "--export", "megatron-core,accelerate", "--export-to",
+                             self.folder / "out")
+        words = [w for path, value in answer["best"][0]["settings"].items()
+                 for w in ("--set", f"{path}={value}")]
+        for dialect, suffix in (("megatron-core", "args"), ("accelerate", "yaml")):
+            written = self.folder / "out" / f"llama-3.1-8b-16xh100-hybrid.{dialect}.{suffix}"
+            self.assertEqual(written.read_text(encoding="utf-8"),
+                             self.run_ok("export", HYBRID, *words, "--to", dialect).out)
 
     def test_layers_to_recompute_are_searched(self):
         answer = self.search(HYBRID, "--set", "strategy.recompute.kind=full",

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "model/iteration_flops.h"
+#include "plan/schedule.h"
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
@@ -20,12 +21,9 @@ struct Case {
 };
 
 void choose_pipeline(Strategy& s) {
-  using rc::gen::element;
-  s.pipeline.schedule = *element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
-                                 Schedule::kZbH1, Schedule::kZbH2);
-  const bool plain = s.pipeline.schedule <= Schedule::k1f1b;
-  if (s.mesh[Axis::kPp] == 1 && !plain) s.pipeline.schedule = Schedule::k1f1b;
-  if (s.pipeline.schedule == Schedule::kInterleaved) s.pipeline.chunks = 2;
+  ScheduleKind kind = *rc::gen::elementOf(kSchedules);
+  if (s.mesh[Axis::kPp] < kind.fewest_stages) kind = kind_of(Schedule::k1f1b);
+  s.pipeline.schedule = kind.schedule, s.pipeline.chunks = kind.fewest_chunks;
 }
 
 void choose_sharding(Strategy& s) {
@@ -55,7 +53,7 @@ Case any_hybrid() {
     s.recompute.every = *element<std::int64_t>(1, 2);
   }
   c.model = *rc::gen::arbitrary<bool>() ? tiny_gpt(8) : tiny_llama(8);
-  const bool may_tie = s.mesh[Axis::kPp] == 1 || s.zero_stage < 2;  // S025
+  const bool may_tie = ends_meet(s) || s.zero_stage < 2;  // S025
   c.model.tied_embeddings = may_tie && *rc::gen::arbitrary<bool>();
   const std::int64_t micro = *element<std::int64_t>(1, 2);
   const std::int64_t replicas = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp];
@@ -97,8 +95,8 @@ RC_GTEST_PROP(Conservation, RanksTogetherDoTheFlopsThatTheModelNeeds, ()) {
 RC_GTEST_PROP(Conservation, StagesAndShardsTogetherStoreEveryParameterOnce, ()) {
   const Case c = any_hybrid();
   std::int64_t expected = count_parameters(c.model).total(c.model);
-  // A tied matrix has a copy on the last stage.
-  const bool copied = c.model.tied_embeddings && c.strategy.mesh[Axis::kPp] > 1;
+  // A tied matrix has a copy on the last stage, where that is not the first.
+  const bool copied = c.model.tied_embeddings && !ends_meet(c.strategy);
   if (copied) expected += c.model.vocab * c.model.hidden;
   RC_ASSERT(stored_parameters(c.plan()) == expected);
 }

@@ -237,6 +237,39 @@ TEST(Refused, ChunksWithoutTheInterleavedSchedule) {
   }
 }
 
+TEST(Refused, VWithoutTwoChunks) {
+  for (const Schedule kind : {Schedule::kZbV, Schedule::kDualPipeV}) {
+    Input one, three;
+    one.strategy = three.strategy = split({.pp = 2});
+    one.strategy.pipeline.schedule = three.strategy.pipeline.schedule = kind;
+    three.strategy.pipeline.chunks = 3;
+    expect_refused(one, "S032", "strategy.pipeline.chunks");
+    expect_refused(three, "S031", "strategy.pipeline.chunks");
+  }
+}
+
+TEST(Refused, LayersByPieceThatAreNotThoseOfTheModel) {
+  const std::vector<std::int64_t> lists[] = {{4}, {1, 1, 2}, {1, 2}, {5, -1}};
+  for (const std::vector<std::int64_t>& list : lists) {
+    Input in;
+    in.model = tiny_llama(4);
+    in.strategy = split({.pp = 2});
+    in.strategy.pipeline.stage_layers = list;
+    expect_refused(in, "S035", "strategy.pipeline.stage_layers");
+  }
+  Input hole;
+  hole.model = tiny_llama(4);
+  hole.strategy = split({.pp = 4});
+  hole.strategy.pipeline.stage_layers = {2, 0, 1, 1};
+  expect_refused(hole, "S035", "strategy.pipeline.stage_layers");
+  Input twice;
+  twice.model = tiny_llama(4);
+  twice.strategy = split({.pp = 2});
+  twice.strategy.pipeline.stage_layers = {2, 2};
+  twice.strategy.pipeline.first_stage_layers = 2;
+  expect_refused(twice, "S035", "strategy.pipeline.stage_layers");
+}
+
 TEST(Refused, InterleavedWithOneChunkOrOneStage) {
   Input chunk, stage;
   chunk.strategy = split({.pp = 2}), stage.strategy = split({});

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/schedule.h"
 #include "tests/plan/tiny.h"
 
 namespace plait {
@@ -118,6 +119,33 @@ TEST(InFlight, ZeroBubbleHoldsAFixedNumberOfMicrobatches) {
   }
   // W follows B at once on the first stage: p = 4 microbatches, or 2 p - 1 = 7.
   EXPECT_EQ(peak(Schedule::kZbH2, 16, 0) - peak(Schedule::kZbH1, 16, 0), 3 * kMicrobatchOfStage);
+}
+
+TEST(InFlight, SequentialKeepsOneMicrobatch) {
+  EXPECT_EQ(peak(Schedule::kSequential, 8, 1), peak(Schedule::kGpipe, 1, 1));
+}
+
+/// Activations at the peak, without what lives within a call.
+std::int64_t held(Schedule kind, std::int64_t stage, std::int64_t m) {
+  Strategy strategy = split({.pp = 4});
+  strategy.pipeline.schedule = kind, strategy.pipeline.chunks = kind_of(kind).fewest_chunks;
+  const Plan plan = make_plan(tiny_gpt(8), tiny_workload(m), strategy);
+  const StageMemory memory = live_memory(plan, static_cast<std::size_t>(stage));
+  std::int64_t out = 0;
+  for (const LiveTensor& t : memory.at_peak) {
+    if (plan.tensors[t.tensor].name == "mlp_up") out += t.count;
+  }
+  return out;
+}
+
+TEST(InFlight, VKeepsTheActivationsOfAsManyMicrobatchesAsStages) {
+  // Two layers per stage, one per chunk; the layer whose W is at work has given up its MLP's
+  // products by then. Qi et al. 2023, section 6: 2 p chunks; DeepSeek-AI 2024, table 2: 2 p + 1.
+  for (const std::int64_t stage : {0, 1, 3}) {
+    EXPECT_EQ(held(Schedule::kZbV, stage, 12), 2 * 4) << stage;
+    EXPECT_EQ(held(Schedule::kDualPipeV, stage, 12), 2 * 4 + 1) << stage;
+    EXPECT_EQ(held(Schedule::kZbV, stage, 16), held(Schedule::kZbV, stage, 12));
+  }
 }
 
 std::int64_t persistent(const Plan& plan, TensorClass kind) {

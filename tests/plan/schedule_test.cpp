@@ -4,9 +4,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
+
+#include "tests/plan/pass_walk.h"
 
 namespace plait {
 namespace {
@@ -65,16 +66,38 @@ struct Pipeline {
   std::vector<Task> tasks() const { return schedule(kind, stages, stage, chunks, microbatches); }
 };
 
-Pipeline any_pipeline() {
+Pipeline any_pipeline_of(const ScheduleKind& kind) {
   Pipeline p{};
-  p.kind = *rc::gen::element(Schedule::kGpipe, Schedule::k1f1b, Schedule::kInterleaved,
-                             Schedule::kZbH1, Schedule::kZbH2);
-  const bool interleaved = p.kind == Schedule::kInterleaved;
-  p.stages = *rc::gen::inRange<std::int64_t>(interleaved ? 2 : 1, 6);
+  p.kind = kind.schedule;
+  p.stages = *rc::gen::inRange<std::int64_t>(kind.fewest_stages, 6);
   p.stage = *rc::gen::inRange<std::int64_t>(0, p.stages);
-  p.chunks = interleaved ? *rc::gen::inRange<std::int64_t>(2, 5) : 1;
-  p.microbatches = *rc::gen::inRange<std::int64_t>(1, 9) * (interleaved ? p.stages : 1);
+  const std::int64_t most = std::min<std::int64_t>(kind.most_chunks, 4);
+  p.chunks = *rc::gen::inRange<std::int64_t>(kind.fewest_chunks, most + 1);
+  const bool in_groups = p.kind == Schedule::kInterleaved;
+  p.microbatches = *rc::gen::inRange<std::int64_t>(1, 9) * (in_groups ? p.stages : 1);
   return p;
+}
+
+Pipeline any_pipeline() { return any_pipeline_of(*rc::gen::elementOf(kSchedules)); }
+Pipeline any_pipeline(std::initializer_list<Schedule> of) {
+  return any_pipeline_of(kind_of(*rc::gen::elementOf(std::vector<Schedule>(of))));
+}
+
+TEST(Schedules, StandInTheTableInTheirOrder) {
+  for (std::size_t i = 0; i < kSchedules.size(); ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(kSchedules[i].schedule), i);
+  }
+}
+
+TEST(Sequential, OneStageWorksAtATime) {
+  // m times down and up p stages, with a message between each two.
+  const PassTimes t{10, 20, 0, 1};
+  for (const std::int64_t p : {1, 2, 4}) {
+    for (const std::int64_t m : {1, 3}) {
+      EXPECT_EQ(walk_passes({.schedule = Schedule::kSequential}, p, m, t).end,
+                m * (p * (t.f + t.b) + 2 * (p - 1) * t.message));
+    }
+  }
 }
 
 RC_GTEST_PROP(ScheduleProperty, EveryPieceRunsItsPassesOnceAndInOrder, ()) {
@@ -93,20 +116,8 @@ std::int64_t forwards_ahead(const std::vector<Task>& tasks) {
   return first - tasks.begin();
 }
 
-std::int64_t most_in_flight(const std::vector<Task>& tasks) {
-  std::int64_t now = 0, most = 0;
-  const TaskPass last = tasks.back().pass;  // behind it nothing is kept any more
-  for (const Task& t : tasks) {
-    if (t.pass == TaskPass::kForward) ++now;
-    if (t.pass == last) --now;
-    most = std::max(most, now);
-  }
-  return most;
-}
-
 RC_GTEST_PROP(ScheduleProperty, InFlightIsMicrobatchesInGpipeAndStagesLeftIn1f1b, ()) {
-  const Pipeline p = any_pipeline();
-  RC_PRE(p.kind == Schedule::kGpipe || p.kind == Schedule::k1f1b);
+  const Pipeline p = any_pipeline({Schedule::kGpipe, Schedule::k1f1b});
   const std::int64_t left = p.stages - p.stage;
   const std::int64_t bound = p.kind == Schedule::kGpipe ? p.microbatches : left;
   RC_ASSERT(most_in_flight(p.tasks()) == std::min(bound, p.microbatches));
@@ -114,64 +125,27 @@ RC_GTEST_PROP(ScheduleProperty, InFlightIsMicrobatchesInGpipeAndStagesLeftIn1f1b
 
 RC_GTEST_PROP(ScheduleProperty, ZeroBubbleHoldsTheSameOnEveryStage, ()) {
   // Qi et al. 2023, table 2: as many as the first stage of 1F1B, or twice as many less one.
-  const Pipeline p = any_pipeline();
-  RC_PRE(splits_backward(p.kind));
+  const Pipeline p = any_pipeline({Schedule::kZbH1, Schedule::kZbH2});
   const std::int64_t bound = p.kind == Schedule::kZbH1 ? p.stages : 2 * p.stages - 1;
   RC_ASSERT(most_in_flight(p.tasks()) == std::min(bound, p.microbatches));
 }
 
-/// Time from a stage's first pass to its last one, the longest over the stages, with unit-free
-/// durations and free messages.
 std::int64_t longest_span(Schedule kind, std::int64_t stages, std::int64_t microbatches,
-                          std::array<std::int64_t, 3> duration) {
-  std::vector<std::vector<Task>> tasks;
-  for (std::int64_t s = 0; s < stages; ++s) {
-    tasks.push_back(schedule(kind, stages, s, 1, microbatches));
-  }
-  std::map<std::pair<std::int64_t, std::string>, std::int64_t> end;
-  std::vector<std::int64_t> clock(tasks.size()), begin(tasks.size());
-  const std::size_t count = tasks[0].size();
-  std::vector<std::size_t> done(tasks.size());
-  for (std::size_t left = count * tasks.size(); left > 0;) {
-    const std::size_t before = left;
-    for (std::int64_t s = 0; s < stages; ++s) {
-      const auto at = static_cast<std::size_t>(s);
-      while (done[at] < count) {
-        const Task& t = tasks[at][done[at]];
-        const std::string name = letter(t) + std::to_string(t.microbatch);
-        std::int64_t ready = 0;
-        const std::int64_t from = t.pass == TaskPass::kForward ? s - 1 : s + 1;
-        if (t.pass != TaskPass::kWeightGrad && from >= 0 && from < stages) {
-          const auto sent = end.find({from, name});
-          if (sent == end.end()) break;
-          ready = sent->second;
-        }
-        const std::int64_t start = std::max(clock[at], ready);
-        if (done[at] == 0) begin[at] = start;
-        clock[at] = start + duration[static_cast<std::size_t>(t.pass)];
-        end[{s, name}] = clock[at];
-        ++done[at], --left;
-      }
-    }
-    EXPECT_LT(left, before) << "the stages block one another";
-    if (left == before) return -1;
-  }
-  std::int64_t longest = 0;
-  for (std::size_t s = 0; s < tasks.size(); ++s) longest = std::max(longest, clock[s] - begin[s]);
-  return longest;
+                          PassTimes times) {
+  return walk_passes({.schedule = kind}, stages, microbatches, times).longest_span;
 }
 
 TEST(ZeroBubble, BubblesAreThePapersClosedForms) {
   // Qi et al. 2023, table 2, where W is no longer than F and B.
-  const std::array<std::int64_t, 3> times[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}};
+  const PassTimes times[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}};
   for (const std::int64_t p : {2, 3, 4, 8}) {
-    for (const auto& t : times) {
-      const std::int64_t m = 3 * p, busy = m * (t[0] + t[1] + t[2]);
-      EXPECT_EQ(longest_span(Schedule::kZbH1, p, m, t) - busy, (p - 1) * (t[0] + t[1] - t[2]));
-      EXPECT_EQ(longest_span(Schedule::kZbH2, p, m, t) - busy, (p - 1) * (t[0] + t[1] - 2 * t[2]));
+    for (const PassTimes& t : times) {
+      const std::int64_t m = 3 * p, busy = m * (t.f + t.b + t.w);
+      EXPECT_EQ(longest_span(Schedule::kZbH1, p, m, t) - busy, (p - 1) * (t.f + t.b - t.w));
+      EXPECT_EQ(longest_span(Schedule::kZbH2, p, m, t) - busy, (p - 1) * (t.f + t.b - 2 * t.w));
       // 1F1B, whose B is the whole backward pass.
-      EXPECT_EQ(longest_span(Schedule::k1f1b, p, m, {t[0], t[1] + t[2], 0}) - busy,
-                (p - 1) * (t[0] + t[1] + t[2]));
+      EXPECT_EQ(longest_span(Schedule::k1f1b, p, m, {t.f, t.b + t.w, 0}) - busy,
+                (p - 1) * (t.f + t.b + t.w));
     }
   }
 }
@@ -183,8 +157,7 @@ TEST(ZeroBubble, ThreeStagesOfFourMicrobatches) {
 }
 
 RC_GTEST_PROP(ScheduleProperty, WarmUpOfInterleavedIsTwoPerStageLeftAndAllButOneChunk, ()) {
-  const Pipeline p = any_pipeline();
-  RC_PRE(p.kind == Schedule::kInterleaved);
+  const Pipeline p = any_pipeline({Schedule::kInterleaved});
   const std::int64_t warm_up = 2 * (p.stages - p.stage - 1) + (p.chunks - 1) * p.stages;
   // The steady state begins with one more forward.
   const std::int64_t expected = std::min(warm_up + 1, p.chunks * p.microbatches);

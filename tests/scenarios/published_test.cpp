@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -52,6 +53,31 @@ TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
   EXPECT_FALSE(m.step_s.has_value());
   EXPECT_TRUE(m.says_memory) << "it ran, so it fitted";
   EXPECT_TRUE(m.memory_bytes.has_value());
+}
+
+TEST(Published, LayersThatStagesCannotShareAreListed) {
+  json record = sample();
+  record["model"]["layers"] = 75;
+  record["parallel"] = {{"tp", 2}, {"pp", 4}, {"dp", 2}};
+  const RecordScenario written = scenario_of(run_of(record));
+  // 75 = 19 + 19 + 19 + 18.
+  EXPECT_EQ(json::parse(written.json)["strategy"]["pipeline"]["stage_layers"],
+            json::parse("[19, 19, 19, 18]"));
+  EXPECT_EQ(std::ranges::count(written.assumed,
+                               "the first stages have one layer more than the last ones"),
+            1);
+}
+
+TEST(Published, ZeroBubbleIsLaidOutForThePassesThatWereProfiled) {
+  json record = sample();
+  record["parallel"] = {{"pp", 4}, {"schedule", "ZB-2p"}, {"dp", 4}};
+  record["stage_profile_ms"] = {{"TF", 18.5}, {"TB", 18}, {"TW", 9}, {"Tcomm", 0.6}};
+  const json pipeline = json::parse(scenario_of(run_of(record)).json)["strategy"]["pipeline"];
+  EXPECT_EQ(pipeline["schedule"], "zb-2p");
+  EXPECT_EQ(pipeline["profile"]["weights"], 9);
+  // Table 1: 32 h / (34 h + 5 a s).
+  EXPECT_NEAR(pipeline["profile"]["kept"].get<double>(), 32.0 * 2048 / (34 * 2048 + 5 * 16 * 1024),
+              1e-12);
 }
 
 TEST(Published, EarlyMegatronCountedRecomputedWork) {

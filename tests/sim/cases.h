@@ -10,6 +10,7 @@
 #include "costmodel/costmodel.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/schedule.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -119,9 +120,9 @@ class RandomCase {
   void draw_schedule(Case& c) {
     PipelineOptions& p = c.strategy.pipeline;
     const std::int64_t stages = c.strategy.mesh[Axis::kPp];
-    const std::int64_t kind = pick_(0, stages > 1 ? 2 : 1);
-    p.schedule = static_cast<Schedule>(kind);
-    p.chunks = p.schedule == Schedule::kInterleaved ? 2 : 1;
+    p.schedule = static_cast<Schedule>(
+        pick_(0, stages > 1 ? static_cast<std::int64_t>(kSchedules.size()) - 1 : 1));
+    p.chunks = kind_of(p.schedule).fewest_chunks;
     const std::int64_t pieces = stages * p.chunks;
     c.model.layers = pieces * pick_(1, 2);
     if (pieces < 2 || coin()) return;

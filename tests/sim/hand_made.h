@@ -92,6 +92,12 @@ inline Plan crossed_messages() {
   return plan;
 }
 
+/// To or from the stage on the other side.
+inline void turn_round(Op& message) {
+  if (Send* s = std::get_if<Send>(&message.body)) s->offset = -s->offset;
+  if (Recv* r = std::get_if<Recv>(&message.body)) r->offset = -r->offset;
+}
+
 /// A pipeline of equal stages and nothing else: a forward kernel of `f` and a backward kernel of
 /// `b` million multiply-adds per chunk and microbatch, in the order of plan/schedule.h.
 inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks,
@@ -107,29 +113,42 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
   const Op weights = kernel(matmul(std::max<std::int64_t>(w, 1)),
                             {{kX, Use::kRead, 0}, {kDx, Use::kRead, 1}}, Phase::kWeightGrad);
   enum : BlockId { kForward, kBackward, kWeights, kTakeX, kGiveX, kTakeDx, kGiveDx };
+  enum : BlockId { kTakeXBack = kGiveDx + 1, kGiveXBack, kTakeDxBack, kGiveDxBack };
+  const PieceMap places(kind, stages, chunks);
   plan.blocks = {{"forward", {forward}},          {"backward", {backward}},
                  {"backward.weights", {weights}}, {"take_x", {receive(kX, true)}},
                  {"give_x", {send(kX, true)}},    {"take_dx", {receive(kDx, false)}},
                  {"give_dx", {send(kDx, false)}}};
+  if (places.shape == PipelineShape::kV) {
+    for (const BlockId b : {kTakeX, kGiveX, kTakeDx, kGiveDx}) {
+      Block back = plan.blocks[b];
+      turn_round(back.ops[0]);
+      plan.blocks.push_back(back);
+    }
+  }
   if (stages == 1) plan.blocks.resize(3);  // nobody to exchange with
   for (std::int64_t s = 0; s < stages; ++s) {
     std::vector<Call>& calls = plan.programs[static_cast<std::size_t>(s)].calls;
     for (const Task& t : schedule(kind, stages, s, chunks, microbatches)) {
-      const auto piece = static_cast<std::int32_t>(t.chunk * stages + s);
-      const bool first = piece == 0, last = piece == stages * chunks - 1;
+      const auto piece = static_cast<std::int32_t>(places.piece_of(s, t.chunk));
+      // Nothing comes from outside of the model, nor from the same stage.
+      const bool first = piece == 0 || places.step_behind(piece - 1) == 0;
+      const bool last = piece == places.count() - 1 || places.step_behind(piece) == 0;
+      const int from = piece == 0 ? 1 : places.step_behind(piece - 1);
+      const int to = piece == places.count() - 1 ? 1 : places.step_behind(piece);
       const auto call = [&](BlockId block, std::int32_t layer) {
         calls.push_back({block, t.chunk, layer, t.microbatch, -1});
       };
       if (t.pass == TaskPass::kWeightGrad) {
         call(kWeights, piece);
       } else if (t.pass == TaskPass::kForward) {
-        if (!first) call(kTakeX, piece);
+        if (!first) call(from > 0 ? kTakeX : kTakeXBack, piece);
         call(kForward, piece);
-        if (!last) call(kGiveX, piece + 1);
+        if (!last) call(to > 0 ? kGiveX : kGiveXBack, piece + 1);
       } else {
-        if (!last) call(kTakeDx, piece + 1);
+        if (!last) call(to > 0 ? kTakeDx : kTakeDxBack, piece + 1);
         call(kBackward, piece);
-        if (!first) call(kGiveDx, piece);
+        if (!first) call(from > 0 ? kGiveDx : kGiveDxBack, piece);
       }
     }
   }

@@ -89,6 +89,28 @@ TEST(ZeroBubble, WeightGradientsFillTheWaits) {
   }
 }
 
+// Section 6: with two chunks per stage in a V and equal passes no stage waits at all between its
+// first pass and its last one, in the memory of 1F1B. A step alone is not over before the last
+// stage, which begins p - 1 passes late.
+TEST(ZeroBubble, VHasNoneWherePassesAreEqual) {
+  for (const std::int64_t p : {2, 4}) {
+    const std::int64_t m = 3 * p;
+    const Plan plan = equal_stages(Schedule::kZbV, p, 2, m, 1000, 1000, 1000);
+    const Timeline timeline = simulate(plan, ideal_machine(p), {}).timeline;
+    const SimTime busy = 2 * m * 3 * time_of(1000);
+    EXPECT_EQ(steady_step(plan, timeline), busy) << p;
+    EXPECT_EQ(timeline.step_time, busy + (p - 1) * time_of(1000)) << p;
+  }
+}
+
+TEST(Sequential, OneStageWorksAtATime) {
+  for (const auto& [p, m] : kShapes) {
+    const Plan plan = equal_stages(Schedule::kSequential, p, 1, m, kF, kB);
+    EXPECT_EQ(simulate(plan, ideal_machine(p), {}).timeline.step_time,
+              m * p * (time_of(kF) + time_of(kB)));
+  }
+}
+
 TEST(SteadyStep, IsTheStepWhereTheFirstStageEndsLastOrStagesWaitForOneAnother) {
   for (const Schedule kind : {Schedule::kGpipe, Schedule::k1f1b}) {
     const Plan plan = equal_stages(kind, 4, 1, 8, kF, kB);

@@ -24,13 +24,12 @@ Split collectives(const Plan& plan, const Op& op, const Collective& c) {
   return out;
 }
 
-/// Messages from `sender` on along an axis: every pair once, in as few splits as leave ranks in one
-/// pair each.
-void add_messages(std::vector<Split>& to, const Plan& plan, Axis axis, bool forward) {
-  const int stream = static_cast<int>(forward ? Stream::kSendForward : Stream::kSendBackward);
+/// Messages of one kind: every pair once, in as few splits as leave ranks in one pair each.
+void add_messages(std::vector<Split>& to, const Plan& plan, const Send& send, Stream channel) {
+  const int stream = static_cast<int>(channel);
   std::vector<Split> all;
   for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
-    const std::int64_t peer = plan.mesh.neighbour(r, axis, forward ? 1 : -1);
+    const std::int64_t peer = plan.mesh.neighbour(r, send.axis, send.offset);
     if (peer == r) continue;
     const auto free = std::ranges::find_if(all, [&](const Split& s) {
       return std::ranges::none_of(s.groups, [&](const std::vector<std::int64_t>& g) {
@@ -47,7 +46,7 @@ void add_messages(std::vector<Split>& to, const Plan& plan, Axis axis, bool forw
 std::vector<Split> splits_of(const Plan& plan) {
   std::vector<Split> out;
   std::set<std::tuple<Stream, std::uint64_t, Stages>> known;
-  std::set<Axis> piped;
+  std::map<Stream, Send> messages;  // by channel
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       if (const Collective* c = std::get_if<Collective>(&op.body)) {
@@ -56,12 +55,10 @@ std::vector<Split> splits_of(const Plan& plan) {
           out.push_back(collectives(plan, op, *c));
         }
       }
-      if (const Send* s = std::get_if<Send>(&op.body)) piped.insert(s->axis);
+      if (const Send* s = std::get_if<Send>(&op.body)) messages.emplace(channel_of(op), *s);
     }
   }
-  for (Axis axis : piped) {
-    for (bool forward : {true, false}) add_messages(out, plan, axis, forward);
-  }
+  for (const auto& [channel, send] : messages) add_messages(out, plan, send, channel);
   return out;
 }
 

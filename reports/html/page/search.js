@@ -3,16 +3,17 @@
 function searchRows() {
   const r = doc.result, rows = [];
   (r.best ?? []).forEach((row, k) => rows.push({row, at: pointer('result', 'best', k), kind: 'best', name: `${k + 1}`}));
-  (r.fastest_by_memory ?? []).forEach((row, k) => rows.push({row, at: pointer('result', 'fastest_by_memory', k), kind: 'front', name: `m${k + 1}`}));
+  (r.front ?? []).forEach((row, k) => rows.push({row, at: pointer('result', 'front', k), kind: 'front', name: `f${k + 1}`}));
   if (r.as_written) rows.push({row: r.as_written, at: '/result/as_written', kind: 'own', name: 'as written'});
   if (r.rule_of_thumb) rows.push({row: r.rule_of_thumb, at: '/result/rule_of_thumb', kind: 'rule', name: 'rule of thumb'});
   return rows;
 }
-const searchKinds = {best: ['among the best', 'blue', 0], front: ['the fastest with less memory', 'green', 1],
+const searchKinds = {best: ['among the best', 'blue', 0], front: ['on the front', 'green', 1],
                      own: ['as written', 'orange', 2], rule: ['rule of thumb', 'purple', 3]};
 const settingsOf = row => [...Object.entries(row.machine), ...Object.entries(row.settings)];
 const setOptions = row => settingsOf(row).map(([path, v]) => `--set ${path}=${v}`).join(' ');
-const inWords = row => [...Object.entries(row.machine).map(([p, v]) => `${p.split('.').at(-1)} ${v}`), row.layout].join(', ');
+const machineWords = row => Object.entries(row.machine).map(([p, v]) => `${p.split('.').at(-1)} ${v}`).join(', ');
+const inWords = row => [machineWords(row), row.layout].filter(Boolean).join(', ');
 
 function searchAnswer() {
   const r = doc.result, best = r.best?.[0];
@@ -73,9 +74,11 @@ function drawSearch(rows, width) {
                   svg('text', {x: c.px(capacity) - 5, y: c.top + 12, 'text-anchor': 'end'}, 'capacity'));
   }
   const front = rows.filter(r => r.kind === 'front').sort((a, b) => x(a) - x(b));
-  if (front.length > 1) {
+  for (const machine of new Set(front.map(r => machineWords(r.row)))) {
+    const curve = front.filter(r => machineWords(r.row) === machine);
+    if (curve.length < 2) continue;
     c.root.append(svg('path', {fill: 'none', stroke: colour('green'), 'stroke-width': 1.5,
-      d: front.map((r, i) => `${i ? 'H' : 'M'}${c.px(x(r))}${i ? 'V' : ' '}${c.py(y(r))}`).join('')}));
+      d: curve.map((r, i) => `${i ? 'H' : 'M'}${c.px(x(r))}${i ? 'V' : ' '}${c.py(y(r))}`).join('')}));
   }
   for (const r of [...rows].reverse()) {
     const [, tone, shape] = searchKinds[r.kind], report = r.row.report;
@@ -102,7 +105,7 @@ function searchSection() {
   return section('layouts', 'Time against memory',
     el('div', {class: 'controls'}, pick('kind', 'Show', kinds.map(([k, [title]]) => [k, title])),
        searchFilters(all).map(([axis, values]) => pick(axis, axis, values.map(v => [v, String(v)])))),
-    figure, doc.result.fastest_by_memory ? null : el('p', {class: 'small soft'}, 'With --front also the fastest layouts that need less and less memory.'),
+    figure, doc.result.front ? null : el('p', {class: 'small soft'}, 'With --front also the layouts that no other beats in time, memory, GPUs and cost at once.'),
     shapeLegend(kinds.map(([, [title, tone, shape]]) => [title, tone, shape])), el('h3', {}, 'The layouts'), holder);
 }
 

@@ -73,6 +73,42 @@ TEST(Interleaved, StageHoldsEveryPthPiece) {
   EXPECT_EQ(layers_of(plan, 1), (std::vector<std::int32_t>{2, 3, 6, 7}));
 }
 
+// Twice as many as without chunks, less the turn, where two pieces share a stage (Qi et al. 2023,
+// section 6).
+TEST(V, EachMicrobatchCrossesEachBoundaryTwiceAndTheTurnNever) {
+  const std::int64_t p = 3, m = 4;
+  for (const Schedule kind : {Schedule::kZbV, Schedule::kDualPipeV}) {
+    const Plan plan = make_plan(tiny_llama(6), tiny_workload(m), pipeline(p, kind, 2));
+    std::int64_t count = 0;
+    for (std::size_t s = 0; s < 3; ++s) {
+      for (const int way : {-1, 1}) {
+        count += sends(plan, s, way).count;
+        // Activations down and gradients of the way back go to the next stage.
+        const bool there = way > 0 ? s < 2 : s > 0;
+        EXPECT_EQ(sends(plan, s, way), (there ? Traffic{2 * m, 2 * m * kStream} : Traffic{}));
+        EXPECT_EQ(receives(plan, s, way), sends(plan, s, way));
+      }
+    }
+    EXPECT_EQ(count, 2 * m * (2 * p - 2));
+  }
+}
+
+TEST(V, FirstStageHoldsBothEndsAndTheTiedMatrixOnce) {
+  const Plan plan = make_plan(tiny_gpt(4), tiny_workload(3), pipeline(2, Schedule::kZbV, 2));
+  EXPECT_EQ(layers_of(plan, 0), (std::vector<std::int32_t>{0, 3}));
+  EXPECT_EQ(layers_of(plan, 1), (std::vector<std::int32_t>{1, 2}));
+  for (const Tensor& t : plan.tensors) EXPECT_NE(t.name, "output.weight");
+  EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kPp), Traffic{});
+}
+
+TEST(Pipeline, PiecesHaveTheLayersOfTheList) {
+  Strategy s = pipeline(2, Schedule::kInterleaved, 2);
+  s.pipeline.stage_layers = {0, 3, 1, 2};
+  const Plan plan = make_plan(tiny_llama(6), tiny_workload(4), s);
+  EXPECT_EQ(layers_of(plan, 0), (std::vector<std::int32_t>{3}));
+  EXPECT_EQ(layers_of(plan, 1), (std::vector<std::int32_t>{0, 1, 2, 4, 5}));
+}
+
 TEST(Pipeline, EndsTakeTheLayersThatTheyAreGiven) {
   Strategy s = pipeline(4, Schedule::k1f1b);
   s.pipeline.first_stage_layers = 1, s.pipeline.last_stage_layers = 0;

@@ -1,0 +1,34 @@
+#pragma once
+// The files that a search keeps while it runs: its journal, and tables of what it has simulated.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/search_study.h"
+#include "reports/simulated_layouts.h"
+#include "search/journal.h"
+
+namespace plait {
+
+using Studies = std::vector<std::unique_ptr<Study>>;
+
+class SearchRecords {
+ public:
+  SearchRecords(const SearchCommand& options, const Studies& studies, const RunFacts& facts);
+
+  /// What they have to hear of study number `space`.
+  SearchEars ears(std::uint32_t space, const Study& study);
+  /// What the journal held of it.
+  std::vector<std::pair<std::uint32_t, Answer>> known(std::uint32_t space) const;
+  void finish();
+
+ private:
+  void write(const Study& study, const std::vector<Simulated>& news);
+
+  std::unique_ptr<Journal> journal_;
+  std::vector<std::unique_ptr<LayoutWriter>> writers_;
+};
+
+}  // namespace plait

@@ -1,0 +1,83 @@
+#include "plan/strategies/pieces.h"
+
+#include <numeric>
+
+#include "plan/refusal.h"
+
+namespace plait {
+namespace {
+
+[[noreturn]] void refuse_list(std::int64_t layers, std::int64_t pieces, std::string problem) {
+  throw refusal("S035", std::move(problem), "strategy.pipeline.stage_layers",
+                std::to_string(pieces) + " numbers (pp x chunks) whose sum is " +
+                    std::to_string(layers) + ", none of them 0 but the first and the last",
+                "give each piece its layers, in the order of the model");
+}
+
+std::vector<std::int32_t> starts_of(const std::vector<std::int64_t>& each) {
+  std::vector<std::int32_t> start = {0};
+  for (const std::int64_t n : each) start.push_back(start.back() + static_cast<std::int32_t>(n));
+  return start;
+}
+
+std::vector<std::int32_t> as_listed(std::int64_t layers, std::int64_t pieces,
+                                    const PipelineOptions& options) {
+  const std::vector<std::int64_t>& each = options.stage_layers;
+  if (options.first_stage_layers >= 0 || options.last_stage_layers >= 0) {
+    refuse_list(layers, pieces,
+                "the layers of the ends are given twice, with the list and without");
+  }
+  const auto count = static_cast<std::int64_t>(each.size());
+  const std::int64_t sum = std::accumulate(each.begin(), each.end(), std::int64_t{0});
+  if (count != pieces || sum != layers) {
+    refuse_list(layers, pieces,
+                std::to_string(count) + " pieces with " + std::to_string(sum) +
+                    " layers are not those of the model");
+  }
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    const bool between = i > 0 && i + 1 < pieces;
+    const std::int64_t n = each[static_cast<std::size_t>(i)];
+    // A piece between the ends without layers would send on the very tensor that it receives.
+    if (n < 0 || (n == 0 && between)) {
+      refuse_list(layers, pieces,
+                  "piece " + std::to_string(i) + " cannot have " + std::to_string(n) + " layers");
+    }
+  }
+  return starts_of(each);
+}
+
+std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces,
+                                        const PipelineOptions& options) {
+  const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
+  const std::int64_t given = (first >= 0 ? first : 0) + (last >= 0 && pieces > 1 ? last : 0);
+  const std::int64_t sharing = pieces - (first >= 0 ? 1 : 0) - (last >= 0 && pieces > 1 ? 1 : 0);
+  const std::int64_t rest = layers - given;
+  const bool divides = sharing > 0 ? rest >= 0 && rest % sharing == 0 : rest == 0;
+  // A piece between the ends without layers would send on the very tensor that it receives.
+  const bool empty_between = pieces > 2 && rest == 0;
+  const bool contradicts = pieces == 1 && last >= 0 && last != layers;
+  if (!divides || empty_between || contradicts) {
+    throw refusal("S030",
+                  std::to_string(rest) + " layers cannot be shared evenly by " +
+                      std::to_string(sharing) + " pipeline pieces (pp x chunks)",
+                  "strategy.pipeline",
+                  "layers - first - last divisible by the pieces between, at least one each",
+                  "choose pp and chunks that divide the layers, or set "
+                  "strategy.pipeline.first_stage_layers and last_stage_layers, or stage_layers");
+  }
+  std::vector<std::int64_t> each(static_cast<std::size_t>(pieces),
+                                 sharing > 0 ? rest / sharing : 0);
+  if (first >= 0) each.front() = first;
+  if (pieces > 1 && last >= 0) each.back() = last;
+  return starts_of(each);
+}
+
+}  // namespace
+
+std::vector<std::int32_t> first_layers(std::int64_t layers, std::int64_t pieces,
+                                       const PipelineOptions& options) {
+  return options.stage_layers.empty() ? shared_evenly(layers, pieces, options)
+                                      : as_listed(layers, pieces, options);
+}
+
+}  // namespace plait

@@ -1,0 +1,103 @@
+// Schedules of two chunks in the shape of a V: where the pieces are, how long a stage waits, what
+// it holds.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+
+#include "tests/plan/pass_walk.h"
+
+namespace plait {
+namespace {
+
+PipelineOptions two_chunks(Schedule kind) { return {.schedule = kind, .chunks = 2}; }
+
+TEST(PieceMap, VOfThreeStagesTurnsOnTheLastOne) {
+  const PieceMap v(Schedule::kZbV, 3, 2);
+  const std::int64_t expected[] = {0, 1, 2, 2, 1, 0};
+  const int steps[] = {1, 1, 0, -1, -1};
+  for (std::int64_t piece = 0; piece < 6; ++piece) {
+    EXPECT_EQ(v.stage_of(piece), expected[piece]);
+  }
+  for (std::int64_t piece = 0; piece < 5; ++piece) EXPECT_EQ(v.step_behind(piece), steps[piece]);
+}
+
+RC_GTEST_PROP(PieceMap, EveryPieceHasAPlaceOfItsOwnNextToItsNeighbours, ()) {
+  const Schedule kind = *rc::gen::element(Schedule::kInterleaved, Schedule::kZbV);
+  const std::int64_t p = *rc::gen::inRange<std::int64_t>(2, 9);
+  const std::int64_t v = *rc::gen::inRange<std::int64_t>(1, 5);
+  const PieceMap places(kind, p, v);
+  std::set<std::int64_t> met;
+  for (std::int64_t s = 0; s < p; ++s) {
+    for (std::int64_t c = 0; c < v; ++c) {
+      const std::int64_t piece = places.piece_of(s, c);
+      RC_ASSERT(places.stage_of(piece) == s);
+      RC_ASSERT(met.insert(piece).second);
+      if (piece + 1 == places.count()) continue;
+      const std::int64_t next = (s + places.step_behind(piece) + p) % p;
+      RC_ASSERT(places.stage_of(piece + 1) == next);
+    }
+  }
+  RC_ASSERT(static_cast<std::int64_t>(met.size()) == places.count());
+}
+
+RC_GTEST_PROP(VSchedules, CanBeExecutedWithAnyNumberOfMicrobatches, ()) {
+  const Schedule kind = *rc::gen::element(Schedule::kZbV, Schedule::kDualPipeV);
+  const std::int64_t p = *rc::gen::inRange<std::int64_t>(2, 9);
+  const std::int64_t m = *rc::gen::inRange<std::int64_t>(1, 40);
+  RC_ASSERT(walk_passes(two_chunks(kind), p, m, {}).end >= 6 * m);  // no stage blocks another
+}
+
+// Qi et al. 2023, section 6: with f = b = w a stage never waits between its first pass and its last
+// one, whatever p, once there are microbatches to fill the V.
+TEST(ZbV, HasNoBubbleWherePassesAreEqual) {
+  for (const std::int64_t p : {2, 3, 4, 8, 16}) {
+    for (const std::int64_t m : {2 * p - 1, 2 * p, 3 * p, 5 * p + 1}) {
+      EXPECT_EQ(walk_passes(two_chunks(Schedule::kZbV), p, m, {}).longest_span, 2 * m * 3)
+          << p << " stages, " << m << " microbatches";
+    }
+  }
+}
+
+// The same section: every stage holds 2 p chunks, the activations of p microbatches of a stage, as
+// the first stage of 1F1B does.
+TEST(ZbV, EveryStageHoldsWhatTheFirstOneOf1f1bHolds) {
+  for (const std::int64_t p : {2, 3, 4, 8}) {
+    const std::int64_t m = 3 * p;
+    const std::int64_t first = most_in_flight(schedule(Schedule::k1f1b, p, 0, 1, m));
+    for (std::int64_t s = 0; s < p; ++s) {
+      EXPECT_EQ(most_in_flight(schedule(Schedule::kZbV, p, s, 2, m)), 2 * first);
+    }
+  }
+}
+
+// DeepSeek-AI 2024, table 2, with PP = 2 p pieces: PP + 1 of them are held.
+TEST(DualPipeV, HoldsTwoPiecesPerStageAndOneMore) {
+  for (const std::int64_t p : {2, 3, 4, 8}) {
+    for (std::int64_t s = 0; s < p; ++s) {
+      EXPECT_EQ(most_in_flight(schedule(Schedule::kDualPipeV, p, s, 2, 4 * p)), 2 * p + 1);
+    }
+  }
+}
+
+// The same table: (PP/2 - 1) (F&B + B - 3 W), where B is the whole backward pass, b + w, and F&B
+// the two of a pair together. Here they come one behind the other and F's result leaves before B
+// begins, so with F&B = F + B the stages wait no longer than that.
+TEST(DualPipeV, WaitsNoLongerThanThePapersFormula) {
+  const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
+  for (const std::int64_t p : {2, 3, 4, 8}) {
+    for (const PassTimes& t : kTimes) {
+      const std::int64_t m = 4 * p, busy = 2 * m * (t.f + t.b + t.w), backward = t.b + t.w;
+      const std::int64_t formula = (p - 1) * (t.f + backward + backward - 3 * t.w);
+      const std::int64_t span = walk_passes(two_chunks(Schedule::kDualPipeV), p, m, t).longest_span;
+      EXPECT_LE(span - busy, formula) << p << " stages, f " << t.f << " b " << t.b;
+      EXPECT_GE(span - busy, 0);
+    }
+    // Equal passes: one pass per stage behind the first.
+    const std::int64_t m = 4 * p;
+    EXPECT_EQ(walk_passes(two_chunks(Schedule::kDualPipeV), p, m, {}).longest_span, 6 * m + p - 1);
+  }
+}
+
+}  // namespace
+}  // namespace plait
