@@ -25,8 +25,8 @@ enum AttributeField {
 };
 enum NodeType { kLoad = 2, kStore = 3, kCompute = 4, kSend = 5, kRecv = 6, kCollective = 7 };
 
-/// Protocol buffers on the wire (protobuf.dev, "Encoding"): a field is its number and wire type as a
-/// varint, then a varint (wire type 0) or a length and bytes (2).
+/// Protocol buffers on the wire (protobuf.dev, "Encoding"): a field is its number and wire type as
+/// a varint, then a varint (wire type 0) or a length and bytes (2).
 class Message {
  public:
   void number(int field, std::uint64_t value) {

@@ -27,9 +27,8 @@ class ChakraTraces {
  public:
   /// `placement`: device of each rank; empty: rank r on device r. `about` is what the metadata say:
   /// name and value.
-  ChakraTraces(const Plan& plan, const Cluster& cluster,
-               const std::vector<std::int64_t>& placement, const CostModel& costs,
-               std::vector<std::pair<std::string, std::string>> about);
+  ChakraTraces(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement,
+               const CostModel& costs, std::vector<std::pair<std::string, std::string>> about);
 
   /// The trace of one rank; `write` is called with consecutive parts.
   void write(std::int64_t rank, const std::function<void(std::string_view)>& write);
