@@ -112,16 +112,27 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
              Phase::kBackward);
   const Op weights = kernel(matmul(std::max<std::int64_t>(w, 1)),
                             {{kX, Use::kRead, 0}, {kDx, Use::kRead, 1}}, Phase::kWeightGrad);
-  enum : BlockId { kForward, kBackward, kWeights, kTakeX, kGiveX, kTakeDx, kGiveDx };
-  enum : BlockId { kTakeXBack = kGiveDx + 1, kGiveXBack, kTakeDxBack, kGiveDxBack };
+  enum : BlockId {
+    kForward,
+    kBackward,
+    kWeights,
+    kTakeX,
+    kGiveX,
+    kTakeDx,
+    kGiveDx,
+    kTakeXBack,
+    kGiveXBack,
+    kTakeDxBack,
+    kGiveDxBack
+  };
   const PieceMap places(kind, stages, chunks);
   plan.blocks = {{"forward", {forward}},          {"backward", {backward}},
                  {"backward.weights", {weights}}, {"take_x", {receive(kX, true)}},
                  {"give_x", {send(kX, true)}},    {"take_dx", {receive(kDx, false)}},
                  {"give_dx", {send(kDx, false)}}};
   if (places.shape == PipelineShape::kV) {
-    for (const BlockId b : {kTakeX, kGiveX, kTakeDx, kGiveDx}) {
-      Block back = plan.blocks[b];
+    for (const BlockId there : {kTakeX, kGiveX, kTakeDx, kGiveDx}) {
+      Block back = plan.blocks[there];
       turn_round(back.ops[0]);
       plan.blocks.push_back(back);
     }
