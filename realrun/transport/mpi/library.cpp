@@ -58,6 +58,7 @@ std::int64_t MpiLibrary::start(CollectiveKind kind, Reduction reduction, int cha
                 "MPI_Ireduce_scatter_block");
       break;
     case CollectiveKind::kAllToAll:
+    case CollectiveKind::kShift:
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
   return tickets_;

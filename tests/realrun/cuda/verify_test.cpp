@@ -23,7 +23,7 @@ void expect_pass(RunPrecision precision, Chosen chosen) {
   const std::vector<MatrixCase> cases = matrix_cases();
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const MatrixCase& c = cases[i];
-    if (!chosen(i, c)) continue;
+    if (!chosen(i, c) || !runs_on_gpus(c)) continue;
     const MatrixRow row = runner.run(c);
     SCOPED_TRACE(c.name);
     EXPECT_TRUE(row.passed) << row.result.worst_error << " in " << row.result.worst_tensor;
