@@ -103,8 +103,9 @@ Tolerance tolerance_of(RunPrecision precision) {
 
 // Rounding to q integers a side errs by up to half a scale, evenly: rms m / (q sqrt(12)), where m
 // is the largest magnitude of the block, which is 4 times its rms at most (of 10^4 normal numbers
-// one is larger). Gradients err once per exchange. Independent errors of weights add up as the
-// square root of the products on the way to a gradient, forward and back; twice that is allowed.
+// one is larger). Gradients err once per hop; independent errors of weights add up as the square
+// root of the products on the way to a gradient, forward and back. Twice that is allowed, since
+// what is added may cancel in part and its errors do not.
 Tolerance tolerance_of(RunPrecision precision, const Plan& plan) {
   constexpr double kOfScale = 4 / 3.4641;  // m / rms / sqrt(12)
   const double products = 2 * (4 * static_cast<double>(plan.layers) + 1);
@@ -121,7 +122,7 @@ Tolerance tolerance_of(RunPrecision precision, const Plan& plan) {
   }
   if (!weights.empty()) squares += std::pow(2 * kOfScale / 127, 2) * products;
   const double units = 3;  // embedding, layer, head
-  squares += std::pow(kOfScale / 7, 2) * static_cast<double>(gradients.size()) / units;
+  squares += std::pow(2 * kOfScale / 7, 2) * static_cast<double>(gradients.size()) / units;
   Tolerance out = tolerance_of(precision);
   if (squares == 0) return out;
   out.error += std::sqrt(squares);

@@ -45,6 +45,7 @@ TEST(Matrix, UsesEveryFileOfPlanStrategies) {
   for (const auto& entry : std::filesystem::directory_iterator(PLAIT_SOURCE_DIR "/plan/strategies"))
     if (entry.path().extension() == ".cpp") there.insert(entry.path().filename());
   there.erase("fp8.cpp");  // in verify_test.cpp: its numbers are not rounded
+  there.erase("inference.cpp"), there.erase("kv_cache.cpp");  // serving has no gradients
   EXPECT_EQ(used, there);
 }
 
