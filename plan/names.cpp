@@ -24,6 +24,7 @@ std::string_view name_of(CollectiveKind kind) {
     case CollectiveKind::kReduceScatter: return "reduce_scatter";
     case CollectiveKind::kAllToAll: return "all_to_all";
     case CollectiveKind::kBroadcast: return "broadcast";
+    case CollectiveKind::kShift: return "shift";
   }
   return "?";
 }
@@ -78,6 +79,24 @@ std::string_view name_of(Schedule schedule) {
     case Schedule::kInterleaved: return "interleaved";
     case Schedule::kZbH1: return "zb-h1";
     case Schedule::kZbH2: return "zb-h2";
+  }
+  return "?";
+}
+
+std::string_view name_of(ContextKind kind) {
+  switch (kind) {
+    case ContextKind::kAllGather: return "all_gather";
+    case ContextKind::kUlysses: return "ulysses";
+    case ContextKind::kRing: return "ring";
+    case ContextKind::kHybrid: return "hybrid";
+  }
+  return "?";
+}
+
+std::string_view name_of(TensorOverlap overlap) {
+  switch (overlap) {
+    case TensorOverlap::kNone: return "none";
+    case TensorOverlap::kRing: return "ring";
   }
   return "?";
 }

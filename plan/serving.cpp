@@ -35,7 +35,7 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
   const Mesh& mesh = layout.mesh;
-  for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kEp}) {
+  for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kUlysses, Axis::kEp}) {
     if (mesh[axis] == 1) continue;
     const std::string name(name_of(axis));
     throw refusal("S061", "serving is not planned over the axis " + name, "strategy." + name, "1",

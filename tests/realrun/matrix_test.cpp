@@ -17,10 +17,10 @@ constexpr int kSteps = 2;
 void expect_all_pass(RunPrecision precision) {
   const std::vector<MatrixCase> cases = matrix_cases();
   MatrixRunner runner(precision, kSteps);
-  const Tolerance allowed = tolerance_of(precision);
   for (const MatrixCase& c : cases) {
     const MatrixRow row = runner.run(c);
     const Verification& v = row.result;
+    const Tolerance& allowed = row.allowed;
     SCOPED_TRACE(c.name);
     EXPECT_LE(v.worst_error, allowed.error) << v.worst_tensor;
     EXPECT_GE(v.worst_cosine, allowed.cosine);
@@ -45,6 +45,7 @@ TEST(Matrix, UsesEveryFileOfPlanStrategies) {
   for (const auto& entry : std::filesystem::directory_iterator(PLAIT_SOURCE_DIR "/plan/strategies"))
     if (entry.path().extension() == ".cpp") there.insert(entry.path().filename());
   there.erase("fp8.cpp");  // in verify_test.cpp: its numbers are not rounded
+  there.erase("inference.cpp"), there.erase("kv_cache.cpp");  // serving has no gradients
   EXPECT_EQ(used, there);
 }
 
