@@ -77,7 +77,8 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   add("cluster", cluster_text(s.cluster));
   add("layout", layout_text(s.strategy));
   if (!s.placement_words.empty()) add("placed", s.placement_words);
-  for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
+  for (const Axis axis :
+       {Axis::kTp, Axis::kUlysses, Axis::kCp, Axis::kEp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
     if (v.plan.mesh[axis] > 1) add("", group_text(v, axis));
   }
   add("plan",

@@ -73,9 +73,8 @@ std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& opti
   return out;
 }
 
-std::string text_of(const Verification& v, RunPrecision precision) {
-  const Tolerance allowed = tolerance_of(precision);
-  const bool same = passes(v, precision);
+std::string text_of(const Verification& v, const Tolerance& allowed) {
+  const bool same = passes(v, allowed);
   std::string text = fmt::format(
       "{}  worst tensor {}: relative error {:.1e}, allowed {:.0e}\n", same ? "SAME" : "DIFFERENT",
       v.worst_tensor.empty() ? "none" : v.worst_tensor, v.worst_error, allowed.error);
@@ -120,8 +119,9 @@ int be_rank(Transport& transport, const Scenario& scenario, const std::vector<Ve
         compare(*states[i], run_steps(scenario.model, unsharded, precision, run));
     text += fmt::format("{}  {} on {} ranks, {}, over {}{}\n", scenario.name, plan.name, v.ranks,
                         name_of(precision), transport.name(), on_backend(options));
-    text += text_of(v, precision);
-    same = same && passes(v, precision);
+    const Tolerance allowed = tolerance_of(precision, plan);
+    text += text_of(v, allowed);
+    same = same && passes(v, allowed);
   }
   print_result(options.output, text);
   return same ? kYes : kNo;

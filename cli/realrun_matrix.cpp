@@ -89,10 +89,13 @@ std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
 int run_matrix(const RealrunOptions& options) {
   const std::vector<MatrixCase> cases = matrix_cases();
   const Backend backend(options);
+  const bool on_gpus = backend.device() != nullptr;
   std::vector<MatrixRow> rows;
   for (const std::string& name : options.precisions) {
     MatrixRunner runner(run_precision(name), options.steps, backend.device());
-    for (const MatrixCase& c : cases) rows.push_back(runner.run(c));
+    for (const MatrixCase& c : cases) {
+      if (!on_gpus || runs_on_gpus(c)) rows.push_back(runner.run(c));
+    }
   }
   switch (options.output.kind()) {
     case Format::kText: print_result(options.output, to_text(rows, options.steps)); break;

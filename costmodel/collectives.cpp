@@ -4,6 +4,7 @@
 #include "costmodel/collective_fits.h"
 #include "costmodel/links.h"
 #include "costmodel/nccl_tuning.h"
+#include "costmodel/transfer.h"
 
 namespace plait {
 namespace {
@@ -111,6 +112,13 @@ CollectiveCost fastest(const NcclGroup& g, Bytes bytes, const GroupPlacement& gr
   return best;
 }
 
+// Every member sends to the next one and receives from the one before, in both directions at once;
+// the slowest of these messages ends last.
+CollectiveCost shift_cost(Bytes bytes, const GroupPlacement& group) {
+  const Path& path = group.nodes > 1 ? group.inter : group.intra;
+  return {message_cost(bytes, path), Algorithm::kRing, Protocol::kSimple};
+}
+
 }  // namespace
 
 CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group,
@@ -120,6 +128,7 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlac
   const NodeKind& weakest = cluster.kind(group.kind);
   if (generation_of(weakest.device) == Generation::kCpu)
     return host_collective_cost(kind, bytes, group);
+  if (kind == CollectiveKind::kShift) return shift_cost(bytes, group);
   if (kind == CollectiveKind::kAllToAll) return all_to_all_cost(bytes, group, weakest);
   const NcclGroup g = nccl_group(kind, group, weakest);
   return selection == Selection::kNccl ? chosen_by_nccl(g, bytes, group, weakest.device)

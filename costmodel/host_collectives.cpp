@@ -23,6 +23,7 @@ Rounds ring_rounds(CollectiveKind kind, double n) {
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllToAll: return {n - 1, (n - 1) / n};
     case CollectiveKind::kBroadcast: return {n - 1, 1};
+    case CollectiveKind::kShift: return {1, 1};
   }
   return {};
 }

@@ -165,6 +165,7 @@ double ring_steps(const NcclGroup& g) {
     case CollectiveKind::kReduceScatter: return g.ranks - 1;
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kBroadcast: return g.ranks;
+    case CollectiveKind::kShift: return 1;
   }
   return 0;
 }

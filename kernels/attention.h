@@ -22,6 +22,11 @@ struct AttentionShape {
   bool causal = true;
   Positions place = {};         // of the queries
   std::int64_t other_keys = 0;  // keys in rows of their own; 0: as many as queries, beside them
+  Positions keys_place = {};    // of the keys; those of a block stand in two runs as queries do
+  /// Fused: results are merged with those of other blocks of keys. Forward, context and log_sum_exp
+  /// hold these and become those of all; backward, where they are final, gradients of queries are
+  /// added to.
+  bool merges = false;
   constexpr std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
   constexpr std::int64_t row_width() const { return (heads + 2 * kv_heads) * head_dim; }
   constexpr std::int64_t kv_row_width() const { return 2 * kv_heads * head_dim; }

@@ -1,7 +1,8 @@
 // Forward, for a block of queries, key tile by key tile (Dao et al. 2022, algorithm 2):
 //   S = scale Q K^T;  m' = max(m, rowmax S);  P = e^(S - m')
 //   l = l e^(m - m') + rowsum P;  O = O e^(m - m') + dropout(P) V;  m = m'
-// and at the end O /= l, log_sum_exp = m + log l.
+// and at the end O /= l, log_sum_exp = m + log l. Where results are merged with earlier ones, O is
+// there to begin with, m is its log_sum_exp and l is 1.
 // Backward, tile by tile (algorithm 4): P = e^(S - log_sum_exp), then
 //   dV += dropout(P)^T dO;  dP = dropout(dO V^T);  dS = P (dP - rowsum(dO O));  dQ, dK from dS.
 
@@ -15,13 +16,14 @@ namespace {
 
 /// kept[c] = 0 or 1 / (1 - p) for the keys from j0 on of one query.
 template <class T>
-void draw_kept(T* kept, const Dropout& dropout, std::uint64_t key, std::int64_t j0,
-               std::int64_t columns) {
+void draw_kept(T* kept, const Dropout& dropout, std::uint64_t key, const Positions& keys,
+               std::int64_t j0, std::int64_t columns) {
   const T scale = static_cast<T>(dropout.scale());
   const std::uint32_t threshold = dropout.threshold();
 #pragma omp simd
   for (std::int64_t c = 0; c < columns; ++c) {
-    kept[c] = dropout_draw(key, static_cast<std::uint32_t>(j0 + c)) >= threshold ? scale : T(0);
+    const auto position = static_cast<std::uint32_t>(keys(j0 + c));
+    kept[c] = dropout_draw(key, position) >= threshold ? scale : T(0);
   }
 }
 
@@ -73,16 +75,23 @@ class QueryBlock {
     std::fill_n(max_, kTile, std::numeric_limits<T>::lowest());
     std::fill_n(sum_, kTile, T(0));
   }
+  /// Continues from the results of other keys.
+  void resume(const T* log_sum_exp, std::int64_t stride) {
+    const std::int64_t rows = std::min(kTile, shape_.sequence - i0_);
+    for (std::int64_t r = 0; r < rows; ++r) max_[r] = log_sum_exp[r * stride], sum_[r] = 1;
+    begun_ = true;
+  }
 
   void add_keys(const Head<const T>& head, std::int64_t j0, Matrix<T> out) {
     const Tile tile(shape_, i0_, j0);
     scores(p_, head, tile, shape_);
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       const T correction = softmax_row(tile, r);
-      if (j0 > 0) multiply(out.data + r * out.stride, correction, shape_.head_dim);
+      if (begun_) multiply(out.data + r * out.stride, correction, shape_.head_dim);
     }
     blas_gemm<T>(Transposed::kNo, Transposed::kNo, tile.rows, shape_.head_dim, tile.columns, T(1),
-                 {p_, kTile}, from_row(head.v, j0), j0 > 0 ? T(1) : T(0), out);
+                 {p_, kTile}, from_row(head.v, j0), begun_ ? T(1) : T(0), out);
+    begun_ = true;
   }
   /// log_sum_exp points to the block's first query; queries are `stride` apart.
   void finish(Matrix<T> out, T* log_sum_exp, std::int64_t stride) {
@@ -105,8 +114,8 @@ class QueryBlock {
     max_[r] = max;
     if (dropout_.probability > 0) {
       T kept[kTile];
-      draw_kept(kept, dropout_, dropout_row_key(dropout_, sample_, i0_ + r, head_), tile.j0,
-                tile.columns);
+      draw_kept(kept, dropout_, dropout_row_key(dropout_, sample_, i0_ + r, head_),
+                shape_.keys_place, tile.j0, tile.columns);
       multiply(row, kept, tile.columns);
     }
     return correction;
@@ -115,6 +124,7 @@ class QueryBlock {
   const AttentionShape& shape_;
   const Dropout& dropout_;
   std::int64_t sample_, head_, i0_;
+  bool begun_ = false;  // there are results of other keys
   T max_[kTile], sum_[kTile], p_[kTile * kTile];
 };
 
@@ -146,8 +156,8 @@ class BackwardTile {
     const std::int64_t visible = tile.visible(shape_, r);
     exponentiate_row(p, log_sum_exp, visible, tile.columns);
     if (dropout_.probability > 0) {
-      draw_kept(kept_, dropout_, dropout_row_key(dropout_, sample_, tile.i0 + r, head_), tile.j0,
-                tile.columns);
+      draw_kept(kept_, dropout_, dropout_row_key(dropout_, sample_, tile.i0 + r, head_),
+                shape_.keys_place, tile.j0, tile.columns);
     }
     score_gradient_row(ds_ + r * kTile, p, kept_, delta, visible, tile.columns);
     multiply(p, kept_, tile.columns);
@@ -172,10 +182,12 @@ void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
       for (std::int64_t i0 = 0; i0 < shape.sequence; i0 += kTile) {
         QueryBlock<T> block(shape, dropout, sample, h, i0);
         const Matrix<T> block_out = from_row(out, i0);
+        T* block_lse = log_sum_exp + i0 * stride + sample * shape.heads + h;
+        if (shape.merges) block.resume(block_lse, stride);
         for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
           block.add_keys(head, j0, block_out);
         }
-        block.finish(block_out, log_sum_exp + i0 * stride + sample * shape.heads + h, stride);
+        block.finish(block_out, block_lse, stride);
       }
     }
   }

@@ -39,10 +39,12 @@ struct Head {
   }
 };
 
-/// Zeros to add to.
+/// Zeros to add to; what is merged is there already.
 template <class T>
 void clear(Packed<T> gradient, const AttentionShape& shape) {
-  fill(gradient.qkv, T(0), shape.sequence * shape.batch * shape.row_width());
+  if (!shape.merges) {
+    fill(gradient.qkv, T(0), shape.sequence * shape.batch * shape.row_width());
+  }
   if (gradient.kv == nullptr) return;
   fill(gradient.kv, T(0), shape.keys() * shape.batch * shape.kv_row_width());
 }
@@ -66,6 +68,15 @@ T score_scale(const AttentionShape& shape) {
   return static_cast<T>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
 }
 
+/// Keys up to a position of the sequence.
+inline std::int64_t keys_before(const AttentionShape& shape, std::int64_t position) {
+  const Positions& place = shape.keys_place;
+  const std::int64_t front = std::clamp<std::int64_t>(position - place.first + 1, 0, place.turn);
+  if (place.turn >= shape.keys()) return std::min(front, shape.keys());
+  return front +
+         std::clamp<std::int64_t>(position - place.second + 1, 0, shape.keys() - place.turn);
+}
+
 /// Tile of the square: queries i0 .. i0 + rows against keys j0 .. j0 + columns.
 struct Tile {
   std::int64_t i0, j0, rows, columns;
@@ -78,13 +89,13 @@ struct Tile {
   /// stand far apart.
   std::int64_t visible(const AttentionShape& shape, std::int64_t r) const {
     if (!shape.causal) return columns;
-    return std::clamp<std::int64_t>(shape.place(i0 + r) - j0 + 1, 0, columns);
+    return std::clamp<std::int64_t>(keys_before(shape, shape.place(i0 + r)) - j0, 0, columns);
   }
 };
 /// Keys that some query of the tiles at i0 sees.
 inline std::int64_t keys_seen(const AttentionShape& shape, std::int64_t i0) {
   if (!shape.causal) return shape.keys();
-  return shape.place(std::min(i0 + kTile, shape.sequence) - 1) + 1;
+  return keys_before(shape, shape.place(std::min(i0 + kTile, shape.sequence) - 1));
 }
 
 /// delta[r] = dO_r . O_r, which is the sum over keys of probability times its gradient (Dao et al.

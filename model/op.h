@@ -31,6 +31,9 @@ struct MatMul {
   bool accumulate = false;  // out += : the output is read too
   bool bias = false;        // forward: adds bias[n]; wgrad: also writes dbias[m] (epilogue)
   WeightFormat weights = WeightFormat::kPlain;
+  /// Tensor parallelism with overlap: of the whole operand with the rows of all ranks, those of the
+  /// rank so many places before this one along tp. -1: all rows.
+  std::int64_t ring_step = -1;
 };
 
 /// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,
@@ -48,6 +51,10 @@ struct Attention {
   /// Context parallelism: the queries are a share of the sequence's tokens that sees half of all
   /// causal pairs, seq_q seq_kv / 2.
   bool balanced = false;
+  /// Ring attention: the keys are the block of tokens of the rank so many places before this one
+  /// along cp, and results are merged with those of the blocks before (log-sum-exp). -1: no ring.
+  std::int64_t ring_step = -1;
+  bool merges() const { return ring_step > 0; }
 };
 
 /// y = (x - mean) rstd gamma + beta over rows of `width`. kInputGrad + weight gradients together =

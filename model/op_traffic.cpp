@@ -60,6 +60,12 @@ std::int64_t fused_attention(const AttentionBytes& b, bool backward) {
   return read + written + 2 * b.rows;  // rowsum(dO * O): written by one kernel, read by the next
 }
 
+/// A kernel behind that of the block, as Transformer Engine's flash_attn_fwd_out_correction: reads
+/// the block's result and the sum so far, O or dQ, and writes the sum.
+std::int64_t merge(const Attention& op, const AttentionBytes& b) {
+  return op.merges() ? 3 * b.query : 0;
+}
+
 /// One kernel after the other, each through memory.
 std::int64_t unfused_forward(const Attention& op, const AttentionBytes& b) {
   const std::int64_t scores = b.query + b.key + b.square;    // S = Q K^T
@@ -85,10 +91,12 @@ std::int64_t traffic(const Attention& op) {
   const AttentionBytes bytes(op);
   switch (op.pass) {
     case Pass::kForward:
-      return op.fused ? fused_attention(bytes, false) : unfused_forward(op, bytes);
+      return op.fused ? fused_attention(bytes, false) + merge(op, bytes)
+                      : unfused_forward(op, bytes);
     case Pass::kBackward:
     case Pass::kInputGrad:
-      return op.fused ? fused_attention(bytes, true) : unfused_backward(op, bytes);
+      return op.fused ? fused_attention(bytes, true) + merge(op, bytes)
+                      : unfused_backward(op, bytes);
     case Pass::kWeightGrad:
     case Pass::kOptimizer: return 0;  // no weights
   }

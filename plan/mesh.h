@@ -1,8 +1,9 @@
 #pragma once
-// The mesh: world_size ranks in a grid of named axes, outermost first: pp, dp, fsdp, cp, ep, tp.
-// `dp` replicates parameters, `fsdp` shards them. rank = row-major index of its coordinates, so tp
-// neighbours are adjacent ranks. Which device a rank runs on belongs to the scenario, not to the
-// mesh.
+// The mesh: world_size ranks in a grid of named axes, outermost first: pp, dp, fsdp, cp, ulysses,
+// ep, tp. `dp` replicates parameters, `fsdp` shards them; `cp` and `ulysses` share the tokens of
+// each sequence (plan/strategies/context.cpp says how). rank = row-major index of its coordinates,
+// so tp neighbours are adjacent ranks. Which device a rank runs on belongs to the scenario, not to
+// the mesh.
 
 #include <array>
 #include <cstdint>
@@ -12,10 +13,10 @@
 
 namespace plait {
 
-enum class Axis : std::uint8_t { kPp, kDp, kFsdp, kCp, kEp, kTp };
-inline constexpr int kAxes = 6;
-inline constexpr std::array<std::string_view, kAxes> kAxisNames = {"pp", "dp", "fsdp",
-                                                                   "cp", "ep", "tp"};
+enum class Axis : std::uint8_t { kPp, kDp, kFsdp, kCp, kUlysses, kEp, kTp };
+inline constexpr int kAxes = 7;
+inline constexpr std::array<std::string_view, kAxes> kAxisNames = {"pp",      "dp", "fsdp", "cp",
+                                                                   "ulysses", "ep", "tp"};
 constexpr std::string_view name_of(Axis a) { return kAxisNames[static_cast<std::size_t>(a)]; }
 
 /// A set of axes; the ranks that differ only in these axes form a group.
@@ -42,12 +43,15 @@ class AxisSet {
   std::uint8_t bits_ = 0;
 };
 
+/// The axes along which ranks hold different tokens of the same sequences.
+inline constexpr AxisSet kContextAxes = AxisSet(Axis::kCp) | Axis::kUlysses;
+
 /// "dp+fsdp", axes outermost first.
 std::string name_of(AxisSet axes);
 
 struct Mesh {
   using Coordinates = std::array<std::int64_t, kAxes>;
-  std::array<std::int64_t, kAxes> size = {1, 1, 1, 1, 1, 1};
+  std::array<std::int64_t, kAxes> size = {1, 1, 1, 1, 1, 1, 1};
 
   std::int64_t operator[](Axis a) const { return size[static_cast<std::size_t>(a)]; }
   std::int64_t& operator[](Axis a) { return size[static_cast<std::size_t>(a)]; }

@@ -25,6 +25,7 @@ std::string_view name_of(CollectiveKind kind) {
     case CollectiveKind::kReduceScatter: return "reduce_scatter";
     case CollectiveKind::kAllToAll: return "all_to_all";
     case CollectiveKind::kBroadcast: return "broadcast";
+    case CollectiveKind::kShift: return "shift";
   }
   return "?";
 }
@@ -73,6 +74,24 @@ struct NameOfBody {
 std::string_view name_of(const Op& op) { return std::visit(NameOfBody{}, op.body); }
 
 std::string_view name_of(Schedule schedule) { return kind_of(schedule).name; }
+
+std::string_view name_of(ContextKind kind) {
+  switch (kind) {
+    case ContextKind::kAllGather: return "all_gather";
+    case ContextKind::kUlysses: return "ulysses";
+    case ContextKind::kRing: return "ring";
+    case ContextKind::kHybrid: return "hybrid";
+  }
+  return "?";
+}
+
+std::string_view name_of(TensorOverlap overlap) {
+  switch (overlap) {
+    case TensorOverlap::kNone: return "none";
+    case TensorOverlap::kRing: return "ring";
+  }
+  return "?";
+}
 
 std::string_view name_of(Recompute recompute) {
   switch (recompute) {

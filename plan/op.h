@@ -19,7 +19,8 @@ enum class CollectiveKind : std::uint8_t {
   kAllGather,
   kReduceScatter,
   kAllToAll,
-  kBroadcast
+  kBroadcast,
+  kShift
 };
 std::string_view name_of(CollectiveKind kind);
 
@@ -30,7 +31,8 @@ enum class Reduction : std::uint8_t { kSum, kMax };
 enum class Stages : std::uint8_t { kAll, kEnds };
 
 /// A collective over the group of `axes`. `elements` is nccl-tests' size S in elements: the full
-/// buffer, i.e. the sum of the shards for all_gather and reduce_scatter.
+/// buffer, i.e. the sum of the shards for all_gather and reduce_scatter. A shift gives each
+/// member's buffer to the next one in the group and has that of the one before, round the ring.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   AxisSet axes;

@@ -82,7 +82,7 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
   require_model(model);
   require_experts(model);
-  require_sequence(model, workload, strategy.mesh[Axis::kCp]);
+  require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
   Draft draft(model, workload, strategy);
   draft.microbatches = microbatches(workload, strategy.mesh);
 
@@ -92,6 +92,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   apply_fp8(draft);
   apply_sequence_parallel(draft);
   insert_collectives(draft);
+  overlap_tensor_parallel(draft);
   apply_context_parallel(draft);
   apply_recompute(draft);
   pack_units(draft);

@@ -3,6 +3,7 @@
 // make_plan with an InputError that names the field.
 
 #include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -25,9 +26,18 @@ enum class Schedule : std::uint8_t {
   kSequential
 };
 enum class Recompute : std::uint8_t { kNone, kSelective, kOps, kFull };
+/// How attention of a share of the tokens meets the keys and values of all of them: it gathers
+/// them; tokens are exchanged for heads and back; they travel round a ring, block by block; or the
+/// last two at once, ulysses within cp.
+enum class ContextKind : std::uint8_t { kAllGather, kUlysses, kRing, kHybrid };
+/// Whether products meet their tensor-parallel all_gather or reduce_scatter as a whole, or in
+/// pieces that travel round a ring while others are computed.
+enum class TensorOverlap : std::uint8_t { kNone, kRing };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Recompute recompute);
+std::string_view name_of(ContextKind kind);
+std::string_view name_of(TensorOverlap overlap);
 
 /// What an automatic schedule is laid out for, as profiled: how long the passes of a stage take and
 /// a message travels, in any common unit, and what of a microbatch's activations B leaves for W.
@@ -45,6 +55,28 @@ struct PipelineOptions {
   /// Layers of every piece, in the order of the model; empty: as above.
   std::vector<std::int64_t> stage_layers = {};
   PassProfile profile = {};  // of zb-1p and zb-2p
+};
+
+/// The sizes are those of the mesh: the ring or the gathering group along cp, tokens exchanged for
+/// heads along ulysses.
+struct ContextOptions {
+  ContextKind kind = ContextKind::kAllGather;
+  std::int64_t ulysses = 1;  // hybrid: how many of the ranks exchange heads
+  /// Blocks of keys travel round the cp axis.
+  bool rings() const { return kind == ContextKind::kRing || kind == ContextKind::kHybrid; }
+};
+
+struct TensorOptions {
+  TensorOverlap overlap = TensorOverlap::kNone;
+};
+
+/// ZeRO++ (Wang et al. 2023, arXiv 2306.10209), on zero_stage 3.
+struct ZeroPlusPlusOptions {
+  /// hpZ: sharded over dp too; what is gathered for the forward pass leaves a second shard within
+  /// the other axes, from which the backward pass gathers.
+  bool secondary_shard = false;
+  bool quantized_weights = false;    // qwZ: gathered as int8 in blocks
+  bool quantized_gradients = false;  // qgZ: exchanged as int4 in blocks, over dp last
 };
 
 struct RecomputeOptions {
@@ -65,15 +97,15 @@ struct FsdpOptions {
 
 struct Strategy {
   Mesh mesh;
-  /// Axes that divide the experts of a mixture. cp and tp beside ep: the ranks along them, which
-  /// share a sequence's tokens, hold different experts too (Liu et al. 2025, MoE Parallel Folding,
-  /// arXiv 2504.14960; with tp this is Megatron-LM's --expert-tensor-parallel-size 1). Without tp
-  /// every expert is split over tp as an MLP is.
+  /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
+  /// them, which share a sequence's tokens, hold different experts too (Liu et al. 2025, MoE
+  /// Parallel Folding, arXiv 2504.14960; with tp this is Megatron-LM's
+  /// --expert-tensor-parallel-size 1). Without tp every expert is split over tp as an MLP is.
   AxisSet expert_axes = Axis::kEp;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
-  /// What is sharded over the fsdp axis (over dp where fsdp = 1), and over cp and ep: 0 nothing, 1
-  /// optimizer state, 2 and gradients, 3 and parameters.
+  /// What is sharded over the fsdp axis (over dp where fsdp = 1), over cp, ulysses and ep: 0
+  /// nothing, 1 optimizer state, 2 and gradients, 3 and parameters.
   int zero_stage = 0;
   /// ZeRO-3 keeps a low-precision shard besides the master shard (DeepSpeed); FSDP casts the master
   /// shard each time it gathers.
@@ -82,16 +114,27 @@ struct Strategy {
   RecomputeOptions recompute;
   DataParallelOptions data;
   FsdpOptions fsdp;
+  ContextOptions context;
+  TensorOptions tensor;
+  ZeroPlusPlusOptions zero_plus_plus;
 
-  /// The axes that zero_stage shards over: fsdp or dp, and cp and ep, whose ranks hold the same
-  /// weights (Megatron-LM's distributed optimizer, torchtitan). Experts differ along expert_axes
-  /// and are sharded over the others of these.
+  /// Shares the tokens of each sequence among `cp` ranks in all, as `context` says.
+  void share_tokens(std::int64_t cp) {
+    std::int64_t ulysses = context.kind == ContextKind::kUlysses ? cp : 1;
+    if (context.kind == ContextKind::kHybrid) ulysses = std::gcd(cp, context.ulysses);
+    mesh[Axis::kCp] = cp / ulysses, mesh[Axis::kUlysses] = ulysses;
+  }
+  /// The axes that zero_stage shards over: fsdp or dp, and those of context and ep, whose ranks
+  /// hold the same weights (Megatron-LM's distributed optimizer, torchtitan). Experts differ along
+  /// expert_axes and are sharded over the others of these.
   AxisSet shard_axes() const {
+    const Axis replicas = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
     AxisSet axes;
-    for (Axis a : {mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp, Axis::kCp, Axis::kEp}) {
+    for (const Axis a : {replicas, Axis::kCp, Axis::kUlysses, Axis::kEp}) {
       if (mesh[a] > 1) axes = axes | a;
     }
-    return axes.empty() ? AxisSet(Axis::kDp) : axes;
+    if (zero_plus_plus.secondary_shard && mesh[Axis::kDp] > 1) axes = axes | Axis::kDp;
+    return axes.empty() ? AxisSet(replicas) : axes;
   }
 };
 

@@ -1,6 +1,7 @@
 #include "realrun/collective.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/error.h"
 
@@ -47,10 +48,24 @@ bool CollectiveRun<T>::advance(Transport& transport) {
   if (!begun_) gather_input();
   begun_ = true;
   const bool alone = call_.group.size() == 1;
-  const bool by_library = library_ != nullptr && !alone;
+  const bool in_library = call_.kind != CollectiveKind::kShift && std::is_floating_point_v<T>;
+  const bool by_library = library_ != nullptr && !alone && in_library;
   if (!(by_library ? advance_library() : rounds_->advance(transport, work_))) return false;
   scatter_output();
   return true;
+}
+
+/// From one tensor to another of the same size.
+template <class T>
+bool CollectiveRun<T>::exchanges() const {
+  return call_.kind == CollectiveKind::kAllToAll || call_.kind == CollectiveKind::kShift;
+}
+
+/// As the rounds need it (plan/collectives/rounds.h).
+template <class T>
+std::int64_t CollectiveRun<T>::work_elements() const {
+  if (call_.kind == CollectiveKind::kAllToAll) return 3 * elements_;
+  return call_.kind == CollectiveKind::kShift ? 2 * elements_ : elements_;
 }
 
 template <class T>
@@ -80,24 +95,21 @@ void CollectiveRun<T>::gather_input() {
     return;
   }
   PLAIT_CHECK(!gathers, "an all_gather of several pieces");
-  const bool exchanges = call_.kind == CollectiveKind::kAllToAll;  // output behind the input
-  own_work_.resize(static_cast<std::size_t>(exchanges ? 2 * elements_ : elements_));
+  own_work_.resize(static_cast<std::size_t>(work_elements()));
   work_ = own_work_.data();
   std::int64_t at = 0;
   for (const Piece<T>& p : call_.in) {
     copy(work_ + at, p.data, p.elements);
     at += p.elements;
   }
-  if (!exchanges) return;
+  if (call_.kind != CollectiveKind::kAllToAll) return;
   const Range own = share_of(elements_, static_cast<std::int64_t>(call_.group.size()), call_.index);
   copy(work_ + elements_ + own.first, work_ + own.first, own.elements);
 }
 
 template <class T>
 void CollectiveRun<T>::scatter_output() {
-  if (call_.kind == CollectiveKind::kAllToAll) {
-    return copy(call_.out[0].data, work_ + elements_, elements_);
-  }
+  if (exchanges()) return copy(call_.out[0].data, work_ + elements_, elements_);
   if (call_.kind == CollectiveKind::kReduceScatter && !call_.in_place) {
     const Range own =
         share_of(elements_, static_cast<std::int64_t>(call_.group.size()), call_.index);
@@ -152,10 +164,15 @@ std::unique_ptr<Communication> communication_of(const Exchange& exchange, const 
   if (const auto* m = std::get_if<MessageEnd>(&exchange)) {
     return std::make_unique<Message>(bytes_of<T>(*m, operands));
   }
-  return std::make_unique<CollectiveRun<T>>(
-      call_of<T>(std::get<CollectiveOf<Part>>(exchange), operands), library);
+  const auto& collective = std::get<CollectiveOf<Part>>(exchange);
+  if (collective.dtype == DType::kInt8) {
+    return std::make_unique<CollectiveRun<std::uint8_t>>(
+        call_of<std::uint8_t>(collective, operands), library);
+  }
+  return std::make_unique<CollectiveRun<T>>(call_of<T>(collective, operands), library);
 }
 
+template class CollectiveRun<std::uint8_t>;
 template class CollectiveRun<float>;
 template class CollectiveRun<double>;
 template std::unique_ptr<Communication> communication_of<float>(const Exchange&, const Operands&,

@@ -26,13 +26,15 @@ using CollectiveCall = CollectiveOf<Piece<T>>;
 template <class T>
 class CollectiveRun : public Communication {
  public:
-  /// By our rounds, or by `library` unless it is null.
+  /// By our rounds, or by `library` unless it is null or does not know the kind.
   explicit CollectiveRun(CollectiveCall<T> call, CollectiveLibrary* library = nullptr);
   bool advance(Transport& transport) override;
   std::string waits_for() const override { return rounds_->waits_for(); }
 
  private:
   bool advance_library();
+  bool exchanges() const;
+  std::int64_t work_elements() const;
   void gather_input();
   void scatter_output();
 
@@ -46,8 +48,8 @@ class CollectiveRun : public Communication {
   std::int64_t ticket_ = 0;  // of the library
 };
 
-/// An exchange of operands that are numbers of type T in this process's memory. They stay there
-/// until it has ended.
+/// An exchange of operands that are numbers of type T in this process's memory, or quantised ones
+/// in bytes. They stay there until it has ended.
 template <class T>
 std::unique_ptr<Communication> communication_of(const Exchange& exchange, const Operands& operands,
                                                 CollectiveLibrary* library);

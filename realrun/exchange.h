@@ -25,7 +25,8 @@ struct Part {
 ///   reduce_scatter  in[elements] to out[elements / n]; in place: the own share becomes right, the
 ///                   rest is undefined
 ///   all_gather      in[elements / n] to out[elements]; in place: from the own share
-///   all_to_all      in[elements] to out[elements]
+///   all_to_all      in[elements] to out[elements]; share p goes to and comes from member p
+///   shift           in[elements] to the next member, out[elements] from the one before
 template <class P>
 struct CollectiveOf {
   CollectiveKind kind = CollectiveKind::kAllReduce;

@@ -22,10 +22,14 @@ std::vector<MatrixCase> matrix_cases();
 /// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
 std::vector<std::string> strategy_files(const MatrixCase& c);
 
+/// False where an op of its plan has a kernel on the processor only (G019, G090).
+bool runs_on_gpus(const MatrixCase& c);
+
 struct MatrixRow {
   const MatrixCase* of = nullptr;
   RunPrecision precision = RunPrecision::kFp64;
   Verification result;
+  Tolerance allowed;
   bool passed = false;
 };
 /// Runs cases one after the other; cases of the same model and batch share the unsharded run.

@@ -84,6 +84,22 @@ struct Degrees {
 /// Changes of a case beyond its degrees and zero_stage.
 using Change = void (*)(MatrixCase&);
 void sp(MatrixCase& c) { c.strategy.sequence_parallel = true; }
+void in_pieces(MatrixCase& c) {
+  c.strategy.sequence_parallel = true;
+  c.strategy.tensor.overlap = TensorOverlap::kRing;
+}
+void secondary(MatrixCase& c) { c.strategy.zero_plus_plus.secondary_shard = true; }
+void qwz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_weights = true; }
+void qgz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_gradients = true; }
+void ulysses(MatrixCase& c) {
+  c.strategy.context.kind = ContextKind::kUlysses;
+  c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
+}
+void ring(MatrixCase& c) { c.strategy.context.kind = ContextKind::kRing; }
+void hybrid(MatrixCase& c) {
+  c.strategy.context = {ContextKind::kHybrid, 2};
+  c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
+}
 void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
 void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
 void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
@@ -123,9 +139,9 @@ void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
 /// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
 void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }
 void experts_over_tp(MatrixCase& c) { c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp; }
-void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = AxisSet(Axis::kCp) | Axis::kEp; }
+void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = kContextAxes | Axis::kEp; }
 void experts_over_all(MatrixCase& c) {
-  c.strategy.expert_axes = AxisSet(Axis::kCp) | Axis::kEp | Axis::kTp;
+  c.strategy.expert_axes = kContextAxes | Axis::kEp | Axis::kTp;
 }
 void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
 void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
@@ -190,6 +206,21 @@ void data_parallel(List& l) {
   l.add("fsdp, hybrid on 8", gpt(), {.dp = 2, .fsdp = 4}, 3, {unclipped});
 }
 
+void zero_plus_plus(List& l) {
+  l.add("hpZ", llama(), {.dp = 2, .fsdp = 2}, 3, {secondary});
+  l.add("hpZ on 8", gpt(), {.dp = 2, .fsdp = 4}, 3, {secondary});
+  l.add("hpZ, weight shard, kept after forward", qwen(), {.dp = 2, .fsdp = 2}, 3,
+        {secondary, weight_shard, kept});
+  l.add("hpZ, tp, recompute all", falcon(), {.dp = 2, .fsdp = 2, .tp = 2}, 3,
+        {secondary, all_again});
+  l.add("hpZ, pp", llama(), {.pp = 2, .dp = 2, .fsdp = 2}, 3, {secondary});
+  l.add("hpZ, ring", plain(), {.dp = 2, .fsdp = 2, .cp = 2}, 3, {secondary, ring});
+  l.add("qwZ", llama(), {.fsdp = 4}, 3, {qwz});
+  l.add("qgZ", llama(), {.fsdp = 4}, 3, {qgz});
+  l.add("qwZ, hpZ", gpt(), {.dp = 2, .fsdp = 2}, 3, {secondary, qwz});
+  l.add("ZeRO++", llama(), {.dp = 2, .fsdp = 4}, 3, {secondary, qwz, qgz});
+}
+
 void tensor_parallel(List& l) {
   l.add("tp", llama(), {.tp = 2});
   l.add("tp of 4", gpt(), {.tp = 4});
@@ -200,6 +231,17 @@ void tensor_parallel(List& l) {
   l.add("tp of 4, sp", gpt(), {.tp = 4}, 0, {sp});
   l.add("tp, sp", falcon(), {.tp = 2}, 0, {sp});
   l.add("tp of 4, sp, pairs", plain(), {.tp = 4}, 0, {sp, pairs});
+}
+
+void tensor_overlap(List& l) {
+  l.add("tp in pieces", llama(), {.tp = 2}, 0, {in_pieces});
+  l.add("tp of 4 in pieces", gpt(), {.tp = 4}, 0, {in_pieces});
+  l.add("tp in pieces, pairs", falcon(), {.tp = 2}, 0, {in_pieces, pairs});
+  l.add("tp in pieces, fsdp", plain(), {.fsdp = 2, .tp = 4}, 3, {in_pieces});
+  l.add("tp in pieces, recompute all", llama(), {.tp = 2}, 0, {in_pieces, all_again});
+  l.add("tp in pieces, ring, recompute attention", gpt(), {.tp = 2, .cp = 2}, 0,
+        {in_pieces, ring, attention_again});
+  l.add("tp in pieces, pp, zb-h1", qwen(), {.pp = 2, .tp = 2}, 0, {in_pieces, zb_h1});
 }
 
 void context_parallel(List& l) {
@@ -222,6 +264,37 @@ void context_parallel(List& l) {
   l.add("cp, recompute all, tp, sp", llama(), {.tp = 2, .cp = 2}, 0, {all_again, sp});
   l.add("cp, pp, tp", llama(), {.pp = 2, .tp = 2, .cp = 2});
   l.add("cp, pp, interleaved, zero 1", gpt(), {.pp = 2, .dp = 2, .cp = 2}, 1, {deep, interleaved});
+}
+
+void context_kinds(List& l) {
+  l.add("ulysses", llama(), {.cp = 2}, 0, {ulysses});
+  l.add("ulysses of 4, kv heads repeated", llama(), {.cp = 4}, 0, {ulysses});
+  l.add("ulysses of 4, pairs", gpt(), {.cp = 4}, 0, {ulysses, pairs});
+  l.add("ulysses, unfused", plain(), {.cp = 2}, 0, {ulysses, unfused});
+  l.add("ulysses, tp, sp", gpt(), {.tp = 2, .cp = 2}, 0, {ulysses, sp});
+  l.add("ulysses, tp, kv heads repeated", qwen(), {.tp = 2, .cp = 2}, 0, {ulysses});
+  l.add("ulysses, fsdp", falcon(), {.fsdp = 2, .cp = 2}, 3, {ulysses});
+  l.add("ulysses, dp, zero 1", llama(), {.dp = 2, .cp = 2}, 1, {ulysses});
+  l.add("ulysses, pp, recompute all", gpt(), {.pp = 2, .cp = 2}, 0, {ulysses, all_again});
+  l.add("ulysses, recompute attention, unfused", gpt(), {.cp = 2}, 0,
+        {ulysses, attention_again, unfused});
+  l.add("ulysses, recompute ops", llama(), {.cp = 2}, 0, {ulysses, ops_again});
+  l.add("ring", llama(), {.cp = 2}, 0, {ring});
+  l.add("ring of 4", gpt(), {.cp = 4}, 0, {ring});
+  l.add("ring of 4, pairs", qwen(), {.cp = 4}, 0, {ring, pairs});
+  l.add("ring, tp, sp", gpt(), {.tp = 2, .cp = 2}, 0, {ring, sp});
+  l.add("ring of 4, tp, sp", llama(), {.tp = 2, .cp = 4}, 0, {ring, sp});
+  l.add("ring, fsdp, hybrid", falcon(), {.dp = 2, .fsdp = 2, .cp = 2}, 3, {ring});
+  l.add("ring, dp, zero 1, reduced in bf16", gpt(), {.dp = 2, .cp = 2}, 1, {ring, bf16_wire});
+  l.add("ring, pp, tp", llama(), {.pp = 2, .tp = 2, .cp = 2}, 0, {ring});
+  l.add("ring, pp, zb-h1", plain(), {.pp = 2, .cp = 2}, 0, {ring, zb_h1});
+  l.add("ring, recompute attention", gpt(), {.cp = 4}, 0, {ring, attention_again});
+  l.add("ring, recompute all", llama(), {.cp = 2}, 0, {ring, all_again});
+  l.add("ring, recompute ops", llama(), {.cp = 4}, 0, {ring, ops_again});
+  l.add("ulysses in ring", gpt(), {.cp = 4}, 0, {hybrid});
+  l.add("ulysses in ring, tp", llama(), {.tp = 2, .cp = 4}, 0, {hybrid});
+  l.add("ulysses in ring, dp, zero 2", plain(), {.dp = 2, .cp = 4}, 2, {hybrid});
+  l.add("ulysses in ring, recompute attention", qwen(), {.cp = 4}, 0, {hybrid, attention_again});
 }
 
 void pipeline(List& l) {
@@ -324,6 +397,10 @@ void experts(List& l) {
   l.add("experts over cp and ep, zero 2", all_experts(), {.dp = 2, .cp = 2, .ep = 2}, 2,
         {experts_over_cp});
   l.add("experts over cp and tp, sp", all_experts(), {.tp = 2, .cp = 2}, 0, {sp, experts_over_all});
+  l.add("ep, ulysses, zero 1", all_experts(), {.cp = 2, .ep = 2}, 1, {ulysses});
+  l.add("experts over ulysses in ring", all_experts(), {.cp = 4}, 0, {hybrid, experts_over_cp});
+  l.add("ep, ring, tp in pieces", all_experts(), {.tp = 2, .cp = 2, .ep = 2}, 0, {ring, in_pieces});
+  l.add("ep, ZeRO++", all_experts(), {.dp = 2, .fsdp = 2, .ep = 2}, 3, {secondary, qwz, qgz});
 }
 
 void hybrids(List& l) {
@@ -350,8 +427,9 @@ void hybrids(List& l) {
 
 std::vector<MatrixCase> matrix_cases() {
   List list;
-  data_parallel(list), tensor_parallel(list), context_parallel(list), pipeline(list),
-      recomputation(list), experts(list), hybrids(list);
+  data_parallel(list), zero_plus_plus(list), tensor_parallel(list), tensor_overlap(list),
+      context_parallel(list), context_kinds(list), pipeline(list), recomputation(list),
+      experts(list), hybrids(list);
   return std::move(list.cases);
 }
 

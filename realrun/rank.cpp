@@ -33,16 +33,18 @@ std::int64_t global_along(const Dim& dim, const Mesh& mesh, const Rank& rank, st
 
 }  // namespace
 
-kernels::Positions chunks_of(std::int64_t i, std::int64_t cp, std::int64_t tokens) {
-  const std::int64_t chunk = tokens / (2 * cp);
-  return {i * chunk, chunk, (2 * cp - 1 - i) * chunk};
+kernels::Positions chunks_of(std::int64_t i, std::int64_t n, std::int64_t tokens) {
+  const std::int64_t chunk = tokens / (2 * n);
+  return {i * chunk, chunk, (2 * n - 1 - i) * chunk};
 }
 
 kernels::Positions positions_of(const Dim& tokens, const Mesh& mesh, const Rank& rank) {
   const std::int64_t local = tokens.local(mesh);
-  const std::int64_t skipped = local * rank.share(mesh, tokens.sharded - Axis::kCp);
-  if (!tokens.sharded.has(Axis::kCp)) return {.first = skipped};
-  kernels::Positions place = chunks_of(rank.along(Axis::kCp), mesh[Axis::kCp], tokens.global);
+  const AxisSet others = tokens.sharded - kContextAxes, context = tokens.sharded - others;
+  const std::int64_t skipped = local * rank.share(mesh, others);
+  if (context.empty()) return {.first = skipped};
+  kernels::Positions place =
+      chunks_of(rank.share(mesh, context), mesh.size_of(context), tokens.global);
   if (skipped < place.turn) return {place.first + skipped, place.turn - skipped, place.second};
   return {.first = place(skipped)};
 }

@@ -24,9 +24,9 @@ struct Rank {
   }
 };
 
-/// Where the two chunks of a sequence of `tokens` stand that rank `i` of `cp` holds (see
+/// Where the two chunks of a sequence of `tokens` stand that rank `i` of `n` holds (see
 /// plan/strategies/context.cpp).
-kernels::Positions chunks_of(std::int64_t i, std::int64_t cp, std::int64_t tokens);
+kernels::Positions chunks_of(std::int64_t i, std::int64_t n, std::int64_t tokens);
 /// Positions of this rank's part of a dimension of tokens.
 kernels::Positions positions_of(const Dim& tokens, const Mesh& mesh, const Rank& rank);
 

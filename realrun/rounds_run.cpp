@@ -12,7 +12,7 @@ namespace {
 template <class T>
 void combine(T* to, const T* with, std::int64_t elements, Reduction reduction) {
   if (reduction == Reduction::kSum) {
-    for (std::int64_t i = 0; i < elements; ++i) to[i] += with[i];
+    for (std::int64_t i = 0; i < elements; ++i) to[i] = static_cast<T>(to[i] + with[i]);
   } else {
     for (std::int64_t i = 0; i < elements; ++i) to[i] = std::max(to[i], with[i]);
   }
@@ -82,6 +82,7 @@ std::string RoundsRun<T>::waits_for() const {
   return peers.empty() ? "nobody" : peers;
 }
 
+template class RoundsRun<std::uint8_t>;
 template class RoundsRun<float>;
 template class RoundsRun<double>;
 

@@ -35,6 +35,8 @@ struct Tolerance {
   double weights = 0;
 };
 Tolerance tolerance_of(RunPrecision precision);
+/// The same, and what the plan's quantised exchanges may add.
+Tolerance tolerance_of(RunPrecision precision, const Plan& plan);
 
 struct RunOptions {
   int steps = 1;
@@ -65,7 +67,7 @@ struct Verification {
 };
 Verification compare(const ModelState& got, const ModelState& expected);
 /// Within the tolerance, replicas equal, memory as planned.
-bool passes(const Verification& v, RunPrecision precision);
+bool passes(const Verification& v, const Tolerance& allowed);
 
 /// Both plans start from the same numbers, their ranks threads of this process. `model` has the
 /// plans' shapes.

@@ -31,9 +31,11 @@ std::string recompute_text(const RecomputeOptions& r) {
 
 std::string layout_text(const Strategy& s) {
   std::vector<std::string> parts;
-  for (const Axis a : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
+  for (const Axis a :
+       {Axis::kTp, Axis::kUlysses, Axis::kCp, Axis::kEp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
     if (s.mesh[a] > 1) parts.push_back(fmt::format("{} {}", name_of(a), s.mesh[a]));
   }
+  if (s.mesh[Axis::kCp] > 1 && s.context.rings()) parts.emplace_back("ring attention");
   if (parts.empty()) parts.emplace_back("one device");
   if (s.mesh[Axis::kPp] > 1) parts.push_back(schedule_text(s.pipeline));
   if (s.sequence_parallel) parts.emplace_back("sequence parallel");

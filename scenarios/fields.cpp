@@ -28,7 +28,7 @@ Choice<DType> float_types() {
 }
 
 Choice<AxisSet> expert_axes() {
-  const AxisSet ep = Axis::kEp, cp = Axis::kCp, tp = Axis::kTp;
+  const AxisSet ep = Axis::kEp, cp = kContextAxes, tp = Axis::kTp;
   return {{{"ep", ep}, {"ep+tp", ep | tp}, {"cp+ep", cp | ep}, {"cp+ep+tp", cp | ep | tp}}};
 }
 
@@ -151,6 +151,52 @@ const Table<FsdpOptions>& fsdp_table() {
           field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
                 "Layers gathered ahead of the one that computes.")
               .searchable(),
+      });
+  return table;
+}
+
+const Table<ContextOptions>& context_table() {
+  using C = ContextOptions;
+  static const Table<C> table(
+      "strategy.context",
+      {
+          field("kind", &C::kind,
+                choice_of({ContextKind::kAllGather, ContextKind::kUlysses, ContextKind::kRing,
+                           ContextKind::kHybrid}),
+                "How attention meets the keys and values of all tokens: gathers them, exchanges "
+                "tokens for heads (`ulysses`), passes them round a ring, or both of these "
+                "(`hybrid`)."),
+          field("ulysses", &C::ulysses, Int{.max = kLargestAxis},
+                "With `hybrid`, how many of the cp ranks exchange heads; the others form rings."),
+      },
+      "kind");
+  return table;
+}
+
+const Table<TensorOptions>& tensor_table() {
+  static const Table<TensorOptions> table(
+      "strategy.tensor",
+      {
+          field("overlap", &TensorOptions::overlap,
+                choice_of({TensorOverlap::kNone, TensorOverlap::kRing}),
+                "`ring`: products beside an all_gather or reduce_scatter of tp run in tp pieces, "
+                "which travel round a ring meanwhile; with sequence_parallel."),
+      },
+      "overlap");
+  return table;
+}
+
+const Table<ZeroPlusPlusOptions>& zero_plus_plus_table() {
+  using Z = ZeroPlusPlusOptions;
+  static const Table<Z> table(
+      "strategy.zero_plus_plus",
+      {
+          field("secondary_shard", &Z::secondary_shard, Flag{},
+                "hpZ: zero_stage 3 shards over dp and fsdp; backward gathers within fsdp alone."),
+          field("quantized_weights", &Z::quantized_weights, Flag{},
+                "qwZ: weights are gathered in int8."),
+          field("quantized_gradients", &Z::quantized_gradients, Flag{},
+                "qgZ: gradients are exchanged in int4, within fsdp and then over dp."),
       });
   return table;
 }
@@ -278,9 +324,7 @@ const Table<StrategyPart>& strategy_table() {
               .searchable(),
           field("fsdp", &S::fsdp, axis, "Ranks that shard the parameters, gradients and optimizer.")
               .searchable(),
-          field("cp", &S::cp, axis,
-                "Ranks that share the tokens of each sequence; keys and values are gathered.")
-              .searchable(),
+          field("cp", &S::cp, axis, "Ranks that share the tokens of each sequence.").searchable(),
           field("ep", &S::ep, axis,
                 "Ranks that share out the experts and are data-parallel in all else."),
           field(
@@ -305,6 +349,10 @@ const Table<StrategyPart>& strategy_table() {
                 "Activation recomputation."),
           field("data", &S::data, Nested{&data_table()}, "Reduction of gradients."),
           field("fsdp_options", &S::fsdp_options, Nested{&fsdp_table()}, "Gathering of weights."),
+          field("context", &S::context, Nested{&context_table()}, "Attention over cp."),
+          field("tensor", &S::tensor, Nested{&tensor_table()}, "Communication over tp."),
+          field("zero_plus_plus", &S::zero_plus_plus, Nested{&zero_plus_plus_table()},
+                "ZeRO++ on zero_stage 3."),
       });
   return table;
 }

@@ -44,6 +44,9 @@ struct StrategyPart {
   RecomputeOptions recompute;
   DataParallelOptions data;
   FsdpOptions fsdp_options;
+  ContextOptions context;
+  TensorOptions tensor;
+  ZeroPlusPlusOptions zero_plus_plus;
 };
 
 struct OtherNodesPart {

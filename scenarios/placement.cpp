@@ -29,7 +29,18 @@ void check_order(const std::vector<Axis>& order, const Mesh& mesh) {
   }
 }
 
-Devices in_order(const std::vector<Axis>& order, const Mesh& mesh) {
+/// Ranks that exchange heads are neighbours within cp where the order names cp alone: a scenario
+/// says how many ranks share a sequence, and strategy.context how.
+std::vector<Axis> with_ulysses(std::vector<Axis> order) {
+  const auto cp = std::ranges::find(order, Axis::kCp);
+  if (cp != order.end() && std::ranges::find(order, Axis::kUlysses) == order.end()) {
+    order.insert(cp, Axis::kUlysses);
+  }
+  return order;
+}
+
+Devices in_order(const std::vector<Axis>& named, const Mesh& mesh) {
+  const std::vector<Axis> order = with_ulysses(named);
   check_order(order, mesh);
   Mesh::Coordinates stride{};  // over devices; axes of size 1 do not matter
   std::int64_t next = 1;

@@ -48,9 +48,25 @@ void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t w
                         : "change an axis of strategy or cluster.nodes"});
 }
 
+void check_hybrid(const StrategyPart& p) {
+  const ContextOptions& c = p.context;
+  const bool hybrid = c.kind == ContextKind::kHybrid;
+  if (hybrid ? p.cp % c.ulysses == 0 : c.ulysses == 1) return;
+  const Where where{"", 0, 0, "strategy.context.ulysses"};
+  throw InputError({"S019",
+                    hybrid
+                        ? fmt::format("{} of cp = {} ranks cannot exchange heads in equal groups",
+                                      c.ulysses, p.cp)
+                        : "context.ulysses is how many ranks of a hybrid exchange heads",
+                    where, hybrid ? fmt::format("a divisor of {}", p.cp) : "kind \"hybrid\"",
+                    hybrid ? "change strategy.context.ulysses or strategy.cp"
+                           : "remove strategy.context.ulysses, or set the kind to \"hybrid\""});
+}
+
 }  // namespace
 
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
+  check_hybrid(part);
   std::int64_t others = bounded_product(part.pp, part.fsdp, kTooMany);
   others = bounded_product(others, part.cp, kTooMany);
   others = bounded_product(others, part.ep, kTooMany);
@@ -63,8 +79,9 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.mesh[Axis::kPp] = part.pp;
   out.mesh[Axis::kDp] = part.dp;
   out.mesh[Axis::kFsdp] = part.fsdp;
-  out.mesh[Axis::kCp] = part.cp;
   out.mesh[Axis::kEp] = part.ep;
+  out.context = part.context;
+  out.share_tokens(part.cp);
   out.mesh[Axis::kTp] = part.tp;
   out.expert_axes = part.expert_axes;
   out.sequence_parallel = part.sequence_parallel;
@@ -74,6 +91,8 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.recompute = part.recompute;
   out.data = part.data;
   out.fsdp = part.fsdp_options;
+  out.tensor = part.tensor;
+  out.zero_plus_plus = part.zero_plus_plus;
   return out;
 }
 
@@ -91,6 +110,9 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
       {"fsdp_options", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
       {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
        "no parameters are sharded"},
+      {"context", part.cp == 1, "cp is 1"},
+      {"tensor", part.tp == 1, "tp is 1"},
+      {"zero_plus_plus", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
       {"data", no_shards, "there is one replica"},
       {"zero_stage", part.zero_stage > 0 && no_shards, "dp, fsdp, cp and ep are 1"},
   };

@@ -10,7 +10,8 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   Strategy s = base;
   s.mesh = {};
   s.mesh[Axis::kPp] = l.pp, s.mesh[Axis::kDp] = l.dp, s.mesh[Axis::kFsdp] = l.fsdp;
-  s.mesh[Axis::kCp] = l.cp, s.mesh[Axis::kTp] = l.tp;
+  s.mesh[Axis::kTp] = l.tp;
+  s.share_tokens(l.cp);
   s.sequence_parallel = l.sequence_parallel;
   s.zero_stage = l.zero_stage;
   s.pipeline.schedule = l.schedule, s.pipeline.chunks = l.chunks;
@@ -29,7 +30,7 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   const auto size = [&](Axis a) { return static_cast<std::int32_t>(s.mesh[a]); };
   Layout l;
   l.pp = size(Axis::kPp), l.dp = size(Axis::kDp), l.fsdp = size(Axis::kFsdp);
-  l.cp = size(Axis::kCp), l.tp = size(Axis::kTp);
+  l.cp = static_cast<std::int32_t>(s.mesh.size_of(kContextAxes)), l.tp = size(Axis::kTp);
   l.micro_batch = static_cast<std::int32_t>(w.micro_batch);
   l.chunks = static_cast<std::int16_t>(s.pipeline.chunks);
   l.first_layers = static_cast<std::int16_t>(s.pipeline.first_stage_layers);

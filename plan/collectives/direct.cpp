@@ -6,6 +6,7 @@
 //   all_reduce      "two-shot": the one after the other; each share is summed once and copied, so
 //                   all members hold the same bits
 //   all_to_all      the rounds of the pairwise exchange, all at once
+//   shift           everything to the next member
 #include "plan/collectives/patterns.h"
 
 namespace plait {
@@ -17,6 +18,11 @@ Rounds direct(CollectiveKind kind, const Team& team, std::int64_t elements) {
     return {all};
   }
   const std::int64_t i = team.place;
+  if (kind == CollectiveKind::kShift) {
+    send(all, team.at(i + 1), {team.whole});
+    receive(all, team.at(i - 1), moved({team.whole}, elements));
+    return {all};
+  }
   for (std::int64_t d = 1; d < team.size(); ++d) {
     send(all, team.at(i + d), team.share(i));
     receive(all, team.at(i - d), team.share(i - d));

@@ -24,6 +24,7 @@ std::string_view name_of(Pattern pattern) {
 }
 
 bool knows(Pattern pattern, CollectiveKind kind) {
+  if (kind == CollectiveKind::kShift) return pattern == Pattern::kDirect;
   const bool broadcast = kind == CollectiveKind::kBroadcast;
   const bool all_to_all = kind == CollectiveKind::kAllToAll;
   const bool all_reduce = kind == CollectiveKind::kAllReduce;

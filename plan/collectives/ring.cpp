@@ -59,7 +59,8 @@ Rounds ring(CollectiveKind kind, const Team& team, std::int64_t chunks) {
     case CollectiveKind::kReduceScatter: return reversed(gather(team, -1));
     case CollectiveKind::kAllReduce: return then(reversed(gather(team, -1)), gather(team, 1));
     case CollectiveKind::kBroadcast: return chain(team, chunks);
-    case CollectiveKind::kAllToAll: break;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kShift: break;
   }
   return {};
 }

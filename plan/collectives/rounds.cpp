@@ -46,7 +46,8 @@ Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes) {
                  : Pattern::kRing;
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter: return Pattern::kRing;
-    case CollectiveKind::kAllToAll: return Pattern::kDirect;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kShift: return Pattern::kDirect;
     case CollectiveKind::kBroadcast: return Pattern::kBinomial;
   }
   return Pattern::kRing;

@@ -13,6 +13,7 @@
 //   reduce_scatter  the member's addend; its own share of the sum, the rest is undefined
 //   all_gather      its own share in its place; all shares
 //   broadcast       the data on member 0; the data
+//   shift           two buffers in a row: the input; what the member before had as its input
 //   all_to_all      three buffers in a row, of `elements` each: the input, whose share p is for
 //                   member p; the output, whose share p comes from member p; and room for what is
 //                   passed on (hierarchical). The own share is no transfer. n divides `elements`
@@ -50,17 +51,17 @@ using Round = std::vector<Transfer>;
 
 /// One file each, which says how it works; docs/models/algorithms.md compares them.
 enum class Pattern : std::uint8_t {
-  kRing,               // all but all_to_all
+  kRing,               // all but all_to_all and shift
   kTree,               // all_reduce, broadcast: double binary tree
   kHalvingDoubling,    // all_reduce, all_gather, reduce_scatter
   kRecursiveDoubling,  // all_reduce of few bytes
   kOneShot,            // all_reduce of fewer still
-  kDirect,             // all but broadcast: everyone with everyone at once
+  kDirect,             // all but broadcast: everyone with everyone at once; the only one of shift
   kPairwise,           // all_to_all, one peer after the other
   kBinomial,           // broadcast
   kPat,                // all_gather, reduce_scatter
   kNvls,               // all_reduce, all_gather, reduce_scatter, by a switch that adds
-  kHierarchical        // all but broadcast: within nodes and between them
+  kHierarchical        // all but broadcast and shift: within nodes and between them
 };
 std::string_view name_of(Pattern pattern);
 bool knows(Pattern pattern, CollectiveKind kind);

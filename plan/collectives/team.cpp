@@ -71,6 +71,7 @@ Rounds from_gather(CollectiveKind kind, const Rounds& gather) {
     case CollectiveKind::kReduceScatter: return reversed(gather);
     case CollectiveKind::kAllReduce: return then(reversed(gather), gather);
     case CollectiveKind::kAllToAll:
+    case CollectiveKind::kShift:
     case CollectiveKind::kBroadcast: break;
   }
   PLAIT_CHECK(false, "a collective that is no gather");

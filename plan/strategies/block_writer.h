@@ -38,10 +38,13 @@ class BlockWriter {
   };
 
   // ---- tensors
-  /// The tokens of a sequence, shared out over cp.
+  /// The tokens of a sequence, shared out over cp and ulysses.
   Dim sequence() const {
-    const bool shared = d_.mesh()[Axis::kCp] > 1;
-    return {d_.workload.sequence_length, shared ? AxisSet(Axis::kCp) : AxisSet()};
+    AxisSet shared;
+    for (const Axis a : {Axis::kCp, Axis::kUlysses}) {
+      if (d_.mesh()[a] > 1) shared = shared | a;
+    }
+    return {d_.workload.sequence_length, shared};
   }
   TensorId input(const char* name) {
     Tensor t;

@@ -9,12 +9,18 @@
 
 namespace plait {
 
-/// Block that gathers a unit, by UnitKind.
-using GatherBlocks = std::array<BlockId, kUnitKinds>;
+/// Blocks that gather a unit for either pass, by UnitKind.
+struct GatherBlocks {
+  std::array<BlockId, kUnitKinds> forward = {}, backward = {};
+};
 GatherBlocks add_gather_blocks(Draft& draft);
-Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit);
+Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit, bool forward = true);
 /// zero_stage 3: the program with a gather before every use.
 Program gather_before_use(const Draft& draft, const GatherBlocks& blocks, const Program& program);
+
+/// quantized.cpp: an all_gather, or a reduce_scatter, of numbers of fewer bits.
+void gather_quantized(Draft& draft, Block& block, AxisSet axes, TensorId shard, TensorId buffer);
+void reduce_quantized(Draft& draft, Block& block, AxisSet axes, TensorId buffer, TensorId shard);
 
 /// Puts the reduction of gradients into programs; blocks are shared between stages.
 class GradientReduction {

@@ -13,7 +13,8 @@
 // - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
 //   saved R, [kv R, dkv W], dqkv W}
 // - Activation: forward {u R, a W}; backward {da R, u R, du W}
-// - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}; Fill {t W ...}
+// - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}, quantising {in R, q W, scales W},
+//   restoring {q R, scales R, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}; backward {dout R, mask R, db W}
 // - Embedding: forward {tokens R, table R, out W}, positions {in R, table R, out W}; backward
 //   {tokens R, dout R, dtable}, positions {dout R, dtable}
@@ -56,9 +57,10 @@ struct Unit {
   std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
   TensorId weight_buffer = kNoTensor;        // flat, weights' dtype, what compute reads
   TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
-  TensorId gradient_shard = kNoTensor;  // zero_stage >= 2: what is left after the reduce_scatter
-  TensorId weight_shard = kNoTensor;    // zero_stage 3 with keep_weight_shard
-  TensorId master = kNoTensor;          // optimizer state, of this rank's share
+  TensorId gradient_shard = kNoTensor;   // zero_stage >= 2: what is left after the reduce_scatter
+  TensorId weight_shard = kNoTensor;     // zero_stage 3 with keep_weight_shard
+  TensorId secondary_shard = kNoTensor;  // ZeRO++'s hpZ: what backward gathers from
+  TensorId master = kNoTensor;           // optimizer state, of this rank's share
   TensorId moments[2] = {kNoTensor, kNoTensor};
 };
 
@@ -139,8 +141,9 @@ void apply_tensor_parallel(Draft& draft);    // shards weights over tp
 void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to them and back
 void apply_fp8(Draft& draft);                // linear layers read fp8 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
-void insert_collectives(Draft& draft);      // makes every operand arrive in the layout its op needs
-void apply_context_parallel(Draft& draft);  // attention meets all tokens' keys and values
+void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
+void overlap_tensor_parallel(Draft& draft);  // products in pieces, beside what travels
+void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state

@@ -5,10 +5,10 @@
 // four times (ep - 1) / ep of k s b h elements per layer and microbatch, without dropped tokens and
 // empty slots.
 //
-// Strategy::expert_axes may name cp and tp too (MoE Parallel Folding, Liu et al. 2025, arXiv
-// 2504.14960), whose ranks hold different tokens of a sequence then. Where experts are split over
-// tp and tokens are sequence-parallel, the ranks along tp gather the slots of all their tokens
-// behind the first all_to_all and reduce and scatter the results before the second.
+// Strategy::expert_axes may name the axes of context and tp too (MoE Parallel Folding, Liu et al.
+// 2025, arXiv 2504.14960), whose ranks hold different tokens of a sequence then. Where experts are
+// split over tp and tokens are sequence-parallel, the ranks along tp gather the slots of all their
+// tokens behind the first all_to_all and reduce and scatter the results before the second.
 //
 // Slots lie by expert, (E, slots, h), where tokens are, and by expert and sender, (E / ep, ep
 // slots, h), where experts are; between the two they are put in order by a copy, as Megatron-LM
@@ -184,8 +184,17 @@ class ExpertRewrite {
   std::set<TensorId> at_experts_;
 };
 
+/// Those of expert_axes that there are.
+AxisSet expert_axes(const Draft& d) {
+  AxisSet axes;
+  for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp, Axis::kTp}) {
+    if (d.strategy.expert_axes.has(a) && d.mesh()[a] > 1) axes = axes | a;
+  }
+  return axes;
+}
+
 void require_axes(const Draft& d) {
-  const AxisSet axes = d.strategy.expert_axes;
+  const AxisSet axes = expert_axes(d);
   const std::int64_t ranks = d.mesh().size_of(axes);
   if (d.model.moe_layers() == 0) {
     if (d.mesh()[Axis::kEp] == 1) return;
@@ -216,10 +225,7 @@ void require_axes(const Draft& d) {
 void apply_expert_parallel(Draft& d) {
   require_axes(d);
   if (d.model.moe_layers() == 0) return;
-  AxisSet axes;
-  for (Axis a : {Axis::kCp, Axis::kEp, Axis::kTp}) {
-    if (d.strategy.expert_axes.has(a) && d.mesh()[a] > 1) axes = axes | a;
-  }
+  const AxisSet axes = expert_axes(d);
   const bool splits = d.mesh()[Axis::kTp] > 1 && !axes.has(Axis::kTp);
   const bool gathers = splits && d.strategy.sequence_parallel;
   if (axes.empty() && !gathers) return;

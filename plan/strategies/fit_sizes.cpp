@@ -27,17 +27,21 @@ class Fitter {
         break;
       default:  // (tokens, out) = x (tokens, in) w^T (in, out)
         g.m = tokens, g.n = dim(w_or_x, grouped ? 1 : 0), g.k = last(dy_or_x);
+        if (g.ring_step >= 0) g.m = std::min(rows(0), rows(2));  // one of them has all ranks' rows
         if (const std::size_t kept = g.bias ? 4 : 3; reads(kept)) g.n -= last(kept);
     }
   }
   void operator()(Attention& a) const {
     const std::size_t qkv = a.pass == Pass::kForward ? 0 : 1;
     const Tensor& t = tensor(qkv);
-    const Model& m = d_.model;
-    const std::int64_t shards = d_.mesh().size_of(t.dims[2].sharded);
+    const Dim& packed = t.dims[2];  // q | k | v
+    const std::int64_t a_head = d_.model.head_dim * d_.mesh().size_of(packed.sharded);
     a.batch = dim(qkv, 1);
-    a.seq_q = dim(qkv, 0), a.seq_kv = d_.workload.sequence_length;
-    a.heads = m.heads / shards, a.kv_heads = m.kv_heads / shards, a.head_dim = m.head_dim;
+    a.seq_q = dim(qkv, 0);
+    a.seq_kv =
+        a.ring_step < 0 ? d_.workload.sequence_length : a.seq_q;  // a block is a rank's share
+    a.heads = packed.sections[0] / a_head, a.kv_heads = packed.sections[1] / a_head;
+    a.head_dim = d_.model.head_dim;
   }
   void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
   void operator()(Activation& a) const {
@@ -78,7 +82,12 @@ class Fitter {
   }
   void operator()(Add& a) const { a.rows = rows(0), a.width = last(0); }
   void operator()(BiasGrad& b) const { b.rows = rows(0), b.width = last(0); }
-  void operator()(Cast& c) const {  // what of one lies in the other
+  void operator()(Cast& c) const {
+    if (c.from == DType::kInt8 || c.to == DType::kInt8) {  // the numbers, not their bytes
+      c.elements = tensor(c.to == DType::kInt8 ? 0 : 2).elements(d_.mesh());
+      return;
+    }
+    // What of one lies in the other.
     c.elements = std::min(tensor(0).elements(d_.mesh()), tensor(1).elements(d_.mesh()));
   }
   void operator()(Fill& f) const { f.elements = total(0); }

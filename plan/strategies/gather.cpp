@@ -3,6 +3,8 @@
 // ahead; the one for use k may start only when use k - prefetch - 1 has finished, which bounds the
 // memory held by gathered weights. ZeRO-1 and -2 gather what the previous step's optimizer updated,
 // at the start of the step when overlapping with the forward pass, else behind the optimizer.
+// ZeRO++'s hpZ (Wang et al. 2023, section 3.2) has a forward gather leave a second shard, within
+// the node, for the backward one.
 #include <algorithm>
 
 #include "plan/strategies/data_parallel.h"
@@ -17,6 +19,14 @@ Op all_gather(const Draft& d, AxisSet axes, TensorId buffer, std::vector<Operand
   c.dtype = d.tensors[buffer].dtype;
   c.elements = d.tensors[buffer].elements(d.mesh());
   return {c, Stream::kParamGather, Phase::kParamGather, std::move(operands)};
+}
+
+void gather_shard(Draft& d, Block& block, AxisSet axes, TensorId shard, TensorId buffer) {
+  if (d.strategy.zero_plus_plus.quantized_weights) {
+    return gather_quantized(d, block, axes, shard, buffer);
+  }
+  block.ops.push_back(
+      all_gather(d, axes, buffer, {{shard, Use::kRead, 0}, {buffer, Use::kWrite, 0}}));
 }
 
 Block gather_block(Draft& d, UnitKind kind) {
@@ -38,8 +48,22 @@ Block gather_block(Draft& d, UnitKind kind) {
                          Phase::kParamGather,
                          {{unit.master, Use::kRead, 0}, {shard, Use::kWrite, 0}}});
   }
-  block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
-                                 {{shard, Use::kRead, 0}, {unit.weight_buffer, Use::kWrite, 0}}));
+  gather_shard(d, block, unit.shard_axes, shard, unit.weight_buffer);
+  if (unit.secondary_shard == kNoTensor) return block;
+  const DType type = d.workload.precision.weights;
+  block.ops.push_back(
+      {Compute(Cast{0, type, type}),
+       Stream::kParamGather,
+       Phase::kParamGather,
+       {{unit.weight_buffer, Use::kRead, 0}, {unit.secondary_shard, Use::kWrite, 0}}});
+  return block;
+}
+
+/// For the backward pass, from what the forward pass left within the node.
+Block regather_block(Draft& d, UnitKind kind) {
+  const Unit& unit = d.unit(kind);
+  Block block{"param_gather.secondary", {}};
+  gather_shard(d, block, unit.shard_axes - Axis::kDp, unit.secondary_shard, unit.weight_buffer);
   return block;
 }
 
@@ -47,6 +71,7 @@ Block gather_block(Draft& d, UnitKind kind) {
 struct Gather {
   std::size_t use;  // index among the calls that read weights
   UnitInstance unit;
+  bool forward;  // for a forward pass
 };
 
 class GatherPlan {
@@ -59,7 +84,7 @@ class GatherPlan {
       const bool forward = is_forward(program.calls[i]);
       for (const UnitInstance& u : reads) {
         if (d.unit(u.kind).zero_stage < 3) continue;
-        if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u});
+        if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u, forward});
         held.insert(u);
       }
       previous.clear();
@@ -91,13 +116,17 @@ GatherBlocks add_gather_blocks(Draft& d) {
   GatherBlocks blocks{};
   for (UnitKind kind : kAllUnits) {
     if (d.unit(kind).zero_stage == 0) continue;
-    blocks[static_cast<std::size_t>(kind)] = d.add_block(gather_block(d, kind));
+    const auto k = static_cast<std::size_t>(kind);
+    blocks.forward[k] = blocks.backward[k] = d.add_block(gather_block(d, kind));
+    if (d.unit(kind).secondary_shard == kNoTensor) continue;
+    blocks.backward[k] = d.add_block(regather_block(d, kind));
   }
   return blocks;
 }
 
-Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit) {
-  return {blocks[static_cast<std::size_t>(unit.kind)], 0, unit.layer, 0, -1};
+Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit, bool forward) {
+  const auto& of_pass = forward ? blocks.forward : blocks.backward;
+  return {of_pass[static_cast<std::size_t>(unit.kind)], 0, unit.layer, 0, -1};
 }
 
 Program gather_before_use(const Draft& d, const GatherBlocks& blocks, const Program& program) {
@@ -110,7 +139,7 @@ Program gather_before_use(const Draft& d, const GatherBlocks& blocks, const Prog
     const bool reads = use < plan.uses.size() && plan.uses[use] == i;
     // Issued before use k: every gather for uses up to k + ahead.
     while (reads && next < plan.gathers.size() && plan.gathers[next].use <= use + ahead) {
-      Call call = gather_call(blocks, plan.gathers[next].unit);
+      Call call = gather_call(blocks, plan.gathers[next].unit, plan.gathers[next].forward);
       call.microbatch = program.calls[plan.uses[plan.gathers[next].use]].microbatch;
       if (use > 0) call.after = at[use - 1];
       out.calls.push_back(call);

@@ -114,7 +114,6 @@ class LayerWriter {
     a.fused = d_.workload.flash_attention;
     a.dropout = dropout_;
     a.dtype = dtype_;
-    a.balanced = d_.mesh()[Axis::kCp] > 1;
     return a;
   }
 

@@ -15,7 +15,9 @@ namespace {
 /// Where tokens are divided, so are their slots.
 SlotRows slots_of(const Draft& d) {
   AxisSet axes;
-  if (d.mesh()[Axis::kCp] > 1) axes = axes | Axis::kCp;
+  for (const Axis a : {Axis::kCp, Axis::kUlysses}) {
+    if (d.mesh()[a] > 1) axes = axes | a;
+  }
   if (d.strategy.sequence_parallel) axes = axes | Axis::kTp;
   const std::int64_t own = expert_capacity(d) * d.workload.micro_batch;
   return {Dim{d.model.experts}, Dim{own * d.mesh().size_of(axes), axes}};
@@ -25,7 +27,7 @@ SlotRows slots_of(const Draft& d) {
 
 std::int64_t expert_capacity(const Draft& d) {
   const std::int64_t parts =
-      d.mesh()[Axis::kCp] * (d.strategy.sequence_parallel ? d.mesh()[Axis::kTp] : 1);
+      d.mesh().size_of(kContextAxes) * (d.strategy.sequence_parallel ? d.mesh()[Axis::kTp] : 1);
   const std::int64_t tokens = d.workload.sequence_length / parts;
   const Model& m = d.model;
   const double even =

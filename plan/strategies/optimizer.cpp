@@ -133,7 +133,7 @@ class StepEnd {
       if (d_.mesh()[a] > 1) axes = axes | a;
     }
     if (d_.unit(UnitKind::kExperts).present()) {  // other experts on other ranks
-      for (Axis a : {Axis::kCp, Axis::kEp}) {
+      for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp}) {
         if (d_.mesh()[a] > 1 && d_.strategy.expert_axes.has(a)) axes = axes | a;
       }
     }

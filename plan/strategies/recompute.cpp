@@ -3,6 +3,8 @@
 // produce is then no longer kept from the forward pass. Full: the whole layer, only its input is
 // kept. Selective: attention alone, so that its probabilities are not kept. By op:
 // recompute_ops.cpp.
+#include <utility>
+
 #include "plan/refusal.h"
 #include "plan/strategies/call_copies.h"
 
@@ -17,7 +19,10 @@ bool is_attention(const Op& op, Pass pass) {
 
 /// Context parallelism: the last operand forward, the third from the end backward, is keys and
 /// values that the block has gathered.
-bool gathers_keys(const Op& op) { return std::get<Attention>(std::get<Compute>(op.body)).balanced; }
+bool gathers_keys(const Op& op) {
+  const Attention& a = std::get<Attention>(std::get<Compute>(op.body));
+  return a.balanced && a.ring_step < 0;
+}
 
 /// Writes of the op, and reads of what was copied, go to the copies. The layer's input and its
 /// weights stay as they are: nobody in the block writes them.
@@ -74,28 +79,52 @@ Block forget_all(Draft& d, const Block& forward) {
   return out;
 }
 
+bool is_saved_by_attention(const Op& op, std::size_t operand) {
+  return is_attention(op, Pass::kForward) && operand >= 2 && op.operands[operand].use != Use::kRead;
+}
+
+/// The ops that lead from what is kept to what attention saves besides the context: attention, and
+/// in a ring of keys the steps before and what brings their blocks.
+std::vector<Op> attention_core(const Draft& d, const Block& forward) {
+  std::vector<bool> wanted(d.tensors.size());
+  std::vector<Op> core;
+  for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) {
+    bool belongs = false;
+    for (std::size_t i = 0; i < op->operands.size(); ++i) {
+      const Operand& o = op->operands[i];
+      belongs =
+          belongs || is_saved_by_attention(*op, i) || (o.use != Use::kRead && wanted[o.tensor]);
+    }
+    if (!belongs) continue;
+    core.insert(core.begin(), *op);
+    const bool keys_come_anyway = is_attention(*op, Pass::kForward) && gathers_keys(*op);
+    for (const Operand& o : op->operands) {
+      const bool kept = d.tensors[o.tensor].scope != Scope::kCall;
+      if (o.use == Use::kRead && !kept && !keys_come_anyway) wanted[o.tensor] = true;
+    }
+  }
+  return core;
+}
+
 /// Attention's outputs besides the context (which the output projection keeps anyway).
 LayerPasses recompute_attention(Draft& d, const LayerPasses& kind) {
   LayerPasses out = kind;
   out.forward.name += ".selective";
   out.backward.name += ".selective";
   CallCopies forgotten(d), again(d);
-  Op attention;
+  std::vector<Op> core = attention_core(d, kind.forward);
+  for (Op& op : core) op = redirected(op, again, true), op.phase = Phase::kRecompute;
   for (Op& op : out.forward.ops) {
-    if (!is_attention(op, Pass::kForward)) continue;
-    attention = op;
-    for (std::size_t i = 2; i < op.operands.size(); ++i) {
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
       Operand& o = op.operands[i];
-      if (o.use == Use::kWrite) o.tensor = forgotten.of(o.tensor);
+      if (is_saved_by_attention(op, i)) o.tensor = forgotten.of(o.tensor);
     }
   }
-  attention = redirected(attention, again, true);
-  attention.phase = Phase::kRecompute;
   std::vector<Op> ops;
   for (Op& op : out.backward.ops) {
     if (is_attention(op, Pass::kBackward)) {
-      if (gathers_keys(op)) attention.operands.back() = op.operands[op.operands.size() - 3];
-      ops.push_back(attention);
+      if (gathers_keys(op)) core.back().operands.back() = op.operands[op.operands.size() - 3];
+      for (Op& first : std::exchange(core, {})) ops.push_back(std::move(first));
       op = redirected(op, again, false);
     }
     ops.push_back(op);

@@ -98,7 +98,6 @@ class OpRecompute {
   }
   void keep(const Operand& o) {
     if (!writes(o) || !needed_[o.tensor]) return;
-    PLAIT_CHECK(o.use == Use::kWrite, "what is kept is not updated in place");
     Tensor t = d_.tensors[o.tensor];
     kept_[o.tensor] = o.tensor;
     if (t.scope != Scope::kCall) return;

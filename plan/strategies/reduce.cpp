@@ -86,9 +86,13 @@ class Reducer {
     const bool direct = first && d_.workload.precision.reduction == d_.workload.precision.gradients;
     TensorId target = unit.gradient_shard;
     if (!direct) target = incoming(kind);
-    block.ops.push_back(collective(
-        CollectiveKind::kReduceScatter, unit.shard_axes, d_.tensors[unit.gradient_buffer],
-        {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
+    if (d_.strategy.zero_plus_plus.quantized_gradients) {
+      reduce_quantized(d_, block, unit.shard_axes, unit.gradient_buffer, target);
+    } else {
+      block.ops.push_back(collective(
+          CollectiveKind::kReduceScatter, unit.shard_axes, d_.tensors[unit.gradient_buffer],
+          {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
+    }
     if (!direct) accumulate(block, target, unit.gradient_shard, first);
     const AxisSet replicas = unit.data_axes - unit.shard_axes;
     if (last && !replicas.empty()) {

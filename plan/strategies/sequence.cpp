@@ -15,7 +15,7 @@ void apply_sequence_parallel(Draft& d) {
                   "strategy.sequence_parallel", "strategy.tp greater than 1",
                   "set strategy.sequence_parallel to false, or strategy.tp to 2 or more");
   }
-  const std::int64_t tokens = d.workload.sequence_length / d.mesh()[Axis::kCp];
+  const std::int64_t tokens = d.workload.sequence_length / d.mesh().size_of(kContextAxes);
   if (tokens % tp != 0) {
     throw refusal("S012",
                   "a sequence of " + std::to_string(tokens) +

@@ -52,6 +52,11 @@ class Packer {
     if (sharded_weights && (d_.strategy.keep_weight_shard || !p.has_master())) {
       unit_.weight_shard = flat(".weight_shard", share_, p.weights, TensorClass::kWeight, true);
     }
+    if (sharded_weights && d_.strategy.zero_plus_plus.secondary_shard) {
+      const Dim within{whole_.global, unit_.shard_axes - Axis::kDp};
+      unit_.secondary_shard =
+          flat(".secondary_shard", within, p.weights, TensorClass::kWeight, true);
+    }
     if (p.has_master()) {
       unit_.master = flat(".master", share_, p.master, TensorClass::kOptimizer, true);
     }
@@ -87,7 +92,7 @@ class Packer {
                                      [](const Dim& d) { return d.sharded.has(Axis::kTp); });
       if (d_.mesh()[Axis::kTp] > 1 && !split) copies = copies | Axis::kTp;
       // The norm runs over ranks with other experts, which hold the rest of the model alike.
-      for (Axis a : {Axis::kCp, Axis::kEp}) {
+      for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp}) {
         const bool apart = d_.strategy.expert_axes.has(a) && d_.unit(UnitKind::kExperts).present();
         if (apart && stage_ == 0 && unit_.data_axes.has(a)) copies = copies | a;
       }
@@ -145,6 +150,16 @@ void require_sharding(const Draft& d) {
         "strategy.zero_stage", "0 or 1 with tied embeddings and pp above 1",
         "set strategy.zero_stage to 1, or strategy.pp to 1");
   }
+  const ZeroPlusPlusOptions& z = d.strategy.zero_plus_plus;
+  if ((z.secondary_shard || z.quantized_weights || z.quantized_gradients) && stage != 3) {
+    throw refusal("S028", "ZeRO++ gathers sharded parameters", "strategy.zero_plus_plus",
+                  "strategy.zero_stage = 3", "set strategy.zero_stage to 3");
+  }
+  if (z.secondary_shard && (d.mesh()[Axis::kDp] == 1 || d.mesh()[Axis::kFsdp] == 1)) {
+    throw refusal("S029", "a secondary shard lies within fsdp, the primary one over dp and fsdp",
+                  "strategy.zero_plus_plus.secondary_shard", "dp and fsdp above 1",
+                  "set strategy.fsdp to the ranks of a node, strategy.dp to the nodes");
+  }
   if (d.strategy.keep_weight_shard && stage != 3) {
     throw refusal("S023", "keep_weight_shard goes with zero_stage 3", "strategy.keep_weight_shard",
                   "strategy.zero_stage = 3", "remove strategy.keep_weight_shard");
@@ -193,7 +208,7 @@ void write_gradients_afresh(Draft& d) {
 
 AxisSet data_axes(const Draft& d) {
   AxisSet axes;
-  for (Axis a : {Axis::kDp, Axis::kFsdp, Axis::kCp, Axis::kEp}) {
+  for (Axis a : {Axis::kDp, Axis::kFsdp, Axis::kCp, Axis::kUlysses, Axis::kEp}) {
     if (d.mesh()[a] > 1) axes = axes | a;
   }
   return axes;

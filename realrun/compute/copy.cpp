@@ -1,6 +1,7 @@
 #include "realrun/compute/copy.h"
 
 #include <algorithm>
+#include <array>
 
 namespace plait {
 namespace {
@@ -35,10 +36,65 @@ void order_slots(T* out, const T* in, const Tensor& by_sender, const Mesh& mesh,
 /// Calls f(row as held, row in the sequence) for all tokens.
 template <class F>
 void for_each_token(const Tensor& by_rank, const Mesh& mesh, F&& f) {
-  const std::int64_t cp = extent(by_rank, 0, mesh), tokens = extent(by_rank, 1, mesh);
-  for (std::int64_t r = 0; r < cp; ++r) {
-    const kernels::Positions place = chunks_of(r, cp, cp * tokens);
+  const std::int64_t n = extent(by_rank, 0, mesh), tokens = extent(by_rank, 1, mesh);
+  for (std::int64_t r = 0; r < n; ++r) {
+    const kernels::Positions place = chunks_of(r, n, n * tokens);
     for (std::int64_t u = 0; u < tokens; ++u) f(r * tokens + u, place(u));
+  }
+}
+
+/// Columns of the local rows that belong to one section; one section of all where there are none.
+std::array<std::int64_t, 3> sections_of(const Dim& columns, const Mesh& mesh) {
+  if (columns.sections[0] == 0) return {columns.local(mesh), 0, 0};
+  std::array<std::int64_t, 3> out = columns.sections;
+  for (std::int64_t& section : out) section /= mesh.size_of(columns.sharded);
+  return out;
+}
+
+/// Calls f(first column in the parted row, first column in the wide row, columns) for the heads of
+/// rank `r` of `n`.
+template <class F>
+void for_each_section(const Tensor& parted, const Tensor& wide, const Mesh& mesh, std::int64_t r,
+                      std::int64_t n, F&& f) {
+  const auto mine = sections_of(parted.dims[3], mesh), all = sections_of(wide.dims[2], mesh);
+  std::int64_t at = 0, begin = 0;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (mine[i] == 0) continue;
+    const std::int64_t head = r * all[i] / (n * mine[i]);  // the same one for several ranks if few
+    f(at, begin + head * mine[i], mine[i]);
+    at += mine[i], begin += all[i];
+  }
+}
+
+template <class T>
+void deal_heads(T* out, const Tensor& to, const T* in, const Tensor& from, const Mesh& mesh) {
+  const std::int64_t n = extent(to, 0, mesh), rows = extent(to, 1, mesh) * extent(to, 2, mesh);
+  const std::int64_t width = extent(to, 3, mesh), wide = extent(from, 2, mesh);
+  for (std::int64_t r = 0; r < n; ++r) {
+    for_each_section(
+        to, from, mesh, r, n, [&](std::int64_t at, std::int64_t begin, std::int64_t c) {
+          for (std::int64_t row = 0; row < rows; ++row) {
+            std::copy_n(in + row * wide + begin, c, out + (r * rows + row) * width + at);
+          }
+        });
+  }
+}
+
+template <class T>
+void collect_heads(T* out, const Tensor& to, const T* in, const Tensor& from, const Mesh& mesh) {
+  const std::int64_t n = extent(from, 0, mesh),
+                     rows = extent(from, 1, mesh) * extent(from, 2, mesh);
+  const std::int64_t width = extent(from, 3, mesh), wide = extent(to, 2, mesh);
+  std::fill_n(out, rows * wide, T(0));
+  for (std::int64_t r = 0; r < n; ++r) {
+    for_each_section(from, to, mesh, r, n,
+                     [&](std::int64_t at, std::int64_t begin, std::int64_t c) {
+                       for (std::int64_t row = 0; row < rows; ++row) {
+                         const T* part = in + (r * rows + row) * width + at;
+                         T* sum = out + row * wide + begin;
+                         for (std::int64_t k = 0; k < c; ++k) sum[k] += part[k];
+                       }
+                     });
   }
 }
 
@@ -49,6 +105,8 @@ void copy_elements(T* out, const Tensor& to, const T* in, const Tensor& from, co
   const std::int64_t out_width = extent(to, to.rank - 1, mesh),
                      in_width = extent(from, from.rank - 1, mesh);
   const std::int64_t n = to.elements(mesh);
+  if (out_width != in_width && to.rank > from.rank) return deal_heads(out, to, in, from, mesh);
+  if (out_width != in_width && to.rank < from.rank) return collect_heads(out, to, in, from, mesh);
   if (out_width != in_width) return copy_columns(out, out_width, in, in_width, n / out_width);
   if (to.rank == from.rank) {
     std::copy_n(in, n, out);

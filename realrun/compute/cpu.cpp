@@ -17,6 +17,7 @@
 #include "realrun/compute.h"
 #include "realrun/compute/copy.h"
 #include "realrun/compute/op_view.h"
+#include "realrun/compute/quantized.h"
 #include "realrun/rounding.h"
 
 namespace plait {
@@ -29,6 +30,7 @@ class CpuCompute : private OpView {
       : OpView(c, op, call), operands_(operands) {}
 
   void operator()(const MatMul& g) {
+    if (g.ring_step >= 0) return product_of_share(g);
     T* out = at(2);
     T* bias = g.bias ? at(3) : nullptr;
     const bool accumulate = updates(2);
@@ -163,6 +165,16 @@ class CpuCompute : private OpView {
     kernels::bias_grad(at(1), at(0), b.rows, b.width, updates(1));
   }
   void operator()(const Cast&) {
+    if (is_quantized(tensor(1))) {
+      return quantize_shares(mask(1), tensor(1), at(2), tensor(2), at(0), tensor(0), plan_.mesh);
+    }
+    if (is_quantized(tensor(0))) {
+      return restore_shares(at(2), tensor(2), mask(0), tensor(0), at(1), tensor(1), plan_.mesh);
+    }
+    if (takes_share(1)) {
+      std::copy_n(at(0) + share_of(1, 0) * elements(1), elements(1), at(1));
+      return;
+    }
     for (std::size_t i = 1; i < count(); ++i) {
       copy_elements(at(i), tensor(i), at(0), tensor(0), plan_.mesh);
     }
@@ -201,6 +213,15 @@ class CpuCompute : private OpView {
         if (s.kept) std::copy_n(y, s.columns, copy);
       }
     }
+  }
+  /// y = x w^T for the rows of one rank, of whichever has those of all ranks.
+  void product_of_share(const MatMul& g) {
+    const std::int64_t n = plan_.mesh[Axis::kTp];
+    const std::int64_t from = (context_.rank.along(Axis::kTp) - g.ring_step + n) % n;
+    const bool gathers = dim(2, 0) > dim(0, 0);
+    T* out = at(2) + (gathers ? from * g.m * dim(2, 2) : 0);
+    const T* in = at(0) + (gathers ? 0 : from * g.m * g.k);
+    kernels::gemm_nt(out, in, at(1), g.bias ? at(3) : nullptr, g.m, g.n, g.k, 1, false);
   }
   T* at(std::size_t i) { return operands_.at<T>(i); }
   const std::int64_t* tokens(std::size_t i) { return operands_.at<std::int64_t>(i); }

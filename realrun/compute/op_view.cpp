@@ -31,8 +31,15 @@ kernels::Dropout OpView::dropout_of_sum(std::size_t mask) const {
 
 kernels::AttentionShape OpView::shape_of(const Attention& a) const {
   kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
-  shape.place = place_of(a.pass == Pass::kForward ? 0 : 1);
+  const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
+  shape.place = place_of(packed);
   if (a.balanced) shape.other_keys = a.seq_kv;
+  if (a.ring_step >= 0) {
+    const std::int64_t cp = plan_.mesh[Axis::kCp];
+    const std::int64_t from = (context_.rank.along(Axis::kCp) - a.ring_step + cp) % cp;
+    shape.keys_place = chunks_of(from, cp, tensor(packed).dims[0].global);
+    shape.merges = a.merges();
+  }
   return shape;
 }
 
@@ -40,7 +47,11 @@ kernels::Dropout OpView::dropout_of(const Attention& a) const {
   const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
   kernels::Dropout d = dropout("attention", a.dropout);
   d.heads = context_.model.heads, d.place = place_of(packed);
-  d.head_offset = a.heads * share_of(packed, 2);
+  // Heads that tp leaves are dealt along ulysses.
+  const AxisSet split = tensor(packed).dims[2].sharded, dealt = split - (split - Axis::kUlysses);
+  const std::int64_t whole = context_.rank.share(plan_.mesh, split - dealt);
+  d.head_offset =
+      a.heads * (whole * plan_.mesh.size_of(dealt) + context_.rank.share(plan_.mesh, dealt));
   return d;
 }
 

@@ -36,6 +36,10 @@ class OpView {
   std::int64_t share_of(std::size_t i, std::size_t d) const {
     return context_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
   }
+  /// A copy from a whole flat buffer (operand 0) to this rank's share of it.
+  bool takes_share(std::size_t i) const {
+    return tensor(0).rank == 1 && tensor(i).rank == 1 && elements(i) < elements(0);
+  }
   /// Where the tokens of operand `i` stand in the sequence.
   kernels::Positions place_of(std::size_t i) const {
     return positions_of(tensor(i).dims[0], plan_.mesh, context_.rank);

@@ -29,6 +29,12 @@ inline constexpr Same kAxes[] = {
     {"--pipeline-model-parallel-size", "strategy.pp"},
     {"--context-parallel-size", "strategy.cp"},
 };
+/// strategy.context.kind, --cp-comm-type; a hybrid has sizes of its own (a2a+p2p).
+struct SameKind {
+  std::string_view kind, argument;
+};
+inline constexpr SameKind kContextKinds[] = {
+    {"ring", "p2p"}, {"all_gather", "all_gather"}, {"ulysses", "a2a"}};
 
 void write(ExportDraft& draft, Launcher launcher);
 Imported read(const std::string& text, const std::string& file);

@@ -63,12 +63,26 @@ class Reading {
   void axes() {
     tp_ = copy(kAxes[0], 1);
     pp_ = copy(kAxes[1], 1);
-    copy(kAxes[2], 1);
+    if (copy(kAxes[2], 1) > 1) context();
+    if (tp_ > 1) {
+      give("--tp-comm-overlap", "strategy.tensor.overlap",
+           args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("none")");
+    }
     give("--sequence-parallel", "strategy.sequence_parallel",
          truth(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself
     if (args_.flag("--use-tp-pp-dp-mapping")) {
       give("--use-tp-pp-dp-mapping", "placement.order", R"(["tp", "cp", "pp", "fsdp", "dp"])");
     }
+  }
+
+  void context() {
+    const std::string type =
+        args_.one_of("--cp-comm-type", {"p2p", "all_gather", "a2a", "a2a+p2p"}).value_or("p2p");
+    for (const auto& [kind, argument] : kContextKinds) {
+      if (argument != type) continue;
+      give("--cp-comm-type", "strategy.context.kind", "\"" + std::string(kind) + "\"");
+    }
+    if (type == "a2a+p2p") args_.unsupported("--cp-comm-type", "two levels of context parallelism");
   }
 
   void model() {

@@ -169,12 +169,24 @@ void write_reduction(ExportDraft& d) {
   if (whole && says_gradients(p)) d.say({"strategy.data.bucket"});
 }
 
+void write_context(ExportDraft& d) {
+  const Strategy& s = d.scenario.strategy;
+  if (s.mesh.size_of(kContextAxes) == 1 || s.context.kind == ContextKind::kHybrid) return;
+  for (const auto& [kind, value] : kContextKinds) {
+    if (kind == name_of(s.context.kind)) d.set("--cp-comm-type", std::string(value));
+  }
+  d.say({"strategy.context.kind"});
+}
+
 void write_strategy(ExportDraft& d, Launcher launcher) {
   const Strategy& s = d.scenario.strategy;
   for (const Same& same : kAxes) d.copy(std::string(same.argument), same.path);
   const bool splits = s.mesh[Axis::kTp] > 1;
   if (s.sequence_parallel && splits) d.set("--sequence-parallel");
   if (!s.sequence_parallel || splits) d.say({"strategy.sequence_parallel"});
+  write_context(d);
+  if (splits && s.tensor.overlap == TensorOverlap::kRing) d.set("--tp-comm-overlap");
+  if (splits) d.say({"strategy.tensor.overlap"});
   write_pipeline(d);
   write_recompute(d);
   write_sharding(d, launcher);

@@ -83,7 +83,10 @@ void write_parallelism(ExportDraft& d) {
   }
   d.copy("tensor_parallel_degree", "strategy.tp");
   d.copy("context_parallel_degree", "strategy.cp");
-  if (s.mesh[Axis::kCp] > 1) d.set("context_parallel_rotate_method", R"("allgather")");
+  if (s.mesh[Axis::kCp] > 1 && s.mesh[Axis::kUlysses] == 1) {
+    d.set("context_parallel_rotate_method", s.context.rings() ? R"("alltoall")" : R"("allgather")");
+    d.say({"strategy.context.kind"});
+  }
   // Its tensor parallelism shards norms and residuals along the sequence.
   if (s.sequence_parallel == (s.mesh[Axis::kTp] > 1)) d.say({"strategy.sequence_parallel"});
   write_pipeline(d);

@@ -28,7 +28,9 @@ Arrangement arrangement_of(Algorithm algorithm, CollectiveKind kind, std::int64_
   out.members_per_node = per_node;
   out.channels = one_node ? 1 : static_cast<int>(per_node);
   out.chunks = 1;  // how finely it is pipelined changes nothing in the sum
-  if (kind == CollectiveKind::kAllToAll) return {Pattern::kDirect};
+  if (kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kShift) {
+    return {Pattern::kDirect};
+  }
   if (algorithm == Algorithm::kTree) out.pattern = Pattern::kTree;
   if (algorithm == Algorithm::kPat) out = {Pattern::kPat};
   if (algorithm == Algorithm::kNvls && one_node) out = {Pattern::kNvls};

@@ -41,6 +41,9 @@ def shrunk(preset):
     if pipeline.get("chunks", 1) > 1:
         pipeline["chunks"] = 2
     strategy["pipeline"] = pipeline
+    if isinstance(strategy.get("context"), dict):
+        strategy["context"] = {**strategy["context"],
+                               "ulysses": min(strategy["context"]["ulysses"], 2)}
     world = 1
     for axis in AXES:
         world *= strategy.get(axis, 1)

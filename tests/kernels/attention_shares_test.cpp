@@ -99,6 +99,58 @@ void expect_shares_make_the_whole(bool fused) {
   expect_near(dkv, keys_of(expected.dqkv), allowed);
 }
 
+/// The share's attention over the blocks of all ranks, its own first, as in ring attention.
+TEST(AttentionShares, BlocksOfKeysMergeIntoTheWhole) {
+  const AttentionShape all = whole();
+  const std::int64_t width = all.heads * all.head_dim, tokens = kTokens * all.batch;
+  const double allowed = rounding<double>(8 * kTokens);
+  Random random;
+  const auto qkv = random.values<double>(tokens * all.row_width());
+  const auto dcontext = random.values<double>(tokens * width);
+  const Pass expected = pass(qkv, {}, dcontext, all, dropout({}), true);
+  std::vector<Values> dkv(static_cast<std::size_t>(kRanks));  // of each rank's block
+  for (std::int64_t r = 0; r < kRanks; ++r) {
+    AttentionShape s = share(r);
+    s.other_keys = kShare;
+    const Values rows = rows_of(qkv, r, all.row_width()), dout = rows_of(dcontext, r, width);
+    Pass part;
+    part.context = poisoned<double>(static_cast<std::int64_t>(dout.size()));
+    part.saved = poisoned<double>(s.sequence * s.batch * s.heads);
+    part.dqkv = poisoned<double>(static_cast<std::int64_t>(rows.size()));
+    const auto at_step = [&](std::int64_t step) {
+      const std::int64_t from = (r - step + kRanks) % kRanks;
+      s.keys_place = place(from), s.merges = step > 0;
+      return from;
+    };
+    for (std::int64_t step = 0; step < kRanks; ++step) {
+      const Values kv = keys_of(rows_of(qkv, at_step(step), all.row_width()));
+      attention_fused_forward(part.context.data(), part.saved.data(), {rows.data(), kv.data()}, s,
+                              dropout(place(r)));
+    }
+    expect_near(part.context, rows_of(expected.context, r, width), allowed);
+    for (std::int64_t step = 0; step < kRanks; ++step) {
+      const std::int64_t from = at_step(step);
+      const Values kv = keys_of(rows_of(qkv, from, all.row_width()));
+      Values of_block = poisoned<double>(static_cast<std::int64_t>(kv.size()));
+      attention_fused_backward({part.dqkv.data(), of_block.data()}, dout.data(),
+                               {rows.data(), kv.data()}, part.context.data(), part.saved.data(), s,
+                               dropout(place(r)));
+      Values& sum = dkv[static_cast<std::size_t>(from)];
+      sum.resize(of_block.size());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += of_block[i];
+    }
+    Values dq = rows_of(expected.dqkv, r, all.row_width());
+    for (std::size_t i = 0; i < dq.size(); ++i) {
+      if (static_cast<std::int64_t>(i) % all.row_width() >= width) dq[i] = 0;
+    }
+    expect_near(part.dqkv, dq, allowed);
+  }
+  for (std::int64_t r = 0; r < kRanks; ++r) {
+    const Values want = keys_of(rows_of(expected.dqkv, r, all.row_width()));
+    expect_near(dkv[static_cast<std::size_t>(r)], want, allowed);
+  }
+}
+
 TEST(AttentionShares, FusedOnesMakeTheWhole) { expect_shares_make_the_whole(true); }
 TEST(AttentionShares, UnfusedOnesMakeTheWhole) { expect_shares_make_the_whole(false); }
 

@@ -50,6 +50,25 @@ void expect_share(CollectiveKind kind, const Values& got, const std::vector<Valu
   }
 }
 
+// Everyone's buffer is with the next member after one round of one message each way.
+TEST(Shift, GivesEachMemberWhatTheOneBeforeHad) {
+  for (const std::int64_t n : {2, 3, 5}) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto rounds = rounds_of({Pattern::kDirect}, CollectiveKind::kShift, n, i, 7);
+      ASSERT_EQ(rounds.size(), 1U);
+      ASSERT_EQ(rounds[0].size(), 2U);
+      const Transfer &out = rounds[0][0], &in = rounds[0][1];
+      EXPECT_EQ(out.direction, Direction::kSend);
+      EXPECT_EQ(out.peer, (i + 1) % n);
+      EXPECT_EQ(out.range.first, 0);
+      EXPECT_EQ(in.direction, Direction::kReceive);
+      EXPECT_EQ(in.peer, (i + n - 1) % n);
+      EXPECT_EQ(in.range.first, 7);
+      EXPECT_EQ(in.range.elements, 7);
+    }
+  }
+}
+
 class EveryArrangement : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryArrangement, GivesEveryMemberItsResult) {

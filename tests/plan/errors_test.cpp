@@ -99,6 +99,49 @@ TEST(Refused, SequenceWithoutTwoChunksForEachContextRank) {
   expect_refused(in, "S014", "workload.sequence_length");
 }
 
+TEST(Refused, HeadsThatCannotBeDealtInExchangeForTokens) {
+  Input in;
+  in.model.heads = in.model.kv_heads = 6, in.model.hidden = 24;
+  in.strategy.context.kind = ContextKind::kUlysses;
+  in.strategy.share_tokens(4);
+  expect_refused(in, "S016", "strategy.context.kind");
+}
+
+TEST(Refused, RingWithoutFusedAttention) {
+  Input in;
+  in.strategy = split({.cp = 2});
+  in.strategy.context.kind = ContextKind::kRing;
+  in.workload.flash_attention = false;
+  expect_refused(in, "S017", "strategy.context.kind");
+}
+
+TEST(Refused, MeshThatIsNotOfTheKindOfContextParallelism) {
+  Input in;
+  in.strategy = split({.ulysses = 2});
+  expect_refused(in, "S018", "strategy.context.kind");
+}
+
+TEST(Refused, TensorParallelismInPiecesThatHasNone) {
+  Input in;
+  in.strategy = split({.tp = 2});
+  in.strategy.tensor.overlap = TensorOverlap::kRing;
+  expect_refused(in, "S026", "strategy.tensor.overlap");
+  in.strategy.sequence_parallel = true;
+  in.strategy.recompute.kind = Recompute::kOps;
+  expect_refused(in, "S027", "strategy.tensor.overlap");
+}
+
+TEST(Refused, ZeroPlusPlusWithoutShardedParametersOrNodes) {
+  Input in;
+  in.workload = tiny_workload(4);
+  in.strategy = split({.dp = 2, .fsdp = 2}, 2);
+  in.strategy.zero_plus_plus.quantized_weights = true;
+  expect_refused(in, "S028", "strategy.zero_plus_plus");
+  in.strategy = split({.fsdp = 4}, 3);
+  in.strategy.zero_plus_plus.secondary_shard = true;
+  expect_refused(in, "S029", "strategy.zero_plus_plus.secondary_shard");
+}
+
 TEST(Refused, ZeroBubbleOnOneStage) {
   Input in;
   in.strategy.pipeline.schedule = Schedule::kZbH1;

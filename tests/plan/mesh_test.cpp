@@ -11,7 +11,7 @@ namespace {
 using Ranks = std::vector<std::int64_t>;
 
 /// pp = dp = tp = 2: rank = 4 pp + 2 dp + tp.
-Mesh cube() { return {{2, 2, 1, 1, 1, 2}}; }
+Mesh cube() { return {{2, 2, 1, 1, 1, 1, 2}}; }
 
 TEST(Mesh, TpNeighboursAreAdjacentRanks) {
   EXPECT_EQ(cube().group(5, Axis::kTp), (Ranks{4, 5}));
@@ -24,7 +24,7 @@ TEST(Mesh, PipelineStagesAreTheOutermostBlocks) {
 }
 
 TEST(Mesh, StrideIsTheProductOfInnerSizes) {
-  const Mesh mesh{{2, 3, 5, 1, 1, 7}};
+  const Mesh mesh{{2, 3, 5, 1, 1, 1, 7}};
   EXPECT_EQ(mesh.stride(Axis::kFsdp), 7);
   EXPECT_EQ(mesh.stride(Axis::kDp), 5 * 7);
   EXPECT_EQ(mesh.stride(Axis::kPp), 3 * 5 * 7);
@@ -38,7 +38,7 @@ TEST(Mesh, GroupOverTwoAxesVariesBothAndIsAscending) {
 TEST(Mesh, GroupOverNoAxisIsTheRankItself) { EXPECT_EQ(cube().group(5, AxisSet()), Ranks{5}); }
 
 TEST(Mesh, NeighbourWrapsAroundItsAxisOnly) {
-  const Mesh mesh{{3, 1, 1, 1, 1, 2}};
+  const Mesh mesh{{3, 1, 1, 1, 1, 1, 2}};
   EXPECT_EQ(mesh.neighbour(5, Axis::kPp, 1), 1);   // (2, 1) -> (0, 1)
   EXPECT_EQ(mesh.neighbour(1, Axis::kPp, -1), 5);  // and back
   EXPECT_EQ(mesh.neighbour(1, Axis::kPp, -4), 5);  // more than once around

@@ -44,11 +44,11 @@ inline Workload tiny_workload(std::int64_t global_batch, std::int64_t micro_batc
 }
 
 struct Degrees {
-  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1;
+  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1, ulysses = 1;
 };
 inline Strategy split(Degrees d, int zero_stage = 0) {
   Strategy s;
-  s.mesh.size = {d.pp, d.dp, d.fsdp, d.cp, 1, d.tp};
+  s.mesh.size = {d.pp, d.dp, d.fsdp, d.cp, d.ulysses, 1, d.tp};
   s.zero_stage = zero_stage;
   return s;
 }

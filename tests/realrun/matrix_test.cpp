@@ -17,10 +17,10 @@ constexpr int kSteps = 2;
 void expect_all_pass(RunPrecision precision) {
   const std::vector<MatrixCase> cases = matrix_cases();
   MatrixRunner runner(precision, kSteps);
-  const Tolerance allowed = tolerance_of(precision);
   for (const MatrixCase& c : cases) {
     const MatrixRow row = runner.run(c);
     const Verification& v = row.result;
+    const Tolerance& allowed = row.allowed;
     SCOPED_TRACE(c.name);
     EXPECT_LE(v.worst_error, allowed.error) << v.worst_tensor;
     EXPECT_GE(v.worst_cosine, allowed.cosine);

@@ -29,7 +29,7 @@ bool same(const Model& model, const Mutation& m, const ModelState& expected) {
   try {
     const ModelState got =
         run_steps(model, m.plan, RunPrecision::kFp64, {.steps = kSteps, .patience_s = patience});
-    return passes(compare(got, expected), RunPrecision::kFp64);
+    return passes(compare(got, expected), tolerance_of(RunPrecision::kFp64));
   } catch (const EnvironmentError&) {
     return false;  // ranks waited for one another
   } catch (const InternalError&) {

@@ -2,6 +2,7 @@
 // Plans with one fault each: a collective dropped or run over other axes, or two microbatches
 // exchanged. On all ranks alike, as a mistake in a strategy would be.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -87,12 +88,24 @@ void for_each_collective(const Plan& plan, F&& f) {
   }
 }
 
+/// Numbers and scales of a quantised gather mean nothing without one another.
+inline bool gathers_at_once(const Block& block) {
+  return std::ranges::count_if(block.ops, [](const Op& op) {
+           return std::holds_alternative<Collective>(op.body);
+         }) == 1;
+}
+/// ZeRO++'s gather for the backward pass, from the second shard: without it a plan is a sound one
+/// that keeps what the forward pass gathered.
+inline bool gathers_again(const Block& block) {
+  return block.name == "param_gather.secondary" && gathers_at_once(block);
+}
+
 /// Each collective dropped, wherever its block is called.
 inline std::vector<Mutation> dropped(const Plan& plan) {
   std::vector<Mutation> out;
   for_each_collective(plan, [&](std::size_t b, std::size_t i) {
     Mutation m{describe(plan.blocks[b], plan.blocks[b].ops[i]) + " dropped", plan,
-               is_needless(plan, plan.blocks[b], i)};
+               is_needless(plan, plan.blocks[b], i) || gathers_again(plan.blocks[b])};
     auto& ops = m.plan.blocks[b].ops;
     ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
     remove_empty_calls(m.plan);
@@ -118,7 +131,9 @@ inline Mutation dropped_once(const Plan& plan, std::size_t stage, std::size_t ca
                              std::size_t op) {
   const Call& at = plan.programs[stage].calls[call];
   const Block& block = plan.blocks[at.block];
-  const bool regathers = block.name == "param_gather" && ran_before(plan.programs[stage], call);
+  const bool regathers = (block.name == "param_gather" && gathers_at_once(block) &&
+                          ran_before(plan.programs[stage], call)) ||
+                         gathers_again(block);
   Mutation m{describe(block, block.ops[op]) + " dropped in layer " + std::to_string(at.layer) +
                  ", microbatch " + std::to_string(at.microbatch) + ", call " +
                  std::to_string(call) + " of stage " + std::to_string(stage),

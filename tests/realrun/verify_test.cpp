@@ -25,7 +25,7 @@ TEST(Verify, TheLossBeginsNearThatOfGuessing) {
   const Verification v = verify(small_llama(), plan, plan, RunPrecision::kFp64);
   EXPECT_NEAR(v.losses.at(0), std::log(32.0), 1.0);
   EXPECT_EQ(v.worst_error, 0);
-  EXPECT_TRUE(passes(v, RunPrecision::kFp64));
+  EXPECT_TRUE(passes(v, tolerance_of(RunPrecision::kFp64)));
 }
 
 TEST(Verify, TheLossFallsOverSteps) {
@@ -44,7 +44,7 @@ Plan counting_copies(Plan plan) {
 void expect_norm_matters(const Model& m, const Strategy& s) {
   const Plan right = split(m, s), reference = unsharded(m);
   const RunPrecision precision = RunPrecision::kFp64;
-  EXPECT_TRUE(passes(verify(m, right, reference, precision), precision));
+  EXPECT_TRUE(passes(verify(m, right, reference, precision), tolerance_of(precision)));
   // The gradients are right whatever the norm; the clip factor, and with it every first moment, is
   // not.
   const Verification wrong = verify(m, counting_copies(right), reference, precision);
@@ -129,7 +129,8 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
       s.zero_stage = stage, s.recompute.kind = recompute;
       const Plan plan = make_plan(small_gpt(), in_precision(w, precision), s);
       const Verification v = verify(small_gpt(), plan, unsharded(small_gpt()), precision);
-      EXPECT_TRUE(passes(v, precision)) << stage << ": " << v.worst_tensor << v.worst_error;
+      EXPECT_TRUE(passes(v, tolerance_of(precision)))
+          << stage << ": " << v.worst_tensor << v.worst_error;
       EXPECT_EQ(v.held, v.planned);
     }
   }

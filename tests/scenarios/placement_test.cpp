@@ -14,7 +14,7 @@ namespace {
 using Devices = std::vector<std::int64_t>;
 
 Mesh mesh_of(std::int64_t pp, std::int64_t dp, std::int64_t fsdp, std::int64_t tp) {
-  return {{pp, dp, fsdp, 1, 1, tp}};
+  return {{pp, dp, fsdp, 1, 1, 1, tp}};
 }
 
 Devices ordered(const std::vector<Axis>& order, const Mesh& mesh) {

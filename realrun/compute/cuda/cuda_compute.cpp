@@ -42,6 +42,13 @@ using Bf16 = __nv_bfloat16;
        .cure = "choose other types in workload.precision"});
 }
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw InputError({.code = "G019",
+                    .problem = "there is no CUDA kernel for " + what,
+                    .expected = "a plan without it",
+                    .cure = "verify on the processor (--backend cpu)"});
+}
+
 /// f(T{}) with the type of tensors in `t`.
 template <class F>
 void with_type(DType t, F&& f) {
@@ -176,7 +183,13 @@ class CudaCompute : private OpView {
       k::bias_grad(q_, at<G>(1), at<T>(0), b.rows, b.width, updates(1));
     });
   }
-  void operator()(const Cast&) {
+  void operator()(const Cast& c) {
+    if (c.from == DType::kInt8 || c.to == DType::kInt8) refuse("quantised exchanges");
+    if (takes_share(1)) {
+      return with_type(type(0), [&]<class T>(T) {
+        k::cast(q_, at<T>(1), at<T>(0) + share_of(1, 0) * elements(1), elements(1));
+      });
+    }
     for (std::size_t i = 1; i < count(); ++i) {
       with_type(type(0), [&]<class From>(From) {
         if (same_shape(i)) {
@@ -220,6 +233,7 @@ class CudaCompute : private OpView {
   /// that is read, from it; then the other sections alone are computed.
   template <class Y, class X>
   void product(const MatMul& g, Y* y, const X* x, const X* w) {
+    if (g.ring_step >= 0) refuse("a product in pieces (strategy.tensor.overlap)");
     const X* bias = g.bias ? at<X>(3) : nullptr;
     const std::size_t kept = g.bias ? 4 : 3;
     const bool again = kept < count() && reads(kept);
@@ -248,6 +262,7 @@ class CudaCompute : private OpView {
   }
   template <class T>
   void attention(const Attention& a) {
+    if (a.ring_step >= 0) refuse("attention of a block of keys (strategy.context.kind)");
     const kernels::Packed<const T> rows(at<T>(0), a.balanced ? at<T>(count() - 1) : nullptr);
     const kernels::AttentionShape shape = shape_of(a);
     const kernels::Dropout d = dropout_of(a);
@@ -303,6 +318,9 @@ class CudaCompute : private OpView {
   /// As copy_elements of realrun/compute/copy.h.
   template <class T>
   void reshape(std::size_t i) {
+    if (width(i) != width(0) && tensor(i).rank != tensor(0).rank) {
+      refuse("the exchange of heads (strategy.context.kind)");
+    }
     if (width(i) != width(0)) {
       return k::copy_columns(q_, at<T>(i), width(i), at<T>(0), width(0), elements(i) / width(i));
     }

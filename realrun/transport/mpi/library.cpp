@@ -62,6 +62,7 @@ std::int64_t MpiLibrary::start(CollectiveKind kind, Reduction reduction, int cha
                               share, type, comm, &r.request),
                 "MPI_Ialltoall");
       break;
+    case CollectiveKind::kShift:
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
   return tickets_;

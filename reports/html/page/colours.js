@@ -24,7 +24,7 @@ const opKinds = [
   ['optimizer', 'yellow', op => op.phase === 'optimizer' && !op.axes],
   ['messages between stages', 'purple', op => op.name === 'send' || op.name === 'recv'],
   ['communication over tp', 'orange', op => op.axes === 'tp'],
-  ['communication over cp or ep', 'brown', op => /cp|ep/.test(op.axes) && !/dp/.test(op.axes)],
+  ['communication over cp, ulysses or ep', 'brown', op => /cp|ulysses|ep/.test(op.axes) && !/dp/.test(op.axes)],
   ['communication over dp and fsdp', 'red', op => op.axes !== ''],
   ['copies', 'grey', op => op.name === 'copy'],
   ['other kernels', 'green', () => true],

@@ -19,7 +19,7 @@ function layersOf(stage) {
   if (!calls) return null;
   const blocks = doc.timelines[0].blocks, chunks = new Map();
   for (let c = 0; c < calls.length; c += 4) {
-    if (!blocks[calls[c]].name.startsWith('layer')) continue;
+    if (!blocks[calls[c]].name.match(/^(moe_)?layer/)) continue;
     if (!chunks.has(calls[c + 3])) chunks.set(calls[c + 3], new Set());
     chunks.get(calls[c + 3]).add(calls[c + 1]);
   }
@@ -36,7 +36,7 @@ function meshFacts(rank, axes, world) {
   const shared = axes.filter(([name, size]) => size > 1 && name !== 'pp').map(([name, size]) => ({
     tp: `1/${size} of each layer’s matrices (tp)`, fsdp: `1/${size} of the state of its part (fsdp)`,
     dp: `one of ${size} copies of its part (dp)`, cp: `1/${size} of each sequence (cp)`,
-    ep: `1/${size} of the experts (ep)`}[name]));
+    ulysses: `1/${size} of each sequence, of the heads in attention (ulysses)`, ep: `1/${size} of the experts (ep)`}[name]));
   const layers = layersOf(stage);
   return el('dl', {class: 'facts'}, [
     ['Rank', `${rank}: ${axes.map(([name]) => `${name} ${at[name]}`).join(', ')}`],
@@ -51,7 +51,7 @@ function meshSection(at) {
   const sizes = Object.fromEntries(axes), stages = sizes.pp, perStage = world / stages;
   const shown = Math.min(perStage, kMostPerStage), shownStages = Math.min(stages, 16);
   const facts = el('div', {'aria-live': 'polite'}), cells = [];
-  const marks = {tp: 'blue', cp: 'brown', ep: 'purple', fsdp: 'green', dp: 'orange', pp: 'sky'};
+  const marks = {tp: 'blue', cp: 'brown', ulysses: 'yellow', ep: 'purple', fsdp: 'green', dp: 'orange', pp: 'sky'};
   const choose = rank => {
     const chosen = coordinatesOf(rank, axes);
     for (const {rank: r, button} of cells) {

@@ -66,6 +66,23 @@ TEST(ExpertParallel, EachRankHoldsItsShareOfTheExpertsAndAllOfTheRest) {
   }
 }
 
+// Jacobs et al. 2023, DeepSpeed Ulysses, section 3.2: queries, keys and values there and the
+// context back, whatever follows attention.
+TEST(ExpertParallel, LayersOfBothKindsExchangeTokensForHeads) {
+  Model m = tiny_mixture(3);
+  m.first_dense_layers = 1;
+  Strategy s = over(2, {.ulysses = 2});
+  s.context.kind = ContextKind::kUlysses, s.expert_axes = kContextAxes | Axis::kEp;
+  const Plan plan = plan_of(s, m);
+  const Traffic expected{2, 8 / 2 * 2 * (2 * m.query_width() + 2 * m.kv_width()) * 2};
+  for (const char* block :
+       {"layer.forward", "layer.backward", "moe_layer.forward", "moe_layer.backward"}) {
+    EXPECT_EQ(traffic(block_named(plan, block), kExchange, Axis::kUlysses), expected) << block;
+  }
+  // Ranks along ulysses hold different tokens, so they may hold different experts too.
+  EXPECT_EQ(tensor_named(plan, "experts.weights").elements(plan.mesh), 4 * 3 * 16 * 12 / 4);
+}
+
 TEST(ExpertParallel, GradientsOfExpertsAreReducedOverOtherRanksThanTheRest) {
   // Inside of data parallelism: the rest over dp x ep, experts over dp (Megatron-LM's expert data
   // parallel group).

@@ -135,8 +135,9 @@ TEST(Units, EveryParameterCountsOnceInTheGradientNorm) {
       const Mesh::Coordinates at = plan.mesh.coordinates(rank);
       for (const Tensor& t : plan.tensors) {
         if (!t.is_view() || t.kind != TensorClass::kGradient) continue;
-        const bool copy = (t.counted_once.has(Axis::kTp) && at[5] > 0) ||
-                          (t.counted_once.has(Axis::kPp) && at[0] > 0);
+        const bool copy =
+            (t.counted_once.has(Axis::kTp) && at[static_cast<std::size_t>(Axis::kTp)] > 0) ||
+            (t.counted_once.has(Axis::kPp) && at[0] > 0);
         // With two layers on two stages each rank holds one layer; embedding and head are on the
         // first and the last.
         const bool layer = t.scope == Scope::kLayer;

@@ -23,7 +23,7 @@ void expect_pass(RunPrecision precision, Chosen chosen) {
   const std::vector<MatrixCase> cases = matrix_cases();
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const MatrixCase& c = cases[i];
-    if (!chosen(i, c)) continue;
+    if (!chosen(i, c) || !runs_on_gpus(c)) continue;
     const MatrixRow row = runner.run(c);
     SCOPED_TRACE(c.name);
     EXPECT_TRUE(row.passed) << row.result.worst_error << " in " << row.result.worst_tensor;
@@ -57,6 +57,7 @@ void expect_what_processors_compute(RunPrecision precision, int steps) {
     const std::string kind = c.model.name + (c.workload.flash_attention ? "" : ", unfused");
     const bool jumps = c.model.activation == ActivationKind::kRelu;
     if (jumps && precision == RunPrecision::kBf16) continue;
+    if (c.model.experts > 0) continue;  // on processors alone
     if (std::ranges::find(seen, kind) != seen.end()) continue;
     seen.push_back(kind);
     SCOPED_TRACE(kind);
@@ -64,7 +65,7 @@ void expect_what_processors_compute(RunPrecision precision, int steps) {
     const Verification v =
         compare(run_steps(c.model, plan, precision, {.steps = steps, .device = gpu()}),
                 run_steps(c.model, plan, precision, {.steps = steps}));
-    EXPECT_TRUE(passes(v, precision)) << v.worst_error << " in " << v.worst_tensor;
+    EXPECT_TRUE(passes(v, tolerance_of(precision))) << v.worst_error << " in " << v.worst_tensor;
   }
 }
 
@@ -94,7 +95,8 @@ TEST(CudaMixes, AreWhatProcessorsCompute) {
       return run_steps(c.model, plan, RunPrecision::kBf16, {.steps = kSteps, .device = device});
     };
     const Verification v = compare(run(gpu()), run({}));
-    EXPECT_TRUE(passes(v, RunPrecision::kBf16)) << v.worst_error << " in " << v.worst_tensor;
+    EXPECT_TRUE(passes(v, tolerance_of(RunPrecision::kBf16)))
+        << v.worst_error << " in " << v.worst_tensor;
   }
 }
 
