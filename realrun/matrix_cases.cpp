@@ -1,81 +1,12 @@
-// Which combinations are verified. The models are as small as their parts allow (4 heads, so that
-// tp = 4 exists; 4 layers only where the pipeline needs them): in bf16 every layer adds rounding
-// errors, and the tolerance leaves room for those of a few layers.
+// Which combinations are verified.
 
 #include "realrun/matrix.h"
+#include "realrun/matrix_models.h"
 
 namespace plait {
 namespace {
 
-constexpr std::int64_t kSequence = 8;
-
-/// Grouped queries, rotary positions, gated MLP, no biases, untied.
-Model llama() {
-  Model m;
-  m.name = "llama";
-  m.layers = 2, m.hidden = 32, m.heads = 4, m.kv_heads = 2, m.head_dim = 8;
-  m.ffn_hidden = 64, m.vocab = 32, m.max_positions = kSequence;
-  return m;
-}
-/// Biases everywhere, learned positions, tied embeddings, dropout.
-Model gpt() {
-  Model m = llama();
-  m.name = "gpt", m.kv_heads = 4;
-  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
-  m.positions = PositionKind::kLearned, m.tied_embeddings = true;
-  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
-  m.dropout = 0.1;
-  return m;
-}
-/// Biases in the query, key and value projection only; tied.
-Model qwen() {
-  Model m = llama();
-  m.name = "qwen", m.qkv_bias = true, m.tied_embeddings = true;
-  return m;
-}
-/// Attention and MLP in parallel, no gate; heads wider than hidden / heads.
-Model falcon() {
-  Model m = llama();
-  m.name = "falcon", m.parallel_attention = true, m.head_dim = 8;
-  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
-  return m;
-}
-/// No positions at all, untied, dropout without biases.
-Model plain() {
-  Model m = llama();
-  m.name = "plain", m.positions = PositionKind::kNone, m.activation = ActivationKind::kGelu;
-  m.gated_mlp = false, m.kv_heads = 4, m.dropout = 0.2;
-  return m;
-}
-/// Its derivative jumps at zero: where bf16 rounds a partial sum to the other side, a whole term of
-/// the gradient comes or goes. So it is not split over tp here.
-Model relu() {
-  Model m = plain();
-  m.name = "relu", m.activation = ActivationKind::kRelu;
-  return m;
-}
-
-/// Two of four experts per token in every layer.
-Model mixtral() {
-  Model m = llama();
-  m.name = "mixtral";
-  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 16;
-  return m;
-}
-/// A dense layer first, then experts beside one that sees every token.
-Model deepseek() {
-  Model m = mixtral();
-  m.name = "deepseek";
-  m.layers = 3, m.first_dense_layers = 1, m.shared_ffn_hidden = 16;
-  return m;
-}
-/// Every token meets every expert: where bf16 rounds logits of ranks otherwise, none is chosen in
-/// another's place. So this one is split over tp and cp here.
-Model all_experts() {
-  Model m = mixtral();
-  m.name = "all experts", m.experts_per_token = 4;
-  return m;
-}
+using namespace matrix_models;
 
 struct Degrees {
   std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1, ep = 1;

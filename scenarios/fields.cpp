@@ -17,15 +17,10 @@ Choice<E> choice_of(std::initializer_list<E> values) {
 }
 
 Choice<DType> product_types() {
-  return {{{"bf16", DType::kBf16},
-           {"fp16", DType::kFp16},
-           {"fp32", DType::kFp32},
-           {"fp8", DType::kFp8}}};
+  return choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8});
 }
 
-Choice<DType> float_types() {
-  return {{{"bf16", DType::kBf16}, {"fp16", DType::kFp16}, {"fp32", DType::kFp32}}};
-}
+Choice<DType> float_types() { return choice_of({DType::kBf16, DType::kFp16, DType::kFp32}); }
 
 Choice<AxisSet> expert_axes() {
   const AxisSet ep = Axis::kEp, cp = kContextAxes, tp = Axis::kTp;

@@ -1,0 +1,69 @@
+#include "realrun/matrix_models.h"
+
+namespace plait::matrix_models {
+
+Model llama() {
+  Model m;
+  m.name = "llama";
+  m.layers = 2, m.hidden = 32, m.heads = 4, m.kv_heads = 2, m.head_dim = 8;
+  m.ffn_hidden = 64, m.vocab = 32, m.max_positions = kSequence;
+  return m;
+}
+
+Model gpt() {
+  Model m = llama();
+  m.name = "gpt", m.kv_heads = 4;
+  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
+  m.positions = PositionKind::kLearned, m.tied_embeddings = true;
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  m.dropout = 0.1;
+  return m;
+}
+
+Model qwen() {
+  Model m = llama();
+  m.name = "qwen", m.qkv_bias = true, m.tied_embeddings = true;
+  return m;
+}
+
+Model falcon() {
+  Model m = llama();
+  m.name = "falcon", m.parallel_attention = true, m.head_dim = 8;
+  m.norm = NormKind::kLayerNorm, m.activation = ActivationKind::kGelu, m.gated_mlp = false;
+  return m;
+}
+
+Model plain() {
+  Model m = llama();
+  m.name = "plain", m.positions = PositionKind::kNone, m.activation = ActivationKind::kGelu;
+  m.gated_mlp = false, m.kv_heads = 4, m.dropout = 0.2;
+  return m;
+}
+
+Model relu() {
+  Model m = plain();
+  m.name = "relu", m.activation = ActivationKind::kRelu;
+  return m;
+}
+
+Model mixtral() {
+  Model m = llama();
+  m.name = "mixtral";
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = 16;
+  return m;
+}
+
+Model deepseek() {
+  Model m = mixtral();
+  m.name = "deepseek";
+  m.layers = 3, m.first_dense_layers = 1, m.shared_ffn_hidden = 16;
+  return m;
+}
+
+Model all_experts() {
+  Model m = mixtral();
+  m.name = "all experts", m.experts_per_token = 4;
+  return m;
+}
+
+}  // namespace plait::matrix_models

@@ -1,0 +1,35 @@
+#pragma once
+// The models of the matrix, as small as their parts allow (4 heads, so that tp = 4 exists; 4 layers
+// only where the pipeline needs them): in bf16 every layer adds rounding errors, and the tolerance
+// leaves room for those of a few layers.
+
+#include <cstdint>
+
+#include "model/model.h"
+
+namespace plait::matrix_models {
+
+inline constexpr std::int64_t kSequence = 8;
+
+/// Grouped queries, rotary positions, gated MLP, no biases, untied.
+Model llama();
+/// Biases everywhere, learned positions, tied embeddings, dropout.
+Model gpt();
+/// Biases in the query, key and value projection only; tied.
+Model qwen();
+/// Attention and MLP in parallel, no gate; heads wider than hidden / heads.
+Model falcon();
+/// No positions at all, untied, dropout without biases.
+Model plain();
+/// Its derivative jumps at zero: where bf16 rounds a partial sum to the other side, a whole term of
+/// the gradient comes or goes. So it is not split over tp here.
+Model relu();
+/// Two of four experts per token in every layer.
+Model mixtral();
+/// A dense layer first, then experts beside one that sees every token.
+Model deepseek();
+/// Every token meets every expert: where bf16 rounds logits of ranks otherwise, none is chosen in
+/// another's place. So this one is split over tp and cp here.
+Model all_experts();
+
+}  // namespace plait::matrix_models
