@@ -78,6 +78,7 @@ std::uint64_t comm_type(CollectiveKind kind) {
     case CollectiveKind::kAllGather: return 2;
     case CollectiveKind::kBroadcast: return 5;
     case CollectiveKind::kAllToAll: return 6;
+    case CollectiveKind::kShift: return 6;  // Chakra has no step of a ring; moves about as much
     case CollectiveKind::kReduceScatter: return 7;
   }
   return 0;
