@@ -48,10 +48,14 @@ class Report(CommandTest):
 
     def test_shares_sum_to_the_step_time(self):
         for r in self.for_each():
-            for key in ("breakdown", "critical_path"):
-                total = sum(group["total_s"] for group in r[key].values())
-                self.assertTrue(math.isclose(total, r["step_time_s"], rel_tol=1e-6),
-                                f"{key}: {total} of {r['step_time_s']}")
+            total = {key: sum(group["total_s"] for group in r[key].values())
+                     for key in ("breakdown", "critical_path")}
+            self.assertTrue(math.isclose(total["breakdown"], r["step_time_s"], rel_tol=1e-6))
+            # The path is that of a step by itself, longer where the next one begins before its end.
+            overlaps = "zb-" in r["layout"] or "dualpipe" in r["layout"]
+            if not overlaps or total["critical_path"] < r["step_time_s"]:
+                self.assertTrue(math.isclose(total["critical_path"], r["step_time_s"], rel_tol=1e-6),
+                                f"{total} of {r['step_time_s']}")
 
     def test_a_slow_host_binds_whatever_the_network(self):
         for network in ("analytic", "flow"):

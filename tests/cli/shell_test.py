@@ -47,7 +47,7 @@ class Shell(CommandTest):
                  ("plait", "topology", "sh"): "show",
                  ("plait", "run", "--format", "j"): "json",
                  ("plait", "run", "--unf"): "--unfold",
-                 ("plait", "run", "x.json", "--set", "strategy.zero"): "strategy.zero_stage="}
+                 ("plait", "run", "x.json", "--set", "strategy.zero_s"): "strategy.zero_stage="}
         script = plait("completion", "bash").out
         for words, wanted in cases.items():
             with self.subTest(words):
