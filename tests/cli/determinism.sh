@@ -39,7 +39,9 @@ all_outputs() {
   local json="run --format json"
   # The largest pipelines make gigabytes of trace.
   [[ $scenario != scenarios/@(tiny|side-by-side|mistral)/* ]] || json+=" --trace $folder/trace"
-  for call in "$json" "run --format csv" run check plan "run --network flow"; do
+  local calls=("$json" "run --format csv" run check plan "run --network flow")
+  ! grep -q '"serving":' "$scenario" || calls=("serve --format json" "serve --format csv" serve)
+  for call in "${calls[@]}"; do
     code=0
     # shellcheck disable=SC2086  # the words of a call
     "$plait" $call "$scenario" >"$folder/${call%% --trace*}.out" 2>"$folder/stderr" || code=$?
