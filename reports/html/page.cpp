@@ -3,21 +3,25 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "core/embedded_file.h"
 #include "core/error.h"
 #include "core/sha256.h"
 #include "reports/json_tree.h"
 
 namespace plait {
+
+std::vector<EmbeddedFile> page_files();  // reports/html/page/: the scripts share one scope, in
+                                         // which `start` is called last
 namespace {
 
 constexpr std::string_view kDocumentTag = R"(<script type="application/json" id="plait-document">)";
 constexpr std::string_view kEndTag = "</script>";
 
-/// All parts whose names end with `suffix`, one after the other.
+/// All files whose names end with `suffix`, one after the other.
 std::string joined(std::string_view suffix) {
   std::string out;
-  for (const PagePart& part : page_parts()) {
-    if (part.name.ends_with(suffix)) out += part.text;
+  for (const EmbeddedFile& file : page_files()) {
+    if (file.path.ends_with(suffix)) out += file.text;
   }
   return out;
 }

@@ -49,11 +49,4 @@ struct StoredPage {
 /// Nothing when `html` is no page; what was damaged since it was written is missing.
 std::optional<StoredPage> page_of_html(std::string_view html);
 
-/// A file of reports/html/page/, as it is embedded in the program.
-struct PagePart {
-  std::string_view name, text;
-};
-/// By name. The scripts share one scope, in which `start` is called last.
-std::vector<PagePart> page_parts();
-
 }  // namespace plait
