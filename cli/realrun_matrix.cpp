@@ -59,6 +59,7 @@ std::string to_json(const std::vector<MatrixRow>& rows, int steps) {
                     {"ranks", v.ranks},
                     {"precision", name_of(r.precision)},
                     {"worst_error", v.worst_error},
+                    {"allowed_error", r.allowed.error},
                     {"worst_tensor", v.worst_tensor},
                     {"worst_cosine", v.worst_cosine},
                     {"loss_error", v.loss_error},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "core/error.h"
@@ -134,20 +135,26 @@ class CpuCompute : private OpView {
     if (r.pass == Pass::kForward) {
       return kernels::route_forward(at(1), operands_.at<std::int64_t>(2), at(0), routing_of(r));
     }
-    kernels::route_backward(at(3), at(0), at(1), tokens(2), routing_of(r));
+    const kernels::Routing routing = routing_of(r);
+    const std::int64_t* slots =
+        slots_in(2, -routing.experts, routing.experts * routing.groups * routing.capacity);
+    kernels::route_backward(at(3), at(0), at(1), slots, routing);
   }
   void operator()(const Dispatch& x) {
+    const std::int64_t* slots = slots_in(1, kAnyDropped, x.slots);
     if (x.pass == Pass::kForward) {
-      return kernels::dispatch_forward(at(2), at(0), tokens(1), x.rows, x.chosen, x.slots, x.width);
+      return kernels::dispatch_forward(at(2), at(0), slots, x.rows, x.chosen, x.slots, x.width);
     }
-    kernels::dispatch_backward(at(2), at(0), tokens(1), x.rows, x.chosen, x.width);
+    kernels::dispatch_backward(at(2), at(0), slots, x.rows, x.chosen, x.width);
   }
   void operator()(const Combine& x) {
-    if (x.pass == Pass::kForward) {
-      return kernels::combine_forward(at(3), at(0), at(1), tokens(2), x.rows, x.chosen, x.width);
+    const bool forward = x.pass == Pass::kForward;
+    const std::int64_t* slots = slots_in(forward ? 2 : 3, kAnyDropped, x.slots);
+    if (forward) {
+      return kernels::combine_forward(at(3), at(0), at(1), slots, x.rows, x.chosen, x.width);
     }
-    kernels::combine_backward(at(4), at(5), at(0), at(1), at(2), tokens(3), x.rows, x.chosen,
-                              x.slots, x.width);
+    kernels::combine_backward(at(4), at(5), at(0), at(1), at(2), slots, x.rows, x.chosen, x.slots,
+                              x.width);
   }
   void operator()(const Add& a) {
     if (a.pass != Pass::kForward) {
@@ -195,6 +202,16 @@ class CpuCompute : private OpView {
   }
 
  private:
+  static constexpr std::int64_t kAnyDropped = std::numeric_limits<std::int64_t>::min();
+  /// The slots in `operand`, least .. all - 1. Where a plan lacks what would have written them,
+  /// they are anything.
+  const std::int64_t* slots_in(std::size_t operand, std::int64_t least, std::int64_t all) {
+    const std::int64_t* slots = tokens(operand);
+    PLAIT_CHECK(std::all_of(slots, slots + elements(operand),
+                            [=](std::int64_t s) { return s >= least && s < all; }),
+                "tokens in slots that there are not");
+    return slots;
+  }
   /// y = x w^T row by row and section by section; sections that the operand `kept` has are taken
   /// from it if it is read, and else left in it too.
   void product_in_sections(const MatMul& g, std::size_t kept) {
