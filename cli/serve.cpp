@@ -22,16 +22,6 @@ struct ServeOptions {
   OutputOptions output;
 };
 
-void require_serving(const Scenario& s) {
-  if (s.serving) return;
-  throw locate(InputError({"S066",
-                           "a scenario of training where one of serving is needed",
-                           {"", 0, 0, "workload"},
-                           "a scenario with a section serving",
-                           "run it by `plait run`"}),
-               s);
-}
-
 ServedModel served_model(const Scenario& s, const EngineLimits& limits) {
   ServedModel served;
   served.model = s.model;

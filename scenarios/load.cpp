@@ -172,6 +172,16 @@ void require_training(const Scenario& scenario) {
                scenario);
 }
 
+void require_serving(const Scenario& scenario) {
+  if (scenario.serving) return;
+  throw locate(InputError({"S066",
+                           "a scenario of training where one of serving is needed",
+                           {"", 0, 0, "workload"},
+                           "a scenario with a section serving",
+                           "run it by `plait run`"}),
+               scenario);
+}
+
 InputError locate(const InputError& error, const Scenario& scenario) {
   return scenario.source == nullptr ? error : located(error, *scenario.source);
 }

@@ -66,6 +66,9 @@ InputError locate(const InputError& error, const Scenario& scenario);
 /// Throws InputError S065 where the scenario serves: `plait serve` is for such.
 void require_training(const Scenario& scenario);
 
+/// Throws InputError S066 where the scenario trains: `plait run` is for such.
+void require_serving(const Scenario& scenario);
+
 /// JSON Schema (draft-07) of scenario files.
 std::string scenario_schema();
 

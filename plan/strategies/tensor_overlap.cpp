@@ -5,9 +5,8 @@
 // --tp-comm-overlap; PyTorch's async tensor parallelism). On rank i of n, in step t:
 //
 //   gathered   multiplies the rows of rank i - t, while these travel on to rank i + 1
-//   scattered  multiplies the rows of rank i - 1 - t and adds the sum that has come from rank i -
-//   1,
-//              which goes on to rank i + 1 while the next rows are multiplied; the last are its own
+//   scattered  multiplies the rows of rank i - 1 - t and adds the sum that has come from i - 1,
+//              which goes on to i + 1 while the next rows are multiplied; the last are its own
 //
 // In bytes nothing changes: n - 1 shares of the tensor leave each rank. Backward needs no pieces
 // where another product is at hand to hide a collective behind; the gather of the output's

@@ -5,26 +5,11 @@
 
 #include <algorithm>
 
-#include "model/presets.h"
 #include "plan/validate.h"
-#include "topologies/catalogue.h"
+#include "tests/serving/served.h"
 
 namespace plait {
 namespace {
-
-ServedModel served(std::int64_t tp = 1, std::int64_t pp = 1) {
-  ServedModel s;
-  s.model = *find_preset("llama-3.1-8b");
-  s.layout.mesh[Axis::kTp] = tp, s.layout.mesh[Axis::kPp] = pp;
-  s.layout.map = even_layers(s.model.layers, pp);
-  ClusterSpec spec;
-  spec.devices_per_node = tp * pp;
-  s.cluster = make_cluster(spec);
-  return s;
-}
-Step decode(std::int64_t sequences, std::int64_t context) {
-  return {{}, {sequences, 1, context}, sequences};
-}
 
 // llama.cpp: the last layers are on the device, the head where n is one more than there are layers.
 TEST(LayerMaps, GpuLayersAreTheLast) {
@@ -62,7 +47,7 @@ TEST(LayerMaps, AsManyGpuLayersAsFit) {
 
 // Accelerate: devices in order, then host memory, then storage, each up to what it may hold.
 TEST(LayerMaps, PlacesAreFilledInOrder) {
-  ServedModel s = served(1, 2);
+  ServedModel s = served({.tp = 1, .pp = 2});
   const std::int64_t layer = 2 * count_parameters(s.model).layer;
   LayerRule rule;
   rule.dealing = Dealing::kSequential;
@@ -76,7 +61,7 @@ TEST(LayerMaps, PlacesAreFilledInOrder) {
 }
 
 TEST(LayerMaps, BalancedDevicesHoldAlikeAndLow0LeavesTheFirstEmpty) {
-  ServedModel s = served(1, 2);
+  ServedModel s = served({.tp = 1, .pp = 2});
   const auto first = [&](Dealing dealing) {
     LayerRule rule;
     rule.dealing = dealing;
@@ -111,7 +96,7 @@ TEST(LayerMaps, LayersOffTheDeviceTakeTheirBytesOverTheirLink) {
 TEST(LayerMaps, PlansAreSoundWhereverLayersAre) {
   for (const Residence r : {Residence::kProcessor, Residence::kHost, Residence::kStorage}) {
     for (const bool cache_on_host : {false, true}) {
-      ServedModel s = served(1, 2);
+      ServedModel s = served({.tp = 1, .pp = 2});
       for (const std::size_t i : {0, 1, 20}) s.layout.map.layers[i].residence = r;
       s.layout.map.cache_on_host = cache_on_host;
       const Step mixed = {{1, 16, 16}, {2, 1, 64}, 3};

@@ -6,13 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "model/presets.h"
 #include "serving/capacity.h"
 #include "serving/layer_maps.h"
 #include "serving/serve.h"
 #include "serving/step_costs.h"
 #include "serving/summary.h"
-#include "topologies/catalogue.h"
+#include "tests/serving/served.h"
 
 namespace plait {
 namespace {
@@ -20,19 +19,6 @@ namespace {
 nlohmann::json published(const std::string& name) {
   std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/serving/published/" + name);
   return nlohmann::json::parse(in);
-}
-
-ServedModel served(const std::string& model, const std::string& cluster, std::int64_t tp,
-                   std::int64_t pp) {
-  ServedModel s;
-  s.model = *find_preset(model);
-  s.layout.mesh[Axis::kTp] = tp, s.layout.mesh[Axis::kPp] = pp;
-  s.layout.map = even_layers(s.model.layers, pp);
-  ClusterSpec spec;
-  spec.preset = cluster, spec.devices_per_node = tp * pp;
-  s.cluster = make_cluster(spec);
-  s.costs.engine_all_reduce = true;
-  return s;
 }
 
 ServiceSummary summary(const ServedModel& s, const Load& load, std::int64_t in_flight) {
@@ -49,7 +35,8 @@ ServiceSummary summary(const ServedModel& s, const Load& load, std::int64_t in_f
 TEST(PublishedServing, TimePerTokenOverTensorParallelism) {
   const nlohmann::json file = published("tpot.json");
   for (const auto& row : file.at("rows")) {
-    ServedModel s = served(row["model"], row["cluster"], row["tp"], 1);
+    ServedModel s = served({.tp = row["tp"], .model = row["model"], .cluster = row["cluster"]});
+    s.costs.engine_all_reduce = true;
     s.precision.fp8_products = !row.contains("bf16");
     Load load;
     load.arrivals = Arrivals::kClosed, load.concurrency = row["concurrency"];

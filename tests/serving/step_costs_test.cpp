@@ -4,28 +4,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "model/presets.h"
 #include "plan/memory.h"
 #include "serving/capacity.h"
 #include "sim/simulate.h"
-#include "topologies/catalogue.h"
+#include "tests/serving/served.h"
 
 namespace plait {
 namespace {
-
-ServedModel served(std::int64_t tp = 1, std::int64_t pp = 1) {
-  ServedModel s;
-  s.model = *find_preset("llama-3.1-8b");
-  s.layout.mesh[Axis::kTp] = tp, s.layout.mesh[Axis::kPp] = pp;
-  s.layout.map = even_layers(s.model.layers, pp);
-  ClusterSpec spec;
-  spec.devices_per_node = tp * pp;
-  s.cluster = make_cluster(spec);
-  return s;
-}
-Step decode(std::int64_t sequences, std::int64_t context) {
-  return {{}, {sequences, 1, context}, sequences};
-}
 
 // A lone token reads every weight but the embedding table once: never faster than the data sheet's
 // bandwidth, and, kernels apart, not slower than 0.7 of it.
@@ -53,14 +38,14 @@ TEST(StepCosts, APromptTakesItsFlopsOverThePeak) {
 }
 
 TEST(StepCosts, StagesAndHopsAddUpToTheSimulatedStep) {
-  const ServedModel s = served(2, 4);
+  const ServedModel s = served({.tp = 2, .pp = 4});
   const Step step = {{1, 100, 100}, {7, 1, 300}, 8};
   const Plan plan = make_serving_plan(s.model, step, s.precision, s.layout, 1);
   EXPECT_EQ(time_step(s, step).total(), simulate(plan, s.cluster, s.costs).timeline.step_time);
 }
 
 TEST(StepCosts, MoreRanksAreFasterAndEnginesReduceFasterThanNccl) {
-  ServedModel one = served(), eight = served(8);
+  ServedModel one = served(), eight = served({.tp = 8});
   const SimTime alone = time_step(one, decode(4, 512)).total();
   const SimTime nccl = time_step(eight, decode(4, 512)).total();
   eight.costs.engine_all_reduce = true;
@@ -101,7 +86,7 @@ TEST(Capacity, IsWhatMemoryLeavesOverBytesPerToken) {
 TEST(Capacity, TheStageWithTheLeastRoomDecides) {
   EngineLimits limits;
   limits.max_context = 4096;
-  const CacheCapacity c = cache_capacity(served(1, 4), limits, {});
+  const CacheCapacity c = cache_capacity(served({.tp = 1, .pp = 4}), limits, {});
   for (const StageRoom& room : c.stages) EXPECT_LE(c.tokens, room.tokens);
 }
 
