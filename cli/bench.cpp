@@ -128,60 +128,59 @@ int run(const BenchCommand&, const Command&) {
 
 #endif
 
-CLI::App& add_kind(CLI::App& parent, Command& command, const std::shared_ptr<BenchCommand>& options,
-                   const std::string& what, const std::string& help) {
-  CLI::App* sub = parent.add_subcommand(what, help);
-  sub->add_option("-o,--output", options->output,
-                  "JSON lines; a run that was interrupted goes on from what is there (default: "
-                  "standard output)")
-      ->type_name("FILE");
-  sub->add_flag("--quick", options->quick, "Small sizes and few repeats, to try it out");
-  sub->add_option("--seconds", options->seconds, "About how long it may take")
-      ->check(CLI::Range(0.1, 86400.0));
-  sub->callback([&command, options, what] {
+Subcommand add_kind(Subcommand parent, Command& command,
+                    const std::shared_ptr<BenchCommand>& options, const std::string& what,
+                    const std::string& help) {
+  Subcommand sub = parent.subcommand(what, help);
+  sub.option("-o,--output", options->output,
+             "JSON lines; a run that was interrupted goes on from what is there (default: "
+             "standard output)")
+      .takes("FILE");
+  sub.flag("--quick", options->quick, "Small sizes and few repeats, to try it out");
+  sub.option("--seconds", options->seconds, "About how long it may take").between(0.1, 86400.0);
+  sub.runs([&command, options, what] {
     options->what = what;
-    command.action = [&command, options] { return run(*options, command); };
+    return run(*options, command);
   });
-  return *sub;
+  return sub;
 }
 
-CLI::Option* add_backend(CLI::App& sub, BenchCommand& options) {
+Option add_backend(Subcommand sub, BenchCommand& options) {
   return sub
-      .add_option("--backend", options.backend,
-                  "What is measured: cpu, or cuda: the first NVIDIA GPU (exit code 77: there is "
-                  "none)")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+      .option("--backend", options.backend,
+              "What is measured: cpu, or cuda: the first NVIDIA GPU (exit code 77: there is "
+              "none)")
+      .one_of({"cpu", "cuda"})
+      .shows_default();
 }
 
 }  // namespace
 
 void add_bench(Command& command) {
   auto options = std::make_shared<BenchCommand>();
-  CLI::App* sub = command.app.add_subcommand("bench", "Measure this machine for plait calibrate");
-  sub->require_subcommand(1);
-  CLI::App& compute = add_kind(*sub, command, options, "compute",
-                               "Kernels over a grid of shapes, operands from memory");
-  compute
-      .add_option("--threads", options->threads,
+  Subcommand sub = command.program.subcommand("bench", "Measure this machine for plait calibrate");
+  sub.needs_subcommand();
+  Subcommand compute = add_kind(sub, command, options, "compute",
+                                "Kernels over a grid of shapes, operands from memory");
+  const Option threads =
+      compute
+          .option("--threads", options->threads,
                   "Threads that compute at the same time, one of them measured, as the ranks of a "
                   "real run do (default: one for each core)")
-      ->check(CLI::Range(1, 1024));
-  add_backend(compute, *options)->excludes("--threads");
+          .between(1, 1024);
+  add_backend(compute, *options).excludes(threads);
   add_backend(
-      add_kind(*sub, command, options, "copy",
+      add_kind(sub, command, options, "copy",
                "Memory bandwidth: copying, adding, reading, filling; with a GPU also to and "
                "from the host"),
       *options);
-  CLI::App& comm = add_kind(*sub, command, options, "comm",
-                            "Messages and collectives between ranks of this machine, in "
-                            "nccl-tests' columns");
-  comm.add_option("--transport", options->transport, "Between the ranks")
-      ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
-      ->capture_default_str();
-  comm.add_option("--ranks", options->ranks, "Of the largest group")
-      ->check(CLI::Range(2, 64))
-      ->capture_default_str();
+  Subcommand comm = add_kind(sub, command, options, "comm",
+                             "Messages and collectives between ranks of this machine, in "
+                             "nccl-tests' columns");
+  comm.option("--transport", options->transport, "Between the ranks")
+      .one_of({"threads", "tcp", "mpi"})
+      .shows_default();
+  comm.option("--ranks", options->ranks, "Of the largest group").between(2, 64).shows_default();
 }
 
 }  // namespace plait

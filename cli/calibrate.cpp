@@ -51,16 +51,14 @@ int run(const CalibrateOptions& options) {
 
 void add_calibrate(Command& command) {
   auto options = std::make_shared<CalibrateOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "calibrate", "Fit the cost model to measurements of plait bench, and say how well it fits");
-  sub->add_option("raw", options->raw, "Files of measurements, of one machine")
-      ->type_name("RAW")
-      ->required();
-  sub->add_option("-o,--output", options->output, "The calibration, which scenarios then name")
-      ->type_name("FILE")
-      ->required();
-  sub->add_option("--name", options->name, "Of the machine (default: its host name)");
-  sub->callback([&command, options] { command.action = [options] { return run(*options); }; });
+  sub.option("raw", options->raw, "Files of measurements, of one machine").takes("RAW").required();
+  sub.option("-o,--output", options->output, "The calibration, which scenarios then name")
+      .takes("FILE")
+      .required();
+  sub.option("--name", options->name, "Of the machine (default: its host name)");
+  sub.runs([options] { return run(*options); });
 }
 
 }  // namespace plait

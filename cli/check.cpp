@@ -161,14 +161,12 @@ int check(const CheckOptions& options, const std::string& command_line) {
 
 void add_check(Command& command) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "check",
       "Say what a scenario means and if it fits, without simulating (exit code 1: does not fit)");
-  add_scenario_options(*sub, options->scenario);
-  add_output_options(*sub, options->output);
-  sub->callback([&command, options] {
-    command.action = [&command, options] { return check(*options, command.line); };
-  });
+  add_scenario_options(sub, options->scenario);
+  add_output_options(sub, options->output);
+  sub.runs([&command, options] { return check(*options, command.line); });
 }
 
 }  // namespace plait

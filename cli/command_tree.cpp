@@ -1,5 +1,6 @@
 #include "cli/command_tree.h"
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 namespace plait {
@@ -39,9 +40,9 @@ void add(const CLI::App& app, const std::string& name, std::vector<CommandText>&
 
 }  // namespace
 
-std::vector<CommandText> command_tree(const CLI::App& app) {
+std::vector<CommandText> command_tree(const Subcommand& program) {
   std::vector<CommandText> out;
-  add(app, "", out);
+  add(program.parser(), "", out);
   return out;
 }
 

@@ -2,9 +2,10 @@
 // The command line as data, read off the parser's own tree: what completion and the manual page are
 // written from.
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/command_line.h"
 
 namespace plait {
 
@@ -24,6 +25,6 @@ struct CommandText {
 };
 
 /// The program itself (without name) and all its subcommands, in the order of --help.
-std::vector<CommandText> command_tree(const CLI::App& app);
+std::vector<CommandText> command_tree(const Subcommand& program);
 
 }  // namespace plait

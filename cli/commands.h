@@ -1,11 +1,11 @@
 #pragma once
-// One function per subcommand: it declares the options and, when its subcommand is the one on the
-// command line, leaves in `action` what is to be done.
+// One function per subcommand: it declares the options, and what is done when its subcommand is the
+// one on the command line.
 
-#include <CLI/CLI.hpp>
-#include <functional>
 #include <string>
 #include <vector>
+
+#include "cli/command_line.h"
 
 namespace plait {
 
@@ -13,12 +13,11 @@ inline constexpr int kYes = 0, kNo = 1, kUsage = 2, kEnvironment = 3, kInternal 
 /// What was asked for cannot be had on this machine, and nothing is wrong with that: tests skip.
 inline constexpr int kSkipped = 77;
 
-/// The command being put together. It outlives the parsing and the action.
+/// The command being put together. It outlives the parsing and what is then done.
 struct Command {
-  CLI::App& app;
+  Subcommand program;
   std::string line;                // as typed, for reports to quote
   std::vector<std::string> words;  // the same, one by one, for launchers to start again
-  std::function<int()> action;     // returns the exit code: kYes, or kNo when that is the answer
 };
 
 void add_run(Command& command);

@@ -198,27 +198,24 @@ int compare(const CompareOptions& options, const std::string& command_line) {
 
 void add_compare(Command& command) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "compare", "Predict several scenarios, or one with its knobs varied, side by side");
-  sub->add_option("files", options->files,
-                  "Scenarios, or reports that run --format json or --html wrote")
-      ->type_name("FILE")
-      ->required();
-  add_vary_option(*sub, options->variations);
-  sub->add_option("--set", options->sets, "Change a field of every scenario")
-      ->type_name("PATH=VALUE")
-      ->expected(1)
-      ->take_all();
-  add_network_option(*sub, options->sets);
-  add_output_options(*sub, options->output);
-  add_html_option(*sub, options->html);
-  sub->add_option("--fail-over", options->fail_over,
-                  "Exit code 1 when a step time differs from the first by more than this (5%)")
-      ->type_name("LIMIT");
-  add_jobs_option(*sub, options->jobs);
-  sub->callback([&command, options] {
-    command.action = [&command, options] { return compare(*options, command.line); };
-  });
+  sub.option("files", options->files,
+             "Scenarios, or reports that run --format json or --html wrote")
+      .takes("FILE")
+      .required();
+  add_vary_option(sub, options->variations);
+  sub.option("--set", options->sets, "Change a field of every scenario")
+      .takes("PATH=VALUE")
+      .repeatable();
+  add_network_option(sub, options->sets);
+  add_output_options(sub, options->output);
+  add_html_option(sub, options->html);
+  sub.option("--fail-over", options->fail_over,
+             "Exit code 1 when a step time differs from the first by more than this (5%)")
+      .takes("LIMIT");
+  add_jobs_option(sub, options->jobs);
+  sub.runs([&command, options] { return compare(*options, command.line); });
 }
 
 }  // namespace plait

@@ -140,19 +140,15 @@ std::string fish_script(const std::vector<CommandText>& tree) {
 
 void add_completion(Command& command) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* sub =
-      command.app.add_subcommand("completion", "Print a script that completes plait in a shell");
-  sub->add_option("shell", *shell, "Which shell")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  sub->callback([&command, shell] {
-    command.action = [&command, shell] {
-      const std::vector<CommandText> tree = command_tree(command.app);
-      print_result({}, *shell == "bash"  ? bash_script(tree)
-                       : *shell == "zsh" ? zsh_script(tree)
-                                         : fish_script(tree));
-      return kYes;
-    };
+  Subcommand sub =
+      command.program.subcommand("completion", "Print a script that completes plait in a shell");
+  sub.option("shell", *shell, "Which shell").required().one_of({"bash", "zsh", "fish"});
+  sub.runs([&command, shell] {
+    const std::vector<CommandText> tree = command_tree(command.program);
+    print_result({}, *shell == "bash"  ? bash_script(tree)
+                     : *shell == "zsh" ? zsh_script(tree)
+                                       : fish_script(tree));
+    return kYes;
   });
 }
 

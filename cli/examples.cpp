@@ -28,8 +28,12 @@ constexpr Examples kExamples[] = {
                 "  plait compare scenarios/side-by-side/*.json\n"},
     {"whatif", "  plait whatif " LLAMA_8B
                " -L cluster.inter_node.bandwidth='25 Gbit/s','100 Gbit/s','400 Gbit/s'\n"},
-    {"search", "  plait search " LLAMA_70B "\n"
-               "  plait search " LLAMA_70B " --set strategy.tp=2..8 --best 5\n"},
+    {"search",
+     "  plait search " LLAMA_70B "\n"
+     "  plait search " LLAMA_70B " --set strategy.tp=2..8 --best 5\n"
+     "  plait search " LLAMA_70B " --keep strategy.tp --objective cost\n\n"
+     "Fields that the scenario leaves open (\"auto\", a list, a range) are searched; where it\n"
+     "leaves none open, all of them are. mpirun -n N plait search shares the work.\n"},
     {"plan", "  plait plan scenarios/tiny/tiny-cpu.json --ops\n"},
     {"realrun",
      "  plait realrun scenarios/tiny/tiny-8xh100.json --verify\n"
@@ -49,10 +53,11 @@ constexpr const char* kExitCodes =
 
 }  // namespace
 
-void add_examples(CLI::App& app) {
+void add_examples(Subcommand program) {
   for (const Examples& e : kExamples) {
-    CLI::App& at = e.command[0] == '\0' ? app : *app.get_subcommand(e.command);
-    at.footer(std::string("Examples:\n") + e.lines + (&at == &app ? kExitCodes : ""));
+    const bool whole = e.command[0] == '\0';
+    Subcommand at = whole ? program : program.find(e.command);
+    at.footer(std::string("Examples:\n") + e.lines + (whole ? kExitCodes : ""));
   }
 }
 

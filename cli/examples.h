@@ -1,11 +1,11 @@
 #pragma once
 // What --help shows below the options: commands that run as they stand in a checkout.
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.h"
 
 namespace plait {
 
 /// Gives the program and its subcommands their examples.
-void add_examples(CLI::App& app);
+void add_examples(Subcommand program);
 
 }  // namespace plait

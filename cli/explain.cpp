@@ -93,9 +93,9 @@ int explain(const std::string& code) {
 
 void add_explain(Command& command) {
   auto code = std::make_shared<std::string>();
-  CLI::App* sub = command.app.add_subcommand("explain", "Say what an error or warning code means");
-  sub->add_option("code", *code, "The code (default: all of them)")->type_name("CODE");
-  sub->callback([&command, code] { command.action = [code] { return explain(*code); }; });
+  Subcommand sub = command.program.subcommand("explain", "Say what an error or warning code means");
+  sub.option("code", *code, "The code (default: all of them)").takes("CODE");
+  sub.runs([code] { return explain(*code); });
 }
 
 }  // namespace plait

@@ -120,30 +120,29 @@ std::vector<std::string> dialect_names(bool read) {
 
 void add_export(Command& command) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "export", "The scenario as settings of the program that runs it (docs/export.md)");
-  add_scenario_options(*sub, options->scenario);
+  add_scenario_options(sub, options->scenario);
   std::vector<std::string> targets = dialect_names(false);
   targets.emplace_back(kChakra);
-  sub->add_option("--to", options->to, "Whose settings; chakra: execution traces of the plan")
-      ->check(CLI::IsMember(targets))
-      ->type_name("DIALECT")
-      ->required();
-  sub->add_option("--launcher", options->launcher, "Write the script that starts it")
-      ->check(CLI::IsMember({"torchrun", "slurm"}))
-      ->type_name("NAME");
-  sub->add_option("--ranks", options->ranks, "chakra: only these (default: all)")
-      ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("-o,--output", options->output.file,
-                  "Write it to this file; chakra: into this folder")
-      ->type_name("FILE");
-  sub->callback([&command, options] {
-    if (options->to == kChakra && options->output.file.empty()) {
-      throw CLI::RequiredError("--to chakra: -o FOLDER");
-    }
-    command.action = [options] { return run_export(*options); };
-  });
+  sub.option("--to", options->to, "Whose settings; chakra: execution traces of the plan")
+      .one_of(targets)
+      .takes("DIALECT")
+      .required();
+  sub.option("--launcher", options->launcher, "Write the script that starts it")
+      .one_of({"torchrun", "slurm"})
+      .takes("NAME");
+  sub.option("--ranks", options->ranks, "chakra: only these (default: all)")
+      .separated_by_commas()
+      .not_negative();
+  sub.option("-o,--output", options->output.file, "Write it to this file; chakra: into this folder")
+      .takes("FILE");
+  sub.runs([options] { return run_export(*options); },
+           [options] {
+             if (options->to == kChakra && options->output.file.empty()) {
+               usage_error("--to chakra: -o FOLDER is required");
+             }
+           });
 }
 
 }  // namespace plait

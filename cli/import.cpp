@@ -36,20 +36,18 @@ int run_import(const ImportOptions& options) {
 
 void add_import(Command& command) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "import", "The settings of another program as a scenario (docs/export.md)");
-  sub->add_option("file", options->file, "Its settings; - reads standard input")
-      ->type_name("FILE")
-      ->required();
-  sub->add_option("--from", options->from, "Whose settings (default: by content)")
-      ->check(CLI::IsMember(dialect_names(true)))
-      ->type_name("DIALECT");
-  sub->add_option("--base", options->base, "A scenario that says what the file does not")
-      ->type_name("SCENARIO");
-  sub->add_option("-o,--output", options->output.file, "Write the scenario to this file")
-      ->type_name("FILE");
-  sub->callback(
-      [&command, options] { command.action = [options] { return run_import(*options); }; });
+  sub.option("file", options->file, "Its settings; - reads standard input")
+      .takes("FILE")
+      .required();
+  sub.option("--from", options->from, "Whose settings (default: by content)")
+      .one_of(dialect_names(true))
+      .takes("DIALECT");
+  sub.option("--base", options->base, "A scenario that says what the file does not")
+      .takes("SCENARIO");
+  sub.option("-o,--output", options->output.file, "Write the scenario to this file").takes("FILE");
+  sub.runs([options] { return run_import(*options); });
 }
 
 }  // namespace plait

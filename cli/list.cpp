@@ -82,11 +82,11 @@ int list(const std::string& what) {
 
 void add_list(Command& command) {
   auto what = std::make_shared<std::string>();
-  CLI::App* sub = command.app.add_subcommand("list", "List names that a scenario can use");
+  Subcommand sub = command.program.subcommand("list", "List names that a scenario can use");
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) names.emplace_back(kind.name);
-  sub->add_option("kind", *what, "What to list (default: everything)")->check(CLI::IsMember(names));
-  sub->callback([&command, what] { command.action = [what] { return list(*what); }; });
+  sub.option("kind", *what, "What to list (default: everything)").one_of(names);
+  sub.runs([what] { return list(*what); });
 }
 
 }  // namespace plait

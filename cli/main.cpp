@@ -36,20 +36,11 @@ std::string command_line(int argc, char** argv) {
   return line;
 }
 
-/// Exit code of the command line parser's own endings: help is a success, anything else a usage
-/// error.
-int parser_exit(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return app.exit(error);
-  std::fprintf(stderr, "error[G001]: %s\n  cure: see plait --help\n", error.what());
-  return plait::kUsage;
-}
-
 int plait_main(int argc, char** argv) {
-  CLI::App app("Predicts how a transformer trains or serves when it is split over many GPUs.",
-               "plait");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("plait ") + std::string(plait::kVersion));
-  Command command{app, command_line(argc, argv), {argv, argv + argc}, {}};
+  plait::CommandLine parser(
+      "plait", std::string(plait::kVersion),
+      "Predicts how a transformer trains or serves when it is split over many GPUs.");
+  Command command{parser.program(), command_line(argc, argv), {argv, argv + argc}};
   plait::add_run(command);
   plait::add_serve(command);
   plait::add_check(command);
@@ -70,13 +61,8 @@ int plait_main(int argc, char** argv) {
   plait::add_completion(command);
   plait::add_man(command);
   plait::add_version(command);
-  plait::add_examples(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return parser_exit(app, error);
-  }
-  return command.action();
+  plait::add_examples(command.program);
+  return parser.run(argc, argv);
 }
 
 int report(const char* what, const char* more, int code) {

@@ -88,12 +88,10 @@ std::string page(const std::vector<CommandText>& tree) {
 }  // namespace
 
 void add_man(Command& command) {
-  CLI::App* sub = command.app.add_subcommand("man", "Print the manual page, for man(1)");
-  sub->callback([&command] {
-    command.action = [&command] {
-      print_result({}, page(command_tree(command.app)));
-      return kYes;
-    };
+  Subcommand sub = command.program.subcommand("man", "Print the manual page, for man(1)");
+  sub.runs([&command] {
+    print_result({}, page(command_tree(command.program)));
+    return kYes;
   });
 }
 

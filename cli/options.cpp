@@ -65,52 +65,51 @@ std::vector<Override> ScenarioOptions::overrides() const {
   return out;
 }
 
-void add_output_options(CLI::App& command, OutputOptions& options) {
-  command.add_option("-o,--output", options.file, "Write the result to this file")
-      ->type_name("FILE");
+void add_output_options(Subcommand command, OutputOptions& options) {
+  command.option("-o,--output", options.file, "Write the result to this file").takes("FILE");
   command
-      .add_option("--format", options.format,
-                  "How to write the result (default: by the suffix of FILE, else text)")
-      ->check(CLI::IsMember({"text", "json", "csv"}));
-  command.add_option("--color", options.color, "Colour text (auto: on a terminal)")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->capture_default_str();
+      .option("--format", options.format,
+              "How to write the result (default: by the suffix of FILE, else text)")
+      .one_of({"text", "json", "csv"});
+  command.option("--color", options.color, "Colour text (auto: on a terminal)")
+      .one_of({"auto", "always", "never"})
+      .shows_default();
 }
 
-void add_scenario_options(CLI::App& command, ScenarioOptions& options) {
-  command.add_option("scenario", options.file, "Scenario file (JSON; - reads standard input)")
-      ->type_name("SCENARIO")
-      ->required();
+Option add_scenario_options(Subcommand command, ScenarioOptions& options) {
+  const Option scenario =
+      command.option("scenario", options.file, "Scenario file (JSON; - reads standard input)")
+          .takes("SCENARIO")
+          .required();
   command
-      .add_option("--set", options.sets,
-                  "Change a field of the scenario: path=value; path=help lists its choices")
-      ->type_name("PATH=VALUE")
-      ->expected(1)
-      ->take_all();
+      .option("--set", options.sets,
+              "Change a field of the scenario: path=value; path=help lists its choices")
+      .takes("PATH=VALUE")
+      .repeatable();
   add_network_option(command, options.sets);
+  return scenario;
 }
 
-CLI::Option* add_vary_option(CLI::App& command, std::vector<std::string>& variations) {
+Option add_vary_option(Subcommand command, std::vector<std::string>& variations) {
   return command
-      .add_option("-L,--vary", variations,
-                  "Vary a field: path=a,b,c or path=lo-hi*factor; several make all combinations")
-      ->type_name("PATH=VALUES")
-      ->expected(1)
-      ->take_all();
+      .option("-L,--vary", variations,
+              "Vary a field: path=a,b,c or path=lo-hi*factor; several make all combinations")
+      .takes("PATH=VALUES")
+      .repeatable();
 }
 
-void add_jobs_option(CLI::App& command, int& jobs) {
-  command.add_option("-j,--jobs", jobs, "Threads; the result does not depend on them")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+void add_jobs_option(Subcommand command, int& jobs) {
+  command.option("-j,--jobs", jobs, "Threads; the result does not depend on them")
+      .between(1, 1024)
+      .shows_default();
 }
 
-void add_network_option(CLI::App& command, std::vector<std::string>& sets) {
+void add_network_option(Subcommand command, std::vector<std::string>& sets) {
   command
-      .add_option_function<std::string>(
+      .option(
           "--network", [&sets](const std::string& model) { sets.push_back("network=" + model); },
           "Messages take their time by themselves (analytic) or share links (flow)")
-      ->check(CLI::IsMember({"analytic", "flow"}));
+      .one_of({"analytic", "flow"});
 }
 
 void print_result(const OutputOptions& options, const std::string& text) {

@@ -1,10 +1,10 @@
 #pragma once
 // Options that several subcommands share.
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "reports/terminal.h"
 #include "scenarios/scenario.h"
 
@@ -21,7 +21,7 @@ struct OutputOptions {
   Format kind() const;
   TerminalStyle style() const;
 };
-void add_output_options(CLI::App& command, OutputOptions& options);
+void add_output_options(Subcommand command, OutputOptions& options);
 
 struct ScenarioOptions {
   std::string file;
@@ -29,13 +29,14 @@ struct ScenarioOptions {
 
   std::vector<Override> overrides() const;
 };
-void add_scenario_options(CLI::App& command, ScenarioOptions& options);
+/// Returns the scenario itself.
+Option add_scenario_options(Subcommand command, ScenarioOptions& options);
 /// -L PATH=VALUES, any number of times.
-CLI::Option* add_vary_option(CLI::App& command, std::vector<std::string>& variations);
+Option add_vary_option(Subcommand command, std::vector<std::string>& variations);
 /// -j THREADS.
-void add_jobs_option(CLI::App& command, int& jobs);
+void add_jobs_option(Subcommand command, int& jobs);
 /// --network MODEL, another word for --set network=MODEL.
-void add_network_option(CLI::App& command, std::vector<std::string>& sets);
+void add_network_option(Subcommand command, std::vector<std::string>& sets);
 
 /// When one of `sets` is path=help: the choices of that field. Otherwise "".
 std::string help_for_sets(const std::vector<std::string>& sets);

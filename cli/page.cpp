@@ -16,10 +16,10 @@ constexpr std::int64_t kMostDevicesDrawn = 1 << 15;
 
 }  // namespace
 
-CLI::Option* add_html_option(CLI::App& command, std::string& file) {
+Option add_html_option(Subcommand command, std::string& file) {
   return command
-      .add_option("--html", file, "Also write the result as a page with pictures, in one file")
-      ->type_name("FILE");
+      .option("--html", file, "Also write the result as a page with pictures, in one file")
+      .takes("FILE");
 }
 
 Page page_of(const std::string& kind, const RunFacts& facts, std::string result) {

@@ -1,17 +1,17 @@
 #pragma once
 // --html FILE: the result as one HTML page, for every subcommand that has one.
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "cli/prediction.h"
 #include "reports/html/page.h"
 
 namespace plait {
 
 /// --html FILE.
-CLI::Option* add_html_option(CLI::App& command, std::string& file);
+Option add_html_option(Subcommand command, std::string& file);
 
 /// A page without pictures yet; `result` is what --format json prints.
 Page page_of(const std::string& kind, const RunFacts& facts, std::string result);

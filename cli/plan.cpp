@@ -40,14 +40,12 @@ int print_plan(const PlanCommandOptions& options) {
 
 void add_plan(Command& command) {
   auto options = std::make_shared<PlanCommandOptions>();
-  CLI::App* sub = command.app.add_subcommand("plan", "Print what every rank does in one step");
-  add_scenario_options(*sub, options->scenario);
-  sub->add_option("--stage", options->print.stage, "Only this pipeline stage")
-      ->check(CLI::NonNegativeNumber);
-  sub->add_flag("--ops", options->print.ops, "Also the ops of each block");
-  sub->add_option("-o,--output", options->output.file, "Write it to this file")->type_name("FILE");
-  sub->callback(
-      [&command, options] { command.action = [options] { return print_plan(*options); }; });
+  Subcommand sub = command.program.subcommand("plan", "Print what every rank does in one step");
+  add_scenario_options(sub, options->scenario);
+  sub.option("--stage", options->print.stage, "Only this pipeline stage").not_negative();
+  sub.flag("--ops", options->print.ops, "Also the ops of each block");
+  sub.option("-o,--output", options->output.file, "Write it to this file").takes("FILE");
+  sub.runs([options] { return print_plan(*options); });
 }
 
 }  // namespace plait

@@ -176,117 +176,111 @@ int run_realrun(const RealrunOptions& options, const Command& command) {
 #endif
 }
 
-std::vector<CLI::Option*> add_launch_options(CLI::App& sub, RealrunOptions& o) {
-  std::vector<CLI::Option*> all = {
-      sub.add_option("--transport", o.transport,
-                     "How ranks talk: threads of one process, tcp between processes, or mpi")
-          ->check(CLI::IsMember({"threads", "tcp", "mpi"}))
-          ->capture_default_str(),
-      sub.add_option("--patience", o.patience_s,
-                     "Seconds without any progress after which a rank gives up")
-          ->check(CLI::Range(0.01, 1e6))
-          ->capture_default_str()};
-  for (CLI::Option* option : all) option->group("Ranks");
+std::vector<Option> add_launch_options(Subcommand sub, RealrunOptions& o) {
+  std::vector<Option> all = {
+      sub.option("--transport", o.transport,
+                 "How ranks talk: threads of one process, tcp between processes, or mpi")
+          .one_of({"threads", "tcp", "mpi"})
+          .shows_default(),
+      sub.option("--patience", o.patience_s,
+                 "Seconds without any progress after which a rank gives up")
+          .between(0.01, 1e6)
+          .shows_default()};
+  for (Option option : all) option.group("Ranks");
   return all;
 }
 
-std::vector<CLI::Option*> add_timed_options(CLI::App& sub, RealrunOptions& o) {
-  std::vector<CLI::Option*> all = {
-      sub.add_option("--calibration", o.calibration,
-                     "Of this machine, by `plait calibrate`: predict the step and compare")
-          ->type_name("FILE"),
-      sub.add_option("--kernels", o.kernels,
-                     "real, or timed: compute sleeps for its predicted time, communication is real")
-          ->check(CLI::IsMember({"real", "timed"}))
-          ->capture_default_str(),
-      sub.add_option("--collectives", o.collectives,
-                     "rounds of messages, as simulated, or a library's own: MPI's, or on GPUs "
-                     "NCCL's, which "
-                     "then carries messages too")
-          ->check(CLI::IsMember({"rounds", "library"}))
-          ->capture_default_str(),
-      sub.add_option("--graphs", o.graphs,
-                     "cuda, one rank: on repeats the second step as one CUDA graph (the numbers "
-                     "are then those of one step number)")
-          ->check(CLI::IsMember({"on", "off"}))
-          ->capture_default_str(),
-      sub.add_flag("--shaped", o.shaped,
-                   "Give every node of the cluster a network namespace and a link of its bandwidth "
-                   "(exit code 77: not permitted here)"),
-      sub.add_option("--warmup", o.warmup, "Steps before the measured ones")
-          ->check(CLI::Range(0, 1000000))
-          ->capture_default_str(),
-      sub.add_option("--repeats", o.repeats, "Measured steps")
-          ->check(CLI::Range(1, 1000000))
-          ->capture_default_str(),
-      sub.add_option("--trace", o.trace,
-                     "Also write measured and predicted timelines for ui.perfetto.dev")
-          ->type_name("FILE"),
+std::vector<Option> add_timed_options(Subcommand sub, RealrunOptions& o) {
+  std::vector<Option> all = {
+      sub.option("--calibration", o.calibration,
+                 "Of this machine, by `plait calibrate`: predict the step and compare")
+          .takes("FILE"),
+      sub.option("--kernels", o.kernels,
+                 "real, or timed: compute sleeps for its predicted time, communication is real")
+          .one_of({"real", "timed"})
+          .shows_default(),
+      sub.option("--collectives", o.collectives,
+                 "rounds of messages, as simulated, or a library's own: MPI's, or on GPUs "
+                 "NCCL's, which "
+                 "then carries messages too")
+          .one_of({"rounds", "library"})
+          .shows_default(),
+      sub.option("--graphs", o.graphs,
+                 "cuda, one rank: on repeats the second step as one CUDA graph (the numbers "
+                 "are then those of one step number)")
+          .one_of({"on", "off"})
+          .shows_default(),
+      sub.flag("--shaped", o.shaped,
+               "Give every node of the cluster a network namespace and a link of its bandwidth "
+               "(exit code 77: not permitted here)"),
+      sub.option("--warmup", o.warmup, "Steps before the measured ones")
+          .between(0, 1000000)
+          .shows_default(),
+      sub.option("--repeats", o.repeats, "Measured steps").between(1, 1000000).shows_default(),
+      sub.option("--trace", o.trace,
+                 "Also write measured and predicted timelines for ui.perfetto.dev")
+          .takes("FILE"),
       add_html_option(sub, o.html)};
-  for (CLI::Option* option : all) option->group("Timed steps");
+  for (Option option : all) option.group("Timed steps");
   return all;
 }
 
 /// Options that would have no effect beside `mode`.
-void refuse(const std::string& mode, const std::vector<CLI::Option*>& options) {
-  for (const CLI::Option* o : options) {
-    if (o->count() > 0) throw CLI::ExcludesError(mode, o->get_name());
+void refuse(const std::string& mode, const std::vector<Option>& options) {
+  for (const Option& o : options) {
+    if (o.given()) usage_error(mode + " excludes " + o.name());
   }
 }
 
-void check_options(const RealrunOptions& o, const std::vector<CLI::Option*>& launch,
-                   const std::vector<CLI::Option*>& timed) {
-  if (!o.matrix && o.scenario.file.empty()) throw CLI::RequiredError("SCENARIO");
+void check_options(const RealrunOptions& o, const std::vector<Option>& launch,
+                   const std::vector<Option>& timed) {
+  if (!o.matrix && o.scenario.file.empty()) usage_error("SCENARIO is required");
   if (o.matrix) refuse("--matrix", launch);
   if (o.matrix || o.verify) refuse(o.matrix ? "--matrix" : "--verify", timed);
   if (o.transport == "mpi" && o.scenario.file == "-") {
-    throw CLI::ValidationError("--transport mpi", "every rank reads the scenario: name a file");
+    usage_error("--transport mpi: every rank reads the scenario: name a file");
   }
   if (o.backend == "cpu") return;
   if (std::ranges::find(o.precisions, "fp64") != o.precisions.end()) {
-    throw CLI::ValidationError("--precision", "GPUs run fp32 and bf16 here, not fp64");
+    usage_error("--precision: GPUs run fp32 and bf16 here, not fp64");
   }
-  if (o.kernels == "timed") throw CLI::ExcludesError("--kernels timed", "--backend");
+  if (o.kernels == "timed") usage_error("--kernels timed excludes --backend");
 }
 
 }  // namespace
 
 void add_realrun(Command& command) {
   auto options = std::make_shared<RealrunOptions>();
-  CLI::App* sub =
-      command.app.add_subcommand("realrun",
+  Subcommand sub =
+      command.program.subcommand("realrun",
                                  "Execute the plan: time its steps beside their "
                                  "prediction, or verify its gradients (exit code 1: they differ)");
-  add_scenario_options(*sub, options->scenario);
-  CLI::Option* scenario = sub->get_option("scenario")->required(false);
-  CLI::Option* verify = sub->add_flag("--verify", options->verify,
-                                      "Compare losses and all gradients with the unsharded plan's");
-  sub->add_flag("--matrix", options->matrix,
-                "Verify the built-in list of strategies on small models and print the table")
-      ->excludes(scenario)
-      ->excludes(verify);
-  sub->add_option("--precision", options->precisions,
-                  "Of the numbers: fp64 (to 1e-12; default; not on a GPU), fp32 (to 1e-5), bf16 "
-                  "(the scenario's "
-                  "mix, to 3e-2 and cosine 0.999), or several; --matrix: fp64,fp32")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"fp64", "fp32", "bf16"}));
-  sub->add_option(
-         "--backend", options->backend,
-         "What ranks compute with: cpu, or cuda: NVIDIA GPUs (exit code 77: there is none)")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  sub->add_flag("--tf32", options->tf32, "cuda: products of fp32 on tensor cores");
-  sub->add_option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  const std::vector<CLI::Option*> launch = add_launch_options(*sub, *options);
-  const std::vector<CLI::Option*> timed = add_timed_options(*sub, *options);
-  add_output_options(*sub, options->output);
-  sub->callback([&command, options, launch, timed] {
-    check_options(*options, launch, timed);
-    command.action = [&command, options] { return run_realrun(*options, command); };
-  });
+  const Option scenario = add_scenario_options(sub, options->scenario).required(false);
+  const Option verify = sub.flag("--verify", options->verify,
+                                 "Compare losses and all gradients with the unsharded plan's");
+  sub.flag("--matrix", options->matrix,
+           "Verify the built-in list of strategies on small models and print the table")
+      .excludes(scenario)
+      .excludes(verify);
+  sub.option("--precision", options->precisions,
+             "Of the numbers: fp64 (to 1e-12; default; not on a GPU), fp32 (to 1e-5), bf16 "
+             "(the scenario's "
+             "mix, to 3e-2 and cosine 0.999), or several; --matrix: fp64,fp32")
+      .separated_by_commas()
+      .one_of({"fp64", "fp32", "bf16"});
+  sub.option("--backend", options->backend,
+             "What ranks compute with: cpu, or cuda: NVIDIA GPUs (exit code 77: there is none)")
+      .one_of({"cpu", "cuda"})
+      .shows_default();
+  sub.flag("--tf32", options->tf32, "cuda: products of fp32 on tensor cores");
+  sub.option("--steps", options->steps, "Optimizer steps; the last one's gradients count")
+      .between(1, 1000)
+      .shows_default();
+  const std::vector<Option> launch = add_launch_options(sub, *options);
+  const std::vector<Option> timed = add_timed_options(sub, *options);
+  add_output_options(sub, options->output);
+  sub.runs([&command, options] { return run_realrun(*options, command); },
+           [options, launch, timed] { check_options(*options, launch, timed); });
 }
 
 }  // namespace plait

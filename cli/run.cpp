@@ -105,23 +105,20 @@ int run(const RunOptions& options, const std::string& command_line) {
 
 void add_run(Command& command) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "run",
       "Predict one training step: time, memory and what bounds them (exit code 1: does not fit)");
-  add_scenario_options(*sub, options->scenario);
-  add_output_options(*sub, options->output);
-  sub->add_option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")
-      ->type_name("FILE");
-  sub->add_option("--trace-ranks", options->trace_ranks,
-                  "Ranks to trace (default: one of each pipeline stage)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("R,R");
-  add_html_option(*sub, options->html);
-  sub->add_flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
-  sub->callback([&command, options] {
-    command.action = [&command, options] { return run(*options, command.line); };
-  });
+  add_scenario_options(sub, options->scenario);
+  add_output_options(sub, options->output);
+  sub.option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")
+      .takes("FILE");
+  sub.option("--trace-ranks", options->trace_ranks,
+             "Ranks to trace (default: one of each pipeline stage)")
+      .separated_by_commas()
+      .takes("R,R");
+  add_html_option(sub, options->html);
+  sub.flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
+  sub.runs([&command, options] { return run(*options, command.line); });
 }
 
 }  // namespace plait

@@ -34,19 +34,17 @@ std::string schema_of(const std::string& name) {
 void add_schema(Command& command) {
   auto file = std::make_shared<OutputOptions>();
   auto of = std::make_shared<std::string>("scenario");
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "schema", "Print the JSON Schema (draft-07) of scenario files, or of a result");
-  sub->add_option("of", *of, "scenario, or the command whose JSON it describes")
-      ->check(CLI::IsMember(schema_names()))
-      ->capture_default_str();
-  sub->add_option("-o,--output", file->file, "Write it to this file")->type_name("FILE");
-  sub->callback([&command, file, of] {
-    command.action = [file, of] {
-      std::string text = schema_of(*of);
-      if (!text.ends_with('\n')) text += '\n';
-      print_result(*file, text);
-      return kYes;
-    };
+  sub.option("of", *of, "scenario, or the command whose JSON it describes")
+      .one_of(schema_names())
+      .shows_default();
+  sub.option("-o,--output", file->file, "Write it to this file").takes("FILE");
+  sub.runs([file, of] {
+    std::string text = schema_of(*of);
+    if (!text.ends_with('\n')) text += '\n';
+    print_result(*file, text);
+    return kYes;
   });
 }
 

@@ -188,76 +188,63 @@ int run_search(const SearchCommand& o, const Command& command) {
 
 void add_search(Command& command) {
   auto options = std::make_shared<SearchCommand>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "search",
       "The fastest layouts that fit, with the proof that none is faster (exit code 1: "
       "nothing fits)");
-  add_scenario_options(*sub, options->scenario);
-  sub->footer(
-      "Fields that the scenario leaves open (\"auto\", a list, a range) are searched; where it\n"
-      "leaves none open, all of them are.\n\n"
-      "Examples:\n"
-      "  plait search my.json\n"
-      "  plait search my.json --set strategy.tp=[1,2,4,8] --set strategy.pp=auto\n"
-      "  plait search my.json --keep strategy.tp --keep workload.micro_batch\n"
-      "  plait search my.json -L cluster.nodes=2,4,8 --objective cost\n"
-      "  mpirun -n 16 plait search my.json --resume my.journal");
-  sub->add_option("--keep", options->keep, "A field that stays as it is, where all are searched")
-      ->type_name("PATH")
-      ->take_all();
-  add_vary_option(*sub, options->variations);
-  sub->add_option("--best", options->best, "How many layouts to find")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  sub->add_option("--objective", options->objective,
-                  "What the best has least of, per token: time, cost, energy; or gpus")
-      ->check(CLI::IsMember({"time", "cost", "energy", "gpus"}))
-      ->capture_default_str();
-  sub->add_option("--max-gpus", options->max_gpus, "Machines of more are left out")
-      ->check(CLI::PositiveNumber);
-  CLI::Option* tokens =
-      sub->add_option("--tokens", options->tokens, "To be trained on: days and price of it all")
-          ->check(CLI::PositiveNumber);
-  sub->add_option("--deadline,--days", options->days,
-                  "Only layouts that train on --tokens in so many days")
-      ->check(CLI::PositiveNumber)
-      ->needs(tokens);
-  sub->add_flag("--front", options->front,
-                "Also the layouts that no other beats in time, memory, GPUs and cost at once");
-  sub->add_option("--svg", options->svg, "Draw this front: time against memory")->type_name("FILE");
-  add_html_option(*sub, options->html);
-  sub->add_option("--budget", options->budget,
-                  "Simulations at most; the answer then says how far it may be off")
-      ->check(CLI::PositiveNumber);
-  sub->add_option("--price", options->prices,
-                  "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
-      ->type_name("[DEVICE=]PRICE")
-      ->delimiter(',');
-  CLI::Option* exported =
-      sub->add_option("--export", options->exports,
-                      "Write the best layout as settings of these programs (docs/export.md)")
-          ->check(CLI::IsMember(dialect_names(false)))
-          ->type_name("DIALECT")
-          ->delimiter(',');
-  sub->add_option("--export-to", options->export_folder, "The folder of --export")
-      ->type_name("FOLDER")
-      ->needs(exported)
-      ->capture_default_str();
-  sub->add_option("--resume", options->resume,
-                  "A journal of what was simulated: a search that ended early goes on from it")
-      ->type_name("FILE");
-  sub->add_option("--csv", options->csv, "Write every simulated layout, while it runs, as CSV")
-      ->type_name("FILE");
-  sub->add_option("--sqlite", options->sqlite, "The same into an SQLite database")
-      ->type_name("FILE");
-  add_jobs_option(*sub, options->jobs);
-  add_output_options(*sub, options->output);
-  sub->callback([&command, options] {
-    if (options->scenario.file == "-" && started_by_launcher()) {
-      throw CLI::ValidationError("scenario", "every rank reads it: name a file");
-    }
-    command.action = [&command, options] { return run_search(*options, command); };
-  });
+  add_scenario_options(sub, options->scenario);
+  sub.option("--keep", options->keep, "A field that stays as it is, where all are searched")
+      .takes("PATH")
+      .repeatable();
+  add_vary_option(sub, options->variations);
+  sub.option("--best", options->best, "How many layouts to find").between(1, 1000).shows_default();
+  sub.option("--objective", options->objective,
+             "What the best has least of, per token: time, cost, energy; or gpus")
+      .one_of({"time", "cost", "energy", "gpus"})
+      .shows_default();
+  sub.option("--max-gpus", options->max_gpus, "Machines of more are left out").positive();
+  Option tokens =
+      sub.option("--tokens", options->tokens, "To be trained on: days and price of it all")
+          .positive();
+  sub.option("--deadline,--days", options->days,
+             "Only layouts that train on --tokens in so many days")
+      .positive()
+      .needs(tokens);
+  sub.flag("--front", options->front,
+           "Also the layouts that no other beats in time, memory, GPUs and cost at once");
+  sub.option("--svg", options->svg, "Draw this front: time against memory").takes("FILE");
+  add_html_option(sub, options->html);
+  sub.option("--budget", options->budget,
+             "Simulations at most; the answer then says how far it may be off")
+      .positive();
+  sub.option("--price", options->prices,
+             "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
+      .takes("[DEVICE=]PRICE")
+      .separated_by_commas();
+  Option exported =
+      sub.option("--export", options->exports,
+                 "Write the best layout as settings of these programs (docs/export.md)")
+          .one_of(dialect_names(false))
+          .takes("DIALECT")
+          .separated_by_commas();
+  sub.option("--export-to", options->export_folder, "The folder of --export")
+      .takes("FOLDER")
+      .needs(exported)
+      .shows_default();
+  sub.option("--resume", options->resume,
+             "A journal of what was simulated: a search that ended early goes on from it")
+      .takes("FILE");
+  sub.option("--csv", options->csv, "Write every simulated layout, while it runs, as CSV")
+      .takes("FILE");
+  sub.option("--sqlite", options->sqlite, "The same into an SQLite database").takes("FILE");
+  add_jobs_option(sub, options->jobs);
+  add_output_options(sub, options->output);
+  sub.runs([&command, options] { return run_search(*options, command); },
+           [options] {
+             if (options->scenario.file == "-" && started_by_launcher()) {
+               usage_error("scenario: every rank reads it: name a file");
+             }
+           });
 }
 
 }  // namespace plait

@@ -118,14 +118,12 @@ int run(const ServeOptions& options, const std::string& command_line) {
 
 void add_serve(Command& command) {
   auto options = std::make_shared<ServeOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "serve",
       "Serve requests: latency, throughput and cache of an engine (exit code 1: does not fit)");
-  add_scenario_options(*sub, options->scenario);
-  add_output_options(*sub, options->output);
-  sub->callback([&command, options] {
-    command.action = [&command, options] { return run(*options, command.line); };
-  });
+  add_scenario_options(sub, options->scenario);
+  add_output_options(sub, options->output);
+  sub.runs([&command, options] { return run(*options, command.line); });
 }
 
 }  // namespace plait

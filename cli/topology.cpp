@@ -65,37 +65,34 @@ int show(const ShowOptions& options) {
   return kYes;
 }
 
-void add_show(CLI::App& topology, Command& command) {
+void add_show(Subcommand topology) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* sub = topology.add_subcommand("show", "What a machine is made of and can carry");
-  sub->add_option(
-         "machine", options->machine.file,
-         "A cluster of the catalogue (plait list clusters), a scenario, or a file with its "
-         "\"cluster\" alone; - reads standard input")
-      ->type_name("CLUSTER|FILE")
-      ->required();
-  sub->add_option("--nodes", options->nodes, "So many nodes")->check(CLI::PositiveNumber);
-  sub->add_option("--set", options->machine.sets, "Change a field: cluster.fabric.bandwidth=...")
-      ->type_name("PATH=VALUE")
-      ->expected(1)
-      ->take_all();
-  sub->add_option("-o,--output", options->output.file, "Write the summary to this file")
-      ->type_name("FILE");
-  sub->add_option("--format", options->output.format,
-                  "text, json, or dot: every link, for Graphviz (default: by the suffix of FILE, "
-                  "else text)")
-      ->check(CLI::IsMember({"text", "json", "dot"}));
-  sub->add_option("--svg", options->svg, "Also draw the machine")->type_name("FILE");
-  sub->callback([&command, options] { command.action = [options] { return show(*options); }; });
+  Subcommand sub = topology.subcommand("show", "What a machine is made of and can carry");
+  sub.option("machine", options->machine.file,
+             "A cluster of the catalogue (plait list clusters), a scenario, or a file with its "
+             "\"cluster\" alone; - reads standard input")
+      .takes("CLUSTER|FILE")
+      .required();
+  sub.option("--nodes", options->nodes, "So many nodes").positive();
+  sub.option("--set", options->machine.sets, "Change a field: cluster.fabric.bandwidth=...")
+      .takes("PATH=VALUE")
+      .repeatable();
+  sub.option("-o,--output", options->output.file, "Write the summary to this file").takes("FILE");
+  sub.option("--format", options->output.format,
+             "text, json, or dot: every link, for Graphviz (default: by the suffix of FILE, "
+             "else text)")
+      .one_of({"text", "json", "dot"});
+  sub.option("--svg", options->svg, "Also draw the machine").takes("FILE");
+  sub.runs([options] { return show(*options); });
 }
 
 }  // namespace
 
 void add_topology(Command& command) {
-  CLI::App* sub = command.app.add_subcommand("topology", "Look at a machine");
-  sub->require_subcommand(1);
-  add_show(*sub, command);
-  add_topology_import(*sub, command);
+  Subcommand sub = command.program.subcommand("topology", "Look at a machine");
+  sub.needs_subcommand();
+  add_show(sub);
+  add_topology_import(sub);
 }
 
 }  // namespace plait

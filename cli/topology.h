@@ -5,6 +5,6 @@
 
 namespace plait {
 
-void add_topology_import(CLI::App& topology, Command& command);
+void add_topology_import(Subcommand topology);
 
 }  // namespace plait

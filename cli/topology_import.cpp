@@ -158,24 +158,20 @@ int import_file(const CommandOptions& options) {
 
 }  // namespace
 
-void add_topology_import(CLI::App& topology, Command& command) {
+void add_topology_import(Subcommand topology) {
   auto options = std::make_shared<CommandOptions>();
-  CLI::App* sub = topology.add_subcommand(
+  Subcommand sub = topology.subcommand(
       "import", "The cluster that nvidia-smi topo -m or NCCL's XML describes; a fit of nccl-tests");
-  sub->add_option("file", options->file, "What the other program wrote; - reads standard input")
-      ->type_name("FILE")
-      ->required();
-  sub->add_option("--from", options->from,
-                  "nvidia-smi, nccl-xml or nccl-tests (default: by content)")
-      ->check(CLI::IsMember({"nvidia-smi", "nccl-xml", "nccl-tests"}));
-  sub->add_option("--device", options->import.device, "Its device (plait list devices)")
-      ->type_name("NAME");
-  sub->add_option("-o,--output", options->output.file, "Write the cluster or the fit to this file")
-      ->type_name("FILE");
-  sub->add_option("--format", options->output.format, "Of a fit: text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  sub->callback(
-      [&command, options] { command.action = [options] { return import_file(*options); }; });
+  sub.option("file", options->file, "What the other program wrote; - reads standard input")
+      .takes("FILE")
+      .required();
+  sub.option("--from", options->from, "nvidia-smi, nccl-xml or nccl-tests (default: by content)")
+      .one_of({"nvidia-smi", "nccl-xml", "nccl-tests"});
+  sub.option("--device", options->import.device, "Its device (plait list devices)").takes("NAME");
+  sub.option("-o,--output", options->output.file, "Write the cluster or the fit to this file")
+      .takes("FILE");
+  sub.option("--format", options->output.format, "Of a fit: text or json").one_of({"text", "json"});
+  sub.runs([options] { return import_file(*options); });
 }
 
 }  // namespace plait

@@ -203,27 +203,25 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
 
 void add_validate(Command& command) {
   auto options = std::make_shared<ValidateOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "validate", "Predict published training runs and compare with what was measured");
-  sub->add_option("files", options->files, "Lists of records (docs/validate.md)")
-      ->type_name("FILE")
-      ->required();
-  sub->add_option("--filter", options->filter,
-                  "Only records whose id, source, model or GPU contains this regular expression")
-      ->type_name("REGEX");
-  sub->add_option("--worst", options->worst, "List only the N records with the largest error")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("--svg", options->svg, "Also draw predicted over measured")->type_name("FILE");
-  add_html_option(*sub, options->html);
-  sub->add_option("--write-scenarios", options->scenarios,
-                  "Also write each record's scenario, to run and change")
-      ->type_name("FOLDER");
-  add_output_options(*sub, options->output);
-  add_jobs_option(*sub, options->jobs);
-  sub->callback([&command, options] {
-    command.action = [&command, options] { return validate(*options, command.line); };
-  });
+  sub.option("files", options->files, "Lists of records (docs/validate.md)")
+      .takes("FILE")
+      .required();
+  sub.option("--filter", options->filter,
+             "Only records whose id, source, model or GPU contains this regular expression")
+      .takes("REGEX");
+  sub.option("--worst", options->worst, "List only the N records with the largest error")
+      .takes("N")
+      .not_negative();
+  sub.option("--svg", options->svg, "Also draw predicted over measured").takes("FILE");
+  add_html_option(sub, options->html);
+  sub.option("--write-scenarios", options->scenarios,
+             "Also write each record's scenario, to run and change")
+      .takes("FOLDER");
+  add_output_options(sub, options->output);
+  add_jobs_option(sub, options->jobs);
+  sub.runs([&command, options] { return validate(*options, command.line); });
 }
 
 }  // namespace plait

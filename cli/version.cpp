@@ -12,17 +12,14 @@ namespace plait {
 
 void add_version(Command& command) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* sub = command.app.add_subcommand("version", "Print the version");
-  sub->add_flag("--json", *json, "As JSON");
-  sub->callback([&command, json] {
-    command.action = [json] {
-      const std::string text =
-          *json
-              ? fmt::format("{{\"version\": \"{}\", \"revision\": \"{}\"}}\n", kVersion, kRevision)
+  Subcommand sub = command.program.subcommand("version", "Print the version");
+  sub.flag("--json", *json, "As JSON");
+  sub.runs([json] {
+    const std::string text =
+        *json ? fmt::format("{{\"version\": \"{}\", \"revision\": \"{}\"}}\n", kVersion, kRevision)
               : fmt::format("plait {} ({})\n", kVersion, kRevision);
-      print_result({}, text);
-      return kYes;
-    };
+    print_result({}, text);
+    return kYes;
   });
 }
 

@@ -251,18 +251,16 @@ int whatif(const WhatIfOptions& options, const std::string& command_line) {
 
 void add_whatif(Command& command) {
   auto options = std::make_shared<WhatIfOptions>();
-  CLI::App* sub = command.app.add_subcommand(
+  Subcommand sub = command.program.subcommand(
       "whatif", "Vary fields of a scenario: step times, what bounds each, and break-evens");
-  add_scenario_options(*sub, options->scenario);
-  add_vary_option(*sub, options->variations)->required();
-  add_output_options(*sub, options->output);
-  sub->add_option("--svg", options->svg, "Also draw step time over the first varied field")
-      ->type_name("FILE");
-  add_html_option(*sub, options->html);
-  add_jobs_option(*sub, options->jobs);
-  sub->callback([&command, options] {
-    command.action = [&command, options] { return whatif(*options, command.line); };
-  });
+  add_scenario_options(sub, options->scenario);
+  add_vary_option(sub, options->variations).required();
+  add_output_options(sub, options->output);
+  sub.option("--svg", options->svg, "Also draw step time over the first varied field")
+      .takes("FILE");
+  add_html_option(sub, options->html);
+  add_jobs_option(sub, options->jobs);
+  sub.runs([&command, options] { return whatif(*options, command.line); });
 }
 
 }  // namespace plait
