@@ -43,7 +43,7 @@ EndRow end_row(const MachineTime& before) {
   return {.stolen = during.stolen, .quiet = words_for({.stolen = during.stolen})};
 }
 
-BenchOptions options_of(const BenchCommand& bench, Progress& progress) {
+BenchOptions options_of(const BenchCommand& bench, ProgressLine& progress) {
   BenchOptions options;
   options.size = bench.quick ? GridSize::kQuick : GridSize::kFull;
   options.seconds = bench.seconds;
@@ -58,7 +58,7 @@ std::string this_version() { return fmt::format("{} ({})", kVersion, kRevision);
 /// On one rank (of the one that there is, or rank 0) with the file, on others without.
 void measure(const BenchCommand& bench, const std::string& line, Transport* transport) {
   const bool speaks = transport == nullptr || transport->rank() == 0;
-  Progress progress;
+  ProgressLine progress;
   BenchOptions options = options_of(bench, progress);
   if (!speaks) return bench_comm(*transport, nullptr, options);
   const Quietness quietness = probe_quietness();
@@ -91,7 +91,7 @@ void measure_gpu(const BenchCommand& bench, const std::string& line) {
     if (!file.has(row)) file.add(row);
   };
   note("start");
-  Progress progress;
+  ProgressLine progress;
   const BenchOptions options = options_of(bench, progress);
   const std::unique_ptr<GpuTimer> gpu = gpus->timer(options.size);
   (bench.what == "compute" ? bench_gpu_compute : bench_gpu_copy)(file, options, *gpu);

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "core/file.h"
 #include "core/sha256.h"
 
@@ -39,8 +40,10 @@ int run(const CalibrateOptions& options) {
     all += text;
   }
   const auto& first = std::get<RunRow>(rows.front());
+  ProgressLine progress("fitting");
   const CalibrationResult result =
       calibrate(rows, options.name.empty() ? first.host : options.name, sha256(all));
+  progress.finish();
   print_warnings(result.warnings);
   write_file(options.output, to_json(result.calibration));
   print_result({}, table_of(result));

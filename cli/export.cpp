@@ -10,6 +10,7 @@
 #include "cli/dialect_options.h"
 #include "cli/options.h"
 #include "cli/prediction.h"
+#include "cli/progress.h"
 #include "core/sha256.h"
 #include "plait_version.h"
 #include "reports/chakra.h"
@@ -76,11 +77,15 @@ int export_traces(const Scenario& scenario, const ExportOptions& options) {
                        {"scenario_sha256", sha256(scenario.canonical_json)},
                        {"plait", std::string(kVersion)},
                        {"not_represented", unsaid}});
-  for (const std::int64_t rank : ranks) {
+  ProgressLine progress("writing");
+  for (std::size_t done = 0; done < ranks.size(); ++done) {
+    const std::int64_t rank = ranks[done];
     NewFile file(folder / fmt::format("workload.{}.et", rank));
     traces.write(rank, [&file](std::string_view part) { file.write(part); });
     file.finish();
+    progress(done + 1, ranks.size(), "traces");
   }
+  progress.finish();
   NewFile groups(folder / "workload.json");
   groups.write(traces.groups());
   groups.finish();

@@ -1,45 +1,53 @@
 #pragma once
-// How far a long command is, on standard error: on a terminal one line that is written over,
-// elsewhere one line for each tenth.
+// How far a long command is, on standard error, and how long it will yet take: on a terminal one
+// line that is written over and erased at the end, elsewhere one line for each tenth.
+// Commands that are done within the patience say nothing.
 
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace plait {
 
-class Progress {
- public:
-  /// Says nothing about what is done within `patience`.
-  explicit Progress(std::chrono::milliseconds patience = {})
-      : speaks_(std::chrono::steady_clock::now() + patience) {}
+/// "1.5 s", "42 s", "3 min 20 s", "2 h 05 min".
+std::string spoken_duration(double seconds);
 
-  void operator()(std::size_t done, std::size_t all, const std::string& next) {
-    if (std::chrono::steady_clock::now() < speaks_) return;
-    const std::string text = fmt::format("{:>5} of {}  {}", done, all, next);
-    if (terminal_) {
-      std::fprintf(stderr, "\r%-*s", static_cast<int>(width_), text.c_str());
-      width_ = std::max(width_, text.size());
-      shown_ = true;
-    } else if (done * 10 / all != tenth_) {
-      tenth_ = done * 10 / all;
-      std::fprintf(stderr, "%s\n", text.c_str());
-    }
-  }
-  void finish() const {
-    if (shown_) std::fprintf(stderr, "\r%-*s\r", static_cast<int>(width_), "");
-  }
+class ProgressLine {
+ public:
+  /// `what` is being done, without saying how far it is: "simulating, 12 s". Elsewhere than on a
+  /// terminal nothing is said until there is something to count.
+  explicit ProgressLine(std::string what = "",
+                        std::chrono::milliseconds patience = std::chrono::seconds(1));
+  /// Erases the line.
+  ~ProgressLine() { finish(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// "  12 of  240  points, 35 s left": at the pace since the first call.
+  void operator()(std::size_t done, std::size_t all, const std::string& next);
+  /// The same where the caller knows better how much is left.
+  void say(std::size_t done, std::size_t all, const std::string& text);
+  void finish();
 
  private:
-  std::chrono::steady_clock::time_point speaks_;
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-  std::size_t width_ = 60;  // of the longest line, which is written over
-  std::size_t tenth_ = 0;
+  using Clock = std::chrono::steady_clock;
+  void tick();
+  void show();  // mutex_ is held
+  std::string left(std::size_t done, std::size_t all) const;
+
+  Clock::time_point begin_ = Clock::now(), speaks_, counts_since_;
+  bool terminal_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool over_ = false;
+  std::string what_, line_;  // what is done; the last line that was asked for
+  std::size_t shown_ = 0;    // columns of what stands on the terminal
+  bool counts_ = false;
+  std::size_t first_ = 0, last_ = 0, tenth_ = 0;
+  std::thread ticker_;  // on a terminal
 };
 
 }  // namespace plait

@@ -12,6 +12,7 @@
 
 #if PLAIT_HAS_REALRUN
 #include "cli/backend.h"
+#include "cli/progress.h"
 #include "realrun/matrix.h"
 #endif
 
@@ -92,12 +93,17 @@ int run_matrix(const RealrunOptions& options) {
   const Backend backend(options);
   const bool on_gpus = backend.device() != nullptr;
   std::vector<MatrixRow> rows;
+  const std::size_t all = cases.size() * options.precisions.size();
+  std::size_t done = 0;
+  ProgressLine progress("running");
   for (const std::string& name : options.precisions) {
     MatrixRunner runner(run_precision(name), options.steps, backend.device());
     for (const MatrixCase& c : cases) {
       if (!on_gpus || runs_on_gpus(c)) rows.push_back(runner.run(c));
+      progress(++done, all, c.name);
     }
   }
+  progress.finish();
   switch (options.output.kind()) {
     case Format::kText: print_result(options.output, to_text(rows, options.steps)); break;
     case Format::kJson: print_result(options.output, to_json(rows, options.steps)); break;

@@ -49,16 +49,17 @@ class SearchClock {
   void operator()(const SearchProgress& p) {
     const double s = std::chrono::duration<double>(Clock::now() - begin_).count();
     const double rate = static_cast<double>(p.simulated) / s;
-    progress_(static_cast<std::size_t>(p.simulated), static_cast<std::size_t>(p.simulated + p.left),
-              fmt::format("best {:.4g} s, {:.0f} simulated/s, at most {:.0f} s left",
-                          to_seconds(p.best).value, rate, static_cast<double>(p.left) / rate));
+    progress_.say(
+        static_cast<std::size_t>(p.simulated), static_cast<std::size_t>(p.simulated + p.left),
+        fmt::format("best {:.4g} s, {:.0f} simulated/s, at most {} left", to_seconds(p.best).value,
+                    rate, spoken_duration(static_cast<double>(p.left) / rate)));
   }
-  void finish() const { progress_.finish(); }
+  void finish() { progress_.finish(); }
 
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin_ = Clock::now();
-  Progress progress_{std::chrono::seconds(1)};
+  ProgressLine progress_{"enumerating layouts"};
 };
 
 /// The machines that are searched.

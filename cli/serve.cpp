@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/prediction.h"
+#include "cli/progress.h"
 #include "core/json.h"
 #include "reports/serving.h"
 #include "serving/capacity.h"
@@ -57,7 +58,26 @@ void require_context(const std::vector<Request>& requests, EngineLimits& limits)
   }
 }
 
-ServingReport report_of(const Scenario& s, const RunFacts& facts) {
+/// Counts the tokens that steps generate.
+class TokenCount {
+ public:
+  TokenCount(const std::vector<Request>& requests, ProgressLine& progress) : progress_(progress) {
+    for (const Request& r : requests) all_ += r.output;
+  }
+  void add(std::int64_t tokens) {
+    done_ += tokens;
+    if (++steps_ % kSteps == 0) {
+      progress_(static_cast<std::size_t>(done_), static_cast<std::size_t>(all_), "tokens");
+    }
+  }
+
+ private:
+  static constexpr int kSteps = 256;  // so that counting costs nothing
+  ProgressLine& progress_;
+  std::int64_t done_ = 0, all_ = 0, steps_ = 0;
+};
+
+ServingReport report_of(const Scenario& s, const RunFacts& facts, ProgressLine& progress) {
   Serving serving = *s.serving;
   const std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, serving.limits);
@@ -80,8 +100,11 @@ ServingReport report_of(const Scenario& s, const RunFacts& facts) {
   options.blocks = r.capacity.blocks;
   options.replicas = replicas;
   options.batches_in_flight = s.strategy.mesh[Axis::kPp];
-  r.service = serve(requests, serving.load, options,
-                    [&](const Step& step) -> const StepTime& { return costs(step); });
+  TokenCount count(requests, progress);
+  r.service = serve(requests, serving.load, options, [&](const Step& step) -> const StepTime& {
+    count.add(step.sampled);
+    return costs(step);
+  });
   r.summary = summarize(r.service, requests, kinds_of(serving.load), r.devices, replicas);
   r.shapes = costs.shapes();
   return r;
@@ -104,11 +127,13 @@ int run(const ServeOptions& options, const std::string& command_line) {
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   require_serving(scenario);
   ServingReport report;
+  ProgressLine progress("serving");
   try {
-    report = report_of(scenario, run_facts(scenario, command_line));
+    report = report_of(scenario, run_facts(scenario, command_line), progress);
   } catch (const InputError& error) {
     throw locate(error, scenario);
   }
+  progress.finish();
   print_warnings(report.run.warnings);
   print_result(options.output, rendered(report, options.output));
   return report.fits ? kYes : kNo;

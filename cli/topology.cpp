@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "cli/topology.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -53,6 +54,7 @@ int show(const ShowOptions& options) {
     print_result(options.output, help);
     return kYes;
   }
+  ProgressLine progress("summing up the machine");
   const Cluster cluster =
       machine_of(options.machine.file, options.machine.overrides(), options.nodes);
   const TopologySummary summary = summarize(cluster);
@@ -61,7 +63,9 @@ int show(const ShowOptions& options) {
     file.write(topology_svg(cluster, summary));
     file.finish();
   }
-  print_result(options.output, written(options, cluster, summary));
+  const std::string text = written(options, cluster, summary);
+  progress.finish();
+  print_result(options.output, text);
   return kYes;
 }
 

@@ -184,7 +184,7 @@ int validate(const ValidateOptions& o, const std::string& command_line) {
   const std::vector<Task> tasks = read_tasks(o);
   if (!o.scenarios.empty()) std::filesystem::create_directories(o.scenarios);
   Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
-  Progress progress(std::chrono::milliseconds(500));
+  ProgressLine progress;
   in_parallel(
       tasks.size(), o.jobs, [&](std::size_t i) { v.records[i] = validated(tasks[i], o.scenarios); },
       [&](std::size_t done) { progress(done, tasks.size(), "records"); });

@@ -195,7 +195,7 @@ class Study {
   Evaluator evaluator_;
   std::vector<Variation> variations_;
   WhatIf study_;
-  Progress progress_{std::chrono::seconds(1)};
+  ProgressLine progress_{"predicting"};
 };
 
 std::string rendered(const WhatIf& study, const OutputOptions& output) {

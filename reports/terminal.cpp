@@ -60,34 +60,82 @@ std::string_view color_code(Ink ink) {
   return "";
 }
 
-/// The first `columns` columns of `text` as they are shown.
-std::string cut(std::string_view text, int columns, bool unicode) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size() && columns > 0; --columns) {
-    const std::string_view glyph = code_point(text, i);
-    out += shown(glyph, unicode);
-    i += glyph.size();
+/// One column of a line, as it is shown.
+struct Cell {
+  std::string_view glyph;
+  Ink ink = Ink::kPlain;
+  bool blank() const { return glyph == " "; }
+};
+using Cells = std::vector<Cell>;
+
+Cells cells_of(const Line& line, bool unicode) {
+  Cells out;
+  for (const Span& s : line) {
+    const std::string_view text = s.text;
+    for (std::size_t i = 0; i < text.size();) {
+      const std::string_view glyph = code_point(text, i);
+      out.push_back({shown(glyph, unicode), s.ink});
+      i += glyph.size();
+    }
   }
   return out;
 }
 
-std::string render_line(const Line& line, const TerminalStyle& style) {
-  int total = 0;
-  for (const Span& s : line) total += display_width(s.text);
-  const bool too_wide = total > style.width;
-  int left = too_wide ? style.width - 1 : style.width;
-  std::string out;
-  for (const Span& s : line) {
-    const std::string text = cut(s.text, left, style.unicode);
-    left -= display_width(text);
-    const std::string_view code = style.color && !text.empty() ? color_code(s.ink) : "";
-    out += code;
-    out += text;
-    if (!code.empty()) out += "\x1b[0m";
+/// Where a line goes on that was broken: below what stands beside its first word ("step    15 s"),
+/// or a little further in than it began.
+std::size_t hanging_indent(const Cells& cells, std::size_t width) {
+  std::size_t begin = 0;
+  while (begin < cells.size() && cells[begin].blank()) ++begin;
+  for (std::size_t i = begin; i + 2 < cells.size() && i < width / 2; ++i) {
+    if (cells[i].blank() && cells[i + 1].blank()) {
+      while (i < cells.size() && cells[i].blank()) ++i;
+      if (i <= width / 2) return i;
+      break;
+    }
   }
-  if (too_wide) out += shown("…", style.unicode);
-  if (!style.color) out.erase(out.find_last_not_of(' ') + 1);
-  return out + "\n";
+  return std::min(begin, width / 2) + 2;
+}
+
+/// The end of the part from `begin` that fits: at a space, where there is one.
+std::size_t part_end(const Cells& cells, std::size_t begin, std::size_t room) {
+  if (cells.size() - begin <= room) return cells.size();
+  std::size_t first = begin;
+  while (first < cells.size() && cells[first].blank()) ++first;
+  for (std::size_t end = begin + room; end > first; --end) {
+    if (cells[end].blank()) return end;
+  }
+  return begin + room;
+}
+
+std::string colored(const Cells& cells, std::size_t begin, std::size_t end, bool color) {
+  std::string out;
+  Ink now = Ink::kPlain;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (color && cells[i].ink != now) {
+      if (now != Ink::kPlain) out += "\x1b[0m";
+      now = cells[i].ink;
+      out += color_code(now);
+    }
+    out += cells[i].glyph;
+  }
+  if (now != Ink::kPlain) out += "\x1b[0m";
+  if (!color) out.erase(out.find_last_not_of(' ') + 1);
+  return out;
+}
+
+std::string render_line(const Line& line, const TerminalStyle& style) {
+  const Cells cells = cells_of(line, style.unicode);
+  const auto width = static_cast<std::size_t>(style.width);
+  const std::size_t hang = cells.size() > width ? hanging_indent(cells, width) : 0;
+  std::string out;
+  std::size_t begin = 0, indent = 0;
+  do {
+    const std::size_t end = part_end(cells, begin, width - indent);
+    out += std::string(indent, ' ') + colored(cells, begin, end, style.color) + "\n";
+    begin = end, indent = hang;
+    while (begin < cells.size() && cells[begin].blank()) ++begin;
+  } while (begin < cells.size());
+  return out;
 }
 
 bool says_utf8(const std::optional<std::string>& locale) {

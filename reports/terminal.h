@@ -50,7 +50,8 @@ std::string bar(double fraction, int cells);
 /// `text` broken at spaces into lines of at most `width` columns.
 std::vector<std::string> wrap(const std::string& text, int width);
 
-/// Cuts lines to the width, replaces what ASCII cannot show, colours. Each line ends with "\n".
+/// Breaks lines that are too wide at spaces, replaces what ASCII cannot show, colours. Each line
+/// ends with "\n".
 std::string render(const std::vector<Line>& lines, const TerminalStyle& style);
 
 }  // namespace plait

@@ -62,10 +62,21 @@ TEST(Terminal, ABarIsAsLongAsItsFraction) {
   EXPECT_EQ(bar(std::nan(""), 10), "");
 }
 
-TEST(Terminal, LinesThatAreTooWideAreCutAndSaySo) {
+TEST(Terminal, LinesThatAreTooWideAreBrokenAtSpacesAndLoseNothing) {
   EXPECT_EQ(render({{{"abcdef"}}}, {6, false, true}), "abcdef\n");
-  EXPECT_EQ(render({{{"abc"}, {"defg"}}}, {6, false, true}), "abcde…\n");
-  EXPECT_EQ(render({{{"ééééééé"}}}, {6, false, true}), "ééééé…\n");
+  EXPECT_EQ(render({{{"one two"}, {" three"}}}, {10, false, true}), "one two\n  three\n");
+  // Below what stands beside the first word.
+  EXPECT_EQ(render({{{"step  one two three"}}}, {13, false, true}), "step  one two\n      three\n");
+}
+
+TEST(Terminal, AWordThatIsTooWideGoesOnInTheNextLine) {
+  EXPECT_EQ(render({{{"abc"}, {"defg"}}}, {6, false, true}), "abcdef\n  g\n");
+  EXPECT_EQ(render({{{"ééééééé"}}}, {6, false, true}), "éééééé\n  é\n");
+}
+
+TEST(Terminal, ColoursEndWithTheirLine) {
+  EXPECT_EQ(render({{{"ab cd", Ink::kBold}}}, {4, true, true}),
+            "\x1b[1mab\x1b[0m\n  \x1b[1mcd\x1b[0m\n");
 }
 
 TEST(Terminal, WrapKeepsWordsWhole) {

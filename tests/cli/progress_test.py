@@ -1,0 +1,76 @@
+"""Progress of long commands: on a terminal one line that is gone at the end, in a pipe a line for
+each tenth, and nothing at all from what is quick."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+import unittest
+
+from plait_command import PLAIT, SOURCE, TIMEOUT_S, TINY, CommandTest
+
+LARGE = SOURCE / "scenarios/llama/llama-3.1-405b-16384xh100.json"
+# A second or more on any machine: 48 points, one after the other, and break-evens.
+LONG = ["whatif", LARGE, "-L", "workload.global_batch=" + ",".join(str(2048 * k) for k in range(1, 9)),
+        "-L", "strategy.recompute=none,selective,full", "-L", "strategy.zero_stage=1,3"]
+
+
+def on_terminal(*arguments):
+    """Standard error as a terminal of 80 columns gets it, and the seconds that it took."""
+    leader, follower = pty.openpty()
+    begin = time.monotonic()
+    with subprocess.Popen([PLAIT, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=follower,
+                          cwd=SOURCE, env={**os.environ, "TERM": "xterm"}) as process:
+        os.close(follower)
+        seen = b""
+        while time.monotonic() - begin < TIMEOUT_S:
+            ready, _, _ = select.select([leader], [], [], 1)
+            if not ready:
+                continue
+            try:
+                part = os.read(leader, 4096)
+            except OSError:  # the command has closed its end
+                break
+            if not part:
+                break
+            seen += part
+        process.wait()
+    os.close(leader)
+    return seen.decode(), time.monotonic() - begin
+
+
+def screen(seen):
+    """What stands on a line after it was written over."""
+    line = ""
+    for part in seen.split("\r"):
+        line = part + line[len(part):]
+    return line.rstrip()
+
+
+class Progress(CommandTest):
+    def test_quick_commands_say_nothing(self):
+        for command in (["run", TINY], ["compare", TINY, TINY], ["whatif", TINY, "-L", "strategy.tp=1,2"]):
+            with self.subTest(command[0]):
+                self.assertEqual(on_terminal(*command)[0], "")
+
+    def test_a_long_command_counts_tells_what_is_left_and_erases_it(self):
+        seen, seconds = on_terminal(*LONG)
+        self.assertGreater(seconds, 1.5, "or the test shows nothing")
+        self.assertRegex(seen, r"\d+ of \d+  points, [\d.]+ (s|min \d\d s) left")
+        self.assertEqual(screen(seen), "")
+        for part in seen.split("\r"):
+            self.assertLess(len(part), 80)
+
+    def test_in_a_pipe_a_line_for_each_tenth_at_most(self):
+        done = subprocess.run([PLAIT, *map(str, LONG)], capture_output=True, text=True, cwd=SOURCE,
+                              timeout=TIMEOUT_S, check=False)
+        lines = done.stderr.splitlines()
+        self.assertTrue(all(re.match(r" *\d+ of \d+  (points|break-evens)", l) for l in lines), lines)
+        self.assertTrue(0 < sum("points" in l for l in lines) <= 10, lines)
+        self.assertNotIn("\r", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
