@@ -14,6 +14,7 @@
 #include "cli/evaluate.h"
 #include "cli/options.h"
 #include "cli/page.h"
+#include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "plait_version.h"
@@ -35,7 +36,7 @@ struct Source {
   ScenarioText file;
   std::string name;
   std::optional<Report> stored;  // when it is a report and not a scenario
-  std::string timeline;          // of a stored page
+  std::string timeline, memory;  // of a stored page
 };
 
 /// One row of the table to be.
@@ -45,10 +46,10 @@ struct Task {
   const Source* stored = nullptr;  // instead of a variant
 };
 
-/// A row and, for a page, its timeline as JSON.
+/// A row and, for a page, its timeline and the memory of its ranks as JSON.
 struct Row {
   Candidate candidate;
-  std::string timeline;
+  std::string timeline, memory;
 };
 
 /// More timelines than these cannot be compared by eye.
@@ -69,7 +70,7 @@ std::vector<std::string> names_of(const std::vector<std::string>& files) {
 
 /// A file as a report or a page, where it is one.
 Source read_source(const std::string& file, const std::string& name) {
-  Source out{{file, read_text_file(file)}, name, std::nullopt, ""};
+  Source out{{file, read_text_file(file)}, name, std::nullopt, "", ""};
   const std::optional<StoredPage> page = page_of_html(out.file.text);
   out.stored = report_from_json(page ? page->result : out.file.text);
   if (page && !out.stored) {
@@ -80,6 +81,7 @@ Source read_source(const std::string& file, const std::string& name) {
                       .cure = "compare scenarios, or pages and JSON of plait run"});
   }
   if (page && !page->timelines.empty()) out.timeline = page->timelines.front();
+  if (page) out.memory = page->memory;
   return out;
 }
 
@@ -132,18 +134,25 @@ std::string labelled(const std::string& timeline, const std::string& label) {
 
 Row evaluate(const Task& task, Evaluator& evaluator) {
   if (task.stored != nullptr) {
-    return {{task.label, *task.stored->stored, ""}, labelled(task.stored->timeline, task.label)};
+    return {{task.label, *task.stored->stored, ""},
+            labelled(task.stored->timeline, task.label),
+            task.stored->memory};
   }
   Outcome o = evaluator(task.variant);
   const std::string filled = o.filled ? " " + short_name(*o.filled) : "";
-  return {{task.label + filled, std::move(o.report), std::move(o.reason)}, std::move(o.timeline)};
+  return {{task.label + filled, std::move(o.report), std::move(o.reason)},
+          std::move(o.timeline),
+          std::move(o.memory)};
 }
 
 std::vector<Row> evaluate_all(const std::vector<Task>& tasks, int jobs,
                               const std::string& command_line) {
   Evaluator evaluator(command_line);
   std::vector<Row> out(tasks.size());
-  in_parallel(tasks.size(), jobs, [&](std::size_t i) { out[i] = evaluate(tasks[i], evaluator); });
+  ProgressLine progress("predicting");
+  in_parallel(
+      tasks.size(), jobs, [&](std::size_t i) { out[i] = evaluate(tasks[i], evaluator); },
+      [&](std::size_t done) { progress(done, tasks.size(), "candidates"); });
   return out;
 }
 
@@ -165,11 +174,16 @@ void save_page(const std::string& file, const std::vector<Candidate>& candidates
   facts.scenario = fmt::format("{} candidates", candidates.size());
   if (first) facts.scenario += ", compared to " + candidates[*first].label;
   Page page = page_of("compare", facts, comparison_json(candidates));
-  std::vector<std::string> timelines;
-  for (const Row& row : rows) {
-    if (!row.timeline.empty() && rows.size() <= kMostTimelines) timelines.push_back(row.timeline);
+  std::vector<std::string> timelines, memories;
+  for (std::size_t k = 0; k < rows.size() && rows.size() <= kMostTimelines; ++k) {
+    const Row& row = rows[k];
+    if (!row.timeline.empty()) timelines.push_back(row.timeline);
+    if (row.memory.empty() || !row.candidate.report) continue;
+    memories.push_back(
+        json_object({{"candidate", fmt::format("{}", k)}, {"ranks", row.memory}}, false));
   }
   page.pictures.push_back({"timelines", json_list(timelines)});
+  page.pictures.push_back({"memories", json_list(memories)});
   save_page(file, page);
 }
 

@@ -19,7 +19,7 @@ bool is_world_mismatch(const InputError& error) {
 Outcome refused(const InputError& error, std::optional<Override> filled) {
   if (!error.text().code.starts_with('S')) throw InputError(error);
   return {std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem),
-          std::move(filled), ""};
+          std::move(filled), "", ""};
 }
 
 }  // namespace
@@ -33,11 +33,14 @@ CostModel Evaluator::costs(const Scenario& scenario) {
 
 Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {
   const Scenario s = parse_scenario(variant.scenario->text, variant.scenario->file, sets);
-  Prediction p = predict(s, costs(s), {}, run_facts(s, command_line_));
-  Outcome out{std::move(p.report), "", std::nullopt, ""};
-  if (!variant.timeline_label.empty()) {
-    out.timeline = timeline_json(
-        {p.plan, p.simulation.timeline, variant.timeline_label, {}, kSpansOfOneOfMany});
+  const bool pictures = !variant.timeline_label.empty();
+  Prediction p = predict(s, costs(s), {.memory_curve = pictures}, run_facts(s, command_line_));
+  Outcome out{std::move(p.report), "", std::nullopt, "", ""};
+  if (pictures) {
+    const TimelineInputs in = {
+        p.plan, p.simulation.timeline, variant.timeline_label, {}, kSpansOfOneOfMany};
+    out.timeline = timeline_json(in);
+    out.memory = memory_json(in, p.memory);
   }
   return out;
 }

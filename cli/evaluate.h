@@ -25,7 +25,7 @@ struct Variant {
   std::vector<Override> sets;
   /// When the devices are too few or too many, the data-parallel axis gives way.
   bool may_fill = false;
-  /// When not empty, its timeline is wanted too, for a page, under this name.
+  /// When not empty, its pictures are wanted too, for a page, under this name.
   std::string timeline_label = {};
 };
 
@@ -33,7 +33,7 @@ struct Outcome {
   std::optional<Report> report;
   std::string reason;              // without a report: why it cannot be planned, with the code
   std::optional<Override> filled;  // the axis that gave way, and its size
-  std::string timeline;            // JSON for a page, where it was asked for
+  std::string timeline, memory;    // JSON for a page, where they were asked for
 };
 
 /// Predicts variants, from any thread. Calibrations are read once.

@@ -1,7 +1,6 @@
 // plait realrun SCENARIO: steps of the plan timed on this machine, beside their prediction.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 
@@ -22,6 +21,7 @@
 #include <cblas.h>
 
 #include "cli/backend.h"
+#include "cli/progress.h"
 #include "realrun/bench/quiet.h"
 #include "realrun/launch/started_ranks.h"
 #include "realrun/launch/world.h"
@@ -221,6 +221,14 @@ void save_trace(const RealrunOptions& options, const TimedRun& run, const Measur
   file.finish();
 }
 
+/// Live tensors alone: what a framework adds on a GPU is not there.
+std::string measured_memory(const TimedRun& run, const Measurement& m,
+                            const std::vector<std::int64_t>& ranks) {
+  std::vector<StageUse> uses = memory_of(run.plan, run.scenario, true);
+  for (StageUse& use : uses) use.overheads.clear();
+  return memory_json({run.plan, m.timeline, "measured", ranks}, uses);
+}
+
 void save_page(const RealrunOptions& options, const TimedRun& run, const RealrunReport& report,
                const Measurement& m) {
   if (options.html.empty()) return;
@@ -233,6 +241,7 @@ void save_page(const RealrunOptions& options, const TimedRun& run, const Realrun
     timelines.push_back(timeline_json({run.plan, *run.predicted, "simulated", all}));
   }
   page.pictures.push_back({"timelines", json_list(timelines)});
+  page.pictures.push_back({"memory", measured_memory(run, m, all)});
   save_page(options.html, page);
 }
 
@@ -245,13 +254,6 @@ std::string rendered(const RealrunReport& report, const OutputOptions& output) {
   return "";
 }
 
-void show_progress(std::int64_t done, std::int64_t all) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "\rstep %lld of %lld%s", static_cast<long long>(done),
-               static_cast<long long>(all), done == all ? "\r\033[K" : "");
-  std::fflush(stderr);
-}
-
 /// How quiet the machine was during the run, and how it is right after it.
 std::string quietness(const MachineTime& before) {
   Quietness q = probe_quietness();
@@ -262,10 +264,17 @@ std::string quietness(const MachineTime& before) {
 /// What every rank does; rank 0 reports.
 int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
   openblas_set_num_threads(1);  // ranks share the cores
-  if (transport.rank() == 0) run.measure.progress = show_progress;
+  std::optional<ProgressLine> progress;
+  if (transport.rank() == 0) {
+    progress.emplace("running");
+    run.measure.progress = [&](std::int64_t done, std::int64_t all) {
+      (*progress)(static_cast<std::size_t>(done), static_cast<std::size_t>(all), "steps");
+    };
+  }
   const MachineTime before = machine_time();
   const std::optional<Measurement> m =
       measure(run.plan, run.scenario.model, transport, run.measure);
+  progress.reset();
   if (!m) return kYes;
   RealrunReport report = report_of(run, options, *m);
   report.quietness = quietness(before);

@@ -6,9 +6,14 @@
 
 #include "cli/commands.h"
 #include "cli/cures.h"
+#include "cli/evaluate.h"
+#include "cli/improvements.h"
+#include "cli/link_use.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/prediction.h"
+#include "cli/progress.h"
+#include "core/json.h"
 #include "reports/csv.h"
 #include "reports/json.h"
 #include "reports/new_file.h"
@@ -36,11 +41,12 @@ std::string rendered(const Report& report, const OutputOptions& output) {
 }
 
 /// Whether the prediction without override `left_out` is the same.
-bool has_no_effect(const RunOptions& options, const Report& with, std::size_t left_out) {
+bool has_no_effect(const RunOptions& options, const ScenarioText& text, const Report& with,
+                   std::size_t left_out) {
   std::vector<Override> others = options.scenario.overrides();
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
   try {
-    const Scenario scenario = load_scenario(options.scenario.file, others);
+    const Scenario scenario = parse_scenario(text.text, text.file, others);
     const PredictionOptions same = {.unfold = options.unfold};
     return same_prediction(predict(scenario, same, {}).report, with);
   } catch (const InputError&) {
@@ -49,11 +55,11 @@ bool has_no_effect(const RunOptions& options, const Report& with, std::size_t le
   }
 }
 
-std::vector<std::string> idle_overrides(const RunOptions& options, const Report& report) {
+std::vector<std::string> idle_overrides(const RunOptions& options, const ScenarioText& text,
+                                        const Report& report) {
   std::vector<std::string> warnings;
-  if (options.scenario.file == "-") return warnings;  // cannot be read a second time
   for (std::size_t i = 0; i < options.scenario.sets.size(); ++i) {
-    if (!has_no_effect(options, report, i)) continue;
+    if (!has_no_effect(options, text, report, i)) continue;
     warnings.push_back(
         fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
   }
@@ -72,13 +78,23 @@ void save_trace(const RunOptions& options, const Prediction& p) {
   file.finish();
 }
 
-void save_page(const RunOptions& options, const Scenario& scenario, const Prediction& p) {
+/// What to change: so that it fits, or else so that it is faster.
+PageItem changes_of(const RunOptions& options, const ScenarioText& text, const Scenario& scenario,
+                    const Report& report) {
+  if (!report.memory.fits) return {"changes_that_fit", cures_json(cures(scenario)).dump()};
+  Evaluator evaluator(report.run.command);
+  const Improvements found =
+      improvements(text, options.scenario.overrides(), scenario, report, evaluator);
+  return {"changes_that_help", improvements_json(found, report).dump()};
+}
+
+void save_page(const RunOptions& options, const ScenarioText& text, const Scenario& scenario,
+               const Prediction& p) {
   if (options.html.empty()) return;
   Page page = page_of("run", p.report.run, to_json(p.report));
   add_pictures(page, scenario, p);
-  if (!p.report.memory.fits) {
-    page.pictures.push_back({"changes_that_fit", cures_json(cures(scenario)).dump()});
-  }
+  page.pictures.push_back({"link_use", link_use_json(scenario, p)});
+  page.pictures.push_back(changes_of(options, text, scenario, p.report));
   save_page(options.html, page);
 }
 
@@ -87,15 +103,19 @@ int run(const RunOptions& options, const std::string& command_line) {
     print_result(options.output, help);
     return kYes;
   }
-  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  const std::string& file = options.scenario.file;
+  const ScenarioText text = {file == "-" ? "<stdin>" : file, read_text_file(file)};
+  const Scenario scenario = parse_scenario(text.text, text.file, options.scenario.overrides());
+  ProgressLine progress("predicting");
   const PredictionOptions how = {.unfold = options.unfold,
                                  .memory_curve = !options.trace.empty() || !options.html.empty()};
   Prediction p = predict(scenario, how, run_facts(scenario, command_line));
-  for (std::string& w : idle_overrides(options, p.report)) {
+  for (std::string& w : idle_overrides(options, text, p.report)) {
     p.report.run.warnings.push_back(std::move(w));
   }
   save_trace(options, p);
-  save_page(options, scenario, p);
+  progress.finish();
+  save_page(options, text, scenario, p);
   print_warnings(p.report.run.warnings);
   print_result(options.output, rendered(p.report, options.output));
   return p.report.memory.fits ? kYes : kNo;

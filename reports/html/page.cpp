@@ -143,6 +143,7 @@ std::optional<StoredPage> page_of_html(std::string_view html) {
       if (timeline.is_object()) page.timelines.push_back(timeline.dump());
     }
   }
+  if (tree.contains("memory") && tree["memory"].is_array()) page.memory = tree["memory"].dump();
   return page;
 }
 

@@ -45,6 +45,7 @@ struct StoredPage {
   std::string kind;
   std::string result;                  // JSON
   std::vector<std::string> timelines;  // JSON, each
+  std::string memory;                  // JSON, of the ranks of one prediction; "": none
 };
 /// Nothing when `html` is no page; what was damaged since it was written is missing.
 std::optional<StoredPage> page_of_html(std::string_view html);

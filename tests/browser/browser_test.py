@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 from browser import KEYS, Browser, installed
-from numbers_on_page import written
+from numbers_on_page import FORMATS, written
 from pages import COMMANDS, make_page
 
 DOCUMENT = "JSON.parse(document.getElementById('plait-document').textContent)"
@@ -82,7 +82,7 @@ class Pages(unittest.TestCase):
     def test_every_number_shown_is_that_of_the_json(self, name):
         self.load(name)
         document = self.browser.run(f"const d = {DOCUMENT}; delete d.timelines; "
-                                    "delete d.memory; return d")
+                                    "delete d.memory; delete d.memories; return d")
         shown = self.browser.run(SHOWN_NUMBERS)
         self.assertGreater(len(shown), 8)
         document["result"] = self.printed[name]
@@ -258,6 +258,48 @@ class Pages(unittest.TestCase):
         self.assertIn("Does not fit", text)
         self.assertIn("--set", text)
 
+    def test_what_fits_says_which_changes_of_the_layout_help(self):
+        self.load("run")
+        changes = self.browser.run(f"return {DOCUMENT}.changes_that_help.best")
+        shown = self.browser.run("return [...document.querySelectorAll('#answer ol li code')]"
+                                 ".map(c => c.textContent)")
+        self.assertGreater(len(changes), 0)
+        self.assertEqual(shown, [" ".join(f"--set {f}={v}" for f, v in c["set"].items())
+                                 for c in changes])
+
+    def test_links_are_coloured_by_how_busy_they_are(self):
+        self.load("run")
+        used = self.browser.run(f"return {DOCUMENT}.link_use")
+        self.assertGreater(len(used), 1)
+        tones = {}
+        for use in used:
+            tones[use["link"]] = self.browser.run(
+                "return [...new Set([...document.querySelectorAll('#machine svg .' + arguments[0])]"
+                ".map(l => l.getAttribute('stroke')))]", use["link"])
+            self.assertEqual(len(tones[use["link"]]), 1, use["link"])
+        busiest = max(used, key=lambda u: u["utilisation"])
+        idlest = min(used, key=lambda u: u["utilisation"])
+        self.assertNotEqual(tones[busiest["link"]], tones[idlest["link"]])
+
+    def test_compared_memories_are_drawn_with_their_peaks(self):
+        for name in ("compare", "compare-pages"):
+            with self.subTest(name):
+                self.load(name)
+                candidates = self.printed[name]["candidates"]
+                marks = self.browser.run("return [...document.querySelectorAll('#memory .mark')]"
+                                         ".map(m => m.ariaLabel)")
+                self.assertEqual(len(marks), len(candidates))
+                for mark, c in zip(marks, candidates):
+                    peak = FORMATS["bytes"](c["report"]["memory"]["peak_memory_bytes"])
+                    self.assertTrue(mark.startswith(f"{c['label']}, peak {peak}"), mark)
+
+    def test_without_a_front_the_best_are_drawn_and_the_way_to_it_is_told(self):
+        self.load("search-best")
+        found = self.printed["search-best"]
+        marks = self.browser.run("return document.querySelectorAll('#layouts .mark').length")
+        self.assertEqual(marks, len(found["best"]) + 2)  # as written, rule of thumb
+        self.assertIn("--front", self.browser.run("return document.querySelector('#layouts').textContent"))
+
     def test_search_filters_marks_and_rows(self):
         self.load("search")
         marks = "return document.querySelectorAll('#layouts .mark').length"
@@ -271,7 +313,8 @@ class Pages(unittest.TestCase):
         self.assertEqual((self.browser.run(marks), self.browser.run(rows)), (best, best))
 
     def test_marks_explain_themselves_to_pointer_and_focus(self):
-        for name, section in (("whatif", "#curves"), ("search", "#layouts"), ("realrun", "#steps")):
+        for name, section in (("whatif", "#curves"), ("search", "#layouts"), ("realrun", "#steps"),
+                              ("compare", "#memory")):
             with self.subTest(name):
                 self.load(name)
                 self.browser.run(f"document.querySelector('{section} .mark').focus()")

@@ -42,7 +42,7 @@ def change(v):
 
 
 FORMATS = {
-    "time": time, "bytes": size, "rate": rate, "bandwidth": bandwidth, "change": change,
+    "time": time, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "bandwidth": bandwidth, "change": change,
     "count": lambda n: f"{n:,}", "percent": lambda v: f"{v * 100:.1f} %",
     "number": three_digits, "yes": lambda v: "yes" if v else "no", "text": str,
     # Whole numbers only: how a language writes other doubles is its own affair.

@@ -40,6 +40,7 @@ COMMANDS = {
                "-L", "cluster.inter_node.bandwidth=25 Gbit/s,100 Gbit/s,400 Gbit/s",
                "-L", "strategy.tp=2,4"],
     "search": ["search", "scenarios/tiny/tiny-8xh100.json", "--front"],
+    "search-best": ["search", "scenarios/llama/llama-3.1-70b-64xh100.json"],
     "realrun": ["realrun", "scenarios/shaped/dp-2-tp-2.json", "--repeats", "3",
                 "--calibration", "reports/published/realrun-calibration.json"],
     "validate": ["validate", "{folder}/made_up.json"],

@@ -35,6 +35,54 @@ class Html(CommandTest):
         self.assertEqual(compared["candidates"][1]["step_time_difference"], 0)
         self.assertEqual(compared["candidates"][1]["report"]["step_time_s"], printed["step_time_s"])
 
+    def test_a_change_that_helps_does_what_a_run_with_it_says(self):
+        for options in ([], ["--network", "flow"]):
+            with self.subTest(options):
+                _, printed, document = self.page("page.html", "run", TINY, *options)
+                changes = document["changes_that_help"]
+                self.assertEqual(changes["step_time_s"], printed["step_time_s"])
+                self.assertGreater(len(changes["best"]), 0)
+                self.assertLessEqual(changes["fit"], changes["planned"])
+                self.assertLessEqual(changes["planned"], changes["tried"])
+                times = [c["step_time_s"] for c in changes["best"]]
+                self.assertEqual(times, sorted(times))
+                for change in changes["best"]:
+                    sets = [w for f, v in change["set"].items() for w in ("--set", f"{f}={v}")]
+                    with_it = self.run_ok("run", TINY, *options, *sets, "--format", "json").json()
+                    self.assertEqual(with_it["step_time_s"], change["step_time_s"])
+                    self.assertTrue(with_it["fits"])
+                    self.assertLess(change["step_time_s"], printed["step_time_s"])
+                    self.assertAlmostEqual(change["step_time_change"],
+                                           change["step_time_s"] / printed["step_time_s"] - 1)
+
+    def test_what_does_not_fit_has_changes_that_make_it_fit_instead(self):
+        scenario = SOURCE / "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json"
+        _, _, document = self.page("page.html", "run", scenario, "--set", "workload.micro_batch=2")
+        self.assertNotIn("changes_that_help", document)
+        self.assertGreater(len(document["changes_that_fit"]), 0)
+
+    def test_links_are_as_busy_as_their_bytes_say(self):
+        _, printed, document = self.page("page.html", "run", TINY)
+        self.assertGreater(len(document["link_use"]), 0)
+        for use in document["link_use"]:
+            seconds = use["bytes"] / use["bandwidth_bytes_per_s"]
+            self.assertAlmostEqual(use["utilisation"], seconds / printed["step_time_s"], places=6)
+            self.assertLessEqual(use["mean_utilisation"], use["utilisation"])
+            self.assertLessEqual(use["message_bytes"], use["bytes"])
+        # One stage sends nothing to another.
+        _, _, alone = self.page("alone.html", "run", TINY, "--set", "strategy.pp=1",
+                                "--set", "strategy.dp=4")
+        self.assertTrue(all(use["message_bytes"] == 0 for use in alone["link_use"]))
+        self.assertTrue(any(use["message_bytes"] > 0 for use in document["link_use"]))
+
+    def test_memory_curves_of_pages_and_scenarios_are_compared(self):
+        path, _, page = self.page("page.html", "run", TINY)
+        _, _, document = self.page("both.html", "compare", TINY, path)
+        fresh, stored = document["memories"]
+        self.assertEqual((fresh["candidate"], stored["candidate"]), (0, 1))
+        self.assertEqual(fresh["ranks"], stored["ranks"])
+        self.assertEqual(stored["ranks"], page["memory"])
+
     def test_a_page_without_one_prediction_is_refused(self):
         path, _, _ = self.page("page.html", "whatif", TINY, "-L", "strategy.tp=1,2")
         result = plait("compare", path, TINY)

@@ -9,7 +9,7 @@ function verdict(at) {
     el('span', {}, num(memory + '/peak_memory_bytes', 'bytes'), ' of ',
        num(memory + '/capacity_bytes', 'bytes'), ' on the fullest rank, ', num(memory + '/rank'),
        ' (stage ', num(memory + '/stage'), '); ',
-       num(memory + '/free_bytes', 'bytes'), ' free'));
+       ...(fits ? [num(memory + '/free_bytes', 'bytes'), ' free'] : [num(memory + '/free_bytes', 'lack'), ' too much'])));
 }
 
 function reportTiles(at) {
@@ -38,12 +38,29 @@ function mostHelpful(at) {
     ' step time')));
 }
 
+const setWords = change => settingWords(Object.entries(change.set));
+
+/// The three changes of the layout that save most, of those that were predicted.
+function improvements() {
+  const found = doc.changes_that_help, at = '/changes_that_help';
+  if (!found) return null;
+  const tried = el('p', {class: 'small soft'}, num(at + '/tried', 'count'), ' layouts that differ from this one in a single decision were predicted: ',
+    num(at + '/planned', 'count'), ' can be planned, ', num(at + '/fit', 'count'), ' fit. The best of each decision stands here; plait search looks at all combinations.');
+  return [el('h3', {}, 'The changes of the layout that help most'),
+    found.best.length === 0 ? el('p', {}, 'No single change of the layout makes the step faster.')
+      : el('ol', {class: 'plain'}, found.best.map((change, k) => {
+        const here = at + pointer('best', k);
+        return el('li', {}, el('code', {}, setWords(change)), ': ', num(here + '/step_time_change', 'change'), ' step time (',
+          num(here + '/step_time_s', 'time'), ', ', num(here + '/peak_memory_bytes', 'bytes'), ', bound by ', say(here + '/bound_by'), ')');
+      })), tried];
+}
+
 /// What would make it fit, where the program found something.
 function cures() {
   if (!doc.changes_that_fit?.length) return null;
   return [el('h3', {}, 'Changes that make it fit'),
     el('ul', {class: 'plain'}, doc.changes_that_fit.map((change, k) => el('li', {},
-      el('code', {}, Object.entries(change.set).map(([f, v]) => `--set ${f}=${v}`).join(' ')),
+      el('code', {}, setWords(change)),
       ': ', num(pointer('changes_that_fit', k, 'peak_memory_bytes'), 'bytes'))))];
 }
 
@@ -73,7 +90,7 @@ function memoryBar(at) {
 function runAnswer() {
   const warnings = doc.result.run.warnings ?? [];
   return section('answer', 'The answer', verdict('/result'), memoryBar('/result'), reportTiles('/result'),
-    el('h3', {}, 'The three changes of the machine that help most'), mostHelpful('/result'), cures(),
+    cures(), improvements(), el('h3', {}, 'The changes of the machine that help most'), mostHelpful('/result'),
     warnings.length ? [el('h3', {}, 'Warnings'),
       el('ul', {class: 'plain'}, warnings.map(w => el('li', {}, w)))] : null);
 }

@@ -61,6 +61,11 @@ const legend = entries =>
     el('li', {}, svg('svg', {'aria-hidden': 'true', viewBox: '0 0 14 14'},
                      svg('rect', {x: 1, y: 1, width: 12, height: 12, rx: 3, fill: colour})), name)));
 
+const setOption = ([path, value]) => `--set ${path}=${value}`;
+/// [[path, value], ...] as options of a command, which lines do not break within.
+const settingWords = settings =>
+  settings.map((s, k) => [k ? ' ' : '', el('span', {class: 'setting'}, setOption(s))]);
+
 function copyButton(text) {
   const button = el('button', {type: 'button'}, 'Copy');
   button.addEventListener('click', async () => {

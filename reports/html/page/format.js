@@ -36,6 +36,7 @@ const formats = {
     const [v, unit] = withPrefix(n / 1024, 1023.95, 1024, ['KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
     return fixed(v, 1) + ' ' + unit;
   },
+  lack: n => formats.bytes(-n),
   rate(n) {
     const [v, unit] = withPrefix(n, 999.5, 1000, ['', ' k', ' M', ' G', ' T', ' P', ' E', ' Z']);
     return threeDigits(v) + unit;

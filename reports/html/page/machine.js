@@ -1,22 +1,10 @@
 // The machine, drawn by the program (reports/topology.h), in the colours of the page, its links by
-// how much of the step the collectives of one rank are on them.
+// how busy the step keeps the busiest of their class (cli/link_use.h).
 
-/// Link classes by where they are; the first one that the drawing has carries the collectives.
-const inNodes = ['nvlink', 'pcie'], betweenNodes = ['infiniband', 'ethernet'];
-
-/// Share of the step in which the rank that makes the most calls has collectives within its node, or
-/// between nodes. Streams run at the same time, so it may be more than the exposed communication.
-function busyShares(at) {
-  const step = valueAt(at + '/step_time_s'), sums = {within: 0, between: 0};
-  for (const c of valueAt(at + '/collectives') ?? []) {
-    if (c.ranks > 1) sums[c.nodes > 1 ? 'between' : 'within'] += c.calls_per_step * c.time_s / step;
-  }
-  return sums;
-}
-
-/// From idle to always busy; one hue, darker is more, so that it needs no sight of colours.
-const busySteps = [[0, '#9aa3ad'], [0.02, '#f2b880'], [0.1, '#e8873a'], [0.25, '#cc5208'], [0.5, '#8f2d04']];
-const busyTone = share => busySteps.filter(([from]) => share >= from).at(-1)[1];
+/// From which share of the step on a link has which tone, from idle to always busy; one hue, so that
+/// it needs no sight of colours.
+const busySteps = [0, 0.02, 0.1, 0.25, 0.5];
+const busyTone = share => colour('busy-' + busySteps.findLastIndex(from => share >= from));
 
 function machineSection(at) {
   if (!doc.machine) return null;
@@ -30,20 +18,23 @@ function machineSection(at) {
     const inBox = text.getAttribute('text-anchor') === 'middle';  // boxes are pale in any theme
     text.style.fill = inBox ? '#1a1f26' : 'var(--ink)';
   }
-  const shares = busyShares(at);
-  const colourLinks = (names, share) => {
-    const name = names.find(n => picture.querySelector('.' + n));
-    if (!name) return null;
-    for (const link of picture.querySelectorAll('.' + name)) link.setAttribute('stroke', busyTone(share));
-    return [name, share];
-  };
-  const busy = [colourLinks(inNodes, shares.within), colourLinks(betweenNodes, shares.between)].filter(Boolean);
   for (const link of picture.querySelectorAll('line[class], path[class]')) {
-    if (!busy.some(([name]) => link.classList.contains(name))) link.setAttribute('stroke', busySteps[0][1]);
+    const use = (doc.link_use ?? []).find(u => link.classList.contains(u.link));
+    link.setAttribute('stroke', busyTone(use?.utilisation ?? 0));
   }
-  return section('machine', 'The machine',
-    busy.length ? el('ul', {class: 'plain'}, busy.map(([name, share]) => el('li', {},
-      `${words(name)}: collectives of one rank are on it for ${formats.percent(share)} of the step`))) : null,
+  return section('machine', 'The machine', linkUseTable(),
     el('figure', {}, el('div', {class: 'scroll'}, picture)),
-    legend(busySteps.map(([from, tone], k) => [k === 0 ? 'under 2 % of the step' : `from ${formats.percent(from)}`, tone])));
+    legend(busySteps.map((from, k) => [k === 0 ? `busy under ${formats.percent(busySteps[1])} of the step` : `from ${formats.percent(from)}`, busyTone(from)])));
+}
+
+function linkUseTable() {
+  if (!doc.link_use?.length) return el('p', {class: 'soft small'}, 'No link carries anything.');
+  const rows = doc.link_use.map((use, k) => {
+    const cell = (key, format) => num(pointer('link_use', k, key), format);
+    return {cells: [use.link, cell('utilisation', 'percent'), cell('bytes', 'bytes'), cell('message_bytes', 'bytes'),
+                    cell('bandwidth_bytes_per_s', 'bandwidth'), cell('mean_utilisation', 'percent'), use.busiest.replace('->', '→')]};
+  });
+  return table('How much of the step the busiest link of each class is busy: its bytes of one step, one way, over its bandwidth over the step time.',
+    [{title: 'links'}, {title: 'busy', number: true}, {title: 'bytes a step', number: true}, {title: 'of these between stages', number: true},
+     {title: 'bandwidth', number: true}, {title: 'busy, mean of all', number: true}, {title: 'the busiest one'}], rows);
 }

@@ -2,7 +2,7 @@
 
 function memoryLayers(rank) {
   const overheads = Object.values(rank.overhead_bytes).reduce((a, b) => a + b, 0);
-  const layers = [{name: 'overheads', bytes: rank.times_ns.map(() => overheads)}];
+  const layers = overheads > 0 ? [{name: 'overheads', bytes: rank.times_ns.map(() => overheads)}] : [];
   for (const [name, bytes] of Object.entries(rank.bytes)) layers.push({name, bytes});
   let base = rank.times_ns.map(() => 0);
   for (const layer of layers) {
@@ -22,10 +22,11 @@ function sampleAt(times, t) {
   return low;
 }
 
+/// `capacity`: of the device; undefined: not said.
 function drawMemory(rank, stepNs, capacity, width) {
   const layers = memoryLayers(rank), sum = layers.at(-1).high;
   const peak = sum.indexOf(Math.max(...sum));
-  const most = Math.max(sum[peak], capacity) * 1.08;
+  const most = Math.max(sum[peak], capacity ?? 0) * 1.08;
   const times = rank.times_ns, height = 300;
   const c = chart({width, height, left: 70, label: `Memory of rank ${rank.rank} over the step, peak ${formats.bytes(sum[peak])}`,
     x: {low: 0, high: stepNs, values: ticks(0, stepNs, width / 110), text: v => formats.time(v / 1e9), title: 'time in the step'},
@@ -39,13 +40,17 @@ function drawMemory(rank, stepNs, capacity, width) {
     });
     c.root.append(svg('path', {d: path + back + 'Z', fill: colour(memoryColours[layer.name])}));
   }
-  c.root.append(svg('path', {d: `M${c.left} ${c.py(capacity)}H${c.right}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
-    svg('text', {x: c.right - 4, y: c.py(capacity) - 5, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
+  if (capacity !== undefined) drawCapacity(c, capacity);
   const x = c.px(times[peak]), y = c.py(sum[peak]), rightHalf = x > (c.left + c.right) / 2;
   c.root.append(svg('path', {d: `M${x} ${c.bottom}V${y - 6}`, stroke: 'var(--ink)', 'stroke-dasharray': '2 3'}),
     svg('text', {x: x + (rightHalf ? -6 : 6), y: Math.max(c.top + 12, y - 6), 'text-anchor': rightHalf ? 'end' : 'start', 'font-weight': 600},
         'peak ' + formats.bytes(sum[peak])));
   return {...c, layers, times, sum, peak};
+}
+
+function drawCapacity(c, capacity) {
+  c.root.append(svg('path', {d: `M${c.left} ${c.py(capacity)}H${c.right}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+    svg('text', {x: c.right - 4, y: c.py(capacity) - 5, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
 }
 
 /// A line that follows the pointer or the arrow keys, and reads out what is there.
@@ -75,11 +80,11 @@ function memoryCursor(picture, stepNs, readout) {
   show(peak);
 }
 
-function memoryPicture(at) {
-  const capacity = valueAt(at + '/memory/capacity_bytes');
-  const ranks = doc.memory, stepNs = doc.timelines.find(t => t.label !== 'measured').step_ns;
+/// The ranks of doc.memory, one at a time, `first` of them first, over a step of `stepNs`.
+function memoryPicture(first, stepNs, capacity) {
+  const ranks = doc.memory;
   const readout = el('p', {class: 'readout', 'aria-live': 'polite'});
-  let shown = Math.max(0, ranks.findIndex(r => r.stage === valueAt(at + '/memory/stage')));
+  let shown = Math.max(0, first);
   const figure = responsive(width => {
     const picture = drawMemory(ranks[shown], stepNs, capacity, width);
     memoryCursor(picture, stepNs, readout);
@@ -92,7 +97,7 @@ function memoryPicture(at) {
   choice.querySelector('select').value = shown;
   const names = [...new Set(ranks.flatMap(r => Object.keys(r.bytes)))];
   return [ranks.length > 1 ? el('div', {class: 'controls'}, choice) : null, figure, readout,
-          legend(['overheads', ...names].map(n => [words(n), colour(memoryColours[n])]))];
+          legend([...(memoryLayers(ranks[0])[0].name === 'overheads' ? ['overheads'] : []), ...names].map(n => [words(n), colour(memoryColours[n])]))];
 }
 
 /// What the fullest rank holds at its fullest moment.
@@ -121,5 +126,7 @@ function peakTables(at) {
 }
 
 function memorySection(at) {
-  return section('memory', 'Memory', doc.memory?.length ? memoryPicture(at) : null, peakTables(at));
+  const first = doc.memory?.findIndex(r => r.stage === valueAt(at + '/memory/stage'));
+  return section('memory', 'Memory',
+    doc.memory?.length ? memoryPicture(first, doc.timelines[0].step_ns, valueAt(at + '/memory/capacity_bytes')) : null, peakTables(at));
 }

@@ -56,6 +56,10 @@ function realrunMemory() {
     return {cells: [num(at + '/rank'), num(at + '/planned_peak_bytes', 'bytes'), num(at + '/held_peak_bytes', 'bytes'), num(at + '/in_flight_peak_bytes', 'bytes'),
                     m.planned_peak_bytes === m.held_peak_bytes ? 'yes' : el('span', {class: 'bad'}, 'NO')]};
   });
-  return section('memory', 'Memory', table('Peak of live tensors: by the plan, as allocated, and with what communication still kept.',
+  const most = Math.max(...(doc.result.memory ?? []).map(m => m.planned_peak_bytes));
+  const fullest = doc.memory?.findIndex(r => valueAt('/result/memory').find(m => m.rank === r.rank)?.planned_peak_bytes === most);
+  return section('memory', 'Memory',
+    doc.memory?.length ? [el('p', {class: 'soft small'}, 'Live tensors over the measured step.'), memoryPicture(fullest, doc.timelines[0].step_ns)] : null,
+    table('Peak of live tensors: by the plan, as allocated, and with what communication still kept.',
     [{title: 'rank'}, {title: 'planned', number: true}, {title: 'held', number: true}, {title: 'with what was in flight', number: true}, {title: 'as planned, to the byte'}], rows));
 }

@@ -11,7 +11,7 @@ function searchRows() {
 const searchKinds = {best: ['among the best', 'blue', 0], front: ['on the front', 'green', 1],
                      own: ['as written', 'orange', 2], rule: ['rule of thumb', 'purple', 3]};
 const settingsOf = row => [...Object.entries(row.machine), ...Object.entries(row.settings)];
-const setOptions = row => settingsOf(row).map(([path, v]) => `--set ${path}=${v}`).join(' ');
+const setOptions = row => settingsOf(row).map(setOption).join(' ');
 const machineWords = row => Object.entries(row.machine).map(([p, v]) => `${p.split('.').at(-1)} ${v}`).join(', ');
 const inWords = row => [machineWords(row), row.layout].filter(Boolean).join(', ');
 
@@ -27,7 +27,7 @@ function searchAnswer() {
       tile('Peak memory', num(at + '/peak_memory_bytes', 'bytes'), ['of ', num(at + '/memory/capacity_bytes', 'bytes')]),
       tile('Bound by', say(at + '/bound_by')),
       own ? tile('As written', num('/result/as_written/report/step_time_s', 'time'), inWords(r.as_written)) : null),
-    el('h3', {}, 'To make it so'), el('pre', {class: 'command', tabindex: '0'}, setOptions(best)), el('div', {class: 'controls'}, copyButton(setOptions(best))),
+    el('h3', {}, 'To make it so'), el('pre', {class: 'command', tabindex: '0'}, settingWords(settingsOf(best))), el('div', {class: 'controls'}, copyButton(setOptions(best))),
     searchProof());
 }
 
@@ -105,7 +105,7 @@ function searchSection() {
   return section('layouts', 'Time against memory',
     el('div', {class: 'controls'}, pick('kind', 'Show', kinds.map(([k, [title]]) => [k, title])),
        searchFilters(all).map(([axis, values]) => pick(axis, axis, values.map(v => [v, String(v)])))),
-    figure, doc.result.front ? null : el('p', {class: 'small soft'}, 'With --front also the layouts that no other beats in time, memory, GPUs and cost at once.'),
+    figure, doc.result.front ? null : el('p', {class: 'small soft'}, 'With --front, the same command also finds and draws the layouts that no other beats in time, memory, GPUs and cost at once.'),
     shapeLegend(kinds.map(([, [title, tone, shape]]) => [title, tone, shape])), el('h3', {}, 'The layouts'), holder);
 }
 

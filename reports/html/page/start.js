@@ -16,7 +16,7 @@ const sectionsOf = {
   run: () => [runAnswer(), timelineSection(), memorySection('/result'), breakdownSection('/result'),
               sensitivitySection('/result'), meshSection('/result'), machineSection('/result'),
               collectivesSection('/result'), scenarioSection('/result')],
-  compare: () => [compareAnswer(), compareTable(), compareDifferences(), timelineSection(), scenarioSection()],
+  compare: () => [compareAnswer(), compareTable(), compareDifferences(), compareMemory(), timelineSection(), scenarioSection()],
   whatif: () => [whatifAnswer(), whatifSection(), whatifTable(), scenarioSection()],
   search: () => [searchAnswer(), searchSection(), scenarioSection()],
   realrun: () => [realrunAnswer(), timelineSection(), realrunSteps(), realrunClasses(), realrunMemory(), scenarioSection()],

@@ -13,8 +13,11 @@ function whatifAnswer() {
   const best = from.reduce((a, b) => (points[b].step_time_s < points[a].step_time_s ? b : a));
   const at = pointer('result', 'points', best), base = doc.result.base;
   const statements = [...doc.result.break_even, ...doc.result.crossovers].map(f => f.statement);
+  const asItIs = base.planned && base.fits && base.step_time_s <= points[best].step_time_s;  // no point is better
+  const others = asItIs ? `is the fastest of the points${fitting.length ? ' that fit' : '; none of them fits'}; none is faster than the scenario itself`
+    : fitting.length ? 'is the fastest that fits' : 'is the fastest; nothing fits';
   return section('answer', 'The answer',
-    el('div', {class: 'verdict'}, el('strong', {}, pointName(points[best])), el('span', {}, fitting.length ? 'is the fastest that fits' : 'is the fastest; nothing fits')),
+    el('div', {class: 'verdict'}, el('strong', {}, pointName(points[best])), el('span', {}, others)),
     el('div', {class: 'tiles'},
       tile('Step time', num(at + '/step_time_s', 'time'), points[best].step_time_difference_to_base === undefined ? null
         : [num(at + '/step_time_difference_to_base', 'change'), ' to the scenario']),

@@ -1,0 +1,117 @@
+#include "cli/neighbours.h"
+
+#include <fmt/format.h>
+
+#include "plan/schedule.h"
+
+namespace plait {
+namespace {
+
+class Neighbours {
+ public:
+  explicit Neighbours(const Scenario& s) : s_(s.strategy), w_(s.workload) {}
+
+  std::vector<Neighbour> all() {
+    recompute();
+    resize("micro_batch", "workload.micro_batch", w_.micro_batch);
+    split();
+    schedule();
+    state();
+    gathering();
+    overlap();
+    return std::move(out_);
+  }
+
+ private:
+  void add(const char* decision, Assignments sets) { out_.push_back({decision, std::move(sets)}); }
+  std::int64_t size(Axis a) const { return s_.mesh[a]; }
+  static Override set(const char* path, std::int64_t value) {
+    return {path, fmt::format("{}", value)};
+  }
+
+  void resize(const char* decision, const char* path, std::int64_t now, std::int64_t least = 1) {
+    add(decision, {set(path, 2 * now)});
+    if (now % 2 == 0 && now / 2 >= least) add(decision, {set(path, now / 2)});
+  }
+
+  void recompute() {
+    const RecomputeOptions& r = s_.recompute;
+    for (const Recompute kind : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
+      const bool now = r.kind == kind && r.layers < 0 && r.every == 1;
+      if (!now) add("recompute", {{"strategy.recompute", std::string(name_of(kind))}});
+    }
+  }
+
+  void split() {
+    const std::int64_t tp = size(Axis::kTp), pp = size(Axis::kPp);
+    resize("split", "strategy.tp", tp);
+    resize("split", "strategy.pp", pp);
+    if (pp % 2 == 0) add("split", {set("strategy.tp", 2 * tp), set("strategy.pp", pp / 2)});
+    if (tp % 2 == 0) add("split", {set("strategy.tp", tp / 2), set("strategy.pp", 2 * pp)});
+    resize("split", "strategy.cp", s_.mesh.size_of(kContextAxes));
+  }
+
+  void schedule() {
+    if (size(Axis::kPp) < 2) return;
+    const PipelineOptions& now = s_.pipeline;
+    for (const Schedule one : {Schedule::k1f1b, Schedule::kZbH1, Schedule::kInterleaved}) {
+      if (one == now.schedule) continue;
+      add("schedule", {{"strategy.pipeline.schedule", std::string(name_of(one))},
+                       set("strategy.pipeline.chunks", kind_of(one).fewest_chunks)});
+    }
+    if (now.schedule != Schedule::kInterleaved) return;
+    resize("schedule", "strategy.pipeline.chunks", now.chunks, 2);
+  }
+
+  /// How much of the training state is sharded, and over which replicas.
+  void state() {
+    const std::int64_t dp = size(Axis::kDp), fsdp = size(Axis::kFsdp);
+    if (s_.mesh.size_of(s_.shard_axes()) > 1) {
+      for (int stage = 0; stage <= 3; ++stage) {
+        if (stage != s_.zero_stage) add("state", {set("strategy.zero_stage", stage)});
+      }
+    }
+    if (dp > 1 && fsdp == 1) {
+      add("state",
+          {set("strategy.dp", 1), set("strategy.fsdp", dp), set("strategy.zero_stage", 3)});
+    }
+    if (fsdp > 1) {
+      add("state",
+          {set("strategy.dp", dp * fsdp), set("strategy.fsdp", 1), set("strategy.zero_stage", 1)});
+    }
+  }
+
+  void gathering() {
+    if (s_.zero_stage < 3) return;
+    toggle("gathering", "strategy.fsdp_options.reshard_after_forward",
+           s_.fsdp.reshard_after_forward);
+    for (const std::int64_t ahead : {1, 2}) {
+      if (ahead != s_.fsdp.prefetch) {
+        add("gathering", {set("strategy.fsdp_options.prefetch", ahead)});
+      }
+    }
+  }
+
+  void overlap() {
+    if (!s_.data.overlap) toggle("overlap", "strategy.data.overlap", false);
+    if (size(Axis::kTp) < 2) return;
+    toggle("sequence_parallel", "strategy.sequence_parallel", s_.sequence_parallel);
+    if (s_.tensor.overlap != TensorOverlap::kRing && s_.sequence_parallel) {
+      add("tensor_overlap", {{"strategy.tensor.overlap", "ring"}});
+    }
+  }
+
+  void toggle(const char* decision, const char* path, bool now) {
+    add(decision, {{path, now ? "false" : "true"}});
+  }
+
+  const Strategy& s_;
+  const Workload& w_;
+  std::vector<Neighbour> out_;
+};
+
+}  // namespace
+
+std::vector<Neighbour> neighbours(const Scenario& scenario) { return Neighbours(scenario).all(); }
+
+}  // namespace plait

@@ -1,0 +1,22 @@
+#pragma once
+// Scenarios that differ from one in a single decision about how the work is split.
+
+#include <string>
+#include <vector>
+
+#include "reports/vary.h"
+#include "scenarios/scenario.h"
+
+namespace plait {
+
+struct Neighbour {
+  std::string decision;  // "recompute": those of one decision exclude one another
+  Assignments sets;      // as --set takes them; the data-parallel axis has to give way
+};
+
+/// Half and twice of each size (micro-batch, tp, pp, cp, tp against pp, chunks), and every other
+/// choice of recomputation, schedule, sharding of training state and overlap. All of them compute
+/// the same step. Whether they can be planned is for the planner to say.
+std::vector<Neighbour> neighbours(const Scenario& scenario);
+
+}  // namespace plait
