@@ -90,6 +90,24 @@ class Pages(unittest.TestCase):
             self.assertEqual(text, written(document, pointer, form, whole), pointer)
 
     @of_every_kind
+    def test_nothing_unwritable_is_written(self, name):
+        self.load(name)
+        self.browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+        self.frame()
+        text = self.browser.run("return [...document.querySelectorAll('main :not(pre)')].flatMap("
+                                "e => [...e.childNodes]).filter(n => n.nodeType === 3)"
+                                ".map(n => n.data).join(' ')")
+        for word in ("[object", "undefined", "NaN"):
+            self.assertNotIn(word, text)
+
+    def test_the_timeline_is_a_table_too(self):
+        self.load("run")
+        self.browser.run("document.querySelector('#timeline details').open = true")
+        self.frame()
+        rows = self.browser.run("return document.querySelectorAll('#timeline details tbody tr').length")
+        self.assertGreater(rows, 10)
+
+    @of_every_kind
     def test_light_and_dark_as_the_system_says_and_as_chosen(self, name):
         background = "return getComputedStyle(document.body).backgroundColor"
         self.load(name, scheme="light")

@@ -40,7 +40,7 @@ const theme = {
     let opened = [];
     addEventListener('beforeprint', () => {
       this.printing = true;
-      opened = [...document.querySelectorAll('details:not([open])')].filter(d => !d.querySelector('pre'));
+      opened = [...document.querySelectorAll('details:not([open])')].filter(d => !d.querySelector('pre') && !d.closest('#timeline'));  // too long for paper
       for (const d of opened) d.open = true;
       this.apply();
     });

@@ -236,7 +236,7 @@ function timelineSection() {
   const which = shown < stages ? `${shown} of ${stages} stages, evenly spaced, ` : '';
   const holder = el('details', {}, el('summary', {}, 'The same as a table'));
   holder.addEventListener('toggle', () => {
-    if (holder.children.length === 1) holder.append(timelineTable(panel));
+    if (holder.children.length === 1) holder.append(...timelineTable(panel).filter(Boolean));
   });
   const out = section('timeline', 'Timeline',
     el('p', {class: 'soft small'}, `${which}${formats.count(spans)} spans. Ranks that behave exactly alike are shown once.`),
