@@ -321,7 +321,8 @@ const Table<StrategyPart>& strategy_table() {
               .searchable(),
           field("cp", &S::cp, axis, "Ranks that share the tokens of each sequence.").searchable(),
           field("ep", &S::ep, axis,
-                "Ranks that share out the experts and are data-parallel in all else."),
+                "Ranks that share out the experts and are data-parallel in all else.")
+              .searchable(),
           field(
               "expert_axes", &S::expert_axes, expert_axes(),
               "Axes that divide the experts. With `tp`, experts are whole and the ranks along tp "

@@ -76,13 +76,13 @@ void refuse_placement(const Json& root) {
   }
 }
 
-/// Layouts have no ep yet, and their bounds know layers of one kind.
-void refuse_experts(const Model& model) {
-  if (model.experts == 0) return;
+/// Bounds know layers of one kind.
+void refuse_two_kinds_of_layers(const Model& model) {
+  if (model.experts == 0 || model.dense_layers() == 0) return;
   throw InputError({.code = "S096",
-                    .problem = "a search of a mixture of experts is not planned",
+                    .problem = "a search of a model of which only some layers have experts",
                     .where = Where{"", 0, 0, "model"},
-                    .expected = "a model without experts",
+                    .expected = "experts in every layer, or in none",
                     .cure = "compare layouts with `plait compare -L strategy.ep=1,2,4,8`"});
 }
 
@@ -123,7 +123,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   }
   out.scenario = read_scenario(std::move(document), file);
   require_training(out.scenario);
-  refuse_experts(out.scenario.model);
+  refuse_two_kinds_of_layers(out.scenario.model);
   return out;
 }
 

@@ -107,11 +107,17 @@ SimTime Bounds::slowest_stage(const Layout& l) const {
 }
 
 Bounds::ShardKey Bounds::shard_key(const Layout& l) {
-  return {l.tp, l.cp, l.sequence_parallel, l.recompute, l.micro_batch, splits_backward(l.schedule)};
+  return {l.tp,
+          l.cp,
+          l.ep,
+          l.sequence_parallel,
+          l.recompute,
+          l.micro_batch,
+          splits_backward(l.schedule)};
 }
 
 Bounds::ExchangeKey Bounds::exchange_key(const Layout& l) {
-  return {l.tp, l.cp, l.dp, l.fsdp, l.zero_stage};
+  return {l.tp, l.cp, l.ep, l.dp, l.fsdp, l.zero_stage};
 }
 
 Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardCosts& c) const {
@@ -125,7 +131,7 @@ std::optional<PipelineCosts> Bounds::stages(const Layout& l,
   const ShardCosts* kept = l.recompute_layers < 0 ? again : find(plain(l), kind);
   if (again == nullptr || kept == nullptr) return std::nullopt;
   const std::int64_t microbatches =
-      scenario_.workload.global_batch / (std::int64_t{l.dp} * l.fsdp * l.micro_batch);
+      scenario_.workload.global_batch / (l.replicas() * l.micro_batch);
   return PipelineCosts(l, *kept, *again, exchanges_.at(exchange_key(l)), scenario_.model.layers,
                        microbatches, messages_.at(message_key(l, *kept)));
 }
@@ -155,8 +161,13 @@ void Bounds::prepare(const std::vector<Layout>& layouts, std::span<const std::ui
   in_parallel(exchanges.size(), threads, [&](std::size_t i) {
     const auto& [l, exchange] = exchanges[i];
     const ShardCosts& c = *find(l);
-    *exchange = {unit(l, c, c.embedding.parameters), unit(l, c, c.layer.parameters),
-                 unit(l, c, c.head.parameters)};
+    const Holders all = holders_of(l);
+    *exchange = {unit(all, c, c.embedding.parameters),
+                 unit(all, c, c.layer.parameters),
+                 {},
+                 unit(all, c, c.head.parameters)};
+    if (c.experts > 0)
+      exchange->experts = unit(holders_of(l, scenario_.strategy.expert_axes), c, c.experts);
   });
   const auto messages = enter(messages_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
     const Layout& l = layouts[numbers[i]];
@@ -181,39 +192,37 @@ SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, 
   return out;
 }
 
-UnitCosts Bounds::unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters) {
+UnitCosts Bounds::unit(const Holders& on, const ShardCosts& costs, std::int64_t parameters) {
   const Precision& p = scenario_.workload.precision;
-  const bool on_fsdp = l.fsdp > 1;
-  const std::int64_t replicas = std::int64_t{l.dp} * l.fsdp * l.cp;
-  const std::int64_t shards = l.zero_stage == 0 ? 1 : on_fsdp ? l.fsdp * l.cp : replicas;
   UnitCosts out;
   if (costs.update) {
     Adam adam = *costs.update;
-    adam.elements = parameters / shards;
+    adam.elements = parameters / on.shards;
     out.update = std::numeric_limits<SimTime>::max();
     for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
       const Device& device = scenario_.cluster.kind(k).device;
       out.update = std::min(out.update, to_sim_time(costs_.compute(adam, device).total()));
     }
   }
-  if (replicas == 1) return out;
-  if (l.zero_stage > 0) {
-    out.gather = priced(CollectiveKind::kAllGather, p.weights, parameters, shards, l.tp);
+  if (on.copies == 1) return out;
+  if (on.zero_stage > 0) {
+    out.gather = priced(CollectiveKind::kAllGather, p.weights, parameters, on.shards, on.stride);
   }
-  if (l.zero_stage >= 2) {
-    out.reduce = priced(CollectiveKind::kReduceScatter, p.reduction, parameters, shards, l.tp);
+  if (on.zero_stage >= 2) {
+    out.reduce =
+        priced(CollectiveKind::kReduceScatter, p.reduction, parameters, on.shards, on.stride);
     return out;
   }
   // Buckets hold less than one unit more than they are meant to; none moves its bytes faster.
   const std::int64_t bucket =
       parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
   SimTime whole = 0;
-  if (l.zero_stage == 0) {
-    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, replicas, l.tp);
+  if (on.zero_stage == 0) {
+    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.copies, on.stride);
   } else {
-    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, shards, l.tp) +
-            priced(CollectiveKind::kAllReduce, p.reduction, bucket / shards, replicas / shards,
-                   shards * l.tp);
+    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.shards, on.stride) +
+            priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards,
+                   on.copies / on.shards, on.shards * on.stride);
   }
   const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
   out.reduce = static_cast<SimTime>(share * static_cast<double>(whole));
@@ -263,72 +272,12 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
       const std::int64_t gathers = l.reshard  ? m * (2 * n - 2 * l.chunks)
                                    : l.pp > 1 ? n
                                               : m * (n - 1);
-      out = std::max(out, gathers * stages.x.layer.gather);
+      out = std::max(out, gathers * (stages.x.layer.gather + stages.x.experts.gather));
     }
   }
   if (joined) return std::max(out, passes + update);
   // The first stage ends last, unless it is ahead of the others.
   return stages.split ? out : std::max(out, passes + stages.of_stage(0, &UnitCosts::update));
-}
-
-Bytes Bounds::memory(const PipelineCosts& stages) const {
-  const Layout& l = stages.l;
-  const ShardCosts& c = stages.c;
-  const Precision& p = scenario_.workload.precision;
-  const std::int64_t replicas = std::int64_t{l.dp} * l.fsdp * l.cp;
-  const std::int64_t shards = l.fsdp > 1 ? l.fsdp * l.cp : replicas;
-  const auto share = [&](int from_stage) { return l.zero_stage >= from_stage ? shards : 1; };
-  const auto state = [&](std::int64_t parameters) {
-    std::int64_t out = l.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
-    out += parameters / share(2) * size_of(p.gradients);
-    const std::int64_t optimizer =
-        2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
-    return out + parameters / share(1) * optimizer;
-  };
-  const std::int64_t m = stages.microbatches;
-  // Passes whose results the first and the last stage hold at once, of their smallest piece.
-  std::int64_t held = 0, held_last = 1;
-  switch (l.schedule) {
-    case Schedule::kGpipe: held = held_last = m; break;
-    case Schedule::kSequential: held = 1; break;
-    case Schedule::k1f1b:
-    case Schedule::kZbH1:
-    case Schedule::kZb1p:
-    case Schedule::kZb2p: held = std::min<std::int64_t>(l.pp, m); break;
-    case Schedule::kZbV:
-    case Schedule::kDualPipeV: held = std::min<std::int64_t>(2 * l.pp, m + 1); break;
-    case Schedule::kZbH2: held = std::min<std::int64_t>(2 * l.pp - 1, m); break;
-    case Schedule::kInterleaved:
-      held_last = std::min<std::int64_t>((l.chunks - 1) * l.pp + 1, m * l.chunks);
-      held = std::min<std::int64_t>(2 * (l.pp - 1) + held_last, m * l.chunks);
-      break;
-  }
-  if (l.pp == 1) held = 1;
-  // The gathered weights of the unit that is at work.
-  const auto at_work = [&](std::int64_t parameters) {
-    return l.zero_stage == 3 ? parameters * size_of(p.weights) : 0;
-  };
-  // Of a stage with several pieces the one that keeps least.
-  const auto kept = [&](std::int64_t end_piece) {
-    const std::int64_t own = stages.saved_bytes(end_piece);
-    return l.chunks > 1 ? std::min(own, stages.saved_bytes(1)) : own;
-  };
-  const std::int64_t end = stages.pieces.count - 1;
-  const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
-  const bool meet = stages.places.shape == PipelineShape::kV;  // the first stage has the head too
-  const std::int64_t heads = c.head.parameters;
-  const std::int64_t first =
-      state(c.embedding.parameters + (meet ? heads : 0) + stages.layers(0) * c.layer.parameters) +
-      at_work(c.layer.parameters) + held * kept(0) +
-      (all_again ? stages.r : c).beside_backward.value;
-  const std::int64_t last =
-      state((meet ? 0 : heads) + stages.layers(l.pp - 1) * c.layer.parameters) +
-      (meet ? 0 : at_work(heads) + held_last * kept(end) + c.beside_head.value);
-  const bool processor = scenario_.cluster.device.compute_capability == 0;
-  const auto live = static_cast<double>(std::max(first, last));
-  if (processor) return Bytes(std::max(first, last));
-  return scenario_.memory.context +
-         Bytes(static_cast<std::int64_t>(live * (1 + scenario_.memory.fragmentation)));
 }
 
 }  // namespace plait

@@ -14,6 +14,7 @@
 #include "core/time.h"
 #include "plan/framework_memory.h"
 #include "scenarios/scenario.h"
+#include "search/holders.h"
 #include "search/passes.h"
 
 namespace plait {
@@ -58,9 +59,10 @@ class Bounds {
   SimTime closer(const Layout& layout) const;
 
  private:
-  using ShardKey = std::tuple<std::int32_t, std::int32_t, bool, Recompute, std::int32_t, bool>;
+  using ShardKey =
+      std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t, bool>;
   using ExchangeKey =
-      std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
+      std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
   using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in ranks, bytes
   template <class Key, class Value>
   using Table = std::unordered_map<Key, Value, TupleHash>;
@@ -77,7 +79,7 @@ class Bounds {
   /// Nothing where the layout cannot be planned.
   std::optional<PipelineCosts> stages(const Layout& l, std::optional<std::size_t> kind = {}) const;
   SimTime slowest_stage(const Layout& l) const;
-  UnitCosts unit(const Layout& l, const ShardCosts& costs, std::int64_t parameters);
+  UnitCosts unit(const Holders& on, const ShardCosts& costs, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
   SimTime priced_message(MessageKey key);

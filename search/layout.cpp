@@ -10,7 +10,7 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   Strategy s = base;
   s.mesh = {};
   s.mesh[Axis::kPp] = l.pp, s.mesh[Axis::kDp] = l.dp, s.mesh[Axis::kFsdp] = l.fsdp;
-  s.mesh[Axis::kTp] = l.tp;
+  s.mesh[Axis::kEp] = l.ep, s.mesh[Axis::kTp] = l.tp;
   s.share_tokens(l.cp);
   s.sequence_parallel = l.sequence_parallel;
   s.zero_stage = l.zero_stage;
@@ -31,6 +31,7 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   Layout l;
   l.pp = size(Axis::kPp), l.dp = size(Axis::kDp), l.fsdp = size(Axis::kFsdp);
   l.cp = static_cast<std::int32_t>(s.mesh.size_of(kContextAxes)), l.tp = size(Axis::kTp);
+  l.ep = size(Axis::kEp);
   l.micro_batch = static_cast<std::int32_t>(w.micro_batch);
   l.chunks = static_cast<std::int16_t>(s.pipeline.chunks);
   l.first_layers = static_cast<std::int16_t>(s.pipeline.first_stage_layers);
@@ -52,6 +53,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {
           {"strategy.dp", number(l.dp)},
           {"strategy.fsdp", number(l.fsdp)},
           {"strategy.cp", number(l.cp)},
+          {"strategy.ep", number(l.ep)},
           {"strategy.tp", number(l.tp)},
           {"strategy.sequence_parallel", flag(l.sequence_parallel)},
           {"strategy.zero_stage", number(l.zero_stage)},

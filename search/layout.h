@@ -12,7 +12,7 @@
 namespace plait {
 
 struct Layout {
-  std::int32_t pp = 1, dp = 1, fsdp = 1, cp = 1, tp = 1;
+  std::int32_t pp = 1, dp = 1, fsdp = 1, cp = 1, ep = 1, tp = 1;
   std::int32_t micro_batch = 1;
   std::int16_t chunks = 1;
   std::int16_t recompute_layers = -1;  // of each chunk, with full recomputation; -1: all
@@ -24,6 +24,9 @@ struct Layout {
   bool reshard = true;             // FSDP's reshard_after_forward
   bool keep_weight_shard = false;  // beside the master shard
   std::int8_t prefetch = 1;        // layers gathered ahead
+
+  /// Ranks that see different sequences.
+  std::int64_t replicas() const { return std::int64_t{dp} * fsdp * ep; }
 
   bool operator==(const Layout&) const = default;
 };

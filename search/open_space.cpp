@@ -82,6 +82,7 @@ const std::vector<Knob>& knobs() {
       knob("strategy.dp", &Space::dp, size_of),
       knob("strategy.fsdp", &Space::fsdp, size_of),
       knob("strategy.cp", &Space::cp, size_of),
+      knob("strategy.ep", &Space::ep, size_of),
       knob("strategy.tp", &Space::tp, size_of),
       knob("strategy.sequence_parallel", &Space::sequence_parallel, flag),
       knob("strategy.zero_stage", &Space::zero_stage, size_of),

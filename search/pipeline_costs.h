@@ -31,7 +31,7 @@ struct UnitCosts {
   SimTime gather = 0, reduce = 0, update = 0;
 };
 struct Exchange {
-  UnitCosts embedding, layer, head;
+  UnitCosts embedding, layer, experts, head;  // experts: a layer's, beside the rest of it
 };
 
 struct PipelineCosts {
@@ -74,7 +74,7 @@ struct PipelineCosts {
   }
   SimTime weights(std::int64_t i) const { return of_pass(i, &PieceCosts::weights); }
   SimTime exchanged(std::int64_t i, SimTime UnitCosts::*what) const {
-    return pieces.layers(i) * x.layer.*what + (i == 0 ? x.embedding.*what : 0) +
+    return pieces.layers(i) * (x.layer.*what + x.experts.*what) + (i == 0 ? x.embedding.*what : 0) +
            (is_last(i) ? x.head.*what : 0);
   }
   /// Sum over the pieces that the stage has: those between its first and its last are alike.

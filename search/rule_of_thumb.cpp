@@ -16,17 +16,21 @@ std::vector<Layout> candidates(const Scenario& s, Recompute recompute) {
   space.zero_stage = {0, 1};
   space.schedule = {Schedule::k1f1b};
   space.recompute = {recompute};
+  const bool mixture = s.model.experts > 0;
+  std::int32_t Layout::*within_node = mixture ? &Layout::ep : &Layout::tp;
+  (mixture ? space.tp : space.ep) = {1};
   std::vector<Layout> out;
-  std::int32_t tp = 1;  // the most that a node has
-  const SpaceOf of{space, s.model, s.workload, s.cluster.world_size(), {}};
+  std::int32_t most = 1;  // that a node has
+  const SpaceOf of{space, s.model, s.workload, s.cluster.world_size(), {}, s.strategy.expert_axes};
   for (const Layout& l : all_layouts(of)) {
-    const bool state_is_sharded = l.zero_stage == (l.dp > 1 ? 1 : 0);
+    const bool state_is_sharded = l.zero_stage == (l.replicas() > 1 ? 1 : 0);
     const bool shards_sequence = l.sequence_parallel == (l.tp > 1);
-    if (l.tp > s.cluster.devices_per_node || !state_is_sharded || !shards_sequence) continue;
-    tp = std::max(tp, l.tp);
+    const std::int32_t size = l.*within_node;
+    if (size > s.cluster.devices_per_node || !state_is_sharded || !shards_sequence) continue;
+    most = std::max(most, size);
     out.push_back(l);
   }
-  std::erase_if(out, [tp](const Layout& l) { return l.tp != tp; });
+  std::erase_if(out, [&](const Layout& l) { return l.*within_node != most; });
   std::ranges::stable_sort(out, {}, &Layout::pp);
   return out;
 }

@@ -15,8 +15,9 @@ struct RuleOfThumb {
 /// Takeaways 1 and 2 of Narayanan et al. 2021 (arXiv 2104.04473, section 3): tensor parallelism up
 /// to the devices of a node, with sequence parallelism; of pipeline stages as few as make the model
 /// fit; data parallelism over the rest, with the optimizer state sharded. One sequence per
-/// microbatch, 1F1B; layers are recomputed only where nothing fits without. Nothing where none of
-/// these fits.
+/// microbatch, 1F1B; layers are recomputed only where nothing fits without. In a mixture of experts
+/// the devices of a node share out the experts instead (Megatron-Core's guide to mixtures: expert
+/// before tensor parallelism, both within NVLink). Nothing where none of these fits.
 std::optional<RuleOfThumb> rule_of_thumb(const Scenario& scenario, const CostModel& costs);
 
 }  // namespace plait

@@ -96,7 +96,8 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   layout.schedule = split ? Schedule::kZbH1 : Schedule::k1f1b;
   model.layers = 2 * layout.pp;
   if (split) model.tied_embeddings = false;
-  workload.micro_batch = workload.global_batch = layout.micro_batch;
+  workload.micro_batch = layout.micro_batch;
+  workload.global_batch = layout.micro_batch * layout.replicas();
   Strategy strategy = strategy_of(layout, base);
   strategy.recompute = {kind};
   strategy.keep_weight_shard = false;
@@ -116,6 +117,13 @@ std::vector<Bytes> live_during(const Plan& plan) {
   return change;
 }
 
+/// "layer.forward", with experts or without.
+std::string_view name_of(const Block& block) {
+  std::string_view name = block.name;
+  if (name.starts_with("moe_")) name.remove_prefix(4);
+  return name;
+}
+
 /// Of the second layer, which is the first one of the backward pass.
 void read_memory(const Plan& plan, ShardCosts& out) {
   const std::vector<Bytes> live = live_during(plan);
@@ -126,7 +134,7 @@ void read_memory(const Plan& plan, ShardCosts& out) {
     const auto first = live.begin() + static_cast<std::ptrdiff_t>(op);
     const auto end = first + static_cast<std::ptrdiff_t>(block.ops.size());
     op += block.ops.size();
-    const std::string_view name = block.name;
+    const std::string_view name = name_of(block);
     if (name.starts_with("layer.forward")) (call.layer == 0 ? before : behind) = *end;
     if (name.starts_with("head.")) head = std::max(head, *std::max_element(first, end));
     if (name.starts_with("layer.backward") && call.layer == 1) {
@@ -150,7 +158,8 @@ void read_sizes(const Plan& plan, ShardCosts& out) {
   for (const Tensor& t : plan.tensors) {
     const std::int64_t n = t.elements(plan.mesh);
     if (t.name == "embedding.weights") out.embedding.parameters = n;
-    if (t.name == "layer.weights") out.layer.parameters = n;
+    if (t.name == "layer.weights" || t.name == "moe_layer.weights") out.layer.parameters = n;
+    if (t.name == "experts.weights") out.experts = n;
     if (t.name == "head.weights") out.head.parameters = n;
     if (t.name == "x") out.message = t.bytes(plan.mesh);
   }
@@ -178,7 +187,7 @@ TensorId tensor_named(const Plan& plan, std::string_view name) {
 void read_times(const Plan& plan, const Dependencies& deps, const Prices& prices, ShardCosts& out) {
   const TensorId dx = tensor_named(plan, "dx");
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    const std::string_view name = plan.blocks[b].name;
+    const std::string_view name = name_of(plan.blocks[b]);
     for (const auto& [piece, costs] :
          {std::pair{"embedding.", &out.embedding}, {"layer.", &out.layer}, {"head.", &out.head}}) {
       if (!name.starts_with(piece)) continue;

@@ -28,8 +28,9 @@ struct PieceCosts {
 };
 
 struct ShardCosts {
-  PieceCosts embedding, layer, head;
-  Bytes saved;  // that a layer keeps of each microbatch for its backward pass
+  PieceCosts embedding, layer, head;  // a layer's parameters: but for its experts
+  std::int64_t experts = 0;           // parameters of a layer's experts that a rank has
+  Bytes saved;                        // that a layer keeps of each microbatch for its backward pass
   /// Live besides, at the fullest moment of the head and of a layer's backward pass.
   Bytes beside_head, beside_backward;
   Bytes message;               // between pipeline stages, per microbatch

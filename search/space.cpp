@@ -40,8 +40,12 @@ class Cuts {
 
   std::vector<Layout> run() {
     const Model& m = of_.model;
-    const std::int64_t shards =
-        std::gcd(std::gcd(m.heads, m.kv_heads), std::gcd(m.ffn_hidden, m.vocab));
+    std::int64_t shards = std::gcd(std::gcd(m.heads, m.kv_heads), m.vocab);
+    if (m.dense_layers() > 0) shards = std::gcd(shards, m.ffn_hidden);
+    if (m.experts > 0) {
+      shards = std::gcd(shards, m.shared_ffn_hidden);
+      if (!of_.expert_axes.has(Axis::kTp)) shards = std::gcd(shards, m.expert_ffn_hidden);
+    }
     for (const std::int64_t tp : divisors(std::gcd(shards, of_.devices), space_.tp)) {
       layout_.tp = static_cast<std::int32_t>(tp);
       context(of_.devices / tp);
@@ -63,12 +67,27 @@ class Cuts {
       const std::int64_t replicas = ranks / pp;
       if (pp > of_.model.layers || of_.workload.global_batch % replicas != 0) continue;
       layout_.pp = static_cast<std::int32_t>(pp);
-      for (const std::int64_t fsdp : divisors(replicas, space_.fsdp)) {
-        if (!allows(space_.dp, replicas / fsdp)) continue;
-        layout_.fsdp = static_cast<std::int32_t>(fsdp);
-        layout_.dp = static_cast<std::int32_t>(replicas / fsdp);
-        out_.push_back(layout_);
+      for (const std::int64_t ep : divisors(std::gcd(replicas, groups_of_experts()), space_.ep)) {
+        layout_.ep = static_cast<std::int32_t>(ep);
+        copies(replicas / ep);
       }
+    }
+  }
+  /// So many ranks along ep can have as many experts each: those that the other axes of
+  /// expert_axes leave.
+  std::int64_t groups_of_experts() const {
+    if (of_.model.experts == 0) return 1;
+    std::int64_t others = 1;
+    if (of_.expert_axes.has(Axis::kTp)) others *= layout_.tp;
+    if (of_.expert_axes.has(Axis::kCp)) others *= layout_.cp;
+    return of_.model.experts % others == 0 ? of_.model.experts / others : 1;
+  }
+  void copies(std::int64_t ranks) {
+    for (const std::int64_t fsdp : divisors(ranks, space_.fsdp)) {
+      if (!allows(space_.dp, ranks / fsdp)) continue;
+      layout_.fsdp = static_cast<std::int32_t>(fsdp);
+      layout_.dp = static_cast<std::int32_t>(ranks / fsdp);
+      out_.push_back(layout_);
     }
   }
 
@@ -90,7 +109,7 @@ class Walk {
  private:
   void shards() {
     const std::int64_t replicas = std::int64_t{layout_.dp} * layout_.fsdp;
-    const bool nothing_to_shard = replicas * layout_.cp == 1;
+    const bool nothing_to_shard = replicas * layout_.cp * layout_.ep == 1;
     for (std::int64_t zero = 0; zero <= 3; ++zero) {
       if (!allows(space_.zero_stage, zero)) continue;
       if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard) continue;
@@ -137,15 +156,15 @@ class Walk {
       for (const Recompute r : kRecomputes) {
         // Selective recomputation drops the probabilities, which fused attention never keeps.
         const bool idle = r == Recompute::kSelective && of_.workload.flash_attention;
-        if (space_.recompute.empty() ? idle : !allows(space_.recompute, r)) continue;
+        const bool refused = r == Recompute::kOps && of_.model.experts > 0;  // S094
+        if (space_.recompute.empty() ? idle || refused : !allows(space_.recompute, r)) continue;
         layout_.recompute = r;
         microbatches();
       }
     }
   }
   void microbatches() {
-    const std::int64_t sequences =
-        of_.workload.global_batch / (std::int64_t{layout_.dp} * layout_.fsdp);
+    const std::int64_t sequences = of_.workload.global_batch / layout_.replicas();
     for (const std::int64_t b : divisors(sequences, space_.micro_batch)) {
       layout_.micro_batch = static_cast<std::int32_t>(b);
       schedules(sequences / b);
@@ -210,7 +229,8 @@ class Walk {
 
 Space only(const Layout& l) {
   Space s;
-  s.pp = {l.pp}, s.dp = {l.dp}, s.fsdp = {l.fsdp}, s.cp = {l.cp}, s.tp = {l.tp};
+  s.pp = {l.pp}, s.dp = {l.dp}, s.fsdp = {l.fsdp}, s.cp = {l.cp}, s.ep = {l.ep};
+  s.tp = {l.tp};
   s.micro_batch = {l.micro_batch}, s.chunks = {l.chunks}, s.zero_stage = {l.zero_stage};
   s.schedule = {l.schedule}, s.recompute = {l.recompute};
   s.recompute_layers = {l.recompute_layers};
@@ -226,7 +246,8 @@ std::string text_of(const Space& s) {
     for (const auto& v : values) numbers.push_back(static_cast<std::int64_t>(v));
     out += fmt::format("{}=[{}] ", name, fmt::join(numbers, ","));
   };
-  add("pp", s.pp), add("dp", s.dp), add("fsdp", s.fsdp), add("cp", s.cp), add("tp", s.tp);
+  add("pp", s.pp), add("dp", s.dp), add("fsdp", s.fsdp), add("cp", s.cp), add("ep", s.ep);
+  add("tp", s.tp);
   add("micro_batch", s.micro_batch), add("chunks", s.chunks), add("zero_stage", s.zero_stage);
   add("recompute_layers", s.recompute_layers), add("schedule", s.schedule);
   add("recompute", s.recompute), add("sequence_parallel", s.sequence_parallel);

@@ -14,7 +14,7 @@ namespace plait {
 /// Values that each knob may take; an empty list: all that divide. Context parallelism is then left
 /// at 1 for sequences that would give a rank less than kFewestTokens.
 struct Space {
-  std::vector<std::int64_t> pp, dp, fsdp, cp, tp, micro_batch, chunks, zero_stage;
+  std::vector<std::int64_t> pp, dp, fsdp, cp, ep, tp, micro_batch, chunks, zero_stage;
   std::vector<std::int64_t>
       recompute_layers;  // -1: all; empty: also a half and quarters of a piece
   std::vector<Schedule> schedule;
@@ -39,6 +39,7 @@ struct SpaceOf {
   const Workload& workload;
   std::int64_t devices = 1;
   Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
+  AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
 };
 
 /// Each layout whose sizes divide, in an order that depends on the space alone. Of layouts that

@@ -18,9 +18,10 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
     : scenario_(scenario),
       costs_(costs),
       bounds_(scenario, costs),
-      layouts_(all_layouts({space, scenario.model, scenario.workload, scenario.cluster.world_size(),
-                            layout_of(scenario.strategy, scenario.workload)},
-                           threads)) {}
+      layouts_(all_layouts(
+          {space, scenario.model, scenario.workload, scenario.cluster.world_size(),
+           layout_of(scenario.strategy, scenario.workload), scenario.strategy.expert_axes},
+          threads)) {}
 
 std::vector<Answer> SearchWork::answer(const Question& q, int threads, const Heard& heard) {
   std::vector<Answer> out(q.layouts.size());

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from plait_command import SOURCE, TINY, CommandTest, plait
 
+MIXTRAL = SOURCE / "scenarios" / "systems" / "megatron-moe-mixtral-8x7b.json"
 HYBRID = SOURCE / "scenarios" / "llama" / "llama-3.1-8b-16xh100-hybrid.json"
 
 
@@ -136,6 +137,21 @@ class Search(CommandTest):
             written = self.folder / "out" / f"llama-3.1-8b-16xh100-hybrid.{dialect}.{suffix}"
             self.assertEqual(written.read_text(encoding="utf-8"),
                              self.run_ok("export", HYBRID, *words, "--to", dialect).out)
+
+    def test_experts_are_searched(self):
+        axes = [w for a in ("ep", "dp", "fsdp") for w in ("--set", f"strategy.{a}=auto")]
+        answer = self.search(MIXTRAL, *axes)
+        best, own = answer["best"][0], answer["as_written"]
+        # 16 / ep ranks into dp x fsdp, but all of them fsdp, which is all of them dp: 4 + 3 + 2 + 1.
+        self.assertEqual(answer["layouts"]["considered"], 10)
+        self.assertLessEqual(best["report"]["step_time_s"], own["report"]["step_time_s"])
+        report = self.run_with(MIXTRAL, best["settings"])
+        self.assertEqual(report["step_time_s"], best["report"]["step_time_s"])
+
+    def test_layers_of_two_kinds_are_refused(self):
+        result = plait("search", MIXTRAL, "--set", "model.first_dense_layers=1")
+        self.assertEqual(result.code, 2)
+        self.assertIn("S096", result.err)
 
     def test_layers_to_recompute_are_searched(self):
         answer = self.search(HYBRID, "--set", "strategy.recompute.kind=full",

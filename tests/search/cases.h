@@ -17,18 +17,31 @@ inline Scenario scenario_of(const Case& c) {
   return s;
 }
 
-/// A random machine and model; the batch has divisors.
+/// Experts in every layer.
+inline void mix(Case& c) {
+  Model& m = c.model;
+  m.experts = 1 << pick(1, 3), m.experts_per_token = pick(1, 2), m.expert_ffn_hidden = m.ffn_hidden;
+  m.shared_ffn_hidden = pick(0, 1) * m.ffn_hidden;
+  m.mlp_bias = m.parallel_attention = false;
+  for (const Axis a : {Axis::kCp, Axis::kTp}) {
+    if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | a;
+  }
+  c.workload.expert_skew = 1 + static_cast<double>(pick(0, 2)) / 4;
+}
+
+/// A random machine and model, each third with experts; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
   c.model.layers = pick(2, 6);
   c.strategy.pipeline = {};
+  if (pick(0, 2) == 0) mix(c);
   return c;
 }
 
 inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
-  return all_layouts(
-      {space, s.model, s.workload, s.cluster.world_size(), layout_of(s.strategy, s.workload)});
+  return all_layouts({space, s.model, s.workload, s.cluster.world_size(),
+                      layout_of(s.strategy, s.workload), s.strategy.expert_axes});
 }
 
 /// Of many, so many taken at random, in their order.

@@ -78,6 +78,27 @@ TEST(Space, LayersAreSharedAsEvenlyAsCanBe) {
   EXPECT_FALSE(share_layers(3, 2, l));
 }
 
+// Experts are shared out evenly, over tp too where expert_axes has it, and each rank along ep has
+// sequences of its own.
+TEST(Space, ExpertsAreSharedEvenly) {
+  Case c = small_case(1, 8, 1, 1);
+  c.workload.global_batch = 16;
+  Model& m = c.model;
+  m.experts = 4, m.experts_per_token = 2, m.expert_ffn_hidden = m.ffn_hidden, m.mlp_bias = false;
+  for (const AxisSet axes : {AxisSet(Axis::kEp), AxisSet(Axis::kEp) | Axis::kTp}) {
+    c.strategy.expert_axes = axes;
+    std::set<std::int32_t> sizes;
+    for (const Layout& l : layouts_of(scenario_of(c))) {
+      EXPECT_EQ(l.pp * l.dp * l.fsdp * l.cp * l.ep * l.tp, 8) << text_of(l);
+      EXPECT_EQ(m.experts % (l.ep * (axes.has(Axis::kTp) ? l.tp : 1)), 0) << text_of(l);
+      EXPECT_EQ(16 % (l.replicas() * l.micro_batch), 0) << text_of(l);
+      if (l.tp == 2) sizes.insert(l.ep);
+    }
+    const std::int32_t most = axes.has(Axis::kTp) ? 2 : 4;
+    EXPECT_EQ(*sizes.rbegin(), most);
+  }
+}
+
 // What is enumerated can be planned, but for combinations that make_plan alone refuses.
 TEST(Space, LayoutsCanBePlanned) {
   const Scenario s = one_node();

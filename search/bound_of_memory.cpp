@@ -1,0 +1,73 @@
+// The memory of a layout at least: the state of training as it is sharded, and on the first and the
+// last stage what their passes keep and the fullest moment of one of them.
+#include <algorithm>
+
+#include "search/bounds.h"
+
+namespace plait {
+
+Bytes Bounds::memory(const PipelineCosts& stages) const {
+  const Layout& l = stages.l;
+  const ShardCosts& c = stages.c;
+  const Precision& p = scenario_.workload.precision;
+  const auto state_on = [&](const Holders& on, std::int64_t parameters) {
+    const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
+    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
+    out += parameters / share(2) * size_of(p.gradients);
+    const std::int64_t optimizer =
+        2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
+    return out + parameters / share(1) * optimizer;
+  };
+  const Holders all = holders_of(l);
+  const Holders of_experts = holders_of(l, scenario_.strategy.expert_axes);
+  const auto state = [&](std::int64_t parameters) { return state_on(all, parameters); };
+  const auto state_of_layers = [&](std::int64_t stage) {
+    const std::int64_t n = stages.layers(stage);
+    return state(n * c.layer.parameters) + state_on(of_experts, n * c.experts);
+  };
+  const std::int64_t m = stages.microbatches;
+  // Passes whose results the first and the last stage hold at once, of their smallest piece.
+  std::int64_t held = 0, held_last = 1;
+  switch (l.schedule) {
+    case Schedule::kGpipe: held = held_last = m; break;
+    case Schedule::kSequential: held = 1; break;
+    case Schedule::k1f1b:
+    case Schedule::kZbH1:
+    case Schedule::kZb1p:
+    case Schedule::kZb2p: held = std::min<std::int64_t>(l.pp, m); break;
+    case Schedule::kZbV:
+    case Schedule::kDualPipeV: held = std::min<std::int64_t>(2 * l.pp, m + 1); break;
+    case Schedule::kZbH2: held = std::min<std::int64_t>(2 * l.pp - 1, m); break;
+    case Schedule::kInterleaved:
+      held_last = std::min<std::int64_t>((l.chunks - 1) * l.pp + 1, m * l.chunks);
+      held = std::min<std::int64_t>(2 * (l.pp - 1) + held_last, m * l.chunks);
+      break;
+  }
+  if (l.pp == 1) held = 1;
+  // The gathered weights of the unit that is at work.
+  const auto at_work = [&](std::int64_t parameters) {
+    return all.zero_stage == 3 ? parameters * size_of(p.weights) : 0;
+  };
+  // Of a stage with several pieces the one that keeps least.
+  const auto kept = [&](std::int64_t end_piece) {
+    const std::int64_t own = stages.saved_bytes(end_piece);
+    return l.chunks > 1 ? std::min(own, stages.saved_bytes(1)) : own;
+  };
+  const std::int64_t end = stages.pieces.count - 1;
+  const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
+  const bool meet = stages.places.shape == PipelineShape::kV;  // the first stage has the head too
+  const std::int64_t heads = c.head.parameters;
+  const std::int64_t first = state(c.embedding.parameters + (meet ? heads : 0)) +
+                             state_of_layers(0) + at_work(c.layer.parameters) + held * kept(0) +
+                             (all_again ? stages.r : c).beside_backward.value;
+  const std::int64_t last =
+      state(meet ? 0 : heads) + state_of_layers(l.pp - 1) +
+      (meet ? 0 : at_work(heads) + held_last * kept(end) + c.beside_head.value);
+  const bool processor = scenario_.cluster.device.compute_capability == 0;
+  const auto live = static_cast<double>(std::max(first, last));
+  if (processor) return Bytes(std::max(first, last));
+  return scenario_.memory.context +
+         Bytes(static_cast<std::int64_t>(live * (1 + scenario_.memory.fragmentation)));
+}
+
+}  // namespace plait

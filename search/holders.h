@@ -1,0 +1,20 @@
+#pragma once
+// The ranks that hold the same weights, and how they share the state of training.
+
+#include <cstdint>
+
+#include "search/layout.h"
+
+namespace plait {
+
+struct Holders {
+  std::int64_t copies = 1;  // in all
+  std::int64_t shards = 1;  // of them, those that the state is sharded over, side by side
+  std::int64_t stride = 1;  // in ranks, from one to the next
+  int zero_stage = 0;       // 0 where there is but one shard
+};
+
+/// `apart`: axes along which the weights differ, as experts do along Strategy::expert_axes.
+Holders holders_of(const Layout& layout, AxisSet apart = {});
+
+}  // namespace plait
