@@ -252,8 +252,8 @@ void pipeline(List& l) {
   l.add("pp, zb-v, cp, recompute all", llama(), {.pp = 2, .cp = 2}, 0, {deep, all_again, zb_v});
   l.add("pp, zb-v, 1 + 2 + 1 + 0 layers", gpt(), {.pp = 2}, 0, {deep, zb_v, one_two_one_none});
   l.add("pp of 3, zb-v", plain(), {.pp = 3}, 0, {layers_of_6, zb_v});
-  l.add("pp, dualpipe-v", gpt(), {.pp = 2}, 0, {deep, dualpipe_v});
-  l.add("pp, dualpipe-v, dp, tp, zero 1", llama(), {.pp = 2, .dp = 2, .tp = 2}, 1,
+  l.add("pp, dualpipe-v", llama(), {.pp = 2}, 0, {deep, dualpipe_v});
+  l.add("pp, dualpipe-v, dp, tp, zero 1", gpt(), {.pp = 2, .dp = 2, .tp = 2}, 1,
         {deep, dualpipe_v});
   l.add("pp of 4, dualpipe-v", llama(), {.pp = 4}, 0, {layers_of_8, dualpipe_v});
   l.add("pp, sequential", llama(), {.pp = 2}, 0, {sequential});
