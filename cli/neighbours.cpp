@@ -9,7 +9,8 @@ namespace {
 
 class Neighbours {
  public:
-  explicit Neighbours(const Scenario& s) : s_(s.strategy), w_(s.workload) {}
+  explicit Neighbours(const Scenario& s)
+      : s_(s.strategy), w_(s.workload), has_experts_(s.model.experts > 0) {}
 
   std::vector<Neighbour> all() {
     recompute();
@@ -49,6 +50,7 @@ class Neighbours {
     if (pp % 2 == 0) add("split", {set("strategy.tp", 2 * tp), set("strategy.pp", pp / 2)});
     if (tp % 2 == 0) add("split", {set("strategy.tp", tp / 2), set("strategy.pp", 2 * pp)});
     resize("split", "strategy.cp", s_.mesh.size_of(kContextAxes));
+    if (has_experts_) resize("split", "strategy.ep", size(Axis::kEp));
   }
 
   void schedule() {
@@ -107,6 +109,7 @@ class Neighbours {
 
   const Strategy& s_;
   const Workload& w_;
+  bool has_experts_;
   std::vector<Neighbour> out_;
 };
 
