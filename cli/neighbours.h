@@ -14,9 +14,9 @@ struct Neighbour {
   Assignments sets;      // as --set takes them; the data-parallel axis has to give way
 };
 
-/// Half and twice of each size (micro-batch, tp, pp, cp, ep, tp against pp, chunks), and every other
-/// choice of recomputation, schedule, sharding of training state and overlap. All of them compute
-/// the same step. Whether they can be planned is for the planner to say.
+/// Half and twice of each size (micro-batch, tp, pp, cp, ep, tp against pp, chunks), and every
+/// other choice of recomputation, schedule, sharding of training state and overlap. All of them
+/// compute the same step. Whether they can be planned is for the planner to say.
 std::vector<Neighbour> neighbours(const Scenario& scenario);
 
 }  // namespace plait
