@@ -87,7 +87,7 @@ std::vector<Change> changes(const Change& from, const Cluster& cluster) {
 std::optional<std::int64_t> fitting_peak(const Scenario& s, const Change& c) {
   try {
     const Plan plan = make_plan(s.model, c.workload, c.strategy);
-    const MemoryReport m = summarize_memory(plan, s.cluster, memory_of(plan, s));
+    const MemoryReport m = summarize_memory(plan, s.cluster, memory_of(plan, s), node_of(plan, s));
     if (m.fits) return m.peak_memory_bytes;
   } catch (const InputError&) {
     // This combination cannot be planned: no cure.

@@ -63,11 +63,16 @@ std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve)
   return out;
 }
 
+NodeUse node_of(const Plan& plan, const Scenario& s) {
+  return node_use(plan, s.cluster, s.placement, s.processor.memory);
+}
+
 CostModel costs_of(const Scenario& scenario) {
   CostModel costs;
   costs.host = scenario.host;
   costs.kernels = scenario.kernels;
-  costs.machine = {scenario.processor, scenario.storage_bandwidth};
+  costs.machine = {scenario.processor, scenario.storage_bandwidth,
+                   scenario.storage_write_bandwidth};
   if (!scenario.calibration.empty()) {
     if (!scenario.cluster.others.empty()) refuse_calibration(scenario);
     costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));
@@ -116,7 +121,8 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
                  .provenance = provenance_of(p.plan, s.cluster, costs, p.simulation.collectives),
                  .run = facts,
                  .placement = s.placement_words,
-                 .price_per_device_hour = s.price_per_device_hour});
+                 .price_per_device_hour = s.price_per_device_hour,
+                 .node = node_of(p.plan, s)});
   return p;
 }
 

@@ -35,6 +35,9 @@ Plan sound_plan(const Scenario& scenario);
 /// Live memory and overheads of every stage, on the device that has least.
 std::vector<StageUse> memory_of(const Plan& plan, const Scenario& scenario, bool curve = false);
 
+/// What the fullest node's host holds of it.
+NodeUse node_of(const Plan& plan, const Scenario& scenario);
+
 /// The cost model with the scenario's calibration, where it names one. Throws InputError K0xx; C012
 /// for a calibration and several kinds of nodes.
 CostModel costs_of(const Scenario& scenario);

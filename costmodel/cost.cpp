@@ -19,7 +19,8 @@ std::string_view resource_name(Resource r) {
       "peak_flops",         "memory_bandwidth",   "launch_overhead",  "nvlink_bandwidth",
       "nvlink_latency",     "pcie_bandwidth",     "pcie_latency",     "infiniband_bandwidth",
       "infiniband_latency", "ethernet_bandwidth", "ethernet_latency", "c2c_bandwidth",
-      "c2c_latency",        "host_issue"};
+      "c2c_latency",        "host_issue",         "host_peak_flops",  "host_memory_bandwidth",
+      "storage_bandwidth"};
   return r < kNames.size() ? kNames[r] : "?";
 }
 

@@ -15,13 +15,15 @@ enum class Provenance : std::uint8_t { kMeasured, kFitted, kDatasheet, kExtrapol
 std::string_view name_of(Provenance p);
 
 /// The hardware numbers that durations depend on: three of the device, then bandwidth and latency
-/// of each link class; and the host's issue time, which no duration has a share of: it decides when
-/// an op may start.
+/// of each link class; the host's issue time, which no duration has a share of: it decides when
+/// an op may start; and the host's processor, its memory and the node's drives.
 using Resource = std::uint8_t;
 inline constexpr Resource kPeakFlops = 0, kMemoryBandwidth = 1, kLaunchOverhead = 2;
 inline constexpr Resource kFirstLink = 3;
 inline constexpr Resource kHostIssue = kFirstLink + 2 * kLinkClasses;
-inline constexpr int kResources = kHostIssue + 1;
+inline constexpr Resource kHostFlops = kHostIssue + 1, kHostMemory = kHostIssue + 2;
+inline constexpr Resource kStorageBandwidth = kHostIssue + 3;
+inline constexpr int kResources = kStorageBandwidth + 1;
 constexpr Resource bandwidth_of(LinkClass c) {
   return static_cast<Resource>(kFirstLink + 2 * static_cast<int>(c));
 }

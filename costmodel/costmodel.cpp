@@ -118,6 +118,24 @@ double promoted_sums(const MatMul& op, const Device& device) {
   return exact && generation_of(device) == Generation::kHopper ? 1.15 : 1;
 }
 
+// Adam on the processors of a server reaches less of their memory bandwidth than a copy does (0.75,
+// efficiency.cpp): 0.5. DeepSpeed's CPU-Adam moves its 30 bytes per parameter at 0.39 to 0.53 of
+// the 256 GB/s of a DGX-2's two (0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4, 8 and 10 billion
+// parameters: Ren et al. 2021, table 4).
+constexpr double kAdamOverCopy = 0.5 / 0.75;
+
+/// What one of `sharers` ranks has of a processor when all of them are at work.
+Device share_of(Device processor, std::int64_t sharers) {
+  const double n = static_cast<double>(sharers);
+  processor.memory_bandwidth = processor.memory_bandwidth / n;
+  for (FlopsPerSecond* peak : {&processor.peak_fp64, &processor.peak_fp32, &processor.peak_bf16,
+                               &processor.peak_fp16, &processor.peak_fp8, &processor.vector_fp32}) {
+    *peak = *peak / n;
+  }
+  processor.l2_cache = Bytes(processor.l2_cache.value / sharers);
+  return processor;
+}
+
 }  // namespace
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
@@ -141,7 +159,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   return memory_bound_cost(op, device);
 }
 
-Cost CostModel::on_processor(const Compute& op) const {
+Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
   if (machine.processor.name.empty()) {
     throw InputError({"C014",
                       "work on a processor that is not described",
@@ -149,7 +167,16 @@ Cost CostModel::on_processor(const Compute& op) const {
                       "a processor of the catalogue, such as \"cpu-host\"",
                       "set cluster.processor"});
   }
-  return compute(op, machine.processor);
+  Device processor = share_of(machine.processor, sharers);
+  if (std::holds_alternative<Adam>(op)) {
+    processor.memory_bandwidth = processor.memory_bandwidth * kAdamOverCopy;
+  }
+  Cost cost = compute(op, processor);
+  for (const auto& [of_device, of_host] :
+       {std::pair(kPeakFlops, kHostFlops), std::pair(kMemoryBandwidth, kHostMemory)}) {
+    std::swap(cost.share[of_device], cost.share[of_host]);
+  }
+  return cost;
 }
 
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
@@ -164,16 +191,18 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
 
 Cost CostModel::transfer(Bytes bytes, const Path& path) const { return message_cost(bytes, path); }
 
-Cost CostModel::copy(const Copy& op, const NodeKind& node) const {
-  if (op.from != Place::kStorage) return host_copy_cost(op.bytes, node);
+Cost CostModel::copy(const Copy& op, const NodeKind& node, std::int64_t sharers) const {
+  if (op.from != Place::kStorage && op.to != Place::kStorage) return host_copy_cost(op.bytes, node);
   if (machine.storage_bandwidth.value <= 0) {
     throw InputError({"C013",
-                      "weights on storage that is not described",
+                      "tensors on storage that is not described",
                       {"", 0, 0, "cluster.storage_bandwidth"},
                       "what a node's drives read, such as \"3 GB/s\"",
                       "set cluster.storage_bandwidth"});
   }
-  return storage_read_cost(op.bytes, machine.storage_bandwidth);
+  const bool writes = op.to == Place::kStorage && machine.storage_write_bandwidth.value > 0;
+  const BytesPerSecond all = writes ? machine.storage_write_bandwidth : machine.storage_bandwidth;
+  return storage_cost(op.bytes, all / static_cast<double>(sharers));
 }
 
 }  // namespace plait

@@ -34,8 +34,9 @@ enum class Selection : std::uint8_t { kNccl, kFastest };
 
 /// What a node has besides devices.
 struct HostMachine {
-  Device processor;                  // no name: none is described
-  BytesPerSecond storage_bandwidth;  // what its drives read; 0: none is described
+  Device processor;                             // no name: none is described
+  BytesPerSecond storage_bandwidth;             // what its drives read; 0: none is described
+  BytesPerSecond storage_write_bandwidth = {};  // 0: as they read
 };
 
 struct CostModel {
@@ -51,16 +52,17 @@ struct CostModel {
 
   /// A kernel on one device.
   Cost compute(const Compute& op, const Device& device) const;
-  /// The same on the host's processor. Throws InputError C014 where none is described.
-  Cost on_processor(const Compute& op) const;
+  /// The same on the host's processor, of whose cores and memory bandwidth `sharers` ranks use as
+  /// much each. Throws InputError C014 where none is described.
+  Cost on_processor(const Compute& op, std::int64_t sharers = 1) const;
   /// A collective over a placed group; zero for a group of one.
   CollectiveCost collective(const Collective& op, const GroupPlacement& group,
                             const Cluster& cluster) const;
   /// One message between two devices.
   Cost transfer(Bytes bytes, const Path& path) const;
-  /// A copy between device and host memory, or from storage. Throws InputError C013 where no
-  /// storage is described.
-  Cost copy(const Copy& op, const NodeKind& node) const;
+  /// A copy between device and host memory, or from or to drives, which `sharers` ranks of a node
+  /// use at once. Throws InputError C013 where no storage is described.
+  Cost copy(const Copy& op, const NodeKind& node, std::int64_t sharers = 1) const;
 };
 
 }  // namespace plait

@@ -55,11 +55,11 @@ Cost host_copy_cost(Bytes bytes, const NodeKind& node) {
   return cost;
 }
 
-// Drives hang on PCIe. The band: files that are mapped and read page by page reach less than the
+// The band: files that are mapped and read page by page reach less than the
 // data sheet says, files in the page cache more.
-Cost storage_read_cost(Bytes bytes, BytesPerSecond bandwidth) {
+Cost storage_cost(Bytes bytes, BytesPerSecond bandwidth) {
   Cost cost;
-  cost.share[bandwidth_of(LinkClass::kPcie)] = bytes / bandwidth;
+  cost.share[kStorageBandwidth] = bytes / bandwidth;
   cost.provenance = Provenance::kDatasheet;
   cost.band = 0.5;
   return cost;

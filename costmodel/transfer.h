@@ -10,7 +10,7 @@ namespace plait {
 Cost message_cost(Bytes bytes, const Path& path);
 /// Between device and host memory, over the device's host link.
 Cost host_copy_cost(Bytes bytes, const NodeKind& node);
-/// From drives into host memory.
-Cost storage_read_cost(Bytes bytes, BytesPerSecond bandwidth);
+/// Between drives and host memory.
+Cost storage_cost(Bytes bytes, BytesPerSecond bandwidth);
 
 }  // namespace plait

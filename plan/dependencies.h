@@ -32,7 +32,10 @@ constexpr bool behind_compute(Stream s) {
     case Stream::kGradSync:
     case Stream::kParamGather:
     case Stream::kHostToDevice:
-    case Stream::kDeviceToHost: return false;
+    case Stream::kDeviceToHost:
+    case Stream::kHost:
+    case Stream::kStorageRead:
+    case Stream::kStorageWrite: return false;
   }
   return false;
 }

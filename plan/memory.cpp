@@ -10,8 +10,9 @@ namespace {
 
 class StageWalk {
  public:
-  StageWalk(const Plan& plan, std::size_t stage)
+  StageWalk(const Plan& plan, std::size_t stage, Place place)
       : plan_(plan),
+        place_(place),
         program_(plan.programs.at(stage)),
         members_(plan),
         call_members_(plan.tensors.size()),
@@ -62,7 +63,7 @@ class StageWalk {
       for (const Operand& o : block.ops[i].operands) {
         const bool view = plan_.tensors[o.tensor].is_view();
         const TensorId root = storage_of(plan_, o.tensor);
-        if (plan_.tensors[root].place != Place::kDevice) continue;
+        if (plan_.tensors[root].place != place_) continue;
         out.push_back({static_cast<std::int64_t>(i), root, o.shift, !view && o.use == Use::kWrite});
       }
     }
@@ -136,6 +137,7 @@ class StageWalk {
   }
 
   const Plan& plan_;
+  Place place_;
   const Program& program_;
   MemberTable<Member> members_;
   std::vector<Member> call_members_;
@@ -150,12 +152,12 @@ class StageWalk {
 
 }  // namespace
 
-std::vector<Stay> stays(const Plan& plan, std::size_t stage) {
-  return StageWalk(plan, stage).list();
+std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place) {
+  return StageWalk(plan, stage, place).list();
 }
 
-StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve) {
-  return StageWalk(plan, stage).run(curve);
+StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve, Place place) {
+  return StageWalk(plan, stage, place).run(curve);
 }
 
 }  // namespace plait

@@ -22,9 +22,9 @@ struct Stay {
   std::int64_t first = 0, last = 0;
 };
 
-/// All stays on the device of a rank of `stage`, in the order in which they begin to be issued.
+/// All stays of a rank of `stage` in that place, in the order in which they begin to be issued.
 /// What lives within a call has a stay for each call.
-std::vector<Stay> stays(const Plan& plan, std::size_t stage);
+std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place = Place::kDevice);
 
 /// Members of one tensor family that are live at the peak.
 struct LiveTensor {
@@ -39,14 +39,16 @@ struct MemoryPoint {
 };
 
 struct StageMemory {
-  Bytes peak;                       // device memory of live tensors
+  Bytes peak;                       // memory of live tensors
   std::int64_t peak_op = 0;         // flat op index
   BytesByClass by_class;            // at the peak
   std::vector<LiveTensor> at_peak;  // largest first
   std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
 };
 
-/// Live memory of every rank of `stage`. O(calls x operands per block).
-StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve = false);
+/// Live memory of every rank of `stage`, on its device or in another place. O(calls x operands per
+/// block).
+StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve = false,
+                        Place place = Place::kDevice);
 
 }  // namespace plait

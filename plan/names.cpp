@@ -44,6 +44,9 @@ std::string_view name_of(Stream stream) {
     case Stream::kDeviceToHost: return "device_to_host";
     case Stream::kCp: return "cp";
     case Stream::kEp: return "ep";
+    case Stream::kHost: return "host";
+    case Stream::kStorageRead: return "storage_read";
+    case Stream::kStorageWrite: return "storage_write";
   }
   return "?";
 }
@@ -89,6 +92,15 @@ std::string_view name_of(TensorOverlap overlap) {
   switch (overlap) {
     case TensorOverlap::kNone: return "none";
     case TensorOverlap::kRing: return "ring";
+  }
+  return "?";
+}
+
+std::string_view name_of(Offload place) {
+  switch (place) {
+    case Offload::kNone: return "none";
+    case Offload::kCpu: return "cpu";
+    case Offload::kNvme: return "nvme";
   }
   return "?";
 }

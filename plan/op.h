@@ -61,7 +61,8 @@ struct Recv {
   Bytes bytes;
 };
 
-/// A copy between places (host offload).
+/// A copy between places (host offload): {from R, to W}. Where one of them is a whole buffer and
+/// the other a rank's share of it, the rank's share is copied, {from R, to U} into the whole.
 struct Copy {
   Place from = Place::kDevice, to = Place::kHost;
   Bytes bytes;
@@ -82,9 +83,12 @@ enum class Stream : std::uint8_t {
   kHostToDevice,
   kDeviceToHost,
   kCp,
-  kEp
+  kEp,
+  kHost,         // the rank's share of its host's processor
+  kStorageRead,  // of its node's drives
+  kStorageWrite
 };
-inline constexpr int kStreams = 12;
+inline constexpr int kStreams = 15;
 std::string_view name_of(Stream stream);
 
 enum class Use : std::uint8_t { kRead, kWrite, kUpdate };

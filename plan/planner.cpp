@@ -100,6 +100,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   apply_pipeline(draft);
   apply_data_parallel(draft);
   apply_optimizer(draft);
+  apply_offload(draft);
 
   Plan plan;
   plan.name = model.name;

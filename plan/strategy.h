@@ -30,6 +30,8 @@ enum class Recompute : std::uint8_t { kNone, kSelective, kOps, kFull };
 /// them; tokens are exchanged for heads and back; they travel round a ring, block by block; or the
 /// last two at once, ulysses within cp.
 enum class ContextKind : std::uint8_t { kAllGather, kUlysses, kRing, kHybrid };
+/// Where state lives between its uses: on the device, in its host's memory, on its node's drives.
+enum class Offload : std::uint8_t { kNone, kCpu, kNvme };
 /// Whether products meet their tensor-parallel all_gather or reduce_scatter as a whole, or in
 /// pieces that travel round a ring while others are computed.
 enum class TensorOverlap : std::uint8_t { kNone, kRing };
@@ -38,6 +40,7 @@ std::string_view name_of(Schedule schedule);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(ContextKind kind);
 std::string_view name_of(TensorOverlap overlap);
+std::string_view name_of(Offload place);
 
 /// What an automatic schedule is laid out for, as profiled: how long the passes of a stage take and
 /// a message travels, in any common unit, and what of a microbatch's activations B leaves for W.
@@ -95,6 +98,16 @@ struct FsdpOptions {
   std::int64_t prefetch = 1;          // layers gathered ahead of the one that computes
 };
 
+/// State that leaves the device: plan/strategies/offload.h.
+struct OffloadOptions {
+  Offload optimizer = Offload::kNone;    // master weights, moments, gradients; Adam on the host
+  Offload parameters = Offload::kNone;   // shards of zero_stage 3, copied to the device to gather
+  Offload activations = Offload::kNone;  // what a layer keeps for its backward pass; not kNvme
+  std::int64_t activation_layers = -1;   // only the first `activation_layers` of a chunk; -1: all
+  bool state() const { return optimizer != Offload::kNone || parameters != Offload::kNone; }
+  bool any() const { return state() || activations != Offload::kNone; }
+};
+
 struct Strategy {
   Mesh mesh;
   /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
@@ -117,6 +130,7 @@ struct Strategy {
   ContextOptions context;
   TensorOptions tensor;
   ZeroPlusPlusOptions zero_plus_plus;
+  OffloadOptions offload;
 
   /// Shares the tokens of each sequence among `cp` ranks in all, as `context` says.
   void share_tokens(std::int64_t cp) {

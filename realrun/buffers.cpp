@@ -20,11 +20,9 @@ std::size_t run_size_of(DType t) {
   }
 }
 
-#ifdef NDEBUG
-void poison(std::byte* /*memory*/, std::size_t /*size*/) {}
-#else
-void poison(std::byte* memory, std::size_t size) { std::memset(memory, 0xFF, size); }
-#endif
+void poison(Fresh fresh, std::byte* memory, std::size_t size) {
+  if (fresh == Fresh::kNaN) std::memset(memory, 0xFF, size);
+}
 
 }  // namespace
 
@@ -40,13 +38,15 @@ void keep_freed_memory() {
 }
 
 template <class T>
-Buffers<T>::Buffers(const Plan& plan, std::size_t stage) : plan_(plan) {
-  for (const Stay& s : stays(plan, stage)) {
-    const Key k = key(s.tensor, s.layer, s.microbatch);
-    if (plan.tensors[s.tensor].persistent) {
-      live_ += plan.tensors[s.tensor].bytes(plan.mesh);
-    } else {
-      last_use_.emplace(s.last, k);
+Buffers<T>::Buffers(const Plan& plan, std::size_t stage, Fresh fresh) : plan_(plan), fresh_(fresh) {
+  for (const Place place : kPlaces) {
+    for (const Stay& s : stays(plan, stage, place)) {
+      const Key k = key(s.tensor, s.layer, s.microbatch);
+      if (plan.tensors[s.tensor].persistent) {
+        live_[of(place)] += plan.tensors[s.tensor].bytes(plan.mesh);
+      } else {
+        last_use_.emplace(s.last, k);
+      }
     }
   }
   peak_ = live_;
@@ -59,8 +59,8 @@ typename Buffers<T>::Key Buffers<T>::key(TensorId root, std::int32_t layer,
   return {root, per_layer(scope) ? layer : 0, per_microbatch(scope) ? microbatch : 0};
 }
 
-/// Persistent tensors begin as zero. Others hold anything: in debug builds not-a-number, as does
-/// what still points there after they have gone.
+/// Persistent tensors begin as zero, others as `fresh_` says, as does what still points there after
+/// they have gone.
 template <class T>
 std::shared_ptr<std::byte[]> Buffers<T>::fresh(const Tensor& t) {
   const std::size_t size =
@@ -72,10 +72,10 @@ std::shared_ptr<std::byte[]> Buffers<T>::fresh(const Tensor& t) {
   if (t.persistent) {
     std::memset(memory.get(), 0, size);
   } else {
-    poison(memory.get(), size);
+    poison(fresh_, memory.get(), size);
   }
-  return {memory.release(), [size, planned, counter = allocated_](std::byte* p) {
-            poison(p, size);
+  return {memory.release(), [size, planned, counter = allocated_, fresh = fresh_](std::byte* p) {
+            poison(fresh, p, size);
             counter->now -= planned;
             std::default_delete<std::byte[]>()(p);
           }};
@@ -88,8 +88,9 @@ const std::shared_ptr<std::byte[]>& Buffers<T>::held(TensorId root, std::int32_t
   if (buffer == nullptr) {
     const Tensor& t = plan_.tensors[root];
     buffer = fresh(t);
-    if (!t.persistent) live_ += t.bytes(plan_.mesh);
-    peak_ = std::max(peak_, live_);
+    const std::size_t place = of(t.place);
+    if (!t.persistent) live_[place] += t.bytes(plan_.mesh);
+    peak_[place] = std::max(peak_[place], live_[place]);
   }
   return buffer;
 }
@@ -114,8 +115,8 @@ template <class T>
 void Buffers<T>::release_after(std::int64_t flat) {
   const auto [begin, end] = last_use_.equal_range(flat);
   for (auto it = begin; it != end; ++it) {
-    if (held_.erase(it->second) > 0)
-      live_ -= plan_.tensors[std::get<0>(it->second)].bytes(plan_.mesh);
+    const Tensor& t = plan_.tensors[std::get<0>(it->second)];
+    if (held_.erase(it->second) > 0) live_[of(t.place)] -= t.bytes(plan_.mesh);
   }
 }
 

@@ -5,6 +5,7 @@
 // (a reduction on its way, say) keep the memory of their operands until they end. Numbers are of
 // type T whatever their element type in the plan, token ids are int64, dropout masks bytes.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -43,11 +44,20 @@ class Operands {
 /// given back to the system each time and come back as pages to be zeroed (glibc's malloc).
 void keep_freed_memory();
 
+/// What memory holds that nothing has been written to: what was there before, or not-a-number, so
+/// that a read of it shows.
+enum class Fresh : std::uint8_t { kAnything, kNaN };
+#ifdef NDEBUG
+inline constexpr Fresh kFresh = Fresh::kAnything;
+#else
+inline constexpr Fresh kFresh = Fresh::kNaN;
+#endif
+
 /// Used by one thread: the one that issues ops.
 template <class T>
 class Buffers {
  public:
-  Buffers(const Plan& plan, std::size_t stage);
+  Buffers(const Plan& plan, std::size_t stage, Fresh fresh = kFresh);
 
   /// The operands of `op` in `call`; persistent ones that were not there are zero.
   Operands operands(const Op& op, const Call& call);
@@ -59,7 +69,7 @@ class Buffers {
   bool holds(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
   /// Lets go of what op `flat` was the last to need.
   void release_after(std::int64_t flat);
-  Bytes peak() const { return peak_; }
+  Bytes peak(Place place = Place::kDevice) const { return peak_[of(place)]; }
   /// The same with what ops at work still keep: depends on timing.
   Bytes in_flight_peak() const { return Bytes(allocated_->peak); }
 
@@ -75,10 +85,14 @@ class Buffers {
   const std::shared_ptr<std::byte[]>& held(TensorId root, std::int32_t layer,
                                            std::int32_t microbatch);
 
+  static constexpr std::array kPlaces = {Place::kDevice, Place::kHost, Place::kStorage};
+  static std::size_t of(Place place) { return static_cast<std::size_t>(place); }
+
   const Plan& plan_;
+  Fresh fresh_;
   std::multimap<std::int64_t, Key> last_use_;  // flat op -> members that end there
   std::map<Key, std::shared_ptr<std::byte[]>> held_;
-  Bytes live_, peak_;
+  std::array<Bytes, kPlaces.size()> live_ = {}, peak_ = {};  // by place
   std::shared_ptr<Allocated> allocated_ = std::make_shared<Allocated>();
 };
 

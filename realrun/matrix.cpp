@@ -54,6 +54,9 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"data.cpp", data},
       {"reduce.cpp", data},
       {"gather.cpp", s.zero_stage > 0},
+      {"offload.cpp", s.offload.any()},
+      {"offload_state.cpp", s.offload.state()},
+      {"offload_activations.cpp", s.offload.activations != Offload::kNone},
       {"quantized.cpp", s.zero_plus_plus.quantized_weights || s.zero_plus_plus.quantized_gradients},
   };
   std::vector<std::string> used;
@@ -68,7 +71,8 @@ bool runs_on_gpus(const MatrixCase& c) {
   const bool ring = s.mesh[Axis::kCp] > 1 && s.context.rings();
   const ZeroPlusPlusOptions& z = s.zero_plus_plus;
   return c.model.experts == 0 && !ring && s.mesh[Axis::kUlysses] == 1 &&
-         s.tensor.overlap == TensorOverlap::kNone && !z.quantized_weights && !z.quantized_gradients;
+         s.tensor.overlap == TensorOverlap::kNone && !s.offload.any() && !z.quantized_weights &&
+         !z.quantized_gradients;
 }
 
 const ModelState& MatrixRunner::reference(const MatrixCase& c) {

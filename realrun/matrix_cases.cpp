@@ -1,110 +1,14 @@
 // Which combinations are verified.
 
 #include "realrun/matrix.h"
+#include "realrun/matrix_changes.h"
 #include "realrun/matrix_models.h"
 
 namespace plait {
 namespace {
 
 using namespace matrix_models;
-
-struct Degrees {
-  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1, ep = 1;
-};
-
-/// Changes of a case beyond its degrees and zero_stage.
-using Change = void (*)(MatrixCase&);
-void sp(MatrixCase& c) { c.strategy.sequence_parallel = true; }
-void in_pieces(MatrixCase& c) {
-  c.strategy.sequence_parallel = true;
-  c.strategy.tensor.overlap = TensorOverlap::kRing;
-}
-void secondary(MatrixCase& c) { c.strategy.zero_plus_plus.secondary_shard = true; }
-void qwz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_weights = true; }
-void qgz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_gradients = true; }
-void ulysses(MatrixCase& c) {
-  c.strategy.context.kind = ContextKind::kUlysses;
-  c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
-}
-void ring(MatrixCase& c) { c.strategy.context.kind = ContextKind::kRing; }
-void hybrid(MatrixCase& c) {
-  c.strategy.context = {ContextKind::kHybrid, 2};
-  c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
-}
-void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
-void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
-void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
-void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
-void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
-void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
-void two_chunks(MatrixCase& c, Schedule schedule) {
-  c.strategy.pipeline.schedule = schedule, c.strategy.pipeline.chunks = 2;
-}
-void interleaved(MatrixCase& c) { two_chunks(c, Schedule::kInterleaved); }
-void zb_v(MatrixCase& c) { two_chunks(c, Schedule::kZbV); }
-void dualpipe_v(MatrixCase& c) { two_chunks(c, Schedule::kDualPipeV); }
-void zb_h1(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH1; }
-void zb_h2(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH2; }
-void zb_1p(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZb1p; }
-/// Laid out for W of half the length.
-void zb_2p(MatrixCase& c) {
-  c.strategy.pipeline.schedule = Schedule::kZb2p;
-  c.strategy.pipeline.profile = {.weights = 0.5, .message = 0.1, .kept = 0.4};
-}
-void sequential(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kSequential; }
-void uneven(MatrixCase& c) {
-  c.strategy.pipeline.first_stage_layers = 3, c.strategy.pipeline.last_stage_layers = 1;
-}
-void short_ends(MatrixCase& c) {
-  c.strategy.pipeline.first_stage_layers = c.strategy.pipeline.last_stage_layers = 1;
-}
-void bare_ends(MatrixCase& c) { c.strategy.pipeline.stage_layers = {0, 1, 1, 0}; }
-void one_two_one_none(MatrixCase& c) { c.strategy.pipeline.stage_layers = {1, 2, 1, 0}; }
-void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers = 0; }
-void small_buckets(MatrixCase& c) { c.strategy.data.bucket = Bytes(1024); }
-void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
-void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
-void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
-void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
-void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
-/// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
-void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }
-void experts_over_tp(MatrixCase& c) { c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp; }
-void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = kContextAxes | Axis::kEp; }
-void experts_over_all(MatrixCase& c) {
-  c.strategy.expert_axes = kContextAxes | Axis::kEp | Axis::kTp;
-}
-void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
-void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
-/// For stages of two chunks, three stages or more, and uneven ones.
-void deep(MatrixCase& c) { c.model.layers = 4; }
-void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
-void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
-void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
-void bf16_wire(MatrixCase& c) { c.workload.precision.reduction = DType::kBf16; }
-void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
-/// Sequences for three, five and seven ranks.
-void batch_of_6(MatrixCase& c) { c.workload.global_batch = 6; }
-void batch_of_10(MatrixCase& c) { c.workload.global_batch = 10; }
-void batch_of_7(MatrixCase& c) { c.workload.global_batch = 7; }
-
-class List {
- public:
-  void add(const char* name, Model model, Degrees d, int zero = 0,
-           std::initializer_list<Change> changes = {}) {
-    MatrixCase c;
-    c.name = model.name + ": " + name;
-    c.model = std::move(model);
-    c.workload.sequence_length = kSequence, c.workload.global_batch = 8;
-    c.strategy.mesh[Axis::kPp] = d.pp, c.strategy.mesh[Axis::kDp] = d.dp;
-    c.strategy.mesh[Axis::kFsdp] = d.fsdp, c.strategy.mesh[Axis::kTp] = d.tp;
-    c.strategy.mesh[Axis::kCp] = d.cp, c.strategy.mesh[Axis::kEp] = d.ep;
-    c.strategy.zero_stage = zero;
-    for (Change change : changes) change(c);
-    cases.push_back(std::move(c));
-  }
-  std::vector<MatrixCase> cases;
-};
+using namespace matrix_changes;
 
 void data_parallel(List& l) {
   l.add("one rank, pairs of sequences", llama(), {}, 0, {pairs});
@@ -334,6 +238,37 @@ void experts(List& l) {
   l.add("ep, ZeRO++", all_experts(), {.dp = 2, .fsdp = 2, .ep = 2}, 3, {secondary, qwz, qgz});
 }
 
+void offload(List& l) {
+  l.add("Adam on the host", gpt(), {}, 0, {adam_on_host});
+  l.add("Adam on the host, dp, no overlap", llama(), {.dp = 2}, 0, {adam_on_host, no_overlap});
+  l.add("Adam on the host, zero 1", gpt(), {.dp = 4}, 1, {adam_on_host, small_buckets});
+  l.add("Adam on the host, zero 1, hybrid, no overlap", llama(), {.dp = 2, .fsdp = 2}, 1,
+        {adam_on_host, no_overlap, bf16_wire});
+  l.add("Adam on the host, zero 2, tp, sp", llama(), {.dp = 2, .tp = 2}, 2, {adam_on_host, sp});
+  l.add("Adam on the host, zero 2, hybrid, unclipped", gpt(), {.dp = 2, .fsdp = 2}, 2,
+        {adam_on_host, unclipped});
+  l.add("Adam on the host, zero 3", qwen(), {.fsdp = 4}, 3, {adam_on_host, weight_shard});
+  l.add("state on the host, fsdp", llama(), {.fsdp = 2}, 3, {state_on_host});
+  l.add("state on the host, fsdp, hybrid, tp, pairs", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3,
+        {state_on_host, pairs, two_ahead});
+  l.add("state on drives, zero 3", gpt(), {.dp = 2}, 3, {state_on_drives});
+  l.add("state on drives, fsdp, pp", plain(), {.pp = 2, .fsdp = 2}, 3, {state_on_drives});
+  l.add("Adam on the host, pp, dp, zero 1", gpt(), {.pp = 2, .dp = 2}, 1, {adam_on_host});
+  l.add("state on the host, ep, fsdp", mixtral(), {.fsdp = 2, .ep = 2}, 3, {state_on_host});
+  l.add("Adam on the host, ep, zero 2", deepseek(), {.ep = 2}, 2, {adam_on_host});
+  l.add("activations on the host", gpt(), {}, 0, {deep, activations_on_host});
+  l.add("activations on the host, tp, sp", llama(), {.tp = 2}, 0, {deep, sp, activations_on_host});
+  l.add("activations on the host, recompute all, fsdp", gpt(), {.fsdp = 2}, 3,
+        {deep, activations_on_host, all_again, state_on_host});
+  l.add("activations on the host, recompute ops", llama(), {}, 0,
+        {deep, activations_on_host, ops_again});
+  l.add("activations on the host, pp, interleaved", gpt(), {.pp = 2}, 0,
+        {layers_of_8, interleaved, activations_on_host});
+  l.add("activations on the host, pp, zb-h1", llama(), {.pp = 2}, 0,
+        {layers_of_8, zb_h1, activations_on_host});
+  l.add("activations on the host, ep", mixtral(), {.ep = 2}, 0, {deep, activations_on_host});
+}
+
 void hybrids(List& l) {
   l.add("pp, dp", llama(), {.pp = 2, .dp = 2}, 0, {small_buckets});
   l.add("pp of 3, dp", relu(), {.pp = 3, .dp = 2}, 0, {deep, short_ends});
@@ -360,7 +295,7 @@ std::vector<MatrixCase> matrix_cases() {
   List list;
   data_parallel(list), zero_plus_plus(list), tensor_parallel(list), tensor_overlap(list),
       context_parallel(list), context_kinds(list), pipeline(list), recomputation(list),
-      experts(list), hybrids(list);
+      experts(list), offload(list), hybrids(list);
   return std::move(list.cases);
 }
 

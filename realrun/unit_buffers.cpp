@@ -18,6 +18,10 @@ std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
       if (name == u.name + ".gradient_shard") u.gradient_shard = id;
       if (name == u.name + ".master") u.master = id;
       if (name == u.name + ".moment1") u.moment = id;
+      if (name == u.name + ".gradients.host" || name == u.name + ".gradient_shard.host")
+        u.gradient_host = id;
+      if (name == u.name + ".weights.host" || name == u.name + ".weight_shard.host")
+        u.weight_host = id;
     }
   }
   std::erase_if(units, [](const UnitBuffers& u) { return u.weights == kNoTensor; });

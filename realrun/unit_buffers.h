@@ -15,6 +15,8 @@ struct UnitBuffers {
   TensorId weights = kNoTensor, gradients = kNoTensor;  // whole buffers
   TensorId weight_shard = kNoTensor, gradient_shard = kNoTensor, master = kNoTensor;
   TensorId moment = kNoTensor;
+  /// Of offload, in host memory: the gradient that Adam reads, the weights that it updates.
+  TensorId gradient_host = kNoTensor, weight_host = kNoTensor;
   std::vector<TensorId> weight_views, gradient_views;  // in the same order
   /// A tensor that every rank which holds the unit touches.
   TensorId anchor() const { return moment; }

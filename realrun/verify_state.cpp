@@ -26,8 +26,9 @@ class Collector {
 
  private:
   void collect(const UnitBuffers& unit, std::int32_t layer) {
-    const TensorId gradient =
-        unit.gradient_shard == kNoTensor ? unit.gradients : unit.gradient_shard;
+    TensorId gradient = unit.gradient_host;
+    if (gradient == kNoTensor) gradient = unit.gradient_shard;
+    if (gradient == kNoTensor) gradient = unit.gradients;
     TensorId weight = unit.master;
     if (weight == kNoTensor) weight = unit.weight_shard;
     if (weight == kNoTensor) weight = unit.weights;

@@ -11,7 +11,7 @@ namespace plait {
 
 std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage, TensorId root) {
   std::set<std::int32_t> layers;
-  for (const Stay& s : stays(plan, stage)) {
+  for (const Stay& s : stays(plan, stage, plan.tensors[root].place)) {
     if (s.tensor == root) layers.insert(s.layer);
   }
   return {layers.begin(), layers.end()};
@@ -93,7 +93,7 @@ void Walker::fill_weights() {
   const Plan& plan = context_.plan;
   for (const UnitBuffers& unit : unit_buffers(plan)) {
     for (std::int32_t layer : layers_of(plan, rank().stage, unit.anchor())) {
-      for (TensorId id : {unit.weights, unit.weight_shard, unit.master}) {
+      for (TensorId id : {unit.weights, unit.weight_shard, unit.master, unit.weight_host}) {
         if (id != kNoTensor && plan.tensors[id].persistent) fill_unit(unit, id, layer);
       }
     }

@@ -197,7 +197,7 @@ std::string ChakraTraces::node(std::int64_t rank, const Call& call, const Op& op
     say("comm_size", kInt64, r->bytes.value);
     say("comm_tag", kInt32, message);
   } else if (const auto* copy = std::get_if<Copy>(&op.body)) {
-    type(copy->to == Place::kDevice ? kLoad : kStore);
+    type(copy->to < copy->from ? kLoad : kStore);  // towards the device
     say("tensor_size", kUint64, copy->bytes.value);
   }
   m.attribute(kAttributes, "is_cpu_op", kBool, 0);

@@ -8,8 +8,9 @@
 namespace plait {
 namespace {
 
-constexpr std::array<std::string_view, 7> kGroups = {
-    "compute", "recompute", "exposed_communication", "bubble", "optimizer", "host", "idle"};
+constexpr std::array<std::string_view, 8> kGroups = {
+    "compute", "recompute", "exposed_communication", "bubble", "optimizer", "offload",
+    "host",    "idle"};
 constexpr std::array<std::string_view, 6> kClasses = {"weight",     "gradient", "optimizer",
                                                       "activation", "kv_cache", "buffer"};
 
@@ -99,7 +100,11 @@ std::string to_csv(const MemoryReport& memory) {
     out += csv_row({line.name, text(line.bytes), line.source});
   }
   out += csv_row({"peak", text(memory.peak_memory_bytes), ""});
-  return out + csv_row({"capacity", text(memory.capacity_bytes), ""});
+  out += csv_row({"capacity", text(memory.capacity_bytes), ""});
+  if (memory.host_bytes > 0) out += csv_row({"host_per_node", text(memory.host_bytes), ""});
+  if (memory.storage_bytes > 0)
+    out += csv_row({"storage_per_node", text(memory.storage_bytes), ""});
+  return out;
 }
 
 }  // namespace plait

@@ -72,6 +72,11 @@ Tree tree_of(const MemoryReport& m) {
     largest.push_back({{"name", t.name}, {"kind", t.kind}, {"count", t.count}, {"bytes", t.bytes}});
   }
   out["stage_peak_bytes"] = m.stage_bytes;
+  if (m.host_bytes > 0) out["host_bytes_per_node"] = m.host_bytes;
+  if (m.host_bytes > 0 && m.host_capacity_bytes > 0) {
+    out["host_capacity_bytes"] = m.host_capacity_bytes;
+  }
+  if (m.storage_bytes > 0) out["storage_bytes_per_node"] = m.storage_bytes;
   out["sources"] = std::move(sources);
   return out;
 }

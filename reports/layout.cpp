@@ -27,6 +27,18 @@ std::string recompute_text(const RecomputeOptions& r) {
   return "";
 }
 
+/// "cpu offload of optimizer and parameters"
+void add_offload(const OffloadOptions& o, std::vector<std::string>& parts) {
+  for (const Offload place : {Offload::kCpu, Offload::kNvme}) {
+    std::vector<std::string> what;
+    if (o.optimizer == place) what.emplace_back("optimizer");
+    if (o.parameters == place) what.emplace_back("parameters");
+    if (o.activations == place) what.emplace_back("activations");
+    if (what.empty()) continue;
+    parts.push_back(fmt::format("{} offload of {}", name_of(place), fmt::join(what, " and ")));
+  }
+}
+
 }  // namespace
 
 std::string layout_text(const Strategy& s) {
@@ -41,6 +53,7 @@ std::string layout_text(const Strategy& s) {
   if (s.sequence_parallel) parts.emplace_back("sequence parallel");
   if (s.zero_stage > 0) parts.push_back(fmt::format("zero {}", s.zero_stage));
   parts.push_back(recompute_text(s.recompute));
+  add_offload(s.offload, parts);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

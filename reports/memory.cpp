@@ -21,7 +21,7 @@ std::vector<MemoryLine> items_of(const StageUse& use) {
 }  // namespace
 
 MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
-                              const std::vector<StageUse>& memory) {
+                              const std::vector<StageUse>& memory, const NodeUse& node) {
   PLAIT_CHECK(!memory.empty() && memory.size() == plan.programs.size(),
               "memory is known for every stage of the plan");
   MemoryReport m;
@@ -37,7 +37,9 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
   m.rank = m.stage * plan.ranks_per_stage() + memory[stage].position;
   m.peak_memory_bytes = m.stage_bytes[stage];
   m.capacity_bytes = capacity(stage);
-  m.fits = m.peak_memory_bytes <= m.capacity_bytes;
+  m.host_bytes = node.memory.value, m.host_capacity_bytes = node.capacity.value;
+  m.storage_bytes = node.storage.value;
+  m.fits = m.peak_memory_bytes <= m.capacity_bytes && m.host_fits();
   m.items = items_of(memory[stage]);
   for (const LiveTensor& t : memory[stage].live.at_peak) {
     const Tensor& tensor = plan.tensors[t.tensor];

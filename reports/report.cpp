@@ -150,7 +150,7 @@ Report summarize(const ReportInputs& in) {
   r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
   r.bound_by = in.explanation.bound_by;
   r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
-  r.memory = summarize_memory(in.plan, in.cluster, in.memory);
+  r.memory = summarize_memory(in.plan, in.cluster, in.memory, in.node);
   r.collectives = collective_lines(in);
   r.contention = in.contention;
   r.provenance = in.provenance;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "costmodel/costmodel.h"
+#include "costmodel/node_use.h"
 #include "costmodel/stage_use.h"
 #include "plan/explanation.h"
 #include "plan/memory.h"
@@ -68,6 +69,7 @@ struct ReportInputs {
   RunFacts run;
   std::string placement = {};        // in words; "": rank r on device r
   double price_per_device_hour = 0;  // 0: not said
+  NodeUse node = {};                 // host memory and drives
 };
 
 struct ReportShare {
@@ -95,6 +97,9 @@ struct MemoryReport {
   std::vector<MemoryLine> items;          // sum to peak_memory_bytes
   std::vector<PeakTensor> largest;        // live tensors, largest first
   std::vector<std::int64_t> stage_bytes;  // peak of every stage, overheads included
+  /// Of the fullest node: in host memory, what that has (0: not described), and on drives.
+  std::int64_t host_bytes = 0, host_capacity_bytes = 0, storage_bytes = 0;
+  bool host_fits() const { return host_capacity_bytes == 0 || host_bytes <= host_capacity_bytes; }
   std::int64_t free_bytes() const { return capacity_bytes - peak_memory_bytes; }
 };
 
@@ -139,7 +144,7 @@ Report summarize(const ReportInputs& in);
 
 /// The memory part alone; `memory` has one entry per stage.
 MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
-                              const std::vector<StageUse>& memory);
+                              const std::vector<StageUse>& memory, const NodeUse& node = {});
 
 /// "tp 8, pp 16, dp 128, interleaved 1f1b with 2 chunks, sequence parallel, zero 1, ..."
 std::string layout_text(const Strategy& strategy);

@@ -196,6 +196,17 @@ std::string what_if_text(const std::string& resource) {
   return (rate ? "10 % more " : "10 % less ") + words;
 }
 
+/// What the ranks of a node have in its host's memory and on its drives.
+std::vector<Line> host_lines(const MemoryReport& m) {
+  if (m.host_bytes == 0) return {};
+  std::string text = human_bytes(m.host_bytes);
+  if (m.host_capacity_bytes > 0) text += " of " + human_bytes(m.host_capacity_bytes);
+  text += " in host memory on the fullest node";
+  if (m.storage_bytes > 0) text += fmt::format(", {} on its drives", human_bytes(m.storage_bytes));
+  const Ink ink = m.host_fits() ? Ink::kPlain : Ink::kBad;
+  return {{{std::string(kLabel, ' ')}, {std::move(text), ink}}};
+}
+
 std::vector<Line> verdict_lines(const MemoryReport& m) {
   const std::string where = m.stage_bytes.size() > 1
                                 ? fmt::format("on the fullest rank, {} (stage {})", m.rank, m.stage)
@@ -204,20 +215,28 @@ std::vector<Line> verdict_lines(const MemoryReport& m) {
   if (m.fits) {
     const double free = static_cast<double>(m.free_bytes()) /
                         static_cast<double>(std::max<std::int64_t>(1, m.capacity_bytes));
-    return {{{pad_right("FITS", kLabel), Ink::kGood},
-             {fmt::format("{} of {} {}, {} free", used, room, where, human_percent(free, 0))}}};
+    std::vector<Line> out = {
+        {{pad_right("FITS", kLabel), Ink::kGood},
+         {fmt::format("{} of {} {}, {} free", used, room, where, human_percent(free, 0))}}};
+    append(out, host_lines(m));
+    return out;
   }
   const auto biggest =
       std::max_element(m.items.begin(), m.items.end(),
                        [](const MemoryLine& a, const MemoryLine& b) { return a.bytes < b.bytes; });
   std::vector<Line> out = {
       {{"DOES NOT FIT  ", Ink::kBad}, {fmt::format("needs {} of {} {}", used, room, where)}}};
+  if (m.free_bytes() >= 0) {  // on the device it does
+    append(out, host_lines(m));
+    return out;
+  }
   std::string over = fmt::format("{} too much", human_bytes(-m.free_bytes()));
   if (biggest != m.items.end()) {
     over += fmt::format("; the biggest item: {}, {}", item_label(biggest->name),
                         human_bytes(biggest->bytes));
   }
   out.push_back({{std::string(kLabel, ' ') + over}});
+  append(out, host_lines(m));
   return out;
 }
 

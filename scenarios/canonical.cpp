@@ -18,10 +18,20 @@ std::string cluster_json(const ClusterPart& part) {
   const bool alike = part.other_nodes.empty();
   const bool no_processor = part.processor.value.name.empty();
   const bool no_storage = part.storage_bandwidth.value == 0;
+  const bool as_read = part.storage_write_bandwidth.value == 0;
   std::erase_if(members, [=](const JsonMember& m) {
     return m.key == "preset" || (m.key == "other_nodes" && alike) ||
-           (m.key == "processor" && no_processor) || (m.key == "storage_bandwidth" && no_storage);
+           (m.key == "processor" && no_processor) || (m.key == "storage_bandwidth" && no_storage) ||
+           (m.key == "storage_write_bandwidth" && as_read);
   });
+  return json_object(std::move(members));
+}
+
+std::string strategy_json(const StrategyPart& part) {
+  std::vector<JsonMember> members;
+  for (const Field<StrategyPart>& f : strategy_table().fields()) {
+    if (f.key != "offload" || part.offload.any()) members.push_back({f.key, f.write(part)});
+  }
   return json_object(std::move(members));
 }
 
@@ -32,7 +42,7 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
                            const std::string& calibration_sha256) {
   std::vector<JsonMember> members = {{"name", json_quote(scenario.name)},
                                      {"model", model_table().write(scenario.model)},
-                                     {"strategy", strategy_table().write(strategy)},
+                                     {"strategy", strategy_json(strategy)},
                                      {"cluster", cluster_json(cluster)}};
   members.push_back(scenario.serving
                         ? JsonMember{"serving", serving_table().write(*scenario.serving)}

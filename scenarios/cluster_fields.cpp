@@ -118,6 +118,9 @@ const Table<ClusterPart>& cluster_table() {
               .otherwise("none"),
           field("storage_bandwidth", &C::storage_bandwidth, Amount<BytesPerSecond>{},
                 "What a node's drives read, for plans that put tensors there."),
+          field("storage_write_bandwidth", &C::storage_write_bandwidth, Amount<BytesPerSecond>{},
+                "What they write.")
+              .otherwise("as `storage_bandwidth`"),
           field("fabric", &C::fabric, Changes{&fabric_part_table()}, "What joins the nodes."),
           field("other_nodes", &C::other_nodes, List{Nested{&other_nodes_table()}},
                 "Nodes of another kind on the same fabric, with as many devices and NICs."),

@@ -1,12 +1,9 @@
 #include "scenarios/fields.h"
 
 #include "model/presets.h"
-#include "plan/schedule.h"
 
 namespace plait {
 namespace {
-
-constexpr std::int64_t kLargestAxis = std::int64_t{1} << 24;
 
 /// Those values, by their names.
 template <class E>
@@ -21,11 +18,6 @@ Choice<DType> product_types() {
 }
 
 Choice<DType> float_types() { return choice_of({DType::kBf16, DType::kFp16, DType::kFp32}); }
-
-Choice<AxisSet> expert_axes() {
-  const AxisSet ep = Axis::kEp, cp = kContextAxes, tp = Axis::kTp;
-  return {{{"ep", ep}, {"ep+tp", ep | tp}, {"cp+ep", cp | ep}, {"cp+ep+tp", cp | ep | tp}}};
-}
 
 const Table<Precision>& precision_table() {
   static const Table<Precision> table(
@@ -46,153 +38,6 @@ const Table<Precision>& precision_table() {
               .otherwise("the type of `weights`"),
       },
       "weights");
-  return table;
-}
-
-Choice<Schedule> schedules() {
-  Choice<Schedule> out;
-  for (const ScheduleKind& k : kSchedules) out.values.emplace_back(k.name, k.schedule);
-  return out;
-}
-
-const Table<PassProfile>& profile_table() {
-  using P = PassProfile;
-  const Real duration{.min = 1e-6, .max = 1e6};
-  static const Table<P> table(
-      "strategy.pipeline.profile",
-      {
-          field("forward", &P::forward, duration, "A forward pass of a stage."),
-          field("backward", &P::backward, duration, "B, the gradient of its input."),
-          field("weights", &P::weights, duration, "W, the gradients of its weights."),
-          field("message", &P::message, Real{.min = 0, .max = 1e6},
-                "From the end of a pass to the beginning of the one that waits for it."),
-          field("kept", &P::kept, Real{.min = 0, .max = 1},
-                "Of the activations of a microbatch, what B leaves for W."),
-      });
-  return table;
-}
-
-const Table<PipelineOptions>& pipeline_table() {
-  using P = PipelineOptions;
-  static const Table<P> table(
-      "strategy.pipeline",
-      {
-          field("schedule", &P::schedule, schedules(),
-                "Order of forward and backward passes on a stage. The zero-bubble schedules (zb-*, "
-                "dualpipe-v) fill waits with the weights' gradients; zb-v and dualpipe-v place two "
-                "chunks per stage in the shape of a V; `sequential` keeps one stage at work at a "
-                "time.")
-              .searchable(),
-          field("chunks", &P::chunks, Int{.max = 1024},
-                "Model chunks (virtual stages) per rank: 2 or more with `interleaved`, 2 with "
-                "`zb-v` and `dualpipe-v`, else 1.")
-              .searchable(),
-          field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},
-                "Layers of the first chunk; -1: an even share."),
-          field("last_stage_layers", &P::last_stage_layers, Int{.min = -1},
-                "Layers of the last chunk; -1: an even share."),
-          field("stage_layers", &P::stage_layers, List{Int{.min = 0}},
-                "Layers of every piece (pp * chunks of them), in the order of the model; empty: "
-                "even shares."),
-          field("profile", &P::profile, Nested{&profile_table()},
-                "What zb-1p and zb-2p are laid out for: durations in any common unit."),
-      },
-      "schedule");
-  return table;
-}
-
-const Table<RecomputeOptions>& recompute_table() {
-  using R = RecomputeOptions;
-  static const Table<R> table(
-      "strategy.recompute",
-      {
-          field("kind", &R::kind,
-                choice_of(
-                    {Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull}),
-                "What the backward pass computes again instead of keeping: nothing, the attention "
-                "core, everything but attention, every other product and the results of "
-                "reduce_scatter (`ops`), or whole layers.")
-              .searchable(),
-          field("layers", &R::layers, Int{.min = -1},
-                "With `full`, only so many layers of each chunk; -1: all.")
-              .searchable(),
-          field("every", &R::every, Int{.min = 1},
-                "With `full`, only each layer of a stage whose number is a multiple of this."),
-      },
-      "kind");
-  return table;
-}
-
-const Table<DataParallelOptions>& data_table() {
-  using D = DataParallelOptions;
-  static const Table<D> table(
-      "strategy.data",
-      {
-          field("bucket", &D::bucket, Amount<Bytes>{.min = 1},
-                "Gradients are reduced in pieces of about this size."),
-          field("overlap", &D::overlap, Flag{}, "Reduce while the backward pass goes on."),
-      });
-  return table;
-}
-
-const Table<FsdpOptions>& fsdp_table() {
-  using F = FsdpOptions;
-  static const Table<F> table(
-      "strategy.fsdp_options",
-      {
-          field("reshard_after_forward", &F::reshard_after_forward, Flag{},
-                "Drop gathered weights after the forward pass and gather them again for backward.")
-              .searchable(),
-          field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
-                "Layers gathered ahead of the one that computes.")
-              .searchable(),
-      });
-  return table;
-}
-
-const Table<ContextOptions>& context_table() {
-  using C = ContextOptions;
-  static const Table<C> table(
-      "strategy.context",
-      {
-          field("kind", &C::kind,
-                choice_of({ContextKind::kAllGather, ContextKind::kUlysses, ContextKind::kRing,
-                           ContextKind::kHybrid}),
-                "How attention meets the keys and values of all tokens: gathers them, exchanges "
-                "tokens for heads (`ulysses`), passes them round a ring, or both of these "
-                "(`hybrid`)."),
-          field("ulysses", &C::ulysses, Int{.max = kLargestAxis},
-                "With `hybrid`, how many of the cp ranks exchange heads; the others form rings."),
-      },
-      "kind");
-  return table;
-}
-
-const Table<TensorOptions>& tensor_table() {
-  static const Table<TensorOptions> table(
-      "strategy.tensor",
-      {
-          field("overlap", &TensorOptions::overlap,
-                choice_of({TensorOverlap::kNone, TensorOverlap::kRing}),
-                "`ring`: products beside an all_gather or reduce_scatter of tp run in tp pieces, "
-                "which travel round a ring meanwhile; with sequence_parallel."),
-      },
-      "overlap");
-  return table;
-}
-
-const Table<ZeroPlusPlusOptions>& zero_plus_plus_table() {
-  using Z = ZeroPlusPlusOptions;
-  static const Table<Z> table(
-      "strategy.zero_plus_plus",
-      {
-          field("secondary_shard", &Z::secondary_shard, Flag{},
-                "hpZ: zero_stage 3 shards over dp and fsdp; backward gathers within fsdp alone."),
-          field("quantized_weights", &Z::quantized_weights, Flag{},
-                "qwZ: weights are gathered in int8."),
-          field("quantized_gradients", &Z::quantized_gradients, Flag{},
-                "qgZ: gradients are exchanged in int4, within fsdp and then over dp."),
-      });
   return table;
 }
 
@@ -303,52 +148,6 @@ const Table<Workload>& workload_table() {
           field("flash_attention", &Workload::flash_attention, Flag{}, "Fused attention kernels."),
           field("gradient_clipping", &Workload::gradient_clipping, Flag{},
                 "Global gradient norm before the optimizer."),
-      });
-  return table;
-}
-
-const Table<StrategyPart>& strategy_table() {
-  using S = StrategyPart;
-  const Int axis{.max = kLargestAxis};
-  static const Table<S> table(
-      "strategy",
-      {
-          field("pp", &S::pp, axis, "Pipeline stages.").searchable(),
-          field("dp", &S::dp, axis, "Replicas of the parameters.")
-              .otherwise("world size / (pp * fsdp * cp * ep * tp)")
-              .searchable(),
-          field("fsdp", &S::fsdp, axis, "Ranks that shard the parameters, gradients and optimizer.")
-              .searchable(),
-          field("cp", &S::cp, axis, "Ranks that share the tokens of each sequence.").searchable(),
-          field("ep", &S::ep, axis,
-                "Ranks that share out the experts and are data-parallel in all else.")
-              .searchable(),
-          field(
-              "expert_axes", &S::expert_axes, expert_axes(),
-              "Axes that divide the experts. With `tp`, experts are whole and the ranks along tp "
-              "have different ones; else each is split over tp. With `cp`, so do those along cp."),
-          field("tp", &S::tp, axis, "Ranks that split each layer's matrices.").searchable(),
-          field("sequence_parallel", &S::sequence_parallel, Flag{},
-                "Megatron SP: norms and residuals sharded over tp along the sequence.")
-              .searchable(),
-          field("zero_stage", &S::zero_stage, Int{.min = 0, .max = 3},
-                "Sharded over fsdp (over dp where fsdp is 1), cp and ep: 0 nothing, 1 optimizer "
-                "state, "
-                "2 and gradients, 3 and parameters.")
-              .otherwise("3 where fsdp > 1, else 0")
-              .searchable(),
-          field("keep_weight_shard", &S::keep_weight_shard, Flag{},
-                "ZeRO-3 keeps a low-precision shard beside the master shard (DeepSpeed).")
-              .searchable(),
-          field("pipeline", &S::pipeline, Nested{&pipeline_table()}, "Pipeline schedule."),
-          field("recompute", &S::recompute, Nested{&recompute_table()},
-                "Activation recomputation."),
-          field("data", &S::data, Nested{&data_table()}, "Reduction of gradients."),
-          field("fsdp_options", &S::fsdp_options, Nested{&fsdp_table()}, "Gathering of weights."),
-          field("context", &S::context, Nested{&context_table()}, "Attention over cp."),
-          field("tensor", &S::tensor, Nested{&tensor_table()}, "Communication over tp."),
-          field("zero_plus_plus", &S::zero_plus_plus, Nested{&zero_plus_plus_table()},
-                "ZeRO++ on zero_stage 3."),
       });
   return table;
 }

@@ -47,6 +47,7 @@ struct StrategyPart {
   ContextOptions context;
   TensorOptions tensor;
   ZeroPlusPlusOptions zero_plus_plus;
+  OffloadOptions offload;
 };
 
 struct OtherNodesPart {
@@ -64,6 +65,7 @@ struct ClusterPart {
   Named<Device> device;
   Named<Device> processor;
   BytesPerSecond storage_bandwidth;
+  BytesPerSecond storage_write_bandwidth;
   Named<Fabric> fabric;
   std::vector<OtherNodesPart> other_nodes;
   std::vector<Slowdown> slowdowns;

@@ -84,6 +84,7 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
+  out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
   out.kernels = parts.kernels;
   out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;

@@ -76,6 +76,16 @@ void refuse_placement(const Json& root) {
   }
 }
 
+/// The bounds know work on the device alone.
+void refuse_offload(const OffloadOptions& offload) {
+  if (!offload.any()) return;
+  throw InputError({.code = "S105",
+                    .problem = "a search of layouts that offload state is not planned",
+                    .where = Where{"", 0, 0, "strategy.offload"},
+                    .expected = "state that stays on the device",
+                    .cure = "compare layouts with `plait compare -L strategy.zero_stage=1,2,3`"});
+}
+
 /// Bounds know layers of one kind.
 void refuse_two_kinds_of_layers(const Model& model) {
   if (model.experts == 0 || model.dense_layers() == 0) return;
@@ -124,6 +134,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   out.scenario = read_scenario(std::move(document), file);
   require_training(out.scenario);
   refuse_two_kinds_of_layers(out.scenario.model);
+  refuse_offload(out.scenario.strategy.offload);
   return out;
 }
 

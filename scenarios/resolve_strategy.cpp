@@ -93,6 +93,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.fsdp = part.fsdp_options;
   out.tensor = part.tensor;
   out.zero_plus_plus = part.zero_plus_plus;
+  out.offload = part.offload;
   return out;
 }
 
@@ -114,6 +115,7 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
       {"tensor", part.tp == 1, "tp is 1"},
       {"zero_plus_plus", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
       {"data", no_shards, "there is one replica"},
+      {"offload", !part.offload.any(), "it leaves everything on the device"},
       {"zero_stage", part.zero_stage > 0 && no_shards, "dp, fsdp, cp and ep are 1"},
   };
   std::vector<std::string> warnings;

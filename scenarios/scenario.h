@@ -35,16 +35,17 @@ struct Scenario {
   Kernels kernels;  // how the framework runs ops
   FrameworkMemory memory;
   Cluster cluster;
-  Device processor;                     // of each node; no name: none is described
-  BytesPerSecond storage_bandwidth;     // of each node's drives
-  double price_per_device_hour = 0;     // in the user's currency; 0: not said
-  std::vector<std::int64_t> placement;  // device of each mesh rank; empty: rank r on device r
-  std::string placement_words;          // "pp, tp, dp from the inside out"; "": rank r on device r
-  Host host;                            // issues the ops of each rank
-  std::string calibration;              // path of a calibration of the device; "": none
-  bool flow_network = false;            // messages share links
-  std::vector<std::string> warnings;    // ignored keys of an imported config.json, ...
-  std::string canonical_json;           // resolved, keys sorted: what sha256 and reports quote
+  Device processor;                        // of each node; no name: none is described
+  BytesPerSecond storage_bandwidth;        // of each node's drives
+  BytesPerSecond storage_write_bandwidth;  // 0: as they read
+  double price_per_device_hour = 0;        // in the user's currency; 0: not said
+  std::vector<std::int64_t> placement;     // device of each mesh rank; empty: rank r on device r
+  std::string placement_words;        // "pp, tp, dp from the inside out"; "": rank r on device r
+  Host host;                          // issues the ops of each rank
+  std::string calibration;            // path of a calibration of the device; "": none
+  bool flow_network = false;          // messages share links
+  std::vector<std::string> warnings;  // ignored keys of an imported config.json, ...
+  std::string canonical_json;         // resolved, keys sorted: what sha256 and reports quote
   std::shared_ptr<const JsonDocument> source;  // the text as read, for `locate`
 };
 

@@ -1,5 +1,6 @@
 #include "sim/durations.h"
 
+#include <algorithm>
 #include <map>
 
 #include "costmodel/issue.h"
@@ -14,7 +15,13 @@ class Durations::Pricer {
  public:
   Pricer(Durations& out, const Plan& plan, const Cluster& cluster, const CostModel& costs,
          const Sites& sites, const Lanes& lanes)
-      : out_(out), plan_(plan), cluster_(cluster), model_(costs), sites_(sites), lanes_(lanes) {}
+      : out_(out),
+        plan_(plan),
+        cluster_(cluster),
+        model_(costs),
+        sites_(sites),
+        lanes_(lanes),
+        ranks_per_node_(std::min(cluster.devices_per_node, plan.mesh.world_size())) {}
 
   void run() {
     const auto stages = static_cast<std::size_t>(plan_.mesh[Axis::kPp]);
@@ -108,15 +115,18 @@ class Durations::Pricer {
   std::uint32_t cost(const Op& op, std::uint32_t site) {
     const auto found = by_site_.find(site);
     if (found != by_site_.end()) return found->second;
-    out_.costs_.push_back(std::visit(Cases{*this, site, is_on_host(op)}, op.body));
+    const std::int64_t sharers = op.stream == Stream::kCompute ? 1 : ranks_per_node_;
+    out_.costs_.push_back(std::visit(Cases{*this, site, is_on_host(op), sharers}, op.body));
     return by_site_[site] = static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }
   struct Cases {
     Pricer& p;
     std::uint32_t site;
     bool on_host;
+    std::int64_t sharers;  // ranks that do the same on the same node
     Cost operator()(const Compute& c) const {
-      return on_host ? p.model_.on_processor(c) : p.model_.compute(c, p.cluster_.kind(site).device);
+      return on_host ? p.model_.on_processor(c, sharers)
+                     : p.model_.compute(c, p.cluster_.kind(site).device);
     }
     Cost operator()(const Collective& c) const {
       const CollectiveCost priced = p.model_.collective(c, p.sites_.groups[site], p.cluster_);
@@ -129,7 +139,9 @@ class Durations::Pricer {
     Cost operator()(const Recv& r) const {
       return p.model_.transfer(r.bytes, p.sites_.paths[site]);
     }
-    Cost operator()(const Copy& c) const { return p.model_.copy(c, p.cluster_.kind(site)); }
+    Cost operator()(const Copy& c) const {
+      return p.model_.copy(c, p.cluster_.kind(site), sharers);
+    }
   };
   void remember(const Collective& c, std::uint32_t site, const CollectiveCost& priced) {
     for (const Choice& known : out_.choices_) {
@@ -147,6 +159,7 @@ class Durations::Pricer {
   const CostModel& model_;
   const Sites& sites_;
   const Lanes& lanes_;
+  std::int64_t ranks_per_node_;
   std::size_t op_ = 0;
   std::map<std::uint32_t, std::uint32_t> by_site_, rows_;  // of the current op
 };

@@ -23,6 +23,9 @@ std::string axes_of(const Op& op) {
 
 Label label_of(const Op& op) {
   if (op.phase == Phase::kOptimizer) return {"optimizer", std::string(name_of(op))};
+  if (std::holds_alternative<Copy>(op.body) && op.stream != Stream::kCompute) {
+    return {"offload", std::string(name_of(op.stream))};
+  }
   const std::string axes = axes_of(op);
   if (!axes.empty()) return {"exposed_communication", axes};
   return {op.phase == Phase::kRecompute ? "recompute" : "compute", std::string(name_of(op))};

@@ -100,6 +100,7 @@ struct Draft {
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
   std::vector<LayerKind> layers;  // one or two kinds: dense before experts
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
+  TensorId gradient_norm = kNoTensor;  // from apply_optimizer on
 
   // From apply_pipeline on: what becomes the plan.
   std::int64_t microbatches = 0;
@@ -151,6 +152,7 @@ void split_backward(Draft& draft);       // into B and W, for schedules that ask
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
 void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
 void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
+void apply_offload(Draft& draft);        // state in host memory and on drives, and copies of it
 
 /// The axes over which tokens are divided, sequence by sequence or within each, and which hold the
 /// same weights but for experts, where their size is above 1.

@@ -129,6 +129,11 @@ class Fitter {
 void fit_sizes(Draft& draft, Block& block) {
   for (Op& op : block.ops) {
     if (Compute* c = std::get_if<Compute>(&op.body)) std::visit(Fitter(draft, op), *c);
+    if (Copy* c = std::get_if<Copy>(&op.body)) {  // what of one lies in the other
+      const Tensor& from = draft.tensors[op.operands.at(0).tensor];
+      const Tensor& to = draft.tensors[op.operands.at(1).tensor];
+      *c = {from.place, to.place, std::min(from.bytes(draft.mesh()), to.bytes(draft.mesh()))};
+    }
   }
 }
 

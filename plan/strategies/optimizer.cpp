@@ -18,7 +18,7 @@ class StepEnd {
     Tensor norm;
     norm.name = "gradient_norm", norm.dims[0] = Dim{1}, norm.rank = 1, norm.dtype = DType::kFp32;
     norm.kind = TensorClass::kBuffer, norm.scope = Scope::kRole;
-    norm_ = d.add(norm);
+    norm_ = d.gradient_norm = d.add(norm);
     for (UnitKind kind : kAllUnits) {
       const Unit& unit = d.unit(kind);
       if (!unit.present()) continue;

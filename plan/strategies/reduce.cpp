@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "plan/strategies/call_rewriter.h"
 #include "plan/strategies/data_parallel.h"
 
 namespace plait {
@@ -191,21 +192,6 @@ class Reducer {
   std::map<UnitKind, TensorId> wires_, incoming_;
 };
 
-/// Appends calls of a program one by one; `after` follows the calls to their new places.
-class Rewriter {
- public:
-  explicit Rewriter(Program& out) : out_(out) {}
-  void keep(Call call) {
-    if (call.after >= 0) call.after = moved_[static_cast<std::size_t>(call.after)];
-    moved_.push_back(static_cast<std::int32_t>(out_.calls.size()));
-    out_.calls.push_back(call);
-  }
-
- private:
-  Program& out_;
-  std::vector<std::int32_t> moved_;
-};
-
 /// Blocks that were made already, by what they reduce.
 class BlockCache {
  public:
@@ -278,7 +264,7 @@ Program GradientReduction::in_buckets(const Program& program) {
   const std::vector<Ready> ready = completions(d, program, false);
   Program out;
   out.calls.reserve(2 * program.calls.size());
-  Rewriter rewriter(out);
+  CallRewriter rewriter(out);
   std::vector<Call> late;
   // Experts are reduced over other ranks, so their buckets hold nothing else.
   Filling filling(d, parts_->reducer, parts_->cache), experts(d, parts_->reducer, parts_->cache);
@@ -308,7 +294,7 @@ Program GradientReduction::each_microbatch(const Program& program) {
   std::map<UnitInstance, std::int64_t> count;
   Program out;
   out.calls.reserve(2 * program.calls.size());
-  Rewriter rewriter(out);
+  CallRewriter rewriter(out);
   std::size_t next = 0;
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
     rewriter.keep(program.calls[i]);

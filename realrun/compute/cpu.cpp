@@ -190,10 +190,18 @@ class CpuCompute : private OpView {
     for (std::size_t i = 0; i < count(); ++i) kernels::fill(at(i), T{0}, elements(i));
   }
   void operator()(const SquaredNorm&) {
-    *at(0) = 0;
+    if (!updates(0)) *at(0) = 0;
     for (const Part& p : counted_squares()) {
       kernels::squared_norm(at(0), at(p), p.elements, true);
     }
+  }
+  /// Of a whole flat buffer and this rank's share of it, the share.
+  void operator()(const Copy&) {
+    const std::size_t size = element_size(tensor(0).dtype);
+    const std::int64_t n = std::min(elements(0), elements(1));
+    const auto from = static_cast<std::size_t>(takes_share(1) ? share_of(1, 0) * n : 0);
+    const auto to = static_cast<std::size_t>(elements(1) > n ? share_of(0, 0) * n : 0);
+    std::copy_n(mask(0) + from * size, static_cast<std::size_t>(n) * size, mask(1) + to * size);
   }
   void operator()(const Adam& a) {
     const AdamParts p = adam_parts();
@@ -240,6 +248,12 @@ class CpuCompute : private OpView {
     const T* in = at(0) + (gathers ? 0 : from * g.m * g.k);
     kernels::gemm_nt(out, in, at(1), g.bias ? at(3) : nullptr, g.m, g.n, g.k, 1, false);
   }
+  /// As Buffers holds them.
+  static std::size_t element_size(DType t) {
+    return t == DType::kInt64 || t == DType::kInt32 || t == DType::kInt8
+               ? static_cast<std::size_t>(size_of(t))
+               : sizeof(T);
+  }
   T* at(std::size_t i) { return operands_.at<T>(i); }
   const std::int64_t* tokens(std::size_t i) { return operands_.at<std::int64_t>(i); }
   std::uint8_t* mask(std::size_t i) { return operands_.at<std::uint8_t>(i); }
@@ -252,7 +266,9 @@ class CpuCompute : private OpView {
 
 template <class T>
 void compute(const RunContext& context, const Operands& operands, const Op& op, const Call& call) {
-  std::visit(CpuCompute<T>(context, operands, op, call), std::get<Compute>(op.body));
+  CpuCompute<T> on_cpu(context, operands, op, call);
+  if (const Copy* copy = std::get_if<Copy>(&op.body)) return on_cpu(*copy);
+  std::visit(on_cpu, std::get<Compute>(op.body));
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (op.operands[i].use == Use::kRead) continue;
     const Tensor& t = context.plan.tensors[op.operands[i].tensor];

@@ -8,9 +8,9 @@
 namespace plait {
 
 template <class T>
-HostDevice<T>::HostDevice(const Plan& plan, const Rank& rank)
+HostDevice<T>::HostDevice(const Plan& plan, const Rank& rank, Fresh fresh)
     : plan_(plan),
-      buffers_(plan, rank.stage),
+      buffers_(plan, rank.stage, fresh),
       times_(static_cast<std::size_t>(op_count(plan, rank.stage))) {}
 
 template <class T>

@@ -9,7 +9,7 @@ namespace plait {
 template <class T>
 class HostDevice : public ComputeDevice {
  public:
-  HostDevice(const Plan& plan, const Rank& rank);
+  HostDevice(const Plan& plan, const Rank& rank, Fresh fresh = kFresh);
 
   void write(const Member& to, std::int64_t first, std::int64_t elements,
              std::span<const double> values) override;
@@ -46,9 +46,9 @@ class HostDevice : public ComputeDevice {
 
 /// A HostDevice<T>.
 template <class T>
-MakeDevice host_device() {
-  return [](const Plan& plan, const Rank& rank, Transport&) {
-    return std::make_unique<HostDevice<T>>(plan, rank);
+MakeDevice host_device(Fresh fresh = kFresh) {
+  return [fresh](const Plan& plan, const Rank& rank, Transport&) {
+    return std::make_unique<HostDevice<T>>(plan, rank, fresh);
   };
 }
 

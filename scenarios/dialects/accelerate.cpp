@@ -43,7 +43,10 @@ void write_fsdp(ExportDraft& d) {
   d.set("fsdp_version", 2);
   d.set("fsdp_reshard_after_forward", truth(s.fsdp.reshard_after_forward));
   d.set("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
-  d.set("fsdp_offload_params", "false");
+  const OffloadOptions& o = s.offload;
+  const bool on_host = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
+  d.set("fsdp_offload_params", truth(on_host));
+  if (on_host || !o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
   d.set("fsdp_activation_checkpointing", truth(full));
   d.set("fsdp_cpu_ram_efficient_loading", "true");
   d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");
@@ -172,9 +175,8 @@ class Reading {
   void fsdp() {
     const std::string at = "fsdp_config.fsdp_";
     if (flag(at + "offload_params", false)) {
-      const YamlEntry& e = *find(at + "offload_params");
-      throw InputError({"D006", e.path + " keeps parameters off the device", this->at(e),
-                        "parameters on the devices", "remove it; a scenario cannot say it"});
+      give(at + "offload_params", "strategy.offload.optimizer", R"("cpu")");
+      give(at + "offload_params", "strategy.offload.parameters", R"("cpu")");
     }
     bool reshards = flag(at + "reshard_after_forward", true);
     std::string by = at + "reshard_after_forward";

@@ -49,6 +49,13 @@ void write_zero(ExportDraft& d) {
     d.set("reduce_bucket_size", s.data.bucket.value / size);
     d.say({"strategy.data.bucket"});
   }
+  const OffloadOptions& o = s.offload;
+  for (const auto& [key, place] :
+       {std::pair("offload_optimizer", o.optimizer), std::pair("offload_param", o.parameters)}) {
+    if (place != Offload::kNone) d.set(key, fmt::format(R"({{"device": "{}"}})", name_of(place)));
+  }
+  d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
+  if (o.state() && s.keep_weight_shard) d.say({"strategy.keep_weight_shard"});
   const bool copies = r.dp > 1 && r.fsdp > 1;
   if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
   const std::int64_t tp = s.mesh[Axis::kTp];
@@ -166,15 +173,38 @@ class Reading {
     out_.give(out_.rest_shards ? "strategy.dp" : "strategy.fsdp", "1");
     give("tensor_parallel.autotp_size", "strategy.tp",
          std::to_string(std::max<std::int64_t>(integer("tensor_parallel.autotp_size", 1), 1)));
-    for (const char* part : {"offload_param", "offload_optimizer"}) {
-      const Json* offload = find(fmt::format("zero_optimization.{}", part));
-      const Json* device = offload == nullptr ? nullptr : offload->find("device");
-      if (device == nullptr || (device->is(Json::Kind::kText) && device->text() == "none"))
-        continue;
-      throw InputError({"D006", fmt::format("{} keeps state off the device", part),
-                        offload->where(), "state on the devices",
-                        "remove it; a scenario cannot say it"});
+    offload(stage);
+  }
+
+  void offload(std::int64_t stage) {
+    const std::string optimizer = offload_of("offload_optimizer", "strategy.offload.optimizer");
+    const std::string parameters = offload_of("offload_param", "strategy.offload.parameters");
+    if (parameters != "none" && optimizer == "none") {
+      throw InputError({"D006", "offload_param leaves the optimizer on the device",
+                        find("zero_optimization.offload_param")->where(),
+                        "offload_optimizer beside it", "add it; a scenario cannot say one alone"});
     }
+    if (stage == 3 && optimizer != "none") {  // a shard in 16 bits beside the master weights
+      give("zero_optimization.offload_optimizer", "strategy.keep_weight_shard", "true");
+    }
+  }
+  /// The device that the part names; "none" where it is absent.
+  std::string offload_of(const std::string& part, std::string to) {
+    const std::string path = fmt::format("zero_optimization.{}", part);
+    const Json* offload = find(path);
+    std::string place = "none";
+    if (offload != nullptr) {
+      if (const Json* device = offload->find("device")) {
+        Text{{"none", "cpu", "nvme"}}.read(*device, place);
+      }
+      const Json* ratio = offload->find("ratio");
+      if (ratio != nullptr && ratio->is(Json::Kind::kNumber) && ratio->number() != 1) {
+        throw InputError({"D006", "a part of the optimizer on the host", ratio->where(),
+                          "ratio 1, all of it", "remove it; a scenario cannot say it"});
+      }
+    }
+    if (place != "none") give(path, std::move(to), json_quote(place));
+    return place;
   }
 
   void report_unread() {

@@ -20,6 +20,7 @@ class Reading {
     refuse_other_models();
     const bool has_model = args_.flag("--num-layers") || args_.flag("--hidden-size");
     axes();
+    offload();
     if (has_model) model();
     workload();
     precision();
@@ -54,10 +55,20 @@ class Reading {
       args_.unsupported("--num-experts", "a mixture of experts");
     }
     args_.unsupported("--multi-latent-attention", "latent attention");
-    args_.unsupported("--optimizer-cpu-offload", "an optimizer in host memory");
-    if (args_.integer("--cpu-offloading-num-layers", 0).value_or(0) > 0) {
-      args_.unsupported("--cpu-offloading-num-layers", "activations in host memory");
+    if (args_.number("--optimizer-offload-fraction").value_or(1) != 1) {
+      args_.unsupported("--optimizer-offload-fraction", "a part of the optimizer in host memory");
     }
+  }
+
+  void offload() {
+    if (args_.flag("--optimizer-cpu-offload")) {
+      give("--optimizer-cpu-offload", "strategy.offload.optimizer", R"("cpu")");
+    }
+    const std::int64_t layers = args_.integer("--cpu-offloading-num-layers", 0).value_or(0);
+    if (layers == 0) return;
+    give("--cpu-offloading-num-layers", "strategy.offload.activations", R"("cpu")");
+    give("--cpu-offloading-num-layers", "strategy.offload.activation_layers",
+         std::to_string(layers));
   }
 
   void axes() {

@@ -103,6 +103,12 @@ void write_recompute(ExportDraft& d) {
   if (r.kind == Recompute::kFull || r.layers < 0) d.say({"strategy.recompute.layers"});
 }
 
+void write_offload(ExportDraft& d) {
+  if (d.scenario.strategy.offload.optimizer != Offload::kCpu) return;
+  d.set("--optimizer-cpu-offload");
+  d.say({"strategy.offload.optimizer"});
+}
+
 /// Layers of the first and the last chunk. Where there is one chunk in a stage they are arguments;
 /// where chunks are even but for the embedding and the loss, which count as a layer each, that is
 /// an argument.
@@ -189,6 +195,7 @@ void write_strategy(ExportDraft& d, Launcher launcher) {
   if (splits) d.say({"strategy.tensor.overlap"});
   write_pipeline(d);
   write_recompute(d);
+  write_offload(d);
   write_sharding(d, launcher);
   write_reduction(d);
 }

@@ -10,23 +10,24 @@
 namespace plait {
 namespace {
 
-/// Beginning of a published GPU name -> node and device of the catalogue. The longest come first.
+/// Beginning of a published GPU name -> node and device of the catalogue, and the processors that
+/// NVIDIA's own machine of that kind has. The longest come first.
 struct Machine {
-  std::string_view gpu, node, device;
+  std::string_view gpu, node, device, processors = {};
 };
 constexpr Machine kMachines[] = {
-    {"A100-SXM4-80GB", "dgx-a100", "a100-80-sxm"},
-    {"A100-SXM4-40GB", "dgx-a100", "a100-40-sxm"},
+    {"A100-SXM4-80GB", "dgx-a100", "a100-80-sxm", "epyc-7742-x2"},
+    {"A100-SXM4-40GB", "dgx-a100", "a100-40-sxm", "epyc-7742-x2"},
     {"A800-SXM4-80GB", "dgx-a100", "a800-80-sxm"},
     {"H100-SXM-96GB", "hgx-h100", "h100-96-sxm"},
-    {"H100-SXM", "hgx-h100", "h100-sxm"},
+    {"H100-SXM", "hgx-h100", "h100-sxm", "xeon-8480c-x2"},
     {"H800-SXM", "hgx-h100", "h800-sxm"},
-    {"H200-SXM", "hgx-h200", "h200-sxm"},
-    {"H200", "hgx-h200", "h200-sxm"},
+    {"H200-SXM", "hgx-h200", "h200-sxm", "xeon-8480c-x2"},
+    {"H200", "hgx-h200", "h200-sxm", "xeon-8480c-x2"},
     {"GB200", "gb200-nvl72", "gb200"},
-    {"B200-SXM", "hgx-b200", "b200"},
-    {"B200", "hgx-b200", "b200"},
-    {"V100-SXM3-32GB", "dgx-2", "v100-sxm3-32"},
+    {"B200-SXM", "hgx-b200", "b200", "xeon-8570-x2"},
+    {"B200", "hgx-b200", "b200", "xeon-8570-x2"},
+    {"V100-SXM3-32GB", "dgx-2", "v100-sxm3-32", "xeon-8168-x2"},
     {"V100-SXM2-32GB", "dgx-v100", "v100-sxm2-32"},
     {"V100-SXM2-16GB", "dgx-v100", "v100-sxm2-16"},
 };
@@ -91,6 +92,11 @@ FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_n
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const Machine& machine = machine_of(run.gpu);
   nlohmann::ordered_json out = {{"preset", machine.node}, {"device", machine.device}};
+  if (run.layout.offload.starts_with("optimizer")) {  // Adam's
+    if (machine.processors.empty()) throw NotRepresentable("no processors are known of its nodes");
+    out["processor"] = machine.processors;
+    assumed.push_back(fmt::format("processors: {}", machine.processors));
+  }
   if (run.gpus <= 0) throw NotRepresentable("the number of GPUs is not published");
   // A node of the record is a node of the scenario, except where an NVLink domain spans trays.
   const bool domain = machine.node == "gb200-nvl72";

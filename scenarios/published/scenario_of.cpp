@@ -63,8 +63,8 @@ class Writer {
     if (mentions(run_.arguments, "--mtp-num-layers")) {
       throw NotRepresentable("multi-token prediction is not planned yet");
     }
-    if (!p_.offload.empty()) {
-      throw NotRepresentable(fmt::format("offload is not planned yet: {}", p_.offload));
+    if (!p_.offload.empty() && offload().empty()) {
+      throw NotRepresentable(fmt::format("offload of another kind: {}", p_.offload));
     }
     if (mentions(m_.name, "BERT")) throw NotRepresentable("an encoder: only decoders are planned");
     if (framework_ == "jax") throw NotRepresentable("no profile of JAX frameworks yet");
@@ -206,6 +206,7 @@ class Writer {
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();
+    if (!p_.offload.empty()) out["offload"] = offload();
     if (p_.pp > 1) out["pipeline"] = pipeline();
     return out;
   }
@@ -231,6 +232,16 @@ class Writer {
 
   std::int64_t data_ranks() const {
     return std::max<std::int64_t>(1, run_.gpus / std::max<std::int64_t>(1, p_.tp * p_.pp * p_.cp));
+  }
+
+  /// "optimizer to CPU (CPU AdamW)", "activation offload 40 layers"; of another kind: nothing.
+  JsonObject offload() const {
+    const std::string text = lower(p_.offload);
+    if (text.starts_with("optimizer to cpu")) return {{"optimizer", "cpu"}};
+    const std::string_view activations = "activation offload ";
+    if (!text.starts_with(activations)) return {};
+    return {{"activations", "cpu"},
+            {"activation_layers", std::atoll(text.c_str() + activations.size())}};
   }
 
   JsonObject recompute() {

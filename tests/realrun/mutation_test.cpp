@@ -1,4 +1,4 @@
-// Verification finds faults: in the verified matrix no collective can be dropped or
+// Verification finds faults: in the verified matrix no collective and no copy can be dropped or
 // misgrouped, and no two microbatches exchanged, without another result or an error. A collective
 // that could be dropped would be one that the plan does not need; the few of these are named in
 // mutations.h, and each is checked to be one. So are sums whose order does not matter.
@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "realrun/compute/host_device.h"
 #include "realrun/matrix.h"
 #include "tests/realrun/mutations.h"
 
@@ -27,8 +28,9 @@ constexpr int kThreads = 8;
 bool same(const Model& model, const Mutation& m, const ModelState& expected) {
   const double patience = m.sound ? kPatience_s : kShortPatience_s;
   try {
-    const ModelState got =
-        run_steps(model, m.plan, RunPrecision::kFp64, {.steps = kSteps, .patience_s = patience});
+    const ModelState got = run_steps(
+        model, m.plan, RunPrecision::kFp64,
+        {.steps = kSteps, .patience_s = patience, .device = host_device<double>(Fresh::kNaN)});
     return passes(compare(got, expected), tolerance_of(RunPrecision::kFp64));
   } catch (const EnvironmentError&) {
     return false;  // ranks waited for one another
@@ -86,6 +88,14 @@ TEST(Mutation, MisgroupedCollectivesAreCaught) {
 
 TEST(Mutation, SwappedMicrobatchesAreCaught) {
   EXPECT_GT(expect_all_caught(0, swapped_microbatches), 250U);
+}
+
+TEST(Mutation, DroppedCopiesAreCaught) {
+  std::size_t n = 0;
+  for (const MatrixCase& c : matrix_cases()) {
+    if (c.strategy.offload.any()) n += expect_caught(c, copies_dropped);
+  }
+  EXPECT_GT(n, 250U);
 }
 
 TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {

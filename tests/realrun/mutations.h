@@ -114,6 +114,27 @@ inline std::vector<Mutation> dropped(const Plan& plan) {
   return out;
 }
 
+/// Each copy between places dropped. What is brought back to the device has never left it where the
+/// copy is dropped: another sound plan, which holds more memory.
+inline std::vector<Mutation> copies_dropped(const Plan& plan) {
+  std::vector<Mutation> out;
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const Block& block = plan.blocks[b];
+    for (std::size_t i = 0; is_called(plan, b) && i < block.ops.size(); ++i) {
+      if (!std::holds_alternative<Copy>(block.ops[i].body)) continue;
+      const std::string what = plan.tensors[block.ops[i].operands[0].tensor].name;
+      Mutation m{
+          block.name + ": copy of " + what + " dropped", plan,
+          block.name == "offload.fetch_gradients" || block.name == "offload.fetch_activations"};
+      auto& ops = m.plan.blocks[b].ops;
+      ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
+      remove_empty_calls(m.plan);
+      out.push_back(std::move(m));
+    }
+  }
+  return out;
+}
+
 /// Whether an earlier call of the program runs the same block for the same layer.
 inline bool ran_before(const Program& program, std::size_t call) {
   const Call& c = program.calls[call];

@@ -44,6 +44,19 @@ std::vector<double> decoded(const std::vector<std::byte>& bytes, DType type) {
   return {numbers.begin(), numbers.end()};
 }
 
+/// The plan, if it has all of its tensors on devices.
+const Plan& on_device(const Plan& plan) {
+  for (const Tensor& t : plan.tensors) {
+    if (t.place == Place::kDevice) continue;
+    throw InputError({.code = "G025",
+                      .problem = t.name + " is not on the device, and CUDA runs make no copies",
+                      .where = {"", 0, 0, "strategy.offload"},
+                      .expected = "a plan without offload",
+                      .cure = "verify on the processor (--backend cpu)"});
+  }
+  return plan;
+}
+
 /// Elements lie at addresses of the device, which nobody frees one by one.
 std::shared_ptr<std::byte[]> borrowed(std::byte* address) {
   return {std::shared_ptr<std::byte[]>(), address};
@@ -56,7 +69,7 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
     : plan_(plan),
       rank_(rank.id),
       device_((CUDA_CHECK(cudaSetDevice(device)), device)),
-      arena_(arena(plan, rank.stage)),
+      arena_(arena(on_device(plan), rank.stage)),
       before_(ops_before(plan, rank.stage)),
       stream_of_(streams_of(plan, rank.stage)),
       memory_(device_block(static_cast<std::size_t>(arena_.bytes))),

@@ -2,7 +2,7 @@
 
 const groupColours = {
   compute: 'blue', recompute: 'purple', exposed_communication: 'orange', bubble: 'grey',
-  optimizer: 'green', host: 'yellow', idle: 'pale',
+  optimizer: 'green', offload: 'red', host: 'yellow', idle: 'pale',
 };
 const memoryColours = {
   weight: 'blue', gradient: 'orange', optimizer: 'green', activation: 'sky', kv_cache: 'purple',

@@ -170,14 +170,23 @@ TEST(ImportDeepSpeed, TheBatchIsTheProductOfItsParts) {
             "D004 line 1");
 }
 
+TEST(ImportDeepSpeed, ReadsWhereStateIs) {
+  const Scenario infinity = imported(Dialect::kDeepSpeed, R"({"train_batch_size": 64,
+    "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}, "zero_optimization": {"stage": 3,
+    "offload_optimizer": {"device": "nvme", "nvme_path": "/drives", "pin_memory": true},
+    "offload_param": {"device": "cpu"}}})");
+  EXPECT_EQ(infinity.strategy.offload.optimizer, Offload::kNvme);
+  EXPECT_EQ(infinity.strategy.offload.parameters, Offload::kCpu);
+  EXPECT_TRUE(infinity.strategy.keep_weight_shard);
+}
+
 TEST(ImportDeepSpeed, RefusesAtTheLine) {
   const auto refused = [](const std::string& text) { return refusal(Dialect::kDeepSpeed, text); };
   EXPECT_EQ(refused("{\"bf16\": {\"enabled\": true},\n\"fp16\": {\"enabled\": true}}"),
             "D004 line 2");
   EXPECT_EQ(refused("{\"zero_optimization\":\n{\"stage\": \"three\"}}"), "F003 line 2");
   EXPECT_EQ(
-      refused(
-          "{\"zero_optimization\": {\"stage\": 2,\n\"offload_optimizer\": {\"device\": \"cpu\"}}}"),
+      refused("{\"zero_optimization\": {\"stage\": 3,\n\"offload_param\": {\"device\": \"cpu\"}}}"),
       "D006 line 2");
   EXPECT_EQ(refused("{\n"), "J005 line 2");
 }
@@ -205,13 +214,19 @@ tpu_env: []
   EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
 }
 
+TEST(ImportAccelerate, ReadsOffloadedParameters) {
+  const Scenario s = imported(
+      Dialect::kAccelerate,
+      "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n  fsdp_offload_params: true\n");
+  EXPECT_EQ(s.strategy.offload.optimizer, Offload::kCpu);
+  EXPECT_EQ(s.strategy.offload.parameters, Offload::kCpu);
+}
+
 TEST(ImportAccelerate, RefusesAtTheLine) {
   const auto refused = [](const std::string& text) { return refusal(Dialect::kAccelerate, text); };
   EXPECT_EQ(refused("distributed_type: FSDP\nnum_machines: 3\nnum_processes: 8"), "D004 line 3");
   EXPECT_EQ(refused("distributed_type: TPU"), "D003 line 1");
   EXPECT_EQ(refused("distributed_type: FSDP\nnonsense"), "D002 line 2");
-  EXPECT_EQ(refused("distributed_type: FSDP\nfsdp_config:\n  fsdp_offload_params: true"),
-            "D006 line 3");
   EXPECT_EQ(refused("distributed_type: MEGATRON_LM"), "D006 line 1");
   EXPECT_EQ(refused("distributed_type: NO\nuse_cpu: no\nuse_cpu: no"), "D004 line 3");
 }

@@ -1,0 +1,53 @@
+#include "plan/strategies/offload.h"
+
+#include "plan/refusal.h"
+
+namespace plait {
+namespace {
+
+void require_offload(const Draft& d) {
+  const OffloadOptions& o = d.strategy.offload;
+  const bool parameters = o.parameters != Offload::kNone, optimizer = o.optimizer != Offload::kNone;
+  if (parameters && (d.strategy.zero_stage != 3 || !optimizer)) {
+    throw refusal(
+        "S100", "parameters that stay in host memory are shards, which Adam updates there",
+        "strategy.offload.parameters", "strategy.zero_stage = 3 and strategy.offload.optimizer",
+        "set these two, or strategy.offload.parameters to \"none\"");
+  }
+  const bool master_is_shard = d.strategy.zero_stage == 3 && !d.strategy.keep_weight_shard &&
+                               d.workload.precision.has_master();
+  const bool in_memory = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
+  if (master_is_shard && optimizer && !in_memory) {
+    throw refusal("S101",
+                  "the shards that are gathered are the optimizer's master weights, and these "
+                  "would be in another place than the optimizer",
+                  "strategy.keep_weight_shard",
+                  "true (DeepSpeed), or optimizer and parameters both on \"cpu\" (FSDP)",
+                  "set strategy.keep_weight_shard to true");
+  }
+  if (parameters && d.strategy.zero_plus_plus.secondary_shard) {
+    throw refusal("S102", "a secondary shard would keep on the device what offload takes away",
+                  "strategy.offload.parameters", "\"none\" with a secondary shard",
+                  "switch off strategy.zero_plus_plus.secondary_shard");
+  }
+  if (o.activations == Offload::kNvme) {
+    throw refusal("S103", "activations are offloaded to host memory only",
+                  "strategy.offload.activations", "\"none\" or \"cpu\"", "set it to \"cpu\"");
+  }
+  if (o.activation_layers >= 0 && o.activations == Offload::kNone) {
+    throw refusal("S104", "a number of offloaded layers goes with offloaded activations",
+                  "strategy.offload.activation_layers", "strategy.offload.activations = \"cpu\"",
+                  "remove it, or set strategy.offload.activations");
+  }
+}
+
+}  // namespace
+
+void apply_offload(Draft& d) {
+  require_offload(d);
+  const OffloadOptions& o = d.strategy.offload;
+  if (o.activations != Offload::kNone) offload_activations(d);
+  if (o.state()) offload_state(d);
+}
+
+}  // namespace plait

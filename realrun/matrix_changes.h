@@ -1,0 +1,122 @@
+#pragma once
+// How the cases of the verified matrix differ from one another, and their list.
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "realrun/matrix.h"
+#include "realrun/matrix_models.h"
+
+namespace plait::matrix_changes {
+
+struct Degrees {
+  std::int64_t pp = 1, dp = 1, fsdp = 1, tp = 1, cp = 1, ep = 1;
+};
+
+/// Changes of a case beyond its degrees and zero_stage.
+using Change = void (*)(MatrixCase&);
+inline void sp(MatrixCase& c) { c.strategy.sequence_parallel = true; }
+inline void in_pieces(MatrixCase& c) {
+  c.strategy.sequence_parallel = true;
+  c.strategy.tensor.overlap = TensorOverlap::kRing;
+}
+inline void secondary(MatrixCase& c) { c.strategy.zero_plus_plus.secondary_shard = true; }
+inline void qwz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_weights = true; }
+inline void qgz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_gradients = true; }
+inline void ulysses(MatrixCase& c) {
+  c.strategy.context.kind = ContextKind::kUlysses;
+  c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
+}
+inline void ring(MatrixCase& c) { c.strategy.context.kind = ContextKind::kRing; }
+inline void hybrid(MatrixCase& c) {
+  c.strategy.context = {ContextKind::kHybrid, 2};
+  c.strategy.share_tokens(c.strategy.mesh[Axis::kCp]);
+}
+inline void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
+inline void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
+inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
+inline void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
+inline void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
+inline void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
+inline void two_chunks(MatrixCase& c, Schedule schedule) {
+  c.strategy.pipeline.schedule = schedule, c.strategy.pipeline.chunks = 2;
+}
+inline void interleaved(MatrixCase& c) { two_chunks(c, Schedule::kInterleaved); }
+inline void zb_v(MatrixCase& c) { two_chunks(c, Schedule::kZbV); }
+inline void dualpipe_v(MatrixCase& c) { two_chunks(c, Schedule::kDualPipeV); }
+inline void zb_h1(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH1; }
+inline void zb_h2(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH2; }
+inline void zb_1p(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZb1p; }
+/// Laid out for W of half the length.
+inline void zb_2p(MatrixCase& c) {
+  c.strategy.pipeline.schedule = Schedule::kZb2p;
+  c.strategy.pipeline.profile = {.weights = 0.5, .message = 0.1, .kept = 0.4};
+}
+inline void sequential(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kSequential; }
+inline void uneven(MatrixCase& c) {
+  c.strategy.pipeline.first_stage_layers = 3, c.strategy.pipeline.last_stage_layers = 1;
+}
+inline void short_ends(MatrixCase& c) {
+  c.strategy.pipeline.first_stage_layers = c.strategy.pipeline.last_stage_layers = 1;
+}
+inline void bare_ends(MatrixCase& c) { c.strategy.pipeline.stage_layers = {0, 1, 1, 0}; }
+inline void one_two_one_none(MatrixCase& c) { c.strategy.pipeline.stage_layers = {1, 2, 1, 0}; }
+inline void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers = 0; }
+inline void small_buckets(MatrixCase& c) { c.strategy.data.bucket = Bytes(1024); }
+inline void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
+inline void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
+inline void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
+inline void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
+inline void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
+/// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
+inline void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }
+inline void experts_over_tp(MatrixCase& c) {
+  c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+}
+inline void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = kContextAxes | Axis::kEp; }
+inline void experts_over_all(MatrixCase& c) {
+  c.strategy.expert_axes = kContextAxes | Axis::kEp | Axis::kTp;
+}
+inline void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
+inline void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
+inline void adam_on_host(MatrixCase& c) { c.strategy.offload.optimizer = Offload::kCpu; }
+inline void state_on_host(MatrixCase& c) {
+  c.strategy.offload.optimizer = c.strategy.offload.parameters = Offload::kCpu;
+}
+inline void state_on_drives(MatrixCase& c) {
+  c.strategy.offload.optimizer = c.strategy.offload.parameters = Offload::kNvme;
+  c.strategy.keep_weight_shard = true;
+}
+inline void activations_on_host(MatrixCase& c) { c.strategy.offload.activations = Offload::kCpu; }
+/// For stages of two chunks, three stages or more, and uneven ones.
+inline void deep(MatrixCase& c) { c.model.layers = 4; }
+inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
+inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
+inline void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
+inline void bf16_wire(MatrixCase& c) { c.workload.precision.reduction = DType::kBf16; }
+inline void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
+/// Sequences for three, five and seven ranks.
+inline void batch_of_6(MatrixCase& c) { c.workload.global_batch = 6; }
+inline void batch_of_10(MatrixCase& c) { c.workload.global_batch = 10; }
+inline void batch_of_7(MatrixCase& c) { c.workload.global_batch = 7; }
+
+class List {
+ public:
+  void add(const char* name, Model model, Degrees d, int zero = 0,
+           std::initializer_list<Change> changes = {}) {
+    MatrixCase c;
+    c.name = model.name + ": " + name;
+    c.model = std::move(model);
+    c.workload.sequence_length = matrix_models::kSequence, c.workload.global_batch = 8;
+    c.strategy.mesh[Axis::kPp] = d.pp, c.strategy.mesh[Axis::kDp] = d.dp;
+    c.strategy.mesh[Axis::kFsdp] = d.fsdp, c.strategy.mesh[Axis::kTp] = d.tp;
+    c.strategy.mesh[Axis::kCp] = d.cp, c.strategy.mesh[Axis::kEp] = d.ep;
+    c.strategy.zero_stage = zero;
+    for (Change change : changes) change(c);
+    cases.push_back(std::move(c));
+  }
+  std::vector<MatrixCase> cases;
+};
+
+}  // namespace plait::matrix_changes
