@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "model/iteration_flops.h"
 #include "plait_version.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
@@ -88,7 +89,16 @@ double memory_bytes(const Prediction& p, const Measured& measured) {
   return most;
 }
 
-void take_prediction(const PublishedRun& run, const Prediction& p, ValidationRecord& out) {
+/// Of the work that reports count, what the record's rates count.
+double counted_work(const PublishedRun& run, const Scenario& s) {
+  if (!run.measured.half_squares) return 1;
+  const std::int64_t seq = s.workload.sequence_length, batch = s.workload.global_batch;
+  return needed_flops_per_iteration(s.model, seq, batch) /
+         megatron_flops_per_iteration(s.model, seq, batch);
+}
+
+void take_prediction(const PublishedRun& run, const Scenario& scenario, const Prediction& p,
+                     ValidationRecord& out) {
   const Report& r = p.report;
   out.layout = r.layout;
   out.predicted_s = r.step_time_s;
@@ -101,7 +111,7 @@ void take_prediction(const PublishedRun& run, const Prediction& p, ValidationRec
   const auto from_rate = [&](const std::optional<double>& rate, double predicted,
                              const char* name) {
     if (!rate || *rate <= 0 || out.measured_s) return;
-    out.measured_s = r.step_time_s * predicted / *rate;
+    out.measured_s = r.step_time_s * predicted * counted_work(run, scenario) / *rate;
     out.measured_as = name;
   };
   from_rate(run.measured.hardware_tflops_per_gpu, r.hardware_tflops_per_gpu, "hardware TFLOP/s");
@@ -152,7 +162,7 @@ ValidationRecord validated(const Task& task, const std::string& scenarios) {
       file.finish();
     }
     const Scenario scenario = parse_scenario(made.json, out.id);
-    take_prediction(task.run, predict(scenario, costs_of(scenario), {}, {}), out);
+    take_prediction(task.run, scenario, predict(scenario, costs_of(scenario), {}, {}), out);
   } catch (const NotRepresentable& why) {
     out.reason = why.what();
   } catch (const InputError& error) {

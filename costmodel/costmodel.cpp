@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "costmodel/calibration_cost.h"
 #include "costmodel/collectives.h"
+#include "costmodel/deepep.h"
 #include "costmodel/eager.h"
 #include "costmodel/kernels.h"
 #include "costmodel/one_shot.h"
@@ -22,6 +23,7 @@ std::string_view name_of(Algorithm a) {
     case Algorithm::kPat: return "pat";
     case Algorithm::kPairwise: return "pairwise";
     case Algorithm::kOneShot: return "one_shot";
+    case Algorithm::kDeepEp: return "deepep";
   }
   return "?";
 }
@@ -181,9 +183,13 @@ Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
 
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
                                      const Cluster& cluster) const {
+  const Device& device = cluster.kind(group.kind).device;
+  if (kernels.exchange == Dispatcher::kDeepEp) {
+    if (const std::optional<Cost> own = deepep_cost(op, group, device))
+      return {*own, Algorithm::kDeepEp, Protocol::kSimple};
+  }
   const CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
   if (!engine_all_reduce || op.kind != CollectiveKind::kAllReduce) return nccl;
-  const Device& device = cluster.kind(group.kind).device;
   const std::optional<Cost> own = one_shot_cost(op.bytes(), group, device);
   if (!own || own->total() >= nccl.cost.total()) return nccl;
   return {*own, Algorithm::kOneShot, Protocol::kSimple};

@@ -16,7 +16,16 @@
 namespace plait {
 
 /// How NCCL would run a collective, or a serving engine a small all-reduce (one_shot).
-enum class Algorithm : std::uint8_t { kRing, kTree, kNvls, kNvlsTree, kPat, kPairwise, kOneShot };
+enum class Algorithm : std::uint8_t {
+  kRing,
+  kTree,
+  kNvls,
+  kNvlsTree,
+  kPat,
+  kPairwise,
+  kOneShot,
+  kDeepEp
+};
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 std::string_view name_of(Algorithm a);
 std::string_view name_of(Protocol p);

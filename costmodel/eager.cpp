@@ -55,6 +55,13 @@ KernelChain chain(PerElement p, std::int64_t rows, std::int64_t width) {
 
 double size(DType dtype) { return static_cast<double>(size_of(dtype)); }
 
+/// So many passes over the rows of the tokens and over those of the slots.
+KernelChain slot_chain(int token_passes, int slot_passes, int count, std::int64_t rows,
+                       std::int64_t slots, std::int64_t width, DType dtype) {
+  const std::int64_t passes = token_passes * rows + slot_passes * slots;
+  return {Bytes(passes * width * size_of(dtype)), count};
+}
+
 struct Chains {
   const Kernels& kernels;
 
@@ -74,6 +81,19 @@ struct Chains {
   KernelChain operator()(const CrossEntropy& op) const {
     if (kernels.cross_entropy == Fusion::kFused) return {};
     return chain(cross_entropy_chain(op.step, size(op.dtype)), op.rows, op.vocab);
+  }
+  /// A row of its token is read for each slot; backward adds up into zeros.
+  KernelChain operator()(const Dispatch& op) const {
+    if (kernels.routing == Fusion::kFused) return {};
+    if (forward(op.pass)) return slot_chain(0, 2, 1, op.rows, op.slots, op.width, op.dtype);
+    return slot_chain(1, 3, 2, op.rows, op.slots, op.width, op.dtype);
+  }
+  /// Forward: slots times gates (2); zeros, to which they are added (3). Backward: the gradient's
+  /// rows by slot (2), times gates (2), times the slots (3), and the sums of those rows (1).
+  KernelChain operator()(const Combine& op) const {
+    if (kernels.routing == Fusion::kFused) return {};
+    if (forward(op.pass)) return slot_chain(1, 2 + 3, 3, op.rows, op.slots, op.width, op.dtype);
+    return slot_chain(0, 2 + 2 + 3 + 1, 4, op.rows, op.slots, op.width, op.dtype);
   }
   template <class Other>
   KernelChain operator()(const Other&) const {

@@ -8,6 +8,9 @@ namespace {
 /// tensor expression. The gradient of a parameter is one more: autograd adds it to the sum over the
 /// microbatches by itself.
 struct HostCalls {
+  const Kernels& kernels;
+  static constexpr int kCounts = 7, kCopiesToHost = 4 + 2 + 1;
+
   int operator()(const MatMul& m) const {
     const int weight_grad = 2 + (m.bias ? 2 : 0);  // product, its sum; the bias likewise
     switch (m.pass) {
@@ -57,9 +60,22 @@ struct HostCalls {
     }
     return 1;
   }
-  /// Top-k, softmax, the map of tokens and experts (zeros, scatter), tokens per expert, and their
-  /// order; backward softmax and scatter (Megatron-LM megatron/core/transformer/moe/moe_utils.py).
-  int operator()(const Route& r) const { return r.pass == Pass::kForward ? 10 : 3; }
+  /// Megatron-LM, megatron/core/transformer/moe/: router.py and moe_utils.py choose and balance,
+  /// token_dispatcher.py counts. Choice: top-k, softmax and its cast, two maps of tokens and
+  /// experts (zeros, scatter; zeros, cast, scatter, cast) and their sum; or one kernel. Balancing
+  /// loss: softmax, top-k, a map (4), its sum, the loss (sum, product, sum, factor), its log (2)
+  /// and its place in autograd; or 3, sum, log and autograd. Counts: of a rank's and of all ranks'
+  /// tokens, by expert and by rank (7); four copies to the host between two events and a wait.
+  /// Order: the map and the gates transposed, indices (2) and two selections; or the three kernels
+  /// of a row map. Backward the gradients of the choice (5), of the loss (7) and of the gates'
+  /// order (5), or a kernel for each of the first two, two for the loss's factor, and the sum of
+  /// both.
+  int operator()(const Route& r) const {
+    const bool eager = kernels.routing == Fusion::kEager;
+    if (r.pass != Pass::kForward) return eager ? 5 + 7 + 5 : 2 + 2 + 1;
+    const int choice = eager ? 10 : 1, loss = eager ? 14 : 3 + 4, order = eager ? 6 : 3;
+    return choice + loss + kCounts + kCopiesToHost + order;
+  }
   /// Rows by index.
   int operator()(const Dispatch&) const { return 2; }
   /// Product with the gates, and the sum into zeros; backward also their gradients.
@@ -72,17 +88,28 @@ struct HostCalls {
   int operator()(const Adam&) const { return 1; }         // multi-tensor: all parameters at once
 };
 
-Seconds issue_time(const Op& op, const Host& host) {
-  if (const Compute* c = std::get_if<Compute>(&op.body)) return host.launch_time * host_calls(*c);
+/// Transformer Engine's GroupedLinear calls cuBLAS once for each expert, on four streams in turn,
+/// and each expert's weight is a parameter of its own to autograd (common/gemm/cublaslt_gemm.cu,
+/// multi_stream_cublas_gemm; pytorch/module/grouped_linear.py).
+std::int64_t products(const Compute& op, const Host& host) {
+  const MatMul* m = std::get_if<MatMul>(&op);
+  return m != nullptr && host.experts_apart ? m->batch : 1;
+}
+
+Seconds issue_time(const Op& op, const Host& host, const Kernels& kernels) {
+  if (const Compute* c = std::get_if<Compute>(&op.body))
+    return host.launch_time * static_cast<double>(host_calls(*c, kernels) * products(*c, host));
   if (std::holds_alternative<Copy>(op.body)) return host.launch_time;
   return host.collective_time;
 }
 
 }  // namespace
 
-int host_calls(const Compute& op) { return std::visit(HostCalls{}, op); }
+int host_calls(const Compute& op, const Kernels& kernels) {
+  return std::visit(HostCalls{kernels}, op);
+}
 
-std::vector<Seconds> issue_times(const Block& block, const Host& host) {
+std::vector<Seconds> issue_times(const Block& block, const Host& host, const Kernels& kernels) {
   std::vector<Seconds> out(block.ops.size());
   if (host.graphs) {
     if (!out.empty()) out[0] = host.launch_time;
@@ -91,16 +118,21 @@ std::vector<Seconds> issue_times(const Block& block, const Host& host) {
   bool recomputes = false;
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const bool again = block.ops[i].phase == Phase::kRecompute;
-    out[i] = issue_time(block.ops[i], host);
+    out[i] = issue_time(block.ops[i], host, kernels);
     if (again && !recomputes) out[i] += host.launch_time * kCheckpointCalls;
     recomputes = again;
   }
   return out;
 }
 
-bool waits_after(const Op& op, const Host& host) {
-  return host.waits_for_messages &&
-         (std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body));
+HostWait wait_after(const Op& op, const Host& host) {
+  const bool message =
+      std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
+  if (message) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
+  const Compute* c = std::get_if<Compute>(&op.body);
+  const Route* route = c == nullptr ? nullptr : std::get_if<Route>(c);
+  const bool chooses = route != nullptr && route->pass == Pass::kForward;
+  return chooses && host.waits_for_routing ? HostWait::kOp : HostWait::kNot;
 }
 
 }  // namespace plait

@@ -5,13 +5,14 @@
 
 #include <vector>
 
+#include "model/kernels.h"
 #include "plan/plan.h"
 #include "topologies/host.h"
 
 namespace plait {
 
 /// Kernels that an eager framework launches for the op, and calls that cost the host as much.
-int host_calls(const Compute& op);
+int host_calls(const Compute& op, const Kernels& kernels = {});
 
 /// What checkpointing a piece of the network costs the host besides its ops, once per pass:
 /// forward reads the random states of CPU and GPU, backward reads them, sets them twice, and enters
@@ -19,9 +20,10 @@ int host_calls(const Compute& op);
 inline constexpr int kCheckpointCalls = 2 + 2 + 2 * 2 + 1;
 
 /// Per op of the block: what the host needs to issue it once it has issued the op before.
-std::vector<Seconds> issue_times(const Block& block, const Host& host);
+std::vector<Seconds> issue_times(const Block& block, const Host& host, const Kernels& kernels = {});
 
-/// Behind the op the host waits until its device has done everything.
-bool waits_after(const Op& op, const Host& host);
+/// What the host waits for behind an op: nothing, the op, or all that it has issued.
+enum class HostWait : std::uint8_t { kNot, kOp, kDevice };
+HostWait wait_after(const Op& op, const Host& host);
 
 }  // namespace plait

@@ -10,6 +10,10 @@ namespace plait {
 
 enum class Fusion : std::uint8_t { kFused, kEager };
 
+/// The all_to_all of tokens to experts and back: NCCL's, or DeepEP's kernels, which send a token to
+/// a rank, and to a node, once.
+enum class Dispatcher : std::uint8_t { kNccl, kDeepEp };
+
 struct Kernels {
   FlashKernel attention = FlashKernel::kNewest;  // where attention is fused
   Fusion softmax = Fusion::kFused;  // with scale and mask, where attention is not fused
@@ -20,6 +24,8 @@ struct Kernels {
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;
   Fusion cross_entropy = Fusion::kFused;
+  Fusion routing = Fusion::kFused;  // choice of experts, and tokens to and from their slots
+  Dispatcher exchange = Dispatcher::kNccl;
 };
 
 }  // namespace plait

@@ -30,6 +30,12 @@ enum class Reduction : std::uint8_t { kSum, kMax };
 /// (tied embeddings).
 enum class Stages : std::uint8_t { kAll, kEnds };
 
+/// Of an all_to_all of tokens in their slots: rows of `width` elements, each token's in slots of
+/// `chosen` of all experts. 0: it is none.
+struct TokenExchange {
+  std::int64_t chosen = 0, experts = 0, width = 0;
+};
+
 /// A collective over the group of `axes`. `elements` is nccl-tests' size S in elements: the full
 /// buffer, i.e. the sum of the shards for all_gather and reduce_scatter. A shift gives each
 /// member's buffer to the next one in the group and has that of the one before, round the ring.
@@ -42,6 +48,7 @@ struct Collective {
   std::int64_t first = 0;
   Reduction reduction = Reduction::kSum;
   Stages stages = Stages::kAll;
+  TokenExchange tokens = {};
   Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
 };
 

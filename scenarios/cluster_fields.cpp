@@ -153,6 +153,11 @@ const Table<Host>& host_table() {
           field("waits_for_messages", &Host::waits_for_messages, Flag{},
                 "After each send and receive between stages it waits until its device has done "
                 "everything, as Megatron-LM does."),
+          field("waits_for_routing", &Host::waits_for_routing, Flag{},
+                "After each choice of experts it waits to be told how many tokens each has, as "
+                "Megatron-LM does; with workload.capacity_factor it knows."),
+          field("experts_apart", &Host::experts_apart, Flag{},
+                "Products of several experts are issued one by one, as Transformer Engine does."),
       },
       "launch_time");
   return table;

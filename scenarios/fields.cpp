@@ -152,31 +152,6 @@ const Table<Workload>& workload_table() {
   return table;
 }
 
-const Table<Kernels>& kernels_table() {
-  using K = Kernels;
-  const Choice<Fusion> choice{{{"fused", Fusion::kFused}, {"eager", Fusion::kEager}}};
-  static const Table<K> table(
-      "kernels",
-      {
-          field("attention", &K::attention,
-                Choice<FlashKernel>{{{"newest", FlashKernel::kNewest},
-                                     {"flash2", FlashKernel::kFlash2},
-                                     {"flash1", FlashKernel::kFlash1}}},
-                "Which FlashAttention, where attention is fused; newest: the one made for the "
-                "device."),
-          field("softmax", &K::softmax, choice,
-                "Scale, mask and softmax, where attention is not fused."),
-          field("packing", &K::packing, choice,
-                "Eager: what fused attention reads and writes is copied to and from rows without "
-                "padding."),
-          field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
-          field("rope", &K::rope, choice, "Rotary positions."),
-          field("activation", &K::activation, choice, "Gated activations."),
-          field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
-      });
-  return table;
-}
-
 const Table<FrameworkMemory>& memory_table() {
   using M = FrameworkMemory;
   static const Table<M> table(

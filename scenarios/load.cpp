@@ -98,6 +98,7 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
     out.warnings.push_back(std::move(w));
   }
   out.host = parts.host;
+  if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
   const Json* host = root.find("host");
   if (host == nullptr || host->find("collective_time") == nullptr) {
     out.host.collective_time = out.host.launch_time;

@@ -40,7 +40,8 @@ BlockProfile profile(const Plan& plan, const Dependencies& deps, const Durations
     out.end.push_back(ready + *durations.row(stage, durations.op_id(block, i)).value);
     out.clock[s] = out.end.back();
     out.streams = static_cast<std::uint16_t>(out.streams | 1U << s);
-    if (leaves_the_class(ops[i])) out.shiftable = false;
+    const bool host_waits = durations.host_wait_after(durations.op_id(block, i)) != HostWait::kNot;
+    if (host_waits || leaves_the_class(ops[i])) out.shiftable = false;
   }
   out.one_root = roots == 1;
   return out;

@@ -58,7 +58,9 @@ std::vector<Issue> issues(const Plan& plan, const Durations& durations, const Tr
     now.time += durations.issue(id);
     out.push_back(now);
     if (last == kNoCause || track.end[flat] > track.end[last]) last = flat;
-    if (durations.host_waits_after(id)) now = {track.end[last], last};
+    const HostWait wait = durations.host_wait_after(id);
+    const std::uint32_t waited_for = wait == HostWait::kOp ? flat : last;
+    if (wait != HostWait::kNot) now = {track.end[waited_for], waited_for};
   }
   return out;
 }

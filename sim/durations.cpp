@@ -29,8 +29,9 @@ class Durations::Pricer {
     for (const Block& b : plan_.blocks) {
       out_.first_op_.push_back(out_.ops_);
       out_.ops_ += b.ops.size();
-      for (const Seconds t : issue_times(b, model_.host)) out_.issue_.push_back(to_sim_time(t));
-      for (const Op& op : b.ops) out_.host_waits_after_.push_back(waits_after(op, model_.host));
+      for (const Seconds t : issue_times(b, model_.host, model_.kernels))
+        out_.issue_.push_back(to_sim_time(t));
+      for (const Op& op : b.ops) out_.host_wait_after_.push_back(wait_after(op, model_.host));
     }
     out_.host_takes_time_ = model_.host.takes_time();
     out_.slots_.resize(stages * out_.ops_);

@@ -9,6 +9,7 @@
 
 #include "core/time.h"
 #include "costmodel/costmodel.h"
+#include "costmodel/issue.h"
 #include "plan/plan.h"
 #include "sim/lanes.h"
 #include "sim/sites.h"
@@ -37,8 +38,8 @@ class Durations {
   double factor(std::size_t stage, std::size_t lane) const;
   /// What the host needs to issue the op, once it has issued the one before.
   SimTime issue(std::size_t op) const { return issue_[op]; }
-  /// It goes on behind the op only when its device has done everything.
-  bool host_waits_after(std::size_t op) const { return host_waits_after_[op]; }
+  /// What it waits for before it goes on behind the op.
+  HostWait host_wait_after(std::size_t op) const { return host_wait_after_[op]; }
   /// False when the host issues everything in no time.
   bool host_takes_time() const { return host_takes_time_; }
   /// True when both stages take equally long for every op.
@@ -67,7 +68,7 @@ class Durations {
   std::vector<double> factors_;  // [stage][lane], or one entry: all 1
   std::vector<Choice> choices_;
   std::vector<SimTime> issue_;  // [op]
-  std::vector<bool> host_waits_after_;
+  std::vector<HostWait> host_wait_after_;
   bool host_takes_time_ = false;
 };
 

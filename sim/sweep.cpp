@@ -21,8 +21,8 @@ struct FlatOp {
   Kind kind = Kind::kLocal;
   std::uint8_t stream = 0;
   bool behind = false;
-  bool end_needed = false;  // a later op of the block waits for it
-  bool host_waits = false;  // behind it, for all that it has issued
+  bool end_needed = false;               // a later op of the block waits for it
+  HostWait host_waits = HostWait::kNot;  // behind it
   Stages stages = Stages::kAll;
   std::uint32_t grouping = 0;
 };
@@ -87,7 +87,7 @@ class Engine {
       const std::size_t first = ops_.size();
       for (const Op& op : plan_.blocks[b].ops) {
         ops_.push_back(flat(op));
-        ops_.back().host_waits = durations_.host_waits_after(ops_.size() - 1);
+        ops_.back().host_waits = durations_.host_wait_after(ops_.size() - 1);
       }
       for (std::uint16_t i : deps_.blocks[b].before) ops_[first + i].end_needed = true;
       longest_ = std::max(longest_, plan_.blocks[b].ops.size());
@@ -213,13 +213,14 @@ class Engine {
     }
     if (record_) record(s, st.flat + i, clock, false);
     publish(s, i, op, clock);
-    if (op.host_waits) wait_for_device(st);
+    if (op.host_waits != HostWait::kNot) let_host_wait(st, op);
     return true;
   }
 
-  /// The host goes on when all that it has issued has ended.
-  void wait_for_device(StageState& st) {
+  /// The host goes on when the op, or all that it has issued, has ended.
+  void let_host_wait(StageState& st, const FlatOp& op) {
     for (std::size_t k = 0; k < kStreams; ++k) {
+      if (op.host_waits == HostWait::kOp && k != op.stream) continue;
       raise(st.issued.data(), &st.clock[k * width_], width_);
     }
   }

@@ -13,9 +13,14 @@ struct Host {
   bool graphs = false;      // a block (a layer's pass) is one CUDA graph, issued as one kernel is
   /// After each send and receive it waits until its device has done everything.
   bool waits_for_messages = false;
+  /// After each choice of experts it waits for it: to be told how many tokens each expert has.
+  bool waits_for_routing = false;
+  /// A product of several experts is issued expert by expert.
+  bool experts_apart = false;
 
   bool takes_time() const {
-    return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages;
+    return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages ||
+           waits_for_routing;
   }
 };
 

@@ -173,7 +173,9 @@ class ExpertRewrite {
     Collective c;
     c.kind = kind, c.axes = axes;
     c.dtype = d_.tensors[whole].dtype, c.elements = d_.tensors[whole].elements(d_.mesh());
-    const Stream stream = kind == CollectiveKind::kAllToAll ? Stream::kEp : Stream::kTp;
+    const bool to_experts = kind == CollectiveKind::kAllToAll;
+    if (to_experts) c.tokens = {d_.model.experts_per_token, d_.model.experts, d_.model.hidden};
+    const Stream stream = to_experts ? Stream::kEp : Stream::kTp;
     block_->ops.push_back({c, stream, phase, {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
   }
 

@@ -38,12 +38,17 @@ constexpr Rule kRules[] = {
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
     {"Megatron", "megatron-core"},
-    {"MoE Parallel Folding", "megatron-core"},
 };
+/// Papers that ran all of their rows with one software, whatever it is compared with: this one's
+/// FSDP has tensor and sequence parallelism beside it, which DeepSpeed's has not.
+constexpr Rule kPapers[] = {{"MoE Parallel Folding", "megatron-core"}};
 
 }  // namespace
 
 std::string framework_of(const PublishedRun& run) {
+  for (const Rule& rule : kPapers) {
+    if (mentions(run.source, rule.words)) return std::string(rule.profile);
+  }
   for (const std::string& words : {run.framework, run.layout.fsdp, run.source, run.notes}) {
     for (const Rule& rule : kRules) {
       if (mentions(words, rule.words)) return std::string(rule.profile);

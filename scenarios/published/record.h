@@ -48,6 +48,7 @@ struct Measured {
   std::optional<double> model_tflops_per_gpu;     // without recomputed work
   std::optional<double> hardware_tflops_per_gpu;  // with it
   std::optional<double> mfu;
+  bool half_squares = false;  // these rates count the half of attention that is not masked
   bool out_of_memory = false;
   bool says_memory = false;  // whether it fitted was published, or a time that implies it
   std::optional<double> memory_bytes;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "core/json.h"
 #include "scenarios/published/machine_of.h"
@@ -38,6 +39,9 @@ class Writer {
     out["workload"] = workload();
     out["strategy"] = strategy();
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
+    // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
+    if (mentions(run_.notes, "cuda_graph=full_iteration"))
+      out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
     out["cluster"] = cluster_of(run_, assumed_);
     return {framework_, json_pretty(out.dump()), std::move(assumed_)};
   }
@@ -53,7 +57,7 @@ class Writer {
     if (mentions(run_.arguments, "--hybrid")) {
       throw NotRepresentable("state-space layers are not planned yet");
     }
-    if (mentions(run_.arguments, "--moe-layer-freq")) {
+    if (mentions(run_.arguments, "--moe-layer-freq") && !dense_layers_first()) {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");
     }
     if (m_.experts > 0) refuse_other_mixtures();
@@ -81,6 +85,14 @@ class Writer {
     }
   }
 
+  /// Megatron-LM's list of layers where those without experts come first: ([0]*3+[1]*13).
+  std::optional<std::int64_t> dense_layers_first() const {
+    static const std::regex kList(R"(--moe-layer-freq \(\[0\]\*(\d+)\+\[1\]\*(\d+)\))");
+    std::smatch found;
+    if (!std::regex_search(run_.arguments, found, kList)) return std::nullopt;
+    return std::stoll(found[1].str());
+  }
+
   /// Experts and what a preset of the family says of heads.
   void add_experts(JsonObject& out) {
     const std::string name = lower(m_.name);
@@ -91,6 +103,7 @@ class Writer {
     }
     out["experts"] = m_.experts;
     out["experts_per_token"] = m_.experts_per_token;
+    if (const auto dense = dense_layers_first()) out["first_dense_layers"] = *dense;
     const std::int64_t width = m_.expert_ffn_hidden > 0 ? m_.expert_ffn_hidden : m_.ffn_hidden;
     out["expert_ffn_hidden"] = width > 0 ? width : 4 * m_.hidden;
     if (out.value("mlp_bias", false)) out["mlp_bias"] = false;
@@ -173,8 +186,22 @@ class Writer {
     return std::nullopt;
   }
 
+  /// Dispatchers by their names; the zoo's own model files fuse routing and permutation
+  /// (yanring/Megatron-MoE-ModelZoo, model_configs/benchmarking).
+  void add_routing(JsonObject& out) {
+    const std::string notes = lower(run_.notes);
+    if (mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap"))
+      assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
+    // HybridEP sends as DeepEP does, but for an NVLink domain of racks, where neither was measured.
+    const bool deepep = mentions(notes, "deepep");
+    const bool hybridep = mentions(notes, "hybridep") && !run_.gpu.starts_with("GB");
+    if (deepep || hybridep) out["exchange"] = "deepep";
+    if (mentions(run_.source, "ModelZoo") || mentions(run_.source, "moe-modelzoo"))
+      out["routing"] = "fused";
+  }
+
   /// Where the record names kernels.
-  JsonObject kernels() const {
+  JsonObject kernels() {
     JsonObject out;
     if (mentions(run_.kernel, "RMS kernel")) out["norm"] = "fused";
     if (mentions(run_.notes, "fused RMSNorm=False")) out["norm"] = "eager";
@@ -182,6 +209,7 @@ class Writer {
     if (run_.kernel == "torch") out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
+    if (m_.experts > 0) add_routing(out);
     if (mentions(run_.notes, "compile"))  // of the layers
       for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
     return out;

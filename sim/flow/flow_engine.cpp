@@ -289,7 +289,11 @@ class Engine {
     todo_.push_back(at);
     wake(at.cls, at.stream);
     HostRun& host = hosts_[at.cls];
-    if (++host.ended < programs_[stage_of(at.cls)].run_end(host.run)) return;
+    ++host.ended;
+    const HostRunEnd& end = programs_[stage_of(at.cls)].run_end(host.run);
+    const bool over = end.need.ended > 0 ? queue({at.cls, end.need.stream}).ended >= end.need.ended
+                                         : host.ended >= end.ops;
+    if (!over) return;
     ++host.run;
     host.begin = now_;
     wake(at.cls, kHost);

@@ -64,13 +64,14 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durat
       issued += durations.issue(id);
       on_stream_[stream].push_back({&ops[i], id, base + i, travels ? across.message[c] : kNoMessage,
                                     static_cast<std::uint32_t>(run_ends_.size()), issued});
-      if (durations.host_waits_after(id)) {
-        run_ends_.push_back(base + i + 1);
-        issued = 0;
-      }
+      const HostWait wait = durations.host_wait_after(id);
+      if (wait == HostWait::kNot) continue;
+      const auto ended = static_cast<std::uint32_t>(on_stream_[stream].size());
+      run_ends_.push_back({base + i + 1, wait == HostWait::kOp ? Need{stream, ended} : Need{}});
+      issued = 0;
     }
   }
-  run_ends_.push_back(static_cast<std::uint32_t>(ops()));
+  run_ends_.push_back({static_cast<std::uint32_t>(ops()), {}});
 }
 
 }  // namespace plait

@@ -30,6 +30,13 @@ struct FlowOp {
   SimTime issued = 0;
 };
 
+/// What ends a run of the host: so many ops of a stream, or, where `need` names none, so many of
+/// all streams have ended.
+struct HostRunEnd {
+  std::uint32_t ops = 0;
+  Need need;
+};
+
 class FlowProgram {
  public:
   FlowProgram(const Plan& plan, const Dependencies& deps, const Durations& durations,
@@ -39,14 +46,13 @@ class FlowProgram {
     return std::span(needs_).subspan(first_[op.flat], first_[op.flat + 1] - first_[op.flat]);
   }
   std::size_t ops() const { return first_.size() - 1; }
-  /// The host's run ends when so many ops, of all streams, have ended.
-  std::uint32_t run_end(std::uint32_t run) const { return run_ends_[run]; }
+  const HostRunEnd& run_end(std::uint32_t run) const { return run_ends_[run]; }
 
  private:
   std::array<std::vector<FlowOp>, kStreams> on_stream_;
   std::vector<std::uint32_t> first_ = {0};  // of flat op i in needs_; one more at the end
   std::vector<Need> needs_;
-  std::vector<std::uint32_t> run_ends_;  // of each run
+  std::vector<HostRunEnd> run_ends_;  // of each run
 };
 
 }  // namespace plait

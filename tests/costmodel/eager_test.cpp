@@ -57,6 +57,30 @@ TEST(Eager, PackingCopiesWhatAttentionReadsAndWrites) {
   EXPECT_EQ(packing_chain(op, packed).kernels, 0);
 }
 
+// T rows of tokens, S of slots. Permute: S read, S written; backward zeros (T), and to each of S
+// rows its sum (read, read, written). Unpermute: times gates (2 S), zeros (T), sums (3 S); backward
+// rows by slot (2 S), times gates (2 S), times slots (3 S), and their sums (S).
+TEST(Eager, TokensToTheirSlotsAndBackGoThroughMemoryAgain) {
+  constexpr std::int64_t kSlots = 2 * kRows;
+  Kernels eager;
+  eager.routing = Fusion::kEager;
+  const auto passes = [&](const Compute& op) {
+    return static_cast<double>(eager_chain(op, eager).bytes.value) / (2.0 * kRows * kWidth);
+  };
+  const double s = 2;  // slots over tokens
+  Dispatch to{.rows = kRows, .width = kWidth, .chosen = 2, .slots = kSlots};
+  Combine back{.rows = kRows, .width = kWidth, .chosen = 2, .slots = kSlots};
+  EXPECT_DOUBLE_EQ(passes(to), 2 * s);
+  EXPECT_DOUBLE_EQ(passes(back), 1 + 5 * s);
+  EXPECT_EQ(eager_chain(to, {}).kernels, 0) << "fused";
+  EXPECT_EQ(eager_chain(back, {}).kernels, 0) << "fused";
+  to.pass = back.pass = Pass::kBackward;
+  EXPECT_DOUBLE_EQ(passes(to), 1 + 3 * s);
+  EXPECT_DOUBLE_EQ(passes(back), 8 * s);
+  for (const Compute& op : {Compute(to), Compute(back)})
+    EXPECT_GT(eager_chain(op, eager).bytes, memory_traffic(op));
+}
+
 TEST(Eager, WhatIsOneKernelAnywayStaysSo) {
   Norm layer_norm = norm(Pass::kForward);
   layer_norm.kind = NormKind::kLayerNorm;

@@ -60,6 +60,46 @@ TEST(HostCalls, BackwardTakesAtLeastAsMany) {
   both(attention(Pass::kForward, true, false)), both(attention(Pass::kForward, false, false));
 }
 
+// Megatron-LM, megatron/core/transformer/moe: what docs/models/issue.md adds up.
+TEST(HostCalls, RoutingIsChoiceBalanceCountsAndOrder) {
+  Kernels eager;
+  eager.routing = Fusion::kEager;
+  const int counts = 7, copies_to_host = 4 + 2 + 1;
+  Route route;
+  EXPECT_EQ(host_calls(route), 1 + (3 + 4) + counts + copies_to_host + 3);
+  EXPECT_EQ(host_calls(route, eager), 10 + 14 + counts + copies_to_host + 6);
+  route.pass = Pass::kBackward;
+  EXPECT_EQ(host_calls(route), 2 + 2 + 1);
+  EXPECT_EQ(host_calls(route, eager), 5 + 7 + 5);
+}
+
+// Of e experts, backward: the input's gradient, the weight's and its sum, each e times.
+TEST(IssueTimes, ExpertsThatAreApartAreIssuedOneByOne) {
+  MatMul grouped = product(Pass::kForward);
+  grouped.batch = 16;
+  MatMul backward = grouped;
+  backward.pass = Pass::kBackward;
+  const Block block{"b", {op(grouped), op(backward, Phase::kBackward), op(Add{})}};
+  Host apart = kHost;
+  apart.experts_apart = true;
+  EXPECT_NEAR(total(block, kHost) / kHost.launch_time, 1 + 3 + 1, 1e-9);
+  EXPECT_NEAR(total(block, apart) / kHost.launch_time, 16 * (1 + 3) + 1, 1e-9);
+}
+
+TEST(HostWaits, ForMessagesAndForTheChoiceOfExperts) {
+  Host host = kHost;
+  const Op route = op(Route{}), message = op(Recv{});
+  EXPECT_EQ(wait_after(route, host), HostWait::kNot);
+  EXPECT_EQ(wait_after(message, host), HostWait::kNot);
+  host.waits_for_messages = host.waits_for_routing = true;
+  EXPECT_EQ(wait_after(route, host), HostWait::kOp);
+  EXPECT_EQ(wait_after(message, host), HostWait::kDevice);
+  Route gradient;
+  gradient.pass = Pass::kBackward;
+  EXPECT_EQ(wait_after(op(gradient), host), HostWait::kNot) << "nothing is counted anew";
+  EXPECT_EQ(wait_after(op(product(Pass::kForward)), host), HostWait::kNot);
+}
+
 TEST(IssueTimes, AreCallsTimesLaunchesAndOnePerTransfer) {
   const Block block{"b", {op(product(Pass::kForward)), op(Collective{}), op(Send{}), op(Copy{})}};
   EXPECT_EQ(issue_times(block, kHost),

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "model/iteration_flops.h"
 #include "scenarios/framework.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/scenario_of.h"
@@ -86,6 +87,68 @@ TEST(Published, EarlyMegatronCountedRecomputedWork) {
   EXPECT_TRUE(run_of(record).measured.hardware_tflops_per_gpu.has_value());
   record["source"] = "NVIDIA NeMo documentation";
   EXPECT_TRUE(run_of(record).measured.model_tflops_per_gpu.has_value());
+}
+
+// Qwen3-235B in the zoo's table: 19.7 s and 245 TFLOP/s on 256 GPUs, 2,048 sequences of 4,096. By
+// the function that counts half of each square the two agree, by the one that counts all they do
+// not.
+TEST(Published, TheZooCountsHalfOfCausalSquares) {
+  Model m;
+  m.layers = 94, m.hidden = 4096, m.vocab = 151936, m.max_positions = 4096;
+  m.heads = 64, m.kv_heads = 4, m.head_dim = 128, m.gated_mlp = true;
+  m.experts = 128, m.experts_per_token = 8, m.expert_ffn_hidden = 1536;
+  const Flops said(245e12 * 19.7 * 256);
+  EXPECT_NEAR(said / needed_flops_per_iteration(m, 4096, 2048), 1, 0.01);
+  EXPECT_LT(said / megatron_flops_per_iteration(m, 4096, 2048), 0.9);
+  json record = sample();
+  EXPECT_FALSE(run_of(record).measured.half_squares);
+  record["source"] = "yanring/Megatron-MoE-ModelZoo best_practice";
+  EXPECT_TRUE(run_of(record).measured.half_squares);
+}
+
+TEST(Published, DispatchersAndFusedRoutingAreTheRecords) {
+  json record = sample();
+  record["source"] = "yanring/Megatron-MoE-ModelZoo best_practice";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["notes"] = "dispatcher DeepEP";
+  const Scenario zoo = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(zoo.kernels.exchange, Dispatcher::kDeepEp);
+  EXPECT_EQ(zoo.kernels.routing, Fusion::kFused);
+  EXPECT_TRUE(zoo.host.waits_for_routing);
+  record["source"] = "Megatron-LM README";
+  record["notes"] = "token drop capacity 1.0; alltoall dispatcher";
+  const Scenario plain = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(plain.kernels.exchange, Dispatcher::kNccl);
+  EXPECT_EQ(plain.kernels.routing, Fusion::kEager) << "flags that are off unless given";
+  EXPECT_FALSE(plain.host.waits_for_routing) << "slots are known";
+  record["notes"] = "cuda_graph=full_iteration/[], a2a_overlap=True, dispatcher=hybridep";
+  const RecordScenario graphs = scenario_of(run_of(record));
+  const Scenario graph = parse_scenario(graphs.json, "sample");
+  EXPECT_TRUE(graph.host.graphs);
+  EXPECT_FALSE(graph.host.waits_for_routing);
+  EXPECT_EQ(graph.kernels.exchange, Dispatcher::kDeepEp);
+  EXPECT_EQ(
+      std::ranges::count(graphs.assumed,
+                         "all_to_all beside another microbatch's compute: before and behind it"),
+      1);
+}
+
+TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
+  json record = sample();
+  record["source"] = "MoE Parallel Folding (arXiv:2504.14960) Table 3";
+  record["parallel"]["fsdp"] = "ZeRO-3/FSDP";
+  EXPECT_EQ(framework_of(run_of(record)), "megatron-core");
+  record["source"] = "elsewhere";
+  EXPECT_EQ(framework_of(run_of(record)), "deepspeed-zero3");
+}
+
+TEST(Published, ListsOfLayersMayBeginWithDenseOnes) {
+  json record = sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["extra_args"] = {{"moe-layer-freq", "([0]*4+[1]*20)"}};
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.first_dense_layers, 4);
+  record["extra_args"] = {{"moe-layer-freq", "([0,1]*12)"}};
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
 TEST(Published, BecomesTheScenarioThatItDescribes) {

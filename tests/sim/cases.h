@@ -194,6 +194,8 @@ class RandomCase {
     h.collective_time = Seconds(1e-8 * static_cast<double>(pick_(0, 4000)));
     h.graphs = pick_(0, 3) == 0;
     h.waits_for_messages = coin();
+    h.waits_for_routing = coin();
+    h.experts_apart = coin();
   }
   void shuffle(std::vector<std::int64_t>& order, std::int64_t n) {
     order.resize(static_cast<std::size_t>(n));

@@ -8,6 +8,8 @@
 #include "sim/explain.h"
 #include "tests/sim/draw.h"
 #include "tests/sim/hand_made.h"
+#include "tests/sim/reference.h"
+#include "topologies/network.h"
 
 namespace plait {
 namespace {
@@ -136,6 +138,92 @@ TEST(Host, ThatWaitsForMessagesBeginsAnew) {
   EXPECT_EQ(step(), arrival + n * c + d);
   const Explanation e = explain(plan, simulate(plan, ideal_machine(2), costs));
   EXPECT_NEAR(share(e.critical_path, "host"), to_seconds((kBefore + n) * c).value, 1e-15);
+}
+
+/// A choice of experts that reads x, and behind it n kernels that follow from it.
+Plan routed(std::size_t n) {
+  Plan plan = empty_plan(1, 1, 1);
+  plan.tensors = {tensor("x", Scope::kMicrobatch), tensor("y", Scope::kMicrobatch)};
+  Route route;
+  route.tokens = 1, route.groups = 1, route.experts = 1, route.chosen = 1, route.capacity = 1;
+  std::vector<Op> ops(n, kernel(matmul(kSize), {{0, Use::kUpdate, 0}}));
+  ops.insert(ops.begin(), {kernel(matmul(kSize), {{0, Use::kUpdate, 0}}),
+                           kernel(route, {{0, Use::kUpdate, 0}})});
+  plan.blocks = {{"layer", std::move(ops)}};
+  plan.programs[0].calls = {{.layer = 0}};
+  return plan;
+}
+
+// A kernel, the choice, n kernels. A host that runs ahead keeps the device busy; one that waits for
+// the choice begins anew behind it.
+TEST(Host, ThatWaitsForRoutingBeginsAnew) {
+  constexpr std::int64_t n = 3;
+  const Plan plan = routed(n);
+  CostModel costs = costs_with(0);
+  const auto run = [&] { return simulate(plan, ideal_machine(1), costs).timeline; };
+  const SimTime d = kernel_time(), chosen = run().tracks.at(0).end[1];
+  const SimTime c = d / (host_calls(Route{}) + n + 1);  // all is issued while the first kernel runs
+  costs = costs_with(c);
+  EXPECT_EQ(run().step_time, c + chosen + n * d);
+  costs.host.waits_for_routing = true;
+  EXPECT_EQ(run().step_time, c + chosen + c + n * d);
+  costs.host.waits_for_routing = false;
+  costs.host.waits_for_messages = true;
+  EXPECT_EQ(run().step_time, c + chosen + n * d) << "there are no messages";
+}
+
+// Beside the choice a long copy is under way on a stream of its own. The choice alone is waited
+// for.
+TEST(Host, DoesNotWaitForWhatRunsBesideTheChoice) {
+  Plan plan = routed(1);
+  const SimTime d = kernel_time(), c = d / 100;
+  plan.blocks[0].ops.insert(plan.blocks[0].ops.begin(), Op{Copy{.bytes = Bytes(1LL << 40)},
+                                                           Stream::kDeviceToHost,
+                                                           Phase::kForward,
+                                                           {{1, Use::kUpdate, 0}}});
+  CostModel costs = costs_with(c);
+  costs.host.waits_for_routing = true;
+  const Track track = simulate(plan, ideal_machine(1), costs).timeline.tracks.at(0);
+  ASSERT_GT(track.end[0], 10 * track.end[2]) << "the copy takes longest";
+  EXPECT_EQ(track.start[3], track.end[2] + c);
+}
+
+/// Layers with experts on two stages and `ep` ranks, whose host is as slow as the device.
+Case routing_case(std::int64_t pp, std::int64_t ep) {
+  Case c = small_case(pp, 1, 1, 1);
+  c.model.experts = 4, c.model.experts_per_token = 2, c.model.expert_ffn_hidden = 12;
+  c.strategy.mesh[Axis::kEp] = ep;
+  c.strategy.recompute.kind = Recompute::kFull;
+  c.workload.global_batch = 4 * ep;
+  c.machine.devices_per_node = c.strategy.mesh.world_size();
+  c.host = {Seconds(2e-6), Seconds(5e-6)};
+  c.host.waits_for_routing = c.host.experts_apart = true;
+  return c;
+}
+
+TEST(Host, WaitsForRoutingAsTheReferenceDoes) {
+  Case c = routing_case(2, 2);
+  const Plan plan = c.plan();
+  const Cluster cluster = c.cluster();
+  const OpDuration durations =
+      priced_one_by_one(plan, cluster, c.costs(), {}, factors_of(cluster, {}));
+  const auto step = [&] { return simulate(plan, cluster, c.costs()).timeline.step_time; };
+  const SimTime waiting = step();
+  EXPECT_EQ(waiting, reference_run(plan, durations, c.host).step_time);
+  c.host.waits_for_routing = false;
+  EXPECT_LT(step(), waiting);
+}
+
+// One rank: nothing travels, so the flow network has nothing to add.
+TEST(Host, WaitsForRoutingAlikeInTheFlowNetwork) {
+  const Case c = routing_case(1, 1);
+  const Plan plan = c.plan();
+  const Cluster cluster = c.cluster();
+  SimulationOptions flow;
+  flow.interference = false;
+  flow.network = make_network(cluster);
+  EXPECT_EQ(simulate(plan, cluster, c.costs(), flow).timeline.step_time,
+            simulate(plan, cluster, c.costs()).timeline.step_time);
 }
 
 TEST(Host, ThatBindsIsSaidToBind) {

@@ -70,7 +70,9 @@ struct State {
     SimTime time = 0;
     for (std::size_t j = 0, behind = 0; j <= i; ++j) {
       time += issue[j];
-      if (j == i || !waits_after(*ops[j].op, host)) continue;
+      const HostWait wait = j == i ? HostWait::kNot : wait_after(*ops[j].op, host);
+      if (wait == HostWait::kOp) time = std::max(time, spans.end[j]);
+      if (wait != HostWait::kDevice) continue;
       for (; behind <= j; ++behind) time = std::max(time, spans.end[behind]);
     }
     return time;
@@ -78,7 +80,9 @@ struct State {
   /// All ops have ended that the host waits for before it issues op i.
   bool may_issue(std::size_t i, const Host& host) const {
     for (std::size_t j = i; j-- > 0;) {
-      if (!waits_after(*ops[j].op, host)) continue;
+      const HostWait wait = wait_after(*ops[j].op, host);
+      if (wait == HostWait::kNot) continue;
+      if (wait == HostWait::kOp) return done[j];
       return std::all_of(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(j) + 1,
                          [](bool d) { return d; });
     }

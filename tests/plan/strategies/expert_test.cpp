@@ -41,6 +41,29 @@ TEST(ExpertParallel, LayerExchangesTokensTwiceForwardAndTwiceBackward) {
   }
 }
 
+// What is exchanged are the rows of s b tokens, each k times: kernels that send a token to a node
+// once must know. Exchanges of heads are of no tokens.
+TEST(ExpertParallel, ExchangesSayWhoseTokensTravel) {
+  Strategy s = over(2, {.ulysses = 2});
+  s.context.kind = ContextKind::kUlysses, s.expert_axes = kContextAxes | Axis::kEp;
+  const Model m = tiny_mixture();
+  int of_tokens = 0, of_heads = 0;
+  for (const Op& op : block_named(plan_of(s), "moe_layer.forward").ops) {
+    const Collective* c = std::get_if<Collective>(&op.body);
+    if (c == nullptr || c->kind != kExchange) continue;
+    if (c->axes == AxisSet(Axis::kUlysses)) {
+      EXPECT_EQ(c->tokens.chosen, 0);
+      ++of_heads;
+      continue;
+    }
+    EXPECT_EQ(c->tokens.experts, m.experts);
+    EXPECT_EQ(c->elements, 8 / 2 * 2 * c->tokens.chosen * c->tokens.width);
+    ++of_tokens;
+  }
+  EXPECT_EQ(of_tokens, 2);
+  EXPECT_EQ(of_heads, 2);
+}
+
 TEST(ExpertParallel, CapacityAndSkewScaleWhatTravels) {
   Workload w = tiny_workload(4, 2);
   w.capacity_factor = 1.5;  // ceil(1.5 * 2 * 8 / 4) = 6 slots instead of 4

@@ -1,0 +1,36 @@
+#include "scenarios/fields.h"
+
+namespace plait {
+
+const Table<Kernels>& kernels_table() {
+  using K = Kernels;
+  const Choice<Fusion> choice{{{"fused", Fusion::kFused}, {"eager", Fusion::kEager}}};
+  static const Table<K> table(
+      "kernels",
+      {
+          field("attention", &K::attention,
+                Choice<FlashKernel>{{{"newest", FlashKernel::kNewest},
+                                     {"flash2", FlashKernel::kFlash2},
+                                     {"flash1", FlashKernel::kFlash1}}},
+                "Which FlashAttention, where attention is fused; newest: the one made for the "
+                "device."),
+          field("softmax", &K::softmax, choice,
+                "Scale, mask and softmax, where attention is not fused."),
+          field("packing", &K::packing, choice,
+                "Eager: what fused attention reads and writes is copied to and from rows without "
+                "padding."),
+          field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
+          field("rope", &K::rope, choice, "Rotary positions."),
+          field("activation", &K::activation, choice, "Gated activations."),
+          field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
+          field("routing", &K::routing, choice,
+                "The choice of experts, and tokens to and from their slots."),
+          field("exchange", &K::exchange,
+                Choice<Dispatcher>{{{"nccl", Dispatcher::kNccl}, {"deepep", Dispatcher::kDeepEp}}},
+                "The all_to_all of tokens to their experts: NCCL's, or DeepEP's, which sends a "
+                "token to a rank, and to a node, once."),
+      });
+  return table;
+}
+
+}  // namespace plait
