@@ -257,7 +257,7 @@ void offload(List& l) {
   l.add("state on the host, ep, fsdp", mixtral(), {.fsdp = 2, .ep = 2}, 3, {state_on_host});
   l.add("Adam on the host, ep, zero 2", deepseek(), {.ep = 2}, 2, {adam_on_host});
   l.add("activations on the host", gpt(), {}, 0, {deep, activations_on_host});
-  l.add("activations on the host, tp, sp", llama(), {.tp = 2}, 0, {deep, sp, activations_on_host});
+  l.add("activations on the host, tp, sp", llama(), {.tp = 2}, 0, {sp, activations_on_host});
   l.add("activations on the host, recompute all, fsdp", gpt(), {.fsdp = 2}, 3,
         {deep, activations_on_host, all_again, state_on_host});
   l.add("activations on the host, recompute ops", llama(), {}, 0,

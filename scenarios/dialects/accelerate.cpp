@@ -46,7 +46,7 @@ void write_fsdp(ExportDraft& d) {
   const OffloadOptions& o = s.offload;
   const bool on_host = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
   d.set("fsdp_offload_params", truth(on_host));
-  if (on_host || !o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
+  if (on_host) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
   d.set("fsdp_activation_checkpointing", truth(full));
   d.set("fsdp_cpu_ram_efficient_loading", "true");
   d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");

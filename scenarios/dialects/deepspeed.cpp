@@ -54,8 +54,10 @@ void write_zero(ExportDraft& d) {
        {std::pair("offload_optimizer", o.optimizer), std::pair("offload_param", o.parameters)}) {
     if (place != Offload::kNone) d.set(key, fmt::format(R"({{"device": "{}"}})", name_of(place)));
   }
-  d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
-  if (o.state() && s.keep_weight_shard) d.say({"strategy.keep_weight_shard"});
+  if (o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
+  if (o.state() && s.zero_stage == 3 && s.keep_weight_shard) {
+    d.say({"strategy.keep_weight_shard"});
+  }
   const bool copies = r.dp > 1 && r.fsdp > 1;
   if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
   const std::int64_t tp = s.mesh[Axis::kTp];

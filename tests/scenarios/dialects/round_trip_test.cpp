@@ -68,7 +68,10 @@ json random_strategy(std::int64_t& ranks) {
   json recompute = {{"kind", word({"none", "selective", "full", "ops"})}};
   if (recompute["kind"] == "full" && coin()) recompute["layers"] = 1;
   if (recompute["kind"] == "full" && coin()) recompute["every"] = 2;
-  return {{"pp", pp},
+  json offload = {{"optimizer", word({"none", "cpu", "nvme"})}};
+  if (offload["optimizer"] != "none") offload["parameters"] = word({"none", "cpu", "nvme"});
+  return {{"offload", offload},
+          {"pp", pp},
           {"tp", tp},
           {"cp", cp},
           {"dp", dp},
