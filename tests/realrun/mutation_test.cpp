@@ -63,13 +63,13 @@ std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
   return mutations.size();
 }
 
-/// Each kind of fault is planted in every second case, so that each case has some; in all of them
-/// where PLAIT_ALL_MUTATIONS is set.
+/// Each of four kinds of fault is planted in every fourth case, so that each case has one; in all
+/// of them where PLAIT_ALL_MUTATIONS is set.
 std::vector<MatrixCase> cases_of(std::size_t kind) {
   std::vector<MatrixCase> all = matrix_cases(), out;
   const bool every = std::getenv("PLAIT_ALL_MUTATIONS") != nullptr;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (every || i % 2 == kind % 2) out.push_back(std::move(all[i]));
+    if (every || i % 4 == kind) out.push_back(std::move(all[i]));
   }
   return out;
 }
@@ -80,14 +80,14 @@ std::size_t expect_all_caught(std::size_t kind, Mutate mutate) {
   return n;
 }
 
-TEST(Mutation, DroppedCollectivesAreCaught) { EXPECT_GT(expect_all_caught(0, dropped), 250U); }
+TEST(Mutation, DroppedCollectivesAreCaught) { EXPECT_GT(expect_all_caught(0, dropped), 150U); }
 
 TEST(Mutation, MisgroupedCollectivesAreCaught) {
-  EXPECT_GT(expect_all_caught(1, misgrouped), 150U);
+  EXPECT_GT(expect_all_caught(1, misgrouped), 100U);
 }
 
 TEST(Mutation, SwappedMicrobatchesAreCaught) {
-  EXPECT_GT(expect_all_caught(0, swapped_microbatches), 250U);
+  EXPECT_GT(expect_all_caught(2, swapped_microbatches), 150U);
 }
 
 TEST(Mutation, DroppedCopiesAreCaught) {
@@ -99,7 +99,7 @@ TEST(Mutation, DroppedCopiesAreCaught) {
 }
 
 TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {
-  for (const MatrixCase& c : cases_of(1)) {
+  for (const MatrixCase& c : cases_of(3)) {
     int axes = 0;  // that are split: hybrids have every kind of collective
     for (std::int64_t n : c.strategy.mesh.size) axes += n > 1 ? 1 : 0;
     if (axes >= 3 || (axes == 2 && c.strategy.zero_stage == 3)) expect_caught(c, dropped_once);
