@@ -114,6 +114,11 @@ inline std::vector<Mutation> dropped(const Plan& plan) {
   return out;
 }
 
+/// Whether the block copies back to the device what left it for a while.
+inline bool brings_back(const Block& block) {
+  return block.name == "offload.fetch_gradients" || block.name == "offload.fetch_activations";
+}
+
 /// Each copy between places dropped. What is brought back to the device has never left it where the
 /// copy is dropped: another sound plan, which holds more memory.
 inline std::vector<Mutation> copies_dropped(const Plan& plan) {
@@ -123,9 +128,7 @@ inline std::vector<Mutation> copies_dropped(const Plan& plan) {
     for (std::size_t i = 0; is_called(plan, b) && i < block.ops.size(); ++i) {
       if (!std::holds_alternative<Copy>(block.ops[i].body)) continue;
       const std::string what = plan.tensors[block.ops[i].operands[0].tensor].name;
-      Mutation m{
-          block.name + ": copy of " + what + " dropped", plan,
-          block.name == "offload.fetch_gradients" || block.name == "offload.fetch_activations"};
+      Mutation m{block.name + ": copy of " + what + " dropped", plan, brings_back(block)};
       auto& ops = m.plan.blocks[b].ops;
       ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
       remove_empty_calls(m.plan);
@@ -256,7 +259,8 @@ inline bool commutes(const Plan& plan, const Program& program, std::size_t i, st
 }
 
 /// In each stage, for each block that works on a microbatch: the first two of its calls for the
-/// same layer and different microbatches, with these exchanged.
+/// same layer and different microbatches, with these exchanged. But for those that bring back what
+/// left the device: it may come early, or once more.
 inline std::vector<Mutation> swapped_microbatches(const Plan& plan) {
   std::vector<Mutation> out;
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
@@ -264,7 +268,7 @@ inline std::vector<Mutation> swapped_microbatches(const Plan& plan) {
     std::vector<bool> done(plan.blocks.size(), false);
     for (std::size_t j = 0; j < calls.size(); ++j) {
       const Block& block = plan.blocks[calls[j].block];
-      if (done[calls[j].block] || !has_microbatch(plan, block)) continue;
+      if (done[calls[j].block] || !has_microbatch(plan, block) || brings_back(block)) continue;
       for (std::size_t i = 0; i < j; ++i) {
         if (calls[j].block != calls[i].block || calls[j].layer != calls[i].layer) continue;
         if (calls[j].microbatch == calls[i].microbatch) continue;
