@@ -3,6 +3,7 @@
 # the same bytes about every scenario: reports, plans and traces. `./dev test` makes both.
 # Environment: PLAIT, the command under test; PLAIT_SOURCE_DIR. Exit code 77: skipped.
 set -euo pipefail
+shopt -s extglob  # in the patterns below
 cd "$PLAIT_SOURCE_DIR"
 under_test=${PLAIT:?the command under test}
 other=build-debug/plait
@@ -22,12 +23,15 @@ trap 'rm -rf "$work"' EXIT
 # calls_of SCENARIO FOLDER: what is asked about it, a line for each.
 calls_of() {
   local json="run --format json" small=scenarios/@(tiny|side-by-side|mistral|llama)/*
+  if grep -q '"serving":' "$1"; then
+    printf '%s\n' "serve --format json" "serve --format csv" serve
+    return
+  fi
   # The largest pipelines make gigabytes of trace and take the engine of shared links for seconds.
   # shellcheck disable=SC2053  # a pattern
   [[ $1 != $small ]] || echo "run --network flow"
   [[ $1 != scenarios/@(tiny|side-by-side|mistral)/* ]] || json+=" --trace $2/trace"
   printf '%s\n' "$json" "run --format csv" run check plan
-  ! grep -q '"serving":' "$1" || printf '%s\n' "serve --format json" "serve --format csv" serve
 }
 
 # all_outputs COMMAND SCENARIO FOLDER KEPT: everything that the command says about a scenario, moved

@@ -45,7 +45,7 @@ TEST(Pipeline, EachMicrobatchCrossesEachBoundaryOnceInEachDirection) {
   for (Schedule schedule : {Schedule::kGpipe, Schedule::k1f1b}) {
     const Plan plan = make_plan(tiny_llama(3), tiny_workload(m), pipeline(3, schedule));
     const Traffic crossing{m, m * kStream};
-    for (std::size_t stage : {0, 1, 2}) {
+    for (std::size_t stage : {0U, 1U, 2U}) {
       const Traffic down = stage < 2 ? crossing : Traffic{}, up = stage > 0 ? crossing : Traffic{};
       EXPECT_EQ(sends(plan, stage, 1), down);
       EXPECT_EQ(receives(plan, stage, 1), down);  // gradients from the next stage
