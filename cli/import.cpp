@@ -18,7 +18,7 @@ struct ImportOptions {
 };
 
 int run_import(const ImportOptions& options) {
-  const std::string file = options.file == "-" ? "<stdin>" : options.file;
+  const std::string file = input_name(options.file);
   const std::string text = read_text_file(options.file);
   const Dialect dialect =
       options.from.empty() ? detect_dialect(text, file) : dialect_named(options.from);

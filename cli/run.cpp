@@ -104,7 +104,7 @@ int run(const RunOptions& options, const std::string& command_line) {
     return kYes;
   }
   const std::string& file = options.scenario.file;
-  const ScenarioText text = {file == "-" ? "<stdin>" : file, read_text_file(file)};
+  const ScenarioText text = {input_name(file), read_text_file(file)};
   const Scenario scenario = parse_scenario(text.text, text.file, options.scenario.overrides());
   ProgressLine progress("predicting");
   const PredictionOptions how = {.unfold = options.unfold,

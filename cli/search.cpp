@@ -64,7 +64,7 @@ class SearchClock {
 
 /// The machines that are searched.
 Studies studies_of(const SearchCommand& o, const Command& command) {
-  const std::string file = o.scenario.file == "-" ? "<stdin>" : o.scenario.file;
+  const std::string file = input_name(o.scenario.file);
   const std::string text = read_text_file(o.scenario.file);
   std::vector<Variation> variations;
   for (const std::string& v : o.variations) variations.push_back(parse_variation(v));

@@ -33,7 +33,7 @@ bool is_file_name(const std::string& word) {
 Cluster machine_of(const std::string& word, std::vector<Override> overrides, std::int64_t nodes) {
   if (nodes > 0) overrides.emplace_back("cluster.nodes", std::to_string(nodes));
   if (is_file_name(word)) {
-    return parse_machine(read_text_file(word), word == "-" ? "<stdin>" : word, overrides);
+    return parse_machine(read_text_file(word), input_name(word), overrides);
   }
   const std::string preset = json_object({{"preset", json_quote(find_node(word).name)}});
   return parse_machine(preset, word, overrides);

@@ -146,7 +146,7 @@ int print_fit(const CommandOptions& options, const CollectiveRun& run) {
 }
 
 int import_file(const CommandOptions& options) {
-  const std::string file = options.file == "-" ? "<stdin>" : options.file;
+  const std::string file = input_name(options.file);
   const std::string text = read_text_file(options.file);
   switch (format_of(options, text, file)) {
     case ImportFormat::kNvidiaSmi: return print_node(options, read_nvidia_smi(text, file), file);

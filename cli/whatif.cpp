@@ -40,8 +40,7 @@ class Study {
   Study(const WhatIfOptions& options, const std::string& command_line)
       : options_(options),
         common_(options.scenario.overrides()),
-        text_{options.scenario.file == "-" ? "<stdin>" : options.scenario.file,
-              read_text_file(options.scenario.file)},
+        text_{input_name(options.scenario.file), read_text_file(options.scenario.file)},
         evaluator_(command_line) {
     base_ = parse_scenario(text_.text, text_.file, common_);
     print_warnings(base_.warnings);

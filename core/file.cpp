@@ -48,6 +48,8 @@ class Descriptor {
 
 }  // namespace
 
+std::string input_name(const std::string& path) { return path == "-" ? "<stdin>" : path; }
+
 std::string read_text_file(const std::string& path) {
   const Descriptor file(path == "-" ? 0 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.value() < 0) refuse(path, errno);

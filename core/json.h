@@ -108,6 +108,8 @@ JsonDocument parse_json(std::string_view text, const std::string& file);
 
 /// The content of a file, or of standard input for "-". Throws InputError J001 to J004.
 std::string read_text_file(const std::string& path);
+/// What messages call it: its path, or "<stdin>".
+std::string input_name(const std::string& path);
 
 /// parse_json of a file.
 JsonDocument read_json_file(const std::string& path);

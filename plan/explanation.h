@@ -1,16 +1,23 @@
 #pragma once
 // Where a step's time goes: the result of sim/explain, or of a measured run.
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/quantity.h"
 
 namespace plait {
 
-/// One share of the step time. `group` is one of compute, recompute, exposed_communication, bubble,
-/// optimizer, host, idle; `name` the kernel ("matmul"), the axis ("tp") or "".
+/// What a step's time goes to.
+inline constexpr std::array<std::string_view, 8> kShareGroups = {
+    "compute", "recompute", "exposed_communication", "bubble", "optimizer", "offload",
+    "host",    "idle"};
+
+/// One share of the step time. `group` is one of kShareGroups; `name` the kernel ("matmul"), the
+/// axis ("tp"), the way off the device ("host_to_device") or "".
 struct Share {
   std::string group;
   std::string name;

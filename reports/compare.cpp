@@ -54,8 +54,8 @@ std::vector<Line> difference_lines(const Report& from, const Report& to) {
 
 std::vector<Difference> differences(const Report& from, const Report& to) {
   std::vector<Difference> out;
-  for (const char* group : {"compute", "recompute", "exposed_communication", "bubble", "optimizer",
-                            "offload", "host", "idle"}) {
+  for (const std::string_view name : kShareGroups) {
+    const std::string group(name);
     const double change = group_time(to.breakdown, group) - group_time(from.breakdown, group);
     if (std::abs(change) >= 1e-3 * from.step_time_s) out.push_back({group, change});
   }

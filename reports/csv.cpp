@@ -8,9 +8,6 @@
 namespace plait {
 namespace {
 
-constexpr std::array<std::string_view, 8> kGroups = {
-    "compute", "recompute", "exposed_communication", "bubble", "optimizer", "offload",
-    "host",    "idle"};
 constexpr std::array<std::string_view, 6> kClasses = {"weight",     "gradient", "optimizer",
                                                       "activation", "kv_cache", "buffer"};
 
@@ -60,7 +57,7 @@ std::vector<std::string> csv_columns() {
         "peak_memory_bytes", "capacity_bytes", "bound_by"}) {
     out.emplace_back(name);
   }
-  for (const std::string_view group : kGroups) out.push_back(std::string(group) + "_s");
+  for (const std::string_view group : kShareGroups) out.push_back(std::string(group) + "_s");
   for (const std::string_view kind : kClasses) out.push_back(std::string(kind) + "_bytes");
   out.emplace_back("overhead_bytes");
   out.emplace_back("band");
@@ -81,7 +78,7 @@ std::vector<std::string> csv_values(const Report& r) {
   out.push_back(text(m.peak_memory_bytes));
   out.push_back(text(m.capacity_bytes));
   out.push_back(r.bound_by);
-  for (const std::string_view group : kGroups) {
+  for (const std::string_view group : kShareGroups) {
     out.push_back(text(group_time(r.breakdown, std::string(group))));
   }
   for (const std::string_view kind : kClasses) out.push_back(text(bytes_of(m, kind)));

@@ -161,7 +161,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
 }
 
 Scenario load_scenario(const std::string& path, const std::vector<Override>& overrides) {
-  return parse_scenario(read_text_file(path), path == "-" ? "<stdin>" : path, overrides);
+  return parse_scenario(read_text_file(path), input_name(path), overrides);
 }
 
 void require_training(const Scenario& scenario) {

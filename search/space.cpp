@@ -109,7 +109,7 @@ class Walk {
  private:
   void shards() {
     const std::int64_t replicas = std::int64_t{layout_.dp} * layout_.fsdp;
-    const bool nothing_to_shard = replicas * layout_.cp * layout_.ep == 1;
+    const bool nothing_to_shard = layout_.replicas() * layout_.cp == 1;
     for (std::int64_t zero = 0; zero <= 3; ++zero) {
       if (!allows(space_.zero_stage, zero)) continue;
       if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard) continue;

@@ -13,8 +13,8 @@ if [[ ! -x $other ]]; then
   exit 77
 fi
 if [[ $("$under_test" version) != $("$other" version) ]]; then
-  echo "SKIPPED: $other is of other sources" >&2
-  exit 77
+  echo "$under_test and $other are not of the same sources; build both again (./dev test)"
+  exit 1
 fi
 
 work=$(mktemp -d)
