@@ -1,6 +1,7 @@
 // plait list KIND: the names that a scenario can use.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include "cli/options.h"
 #include "model/presets.h"
 #include "plan/schedule.h"
+#include "reports/terminal.h"
 #include "scenarios/framework.h"
 #include "scenarios/systems.h"
 #include "topologies/catalogue.h"
@@ -24,8 +26,8 @@ std::vector<std::string> schedule_names() {
   return out;
 }
 
-/// A row of the table of systems: name, preset, page, what is split.
-std::vector<std::string> system_rows() {
+/// The table of systems: name, preset, page, what is split.
+std::vector<std::string> system_table() {
   std::size_t name = 0, preset = 0, page = 0;
   for (const System& s : systems()) {
     name = std::max(name, std::string(s.name).size());
@@ -38,6 +40,33 @@ std::vector<std::string> system_rows() {
                               s.page_path(), page, s.splits));
   }
   return out;
+}
+
+/// The same for a window that the table is too wide for: each system's name, and below it the rest.
+std::vector<std::string> system_entries(int width) {
+  constexpr int kIndent = 4;
+  std::vector<std::string> out;
+  for (const System& s : systems()) {
+    out.emplace_back(s.name);
+    for (const std::string& line : wrap(s.splits, width - kIndent)) {
+      out.push_back(std::string(kIndent, ' ') + line);
+    }
+    for (const std::string& file : {s.preset_path(), s.page_path()}) {
+      out.push_back(std::string(kIndent, ' ') + file);
+    }
+  }
+  return out;
+}
+
+/// The table where programs read it; what a person sees has no lines that are wider than the
+/// window.
+std::vector<std::string> system_rows() {
+  std::vector<std::string> table = system_table();
+  const int width = OutputOptions{}.style().width;
+  const bool fits = std::all_of(table.begin(), table.end(), [&](const std::string& row) {
+    return display_width(row) <= width;
+  });
+  return fits || ::isatty(STDOUT_FILENO) == 0 ? table : system_entries(width);
 }
 
 /// Scenario files under scenarios/ of the current folder.

@@ -94,7 +94,8 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
         {.network = s.flow_network ? make_network(s.cluster, routing_of(s.cluster)) : nullptr,
          .unfold = options.unfold,
          .record = true,
-         .placement = s.placement});
+         .placement = s.placement,
+         .watch = options.watch});
   });
   const Explanation explanation = explain(p.plan, p.simulation);
   p.memory = memory_of(p.plan, s, options.memory_curve);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/watch.h"
 #include "reports/report.h"
 #include "scenarios/scenario.h"
 #include "sim/simulate.h"
@@ -13,6 +14,7 @@ namespace plait {
 struct PredictionOptions {
   bool unfold = false;
   bool memory_curve = false;  // for traces
+  Watch watch = {};           // SimulationOptions::watch
 };
 
 struct Prediction {

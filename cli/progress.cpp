@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "reports/terminal.h"
 
@@ -92,6 +93,12 @@ void ProgressLine::operator()(std::size_t done, std::size_t all, const std::stri
     text += left(done, all);
   }
   say(done, all, text);
+}
+
+Watch ProgressLine::watch(std::string what) {
+  return [this, what = std::move(what)](std::int64_t done, std::int64_t all) {
+    (*this)(static_cast<std::size_t>(done), static_cast<std::size_t>(all), what);
+  };
 }
 
 void ProgressLine::say(std::size_t done, std::size_t all, const std::string& text) {

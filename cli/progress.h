@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "core/watch.h"
+
 namespace plait {
 
 /// "1.5 s", "42 s", "3 min 20 s", "2 h 05 min".
@@ -30,6 +32,8 @@ class ProgressLine {
   void operator()(std::size_t done, std::size_t all, const std::string& next);
   /// The same where the caller knows better how much is left.
   void say(std::size_t done, std::size_t all, const std::string& text);
+  /// Counts what long work tells of; the line has to outlive it.
+  Watch watch(std::string what);
   void finish();
 
  private:

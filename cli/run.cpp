@@ -108,7 +108,8 @@ int run(const RunOptions& options, const std::string& command_line) {
   const Scenario scenario = parse_scenario(text.text, text.file, options.scenario.overrides());
   ProgressLine progress("predicting");
   const PredictionOptions how = {.unfold = options.unfold,
-                                 .memory_curve = !options.trace.empty() || !options.html.empty()};
+                                 .memory_curve = !options.trace.empty() || !options.html.empty(),
+                                 .watch = progress.watch("ops")};
   Prediction p = predict(scenario, how, run_facts(scenario, command_line));
   for (std::string& w : idle_overrides(options, text, p.report)) {
     p.report.run.warnings.push_back(std::move(w));

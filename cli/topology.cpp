@@ -57,7 +57,8 @@ int show(const ShowOptions& options) {
   ProgressLine progress("summing up the machine");
   const Cluster cluster =
       machine_of(options.machine.file, options.machine.overrides(), options.nodes);
-  const TopologySummary summary = summarize(cluster);
+  const TopologySummary summary =
+      summarize(cluster, progress.watch("devices: their longest routes"));
   if (!options.svg.empty()) {
     NewFile file(options.svg);
     file.write(topology_svg(cluster, summary));

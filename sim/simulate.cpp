@@ -71,7 +71,7 @@ void flowed(Simulation& out, const Plan& plan, const Cluster& cluster, const Cos
   }
   const FlowMachine machine = {loads, transfers,        *out.durations, kinds,
                                sites, *options.network, std::move(sms)};
-  FlowRun run = run_flows(plan, *out.dependencies, machine, options.record);
+  FlowRun run = run_flows(plan, *out.dependencies, machine, options.record, options.watch);
   out.timeline = {run.step_time, std::move(run.tracks)};
   out.ops_simulated = run.ops_walked;
   out.contention = std::move(run.contention);

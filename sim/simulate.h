@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/watch.h"
 #include "costmodel/costmodel.h"
 #include "plan/dependencies.h"
 #include "plan/plan.h"
@@ -29,6 +30,7 @@ struct SimulationOptions {
   bool record = true;   // fill Timeline::tracks
   /// Device on which each mesh rank runs; empty: rank r on device r.
   std::vector<std::int64_t> placement;
+  Watch watch = {};  // with a network: of op instances that have begun
 };
 
 struct CollectiveChoice {  // what NCCL would choose, for the report

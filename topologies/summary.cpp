@@ -77,10 +77,11 @@ std::vector<LinkCount> count_links(const LinkGraph& graph) {
   return out;
 }
 
-Diameter diameter_of(const Cluster& cluster) {
+Diameter diameter_of(const Cluster& cluster, const Watch& watch) {
+  const std::int64_t unlike = std::min(symmetry_period(cluster), cluster.world_size());
   Diameter out;
-  for (std::int64_t from = 0; from < std::min(symmetry_period(cluster), cluster.world_size());
-       ++from) {
+  for (std::int64_t from = 0; from < unlike; ++from) {
+    if (watch) watch(from, unlike);
     for (std::int64_t to = 0; to < cluster.world_size(); ++to) {
       const Path path = route(cluster, from, to);
       out.hops = std::max(out.hops, path.hops);
@@ -105,7 +106,7 @@ TopologySummary inventory(const Cluster& cluster, const Machine& machine) {
   return out;
 }
 
-TopologySummary summarize(const Cluster& cluster) {
+TopologySummary summarize(const Cluster& cluster, const Watch& watch) {
   if (cluster.world_size() > kMostDevicesShown) {
     throw InputError(
         {.code = "T001",
@@ -123,7 +124,7 @@ TopologySummary summarize(const Cluster& cluster) {
     const auto nodes = static_cast<std::size_t>(cluster.nodes);
     out.cuts.push_back(cut_of(machine, nodes / 2 * n, "halves of the machine"));
   }
-  out.diameter = diameter_of(cluster);
+  out.diameter = diameter_of(cluster, watch);
   out.diversity = diversity_of(cluster, machine);
   out.oversubscription = ratios_of(machine.links);
   return out;

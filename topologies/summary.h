@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/watch.h"
 #include "topologies/cut.h"
 #include "topologies/graph.h"
 #include "topologies/shortest_ways.h"
@@ -62,7 +63,8 @@ struct TopologySummary {
 };
 
 /// Throws InputError T001 for a machine of more than kMostDevicesShown devices.
-TopologySummary summarize(const Cluster& cluster);
+/// `watch` is told of the devices whose longest route is known.
+TopologySummary summarize(const Cluster& cluster, const Watch& watch = {});
 
 /// Names, vertices and links only: what a picture needs. Any size.
 TopologySummary inventory(const Cluster& cluster, const Machine& machine);
@@ -70,6 +72,6 @@ TopologySummary inventory(const Cluster& cluster, const Machine& machine);
 // Its parts.
 std::vector<VertexCount> count_vertices(const LinkGraph& graph);
 std::vector<LinkCount> count_links(const LinkGraph& graph);
-Diameter diameter_of(const Cluster& cluster);
+Diameter diameter_of(const Cluster& cluster, const Watch& watch = {});
 
 }  // namespace plait

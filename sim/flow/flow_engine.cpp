@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint8_t kNowhere = 0xFF, kHost = 0xFE;
 constexpr std::uint32_t kNobody = 0xFFFFFFFF;
+constexpr std::int64_t kBetweenWords = 1 << 14;  // ops begun from one word to the watch to the next
 constexpr auto kComputeStream = static_cast<std::uint8_t>(Stream::kCompute);
 
 /// A stream of a rank class: its first op that has not ended runs, or waits.
@@ -89,12 +90,15 @@ class Engine {
     recorded_ = out_.tracks.size() / programs_.size();
   }
 
-  FlowRun run() {
+  FlowRun run(const Watch& watch) {
+    const std::int64_t all = ops_to_walk();
+    std::int64_t told = 0;
     for (std::uint32_t c = 0; c < compute_.size(); ++c) {
       for (std::uint8_t q = 0; q < kStreams; ++q) todo_.push_back({c, q});
     }
     for (;;) {
       begin_all();
+      if (watch && out_.ops_walked - told >= kBetweenWords) watch(told = out_.ops_walked, all);
       pace_compute();
       const SimTime t = std::min(next_event(), network_.next());
       if (t == RadixHeap<Event>::kEmpty) break;
@@ -113,6 +117,14 @@ class Engine {
     std::vector<FlowRate> out;
     for (const LinkClassLoad& l : loads.links()) out.push_back(l.capacity);
     return out;
+  }
+
+  std::int64_t ops_to_walk() const {
+    std::int64_t ops = 0;
+    for (const FlowProgram& p : programs_) {
+      for (std::uint8_t s = 0; s < kStreams; ++s) ops += std::ssize(p.on_stream(s));
+    }
+    return ops * width_;
   }
 
   // ---- rank classes
@@ -350,8 +362,8 @@ class Engine {
 }  // namespace
 
 FlowRun run_flows(const Plan& plan, const Dependencies& deps, const FlowMachine& machine,
-                  bool record) {
-  return Engine(plan, deps, machine, record).run();
+                  bool record, const Watch& watch) {
+  return Engine(plan, deps, machine, record).run(watch);
 }
 
 }  // namespace plait

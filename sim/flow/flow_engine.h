@@ -16,6 +16,7 @@
 
 #include <vector>
 
+#include "core/watch.h"
 #include "plan/dependencies.h"
 #include "plan/plan.h"
 #include "plan/timeline.h"
@@ -43,8 +44,9 @@ struct FlowRun {
   std::vector<Contention> contention;  // most time lost first
 };
 
-/// Throws InternalError naming the first blocked op of each stage when nothing can run.
+/// `watch` is told of op instances that have begun. Throws InternalError naming the first blocked
+/// op of each stage when nothing can run.
 FlowRun run_flows(const Plan& plan, const Dependencies& deps, const FlowMachine& machine,
-                  bool record);
+                  bool record, const Watch& watch = {});
 
 }  // namespace plait

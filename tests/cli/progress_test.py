@@ -71,6 +71,16 @@ class Progress(CommandTest):
         self.assertTrue(0 < sum("points" in l for l in lines) <= 10, lines)
         self.assertNotIn("\r", done.stderr)
 
+    def test_one_long_simulation_and_one_large_machine_count_too(self):
+        for command, counted in (
+                (["run", LARGE, "--network", "flow", "--unfold", "--set", "cluster.nodes=512",
+                  "--set", "strategy.fsdp=32", "--set", "workload.global_batch=512"], "ops"),
+                (["topology", "show", "hgx-h100", "--nodes", "16384"], "devices")):
+            with self.subTest(command[0]):
+                done = subprocess.run([PLAIT, *map(str, command)], capture_output=True, text=True, cwd=SOURCE,
+                                      timeout=TIMEOUT_S, check=False)
+                self.assertRegex(done.stderr, rf"\d+ of \d+  {counted}.*, .* left")
+
 
 if __name__ == "__main__":
     unittest.main()
