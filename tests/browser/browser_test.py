@@ -139,6 +139,9 @@ class Pages(unittest.TestCase):
             self.load(name, width, 800)
             wide = self.browser.run("return document.documentElement.scrollWidth")
             self.assertLessEqual(wide, width, f"at {width}")
+            cut_off = self.browser.run("""return [...document.querySelectorAll('.scroll:has(table)')]
+                .filter(s => s.clientWidth > 0 && s.scrollWidth > s.clientWidth).map(s => s.textContent.slice(0, 60))""")
+            self.assertEqual(cut_off, [], f"tables at {width}")
 
     @of_every_kind
     def test_reads_in_order_and_has_a_name_for_everything(self, name):

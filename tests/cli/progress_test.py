@@ -75,7 +75,7 @@ class Progress(CommandTest):
         for command, counted in (
                 (["run", LARGE, "--network", "flow", "--unfold", "--set", "cluster.nodes=512",
                   "--set", "strategy.fsdp=32", "--set", "workload.global_batch=512"], "ops"),
-                (["topology", "show", "hgx-h100", "--nodes", "16384"], "devices")):
+                (["topology", "show", "hgx-h100", "--nodes", "8192"], "devices")):
             with self.subTest(command[0]):
                 done = subprocess.run([PLAIT, *map(str, command)], capture_output=True, text=True, cwd=SOURCE,
                                       timeout=TIMEOUT_S, check=False)

@@ -40,6 +40,9 @@ const tile = (name, value, more) =>
   el('div', {class: 'tile'}, el('span', {class: 'name'}, name), el('span', {class: 'value'}, value),
      more ? el('span', {class: 'more'}, more) : null);
 
+/// Columns that a narrow window has room for; rows of more become entries there: name, then the rest.
+const narrowColumns = 3;
+
 /// columns: {title, number: right-aligned, bar: a picture}; rows: {cells, class}.
 function table(caption, columns, rows) {
   const kind = column => column.number ? 'number' : column.bar ? 'bar' : null;
@@ -47,9 +50,9 @@ function table(caption, columns, rows) {
   const body = rows.map(row => el('tr', {class: row.class}, row.cells.map((cell, k) =>
     el(k === 0 ? 'th' : 'td', {scope: k === 0 ? 'row' : null, class: kind(columns[k]),
                                'data-title': columns[k].title}, cell))));
-  const bars = columns.some(c => c.bar);
+  const entries = columns.length > narrowColumns || columns.some(c => c.bar);
   return [caption ? el('p', {class: 'soft small'}, caption) : null,
-    el('div', {class: 'scroll'}, el('table', {class: bars ? 'bars' : null, 'aria-label': caption},
+    el('div', {class: 'scroll'}, el('table', {class: entries ? 'entries' : null, 'aria-label': caption},
       el('thead', {}, el('tr', {}, heads)), el('tbody', {}, body)))];
 }
 
