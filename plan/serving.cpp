@@ -36,10 +36,6 @@ bool leaves_device(const LayerMap& map) {
 }
 
 void require_served(const Model& m, const Step& step, const ServingLayout& layout) {
-  if (m.experts > 0) {
-    throw refusal("S095", "serving a mixture of experts is not planned", "model.experts", "0",
-                  "choose a model without experts");
-  }
   PLAIT_CHECK(step.tokens() > 0, "a step without tokens");
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
@@ -69,18 +65,23 @@ class ProgramWriter {
   void run() {
     at_ = map_.embedding.stage;
     on_host_ = map_.embedding.residence == Residence::kProcessor;
-    call(block_of(Part::kEmbedding, map_.embedding.residence), 0);
+    call(block_of({Part::kEmbedding}, map_.embedding.residence), 0);
     std::int32_t layer = 0;
     for (const LayerPlace& place : map_.layers) {
       go(place, layer);
-      call(block_of(Part::kLayer, place.residence), layer++);
+      call(block_of({Part::kLayer, d_.kind_of(layer)}, place.residence), layer);
+      ++layer;
     }
     go(map_.head, layer);
-    call(block_of(Part::kHead, map_.head.residence), layer);
+    call(block_of({Part::kHead}, map_.head.residence), layer);
   }
 
  private:
-  enum class Part : std::uint8_t { kEmbedding, kLayer, kHead };
+  struct Part {
+    enum Name : std::uint8_t { kEmbedding, kLayer, kHead } name = kLayer;
+    std::size_t kind = 0;  // of the layer
+    auto operator<=>(const Part&) const = default;
+  };
 
   BlockId keep(Block block) {
     d_.blocks.push_back(std::move(block));
@@ -92,8 +93,8 @@ class ProgramWriter {
     return found != blocks_.end() ? found->second : blocks_[key] = keep(made(part, residence));
   }
   const Block& written(Part part) const {
-    if (part == Part::kLayer) return d_.layers[0].kept.forward;
-    return part == Part::kHead ? d_.head_forward : d_.embed_forward;
+    if (part.name == Part::kLayer) return d_.layers[part.kind].kept.forward;
+    return part.name == Part::kHead ? d_.head_forward : d_.embed_forward;
   }
   Block made(Part part, Residence residence) {
     const Block block = written(part);
@@ -104,7 +105,7 @@ class ProgramWriter {
       case Residence::kHost: return with_copied_weights(d_, memory_, Place::kHost, block);
       case Residence::kStorage: return with_copied_weights(d_, storage_, Place::kStorage, block);
     }
-    if (part != Part::kLayer || !map_.cache_on_host) return block;
+    if (part.name != Part::kLayer || !map_.cache_on_host) return block;
     return on_processor(d_, memory_, block, [this](const Op& op) {
       return std::ranges::any_of(op.operands, [this](const Operand& o) {
         return d_.tensors[o.tensor].kind == TensorClass::kKvCache;
@@ -204,13 +205,13 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   write_layers(draft);
   apply_tensor_parallel(draft);
   keep_forward(draft);
+  meet_few_experts(draft, step);
   sample_tokens(draft, step);
   apply_weight_formats(draft, precision);
   insert_collectives(draft);
   gather_logits(draft);
-  for (Block* b : {&draft.embed_forward, &draft.layers[0].kept.forward, &draft.head_forward}) {
-    fit_sizes(draft, *b);
-  }
+  for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
+  for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
   attend_to_cache(draft, step, precision.kv_cache, cache_tokens);
   ProgramWriter(draft, layout.map).run();
 

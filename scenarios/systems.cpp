@@ -49,6 +49,8 @@ constexpr System kSystems[] = {
      "tokens over rings of groups that exchange heads"},
     {"SageMaker model parallel", "sagemaker-model-parallel", "hybrid", "tp x pp x sharded dp"},
     {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
+    {"vLLM, mixture of experts", "vllm-mixtral-8x7b", "vllm",
+     "weights and cache over tp, every expert too, requests over dp"},
     {"llama.cpp, Ollama", "llama-cpp-7b-q4_0", "llama-cpp", "layers over GPUs and the processor"},
     {"Accelerate device_map", "accelerate-device-map-opt-30b", "device-map",
      "layers over GPUs, host memory, drives"},

@@ -16,7 +16,7 @@ class Fitter {
     const std::size_t dy_or_x = 0, w_or_x = 1;
     const Tensor& weight = tensor(g.pass == Pass::kWeightGrad ? 2 : 1);
     const bool grouped = weight.rank == 3;  // (experts, out, in) on (experts, slots, width)
-    g.batch = grouped ? weight.dims[0].local(d_.mesh()) : 1;
+    g.batch = grouped ? dim(dy_or_x, 0) : 1;
     const std::int64_t tokens = grouped ? dim(dy_or_x, 1) : rows(dy_or_x);
     switch (g.pass) {
       case Pass::kWeightGrad:  // (out, in) = dy^T (out, tokens) x (tokens, in)

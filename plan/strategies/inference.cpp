@@ -16,14 +16,23 @@ MatMul* product_of(Op& op) {
   return c == nullptr ? nullptr : std::get_if<MatMul>(c);
 }
 
+/// The product's result is what experts are chosen by.
+bool is_router(const Block& block, const Op& product) {
+  const TensorId out = product.operands[2].tensor;
+  return std::ranges::any_of(block.ops, [out](const Op& op) {
+    const Compute* c = std::get_if<Compute>(&op.body);
+    return c != nullptr && std::holds_alternative<Route>(*c) && op.operands[0].tensor == out;
+  });
+}
+
 /// Replaces the inputs of linear layers by fp8 copies, each input cast once: vLLM quantises
 /// activations dynamically (--quantization fp8).
 void cast_inputs(Draft& d, Block& block) {
-  std::vector<Op> ops = std::move(block.ops);
+  const Block given = std::move(block);
   block.ops.clear();
   std::map<TensorId, TensorId> narrow;
-  for (Op& op : ops) {
-    if (MatMul* g = product_of(op)) {
+  for (Op op : given.ops) {
+    if (MatMul* g = product_of(op); g != nullptr && !is_router(given, op)) {
       g->in = DType::kFp8;
       const TensorId from = op.operands[0].tensor;
       if (!narrow.contains(from)) {
@@ -48,21 +57,22 @@ void pack(Draft& d, Op& op, WeightFormat format) {
   if (g == nullptr || format == WeightFormat::kPlain) return;
   g->weights = format;
   Tensor& w = d.tensors[op.operands[1].tensor];
-  const std::int64_t bytes = w.dims[1].global * bytes_of_256(format);
+  Dim& row = w.dims[static_cast<std::size_t>(w.rank - 1)];
+  const std::int64_t bytes = row.global * bytes_of_256(format);
   if (bytes % 256 != 0) {
     throw refusal("S060",
-                  w.name + " has rows of " + std::to_string(w.dims[1].global) + " weights, which " +
+                  w.name + " has rows of " + std::to_string(row.global) + " weights, which " +
                       std::string(name_of(format)) + " cannot pack",
                   "serving.weights", "rows of whole blocks", "choose another format");
   }
-  w.dims[1].global = bytes / 256;
+  row.global = bytes / 256;
   w.dtype = DType::kInt8;
 }
 
 }  // namespace
 
 void keep_forward(Draft& d) {
-  d.layers[0].kept.backward.ops.clear();
+  for (LayerKind& kind : d.layers) kind.kept.backward.ops.clear();
   d.head_backward.ops.clear(), d.embed_backward.ops.clear();
   for (Tensor& t : d.tensors) {
     if (t.kind == TensorClass::kWeight) t.persistent = true;
@@ -73,8 +83,13 @@ void keep_forward(Draft& d) {
 }
 
 void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
-  if (precision.fp8_products) cast_inputs(d, d.layers[0].kept.forward);
-  for (Op& op : d.layers[0].kept.forward.ops) pack(d, op, precision.weights);
+  for (LayerKind& kind : d.layers) {
+    Block& block = kind.kept.forward;
+    if (precision.fp8_products) cast_inputs(d, block);
+    for (Op& op : block.ops) {
+      if (product_of(op) != nullptr && !is_router(block, op)) pack(d, op, precision.weights);
+    }
+  }
   for (Op& op : d.head_forward.ops) pack(d, op, precision.head);
 }
 

@@ -9,7 +9,10 @@ namespace plait {
 
 /// Forward passes only: nothing is kept for a backward pass, weights are there from step to step.
 void keep_forward(Draft& draft);
-/// Weights as they are stored; fp8 products with their casts.
+/// A step of few tokens meets few of the experts: slots for as many as it is expected to.
+void meet_few_experts(Draft& draft, const Step& step);
+/// Weights as they are stored, but for routers, which vLLM and llama.cpp leave as they are; fp8
+/// products with their casts.
 void apply_weight_formats(Draft& draft, const ServingPrecision& precision);
 /// The head works on one row of each sequence whose next token is chosen, and chooses it.
 void sample_tokens(Draft& draft, const Step& step);

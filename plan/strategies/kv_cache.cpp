@@ -68,7 +68,8 @@ class CacheRewrite {
 }  // namespace
 
 void attend_to_cache(Draft& d, const Step& step, DType kv_cache, std::int64_t cache_tokens) {
-  CacheRewrite(d, step, kv_cache, cache_tokens).run(d.layers[0].kept.forward);
+  CacheRewrite rewrite(d, step, kv_cache, cache_tokens);
+  for (LayerKind& kind : d.layers) rewrite.run(kind.kept.forward);
 }
 
 }  // namespace plait

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <vector>
+
 #include "core/error.h"
 #include "plan/memory.h"
 #include "plan/validate.h"
@@ -129,6 +132,65 @@ TEST(LayerMap, RemainderGoesToTheStagesBeforeTheLast) {
   std::vector<std::int64_t> count(4);
   for (const LayerPlace& p : even_layers(10, 4).layers) ++count[static_cast<std::size_t>(p.stage)];
   EXPECT_EQ(count, (std::vector<std::int64_t>{2, 3, 3, 2}));
+}
+
+/// 8 experts of which a token chooses 2, one dense layer first, shared experts.
+Model tiny_mixture(std::int64_t layers) {
+  Model m = tiny_llama(layers);
+  m.experts = 8, m.experts_per_token = 2, m.expert_ffn_hidden = 12;
+  m.shared_ffn_hidden = 20, m.first_dense_layers = 1;
+  return m;
+}
+
+TEST(ServingPlan, MixturesAreSoundForEveryLayout) {
+  for (const Degrees d :
+       {Degrees{}, Degrees{.tp = 2}, Degrees{.pp = 3}, Degrees{.pp = 3, .dp = 2, .tp = 2}}) {
+    const Step mixed = {{2, 3, 5}, {4, 1, 6}, 5};
+    const Plan plan = make_serving_plan(tiny_mixture(3), mixed, {}, layout(3, d), 64);
+    const std::vector<PlanFault> faults = validate(plan);
+    EXPECT_TRUE(faults.empty()) << faults.front().text;
+  }
+}
+
+// A token alone meets the 2 experts that it chooses; of n tokens that choose freely, an expert is
+// left alone by all with probability (3/4)^n: 3 tokens meet 8 (1 - 27/64) = 4.6 of 8, so 5, and
+// their 6 choices need 2 slots at each.
+TEST(ServingPlan, FewTokensReadFewExperts) {
+  const auto products = [](std::int64_t sequences) {
+    const Plan plan =
+        make_serving_plan(tiny_mixture(2), decode_step(sequences, 4), {}, layout(2), 9);
+    std::vector<std::array<std::int64_t, 2>> out;
+    for (const Call& call : plan.programs[0].calls) {
+      for (const Op& op : plan.blocks[call.block].ops) {
+        const auto* c = std::get_if<Compute>(&op.body);
+        const auto* g = c == nullptr ? nullptr : std::get_if<MatMul>(c);
+        if (g != nullptr && g->batch > 1) out.push_back({g->batch, g->m});
+      }
+    }
+    return out;
+  };
+  using Products = std::vector<std::array<std::int64_t, 2>>;
+  EXPECT_EQ(products(1), (Products{{2, 1}, {2, 1}}));
+  EXPECT_EQ(products(3), (Products{{5, 2}, {5, 2}}));
+  EXPECT_EQ(products(64), (Products{{8, 16}, {8, 16}}));
+}
+
+// All experts are held, however few are met; the router stays as it is (llama.cpp keeps it in full
+// precision): 18 bytes for 32 weights of everything else in the layers.
+TEST(ServingPlan, QuantisedMixturesKeepTheirRouters) {
+  Model m = tiny_mixture(2);
+  m.hidden = 32, m.ffn_hidden = 64, m.head_dim = 8, m.expert_ffn_hidden = m.shared_ffn_hidden = 32;
+  const auto weights = [&](WeightFormat format) {
+    ServingPrecision p;
+    p.weights = format;
+    const Plan plan = make_serving_plan(m, decode_step(1, 8), p, layout(2), 1);
+    return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
+  };
+  const std::int64_t attention = 2 * m.hidden * (m.qkv_width() + m.query_width());
+  const std::int64_t mlps =
+      3 * m.hidden * (m.ffn_hidden + 8 * m.expert_ffn_hidden + m.shared_ffn_hidden);
+  EXPECT_EQ(weights(WeightFormat::kPlain) - weights(WeightFormat::kQ4_0),
+            2 * (attention + mlps) - (attention + mlps) * 18 / 32);
 }
 
 TEST(ServingPlan, OtherAxesAreRefused) {
