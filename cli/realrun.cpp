@@ -67,7 +67,7 @@ std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& opti
     const RunPrecision precision = run_precision(name);
     scenario.workload = in_precision(asked, precision);
     out.push_back({precision, sound_plan(scenario),
-                   make_plan(scenario.model, scenario.workload, Strategy{})});
+                   make_plan(scenario.model, scenario.workload, unsharded(scenario.strategy))});
     require_small(out.back().plan, options);
   }
   return out;

@@ -8,9 +8,9 @@
 #include "cli/search_objective.h"
 #include "core/error.h"
 #include "core/parallel.h"
-#include "search/holders.h"
 #include "search/open_space.h"
 #include "search/rule_of_thumb.h"
+#include "search/sharers.h"
 
 namespace plait {
 namespace {
@@ -37,7 +37,7 @@ Assignments needed(const Layout& layout, const OpenScenario& open) {
 
 std::string words_of(const Layout& layout, const Scenario& s) {
   std::string out = layout_text(s.strategy);
-  const bool gathers = holders_of(layout).zero_stage == 3;
+  const bool gathers = sharers_of(layout).zero_stage == 3;
   if (gathers && !layout.reshard) out += ", gathered weights kept";
   return out + fmt::format(", micro-batch {}", layout.micro_batch);
 }

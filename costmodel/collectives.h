@@ -15,6 +15,10 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlac
 /// all_to_all.cpp: every member sends S / n to every other.
 CollectiveCost all_to_all_cost(Bytes bytes, const GroupPlacement& group, const NodeKind& node);
 
+/// push_pull.cpp: between workers and parameter servers, all messages at once.
+CollectiveCost push_pull_cost(Bytes bytes, const Servers& servers, const GroupPlacement& group,
+                              const Cluster& cluster);
+
 /// host_collectives.cpp: between processors without NCCL, ring or recursive doubling.
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group);
 

@@ -24,6 +24,7 @@ std::string_view name_of(Algorithm a) {
     case Algorithm::kPairwise: return "pairwise";
     case Algorithm::kOneShot: return "one_shot";
     case Algorithm::kDeepEp: return "deepep";
+    case Algorithm::kDirect: return "direct";
   }
   return "?";
 }
@@ -183,6 +184,7 @@ Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
 
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
                                      const Cluster& cluster) const {
+  if (op.servers.any()) return push_pull_cost(op.bytes(), op.servers, group, cluster);
   const Device& device = cluster.kind(group.kind).device;
   if (kernels.exchange == Dispatcher::kDeepEp) {
     if (const std::optional<Cost> own = deepep_cost(op, group, device))

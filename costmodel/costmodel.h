@@ -24,7 +24,8 @@ enum class Algorithm : std::uint8_t {
   kPat,
   kPairwise,
   kOneShot,
-  kDeepEp
+  kDeepEp,
+  kDirect
 };
 enum class Protocol : std::uint8_t { kLl, kLl128, kSimple };
 std::string_view name_of(Algorithm a);

@@ -24,6 +24,8 @@ Rounds ring_rounds(CollectiveKind kind, double n) {
     case CollectiveKind::kAllToAll: return {n - 1, (n - 1) / n};
     case CollectiveKind::kBroadcast: return {n - 1, 1};
     case CollectiveKind::kShift: return {1, 1};
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull: break;  // push_pull.cpp
   }
   return {};
 }

@@ -164,6 +164,8 @@ double ring_steps(const NcclGroup& g) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter: return g.ranks - 1;
     case CollectiveKind::kAllToAll:
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull:
     case CollectiveKind::kBroadcast: return g.ranks;
     case CollectiveKind::kShift: return 1;
   }

@@ -1,5 +1,7 @@
 #include "costmodel/stage_use.h"
 
+#include <algorithm>
+
 namespace plait {
 namespace {
 
@@ -18,6 +20,18 @@ void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& clust
   }
 }
 
+void find_fullest_role(const Plan& plan, std::size_t stage, bool curve, StageUse& use) {
+  for (std::int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
+    const Role role = role_of(plan, rank);
+    const auto known = [&](const RoleUse& r) { return r.role == role; };
+    if (std::ranges::any_of(use.roles, known)) continue;
+    StageMemory live = live_memory(plan, stage, curve, Place::kDevice, role);
+    use.roles.push_back({role, live.peak});
+    if (use.roles.size() > 1 && live.peak <= use.live.peak) continue;
+    use.live = std::move(live), use.position = rank;
+  }
+}
+
 }  // namespace
 
 Bytes StageUse::bytes() const {
@@ -30,7 +44,11 @@ StageUse stage_use(const Plan& plan, std::size_t stage, const Cluster& cluster,
                    const std::vector<std::int64_t>& placement, const FrameworkMemory& framework,
                    const Kernels& kernels, bool curve) {
   StageUse use;
-  use.live = live_memory(plan, stage, curve);
+  if (plan.servers.any()) {
+    find_fullest_role(plan, stage, curve, use);
+  } else {
+    use.live = live_memory(plan, stage, curve);
+  }
   find_least_memory(plan, stage, cluster, placement, use);
   use.overheads = memory_overheads(plan, stage, use.live, cluster, use.kind, framework, kernels);
   return use;

@@ -7,8 +7,15 @@
 
 namespace plait {
 
+/// Live tensors at their peak on the ranks with one role.
+struct RoleUse {
+  Role role;
+  Bytes live;
+};
+
 struct StageUse {
-  StageMemory live;
+  StageMemory live;            // of the fullest role
+  std::vector<RoleUse> roles;  // with parameter servers: what each role has
   std::vector<MemoryItem> overheads;
   std::int64_t position = 0;  // in the stage, of a rank whose device has least memory
   std::size_t kind = 0;       // of its node (Cluster::kind)

@@ -10,9 +10,10 @@ namespace {
 
 class StageWalk {
  public:
-  StageWalk(const Plan& plan, std::size_t stage, Place place)
+  StageWalk(const Plan& plan, std::size_t stage, Place place, Role role)
       : plan_(plan),
         place_(place),
+        role_(role),
         program_(plan.programs.at(stage)),
         members_(plan),
         call_members_(plan.tensors.size()),
@@ -63,7 +64,8 @@ class StageWalk {
       for (const Operand& o : block.ops[i].operands) {
         const bool view = plan_.tensors[o.tensor].is_view();
         const TensorId root = storage_of(plan_, o.tensor);
-        if (plan_.tensors[root].place != place_) continue;
+        const Tensor& held = plan_.tensors[root];
+        if (held.place != place_ || !holds(role_, held.holders)) continue;
         out.push_back({static_cast<std::int64_t>(i), root, o.shift, !view && o.use == Use::kWrite});
       }
     }
@@ -138,6 +140,7 @@ class StageWalk {
 
   const Plan& plan_;
   Place place_;
+  Role role_;
   const Program& program_;
   MemberTable<Member> members_;
   std::vector<Member> call_members_;
@@ -152,12 +155,12 @@ class StageWalk {
 
 }  // namespace
 
-std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place) {
-  return StageWalk(plan, stage, place).list();
+std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place, Role role) {
+  return StageWalk(plan, stage, place, role).list();
 }
 
-StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve, Place place) {
-  return StageWalk(plan, stage, place).run(curve);
+StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve, Place place, Role role) {
+  return StageWalk(plan, stage, place, role).run(curve);
 }
 
 }  // namespace plait

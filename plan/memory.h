@@ -22,9 +22,10 @@ struct Stay {
   std::int64_t first = 0, last = 0;
 };
 
-/// All stays of a rank of `stage` in that place, in the order in which they begin to be issued.
-/// What lives within a call has a stay for each call.
-std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place = Place::kDevice);
+/// All stays of a rank of `stage` with that role in that place, in the order in which they begin to
+/// be issued. What lives within a call has a stay for each call.
+std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place = Place::kDevice,
+                        Role role = {});
 
 /// Members of one tensor family that are live at the peak.
 struct LiveTensor {
@@ -46,9 +47,9 @@ struct StageMemory {
   std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
 };
 
-/// Live memory of every rank of `stage`, on its device or in another place. O(calls x operands per
-/// block).
+/// Live memory of every rank of `stage` with that role, on its device or in another place. O(calls
+/// x operands per block).
 StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve = false,
-                        Place place = Place::kDevice);
+                        Place place = Place::kDevice, Role role = {});
 
 }  // namespace plait

@@ -26,6 +26,8 @@ std::string_view name_of(CollectiveKind kind) {
     case CollectiveKind::kAllToAll: return "all_to_all";
     case CollectiveKind::kBroadcast: return "broadcast";
     case CollectiveKind::kShift: return "shift";
+    case CollectiveKind::kPush: return "push";
+    case CollectiveKind::kPull: return "pull";
   }
   return "?";
 }

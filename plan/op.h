@@ -20,7 +20,9 @@ enum class CollectiveKind : std::uint8_t {
   kReduceScatter,
   kAllToAll,
   kBroadcast,
-  kShift
+  kShift,
+  kPush,
+  kPull
 };
 std::string_view name_of(CollectiveKind kind);
 
@@ -38,7 +40,9 @@ struct TokenExchange {
 
 /// A collective over the group of `axes`. `elements` is nccl-tests' size S in elements: the full
 /// buffer, i.e. the sum of the shards for all_gather and reduce_scatter. A shift gives each
-/// member's buffer to the next one in the group and has that of the one before, round the ring.
+/// member's buffer to the next one in the group and has that of the one before, round the ring. A
+/// push is a reduce_scatter to the group's servers, of what its workers have, a pull an all_gather
+/// from them to its workers; operands {from, to}, of which a member has what its role holds.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   AxisSet axes;
@@ -49,6 +53,7 @@ struct Collective {
   Reduction reduction = Reduction::kSum;
   Stages stages = Stages::kAll;
   TokenExchange tokens = {};
+  Servers servers = {};  // of a push or pull
   Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
 };
 

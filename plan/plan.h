@@ -42,6 +42,7 @@ struct Program {
 struct Plan {
   std::string name;  // of the model, for reports
   Mesh mesh;
+  Servers servers = {};  // of the dp axis
   std::int64_t layers = 0;
   std::int64_t microbatches = 0;  // per data-parallel rank
   std::int64_t tokens_per_step = 0;
@@ -59,6 +60,11 @@ struct Plan {
 inline TensorId storage_of(const Plan& plan, TensorId tensor) {
   return plan.tensors[tensor].is_view() ? plan.tensors[tensor].storage : tensor;
 }
+
+/// What a rank does: its place along dp among the plan's servers.
+Role role_of(const Plan& plan, std::int64_t rank);
+/// Work is done by ranks that hold all of its operands; communication is a matter of all ranks.
+bool runs_on(const Plan& plan, const Op& op, Role role);
 
 /// Ops of one rank of `stage`, with repetition.
 std::int64_t op_count(const Plan& plan, std::size_t stage);

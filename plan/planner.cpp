@@ -1,4 +1,6 @@
 // make_plan: the strategies, applied in a fixed order to the unsharded transformer.
+#include <algorithm>
+
 #include "model/iteration_flops.h"
 #include "plan/refusal.h"
 #include "plan/strategies/draft.h"
@@ -59,8 +61,7 @@ void require_sequence(const Model& m, const Workload& w, std::int64_t cp) {
   }
 }
 
-std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
-  const std::int64_t replicas = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
+std::int64_t microbatches(const Workload& w, std::int64_t replicas) {
   const std::int64_t per_pass = replicas * w.micro_batch;
   if (w.global_batch % per_pass != 0) {
     throw refusal("S043",
@@ -82,9 +83,10 @@ std::int64_t microbatches(const Workload& w, const Mesh& mesh) {
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
   require_model(model);
   require_experts(model);
+  require_parameter_server(strategy);
   require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
   Draft draft(model, workload, strategy);
-  draft.microbatches = microbatches(workload, strategy.mesh);
+  draft.microbatches = microbatches(workload, strategy.replicas());
 
   write_layers(draft);
   apply_tensor_parallel(draft);
@@ -105,6 +107,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   Plan plan;
   plan.name = model.name;
   plan.mesh = strategy.mesh;
+  plan.servers = strategy.parameter_server.layout();
   plan.layers = model.layers;
   plan.microbatches = draft.microbatches;
   plan.tokens_per_step = workload.tokens();
@@ -114,6 +117,22 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   plan.blocks = std::move(draft.blocks);
   plan.programs = std::move(draft.programs);
   return plan;
+}
+
+Role role_of(const Plan& plan, std::int64_t rank) {
+  if (!plan.servers.any()) return {};
+  const std::int64_t members = plan.mesh[Axis::kDp];
+  const std::int64_t at = plan.mesh.coordinates(rank)[static_cast<std::size_t>(Axis::kDp)];
+  return {plan.servers.works(members, at), plan.servers.share_of(members, at) >= 0};
+}
+
+bool runs_on(const Plan& plan, const Op& op, Role role) {
+  if (role == Role{}) return true;
+  const bool work =
+      std::holds_alternative<Compute>(op.body) || std::holds_alternative<Copy>(op.body);
+  return !work || std::ranges::all_of(op.operands, [&](const Operand& o) {
+    return holds(role, plan.tensors[storage_of(plan, o.tensor)].holders);
+  });
 }
 
 std::int64_t op_count(const Plan& plan, std::size_t stage) {

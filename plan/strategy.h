@@ -9,6 +9,7 @@
 
 #include "core/quantity.h"
 #include "plan/mesh.h"
+#include "plan/servers.h"
 
 namespace plait {
 
@@ -108,6 +109,17 @@ struct OffloadOptions {
   bool any() const { return state() || activations != Offload::kNone; }
 };
 
+/// Data parallelism by parameter servers: plan/strategies/parameter_server.cpp.
+struct ParameterServerOptions {
+  std::int64_t servers = 0;  // 0: none
+  bool dedicated = false;    // ranks of their own, beside the dp ranks that work
+  /// Steps by which the weights of a step may lag behind all gradients before it: 0 synchronous, 1
+  /// gradients travel and are applied while the next step computes.
+  std::int64_t staleness = 0;
+  bool any() const { return servers > 0; }
+  Servers layout() const { return {servers, dedicated}; }
+};
+
 struct Strategy {
   Mesh mesh;
   /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
@@ -131,7 +143,13 @@ struct Strategy {
   TensorOptions tensor;
   ZeroPlusPlusOptions zero_plus_plus;
   OffloadOptions offload;
+  ParameterServerOptions parameter_server;
 
+  /// Ranks that work on different sequences.
+  std::int64_t replicas() const {
+    const std::int64_t ranks = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
+    return parameter_server.any() ? parameter_server.layout().workers(ranks) : ranks;
+  }
   /// Shares the tokens of each sequence among `cp` ranks in all, as `context` says.
   void share_tokens(std::int64_t cp) {
     std::int64_t ulysses = context.kind == ContextKind::kUlysses ? cp : 1;

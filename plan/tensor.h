@@ -11,6 +11,7 @@
 #include "core/quantity.h"
 #include "model/dtype.h"
 #include "plan/mesh.h"
+#include "plan/servers.h"
 
 namespace plait {
 
@@ -53,6 +54,7 @@ struct Tensor {
   TensorClass kind = TensorClass::kActivation;
   Place place = Place::kDevice;
   Scope scope = Scope::kCall;
+  Holders holders = Holders::kWorkers;
   bool persistent = false;  // holds memory for the whole step, and between steps
   AxisSet partial = {};     // a sum over these axes is still owed
   /// Parameters and gradients: axes along which several ranks hold these same elements and which a

@@ -38,9 +38,10 @@ void keep_freed_memory() {
 }
 
 template <class T>
-Buffers<T>::Buffers(const Plan& plan, std::size_t stage, Fresh fresh) : plan_(plan), fresh_(fresh) {
+Buffers<T>::Buffers(const Plan& plan, std::size_t stage, Fresh fresh, Role role)
+    : plan_(plan), fresh_(fresh), role_(role) {
   for (const Place place : kPlaces) {
-    for (const Stay& s : stays(plan, stage, place)) {
+    for (const Stay& s : stays(plan, stage, place, role)) {
       const Key k = key(s.tensor, s.layer, s.microbatch);
       if (plan.tensors[s.tensor].persistent) {
         live_[of(place)] += plan.tensors[s.tensor].bytes(plan.mesh);
@@ -100,6 +101,10 @@ Operands Buffers<T>::operands(const Op& op, const Call& call) {
   Operands out;
   for (const Operand& o : op.operands) {
     const Tensor& t = plan_.tensors[o.tensor];
+    if (!plait::holds(role_, plan_.tensors[storage_of(plan_, o.tensor)].holders)) {
+      out.add(nullptr, 0);
+      continue;
+    }
     out.add(held(storage_of(plan_, o.tensor), call.layer + o.shift, call.microbatch),
             t.is_view() ? t.offset : 0);
   }

@@ -57,9 +57,10 @@ inline constexpr Fresh kFresh = Fresh::kNaN;
 template <class T>
 class Buffers {
  public:
-  Buffers(const Plan& plan, std::size_t stage, Fresh fresh = kFresh);
+  Buffers(const Plan& plan, std::size_t stage, Fresh fresh = kFresh, Role role = {});
 
-  /// The operands of `op` in `call`; persistent ones that were not there are zero.
+  /// The operands of `op` in `call`; persistent ones that were not there are zero, those that the
+  /// rank does not hold are null.
   Operands operands(const Op& op, const Call& call);
   /// The member's bytes; zero when fresh and persistent. Layer and microbatch are ignored where the
   /// scope has none.
@@ -90,6 +91,7 @@ class Buffers {
 
   const Plan& plan_;
   Fresh fresh_;
+  Role role_;
   std::multimap<std::int64_t, Key> last_use_;  // flat op -> members that end there
   std::map<Key, std::shared_ptr<std::byte[]>> held_;
   std::array<Bytes, kPlaces.size()> live_ = {}, peak_ = {};  // by place

@@ -33,7 +33,9 @@ CollectiveRun<T>::CollectiveRun(CollectiveCall<T> call, CollectiveLibrary* libra
   const bool scatters = call_.kind == CollectiveKind::kReduceScatter;
   PLAIT_CHECK(call_.in_place || !scatters || total(call_.out) * n == elements_,
               "a reduce_scatter whose shares do not make the whole");
-  const Arrangement arrangement{pattern_of(call_.kind, n, call_.bytes)};
+  if (is_served(call_.kind)) elements_ = call_.bytes.value / size_of(call_.dtype);
+  Arrangement arrangement{pattern_of(call_.kind, n, call_.bytes)};
+  arrangement.servers = call_.servers;
   rounds_.emplace(
       RoundsCall{.rounds = rounds_of(arrangement, call_.kind, n, call_.index, elements_),
                  .group = call_.group,
@@ -48,7 +50,8 @@ bool CollectiveRun<T>::advance(Transport& transport) {
   if (!begun_) gather_input();
   begun_ = true;
   const bool alone = call_.group.size() == 1;
-  const bool in_library = call_.kind != CollectiveKind::kShift && std::is_floating_point_v<T>;
+  const bool in_library =
+      call_.kind != CollectiveKind::kShift && !is_served(call_.kind) && std::is_floating_point_v<T>;
   const bool by_library = library_ != nullptr && !alone && in_library;
   if (!(by_library ? advance_library() : rounds_->advance(transport, work_))) return false;
   scatter_output();
@@ -83,6 +86,7 @@ bool CollectiveRun<T>::advance_library() {
 /// One piece that is worked on in place is its own work buffer.
 template <class T>
 void CollectiveRun<T>::gather_input() {
+  if (is_served(call_.kind)) return gather_served();
   const bool gathers = call_.kind == CollectiveKind::kAllGather;
   const bool direct = gathers ? call_.out.size() == 1 : call_.in_place && call_.in.size() == 1;
   if (direct) {
@@ -107,8 +111,31 @@ void CollectiveRun<T>::gather_input() {
   copy(work_ + elements_ + own.first, work_ + own.first, own.elements);
 }
 
+/// What a server keeps of the buffer of a push or pull.
+template <class T>
+Range CollectiveRun<T>::kept() const {
+  const std::int64_t share =
+      call_.servers.share_of(static_cast<std::int64_t>(call_.group.size()), call_.index);
+  return share < 0 ? Range{} : share_of(elements_, call_.servers.count, share);
+}
+
+/// Of a push what the worker has, else zeros; of a pull the server's share.
+template <class T>
+void CollectiveRun<T>::gather_served() {
+  own_work_.resize(static_cast<std::size_t>(elements_));
+  work_ = own_work_.data();
+  if (call_.in.empty()) return;
+  const std::int64_t first = call_.kind == CollectiveKind::kPull ? kept().first : 0;
+  copy(work_ + first, call_.in[0].data, call_.in[0].elements);
+}
+
 template <class T>
 void CollectiveRun<T>::scatter_output() {
+  if (is_served(call_.kind)) {
+    if (call_.out.empty()) return;
+    const std::int64_t first = call_.kind == CollectiveKind::kPush ? kept().first : 0;
+    return copy(call_.out[0].data, work_ + first, call_.out[0].elements);
+  }
   if (exchanges()) return copy(call_.out[0].data, work_ + elements_, elements_);
   if (call_.kind == CollectiveKind::kReduceScatter && !call_.in_place) {
     const Range own =
@@ -144,6 +171,7 @@ CollectiveCall<T> call_of(const CollectiveOf<Part>& c, const Operands& operands)
           c.channel,
           c.tag,
           c.bytes,
+          c.servers,
           c.dtype};
 }
 

@@ -36,6 +36,8 @@ class CollectiveRun : public Communication {
   bool exchanges() const;
   std::int64_t work_elements() const;
   void gather_input();
+  Range kept() const;
+  void gather_served();
   void scatter_output();
 
   CollectiveCall<T> call_;

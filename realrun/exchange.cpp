@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "plan/collectives/rounds.h"
 #include "realrun/start_values.h"
 
 namespace plait {
@@ -83,7 +84,12 @@ CollectiveOf<Part> ExchangeReader::collective(const Collective& c, const Op& op)
   run.tag = hash_of(name_of(op)) + static_cast<std::uint64_t>(c.axes.bits());
   run.bytes = c.bytes(), run.dtype = c.dtype;
   const bool scatters = c.kind == CollectiveKind::kReduceScatter;
-  if (!run.in_place) {
+  if (is_served(c.kind)) {
+    const bool push = c.kind == CollectiveKind::kPush;
+    run.servers = c.servers;
+    if (push ? rank_.role.works : rank_.role.serves) run.in = {whole(op, 0)};
+    if (push ? rank_.role.serves : rank_.role.works) run.out = {whole(op, 1)};
+  } else if (!run.in_place) {
     run.in = {whole(op, 0)}, run.out = {whole(op, 1)};
   } else if (c.kind == CollectiveKind::kAllGather) {
     run.in = {whole(op, 0)};

@@ -27,6 +27,8 @@ struct Part {
 ///   all_gather      in[elements / n] to out[elements]; in place: from the own share
 ///   all_to_all      in[elements] to out[elements]; share p goes to and comes from member p
 ///   shift           in[elements] to the next member, out[elements] from the one before
+///   push            a worker's in[elements] to a server's out[elements / servers]
+///   pull            a server's in[elements / servers] to a worker's out[elements]
 template <class P>
 struct CollectiveOf {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -38,6 +40,7 @@ struct CollectiveOf {
   int channel = 0;
   std::uint64_t tag = 0;
   Bytes bytes;                 // nccl-tests' S, as it travels
+  Servers servers = {};        // of a push or pull
   DType dtype = DType::kFp32;  // every sum is rounded to it
 };
 

@@ -16,7 +16,7 @@ void Walker::Issue::run() {
   std::int64_t flat = 0;
   for (const Call& call : plan_.programs[w_.rank().stage].calls) {
     for (const Op& op : plan_.blocks[call.block].ops) {
-      issue({op, call, flat});
+      if (runs_on(plan_, op, w_.rank().role)) issue({op, call, flat});
       w_.device_->release_after(flat++);
     }
   }

@@ -53,7 +53,8 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"pieces.cpp", s.mesh[Axis::kPp] > 1},
       {"data.cpp", data},
       {"reduce.cpp", data},
-      {"gather.cpp", s.zero_stage > 0},
+      {"gather.cpp", s.zero_stage > 0 || s.parameter_server.any()},
+      {"parameter_server.cpp", s.parameter_server.any()},
       {"offload.cpp", s.offload.any()},
       {"offload_state.cpp", s.offload.state()},
       {"offload_activations.cpp", s.offload.activations != Offload::kNone},
@@ -71,8 +72,8 @@ bool runs_on_gpus(const MatrixCase& c) {
   const bool ring = s.mesh[Axis::kCp] > 1 && s.context.rings();
   const ZeroPlusPlusOptions& z = s.zero_plus_plus;
   return c.model.experts == 0 && !ring && s.mesh[Axis::kUlysses] == 1 &&
-         s.tensor.overlap == TensorOverlap::kNone && !s.offload.any() && !z.quantized_weights &&
-         !z.quantized_gradients;
+         s.tensor.overlap == TensorOverlap::kNone && !s.offload.any() &&
+         !s.parameter_server.any() && !z.quantized_weights && !z.quantized_gradients;
 }
 
 const ModelState& MatrixRunner::reference(const MatrixCase& c) {

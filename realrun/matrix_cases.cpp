@@ -269,6 +269,20 @@ void offload(List& l) {
   l.add("activations on the host, ep", mixtral(), {.ep = 2}, 0, {deep, activations_on_host});
 }
 
+void parameter_servers(List& l) {
+  l.add("one of the ranks serves", llama(), {.dp = 2}, 0, {one_server});
+  l.add("all ranks serve", gpt(), {.dp = 4}, 0, {all_serve, pairs});
+  l.add("two of four serve, no overlap", qwen(), {.dp = 4}, 0, {two_servers, no_overlap});
+  l.add("three of eight serve, unclipped", relu(), {.dp = 8}, 0, {three_servers, unclipped});
+  l.add("served, pushed in bf16", llama(), {.dp = 4}, 0, {two_servers, bf16_wire});
+  l.add("served apart", llama(), {.dp = 1}, 0, {one_server, apart});
+  l.add("served apart by two, pushed in bf16", gpt(), {.dp = 4}, 0,
+        {two_servers, apart, bf16_wire});
+  l.add("served apart by three, no overlap, recompute all", falcon(), {.dp = 4}, 0,
+        {three_servers, apart, no_overlap, all_again});
+  l.add("served, experts", mixtral(), {.dp = 4}, 0, {two_servers});
+}
+
 void hybrids(List& l) {
   l.add("pp, dp", llama(), {.pp = 2, .dp = 2}, 0, {small_buckets});
   l.add("pp of 3, dp", relu(), {.pp = 3, .dp = 2}, 0, {deep, short_ends});
@@ -295,7 +309,7 @@ std::vector<MatrixCase> matrix_cases() {
   List list;
   data_parallel(list), zero_plus_plus(list), tensor_parallel(list), tensor_overlap(list),
       context_parallel(list), context_kinds(list), pipeline(list), recomputation(list),
-      experts(list), offload(list), hybrids(list);
+      experts(list), offload(list), parameter_servers(list), hybrids(list);
   return std::move(list.cases);
 }
 

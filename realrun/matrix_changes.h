@@ -89,6 +89,17 @@ inline void state_on_drives(MatrixCase& c) {
   c.strategy.keep_weight_shard = true;
 }
 inline void activations_on_host(MatrixCase& c) { c.strategy.offload.activations = Offload::kCpu; }
+inline void one_server(MatrixCase& c) { c.strategy.parameter_server.servers = 1; }
+inline void two_servers(MatrixCase& c) { c.strategy.parameter_server.servers = 2; }
+inline void three_servers(MatrixCase& c) { c.strategy.parameter_server.servers = 3; }
+inline void all_serve(MatrixCase& c) {
+  c.strategy.parameter_server.servers = c.strategy.mesh[Axis::kDp];
+}
+/// Beside the workers.
+inline void apart(MatrixCase& c) {
+  c.strategy.parameter_server.dedicated = true;
+  c.strategy.mesh[Axis::kDp] += c.strategy.parameter_server.servers;
+}
 /// For stages of two chunks, three stages or more, and uneven ones.
 inline void deep(MatrixCase& c) { c.model.layers = 4; }
 inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }

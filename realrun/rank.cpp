@@ -5,7 +5,11 @@
 namespace plait {
 
 Rank::Rank(const Plan& plan, std::int64_t rank)
-    : id(rank), at(plan.mesh.coordinates(rank)), stage(static_cast<std::size_t>(at[0])) {}
+    : id(rank),
+      at(plan.mesh.coordinates(rank)),
+      stage(static_cast<std::size_t>(at[0])),
+      role(role_of(plan, rank)),
+      served_share(plan.servers.share_of(plan.mesh[Axis::kDp], along(Axis::kDp))) {}
 
 std::int64_t Rank::share(const Mesh& mesh, AxisSet axes) const {
   std::int64_t index = 0;
@@ -32,6 +36,17 @@ std::int64_t global_along(const Dim& dim, const Mesh& mesh, const Rank& rank, st
 }
 
 }  // namespace
+
+ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
+                              const Tensor& part) {
+  if (part.holders == Holders::kServers) {
+    const std::int64_t n = part.elements(plan.mesh);
+    return {n * rank.served_share, n};
+  }
+  const AxisSet axes = part.dims[0].sharded;
+  const std::int64_t n = whole.elements(plan.mesh) / plan.mesh.size_of(axes);
+  return {n * rank.share(plan.mesh, axes), n};
+}
 
 kernels::Positions chunks_of(std::int64_t i, std::int64_t n, std::int64_t tokens) {
   const std::int64_t chunk = tokens / (2 * n);

@@ -14,6 +14,8 @@ struct Rank {
   std::int64_t id = 0;
   Mesh::Coordinates at = {};
   std::size_t stage = 0;
+  Role role = {};
+  std::int64_t served_share = -1;  // of the parameters, which it keeps for others; -1: none
 
   std::int64_t along(Axis a) const { return at[static_cast<std::size_t>(a)]; }
   /// Index of this rank's share of a dimension that is sharded over `axes`.
@@ -23,6 +25,13 @@ struct Rank {
     return share(mesh, AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
   }
 };
+
+/// First element and number of a rank's part of a whole flat buffer: what it has in `part`.
+struct ShareOfBuffer {
+  std::int64_t first = 0, elements = 0;
+};
+ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
+                              const Tensor& part);
 
 /// Where the two chunks of a sequence of `tokens` stand that rank `i` of `n` holds (see
 /// plan/strategies/context.cpp).

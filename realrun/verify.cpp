@@ -95,6 +95,15 @@ Workload in_precision(const Workload& workload, RunPrecision precision) {
   return w;
 }
 
+Strategy unsharded(const Strategy& strategy) {
+  Strategy out;
+  if (strategy.parameter_server.staleness == 0) return out;
+  out.parameter_server = {
+      .servers = 1, .dedicated = true, .staleness = strategy.parameter_server.staleness};
+  out.mesh[Axis::kDp] = 2;
+  return out;
+}
+
 Tolerance tolerance_of(RunPrecision precision) {
   switch (precision) {
     case RunPrecision::kFp64: return {1e-12, 0.999, 1e-9};

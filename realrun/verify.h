@@ -38,6 +38,10 @@ Tolerance tolerance_of(RunPrecision precision);
 /// The same, and what the plan's quantised exchanges may add.
 Tolerance tolerance_of(RunPrecision precision, const Plan& plan);
 
+/// What the plan of a strategy is compared with: one rank, and where parameter servers apply
+/// gradients late, one beside it that does.
+Strategy unsharded(const Strategy& strategy);
+
 struct RunOptions {
   int steps = 1;
   double patience_s = 60;  // waiting longer than this for a peer is an error

@@ -14,9 +14,10 @@ class Collector {
 
   RankState collect() {
     const Rank& rank = walker_.rank();
-    out_.planned = live_memory(plan_, rank.stage).peak;
+    out_.planned = live_memory(plan_, rank.stage, false, Place::kDevice, rank.role).peak;
     out_.held = walker_.device().peak();
     for (const UnitBuffers& unit : unit_buffers(plan_)) {
+      if (!holds(rank.role, plan_.tensors[unit.moment].holders)) continue;
       for (std::int32_t layer : layers_of(plan_, rank.stage, unit.anchor())) {
         collect(unit, layer);
       }
@@ -40,10 +41,10 @@ class Collector {
   void read(const UnitBuffers& unit, TensorId held, std::int32_t layer,
             std::vector<TensorPart>& out) {
     const Rank& rank = walker_.rank();
-    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
-    const ShareOfBuffer share = share_of_buffer(plan_, rank, plan_.tensors[unit.weights], axes);
+    const Tensor& all = plan_.tensors[unit.weights];
+    const ShareOfBuffer share = share_of_buffer(plan_, rank, all, plan_.tensors[unit.moment]);
     const std::vector<double> values = walker_.device().read({held, layer, 0});
-    const bool whole = plan_.tensors[held].dims[0].sharded.empty();
+    const bool whole = plan_.tensors[held].elements(plan_.mesh) == all.elements(plan_.mesh);
     const double* data = values.data() + (whole ? share.first : 0);
     for (TensorId id : unit.weight_views) {
       const Tensor& t = plan_.tensors[id];
@@ -120,7 +121,7 @@ RankState state_of(Walker& walker, const Plan& plan, const Model& model) {
 double loss_of(Walker& walker, const Plan& plan) {
   const Rank& rank = walker.rank();
   // The ranks along tp hold the same loss.
-  if (rank.along(Axis::kTp) != 0) return 0;
+  if (rank.along(Axis::kTp) != 0 || !rank.role.works) return 0;
   double loss = 0;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     if (plan.tensors[t].name != "loss") continue;

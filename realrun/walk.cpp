@@ -17,12 +17,6 @@ std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage, TensorI
   return {layers.begin(), layers.end()};
 }
 
-ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
-                              AxisSet axes) {
-  const std::int64_t n = whole.elements(plan.mesh) / plan.mesh.size_of(axes);
-  return {n * rank.share(plan.mesh, axes), n};
-}
-
 Walker::Walker(const Plan& plan, const Model& model, Transport& transport,
                const MakeDevice& make_device, const WalkOptions& options)
     : context_{plan, model, Rank(plan, transport.rank())},
@@ -70,6 +64,7 @@ OpTime Walker::time(std::int64_t flat) const {
 }
 
 void Walker::fill_tokens() {
+  if (!rank().role.works) return;
   const Plan& plan = context_.plan;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const Tensor& tensor = plan.tensors[t];
@@ -94,7 +89,8 @@ void Walker::fill_weights() {
   for (const UnitBuffers& unit : unit_buffers(plan)) {
     for (std::int32_t layer : layers_of(plan, rank().stage, unit.anchor())) {
       for (TensorId id : {unit.weights, unit.weight_shard, unit.master, unit.weight_host}) {
-        if (id != kNoTensor && plan.tensors[id].persistent) fill_unit(unit, id, layer);
+        if (id == kNoTensor || !plan.tensors[id].persistent) continue;
+        if (holds(rank().role, plan.tensors[id].holders)) fill_unit(unit, id, layer);
       }
     }
   }
@@ -105,7 +101,7 @@ void Walker::fill_weights() {
 void Walker::fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer) {
   const Plan& plan = context_.plan;
   const ShareOfBuffer share =
-      share_of_buffer(plan, rank(), plan.tensors[unit.weights], plan.tensors[id].dims[0].sharded);
+      share_of_buffer(plan, rank(), plan.tensors[unit.weights], plan.tensors[id]);
   for (TensorId view : unit.weight_views) {
     const Tensor& t = plan.tensors[view];
     const std::int64_t begin = std::max(t.offset, share.first);

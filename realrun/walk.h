@@ -63,11 +63,4 @@ class Walker {
 /// Which layers (0 where the scope has none) of tensor family `root` the stage touches.
 std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage, TensorId root);
 
-/// First element and number of a rank's share of a whole flat buffer that `sharded` is a shard of.
-struct ShareOfBuffer {
-  std::int64_t first = 0, elements = 0;
-};
-ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
-                              AxisSet axes);
-
 }  // namespace plait

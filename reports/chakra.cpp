@@ -75,11 +75,13 @@ class Message {
 std::uint64_t comm_type(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce: return 0;
-    case CollectiveKind::kAllGather: return 2;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kPull: return 2;
     case CollectiveKind::kBroadcast: return 5;
     case CollectiveKind::kAllToAll: return 6;
     case CollectiveKind::kShift: return 6;  // Chakra has no step of a ring; moves about as much
-    case CollectiveKind::kReduceScatter: return 7;
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kPush: return 7;  // to some of the ranks; Chakra has all or one
   }
   return 0;
 }

@@ -72,6 +72,7 @@ Tree tree_of(const MemoryReport& m) {
     largest.push_back({{"name", t.name}, {"kind", t.kind}, {"count", t.count}, {"bytes", t.bytes}});
   }
   out["stage_peak_bytes"] = m.stage_bytes;
+  for (const auto& [role, bytes] : m.roles) out["live_bytes_by_role"][role] = bytes;
   if (m.host_bytes > 0) out["host_bytes_per_node"] = m.host_bytes;
   if (m.host_bytes > 0 && m.host_capacity_bytes > 0) {
     out["host_capacity_bytes"] = m.host_capacity_bytes;

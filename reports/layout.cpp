@@ -27,6 +27,14 @@ std::string recompute_text(const RecomputeOptions& r) {
   return "";
 }
 
+/// "2 parameter servers", "2 dedicated parameter servers, staleness 1"
+void add_servers(const ParameterServerOptions& o, std::vector<std::string>& parts) {
+  if (!o.any()) return;
+  parts.push_back(fmt::format("{} {}parameter server{}", o.servers, o.dedicated ? "dedicated " : "",
+                              o.servers > 1 ? "s" : ""));
+  if (o.staleness > 0) parts.push_back(fmt::format("staleness {}", o.staleness));
+}
+
 /// "cpu offload of optimizer and parameters"
 void add_offload(const OffloadOptions& o, std::vector<std::string>& parts) {
   for (const Offload place : {Offload::kCpu, Offload::kNvme}) {
@@ -43,9 +51,11 @@ void add_offload(const OffloadOptions& o, std::vector<std::string>& parts) {
 
 std::string layout_text(const Strategy& s) {
   std::vector<std::string> parts;
+  const std::int64_t serving = s.parameter_server.dedicated ? s.parameter_server.servers : 0;
   for (const Axis a :
        {Axis::kTp, Axis::kUlysses, Axis::kCp, Axis::kEp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
-    if (s.mesh[a] > 1) parts.push_back(fmt::format("{} {}", name_of(a), s.mesh[a]));
+    const std::int64_t ranks = a == Axis::kDp ? s.mesh[a] - serving : s.mesh[a];
+    if (ranks > 1) parts.push_back(fmt::format("{} {}", name_of(a), ranks));
   }
   if (s.mesh[Axis::kCp] > 1 && s.context.rings()) parts.emplace_back("ring attention");
   if (parts.empty()) parts.emplace_back("one device");
@@ -54,6 +64,7 @@ std::string layout_text(const Strategy& s) {
   if (s.zero_stage > 0) parts.push_back(fmt::format("zero {}", s.zero_stage));
   parts.push_back(recompute_text(s.recompute));
   add_offload(s.offload, parts);
+  add_servers(s.parameter_server, parts);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -97,6 +97,8 @@ struct MemoryReport {
   std::vector<MemoryLine> items;          // sum to peak_memory_bytes
   std::vector<PeakTensor> largest;        // live tensors, largest first
   std::vector<std::int64_t> stage_bytes;  // peak of every stage, overheads included
+  /// With parameter servers: "worker", "server" or "worker_and_server", and its live tensors.
+  std::vector<std::pair<std::string, std::int64_t>> roles;
   /// Of the fullest node: in host memory, what that has (0: not described), and on drives.
   std::int64_t host_bytes = 0, host_capacity_bytes = 0, storage_bytes = 0;
   bool host_fits() const { return host_capacity_bytes == 0 || host_bytes <= host_capacity_bytes; }

@@ -196,6 +196,17 @@ std::string what_if_text(const std::string& resource) {
   return (rate ? "10 % more " : "10 % less ") + words;
 }
 
+/// "3.1 GB of tensors on a worker, 12.4 GB on a server".
+std::vector<Line> role_lines(const MemoryReport& m) {
+  if (m.roles.empty()) return {};
+  std::vector<std::string> parts;
+  for (const auto& [role, bytes] : m.roles) {
+    const std::string who = role == "worker_and_server" ? "worker that serves" : role;
+    parts.push_back(fmt::format("{} on a {}", human_bytes(bytes), who));
+  }
+  return {{{std::string(kLabel, ' ')}, {fmt::format("tensors: {}", fmt::join(parts, ", "))}}};
+}
+
 /// What the ranks of a node have in its host's memory and on its drives.
 std::vector<Line> host_lines(const MemoryReport& m) {
   if (m.host_bytes == 0) return {};
@@ -218,6 +229,7 @@ std::vector<Line> verdict_lines(const MemoryReport& m) {
     std::vector<Line> out = {
         {{pad_right("FITS", kLabel), Ink::kGood},
          {fmt::format("{} of {} {}, {} free", used, room, where, human_percent(free, 0))}}};
+    append(out, role_lines(m));
     append(out, host_lines(m));
     return out;
   }
@@ -227,6 +239,7 @@ std::vector<Line> verdict_lines(const MemoryReport& m) {
   std::vector<Line> out = {
       {{"DOES NOT FIT  ", Ink::kBad}, {fmt::format("needs {} of {} {}", used, room, where)}}};
   if (m.free_bytes() >= 0) {  // on the device it does
+    append(out, role_lines(m));
     append(out, host_lines(m));
     return out;
   }
@@ -236,6 +249,7 @@ std::vector<Line> verdict_lines(const MemoryReport& m) {
                         human_bytes(biggest->bytes));
   }
   out.push_back({{std::string(kLabel, ' ') + over}});
+  append(out, role_lines(m));
   append(out, host_lines(m));
   return out;
 }

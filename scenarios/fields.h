@@ -48,6 +48,7 @@ struct StrategyPart {
   TensorOptions tensor;
   ZeroPlusPlusOptions zero_plus_plus;
   OffloadOptions offload;
+  ParameterServerOptions parameter_server;
 };
 
 struct OtherNodesPart {

@@ -86,6 +86,17 @@ void refuse_offload(const OffloadOptions& offload) {
                     .cure = "compare layouts with `plait compare -L strategy.zero_stage=1,2,3`"});
 }
 
+/// They know collectives of equals.
+void refuse_parameter_server(const ParameterServerOptions& servers) {
+  if (!servers.any()) return;
+  throw InputError(
+      {.code = "S114",
+       .problem = "a search of layouts with parameter servers is not planned",
+       .where = Where{"", 0, 0, "strategy.parameter_server"},
+       .expected = "data-parallel ranks that are alike",
+       .cure = "compare them with `plait compare -L strategy.parameter_server.servers=1,2,4`"});
+}
+
 /// Bounds know layers of one kind.
 void refuse_two_kinds_of_layers(const Model& model) {
   if (model.experts == 0 || model.dense_layers() == 0) return;
@@ -135,6 +146,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   require_training(out.scenario);
   refuse_two_kinds_of_layers(out.scenario.model);
   refuse_offload(out.scenario.strategy.offload);
+  refuse_parameter_server(out.scenario.strategy.parameter_server);
   return out;
 }
 

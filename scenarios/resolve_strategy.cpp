@@ -71,13 +71,16 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   others = bounded_product(others, part.cp, kTooMany);
   others = bounded_product(others, part.ep, kTooMany);
   others = bounded_product(others, part.tp, kTooMany);
+  const ParameterServerOptions& p = part.parameter_server;
+  const std::int64_t serving = p.dedicated ? std::min(p.servers, world_size - 1) : 0;
+  world_size -= serving;
   if (part.dp == 0) part.dp = replicas(part, others, world_size);
   check_world_size(part, others, world_size);
   if (part.zero_stage < 0) part.zero_stage = part.fsdp > 1 ? 3 : 0;
 
   Strategy out;
   out.mesh[Axis::kPp] = part.pp;
-  out.mesh[Axis::kDp] = part.dp;
+  out.mesh[Axis::kDp] = part.dp + serving;
   out.mesh[Axis::kFsdp] = part.fsdp;
   out.mesh[Axis::kEp] = part.ep;
   out.context = part.context;
@@ -94,6 +97,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.tensor = part.tensor;
   out.zero_plus_plus = part.zero_plus_plus;
   out.offload = part.offload;
+  out.parameter_server = part.parameter_server;
   return out;
 }
 

@@ -189,6 +189,24 @@ const Table<OffloadOptions>& offload_table() {
   return table;
 }
 
+const Table<ParameterServerOptions>& parameter_server_table() {
+  using P = ParameterServerOptions;
+  static const Table<P> table(
+      "strategy.parameter_server",
+      {
+          field("servers", &P::servers, Int{.min = 0, .max = kLargestAxis},
+                "Ranks that each keep an equal share of the parameters and their optimizer state: "
+                "the dp ranks push gradients to them and pull weights from them. 0: none."),
+          field("dedicated", &P::dedicated, Flag{},
+                "The servers are ranks of their own, behind the dp ranks. False: they are spread "
+                "evenly over these."),
+          field("staleness", &P::staleness, Int{.min = 0},
+                "0: a step has all gradients of the steps before it. 1: those of the last one "
+                "travel, and are applied, while it computes."),
+      });
+  return table;
+}
+
 }  // namespace
 
 const Table<StrategyPart>& strategy_table() {
@@ -235,6 +253,8 @@ const Table<StrategyPart>& strategy_table() {
                 "ZeRO++ on zero_stage 3."),
           field("offload", &S::offload, Nested{&offload_table()},
                 "State that leaves the device between its uses."),
+          field("parameter_server", &S::parameter_server, Nested{&parameter_server_table()},
+                "Servers that keep the parameters, for dp alone."),
       });
   return table;
 }

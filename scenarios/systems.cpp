@@ -5,6 +5,10 @@ namespace {
 
 constexpr System kSystems[] = {
     {"PyTorch DDP", "pytorch-ddp", "data-parallel", "batch over dp"},
+    {"Parameter servers, colocated", "parameter-server", "parameter-server",
+     "batch over dp, optimizer over servers among the workers"},
+    {"Parameter servers, stale", "parameter-server-stale", "parameter-server",
+     "batch over dp, optimizer over servers of their own, one step late"},
     {"PyTorch FSDP, FULL_SHARD", "fsdp-full-shard", "fsdp", "batch, parameters over fsdp"},
     {"PyTorch FSDP, SHARD_GRAD_OP", "fsdp-shard-grad-op", "fsdp",
      "batch, parameters over fsdp, gathered once a step"},

@@ -10,7 +10,7 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   const Layout& l = stages.l;
   const ShardCosts& c = stages.c;
   const Precision& p = scenario_.workload.precision;
-  const auto state_on = [&](const Holders& on, std::int64_t parameters) {
+  const auto state_on = [&](const Sharers& on, std::int64_t parameters) {
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
     std::int64_t out = on.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
     out += parameters / share(2) * size_of(p.gradients);
@@ -18,8 +18,8 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
     return out + parameters / share(1) * optimizer;
   };
-  const Holders all = holders_of(l);
-  const Holders of_experts = holders_of(l, scenario_.strategy.expert_axes);
+  const Sharers all = sharers_of(l);
+  const Sharers of_experts = sharers_of(l, scenario_.strategy.expert_axes);
   const auto state = [&](std::int64_t parameters) { return state_on(all, parameters); };
   const auto state_of_layers = [&](std::int64_t stage) {
     const std::int64_t n = stages.layers(stage);

@@ -161,13 +161,13 @@ void Bounds::prepare(const std::vector<Layout>& layouts, std::span<const std::ui
   in_parallel(exchanges.size(), threads, [&](std::size_t i) {
     const auto& [l, exchange] = exchanges[i];
     const ShardCosts& c = *find(l);
-    const Holders all = holders_of(l);
+    const Sharers all = sharers_of(l);
     *exchange = {unit(all, c, c.embedding.parameters),
                  unit(all, c, c.layer.parameters),
                  {},
                  unit(all, c, c.head.parameters)};
     if (c.experts > 0)
-      exchange->experts = unit(holders_of(l, scenario_.strategy.expert_axes), c, c.experts);
+      exchange->experts = unit(sharers_of(l, scenario_.strategy.expert_axes), c, c.experts);
   });
   const auto messages = enter(messages_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
     const Layout& l = layouts[numbers[i]];
@@ -192,7 +192,7 @@ SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, 
   return out;
 }
 
-UnitCosts Bounds::unit(const Holders& on, const ShardCosts& costs, std::int64_t parameters) {
+UnitCosts Bounds::unit(const Sharers& on, const ShardCosts& costs, std::int64_t parameters) {
   const Precision& p = scenario_.workload.precision;
   UnitCosts out;
   if (costs.update) {

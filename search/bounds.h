@@ -14,8 +14,8 @@
 #include "core/time.h"
 #include "plan/framework_memory.h"
 #include "scenarios/scenario.h"
-#include "search/holders.h"
 #include "search/passes.h"
+#include "search/sharers.h"
 
 namespace plait {
 
@@ -79,7 +79,7 @@ class Bounds {
   /// Nothing where the layout cannot be planned.
   std::optional<PipelineCosts> stages(const Layout& l, std::optional<std::size_t> kind = {}) const;
   SimTime slowest_stage(const Layout& l) const;
-  UnitCosts unit(const Holders& on, const ShardCosts& costs, std::int64_t parameters);
+  UnitCosts unit(const Sharers& on, const ShardCosts& costs, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
   SimTime priced_message(MessageKey key);

@@ -56,11 +56,22 @@ class Durations::Pricer {
     }
   }
 
+  /// What ranks of the lane do not do takes them no time.
+  bool runs(const Op& op, std::size_t stage, std::int64_t position) const {
+    const auto s = static_cast<std::int64_t>(stage);
+    return runs_on(plan_, op, sites_.roles[sites_.role.at(s, position)]);
+  }
+  bool all_run(const Op& op, std::size_t stage) const {
+    return sites_.role.uniform() || std::ranges::all_of(lanes_.representative, [&](std::int64_t p) {
+             return runs(op, stage, p);
+           });
+  }
+
   void price(std::size_t stage, const Op& op) {
     const SiteMap* map = site_map(op);
     const auto s = static_cast<std::int64_t>(stage);
     const bool is_compute = std::holds_alternative<Compute>(op.body);
-    const bool sites_agree = map->uniform() || agree(*map, s);
+    const bool sites_agree = (map->uniform() || agree(*map, s)) && all_run(op, stage);
     const bool factors_agree = !is_compute || out_.factors_.empty();
     const std::size_t slot = stage * out_.ops_ + op_;
     if (sites_agree) {
@@ -82,7 +93,7 @@ class Durations::Pricer {
     out_.slots_[slot] = {static_cast<std::uint32_t>(out_.pool_.size()), true};
     for (std::int64_t r : lanes_.representative) {
       const double factor = factors_agree ? 1 : out_.factor(stage, each.size());
-      each.push_back(cost(op, map->at(s, r)));
+      each.push_back(runs(op, stage, r) ? cost(op, map->at(s, r)) : nothing());
       push(to_sim_time(out_.costs_[each.back()].total() * factor));
     }
     out_.cost_of_[slot] = kByLane | static_cast<std::uint32_t>(out_.by_lane_.size());
@@ -111,6 +122,10 @@ class Durations::Pricer {
   /// Ops on tensors in host memory are the processor's.
   bool is_on_host(const Op& op) const {
     return !op.operands.empty() && plan_.tensors[op.operands[0].tensor].place == Place::kHost;
+  }
+  std::uint32_t nothing() {
+    out_.costs_.emplace_back();
+    return static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }
   /// Index of the cost of this op at this site.
   std::uint32_t cost(const Op& op, std::uint32_t site) {

@@ -71,7 +71,8 @@ class Refinement {
  private:
   bool uniform() const {
     return sites_.factor.uniform_in_stages() && sites_.kind.uniform_in_stages() &&
-           sites_.next.uniform_in_stages() && sites_.previous.uniform_in_stages() &&
+           sites_.role.uniform_in_stages() && sites_.next.uniform_in_stages() &&
+           sites_.previous.uniform_in_stages() &&
            std::all_of(sites_.axis_sets.begin(), sites_.axis_sets.end(),
                        [](const AxisSites& a) { return a.site.uniform_in_stages(); });
   }
@@ -83,6 +84,7 @@ class Refinement {
       for (std::int64_t s = 0; s < stages; ++s) {
         keys[p].push_back(sites_.factor.at(s, position));
         keys[p].push_back(sites_.kind.at(s, position));
+        keys[p].push_back(sites_.role.at(s, position));
         if (stages > 1) keys[p].push_back(sites_.next.at(s, position));
         if (stages > 1) keys[p].push_back(sites_.previous.at(s, position));
         for (const AxisSites& a : sites_.axis_sets) keys[p].push_back(a.site.at(s, position));

@@ -107,7 +107,7 @@ class Loader {
 
   void spread(const How& how, double bytes, const std::vector<std::int64_t>& group) {
     const std::vector<Connection> connections =
-        connections_of(how.first, how.second, group, cluster_);
+        connections_of(how.first, how.second, plan_.servers, group, cluster_);
     for (std::size_t i = 0; i < connections.size(); ++i) {
       const Connection& c = connections[i];
       add(c.from, c.to, i, bytes * c.share, out_.collectives);

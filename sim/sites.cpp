@@ -47,6 +47,7 @@ class Locator {
     if (stages_ > 1) sites_.next = neighbours(1), sites_.previous = neighbours(-1);
     tell_kinds();
     slow_down();
+    tell_roles();
     return std::move(sites_);
   }
 
@@ -235,6 +236,17 @@ class Locator {
       index[static_cast<std::size_t>(r)] = at->second;
     }
     sites_.factor = SiteMap(std::move(index), stages_, positions_);
+  }
+  void tell_roles() {
+    if (!plan_.servers.any()) return;
+    std::vector<std::uint32_t> roles;
+    for (std::int64_t r = 0; r < plan_.mesh.world_size(); ++r) {
+      const Role role = role_of(plan_, r);
+      const auto found = std::ranges::find(sites_.roles, role);
+      roles.push_back(static_cast<std::uint32_t>(found - sites_.roles.begin()));
+      if (found == sites_.roles.end()) sites_.roles.push_back(role);
+    }
+    sites_.role = SiteMap(std::move(roles), stages_, positions_);
   }
   double factor_of(std::int64_t dev) const {
     double f = 1;

@@ -1,7 +1,8 @@
 #pragma once
 // Where the ranks of a plan are on the machine: for every axis set that collectives use, the
 // placement of each position's group in each stage; for pipeline neighbours, their route; for each
-// rank, the kind of its node and how much slower than its device type it is. Equal placements are
+// rank, the kind of its node, how much slower than its device type it is, and its role. Equal
+// placements are
 // stored once and named by a small number.
 
 #include <cstdint>
@@ -48,6 +49,8 @@ struct Sites {
   std::vector<double> factors;  // distinct slow-downs; [0] = 1
   SiteMap factor;               // index into factors
   SiteMap kind;                 // of the rank's node: Cluster::kind
+  SiteMap role;                 // index into roles
+  std::vector<Role> roles = {Role{}};
 };
 
 /// `placement`: device of each rank, or empty for rank r on device r.

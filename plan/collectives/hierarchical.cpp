@@ -112,6 +112,8 @@ Rounds hierarchical(CollectiveKind kind, const Team& team, const Arrangement& ar
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter: return gather_or_scatter(kind, nodes);
     case CollectiveKind::kAllToAll: return all_to_all(nodes);
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull:
     case CollectiveKind::kShift:
     case CollectiveKind::kBroadcast: break;
   }

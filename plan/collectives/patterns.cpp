@@ -24,7 +24,7 @@ std::string_view name_of(Pattern pattern) {
 }
 
 bool knows(Pattern pattern, CollectiveKind kind) {
-  if (kind == CollectiveKind::kShift) return pattern == Pattern::kDirect;
+  if (kind == CollectiveKind::kShift || is_served(kind)) return pattern == Pattern::kDirect;
   const bool broadcast = kind == CollectiveKind::kBroadcast;
   const bool all_to_all = kind == CollectiveKind::kAllToAll;
   const bool all_reduce = kind == CollectiveKind::kAllReduce;
@@ -50,6 +50,8 @@ void check(const Arrangement& a, CollectiveKind kind, std::int64_t members, std:
   PLAIT_CHECK(a.channels > 0 && a.chunks > 0 && a.most_shares >= 0, "an arrangement of nothing");
   PLAIT_CHECK(a.members_per_node > 0 && members % a.members_per_node == 0,
               "a group that does not fill its nodes");
+  PLAIT_CHECK(is_served(kind) == a.servers.any() && a.servers.count <= members,
+              "a push or pull needs servers, nothing else does");
   PLAIT_CHECK(kind != CollectiveKind::kAllToAll || elements % members == 0,
               "an all_to_all of shares of unequal size");
 }
@@ -85,7 +87,9 @@ Rounds rounds_in(Pattern pattern, CollectiveKind kind, const Team& team,
     case Pattern::kHalvingDoubling: return halving_doubling(kind, team);
     case Pattern::kRecursiveDoubling: return recursive_doubling(team);
     case Pattern::kOneShot: return one_shot(team);
-    case Pattern::kDirect: return direct(kind, team, elements);
+    case Pattern::kDirect:
+      return is_served(kind) ? served(kind, team, arrangement.servers)
+                             : direct(kind, team, elements);
     case Pattern::kPairwise: return pairwise(team, elements);
     case Pattern::kBinomial: return binomial(team);
     case Pattern::kPat: return pat(kind, team, arrangement.most_shares);

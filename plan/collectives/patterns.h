@@ -19,6 +19,8 @@ Rounds nvls(CollectiveKind kind, const Team& team);
 Rounds one_shot(const Team& team);
 /// `elements` of the input of an all_to_all.
 Rounds direct(CollectiveKind kind, const Team& team, std::int64_t elements);
+/// push and pull.
+Rounds served(CollectiveKind kind, const Team& team, const Servers& servers);
 Rounds pairwise(const Team& team, std::int64_t elements);
 Rounds hierarchical(CollectiveKind kind, const Team& team, const Arrangement& arrangement,
                     std::int64_t channel, std::int64_t elements);

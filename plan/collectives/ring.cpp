@@ -60,6 +60,8 @@ Rounds ring(CollectiveKind kind, const Team& team, std::int64_t chunks) {
     case CollectiveKind::kAllReduce: return then(reversed(gather(team, -1)), gather(team, 1));
     case CollectiveKind::kBroadcast: return chain(team, chunks);
     case CollectiveKind::kAllToAll:
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull:
     case CollectiveKind::kShift: break;
   }
   return {};

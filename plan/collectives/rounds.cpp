@@ -47,7 +47,9 @@ Pattern pattern_of(CollectiveKind kind, std::int64_t members, Bytes bytes) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter: return Pattern::kRing;
     case CollectiveKind::kAllToAll:
-    case CollectiveKind::kShift: return Pattern::kDirect;
+    case CollectiveKind::kShift:
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull: return Pattern::kDirect;
     case CollectiveKind::kBroadcast: return Pattern::kBinomial;
   }
   return Pattern::kRing;

@@ -14,10 +14,13 @@
 //   all_gather      its own share in its place; all shares
 //   broadcast       the data on member 0; the data
 //   shift           two buffers in a row: the input; what the member before had as its input
+//   push            a worker's addend, zeros on a dedicated server; on a server its own share of
+//                   the sum, the rest is undefined
+//   pull            a server's own share in its place; on a worker all shares
 //   all_to_all      three buffers in a row, of `elements` each: the input, whose share p is for
 //                   member p; the output, whose share p comes from member p; and room for what is
 //                   passed on (hierarchical). The own share is no transfer. n divides `elements`
-// Share p of n begins at element floor(elements p / n).
+// Share p of n begins at element floor(elements p / n); of a push and a pull n is the servers.
 
 #include <cstdint>
 #include <string_view>
@@ -56,7 +59,8 @@ enum class Pattern : std::uint8_t {
   kHalvingDoubling,    // all_reduce, all_gather, reduce_scatter
   kRecursiveDoubling,  // all_reduce of few bytes
   kOneShot,            // all_reduce of fewer still
-  kDirect,             // all but broadcast: everyone with everyone at once; the only one of shift
+  kDirect,             // all but broadcast: everyone with everyone at once; the only one of shift,
+                       // push and pull
   kPairwise,           // all_to_all, one peer after the other
   kBinomial,           // broadcast
   kPat,                // all_gather, reduce_scatter
@@ -64,6 +68,10 @@ enum class Pattern : std::uint8_t {
   kHierarchical        // all but broadcast and shift: within nodes and between them
 };
 std::string_view name_of(Pattern pattern);
+/// Push or pull.
+constexpr bool is_served(CollectiveKind kind) {
+  return kind == CollectiveKind::kPush || kind == CollectiveKind::kPull;
+}
 bool knows(Pattern pattern, CollectiveKind kind);
 
 /// A pattern laid out on nodes and channels.
@@ -80,6 +88,7 @@ struct Arrangement {
   std::int64_t most_shares = 0;
   /// Of a hierarchy; an all_to_all needs none.
   Pattern within = Pattern::kDirect, between = Pattern::kRing;
+  Servers servers = {};  // of a push or pull
 };
 
 /// Share `index` of `elements` among `members`.

@@ -72,6 +72,8 @@ Rounds from_gather(CollectiveKind kind, const Rounds& gather) {
     case CollectiveKind::kAllReduce: return then(reversed(gather), gather);
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kShift:
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull:
     case CollectiveKind::kBroadcast: break;
   }
   PLAIT_CHECK(false, "a collective that is no gather");

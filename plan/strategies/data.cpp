@@ -12,7 +12,8 @@ void apply_data_parallel(Draft& d) {
   }
   if (data_axes(d).empty()) return;
   const int stage = d.strategy.zero_stage;
-  if (stage > 0) {
+  const bool served = d.strategy.parameter_server.any();
+  if (stage > 0 || served) {
     const bool gathers_here = stage == 3 || d.strategy.data.overlap;  // else behind the optimizer
     const GatherBlocks gathers = gathers_here ? add_gather_blocks(d) : GatherBlocks{};
     for (std::size_t i = 0; i < d.programs.size(); ++i) {
@@ -22,7 +23,7 @@ void apply_data_parallel(Draft& d) {
       } else if (gathers_here) {  // the previous step's updates, hidden by this forward
         Program out;
         for (const UnitInstance& u : d.program_units[i])
-          if (d.unit(u.kind).zero_stage > 0) out.calls.push_back(gather_call(gathers, u));
+          if (d.unit(u.kind).gathered()) out.calls.push_back(gather_call(gathers, u));
         const auto shift = static_cast<std::int32_t>(out.calls.size());
         for (Call call : program.calls) {
           if (call.after >= 0) call.after += shift;
@@ -31,6 +32,10 @@ void apply_data_parallel(Draft& d) {
         program = std::move(out);
       }
     }
+  }
+  if (served) {
+    for (Program& program : d.programs) push_gradients(d, program);
+    return;
   }
   GradientReduction reduction(d);
   for (Program& program : d.programs) {

@@ -9,6 +9,14 @@
 
 namespace plait {
 
+/// Units whose gradients are complete behind call `call`.
+struct Ready {
+  std::size_t call;
+  std::vector<UnitInstance> units;
+};
+/// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
+std::vector<Ready> completions(const Draft& draft, const Program& program, bool each_microbatch);
+
 /// Blocks that gather a unit for either pass, by UnitKind.
 struct GatherBlocks {
   std::array<BlockId, kUnitKinds> forward = {}, backward = {};

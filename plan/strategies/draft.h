@@ -57,11 +57,18 @@ struct Unit {
   std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
   TensorId weight_buffer = kNoTensor;        // flat, weights' dtype, what compute reads
   TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
-  TensorId gradient_shard = kNoTensor;   // zero_stage >= 2: what is left after the reduce_scatter
-  TensorId weight_shard = kNoTensor;     // zero_stage 3 with keep_weight_shard
+  TensorId gradient_shard = kNoTensor;   // zero_stage >= 2: what is left after the reduce_scatter;
+                                         // of a server: the sum of what is pushed
+  TensorId weight_shard = kNoTensor;     // zero_stage 3 with keep_weight_shard; of a server
   TensorId secondary_shard = kNoTensor;  // ZeRO++'s hpZ: what backward gathers from
   TensorId master = kNoTensor;           // optimizer state, of this rank's share
   TensorId moments[2] = {kNoTensor, kNoTensor};
+  /// What the optimizer reads.
+  TensorId reduced_gradient() const {
+    return gradient_shard != kNoTensor ? gradient_shard : gradient_buffer;
+  }
+  /// The weights that compute reads come from where the optimizer's shares are.
+  bool gathered() const { return zero_stage > 0 || weight_shard != kNoTensor; }
 };
 
 /// A layer's ops.
@@ -151,8 +158,12 @@ void pack_units(Draft& draft);           // weights and gradients into flat buff
 void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
 void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
-void apply_optimizer(Draft& draft);      // zero gradients, global norm, Adam
-void apply_offload(Draft& draft);        // state in host memory and on drives, and copies of it
+void push_gradients(Draft& draft, Program& program);  // to parameter servers
+void apply_optimizer(Draft& draft);                   // zero gradients, global norm, Adam
+void apply_offload(Draft& draft);  // state in host memory and on drives, and copies of it
+
+/// Throws InputError where parameter servers stand beside what they are not planned with.
+void require_parameter_server(const Strategy& strategy);
 
 /// The axes over which tokens are divided, sequence by sequence or within each, and which hold the
 /// same weights but for experts, where their size is above 1.

@@ -29,8 +29,18 @@ void gather_shard(Draft& d, Block& block, AxisSet axes, TensorId shard, TensorId
       all_gather(d, axes, buffer, {{shard, Use::kRead, 0}, {buffer, Use::kWrite, 0}}));
 }
 
+/// From the servers.
+Block pull_block(const Draft& d, const Unit& unit) {
+  Op pull = all_gather(d, Axis::kDp, unit.weight_buffer,
+                       {{unit.weight_shard, Use::kRead, 0}, {unit.weight_buffer, Use::kWrite, 0}});
+  Collective& c = std::get<Collective>(pull.body);
+  c.kind = CollectiveKind::kPull, c.servers = d.strategy.parameter_server.layout();
+  return {"pull", {std::move(pull)}};
+}
+
 Block gather_block(Draft& d, UnitKind kind) {
   const Unit& unit = d.unit(kind);
+  if (d.strategy.parameter_server.any()) return pull_block(d, unit);
   Block block{"param_gather", {}};
   if (unit.zero_stage < 3) {  // this rank's share of the buffer is up to date, in place
     block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
@@ -115,7 +125,7 @@ class GatherPlan {
 GatherBlocks add_gather_blocks(Draft& d) {
   GatherBlocks blocks{};
   for (UnitKind kind : kAllUnits) {
-    if (d.unit(kind).zero_stage == 0) continue;
+    if (!d.unit(kind).gathered()) continue;
     const auto k = static_cast<std::size_t>(kind);
     blocks.forward[k] = blocks.backward[k] = d.add_block(gather_block(d, kind));
     if (d.unit(kind).secondary_shard == kNoTensor) continue;

@@ -14,17 +14,19 @@ class StepEnd {
   explicit StepEnd(Draft& d)
       : d_(d),
         stage_(d.strategy.zero_stage),
-        gathers_late_((stage_ == 1 || stage_ == 2) && !d.strategy.data.overlap) {
+        served_(d.strategy.parameter_server.any()),
+        gathers_late_((stage_ == 1 || stage_ == 2 || served_) && !d.strategy.data.overlap) {
     Tensor norm;
     norm.name = "gradient_norm", norm.dims[0] = Dim{1}, norm.rank = 1, norm.dtype = DType::kFp32;
     norm.kind = TensorClass::kBuffer, norm.scope = Scope::kRole;
+    if (served_) norm.holders = Holders::kAll;
     norm_ = d.gradient_norm = d.add(norm);
     for (UnitKind kind : kAllUnits) {
       const Unit& unit = d.unit(kind);
       if (!unit.present()) continue;
       const auto k = static_cast<std::size_t>(kind);
       adam_[k] = d.add_block(adam(unit));
-      if (unit.zero_stage < 2) zero_[k] = d.add_block(zero(unit));
+      if (starts_from_zero(unit)) zero_[k] = d.add_block(zero(unit));
     }
     if (gathers_late_) gathers_ = add_gather_blocks(d);
   }
@@ -33,7 +35,7 @@ class StepEnd {
     Program out;
     out.calls.reserve(program.calls.size() + 2 * units.size() + 4);
     for (const UnitInstance& u : units) {
-      if (d_.unit(u.kind).zero_stage < 2) out.calls.push_back(call(zero_, u));
+      if (starts_from_zero(d_.unit(u.kind))) out.calls.push_back(call(zero_, u));
     }
     const auto shift = static_cast<std::int32_t>(out.calls.size());
     for (Call c : program.calls) {
@@ -46,7 +48,7 @@ class StepEnd {
     for (const UnitInstance& u : units) out.calls.push_back(call(adam_, u));
     if (gathers_late_) {
       for (const UnitInstance& u : units) {
-        if (d_.unit(u.kind).zero_stage > 0) out.calls.push_back(gather_call(gathers_, u));
+        if (d_.unit(u.kind).gathered()) out.calls.push_back(gather_call(gathers_, u));
       }
     }
     return out;
@@ -57,8 +59,9 @@ class StepEnd {
   static Call call(const UnitBlocks& blocks, const UnitInstance& u) {
     return {blocks[static_cast<std::size_t>(u.kind)], 0, u.layer, 0, -1};
   }
-  static TensorId gradient_of(const Unit& unit) {
-    return unit.zero_stage >= 2 ? unit.gradient_shard : unit.gradient_buffer;
+  /// Stale gradients are set to zero when they have been pushed.
+  bool starts_from_zero(const Unit& unit) const {
+    return unit.zero_stage < 2 && d_.strategy.parameter_server.staleness == 0;
   }
   Block zero(const Unit& unit) const {
     const TensorId g = unit.gradient_buffer;
@@ -73,9 +76,9 @@ class StepEnd {
     Adam body;
     body.weight = p.weights, body.grad = p.gradients, body.master = p.master,
     body.moments = p.moments;
-    std::vector<Operand> o = {{gradient_of(unit), Use::kRead, 0}};
+    std::vector<Operand> o = {{unit.reduced_gradient(), Use::kRead, 0}};
     if (d_.workload.gradient_clipping) o.push_back({norm_, Use::kRead, 0});
-    if (unit.zero_stage < 3) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
+    if (unit.zero_stage < 3 && !served_) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
     if (unit.weight_shard != kNoTensor) o.push_back({unit.weight_shard, Use::kUpdate, 0});
     if (unit.weight_shard == kNoTensor && unit.zero_stage == 3) body.weight = p.master;
     if (unit.master != kNoTensor) o.push_back({unit.master, Use::kUpdate, 0});
@@ -123,10 +126,17 @@ class StepEnd {
     std::vector<Operand> o = {{norm_, Use::kWrite, 0}};
     for (const UnitInstance& u : units) {
       const Unit& unit = d_.unit(u.kind);
-      o.push_back({gradient_of(unit), Use::kRead, shift(u, layer)});
+      o.push_back({unit.reduced_gradient(), Use::kRead, shift(u, layer)});
       body.elements += d_.tensors[unit.moments[0]].elements(d_.mesh());  // this rank's share
     }
     Block block{"gradient_norm", {}};
+    if (served_) {  // those that serve nothing add nothing
+      o[0].use = Use::kUpdate;
+      block.ops.push_back({Compute(Fill{0, DType::kFp32}),
+                           Stream::kCompute,
+                           Phase::kOptimizer,
+                           {{norm_, Use::kWrite, 0}}});
+    }
     block.ops.push_back({Compute(body), Stream::kCompute, Phase::kOptimizer, std::move(o)});
     AxisSet axes;
     for (Axis a : {Axis::kPp, Axis::kTp}) {
@@ -138,6 +148,7 @@ class StepEnd {
       }
     }
     if (stage_ > 0) axes = axes | d_.strategy.shard_axes();
+    if (served_) axes = axes | Axis::kDp;
     if (!axes.empty()) {
       Collective c;
       c.axes = axes, c.dtype = DType::kFp32, c.elements = 1;
@@ -176,7 +187,8 @@ class StepEnd {
 
   Draft& d_;
   int stage_;
-  bool gathers_late_;  // ZeRO-1 and -2 without overlap
+  bool served_;        // by parameter servers
+  bool gathers_late_;  // without overlap: ZeRO-1 and -2, and from servers
   TensorId norm_ = kNoTensor;
   UnitBlocks adam_{}, zero_{};
   GatherBlocks gathers_{};

@@ -15,15 +15,6 @@
 #include "plan/strategies/data_parallel.h"
 
 namespace plait {
-namespace {
-
-/// Units whose gradients are complete behind call `call`.
-struct Ready {
-  std::size_t call;
-  std::vector<UnitInstance> units;
-};
-
-/// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
 std::vector<Ready> completions(const Draft& d, const Program& program, bool each_microbatch) {
   std::vector<UnitSet> seen(static_cast<std::size_t>(each_microbatch ? d.microbatches : 1),
                             UnitSet(d));
@@ -39,6 +30,8 @@ std::vector<Ready> completions(const Draft& d, const Program& program, bool each
   std::reverse(out.begin(), out.end());
   return out;
 }
+
+namespace {
 
 class Reducer {
  public:

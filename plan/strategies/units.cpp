@@ -28,12 +28,14 @@ class Packer {
     const AxisSet shard = stage_ > 0 ? unit_.shard_axes : AxisSet();
     std::int64_t n = 0;
     for (TensorId w : unit_.weights) n += d.tensors[w].elements(d.mesh());
-    whole_ = Dim{round_up(n, d.mesh().size_of(shard))};
-    share_ = Dim{whole_.global, shard};
+    const std::int64_t servers = d.strategy.parameter_server.servers;
+    whole_ = Dim{round_up(n, servers > 0 ? servers : d.mesh().size_of(shard))};
+    share_ = servers > 0 ? Dim{whole_.global / servers} : Dim{whole_.global, shard};
   }
 
   void pack() {
     const Precision& p = d_.workload.precision;
+    const bool served = d_.strategy.parameter_server.any();
     const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
     unit_.weight_buffer =
         flat(".weights", whole_, p.weights, TensorClass::kWeight, !sharded_weights);
@@ -43,25 +45,24 @@ class Packer {
     view(unit_.weights, unit_.weight_buffer);
     view(unit_.gradients, unit_.gradient_buffer);
     mark_copies();
+    if (sharded_gradients || served) {
+      unit_.gradient_shard = share(".gradient_shard", p.gradients, TensorClass::kGradient);
+    }
     if (sharded_gradients) {
-      unit_.gradient_shard =
-          flat(".gradient_shard", share_, p.gradients, TensorClass::kGradient, true);
       per_microbatch(unit_.gradient_buffer);
       for (TensorId g : unit_.gradients) per_microbatch(g);
     }
-    if (sharded_weights && (d_.strategy.keep_weight_shard || !p.has_master())) {
-      unit_.weight_shard = flat(".weight_shard", share_, p.weights, TensorClass::kWeight, true);
+    if (served || (sharded_weights && (d_.strategy.keep_weight_shard || !p.has_master()))) {
+      unit_.weight_shard = share(".weight_shard", p.weights, TensorClass::kWeight);
     }
     if (sharded_weights && d_.strategy.zero_plus_plus.secondary_shard) {
       const Dim within{whole_.global, unit_.shard_axes - Axis::kDp};
       unit_.secondary_shard =
           flat(".secondary_shard", within, p.weights, TensorClass::kWeight, true);
     }
-    if (p.has_master()) {
-      unit_.master = flat(".master", share_, p.master, TensorClass::kOptimizer, true);
-    }
-    unit_.moments[0] = flat(".moment1", share_, p.moments, TensorClass::kOptimizer, true);
-    unit_.moments[1] = flat(".moment2", share_, p.moments, TensorClass::kOptimizer, true);
+    if (p.has_master()) unit_.master = share(".master", p.master, TensorClass::kOptimizer);
+    unit_.moments[0] = share(".moment1", p.moments, TensorClass::kOptimizer);
+    unit_.moments[1] = share(".moment2", p.moments, TensorClass::kOptimizer);
   }
 
  private:
@@ -72,6 +73,12 @@ class Packer {
     t.dtype = dtype, t.kind = kind, t.persistent = persistent;
     t.scope = in_layers_ ? Scope::kLayer : Scope::kRole;
     return d_.add(t);
+  }
+  /// What a rank, or a server, has of the unit.
+  TensorId share(const char* what, DType dtype, TensorClass kind) {
+    const TensorId id = flat(what, share_, dtype, kind, true);
+    if (d_.strategy.parameter_server.any()) d_.tensors[id].holders = Holders::kServers;
+    return id;
   }
   void view(const std::vector<TensorId>& parts, TensorId buffer) {
     std::int64_t offset = 0;

@@ -10,7 +10,7 @@ namespace plait {
 template <class T>
 HostDevice<T>::HostDevice(const Plan& plan, const Rank& rank, Fresh fresh)
     : plan_(plan),
-      buffers_(plan, rank.stage, fresh),
+      buffers_(plan, rank.stage, fresh, rank.role),
       times_(static_cast<std::size_t>(op_count(plan, rank.stage))) {}
 
 template <class T>

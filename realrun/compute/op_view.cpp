@@ -97,11 +97,11 @@ void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
   const TensorId operand = op_.operands[i].tensor;
   for (const UnitBuffers& unit : unit_buffers(plan_)) {
     if (unit.gradients != operand && unit.gradient_shard != operand) continue;
-    const AxisSet axes = plan_.tensors[unit.moment].dims[0].sharded;
-    const std::int64_t whole = plan_.tensors[unit.gradients].elements(plan_.mesh);
-    const std::int64_t share = whole / plan_.mesh.size_of(axes);
-    const std::int64_t first = share * context_.rank.share(plan_.mesh, axes);
-    const std::int64_t start = elements(i) == whole ? 0 : first;  // of the operand, in the unit
+    const Tensor& whole = plan_.tensors[unit.gradients];
+    const auto [first, share] =
+        share_of_buffer(plan_, context_.rank, whole, plan_.tensors[unit.moment]);
+    const bool all = elements(i) == whole.elements(plan_.mesh);
+    const std::int64_t start = all ? 0 : first;  // of the operand, in the unit
     for (TensorId view : unit.gradient_views) {
       const Tensor& t = plan_.tensors[view];
       if (context_.rank.share(plan_.mesh, t.counted_once) != 0) continue;

@@ -16,9 +16,15 @@ struct Copies {
 ///   reduce_scatter in place              everything there, the own share back
 ///   reduce_scatter from one to another   the same
 ///   all_gather from one to another       the own share there
+///   push                                 everything there, a server's share back
+///   pull                                 a server's share there, everything back
 inline Copies copies_of(const Op& op, const Collective& c, std::int64_t members) {
   const Bytes all = c.bytes(), share(all.value / members);
   const bool in_place = op.operands.at(0).use == Use::kUpdate;
+  if (c.servers.any()) {
+    const Bytes kept(all.value / c.servers.count);
+    return c.kind == CollectiveKind::kPush ? Copies{all, kept} : Copies{kept, all};
+  }
   if (c.kind == CollectiveKind::kReduceScatter) return {all, share};
   if (c.kind == CollectiveKind::kAllGather) return {in_place ? Bytes(0) : share, Bytes(0)};
   return op.operands.size() > 1 ? Copies{all, all} : Copies{};

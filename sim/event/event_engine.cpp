@@ -195,7 +195,9 @@ class Engine {
     e.group = members(plan_.mesh, rank, c.axes, c.stages);
     const auto n = static_cast<std::int64_t>(e.group.size());
     const auto index = std::ranges::find(e.group, std::int64_t{rank}) - e.group.begin();
-    e.rounds = rounds_of({pattern_of(c.kind, n, c.bytes())}, c.kind, n, index, c.elements);
+    Arrangement arrangement{pattern_of(c.kind, n, c.bytes())};
+    arrangement.servers = c.servers;
+    e.rounds = rounds_of(arrangement, c.kind, n, index, c.elements);
     return e;
   }
   void start_collective(std::uint32_t rank, Stream s, const Op& op, const Collective& c) {
@@ -293,8 +295,9 @@ WorkOf work_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                const std::vector<std::int64_t>& placement) {
   const Sites sites = locate(plan, cluster, placement);
   const std::int64_t positions = plan.ranks_per_stage();
-  return [&cluster, &costs, sites, positions](const Op& op, std::int64_t rank) {
+  return [&plan, &cluster, &costs, sites, positions](const Op& op, std::int64_t rank) {
     const std::int64_t stage = rank / positions, position = rank % positions;
+    if (!runs_on(plan, op, role_of(plan, rank))) return Seconds();
     const NodeKind& node = cluster.kind(sites.kind.at(stage, position));
     if (const Copy* copy = std::get_if<Copy>(&op.body)) return costs.copy(*copy, node).total();
     return costs.compute(std::get<Compute>(op.body), node.device).total() *

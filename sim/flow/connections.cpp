@@ -45,21 +45,24 @@ Arrangement arrangement_of(Algorithm algorithm, CollectiveKind kind, std::int64_
 }  // namespace
 
 std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
+                                       const Servers& servers,
                                        std::span<const std::int64_t> devices,
                                        const Cluster& cluster) {
   std::vector<std::int64_t> sorted(devices.begin(), devices.end());  // node by node
-  std::ranges::sort(sorted);
+  if (!is_served(kind)) std::ranges::sort(sorted);  // servers are known by their places
   const auto n = static_cast<std::int64_t>(sorted.size());
   const std::int64_t per_node = members_per_node(sorted, cluster.devices_per_node);
-  const Bytes whole(n * n * per_node * 1024);  // members and channels have equal shares
+  const std::int64_t shares = is_served(kind) ? servers.count : n;
+  const Bytes whole(shares * n * per_node * 1024);  // they and channels are equal
   const auto device = [&](std::int64_t place) { return sorted[static_cast<std::size_t>(place)]; };
   const auto share = [&](Bytes bytes) {
     return static_cast<double>(bytes.value) / static_cast<double>(whole.value);
   };
   std::vector<Connection> out;
   std::vector<double> by_switch(sorted.size(), 0);  // the larger of what goes up and comes down
-  for (const Traffic& t :
-       traffic_of(arrangement_of(algorithm, kind, n, per_node), kind, n, whole)) {
+  Arrangement arrangement = arrangement_of(algorithm, kind, n, per_node);
+  if (is_served(kind)) arrangement = {.pattern = Pattern::kDirect, .servers = servers};
+  for (const Traffic& t : traffic_of(arrangement, kind, n, whole)) {
     if (t.from == kSwitch || t.to == kSwitch) {
       double& most = by_switch[static_cast<std::size_t>(t.to == kSwitch ? t.from : t.to)];
       most = std::max(most, share(t.bytes));

@@ -18,6 +18,7 @@ struct Connection {
 
 /// `devices`: the members of the group in rank order, at least two.
 std::vector<Connection> connections_of(Algorithm algorithm, CollectiveKind kind,
+                                       const Servers& servers,
                                        std::span<const std::int64_t> devices,
                                        const Cluster& cluster);
 

@@ -100,7 +100,7 @@ class LinkLoads::Folding {
       r = device(r);
     }
     if (group.size() < 2) return close({}, k, s);
-    close(connections_of(kind.algorithm, kind.collective, group, cluster_), k, s);
+    close(connections_of(kind.algorithm, kind.collective, plan_.servers, group, cluster_), k, s);
   }
   /// The flow of these connections is complete: what it takes of each link it crosses.
   void close(const std::vector<Connection>& connections, std::size_t kind, std::size_t stage) {

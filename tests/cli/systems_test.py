@@ -47,6 +47,11 @@ def shrunk(preset):
     world = 1
     for axis in AXES:
         world *= strategy.get(axis, 1)
+    if "parameter_server" in strategy:
+        servers = dict(strategy["parameter_server"])
+        servers["servers"] = min(servers["servers"], 2)
+        strategy["parameter_server"] = servers
+        world += servers["servers"] if servers.get("dedicated") else 0
     name = preset["model"] if isinstance(preset["model"], str) else preset["model"]["preset"]
     experts = FEW_EXPERTS if name.startswith(MIXTURES) else {}
     return {

@@ -46,6 +46,13 @@ std::vector<double> decoded(const std::vector<std::byte>& bytes, DType type) {
 
 /// The plan, if it has all of its tensors on devices.
 const Plan& on_device(const Plan& plan) {
+  if (plan.servers.any()) {
+    throw InputError({.code = "G026",
+                      .problem = "parameter servers on GPUs: NCCL has no push and pull",
+                      .where = {"", 0, 0, "strategy.parameter_server"},
+                      .expected = "a plan without parameter servers",
+                      .cure = "verify on the processor (--backend cpu)"});
+  }
   for (const Tensor& t : plan.tensors) {
     if (t.place == Place::kDevice) continue;
     throw InputError({.code = "G025",

@@ -63,6 +63,8 @@ std::int64_t MpiLibrary::start(CollectiveKind kind, Reduction reduction, int cha
                 "MPI_Ialltoall");
       break;
     case CollectiveKind::kShift:
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull:
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
   return tickets_;

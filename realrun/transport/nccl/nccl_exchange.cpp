@@ -85,6 +85,8 @@ void NcclExchange::queue(const CollectiveOf<Part>& c) {
     case CollectiveKind::kReduceScatter: scatter(c, op); break;
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kShift:
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull:
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
   nccl.check(nccl.group_end(), what_);

@@ -1,9 +1,9 @@
-#include "search/holders.h"
+#include "search/sharers.h"
 
 namespace plait {
 
-Holders holders_of(const Layout& l, AxisSet apart) {
-  Holders out;
+Sharers sharers_of(const Layout& l, AxisSet apart) {
+  Sharers out;
   std::int64_t alike = 1;  // along ep and cp, which lie within dp and fsdp
   out.stride = l.tp;
   (apart.has(Axis::kEp) ? out.stride : alike) *= l.ep;

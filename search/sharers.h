@@ -7,7 +7,7 @@
 
 namespace plait {
 
-struct Holders {
+struct Sharers {
   std::int64_t copies = 1;  // in all
   std::int64_t shards = 1;  // of them, those that the state is sharded over, side by side
   std::int64_t stride = 1;  // in ranks, from one to the next
@@ -15,6 +15,6 @@ struct Holders {
 };
 
 /// `apart`: axes along which the weights differ, as experts do along Strategy::expert_axes.
-Holders holders_of(const Layout& layout, AxisSet apart = {});
+Sharers sharers_of(const Layout& layout, AxisSet apart = {});
 
 }  // namespace plait
