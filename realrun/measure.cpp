@@ -95,13 +95,15 @@ std::optional<Measurement> measure(const Plan& plan, const Model& model, Transpo
     if (i >= options.warmup) {
       std::vector<OpTime>& step = record.steps.emplace_back();
       for (std::size_t op = 0; op < walker.ops(); ++op) {
-        step.push_back(walker.time(static_cast<std::int64_t>(op)));
-        step.back().start_ns -= start, step.back().end_ns -= start;
+        OpTime time = walker.time(static_cast<std::int64_t>(op));
+        if (time.start_ns == 0) time.start_ns = time.end_ns = start;  // other ranks' work
+        time.start_ns -= start, time.end_ns -= start;
+        step.push_back(time);
       }
     }
     if (rank == 0 && options.progress) options.progress(i + 1, options.warmup + options.repeats);
   }
-  record.planned_peak = live_memory(plan, stage).peak;
+  record.planned_peak = live_memory(plan, stage, false, Place::kDevice, walker.rank().role).peak;
   record.held_peak = walker.device().peak();
   record.in_flight_peak = walker.device().in_flight_peak();
   const auto all = control.gather(packed(record));

@@ -174,11 +174,12 @@ std::string ChakraTraces::node(std::int64_t rank, const Call& call, const Op& op
     type(kCompute);
     const std::int64_t at = placement_.empty() ? rank : placement_[static_cast<std::size_t>(rank)];
     const Device& device = cluster_.kind(cluster_.kind_of(at)).device;
-    const double us = costs_.compute(*c, device).total().value * 1e6;
+    const bool runs = runs_on(plan_, op, role_of(plan_, rank));
+    const double us = runs ? costs_.compute(*c, device).total().value * 1e6 : 0;
     m.number(kDuration, static_cast<std::uint64_t>(std::llround(us)));
     std::int64_t bytes = 0;
     for (const Operand& o : op.operands) bytes += plan_.tensors[o.tensor].bytes(plan_.mesh).value;
-    say("num_ops", kInt64, std::llround(flops(*c).value));
+    say("num_ops", kInt64, runs ? std::llround(flops(*c).value) : 0);
     say("tensor_size", kUint64, bytes);
   } else if (const auto* g = std::get_if<Collective>(&op.body)) {
     type(kCollective);

@@ -174,7 +174,8 @@ Flops hardware_flops(const Plan& plan) {
       again += static_cast<double>(runs[b]) * of_block[b];
     }
   }
-  return plan.model_flops + Flops(again * static_cast<double>(plan.ranks_per_stage()));
+  const std::int64_t ranks = plan.servers.workers(plan.ranks_per_stage());
+  return plan.model_flops + Flops(again * static_cast<double>(ranks));
 }
 
 double group_time(const std::vector<ReportShare>& shares, const std::string& group) {
