@@ -119,18 +119,33 @@ CommandLine::~CommandLine() = default;
 
 Subcommand CommandLine::program() { return Subcommand(app_.get(), &action_); }
 
+namespace {
+
+[[noreturn]] void refuse(const std::string& problem, const std::string& command) {
+  throw InputError({.code = "G001", .problem = problem, .cure = "see " + command + " --help"});
+}
+
+/// "plait topology show", as far as it was understood.
+std::string understood(const CLI::App& app) {
+  std::string words = app.get_name();
+  for (const CLI::App* sub : app.get_subcommands()) words += " " + understood(*sub);
+  return words;
+}
+
+}  // namespace
+
+std::string CommandLine::help() const { return app_->help(); }
+
 int CommandLine::run(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
-    usage_error(error.what());
+    refuse(error.what(), understood(*app_));
   }
   return action_();
 }
 
-void usage_error(const std::string& problem) {
-  throw InputError({.code = "G001", .problem = problem, .cure = "see plait --help"});
-}
+void usage_error(const std::string& problem) { refuse(problem, "plait"); }
 
 }  // namespace plait

@@ -92,6 +92,8 @@ class CommandLine {
   ~CommandLine();
 
   Subcommand program();
+  /// As --help prints it.
+  std::string help() const;
   /// Takes the command line apart and does what its subcommand is for. Returns the exit code; 0
   /// after --help and --version. Throws InputError G001 where it cannot be understood.
   int run(int argc, char** argv);

@@ -36,6 +36,11 @@ std::string command_line(int argc, char** argv) {
   return line;
 }
 
+int report(const char* what, const char* more, int code) {
+  std::fprintf(stderr, "%s\n%s", what, more);
+  return code;
+}
+
 int plait_main(int argc, char** argv) {
   plait::CommandLine parser(
       "plait", std::string(plait::kVersion),
@@ -62,12 +67,8 @@ int plait_main(int argc, char** argv) {
   plait::add_man(command);
   plait::add_version(command);
   plait::add_examples(command.program);
+  if (argc == 1) return report(parser.help().c_str(), "", plait::kUsage);
   return parser.run(argc, argv);
-}
-
-int report(const char* what, const char* more, int code) {
-  std::fprintf(stderr, "%s\n%s", what, more);
-  return code;
 }
 
 }  // namespace

@@ -51,6 +51,16 @@ class ExitCodes(CommandTest):
                 self.assertEqual((result.code, result.out), (2, ""), result.err)
                 self.assertTrue(result.err)
 
+    def test_nothing_asked_for_shows_what_can_be(self):
+        result = plait()
+        self.assertEqual((result.code, result.out), (2, ""))
+        self.assertIn("Subcommands:", result.err)
+
+    def test_a_usage_error_names_the_help_that_helps(self):
+        for call, page in ((["fly"], "plait"), (["run"], "plait run"), (["topology", "show"], "plait topology show")):
+            with self.subTest(call):
+                self.assertIn(f"see {page} --help", plait(*call).err)
+
     def test_what_cannot_be_written_is_3(self):
         missing = self.folder / "missing" / "file"
         for call in (["run", TINY, "-o", missing], ["run", TINY, "--trace", missing]):
