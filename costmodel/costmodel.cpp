@@ -121,6 +121,18 @@ double promoted_sums(const MatMul& op, const Device& device) {
   return exact && generation_of(device) == Generation::kHopper ? 1.15 : 1;
 }
 
+Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
+  const double slowdown =
+      between_other_kernels(device) * lowered_by_power(device) * promoted_sums(op, device);
+  const KernelChain sum = gradient_sum_chain(op, kernels);
+  if (sum.kernels == 0) return gemm_cost(op, device, slowdown);
+  MatMul alone = op;
+  alone.accumulate = false;
+  alone.out = op.in;
+  return gemm_cost(alone, device, slowdown) +
+         stream_cost(sum.bytes, sum.kernels, StreamKind::kCopy, device);
+}
+
 // Adam on the processors of a server reaches less of their memory bandwidth than a copy does (0.75,
 // efficiency.cpp): 0.5. DeepSpeed's CPU-Adam moves its 30 bytes per parameter at 0.39 to 0.53 of
 // the 256 GB/s of a DGX-2's two (0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4, 8 and 10 billion
@@ -145,10 +157,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (calibration != nullptr && memory_traffic(op).value > 0) {
     if (const std::optional<Cost> fitted = fitted_cost(op, *calibration)) return *fitted;
   }
-  if (const auto* matmul = std::get_if<MatMul>(&op))
-    return gemm_cost(
-        *matmul, device,
-        between_other_kernels(device) * lowered_by_power(device) * promoted_sums(*matmul, device));
+  if (const auto* matmul = std::get_if<MatMul>(&op)) return product_cost(*matmul, device, kernels);
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
     if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;

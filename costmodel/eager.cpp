@@ -117,6 +117,14 @@ KernelChain packing_chain(const Attention& op, const Kernels& kernels) {
   return {Bytes(passes * size_of(op.dtype)), forward(op.pass) ? 3 + 2 : 1 + 3 * 2};
 }
 
+// Reads what the product wrote, in the type of its operands, and reads and writes the sum.
+KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
+  const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
+  if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
+  const std::int64_t elements = op.batch * op.m * op.n;
+  return {Bytes(elements * (size_of(op.in) + 2 * size_of(op.out))), 1};
+}
+
 KernelChain eager_chain(const Compute& op, const Kernels& kernels) {
   return std::visit(Chains{kernels}, op);
 }

@@ -14,6 +14,8 @@ struct KernelChain {
   int kernels = 0;
 };
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
+/// The sum of a weight's gradients, besides the product that then only writes them.
+KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels);
 /// Copies around fused attention, besides its kernel.
 KernelChain packing_chain(const Attention& op, const Kernels& kernels);
 

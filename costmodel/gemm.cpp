@@ -1,3 +1,5 @@
+#include <array>
+
 #include "costmodel/efficiency.h"
 #include "costmodel/gemm_fits.h"
 #include "costmodel/kernels.h"
@@ -30,12 +32,48 @@ Cost matrix_vector_cost(const MatMul& op, const Device& device) {
                   {Provenance::kDatasheet, 0.3});
 }
 
+/// Elements from the start of a row of A, B and the result, as they are stored, to the next one.
+std::array<std::int64_t, 3> row_lengths(const MatMul& op) {
+  switch (op.layout) {
+    case GemmLayout::kNT: return {op.k, op.k, op.n};
+    case GemmLayout::kNN: return {op.k, op.n, op.n};
+    case GemmLayout::kTN: return {op.m, op.n, op.n};
+  }
+  return {};
+}
+
+bool rows_are_aligned(const MatMul& op) {
+  constexpr std::int64_t kBytes = 16;  // cuBLAS, "Tensor Core Usage"; TMA's global strides
+  const auto [a, b, out] = row_lengths(op);
+  return a * size_of(op.in) % kBytes == 0 && b * size_of(op.in) % kBytes == 0 &&
+         out * size_of(op.out) % kBytes == 0;
+}
+
+// Rows that do not start at multiples of 16 bytes leave cuBLAS the kernels that load element by
+// element (cutlass_75_tensorop_*_align1 in pytorch/pytorch issue 181718), without asynchronous
+// copies, wgmma or TMA. A100: a vocabulary of 50,257 for 50,304 makes GPT-2 124M 1.07 us a token
+// slower, whose 232 MFLOP with the vocabulary take 1.03 us else: 2.0 (Raschka, LLMs-from-scratch,
+// ch05/10: 112,046 and 127,345 tokens/s). H100: 71 to 115 TFLOP/s for k of 511 to 3,073, odd,
+// whose neighbours reach 350 to 620: 5 (float8_experimental pull request 145). Others as these.
+double misalignment(const MatMul& op, const Device& device) {
+  if (size_of(op.in) != 2 || op.weights != WeightFormat::kPlain || rows_are_aligned(op)) return 1;
+  switch (generation_of(device)) {
+    case Generation::kCpu: return 1;
+    case Generation::kVolta:
+    case Generation::kAmpere: return 2;
+    case Generation::kHopper:
+    case Generation::kBlackwell: return 5;
+  }
+  return 1;
+}
+
 }  // namespace
 
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
   if (op.weights != WeightFormat::kPlain && op.m <= kMostVectors)
     return matrix_vector_cost(op, device);
+  slowdown *= misalignment(op, device);
   const TiledGemm* alone = tiled_gemm(device, op.in);
   if (alone == nullptr) return datasheet_cost(op, device, slowdown);
   TiledGemm fit = *alone;

@@ -126,6 +126,7 @@ std::vector<Seconds> issue_times(const Block& block, const Host& host, const Ker
 }
 
 HostWait wait_after(const Op& op, const Host& host) {
+  if (host.blocking) return HostWait::kOp;
   const bool message =
       std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
   if (message) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;

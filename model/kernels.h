@@ -24,6 +24,9 @@ struct Kernels {
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;
   Fusion cross_entropy = Fusion::kFused;
+  /// Of a weight's gradients over the microbatches: by the product that makes them, or by a kernel
+  /// behind it, as autograd does.
+  Fusion gradient_sum = Fusion::kFused;
   Fusion routing = Fusion::kFused;  // choice of experts, and tokens to and from their slots
   Dispatcher exchange = Dispatcher::kNccl;
 };

@@ -156,6 +156,8 @@ const Table<Host>& host_table() {
           field("waits_for_routing", &Host::waits_for_routing, Flag{},
                 "After each choice of experts it waits to be told how many tokens each has, as "
                 "Megatron-LM does; with workload.capacity_factor it knows."),
+          field("blocking", &Host::blocking, Flag{},
+                "Behind each kernel it waits until that has run, as with CUDA_LAUNCH_BLOCKING=1."),
           field("experts_apart", &Host::experts_apart, Flag{},
                 "Products of several experts are issued one by one, as Transformer Engine does."),
       },

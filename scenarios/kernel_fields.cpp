@@ -23,6 +23,9 @@ const Table<Kernels>& kernels_table() {
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),
           field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
+          field("gradient_sum", &K::gradient_sum, choice,
+                "The sum of a weight's gradients over microbatches, fused with their product or "
+                "behind it."),
           field("routing", &K::routing, choice,
                 "The choice of experts, and tokens to and from their slots."),
           field("exchange", &K::exchange,

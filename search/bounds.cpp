@@ -272,7 +272,9 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
       const std::int64_t gathers = l.reshard  ? m * (2 * n - 2 * l.chunks)
                                    : l.pp > 1 ? n
                                               : m * (n - 1);
-      out = std::max(out, gathers * (stages.x.layer.gather + stages.x.experts.gather));
+      const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
+      out = std::max(out, gathers * (stages.x.layer.gather + stages.x.experts.gather) +
+                              (in_turn ? m * stages.of_stage(s, &UnitCosts::reduce) : 0));
     }
   }
   if (joined) return std::max(out, passes + update);

@@ -15,12 +15,14 @@ struct Host {
   bool waits_for_messages = false;
   /// After each choice of experts it waits for it: to be told how many tokens each expert has.
   bool waits_for_routing = false;
+  /// Behind each kernel it waits until that has run.
+  bool blocking = false;
   /// A product of several experts is issued expert by expert.
   bool experts_apart = false;
 
   bool takes_time() const {
     return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages ||
-           waits_for_routing;
+           waits_for_routing || blocking;
   }
 };
 

@@ -7,6 +7,11 @@
 //               other axis; a tied matrix on two stages, whose shards there are not the same
 //               elements, is in a bucket of its own and reduced whole
 //   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates
+//
+// Where weights are gathered over the same ranks, the reduce_scatters take turns with the gathers:
+// frameworks use one communicator for both, and NCCL carries out the collectives of one
+// communicator one after the other, whatever their streams (NVIDIA/nccl issue 574;
+// pytorch/pytorch issue 65299 and, of a second communicator on request, pull request 186335).
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -86,6 +91,7 @@ class Reducer {
       block.ops.push_back(collective(
           CollectiveKind::kReduceScatter, unit.shard_axes, d_.tensors[unit.gradient_buffer],
           {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
+      if (unit.zero_stage == 3) block.ops.back().stream = Stream::kParamGather;
     }
     if (!direct) accumulate(block, target, unit.gradient_shard, first);
     const AxisSet replicas = unit.data_axes - unit.shard_axes;

@@ -22,6 +22,8 @@ constexpr Rule kRules[] = {
     {"OneFlow", "oneflow"},
     {"-paddle", "paddle"},
     {"PaddleNLP", "paddle"},
+    {"-flagscale", "megatron-core"},  // FlagPerf's cases are called <model>-<framework>
+    {"-megatron/", "megatron-core"},
     {"BLOOM", "megatron-deepspeed"},
     {"BigScience", "megatron-deepspeed"},
     {"vTrain", "vtrain"},
@@ -49,7 +51,7 @@ std::string framework_of(const PublishedRun& run) {
   for (const Rule& rule : kPapers) {
     if (mentions(run.source, rule.words)) return std::string(rule.profile);
   }
-  for (const std::string& words : {run.framework, run.layout.fsdp, run.source, run.notes}) {
+  for (const std::string& words : {run.framework, run.source, run.layout.fsdp, run.notes}) {
     for (const Rule& rule : kRules) {
       if (mentions(words, rule.words)) return std::string(rule.profile);
     }

@@ -21,7 +21,7 @@ std::string lower(std::string text) {
 }
 
 bool pads_vocabulary(const std::string& framework) {
-  return framework.starts_with("megatron") || framework == "vtrain" || framework == "nemo";
+  return framework.starts_with("megatron") || framework == "nemo";
 }
 
 class Writer {
@@ -39,6 +39,7 @@ class Writer {
     out["workload"] = workload();
     out["strategy"] = strategy();
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
+    if (blocks_launches()) out["host"] = {{"blocking", true}};
     // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
     if (mentions(run_.notes, "cuda_graph=full_iteration"))
       out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
@@ -144,6 +145,8 @@ class Writer {
       vocab = 50257;
       assumed_.push_back("vocabulary: GPT-2's 50,257");
     }
+    // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
+    if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;
     if (!pads_vocabulary(framework_)) return vocab;
     const std::int64_t unit = 128 * p_.tp;  // Megatron-LM's make_vocab_size_divisible_by
     return (vocab + unit - 1) / unit * unit;
@@ -173,6 +176,14 @@ class Writer {
     const std::string& schedule = p_.schedule;
     if (schedule.starts_with("ZB") && !mentions(schedule, "sync")) out["gradient_clipping"] = false;
     return out;
+  }
+
+  /// "CUDA_LAUNCH_BLOCKING=1 was the standing workaround at >=40 nodes"
+  bool blocks_launches() const {
+    static const std::regex kFrom(R"(CUDA_LAUNCH_BLOCKING=1[^.;]* >=(\d+) nodes)");
+    std::smatch found;
+    if (!std::regex_search(run_.notes, found, kFrom)) return false;
+    return run_.gpus >= std::stoll(found[1].str()) * run_.gpus_per_node;
   }
 
   /// Where the record names the attention kernel.

@@ -57,6 +57,25 @@ TEST(Eager, PackingCopiesWhatAttentionReadsAndWrites) {
   EXPECT_EQ(packing_chain(op, packed).kernels, 0);
 }
 
+// The product writes its result (2 bytes), which another kernel reads (2) and adds to the sum of 4
+// bytes (4 read, 4 written); fused it reads and writes the sum itself.
+TEST(Eager, GradientsOfMicrobatchesAreAddedUpBehindTheirProduct) {
+  MatMul op{.pass = Pass::kWeightGrad, .layout = GemmLayout::kTN, .m = 512, .n = 256, .k = 1024};
+  op.out = DType::kFp32, op.accumulate = true;
+  Kernels apart;
+  apart.gradient_sum = Fusion::kEager;
+  EXPECT_EQ(gradient_sum_chain(op, apart).bytes.value, 512 * 256 * (2 + 8));
+  EXPECT_EQ(gradient_sum_chain(op, {}).kernels, 0);
+  CostModel plain, summing;
+  summing.kernels = apart;
+  MatMul written = op;
+  written.accumulate = false, written.out = op.in;
+  const Cost sum = stream_cost(gradient_sum_chain(op, apart).bytes, 1, StreamKind::kCopy, a100());
+  EXPECT_NEAR(summing.compute(op, a100()).total().value,
+              (plain.compute(written, a100()).total() + sum.total()).value, 1e-12);
+  EXPECT_EQ(gradient_sum_chain(written, apart).kernels, 0) << "the first microbatch writes";
+}
+
 // T rows of tokens, S of slots. Permute: S read, S written; backward zeros (T), and to each of S
 // rows its sum (read, read, written). Unpermute: times gates (2 S), zeros (T), sums (3 S); backward
 // rows by slot (2 S), times gates (2 S), times slots (3 S), and their sums (S).

@@ -100,6 +100,14 @@ TEST(HostWaits, ForMessagesAndForTheChoiceOfExperts) {
   EXPECT_EQ(wait_after(op(product(Pass::kForward)), host), HostWait::kNot);
 }
 
+TEST(HostWaits, BehindEverythingWhereLaunchesBlock) {
+  Host host;
+  host.blocking = true;
+  EXPECT_TRUE(host.takes_time()) << "nothing overlaps any more";
+  EXPECT_EQ(wait_after(op(product(Pass::kForward)), host), HostWait::kOp);
+  EXPECT_EQ(wait_after(op(Recv{}), host), HostWait::kOp);
+}
+
 TEST(IssueTimes, AreCallsTimesLaunchesAndOnePerTransfer) {
   const Block block{"b", {op(product(Pass::kForward)), op(Collective{}), op(Send{}), op(Copy{})}};
   EXPECT_EQ(issue_times(block, kHost),

@@ -133,6 +133,35 @@ TEST(Published, DispatchersAndFusedRoutingAreTheRecords) {
       1);
 }
 
+TEST(Published, LaunchesBlockFromAsManyNodesOnAsTheRecordSays) {
+  json record = sample();
+  record["notes"] = "CUDA_LAUNCH_BLOCKING=1 was the standing workaround at >=2 nodes.";
+  const auto blocks = [&] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").host.blocking;
+  };
+  EXPECT_TRUE(blocks());
+  record["notes"] = "CUDA_LAUNCH_BLOCKING=1 was the standing workaround at >=40 nodes.";
+  EXPECT_FALSE(blocks());
+}
+
+TEST(Published, VTrainSplitsTheVocabularyWithoutPadding) {
+  json record = sample();
+  record["source"] = "vTrain (Bang et al., MICRO 2024)";
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.vocab, 50256);
+  record["parallel"] = {{"tp", 1}, {"dp", 16}};
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.vocab, 50257);
+}
+
+TEST(Published, TheSourceNamesTheFrameworkBeforeItsSharding) {
+  json record = sample();
+  record["source"] = "NVIDIA NeMo Megatron-Bridge performance summary";
+  record["parallel"]["fsdp"] = "Megatron-FSDP";
+  EXPECT_EQ(framework_of(run_of(record)), "nemo");
+  record["source"] = "FlagOpen/FlagPerf training/nvidia/aquila2_7b-flagscale/README.md";
+  record["parallel"].erase("fsdp");
+  EXPECT_EQ(framework_of(run_of(record)), "megatron-core");
+}
+
 TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
   json record = sample();
   record["source"] = "MoE Parallel Folding (arXiv:2504.14960) Table 3";

@@ -196,6 +196,7 @@ class RandomCase {
     h.waits_for_messages = coin();
     h.waits_for_routing = coin();
     h.experts_apart = coin();
+    h.blocking = pick_(0, 7) == 0;
   }
   void shuffle(std::vector<std::int64_t>& order, std::int64_t n) {
     order.resize(static_cast<std::size_t>(n));

@@ -172,6 +172,18 @@ TEST(Host, ThatWaitsForRoutingBeginsAnew) {
   EXPECT_EQ(run().step_time, c + chosen + n * d) << "there are no messages";
 }
 
+// n kernels of d, each issued in c, one after the other and never ahead.
+TEST(Host, ThatBlocksIssuesNothingAhead) {
+  const Plan plan = routed(3);
+  CostModel costs = costs_with(0);
+  const auto step = [&] { return simulate(plan, ideal_machine(1), costs).timeline.step_time; };
+  const SimTime device = step(), c = kernel_time() / 100;
+  costs = costs_with(c);
+  EXPECT_EQ(step(), device + c) << "it runs ahead";
+  costs.host.blocking = true;
+  EXPECT_EQ(step(), device + (1 + host_calls(Route{}) + 3) * c);
+}
+
 // Beside the choice a long copy is under way on a stream of its own. The choice alone is waited
 // for.
 TEST(Host, DoesNotWaitForWhatRunsBesideTheChoice) {

@@ -1,5 +1,6 @@
 // Data parallelism, ZeRO and FSDP: what travels in a step. Bytes: weights 2, gradients 4.
 #include <algorithm>
+#include <set>
 
 #include "plan/strategies/data_parallel.h"
 #include "tests/plan/tiny.h"
@@ -197,6 +198,24 @@ TEST(Fsdp, AGatherMayStartWhenTheUsePrefetchPlusOneBeforeItHasFinished) {
           << "prefetch " << prefetch << ", use " << k;
     }
   }
+}
+
+// One communicator for both: NCCL carries out its collectives in turn (NVIDIA/nccl issue 574).
+TEST(Fsdp, GathersAndReductionsTakeTurns) {
+  const auto streams = [](int zero_stage) {
+    const Plan plan = make_plan(tiny_llama(2), tiny_workload(2), split({.fsdp = 2}, zero_stage));
+    std::set<Stream> out;
+    for (const Block& block : plan.blocks) {
+      for (const Op& op : block.ops) {
+        const Collective* c = std::get_if<Collective>(&op.body);
+        if (c != nullptr && c->axes == AxisSet(Axis::kFsdp) && c->elements > 1)
+          out.insert(op.stream);
+      }
+    }
+    return out;
+  };
+  EXPECT_EQ(streams(3), std::set<Stream>{Stream::kParamGather});
+  EXPECT_EQ(streams(2), (std::set<Stream>{Stream::kParamGather, Stream::kGradSync}));
 }
 
 }  // namespace
