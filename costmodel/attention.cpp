@@ -26,6 +26,13 @@ double padded(std::int64_t head_dim) {
   return static_cast<double>(head_dim);
 }
 
+/// Of a fused kernel's products, the mean of their columns: half of those of the forward pass and
+/// three of five of the backward pass are as wide as keys, the others as values.
+double mean_width(const Attention& op) {
+  const double keys = padded(op.head_dim), values = padded(op.v_dim());
+  return is_backward(op.pass) ? (3 * keys + 2 * values) / 5 : (keys + values) / 2;
+}
+
 /// Keys that the tiles of one head visit, and the longest of them; a causal mask is aligned to the
 /// last key.
 struct Visits {
@@ -66,30 +73,19 @@ Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softma
 // Forward: S = Q K^T, P = softmax(mask(S)), O = P V. Backward: dP = dO V^T, dV = P^T dO, dS from P
 // and dP, dQ = dS K, dK = dS^T Q. The products do not know the causal mask.
 Cost unfused(const Attention& op, Fusion softmax, const Device& device) {
-  const MatMul scores{.batch = op.batch * op.heads,
-                      .m = op.seq_q,
-                      .n = op.seq_kv,
-                      .k = op.head_dim,
-                      .in = op.dtype,
-                      .out = op.dtype};
-  const MatMul values{.batch = op.batch * op.heads,
-                      .m = op.seq_q,
-                      .n = op.head_dim,
-                      .k = op.seq_kv,
-                      .in = op.dtype,
-                      .out = op.dtype};
-  const MatMul keys{.batch = op.batch * op.heads,
-                    .m = op.seq_kv,
-                    .n = op.head_dim,
-                    .k = op.seq_q,
-                    .in = op.dtype,
-                    .out = op.dtype};
-  Cost cost = gemm_cost(scores, device) + gemm_cost(values, device);
-  Bytes products = memory_traffic(scores) + memory_traffic(values);
-  if (is_backward(op.pass)) {
-    cost = cost + gemm_cost(keys, device) + gemm_cost(keys, device);
-    products += memory_traffic(keys) * 2;
-  }
+  const std::int64_t q = op.seq_q, kv = op.seq_kv, d = op.head_dim, dv = op.v_dim();
+  const bool forward = !is_backward(op.pass);
+  Cost cost;
+  Bytes products;
+  const auto multiply = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    const MatMul product{
+        .batch = op.batch * op.heads, .m = m, .n = n, .k = k, .in = op.dtype, .out = op.dtype};
+    cost = cost + gemm_cost(product, device);
+    products += memory_traffic(product);
+  };
+  multiply(q, kv, forward ? d : dv);  // S; dP
+  multiply(q, forward ? dv : d, kv);  // O; dQ
+  if (!forward) multiply(kv, dv, q), multiply(kv, d, q);
   return cost + elementwise(op, products, op.dropout ? 2 : 1, softmax, device);
 }
 
@@ -114,7 +110,7 @@ KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device
   const double longest = visits.longest + prologue;
   const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;
   const double keys = std::max(longest, mean + fit.tail * longest / 2);
-  const double width = padded(op.head_dim);
+  const double width = mean_width(op);
   double rate = fit.flops * device.peak(op.dtype).value / sms;
   double sums = 0;
   if (is_backward(op.pass)) {

@@ -107,13 +107,13 @@ struct Chains {
 // s). Backward gathers the result's gradient and scatters three.
 KernelChain packing_chain(const Attention& op, const Kernels& kernels) {
   if (kernels.packing == Fusion::kFused || !op.fused) return {};
-  const std::int64_t head = op.batch * op.head_dim;
-  const std::int64_t queries = head * op.heads * op.seq_q;
-  const std::int64_t keys = head * op.kv_heads * op.seq_kv;
+  const std::int64_t queries = op.batch * op.heads * op.seq_q;
+  const std::int64_t keys = op.batch * op.kv_heads * op.seq_kv;
+  const std::int64_t inputs = (queries + keys) * op.head_dim + keys * op.v_dim();
+  const std::int64_t results = queries * op.v_dim();
   const std::int64_t gathered = 2, scattered = 3;  // passes over the rows
-  const std::int64_t passes = forward(op.pass)
-                                  ? gathered * (queries + 2 * keys) + scattered * queries
-                                  : gathered * queries + scattered * (queries + 2 * keys);
+  const std::int64_t passes = forward(op.pass) ? gathered * inputs + scattered * results
+                                               : gathered * results + scattered * inputs;
   return {Bytes(passes * size_of(op.dtype)), forward(op.pass) ? 3 + 2 : 1 + 3 * 2};
 }
 

@@ -44,6 +44,9 @@ struct HostCalls {
   /// x cos + rotate_half(x) sin of queries and of keys: negation, concatenation, two products and a
   /// sum of each.
   int operator()(const Rope&) const { return 10; }
+  /// megatron/core/transformer/multi_latent_attention.py: queries and keys concatenated, values
+  /// copied; backward, the gradients of the halves concatenated again, and the sum over the heads.
+  int operator()(const LatentHeads&) const { return 3; }
   /// Lookup; with positions a second one, and the sum. Backward: scatter and sum of each table.
   int operator()(const Embedding& e) const {
     if (e.pass == Pass::kForward) return e.learned_positions ? 3 : 1;

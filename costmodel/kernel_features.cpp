@@ -58,6 +58,7 @@ std::string variant_of(const Activation& op) {
   return name + (op.gated ? ".gated" : "") + std::string(pass_name(pass));
 }
 std::string variant_of(const Rope& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const LatentHeads& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Embedding& op) {
   return (op.learned_positions ? ".positions" : ".tokens") + std::string(pass_name(op.pass));
 }
@@ -130,21 +131,15 @@ Values features_of(const MatMul& op) {
 /// Heads lie beside one another in packed rows, so the next token of a head is a whole row of all
 /// samples away: from a page of 4 KiB on, each row of a head is a page of its own.
 double share_of_a_page(const Attention& op) {
-  const double row_bytes = product(op.batch, op.heads + 2 * op.kv_heads, op.head_dim) *
-                           static_cast<double>(size_of(op.dtype));
+  const std::int64_t columns = (op.heads + op.kv_heads) * op.head_dim + op.kv_heads * op.v_dim();
+  const double row_bytes = product(op.batch, columns) * static_cast<double>(size_of(op.dtype));
   return std::min(row_bytes / 4096, 1.0);
 }
 Values features_of(const Attention& op) {
   const double heads = product(op.batch, op.heads), pairs = heads * visited_pairs(op);
   const double rows = heads * static_cast<double>(op.seq_q), far = share_of_a_page(op);
-  return {1,
-          heads,
-          rows,
-          pairs,
-          pairs * static_cast<double>(op.head_dim),
-          rows * static_cast<double>(op.head_dim),
-          rows * far,
-          pairs * far};
+  const double width = static_cast<double>(op.head_dim + op.v_dim()) / 2;
+  return {1, heads, rows, pairs, pairs * width, rows * width, rows * far, pairs * far};
 }
 Values features_of(const Cast& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const Fill& op) { return {1, static_cast<double>(op.elements)}; }
@@ -166,6 +161,10 @@ Values of_rows(double rows, double width) {
 Values features_of(const CrossEntropy& op) {
   const bool per_row = op.step == CrossEntropy::Step::kLoss;
   return of_rows(static_cast<double>(op.rows), per_row ? 0 : static_cast<double>(op.vocab));
+}
+/// Elements of the packed rows.
+Values features_of(const LatentHeads& op) {
+  return {1, product(op.rows, op.heads, 2 * op.head_dim + op.value_dim)};
 }
 /// Of every logit, and of every choice.
 Values features_of(const Route& op) {
@@ -218,7 +217,7 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
   if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "overwritten"};
   if (kernel == "attention")
     return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d", "rows_far", "pairs_far"};
-  for (std::string_view flat : {"cast", "fill", "squared_norm", "adam"}) {
+  for (std::string_view flat : {"latent_heads", "cast", "fill", "squared_norm", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
   if (kernel == "route") return {"calls", "logits", "choices"};

@@ -1,9 +1,10 @@
 #pragma once
-// Scaled dot-product attention on packed rows qkv[s, b, (heads + 2 kv_heads) head_dim] = [q | k |
-// v]; query head h attends with key-value head h / (heads / kv_heads). Softmax of q k^T /
-// sqrt(head_dim); causal: a query sees keys up to its own position. Dropout acts on the softmax's
-// results. With context parallelism the queries are some of the sequence's tokens, and the keys and
-// values of all of them lie, in order, in rows [k | v] of their own.
+// Scaled dot-product attention on packed rows qkv[s, b, row_width] = [q | k | v], heads one beside
+// the other, those of queries and keys head_dim wide and those of values value_dim; query head h
+// attends with key-value head h / (heads / kv_heads). Softmax of q k^T / sqrt(head_dim); causal: a
+// query sees keys up to its own position. Dropout acts on the softmax's results. With context
+// parallelism the queries are some of the sequence's tokens, and the keys and values of all of them
+// lie, in order, in rows [k | v] of their own.
 //
 // Fused (Dao et al. 2022, FlashAttention): probabilities exist as 64 x 64 tiles on the stack only,
 // tiles above the diagonal are skipped, and backward computes them again from log_sum_exp. Unfused:
@@ -27,9 +28,11 @@ struct AttentionShape {
   /// hold these and become those of all; backward, where they are final, gradients of queries are
   /// added to.
   bool merges = false;
+  std::int64_t value_dim = 0;  // of values and results; 0: head_dim
   constexpr std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
-  constexpr std::int64_t row_width() const { return (heads + 2 * kv_heads) * head_dim; }
-  constexpr std::int64_t kv_row_width() const { return 2 * kv_heads * head_dim; }
+  constexpr std::int64_t v_dim() const { return value_dim > 0 ? value_dim : head_dim; }
+  constexpr std::int64_t row_width() const { return heads * head_dim + kv_row_width(); }
+  constexpr std::int64_t kv_row_width() const { return kv_heads * (head_dim + v_dim()); }
 };
 
 /// qkv[s, b, row_width]; where keys have rows of their own, kv[keys, b, kv_row_width].
@@ -42,7 +45,7 @@ struct Packed {
 template <class T>
 using PackedOf = std::type_identity_t<Packed<T>>;  // the other arguments say what T is
 
-/// context[s, b, heads head_dim]; log_sum_exp[s, b, heads] of the scaled scores.
+/// context[s, b, heads v_dim]; log_sum_exp[s, b, heads] of the scaled scores.
 template <class T>
 void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
                              const AttentionShape& shape, const Dropout& dropout);

@@ -87,9 +87,9 @@ class QueryBlock {
     scores(p_, head, tile, shape_);
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       const T correction = softmax_row(tile, r);
-      if (begun_) multiply(out.data + r * out.stride, correction, shape_.head_dim);
+      if (begun_) multiply(out.data + r * out.stride, correction, shape_.v_dim());
     }
-    blas_gemm<T>(Transposed::kNo, Transposed::kNo, tile.rows, shape_.head_dim, tile.columns, T(1),
+    blas_gemm<T>(Transposed::kNo, Transposed::kNo, tile.rows, shape_.v_dim(), tile.columns, T(1),
                  {p_, kTile}, from_row(head.v, j0), begun_ ? T(1) : T(0), out);
     begun_ = true;
   }
@@ -97,7 +97,7 @@ class QueryBlock {
   void finish(Matrix<T> out, T* log_sum_exp, std::int64_t stride) {
     const std::int64_t rows = std::min(kTile, shape_.sequence - i0_);
     for (std::int64_t r = 0; r < rows; ++r) {
-      multiply(out.data + r * out.stride, T(1) / sum_[r], shape_.head_dim);
+      multiply(out.data + r * out.stride, T(1) / sum_[r], shape_.v_dim());
       log_sum_exp[r * stride] = max_[r] + std::log(sum_[r]);
     }
   }
@@ -142,10 +142,10 @@ class BackwardTile {
            const T* log_sum_exp, std::int64_t stride, const T* delta, const Tile& tile) {
     const Matrix<const T> d = from_row(dout, tile.i0);
     scores(p_, head, tile, shape_);
-    blas_gemm<T>(Transposed::kNo, Transposed::kYes, tile.rows, tile.columns, shape_.head_dim, T(1),
+    blas_gemm<T>(Transposed::kNo, Transposed::kYes, tile.rows, tile.columns, shape_.v_dim(), T(1),
                  d, from_row(head.v, tile.j0), T(0), {ds_, kTile});
     for (std::int64_t r = 0; r < tile.rows; ++r) row(log_sum_exp[r * stride], delta[r], tile, r);
-    blas_gemm<T>(Transposed::kYes, Transposed::kNo, tile.columns, shape_.head_dim, tile.rows, T(1),
+    blas_gemm<T>(Transposed::kYes, Transposed::kNo, tile.columns, shape_.v_dim(), tile.rows, T(1),
                  {p_, kTile}, d, T(1), from_row(gradient.v, tile.j0));
     add_query_key_gradient(gradient, head, ds_, tile, shape_);
   }
@@ -209,7 +209,7 @@ void attention_fused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf
       for (std::int64_t i0 = 0; i0 < shape.sequence; i0 += kTile) {
         T delta[kTile];
         row_dots(delta, from_row(dout, i0), from_row(out, i0), Tile(shape, i0, 0).rows,
-                 shape.head_dim);
+                 shape.v_dim());
         const T* block_lse = log_sum_exp + i0 * stride + sample * shape.heads + h;
         for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
           backward.run(gradient, head, dout, block_lse, stride, delta, Tile(shape, i0, j0));

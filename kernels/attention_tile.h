@@ -34,8 +34,9 @@ struct Head {
     const std::int64_t kv_head = head / (shape.heads / shape.kv_heads);
     T* kv = rows.kv == nullptr ? rows.qkv + shape.heads * d : rows.kv;
     q = {rows.qkv + sample * width + head * d, shape.batch * width};
-    k = {kv + sample * kv_width + kv_head * d, shape.batch * kv_width};
-    v = from_column(k, shape.kv_heads * d);
+    kv += sample * kv_width;
+    k = {kv + kv_head * d, shape.batch * kv_width};
+    v = {kv + shape.kv_heads * d + kv_head * shape.v_dim(), shape.batch * kv_width};
   }
 };
 
@@ -49,12 +50,12 @@ void clear(Packed<T> gradient, const AttentionShape& shape) {
   fill(gradient.kv, T(0), shape.keys() * shape.batch * shape.kv_row_width());
 }
 
-/// The head's part of context[s, b, heads head_dim].
+/// The head's part of context[s, b, heads v_dim].
 template <class T>
 Matrix<T> context_of(T* context, const AttentionShape& shape, std::int64_t sample,
                      std::int64_t head) {
-  const std::int64_t width = shape.heads * shape.head_dim;
-  return {context + sample * width + head * shape.head_dim, shape.batch * width};
+  const std::int64_t width = shape.heads * shape.v_dim();
+  return {context + sample * width + head * shape.v_dim(), shape.batch * width};
 }
 /// The head's part of probabilities[s, b, heads, keys].
 template <class T>

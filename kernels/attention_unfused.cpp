@@ -58,7 +58,7 @@ template <class T>
 void backward_tile(const Head<T>& gradient, const Head<const T>& head, const Saved<T>& saved,
                    const T* delta, const Tile& tile, const AttentionShape& shape) {
   T ds[kTile * kTile], kept[kTile];
-  blas_gemm<T>(Transposed::kNo, Transposed::kYes, tile.rows, tile.columns, shape.head_dim, T(1),
+  blas_gemm<T>(Transposed::kNo, Transposed::kYes, tile.rows, tile.columns, shape.v_dim(), T(1),
                from_row(saved.dout, tile.i0), from_row(head.v, tile.j0), T(0), {ds, kTile});
   for (std::int64_t r = 0; r < tile.rows; ++r) {
     const std::int64_t at = (tile.i0 + r) * saved.p.stride + tile.j0;
@@ -92,7 +92,7 @@ void attention_unfused_forward(T* context, T* probabilities, std::uint8_t* mask,
                     weights.data + i * p.stride, row, dropout,
                     dropout_row_key(dropout, sample, i, h), keys);
       }
-      blas_gemm<T>(Transposed::kNo, Transposed::kNo, n, shape.head_dim, keys, T(1),
+      blas_gemm<T>(Transposed::kNo, Transposed::kNo, n, shape.v_dim(), keys, T(1),
                    {weights.data, weights.stride}, head.v, T(0),
                    context_of(context, shape, sample, h));
     }
@@ -116,12 +116,12 @@ void attention_unfused_backward(PackedOf<T> gradients, const T* dcontext, Packed
                      {nullptr, 0},
                      static_cast<T>(1 / (1 - probability))};
       if (mask != nullptr) saved.mask = square_of(mask, shape, sample, h);
-      blas_gemm<T>(Transposed::kYes, Transposed::kNo, shape.keys(), shape.head_dim, n, T(1),
+      blas_gemm<T>(Transposed::kYes, Transposed::kNo, shape.keys(), shape.v_dim(), n, T(1),
                    square_of(weights, shape, sample, h), saved.dout, T(1), gradient.v);
       for (std::int64_t i0 = 0; i0 < n; i0 += kTile) {
         T delta[kTile];
         row_dots(delta, from_row(saved.dout, i0), from_row(out, i0), Tile(shape, i0, 0).rows,
-                 shape.head_dim);
+                 shape.v_dim());
         for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
           backward_tile(gradient, head, saved, delta, Tile(shape, i0, j0), shape);
         }

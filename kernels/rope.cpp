@@ -80,9 +80,9 @@ void rotate(T* qkv, const RopeShape& shape, double direction) {
       angles.go_to(shape.place(s));
       angles.write(cosines, sines, direction);
       for (std::int64_t b = 0; b < shape.batch; ++b) {
-        T* row = qkv + (s * shape.batch + b) * shape.row_width + first;
+        T* row = qkv + (s * shape.batch + b) * shape.row_width + shape.skipped + first;
         for (std::int64_t h = 0; h < shape.heads; ++h) {
-          T* head = row + h * shape.head_dim;
+          T* head = row + h * (shape.skipped + shape.head_dim);
           rotate_pairs(head, head + half, cosines, sines, pairs);
         }
       }

@@ -16,6 +16,7 @@ struct RopeShape {
   std::int64_t row_width = 0;  // elements of a whole packed row
   Positions place = {};        // of the tokens
   double theta = 10000;        // base of the wavelengths
+  std::int64_t skipped = 0;    // columns of each head before its head_dim that are rotated
 };
 
 /// Rotates pair i of each head of qkv[s, b, row_width] at position p by p theta^(-2 i / head_dim).

@@ -44,7 +44,7 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
   for (const char* name : {"num_local_experts", "num_experts", "n_routed_experts"})
     if (!family.has_experts) refuse_if_set(name, "a mixture of experts in this family is");
   for (const char* name : {"kv_lora_rank", "q_lora_rank"})
-    refuse_if_set(name, "multi-head latent attention is");
+    if (!family.has_latents) refuse_if_set(name, "multi-head latent attention is");
 }
 
 const HfFamily& find_family(HfReader& config) {

@@ -73,8 +73,8 @@ struct LlamaDefaults {
   std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
 };
 
-/// RMSNorm, gated MLP, rotary positions; what llama, mistral and qwen2 share.
-Model read_llama_shape(HfReader& config, const LlamaDefaults& defaults) {
+/// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen2 and deepseek share.
+Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults) {
   Model m;
   m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
   m.hidden = config.size({"hidden_size"}, kMaxWidth, defaults.hidden);
@@ -86,10 +86,15 @@ Model read_llama_shape(HfReader& config, const LlamaDefaults& defaults) {
   m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads,
                            absent && defaults.kv_heads > 0 ? defaults.kv_heads : m.heads);
   m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
-  read_head_dim(m, config);
   m.activation = read_activation(config, {"hidden_act"}, "silu");
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
   read_dropout(m, config, {"attention_dropout"}, {}, 0);
+  return m;
+}
+
+Model read_llama_shape(HfReader& config, const LlamaDefaults& defaults) {
+  Model m = read_llama_sizes(config, defaults);
+  read_head_dim(m, config);
   return m;
 }
 
@@ -147,6 +152,51 @@ Model read_qwen3_moe(HfReader& config) {
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   read_qwen_experts(m, config, 128, 8, 768);
   return m;
+}
+
+/// Multi-head latent attention; `head_dim`, where a file has it, is the rotated part. What is left
+/// out changes no shape: how experts are scored, grouped and balanced.
+void read_latents(Model& m, HfReader& config) {
+  config.take({"head_dim"});
+  m.kv_heads = m.heads;
+  m.kv_lora_rank = config.size({"kv_lora_rank"}, kMaxWidth, 512);
+  const Json* queries = config.peek("q_lora_rank");
+  const bool none = queries != nullptr && queries->is(Json::Kind::kNull);
+  if (none) config.take({"q_lora_rank"});
+  m.q_lora_rank = none ? 0 : config.size({"q_lora_rank"}, kMaxWidth, 1536);
+  m.rope_head_dim = config.size({"qk_rope_head_dim"}, kMaxHeads, 64);
+  m.head_dim = config.size({"qk_nope_head_dim"}, kMaxHeads, 128) + m.rope_head_dim;
+  m.v_head_dim = config.size({"v_head_dim"}, kMaxHeads, 128);
+  if (config.flag({"attention_bias"}, false))
+    refuse_config(*config.take({"attention_bias"}), "latent attention with biases is");
+}
+
+struct DeepseekDefaults {
+  std::int64_t experts, per_token, width, shared, dense;
+};
+
+/// Every moe_layer_freq-th layer behind the first dense ones has experts.
+Model read_deepseek(HfReader& config, const LlamaDefaults& sizes,
+                    const DeepseekDefaults& defaults) {
+  Model m = read_llama_sizes(config, sizes);
+  read_latents(m, config);
+  m.experts = config.size({"n_routed_experts"}, kMaxExperts, defaults.experts);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, defaults.per_token);
+  m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, defaults.width);
+  m.shared_ffn_hidden =
+      m.expert_ffn_hidden * config.count({"n_shared_experts"}, kMaxExperts, defaults.shared);
+  m.first_dense_layers = config.count({"first_k_dense_replace"}, m.layers, defaults.dense);
+  m.moe_every = config.size({"moe_layer_freq"}, kMaxLayers, 1);
+  return m;
+}
+
+/// The class has no number of experts per token; 6 is that of both published models.
+Model read_deepseek_v2(HfReader& config) {
+  return read_deepseek(config, {32000, 4096, 11008, 32, 32, 0, 2048}, {64, 6, 1407, 2, 0});
+}
+
+Model read_deepseek_v3(HfReader& config) {
+  return read_deepseek(config, {129280, 7168, 18432, 61, 128, 0, 4096}, {256, 8, 2048, 1, 3});
 }
 
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX and Falcon have them.
@@ -238,6 +288,8 @@ constexpr std::array kFamilies = {
     HfFamily{"mixtral", read_mixtral, true},
     HfFamily{"qwen2_moe", read_qwen2_moe, true},
     HfFamily{"qwen3_moe", read_qwen3_moe, true},
+    HfFamily{"deepseek_v2", read_deepseek_v2, true, true},
+    HfFamily{"deepseek_v3", read_deepseek_v3, true, true},
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct HfFamily {
   /// Throws InputError M004 to M007. The model's name stays empty.
   Model (*read)(HfReader&);
   bool has_experts = false;
+  bool has_latents = false;  // multi-head latent attention
 };
 
 std::span<const HfFamily> hf_families();

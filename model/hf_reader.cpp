@@ -74,12 +74,21 @@ const Json* HfReader::value_of(Names names, const std::string& fallback) {
   return nullptr;
 }
 
-std::int64_t HfReader::size(Names names, std::int64_t limit, std::int64_t fallback) {
+std::int64_t HfReader::integer(Names names, std::int64_t least, std::int64_t limit,
+                               std::int64_t fallback) {
   const Json* value = value_of(names, std::to_string(fallback));
   if (value == nullptr) return fallback;
-  if (!value->is(Json::Kind::kInteger) || value->integer() < 1 || value->integer() > limit)
-    fail_value(*value, fmt::format("an integer from 1 to {}", limit));
+  if (!value->is(Json::Kind::kInteger) || value->integer() < least || value->integer() > limit)
+    fail_value(*value, fmt::format("an integer from {} to {}", least, limit));
   return value->integer();
+}
+
+std::int64_t HfReader::size(Names names, std::int64_t limit, std::int64_t fallback) {
+  return integer(names, 1, limit, fallback);
+}
+
+std::int64_t HfReader::count(Names names, std::int64_t limit, std::int64_t fallback) {
+  return integer(names, 0, limit, fallback);
 }
 
 bool HfReader::flag(Names names, bool fallback) {

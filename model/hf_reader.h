@@ -34,6 +34,8 @@ class HfReader {
   /// A count of at least one. A missing key or null takes `fallback`, which is noted as assumed.
   /// Throws InputError M005 for any other value, or one above `limit`.
   std::int64_t size(Names names, std::int64_t limit, std::int64_t fallback);
+  /// The same, of which there may be none.
+  std::int64_t count(Names names, std::int64_t limit, std::int64_t fallback);
   bool flag(Names names, bool fallback);
   /// A probability in [0, 1).
   double probability(Names names, double fallback);
@@ -48,6 +50,7 @@ class HfReader {
   const std::vector<std::string>& assumed() const { return assumed_; }
 
  private:
+  std::int64_t integer(Names names, std::int64_t least, std::int64_t limit, std::int64_t fallback);
   const Json* value_of(Names names, const std::string& fallback);
 
   const Json& root_;

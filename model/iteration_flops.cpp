@@ -10,17 +10,17 @@ double linear_flops(const Model& m, bool router) {
   const auto mlp = [&](std::int64_t width) {
     return m.hidden * m.mlp_input_width(width) + width * m.hidden;
   };
-  const std::int64_t attention = m.hidden * m.qkv_width() + m.query_width() * m.hidden;
   const std::int64_t experts = m.experts_per_token * mlp(m.expert_ffn_hidden) +
                                mlp(m.shared_ffn_hidden) + (router ? m.hidden * m.experts : 0);
-  const std::int64_t weights =
-      m.layers * attention + m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts;
+  const std::int64_t weights = m.layers * m.attention_weights() +
+                               m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts;
   return 2.0 * static_cast<double>(weights);
 }
 
 /// Forward FLOPs per token of QK^T and PV of all layers against `keys` positions.
 double attention_flops(const Model& m, double keys) {
-  return 4.0 * static_cast<double>(m.layers) * keys * static_cast<double>(m.query_width());
+  const auto columns = static_cast<double>(m.query_width() + m.context_width());
+  return 2.0 * static_cast<double>(m.layers) * keys * columns;
 }
 
 double logit_flops(const Model& m) {

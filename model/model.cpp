@@ -15,16 +15,29 @@ std::int64_t Model::moe_layers() const {
   return (layers - first_dense_layers + moe_every - 1) / moe_every;
 }
 
+std::int64_t Model::attention_weights() const {
+  const std::int64_t out = context_width() * hidden;
+  if (!latent_attention()) return hidden * qkv_width() + out;
+  const std::int64_t queries =
+      q_lora_rank > 0 ? q_lora_rank * (hidden + query_width()) : hidden * query_width();
+  const std::int64_t keys_and_values =
+      hidden * (kv_lora_rank + rope_head_dim) + kv_lora_rank * kv_up_width();
+  return queries + keys_and_values + out;
+}
+
 ParameterCount count_parameters(const Model& model) {
   const std::int64_t h = model.hidden;
-  const std::int64_t norm = h * (model.norm_bias() ? 2 : 1);
+  const std::int64_t vectors = model.norm_bias() ? 2 : 1;  // gamma, beta
+  const std::int64_t norm = h * vectors;
   const std::int64_t token_table = model.vocab * h;
   const bool learned = model.positions == PositionKind::kLearned;
 
   ParameterCount count;
   count.embedding = token_table + (learned ? model.max_positions * h : 0);
-  const std::int64_t around = 2 * norm + linear(h, model.qkv_width(), model.qkv_bias) +
-                              linear(model.query_width(), h, model.attention_output_bias);
+  const std::int64_t of_latents = (model.q_lora_rank + model.kv_lora_rank) * vectors;
+  const std::int64_t around = 2 * norm + of_latents + model.attention_weights() +
+                              (model.qkv_bias ? model.qkv_width() : 0) +
+                              (model.attention_output_bias ? h : 0);
   const auto mlp = [&](std::int64_t width) {
     return linear(h, model.mlp_input_width(width), model.mlp_bias) +
            linear(width, h, model.mlp_bias);

@@ -21,7 +21,7 @@ struct Model {
   std::int64_t ffn_hidden = 0;     // width of the MLP's inner activation (of one gate when gated)
   std::int64_t heads = 0;          // a, query heads
   std::int64_t kv_heads = 0;       // = heads for multi-head, 1 for multi-query attention
-  std::int64_t head_dim = 0;       // may differ from hidden / heads
+  std::int64_t head_dim = 0;       // of queries and keys; may differ from hidden / heads
   std::int64_t vocab = 0;          // V, as the embedding matrix stores it
   std::int64_t max_positions = 0;  // rows of a learned position table
   NormKind norm = NormKind::kRmsNorm;
@@ -35,6 +35,15 @@ struct Model {
   bool parallel_attention = false;  // Falcon, GPT-J: x + attention(norm(x)) + mlp(norm'(x))
   double dropout = 0;  // probability on attention weights and on both residual branches
 
+  // Multi-head latent attention (DeepSeek-AI 2024, DeepSeek-V2, arXiv 2405.04434, section 2.1): the
+  // keys and values of all heads are made of one latent vector of their token, its queries of
+  // another, each behind a norm. Of a head's query and key the last rope_head_dim columns carry the
+  // position; those of the keys are one vector for all heads, which comes beside the latent.
+  std::int64_t kv_lora_rank = 0;   // width of the latent of keys and values; 0: no such attention
+  std::int64_t q_lora_rank = 0;    // of that of queries; 0: they are made of the hidden state
+  std::int64_t rope_head_dim = 0;  // of head_dim
+  std::int64_t v_head_dim = 0;     // of values and results; 0: head_dim
+
   // Mixture of experts (Shazeer et al. 2017, arXiv 1701.06538): in some layers a router sends each
   // token to k of E MLPs of the same shape and adds up their results, weighted by the softmax over
   // the k chosen logits (Jiang et al. 2024, arXiv 2401.04088, section 2.1).
@@ -46,8 +55,18 @@ struct Model {
   std::int64_t moe_every = 1;           // of the layers from there on, each n-th has experts
 
   std::int64_t query_width() const { return heads * head_dim; }
-  std::int64_t kv_width() const { return kv_heads * head_dim; }
-  std::int64_t qkv_width() const { return query_width() + 2 * kv_width(); }
+  std::int64_t key_width() const { return kv_heads * head_dim; }
+  std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
+  std::int64_t value_width() const { return kv_heads * value_dim(); }
+  std::int64_t qkv_width() const { return query_width() + key_width() + value_width(); }
+  /// Of attention's results.
+  std::int64_t context_width() const { return heads * value_dim(); }
+  bool latent_attention() const { return kv_lora_rank > 0; }
+  /// What keys and values are projected to from their latent: of each head, its own columns of the
+  /// key and the value.
+  std::int64_t kv_up_width() const { return kv_heads * (head_dim - rope_head_dim + value_dim()); }
+  /// Weights of a layer's linear maps around attention, without biases: what a token meets.
+  std::int64_t attention_weights() const;
   /// Columns of the MLP's input projection: 2 ffn_hidden when gated.
   std::int64_t mlp_input_width() const { return mlp_input_width(ffn_hidden); }
   std::int64_t mlp_input_width(std::int64_t width) const { return (gated_mlp ? 2 : 1) * width; }

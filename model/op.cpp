@@ -10,10 +10,16 @@ double product(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
 
 Flops matmul_flops(const MatMul& op) { return Flops(2 * product(op.batch, op.m, op.n, op.k)); }
 
-/// FLOPs of one of attention's matrix products over the whole square: 2 b a s_q s_kv d.
-Flops square_product(const Attention& op) {
-  return Flops(2 * product(op.batch, op.heads, op.seq_q, op.seq_kv) *
-               static_cast<double>(op.head_dim));
+/// Attention's matrix products over the square: with queries or keys, and with values or results.
+struct Products {
+  double with_keys = 0, with_values = 0;
+};
+
+/// FLOPs over the whole square: 2 b a s_q s_kv d each.
+Flops square_flops(const Attention& op, Products n) {
+  const double columns = n.with_keys * static_cast<double>(op.head_dim) +
+                         n.with_values * static_cast<double>(op.v_dim());
+  return Flops(2 * product(op.batch, op.heads, op.seq_q, op.seq_kv) * columns);
 }
 
 /// Share of the square below the diagonal. Half, not (s + 1) / 2s: the convention of FlashAttention
@@ -23,31 +29,31 @@ double causal_share(const Attention& op) {
   return op.causal && (op.balanced || op.seq_q == op.seq_kv) ? 0.5 : 1.0;
 }
 
-/// Matrix products that the mathematics needs: QK^T and PV forward; dV, dP, dQ and dK backward.
-/// Attention has no weights of its own, so its whole backward pass is the input gradient.
-double needed_products(const Attention& op) {
+/// Products that the mathematics needs: QK^T and PV forward; dV, dP, dQ and dK backward. Attention
+/// has no weights of its own, so its whole backward pass is the input gradient.
+Products needed_products(const Attention& op) {
   switch (op.pass) {
-    case Pass::kForward: return 2;
+    case Pass::kForward: return {1, 1};
     case Pass::kBackward:
-    case Pass::kInputGrad: return 4;
+    case Pass::kInputGrad: return {2, 2};
     case Pass::kWeightGrad:
-    case Pass::kOptimizer: return 0;
+    case Pass::kOptimizer: return {};
   }
-  return 0;
+  return {};
 }
 
 Flops attention_flops(const Attention& op) {
-  return needed_products(op) * causal_share(op) * square_product(op);
+  return causal_share(op) * square_flops(op, needed_products(op));
 }
 
 /// Fused: the blocks above the diagonal are skipped, and backward computes QK^T again (Dao et al.
 /// 2022, algorithm 4: five products against two, 2.5 times forward). Unfused: the library's batched
 /// GEMM fills the whole square and a mask overwrites half of it.
 Flops attention_hardware_flops(const Attention& op) {
-  const double products = needed_products(op);
-  if (!op.fused) return products * square_product(op);
-  const double recomputed = products == 4 ? 1 : 0;
-  return (products + recomputed) * causal_share(op) * square_product(op);
+  Products products = needed_products(op);
+  if (!op.fused) return square_flops(op, products);
+  if (products.with_values == 2) products.with_keys += 1;
+  return causal_share(op) * square_flops(op, products);
 }
 
 struct PassOf {
@@ -72,6 +78,7 @@ struct KernelName {
   std::string_view operator()(const Norm&) const { return "norm"; }
   std::string_view operator()(const Activation&) const { return "activation"; }
   std::string_view operator()(const Rope&) const { return "rope"; }
+  std::string_view operator()(const LatentHeads&) const { return "latent_heads"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const CrossEntropy&) const { return "cross_entropy"; }
   std::string_view operator()(const Route&) const { return "route"; }

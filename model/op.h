@@ -37,16 +37,18 @@ struct MatMul {
 };
 
 /// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,
-/// head_dim). Fused (flash): probabilities stay on chip, backward recomputes them. Unfused: the
-/// (batch, heads, seq_q, seq_kv) matrix goes through memory, with softmax, mask and dropout as
-/// separate kernels. Fused kernels: the newest for the device (FlashAttention-2 on Ampere, -3 on
-/// Hopper), or FlashAttention-2 also where there is a newer one.
+/// head_dim), with values and results of `value_dim` columns a head. Fused (flash): probabilities
+/// stay on chip, backward recomputes them. Unfused: the (batch, heads, seq_q, seq_kv) matrix goes
+/// through memory, with softmax, mask and dropout as separate kernels. Fused kernels: the newest
+/// for the device (FlashAttention-2 on Ampere, -3 on Hopper), or FlashAttention-2 also where there
+/// is a newer one.
 enum class FlashKernel : std::uint8_t { kNewest, kFlash2, kFlash1 };
 struct Attention {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0;
   bool causal = true, fused = true, dropout = false;
   DType dtype = DType::kBf16;
+  std::int64_t value_dim = 0;  // 0: head_dim
   FlashKernel kernel = FlashKernel::kNewest;
   /// Context parallelism: the queries are a share of the sequence's tokens that sees half of all
   /// causal pairs, seq_q seq_kv / 2.
@@ -55,6 +57,7 @@ struct Attention {
   /// along cp, and results are merged with those of the blocks before (log-sum-exp). -1: no ring.
   std::int64_t ring_step = -1;
   bool merges() const { return ring_step > 0; }
+  std::int64_t v_dim() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
 /// y = (x - mean) rstd gamma + beta over rows of `width`. kInputGrad + weight gradients together =
@@ -75,10 +78,22 @@ struct Activation {
   DType dtype = DType::kBf16;
 };
 
-/// Rotates query and key parts of rows of a packed projection; `width` counts the rotated columns.
+/// Rotates query and key parts of rows of a packed projection, or of queries and keys apart (latent
+/// attention); `width` counts the rotated columns.
 struct Rope {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// The packed rows [q | k | v] of multi-head latent attention, put together from queries q[rows,
+/// heads, head_dim], what the latent of keys and values was projected to, kv[rows, heads, head_dim
+/// - rope_dim | value_dim], and the last rope_dim columns of all heads' keys, rotary[rows,
+/// rope_dim]. kBackward: the gradients of the three; that of what all heads share is the sum over
+/// them.
+struct LatentHeads {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, heads = 0, head_dim = 0, value_dim = 0, rope_dim = 0;
   DType dtype = DType::kBf16;
 };
 
@@ -171,8 +186,8 @@ struct Adam {
 };
 
 using Compute =
-    std::variant<MatMul, Attention, Norm, Activation, Rope, Embedding, CrossEntropy, Route,
-                 Dispatch, Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Adam>;
+    std::variant<MatMul, Attention, Norm, Activation, Rope, LatentHeads, Embedding, CrossEntropy,
+                 Route, Dispatch, Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Adam>;
 
 /// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
 /// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.

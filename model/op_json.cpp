@@ -98,6 +98,16 @@ std::vector<Field<Rope>> fields(const Rope*) {
   return {pass(&T::pass), size("rows", &T::rows), size("width", &T::width),
           dtype("dtype", &T::dtype)};
 }
+std::vector<Field<LatentHeads>> fields(const LatentHeads*) {
+  using T = LatentHeads;
+  return {pass(&T::pass),
+          size("rows", &T::rows),
+          size("heads", &T::heads),
+          size("head_dim", &T::head_dim),
+          size("value_dim", &T::value_dim),
+          size("rope_dim", &T::rope_dim),
+          dtype("dtype", &T::dtype)};
+}
 std::vector<Field<Embedding>> fields(const Embedding*) {
   using T = Embedding;
   return {pass(&T::pass),

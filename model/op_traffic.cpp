@@ -38,15 +38,19 @@ std::int64_t traffic(const MatMul& op) {
 
 /// Sizes in bytes of attention's operands.
 struct AttentionBytes {
-  std::int64_t query;   // (b, a, s_q, d): Q, O and their gradients each
-  std::int64_t key;     // (b, a_kv, s_kv, d): K, V and their gradients each
+  std::int64_t query;   // (b, a, s_q, d): Q and its gradient each
+  std::int64_t out;     // (b, a, s_q, d_v): O and its gradient each
+  std::int64_t key;     // (b, a_kv, s_kv, d): K and its gradient each
+  std::int64_t value;   // (b, a_kv, s_kv, d_v): V and its gradient each
   std::int64_t rows;    // (b, a, s_q) in fp32: log-sum-exp, or rowsum(dO * O)
   std::int64_t square;  // (b, a, s_q, s_kv): scores or probabilities
   std::int64_t mask;    // the same in dropout mask bytes
 
   explicit AttentionBytes(const Attention& op)
       : query(op.batch * op.heads * op.seq_q * op.head_dim * size_of(op.dtype)),
+        out(op.batch * op.heads * op.seq_q * op.v_dim() * size_of(op.dtype)),
         key(op.batch * op.kv_heads * op.seq_kv * op.head_dim * size_of(op.dtype)),
+        value(op.batch * op.kv_heads * op.seq_kv * op.v_dim() * size_of(op.dtype)),
         rows(op.batch * op.heads * op.seq_q * kStatBytes),
         square(op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype)),
         mask(op.batch * op.heads * op.seq_q * op.seq_kv * kMaskBytes) {}
@@ -54,16 +58,18 @@ struct AttentionBytes {
 
 /// Dao et al. 2022 (arXiv 2205.14135), algorithms 2 and 4. Dropout is regenerated from its seed.
 std::int64_t fused_attention(const AttentionBytes& b, bool backward) {
-  if (!backward) return 2 * b.query + 2 * b.key + b.rows;      // Q, O; K, V; log-sum-exp
-  const std::int64_t read = 3 * b.query + 2 * b.key + b.rows;  // Q, O, dO; K, V; log-sum-exp
-  const std::int64_t written = b.query + 2 * b.key;            // dQ; dK, dV
+  const std::int64_t operands = b.query + b.key + b.value;  // Q, K, V; dQ, dK, dV
+  if (!backward) return operands + b.out + b.rows;          // O; log-sum-exp
+  const std::int64_t read = operands + 2 * b.out + b.rows;  // O, dO; log-sum-exp
+  const std::int64_t written = operands;
   return read + written + 2 * b.rows;  // rowsum(dO * O): written by one kernel, read by the next
 }
 
 /// A kernel behind that of the block, as Transformer Engine's flash_attn_fwd_out_correction: reads
 /// the block's result and the sum so far, O or dQ, and writes the sum.
 std::int64_t merge(const Attention& op, const AttentionBytes& b) {
-  return op.merges() ? 3 * b.query : 0;
+  if (!op.merges()) return 0;
+  return 3 * (op.pass == Pass::kForward ? b.out : b.query);
 }
 
 /// One kernel after the other, each through memory.
@@ -72,13 +78,13 @@ std::int64_t unfused_forward(const Attention& op, const AttentionBytes& b) {
   const std::int64_t masked = op.causal ? 2 * b.square : 0;  // in place, from the indices
   const std::int64_t softmax = 2 * b.square;                 // P = softmax(S)
   const std::int64_t dropped = op.dropout ? 2 * b.square + b.mask : 0;  // P' and its mask
-  const std::int64_t output = b.square + b.key + b.query;               // O = P' V
+  const std::int64_t output = b.square + b.value + b.out;               // O = P' V
   return scores + masked + softmax + dropped + output;
 }
 
 std::int64_t unfused_backward(const Attention& op, const AttentionBytes& b) {
-  const std::int64_t dv = b.square + b.query + b.key;                   // dV = P'^T dO
-  const std::int64_t dp = b.query + b.key + b.square;                   // dP' = dO V^T
+  const std::int64_t dv = b.square + b.out + b.value;                   // dV = P'^T dO
+  const std::int64_t dp = b.out + b.value + b.square;                   // dP' = dO V^T
   const std::int64_t dropped = op.dropout ? 2 * b.square + b.mask : 0;  // dP from dP' and mask
   const std::int64_t softmax = 3 * b.square;                            // dS from dP and P
   const std::int64_t masked = op.causal ? 2 * b.square : 0;             // dS zeroed in place
@@ -138,6 +144,15 @@ std::int64_t traffic(const Activation& op) {
 std::int64_t traffic(const Rope& op) {
   if (op.pass == Pass::kWeightGrad) return 0;  // no weights
   return 2 * op.rows * op.width * size_of(op.dtype);
+}
+
+/// Queries, the projected latent and the shared columns on one side, packed rows on the other.
+std::int64_t traffic(const LatentHeads& op) {
+  if (op.pass == Pass::kWeightGrad) return 0;  // no weights
+  const std::int64_t apart =
+      op.heads * (2 * op.head_dim - op.rope_dim + op.value_dim) + op.rope_dim;
+  const std::int64_t packed = op.heads * (2 * op.head_dim + op.value_dim);
+  return op.rows * (apart + packed) * size_of(op.dtype);
 }
 
 /// Of the table at most `vocab` rows are touched, however many tokens there are. Position rows are

@@ -68,6 +68,25 @@ Model qwen_3_moe(std::string name, const LlamaShape& shape, std::int64_t width) 
   return m;
 }
 
+struct DeepseekShape {
+  std::int64_t layers, hidden, ffn_hidden, heads, vocab, max_positions, dense;
+};
+
+/// Multi-head latent attention with heads of 128 + 64 and 128, and experts behind the first layers
+/// beside some that every token sees.
+Model deepseek(std::string name, const DeepseekShape& s, std::int64_t q_lora_rank) {
+  Model m = llama(std::move(name),
+                  {s.layers, s.hidden, s.ffn_hidden, s.heads, s.heads, s.vocab, s.max_positions});
+  m.head_dim = 128 + 64, m.rope_head_dim = 64, m.v_head_dim = 128;
+  m.kv_lora_rank = 512, m.q_lora_rank = q_lora_rank;
+  m.first_dense_layers = s.dense;
+  return m;
+}
+Model with_shared_experts(Model m, std::int64_t shared) {
+  m.shared_ffn_hidden = shared * m.expert_ffn_hidden;
+  return m;
+}
+
 /// Parallel attention and MLP, each behind its own LayerNorm; no bias outside the norms.
 Model falcon_40b() {
   Model m = llama("falcon-40b", {60, 8192, 4 * 8192, 128, 8, 65024, 2048});
@@ -112,6 +131,11 @@ constexpr std::string_view kMixtral22 = "config.json of mistralai/Mixtral-8x22B-
 constexpr std::string_view kQwen3 =
     "Yang et al. 2025 (arXiv 2505.09388), Table 2, and its config.json; the norms of queries and "
     "keys, 256 weights a layer, are left out";
+constexpr std::string_view kDeepseekV2 =
+    "DeepSeek-AI 2024 (arXiv 2405.04434), section 3.1.2 and appendix B, and its config.json";
+constexpr std::string_view kDeepseekV3 =
+    "DeepSeek-AI 2024 (arXiv 2412.19437), section 4.2, and its config.json; without the module "
+    "that predicts a second token and the experts' balancing biases";
 constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
 constexpr std::string_view kGpt2 = "Radford et al. 2019 and config.json of openai-community/gpt2";
@@ -140,6 +164,23 @@ void append_gpt(std::vector<Preset>& table) {
   table.push_back({megatron_gpt("megatron-1t", 128, 25600, 160), 1'008 * kBillion, whole, kSc21});
 }
 
+void append_deepseek(std::vector<Preset>& table) {
+  const auto add = [&table](const Model& m, std::int64_t shared, std::int64_t parameters,
+                            std::int64_t rounding, std::string_view source) {
+    table.push_back({with_shared_experts(m, shared), parameters, rounding, source});
+  };
+  add(with_experts(deepseek("deepseek-v2-lite", {27, 2048, 10944, 16, 102400, 163840, 1}, 0), 64, 6,
+                   1408),
+      2, 15'706'484'224, 0, kDeepseekV2);
+  add(with_experts(deepseek("deepseek-v2", {60, 5120, 12288, 128, 102400, 163840, 1}, 1536), 160, 6,
+                   1536),
+      2, 235'741'434'880, 0, kDeepseekV2);
+  constexpr std::int64_t balancing = 58 * 256;  // a bias of each expert in each layer that has them
+  add(with_experts(deepseek("deepseek-v3", {61, 7168, 18432, 128, 129280, 163840, 3}, 1536), 256, 8,
+                   2048),
+      1, 671'026'419'200, balancing, kDeepseekV3);
+}
+
 /// Counts are the sums of the tensors of the published checkpoints.
 void append_open_weights(std::vector<Preset>& table) {
   const auto add = [&table](Model model, std::int64_t parameters, std::string_view source) {
@@ -163,6 +204,7 @@ void append_open_weights(std::vector<Preset>& table) {
                    30'532'122'624, 48 * 256, kQwen3});
   table.push_back({qwen_3_moe("qwen3-235b-a22b", {94, 4096, 12288, 64, 4, 151936, 40960}, 1536),
                    235'093'634'560, 94 * 256, kQwen3});
+  append_deepseek(table);
 }
 
 std::vector<Preset> make_presets() {

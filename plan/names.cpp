@@ -111,6 +111,7 @@ std::string_view name_of(Recompute recompute) {
   switch (recompute) {
     case Recompute::kNone: return "none";
     case Recompute::kSelective: return "selective";
+    case Recompute::kLatents: return "latents";
     case Recompute::kOps: return "ops";
     case Recompute::kFull: return "full";
   }

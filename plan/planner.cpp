@@ -22,6 +22,36 @@ void require_model(const Model& m) {
   }
 }
 
+void require_latents(const Model& m) {
+  if (!m.latent_attention()) {
+    if (m.q_lora_rank == 0 && m.rope_head_dim == 0 && m.v_head_dim == 0) return;
+    throw refusal("S120",
+                  "a latent of the queries, rotated columns or values of another width "
+                  "belong to multi-head latent attention",
+                  "model.kv_lora_rank",
+                  "1 or more with model.q_lora_rank, model.rope_head_dim or model.v_head_dim",
+                  "set model.kv_lora_rank, or these three to 0");
+  }
+  const bool fits = m.kv_heads == m.heads && m.rope_head_dim > 0 && m.rope_head_dim % 2 == 0 &&
+                    m.rope_head_dim < m.head_dim;
+  if (!fits) {
+    throw refusal("S121",
+                  "latent attention with " + std::to_string(m.heads) + " heads, " +
+                      std::to_string(m.kv_heads) + " key-value heads and " +
+                      std::to_string(m.rope_head_dim) + " rotated columns of " +
+                      std::to_string(m.head_dim),
+                  "model.rope_head_dim",
+                  "as many key-value heads as heads, and an even number of columns below "
+                  "model.head_dim",
+                  "correct model.kv_heads and model.rope_head_dim");
+  }
+  if (m.positions != PositionKind::kRotary || m.qkv_bias) {
+    throw refusal("S122", "latent attention is planned with rotary positions and without biases",
+                  m.qkv_bias ? "model.qkv_bias" : "model.positions",
+                  "model.positions = \"rotary\", model.qkv_bias = false", "change it");
+  }
+}
+
 void require_experts(const Model& m) {
   if (m.experts == 0) return;
   if (m.experts_per_token < 1 || m.experts_per_token > m.experts || m.expert_ffn_hidden < 1 ||
@@ -82,6 +112,7 @@ std::int64_t microbatches(const Workload& w, std::int64_t replicas) {
 
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
   require_model(model);
+  require_latents(model);
   require_experts(model);
   require_parameter_server(strategy);
   require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));

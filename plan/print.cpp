@@ -40,13 +40,18 @@ struct Sizes {
     return fmt::format("{}{}x{}x{}", batch, g.m, g.n, g.k);
   }
   std::string operator()(const Attention& a) const {
-    return fmt::format("b{} h{}/{} s{} d{}", a.batch, a.heads, a.kv_heads, a.seq_q, a.head_dim);
+    const std::string values = a.v_dim() == a.head_dim ? "" : fmt::format("/{}", a.v_dim());
+    return fmt::format("b{} h{}/{} s{} d{}{}", a.batch, a.heads, a.kv_heads, a.seq_q, a.head_dim,
+                       values);
   }
   std::string operator()(const Norm& n) const { return fmt::format("{}x{}", n.rows, n.width); }
   std::string operator()(const Activation& a) const {
     return fmt::format("{}x{}", a.rows, a.width);
   }
   std::string operator()(const Rope& r) const { return fmt::format("{}x{}", r.rows, r.width); }
+  std::string operator()(const LatentHeads& x) const {
+    return fmt::format("{} h{} d{}/{}", x.rows, x.heads, x.head_dim, x.value_dim);
+  }
   std::string operator()(const Embedding& e) const {
     return fmt::format("{}x{} of {}", e.rows, e.width, e.vocab);
   }

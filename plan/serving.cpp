@@ -36,6 +36,10 @@ bool leaves_device(const LayerMap& map) {
 }
 
 void require_served(const Model& m, const Step& step, const ServingLayout& layout) {
+  if (m.latent_attention()) {
+    throw refusal("S097", "serving from a cache of latents is not planned", "model.kv_lora_rank",
+                  "0", "choose a model without multi-head latent attention");
+  }
   PLAIT_CHECK(step.tokens() > 0, "a step without tokens");
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
@@ -191,7 +195,7 @@ LayerMap even_layers(std::int64_t layers, std::int64_t stages) {
 
 Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, std::int64_t tp) {
   const Model m = with_key_heads_for(model, tp);
-  return Bytes(2 * m.kv_width() / tp * size_of(precision.kv_cache));
+  return Bytes((m.key_width() + m.value_width()) / tp * size_of(precision.kv_cache));
 }
 
 Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecision& precision,

@@ -26,7 +26,7 @@ enum class Schedule : std::uint8_t {
   kDualPipeV,
   kSequential
 };
-enum class Recompute : std::uint8_t { kNone, kSelective, kOps, kFull };
+enum class Recompute : std::uint8_t { kNone, kSelective, kLatents, kOps, kFull };
 /// How attention of a share of the tokens meets the keys and values of all of them: it gathers
 /// them; tokens are exchanged for heads and back; they travel round a ring, block by block; or the
 /// last two at once, ulysses within cp.

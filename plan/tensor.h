@@ -35,7 +35,8 @@ constexpr bool per_microbatch(Scope s) {
 }
 
 /// One dimension: its global extent and the axes that shard it. A packed dimension (q|k|v, gate|up)
-/// has up to three sections, each of which is sharded on its own; unused sections are 0.
+/// has up to three sections, each of which is sharded on its own; unused sections are 0. A tensor
+/// that holds some of another's sections has them at the same places of the list.
 struct Dim {
   std::int64_t global = 0;
   AxisSet sharded = {};

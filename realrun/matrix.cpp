@@ -12,7 +12,7 @@ namespace {
 auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.tied_embeddings, m.experts, m.experts_per_token,
-                  m.first_dense_layers);
+                  m.first_dense_layers, m.q_lora_rank);
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
@@ -37,6 +37,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"units.cpp", true},
       {"optimizer.cpp", true},
       {"tensor.cpp", tp},
+      {"latent.cpp", c.model.latent_attention()},
       {"mixture.cpp", c.model.experts > 0},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
       {"insert_collectives.cpp", tp},
@@ -48,6 +49,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"context_ulysses.cpp", s.mesh[Axis::kUlysses] > 1},
       {"sequence.cpp", s.sequence_parallel},
       {"recompute.cpp", s.recompute.kind != Recompute::kNone},
+      {"recompute_latents.cpp", s.recompute.kind == Recompute::kLatents},
       {"recompute_ops.cpp", s.recompute.kind == Recompute::kOps},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
       {"pieces.cpp", s.mesh[Axis::kPp] > 1},
@@ -71,9 +73,10 @@ bool runs_on_gpus(const MatrixCase& c) {
   const Strategy& s = c.strategy;
   const bool ring = s.mesh[Axis::kCp] > 1 && s.context.rings();
   const ZeroPlusPlusOptions& z = s.zero_plus_plus;
-  return c.model.experts == 0 && !ring && s.mesh[Axis::kUlysses] == 1 &&
-         s.tensor.overlap == TensorOverlap::kNone && !s.offload.any() &&
-         !s.parameter_server.any() && !z.quantized_weights && !z.quantized_gradients;
+  return c.model.experts == 0 && !c.model.latent_attention() && !ring &&
+         s.mesh[Axis::kUlysses] == 1 && s.tensor.overlap == TensorOverlap::kNone &&
+         !s.offload.any() && !s.parameter_server.any() && !z.quantized_weights &&
+         !z.quantized_gradients;
 }
 
 const ModelState& MatrixRunner::reference(const MatrixCase& c) {

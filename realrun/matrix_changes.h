@@ -35,6 +35,7 @@ inline void hybrid(MatrixCase& c) {
 }
 inline void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
 inline void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
+inline void latents_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kLatents; }
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
 inline void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
 inline void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
@@ -102,6 +103,9 @@ inline void apart(MatrixCase& c) {
 }
 /// For stages of two chunks, three stages or more, and uneven ones.
 inline void deep(MatrixCase& c) { c.model.layers = 4; }
+/// Latents add two products and a norm to the chain of what bf16 rounds: on four ranks one layer is
+/// as long as two of another model.
+inline void one_layer(MatrixCase& c) { c.model.layers = 1; }
 inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
 inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
 inline void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }

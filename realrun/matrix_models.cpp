@@ -1,6 +1,15 @@
 #include "realrun/matrix_models.h"
 
 namespace plait::matrix_models {
+namespace {
+
+Model with_latents(Model m) {
+  m.kv_heads = m.heads, m.head_dim = 8 + 4, m.rope_head_dim = 4, m.v_head_dim = 6;
+  m.q_lora_rank = 20, m.kv_lora_rank = 12;
+  return m;
+}
+
+}  // namespace
 
 Model llama() {
   Model m;
@@ -57,6 +66,24 @@ Model deepseek() {
   Model m = mixtral();
   m.name = "deepseek";
   m.layers = 3, m.first_dense_layers = 1, m.shared_ffn_hidden = 16;
+  return m;
+}
+
+Model latent() {
+  Model m = with_latents(llama());
+  m.name = "latent";
+  return m;
+}
+
+Model latent_keys() {
+  Model m = latent();
+  m.name = "latent keys", m.q_lora_rank = 0;
+  return m;
+}
+
+Model deepseek_v3() {
+  Model m = with_latents(deepseek());
+  m.name = "deepseek-v3";
   return m;
 }
 

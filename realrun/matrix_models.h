@@ -28,6 +28,12 @@ Model relu();
 Model mixtral();
 /// A dense layer first, then experts beside one that sees every token.
 Model deepseek();
+/// Multi-head latent attention: heads of 8 + 4 columns with values of 6, latents of 20 and 12.
+Model latent();
+/// The same without a latent of the queries.
+Model latent_keys();
+/// A dense layer first, then experts beside one that sees every token, with latent attention.
+Model deepseek_v3();
 /// Every token meets every expert: where bf16 rounds logits of ranks otherwise, none is chosen in
 /// another's place. So this one is split over tp and cp here.
 Model all_experts();

@@ -18,6 +18,7 @@ std::string recompute_text(const RecomputeOptions& r) {
   switch (r.kind) {
     case Recompute::kNone: return "no recompute";
     case Recompute::kSelective: return "selective recompute";
+    case Recompute::kLatents: return "recompute from latents";
     case Recompute::kOps: return "recompute by op";
     case Recompute::kFull:
       if (r.layers >= 0) return fmt::format("full recompute of {} layers", r.layers);

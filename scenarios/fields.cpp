@@ -58,8 +58,18 @@ const Table<Model>& model_table() {
           field("kv_heads", &Model::kv_heads, Int{.max = 1 << 16},
                 "Key and value heads; fewer than `heads` is grouped-query attention.")
               .otherwise("heads"),
-          field("head_dim", &Model::head_dim, Int{.max = 1 << 16}, "Width of one head.")
+          field("head_dim", &Model::head_dim, Int{.max = 1 << 16},
+                "Width of one head of queries and keys.")
               .otherwise("hidden / heads"),
+          field("kv_lora_rank", &Model::kv_lora_rank, Int{.min = 0, .max = 1 << 24},
+                "Multi-head latent attention: width of the latent of keys and values; 0: none. "
+                "`head_dim` is given with it."),
+          field("q_lora_rank", &Model::q_lora_rank, Int{.min = 0, .max = 1 << 24},
+                "Width of the latent of queries; 0: they are made of the hidden state."),
+          field("rope_head_dim", &Model::rope_head_dim, Int{.min = 0, .max = 1 << 16},
+                "Columns of `head_dim` that carry the position, in latent attention."),
+          field("v_head_dim", &Model::v_head_dim, Int{.min = 0, .max = 1 << 16},
+                "Width of one head of values, in latent attention; 0: `head_dim`."),
           field("vocab", &Model::vocab, Int{.max = 1 << 28},
                 "Vocabulary as the embedding stores it, V.")
               .required(),

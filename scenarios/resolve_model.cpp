@@ -45,6 +45,11 @@ void fill(Model& m, std::int64_t sequence_length) {
   if (m.experts > 0 && m.expert_ffn_hidden == 0) m.expert_ffn_hidden = m.ffn_hidden;
   if (m.kv_heads == 0) m.kv_heads = m.heads;
   if (m.head_dim == 0) {
+    if (m.latent_attention()) {
+      refuse("S123", "latent attention does not say how wide a head is", "model.head_dim",
+             "the columns of a key that are a head's own and those that all share, together",
+             "set model.head_dim");
+    }
     if (m.hidden % m.heads != 0) {
       refuse("S003", fmt::format("hidden = {} is no multiple of heads = {}", m.hidden, m.heads),
              "model.heads", "a divisor of hidden, or head_dim given", "set model.head_dim");
@@ -89,7 +94,7 @@ Model resolve_model(const Json* json, ModelPart part, const std::string& scenari
   // A changed size takes with it what follows from it, unless that is written too.
   const auto changed = [&](const char* key) { return json->find(key) != nullptr; };
   if (base == Base::kGiven && (changed("hidden") || changed("heads"))) {
-    if (!changed("head_dim")) part.model.head_dim = 0;
+    if (!changed("head_dim") && !part.model.latent_attention()) part.model.head_dim = 0;
     const bool all_heads = part.model.kv_heads == part.model.heads;
     if (all_heads && !changed("kv_heads")) part.model.kv_heads = 0;
   }

@@ -77,11 +77,11 @@ const Table<RecomputeOptions>& recompute_table() {
       "strategy.recompute",
       {
           field("kind", &R::kind,
-                choice_of(
-                    {Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull}),
+                choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kLatents,
+                           Recompute::kOps, Recompute::kFull}),
                 "What the backward pass computes again instead of keeping: nothing, the attention "
-                "core, everything but attention, every other product and the results of "
-                "reduce_scatter (`ops`), or whole layers.")
+                "core, what latent attention makes of its latents, everything but attention, every "
+                "other product and the results of reduce_scatter (`ops`), or whole layers.")
               .searchable(),
           field("layers", &R::layers, Int{.min = -1},
                 "With `full`, only so many layers of each chunk; -1: all.")

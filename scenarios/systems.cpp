@@ -39,6 +39,8 @@ constexpr System kSystems[] = {
      "experts over ep, the rest over dp x ep, pp"},
     {"Megatron-LM MoE, parallel folding", "megatron-moe-qwen3-235b", "expert-parallelism",
      "experts over ep x tp, attention over tp, pp"},
+    {"DeepSeek-V3", "deepseek-v3", "deepseek-v3",
+     "experts over ep, the rest over dp x ep, layers over pp in a V"},
     {"Naive model parallelism, device_map", "naive-model-parallel", "pipeline",
      "layers over pp, one stage at work"},
     {"GPipe", "gpipe", "pipeline", "layers over pp"},

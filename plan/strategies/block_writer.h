@@ -113,9 +113,12 @@ class BlockWriter {
     return l;
   }
   NormWeights norm_weights(UnitKind unit, const std::string& name) {
+    return norm_weights(unit, name, m_.hidden);
+  }
+  NormWeights norm_weights(UnitKind unit, const std::string& name, std::int64_t width) {
     NormWeights n;
-    n.gamma = parameter(unit, name + ".gamma", {Dim{m_.hidden}});
-    if (m_.norm_bias()) n.beta = parameter(unit, name + ".beta", {Dim{m_.hidden}});
+    n.gamma = parameter(unit, name + ".gamma", {Dim{width}});
+    if (m_.norm_bias()) n.beta = parameter(unit, name + ".beta", {Dim{width}});
     n.stats = rows(name + ".stats", Dim{m_.norm == NormKind::kLayerNorm ? 2 : 1}, DType::kFp32,
                    in_layers(unit) ? Scope::kLayerMicrobatch : Scope::kMicrobatch);
     return n;
@@ -136,6 +139,15 @@ class BlockWriter {
         read(dy), x, read(w.stats), read(w.gamma.weight), dx, update(w.gamma.gradient)};
     if (m_.norm_bias()) o.push_back(update(w.beta.gradient));
     emit(Norm{Pass::kBackward, m_.norm, 0, 0, dtype_}, Phase::kBackward, o);
+  }
+  /// Queries and keys, or their gradients, in place.
+  void rotate(Pass pass, TensorId rows) {
+    const Phase phase = pass == Pass::kForward ? Phase::kForward : Phase::kBackward;
+    emit(Rope{pass, 0, 0, dtype_}, phase, {update(rows)});
+  }
+  /// Sections that both have (plan/tensor.h) go from one to the other.
+  void copy(TensorId from, Operand to, Phase phase) {
+    emit(Cast{0, dtype_, dtype_}, phase, {read(from), to});
   }
   MatMul matmul(Pass pass, GemmLayout layout, bool bias) {
     MatMul g;

@@ -60,9 +60,9 @@ void require_context(const Draft& d) {
 
 Tensor keys_and_values(const Tensor& packed) {
   Tensor t = packed;
-  const std::int64_t width = packed.dims[2].sections[1];
   t.scope = Scope::kCall;
-  t.dims[2].global = 2 * width, t.dims[2].sections = {width, width, 0};
+  std::array<std::int64_t, 3>& sections = t.dims[2].sections;
+  t.dims[2].global -= std::exchange(sections[0], 0);
   return t;
 }
 

@@ -54,9 +54,10 @@ class HeadExchange {
     Dim& width = t.dims[2];
     width.sharded = width.sharded | Axis::kUlysses;
     if (width.sections[1] == 0) return;
-    const std::int64_t per_head = d_.model.head_dim;
-    for (std::int64_t& section : width.sections) {  // at least a head each
-      section = std::max(section, d_.mesh().size_of(width.sharded) * per_head);
+    const std::int64_t per_head[] = {d_.model.head_dim, d_.model.head_dim, d_.model.value_dim()};
+    for (std::size_t i = 0; i < width.sections.size(); ++i) {  // at least a head each
+      width.sections[i] =
+          std::max(width.sections[i], d_.mesh().size_of(width.sharded) * per_head[i]);
     }
     width.global = width.sections[0] + width.sections[1] + width.sections[2];
   }

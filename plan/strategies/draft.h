@@ -13,6 +13,7 @@
 // - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
 //   saved R, [kv R, dkv W], dqkv W}
 // - Activation: forward {u R, a W}; backward {da R, u R, du W}
+// - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
 // - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}, quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}; backward {dout R, mask R, db W}
@@ -154,6 +155,7 @@ void overlap_tensor_parallel(Draft& draft);  // products in pieces, beside what 
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
+LayerPasses recompute_latents(Draft& draft, const LayerPasses& layer);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
 void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives

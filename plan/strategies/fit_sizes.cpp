@@ -41,7 +41,7 @@ class Fitter {
     a.seq_kv =
         a.ring_step < 0 ? d_.workload.sequence_length : a.seq_q;  // a block is a rank's share
     a.heads = packed.sections[0] / a_head, a.kv_heads = packed.sections[1] / a_head;
-    a.head_dim = d_.model.head_dim;
+    a.head_dim = d_.model.head_dim, a.value_dim = d_.model.v_head_dim;
   }
   void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
   void operator()(Activation& a) const {
@@ -51,7 +51,16 @@ class Fitter {
   void operator()(Rope& r) const {
     const Model& m = d_.model;
     r.rows = rows(0);
-    r.width = (m.query_width() + m.kv_width()) / d_.mesh().size_of(tensor(0).dims[2].sharded);
+    r.width = (m.query_width() + m.key_width()) / d_.mesh().size_of(tensor(0).dims[2].sharded);
+    if (!m.latent_attention()) return;
+    const std::int64_t heads = std::max<std::int64_t>(1, last(0) / m.head_dim);  // shared: one
+    r.width = heads * m.rope_head_dim;
+  }
+  void operator()(LatentHeads& x) const {
+    const Model& m = d_.model;
+    const std::size_t queries = x.pass == Pass::kForward ? 0 : 1;
+    x.rows = rows(queries), x.heads = last(queries) / m.head_dim;
+    x.head_dim = m.head_dim, x.value_dim = m.value_dim(), x.rope_dim = m.rope_head_dim;
   }
   void operator()(Embedding& e) const {
     const bool forward = e.pass == Pass::kForward;

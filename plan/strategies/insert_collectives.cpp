@@ -111,6 +111,13 @@ class Propagation {
       yield(op_.operands.size() - 1, layout(1));
     }
   }
+  /// Each rank has its heads; what all heads share is whole, its gradient a sum over them.
+  void follow(LatentHeads& x) {
+    if (x.pass == Pass::kForward) return need(2, Layout::kReplicated), yield(3, layout(0));
+    const Layout heads = layout(0);
+    yield(1, heads), yield(2, heads);
+    yield(3, heads == Layout::kFeature ? Layout::kPartial : heads);
+  }
   void follow(Activation& a) {
     if (a.pass == Pass::kForward) return yield(1, layout(0));
     need(0, layout(1));
@@ -129,6 +136,7 @@ class Propagation {
   void follow(BiasGrad&) { owe_if_sharded(0, 1); }
   void follow(Cast&) {
     if (tensor(0).kind == TensorClass::kWeight) return;  // stays as it is
+    if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
     if (!orders_slots || layout(0) == Layout::kPartial) yield(1, layout(0));
   }

@@ -24,10 +24,10 @@ class CacheRewrite {
 
  private:
   Tensor cache(DType type, std::int64_t tokens) const {  // (tokens, k | v)
-    const std::int64_t width = d_.model.kv_width();
+    const std::int64_t keys = d_.model.key_width(), values = d_.model.value_width();
     Tensor t;
     t.name = "kv_cache";
-    t.dims = {Dim{tokens}, Dim{2 * width, Axis::kTp, {width, width, 0}}};
+    t.dims = {Dim{tokens}, Dim{keys + values, Axis::kTp, {keys, values, 0}}};
     t.rank = 2;
     t.dtype = type, t.kind = TensorClass::kKvCache;
     t.scope = Scope::kLayer, t.persistent = true;
@@ -36,7 +36,7 @@ class CacheRewrite {
   void rewrite(Block& block, const Op& op, const Attention& a) {
     const TensorId qkv = op.operands[0].tensor;
     const DType from = d_.tensors[qkv].dtype;
-    const std::int64_t written = step_.tokens() * 2 * a.kv_heads * a.head_dim;
+    const std::int64_t written = step_.tokens() * a.kv_heads * (a.head_dim + a.v_dim());
     block.ops.push_back({Compute(Cast{written, from, type_}),
                          Stream::kCompute,
                          op.phase,

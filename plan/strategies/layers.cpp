@@ -1,6 +1,7 @@
 // The unsharded transformer: embedding, one pre-norm layer, head with loss, forward and backward,
 // as ops on global shapes. Activations are (s, b, width), sequence first, so that a shard of the
 // sequence is contiguous. Shapes: s sequence, b microbatch, h hidden, V vocabulary.
+#include "plan/strategies/latent_writer.h"
 #include "plan/strategies/mixture_writer.h"
 
 namespace plait {
@@ -51,6 +52,7 @@ class LayerWriter {
   struct AttentionPart {
     BlockWriter::NormWeights norm;
     BlockWriter::Linear qkv, out;
+    std::optional<LatentWriter> latents;  // in place of qkv
     TensorId h, packed, context, saved, drop_mask = kNoTensor, dropped = kNoTensor, residual_mask;
   };
   /// One of the two MLPs.
@@ -64,19 +66,22 @@ class LayerWriter {
   };
 
   std::array<std::int64_t, 3> qkv_sections() const {
-    return {m_.query_width(), m_.kv_width(), m_.kv_width()};
+    return {m_.query_width(), m_.key_width(), m_.value_width()};
   }
 
   AttentionPart declare_attention(UnitKind unit) {
     AttentionPart p{};
     p.norm = w_.norm_weights(unit, "layer.attention_norm");
-    p.qkv = w_.linear(unit, "layer.qkv", Dim{m_.qkv_width(), {}, qkv_sections()}, Dim{m_.hidden},
-                      m_.qkv_bias);
-    p.out = w_.linear(unit, "layer.attention_out", Dim{m_.hidden}, Dim{m_.query_width()},
+    if (!m_.latent_attention()) {
+      p.qkv = w_.linear(unit, "layer.qkv", Dim{m_.qkv_width(), {}, qkv_sections()}, Dim{m_.hidden},
+                        m_.qkv_bias);
+    }
+    if (m_.latent_attention()) p.latents.emplace(d_, w_, unit);
+    p.out = w_.linear(unit, "layer.attention_out", Dim{m_.hidden}, Dim{m_.context_width()},
                       m_.attention_output_bias);
     p.h = w_.saved("attention_input", m_.hidden);
     p.packed = w_.saved("qkv", m_.qkv_width(), qkv_sections());
-    p.context = w_.saved("context", m_.query_width());
+    p.context = w_.saved("context", m_.context_width());
     const std::int64_t s = d_.workload.sequence_length;
     if (d_.workload.flash_attention) {
       p.saved = w_.rows("log_sum_exp", Dim{m_.heads}, DType::kFp32, Scope::kLayerMicrobatch);
@@ -117,12 +122,20 @@ class LayerWriter {
     return a;
   }
 
+  void project(const AttentionPart& p) {
+    if (p.latents) return p.latents->forward(p.h, p.packed);
+    w_.linear_forward(p.h, p.qkv, p.packed, p.qkv.has_bias());
+    if (m_.positions == PositionKind::kRotary) w_.rotate(Pass::kForward, p.packed);
+  }
+  void project_backward(const AttentionPart& p, TensorId dqkv, TensorId dh) {
+    if (p.latents) return p.latents->backward(dqkv, p.h, dh);
+    if (m_.positions == PositionKind::kRotary) w_.rotate(Pass::kBackward, dqkv);
+    w_.linear_input_grad(read(dqkv), p.qkv, dh);
+    w_.linear_weight_grad(read(dqkv), p.h, p.qkv, p.qkv.has_bias());
+  }
   void attention_forward(Operand x, const AttentionPart& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
-    w_.linear_forward(p.h, p.qkv, p.packed, p.qkv.has_bias());
-    if (m_.positions == PositionKind::kRotary) {
-      w_.emit(Rope{Pass::kForward, 0, 0, dtype_}, Phase::kForward, {update(p.packed)});
-    }
+    project(p);
     std::vector<Operand> o = {read(p.packed), written(p.context), written(p.saved)};
     if (p.dropped != kNoTensor) {
       o.push_back(written(p.drop_mask)), o.push_back(written(p.dropped));
@@ -141,7 +154,7 @@ class LayerWriter {
     w_.norm_backward(dh, x, p.norm, dx);
   }
   void attention_backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
-    const TensorId dcontext = w_.temporary("d_context", m_.query_width());
+    const TensorId dcontext = w_.temporary("d_context", m_.context_width());
     const TensorId dqkv = w_.temporary("d_qkv", m_.qkv_width(), qkv_sections());
     const TensorId dh = w_.temporary("d_attention_input", m_.hidden);
     const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_attention_out", &p.out);
@@ -151,11 +164,7 @@ class LayerWriter {
     if (p.dropped != kNoTensor) o.push_back(read(p.drop_mask)), o.push_back(read(p.dropped));
     o.push_back(written(dqkv));
     w_.emit(attention_body(Pass::kBackward), Phase::kBackward, o);
-    if (m_.positions == PositionKind::kRotary) {
-      w_.emit(Rope{Pass::kBackward, 0, 0, dtype_}, Phase::kBackward, {update(dqkv)});
-    }
-    w_.linear_input_grad(read(dqkv), p.qkv, dh);
-    w_.linear_weight_grad(read(dqkv), p.h, p.qkv, p.qkv.has_bias());
+    project_backward(p, dqkv, dh);
     w_.norm_backward(dh, x, p.norm, dx);
   }
 

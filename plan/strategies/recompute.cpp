@@ -2,7 +2,7 @@
 // backward block first runs forward ops again, on copies that live within the call; what they
 // produce is then no longer kept from the forward pass. Full: the whole layer, only its input is
 // kept. Selective: attention alone, so that its probabilities are not kept. By op:
-// recompute_ops.cpp.
+// recompute_ops.cpp; from latents: recompute_latents.cpp.
 #include <utility>
 
 #include "plan/refusal.h"
@@ -137,6 +137,7 @@ std::optional<LayerPasses> recomputed(Draft& d, const LayerPasses& layer) {
   switch (d.strategy.recompute.kind) {
     case Recompute::kNone: return std::nullopt;
     case Recompute::kOps: return recompute_ops(d, layer);
+    case Recompute::kLatents: return recompute_latents(d, layer);
     case Recompute::kSelective: return recompute_attention(d, layer);
     case Recompute::kFull:
       return LayerPasses{

@@ -16,6 +16,8 @@ int split_dimension(std::string_view name) {
   };
   static constexpr Rule kRules[] = {
       {"layer.qkv.", 0},
+      {"layer.q_up.", 0},
+      {"layer.kv_up.", 0},
       {"layer.mlp_up.", 0},
       {"layer.shared_up.", 0},
       {"layer.experts_up.", 1},

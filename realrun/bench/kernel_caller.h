@@ -83,6 +83,9 @@ class KernelCaller {
       r.pass == Pass::kForward ? rope_forward(q_, packed, shape) : rope_backward(q_, packed, shape);
     });
   }
+  void operator()(const LatentHeads&) const {
+    PLAIT_CHECK(false, "rows of latent attention are not measured alone");
+  }
   void operator()(const Embedding& e) const {
     machine_.with_type(
         e.dtype, [&]<class T>(T) { e.learned_positions ? positions<T>(e) : token_rows<T>(e); });

@@ -10,13 +10,22 @@ std::int64_t extent(const Tensor& t, int i, const Mesh& mesh) {
   return t.dims[static_cast<std::size_t>(i)].local(mesh);
 }
 
-/// The last columns of the wider rows.
+/// The sections that both have.
 template <class T>
-void copy_columns(T* out, std::int64_t out_width, const T* in, std::int64_t in_width,
-                  std::int64_t rows) {
-  const std::int64_t n = std::min(out_width, in_width);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::copy_n(in + (r + 1) * in_width - n, n, out + (r + 1) * out_width - n);
+void copy_sections(T* out, const Tensor& to, const T* in, const Tensor& from, const Mesh& mesh) {
+  const auto last = static_cast<std::size_t>(to.rank - 1);
+  const Dim &into = to.dims[last], &of = from.dims[last];
+  const std::int64_t out_width = into.local(mesh), in_width = of.local(mesh);
+  const std::int64_t rows = to.elements(mesh) / out_width;
+  std::int64_t at = 0, begin = 0;
+  for (std::size_t i = 0; i < of.sections.size(); ++i) {
+    const std::int64_t there = into.sections[i] / mesh.size_of(into.sharded),
+                       here = of.sections[i] / mesh.size_of(of.sharded);
+    const std::int64_t n = std::min(there, here);
+    for (std::int64_t r = 0; n > 0 && r < rows; ++r) {
+      std::copy_n(in + r * in_width + begin, n, out + r * out_width + at);
+    }
+    at += there, begin += here;
   }
 }
 
@@ -107,7 +116,7 @@ void copy_elements(T* out, const Tensor& to, const T* in, const Tensor& from, co
   const std::int64_t n = to.elements(mesh);
   if (out_width != in_width && to.rank > from.rank) return deal_heads(out, to, in, from, mesh);
   if (out_width != in_width && to.rank < from.rank) return collect_heads(out, to, in, from, mesh);
-  if (out_width != in_width) return copy_columns(out, out_width, in, in_width, n / out_width);
+  if (out_width != in_width) return copy_sections(out, to, in, from, mesh);
   if (to.rank == from.rank) {
     std::copy_n(in, n, out);
     return;

@@ -6,7 +6,7 @@
 
 namespace plait {
 
-/// Rows of different widths: the last columns of the wider one, as keys and values stand in packed
+/// Rows of different widths: the sections that both have, as keys and values stand in packed
 /// rows (s, b, q | k | v). (n, s / n, b, width) and (s, b, width): rows as n ranks hold them, or in
 /// the order of the sequence. (n, s, b, width) and (s, b, wide): of each section of the wide rows,
 /// the heads that each of n ranks deals with; heads of several ranks are copied to each, or added

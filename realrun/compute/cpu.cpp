@@ -12,6 +12,7 @@
 #include "kernels/embedding.h"
 #include "kernels/fill.h"
 #include "kernels/gemm.h"
+#include "kernels/latent_heads.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/squared_norm.h"
@@ -96,6 +97,12 @@ class CpuCompute : private OpView {
   void operator()(const Rope& r) {
     r.pass == Pass::kForward ? kernels::rope_forward(at(0), shape_of(r))
                              : kernels::rope_backward(at(0), shape_of(r));
+  }
+  void operator()(const LatentHeads& x) {
+    if (x.pass == Pass::kForward) {
+      return kernels::latent_heads_forward(at(3), at(0), at(1), at(2), shape_of(x));
+    }
+    kernels::latent_heads_backward(at(1), at(2), at(3), at(0), shape_of(x));
   }
   void operator()(const Embedding& e) {
     const std::size_t last = count() - 1;

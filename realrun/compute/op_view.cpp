@@ -31,6 +31,7 @@ kernels::Dropout OpView::dropout_of_sum(std::size_t mask) const {
 
 kernels::AttentionShape OpView::shape_of(const Attention& a) const {
   kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
+  shape.value_dim = a.value_dim;
   const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
   shape.place = place_of(packed);
   if (a.balanced) shape.other_keys = a.seq_kv;
@@ -58,7 +59,10 @@ kernels::Dropout OpView::dropout_of(const Attention& a) const {
 kernels::RopeShape OpView::shape_of(const Rope& r) const {
   kernels::RopeShape shape;
   shape.sequence = dim(0, 0), shape.batch = dim(0, 1), shape.row_width = dim(0, 2);
-  shape.head_dim = context_.model.head_dim, shape.heads = r.width / context_.model.head_dim;
+  const Model& m = context_.model;
+  shape.head_dim = m.latent_attention() ? m.rope_head_dim : m.head_dim;
+  shape.heads = r.width / shape.head_dim;
+  if (m.latent_attention()) shape.skipped = shape.row_width / shape.heads - shape.head_dim;
   shape.place = place_of(0);
   return shape;
 }

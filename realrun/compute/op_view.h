@@ -9,6 +9,7 @@
 #include "kernels/adam.h"
 #include "kernels/attention.h"
 #include "kernels/dropout.h"
+#include "kernels/latent_heads.h"
 #include "kernels/rope.h"
 #include "kernels/route.h"
 #include "realrun/compute.h"
@@ -52,6 +53,9 @@ class OpView {
   kernels::AttentionShape shape_of(const Attention& a) const;
   kernels::Dropout dropout_of(const Attention& a) const;
   kernels::RopeShape shape_of(const Rope& r) const;
+  static kernels::LatentShape shape_of(const LatentHeads& x) {
+    return {x.rows, x.heads, x.head_dim - x.rope_dim, x.rope_dim, x.value_dim};
+  }
   static kernels::Routing routing_of(const Route& r) {
     return {r.tokens, r.groups, r.experts, r.chosen, r.capacity};
   }

@@ -91,7 +91,8 @@ void write_workload(ExportDraft& d) {
 
 void write_recompute(ExportDraft& d) {
   const RecomputeOptions& r = d.scenario.strategy.recompute;
-  if (r.kind == Recompute::kOps || r.every != 1) return;
+  const bool other = r.kind == Recompute::kOps || r.kind == Recompute::kLatents;
+  if (other || r.every != 1) return;
   if (r.kind != Recompute::kNone) {
     d.set("--recompute-granularity", r.kind == Recompute::kFull ? "full" : "selective");
   }

@@ -88,6 +88,8 @@ PublishedModel model_of(const Json& m) {
   out.experts_per_token = count(m, "topk", 0);
   out.expert_ffn_hidden = count(m, "moe_ffn_hidden", 0);
   if (const Json* shared = member(m, "shared_experts")) out.shared_experts = words(shared);
+  out.first_dense_layers = count(m, "first_dense_layers", 0);
+  out.attention = text(m, "attention");
   out.gated_mlp = flag(m, "gated_mlp").value_or(false);
   out.tied_embeddings = flag(m, "tied_embeddings");
   if (const auto untied = flag(m, "untied")) out.tied_embeddings = !*untied;

@@ -2,6 +2,8 @@
 // A training run that somebody published: what was trained, on what, how it was split, and what was
 // measured. A record file is a JSON list of such runs; what a source did not publish is absent.
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,7 +28,9 @@ struct PublishedModel {
   std::int64_t layers = 0, hidden = 0, ffn_hidden = 0, heads = 0, kv_heads = 0;
   std::int64_t vocab = 0, sequence_length = 0;  // 0: not published
   std::int64_t experts = 0, experts_per_token = 0, expert_ffn_hidden = 0;
-  std::string shared_experts;  // "1 shared expert, intermediate 20480"
+  std::string shared_experts;  // "1 shared expert, intermediate 20480"; a number of them
+  std::int64_t first_dense_layers = 0;
+  std::string attention;  // "MLA"
   bool gated_mlp = false;
   std::optional<bool> tied_embeddings;
 };
@@ -73,6 +77,12 @@ struct PublishedRun {
 /// Whether a source says `words`.
 inline bool mentions(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
+}
+
+/// In small letters.
+inline std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
 }
 
 /// Reads a list of records. Unknown members are left alone. Throws InputError V001 for a file that

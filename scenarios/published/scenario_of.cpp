@@ -2,27 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "core/json.h"
 #include "scenarios/published/machine_of.h"
+#include "scenarios/published/model_of.h"
 
 namespace plait {
 namespace {
 
 using JsonObject = nlohmann::ordered_json;
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-bool pads_vocabulary(const std::string& framework) {
-  return framework.starts_with("megatron") || framework == "nemo";
-}
 
 class Writer {
  public:
@@ -35,7 +25,7 @@ class Writer {
     out["name"] = run_.id;
     out["comment"] = run_.source;
     out["framework"] = framework_;
-    out["model"] = model();
+    out["model"] = model_of(run_, framework_, assumed_);
     out["workload"] = workload();
     out["strategy"] = strategy();
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
@@ -58,13 +48,10 @@ class Writer {
     if (mentions(run_.arguments, "--hybrid")) {
       throw NotRepresentable("state-space layers are not planned yet");
     }
-    if (mentions(run_.arguments, "--moe-layer-freq") && !dense_layers_first()) {
+    if (mentions(run_.arguments, "--moe-layer-freq") && !dense_layers_first(run_)) {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");
     }
     if (m_.experts > 0) refuse_other_mixtures();
-    if (mentions(run_.arguments, "--q-lora-rank") || mentions(run_.arguments, "--kv-lora-rank")) {
-      throw NotRepresentable("multi-head latent attention is not planned yet");
-    }
     if (mentions(run_.arguments, "--mtp-num-layers")) {
       throw NotRepresentable("multi-token prediction is not planned yet");
     }
@@ -77,79 +64,10 @@ class Writer {
 
   void refuse_other_mixtures() const {
     const std::string name = lower(m_.name);
-    if (mentions(name, "deepseek")) {
-      throw NotRepresentable("multi-head latent attention is not planned yet");
-    }
     if (mentions(name, "next")) throw NotRepresentable("linear attention is not planned yet");
     if (m_.experts_per_token == 0) {
       throw NotRepresentable("how many experts a token meets is not published");
     }
-  }
-
-  /// Megatron-LM's list of layers where those without experts come first: ([0]*3+[1]*13).
-  std::optional<std::int64_t> dense_layers_first() const {
-    static const std::regex kList(R"(--moe-layer-freq \(\[0\]\*(\d+)\+\[1\]\*(\d+)\))");
-    std::smatch found;
-    if (!std::regex_search(run_.arguments, found, kList)) return std::nullopt;
-    return std::stoll(found[1].str());
-  }
-
-  /// Experts and what a preset of the family says of heads.
-  void add_experts(JsonObject& out) {
-    const std::string name = lower(m_.name);
-    if (mentions(name, "qwen3")) out["head_dim"] = 128;
-    if (mentions(name, "gpt oss")) {
-      out["head_dim"] = 64;
-      assumed_.push_back("sliding windows: attention to all positions; no biases");
-    }
-    out["experts"] = m_.experts;
-    out["experts_per_token"] = m_.experts_per_token;
-    if (const auto dense = dense_layers_first()) out["first_dense_layers"] = *dense;
-    const std::int64_t width = m_.expert_ffn_hidden > 0 ? m_.expert_ffn_hidden : m_.ffn_hidden;
-    out["expert_ffn_hidden"] = width > 0 ? width : 4 * m_.hidden;
-    if (out.value("mlp_bias", false)) out["mlp_bias"] = false;
-    if (m_.shared_experts.empty()) return;
-    const std::size_t last = m_.shared_experts.find_last_of(' ');
-    const std::string number = m_.shared_experts.substr(last == std::string::npos ? 0 : last + 1);
-    out["shared_ffn_hidden"] = std::stoll(number);
-  }
-
-  JsonObject model() {
-    JsonObject out = {
-        {"name", m_.name},     {"layers", m_.layers},
-        {"hidden", m_.hidden}, {"ffn_hidden", m_.ffn_hidden > 0 ? m_.ffn_hidden : 4 * m_.hidden},
-        {"heads", m_.heads},   {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
-    out["vocab"] = vocabulary();
-    out["max_positions"] = m_.sequence_length;
-    // Two families: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
-    if (m_.gated_mlp) {
-      out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
-      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else if (mentions(lower(m_.name), "nemotron")) {  // squared ReLU, rotary, untied, no biases
-      out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
-      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else {
-      const bool biases = !mentions(m_.name, "MPT");
-      out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
-      out.update({{"positions", "learned"}, {"tied_embeddings", true}});
-      out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
-    }
-    if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
-    if (m_.experts > 0) add_experts(out);
-    return out;
-  }
-
-  std::int64_t vocabulary() {
-    std::int64_t vocab = m_.vocab;
-    if (vocab == 0) {
-      vocab = 50257;
-      assumed_.push_back("vocabulary: GPT-2's 50,257");
-    }
-    // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
-    if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;
-    if (!pads_vocabulary(framework_)) return vocab;
-    const std::int64_t unit = 128 * p_.tp;  // Megatron-LM's make_vocab_size_divisible_by
-    return (vocab + unit - 1) / unit * unit;
   }
 
   JsonObject workload() {
@@ -297,10 +215,12 @@ class Writer {
       if (!mentions(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
       return {{"kind", "full"}, {"every", 2}};
     }
-    // Norms, activations and shared experts alone: little time; their memory is not given back.
-    if (m_.experts > 0 && text.starts_with("selective:") && !mentions(text, "mlp")) {
-      assumed_.push_back(fmt::format("recomputation \"{}\": none", run_.recompute));
-      return "none";
+    // Norms, activations, shared experts and MLPs of layers without experts: little time; their
+    // memory is not given back.
+    if (m_.experts > 0 && text.starts_with("selective:")) {
+      const char* kind = has_latents(run_) && mentions(text, "mla_up_proj") ? "latents" : "none";
+      assumed_.push_back(fmt::format("recomputation \"{}\": {}", run_.recompute, kind));
+      return kind;
     }
     const bool by_op = text.starts_with("selective (op-level") ||
                        text.starts_with("selective (per-op") || text.starts_with("selective op");

@@ -9,8 +9,10 @@ from plait_command import SOURCE, CommandTest, plait, read_scenario
 
 SKIPPED = 77  # this build has no real runs
 AXES = ("pp", "dp", "fsdp", "cp", "ep", "tp")
-MIXTURES = ("mixtral", "qwen3")
+MIXTURES = ("mixtral", "qwen3", "deepseek")
 FEW_EXPERTS = {"experts": 4, "experts_per_token": 2, "expert_ffn_hidden": 32}
+LATENTS = {"head_dim": 24, "rope_head_dim": 8, "v_head_dim": 16, "q_lora_rank": 24,
+           "kv_lora_rank": 16, "first_dense_layers": 1, "shared_ffn_hidden": 32}
 TINY_GPT = ("gpt", "megatron")  # learned positions, LayerNorm, biases, tied embeddings
 
 
@@ -54,11 +56,12 @@ def shrunk(preset):
         world += servers["servers"] if servers.get("dedicated") else 0
     name = preset["model"] if isinstance(preset["model"], str) else preset["model"]["preset"]
     experts = FEW_EXPERTS if name.startswith(MIXTURES) else {}
+    latents = LATENTS if name.startswith("deepseek") else {}
     return {
         **preset,
         "name": preset["name"] + "-shrunk",
         "model": {"preset": "tiny-gpt" if name.startswith(TINY_GPT) else "tiny", "layers": 4,
-                  **experts},
+                  **experts, **latents},
         "workload": {**preset["workload"], "sequence_length": 32, "micro_batch": 1,
                      "global_batch": 4 * strategy.get("dp", 1) * strategy.get("fsdp", 1) *
                                      strategy.get("ep", 1)},

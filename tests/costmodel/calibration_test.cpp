@@ -175,9 +175,9 @@ TEST(CalibratedCost, WhatWasNotMeasuredIsAsWithout) {
 // ---- features
 
 std::vector<Compute> every_op() {
-  return {MatMul{},       Attention{}, Norm{},     Activation{}, Rope{}, Embedding{},
-          CrossEntropy{}, Route{},     Dispatch{}, Combine{},    Add{},  BiasGrad{},
-          Cast{},         Fill{},      Adam{},     SquaredNorm{}};
+  return {MatMul{},    Attention{},    Norm{},  Activation{}, Rope{},       LatentHeads{},
+          Embedding{}, CrossEntropy{}, Route{}, Dispatch{},   Combine{},    Add{},
+          BiasGrad{},  Cast{},         Fill{},  Adam{},       SquaredNorm{}};
 }
 
 TEST(KernelFeatures, EveryOpHasAValueForEachName) {

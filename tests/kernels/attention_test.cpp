@@ -9,11 +9,22 @@ AttentionShape shape(std::int64_t sequence, std::int64_t batch, std::int64_t hea
                      std::int64_t kv_heads, std::int64_t head_dim, bool causal = true) {
   return {sequence, batch, heads, kv_heads, head_dim, causal};
 }
+AttentionShape with_values(AttentionShape s, std::int64_t value_dim) {
+  s.value_dim = value_dim;
+  return s;
+}
 /// Multi-head, grouped, multi-query; below, at and above one tile of 64; causal or not.
-const AttentionShape kShapes[] = {
-    shape(1, 1, 1, 1, 1),  shape(3, 2, 4, 2, 5),         shape(17, 1, 3, 1, 3),
-    shape(64, 1, 2, 2, 3), shape(65, 2, 2, 1, 5),        shape(130, 1, 1, 1, 17),
-    shape(5, 1, 2, 2, 65), shape(65, 1, 2, 1, 3, false), shape(3, 2, 4, 2, 5, false)};
+const AttentionShape kShapes[] = {shape(1, 1, 1, 1, 1),
+                                  shape(3, 2, 4, 2, 5),
+                                  shape(17, 1, 3, 1, 3),
+                                  shape(64, 1, 2, 2, 3),
+                                  shape(65, 2, 2, 1, 5),
+                                  shape(130, 1, 1, 1, 17),
+                                  shape(5, 1, 2, 2, 65),
+                                  shape(65, 1, 2, 1, 3, false),
+                                  shape(3, 2, 4, 2, 5, false),
+                                  with_values(shape(65, 2, 2, 1, 6), 3),
+                                  with_values(shape(3, 2, 4, 2, 5), 9)};
 
 Dropout dropout(const AttentionShape& s, double probability) {
   Dropout d;
@@ -33,7 +44,7 @@ struct Execution {
   std::vector<std::uint8_t> mask;
 
   Execution(std::vector<T> in, const AttentionShape& sh, const Dropout& d)
-      : s(sh), drop(d), qkv(std::move(in)), context(poisoned<T>(rows(s) * s.head_dim)) {}
+      : s(sh), drop(d), qkv(std::move(in)), context(poisoned<T>(rows(s) * s.v_dim())) {}
   std::uint8_t* mask_or_null() { return drop.probability > 0 ? mask.data() : nullptr; }
   T* dropped_or_null() { return drop.probability > 0 ? dropped.data() : nullptr; }
 
@@ -93,12 +104,13 @@ Reference reference(const std::vector<double>& qkv, const AttentionShape& s,
     for (double& x : p) x /= sum;
     out.log_sum_exp.push_back(std::log(sum));
     out.probabilities.insert(out.probabilities.end(), p.begin(), p.end());
-    for (std::int64_t c = 0; c < s.head_dim; ++c) {
+    for (std::int64_t c = 0; c < s.v_dim(); ++c) {
       double value = 0;
       for (std::int64_t j = 0; j < seen; ++j) {
         const double weight = p[static_cast<std::size_t>(j)];
         const bool kept = mask.empty() || mask[static_cast<std::size_t>(row * s.sequence + j)] == 1;
-        const double v = element(j, s.heads + s.kv_heads + h / group, c);
+        // Values stand behind all keys, in heads of their own width.
+        const double v = element(j, s.heads + s.kv_heads, h / group * s.v_dim() + c);
         value += kept ? weight * v / (1 - probability) : 0;
       }
       out.context.push_back(value);
@@ -166,7 +178,7 @@ TYPED_TEST(Attention, BothFormsDropTheSameProbabilitiesAndScaleTheRest) {
 void expect_backward_is_slope(const AttentionShape& s, double probability) {
   const Dropout drop = dropout(s, probability);
   const auto qkv = Random().values<double>(qkv_elements(s));
-  const auto dcontext = Random(2).values<double>(rows(s) * s.head_dim);
+  const auto dcontext = Random(2).values<double>(rows(s) * s.v_dim());
   const auto loss = [&](const std::vector<double>& at) {
     return dot(Execution<double>(at, s, drop).fused().context, dcontext);
   };
@@ -206,7 +218,7 @@ TEST(Attention, BothBackwardsAgreeInBothPrecisions) {
     for (const AttentionShape& s : kShapes) {
       const auto gradients = [&]<class T>(T) {
         const auto qkv = Random().values<T>(qkv_elements(s));
-        const auto dcontext = Random(2).values<T>(rows(s) * s.head_dim);
+        const auto dcontext = Random(2).values<T>(rows(s) * s.v_dim());
         const Dropout d = dropout(s, probability);
         return std::pair(Execution<T>(qkv, s, d).fused().fused_backward(dcontext),
                          Execution<T>(qkv, s, d).unfused().unfused_backward(dcontext));

@@ -52,6 +52,26 @@ TYPED_TEST(Rope, RotatesQueriesAndKeysAndLeavesValues) {
   }
 }
 
+/// Heads of latent attention are rotated in their last columns.
+TYPED_TEST(Rope, LeavesColumnsThatAreSkipped) {
+  using T = TypeParam;
+  RopeShape wide = shape(5, 4), narrow = wide;
+  wide.skipped = 3, wide.row_width = 3 * (3 + 4);
+  narrow.row_width = 3 * 4;
+  const auto x = Random().values<T>(5 * 2 * wide.row_width);
+  auto got = x, alone = std::vector<T>(5 * 2 * 3 * 4);
+  for (std::size_t h = 0; h < 5 * 2 * 3; ++h) {
+    std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(7 * h + 3), 4,
+                alone.begin() + static_cast<std::ptrdiff_t>(4 * h));
+  }
+  rope_forward(got.data(), wide);
+  rope_forward(alone.data(), narrow);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::size_t column = i % 7;
+    EXPECT_EQ(got[i], column < 3 ? x[i] : alone[i / 7 * 4 + column - 3]) << i;
+  }
+}
+
 TEST(Rope, APositionGetsTheSameBitsWhereverTheSequenceIsCut) {
   const RopeShape whole = shape(150, 6);
   const auto x = Random().values<double>(whole.sequence * whole.batch * whole.row_width);

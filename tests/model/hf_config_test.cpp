@@ -201,6 +201,35 @@ TEST(HfConfig, ReadsMixturesOfExperts) {
   EXPECT_EQ(total(qwen), 30'532'122'624 - 48 * 256);  // without the norms of queries and keys
 }
 
+TEST(HfConfig, DeepseekIsThePresetOfThatName) {
+  const Model v3 =
+      imported(R"({"model_type": "deepseek_v3"})");  // the class defaults are its shape
+  const Model& preset = *find_preset("deepseek-v3");
+  EXPECT_EQ(total(v3), total(preset));
+  EXPECT_EQ(v3.head_dim, 192);
+  EXPECT_EQ(v3.rope_head_dim, 64);
+  EXPECT_EQ(v3.v_head_dim, 128);
+  EXPECT_EQ(v3.q_lora_rank, 1536);
+  EXPECT_FALSE(v3.has_experts(2));
+  EXPECT_TRUE(v3.has_experts(3));
+}
+
+TEST(HfConfig, DeepseekWithoutALatentOfTheQueriesSaysNull) {
+  const Model lite = imported(R"({"model_type": "deepseek_v2", "hidden_size": 2048,
+      "num_hidden_layers": 27, "num_attention_heads": 16, "intermediate_size": 10944,
+      "q_lora_rank": null, "kv_lora_rank": 512, "n_routed_experts": 64, "n_shared_experts": 2,
+      "num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1,
+      "moe_layer_freq": 1, "vocab_size": 102400})");
+  EXPECT_EQ(lite.q_lora_rank, 0);
+  EXPECT_EQ(total(lite), total(*find_preset("deepseek-v2-lite")));
+}
+
+TEST(HfConfig, WhatChangesNoShapeOfDeepseekIsListedAsIgnored) {
+  const ImportedModel m = import_hf_config(
+      R"({"model_type": "deepseek_v3", "n_group": 8, "num_nextn_predict_layers": 1})", "c.json");
+  EXPECT_EQ(m.ignored_keys, (std::vector<std::string>{"n_group", "num_nextn_predict_layers"}));
+}
+
 TEST(HfConfig, SparseStepCountsLayersFromOne) {
   const Model m = imported(R"({"model_type": "qwen2_moe", "decoder_sparse_step": 2})");
   EXPECT_FALSE(m.has_experts(0));

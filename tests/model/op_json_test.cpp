@@ -35,6 +35,7 @@ std::vector<Compute> one_of_each() {
       Norm{Pass::kInputGrad, NormKind::kLayerNorm, 3, 5, DType::kFp8},
       Activation{Pass::kBackward, ActivationKind::kRelu, false, 3, 5, DType::kFp64},
       Rope{Pass::kBackward, 3, 5, DType::kFp32},
+      LatentHeads{Pass::kBackward, 3, 5, 7, 6, 2, DType::kFp32},
       Embedding{Pass::kBackward, 3, 5, 7, true, DType::kFp32, DType::kBf16},
       CrossEntropy{CrossEntropy::Step::kGradient, 3, 5, DType::kFp32},
       Route{Pass::kBackward, 3, 5, 7, 2, 4, DType::kFp32},

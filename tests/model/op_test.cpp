@@ -20,6 +20,7 @@ std::vector<Compute> one_of_each() {
           Norm{.rows = 2, .width = 2},
           Activation{.rows = 2, .width = 2},
           Rope{.rows = 2, .width = 2},
+          LatentHeads{.rows = 2, .heads = 2, .head_dim = 4, .value_dim = 2, .rope_dim = 2},
           Embedding{.rows = 2, .width = 2, .vocab = 2},
           CrossEntropy{.rows = 2, .vocab = 2},
           Route{.tokens = 2, .groups = 1, .experts = 2, .chosen = 1, .capacity = 1},
@@ -62,6 +63,18 @@ TEST(AttentionFlops, AreTwoProductsForwardAndFourBackward) {
   EXPECT_EQ(flops(op), Flops(2 * product));
   op.pass = Pass::kBackward;
   EXPECT_EQ(flops(op), Flops(4 * product));
+}
+
+/// QK^T, dQ, dK and the QK^T that a fused backward pass computes again are as wide as keys; PV, dP
+/// and dV as values.
+TEST(AttentionFlops, OfKeysAndValuesOfTwoWidthsCountEachProductByItsOwn) {
+  Attention op = square_attention();
+  op.causal = false, op.value_dim = 5;
+  const double column = 2.0 * 2 * 6 * 16 * 16;  // 2 b a s_q s_kv
+  EXPECT_EQ(flops(op), Flops(column * (8 + 5)));
+  op.pass = Pass::kBackward;
+  EXPECT_EQ(flops(op), Flops(column * 2 * (8 + 5)));
+  EXPECT_EQ(hardware_flops(op), Flops(column * (3 * 8 + 2 * 5)));
 }
 
 TEST(AttentionFlops, OfACausalSquareAreHalf) {

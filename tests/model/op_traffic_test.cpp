@@ -221,6 +221,36 @@ RC_GTEST_PROP(TrafficProperty, SplittingRowsConservesTheBytesOfRowWiseOps, ()) {
   RC_ASSERT(memory_traffic(share) * ranks == memory_traffic(sum));
 }
 
+// ---- latent attention: heads are put together from three operands, and taken apart again
+
+TEST(TrafficOfLatentHeads, IsEveryOperandOnce) {
+  const double r = 6, a = 3, own = 5, rope = 2, v = 7, e = 2;
+  const double apart = a * (own + rope) + a * (own + v) + rope;
+  const double packed = 2 * a * (own + rope) + a * v;
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    const LatentHeads op{
+        .pass = pass, .rows = 6, .heads = 3, .head_dim = 7, .value_dim = 7, .rope_dim = 2};
+    EXPECT_EQ(static_cast<double>(memory_traffic(op).value), r * (apart + packed) * e);
+  }
+}
+
+TEST(TrafficOfAttention, OfKeysAndValuesOfTwoWidthsReadsEachByItsOwn) {
+  const double b = 2, a = 6, kv = 3, s = 16, d = 8, dv = 5, e = 2, stat = 4;
+  Attention op{.batch = 2,
+               .heads = 6,
+               .kv_heads = 3,
+               .seq_q = 16,
+               .seq_kv = 16,
+               .head_dim = 8,
+               .value_dim = 5};
+  const double q = b * a * s * d * e, o = b * a * s * dv * e, rows = b * a * s * stat;
+  const double k = b * kv * s * d * e, v = b * kv * s * dv * e;
+  const auto bytes = [&op] { return static_cast<double>(memory_traffic(op).value); };
+  EXPECT_EQ(bytes(), q + k + v + o + rows);
+  op.pass = Pass::kBackward;  // reads Q, K, V, O, dO, log-sum-exp; writes dQ, dK, dV; rowsum twice
+  EXPECT_EQ(bytes(), 2 * (q + k + v) + 2 * o + 3 * rows);
+}
+
 // ---- experts: tokens and slots are read or written once, choices are a gate and an index each
 
 TEST(TrafficOfExperts, IsTokensSlotsAndChoices) {

@@ -73,6 +73,27 @@ TEST(Presets, OfMixturesHaveThePublishedActiveParameters) {
   EXPECT_NEAR(active("mixtral-8x22b"), 39, 0.5);
   EXPECT_NEAR(active("qwen3-30b-a3b"), 3.3, 0.06);
   EXPECT_NEAR(active("qwen3-235b-a22b"), 22, 0.5);
+  // "21B", "2.4B" and "37B activated": without the embedding, the last one without the logits too.
+  const auto without_table = [&](const char* name) {
+    const Model& m = *find_preset(name);
+    return active(name) - static_cast<double>(m.vocab * m.hidden) / 1e9;
+  };
+  EXPECT_NEAR(without_table("deepseek-v2"), 21, 0.5);
+  EXPECT_NEAR(without_table("deepseek-v2-lite"), 2.4, 0.06);
+  EXPECT_NEAR(without_table("deepseek-v3"), 37, 0.5);
+}
+
+// Tensor by tensor as the checkpoint stores them (DeepSeek-AI 2024, arXiv 2412.19437, equations 1
+// to 11): q_a, q_b, kv_a, kv_b, o; three matrices of the MLP, of each expert and of the shared one;
+// the router; two norms of the layer and two of the latents.
+TEST(Presets, DeepseekV3SumsTheTensorsOfItsCheckpoint) {
+  const std::int64_t h = 7168, heads = 128, q = 1536, kv = 512;
+  const std::int64_t attention =
+      h * q + q * heads * (128 + 64) + h * (kv + 64) + kv * heads * (128 + 128) + heads * 128 * h;
+  const std::int64_t norms = 2 * h + q + kv, expert = 3 * h * 2048;
+  const std::int64_t dense = attention + norms + 3 * h * 18432;
+  const std::int64_t moe = attention + norms + 256 * h + 257 * expert;
+  EXPECT_EQ(total(*find_preset("deepseek-v3")), 3 * dense + 58 * moe + 2 * 129280 * h + h);
 }
 
 TEST(Presets, AreFoundIgnoringCase) {
@@ -94,7 +115,7 @@ TEST(Presets, HaveDistinctNamesAndSources) {
 TEST(Presets, HaveShapesThatFitTogether) {
   for (const Preset& preset : presets()) {
     const Model& m = preset.model;
-    const bool wide_heads = m.name.starts_with("qwen3");
+    const bool wide_heads = m.name.starts_with("qwen3") || m.latent_attention();
     EXPECT_EQ(m.query_width() == m.hidden, !wide_heads) << m.name;
     EXPECT_EQ(m.heads % m.kv_heads, 0) << m.name;
   }

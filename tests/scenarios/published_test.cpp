@@ -180,6 +180,31 @@ TEST(Published, ListsOfLayersMayBeginWithDenseOnes) {
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
+// What arguments say of the latents, else DeepSeek-V3's; shared experts by their number or width.
+TEST(Published, LatentAttentionIsThatOfTheArgumentsOrDeepseeks) {
+  json record = sample();
+  record["model"].update({{"attention", "MLA"}, {"heads", 16}, {"gated_mlp", true}});
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["model"].update({{"shared_experts", 2}, {"first_dense_layers", 3}});
+  record["extra_args"] = {{"q-lora-rank", "192"}, {"kv-lora-rank", "64"}};
+  record["recompute"] = "selective: mlp, mla_up_proj";
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(s.strategy.recompute.kind, Recompute::kLatents);
+  const Model& m = s.model;
+  EXPECT_EQ(m.q_lora_rank, 192);
+  EXPECT_EQ(m.kv_lora_rank, 64);
+  EXPECT_EQ(m.head_dim, 192);
+  EXPECT_EQ(m.rope_head_dim, 64);
+  EXPECT_EQ(m.v_head_dim, 128);
+  EXPECT_EQ(m.kv_heads, 16);
+  EXPECT_EQ(m.first_dense_layers, 3);
+  EXPECT_EQ(m.shared_ffn_hidden, 2 * 512);
+  record["extra_args"] = json::object();
+  const Model v3 = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
+  EXPECT_EQ(v3.q_lora_rank, 1536);
+  EXPECT_EQ(v3.kv_lora_rank, 512);
+}
+
 TEST(Published, BecomesTheScenarioThatItDescribes) {
   const RecordScenario made = scenario_of(run_of(sample()));
   const Scenario s = parse_scenario(made.json, "sample");

@@ -29,13 +29,24 @@ inline void mix(Case& c) {
   c.workload.expert_skew = 1 + static_cast<double>(pick(0, 2)) / 4;
 }
 
-/// A random machine and model, each third with experts; the batch has divisors.
+/// Multi-head latent attention.
+inline void compress(Case& c) {
+  Model& m = c.model;
+  m.kv_heads = m.heads, m.v_head_dim = m.head_dim;
+  m.rope_head_dim = 2, m.head_dim += m.rope_head_dim;
+  m.kv_lora_rank = m.hidden / 2, m.q_lora_rank = pick(0, 1) * m.hidden;
+  m.positions = PositionKind::kRotary, m.qkv_bias = false;
+}
+
+/// A random machine and model, each third with experts, each fourth with latent attention; the
+/// batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
   c.model.layers = pick(2, 6);
   c.strategy.pipeline = {};
   if (pick(0, 2) == 0) mix(c);
+  if (pick(0, 3) == 0) compress(c);
   return c;
 }
 

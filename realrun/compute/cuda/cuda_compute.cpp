@@ -34,6 +34,13 @@ using Bf16 = __nv_bfloat16;
                     .cure = "run it on processors: --backend cpu"});
 }
 
+[[noreturn]] void refuse_latents() {
+  throw InputError({.code = "G091",
+                    .problem = "there are no CUDA kernels for multi-head latent attention",
+                    .expected = "a model with model.kv_lora_rank = 0",
+                    .cure = "run it on processors: --backend cpu"});
+}
+
 [[noreturn]] void refuse(DType t) {
   throw InputError(
       {.code = "G012",
@@ -119,7 +126,9 @@ class CudaCompute : private OpView {
       k::activation_backward(q_, at<T>(2), at<T>(0), at<T>(1), f, a.gated, a.rows, a.width);
     });
   }
+  void operator()(const LatentHeads&) { refuse_latents(); }
   void operator()(const Rope& r) {
+    if (context_.model.latent_attention()) refuse_latents();
     with_type(type(0), [&]<class T>(T) {
       r.pass == Pass::kForward ? k::rope_forward(q_, at<T>(0), shape_of(r))
                                : k::rope_backward(q_, at<T>(0), shape_of(r));

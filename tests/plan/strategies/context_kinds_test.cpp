@@ -87,7 +87,7 @@ TEST(Ring, BlockPassesEveryRankAndItsGradientsComeHome) {
   for (const Model& m : {multi_head(), tiny_llama()}) {
     for (const std::int64_t n : {2, 4}) {
       const Plan plan = plan_of(m, {ContextKind::kRing}, n);
-      const std::int64_t block = 2 * kS * kBatch * m.kv_width() / n * kElement;
+      const std::int64_t block = 2 * kS * kBatch * m.key_width() / n * kElement;
       EXPECT_EQ(passed(plan, "layer.forward", kShift, Axis::kCp),
                 (Traffic{n - 1, (n - 1) * block}));
       EXPECT_EQ(passed(plan, "layer.backward", kShift, Axis::kCp),

@@ -97,7 +97,7 @@ TEST(ExpertParallel, LayersOfBothKindsExchangeTokensForHeads) {
   Strategy s = over(2, {.ulysses = 2});
   s.context.kind = ContextKind::kUlysses, s.expert_axes = kContextAxes | Axis::kEp;
   const Plan plan = plan_of(s, m);
-  const Traffic expected{2, 8 / 2 * 2 * (2 * m.query_width() + 2 * m.kv_width()) * 2};
+  const Traffic expected{2, 8 / 2 * 2 * (2 * m.query_width() + 2 * m.key_width()) * 2};
   for (const char* block :
        {"layer.forward", "layer.backward", "moe_layer.forward", "moe_layer.backward"}) {
     EXPECT_EQ(traffic(block_named(plan, block), kExchange, Axis::kUlysses), expected) << block;

@@ -1,0 +1,142 @@
+#include "scenarios/published/model_of.h"
+
+#include <regex>
+
+namespace plait {
+namespace {
+
+using JsonObject = nlohmann::ordered_json;
+
+bool pads_vocabulary(const std::string& framework) {
+  return framework.starts_with("megatron") || framework == "nemo";
+}
+
+class Writer {
+ public:
+  Writer(const PublishedRun& run, const std::string& framework, std::vector<std::string>& assumed)
+      : run_(run), m_(run.model), p_(run.layout), framework_(framework), assumed_(assumed) {}
+
+  JsonObject write() {
+    JsonObject out = {
+        {"name", m_.name},     {"layers", m_.layers},
+        {"hidden", m_.hidden}, {"ffn_hidden", m_.ffn_hidden > 0 ? m_.ffn_hidden : 4 * m_.hidden},
+        {"heads", m_.heads},   {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
+    out["vocab"] = vocabulary();
+    out["max_positions"] = m_.sequence_length;
+    // Two families: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
+    if (m_.gated_mlp) {
+      out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
+      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
+    } else if (mentions(lower(m_.name), "nemotron")) {  // squared ReLU, rotary, untied, no biases
+      out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
+      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
+    } else {
+      const bool biases = !mentions(m_.name, "MPT");
+      out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
+      out.update({{"positions", "learned"}, {"tied_embeddings", true}});
+      out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
+    }
+    if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
+    if (has_latents(run_)) add_latents(out);
+    if (m_.experts > 0) add_experts(out);
+    return out;
+  }
+
+ private:
+  /// Experts and what a preset of the family says of heads.
+  void add_experts(JsonObject& out) {
+    const std::string name = lower(m_.name);
+    if (mentions(name, "qwen3")) out["head_dim"] = 128;
+    if (mentions(name, "gpt oss")) {
+      out["head_dim"] = 64;
+      assumed_.push_back("sliding windows: attention to all positions; no biases");
+    }
+    out["experts"] = m_.experts;
+    out["experts_per_token"] = m_.experts_per_token;
+    const std::int64_t dense = dense_layers_first(run_).value_or(m_.first_dense_layers);
+    if (dense > 0) out["first_dense_layers"] = dense;
+    const std::int64_t width = m_.expert_ffn_hidden > 0 ? m_.expert_ffn_hidden : m_.ffn_hidden;
+    out["expert_ffn_hidden"] = width > 0 ? width : 4 * m_.hidden;
+    if (out.value("mlp_bias", false)) out["mlp_bias"] = false;
+    add_shared_experts(out);
+  }
+
+  /// "1 shared expert, intermediate 20480", or how many of them as wide as the others.
+  void add_shared_experts(JsonObject& out) {
+    const std::int64_t width = out["expert_ffn_hidden"];
+    if (m_.shared_experts.empty() && has_latents(run_)) {
+      assumed_.push_back("shared experts: one, DeepSeek's");
+      out["shared_ffn_hidden"] = width;
+    }
+    if (m_.shared_experts.empty()) return;
+    const bool counts = m_.shared_experts.find_first_not_of("0123456789") == std::string::npos;
+    if (counts) {
+      out["shared_ffn_hidden"] = std::stoll(m_.shared_experts) * width;
+      return;
+    }
+    const std::size_t last = m_.shared_experts.find_last_of(' ');
+    const std::string number = m_.shared_experts.substr(last == std::string::npos ? 0 : last + 1);
+    out["shared_ffn_hidden"] = std::stoll(number);
+  }
+
+  /// The number behind an argument.
+  std::optional<std::int64_t> argument(const std::string& name) const {
+    std::smatch found;
+    if (!std::regex_search(run_.arguments, found, std::regex(name + R"( (\d+))"))) return {};
+    return std::stoll(found[1].str());
+  }
+
+  /// Multi-head latent attention, DeepSeek-V3's where no argument says otherwise (arXiv 2412.19437,
+  /// section 4.2; Megatron-LM's defaults of the heads are the same). Megatron-LM's dense test has
+  /// heads of its own (gpt3_mcore_te_tp2_pp2_mla/model_config.yaml).
+  void add_latents(JsonObject& out) const {
+    const bool small = mentions(m_.name, "_mla");
+    out["kv_heads"] = m_.heads;
+    out["q_lora_rank"] = argument("--q-lora-rank").value_or(1536);
+    out["kv_lora_rank"] = argument("--kv-lora-rank").value_or(512);
+    out["rope_head_dim"] = small ? 8 : 64;
+    out["head_dim"] = small ? 16 + 8 : 128 + 64;
+    out["v_head_dim"] = small ? 16 : 128;
+    out["positions"] = "rotary";
+    out["qkv_bias"] = false;
+  }
+
+  std::int64_t vocabulary() {
+    std::int64_t vocab = m_.vocab;
+    if (vocab == 0) {
+      vocab = 50257;
+      assumed_.push_back("vocabulary: GPT-2's 50,257");
+    }
+    // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
+    if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;
+    if (!pads_vocabulary(framework_)) return vocab;
+    const std::int64_t unit = 128 * p_.tp;  // Megatron-LM's make_vocab_size_divisible_by
+    return (vocab + unit - 1) / unit * unit;
+  }
+
+  const PublishedRun& run_;
+  const PublishedModel& m_;
+  const PublishedLayout& p_;
+  const std::string& framework_;
+  std::vector<std::string>& assumed_;
+};
+
+}  // namespace
+
+bool has_latents(const PublishedRun& run) {
+  return run.model.attention == "MLA" || mentions(run.arguments, "--kv-lora-rank");
+}
+
+std::optional<std::int64_t> dense_layers_first(const PublishedRun& run) {
+  static const std::regex kList(R"(--moe-layer-freq \(\[0\]\*(\d+)\+\[1\]\*(\d+)\))");
+  std::smatch found;
+  if (!std::regex_search(run.arguments, found, kList)) return std::nullopt;
+  return std::stoll(found[1].str());
+}
+
+nlohmann::ordered_json model_of(const PublishedRun& run, const std::string& framework,
+                                std::vector<std::string>& assumed) {
+  return Writer(run, framework, assumed).write();
+}
+
+}  // namespace plait
