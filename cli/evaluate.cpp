@@ -26,9 +26,10 @@ Outcome refused(const InputError& error, std::optional<Override> filled) {
 
 CostModel Evaluator::costs(const Scenario& scenario) {
   const std::lock_guard lock(mutex_);
-  const auto known = costs_.find(scenario.calibration);
-  if (known != costs_.end()) return known->second;
-  return costs_.emplace(scenario.calibration, costs_of(scenario)).first->second;
+  const auto known = calibrations_.find(scenario.calibration);
+  if (known != calibrations_.end()) return costs_of(scenario, known->second);
+  const auto read = calibrations_.emplace(scenario.calibration, calibration_of(scenario)).first;
+  return costs_of(scenario, read->second);
 }
 
 Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {

@@ -51,7 +51,7 @@ class Evaluator {
 
   std::string command_line_;
   std::mutex mutex_;
-  std::map<std::string, CostModel> costs_;  // by path of the calibration
+  std::map<std::string, std::shared_ptr<const Calibration>> calibrations_;  // by path
 };
 
 }  // namespace plait

@@ -7,6 +7,7 @@
 #include "plait_version.h"
 #include "plan/validate.h"
 #include "sim/explain.h"
+#include "topologies/variation.h"
 
 namespace plait {
 namespace {
@@ -29,6 +30,14 @@ auto located(const Scenario& scenario, Work&& work) {
                            .expected = "nodes of the kind that was measured, and no others",
                            .cure = "remove the calibration, or cluster.other_nodes"}),
                scenario);
+}
+
+/// Of the devices that wait for one another: all that train together, or those of one replica of an
+/// engine. Where the scenario says itself how fast each is, none is slower in general.
+double slowest_of(const Scenario& s) {
+  if (s.cluster.jitter > 0) return 1;
+  const std::int64_t replicas = s.serving ? s.strategy.mesh[Axis::kDp] : 1;
+  return slowest_device(s.cluster.variation, s.cluster.world_size() / replicas);
 }
 
 }  // namespace
@@ -67,16 +76,24 @@ NodeUse node_of(const Plan& plan, const Scenario& s) {
   return node_use(plan, s.cluster, s.placement, s.processor.memory);
 }
 
+std::shared_ptr<const Calibration> calibration_of(const Scenario& scenario) {
+  if (scenario.calibration.empty()) return nullptr;
+  return std::make_shared<const Calibration>(load_calibration(scenario.calibration));
+}
+
 CostModel costs_of(const Scenario& scenario) {
+  return costs_of(scenario, calibration_of(scenario));
+}
+
+CostModel costs_of(const Scenario& scenario, std::shared_ptr<const Calibration> calibration) {
   CostModel costs;
   costs.host = scenario.host;
   costs.kernels = scenario.kernels;
   costs.machine = {scenario.processor, scenario.storage_bandwidth,
                    scenario.storage_write_bandwidth};
-  if (!scenario.calibration.empty()) {
-    if (!scenario.cluster.others.empty()) refuse_calibration(scenario);
-    costs.calibration = std::make_shared<const Calibration>(load_calibration(scenario.calibration));
-  }
+  costs.slowest = slowest_of(scenario);
+  if (calibration != nullptr && !scenario.cluster.others.empty()) refuse_calibration(scenario);
+  costs.calibration = std::move(calibration);
   return costs;
 }
 

@@ -133,6 +133,22 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
          stream_cost(sum.bytes, sum.kernels, StreamKind::kCopy, device);
 }
 
+/// On a device that is as fast as those that constants were fitted to.
+Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernels) {
+  if (const auto* matmul = std::get_if<MatMul>(&op)) return product_cost(*matmul, device, kernels);
+  if (const auto* found = std::get_if<Attention>(&op)) {
+    Attention attention = *found;
+    if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
+    const Cost cost = attention_cost(attention, device, kernels.softmax);
+    const KernelChain copies = packing_chain(attention, kernels);
+    if (copies.kernels == 0) return cost;
+    return cost + stream_cost(copies.bytes, copies.kernels, StreamKind::kCopy, device);
+  }
+  if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
+    return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+  return memory_bound_cost(op, device);
+}
+
 // Adam on the processors of a server reaches less of their memory bandwidth than a copy does (0.75,
 // efficiency.cpp): 0.5. DeepSpeed's CPU-Adam moves its 30 bytes per parameter at 0.39 to 0.53 of
 // the 256 GB/s of a DGX-2's two (0.22, 0.51, 1.03, 2.41 and 2.57 s for 1, 2, 4, 8 and 10 billion
@@ -157,18 +173,11 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (calibration != nullptr && memory_traffic(op).value > 0) {
     if (const std::optional<Cost> fitted = fitted_cost(op, *calibration)) return *fitted;
   }
-  if (const auto* matmul = std::get_if<MatMul>(&op)) return product_cost(*matmul, device, kernels);
-  if (const auto* found = std::get_if<Attention>(&op)) {
-    Attention attention = *found;
-    if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
-    const Cost cost = attention_cost(attention, device, kernels.softmax);
-    const KernelChain copies = packing_chain(attention, kernels);
-    if (copies.kernels == 0) return cost;
-    return cost + stream_cost(copies.bytes, copies.kernels, StreamKind::kCopy, device);
+  Cost cost = typical_cost(op, device, kernels);
+  if (generation_of(device) != Generation::kCpu) {
+    cost.share[kPeakFlops] = cost.share[kPeakFlops] * slowest;
   }
-  if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
-    return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
-  return memory_bound_cost(op, device);
+  return cost;
 }
 
 Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {

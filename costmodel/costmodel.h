@@ -58,6 +58,9 @@ struct CostModel {
   /// All-reduces within an NVLink island run by a serving engine's own kernels where these are
   /// faster than NCCL (one_shot.h).
   bool engine_all_reduce = false;
+  /// How much longer what is bound by arithmetic takes on the slowest of the devices that wait for
+  /// one another than on a typical one (slowest_device); calibrations say it themselves.
+  double slowest = 1;
   HostMachine machine = {};  // where plans put ops and tensors that are not on devices
 
   /// A kernel on one device.

@@ -17,6 +17,7 @@
 #include "scenarios/placement.h"
 #include "topologies/catalogue.h"
 #include "topologies/host.h"
+#include "topologies/variation.h"
 
 namespace plait {
 
@@ -72,6 +73,7 @@ struct ClusterPart {
   std::vector<Slowdown> slowdowns;
   std::vector<Fault> faults;
   double price_per_device_hour = 0;
+  double variation = kDeviceVariation;
   double jitter = 0;
   std::int64_t seed = 1;
 };

@@ -103,6 +103,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   spec.other_nodes = resolve_others(json, part);
   spec.slowdowns = part.slowdowns;
   spec.faults = part.faults;
+  spec.variation = part.variation;
   spec.jitter = part.jitter;
   spec.seed = static_cast<std::uint64_t>(part.seed);
   return spec;

@@ -30,6 +30,7 @@ struct ClusterSpec {
   std::vector<OtherNodes> other_nodes = {};
   std::vector<Slowdown> slowdowns = {};
   std::vector<Fault> faults = {};
+  double variation = 0;
   double jitter = 0;
   std::uint64_t seed = 1;
 };

@@ -106,6 +106,7 @@ struct Cluster : NodeKind {
   std::shared_ptr<const Graph> graph;  // shared: a Cluster is copied by value
   std::vector<OtherKind> others;       // ranges that do not overlap
   std::vector<Slowdown> slowdowns;
+  double variation = 0;    // of speed: from the slowest to the fastest device, over the mean
   double jitter = 0;       // each device its own constant factor in [1, 1 + jitter]
   std::uint64_t seed = 1;  // of the jitter
 

@@ -236,6 +236,7 @@ Cluster make_cluster(const ClusterSpec& spec) {
         {kind_of(out.graph->kinds[k + 1].island, o.node, o.device), o.first, o.last});
   }
   out.slowdowns = spec.slowdowns;
+  out.variation = spec.variation;
   out.jitter = spec.jitter;
   out.seed = spec.seed;
   return out;

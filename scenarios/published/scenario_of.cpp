@@ -96,11 +96,12 @@ class Writer {
     return out;
   }
 
-  /// "CUDA_LAUNCH_BLOCKING=1 was the standing workaround at >=40 nodes"
+  /// "CUDA_LAUNCH_BLOCKING=1", "CUDA_LAUNCH_BLOCKING=1 was the standing workaround at >=40 nodes"
   bool blocks_launches() const {
-    static const std::regex kFrom(R"(CUDA_LAUNCH_BLOCKING=1[^.;]* >=(\d+) nodes)");
+    static const std::regex kFrom(R"(CUDA_LAUNCH_BLOCKING=1(?:[^.;]* >=(\d+) nodes)?)");
     std::smatch found;
     if (!std::regex_search(run_.notes, found, kFrom)) return false;
+    if (!found[1].matched) return true;
     return run_.gpus >= std::stoll(found[1].str()) * run_.gpus_per_node;
   }
 

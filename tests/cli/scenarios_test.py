@@ -2,7 +2,7 @@
 
 import unittest
 
-from plait_command import SCENARIOS, CommandTest, plait, read_scenario
+from plait_command import SCENARIOS, SOURCE, CommandTest, plait, read_scenario
 
 ENOUGH = 14  # scenarios that the project promises at least
 
@@ -39,6 +39,18 @@ class Scenarios(CommandTest):
             with self.subTest(path.stem):
                 result = self.run_ok("compare", path, path)
                 self.assertTrue(result.out)
+
+    def test_what_is_varied_is_predicted_as_if_run_alone(self):
+        """Hosts and kernels of frameworks differ, machines and calibrations too: nothing is carried over."""
+        scenario = SOURCE / "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json"
+        for field, values in (("framework", ("pytorch", "torchtitan", "llm-foundry")),
+                              ("cluster.variation", ("0", "0.2")), ("kernels.norm", ("fused", "eager"))):
+            with self.subTest(field):
+                varied = self.run_ok("compare", scenario, "-L", f"{field}={','.join(values)}", "--format", "json")
+                runs = [self.run_ok("run", scenario, "--set", f"{field}={v}", "--format", "json") for v in values]
+                alone = [run.json()["step_time_s"] for run in runs]
+                self.assertEqual([c["report"]["step_time_s"] for c in varied.json()["candidates"]], alone)
+                self.assertEqual(len(set(alone)), len(values), "or the test shows nothing")
 
 
 if __name__ == "__main__":

@@ -144,7 +144,9 @@ class RandomCase {
     s.zero_stage = static_cast<int>(fsdp > 1 ? pick_(1, 3) : dp > 1 ? pick_(0, 3) : 0);
     if (s.mesh[Axis::kPp] > 1 && s.zero_stage >= 2) c.model.tied_embeddings = false;  // S025
     s.keep_weight_shard = s.zero_stage == 3 && coin();
-    s.recompute.kind = static_cast<Recompute>(pick_(0, 3));
+    constexpr Recompute kKinds[] = {Recompute::kNone, Recompute::kSelective, Recompute::kOps,
+                                    Recompute::kFull};
+    s.recompute.kind = kKinds[pick_(0, 3)];
     s.recompute.layers = s.recompute.kind == Recompute::kFull ? pick_(0, 1) * 2 - 1 : -1;
     s.data.bucket = Bytes(pick_(1, 400) * 1000);
     s.data.overlap = coin();

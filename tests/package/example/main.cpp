@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "scenarios/scenario.h"
 #include "sim/simulate.h"
+#include "topologies/variation.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
@@ -13,8 +14,10 @@ int main(int argc, char** argv) {
     plait::CostModel costs;
     costs.host = scenario.host;
     costs.kernels = scenario.kernels;
+    const plait::Cluster& cluster = scenario.cluster;
+    costs.slowest = plait::slowest_device(cluster.variation, cluster.world_size());
     const plait::Simulation result =
-        simulate(plan, scenario.cluster, costs, {.placement = scenario.placement});
+        simulate(plan, cluster, costs, {.placement = scenario.placement});
     std::printf("%.6f s\n", plait::to_seconds(result.timeline.step_time).value);
   } catch (const plait::InputError& error) {
     std::fprintf(stderr, "%s", error.what());

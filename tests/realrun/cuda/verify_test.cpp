@@ -57,7 +57,7 @@ void expect_what_processors_compute(RunPrecision precision, int steps) {
     const std::string kind = c.model.name + (c.workload.flash_attention ? "" : ", unfused");
     const bool jumps = c.model.activation == ActivationKind::kRelu;
     if (jumps && precision == RunPrecision::kBf16) continue;
-    if (c.model.experts > 0) continue;  // on processors alone
+    if (c.model.experts > 0 || c.model.latent_attention()) continue;  // on processors alone
     if (std::ranges::find(seen, kind) != seen.end()) continue;
     seen.push_back(kind);
     SCOPED_TRACE(kind);
