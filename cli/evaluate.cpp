@@ -26,10 +26,9 @@ Outcome refused(const InputError& error, std::optional<Override> filled) {
 
 CostModel Evaluator::costs(const Scenario& scenario) {
   const std::lock_guard lock(mutex_);
-  const auto known = calibrations_.find(scenario.calibration);
-  if (known != calibrations_.end()) return costs_of(scenario, known->second);
-  const auto read = calibrations_.emplace(scenario.calibration, calibration_of(scenario)).first;
-  return costs_of(scenario, read->second);
+  std::shared_ptr<const Calibration>& read = calibrations_[scenario.calibration];
+  if (read == nullptr) read = calibration_of(scenario);
+  return costs_of(scenario, read);
 }
 
 Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {

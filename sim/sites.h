@@ -2,8 +2,7 @@
 // Where the ranks of a plan are on the machine: for every axis set that collectives use, the
 // placement of each position's group in each stage; for pipeline neighbours, their route; for each
 // rank, the kind of its node, how much slower than its device type it is, and its role. Equal
-// placements are
-// stored once and named by a small number.
+// placements are stored once and named by a small number.
 
 #include <cstdint>
 #include <vector>

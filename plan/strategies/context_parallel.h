@@ -48,8 +48,7 @@ template <class Rewrite>
 void rewrite_attention(Draft& d, Block& block, Rewrite&& rewrite) {
   std::vector<Op> ops = std::exchange(block.ops, {});
   for (Op& op : ops) {
-    Compute* c = std::get_if<Compute>(&op.body);
-    Attention* a = c ? std::get_if<Attention>(c) : nullptr;
+    Attention* a = body_of<Attention>(op);
     AroundAttention around(d, block, op.phase);
     a != nullptr ? rewrite(op, *a, around) : around.attend(std::move(op));
   }

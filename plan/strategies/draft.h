@@ -141,6 +141,22 @@ struct Draft {
   const Mesh& mesh() const { return strategy.mesh; }
 };
 
+/// What the op computes, if it is of that kind; else null.
+template <class Body>
+Body* body_of(Op& op) {
+  Compute* c = std::get_if<Compute>(&op.body);
+  return c == nullptr ? nullptr : std::get_if<Body>(c);
+}
+template <class Body>
+const Body* body_of(const Op& op) {
+  const Compute* c = std::get_if<Compute>(&op.body);
+  return c == nullptr ? nullptr : std::get_if<Body>(c);
+}
+
+/// A product of the router, whose results choose the experts (mixture.cpp). It stays in its type
+/// where other products are narrowed.
+bool is_router(const Draft& draft, const Op& op);
+
 /// Sets the sizes in every op's body from the local shapes of its operands.
 void fit_sizes(Draft& draft, Block& block);
 

@@ -35,17 +35,11 @@ class Fp8Rewrite {
     block.ops.clear();
     block_ = &block, local_.clear();
     for (Op& op : ops) {
-      Compute* c = std::get_if<Compute>(&op.body);
-      MatMul* g = c ? std::get_if<MatMul>(c) : nullptr;
-      if (g != nullptr && !is_router(op)) read_fp8(*g, op);
+      // Transformer Engine knows the linear layers alone, not the router.
+      MatMul* g = body_of<MatMul>(op);
+      if (g != nullptr && !is_router(d_, op)) read_fp8(*g, op);
       block.ops.push_back(std::move(op));
     }
-  }
-  /// The choice of experts stays as it is (Transformer Engine knows the linear layers alone).
-  bool is_router(const Op& op) const {
-    return std::any_of(op.operands.begin(), op.operands.end(), [this](const Operand& o) {
-      return d_.tensors[o.tensor].name.starts_with("layer.router.");
-    });
   }
   /// {x, w, y}, {dy, w, dx} and {dy, x, dw}: the first two operands are read in fp8.
   void read_fp8(MatMul& g, Op& op) {

@@ -11,28 +11,14 @@
 namespace plait {
 namespace {
 
-MatMul* product_of(Op& op) {
-  Compute* c = std::get_if<Compute>(&op.body);
-  return c == nullptr ? nullptr : std::get_if<MatMul>(c);
-}
-
-/// The product's result is what experts are chosen by.
-bool is_router(const Block& block, const Op& product) {
-  const TensorId out = product.operands[2].tensor;
-  return std::ranges::any_of(block.ops, [out](const Op& op) {
-    const Compute* c = std::get_if<Compute>(&op.body);
-    return c != nullptr && std::holds_alternative<Route>(*c) && op.operands[0].tensor == out;
-  });
-}
-
 /// Replaces the inputs of linear layers by fp8 copies, each input cast once: vLLM quantises
 /// activations dynamically (--quantization fp8).
 void cast_inputs(Draft& d, Block& block) {
-  const Block given = std::move(block);
+  std::vector<Op> ops = std::move(block.ops);
   block.ops.clear();
   std::map<TensorId, TensorId> narrow;
-  for (Op op : given.ops) {
-    if (MatMul* g = product_of(op); g != nullptr && !is_router(given, op)) {
+  for (Op& op : ops) {
+    if (MatMul* g = body_of<MatMul>(op); g != nullptr && !is_router(d, op)) {
       g->in = DType::kFp8;
       const TensorId from = op.operands[0].tensor;
       if (!narrow.contains(from)) {
@@ -53,7 +39,7 @@ void cast_inputs(Draft& d, Block& block) {
 
 /// The weight becomes rows of packed bytes; the product says what they stand for.
 void pack(Draft& d, Op& op, WeightFormat format) {
-  MatMul* g = product_of(op);
+  MatMul* g = body_of<MatMul>(op);
   if (g == nullptr || format == WeightFormat::kPlain) return;
   g->weights = format;
   Tensor& w = d.tensors[op.operands[1].tensor];
@@ -87,7 +73,7 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
     Block& block = kind.kept.forward;
     if (precision.fp8_products) cast_inputs(d, block);
     for (Op& op : block.ops) {
-      if (product_of(op) != nullptr && !is_router(block, op)) pack(d, op, precision.weights);
+      if (!is_router(d, op)) pack(d, op, precision.weights);
     }
   }
   for (Op& op : d.head_forward.ops) pack(d, op, precision.head);
@@ -96,7 +82,7 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
 void sample_tokens(Draft& d, const Step& step) {
   std::vector<Op>& ops = d.head_forward.ops;
   const auto product =
-      std::find_if(ops.begin(), ops.end(), [](Op& op) { return product_of(op) != nullptr; });
+      std::find_if(ops.begin(), ops.end(), [](Op& op) { return body_of<MatMul>(op) != nullptr; });
   PLAIT_CHECK(product != ops.end(), "a head without an output matrix");
   ops.erase(product + 1, ops.end());
   const TensorId all = ops.back().operands[0].tensor, logits = ops.back().operands[2].tensor;

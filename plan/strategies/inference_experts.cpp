@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/quantity.h"
 #include "plan/strategies/inference.h"
 
 namespace plait {
@@ -16,19 +17,13 @@ std::int64_t experts_met(const Model& m, std::int64_t tokens) {
   return std::clamp(static_cast<std::int64_t>(std::ceil(met)), m.experts_per_token, m.experts);
 }
 
-template <class Body>
-Body* body_of(Op& op) {
-  Compute* c = std::get_if<Compute>(&op.body);
-  return c == nullptr ? nullptr : std::get_if<Body>(c);
-}
-
 }  // namespace
 
 void meet_few_experts(Draft& d, const Step& step) {
   const Model& m = d.model;
   if (m.experts == 0) return;
   const std::int64_t met = experts_met(m, step.tokens());
-  const std::int64_t slots = (m.experts_per_token * step.tokens() + met - 1) / met;
+  const std::int64_t slots = ceil_div(m.experts_per_token * step.tokens(), met);
   bool in_slots = false;  // from the tokens' way to the experts until their way back
   for (Op& op : d.layers.back().kept.forward.ops) {
     if (Route* route = body_of<Route>(op)) route->capacity = slots;

@@ -16,8 +16,7 @@ class CacheRewrite {
     std::vector<Op> ops = std::move(block.ops);
     block.ops.clear();
     for (Op& op : ops) {
-      const Compute* c = std::get_if<Compute>(&op.body);
-      const Attention* a = c == nullptr ? nullptr : std::get_if<Attention>(c);
+      const Attention* a = body_of<Attention>(op);
       a == nullptr ? block.ops.push_back(std::move(op)) : rewrite(block, op, *a);
     }
   }

@@ -72,11 +72,12 @@ class LayerWriter {
   AttentionPart declare_attention(UnitKind unit) {
     AttentionPart p{};
     p.norm = w_.norm_weights(unit, "layer.attention_norm");
-    if (!m_.latent_attention()) {
+    if (m_.latent_attention()) {
+      p.latents.emplace(d_, w_, unit);
+    } else {
       p.qkv = w_.linear(unit, "layer.qkv", Dim{m_.qkv_width(), {}, qkv_sections()}, Dim{m_.hidden},
                         m_.qkv_bias);
     }
-    if (m_.latent_attention()) p.latents.emplace(d_, w_, unit);
     p.out = w_.linear(unit, "layer.attention_out", Dim{m_.hidden}, Dim{m_.context_width()},
                       m_.attention_output_bias);
     p.h = w_.saved("attention_input", m_.hidden);

@@ -5,6 +5,7 @@
 //
 // A loss that balances the experts is left out: it changes gradients of the router alone, and no
 // shape.
+#include <algorithm>
 #include <cmath>
 
 #include "plan/strategies/mixture_writer.h"
@@ -24,6 +25,12 @@ SlotRows slots_of(const Draft& d) {
 }
 
 }  // namespace
+
+bool is_router(const Draft& d, const Op& op) {
+  return std::ranges::any_of(op.operands, [&d](const Operand& o) {
+    return d.tensors[o.tensor].name.starts_with("layer.router.");
+  });
+}
 
 std::int64_t expert_capacity(const Draft& d) {
   const std::int64_t parts =

@@ -74,13 +74,7 @@ class StateOffload {
   HostUnit& of(UnitKind k) { return host_[static_cast<std::size_t>(k)]; }
   bool clips() const { return d_.workload.gradient_clipping; }
   bool has_master() const { return d_.workload.precision.has_master(); }
-  static bool is_adam(const Op& op) {
-    const Compute* c = std::get_if<Compute>(&op.body);
-    return c != nullptr && std::holds_alternative<Adam>(*c);
-  }
-  static TensorId gradient_of(const Unit& u) {
-    return u.zero_stage >= 2 ? u.gradient_shard : u.gradient_buffer;
-  }
+  static bool is_adam(const Op& op) { return body_of<Adam>(op) != nullptr; }
 
   // ---- tensors
   void place(Unit& unit, HostUnit& host) {
@@ -88,7 +82,7 @@ class StateOffload {
     for (TensorId t : {unit.master, unit.moments[0], unit.moments[1]}) {
       if (t != kNoTensor) move(t, place_of(o.optimizer), host);
     }
-    host.gradient = share_of(unit, gradient_of(unit), true);
+    host.gradient = share_of(unit, unit.reduced_gradient(), true);
     if (unit.zero_stage >= 2) d_.tensors[unit.gradient_shard].persistent = false;
     if (unit.zero_stage < 3) {
       host.weight = share_of(unit, unit.weight_buffer, !has_master());
@@ -135,7 +129,7 @@ class StateOffload {
     const HostUnit& host = of(kind);
     op.stream = Stream::kHost;
     for (Operand& o : op.operands) {
-      if (o.tensor == gradient_of(unit)) o.tensor = host.gradient;
+      if (o.tensor == unit.reduced_gradient()) o.tensor = host.gradient;
       if (o.tensor == norm_) o.tensor = norm_host_;
       const bool weight = o.tensor == unit.weight_buffer || o.tensor == unit.weight_shard;
       if (weight) o = {host.weight, has_master() ? Use::kWrite : Use::kUpdate, 0};
@@ -145,8 +139,7 @@ class StateOffload {
   /// Gradient shards are gone by the end of the step: their squares have been summed up before.
   void leave_out_shards(Block& block) {
     for (Op& op : block.ops) {
-      Compute* c = std::get_if<Compute>(&op.body);
-      SquaredNorm* squares = c != nullptr ? std::get_if<SquaredNorm>(c) : nullptr;
+      SquaredNorm* squares = body_of<SquaredNorm>(op);
       if (squares == nullptr) continue;
       std::erase_if(op.operands, [&](const Operand& o) {
         if (!is_gradient_shard(o.tensor)) return false;
@@ -158,10 +151,7 @@ class StateOffload {
     std::erase_if(block.ops,
                   [](const Op& op) { return op.operands.size() == 1 && is_squares(op); });
   }
-  static bool is_squares(const Op& op) {
-    const Compute* c = std::get_if<Compute>(&op.body);
-    return c != nullptr && std::holds_alternative<SquaredNorm>(*c);
-  }
+  static bool is_squares(const Op& op) { return body_of<SquaredNorm>(op) != nullptr; }
   bool is_gradient_shard(TensorId t) const {
     return std::ranges::any_of(d_.units, [t](const Unit& u) {
       return u.present() && u.zero_stage >= 2 && u.gradient_shard == t;
@@ -206,7 +196,7 @@ class StateOffload {
   void add_blocks(UnitKind kind) {
     const Unit& unit = d_.unit(kind);
     HostUnit& host = of(kind);
-    const TensorId gradient = gradient_of(unit);
+    const TensorId gradient = unit.reduced_gradient();
     const Op leave = copy_op(Stream::kDeviceToHost, Phase::kGradSync, {gradient, Use::kRead, 0},
                              {host.gradient, Use::kWrite, 0});
     host.leave = host.leave_last = block("offload.gradients", {leave});
@@ -285,7 +275,7 @@ class StateOffload {
     const TensorId root = t.is_view() ? t.storage : o.tensor;
     for (UnitKind kind : kAllUnits) {
       const Unit& u = d_.unit(kind);
-      if (!u.present() || gradient_of(u) != root) continue;
+      if (!u.present() || u.reduced_gradient() != root) continue;
       const bool known = std::ranges::any_of(
           out.gradients, [&](const Effect& e) { return e.kind == kind && e.shift == o.shift; });
       if (!known) out.gradients.push_back({kind, o.shift});

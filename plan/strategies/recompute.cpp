@@ -12,8 +12,7 @@ namespace plait {
 namespace {
 
 bool is_attention(const Op& op, Pass pass) {
-  const Compute* c = std::get_if<Compute>(&op.body);
-  const Attention* a = c ? std::get_if<Attention>(c) : nullptr;
+  const Attention* a = body_of<Attention>(op);
   return a != nullptr && a->pass == pass;
 }
 

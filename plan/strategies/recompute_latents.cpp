@@ -15,8 +15,7 @@ namespace {
 /// The rows that attention reads, where the block's attention runs backward.
 TensorId rows_of(const Block& backward) {
   for (const Op& op : backward.ops) {
-    const Compute* c = std::get_if<Compute>(&op.body);
-    if (c != nullptr && std::holds_alternative<Attention>(*c)) return op.operands[1].tensor;
+    if (body_of<Attention>(op) != nullptr) return op.operands[1].tensor;
   }
   PLAIT_CHECK(false, "a layer without attention");
   return kNoTensor;

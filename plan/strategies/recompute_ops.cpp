@@ -26,10 +26,7 @@ class Policy {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
       return {c->kind == CollectiveKind::kReduceScatter};
     }
-    const Compute* c = std::get_if<Compute>(&op.body);
-    if (c == nullptr || !std::holds_alternative<MatMul>(*c)) {
-      return {c != nullptr && std::holds_alternative<Attention>(*c)};
-    }
+    if (body_of<MatMul>(op) == nullptr) return {body_of<Attention>(op) != nullptr};
     Kept out;
     const auto& sections = d_.tensors[op.operands[2].tensor].dims[2].sections;
     for (std::size_t i = 0; i < sections.size() && (i == 0 || sections[i] > 0); ++i) {

@@ -20,10 +20,6 @@
 namespace plait {
 namespace {
 
-MatMul* matmul_of(Op& op) {
-  Compute* c = std::get_if<Compute>(&op.body);
-  return c ? std::get_if<MatMul>(c) : nullptr;
-}
 bool is_collective(const Op& op, CollectiveKind kind) {
   const Collective* c = std::get_if<Collective>(&op.body);
   return c != nullptr && c->kind == kind && c->axes == AxisSet(Axis::kTp);
@@ -50,7 +46,7 @@ class Pieces {
  private:
   /// Linear layers of all tokens; products of experts, on slots, stay whole.
   bool divides(Op& op) const {
-    return matmul_of(op) != nullptr && d_.tensors[op.operands[1].tensor].rank == 2;
+    return body_of<MatMul>(op) != nullptr && d_.tensors[op.operands[1].tensor].rank == 2;
   }
   /// The gather of what product `at` alone reads; ops.size() where there is none.
   std::size_t gather_for(std::vector<Op>& ops, std::size_t at) const {
@@ -120,7 +116,7 @@ class Pieces {
 
   static Op at_step(const Op& product, std::int64_t step) {
     Op out = product;
-    matmul_of(out)->ring_step = step;
+    body_of<MatMul>(out)->ring_step = step;
     return out;
   }
   TensorId share_of(TensorId like, const char* what) {

@@ -193,8 +193,7 @@ void write_gradients_afresh(Draft& d) {
         embedding = t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
         if (!embedding) o.use = Use::kWrite;
       }
-      Compute* c = std::get_if<Compute>(&op.body);
-      MatMul* g = c ? std::get_if<MatMul>(c) : nullptr;
+      MatMul* g = body_of<MatMul>(op);
       if (g != nullptr && g->pass == Pass::kWeightGrad && sharded) {
         g->out = d.workload.precision.reduction;
         g->accumulate = embedding;

@@ -14,8 +14,7 @@ namespace {
 bool writes(const Operand& o) { return o.use != Use::kRead; }
 
 bool is_weight_grad(const Op& op) {
-  const Compute* c = std::get_if<Compute>(&op.body);
-  const MatMul* g = c ? std::get_if<MatMul>(c) : nullptr;
+  const MatMul* g = body_of<MatMul>(op);
   return g != nullptr && g->pass == Pass::kWeightGrad;
 }
 
