@@ -37,6 +37,12 @@ constexpr Rule kRules[] = {
     {"tables.tex", "megatron-lm-2020"},
     {"Megatron-LM e156d2fe", "megatron-lm-2021"},
     {"golden", "megatron-lm"},
+    {"NeMo 24.03", "nemo-launcher"},  // until NeMo 2.0, of 24.09
+    {"NeMo 24.05", "nemo-launcher"},
+    {"NeMo 24.07", "nemo-launcher"},
+    {"release 24.03", "nemo-launcher"},
+    {"release 24.05", "nemo-launcher"},
+    {"release 24.07", "nemo-launcher"},
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
     {"Megatron", "megatron-core"},

@@ -8,7 +8,7 @@ namespace {
 using JsonObject = nlohmann::ordered_json;
 
 bool pads_vocabulary(const std::string& framework) {
-  return framework.starts_with("megatron") || framework == "nemo";
+  return framework.starts_with("megatron") || framework.starts_with("nemo");
 }
 
 class Writer {
@@ -36,6 +36,8 @@ class Writer {
       out.update({{"positions", "learned"}, {"tied_embeddings", true}});
       out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
     }
+    // NeMo-Framework-Launcher's configurations of GPT have dropout, of Llama and Nemotron none.
+    if (framework_ == "nemo-launcher" && out["positions"] == "rotary") out["dropout"] = 0;
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);

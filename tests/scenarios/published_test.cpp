@@ -162,6 +162,20 @@ TEST(Published, TheSourceNamesTheFrameworkBeforeItsSharding) {
   EXPECT_EQ(framework_of(run_of(record)), "megatron-core");
 }
 
+TEST(Published, NeMosLauncherHadFlashAttention2AndDropoutInGptAlone) {
+  json record = sample();
+  record["source"] = "NVIDIA NeMo docs performance_summary.md; container/release 24.07";
+  EXPECT_EQ(framework_of(run_of(record)), "nemo-launcher");
+  const auto scenario = [&] { return parse_scenario(scenario_of(run_of(record)).json, "sample"); };
+  record["model"]["gated_mlp"] = false;
+  EXPECT_EQ(scenario().kernels.attention, FlashKernel::kFlash2);
+  EXPECT_EQ(scenario().model.dropout, 0.1);
+  record["model"]["gated_mlp"] = true;
+  EXPECT_EQ(scenario().model.dropout, 0);
+  record["source"] = "NVIDIA NeMo docs performance_summary.md; container/release 25.04";
+  EXPECT_EQ(scenario().kernels.attention, FlashKernel::kNewest);
+}
+
 TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
   json record = sample();
   record["source"] = "MoE Parallel Folding (arXiv:2504.14960) Table 3";
