@@ -116,7 +116,7 @@ class Follower {
     if (!busy() || !std::ranges::all_of(transfers_, &BytesOnTheWay::done)) return std::nullopt;
     return std::exchange(piece_, std::nullopt);
   }
-  const std::vector<Answer>& answers() const { return answers_; }
+  const Answers& answers() const { return answers_; }
 
  private:
   Transport& transport_;
@@ -124,7 +124,7 @@ class Follower {
   std::optional<Piece> piece_;
   Question question_;
   Heading heading_;
-  std::vector<Answer> answers_;
+  Answers answers_;
   std::array<BytesOnTheWay, 3> transfers_;
 };
 
@@ -137,10 +137,10 @@ class RankCrew : public Crew {
     }
   }
 
-  std::vector<Answer> ask(const Question& q, const Heard& heard) override {
-    std::vector<Answer> out(q.layouts.size());
+  Answers ask(const Question& q, const Heard& heard) override {
+    Answers out(q.layouts.size());
     Pieces pieces(q, transport_.ranks(), threads_);
-    const auto enter = [&](Piece piece, const std::vector<Answer>& answers) {
+    const auto enter = [&](Piece piece, const Answers& answers) {
       std::ranges::copy(answers, out.begin() + static_cast<std::ptrdiff_t>(piece.first));
       const std::lock_guard lock(mutex_);
       for (std::size_t i = 0; heard && i < piece.count; ++i) heard(piece.first + i, answers[i]);
@@ -215,7 +215,7 @@ bool SearchRanks::follow(SearchWork& work, int threads) const {
     BytesOnTheWay in =
         transfer(Flow::kIn, kLeader, kLayoutsTag, q.layouts.data(), q.layouts.size());
     wait(*transport_, in);
-    std::vector<Answer> answers = work.answer(q, threads);
+    Answers answers = work.answer(q, threads);
     BytesOnTheWay out = transfer(Flow::kOut, kLeader, kAnswersTag, answers.data(), answers.size());
     wait(*transport_, out);
   }

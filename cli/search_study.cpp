@@ -107,7 +107,8 @@ void Study::run(Session session, SearchReport& out) {
   const SearchResult result = searcher.run({.best = options_.best,
                                             .budget = options_.budget,
                                             .stop = &session.stop,
-                                            .progress = session.progress});
+                                            .progress = session.progress,
+                                            .threads = options_.jobs});
   const Certificate& c = result.certificate;
   out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
                  c.does_not_fit, c.simulated, c.open,      c.gap};
@@ -164,8 +165,11 @@ void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& 
   while (points.size() < kMostFrontPoints && !session.stop) {
     const auto memory = static_cast<double>(points.back().result.memory.value);
     const Bytes limit(static_cast<std::int64_t>(memory * (1 - kFrontStep)));
-    const SearchResult next = searcher.run(
-        {.best = 1, .memory_limit = limit, .stop = &session.stop, .progress = session.progress});
+    const SearchResult next = searcher.run({.best = 1,
+                                            .memory_limit = limit,
+                                            .stop = &session.stop,
+                                            .progress = session.progress,
+                                            .threads = options_.jobs});
     if (next.best.empty()) break;
     points.push_back(next.best.front());
   }

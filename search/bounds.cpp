@@ -136,13 +136,13 @@ std::optional<PipelineCosts> Bounds::stages(const Layout& l,
                        microbatches, messages_.at(message_key(l, *kept)));
 }
 
-void Bounds::prepare(const std::vector<Layout>& layouts, int threads) {
+void Bounds::prepare(std::span<const Layout> layouts, int threads) {
   std::vector<std::uint32_t> all(layouts.size());
   std::iota(all.begin(), all.end(), 0U);
   prepare(layouts, all, threads);
 }
 
-void Bounds::prepare(const std::vector<Layout>& layouts, std::span<const std::uint32_t> numbers,
+void Bounds::prepare(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
                      int threads) {
   const auto shards = enter(shards_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
     const Layout& l = layouts[numbers[i]];

@@ -49,10 +49,10 @@ class Bounds {
 
   /// Works out on `threads` threads what the bounds of layouts[numbers[i]] need. Neighbours that
   /// are alike are worked out once.
-  void prepare(const std::vector<Layout>& layouts, std::span<const std::uint32_t> numbers,
+  void prepare(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
                int threads);
   /// Of all of them.
-  void prepare(const std::vector<Layout>& layouts, int threads);
+  void prepare(std::span<const Layout> layouts, int threads);
   /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
   std::optional<LowerBound> operator()(const Layout& layout) const;
   /// A closer bound of the step time, of a layout that has one. From any thread.

@@ -4,18 +4,10 @@
 #include <numeric>
 #include <optional>
 
+#include "search/frontier.h"
+
 namespace plait {
 namespace {
-
-/// A layout that may be among the best.
-struct Candidate {
-  SimTime bound = 0;
-  std::uint32_t number = 0;  // in the order of the space
-  /// As a heap has its largest on top: what is to be simulated first.
-  bool operator<(const Candidate& o) const {
-    return bound != o.bound ? bound > o.bound : number > o.number;
-  }
-};
 
 /// So many are simulated before the best are looked at again, and so many bounds made closer,
 /// whoever does it. Longer searches have larger rounds, for many hands: what a round simulates in
@@ -29,12 +21,14 @@ constexpr std::chrono::milliseconds kBetweenReports{200};
 /// One search.
 class Run {
  public:
-  Run(Searcher& searcher, const SearchOptions& options) : s_(searcher), options_(options) {}
+  Run(Searcher& searcher, const SearchOptions& options)
+      : s_(searcher),
+        options_(options),
+        left_(searcher.bounds_, capacity().value, options.threads) {}
 
   SearchResult run() {
-    collect();
-    while (!heap_.empty() && heap_.front().bound <= limit() && !interrupted()) {
-      walked(heap_.front()) ? simulate(take_round(true, round_size()))
+    while (!left_.empty() && left_.first().bound <= limit() && !interrupted()) {
+      walked(left_.first()) ? simulate(take_round(true, round_size()))
                             : walk(take_round(false, kWalks));
     }
     close();
@@ -42,22 +36,6 @@ class Run {
   }
 
  private:
-  void collect() {
-    Certificate& c = out_.certificate;
-    c.considered = static_cast<std::int64_t>(s_.bounds_.size());
-    const std::int64_t most = capacity().value;
-    for (std::uint32_t i = 0; i < s_.bounds_.size(); ++i) {
-      const Answer& bound = s_.bounds_[i];
-      if (bound.refused()) {
-        ++c.refused;
-      } else if (bound.memory > most) {
-        ++c.too_large;
-      } else {
-        heap_.push_back({bound.step, i});
-      }
-    }
-    std::make_heap(heap_.begin(), heap_.end());
-  }
   Bytes capacity() const {
     const Bytes most = most_memory(s_.work_.scenario().cluster);
     return limited() ? std::min(most, options_.memory_limit) : most;
@@ -83,25 +61,22 @@ class Run {
   /// From the top of the heap, as long as they are alike and may be among the best.
   std::vector<Candidate> take_round(bool of_walked, std::size_t most) {
     std::vector<Candidate> round;
-    while (round.size() < most && !heap_.empty() && walked(heap_.front()) == of_walked &&
-           heap_.front().bound <= limit()) {
-      std::pop_heap(heap_.begin(), heap_.end());
-      round.push_back(heap_.back());
-      heap_.pop_back();
+    while (round.size() < most && !left_.empty() && walked(left_.first()) == of_walked &&
+           left_.first().bound <= limit()) {
+      round.push_back(left_.take_first());
     }
     return round;
   }
   void walk(std::vector<Candidate> round) {
     Question q{.kind = Question::Kind::kCloserBound, .layouts = {}};
     for (const Candidate& c : round) q.layouts.push_back(c.number);
-    const std::vector<Answer> closer = s_.crew_.ask(q, {});
+    const Answers closer = s_.crew_.ask(q, {});
     for (std::size_t i = 0; i < round.size(); ++i) {
       Candidate& c = round[i];
       c.bound = std::max(c.bound, closer[i].step);
       s_.bounds_[c.number].step = c.bound;
       s_.walked_[c.number] = 1;
-      heap_.push_back(c);
-      std::push_heap(heap_.begin(), heap_.end());
+      left_.put_back(c);
     }
   }
 
@@ -130,7 +105,7 @@ class Run {
         q.layouts.push_back(c.number);
       }
     }
-    const std::vector<Answer> answers = s_.crew_.ask(q, [&](std::size_t i, const Answer& answer) {
+    const Answers answers = s_.crew_.ask(q, [&](std::size_t i, const Answer& answer) {
       if (s_.ears_.at_once) s_.ears_.at_once(q.layouts[i], answer);
     });
     for (std::size_t i = 0; i < answers.size(); ++i) s_.known_[q.layouts[i]] = answers[i];
@@ -170,24 +145,27 @@ class Run {
     const auto now = std::chrono::steady_clock::now();
     if (!options_.progress || now < reported_ + kBetweenReports) return;
     reported_ = now;
-    const SimTime most = limit();
-    const auto left =
-        std::ranges::count_if(heap_, [most](const Candidate& c) { return c.bound <= most; });
+    const std::int64_t left = left_.count(limit()).within;
     options_.progress({simulations_, left, out_.best.empty() ? 0 : out_.best.front().result.step});
   }
 
   /// What is left is too slow, or undecided.
   void close() {
     Certificate& c = out_.certificate;
-    for (const Candidate& left : heap_) ++(left.bound > limit() ? c.too_slow : c.open);
+    const Frontier::Counts left = left_.count(limit());
+    c.considered = static_cast<std::int64_t>(s_.bounds_.size());
+    c.refused += left_.refused();
+    c.too_large = left_.too_large();
+    c.too_slow = left.beyond;
+    c.open = left.within;
     if (c.open == 0 || out_.best.empty()) return;
     const auto best = static_cast<double>(out_.best.front().result.step);
-    c.gap = std::max(0.0, 1 - static_cast<double>(heap_.front().bound) / best);
+    c.gap = std::max(0.0, 1 - static_cast<double>(left_.first().bound) / best);
   }
 
   Searcher& s_;
   const SearchOptions& options_;
-  std::vector<Candidate> heap_;
+  Frontier left_;  // not decided
   std::int64_t simulations_ = 0;
   std::chrono::steady_clock::time_point reported_ = {};
   SearchResult out_;
@@ -214,7 +192,9 @@ SearchResult search(const Scenario& scenario, const CostModel& costs, const Spac
                     const SearchOptions& options, int threads) {
   SearchWork work(scenario, costs, space, threads);
   ThreadCrew crew(work, threads);
-  return Searcher(work, crew).run(options);
+  SearchOptions with_threads = options;
+  with_threads.threads = threads;
+  return Searcher(work, crew).run(with_threads);
 }
 
 }  // namespace plait

@@ -31,6 +31,7 @@ struct SearchOptions {
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once
   /// Called between rounds, a few times a second at most.
   std::function<void(const SearchProgress&)> progress = {};
+  int threads = 1;  // that put the layouts in order, beside those of the crew
 };
 
 struct Found {
@@ -92,8 +93,8 @@ class Searcher {
   const SearchWork& work_;
   Crew& crew_;
   SearchEars ears_;
-  std::vector<Answer> bounds_;  // of every layout; empty: not yet asked for
-  std::vector<char> walked_;    // the closer bound is in `bounds_`
+  Answers bounds_;            // of every layout; empty: not yet asked for
+  std::vector<char> walked_;  // the closer bound is in `bounds_`
   std::unordered_map<std::uint32_t, Answer> known_;
   std::unordered_set<std::uint32_t> told_;  // to ears_.in_order
 };

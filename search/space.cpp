@@ -256,18 +256,21 @@ std::string text_of(const Space& s) {
   return out;
 }
 
-std::vector<Layout> all_layouts(const SpaceOf& of, int threads) {
+Layouts all_layouts(const SpaceOf& of, int threads) {
   const std::vector<Layout> cuts = Cuts(of).run();
-  std::vector<std::vector<Layout>> parts(cuts.size());
+  const auto of_cut = [&](std::size_t i, auto&& visit) { Walk(of, cuts[i], visit).run(); };
+  std::vector<std::size_t> end(cuts.size());
   in_parallel(cuts.size(), threads, [&](std::size_t i) {
-    const auto visit = [&part = parts[i]](const Layout& l) { part.push_back(l); };
-    Walk(of, cuts[i], visit).run();
+    std::size_t n = 0;
+    of_cut(i, [&n](const Layout& /*l*/) { ++n; });
+    end[i] = n;
   });
-  std::size_t all = 0;
-  for (const std::vector<Layout>& part : parts) all += part.size();
-  std::vector<Layout> out;
-  out.reserve(all);
-  for (const std::vector<Layout>& part : parts) out.insert(out.end(), part.begin(), part.end());
+  std::partial_sum(end.begin(), end.end(), end.begin());
+  Layouts out(end.empty() ? 0 : end.back());
+  in_parallel(cuts.size(), threads, [&](std::size_t i) {
+    std::size_t at = i == 0 ? 0 : end[i - 1];
+    of_cut(i, [&](const Layout& l) { out[at++] = l; });
+  });
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/filled_later.h"
 #include "model/model.h"
 #include "search/layout.h"
 
@@ -42,10 +43,12 @@ struct SpaceOf {
   AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
 };
 
+using Layouts = FilledLater<Layout>;
+
 /// Each layout whose sizes divide, in an order that depends on the space alone. Of layouts that
 /// make the same plan only one comes: options without effect are at their defaults, and training
 /// state sharded over all replicas by zero_stage 1 or 2 is sharded over dp, by zero_stage 3 over
 /// fsdp, where the space has both.
-std::vector<Layout> all_layouts(const SpaceOf& of, int threads = 1);
+Layouts all_layouts(const SpaceOf& of, int threads = 1);
 
 }  // namespace plait

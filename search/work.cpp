@@ -23,8 +23,8 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
            layout_of(scenario.strategy, scenario.workload), scenario.strategy.expert_axes},
           threads)) {}
 
-std::vector<Answer> SearchWork::answer(const Question& q, int threads, const Heard& heard) {
-  std::vector<Answer> out(q.layouts.size());
+Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
+  Answers out(q.layouts.size());
   const bool simulates = q.kind == Question::Kind::kSimulate;
   if (!simulates) bounds_.prepare(layouts_, q.layouts, threads);
   const auto work = [&](std::size_t i) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/filled_later.h"
 #include "search/bounds.h"
 #include "search/evaluate.h"
 #include "search/space.h"
@@ -32,6 +33,8 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
+using Answers = FilledLater<Answer>;
+
 /// Hears the answer of question.layouts[i] as soon as it is known; one call at a time.
 using Heard = std::function<void(std::size_t i, const Answer&)>;
 
@@ -43,9 +46,9 @@ class SearchWork {
   SearchWork& operator=(const SearchWork&) = delete;
 
   const Scenario& scenario() const { return scenario_; }
-  const std::vector<Layout>& layouts() const { return layouts_; }
+  const Layouts& layouts() const { return layouts_; }
   /// On `threads` threads; one question at a time. The same answers for any number of threads.
-  std::vector<Answer> answer(const Question& question, int threads, const Heard& heard = {});
+  Answers answer(const Question& question, int threads, const Heard& heard = {});
 
  private:
   Answer bound(const Layout& layout) const;
@@ -54,7 +57,7 @@ class SearchWork {
   const Scenario& scenario_;
   const CostModel& costs_;
   Bounds bounds_;
-  std::vector<Layout> layouts_;
+  Layouts layouts_;
 };
 
 /// Those who answer the questions of a search.
@@ -62,14 +65,14 @@ class Crew {
  public:
   virtual ~Crew() = default;
   /// answers[i] is of question.layouts[i].
-  virtual std::vector<Answer> ask(const Question& question, const Heard& heard) = 0;
+  virtual Answers ask(const Question& question, const Heard& heard) = 0;
 };
 
 /// Threads of this process.
 class ThreadCrew : public Crew {
  public:
   ThreadCrew(SearchWork& work, int threads) : work_(work), threads_(threads) {}
-  std::vector<Answer> ask(const Question& question, const Heard& heard) override {
+  Answers ask(const Question& question, const Heard& heard) override {
     return work_.answer(question, threads_, heard);
   }
 

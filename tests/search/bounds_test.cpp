@@ -54,7 +54,7 @@ TEST(Bounds, AreClose) {
   const CostModel costs{.host = s.host, .kernels = s.kernels};
   Bounds bounds(s, costs);
   const Layout layout = layout_of(s.strategy, s.workload);
-  bounds.prepare({layout}, 1);
+  bounds.prepare(std::vector{layout}, 1);
   const auto exact = static_cast<double>(evaluate(s, costs, layout, kNoLimit)->step);
   EXPECT_GT(static_cast<double>(bounds(layout)->step), 0.95 * exact);
   EXPECT_GT(static_cast<double>(bounds.closer(layout)), 0.98 * exact);

@@ -51,8 +51,9 @@ inline Case searchable() {
 }
 
 inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
-  return all_layouts({space, s.model, s.workload, s.cluster.world_size(),
-                      layout_of(s.strategy, s.workload), s.strategy.expert_axes});
+  const Layouts all = all_layouts({space, s.model, s.workload, s.cluster.world_size(),
+                                   layout_of(s.strategy, s.workload), s.strategy.expert_axes});
+  return {all.begin(), all.end()};
 }
 
 /// Of many, so many taken at random, in their order.

@@ -81,7 +81,7 @@ RC_GTEST_PROP(Search, ThreadsChangeNothing, ()) {
 class CountingCrew : public Crew {
  public:
   explicit CountingCrew(SearchWork& work) : work_(work) {}
-  std::vector<Answer> ask(const Question& q, const Heard& heard) override {
+  Answers ask(const Question& q, const Heard& heard) override {
     if (q.kind == Question::Kind::kSimulate) simulated += q.layouts.size();
     return work_.answer(q, 1, heard);
   }

@@ -1,0 +1,81 @@
+#include "search/frontier.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+
+namespace plait {
+namespace {
+
+/// Layouts that a thread orders at a time.
+constexpr std::size_t kPiece = 4096;
+
+struct Entered {
+  std::vector<Candidate> heap;
+  std::int64_t refused = 0, too_large = 0;
+};
+
+Entered enter(const Answers& bounds, std::int64_t memory, std::size_t begin, std::size_t end) {
+  Entered out;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Answer& bound = bounds[i];
+    if (bound.refused()) {
+      ++out.refused;
+    } else if (bound.memory > memory) {
+      ++out.too_large;
+    } else {
+      out.heap.push_back({bound.step, static_cast<std::uint32_t>(i)});
+    }
+  }
+  std::make_heap(out.heap.begin(), out.heap.end());
+  return out;
+}
+
+}  // namespace
+
+Frontier::Frontier(const Answers& bounds, std::int64_t memory, int threads) {
+  std::vector<Entered> pieces((bounds.size() + kPiece - 1) / kPiece);
+  in_parallel(pieces.size(), threads, [&](std::size_t p) {
+    pieces[p] = enter(bounds, memory, p * kPiece, std::min(bounds.size(), (p + 1) * kPiece));
+  });
+  for (Entered& piece : pieces) {
+    refused_ += piece.refused, too_large_ += piece.too_large;
+    if (!piece.heap.empty()) heaps_.push_back(std::move(piece.heap));
+  }
+  std::ranges::make_heap(heaps_, behind);
+}
+
+Candidate Frontier::take_first() {
+  const auto take = [](Heap& heap) {
+    std::pop_heap(heap.begin(), heap.end());
+    const Candidate out = heap.back();
+    heap.pop_back();
+    return out;
+  };
+  if (of_near()) return take(near_);
+  std::ranges::pop_heap(heaps_, behind);
+  const Candidate out = take(heaps_.back());
+  if (heaps_.back().empty()) {
+    heaps_.pop_back();
+  } else {
+    std::ranges::push_heap(heaps_, behind);
+  }
+  return out;
+}
+
+void Frontier::put_back(const Candidate& candidate) {
+  near_.push_back(candidate);
+  std::push_heap(near_.begin(), near_.end());
+}
+
+Frontier::Counts Frontier::count(SimTime limit) const {
+  Counts out;
+  const auto add = [&](const Heap& heap) {
+    for (const Candidate& c : heap) ++(c.bound > limit ? out.beyond : out.within);
+  };
+  std::ranges::for_each(heaps_, add);
+  add(near_);
+  return out;
+}
+
+}  // namespace plait
