@@ -48,8 +48,9 @@ class StageWalk {
   }
 
  private:
+  /// What a block's ops first .. last do to a member.
   struct Touch {
-    std::int64_t op;
+    std::int64_t first, last;
     TensorId root;
     std::int16_t shift;
     bool afresh;  // a full write: what was there before is no longer needed
@@ -66,32 +67,45 @@ class StageWalk {
         const TensorId root = storage_of(plan_, o.tensor);
         const Tensor& held = plan_.tensors[root];
         if (held.place != place_ || !holds(role_, held.holders)) continue;
-        out.push_back({static_cast<std::int64_t>(i), root, o.shift, !view && o.use == Use::kWrite});
+        const auto op = static_cast<std::int64_t>(i);
+        const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
+        add(out, {op, op, root, shift, !view && o.use == Use::kWrite && !held.persistent});
       }
     }
     return out;
+  }
+  /// Later touches of a member that leave what is there only make its stay longer.
+  static void add(std::vector<Touch>& touches, const Touch& t) {
+    const auto same = [&t](const Touch& o) { return o.root == t.root && o.shift == t.shift; };
+    const auto before = std::find_if(touches.rbegin(), touches.rend(), same);
+    if (before == touches.rend() || (t.afresh && before->last < t.first)) {
+      touches.push_back(t);
+    } else {
+      before->last = t.last;
+    }
   }
 
   void collect() {
     std::int64_t flat = 0;
     for (const Call& call : program_.calls) {
       ++call_;
-      for (const Touch& t : touches_[call.block]) touch(call, t, flat + t.op);
+      for (const Touch& t : touches_[call.block]) touch(call, t, flat);
       flat += static_cast<std::int64_t>(plan_.blocks[call.block].ops.size());
     }
     for (Stay& s : stays_) {
       if (plan_.tensors[s.tensor].persistent) s.first = 0, s.last = ops_ - 1;
     }
   }
-  void touch(const Call& call, const Touch& t, std::int64_t op) {
+  /// `flat`: the number of the call's first op.
+  void touch(const Call& call, const Touch& t, std::int64_t flat) {
     Member& m = member(t.root, call.layer + t.shift, call.microbatch);
-    const bool begins = m.stay < 0 || (t.afresh && !plan_.tensors[t.root].persistent &&
-                                       stays_[static_cast<std::size_t>(m.stay)].last < op);
+    const bool begins =
+        m.stay < 0 || (t.afresh && stays_[static_cast<std::size_t>(m.stay)].last < flat + t.first);
     if (begins) {
       m.stay = static_cast<std::int64_t>(stays_.size());
-      stays_.push_back(stay_of(t, call, op));
+      stays_.push_back(stay_of(t, call, flat + t.first));
     }
-    stays_[static_cast<std::size_t>(m.stay)].last = op;
+    stays_[static_cast<std::size_t>(m.stay)].last = flat + t.last;
   }
   Stay stay_of(const Touch& t, const Call& call, std::int64_t op) const {
     const Scope scope = plan_.tensors[t.root].scope;

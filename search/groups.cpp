@@ -1,6 +1,9 @@
 #include "search/groups.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "topologies/graph.h"
 
 namespace plait {
 namespace {
@@ -31,11 +34,16 @@ const std::vector<GroupPlacement>& Groups::of(std::int64_t size, std::int64_t st
 }
 
 void Groups::place(std::int64_t size, std::int64_t stride, std::vector<GroupPlacement>& out) const {
+  const std::int64_t run = cluster_.graph->run(), reach = (size - 1) * stride;
   std::vector<char> seen(static_cast<std::size_t>(period_));
+  const std::int64_t per_node = cluster_.devices_per_node;
+  std::vector<char> inside_a_run(static_cast<std::size_t>(per_node));
   std::vector<std::int64_t> devices(static_cast<std::size_t>(size));
   for (std::int64_t block = 0; block < world_; block += size * stride) {
     for (std::int64_t first = block; first < block + stride; ++first) {
-      char& done = seen[static_cast<std::size_t>(first % period_)];
+      const bool inside = run > 0 && first % run + reach < run;
+      char& done = inside ? inside_a_run[static_cast<std::size_t>(first % per_node)]
+                          : seen[static_cast<std::size_t>(first % period_)];
       if (done != 0) continue;
       done = 1;
       for (std::int64_t i = 0; i < size; ++i) {
@@ -49,7 +57,13 @@ void Groups::place(std::int64_t size, std::int64_t stride, std::vector<GroupPlac
 const std::vector<Path>& Groups::routes(std::int64_t distance) {
   auto& known = entry(mutex_, routes_, distance);
   std::call_once(known.once, [&] {
+    const std::int64_t run = cluster_.graph->run(), per_node = cluster_.devices_per_node;
+    std::vector<char> inside_a_run(static_cast<std::size_t>(per_node));
     for (std::int64_t d = 0; d < std::min(period_, world_ - distance); ++d) {
+      if (run > 0 && d / run == (d + distance) / run) {
+        char& done = inside_a_run[static_cast<std::size_t>(d % per_node)];
+        if (std::exchange(done, 1) != 0) continue;
+      }
       add_new(known.all, route(cluster_, d, d + distance));
     }
   });

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <span>
+#include <unordered_map>
 
 #include "core/error.h"
+#include "core/random.h"
 
 namespace plait {
 namespace {
@@ -37,14 +40,42 @@ PositionGroups groups_over(const Mesh& mesh, AxisSet axes) {
   return out;
 }
 
-/// Renumbers keys by first appearance, so that colours do not depend on their values.
-template <class Key>
-std::vector<std::uint32_t> number(const std::vector<Key>& keys, std::size_t& count) {
-  std::map<Key, std::uint32_t> known;
+/// Rows of numbers, all of one width, one after the other.
+struct Rows {
+  Rows(std::size_t count, std::size_t row_width)
+      : width(row_width), values(count * row_width), count_(count) {}
+  std::span<std::uint32_t> row(std::size_t i) { return {values.data() + i * width, width}; }
+  std::span<const std::uint32_t> row(std::size_t i) const {
+    return {values.data() + i * width, width};
+  }
+  std::size_t count() const { return count_; }
+
+  std::size_t width;
+  std::vector<std::uint32_t> values;
+
+ private:
+  std::size_t count_;
+};
+
+/// Numbers rows by first appearance, so that colours do not depend on their values.
+std::vector<std::uint32_t> number(const Rows& rows, std::size_t& count) {
+  const auto hash = [&rows](std::size_t i) {
+    std::uint64_t h = 0;
+    for (const std::uint32_t v : rows.row(i)) h = scramble(h ^ v);
+    return static_cast<std::size_t>(h);
+  };
+  const auto same = [&rows](std::size_t a, std::size_t b) {
+    return std::ranges::equal(rows.row(a), rows.row(b));
+  };
+  std::unordered_map<std::size_t, std::uint32_t, decltype(hash), decltype(same)> known(16, hash,
+                                                                                       same);
   std::vector<std::uint32_t> out;
-  out.reserve(keys.size());
-  for (const Key& k : keys) {
-    out.push_back(known.emplace(k, static_cast<std::uint32_t>(known.size())).first->second);
+  out.reserve(rows.count());
+  for (std::size_t i = 0; i < rows.count(); ++i) {
+    // Neighbours mostly are the same.
+    const bool again = i > 0 && same(i, i - 1);
+    const auto fresh = static_cast<std::uint32_t>(known.size());
+    out.push_back(again ? out.back() : known.emplace(i, fresh).first->second);
   }
   count = known.size();
   return out;
@@ -76,33 +107,44 @@ class Refinement {
            std::all_of(sites_.axis_sets.begin(), sites_.axis_sets.end(),
                        [](const AxisSites& a) { return a.site.uniform_in_stages(); });
   }
+  /// By all that differs between positions.
   void initial() {
-    std::vector<std::vector<std::uint32_t>> keys(positions_);
-    const std::int64_t stages = plan_.mesh[Axis::kPp];
+    std::vector<const SiteMap*> maps;
+    const auto add = [&maps](const SiteMap& map) {
+      if (!map.uniform_in_stages()) maps.push_back(&map);
+    };
+    add(sites_.factor), add(sites_.kind), add(sites_.role);
+    add(sites_.next), add(sites_.previous);
+    for (const AxisSites& a : sites_.axis_sets) add(a.site);
+    const auto stages = static_cast<std::size_t>(plan_.mesh[Axis::kPp]);
+    Rows keys(positions_, maps.size() * stages);
     for (std::size_t p = 0; p < positions_; ++p) {
-      const auto position = static_cast<std::int64_t>(p);
-      for (std::int64_t s = 0; s < stages; ++s) {
-        keys[p].push_back(sites_.factor.at(s, position));
-        keys[p].push_back(sites_.kind.at(s, position));
-        keys[p].push_back(sites_.role.at(s, position));
-        if (stages > 1) keys[p].push_back(sites_.next.at(s, position));
-        if (stages > 1) keys[p].push_back(sites_.previous.at(s, position));
-        for (const AxisSites& a : sites_.axis_sets) keys[p].push_back(a.site.at(s, position));
+      auto at = keys.row(p).begin();
+      for (const SiteMap* map : maps) {
+        for (std::size_t s = 0; s < stages; ++s) {
+          *at++ = map->at(static_cast<std::int64_t>(s), static_cast<std::int64_t>(p));
+        }
       }
     }
     colour_ = number(keys, count_);
   }
   /// colour' = (colour, for each axis set the multiset of colours in the group).
   void refine() {
-    std::vector<std::vector<std::uint32_t>> keys(positions_);
-    for (std::size_t p = 0; p < positions_; ++p) keys[p] = {colour_[p]};
-    for (const PositionGroups& g : groups_) {
-      std::vector<std::vector<std::uint32_t>> members(g.groups);
-      for (std::size_t p = 0; p < positions_; ++p) members[g.group_of[p]].push_back(colour_[p]);
-      for (std::vector<std::uint32_t>& m : members) std::sort(m.begin(), m.end());
+    Rows keys(positions_, 1 + groups_.size());
+    for (std::size_t p = 0; p < positions_; ++p) keys.row(p)[0] = colour_[p];
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      const PositionGroups& g = groups_[i];
+      Rows members(g.groups, positions_ / g.groups);
+      std::vector<std::size_t> filled(g.groups);
+      for (std::size_t p = 0; p < positions_; ++p) {
+        members.row(g.group_of[p])[filled[g.group_of[p]]++] = colour_[p];
+      }
+      for (std::size_t m = 0; m < members.count(); ++m) {
+        if (!std::ranges::is_sorted(members.row(m))) std::ranges::sort(members.row(m));
+      }
       std::size_t kinds = 0;
       const std::vector<std::uint32_t> kind = number(members, kinds);
-      for (std::size_t p = 0; p < positions_; ++p) keys[p].push_back(kind[g.group_of[p]]);
+      for (std::size_t p = 0; p < positions_; ++p) keys.row(p)[1 + i] = kind[g.group_of[p]];
     }
     colour_ = number(keys, count_);
   }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "topologies/graph.h"
 
 namespace plait {
 namespace {
@@ -39,7 +40,8 @@ class Locator {
         placement_(placement),
         positions_(plan.ranks_per_stage()),
         stages_(plan.mesh[Axis::kPp]),
-        period_(symmetry_period(cluster)) {}
+        period_(symmetry_period(cluster)),
+        run_(placement.empty() ? cluster.graph->run() : 0) {}
 
   Sites run() {
     find_axis_sets();
@@ -100,7 +102,9 @@ class Locator {
     explicit Known(std::int64_t keys) : site_(static_cast<std::size_t>(keys), kNone) {}
     template <class Find>
     std::uint32_t at(std::int64_t key, Find&& find) {
-      std::uint32_t& site = site_[static_cast<std::size_t>(key)];
+      const auto i = static_cast<std::size_t>(key);
+      if (i >= site_.size()) site_.resize(i + 1, kNone);
+      std::uint32_t& site = site_[i];
       if (site == kNone) site = find();
       return site;
     }
@@ -113,18 +117,16 @@ class Locator {
 
   SiteMap place(const AxisSites& a) {
     const bool across = a.axes.has(Axis::kPp);
-    const std::int64_t per_node = cluster_.devices_per_node;
-    Known by_phase(phases()), within_node(per_node);
+    const std::int64_t per_node = cluster_.devices_per_node, reach = extent(a.axes);
+    Known by_phase(phases()), within_run(per_node);
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t first = (across ? 0 : stage * positions_) + position;
       const auto find = [&] {
         return intern(sites_.groups, place_group(cluster_, devices_of(first, a)));
       };
-      // Groups inside a node look alike in every node, if nodes are alike.
-      const bool alike = period_ < cluster_.world_size() || cluster_.nodes == 1;
-      const bool inside =
-          alike && placement_.empty() && first % per_node + extent(a.axes) < per_node;
-      return inside ? within_node.at(first % per_node, find) : by_phase.at(phase(first), find);
+      // Groups inside a run of nodes that are alike look the same from the same place of a node.
+      const bool inside = run_ > 0 && first % run_ + reach < run_;
+      return inside ? within_run.at(first % per_node, find) : by_phase.at(phase(first), find);
     };
     const auto row = [&](std::int64_t s) { return across ? 0 : s % cycle(); };
     return tabulate(a.axes - Axis::kPp, row, site);
@@ -132,13 +134,21 @@ class Locator {
   SiteMap neighbours(std::int64_t offset) {
     // Stages differ by their phase, and by whether their neighbour is around the corner.
     const std::int64_t corner = offset > 0 ? stages_ - 1 : 0;
-    Known straight(phases()), around(phases());
+    const Graph& g = *cluster_.graph;
+    const bool by_closeness = placement_.empty() && !g.uneven() && g.cabling != nullptr;
+    Known straight(by_closeness ? 0 : phases()), around(by_closeness ? 0 : phases());
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t rank = stage * positions_ + position;
       const std::int64_t peer = (stage + offset + stages_) % stages_ * positions_ + position;
-      return (stage == corner ? around : straight).at(phase(rank), [&] {
+      const auto find = [&] {
         return intern(sites_.paths, route(cluster_, device(rank), device(peer)));
-      });
+      };
+      Known& known = stage == corner ? around : straight;
+      if (!by_closeness) return known.at(phase(rank), find);
+      // From one place to another, equally close, routes are the same.
+      const std::int64_t n = g.size(), a = rank / n, b = peer / n;
+      const std::int64_t close = a == b ? 0 : 1 + g.cabling->closeness(a, b);
+      return known.at(close * n + rank % n, find);
     };
     const auto row = [&](std::int64_t s) {
       if (s == corner) return s;
@@ -265,6 +275,7 @@ class Locator {
   const Cluster& cluster_;
   const std::vector<std::int64_t>& placement_;
   std::int64_t positions_, stages_, period_;
+  std::int64_t run_;  // Graph::run; 0 too with ranks out of order
   Sites sites_;
 };
 

@@ -66,6 +66,9 @@ class Cabling {
   virtual std::int64_t closeness(std::int64_t node, std::int64_t other) const = 0;
   /// The fabric looks the same so many nodes later.
   virtual std::int64_t period() const = 0;
+  /// So many nodes, from each multiple on, are all alike to one another and as close: what lies
+  /// within looks the same from wherever in it.
+  virtual std::int64_t run() const { return 1; }
   virtual Shares shares(const Ring& ring) const = 0;
 
  protected:

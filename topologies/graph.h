@@ -46,6 +46,9 @@ struct Graph {
   }
   /// Nodes of several kinds, or faulty cables: no two groups need look alike.
   bool uneven() const { return kinds.size() > 1 || !cable_factor.empty(); }
+  /// So many devices, from each multiple on: groups that lie within, and whose first members have
+  /// the same place in their node, look alike; so do routes. 0 where none need.
+  std::int64_t run() const { return uneven() ? 0 : size() * (cabling ? cabling->run() : 1); }
   /// What is left of a cable; and of what a trunk carries.
   double factor(std::int64_t cable) const {
     const auto found = cable_factor.find(cable);

@@ -43,16 +43,15 @@ void worsen(Path& worst, const Path& path) {
 /// The group island by island; `places` is the storage that the islands' places lie in.
 std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64_t per_island,
                                std::vector<std::int64_t>& places) {
-  std::vector<std::int64_t> sorted(devices.begin(), devices.end());
-  if (!std::is_sorted(sorted.begin(), sorted.end())) std::sort(sorted.begin(), sorted.end());
-  places.resize(sorted.size());
+  places.assign(devices.begin(), devices.end());
+  if (!std::ranges::is_sorted(places)) std::ranges::sort(places);
   std::vector<Members> islands;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    const std::int64_t island = sorted[i] / per_island;
-    places[i] = sorted[i] - island * per_island;
-    if (islands.empty() || islands.back().island != island)
-      islands.push_back({island, {&places[i], 0}});
-    islands.back().places = {islands.back().places.data(), islands.back().places.size() + 1};
+  islands.reserve(places.size());
+  for (std::size_t i = 0; i < places.size();) {
+    const std::int64_t island = places[i] / per_island, first = island * per_island;
+    const std::size_t begin = i;
+    for (; i < places.size() && places[i] < first + per_island; ++i) places[i] -= first;
+    islands.push_back({island, {&places[begin], i - begin}});
   }
   return islands;
 }
@@ -119,6 +118,7 @@ struct Sharing {
 };
 
 Sharing sharing(const IslandRoutes& island, Places places) {
+  if (places.size() == 1) return {};
   std::vector<std::int64_t> nics, rails;
   for (const std::int64_t p : places) {
     nics.push_back(island.nic_of(p));
@@ -194,6 +194,7 @@ void place_between(const Cluster& cluster, const std::vector<Members>& islands,
   const Graph& g = *cluster.graph;
   const RingRoute ring = ring_route(cluster, islands);
   std::vector<std::int64_t> nodes;
+  nodes.reserve(islands.size());
   for (const Members& m : islands) nodes.push_back(m.island);
   const Shares shares = g.cabling->shares({.nodes = nodes,
                                            .own = out.ranks_per_node,

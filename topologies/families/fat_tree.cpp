@@ -114,6 +114,7 @@ class FatTree : public Cabling {
     if (pods_ == 1) return 1;
     return fabric_.nodes_per_pod * (blocks_ > 1 ? pods_per_block_ : 1);
   }
+  std::int64_t run() const override { return fabric_.nodes_per_pod; }
 
   /// With k nodes of the ring in a pod, P / k rings like it send their flows over the D B / o that
   /// leave a leaf; and so on for blocks.
