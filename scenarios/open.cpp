@@ -97,16 +97,6 @@ void refuse_parameter_server(const ParameterServerOptions& servers) {
        .cure = "compare them with `plait compare -L strategy.parameter_server.servers=1,2,4`"});
 }
 
-/// Bounds know layers of one kind.
-void refuse_two_kinds_of_layers(const Model& model) {
-  if (model.experts == 0 || model.dense_layers() == 0) return;
-  throw InputError({.code = "S096",
-                    .problem = "a search of a model of which only some layers have experts",
-                    .where = Where{"", 0, 0, "model"},
-                    .expected = "experts in every layer, or in none",
-                    .cure = "compare layouts with `plait compare -L strategy.ep=1,2,4,8`"});
-}
-
 bool is_axis(const std::string& path) {
   return std::ranges::any_of(
       kAxisNames, [&](std::string_view axis) { return path == fmt::format("strategy.{}", axis); });
@@ -144,7 +134,6 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   }
   out.scenario = read_scenario(std::move(document), file);
   require_training(out.scenario);
-  refuse_two_kinds_of_layers(out.scenario.model);
   refuse_offload(out.scenario.strategy.offload);
   refuse_parameter_server(out.scenario.strategy.parameter_server);
   return out;

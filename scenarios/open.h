@@ -29,7 +29,7 @@ struct OpenScenario {
 };
 
 /// Throws as parse_scenario does, F003 for an open field that is none of the three, S050 for a
-/// placement that depends on the layout, S096 for a mixture of experts.
+/// placement that depends on the layout.
 OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
                                  const std::vector<Override>& overrides = {});
 

@@ -22,8 +22,11 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   const Sharers of_experts = sharers_of(l, scenario_.strategy.expert_axes);
   const auto state = [&](std::int64_t parameters) { return state_on(all, parameters); };
   const auto state_of_layers = [&](std::int64_t stage) {
-    const std::int64_t n = stages.layers(stage);
-    return state(n * c.layer.parameters) + state_on(of_experts, n * c.experts);
+    const auto n = stages.layers_of_kinds(stage);
+    const LayerCosts& mixture = c.layers[kMoeLayer];
+    return state(n[kDenseLayer] * c.layers[kDenseLayer].parameters +
+                 n[kMoeLayer] * mixture.parameters) +
+           state_on(of_experts, n[kMoeLayer] * mixture.experts);
   };
   const std::int64_t m = stages.microbatches;
   // Passes whose results the first and the last stage hold at once, of their smallest piece.
@@ -50,16 +53,24 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   };
   // Of a stage with several pieces the one that keeps least.
   const auto kept = [&](std::int64_t end_piece) {
-    const std::int64_t own = stages.saved_bytes(end_piece);
-    return l.chunks > 1 ? std::min(own, stages.saved_bytes(1)) : own;
+    std::int64_t least = stages.saved_bytes(end_piece);
+    if (l.chunks > 1) least = std::min(least, stages.saved_bytes(1));
+    if (!stages.kinds.mixed()) return least;
+    for (std::int64_t i = 0; l.chunks > 1 && i < stages.pieces.count; ++i) {
+      least = std::min(least, stages.saved_bytes(i));
+    }
+    return least;
   };
   const std::int64_t end = stages.pieces.count - 1;
   const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
   const bool meet = stages.places.shape == PipelineShape::kV;  // the first stage has the head too
   const std::int64_t heads = c.head.parameters;
+  const ShardCosts& ends = all_again ? stages.r : c;
+  const std::int64_t at_backward = stages.kinds.least([&](std::size_t kind) {
+    return at_work(c.layers[kind].parameters) + ends.layers[kind].beside_backward.value;
+  });
   const std::int64_t first = state(c.embedding.parameters + (meet ? heads : 0)) +
-                             state_of_layers(0) + at_work(c.layer.parameters) + held * kept(0) +
-                             (all_again ? stages.r : c).beside_backward.value;
+                             state_of_layers(0) + held * kept(0) + at_backward;
   const std::int64_t last =
       state(meet ? 0 : heads) + state_of_layers(l.pp - 1) +
       (meet ? 0 : at_work(heads) + held_last * kept(end) + c.beside_head.value);

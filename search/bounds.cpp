@@ -48,6 +48,7 @@ Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario),
       costs_(costs),
       most_memory_(most_memory(scenario.cluster)),
+      kinds_(scenario.model),
       groups_(scenario.cluster, scenario.placement.empty()) {}
 
 Bytes most_memory(const Cluster& cluster) {
@@ -132,8 +133,8 @@ std::optional<PipelineCosts> Bounds::stages(const Layout& l,
   if (again == nullptr || kept == nullptr) return std::nullopt;
   const std::int64_t microbatches =
       scenario_.workload.global_batch / (l.replicas() * l.micro_batch);
-  return PipelineCosts(l, *kept, *again, exchanges_.at(exchange_key(l)), scenario_.model.layers,
-                       microbatches, messages_.at(message_key(l, *kept)));
+  return PipelineCosts(l, *kept, *again, exchanges_.at(exchange_key(l)), kinds_, microbatches,
+                       messages_.at(message_key(l, *kept)));
 }
 
 void Bounds::prepare(std::span<const Layout> layouts, int threads) {
@@ -162,12 +163,15 @@ void Bounds::prepare(std::span<const Layout> layouts, std::span<const std::uint3
     const auto& [l, exchange] = exchanges[i];
     const ShardCosts& c = *find(l);
     const Sharers all = sharers_of(l);
-    *exchange = {unit(all, c, c.embedding.parameters),
-                 unit(all, c, c.layer.parameters),
-                 {},
-                 unit(all, c, c.head.parameters)};
-    if (c.experts > 0)
-      exchange->experts = unit(sharers_of(l, scenario_.strategy.expert_axes), c, c.experts);
+    *exchange = {unit(all, c, c.embedding.parameters), unit(all, c, c.head.parameters), {}, {}};
+    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+      const std::int64_t parameters = c.layers[k].parameters;
+      if (parameters > 0) exchange->layers[k] = unit(all, c, parameters);
+    }
+    const std::int64_t experts = c.layers[kMoeLayer].experts;
+    if (experts > 0) {
+      exchange->experts = unit(sharers_of(l, scenario_.strategy.expert_axes), c, experts);
+    }
   });
   const auto messages = enter(messages_, numbers.size(), threads, [&](std::size_t i, auto&& add) {
     const Layout& l = layouts[numbers[i]];
@@ -273,8 +277,10 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
                                    : l.pp > 1 ? n
                                               : m * (n - 1);
       const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
-      out = std::max(out, gathers * (stages.x.layer.gather + stages.x.experts.gather) +
-                              (in_turn ? m * stages.of_stage(s, &UnitCosts::reduce) : 0));
+      const SimTime each = stages.kinds.least(
+          [&](std::size_t kind) { return stages.x.layer(kind, &UnitCosts::gather); });
+      out = std::max(out,
+                     gathers * each + (in_turn ? m * stages.of_stage(s, &UnitCosts::reduce) : 0));
     }
   }
   if (joined) return std::max(out, passes + update);

@@ -89,6 +89,7 @@ class Bounds {
   const Scenario& scenario_;
   const CostModel& costs_;
   Bytes most_memory_;
+  LayerKinds kinds_;
   Groups groups_;
   Table<ShardKey, std::optional<ShardCostsByKind>> shards_;
   Table<ExchangeKey, Exchange> exchanges_;

@@ -114,7 +114,7 @@ class Walk {
     const SimTime early = piece == 0 && s_.split ? s_.x.embedding.reduce : 0;
     at.reduced = std::max(at.reduced, start) + s_.exchanged(piece, &UnitCosts::reduce) - early;
     const UnitCosts& last = embeds                        ? s_.x.embedding
-                            : s_.pieces.layers(piece) > 0 ? s_.x.layer
+                            : s_.pieces.layers(piece) > 0 ? s_.x.layers[s_.first_kind(piece)]
                                                           : s_.x.head;
     if (embeds || piece > 0 || s_.pieces.layers(piece) > 0) {
       at.reduced = std::max(at.reduced, at.compute + last.reduce);

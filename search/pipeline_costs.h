@@ -3,8 +3,10 @@
 // least so long, and what a stage exchanges with its replicas.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
+#include "model/model.h"
 #include "plan/schedule.h"
 #include "search/shard_costs.h"
 
@@ -23,7 +25,44 @@ struct Pieces {
   std::int64_t layers(std::int64_t piece) const {
     return piece == 0 ? first : piece == count - 1 ? last : middle;
   }
+  /// Layers before the piece.
+  std::int64_t before(std::int64_t piece) const {
+    return piece == 0 ? 0 : first + (piece - 1) * middle;
+  }
   std::int64_t count, first, middle, last;
+};
+
+/// How many layers of each kind there are among the model's first ones.
+class LayerKinds {
+ public:
+  explicit LayerKinds(const Model& m)
+      : layers(m.layers),
+        dense_(m.experts > 0 ? m.first_dense_layers : m.layers),
+        every_(m.moe_every) {
+    present[kMoeLayer] = m.moe_layers() > 0, present[kDenseLayer] = m.dense_layers() > 0;
+  }
+  bool mixed() const { return present[kDenseLayer] && present[kMoeLayer]; }
+  /// Of layers begin .. end - 1.
+  std::array<std::int64_t, 2> of(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t moe = moe_before(end) - moe_before(begin);
+    return {end - begin - moe, moe};
+  }
+  /// The least of a figure that a layer of the model has, of any kind.
+  template <class Of>
+  auto least(Of&& of) const {
+    if (mixed()) return std::min(of(kDenseLayer), of(kMoeLayer));
+    return of(present[kMoeLayer] ? kMoeLayer : kDenseLayer);
+  }
+
+  std::int64_t layers;
+  std::array<bool, 2> present = {};
+
+ private:
+  std::int64_t moe_before(std::int64_t layer) const {
+    const std::int64_t n = std::max<std::int64_t>(0, layer - dense_);
+    return every_ == 1 ? n : (n + every_ - 1) / every_;
+  }
+  std::int64_t dense_, every_;
 };
 
 /// Exchanges of one unit's weights and gradients over the data-parallel ranks, and its update.
@@ -31,29 +70,51 @@ struct UnitCosts {
   SimTime gather = 0, reduce = 0, update = 0;
 };
 struct Exchange {
-  UnitCosts embedding, layer, experts, head;  // experts: a layer's, beside the rest of it
+  UnitCosts embedding, head;
+  std::array<UnitCosts, 2> layers;  // without experts, and with, beside these
+  UnitCosts experts;                // of a layer
+  /// Of a whole layer.
+  SimTime layer(std::size_t kind, SimTime UnitCosts::*what) const {
+    return layers[kind].*what + (kind == kMoeLayer ? experts.*what : 0);
+  }
 };
 
 struct PipelineCosts {
   /// `again`: with layers recomputed, where the layout recomputes some of a piece's; else `shard`.
   PipelineCosts(const Layout& layout, const ShardCosts& shard, const ShardCosts& again,
-                const Exchange& exchanged, std::int64_t model_layers, std::int64_t microbatch_count,
-                SimTime transfer)
+                const Exchange& exchanged, const LayerKinds& layer_kinds,
+                std::int64_t microbatch_count, SimTime transfer)
       : l(layout),
         c(shard),
         r(again),
         x(exchanged),
-        pieces(model_layers, layout),
+        kinds(layer_kinds),
+        pieces(layer_kinds.layers, layout),
         places(layout.schedule, layout.pp, layout.chunks),
         microbatches(microbatch_count),
         message(transfer),
         split(splits_backward(layout.schedule)) {}
 
   bool is_last(std::int64_t piece) const { return piece == pieces.count - 1; }
+  /// Of the piece's layers, those that are recomputed and those that are not, of each kind.
+  template <class Of>
+  std::int64_t of_layers(std::int64_t i, Of&& of) const {
+    const std::int64_t begin = pieces.before(i), middle = begin + recomputed(i);
+    const auto again = kinds.of(begin, middle), once = kinds.of(middle, begin + pieces.layers(i));
+    std::int64_t out = 0;
+    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+      if (kinds.present[k]) out += once[k] * of(c.layers[k]) + again[k] * of(r.layers[k]);
+    }
+    return out;
+  }
   SimTime of_pass(std::int64_t i, SimTime PieceCosts::*pass) const {
-    const std::int64_t again = recomputed(i);
-    return (pieces.layers(i) - again) * c.layer.*pass + again * r.layer.*pass +
+    return of_layers(i, [pass](const LayerCosts& layer) { return layer.*pass; }) +
            (i == 0 ? c.embedding.*pass : 0) + (is_last(i) ? c.head.*pass : 0);
+  }
+  /// Of the piece's first layer.
+  std::size_t first_kind(std::int64_t i) const {
+    const std::int64_t begin = pieces.before(i);
+    return kinds.of(begin, begin + 1)[kMoeLayer] > 0 ? kMoeLayer : kDenseLayer;
   }
   /// Layers of the piece: its first ones.
   std::int64_t recomputed(std::int64_t i) const {
@@ -62,24 +123,34 @@ struct PipelineCosts {
   }
   /// What the piece keeps of a microbatch.
   std::int64_t saved_bytes(std::int64_t i) const {
-    const std::int64_t again = recomputed(i);
-    return (pieces.layers(i) - again) * c.saved.value + again * r.saved.value;
+    return of_layers(i, [](const LayerCosts& layer) { return layer.saved.value; });
   }
   SimTime forward(std::int64_t i) const { return of_pass(i, &PieceCosts::forward); }
   SimTime backward(std::int64_t i) const { return of_pass(i, &PieceCosts::backward); }
-  /// Of its backward pass, what it can do before its message comes.
+  /// Of its backward pass, what it can do before its message comes, at most.
   SimTime ahead(std::int64_t i) const {
     if (pieces.layers(i) == 0) return i == 0 ? c.embedding.ahead : 0;
-    return (recomputed(i) == pieces.layers(i) ? r : c).layer.ahead;
+    const ShardCosts& last = recomputed(i) == pieces.layers(i) ? r : c;
+    return std::max(last.layers[kDenseLayer].ahead, last.layers[kMoeLayer].ahead);
   }
   SimTime weights(std::int64_t i) const { return of_pass(i, &PieceCosts::weights); }
   SimTime exchanged(std::int64_t i, SimTime UnitCosts::*what) const {
-    return pieces.layers(i) * (x.layer.*what + x.experts.*what) + (i == 0 ? x.embedding.*what : 0) +
-           (is_last(i) ? x.head.*what : 0);
+    const std::int64_t begin = pieces.before(i);
+    const auto n = kinds.of(begin, begin + pieces.layers(i));
+    return n[kDenseLayer] * x.layer(kDenseLayer, what) + n[kMoeLayer] * x.layer(kMoeLayer, what) +
+           (i == 0 ? x.embedding.*what : 0) + (is_last(i) ? x.head.*what : 0);
   }
-  /// Sum over the pieces that the stage has: those between its first and its last are alike.
+  /// Sum over the pieces that the stage has: those between its first and its last are alike, where
+  /// layers are.
   template <class Of>
   auto of_stage(std::int64_t stage, Of&& of) const {
+    if (kinds.mixed()) {
+      auto sum = of(places.piece_of(stage, 0));
+      for (std::int64_t chunk = 1; chunk < l.chunks; ++chunk) {
+        sum += of(places.piece_of(stage, chunk));
+      }
+      return sum;
+    }
     auto out = of(places.piece_of(stage, 0));
     if (l.chunks > 1) out += of(places.piece_of(stage, l.chunks - 1));
     if (l.chunks > 2) out += (l.chunks - 2) * of(places.piece_of(stage, 1));
@@ -91,6 +162,15 @@ struct PipelineCosts {
   std::int64_t layers(std::int64_t stage) const {
     return of_stage(stage, [&](std::int64_t i) { return pieces.layers(i); });
   }
+  std::array<std::int64_t, 2> layers_of_kinds(std::int64_t stage) const {
+    std::array<std::int64_t, 2> out = {};
+    for (std::int64_t chunk = 0; chunk < l.chunks; ++chunk) {
+      const std::int64_t i = places.piece_of(stage, chunk), begin = pieces.before(i);
+      const auto n = kinds.of(begin, begin + pieces.layers(i));
+      out[kDenseLayer] += n[kDenseLayer], out[kMoeLayer] += n[kMoeLayer];
+    }
+    return out;
+  }
   /// All passes of all microbatches.
   SimTime work(std::int64_t stage) const {
     return microbatches *
@@ -99,18 +179,29 @@ struct PipelineCosts {
   /// Until the first microbatch is at the stage.
   SimTime fill(std::int64_t stage) const {
     if (stage == 0) return 0;
-    return forward(0) + message + (stage - 1) * (forward(1) + message);
+    return forward(0) + stage * message +
+           of_middle(stage, [this](std::int64_t i) { return forward(i); });
   }
   /// From the stage's last backward pass to the end of the first stage's.
   SimTime drain(std::int64_t stage) const {
     if (stage == 0) return 0;
-    return backward(0) - ahead(0) + message + (stage - 1) * (backward(1) - ahead(1) + message);
+    return backward(0) - ahead(0) + stage * message +
+           of_middle(stage, [this](std::int64_t i) { return backward(i) - ahead(i); });
+  }
+  /// Sum over the first pieces of the stages between the first one and this one.
+  template <class Of>
+  SimTime of_middle(std::int64_t stage, Of&& of) const {
+    if (!kinds.mixed()) return stage > 1 ? (stage - 1) * of(1) : 0;
+    SimTime sum = 0;
+    for (std::int64_t i = 1; i < stage; ++i) sum += of(i);
+    return sum;
   }
 
   const Layout& l;
   const ShardCosts& c;
   const ShardCosts& r;
   const Exchange& x;
+  const LayerKinds& kinds;
   Pieces pieces;
   PieceMap places;
   std::int64_t microbatches;

@@ -86,15 +86,18 @@ SimTime chain(const Block& block, const BlockDependencies& deps, const Prices& p
   return out;
 }
 
-/// The plan of one microbatch on the ranks that share it, with two layers alike; on two stages of
-/// two layers each where the schedule cuts the backward pass in two.
+/// The plan of one microbatch on the ranks that share it, with two layers of each kind, those with
+/// experts last; on two stages where the schedule cuts the backward pass in two.
 Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, Recompute kind) {
   const bool split = splits_backward(layout.schedule);
   layout.dp = layout.fsdp = 1, layout.pp = split ? 2 : 1;
   layout.chunks = 1, layout.first_layers = layout.last_layers = -1;
   layout.zero_stage = 0, layout.reshard = true;
   layout.schedule = split ? Schedule::kZbH1 : Schedule::k1f1b;
-  model.layers = 2 * layout.pp;
+  const bool dense = model.dense_layers() > 0, mixture = model.moe_layers() > 0;
+  const std::int64_t of_each = 2 * layout.pp;
+  model.layers = (dense && mixture ? 2 : 1) * of_each;
+  model.first_dense_layers = dense ? of_each : 0, model.moe_every = 1;
   if (split) model.tied_embeddings = false;
   workload.micro_batch = layout.micro_batch;
   workload.global_batch = layout.micro_batch * layout.replicas();
@@ -117,6 +120,11 @@ std::vector<Bytes> live_during(const Plan& plan) {
   return change;
 }
 
+/// Of "layer.forward" and "moe_layer.forward".
+std::size_t kind_of(const Block& block) {
+  return block.name.starts_with("moe_") ? kMoeLayer : kDenseLayer;
+}
+
 /// "layer.forward", with experts or without.
 std::string_view name_of(const Block& block) {
   std::string_view name = block.name;
@@ -124,10 +132,18 @@ std::string_view name_of(const Block& block) {
   return name;
 }
 
-/// Of the second layer, which is the first one of the backward pass.
+/// What is live around the two layers of a kind.
+struct LiveAround {
+  std::int32_t first = -1, second = -1;  // layers
+  Bytes before, behind;                  // the second forward pass
+  Bytes backward;                        // at most, during the second one's
+};
+
+/// Of the second layer of a kind, which is the first one of its kind in the backward pass.
 void read_memory(const Plan& plan, ShardCosts& out) {
   const std::vector<Bytes> live = live_during(plan);
-  Bytes before, behind, head, backward;  // the first forward pass, both, at most
+  std::array<LiveAround, 2> around;
+  Bytes head;
   std::size_t op = 0;
   for (const Call& call : plan.programs[0].calls) {
     const Block& block = plan.blocks[call.block];
@@ -135,15 +151,24 @@ void read_memory(const Plan& plan, ShardCosts& out) {
     const auto end = first + static_cast<std::ptrdiff_t>(block.ops.size());
     op += block.ops.size();
     const std::string_view name = name_of(block);
-    if (name.starts_with("layer.forward")) (call.layer == 0 ? before : behind) = *end;
+    LiveAround& of_kind = around[kind_of(block)];
+    if (name.starts_with("layer.forward")) {
+      if (of_kind.first < 0) of_kind.first = call.layer;
+      if (of_kind.first != call.layer) of_kind.second = call.layer;
+      (of_kind.first == call.layer ? of_kind.before : of_kind.behind) = *end;
+    }
     if (name.starts_with("head.")) head = std::max(head, *std::max_element(first, end));
-    if (name.starts_with("layer.backward") && call.layer == 1) {
-      backward = *std::max_element(first, end);
+    if (name.starts_with("layer.backward") && call.layer == of_kind.second) {
+      of_kind.backward = *std::max_element(first, end);
     }
   }
-  out.saved = behind - before;
-  out.beside_head = std::max(Bytes(), head - out.saved * 2);
-  out.beside_backward = std::max(Bytes(), backward - out.saved * 2);
+  Bytes saved;  // by both layers of the kinds so far
+  for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+    out.layers[k].saved = around[k].behind - around[k].before;
+    saved += out.layers[k].saved * 2;
+    out.layers[k].beside_backward = std::max(Bytes(), around[k].backward - saved);
+  }
+  out.beside_head = std::max(Bytes(), head - saved);
 }
 
 const Adam* update_in(const Block& block) {
@@ -158,8 +183,9 @@ void read_sizes(const Plan& plan, ShardCosts& out) {
   for (const Tensor& t : plan.tensors) {
     const std::int64_t n = t.elements(plan.mesh);
     if (t.name == "embedding.weights") out.embedding.parameters = n;
-    if (t.name == "layer.weights" || t.name == "moe_layer.weights") out.layer.parameters = n;
-    if (t.name == "experts.weights") out.experts = n;
+    if (t.name == "layer.weights") out.layers[kDenseLayer].parameters = n;
+    if (t.name == "moe_layer.weights") out.layers[kMoeLayer].parameters = n;
+    if (t.name == "experts.weights") out.layers[kMoeLayer].experts = n;
     if (t.name == "head.weights") out.head.parameters = n;
     if (t.name == "x") out.message = t.bytes(plan.mesh);
   }
@@ -188,8 +214,9 @@ void read_times(const Plan& plan, const Dependencies& deps, const Prices& prices
   const TensorId dx = tensor_named(plan, "dx");
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const std::string_view name = name_of(plan.blocks[b]);
+    PieceCosts* layer = &out.layers[kind_of(plan.blocks[b])];
     for (const auto& [piece, costs] :
-         {std::pair{"embedding.", &out.embedding}, {"layer.", &out.layer}, {"head.", &out.head}}) {
+         {std::pair{"embedding.", &out.embedding}, {"layer.", layer}, {"head.", &out.head}}) {
       if (!name.starts_with(piece)) continue;
       const std::string_view pass = name.substr(std::string_view(piece).size());
       const SimTime takes = chain(plan.blocks[b], deps.blocks[b], prices);
@@ -221,7 +248,9 @@ std::optional<ShardCostsByKind> shard_costs(const Model& model, const Workload& 
     read_sizes(kept, out);
     read_memory(kept, out);
     // Layers of two kinds: none takes less time, nor keeps less, than the better of both.
-    if (partly) out.beside_backward = {};
+    for (LayerCosts& layer : out.layers) {
+      if (partly) layer.beside_backward = {};
+    }
     std::optional<Plan> other;
     if (partly || splits_backward(layout.schedule)) {
       other = probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);

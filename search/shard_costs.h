@@ -27,14 +27,22 @@ struct PieceCosts {
   std::int64_t parameters = 0;  // elements of its flat buffer
 };
 
+/// Its parameters: but for its experts.
+struct LayerCosts : PieceCosts {
+  std::int64_t experts = 0;  // parameters of its experts that a rank has
+  Bytes saved;               // that it keeps of each microbatch for its backward pass
+  Bytes beside_backward;     // live besides, at the fullest moment of its backward pass
+};
+
+/// Layers without experts, and with.
+inline constexpr std::size_t kDenseLayer = 0, kMoeLayer = 1;
+
 struct ShardCosts {
-  PieceCosts embedding, layer, head;  // a layer's parameters: but for its experts
-  std::int64_t experts = 0;           // parameters of a layer's experts that a rank has
-  Bytes saved;                        // that a layer keeps of each microbatch for its backward pass
-  /// Live besides, at the fullest moment of the head and of a layer's backward pass.
-  Bytes beside_head, beside_backward;
-  Bytes message;               // between pipeline stages, per microbatch
-  std::optional<Adam> update;  // the optimizer's op; sizes are to be filled in
+  PieceCosts embedding, head;
+  std::array<LayerCosts, 2> layers;  // zero: the model has none of that kind
+  Bytes beside_head;                 // live besides, at the fullest moment of the head
+  Bytes message;                     // between pipeline stages, per microbatch
+  std::optional<Adam> update;        // the optimizer's op; sizes are to be filled in
 };
 
 /// Layers whose gradients are reduced behind each microbatch write them, others add to them.

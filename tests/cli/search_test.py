@@ -149,10 +149,15 @@ class Search(CommandTest):
         written = self.run_with(MIXTRAL, {})
         self.assertLessEqual(report["step_time_s"], written["step_time_s"])
 
-    def test_layers_of_two_kinds_are_refused(self):
-        result = plait("search", MIXTRAL, "--set", "model.first_dense_layers=1")
-        self.assertEqual(result.code, 2)
-        self.assertIn("S096", result.err)
+    def test_layers_of_two_kinds_are_searched(self):
+        first = {"model.first_dense_layers": "1"}
+        axes = [w for a in ("ep", "dp", "fsdp") for w in ("--set", f"strategy.{a}=auto")]
+        answer = self.search(MIXTRAL, "--set", "model.first_dense_layers=1", *axes)
+        best = answer["best"][0]
+        report = self.run_with(MIXTRAL, first | best["settings"])
+        self.assertEqual(report["step_time_s"], best["report"]["step_time_s"])
+        written = self.run_with(MIXTRAL, first)
+        self.assertLessEqual(report["step_time_s"], written["step_time_s"])
 
     def test_layers_to_recompute_are_searched(self):
         answer = self.search(HYBRID, "--set", "strategy.recompute.kind=full",

@@ -17,12 +17,13 @@ inline Scenario scenario_of(const Case& c) {
   return s;
 }
 
-/// Experts in every layer.
+/// Experts in every layer, or, one time in two, in some.
 inline void mix(Case& c) {
   Model& m = c.model;
   m.experts = 1 << pick(1, 3), m.experts_per_token = pick(1, 2), m.expert_ffn_hidden = m.ffn_hidden;
   m.shared_ffn_hidden = pick(0, 1) * m.ffn_hidden;
   m.mlp_bias = m.parallel_attention = false;
+  if (pick(0, 1) == 0) m.first_dense_layers = pick(0, 3), m.moe_every = pick(1, 2);
   for (const Axis a : {Axis::kCp, Axis::kTp}) {
     if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | a;
   }
