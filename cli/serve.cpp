@@ -30,7 +30,12 @@ ServedModel served_model(const Scenario& s, const EngineLimits& limits) {
   served.layout.mesh = s.strategy.mesh;
   served.cluster = s.cluster;
   served.costs = costs_of(s);
-  served.costs.engine_all_reduce = s.serving->limits.own_all_reduce;
+  const bool vllm = s.serving->limits.engine == ServingEngine::kVllm;
+  served.precision.fused_elementwise = !vllm;
+  served.layout.expert_parallel = s.serving->expert_parallel;
+  if (s.serving->limits.own_all_reduce) {
+    served.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
+  }
   served.placement = s.placement;
   served.graphs = s.serving->limits.graphs;
   served.layout.map = deal_layers(served, s.serving->layers, limits, s.memory);

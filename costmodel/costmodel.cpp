@@ -209,8 +209,9 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
       return {*own, Algorithm::kDeepEp, Protocol::kSimple};
   }
   const CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
-  if (!engine_all_reduce || op.kind != CollectiveKind::kAllReduce) return nccl;
-  const std::optional<Cost> own = one_shot_cost(op.bytes(), group, device);
+  if (engine_all_reduce == EngineReduce::kNone || op.kind != CollectiveKind::kAllReduce)
+    return nccl;
+  const std::optional<Cost> own = one_shot_cost(engine_all_reduce, op.bytes(), group, device);
   if (!own || own->total() >= nccl.cost.total()) return nccl;
   return {*own, Algorithm::kOneShot, Protocol::kSimple};
 }

@@ -42,6 +42,9 @@ struct CollectiveCost {
 /// choice can change with the link, and its durations then jump.
 enum class Selection : std::uint8_t { kNccl, kFastest };
 
+/// Whose kernel runs small all-reduces in place of NCCL's (one_shot.h).
+enum class EngineReduce : std::uint8_t { kNone, kVllm, kTensorRtLlm };
+
 /// What a node has besides devices.
 struct HostMachine {
   Device processor;                             // no name: none is described
@@ -57,7 +60,7 @@ struct CostModel {
   Kernels kernels = {};  // of the framework
   /// All-reduces within an NVLink island run by a serving engine's own kernels where these are
   /// faster than NCCL (one_shot.h).
-  bool engine_all_reduce = false;
+  EngineReduce engine_all_reduce = EngineReduce::kNone;
   /// How much longer what is bound by arithmetic takes on the slowest of the devices that wait for
   /// one another than on a typical one (slowest_device); calibrations say it themselves.
   double slowest = 1;

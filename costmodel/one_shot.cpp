@@ -7,16 +7,25 @@
 
 namespace plait {
 
-// Fitted to AIConfigurator's custom_allreduce_perf of vLLM in CUDA graphs, 2, 4 and 8 GPUs, up to
-// 8 MiB, 7 of 10 rows; mean error of the other rows 14 % (A100), 6 % (H100), 9 % (B200):
-// OneShot.* in tests/costmodel.
-OneShotFit one_shot_fit(Generation generation) {
+// Fitted to AIConfigurator's custom_allreduce_perf of vLLM and of TensorRT-LLM in CUDA graphs, 2, 4
+// and 8 GPUs, up to 8 MiB, 7 of 10 rows; the tables count elements of two bytes
+// (collector/collect_all_reduce.py: the shape of the reduced tensor). Mean error of the other rows:
+// vLLM 7 % (A100), 4 % (H100), 5 % (B200); TensorRT-LLM 17, 4 and 5 %: OneShot.* in
+// tests/costmodel.
+OneShotFit one_shot_fit(EngineReduce engine, Generation generation) {
+  const bool vllm = engine == EngineReduce::kVllm;
   switch (generation) {
     case Generation::kCpu: return {};
     case Generation::kVolta:
-    case Generation::kAmpere: return {4.74, 0.124, 82.9, 6.91, 73.9};
-    case Generation::kHopper: return {4.16, 0.067, 129.6, 4.01, 139.6};
-    case Generation::kBlackwell: return {6.68, 0.089, 84.2, 11.4, 253.8};
+    case Generation::kAmpere:
+      return vllm ? OneShotFit{4.73, 0.144, 178.3, 8.16, 215.8}
+                  : OneShotFit{3.99, 0.091, 124.2, 43.3, 237.9};
+    case Generation::kHopper:
+      return vllm ? OneShotFit{4.19, 0.068, 261.0, 4.21, 300.3}
+                  : OneShotFit{2.59, 0.082, 281.8, 16.9, 273.7};
+    case Generation::kBlackwell:
+      return vllm ? OneShotFit{6.63, 0.078, 182.1, 11.2, 508.3}
+                  : OneShotFit{4.66, 0.074, 595.4, 23.0, 655.8};
   }
   return {};
 }
@@ -41,13 +50,15 @@ Seconds one_shot_time(const OneShotFit& fit, double ranks, Bytes bytes) {
   return start(fit, ranks) + shots(fit, ranks, bytes);
 }
 
-std::optional<Cost> one_shot_cost(Bytes bytes, const GroupPlacement& group, const Device& device) {
+std::optional<Cost> one_shot_cost(EngineReduce engine, Bytes bytes, const GroupPlacement& group,
+                                  const Device& device) {
   const Generation generation = generation_of(device);
-  if (generation == Generation::kCpu || group.nodes > 1 || group.ranks > 8 || group.ranks < 2 ||
-      group.intra.link != LinkClass::kNvlink || bytes > kLargestOneShot) {
+  if (engine == EngineReduce::kNone || generation == Generation::kCpu || group.nodes > 1 ||
+      group.ranks > 8 || group.ranks < 2 || group.intra.link != LinkClass::kNvlink ||
+      bytes > kLargestOneShot) {
     return std::nullopt;
   }
-  const OneShotFit fit = one_shot_fit(generation);
+  const OneShotFit fit = one_shot_fit(engine, generation);
   const auto ranks = static_cast<double>(group.ranks);
   const double links = group.intra.bandwidth / fitted_link_rate(generation);
   Cost cost;

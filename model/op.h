@@ -49,6 +49,11 @@ struct Attention {
   bool causal = true, fused = true, dropout = false;
   DType dtype = DType::kBf16;
   std::int64_t value_dim = 0;  // 0: head_dim
+  /// The values are the first value_dim columns of the keys and are not read apart: the latents
+  /// that multi-head latent attention keeps, one for all heads, with the products that make keys
+  /// and values of them moved to queries and results (DeepSeek-AI 2024, arXiv 2405.04434, section
+  /// 2.1.2).
+  bool latents = false;
   FlashKernel kernel = FlashKernel::kNewest;
   /// Context parallelism: the queries are a share of the sequence's tokens that sees half of all
   /// causal pairs, seq_q seq_kv / 2.

@@ -41,7 +41,7 @@ struct AttentionBytes {
   std::int64_t query;   // (b, a, s_q, d): Q and its gradient each
   std::int64_t out;     // (b, a, s_q, d_v): O and its gradient each
   std::int64_t key;     // (b, a_kv, s_kv, d): K and its gradient each
-  std::int64_t value;   // (b, a_kv, s_kv, d_v): V and its gradient each
+  std::int64_t value;   // (b, a_kv, s_kv, d_v): V and its gradient each; part of the keys: 0
   std::int64_t rows;    // (b, a, s_q) in fp32: log-sum-exp, or rowsum(dO * O)
   std::int64_t square;  // (b, a, s_q, s_kv): scores or probabilities
   std::int64_t mask;    // the same in dropout mask bytes
@@ -50,7 +50,7 @@ struct AttentionBytes {
       : query(op.batch * op.heads * op.seq_q * op.head_dim * size_of(op.dtype)),
         out(op.batch * op.heads * op.seq_q * op.v_dim() * size_of(op.dtype)),
         key(op.batch * op.kv_heads * op.seq_kv * op.head_dim * size_of(op.dtype)),
-        value(op.batch * op.kv_heads * op.seq_kv * op.v_dim() * size_of(op.dtype)),
+        value(op.latents ? 0 : op.batch * op.kv_heads * op.seq_kv * op.v_dim() * size_of(op.dtype)),
         rows(op.batch * op.heads * op.seq_q * kStatBytes),
         square(op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype)),
         mask(op.batch * op.heads * op.seq_q * op.seq_kv * kMaskBytes) {}

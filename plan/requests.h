@@ -28,10 +28,15 @@ struct Load {
   std::int64_t count = 1000;
   double rate_per_s = 1;         // kPoisson
   std::int64_t concurrency = 8;  // kClosed
+  Seconds ramp;                  // kClosed: between the first requests of one user and the next
   std::int64_t seed = 1;
   std::string trace;               // kTrace: path
   std::vector<RequestKind> kinds;  // none: RequestKind{}
 };
+
+/// Whose kernels a step runs on: vLLM's, or TensorRT-LLM's, which fuses element-wise work
+/// (ServingPrecision::fused_elementwise) and reduces small buffers by a kernel of its own.
+enum class ServingEngine : std::uint8_t { kVllm, kTensorRtLlm };
 
 /// How an engine batches and what it keeps for its cache: vLLM's names and, for the first three,
 /// the values that it takes for `vllm serve` on GPUs of 70 GiB and more (EngineArgs,
@@ -43,13 +48,17 @@ struct EngineLimits {
   std::int64_t max_context = 0;       // longest sequence (max_model_len); 0: what the load needs
   double memory_utilization = 0.9;    // of the device, for everything (gpu_memory_utilization)
   bool chunked_prefill = true;        // a prompt may be cut over steps
-  bool graphs = true;                 // CUDA graphs for steps that only generate
-  bool own_all_reduce = true;         // unless --disable-custom-all-reduce
+  ServingEngine engine = ServingEngine::kVllm;
+  bool graphs = true;          // CUDA graphs for steps that only generate
+  bool own_all_reduce = true;  // unless --disable-custom-all-reduce
   /// The host's part of a step, while which the device idles: scheduling and preparing inputs.
   /// Vidur's profile of vLLM on an A100 host, batch 8: 0.04 and 0.14 ms (cpu_overheads.csv,
   /// medians). What it does per sequence there (0.03 ms) vLLM has since moved to other processes.
   Seconds step_overhead = Seconds(0.18e-3);
   Seconds sequence_overhead;
+  /// The host prepares a step while the device works on the one before (vLLM's --async-scheduling,
+  /// TensorRT-LLM's overlap scheduler).
+  bool async_scheduling = false;
 };
 
 /// How layers are dealt to places (serving/layer_maps.h).
@@ -73,6 +82,7 @@ struct LayerRule {
 struct Serving {
   ServingPrecision precision;
   LayerRule layers;
+  bool expert_parallel = false;  // ServingLayout::expert_parallel
   EngineLimits limits;
   Load load;
 };

@@ -36,10 +36,6 @@ bool leaves_device(const LayerMap& map) {
 }
 
 void require_served(const Model& m, const Step& step, const ServingLayout& layout) {
-  if (m.latent_attention()) {
-    throw refusal("S097", "serving from a cache of latents is not planned", "model.kv_lora_rank",
-                  "0", "choose a model without multi-head latent attention");
-  }
   PLAIT_CHECK(step.tokens() > 0, "a step without tokens");
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
@@ -194,8 +190,10 @@ LayerMap even_layers(std::int64_t layers, std::int64_t stages) {
 }
 
 Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, std::int64_t tp) {
+  const std::int64_t size = size_of(precision.kv_cache);
+  if (model.latent_attention()) return Bytes((model.kv_lora_rank + model.rope_head_dim) * size);
   const Model m = with_key_heads_for(model, tp);
-  return Bytes((m.key_width() + m.value_width()) / tp * size_of(precision.kv_cache));
+  return Bytes((m.key_width() + m.value_width()) / tp * size);
 }
 
 Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecision& precision,
@@ -205,18 +203,26 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   const Workload workload = forward_workload(step, precision);
   Strategy strategy;
   strategy.mesh = layout.mesh;
+  if (layout.expert_parallel) strategy.expert_axes = AxisSet(Axis::kDp) | Axis::kTp;
   Draft draft(model, workload, strategy);
   write_layers(draft);
   apply_tensor_parallel(draft);
+  if (layout.expert_parallel) deal_experts(draft);
   keep_forward(draft);
-  meet_few_experts(draft, step);
+  meet_few_experts(draft, step, layout.expert_parallel);
   sample_tokens(draft, step);
   apply_weight_formats(draft, precision);
   insert_collectives(draft);
   gather_logits(draft);
   for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
   for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
-  attend_to_cache(draft, step, precision.kv_cache, cache_tokens);
+  if (layout.expert_parallel) gather_replicas(draft);
+  if (model.latent_attention()) {
+    attend_to_latent_cache(draft, step, precision.kv_cache, cache_tokens);
+  } else {
+    attend_to_cache(draft, step, precision.kv_cache, cache_tokens);
+  }
+  if (precision.fused_elementwise) fuse_elementwise(draft);
   ProgramWriter(draft, layout.map).run();
 
   Plan plan;

@@ -38,6 +38,9 @@ struct ServingPrecision {
   WeightFormat weights = WeightFormat::kPlain;  // of the linear layers, where not fp8_products
   WeightFormat head = WeightFormat::kPlain;     // of the output matrix
   bool fused_attention = true;                  // flash attention, where a device computes it
+  /// Element-wise work is part of the kernel before it: residual sums and norms one kernel, casts
+  /// to fp8 the end of norms, activations and attention (fuse_elementwise, inference.h).
+  bool fused_elementwise = false;
 };
 
 /// Where a layer's weights are and who multiplies by them.
@@ -68,10 +71,14 @@ LayerMap even_layers(std::int64_t layers, std::int64_t stages);
 struct ServingLayout {
   Mesh mesh;  // pp, dp, tp; the dp replicas run like steps
   LayerMap map;
+  /// Experts are dealt over the ranks of dp and tp, whole, and replicas that share them step
+  /// together (vLLM's --enable-expert-parallel).
+  bool expert_parallel = false;
 };
 
-/// Keys and values of one token in one layer on one rank: 2 kv_heads head_dim, heads repeated where
-/// tp exceeds them.
+/// What the cache keeps of one token in one layer on one rank: keys and values, 2 kv_heads
+/// head_dim, heads repeated where tp exceeds them; or latents, kv_lora_rank + rope_head_dim, the
+/// same on all ranks of tp (multi-head latent attention).
 Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, std::int64_t tp);
 
 /// `cache_tokens`: tokens that the cache of each layer has room for. Throws InputError where sizes

@@ -21,6 +21,7 @@ void warn_of_idle(const Json* requests, const Load& load, std::vector<std::strin
   };
   const Rule rules[] = {{"rate_per_s", load.arrivals == Arrivals::kPoisson},
                         {"concurrency", load.arrivals == Arrivals::kClosed},
+                        {"ramp", load.arrivals == Arrivals::kClosed},
                         {"trace", load.arrivals == Arrivals::kTrace},
                         {"count", load.arrivals != Arrivals::kTrace},
                         {"kinds", load.arrivals != Arrivals::kTrace}};

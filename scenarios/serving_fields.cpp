@@ -50,6 +50,8 @@ const Table<Load>& load_table() {
                 "Requests per second, for poisson."),
           field("concurrency", &L::concurrency, Int{.max = 10'000'000}, "Users, for closed."),
           field("seed", &L::seed, Int{.min = 0}, "Of arrivals, kinds and lengths."),
+          field("ramp", &L::ramp, Amount<Seconds>{.max = 3600},
+                "For closed: how long after one user the next asks for the first time."),
           field("trace", &L::trace, Text{},
                 "Path relative to this file: CSV with the header "
                 "arrival_s,prompt_tokens,output_tokens, or a JSON list of such objects.")
@@ -77,6 +79,11 @@ const Table<EngineLimits>& engine_table() {
           field("gpu_memory_utilization", &E::memory_utilization, Real{.min = 0.01, .max = 1},
                 "Share of the device's memory for weights, activations and cache."),
           field("chunked_prefill", &E::chunked_prefill, Flag{}, "A prompt may be cut over steps."),
+          field("kernels", &E::engine,
+                Choice<ServingEngine>{{{"vllm", ServingEngine::kVllm},
+                                       {"tensorrt_llm", ServingEngine::kTensorRtLlm}}},
+                "Whose kernels steps run on. tensorrt_llm: residual sums, norms and casts to fp8 "
+                "are part of the kernel before them, and small all-reduces are its own."),
           field("cuda_graphs", &E::graphs, Flag{},
                 "Steps that only generate are padded to captured sizes."),
           field("custom_all_reduce", &E::own_all_reduce, Flag{},
@@ -85,6 +92,8 @@ const Table<EngineLimits>& engine_table() {
                 "What the host does between two steps of a sequence: scheduling, inputs."),
           field("sequence_overhead", &E::sequence_overhead, Sourced{Amount<Seconds>{.max = 1}},
                 "What it does besides for each sequence of a step."),
+          field("async_scheduling", &E::async_scheduling, Flag{},
+                "The host prepares a step while the device works on the one before."),
       });
   return table;
 }
@@ -149,6 +158,9 @@ const Table<Serving>& serving_table() {
                       "Fused attention kernels on devices."),
           field("layers", &S::layers, Nested{&layers_table()},
                 "Which layers are on which device, and which on none."),
+          field("expert_parallel", &S::expert_parallel, Flag{},
+                "Experts are dealt over dp and tp, whole, instead of divided over tp (vLLM's "
+                "--enable-expert-parallel)."),
           field("engine", &S::limits, Nested{&engine_table()}, "How steps are batched."),
           field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
       });

@@ -57,6 +57,8 @@ constexpr System kSystems[] = {
     {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
     {"vLLM, mixture of experts", "vllm-mixtral-8x7b", "vllm",
      "weights and cache over tp, every expert too, requests over dp"},
+    {"vLLM, expert parallel", "vllm-deepseek-v3", "vllm",
+     "weights over tp, experts whole over tp x dp, a cache of latents"},
     {"llama.cpp, Ollama", "llama-cpp-7b-q4_0", "llama-cpp", "layers over GPUs and the processor"},
     {"Accelerate device_map", "accelerate-device-map-opt-30b", "device-map",
      "layers over GPUs, host memory, drives"},

@@ -127,6 +127,8 @@ LayerMap filled(const ServedModel& s, const LayerRule& rule, const EngineLimits&
     map.layers.push_back(filling.place(bytes.layer));
   }
   map.head = filling.place(bytes.head);
+  // A tied output matrix is where the table is; device 0 also computes what no device holds.
+  if (s.model.tied_embeddings && map.head.residence != Residence::kDevice) map.head = map.embedding;
   return map;
 }
 

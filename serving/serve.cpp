@@ -78,7 +78,8 @@ class Server {
     next_ = closed ? std::min(requests_.size(), static_cast<std::size_t>(load_.concurrency))
                    : requests_.size();
     for (std::size_t i = 0; i < next_; ++i) {
-      events_.push({closed ? 0 : requests_[i].arrival, true, i});
+      const SimTime first = static_cast<SimTime>(i) * to_sim_time(load_.ramp);
+      events_.push({closed ? first : requests_[i].arrival, true, i});
     }
     if (!requests_.empty()) start_ = events_.top().time;
   }
@@ -121,8 +122,10 @@ class Server {
     const StepTime& time = price_(step);
     const SimTime overhead = to_sim_time(options_.limits.step_overhead) +
                              sequences * to_sim_time(options_.limits.sequence_overhead);
-    replica.host = std::max(replica.host, now_) + overhead;
     replica.stage.resize(time.stage.size());
+    const bool goes_on = options_.limits.async_scheduling && replica.stage[0] == now_;
+    replica.host =
+        goes_on ? std::max(replica.host + overhead, now_) : std::max(replica.host, now_) + overhead;
     out_.busy.resize(time.stage.size());
     SimTime at = replica.host;
     for (std::size_t s = 0; s < time.stage.size(); ++s) {

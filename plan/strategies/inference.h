@@ -10,7 +10,13 @@ namespace plait {
 /// Forward passes only: nothing is kept for a backward pass, weights are there from step to step.
 void keep_forward(Draft& draft);
 /// A step of few tokens meets few of the experts: slots for as many as it is expected to.
-void meet_few_experts(Draft& draft, const Step& step);
+/// `dealt`: of those that the rank has.
+void meet_few_experts(Draft& draft, const Step& step, bool dealt);
+/// ServingLayout::expert_parallel: whole experts on the ranks of dp and tp. Throws InputError S092
+/// and S128.
+void deal_experts(Draft& draft);
+/// The tokens of all replicas for the experts. Behind fit_sizes.
+void gather_replicas(Draft& draft);
 /// Weights as they are stored, but for routers, which vLLM and llama.cpp leave as they are; fp8
 /// products with their casts.
 void apply_weight_formats(Draft& draft, const ServingPrecision& precision);
@@ -20,5 +26,10 @@ void sample_tokens(Draft& draft, const Step& step);
 void gather_logits(Draft& draft);
 /// Attention over the cache, prompts and single tokens apart. Behind fit_sizes.
 void attend_to_cache(Draft& draft, const Step& step, DType kv_cache, std::int64_t cache_tokens);
+/// The same where the model has multi-head latent attention.
+void attend_to_latent_cache(Draft& draft, const Step& step, DType kv_cache,
+                            std::int64_t cache_tokens);
+/// ServingPrecision::fused_elementwise. Behind all others, where sizes are known.
+void fuse_elementwise(Draft& draft);
 
 }  // namespace plait

@@ -1,9 +1,16 @@
 // Experts in a serving step. A training step gives every expert its slots; a step that generates a
 // few tokens meets only some of the experts, and reads the weights of those alone.
+//
+// Expert parallelism (vLLM's --enable-expert-parallel, docs/serving/expert_parallel_deployment):
+// the experts are dealt over the ranks of dp and tp, whole. Ranks of tp hold the same tokens, so
+// that each gives its own experts' part of their sum, and the all-reduce of the MLP adds it up.
+// Tokens of other replicas come by an all_gather over dp, with the logits that choose their
+// experts, and go back by a reduce_scatter (all2all-backend allgather_reducescatter).
 #include <algorithm>
 #include <cmath>
 
 #include "core/quantity.h"
+#include "plan/refusal.h"
 #include "plan/strategies/inference.h"
 
 namespace plait {
@@ -17,13 +24,44 @@ std::int64_t experts_met(const Model& m, std::int64_t tokens) {
   return std::clamp(static_cast<std::int64_t>(std::ceil(met)), m.experts_per_token, m.experts);
 }
 
+AxisSet expert_axes(const Mesh& mesh) {
+  AxisSet axes;
+  for (const Axis a : {Axis::kDp, Axis::kTp}) {
+    if (mesh[a] > 1) axes = axes | a;
+  }
+  return axes;
+}
+
 }  // namespace
 
-void meet_few_experts(Draft& d, const Step& step) {
+void deal_experts(Draft& d) {
+  const AxisSet axes = expert_axes(d.mesh());
+  const std::int64_t ranks = d.mesh().size_of(axes), experts = d.model.experts;
+  if (experts == 0) {
+    throw refusal("S128", "experts dealt over devices, and the model has none",
+                  "serving.expert_parallel", "false", "choose a model with experts");
+  }
+  if (experts % ranks != 0) {
+    throw refusal("S092",
+                  std::to_string(experts) + " experts cannot be shared evenly by " +
+                      std::to_string(ranks) + " ranks along " + name_of(axes),
+                  "strategy.tp", "tp x dp that divides model.experts",
+                  "change strategy.tp or strategy.dp");
+  }
+  for (const TensorId t : d.unit(UnitKind::kExperts).weights) {
+    for (Dim& dim : d.tensors[t].dims) dim.sharded = {};
+    d.tensors[t].dims[0].sharded = axes;
+  }
+}
+
+void meet_few_experts(Draft& d, const Step& step, bool dealt) {
   const Model& m = d.model;
   if (m.experts == 0) return;
-  const std::int64_t met = experts_met(m, step.tokens());
-  const std::int64_t slots = ceil_div(m.experts_per_token * step.tokens(), met);
+  // Where experts are dealt a rank has the tokens of all replicas for its own.
+  const std::int64_t tokens = step.tokens() * (dealt ? d.mesh()[Axis::kDp] : 1);
+  const std::int64_t ranks = dealt ? d.mesh().size_of(expert_axes(d.mesh())) : 1;
+  const std::int64_t met = std::min(ceil_div(experts_met(m, tokens), ranks), m.experts / ranks);
+  const std::int64_t slots = ceil_div(m.experts_per_token * tokens, met * ranks);
   bool in_slots = false;  // from the tokens' way to the experts until their way back
   for (Op& op : d.layers.back().kept.forward.ops) {
     if (Route* route = body_of<Route>(op)) route->capacity = slots;
@@ -35,6 +73,75 @@ void meet_few_experts(Draft& d, const Step& step) {
       if (o.use == Use::kWrite) t.dims[0] = Dim{met}, t.dims[1] = Dim{slots};
     }
   }
+}
+
+namespace {
+
+/// Between the replicas' tokens and those of one: what experts are told of all of them, and the
+/// sum of what they make of it.
+class TokenGathering {
+ public:
+  explicit TokenGathering(Draft& d) : d_(d) {}
+
+  void run(Block& block) {
+    std::vector<Op> ops = std::move(block.ops);
+    block.ops.clear();
+    for (Op& op : ops) {
+      if (body_of<Route>(op) != nullptr) {
+        for (std::size_t i = 1; i < op.operands.size(); ++i) of_all(op.operands[i].tensor);
+        gather(block, op, 0);
+      } else if (body_of<Dispatch>(op) != nullptr) {
+        gather(block, op, 0);
+      } else if (body_of<Combine>(op) != nullptr) {
+        scatter(block, std::move(op));
+        continue;
+      }
+      block.ops.push_back(std::move(op));
+    }
+    fit_sizes(d_, block);
+  }
+
+ private:
+  void of_all(TensorId t) {
+    Dim& rows = d_.tensors[t].dims[0];
+    rows = Dim{rows.global * d_.mesh()[Axis::kDp]};
+  }
+  TensorId whole(TensorId part, const char* suffix) {
+    Tensor t = d_.tensors[part];
+    t.name += suffix, t.scope = Scope::kCall;
+    const TensorId id = d_.add(t);
+    of_all(id);
+    return id;
+  }
+  void gather(Block& block, Op& op, std::size_t operand) {
+    const TensorId part = op.operands[operand].tensor;
+    const TensorId all = whole(part, ".of_replicas");
+    exchange(block, CollectiveKind::kAllGather, part, all, all, op.phase);
+    op.operands[operand].tensor = all;
+  }
+  void scatter(Block& block, Op op) {
+    const TensorId part = op.operands.back().tensor;
+    const TensorId all = whole(part, ".for_replicas");
+    const Phase phase = op.phase;
+    op.operands.back().tensor = all;
+    block.ops.push_back(std::move(op));
+    exchange(block, CollectiveKind::kReduceScatter, all, part, all, phase);
+  }
+  void exchange(Block& block, CollectiveKind kind, TensorId from, TensorId to, TensorId whole,
+                Phase phase) {
+    Collective c;
+    c.kind = kind, c.axes = Axis::kDp;
+    c.dtype = d_.tensors[whole].dtype, c.elements = d_.tensors[whole].elements(d_.mesh());
+    block.ops.push_back({c, Stream::kEp, phase, {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
+  }
+
+  Draft& d_;
+};
+
+}  // namespace
+
+void gather_replicas(Draft& d) {
+  if (d.mesh()[Axis::kDp] > 1) TokenGathering(d).run(d.layers.back().kept.forward);
 }
 
 }  // namespace plait

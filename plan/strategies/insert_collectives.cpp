@@ -78,8 +78,13 @@ class Propagation {
         else if (split_in)
           need(0, Layout::kFeature), yield(2, Layout::kPartial);
         else
-          yield(2, layout(0));
+          yield(2, of_own_experts(weight) ? Layout::kPartial : layout(0));
     }
+  }
+  /// Of experts dealt over tp and tokens that all of its ranks have: each adds its own experts'.
+  bool of_own_experts(const Tensor& weight) {
+    return weight.rank == 3 && weight.dims[0].sharded.has(Axis::kTp) &&
+           layout(0) == Layout::kReplicated;
   }
   void follow(Route& r) {
     if (r.pass == Pass::kForward) return yield(1, layout(0)), yield(2, layout(0));

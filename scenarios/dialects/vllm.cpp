@@ -42,11 +42,13 @@ void write_serving(ExportDraft& d, const Serving& s) {
   d.copy("--max-model-len", "serving.engine.max_model_len");
   d.copy("--gpu-memory-utilization", "serving.engine.gpu_memory_utilization");
   if (!s.limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
+  if (s.expert_parallel) d.set("--enable-expert-parallel");
+  if (s.limits.async_scheduling) d.set("--async-scheduling");
   if (!s.limits.graphs) d.set("--enforce-eager");
   if (!s.limits.own_all_reduce) d.set("--disable-custom-all-reduce");
-  d.say({"serving.dtype", "serving.fp8_products", "serving.kv_cache",
-         "serving.engine.chunked_prefill", "serving.engine.cuda_graphs",
-         "serving.engine.custom_all_reduce"});
+  d.say({"serving.dtype", "serving.fp8_products", "serving.kv_cache", "serving.expert_parallel",
+         "serving.engine.async_scheduling", "serving.engine.chunked_prefill",
+         "serving.engine.cuda_graphs", "serving.engine.custom_all_reduce"});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from plait_command import SERVING, TINY, CommandTest, plait, read_scenario
+from plait_command import SERVING, SOURCE, TINY, CommandTest, plait, read_scenario
 
 MANY = {
     "model": "llama-3.1-70b",
@@ -72,6 +72,17 @@ class Serve(CommandTest):
         self.assertRegex(out, r"GPU KV cache size: [\d,]+ tokens")
         self.assertRegex(out, r"Maximum concurrency for [\d,]+ tokens per request: [\d.]+x")
 
+    def test_latents_are_cached_and_experts_dealt(self):
+        scenario = read_scenario(SOURCE / "scenarios/systems/vllm-deepseek-v3.json")
+        requests = {"count": 4, "kinds": [{"prompt_tokens": 100, "output_tokens": 4}]}
+        scenario = changed(scenario, "serving.requests", requests)
+        report = self.serve(scenario, "--format", "json").json()
+        # 61 layers, 512 + 64 numbers of two bytes, the same on every rank.
+        self.assertEqual({stage["cache_bytes_per_token"] for stage in report["kv_cache"]["stages"]},
+                         {61 * (512 + 64) * 2})
+        path = self.file("s.json", json.dumps(scenario))
+        self.assertIn("--enable-expert-parallel", plait("export", path, "--to", "vllm").out)
+
     def test_a_model_that_does_not_fit_is_a_no(self):
         result = self.serve(changed(SMALL, "model", "llama-3.1-70b"))
         self.assertEqual(result.code, 1)
@@ -85,6 +96,7 @@ class Serve(CommandTest):
                             "serving.weights", "int8"),
             "S063": changed(SMALL, "serving.requests", {"arrivals": "trace"}),
             "S064": changed(SMALL, "workload", {"sequence_length": 8, "global_batch": 1}),
+            "S128": changed(SMALL, "serving.expert_parallel", True),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "R002": changed(changed(SMALL, "serving.requests.kinds",
                                     [{"prompt_tokens": 10000000, "output_tokens": 1}]),

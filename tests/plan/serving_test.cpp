@@ -193,6 +193,127 @@ TEST(ServingPlan, QuantisedMixturesKeepTheirRouters) {
             2 * (attention + mlps) - (attention + mlps) * 18 / 32);
 }
 
+std::int64_t weight_bytes(const Plan& plan) {
+  return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
+}
+/// Collectives of one kind over `axes` in a stage.
+Traffic traffic(const Plan& plan, CollectiveKind kind, AxisSet axes) {
+  Traffic sum;
+  for (const Call& call : plan.programs[0].calls) {
+    for (const Op& op : plan.blocks[call.block].ops) {
+      const auto* c = std::get_if<Collective>(&op.body);
+      if (c == nullptr || c->kind != kind || c->axes != axes) continue;
+      ++sum.count, sum.bytes += c->bytes().value;
+    }
+  }
+  return sum;
+}
+Plan dealt(const Model& m, const Step& step, Degrees d) {
+  ServingLayout l = layout(m.layers, d);
+  l.expert_parallel = true;
+  return make_serving_plan(m, step, {}, l, 64);
+}
+
+TEST(ServingExpertParallel, IsSoundForEveryLayout) {
+  for (const Degrees d : {Degrees{}, Degrees{.tp = 2}, Degrees{.dp = 4}, Degrees{.dp = 2, .tp = 4},
+                          Degrees{.pp = 3, .dp = 2, .tp = 2}}) {
+    const std::vector<PlanFault> faults =
+        validate(dealt(tiny_mixture(3), {{2, 3, 5}, {4, 1, 6}, 5}, d));
+    EXPECT_TRUE(faults.empty()) << faults.front().text;
+  }
+}
+
+// Over tp alone nothing more is sent than with divided experts: the sum of what each rank's experts
+// make of the same tokens is the all-reduce that there is. Weights are as many, cut otherwise.
+TEST(ServingExpertParallel, OverTpMovesWeightsNotTokens) {
+  const Model m = tiny_mixture(2);
+  const Step step = decode_step(5, 8);
+  const Plan cut = make_serving_plan(m, step, {}, layout(2, {.tp = 4}), 64);
+  const Plan whole = dealt(m, step, {.tp = 4});
+  EXPECT_EQ(traffic(whole, CollectiveKind::kAllReduce, Axis::kTp),
+            traffic(cut, CollectiveKind::kAllReduce, Axis::kTp));
+  EXPECT_EQ(weight_bytes(whole), weight_bytes(cut));
+}
+
+// Tokens and logits of all replicas to each, results back: vLLM's allgather_reducescatter. Experts
+// are divided by dp tp, not by tp.
+TEST(ServingExpertParallel, ReplicasShareExpertsAndExchangeTokens) {
+  const Model m = tiny_mixture(2);
+  const Step step = decode_step(5, 8);
+  const Plan apart = make_serving_plan(m, step, {}, layout(2, {.dp = 4, .tp = 2}), 64);
+  const Plan plan = dealt(m, step, {.dp = 4, .tp = 2});
+  EXPECT_EQ(traffic(apart, CollectiveKind::kAllGather, Axis::kDp), (Traffic{0, 0}));
+  EXPECT_EQ(traffic(plan, CollectiveKind::kAllGather, Axis::kDp),
+            (Traffic{2, 4 * 5 * (m.hidden + m.experts) * 2}));
+  EXPECT_EQ(traffic(plan, CollectiveKind::kReduceScatter, Axis::kDp),
+            (Traffic{1, 4 * 5 * m.hidden * 2}));
+  const std::int64_t experts = 2 * 8 * 3 * m.hidden * m.expert_ffn_hidden;  // in 2 bytes
+  EXPECT_EQ(weight_bytes(apart) - weight_bytes(plan), experts / 2 - experts / 8);
+}
+
+// 3 tokens on each of 4 ranks: 12 that choose 2 of 8 meet 8 (1 - 0.75^12) = 7.7, so that a rank's 2
+// are met; of 24 choices each has 3.
+TEST(ServingExpertParallel, ARankComputesItsOwnExpertsForAllTokens) {
+  const Plan plan = dealt(tiny_mixture(2), decode_step(3, 4), {.dp = 4});
+  std::vector<std::array<std::int64_t, 2>> products;
+  for (const Call& call : plan.programs[0].calls) {
+    for (const Op& op : plan.blocks[call.block].ops) {
+      const auto* c = std::get_if<Compute>(&op.body);
+      const auto* g = c == nullptr ? nullptr : std::get_if<MatMul>(c);
+      if (g != nullptr && g->batch > 1) products.push_back({g->batch, g->m});
+    }
+  }
+  EXPECT_EQ(products, (std::vector<std::array<std::int64_t, 2>>{{2, 3}, {2, 3}}));
+}
+
+TEST(ServingExpertParallel, NeedsExpertsThatRanksCanShare) {
+  const auto code = [](const Model& m, Degrees d) -> std::string {
+    try {
+      dealt(m, decode_step(1, 1), d);
+    } catch (const InputError& e) {
+      return e.text().code;
+    }
+    return "";
+  };
+  EXPECT_EQ(code(tiny_llama(2), {.tp = 2}), "S128");
+  EXPECT_EQ(code(tiny_mixture(2), {.dp = 3}), "S092");
+}
+
+// TensorRT-LLM's layer: sums, casts to fp8 and the write into the cache are no kernels of their
+// own; products, norms, attention and what is sent stay as they are.
+TEST(ServingPlan, FusedElementwiseWorkLeavesProductsAndMessages) {
+  ServingPrecision apart, fused;
+  apart.fp8_products = fused.fp8_products = true;
+  fused.fused_elementwise = true;
+  const Model m = tiny_llama();
+  const auto plan_of = [&](const ServingPrecision& p, Degrees d) {
+    return make_serving_plan(m, {{2, 3, 5}, {4, 1, 6}, 5}, p, layout(2, d), 64);
+  };
+  const auto of_layers = [](const Plan& plan, auto kind) {
+    std::int64_t n = 0;
+    for (const Block& b : plan.blocks) {
+      if (!b.name.starts_with("layer")) continue;
+      for (const Op& op : b.ops) {
+        const auto* c = std::get_if<Compute>(&op.body);
+        n += c != nullptr && std::holds_alternative<decltype(kind)>(*c) ? 1 : 0;
+      }
+    }
+    return n;
+  };
+  for (const Degrees d : {Degrees{}, Degrees{.tp = 2}}) {
+    const Plan before = plan_of(apart, d), after = plan_of(fused, d);
+    const std::vector<PlanFault> faults = validate(after);
+    EXPECT_TRUE(faults.empty()) << faults.front().text;
+    EXPECT_EQ(of_layers(before, Cast{}), 4 + 1);
+    EXPECT_EQ(of_layers(after, Cast{}), 0);
+    EXPECT_EQ(of_layers(before, Add{}), 2);
+    EXPECT_EQ(of_layers(after, Add{}), 0);
+    EXPECT_EQ(sum_over(after, 0, product_flops), sum_over(before, 0, product_flops));
+    EXPECT_EQ(traffic(after, CollectiveKind::kAllReduce, Axis::kTp),
+              traffic(before, CollectiveKind::kAllReduce, Axis::kTp));
+  }
+}
+
 TEST(ServingPlan, OtherAxesAreRefused) {
   EXPECT_THROW(make_serving_plan(tiny_llama(), decode_step(1, 1), {}, layout(2, {.cp = 2}), 1),
                InputError);

@@ -21,11 +21,12 @@ nlohmann::json published(const std::string& name) {
   return nlohmann::json::parse(in);
 }
 
-ServiceSummary summary(const ServedModel& s, const Load& load, std::int64_t in_flight) {
+ServiceSummary summary(const ServedModel& s, const Load& load, const EngineLimits& limits = {}) {
   StepCosts costs(s);
   const std::vector<Request> requests = draw_requests(load);
   ServerOptions options;
-  options.blocks = 1 << 20, options.batches_in_flight = in_flight;
+  options.limits = limits;
+  options.blocks = 1 << 20, options.batches_in_flight = s.layout.mesh[Axis::kPp];
   const Service service = serve(requests, load, options,
                                 [&](const Step& step) -> const StepTime& { return costs(step); });
   return summarize(service, requests, load.kinds, s.cluster.world_size(), 1);
@@ -36,20 +37,25 @@ TEST(PublishedServing, TimePerTokenOverTensorParallelism) {
   const nlohmann::json file = published("tpot.json");
   for (const auto& row : file.at("rows")) {
     ServedModel s = served({.tp = row["tp"], .model = row["model"], .cluster = row["cluster"]});
-    s.costs.engine_all_reduce = true;
+    const bool vllm = row["engine"] == "vllm";
+    s.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
+    s.precision.fused_elementwise = !vllm;
     s.precision.fp8_products = !row.contains("bf16");
     Load load;
     load.arrivals = Arrivals::kClosed, load.concurrency = row["concurrency"];
     load.count = 4 * load.concurrency;
     load.kinds = {{"all", 1, row["prompt_tokens"], row["output_tokens"], 0}};
-    const double predicted = summary(s, load, 1).all.per_token.mean.value * 1e3;
+    // Users out of step, as independent ones are in the long run: their first requests are spread
+    // over the time that one takes.
+    const double users = static_cast<double>(load.concurrency);
+    load.ramp = summary(s, load).all.end_to_end.mean / users;
+    const double predicted = summary(s, load).all.per_token.mean.value * 1e3;
     const double error = predicted / row["tpot_ms"].get<double>() - 1;
     fmt::print("{:7} {:14} {:9} tp {}: {:6.2f} ms, measured {:6.2f}, {:+5.1f} %\n",
                row["engine"].get<std::string>(), row["model"].get<std::string>(),
                row["cluster"].get<std::string>(), row["tp"].get<int>(), predicted,
                row["tpot_ms"].get<double>(), 100 * error);
-    // TensorRT-LLM fuses more than the plan does on 70B, and its host's part is not described.
-    EXPECT_LT(std::abs(error), row["engine"] == "vllm" ? 0.10 : 0.20);
+    EXPECT_LT(std::abs(error), vllm ? 0.10 : 0.15);
   }
 }
 
@@ -119,6 +125,22 @@ Model gpt_neox_20b() {
   return m;
 }
 
+/// Layers on each GPU and in host memory are those that the row shows: between what they weigh and
+/// a layer more, since embedding, masks and rounding are in the row too.
+void expect_dealt(const ServedModel& s, const nlohmann::json& on_gpus, double host,
+                  std::int64_t type) {
+  const double layer =
+      static_cast<double>(count_parameters(s.model).layer * type) / (1000.0 * (1 << 20));
+  const auto weight = [&](const LayerPlace& place) {
+    return layer * static_cast<double>(std::ranges::count(s.layout.map.layers, place));
+  };
+  for (std::int32_t stage = 0; stage < 2; ++stage) {
+    const double shown = on_gpus[static_cast<std::size_t>(stage)];
+    EXPECT_NEAR(weight({stage, Residence::kDevice}), shown - layer / 2, layer / 2 + 0.1) << stage;
+  }
+  EXPECT_NEAR(weight({0, Residence::kHost}), host, 0.5);
+}
+
 // Accelerate: what is not on a device crosses PCIe, and perhaps the drive, for every token.
 TEST(PublishedServing, SecondsPerTokenOfADeviceMap) {
   const nlohmann::json file = published("accelerate.json");
@@ -131,46 +153,55 @@ TEST(PublishedServing, SecondsPerTokenOfADeviceMap) {
     const DType type = row["dtype"] == "fp16" ? DType::kFp16 : DType::kFp32;
     s.precision.activations = s.precision.kv_cache = type;
     s.precision.fused_attention = false;
-    const auto gib = [](double x) { return Bytes(static_cast<std::int64_t>(x * (1LL << 30))); };
+    // Up to half of the last digit that is given.
+    const auto bytes = [](double thousand_mib) {
+      return Bytes(static_cast<std::int64_t>((thousand_mib + 0.05) * 1000 * (1 << 20)));
+    };
     LayerRule rule;
     rule.dealing = Dealing::kSequential;
-    rule.device_memory = gib(row["gpu_gib"]);
+    rule.device_memory = bytes(file["gpu"]);
     // What is used, and the room for a layer that Accelerate keeps besides.
-    const double layer = static_cast<double>(count_parameters(s.model).layer * size_of(type));
-    rule.host_memory = gib(row["host_gib"].get<double>() + layer / (1LL << 30));
+    const Bytes layer(count_parameters(s.model).layer * size_of(type));
+    rule.host_memory = bytes(row["host"]) + layer;
     s.layout.map = deal_layers(s, rule, {}, {});
     const double seconds = to_seconds(time_step(s, one_token(64)).total()).value;
     const double error = compared(fmt::format("device_map {} {}", row["model"].get<std::string>(),
                                               row["dtype"].get<std::string>()),
                                   seconds, row["seconds_per_token"]);
-    EXPECT_LT(std::abs(error), 0.30);
+    EXPECT_LT(std::abs(error), 0.17);
+    expect_dealt(s, row["on_gpus"], row["host"], size_of(type));
   }
 }
 
-// TensorRT-LLM: throughput over pipeline stages. Weights here are 4 bit and products bf16 (fp4
-// products are not described), so the shape is compared: throughput over that of one stage.
+// TensorRT-LLM: throughput over pipeline stages, 3,000 requests of one length asked at once, as the
+// page has it. Sequences are admitted where there is room for all of their tokens
+// (GUARANTEED_NO_EVICT). Products run at the data sheet's fp4 rate, a type that plans do not have:
+// twice fp8.
 TEST(PublishedServing, ThroughputOverPipelineStages) {
   const nlohmann::json file = published("pipeline.json");
   double first = 0, measured_first = 0;
   for (const auto& row : file.at("rows")) {
     const std::int64_t pp = row["pp"];
     ServedModel s = on_pcie(*find_preset("llama-3.1-70b"), "rtx-pro-6000", pp, "");
+    s.cluster.device.peak_bf16 = s.cluster.device.peak_fp8 * 2;
     s.layout.map = even_layers(s.model.layers, pp);
     s.precision.weights = WeightFormat::kInt4, s.precision.kv_cache = DType::kFp8;
+    s.precision.fused_elementwise = true;
     EngineLimits limits;
     limits.max_context = 2000;
+    limits.max_tokens = 2048;  // what trtllm-bench chooses (bench/build/tuning.py)
     Load load;
     load.arrivals = Arrivals::kClosed;
     load.kinds = {{"all", 1, 1000, 1000, 0}};
+    load.concurrency = load.count = 3000;
     const CacheCapacity capacity = cache_capacity(s, limits, {});
-    const auto most = static_cast<std::int64_t>(capacity.concurrency(2000, 16));
-    load.concurrency = std::min(most, limits.max_sequences), load.count = 3 * load.concurrency;
-    const double rate = summary(s, load, pp).output_tokens_per_s;
+    limits.max_sequences = static_cast<std::int64_t>(capacity.concurrency(2000, limits.block_size));
+    const double rate = summary(s, load, limits).output_tokens_per_s;
     const double measured = row["tokens_per_s"];
     if (pp == 1) first = rate, measured_first = measured;
-    const double error = compared(
-        fmt::format("pp {}: {} users, tokens/s {:.0f}, over pp 1", pp, load.concurrency, rate),
-        rate / first, measured / measured_first);
+    compared(fmt::format("pp {}: {} sequences, tokens/s", pp, limits.max_sequences), rate,
+             measured);
+    const double error = compared("  over pp 1", rate / first, measured / measured_first);
     if (pp <= 2) {
       EXPECT_LT(std::abs(error), 0.10);
     }

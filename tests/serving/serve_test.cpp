@@ -54,6 +54,30 @@ TEST(Serve, TheHostsPartComesOnTopOfEachStep) {
   EXPECT_EQ(s.makespan, 3 * (2 * kMs + kMs + kMs / 2));
 }
 
+// Prepared beside the step before, the host's part is seen once, or as far as it takes longer than
+// the device.
+TEST(Serve, AsyncSchedulingHidesTheHostBehindTheDevice) {
+  const std::vector<Request> requests = {{0, 10, 3, 0}};
+  ServerOptions o = options();
+  o.limits.async_scheduling = true;
+  o.limits.step_overhead = Seconds(1.5e-3);
+  EXPECT_EQ(serve(requests, all_at_once(1), o, Priced{2 * kMs, 0}).makespan,
+            kMs + kMs / 2 + 3 * 2 * kMs);
+  o.limits.step_overhead = Seconds(3e-3);
+  EXPECT_EQ(serve(requests, all_at_once(1), o, Priced{2 * kMs, 0}).makespan, 3 * 3 * kMs + 2 * kMs);
+}
+
+TEST(Serve, UsersBeginOneAfterTheOther) {
+  const std::vector<Request> requests(3, Request{0, 1, 1, 0});
+  Load load = all_at_once(3);
+  load.ramp = Seconds(5e-3);
+  const Service s = serve(requests, load, options(), Priced{2 * kMs, 0});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(s.requests[i].arrival, static_cast<SimTime>(i) * 5 * kMs);
+    EXPECT_EQ(s.requests[i].finish, s.requests[i].arrival + 2 * kMs);
+  }
+}
+
 // n sequences that generate side by side take as long as one when steps cost the same: throughput
 // is n times that of one.
 TEST(Serve, ABatchSharesItsSteps) {

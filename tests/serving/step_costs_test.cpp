@@ -48,7 +48,7 @@ TEST(StepCosts, MoreRanksAreFasterAndEnginesReduceFasterThanNccl) {
   ServedModel one = served(), eight = served({.tp = 8});
   const SimTime alone = time_step(one, decode(4, 512)).total();
   const SimTime nccl = time_step(eight, decode(4, 512)).total();
-  eight.costs.engine_all_reduce = true;
+  eight.costs.engine_all_reduce = EngineReduce::kVllm;
   const SimTime own = time_step(eight, decode(4, 512)).total();
   EXPECT_LT(nccl, alone);
   EXPECT_LT(own, nccl);

@@ -3,7 +3,9 @@
 
 #include "core/error.h"
 #include "model/iteration_flops.h"
+#include "plan/memory.h"
 #include "plan/serving.h"
+#include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
 namespace plait {
@@ -132,16 +134,100 @@ TEST(LatentAttention, RecomputationFromLatentsNeedsLatents) {
   EXPECT_THROW(make_plan(tiny_llama(), tiny_workload(2, 2), s), InputError);
 }
 
-TEST(LatentAttention, ServingIsRefused) {
-  const Step step{{}, {1, 1, 8}, 1};
+Plan served(const Step& step, std::int64_t tp = 1, const ServingPrecision& precision = {}) {
   ServingLayout layout;
   layout.map = even_layers(2, 1);
-  try {
-    make_serving_plan(tiny_latent(), step, {}, layout, 8);
-    ADD_FAILURE() << "planned";
-  } catch (const InputError& e) {
-    EXPECT_EQ(e.text().code, "S097");
+  layout.mesh[Axis::kTp] = tp;
+  return make_serving_plan(tiny_latent(), step, precision, layout, 64);
+}
+Bytes in_class(const Plan& plan, TensorClass kind) {
+  return live_memory(plan, 0).by_class[static_cast<std::size_t>(kind)];
+}
+/// Bodies of one kind in the layers' blocks.
+template <class Body>
+std::vector<Body> bodies(const Plan& plan) {
+  std::vector<Body> out;
+  for (const Block& b : plan.blocks) {
+    if (b.name != "layer.forward") continue;
+    for (const Op& op : b.ops) {
+      const auto* c = std::get_if<Compute>(&op.body);
+      if (c != nullptr && std::holds_alternative<Body>(*c)) out.push_back(std::get<Body>(*c));
+    }
   }
+  return out;
+}
+
+TEST(ServedLatents, AreSoundForPromptsAndAnswers) {
+  ServingPrecision fp8;
+  fp8.fp8_products = true;
+  for (const std::int64_t tp : {1, 2, 4}) {
+    for (const ServingPrecision& precision : {ServingPrecision(), fp8}) {
+      for (const Step& step :
+           {Step{{2, 3, 5}, {}, 2}, Step{{}, {4, 1, 6}, 4}, Step{{2, 3, 5}, {4, 1, 6}, 5}}) {
+        const std::vector<PlanFault> faults = validate(served(step, tp, precision));
+        EXPECT_TRUE(faults.empty()) << faults.front().text;
+      }
+    }
+  }
+}
+
+// One latent and one rotary key of a token and layer, on each rank of tp: they have no heads.
+TEST(ServedLatents, CacheIsALatentAndARotaryKey) {
+  const Model m = tiny_latent();
+  const std::int64_t token = (m.kv_lora_rank + m.rope_head_dim) * 2;
+  for (const std::int64_t tp : {1, 2, 4}) {
+    EXPECT_EQ(kv_bytes_per_token(m, {}, tp).value, token);
+    EXPECT_EQ(in_class(served({{}, {1, 1, 8}, 1}, tp), TensorClass::kKvCache).value,
+              64 * m.layers * token);
+  }
+}
+
+// A single token's queries meet latents: all heads of the rank on one key, which is as wide as what
+// the cache keeps; and the cache is read once, its values being columns of its keys.
+TEST(ServedLatents, SingleTokensReadTheCacheOnceForAllHeads) {
+  const Model m = tiny_latent();
+  const Plan plan = served({{}, {3, 1, 40}, 3}, 2);
+  const auto attention = bodies<Attention>(plan);
+  ASSERT_EQ(attention.size(), 1U);
+  const Attention& a = attention[0];
+  EXPECT_EQ(a.heads, m.heads / 2);
+  EXPECT_EQ(a.kv_heads, 1);
+  EXPECT_EQ(a.head_dim, m.kv_lora_rank + m.rope_head_dim);
+  EXPECT_EQ(a.v_dim(), m.kv_lora_rank);
+  const std::int64_t cache = 3 * 40 * (m.kv_lora_rank + m.rope_head_dim) * 2;
+  const std::int64_t own = 3 * a.heads * ((a.head_dim + a.v_dim()) * 2 + 4);  // Q, O, log-sum-exp
+  EXPECT_EQ(memory_traffic(a).value, cache + own);
+}
+
+// (q W_uk) c = q (W_uk c): moving the products changes who is multiplied, not by what. Of one token
+// they cost what making its own key and value would.
+TEST(ServedLatents, MovedProductsMultiplyBySameWeights) {
+  const Model m = tiny_latent();
+  double moved = 0;
+  for (const MatMul& g : bodies<MatMul>(served({{}, {1, 1, 8}, 1}))) {
+    if (g.batch > 1) moved += flops(g).value;
+  }
+  EXPECT_EQ(moved, 2.0 * static_cast<double>(m.kv_up_width() * m.kv_lora_rank));
+  EXPECT_EQ(in_class(served({{}, {1, 1, 8}, 1}), TensorClass::kWeight),
+            in_class(served({{1, 1, 8}, {}, 1}), TensorClass::kWeight));
+}
+
+// A prompt whose beginning is in the cache makes keys and values of all that it sees.
+TEST(ServedLatents, PromptsMakeKeysOfTheWholeContext) {
+  const Model m = tiny_latent();
+  const auto up = [&](const Plan& plan) {
+    for (const MatMul& g : bodies<MatMul>(plan)) {
+      if (g.k == m.kv_lora_rank && g.batch == 1) return g.m;
+    }
+    return std::int64_t{0};
+  };
+  EXPECT_EQ(up(served({{2, 3, 3}, {}, 2})), 6);
+  EXPECT_EQ(up(served({{2, 3, 20}, {4, 1, 6}, 5})), 40);
+  EXPECT_EQ(up(served({{}, {4, 1, 6}, 4})), 0);
+  const auto attention = bodies<Attention>(served({{2, 3, 20}, {}, 2}));
+  ASSERT_EQ(attention.size(), 1U);
+  EXPECT_EQ(attention[0].kv_heads, m.heads);
+  EXPECT_EQ(attention[0].seq_kv, 20);
 }
 
 TEST(LatentAttention, NumbersThatDoNotFitTogetherAreRefused) {
