@@ -93,10 +93,10 @@ double between_other_kernels(const Device& device) {
   return 1;
 }
 
-// The products were measured on boards of these limits, which they reach. A lower limit lowers the
-// clock: dynamic power grows with clock times voltage squared, and voltage with the clock, so the
-// clock goes with the cube root. A100 PCIe, 300 W, over SXM, 400 W: 0.91 where the best product
-// that ml-engineering's finder reports is 0.93 of the other's.
+// Products and attention were measured on boards of these limits, which they reach. A lower limit
+// lowers the clock: dynamic power grows with clock times voltage squared, and voltage with the
+// clock, so the clock goes with the cube root. A100 PCIe, 300 W, over SXM, 400 W: 0.91 where the
+// best product that ml-engineering's finder reports is 0.93 of the other's.
 double lowered_by_power(const Device& device) {
   const auto at = [&](double watts) {
     if (!is_measured(device) || device.power.value <= 0 || device.power.value >= watts) return 1.0;
@@ -139,7 +139,8 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
     if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
-    const Cost cost = attention_cost(attention, device, kernels.softmax);
+    Cost cost = attention_cost(attention, device, kernels.softmax);
+    cost.share[kPeakFlops] = cost.share[kPeakFlops] * lowered_by_power(device);
     const KernelChain copies = packing_chain(attention, kernels);
     if (copies.kernels == 0) return cost;
     return cost + stream_cost(copies.bytes, copies.kernels, StreamKind::kCopy, device);
@@ -208,7 +209,9 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
     if (const std::optional<Cost> own = deepep_cost(op, group, device))
       return {*own, Algorithm::kDeepEp, Protocol::kSimple};
   }
-  const CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
+  CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
+  if (const KernelChain copy = sequence_chain(op, kernels); copy.kernels > 0)
+    nccl.cost = nccl.cost + stream_cost(copy.bytes, copy.kernels, StreamKind::kCopy, device);
   if (engine_all_reduce == EngineReduce::kNone || op.kind != CollectiveKind::kAllReduce)
     return nccl;
   const std::optional<Cost> own = one_shot_cost(engine_all_reduce, op.bytes(), group, device);

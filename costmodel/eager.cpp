@@ -82,6 +82,12 @@ struct Chains {
     if (kernels.cross_entropy == Fusion::kFused) return {};
     return chain(cross_entropy_chain(op.step, size(op.dtype)), op.rows, op.vocab);
   }
+  /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
+  KernelChain operator()(const Cast& op) const {
+    if (kernels.amax == Fusion::kFused || op.to != DType::kFp8) return {};
+    const Bytes looked_at(op.elements * size_of(op.from));
+    return {looked_at + memory_traffic(op), 2};
+  }
   /// A row of its token is read for each slot; backward adds up into zeros.
   KernelChain operator()(const Dispatch& op) const {
     if (kernels.routing == Fusion::kFused) return {};
@@ -123,6 +129,15 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
   const std::int64_t elements = op.batch * op.m * op.n;
   return {Bytes(elements * (size_of(op.in) + 2 * size_of(op.out))), 1};
+}
+
+// Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank
+// (torch/distributed/_functional_collectives.py, gather_dim and scatter_dim other than 0).
+KernelChain sequence_chain(const Collective& op, const Kernels& kernels) {
+  const bool moves =
+      op.kind == CollectiveKind::kAllGather || op.kind == CollectiveKind::kReduceScatter;
+  if (kernels.sequence == Fusion::kFused || !moves || op.axes != AxisSet(Axis::kTp)) return {};
+  return {Bytes(2 * op.bytes().value), 1};
 }
 
 KernelChain eager_chain(const Compute& op, const Kernels& kernels) {

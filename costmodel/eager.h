@@ -5,6 +5,7 @@
 #include "core/quantity.h"
 #include "model/kernels.h"
 #include "model/op.h"
+#include "plan/op.h"
 
 namespace plait {
 
@@ -16,6 +17,8 @@ struct KernelChain {
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// The sum of a weight's gradients, besides the product that then only writes them.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels);
+/// Copies of a sequence that a tensor-parallel all_gather or reduce_scatter cuts, besides it.
+KernelChain sequence_chain(const Collective& op, const Kernels& kernels);
 /// Copies around fused attention, besides its kernel.
 KernelChain packing_chain(const Attention& op, const Kernels& kernels);
 

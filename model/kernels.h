@@ -27,6 +27,12 @@ struct Kernels {
   /// Of a weight's gradients over the microbatches: by the product that makes them, or by a kernel
   /// behind it, as autograd does.
   Fusion gradient_sum = Fusion::kFused;
+  /// Eager: a sequence that tensor parallelism gathers or scatters is not the outermost dimension,
+  /// so that the whole is copied behind the one and before the other.
+  Fusion sequence = Fusion::kFused;
+  /// Of casts to 8 bits: the largest value, which the scale follows from, is known from earlier
+  /// steps, or looked for by a kernel before ("eager").
+  Fusion amax = Fusion::kFused;
   Fusion routing = Fusion::kFused;  // choice of experts, and tokens to and from their slots
   Dispatcher exchange = Dispatcher::kNccl;
 };

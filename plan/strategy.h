@@ -92,6 +92,7 @@ struct RecomputeOptions {
 struct DataParallelOptions {
   Bytes bucket = Bytes(25 << 20);  // gradients are reduced in pieces of about this size
   bool overlap = true;             // reduce while the backward pass goes on
+  bool all_reduce = false;         // zero_stage 1: every rank has all sums, not its share alone
 };
 
 struct FsdpOptions {

@@ -26,6 +26,12 @@ const Table<Kernels>& kernels_table() {
           field("gradient_sum", &K::gradient_sum, choice,
                 "The sum of a weight's gradients over microbatches, fused with their product or "
                 "behind it."),
+          field("sequence", &K::sequence, choice,
+                "Eager: with sequence parallelism the whole is copied behind each all_gather and "
+                "before each reduce_scatter, since its outermost dimension is the batch."),
+          field("amax", &K::amax, choice,
+                "Of casts to 8 bits: fused: scaled by what earlier steps had (delayed scaling); "
+                "eager: by the tensor's own largest value, which a kernel looks for before."),
           field("routing", &K::routing, choice,
                 "The choice of experts, and tokens to and from their slots."),
           field("exchange", &K::exchange,

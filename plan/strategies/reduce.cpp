@@ -5,8 +5,9 @@
 //   stage 0     all_reduce over dp and fsdp, in the last microbatch only
 //   stage 1     reduce_scatter over the shard axis, in place; all_reduce of the share over the
 //               other axis; a tied matrix on two stages, whose shards there are not the same
-//               elements, is in a bucket of its own and reduced whole
-//   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates
+//               elements, is in a bucket of its own and reduced whole, as all are on request
+//   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates;
+//               at stage 2 without overlap the backward pass waits for it
 //
 // Where weights are gathered over the same ranks, the reduce_scatters take turns with the gathers:
 // frameworks use one communicator for both, and NCCL carries out the collectives of one
@@ -124,7 +125,8 @@ class Reducer {
     c.first = first;
     c.dtype = d_.tensors[buffers[0].tensor].dtype;
     c.elements = elements;
-    const bool scatters = unit.zero_stage == 1 && !has_tied_copy(of);
+    const bool whole = d_.strategy.data.all_reduce || has_tied_copy(of);
+    const bool scatters = unit.zero_stage == 1 && !whole;
     const AxisSet shard = scatters ? unit.shard_axes : AxisSet();
     if (scatters) {
       c.kind = CollectiveKind::kReduceScatter, c.axes = shard;
@@ -295,8 +297,10 @@ Program GradientReduction::each_microbatch(const Program& program) {
   out.calls.reserve(2 * program.calls.size());
   CallRewriter rewriter(out);
   std::size_t next = 0;
+  std::int32_t waited_for = -1;
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
     rewriter.keep(program.calls[i]);
+    if (waited_for >= 0) rewriter.last().after = std::exchange(waited_for, -1);
     if (next == ready.size() || ready[next].call != i) continue;
     for (const UnitInstance& u : ready[next].units) {
       if (d.unit(u.kind).zero_stage < 2) continue;  // whole, and on no other rank
@@ -307,6 +311,8 @@ Program GradientReduction::each_microbatch(const Program& program) {
                             [&] { return parts_->reducer.scatter(u.kind, first, last); });
       out.calls.push_back(
           {block, program.calls[i].chunk, u.layer, program.calls[i].microbatch, -1});
+      if (d.unit(u.kind).zero_stage == 2 && !d.strategy.data.overlap)
+        waited_for = rewriter.next() - 1;
     }
     ++next;
   }

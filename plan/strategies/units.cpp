@@ -167,6 +167,11 @@ void require_sharding(const Draft& d) {
                   "strategy.zero_plus_plus.secondary_shard", "dp and fsdp above 1",
                   "set strategy.fsdp to the ranks of a node, strategy.dp to the nodes");
   }
+  if (d.strategy.data.all_reduce && stage >= 2) {
+    throw refusal("S051", "sharded gradients are not summed on every rank",
+                  "strategy.data.all_reduce", "strategy.zero_stage 0 or 1",
+                  "remove strategy.data.all_reduce, or set strategy.zero_stage to 1");
+  }
   if (d.strategy.keep_weight_shard && stage != 3) {
     throw refusal("S023", "keep_weight_shard goes with zero_stage 3", "strategy.keep_weight_shard",
                   "strategy.zero_stage = 3", "remove strategy.keep_weight_shard");

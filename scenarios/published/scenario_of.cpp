@@ -130,6 +130,11 @@ class Writer {
       out["routing"] = "fused";
   }
 
+  /// torchtitan's enable_async_tensor_parallel.
+  bool async_tensor_parallel() const {
+    return p_.tp > 1 && (mentions(run_.notes, "AsyncTP") || mentions(run_.notes, "Async TP"));
+  }
+
   /// Where the record names kernels.
   JsonObject kernels() {
     JsonObject out;
@@ -139,6 +144,9 @@ class Writer {
     if (run_.kernel == "torch") out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
+    if (async_tensor_parallel()) out["sequence"] = "fused";  // gathered in pieces, in their place
+    if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
+      out["amax"] = "eager";
     if (m_.experts > 0) add_routing(out);
     if (mentions(run_.notes, "compile"))  // of the layers
       for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
@@ -164,6 +172,13 @@ class Writer {
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();
+    if (async_tensor_parallel()) {
+      if (out["recompute"] == "ops") {
+        assumed_.push_back("tensor parallelism in pieces: not with recomputation op by op");
+      } else {
+        out["tensor"] = "ring";
+      }
+    }
     if (!p_.offload.empty()) out["offload"] = offload();
     if (p_.pp > 1) out["pipeline"] = pipeline();
     return out;

@@ -57,6 +57,35 @@ TEST(Eager, PackingCopiesWhatAttentionReadsAndWrites) {
   EXPECT_EQ(packing_chain(op, packed).kernels, 0);
 }
 
+// What a gather wrote and a scatter will read is read and written once more; other axes and
+// collectives know nothing of a sequence.
+TEST(Eager, ASequenceBehindTheBatchIsCopiedWhole) {
+  Kernels eager;
+  eager.sequence = Fusion::kEager;
+  Collective gather;
+  gather.kind = CollectiveKind::kAllGather, gather.axes = Axis::kTp, gather.elements = 1 << 20;
+  EXPECT_EQ(sequence_chain(gather, eager).bytes, Bytes(2 * 2 << 20));
+  EXPECT_EQ(sequence_chain(gather, {}).kernels, 0);
+  Collective scatter = gather;
+  scatter.kind = CollectiveKind::kReduceScatter;
+  EXPECT_EQ(sequence_chain(scatter, eager).kernels, 1);
+  Collective sum = gather;
+  sum.kind = CollectiveKind::kAllReduce;
+  EXPECT_EQ(sequence_chain(sum, eager).kernels, 0);
+  gather.axes = Axis::kFsdp;
+  EXPECT_EQ(sequence_chain(gather, eager).kernels, 0);
+}
+
+// 2 bytes read for the largest value; 2 read, 1 written and 1 for the transposed copy.
+TEST(Eager, ACastTo8BitsLooksForItsScaleFirst) {
+  Kernels current;
+  current.amax = Fusion::kEager;
+  const Cast cast{1000, DType::kBf16, DType::kFp8}, other{1000, DType::kBf16, DType::kFp32};
+  EXPECT_EQ(eager_chain(cast, current).bytes, Bytes(1000 * (2 + 4)));
+  EXPECT_EQ(eager_chain(cast, {}).kernels, 0);
+  EXPECT_EQ(eager_chain(other, current).kernels, 0);
+}
+
 // The product writes its result (2 bytes), which another kernel reads (2) and adds to the sum of 4
 // bytes (4 read, 4 written); fused it reads and writes the sum itself.
 TEST(Eager, GradientsOfMicrobatchesAreAddedUpBehindTheirProduct) {

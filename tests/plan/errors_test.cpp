@@ -226,6 +226,14 @@ TEST(Refused, WeightShardWithoutShardedWeights) {
   expect_refused(in, "S023", "strategy.keep_weight_shard");
 }
 
+TEST(Refused, AllReducedGradientsThatAreSharded) {
+  Input in;
+  in.strategy = split({.dp = 2}, 2);
+  in.strategy.data.all_reduce = true;
+  in.workload = tiny_workload(2);
+  expect_refused(in, "S051", "strategy.data.all_reduce");
+}
+
 TEST(Refused, NegativePrefetch) {
   Input in;
   in.strategy = split({.fsdp = 2}, 3);

@@ -34,6 +34,8 @@ const Hybrid kHybrids[] = {
     {"dp, bf16 reduction", {.dp = 2}, 0, WITH(w.precision.reduction = DType::kBf16)},
     {"zero 1", {.dp = 4}, 1},
     {"zero 1, no overlap", {.dp = 4}, 1, WITH(s.data.overlap = false)},
+    {"zero 1, all-reduced", {.dp = 4}, 1, WITH(s.data.all_reduce = true)},
+    {"zero 2, no overlap", {.dp = 4}, 2, WITH(s.data.overlap = false)},
     {"zero 1, bf16 reduction", {.dp = 2}, 1, WITH(w.precision.reduction = DType::kBf16)},
     {"zero 2", {.dp = 4}, 2},
     {"zero 2, no overlap, tied", {.dp = 4}, 2, WITH((m = tiny_gpt(8), s.data.overlap = false))},

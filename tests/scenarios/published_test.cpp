@@ -176,6 +176,20 @@ TEST(Published, NeMosLauncherHadFlashAttention2AndDropoutInGptAlone) {
   EXPECT_EQ(scenario().kernels.attention, FlashKernel::kNewest);
 }
 
+TEST(Published, AsyncTensorParallelismGathersInPieces) {
+  json record = sample();
+  record["source"] = "pytorch/torchtitan benchmarks";
+  record["parallel"] = {{"tp", 8}, {"sp", true}, {"dp", 2}};
+  record["recompute"] = "full";
+  record["notes"] = "2D + torch.compile";
+  const auto scenario = [&] { return parse_scenario(scenario_of(run_of(record)).json, "sample"); };
+  EXPECT_EQ(scenario().strategy.tensor.overlap, TensorOverlap::kNone);
+  EXPECT_EQ(scenario().kernels.sequence, Fusion::kEager);
+  record["notes"] = "2D + AsyncTP + torch.compile";
+  EXPECT_EQ(scenario().strategy.tensor.overlap, TensorOverlap::kRing);
+  EXPECT_EQ(scenario().kernels.sequence, Fusion::kFused);
+}
+
 TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
   json record = sample();
   record["source"] = "MoE Parallel Folding (arXiv:2504.14960) Table 3";

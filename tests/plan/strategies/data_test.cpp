@@ -200,6 +200,32 @@ TEST(Fsdp, AGatherMayStartWhenTheUsePrefetchPlusOneBeforeItHasFinished) {
   }
 }
 
+TEST(Zero, OneMaySumAllGradientsOnEveryRank) {
+  Strategy s = split({.dp = 2}, 1);
+  s.data.all_reduce = true;
+  const Plan plan = plan_of(s, 2);
+  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp).bytes, 4 * kParameters);
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kDp).bytes, 0);
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp).bytes, 2 * kParameters);
+}
+
+TEST(Zero, TwoWithoutOverlapLetsTheBackwardPassWait) {
+  Strategy s = split({.dp = 2}, 2);
+  const auto waited_for = [&] {
+    const Plan plan = plan_of(s, 2);
+    const std::vector<Call>& calls = plan.programs[0].calls;
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
+      const bool reduces = plan.blocks[calls[i].block].name.starts_with("grad_scatter");
+      count += reduces && calls[i + 1].after == static_cast<std::int32_t>(i) ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(waited_for(), 0);
+  s.data.overlap = false;
+  EXPECT_EQ(waited_for(), 2 * kUnits - 1);  // the last one by what reads it
+}
+
 // One communicator for both: NCCL carries out its collectives in turn (NVIDIA/nccl issue 574).
 TEST(Fsdp, GathersAndReductionsTakeTurns) {
   const auto streams = [](int zero_stage) {
