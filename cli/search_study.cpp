@@ -123,11 +123,11 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
   out.best.resize(best.size());
   const bool own = own_ && !out.own, rule = !out.rule_of_thumb;
   in_parallel(best.size() + 2, options_.jobs, [&](std::size_t i) {
-    if (i == 0 && own) {
+    if (i == 1 && own) {
       const Strategy& s = own_->strategy;
       out.own = row(layout_of(s, own_->workload), 0, s.pipeline.stage_layers);
     }
-    if (i == 1 && rule) {
+    if (i == 0 && rule) {  // the longest first
       const auto found = rule_of_thumb(open_.scenario, costs_);
       if (found) out.rule_of_thumb = row(found->layout, 0);
     }

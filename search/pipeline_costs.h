@@ -42,6 +42,8 @@ class LayerKinds {
     present[kMoeLayer] = m.moe_layers() > 0, present[kDenseLayer] = m.dense_layers() > 0;
   }
   bool mixed() const { return present[kDenseLayer] && present[kMoeLayer]; }
+  /// That of all layers, unless they are mixed.
+  std::size_t only() const { return present[kMoeLayer] ? kMoeLayer : kDenseLayer; }
   /// Of layers begin .. end - 1.
   std::array<std::int64_t, 2> of(std::int64_t begin, std::int64_t end) const {
     const std::int64_t moe = moe_before(end) - moe_before(begin);
@@ -51,7 +53,7 @@ class LayerKinds {
   template <class Of>
   auto least(Of&& of) const {
     if (mixed()) return std::min(of(kDenseLayer), of(kMoeLayer));
-    return of(present[kMoeLayer] ? kMoeLayer : kDenseLayer);
+    return of(only());
   }
 
   std::int64_t layers;
@@ -99,11 +101,16 @@ struct PipelineCosts {
   /// Of the piece's layers, those that are recomputed and those that are not, of each kind.
   template <class Of>
   std::int64_t of_layers(std::int64_t i, Of&& of) const {
+    if (!kinds.mixed()) {
+      const std::int64_t recomputes = recomputed(i);
+      return (pieces.layers(i) - recomputes) * of(c.layers[kinds.only()]) +
+             recomputes * of(r.layers[kinds.only()]);
+    }
     const std::int64_t begin = pieces.before(i), middle = begin + recomputed(i);
     const auto again = kinds.of(begin, middle), once = kinds.of(middle, begin + pieces.layers(i));
     std::int64_t out = 0;
     for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
-      if (kinds.present[k]) out += once[k] * of(c.layers[k]) + again[k] * of(r.layers[k]);
+      out += once[k] * of(c.layers[k]) + again[k] * of(r.layers[k]);
     }
     return out;
   }
@@ -135,10 +142,12 @@ struct PipelineCosts {
   }
   SimTime weights(std::int64_t i) const { return of_pass(i, &PieceCosts::weights); }
   SimTime exchanged(std::int64_t i, SimTime UnitCosts::*what) const {
+    const SimTime ends = (i == 0 ? x.embedding.*what : 0) + (is_last(i) ? x.head.*what : 0);
+    if (!kinds.mixed()) return ends + pieces.layers(i) * x.layer(kinds.only(), what);
     const std::int64_t begin = pieces.before(i);
     const auto n = kinds.of(begin, begin + pieces.layers(i));
-    return n[kDenseLayer] * x.layer(kDenseLayer, what) + n[kMoeLayer] * x.layer(kMoeLayer, what) +
-           (i == 0 ? x.embedding.*what : 0) + (is_last(i) ? x.head.*what : 0);
+    return ends + n[kDenseLayer] * x.layer(kDenseLayer, what) +
+           n[kMoeLayer] * x.layer(kMoeLayer, what);
   }
   /// Sum over the pieces that the stage has: those between its first and its last are alike, where
   /// layers are.
@@ -164,6 +173,10 @@ struct PipelineCosts {
   }
   std::array<std::int64_t, 2> layers_of_kinds(std::int64_t stage) const {
     std::array<std::int64_t, 2> out = {};
+    if (!kinds.mixed()) {
+      out[kinds.only()] = layers(stage);
+      return out;
+    }
     for (std::int64_t chunk = 0; chunk < l.chunks; ++chunk) {
       const std::int64_t i = places.piece_of(stage, chunk), begin = pieces.before(i);
       const auto n = kinds.of(begin, begin + pieces.layers(i));

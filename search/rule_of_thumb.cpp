@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "search/bounds.h"
 #include "search/space.h"
@@ -41,9 +42,8 @@ std::optional<RuleOfThumb> rule_of_thumb(const Scenario& s, const CostModel& cos
   const Recompute least = s.workload.flash_attention ? Recompute::kNone : Recompute::kSelective;
   Bounds bounds(s, costs);
   for (const Recompute recompute : {least, Recompute::kFull}) {
-    const std::vector<Layout> all = candidates(s, recompute);
-    bounds.prepare(all, 1);
-    for (const Layout& l : all) {
+    for (const Layout& l : candidates(s, recompute)) {
+      bounds.prepare(std::span(&l, 1), 1);
       const std::optional<LowerBound> bound = bounds(l);
       if (!bound || bound->memory > most_memory(s.cluster)) continue;
       const auto result = evaluate(s, costs, l, std::numeric_limits<SimTime>::max());
