@@ -40,14 +40,14 @@ struct Source {
 };
 
 /// One row of the table to be.
-struct Task {
+struct ComparedTask {
   std::string label;
   Variant variant;
   const Source* stored = nullptr;  // instead of a variant
 };
 
 /// A row and, for a page, its timeline and the memory of its ranks as JSON.
-struct Row {
+struct ComparedRow {
   Candidate candidate;
   std::string timeline, memory;
 };
@@ -102,24 +102,24 @@ std::string label_of(const Source& source, bool many_files, const Assignments& s
 }
 
 /// A stored report stands as it is; a scenario stands for all combinations of the variations.
-std::vector<Task> tasks_of(const CompareOptions& o, const std::vector<Source>& sources) {
+std::vector<ComparedTask> tasks_of(const CompareOptions& o, const std::vector<Source>& sources) {
   std::vector<Variation> variations;
   for (const std::string& v : o.variations) variations.push_back(parse_variation(v));
   const std::vector<Assignments> all = combinations(variations);
   const std::vector<Override> common = ScenarioOptions{"", o.sets}.overrides();
-  std::vector<Task> tasks;
+  std::vector<ComparedTask> tasks;
   for (const Source& source : sources) {
     for (const Assignments& sets : source.stored ? std::vector<Assignments>(1) : all) {
-      Task task{label_of(source, sources.size() > 1, sets),
-                {&source.file, common, !sets.empty()},
-                source.stored ? &source : nullptr};
+      ComparedTask task{label_of(source, sources.size() > 1, sets),
+                        {&source.file, common, !sets.empty()},
+                        source.stored ? &source : nullptr};
       const Assignments ordered = outer_first(sets);
       task.variant.sets.insert(task.variant.sets.end(), ordered.begin(), ordered.end());
       tasks.push_back(std::move(task));
     }
   }
   if (!o.html.empty() && tasks.size() <= kMostTimelines) {
-    for (Task& task : tasks) task.variant.timeline_label = task.label;
+    for (ComparedTask& task : tasks) task.variant.timeline_label = task.label;
   }
   return tasks;
 }
@@ -132,7 +132,7 @@ std::string labelled(const std::string& timeline, const std::string& label) {
   return tree.dump();
 }
 
-Row evaluate(const Task& task, Evaluator& evaluator) {
+ComparedRow evaluate(const ComparedTask& task, Evaluator& evaluator) {
   if (task.stored != nullptr) {
     return {{task.label, *task.stored->stored, ""},
             labelled(task.stored->timeline, task.label),
@@ -145,10 +145,10 @@ Row evaluate(const Task& task, Evaluator& evaluator) {
           std::move(o.memory)};
 }
 
-std::vector<Row> evaluate_all(const std::vector<Task>& tasks, int jobs,
-                              const std::string& command_line) {
+std::vector<ComparedRow> evaluate_all(const std::vector<ComparedTask>& tasks, int jobs,
+                                      const std::string& command_line) {
   Evaluator evaluator(command_line);
-  std::vector<Row> out(tasks.size());
+  std::vector<ComparedRow> out(tasks.size());
   ProgressLine progress("predicting");
   in_parallel(
       tasks.size(), jobs, [&](std::size_t i) { out[i] = evaluate(tasks[i], evaluator); },
@@ -166,7 +166,7 @@ std::string rendered(const std::vector<Candidate>& candidates, const OutputOptio
 }
 
 void save_page(const std::string& file, const std::vector<Candidate>& candidates,
-               const std::vector<Row>& rows, const std::string& command_line) {
+               const std::vector<ComparedRow>& rows, const std::string& command_line) {
   if (file.empty()) return;
   RunFacts facts;
   facts.version = kVersion, facts.command = command_line;
@@ -176,7 +176,7 @@ void save_page(const std::string& file, const std::vector<Candidate>& candidates
   Page page = page_of("compare", facts, comparison_json(candidates));
   std::vector<std::string> timelines, memories;
   for (std::size_t k = 0; k < rows.size() && rows.size() <= kMostTimelines; ++k) {
-    const Row& row = rows[k];
+    const ComparedRow& row = rows[k];
     if (!row.timeline.empty()) timelines.push_back(row.timeline);
     if (row.memory.empty() || !row.candidate.report) continue;
     memories.push_back(
@@ -190,10 +190,10 @@ void save_page(const std::string& file, const std::vector<Candidate>& candidates
 int compare(const CompareOptions& options, const std::string& command_line) {
   const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
   const std::vector<Source> sources = read_sources(options.files);
-  const std::vector<Row> rows =
+  const std::vector<ComparedRow> rows =
       evaluate_all(tasks_of(options, sources), options.jobs, command_line);
   std::vector<Candidate> candidates;
-  for (const Row& row : rows) candidates.push_back(row.candidate);
+  for (const ComparedRow& row : rows) candidates.push_back(row.candidate);
   save_page(options.html, candidates, rows, command_line);
   print_result(options.output, rendered(candidates, options.output));
   if (!reference_of(candidates)) {

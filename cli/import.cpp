@@ -12,12 +12,12 @@
 namespace plait {
 namespace {
 
-struct ImportOptions {
+struct DialectOptions {
   std::string file, from, base;
   OutputOptions output;
 };
 
-int run_import(const ImportOptions& options) {
+int run_import(const DialectOptions& options) {
   const std::string file = input_name(options.file);
   const std::string text = read_text_file(options.file);
   const Dialect dialect =
@@ -35,7 +35,7 @@ int run_import(const ImportOptions& options) {
 }  // namespace
 
 void add_import(Command& command) {
-  auto options = std::make_shared<ImportOptions>();
+  auto options = std::make_shared<DialectOptions>();
   Subcommand sub = command.program.subcommand(
       "import", "The settings of another program as a scenario (docs/export.md)");
   sub.option("file", options->file, "Its settings; - reads standard input")

@@ -35,9 +35,9 @@ namespace plait {
 
 namespace {
 
-constexpr std::int64_t kMostRanks = 1024;
+constexpr std::int64_t kMostTimedRanks = 1024;
 // Of all steps: an hour or so of a processor, and of a GPU.
-constexpr double kMostFlops = 1e14, kMostGpuFlops = 1e18;
+constexpr double kMostTimedFlops = 1e14, kMostTimedGpuFlops = 1e18;
 
 /// All that the ranks need, worked out before they start.
 struct TimedRun {
@@ -53,16 +53,17 @@ struct TimedRun {
 bool on_gpu(const RealrunOptions& options) { return options.backend != "cpu"; }
 
 void require_feasible(const TimedRun& run, const RealrunOptions& options) {
-  const double most = on_gpu(options) ? kMostGpuFlops : kMostFlops;
+  const double most = on_gpu(options) ? kMostTimedGpuFlops : kMostTimedFlops;
   const double steps = static_cast<double>(run.measure.warmup + run.measure.repeats);
   const double work = run.measure.timed_compute_s.empty() ? run.plan.model_flops.value * steps : 0;
-  if (run.plan.mesh.world_size() <= kMostRanks && work <= most) return;
-  throw InputError({.code = "G011",
-                    .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
-                                           run.plan.mesh.world_size(), work),
-                    .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, most),
-                    .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
-                            "communication only with --kernels timed"});
+  if (run.plan.mesh.world_size() <= kMostTimedRanks && work <= most) return;
+  throw InputError(
+      {.code = "G011",
+       .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
+                              run.plan.mesh.world_size(), work),
+       .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostTimedRanks, most),
+       .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
+               "communication only with --kernels timed"});
 }
 
 /// The links of the cluster's hosts, as they are laid out.

@@ -23,7 +23,7 @@
 namespace plait {
 namespace {
 
-struct RunOptions {
+struct RunCommandOptions {
   ScenarioOptions scenario;
   OutputOptions output;
   std::string trace, html;
@@ -41,7 +41,7 @@ std::string rendered(const Report& report, const OutputOptions& output) {
 }
 
 /// Whether the prediction without override `left_out` is the same.
-bool has_no_effect(const RunOptions& options, const ScenarioText& text, const Report& with,
+bool has_no_effect(const RunCommandOptions& options, const ScenarioText& text, const Report& with,
                    std::size_t left_out) {
   std::vector<Override> others = options.scenario.overrides();
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
@@ -55,7 +55,7 @@ bool has_no_effect(const RunOptions& options, const ScenarioText& text, const Re
   }
 }
 
-std::vector<std::string> idle_overrides(const RunOptions& options, const ScenarioText& text,
+std::vector<std::string> idle_overrides(const RunCommandOptions& options, const ScenarioText& text,
                                         const Report& report) {
   std::vector<std::string> warnings;
   for (std::size_t i = 0; i < options.scenario.sets.size(); ++i) {
@@ -66,7 +66,7 @@ std::vector<std::string> idle_overrides(const RunOptions& options, const Scenari
   return warnings;
 }
 
-void save_trace(const RunOptions& options, const Prediction& p) {
+void save_trace(const RunCommandOptions& options, const Prediction& p) {
   if (options.trace.empty()) return;
   NewFile file(options.trace);
   write_trace({.plan = p.plan,
@@ -79,8 +79,8 @@ void save_trace(const RunOptions& options, const Prediction& p) {
 }
 
 /// What to change: so that it fits, or else so that it is faster.
-PageItem changes_of(const RunOptions& options, const ScenarioText& text, const Scenario& scenario,
-                    const Report& report) {
+PageItem changes_of(const RunCommandOptions& options, const ScenarioText& text,
+                    const Scenario& scenario, const Report& report) {
   if (!report.memory.fits) return {"changes_that_fit", cures_json(cures(scenario)).dump()};
   Evaluator evaluator(report.run.command);
   const Improvements found =
@@ -88,7 +88,7 @@ PageItem changes_of(const RunOptions& options, const ScenarioText& text, const S
   return {"changes_that_help", improvements_json(found, report).dump()};
 }
 
-void save_page(const RunOptions& options, const ScenarioText& text, const Scenario& scenario,
+void save_page(const RunCommandOptions& options, const ScenarioText& text, const Scenario& scenario,
                const Prediction& p) {
   if (options.html.empty()) return;
   Page page = page_of("run", p.report.run, to_json(p.report));
@@ -98,7 +98,7 @@ void save_page(const RunOptions& options, const ScenarioText& text, const Scenar
   save_page(options.html, page);
 }
 
-int run(const RunOptions& options, const std::string& command_line) {
+int run(const RunCommandOptions& options, const std::string& command_line) {
   if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
     print_result(options.output, help);
     return kYes;
@@ -125,7 +125,7 @@ int run(const RunOptions& options, const std::string& command_line) {
 }  // namespace
 
 void add_run(Command& command) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunCommandOptions>();
   Subcommand sub = command.program.subcommand(
       "run",
       "Predict one training step: time, memory and what bounds them (exit code 1: does not fit)");

@@ -33,7 +33,7 @@ struct ValidateOptions {
 };
 
 /// A record of a file that passed the filter.
-struct Task {
+struct ValidationTask {
   std::string file;
   PublishedRun run;
 };
@@ -50,9 +50,9 @@ std::regex parse_filter(const std::string& text) {
   }
 }
 
-std::vector<Task> read_tasks(const ValidateOptions& o) {
+std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   const std::regex filter = parse_filter(o.filter);
-  std::vector<Task> out;
+  std::vector<ValidationTask> out;
   for (const std::string& file : o.files) {
     const std::string name = std::filesystem::path(file).stem().string();
     for (PublishedRun& run : read_published_runs(read_json_file(file))) {
@@ -119,7 +119,7 @@ void take_prediction(const PublishedRun& run, const Scenario& scenario, const Pr
   from_rate(run.measured.mfu, r.mfu, "MFU");
 }
 
-ValidationRecord described(const Task& task) {
+ValidationRecord described(const ValidationTask& task) {
   const PublishedRun& run = task.run;
   ValidationRecord out;
   out.file = task.file;
@@ -148,7 +148,7 @@ std::string without_name(std::string scenario, const std::string& id) {
   return scenario;
 }
 
-ValidationRecord validated(const Task& task, const std::string& scenarios) {
+ValidationRecord validated(const ValidationTask& task, const std::string& scenarios) {
   ValidationRecord out = described(task);
   try {
     RecordScenario made = scenario_of(task.run);
@@ -191,7 +191,7 @@ void save_page(const ValidateOptions& o, const Validation& v) {
 }
 
 int validate(const ValidateOptions& o, const std::string& command_line) {
-  const std::vector<Task> tasks = read_tasks(o);
+  const std::vector<ValidationTask> tasks = read_tasks(o);
   if (!o.scenarios.empty()) std::filesystem::create_directories(o.scenarios);
   Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
   ProgressLine progress;

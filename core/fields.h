@@ -13,6 +13,7 @@
 #include <cmath>
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
@@ -88,6 +89,14 @@ struct Choice {
     return "null";
   }
 };
+
+/// Those values, by their names.
+template <class E>
+Choice<E> choice_of(std::initializer_list<E> values) {
+  Choice<E> out;
+  for (const E v : values) out.values.emplace_back(name_of(v), v);
+  return out;
+}
 
 /// A quantity with its unit, as text: Amount<Bytes>{.min = Bytes(1)}.
 struct AmountRange {

@@ -14,7 +14,7 @@ namespace plait {
 namespace {
 
 // Pixels.
-constexpr double kWidth = 760, kHeight = 444, kLeft = 72, kTop = 46, kBottom = 362;
+constexpr double kWidth = 760, kHeight = 444, kPlotLeft = 72, kPlotTop = 46, kPlotBottom = 362;
 constexpr double kCharacter = 6.4;  // of 12 px sans-serif, on average
 constexpr double kLine = 16;        // of text
 constexpr double kMark = 5;         // radius
@@ -77,7 +77,7 @@ class Drawing {
         "height=\"{1}\" font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222222\">\n"
         "<title>{2}</title>\n<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
         kWidth, kHeight, xml_text(chart_.title));
-    out_ += text_at(kLeft, 22, chart_.title, "start", " font-size=\"14\" font-weight=\"600\"");
+    out_ += text_at(kPlotLeft, 22, chart_.title, "start", " font-size=\"14\" font-weight=\"600\"");
     draw_axes();
     for (std::size_t c = 0; c < chart_.curves.size(); ++c) draw_line(c);
     for (const Curve& c : chart_.curves) {
@@ -96,11 +96,11 @@ class Drawing {
   }
   void set_scales() {
     const auto [x_low, x_high] = std::ranges::minmax(chart_.ticks);
-    x_ = {x_low, x_high, kLeft + 24, right_ - 18, chart_.log_x};
-    if (x_low == x_high) x_ = {x_low - 1, x_high + 1, kLeft, right_, false};
+    x_ = {x_low, x_high, kPlotLeft + 24, right_ - 18, chart_.log_x};
+    if (x_low == x_high) x_ = {x_low - 1, x_high + 1, kPlotLeft, right_, false};
     const auto [y_low, y_high] =
         ys_.empty() ? std::ranges::minmax_result<double>{0, 1} : std::ranges::minmax(ys_);
-    y_ = {0, y_high > 0 ? 1.08 * y_high : 1, kBottom, kTop, spans_widely(ys_)};
+    y_ = {0, y_high > 0 ? 1.08 * y_high : 1, kPlotBottom, kPlotTop, spans_widely(ys_)};
     if (y_.log) y_.low = 0.8 * y_low, y_.high = 1.25 * y_high;
   }
   std::vector<double> y_ticks() const {
@@ -120,23 +120,23 @@ class Drawing {
   }
   void draw_axes() {
     for (const double v : y_ticks()) {
-      out_ += line_at(kLeft, y_.at(v), right_, y_.at(v), v == 0 ? "#444444" : "#e4e4e4");
-      out_ += text_at(kLeft - 8, y_.at(v) + 4, fmt::format("{:.6g}", v), "end");
+      out_ += line_at(kPlotLeft, y_.at(v), right_, y_.at(v), v == 0 ? "#444444" : "#e4e4e4");
+      out_ += text_at(kPlotLeft - 8, y_.at(v) + 4, fmt::format("{:.6g}", v), "end");
     }
     double last = -1e9;  // right end of the text before
     for (std::size_t k = 0; k < chart_.ticks.size(); ++k) {
       const double x = x_.at(chart_.ticks[k]), half = text_width(chart_.tick_texts[k]) / 2;
-      out_ += line_at(x, kBottom, x, kBottom + 5, "#444444");
+      out_ += line_at(x, kPlotBottom, x, kPlotBottom + 5, "#444444");
       if (x - half < last + 6) continue;
       last = x + half;
-      out_ += text_at(x, kBottom + 19, chart_.tick_texts[k], "middle");
+      out_ += text_at(x, kPlotBottom + 19, chart_.tick_texts[k], "middle");
     }
-    if (y_.log) out_ += line_at(kLeft, kBottom, right_, kBottom, "#444444");
-    out_ += text_at((kLeft + right_) / 2, kBottom + 40, chart_.x_title, "middle");
-    out_ +=
-        text_at(0, 0, chart_.y_title, "middle",
-                fmt::format(" transform=\"translate(18 {:.1f}) rotate(-90)\"", (kTop + kBottom) / 2)
-                    .c_str());
+    if (y_.log) out_ += line_at(kPlotLeft, kPlotBottom, right_, kPlotBottom, "#444444");
+    out_ += text_at((kPlotLeft + right_) / 2, kPlotBottom + 40, chart_.x_title, "middle");
+    out_ += text_at(
+        0, 0, chart_.y_title, "middle",
+        fmt::format(" transform=\"translate(18 {:.1f}) rotate(-90)\"", (kPlotTop + kPlotBottom) / 2)
+            .c_str());
   }
   void draw_line(std::size_t c) {
     std::string points;
@@ -193,7 +193,7 @@ class Drawing {
     for (std::size_t k = 1; k < names.size(); ++k) {
       names[k].y = std::max(names[k].y, names[k - 1].y + kLine);
     }
-    double limit = kBottom + kLine / 2;
+    double limit = kPlotBottom + kLine / 2;
     for (std::size_t k = names.size(); k-- > 0; limit -= kLine)
       names[k].y = std::min(names[k].y, limit);
     for (const Name& n : names) {
@@ -202,7 +202,7 @@ class Drawing {
     }
   }
   void draw_legend() {
-    double x = kLeft;
+    double x = kPlotLeft;
     const double y = kHeight - 14;
     out_ += text_at(x, y, chart_.mark_title);
     x += text_width(chart_.mark_title) + 16;

@@ -9,12 +9,12 @@
 namespace plait {
 namespace {
 
-constexpr int kLabel = 14;  // columns of the labels on the left
+constexpr int kServingLabel = 14;  // columns of the labels on the left
 constexpr std::string_view kPartNames[] = {"memory bandwidth", "compute", "communication",
                                            "kernel launches"};
 
 Line labelled(const std::string& label, const std::string& text, Ink ink = Ink::kPlain) {
-  return {{pad_right(label, kLabel)}, {text, ink}};
+  return {{pad_right(label, kServingLabel)}, {text, ink}};
 }
 
 double share_of(SimTime part, SimTime whole) {
@@ -44,7 +44,7 @@ std::vector<Line> capacity_lines(const ServingReport& r) {
                           human_count(r.capacity.tokens), human_count(r.limits.max_context))}}};
   }
   return {
-      {{pad_right("FITS", kLabel), Ink::kGood}, {used + " per device, and the cache"}},
+      {{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
       labelled("cache", fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
                                     human_count(r.capacity.tokens),
                                     human_bytes(room.bytes_per_token.value * r.capacity.tokens),
@@ -106,10 +106,6 @@ std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
                                      human_time(to_seconds(t.time).value / steps),
                                      human_time(to_seconds(t.host).value / steps))),
           labelled("", parts)};
-}
-
-void append(std::vector<Line>& to, std::vector<Line> lines) {
-  for (Line& l : lines) to.push_back(std::move(l));
 }
 
 std::vector<Line> step_lines(const ServingReport& r) {

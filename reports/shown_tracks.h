@@ -9,6 +9,9 @@
 
 namespace plait {
 
+/// Files of spans count in nanoseconds.
+inline constexpr SimTime kPicosecondsPerNanosecond = 1000;
+
 /// The tracks of `ranks`; without any, of each stage the track that ends last. In order of rank.
 /// Throws InputError G010 when one of the ranks is not the representative of a track.
 std::vector<const Track*> shown_tracks(const Plan& plan, const Timeline& timeline,

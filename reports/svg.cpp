@@ -7,7 +7,7 @@
 namespace plait {
 namespace {
 
-constexpr double kMargin = 20;
+constexpr double kEdge = 20;
 constexpr double kEm = 0.62;  // widest mean width of a character, in font sizes
 
 std::string class_of(const Pen& pen) {
@@ -87,7 +87,7 @@ void Svg::text(double x, double y, std::string_view words, Anchor anchor, double
 }
 
 std::string Svg::page(std::string_view title) const {
-  const double width = width_ + kMargin, height = height_ + kMargin;
+  const double width = width_ + kEdge, height = height_ + kEdge;
   return fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}" )"
                      R"(viewBox="0 0 {0:.0f} {1:.0f}" font-family="system-ui, sans-serif" )"
                      R"(fill="#222222">)"

@@ -155,6 +155,10 @@ int positive_number(const std::optional<std::string>& text) {
 
 }  // namespace
 
+void append(std::vector<Line>& to, std::vector<Line> lines) {
+  for (Line& l : lines) to.push_back(std::move(l));
+}
+
 TerminalStyle terminal_style(ColorChoice choice, const TerminalFacts& facts) {
   TerminalStyle style;
   const bool no_color = facts.no_color.has_value() && !facts.no_color->empty();

@@ -17,6 +17,7 @@ struct Span {
   Ink ink = Ink::kPlain;
 };
 using Line = std::vector<Span>;
+void append(std::vector<Line>& to, std::vector<Line> lines);
 
 struct TerminalStyle {
   int width = 100;  // columns

@@ -15,10 +15,6 @@ constexpr std::size_t kHelps = 4;  // sensitivities
 constexpr std::size_t kCollectives = 6;
 constexpr std::size_t kContentions = 4;  // listed
 
-void append(std::vector<Line>& to, std::vector<Line> lines) {
-  for (Line& l : lines) to.push_back(std::move(l));
-}
-
 std::vector<Line> header_lines(const Report& r, int width) {
   std::vector<Line> out;
   const std::string name = r.run.scenario.empty() ? r.model : r.run.scenario;

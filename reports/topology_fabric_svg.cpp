@@ -13,7 +13,7 @@
 namespace plait {
 namespace {
 
-constexpr double kRowHeight = 80, kPadding = 12, kCaption = 18, kPodWidth = 300;
+constexpr double kFabricRow = 80, kFabricPadding = 12, kFabricCaption = 18, kPodWidth = 300;
 constexpr std::size_t kMostLeafs = 8, kMostNodes = 4;
 
 struct Pod {
@@ -72,13 +72,13 @@ void draw_bundle(Svg& svg, double x, double y1, double y2, const Cables& cables)
 }
 
 void draw_large_pod(Svg& svg, const LinkGraph& g, const Pod& pod, double x, double y) {
-  const auto width = kPodWidth - 2 * kPadding;
+  const auto width = kPodWidth - 2 * kFabricPadding;
   const Cables down = cables_of(g, pod.leafs, [&](VertexId v) { return pod.node_of.contains(v); });
-  draw_bundle(svg, x + 60, y + kBoxHeight, y + kRowHeight, down);
+  draw_bundle(svg, x + 60, y + kBoxHeight, y + kFabricRow, down);
   draw_vertex(svg, x, y, width, VertexKind::kLeaf,
               fmt::format("{} {} switches", human_count(std::ssize(pod.leafs)),
                           name_of(g[pod.leafs[0]].kind)));
-  draw_vertex(svg, x, y + kRowHeight, width, VertexKind::kDevice,
+  draw_vertex(svg, x, y + kFabricRow, width, VertexKind::kDevice,
               fmt::format("{} nodes", human_count(std::ssize(pod.nodes))));
 }
 
@@ -87,14 +87,14 @@ double draw_small_pod(Svg& svg, const LinkGraph& g, const Pod& pod, double x, do
                       const Cables& up) {
   const double leaf_width = 62, step = leaf_width + kGap;
   const double width =
-      std::max(kPodWidth - 2 * kPadding, static_cast<double>(pod.leafs.size()) * step - kGap);
+      std::max(kPodWidth - 2 * kFabricPadding, static_cast<double>(pod.leafs.size()) * step - kGap);
   const double node_step = (width + kGap) / static_cast<double>(pod.nodes.size());
   const auto leaf_x = [&](std::size_t i) {
     return x + (width + kGap) / static_cast<double>(pod.leafs.size()) * static_cast<double>(i);
   };
   for (std::size_t i = 0; i < pod.leafs.size() && up.count > 0; ++i) {
     const double middle = leaf_x(i) + leaf_width / 2;
-    svg.line(middle, y - kPadding - kRowHeight + kBoxHeight, middle, y,
+    svg.line(middle, y - kFabricPadding - kFabricRow + kBoxHeight, middle, y,
              pen_of(up.one.link, up.one.bandwidth));
   }
   for (std::size_t i = 0; i < pod.leafs.size(); ++i) {
@@ -102,7 +102,7 @@ double draw_small_pod(Svg& svg, const LinkGraph& g, const Pod& pod, double x, do
       const auto node = pod.node_of.find(boost::target(*e, g));
       if (node == pod.node_of.end()) continue;
       const double to = x + node_step * (static_cast<double>(node->second) + 0.5) - kGap / 2;
-      svg.line(leaf_x(i) + leaf_width / 2, y + kBoxHeight, to, y + kRowHeight,
+      svg.line(leaf_x(i) + leaf_width / 2, y + kBoxHeight, to, y + kFabricRow,
                pen_of(g[*e].link, g[*e].bandwidth));
     }
   }
@@ -111,7 +111,7 @@ double draw_small_pod(Svg& svg, const LinkGraph& g, const Pod& pod, double x, do
                 fmt::format("{} {}", name_of(g[pod.leafs[i]].kind), g[pod.leafs[i]].index));
   }
   for (std::size_t k = 0; k < pod.nodes.size(); ++k) {
-    draw_vertex(svg, x + node_step * static_cast<double>(k), y + kRowHeight, node_step - kGap,
+    draw_vertex(svg, x + node_step * static_cast<double>(k), y + kFabricRow, node_step - kGap,
                 VertexKind::kDevice, fmt::format("node {}", k));
   }
   return width;
@@ -130,19 +130,21 @@ double draw_pod(Svg& svg, const LinkGraph& g, const Pod& pod, std::int64_t count
       fmt::format("{} {}", human_count(count), count == 1 ? "pod" : "pods, each like this");
   if (small && up.count > 0) words += fmt::format("; up: {}", up.text());
   if (between.count > 0) words += fmt::format("; between switches: {}", between.text());
-  double width = std::max(kPodWidth - 2 * kPadding, Svg::width_of(words, 13));
+  double width = std::max(kPodWidth - 2 * kFabricPadding, Svg::width_of(words, 13));
   if (small) {
-    width = std::max(width, draw_small_pod(svg, g, pod, x + kPadding, y + kPadding, up));
+    width =
+        std::max(width, draw_small_pod(svg, g, pod, x + kFabricPadding, y + kFabricPadding, up));
   } else {
     if (up.count > 0) {
-      draw_bundle(svg, x + kPadding + 60, y - kRowHeight + kBoxHeight, y + kPadding, up);
+      draw_bundle(svg, x + kFabricPadding + 60, y - kFabricRow + kBoxHeight, y + kFabricPadding,
+                  up);
     }
-    draw_large_pod(svg, g, pod, x + kPadding, y + kPadding);
+    draw_large_pod(svg, g, pod, x + kFabricPadding, y + kFabricPadding);
   }
-  const double below = y + kPadding + kRowHeight + kBoxHeight;
-  svg.text(x + kPadding, below + kCaption, words, Svg::Anchor::kStart, 13, true);
-  svg.dashed_box(x, y, width + 2 * kPadding, below + kCaption + kPadding - y);
-  return width + 2 * kPadding;
+  const double below = y + kFabricPadding + kFabricRow + kBoxHeight;
+  svg.text(x + kFabricPadding, below + kFabricCaption, words, Svg::Anchor::kStart, 13, true);
+  svg.dashed_box(x, y, width + 2 * kFabricPadding, below + kFabricCaption + kFabricPadding - y);
+  return width + 2 * kFabricPadding;
 }
 
 }  // namespace
@@ -158,13 +160,13 @@ double draw_fabric(Svg& svg, const Machine& machine, double y) {
   if (!cores.empty()) {
     const Cables up =
         cables_of(g, spines, [&](VertexId v) { return g[v].kind == VertexKind::kCore; });
-    draw_bundle(svg, kLeft + kPadding + 60, y + kBoxHeight, y + kRowHeight, up);
+    draw_bundle(svg, kLeft + kFabricPadding + 60, y + kBoxHeight, y + kFabricRow, up);
     draw_vertex(svg, kLeft, y, kPodWidth, VertexKind::kCore,
                 fmt::format("{} core switches", human_count(std::ssize(cores))));
-    y += kRowHeight;
+    y += kFabricRow;
   }
   const double top = y;
-  if (!spines.empty()) y += kRowHeight;
+  if (!spines.empty()) y += kFabricRow;
   double x = kLeft;
   for (std::size_t p = 0; p < pods.alike.size(); ++p) {
     const Pod pod = pod_of(g, pods.alike[p]);
@@ -175,7 +177,7 @@ double draw_fabric(Svg& svg, const Machine& machine, double y) {
     draw_vertex(svg, kLeft, top, x - kGap - kLeft, VertexKind::kSpine,
                 fmt::format("{} spine switches", human_count(std::ssize(spines))));
   }
-  return y + 2 * kPadding + kRowHeight + kBoxHeight + kCaption + 2 * kGap;
+  return y + 2 * kFabricPadding + kFabricRow + kBoxHeight + kFabricCaption + 2 * kGap;
 }
 
 }  // namespace plait

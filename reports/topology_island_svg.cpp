@@ -15,7 +15,7 @@
 namespace plait {
 namespace {
 
-constexpr double kRowHeight = 76, kPadding = 12, kCaption = 18;
+constexpr double kIslandRow = 76, kIslandPadding = 12, kIslandCaption = 18;
 constexpr std::size_t kMostColumns = 24;  // devices and NICs drawn one by one
 
 /// Where a vertex of a part is drawn.
@@ -75,7 +75,7 @@ void place_lower_rows(const LinkGraph& g, const std::vector<VertexId>& part, dou
       continue;
     }
     ++level;
-    double free = kLeft + kPadding;
+    double free = kLeft + kIslandPadding;
     for (const VertexId v : part) {
       if (row_of(g[v].kind) != row) continue;
       double low = 1e9, high = -1e9;
@@ -86,7 +86,7 @@ void place_lower_rows(const LinkGraph& g, const std::vector<VertexId>& part, dou
       }
       const double width = row == 1 ? 92 : 70;
       const double x = low > high ? free : std::max(free, (low + high) / 2 - width / 2);
-      spots[v] = {x, y + level * kRowHeight, width};
+      spots[v] = {x, y + level * kIslandRow, width};
       free = x + width + kGap;
     }
   }
@@ -134,7 +134,7 @@ double arcs_above(const LinkGraph& g, const std::vector<VertexId>& row) {
 double draw_crowd(Svg& svg, const LinkGraph& g, const std::vector<VertexId>& part, double y) {
   std::map<VertexKind, std::int64_t> counts;
   for (const VertexId v : part) ++counts[g[v].kind];
-  double x = kLeft + kPadding;
+  double x = kLeft + kIslandPadding;
   for (const auto& [kind, count] : counts) {
     const std::string words = fmt::format("{} x {}", human_count(count), name_of(kind));
     const double width = Svg::width_of(words, 11) + 16;
@@ -150,7 +150,7 @@ double draw_part(Svg& svg, const LinkGraph& g, const std::vector<VertexId>& part
   const std::vector<VertexId> row = top_row(g, part);
   if (row.size() > kMostColumns) return draw_crowd(svg, g, part, y);
   y += arcs_above(g, row);
-  double x = kLeft + kPadding;
+  double x = kLeft + kIslandPadding;
   for (const VertexId v : row) {
     spots[v] = {x, y};
     x += kBoxWidth + kGap;
@@ -167,7 +167,7 @@ double draw_part(Svg& svg, const LinkGraph& g, const std::vector<VertexId>& part
 
 /// The NVSwitch plane over everything, with a line to each device that is drawn.
 void draw_switches(Svg& svg, const LinkGraph& g, const Spots& spots, double y) {
-  double right = kLeft + kPadding + 120;
+  double right = kLeft + kIslandPadding + 120;
   for (const auto& [v, spot] : spots) right = std::max(right, spot.x + spot.width);
   for (VertexId v = 0; v < boost::num_vertices(g); ++v) {
     if (g[v].kind != VertexKind::kNvSwitch) continue;
@@ -177,8 +177,8 @@ void draw_switches(Svg& svg, const LinkGraph& g, const Spots& spots, double y) {
       svg.line(at->second.middle(), y + kBoxHeight, at->second.middle(), at->second.y,
                pen_of(g[*e].link, g[*e].bandwidth));
     }
-    draw_vertex(svg, kLeft + kPadding, y, right - kLeft - kPadding, VertexKind::kNvSwitch,
-                "NVSwitch");
+    draw_vertex(svg, kLeft + kIslandPadding, y, right - kLeft - kIslandPadding,
+                VertexKind::kNvSwitch, "NVSwitch");
     return;
   }
 }
@@ -199,15 +199,15 @@ double draw_island(Svg& svg, const Island& island, double y) {
     Spots spots;
     const bool framed = parts.counts[p] > 1;
     const double begin = y;
-    if (framed) y += kPadding;
-    y = draw_part(svg, g, parts.alike[p], y, spots) + kPadding;
+    if (framed) y += kIslandPadding;
+    y = draw_part(svg, g, parts.alike[p], y, spots) + kIslandPadding;
     if (framed) {
       double right = kLeft + 120;
       for (const auto& [v, spot] : spots) right = std::max(right, spot.x + spot.width);
-      svg.text(kLeft + kPadding, y + kCaption - 4,
+      svg.text(kLeft + kIslandPadding, y + kIslandCaption - 4,
                fmt::format("x {}", human_count(parts.counts[p])), Svg::Anchor::kStart, 13, true);
-      y += kCaption;
-      svg.dashed_box(kLeft, begin, right + kPadding - kLeft, y - begin);
+      y += kIslandCaption;
+      svg.dashed_box(kLeft, begin, right + kIslandPadding - kLeft, y - begin);
       y += kGap;
     }
     all.merge(spots);

@@ -14,8 +14,6 @@
 namespace plait {
 namespace {
 
-constexpr SimTime kPicosecondsPerNanosecond = 1000;
-
 // Processes of measured ranks: their rank plus this.
 constexpr std::int64_t kMeasured = 1'000'000'000;
 

@@ -11,21 +11,21 @@
 namespace plait {
 namespace {
 
-constexpr double kSide = 520, kLeft = 70, kTop = 40;
+constexpr double kSide = 520, kSquareLeft = 70, kSquareTop = 40;
 
 // Okabe and Ito's colours, told apart by the colour-blind; with the shape that is 32 marks.
 constexpr std::array<std::string_view, 8> kColors = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                      "#E69F00", "#56B4E9", "#000000", "#8C6D31"};
 
 /// Decades from below the least to above the greatest time.
-struct Scale {
+struct LogScale {
   double low = 0, high = 1;  // log10
   double place(double seconds) const { return (std::log10(seconds) - low) / (high - low); }
-  double x(double seconds) const { return kLeft + kSide * place(seconds); }
-  double y(double seconds) const { return kTop + kSide * (1 - place(seconds)); }
+  double x(double seconds) const { return kSquareLeft + kSide * place(seconds); }
+  double y(double seconds) const { return kSquareTop + kSide * (1 - place(seconds)); }
 };
 
-Scale scale_of(const Validation& v) {
+LogScale scale_of(const Validation& v) {
   double low = 1e300, high = 0;
   for (const ValidationRecord& r : v.records) {
     if (!r.error()) continue;
@@ -48,22 +48,24 @@ std::string mark(double x, double y, std::size_t file) {
   }
 }
 
-void draw_axes(Svg& svg, const Scale& s) {
-  svg.box(kLeft, kTop, kSide, kSide, "none", {"#888888", 1});
+void draw_axes(Svg& svg, const LogScale& s) {
+  svg.box(kSquareLeft, kSquareTop, kSide, kSide, "none", {"#888888", 1});
   for (int decade = static_cast<int>(std::ceil(s.low)); decade <= s.high; ++decade) {
     const double t = std::pow(10.0, decade);
-    svg.line(s.x(t), kTop, s.x(t), kTop + kSide, {"#e4e4e4", 1});
-    svg.line(kLeft, s.y(t), kLeft + kSide, s.y(t), {"#e4e4e4", 1});
-    svg.text(s.x(t), kTop + kSide + 16, human_time(t), Svg::Anchor::kMiddle, 11);
-    svg.text(kLeft - 52, s.y(t) + 4, human_time(t), Svg::Anchor::kStart, 11);
+    svg.line(s.x(t), kSquareTop, s.x(t), kSquareTop + kSide, {"#e4e4e4", 1});
+    svg.line(kSquareLeft, s.y(t), kSquareLeft + kSide, s.y(t), {"#e4e4e4", 1});
+    svg.text(s.x(t), kSquareTop + kSide + 16, human_time(t), Svg::Anchor::kMiddle, 11);
+    svg.text(kSquareLeft - 52, s.y(t) + 4, human_time(t), Svg::Anchor::kStart, 11);
   }
-  svg.text(kLeft + kSide / 2, kTop + kSide + 36, "measured step time", Svg::Anchor::kMiddle);
-  svg.text(kLeft, kTop - 22, "predicted step time over measured; lines: equal, and 10 % off",
-           Svg::Anchor::kStart, 13, true);
+  svg.text(kSquareLeft + kSide / 2, kSquareTop + kSide + 36, "measured step time",
+           Svg::Anchor::kMiddle);
+  svg.text(kSquareLeft, kSquareTop - 22,
+           "predicted step time over measured; lines: equal, and 10 % off", Svg::Anchor::kStart, 13,
+           true);
 }
 
 /// predicted = factor * measured, clipped to the square.
-void draw_ray(Svg& svg, const Scale& s, double factor, const Pen& pen) {
+void draw_ray(Svg& svg, const LogScale& s, double factor, const Pen& pen) {
   const double shift = std::log10(factor);
   const double from = std::max(s.low, s.low - shift), to = std::min(s.high, s.high - shift);
   const double a = std::pow(10.0, from), b = std::pow(10.0, to);
@@ -74,22 +76,22 @@ void draw_ray(Svg& svg, const Scale& s, double factor, const Pen& pen) {
 
 std::string validation_svg(const Validation& v) {
   Svg svg;
-  const Scale s = scale_of(v);
+  const LogScale s = scale_of(v);
   draw_axes(svg, s);
   draw_ray(svg, s, 1, {"#444444", 1.2});
   draw_ray(svg, s, 1.1, {"#bbbbbb", 1});
   draw_ray(svg, s, 1 / 1.1, {"#bbbbbb", 1});
   const std::vector<std::string> files = v.files();
-  double legend = kTop + 14;
+  double legend = kSquareTop + 14;
   for (std::size_t f = 0; f < files.size(); ++f) {
     const ValidationSummary sum = summarize(v.of_file(files[f]));
     if (sum.n == 0) continue;
-    std::string path = mark(kLeft + kSide + 20, legend - 4, f);
+    std::string path = mark(kSquareLeft + kSide + 20, legend - 4, f);
     for (const ValidationRecord* r : v.of_file(files[f])) {
       if (r->error()) path += mark(s.x(*r->measured_s), s.y(r->predicted_s), f);
     }
     svg.marks(path, {color_of(f), 1.2});
-    svg.text(kLeft + kSide + 32, legend,
+    svg.text(kSquareLeft + kSide + 32, legend,
              fmt::format("{}: {} records, mean {}", files[f], human_count(sum.n),
                          human_percent(*sum.mape)),
              Svg::Anchor::kStart, 11);

@@ -75,7 +75,7 @@ TableRow summary_row(const std::string& name, const ValidationSummary& s) {
           ""};
 }
 
-void append(std::vector<Line>& lines, std::vector<Line> more) {
+void append_paragraph(std::vector<Line>& lines, std::vector<Line> more) {
   for (Line& l : more) lines.push_back(std::move(l));
   lines.emplace_back();
 }
@@ -121,7 +121,7 @@ std::string validation_text(const Validation& v, int worst, const TerminalStyle&
       {"measured", 9}, {"predicted", 9}, {"error", 8},          {"memory", 13, true},
       {"measured", 9}, {"predicted", 9}, {"fit/sheet/extr", 15}};
   const std::string title = worst < 0 ? "record" : "worst records";
-  append(lines, table_lines(title, record_columns, rows, style.width));
+  append_paragraph(lines, table_lines(title, record_columns, rows, style.width));
   std::vector<TableRow> sums;
   for (const std::string& file : v.files()) {
     sums.push_back(summary_row(file, summarize(v.of_file(file))));
@@ -130,9 +130,9 @@ std::string validation_text(const Validation& v, int worst, const TerminalStyle&
   const std::vector<TableColumn> columns = {
       {"n", 5},      {"mean", 7}, {"median", 7}, {"p90", 7},   {"bias", 7},    {"tau", 5},
       {"regret", 7}, {"OOM", 7},  {"memory", 7}, {"noise", 6}, {"in band", 8}, {"not", 5}};
-  append(lines, table_lines("file", columns, sums, style.width));
-  append(lines, assumption_lines(v));
-  append(lines, reason_lines(v));
+  append_paragraph(lines, table_lines("file", columns, sums, style.width));
+  append_paragraph(lines, assumption_lines(v));
+  append_paragraph(lines, reason_lines(v));
   return render(lines, style);
 }
 

@@ -5,14 +5,6 @@
 namespace plait {
 namespace {
 
-/// Those values, by their names.
-template <class E>
-Choice<E> choice_of(std::initializer_list<E> values) {
-  Choice<E> out;
-  for (const E v : values) out.values.emplace_back(name_of(v), v);
-  return out;
-}
-
 Choice<DType> product_types() {
   return choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8});
 }

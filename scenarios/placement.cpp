@@ -10,8 +10,8 @@ namespace {
 
 using Devices = std::vector<std::int64_t>;
 
-[[noreturn]] void refuse(const char* code, const char* key, std::string problem,
-                         std::string expected, std::string cure) {
+[[noreturn]] void refuse_placement(const char* code, const char* key, std::string problem,
+                                   std::string expected, std::string cure) {
   const Where where{"", 0, 0, fmt::format("placement{}{}", *key == '\0' ? "" : ".", key)};
   throw InputError({code, std::move(problem), where, std::move(expected), std::move(cure)});
 }
@@ -21,11 +21,11 @@ void check_order(const std::vector<Axis>& order, const Mesh& mesh) {
     const auto axis = static_cast<Axis>(a);
     const auto times = std::ranges::count(order, axis);
     if (times == 1 || (times == 0 && mesh[axis] == 1)) continue;
-    refuse("S006", "order",
-           fmt::format("placement.order names the axis {} {}", name_of(axis),
-                       times == 0 ? "not at all" : "more than once"),
-           "each axis of more than one rank, once",
-           times == 0 ? fmt::format("add \"{}\"", name_of(axis)) : "name it once");
+    refuse_placement("S006", "order",
+                     fmt::format("placement.order names the axis {} {}", name_of(axis),
+                                 times == 0 ? "not at all" : "more than once"),
+                     "each axis of more than one rank, once",
+                     times == 0 ? fmt::format("add \"{}\"", name_of(axis)) : "name it once");
   }
 }
 
@@ -77,13 +77,14 @@ void check_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) 
   for (std::int64_t s = 1; s <= per_node && s <= mesh[Axis::kPp]; ++s) {
     if (can_share(s, mesh, per_node)) possible.push_back(s);
   }
-  refuse("S007", "stages_per_node",
-         fmt::format("{} stages of tp {} cannot share each node of {} devices evenly, with pp {} "
-                     "and {} ranks in a stage",
-                     stages, mesh[Axis::kTp], per_node, mesh[Axis::kPp], mesh.stride(Axis::kPp)),
-         possible.empty() ? "" : fmt::format("one of {}", fmt::join(possible, ", ")),
-         possible.empty() ? "use placement.order, or a tp that divides the node"
-                          : fmt::format("set placement.stages_per_node to {}", possible.back()));
+  refuse_placement(
+      "S007", "stages_per_node",
+      fmt::format("{} stages of tp {} cannot share each node of {} devices evenly, with pp {} "
+                  "and {} ranks in a stage",
+                  stages, mesh[Axis::kTp], per_node, mesh[Axis::kPp], mesh.stride(Axis::kPp)),
+      possible.empty() ? "" : fmt::format("one of {}", fmt::join(possible, ", ")),
+      possible.empty() ? "use placement.order, or a tp that divides the node"
+                       : fmt::format("set placement.stages_per_node to {}", possible.back()));
 }
 
 Devices by_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) {
@@ -104,9 +105,10 @@ Devices by_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) 
 Devices by_map(const Devices& map, std::int64_t world_size) {
   const std::string expected = fmt::format("each device from 0 to {}, once", world_size - 1);
   if (static_cast<std::int64_t>(map.size()) != world_size) {
-    refuse("S008", "map",
-           fmt::format("placement.map has {} entries for {} ranks", map.size(), world_size),
-           expected, "write one device for each rank");
+    refuse_placement(
+        "S008", "map",
+        fmt::format("placement.map has {} entries for {} ranks", map.size(), world_size), expected,
+        "write one device for each rank");
   }
   std::vector<bool> taken(map.size(), false);
   for (const std::int64_t device : map) {
@@ -115,10 +117,10 @@ Devices by_map(const Devices& map, std::int64_t world_size) {
       taken[static_cast<std::size_t>(device)] = true;
       continue;
     }
-    refuse("S008", "map",
-           fmt::format("placement.map names the device {} {}", device,
-                       there ? "twice" : "that is not there"),
-           expected, "write each device once");
+    refuse_placement("S008", "map",
+                     fmt::format("placement.map names the device {} {}", device,
+                                 there ? "twice" : "that is not there"),
+                     expected, "write each device once");
   }
   return map;
 }
@@ -147,8 +149,8 @@ Placement resolve_placement(const PlacementPart& part, const Mesh& mesh,
   const bool order = !part.order.empty(), map = !part.map.empty(),
              stages = part.stages_per_node > 0;
   if (int{order} + int{map} + int{stages} > 1) {
-    refuse("S009", "", "the placement is given in more than one way",
-           "one of order, map and stages_per_node", "remove the others");
+    refuse_placement("S009", "", "the placement is given in more than one way",
+                     "one of order, map and stages_per_node", "remove the others");
   }
   Placement out;
   if (order) {

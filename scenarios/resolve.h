@@ -13,6 +13,13 @@
 
 namespace plait {
 
+/// Throws InputError: what is wrong at `path`, what was expected and how to mend it.
+[[noreturn]] inline void refuse_field(const char* code, const std::string& problem,
+                                      const std::string& path, const std::string& expected,
+                                      const std::string& cure) {
+  throw InputError({code, problem, {"", 0, 0, path}, expected, cure});
+}
+
 /// The text with overrides applied, as JSON. Throws InputError J0xx, F005.
 JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides);

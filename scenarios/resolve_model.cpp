@@ -9,12 +9,6 @@
 namespace plait {
 namespace {
 
-[[noreturn]] void refuse(const char* code, const std::string& problem, const std::string& path,
-                         const std::string& expected, const std::string& cure) {
-  const Where where{"", 0, 0, path};
-  throw InputError({code, problem, where, expected, cure});
-}
-
 Model import_model(const std::string& path, const std::string& scenario_file,
                    std::vector<std::string>& warnings) {
   const std::filesystem::path folder = std::filesystem::path(scenario_file).parent_path();
@@ -23,8 +17,8 @@ Model import_model(const std::string& path, const std::string& scenario_file,
   try {
     text = read_text_file(file);
   } catch (const InputError& e) {  // point at the line that names the file
-    refuse(e.text().code.c_str(), e.text().problem, "model.hf_config",
-           "a config.json, by its path relative to the scenario file", "correct the path");
+    refuse_field(e.text().code.c_str(), e.text().problem, "model.hf_config",
+                 "a config.json, by its path relative to the scenario file", "correct the path");
   }
   ImportedModel imported = import_hf_config(text, file);
   if (!imported.ignored_keys.empty()) {
@@ -46,13 +40,14 @@ void fill(Model& m, std::int64_t sequence_length) {
   if (m.kv_heads == 0) m.kv_heads = m.heads;
   if (m.head_dim == 0) {
     if (m.latent_attention()) {
-      refuse("S123", "latent attention does not say how wide a head is", "model.head_dim",
-             "the columns of a key that are a head's own and those that all share, together",
-             "set model.head_dim");
+      refuse_field("S123", "latent attention does not say how wide a head is", "model.head_dim",
+                   "the columns of a key that are a head's own and those that all share, together",
+                   "set model.head_dim");
     }
     if (m.hidden % m.heads != 0) {
-      refuse("S003", fmt::format("hidden = {} is no multiple of heads = {}", m.hidden, m.heads),
-             "model.heads", "a divisor of hidden, or head_dim given", "set model.head_dim");
+      refuse_field("S003",
+                   fmt::format("hidden = {} is no multiple of heads = {}", m.hidden, m.heads),
+                   "model.heads", "a divisor of hidden, or head_dim given", "set model.head_dim");
     }
     m.head_dim = m.hidden / m.heads;
   }
@@ -61,15 +56,16 @@ void fill(Model& m, std::int64_t sequence_length) {
 
 void check(const Model& m, std::int64_t sequence_length) {
   if (m.heads % m.kv_heads != 0) {
-    refuse("S003", fmt::format("heads = {} is no multiple of kv_heads = {}", m.heads, m.kv_heads),
-           "model.kv_heads", fmt::format("a divisor of {}", m.heads), "correct model.kv_heads");
+    refuse_field(
+        "S003", fmt::format("heads = {} is no multiple of kv_heads = {}", m.heads, m.kv_heads),
+        "model.kv_heads", fmt::format("a divisor of {}", m.heads), "correct model.kv_heads");
   }
   if (m.positions == PositionKind::kLearned && sequence_length > m.max_positions) {
-    refuse("S004",
-           fmt::format("the sequence of {} tokens is longer than the {} learned positions",
-                       sequence_length, m.max_positions),
-           "workload.sequence_length", fmt::format("at most {}", m.max_positions),
-           "shorten the sequence or raise model.max_positions");
+    refuse_field("S004",
+                 fmt::format("the sequence of {} tokens is longer than the {} learned positions",
+                             sequence_length, m.max_positions),
+                 "workload.sequence_length", fmt::format("at most {}", m.max_positions),
+                 "shorten the sequence or raise model.max_positions");
   }
 }
 
@@ -78,8 +74,8 @@ void check(const Model& m, std::int64_t sequence_length) {
 Model resolve_model(const Json* json, ModelPart part, const std::string& scenario_file,
                     std::int64_t sequence_length, std::vector<std::string>& warnings) {
   if (!part.preset.empty() && !part.hf_config.empty()) {
-    refuse("S005", "the model has both a preset and an hf_config", "model.hf_config", "one of them",
-           "remove one");
+    refuse_field("S005", "the model has both a preset and an hf_config", "model.hf_config",
+                 "one of them", "remove one");
   }
   Base base = Base::kNone;
   if (!part.preset.empty()) {

@@ -8,11 +8,6 @@
 namespace plait {
 namespace {
 
-[[noreturn]] void refuse(const char* code, const std::string& problem, const std::string& path,
-                         const std::string& expected, const std::string& cure) {
-  throw InputError({code, problem, {"", 0, 0, path}, expected, cure});
-}
-
 /// Fields of `requests` that this sort of arrivals does not look at.
 void warn_of_idle(const Json* requests, const Load& load, std::vector<std::string>& warnings) {
   struct Rule {
@@ -45,13 +40,14 @@ std::int64_t longest_request(const Load& load) {
 
 void check(const Serving& s) {
   if (s.precision.fp8_products && s.precision.weights != WeightFormat::kPlain) {
-    refuse("S062", fmt::format("fp8 products with weights in {}", name_of(s.precision.weights)),
-           "serving.weights", "fp8_products alone, or a format of weights alone",
-           "remove one of the two");
+    refuse_field("S062",
+                 fmt::format("fp8 products with weights in {}", name_of(s.precision.weights)),
+                 "serving.weights", "fp8_products alone, or a format of weights alone",
+                 "remove one of the two");
   }
   if (s.load.arrivals == Arrivals::kTrace && s.load.trace.empty()) {
-    refuse("S063", "arrivals as in a trace, and no trace", "serving.requests.arrivals",
-           "serving.requests.trace, the path of a file", "give the trace, or other arrivals");
+    refuse_field("S063", "arrivals as in a trace, and no trace", "serving.requests.arrivals",
+                 "serving.requests.trace, the path of a file", "give the trace, or other arrivals");
   }
 }
 
@@ -75,8 +71,8 @@ void require_one_task(const Json& root) {
   const Json* serving = root.find("serving");
   const Json* workload = root.find("workload");
   if (serving != nullptr && workload != nullptr) {
-    refuse("S064", "a scenario that both trains and serves", "workload",
-           "a workload (training) or serving, not both", "remove one of the two");
+    refuse_field("S064", "a scenario that both trains and serves", "workload",
+                 "a workload (training) or serving, not both", "remove one of the two");
   }
   if (serving == nullptr && workload == nullptr) {
     refuse_missing(root, "workload", "an object: what is trained; or serving, what is served");

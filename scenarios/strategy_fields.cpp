@@ -6,14 +6,6 @@ namespace {
 
 constexpr std::int64_t kLargestAxis = std::int64_t{1} << 24;
 
-/// Those values, by their names.
-template <class E>
-Choice<E> choice_of(std::initializer_list<E> values) {
-  Choice<E> out;
-  for (const E v : values) out.values.emplace_back(name_of(v), v);
-  return out;
-}
-
 Choice<AxisSet> expert_axes() {
   const AxisSet ep = Axis::kEp, cp = kContextAxes, tp = Axis::kTp;
   return {{{"ep", ep}, {"ep+tp", ep | tp}, {"cp+ep", cp | ep}, {"cp+ep+tp", cp | ep | tp}}};

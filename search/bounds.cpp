@@ -12,7 +12,7 @@ namespace plait {
 namespace {
 
 /// Layouts that a thread looks through at a time.
-constexpr std::size_t kPiece = 8192;
+constexpr std::size_t kKeysAtOnce = 8192;
 
 /// Enters into a table the keys of n layouts that are not there: keys_of(i, add) calls add(key,
 /// layout) for each of the i-th. Returns the new entries, each with a layout that it is of, in
@@ -20,7 +20,7 @@ constexpr std::size_t kPiece = 8192;
 template <class Map, class KeysOf>
 auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
   using Key = typename Map::key_type;
-  const std::size_t pieces = (n + kPiece - 1) / kPiece;
+  const std::size_t pieces = (n + kKeysAtOnce - 1) / kKeysAtOnce;
   std::vector<std::vector<std::pair<Key, Layout>>> fresh(pieces);
   in_parallel(pieces, threads, [&](std::size_t p) {
     std::unordered_set<Key, TupleHash> seen;
@@ -30,7 +30,8 @@ auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
       last = key;
       if (!table.contains(key) && seen.insert(key).second) fresh[p].emplace_back(key, layout);
     };
-    for (std::size_t i = p * kPiece; i < std::min(n, (p + 1) * kPiece); ++i) keys_of(i, add);
+    for (std::size_t i = p * kKeysAtOnce; i < std::min(n, (p + 1) * kKeysAtOnce); ++i)
+      keys_of(i, add);
   });
   std::vector<std::pair<Layout, typename Map::mapped_type*>> out;
   for (const auto& piece : fresh) {

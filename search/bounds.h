@@ -92,7 +92,7 @@ class Bounds {
   LayerKinds kinds_;
   Groups groups_;
   Table<ShardKey, std::optional<ShardCostsByKind>> shards_;
-  Table<ExchangeKey, Exchange> exchanges_;
+  Table<ExchangeKey, UnitExchange> exchanges_;
   Table<MessageKey, SimTime> messages_;
   mutable Schedules schedules_;
 };

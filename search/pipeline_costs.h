@@ -71,7 +71,7 @@ class LayerKinds {
 struct UnitCosts {
   SimTime gather = 0, reduce = 0, update = 0;
 };
-struct Exchange {
+struct UnitExchange {
   UnitCosts embedding, head;
   std::array<UnitCosts, 2> layers;  // without experts, and with, beside these
   UnitCosts experts;                // of a layer
@@ -84,7 +84,7 @@ struct Exchange {
 struct PipelineCosts {
   /// `again`: with layers recomputed, where the layout recomputes some of a piece's; else `shard`.
   PipelineCosts(const Layout& layout, const ShardCosts& shard, const ShardCosts& again,
-                const Exchange& exchanged, const LayerKinds& layer_kinds,
+                const UnitExchange& exchanged, const LayerKinds& layer_kinds,
                 std::int64_t microbatch_count, SimTime transfer)
       : l(layout),
         c(shard),
@@ -213,7 +213,7 @@ struct PipelineCosts {
   const Layout& l;
   const ShardCosts& c;
   const ShardCosts& r;
-  const Exchange& x;
+  const UnitExchange& x;
   const LayerKinds& kinds;
   Pieces pieces;
   PieceMap places;

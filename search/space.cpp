@@ -99,9 +99,9 @@ class Cuts {
 
 /// All layouts of one cut.
 template <class Visit>
-class Walk {
+class Enumeration {
  public:
-  Walk(const SpaceOf& of, const Layout& cut, Visit& visit)
+  Enumeration(const SpaceOf& of, const Layout& cut, Visit& visit)
       : of_(of), space_(of.space), visit_(visit), layout_(cut) {}
 
   void run() { shards(); }
@@ -258,7 +258,7 @@ std::string text_of(const Space& s) {
 
 Layouts all_layouts(const SpaceOf& of, int threads) {
   const std::vector<Layout> cuts = Cuts(of).run();
-  const auto of_cut = [&](std::size_t i, auto&& visit) { Walk(of, cuts[i], visit).run(); };
+  const auto of_cut = [&](std::size_t i, auto&& visit) { Enumeration(of, cuts[i], visit).run(); };
   std::vector<std::size_t> end(cuts.size());
   in_parallel(cuts.size(), threads, [&](std::size_t i) {
     std::size_t n = 0;

@@ -9,7 +9,7 @@ namespace plait {
 namespace {
 
 /// Layouts that a thread bounds at a time.
-constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kBoundsAtOnce = 4096;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
       case Question::Kind::kSimulate: out[i] = simulated(layout, q.limit); break;
     }
   };
-  const std::size_t piece = q.kind == Question::Kind::kBound ? kPiece : 1;
+  const std::size_t piece = q.kind == Question::Kind::kBound ? kBoundsAtOnce : 1;
   std::mutex mutex;
   in_parallel((out.size() + piece - 1) / piece, threads, [&](std::size_t p) {
     const std::size_t end = std::min(out.size(), (p + 1) * piece);

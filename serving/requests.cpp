@@ -14,7 +14,7 @@ double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t n) {
   return (static_cast<double>(bits >> 11) + 0.5) * 0x1.0p-53;
 }
 
-enum Stream : std::uint64_t { kArrival, kKind, kPrompt, kOutput };
+enum DrawStream : std::uint64_t { kArrival, kKind, kPrompt, kOutput };
 
 std::size_t kind_at(const std::vector<RequestKind>& kinds, double u) {
   double sum = 0;

@@ -197,7 +197,7 @@ const Cost& Durations::cost(std::size_t stage, std::size_t lane, std::size_t op)
 
 bool Durations::same(std::size_t a, std::size_t b) const {
   for (std::size_t op = 0; op < ops_; ++op) {
-    const Row x = row(a, op), y = row(b, op);
+    const DurationRow x = row(a, op), y = row(b, op);
     if (x.per_lane || y.per_lane || *x.value != *y.value) return false;
   }
   return true;

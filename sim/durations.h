@@ -16,7 +16,7 @@
 
 namespace plait {
 
-struct Row {
+struct DurationRow {
   const SimTime* value;
   bool per_lane;
   SimTime at(std::size_t lane) const { return per_lane ? value[lane] : *value; }
@@ -29,7 +29,7 @@ class Durations {
 
   std::size_t op_id(BlockId block, std::size_t i) const { return first_op_[block] + i; }
   std::size_t ops() const { return ops_; }
-  Row row(std::size_t stage, std::size_t op) const {
+  DurationRow row(std::size_t stage, std::size_t op) const {
     const Slot& s = slots_[stage * ops_ + op];
     return {&pool_[s.offset], s.per_lane};
   }

@@ -16,7 +16,7 @@ inline void raise(SimTime* to, const SimTime* from, std::size_t lanes) {
   if (*from > *to) *to = *from;
 }
 /// clock += row.
-void advance(SimTime* clock, const Row& row, std::size_t lanes);
+void advance(SimTime* clock, const DurationRow& row, std::size_t lanes);
 /// clock = max over the lane's group of clock: when the last member is ready.
 void meet(SimTime* clock, const Grouping& groups, std::size_t lanes, SimTime* scratch);
 

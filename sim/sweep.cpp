@@ -192,7 +192,7 @@ class Engine {
       return false;
     }
     if (!st.joined) gather_ready(s, call, i, op, clock);
-    const Row row = durations_.row(s, id);
+    const DurationRow row = durations_.row(s, id);
     switch (op.kind) {
       case FlatOp::Kind::kLocal: break;
       case FlatOp::Kind::kMeet:
@@ -270,7 +270,7 @@ class Engine {
     free_buffers_.pop_back();
     std::copy(clock, clock + width_, buffers_[arrival_[message]].begin());
   }
-  void receive(std::size_t s, SimTime* clock, const Row& row, std::size_t flat) {
+  void receive(std::size_t s, SimTime* clock, const DurationRow& row, std::size_t flat) {
     const std::uint32_t buffer = arrival_[deps_.programs[s].message[state_[s].call]];
     const std::vector<SimTime>& arrival = buffers_[buffer];
     if (record_) {  // the span shows the transfer, not the wait for its sender

@@ -11,7 +11,7 @@
 namespace plait {
 namespace {
 
-using Rows = std::vector<CollectiveRow>;
+using Rows = std::vector<CollectiveFitRow>;
 
 constexpr Seconds kMicrosecond(1e-6);
 
@@ -34,7 +34,7 @@ ProtocolFit fit_protocol(const Rows& rows, Algorithm algorithm, Protocol protoco
   const NcclGroup& g = rows.front().group;
   const double fastest = fitted_link_rate(g.generation).value / 1e9 * data_share(protocol);
   std::vector<FitRow> fit_rows;
-  for (const CollectiveRow& row : rows) {
+  for (const CollectiveFitRow& row : rows) {
     const IslandWork work = island_work(row.group, row.bytes, algorithm);
     const double sent = work.sent / 1e3;  // us at 1 GB/s
     fit_rows.push_back({{1, terms.hops ? work.steps : 0, sent,
@@ -55,7 +55,7 @@ Terms terms_of(Algorithm algorithm, Protocol protocol) {
 
 using Choice = std::tuple<Generation, CollectiveKind, Algorithm, Protocol>;
 
-Choice choice_of(const CollectiveRow& row) {
+Choice choice_of(const CollectiveFitRow& row) {
   const std::size_t chosen = nccl_choice(row.group, row.bytes);
   const NcclOption option = nccl_options(row.group, row.bytes, Speeds::kLadder).at(chosen);
   const bool shared = option.protocol == Protocol::kLl128;
@@ -65,7 +65,7 @@ Choice choice_of(const CollectiveRow& row) {
 
 double squared_log_error(const PairwiseFit& fit, const Rows& rows) {
   double sum = 0;
-  for (const CollectiveRow& row : rows) {
+  for (const CollectiveFitRow& row : rows) {
     const Seconds time = std::min(island_time(fit.small, row.group, row.bytes).total(),
                                   island_time(fit.large, row.group, row.bytes).total());
     sum += std::pow(std::log(time / row.time), 2);
@@ -73,7 +73,7 @@ double squared_log_error(const PairwiseFit& fit, const Rows& rows) {
   return sum;
 }
 
-double message_of(const CollectiveRow& row) {
+double message_of(const CollectiveFitRow& row) {
   return static_cast<double>(row.bytes.value) / row.group.ranks;
 }
 
@@ -81,7 +81,7 @@ double message_of(const CollectiveRow& row) {
 
 std::vector<ProtocolFit> fit_islands(const Rows& rows) {
   std::map<Choice, Rows> chosen;
-  for (const CollectiveRow& row : rows) chosen[choice_of(row)].push_back(row);
+  for (const CollectiveFitRow& row : rows) chosen[choice_of(row)].push_back(row);
   std::vector<ProtocolFit> fits;
   for (const auto& [choice, own] : chosen) {
     const auto& [generation, kind, algorithm, protocol] = choice;
@@ -93,14 +93,15 @@ std::vector<ProtocolFit> fit_islands(const Rows& rows) {
 
 PairwiseFit fit_pairwise(const Rows& rows) {
   std::vector<double> messages;
-  for (const CollectiveRow& row : rows) messages.push_back(message_of(row));
+  for (const CollectiveFitRow& row : rows) messages.push_back(message_of(row));
   std::ranges::sort(messages);
   const Terms line = {.small = false, .ramp = false};
   PairwiseFit best;
   double least = std::numeric_limits<double>::infinity();
   for (double limit : messages) {
     Rows small, large;
-    for (const CollectiveRow& row : rows) (message_of(row) <= limit ? small : large).push_back(row);
+    for (const CollectiveFitRow& row : rows)
+      (message_of(row) <= limit ? small : large).push_back(row);
     if (small.size() < 6 || large.size() < 6) continue;
     const PairwiseFit fit = {fit_protocol(small, Algorithm::kPairwise, Protocol::kLl, line),
                              fit_protocol(large, Algorithm::kPairwise, Protocol::kSimple, {})};
@@ -112,7 +113,7 @@ PairwiseFit fit_pairwise(const Rows& rows) {
 
 FabricFit fit_fabric(const Rows& rows) {
   std::vector<FitRow> fit_rows;
-  for (const CollectiveRow& row : rows) {
+  for (const CollectiveFitRow& row : rows) {
     const double levels = std::log2(row.group.nodes);
     const IslandWork work = island_work(row.group, row.bytes, Algorithm::kRing);
     fit_rows.push_back({{1, levels, work.sent / 1e3, levels * work.ramp}, row.time / kMicrosecond});

@@ -9,7 +9,7 @@
 
 namespace plait {
 
-struct CollectiveRow {
+struct CollectiveFitRow {
   NcclGroup group;
   Bytes bytes;
   Seconds time;
@@ -18,13 +18,13 @@ struct CollectiveRow {
 /// One fit for each GPU, collective, algorithm and protocol that NCCL takes for some row, in that
 /// order. NCCL takes LL128 at none to three sizes of a collective: there a GPU has one fit for all
 /// collectives, which stands under all_reduce.
-std::vector<ProtocolFit> fit_islands(const std::vector<CollectiveRow>& rows);
+std::vector<ProtocolFit> fit_islands(const std::vector<CollectiveFitRow>& rows);
 
 /// all_to_all of one GPU. The size of a message at which LL gives way to Simple is the one of the
 /// measured sizes that fits best.
-PairwiseFit fit_pairwise(const std::vector<CollectiveRow>& rows);
+PairwiseFit fit_pairwise(const std::vector<CollectiveFitRow>& rows);
 
 /// All-reduces between islands.
-FabricFit fit_fabric(const std::vector<CollectiveRow>& rows);
+FabricFit fit_fabric(const std::vector<CollectiveFitRow>& rows);
 
 }  // namespace plait

@@ -14,7 +14,6 @@
 namespace plait {
 namespace {
 
-constexpr SimTime kPicosecondsPerNanosecond = 1000;
 constexpr std::size_t kMostSamples = 3000;  // of memory, a few for each pixel of a wide screen
 
 SimTime ns(SimTime t) { return t / kPicosecondsPerNanosecond; }

@@ -62,7 +62,7 @@ std::string yaml(const Settings& s) {
 }
 
 /// JSON has no comments: three keys that DeepSpeed does not know take their place.
-std::string json(const Settings& s) {
+std::string json_text(const Settings& s) {
   using Tree = nlohmann::ordered_json;
   Tree out = {{"_dialect", fmt::format("{}: {}", row_of(s.dialect).name, row_of(s.dialect).target)},
               {"_scenario", s.scenario}};
@@ -132,7 +132,7 @@ std::string render(const Settings& s, Launcher launcher) {
   if (launcher != Launcher::kNone) return script(s, launcher);
   switch (s.dialect) {
     case Dialect::kMegatronCore: return heading(s) + arguments(s) + closing(s);
-    case Dialect::kDeepSpeed: return json(s);
+    case Dialect::kDeepSpeed: return json_text(s);
     case Dialect::kTorchtitan: return heading(s) + toml(s) + closing(s);
     case Dialect::kAccelerate: return heading(s) + yaml(s) + closing(s);
     case Dialect::kVllm: return heading(s) + command(s) + closing(s);

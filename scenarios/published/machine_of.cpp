@@ -12,10 +12,10 @@ namespace {
 
 /// Beginning of a published GPU name -> node and device of the catalogue, and the processors that
 /// NVIDIA's own machine of that kind has. The longest come first.
-struct Machine {
+struct NamedMachine {
   std::string_view gpu, node, device, processors = {};
 };
-constexpr Machine kMachines[] = {
+constexpr NamedMachine kMachines[] = {
     {"A100-SXM4-80GB", "dgx-a100", "a100-80-sxm", "epyc-7742-x2"},
     {"A100-SXM4-40GB", "dgx-a100", "a100-40-sxm", "epyc-7742-x2"},
     {"A800-SXM4-80GB", "dgx-a100", "a800-80-sxm"},
@@ -32,8 +32,8 @@ constexpr Machine kMachines[] = {
     {"V100-SXM2-16GB", "dgx-v100", "v100-sxm2-16"},
 };
 
-const Machine& machine_of(const std::string& gpu) {
-  for (const Machine& m : kMachines) {
+const NamedMachine& machine_of(const std::string& gpu) {
+  for (const NamedMachine& m : kMachines) {
     if (gpu.starts_with(m.gpu)) return m;
   }
   throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
@@ -90,7 +90,7 @@ FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_n
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
-  const Machine& machine = machine_of(run.gpu);
+  const NamedMachine& machine = machine_of(run.gpu);
   nlohmann::ordered_json out = {{"preset", machine.node}, {"device", machine.device}};
   if (run.layout.offload.starts_with("optimizer")) {  // Adam's
     if (machine.processors.empty()) throw NotRepresentable("no processors are known of its nodes");

@@ -11,9 +11,10 @@ bool pads_vocabulary(const std::string& framework) {
   return framework.starts_with("megatron") || framework.starts_with("nemo");
 }
 
-class Writer {
+class ModelWriter {
  public:
-  Writer(const PublishedRun& run, const std::string& framework, std::vector<std::string>& assumed)
+  ModelWriter(const PublishedRun& run, const std::string& framework,
+              std::vector<std::string>& assumed)
       : run_(run), m_(run.model), p_(run.layout), framework_(framework), assumed_(assumed) {}
 
   JsonObject write() {
@@ -138,7 +139,7 @@ std::optional<std::int64_t> dense_layers_first(const PublishedRun& run) {
 
 nlohmann::ordered_json model_of(const PublishedRun& run, const std::string& framework,
                                 std::vector<std::string>& assumed) {
-  return Writer(run, framework, assumed).write();
+  return ModelWriter(run, framework, assumed).write();
 }
 
 }  // namespace plait

@@ -14,9 +14,9 @@ namespace {
 
 using JsonObject = nlohmann::ordered_json;
 
-class Writer {
+class ScenarioWriter {
  public:
-  explicit Writer(const PublishedRun& run)
+  explicit ScenarioWriter(const PublishedRun& run)
       : run_(run), m_(run.model), p_(run.layout), framework_(framework_of(run)) {}
 
   RecordScenario write() {
@@ -300,6 +300,6 @@ class Writer {
 
 }  // namespace
 
-RecordScenario scenario_of(const PublishedRun& run) { return Writer(run).write(); }
+RecordScenario scenario_of(const PublishedRun& run) { return ScenarioWriter(run).write(); }
 
 }  // namespace plait

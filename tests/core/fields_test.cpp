@@ -52,7 +52,7 @@ Bike read(const std::string& text) {
   return bike;
 }
 
-InputError::Text error_of(const std::string& text) {
+InputError::Text field_error(const std::string& text) {
   try {
     read(text);
   } catch (const InputError& e) {
@@ -90,7 +90,7 @@ TEST(Fields, WrittenKeysAreSorted) {
 }
 
 TEST(Fields, UnknownKeyNamesTheNearestAndThePlace) {
-  const InputError::Text e = error_of("{\"name\":\"a\",\n \"front\": {\"spoke\": 3}}");
+  const InputError::Text e = field_error("{\"name\":\"a\",\n \"front\": {\"spoke\": 3}}");
   EXPECT_EQ(e.code, "F001");
   EXPECT_EQ(e.where.path, "front.spoke");
   EXPECT_EQ(e.where.line, 2);
@@ -99,18 +99,19 @@ TEST(Fields, UnknownKeyNamesTheNearestAndThePlace) {
 }
 
 TEST(Fields, EachMistakeHasItsCode) {
-  EXPECT_EQ(error_of("{}").code, "F002");
-  EXPECT_EQ(error_of("[]").code, "F003");
-  EXPECT_EQ(error_of(R"({"name":1})").code, "F003");
-  EXPECT_EQ(error_of(R"({"name":"a","front":"green"})").code, "F004");
-  EXPECT_EQ(error_of(R"({"name":"a","front":{"spokes":0}})").code, "U004");
-  EXPECT_EQ(error_of(R"({"name":"a","front":{"spokes":1.5}})").code, "F003");
-  EXPECT_EQ(error_of(R"({"name":"a","front":{"radius":-1}})").code, "U004");
-  EXPECT_EQ(error_of(R"({"name":"a","memory":80})").code, "U001");
-  EXPECT_EQ(error_of(R"({"name":"a","memory":"0 B"})").code, "U004");
-  EXPECT_EQ(error_of(R"({"name":"a","uplink":{"value":"1 GB/s"}})").code, "F002");
-  EXPECT_EQ(error_of(R"({"name":"a","spares":{}})").code, "F003");
-  EXPECT_EQ(error_of(R"({"name":"a","spares":[{},{"spokes":99}]})").where.path, "spares.1.spokes");
+  EXPECT_EQ(field_error("{}").code, "F002");
+  EXPECT_EQ(field_error("[]").code, "F003");
+  EXPECT_EQ(field_error(R"({"name":1})").code, "F003");
+  EXPECT_EQ(field_error(R"({"name":"a","front":"green"})").code, "F004");
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":0}})").code, "U004");
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"spokes":1.5}})").code, "F003");
+  EXPECT_EQ(field_error(R"({"name":"a","front":{"radius":-1}})").code, "U004");
+  EXPECT_EQ(field_error(R"({"name":"a","memory":80})").code, "U001");
+  EXPECT_EQ(field_error(R"({"name":"a","memory":"0 B"})").code, "U004");
+  EXPECT_EQ(field_error(R"({"name":"a","uplink":{"value":"1 GB/s"}})").code, "F002");
+  EXPECT_EQ(field_error(R"({"name":"a","spares":{}})").code, "F003");
+  EXPECT_EQ(field_error(R"({"name":"a","spares":[{},{"spokes":99}]})").where.path,
+            "spares.1.spokes");
 }
 
 JsonDocument overridden(const std::string& text, const std::string& path,

@@ -25,7 +25,7 @@ std::string text(const AttentionResult& r) {
 TEST(AttentionFits, CommittedIsTheFit) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     std::vector<AttentionRow> rows;
     for (const AttentionRow& r : attention_rows(machine, *folder))
       if (!is_held_out(r.op)) rows.push_back(r);
@@ -46,7 +46,7 @@ TEST(AttentionFits, PredictTheOtherHeads) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
   Errors errors;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     const double band = attention_quality(machine.device, FlashKernel::kNewest).band;
     for (const AttentionRow& r : attention_rows(machine, *folder)) {
       if (!is_held_out(r.op)) continue;
@@ -119,8 +119,8 @@ double ratio_of(const Bar& bar, FlashKernel kernel, const Device& device) {
 TEST(AttentionFits, PredictTheFlashAttentionPlots) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
-  const auto add = [&](Errors& errors, const Machine& m, const char* gpu, const char* kernel,
-                       const char* pass) {
+  const auto add = [&](Errors& errors, const MeasuredMachine& m, const char* gpu,
+                       const char* kernel, const char* pass) {
     const FlashKernel flash =
         kernel == std::string("FA2") ? FlashKernel::kFlash2 : FlashKernel::kNewest;
     const double band = attention_quality(m.device, flash).band;

@@ -47,8 +47,8 @@ std::string text(const ProtocolFit& f) {
 
 /// Both constants give the same times wherever they serve: within 0.5 %, as they are rounded.
 void expect_same(const ProtocolFit& committed, const ProtocolFit& fit,
-                 const std::vector<CollectiveRow>& rows) {
-  for (const CollectiveRow& row : rows) {
+                 const std::vector<CollectiveFitRow>& rows) {
+  for (const CollectiveFitRow& row : rows) {
     const Seconds have = island_time(committed, row.group, row.bytes).total();
     const Seconds want = island_time(fit, row.group, row.bytes).total();
     if (std::abs(have / want - 1) < 0.005) continue;
@@ -57,9 +57,10 @@ void expect_same(const ProtocolFit& committed, const ProtocolFit& fit,
   }
 }
 
-std::vector<CollectiveRow> rows_of(const ProtocolFit& fit, const std::vector<CollectiveRow>& all) {
-  std::vector<CollectiveRow> rows;
-  for (const CollectiveRow& row : all) {
+std::vector<CollectiveFitRow> rows_of(const ProtocolFit& fit,
+                                      const std::vector<CollectiveFitRow>& all) {
+  std::vector<CollectiveFitRow> rows;
+  for (const CollectiveFitRow& row : all) {
     const NcclOption option =
         nccl_options(row.group, row.bytes, Speeds::kLadder).at(nccl_choice(row.group, row.bytes));
     if (option.algorithm == fit.algorithm && option.protocol == fit.protocol &&
@@ -69,7 +70,7 @@ std::vector<CollectiveRow> rows_of(const ProtocolFit& fit, const std::vector<Col
   return rows;
 }
 
-void expect_committed(const std::vector<CollectiveRow>& rows) {
+void expect_committed(const std::vector<CollectiveFitRow>& rows) {
   for (const ProtocolFit& fit : fit_islands(rows)) {
     const ProtocolFit* committed =
         protocol_fit(fit.kind, fit.generation, fit.algorithm, fit.protocol);
@@ -82,17 +83,17 @@ void expect_committed(const std::vector<CollectiveRow>& rows) {
 
 // The fit is the inverse of the formula.
 TEST(CollectiveFits, FindTheConstantsThatMadeTheRows) {
-  for (const Machine& machine : machines())
+  for (const MeasuredMachine& machine : machines())
     expect_committed(fitted_rows(predictions(machine.device), is_chosen_by_nccl));
 }
 
 TEST(CollectiveFits, CommittedIsTheFitOfTheFittedSizes) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     const std::vector<Measured> all = island_rows(machine, *folder);
     expect_committed(fitted_rows(all, is_chosen_by_nccl));
-    const std::vector<CollectiveRow> rows = fitted_rows(all, is_all_to_all);
+    const std::vector<CollectiveFitRow> rows = fitted_rows(all, is_all_to_all);
     const PairwiseFit fit = fit_pairwise(rows);
     const PairwiseFit committed = pairwise_fit(generation_of(machine.device));
     expect_same(committed.small, fit.small, rows);
@@ -103,12 +104,12 @@ TEST(CollectiveFits, CommittedIsTheFitOfTheFittedSizes) {
 TEST(CollectiveFits, CommittedIsTheFitBetweenIslands) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
-  std::vector<CollectiveRow> rows;
+  std::vector<CollectiveFitRow> rows;
   for (const char* source : kFabricSources)
     std::ranges::move(fitted_rows(fabric_rows(source, *folder), is_chosen_by_nccl),
                       std::back_inserter(rows));
   const FabricFit fit = fit_fabric(rows), committed = fabric_fit();
-  for (const CollectiveRow& row : rows) {
+  for (const CollectiveFitRow& row : rows) {
     const double ratio = fabric_time(committed, row.group, row.bytes).total() /
                          fabric_time(fit, row.group, row.bytes).total();
     ASSERT_NEAR(ratio, 1, 0.005) << fmt::format("the fit is {:.2f}, {:.2f}, {:.1f}, {:.3f}",
@@ -150,7 +151,7 @@ TEST(CollectiveFits, PredictTheOtherSizesOfOneIsland) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
   HeldOut held_out;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     for (const Measured& m : island_rows(machine, *folder)) {
       if (is_fitted(m)) continue;
       const std::string cell = fmt::format("{} {}", machine.name, name_of(m.row.group.kind));
@@ -190,10 +191,10 @@ TEST(CollectiveFits, MeasuredJumpsAreSwitches) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
   int jumps = 0;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     const std::vector<Measured> rows = island_rows(machine, *folder);
     for (std::size_t i = 1; i < rows.size(); ++i) {
-      const CollectiveRow &below = rows[i - 1].row, &at = rows[i].row;
+      const CollectiveFitRow &below = rows[i - 1].row, &at = rows[i].row;
       if (at.bytes != below.bytes * 2 || at.bytes.value > 16 * kMiB) continue;
       if (is_all_to_all(at.group.kind) || at.time < below.time * 1.8) continue;
       ++jumps;

@@ -17,7 +17,8 @@ namespace {
 
 /// Of SGLang's tables the kernel that attention_tables takes too, in bf16: contexts of 256 tokens
 /// and more, at least 4 heads, head dimensions 64, 128 and 256.
-std::vector<DecodeRow> decode_rows(const Machine& machine, const std::filesystem::path& kernels) {
+std::vector<DecodeRow> decode_rows(const MeasuredMachine& machine,
+                                   const std::filesystem::path& kernels) {
   const Record where = attention_tables(machine).front().where;
   std::vector<DecodeRow> rows;
   for (const auto& table :
@@ -43,7 +44,7 @@ std::vector<DecodeRow> decode_rows(const Machine& machine, const std::filesystem
 TEST(DecodeFits, CommittedIsTheFit) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     std::vector<DecodeRow> rows;
     for (const DecodeRow& r : decode_rows(machine, *folder))
       if (!is_held_out(r.op)) rows.push_back(r);
@@ -64,7 +65,7 @@ TEST(DecodeFits, PredictTheOtherHeads) {
   const auto folder = kernel_data();
   if (!folder) GTEST_SKIP() << kSkip;
   Errors errors;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     for (const DecodeRow& r : decode_rows(machine, *folder)) {
       if (!is_held_out(r.op)) continue;
       const Cost cost = CostModel{}.compute(r.op, machine.device);

@@ -90,7 +90,7 @@ std::map<std::string, int> numbered(const std::vector<Record>& rows) {
 TEST(DeepEp, PredictsTheShapesThatWereNotFitted) {
   const auto kernels = kernel_data();
   if (!kernels) GTEST_SKIP() << kSkip;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     const auto found =
         tables(*kernels / "aiconfigurator" / machine.folder, "wideep_deepep_normal_perf");
     if (found.empty()) continue;  // A100

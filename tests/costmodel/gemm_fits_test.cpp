@@ -15,12 +15,12 @@ namespace plait {
 namespace {
 
 struct Set {
-  Machine machine;
+  MeasuredMachine machine;
   DType dtype;
 };
 std::vector<Set> sets() {
   std::vector<Set> out;
-  for (const Machine& m : machines()) {
+  for (const MeasuredMachine& m : machines()) {
     out.push_back({m, DType::kBf16});
     if (m.device.peak_fp8.value > 0) out.push_back({m, DType::kFp8});
   }

@@ -64,7 +64,7 @@ TEST(GemmTable, Of250PointsPredictsTheOthers) {
     return std::ranges::find(axis, static_cast<double>(x)) != axis.end();
   };
   Errors errors;
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     std::map<std::tuple<double, double, double>, Seconds> times;
     const std::vector<GemmRow> rows = gemm_rows(machine, DType::kBf16, *folder);
     for (const GemmRow& r : rows)

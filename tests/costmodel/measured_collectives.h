@@ -11,12 +11,12 @@
 
 namespace plait {
 
-struct Machine {
+struct MeasuredMachine {
   const char* name;
   const char* folder;
   Device device;
 };
-inline std::vector<Machine> machines() {
+inline std::vector<MeasuredMachine> machines() {
   return {{"A100", "a100_sxm", a100()}, {"H100", "h100_sxm", h100()}, {"B200", "b200_sxm", b200()}};
 }
 
@@ -30,7 +30,7 @@ inline double median(std::vector<double> values) {
 struct Measured {
   Device device;
   GroupPlacement group;
-  CollectiveRow row;
+  CollectiveFitRow row;
 };
 inline Measured measured(CollectiveKind kind, const GroupPlacement& group, const Device& device,
                          Bytes bytes, Seconds time) {
@@ -44,8 +44,8 @@ inline bool is_fitted(const Measured& m) {
   return std::bit_width(static_cast<std::uint64_t>(m.row.bytes.value)) % 2 == 0 && nodes != 8 &&
          nodes != 64;
 }
-inline std::vector<CollectiveRow> fitted_rows(const std::vector<Measured>& all, auto&& wanted) {
-  std::vector<CollectiveRow> rows;
+inline std::vector<CollectiveFitRow> fitted_rows(const std::vector<Measured>& all, auto&& wanted) {
+  std::vector<CollectiveFitRow> rows;
   for (const Measured& m : all)
     if (is_fitted(m) && wanted(m.row.group.kind)) rows.push_back(m.row);
   return rows;
@@ -54,7 +54,7 @@ inline std::vector<CollectiveRow> fitted_rows(const std::vector<Measured>& all, 
 /// All-reduces of 1 GiB and more on 8 GPUs, larger than AIConfigurator's: Azure's AI benchmarking
 /// guide (A100, H100) and ml-engineering (B200: from 8 GiB, below which AWS's tuner plugin
 /// chooses).
-inline std::vector<Measured> large_rows(const Machine& machine,
+inline std::vector<Measured> large_rows(const MeasuredMachine& machine,
                                         const std::filesystem::path& kernels) {
   const std::map<std::string, std::pair<std::string, std::int64_t>> sources = {
       {"A100", {"Azure/AI-benchmarking-guide Azure_Results/ND_A100_v4_results.md", kGiB}},
@@ -75,7 +75,7 @@ inline std::vector<Measured> large_rows(const Machine& machine,
 
 /// One row for each collective, number of GPUs and size: the median over NCCL 2.27 to 2.29 and
 /// repeated runs, half precision. NCCL 2.23, older than the model of its choice, is left out.
-inline std::vector<Measured> island_rows(const Machine& machine,
+inline std::vector<Measured> island_rows(const MeasuredMachine& machine,
                                          const std::filesystem::path& kernels) {
   const std::map<std::string, CollectiveKind> kinds = {
       {"all_reduce", CollectiveKind::kAllReduce},

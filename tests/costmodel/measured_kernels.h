@@ -25,7 +25,7 @@ inline bool is_held_out(std::int64_t n, std::int64_t k) {
 
 /// One row for each shape with n and k from 64 up: the median over the engines in bf16,
 /// TensorRT-LLM's time in fp8.
-inline std::vector<GemmRow> gemm_rows(const Machine& machine, DType dtype,
+inline std::vector<GemmRow> gemm_rows(const MeasuredMachine& machine, DType dtype,
                                       const std::filesystem::path& kernels) {
   const bool fp8 = dtype == DType::kFp8;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<double>> times;
@@ -67,7 +67,7 @@ struct AttentionTable {
 };
 /// Tables of one kernel in bf16 as SGLang calls it, which adds least to the kernel:
 /// FlashAttention-2 on A100, -3 on H100, TensorRT-LLM's on B200. vLLM's encoders are not causal.
-inline std::vector<AttentionTable> attention_tables(const Machine& machine) {
+inline std::vector<AttentionTable> attention_tables(const MeasuredMachine& machine) {
   const char* causal = "context_attention_perf__sglang";
   const auto whole = [](const char* kernel) {
     return Record{{"kernel_source", kernel}, {"window_size", "0"}, {"kv_cache_dtype", "bfloat16"}};
@@ -93,7 +93,7 @@ inline std::int64_t number_of(const Record& r, const char* field, std::int64_t m
 
 /// One row for each shape with at least 128 tokens, 4 heads (a rank in training hardly has fewer)
 /// and head dimensions up to 256.
-inline std::vector<AttentionRow> attention_rows(const Machine& machine,
+inline std::vector<AttentionRow> attention_rows(const MeasuredMachine& machine,
                                                 const std::filesystem::path& kernels) {
   using Key =
       std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;

@@ -8,7 +8,7 @@
 namespace plait {
 namespace {
 
-Cluster machine(const char* preset, std::int64_t nodes) {
+Cluster cluster_of(const char* preset, std::int64_t nodes) {
   ClusterSpec spec;
   spec.preset = preset;
   spec.nodes = nodes;
@@ -56,14 +56,14 @@ Bytes item(const std::vector<MemoryItem>& items, const std::string& name) {
 // communicator each, however often they are used, and an axis of one rank is none.
 TEST(Memory, EveryCommunicatorHasItsBuffersOnce) {
   const Plan plan = small_plan();
-  const auto items = memory_overheads(plan, 1, live(0), machine("hgx-h100", 1));
+  const auto items = memory_overheads(plan, 1, live(0), cluster_of("hgx-h100", 1));
   const auto per_channel = static_cast<std::int64_t>((4 + 0.5 + 4.6875) * kMiB);
   EXPECT_EQ(item(items, "communicator_buffers"), Bytes(2 * 24 * per_channel));
 }
 
 TEST(Memory, SendingAddsBuffers) {
   const Plan plan = small_plan();
-  const Cluster cluster = machine("hgx-h100", 1);
+  const Cluster cluster = cluster_of("hgx-h100", 1);
   const Bytes sender = item(memory_overheads(plan, 0, live(0), cluster), "communicator_buffers");
   const Bytes other = item(memory_overheads(plan, 1, live(0), cluster), "communicator_buffers");
   EXPECT_GT(sender, other);
@@ -71,7 +71,7 @@ TEST(Memory, SendingAddsBuffers) {
 
 TEST(Memory, TheAllocatorHoldsWholeSegments) {
   for (std::int64_t bytes : {std::int64_t{1}, 3 * kMiB, 10 * kGiB + 17}) {
-    const auto items = memory_overheads(small_plan(), 0, live(bytes), machine("hgx-h100", 1));
+    const auto items = memory_overheads(small_plan(), 0, live(bytes), cluster_of("hgx-h100", 1));
     const Bytes reserve = item(items, "allocator_reserve");
     EXPECT_EQ((reserve.value + bytes) % (2 * kMiB), 0);
     EXPECT_GE(reserve.value, 0);
@@ -80,7 +80,8 @@ TEST(Memory, TheAllocatorHoldsWholeSegments) {
 }
 
 TEST(Memory, EveryItemNamesItsSource) {
-  for (const MemoryItem& i : memory_overheads(small_plan(), 0, live(kGiB), machine("dgx-a100", 1)))
+  for (const MemoryItem& i :
+       memory_overheads(small_plan(), 0, live(kGiB), cluster_of("dgx-a100", 1)))
     EXPECT_FALSE(i.source.empty()) << i.name;
 }
 
@@ -95,7 +96,7 @@ TEST(Memory, CopiesOfTheLogitsAreThoseOfOneMicrobatch) {
   const Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, 100, 5000}, 3);
   FrameworkMemory eager;
   eager.loss_bytes_per_logit = 6;
-  const auto items = memory_overheads(plan, 0, live(kGiB), machine("hgx-h100", 1), 0, eager);
+  const auto items = memory_overheads(plan, 0, live(kGiB), cluster_of("hgx-h100", 1), 0, eager);
   EXPECT_EQ(item(items, "loss_copies"), Bytes(100 * 5000 * 6));
 }
 
@@ -108,7 +109,7 @@ TEST(Memory, EagerChainsKeepIntermediatesOfWhatIsLive) {
   at.at_peak = {{0, 3, Bytes(3 * 100 * 64 * 2)}};  // three microbatches' outputs
   Kernels eager;
   eager.norm = Fusion::kEager;
-  const auto items = memory_overheads(plan, 0, at, machine("dgx-a100", 1), 0, {}, eager);
+  const auto items = memory_overheads(plan, 0, at, cluster_of("dgx-a100", 1), 0, {}, eager);
   EXPECT_EQ(item(items, "eager_intermediates"), Bytes(3 * 100 * 64 * (4 + 4))) << "two in fp32";
 }
 
@@ -120,7 +121,7 @@ TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
   const auto step = [&](std::int64_t state, std::int64_t peak) {
     StageMemory at = live(peak);
     at.by_class[static_cast<std::size_t>(TensorClass::kOptimizer)] = Bytes(state);
-    for (const MemoryItem& i : memory_overheads(plan, 0, at, machine("hgx-h100", 1), 0, four))
+    for (const MemoryItem& i : memory_overheads(plan, 0, at, cluster_of("hgx-h100", 1), 0, four))
       if (i.name == "step_temporaries") return i.bytes.value;
     return std::int64_t{0};
   };
@@ -130,7 +131,7 @@ TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {
 }
 
 TEST(Memory, AProcessorHasNoContext) {
-  EXPECT_TRUE(memory_overheads(small_plan(), 0, live(kGiB), machine("cpu-host", 8)).empty());
+  EXPECT_TRUE(memory_overheads(small_plan(), 0, live(kGiB), cluster_of("cpu-host", 8)).empty());
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ struct EngineTable {
 };
 
 /// Mean error of the 3 of 10 rows of an engine's table that were not fitted.
-double mean_error(const Machine& machine, const EngineTable& of, const std::vector<Record>& rows) {
+double mean_error(const MeasuredMachine& machine, const EngineTable& of,
+                  const std::vector<Record>& rows) {
   double error = 0;
   int n = 0, row = 0;
   for (const Record& r : rows) {
@@ -70,7 +71,7 @@ TEST(OneShot, PredictsTheRowsThatWereNotFitted) {
   if (!kernels) GTEST_SKIP() << kSkip;
   const EngineTable engines[] = {{EngineReduce::kVllm, "vllm"},
                                  {EngineReduce::kTensorRtLlm, "trtllm"}};
-  for (const Machine& machine : machines()) {
+  for (const MeasuredMachine& machine : machines()) {
     for (const EngineTable& of : engines) {
       const auto found =
           tables(*kernels / "aiconfigurator" / machine.folder, "custom_allreduce_perf__" + of.name);

@@ -9,7 +9,7 @@ namespace plait {
 namespace {
 
 constexpr std::int64_t kBytes = 1'000'000'000;
-const CostModel kModel;
+const CostModel kPricing;
 
 /// Nodes of one device each.
 Cluster nodes(std::int64_t n) {
@@ -25,11 +25,11 @@ double seconds(const Servers& servers, const Cluster& cluster) {
   Collective c;
   c.kind = CollectiveKind::kPush, c.axes = Axis::kDp, c.dtype = DType::kFp32;
   c.elements = kBytes / 4, c.servers = servers;
-  return kModel.collective(c, place_group(cluster, devices), cluster).cost.total().value;
+  return kPricing.collective(c, place_group(cluster, devices), cluster).cost.total().value;
 }
 /// Of one message of so many bytes between two nodes.
 double message(double bytes, const Cluster& cluster) {
-  return kModel.transfer(Bytes(static_cast<std::int64_t>(bytes)), route(cluster, 0, 1))
+  return kPricing.transfer(Bytes(static_cast<std::int64_t>(bytes)), route(cluster, 0, 1))
       .total()
       .value;
 }

@@ -6,12 +6,12 @@
 namespace plait {
 namespace {
 
-const CostModel kModel;
+const CostModel kTransfers;
 
 // Vidur's send/recv profiles: H100 NVLink 7.6 us + S / 361 GB/s, InfiniBand 18 us + S / 36 GB/s.
 TEST(Transfer, MatchesTheMeasuredLines) {
   const auto seconds = [](std::int64_t bytes, const Path& path) {
-    return kModel.transfer(Bytes(bytes), path).total().value;
+    return kTransfers.transfer(Bytes(bytes), path).total().value;
   };
   EXPECT_NEAR(seconds(kGiB, nvlink(450e9)) / (7.6e-6 + kGiB / 361e9), 1, 0.005);
   EXPECT_NEAR(seconds(kGiB, infiniband(50e9)) / (18e-6 + kGiB / 36e9), 1, 0.005);
@@ -22,20 +22,20 @@ TEST(Transfer, BetweenNodesItStartsAsTheFabricDoesEvenIfTheBusIsSlower) {
   Path on_a_slow_bus = infiniband(63e9);
   on_a_slow_bus.link = LinkClass::kPcie;
   on_a_slow_bus.beyond = LinkClass::kInfiniband;
-  const Cost cost = kModel.transfer(Bytes(1), on_a_slow_bus);
+  const Cost cost = kTransfers.transfer(Bytes(1), on_a_slow_bus);
   EXPECT_NEAR(cost.share[latency_of(LinkClass::kInfiniband)].value, 18e-6, 1e-9);
   EXPECT_GT(cost.share[bandwidth_of(LinkClass::kPcie)].value, 0);
 }
 
 TEST(Transfer, NoBytesCostNothing) {
-  EXPECT_EQ(kModel.transfer(Bytes(0), nvlink(450e9)).total(), Seconds());
-  EXPECT_EQ(kModel.copy(Copy{}, cluster_of(h100())).total(), Seconds());
+  EXPECT_EQ(kTransfers.transfer(Bytes(0), nvlink(450e9)).total(), Seconds());
+  EXPECT_EQ(kTransfers.copy(Copy{}, cluster_of(h100())).total(), Seconds());
 }
 
 TEST(Transfer, AHostCopyIsBoundByTheHostLink) {
   Copy copy;
   copy.bytes = Bytes(kGiB);
-  const Cost cost = kModel.copy(copy, cluster_of(h100()));
+  const Cost cost = kTransfers.copy(copy, cluster_of(h100()));
   EXPECT_NEAR(cost.share[bandwidth_of(LinkClass::kPcie)].value, kGiB / (0.85 * 63e9), 1e-9);
 }
 
@@ -45,10 +45,10 @@ RC_GTEST_PROP(Transfer, MoreBytesAndSlowerLinksNeverTakeLess, ()) {
   Path faster = path, nearer = path;
   faster.bandwidth *= 1.5;
   nearer.latency *= 0.5;
-  const Seconds base = kModel.transfer(bytes, path).total();
-  RC_ASSERT(base <= kModel.transfer(bytes * 2, path).total());
-  RC_ASSERT(kModel.transfer(bytes, faster).total() <= base);
-  RC_ASSERT(kModel.transfer(bytes, nearer).total() <= base);
+  const Seconds base = kTransfers.transfer(bytes, path).total();
+  RC_ASSERT(base <= kTransfers.transfer(bytes * 2, path).total());
+  RC_ASSERT(kTransfers.transfer(bytes, faster).total() <= base);
+  RC_ASSERT(kTransfers.transfer(bytes, nearer).total() <= base);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST(Measurement, AFileIsItsWholeLines) {
   EXPECT_EQ(parse_rows(text + R"({"kind":"ker)", "raw").size(), std::variant_size_v<Row>);
 }
 
-InputError::Text refusal(const std::string& text) {
+InputError::Text row_refusal(const std::string& text) {
   try {
     parse_rows(text, "raw.jsonl");
   } catch (const InputError& e) {
@@ -83,29 +83,29 @@ InputError::Text refusal(const std::string& text) {
 TEST(Measurement, ErrorsNameTheLine) {
   const std::string good = file_of(one_of_each());
   const auto lines = static_cast<int>(std::variant_size_v<Row>);
-  const InputError::Text wrong = refusal(good + R"({"kind":"end","stolen":"much","quiet":""})"
-                                                "\n");
+  const InputError::Text wrong = row_refusal(good + R"({"kind":"end","stolen":"much","quiet":""})"
+                                                    "\n");
   EXPECT_EQ(wrong.code, "F003");
   EXPECT_EQ(wrong.where.line, lines + 1);
   EXPECT_EQ(wrong.where.file, "raw.jsonl");
-  EXPECT_EQ(refusal(good + "{\n").where.line, lines + 1);
-  EXPECT_EQ(refusal(good + R"({"kind":"end","stolen":0})"
-                           "\n")
+  EXPECT_EQ(row_refusal(good + "{\n").where.line, lines + 1);
+  EXPECT_EQ(row_refusal(good + R"({"kind":"end","stolen":0})"
+                               "\n")
                 .code,
             "F002");
-  EXPECT_EQ(refusal(good + R"({"kind":"End"})"
-                           "\n")
+  EXPECT_EQ(row_refusal(good + R"({"kind":"End"})"
+                               "\n")
                 .code,
             "F004");
-  EXPECT_EQ(refusal(good + R"({"kind":"end","stolen":0,"quiet":"","x":1})"
-                           "\n")
+  EXPECT_EQ(row_refusal(good + R"({"kind":"end","stolen":0,"quiet":"","x":1})"
+                               "\n")
                 .code,
             "F001");
 }
 
 TEST(Measurement, AFileBeginsWithItsRun) {
-  EXPECT_EQ(refusal("").code, "K003");
-  EXPECT_EQ(refusal(to_json(Row(EndRow{})) + "\n").code, "K003");
+  EXPECT_EQ(row_refusal("").code, "K003");
+  EXPECT_EQ(row_refusal(to_json(Row(EndRow{})) + "\n").code, "K003");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace plait {
 namespace {
 
 /// One of each alternative, no member at its default where that can be helped.
-std::vector<Compute> one_of_each() {
+std::vector<Compute> each_kind() {
   return {
       MatMul{.pass = Pass::kWeightGrad,
              .layout = GemmLayout::kTN,
@@ -51,7 +51,7 @@ std::vector<Compute> one_of_each() {
 }
 
 TEST(OpJson, EveryAlternativeComesBackWhole) {
-  const std::vector<Compute> ops = one_of_each();
+  const std::vector<Compute> ops = each_kind();
   ASSERT_EQ(ops.size(), std::variant_size_v<Compute>);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     ASSERT_EQ(ops[i].index(), i) << "one of each, in order";
@@ -65,7 +65,7 @@ TEST(OpJson, EveryAlternativeComesBackWhole) {
 
 /// The text has every member: two ops that differ in one member have different texts.
 TEST(OpJson, WorkIsTheSameAfterTheRoundTrip) {
-  for (const Compute& op : one_of_each()) {
+  for (const Compute& op : each_kind()) {
     const Compute back = compute_from(parse_json(to_json(op), "test").root());
     EXPECT_EQ(flops(back), flops(op));
     EXPECT_EQ(memory_traffic(back), memory_traffic(op));

@@ -14,7 +14,7 @@ Attention square_attention() {
   return {.batch = 2, .heads = 6, .kv_heads = 3, .seq_q = 16, .seq_kv = 16, .head_dim = 8};
 }
 
-std::vector<Compute> one_of_each() {
+std::vector<Compute> each_kernel() {
   return {MatMul{.m = 2, .n = 2, .k = 2},
           square_attention(),
           Norm{.rows = 2, .width = 2},
@@ -132,7 +132,7 @@ RC_GTEST_PROP(AttentionProperty, SplittingHeadsOverRanksConservesFlops, ()) {
 }
 
 TEST(Op, ExactlyTheOpsOfTheMatrixUnitsHaveFlops) {
-  for (const Compute& op : one_of_each()) {
+  for (const Compute& op : each_kernel()) {
     EXPECT_EQ(flops(op) > Flops(0), uses_matrix_units(op)) << kernel_name(op);
     EXPECT_EQ(hardware_flops(op) > Flops(0), uses_matrix_units(op)) << kernel_name(op);
     EXPECT_GT(memory_traffic(op), Bytes(0)) << kernel_name(op);
@@ -141,14 +141,14 @@ TEST(Op, ExactlyTheOpsOfTheMatrixUnitsHaveFlops) {
 
 TEST(Op, MatrixUnitsRunMatmulAndAttentionOnly) {
   std::set<std::string> on_matrix_units;
-  for (const Compute& op : one_of_each())
+  for (const Compute& op : each_kernel())
     if (uses_matrix_units(op)) on_matrix_units.insert(std::string(kernel_name(op)));
   EXPECT_EQ(on_matrix_units, (std::set<std::string>{"matmul", "attention"}));
 }
 
 TEST(Op, KernelNamesAreDistinct) {
   std::set<std::string_view> names;
-  for (const Compute& op : one_of_each()) EXPECT_TRUE(names.insert(kernel_name(op)).second);
+  for (const Compute& op : each_kernel()) EXPECT_TRUE(names.insert(kernel_name(op)).second);
   EXPECT_EQ(names.size(), std::variant_size_v<Compute>);
 }
 

@@ -7,12 +7,12 @@
 namespace plait {
 namespace {
 
-std::int64_t total(const Model& m) { return count_parameters(m).total(m); }
+std::int64_t parameters_of(const Model& m) { return count_parameters(m).total(m); }
 
 TEST(Presets, HoldThePublishedNumberOfParameters) {
   for (const Preset& preset : presets()) {
     if (preset.published_parameters == 0) continue;
-    EXPECT_NEAR(static_cast<double>(total(preset.model)),
+    EXPECT_NEAR(static_cast<double>(parameters_of(preset.model)),
                 static_cast<double>(preset.published_parameters),
                 static_cast<double>(preset.rounding))
         << preset.model.name;
@@ -29,19 +29,25 @@ std::int64_t llama_parameters(std::int64_t layers, std::int64_t h, std::int64_t 
 }
 
 TEST(Presets, OfLlamaStyleSumTheTensorsOfTheirCheckpoints) {
-  EXPECT_EQ(total(*find_preset("llama-2-7b")), llama_parameters(32, 4096, 11008, 4096, 32000));
-  EXPECT_EQ(total(*find_preset("llama-2-13b")), llama_parameters(40, 5120, 13824, 5120, 32000));
-  EXPECT_EQ(total(*find_preset("llama-2-70b")), llama_parameters(80, 8192, 28672, 1024, 32000));
-  EXPECT_EQ(total(*find_preset("llama-3.1-8b")), llama_parameters(32, 4096, 14336, 1024, 128256));
-  EXPECT_EQ(total(*find_preset("llama-3.1-70b")), llama_parameters(80, 8192, 28672, 1024, 128256));
-  EXPECT_EQ(total(*find_preset("llama-3.1-405b")),
+  EXPECT_EQ(parameters_of(*find_preset("llama-2-7b")),
+            llama_parameters(32, 4096, 11008, 4096, 32000));
+  EXPECT_EQ(parameters_of(*find_preset("llama-2-13b")),
+            llama_parameters(40, 5120, 13824, 5120, 32000));
+  EXPECT_EQ(parameters_of(*find_preset("llama-2-70b")),
+            llama_parameters(80, 8192, 28672, 1024, 32000));
+  EXPECT_EQ(parameters_of(*find_preset("llama-3.1-8b")),
+            llama_parameters(32, 4096, 14336, 1024, 128256));
+  EXPECT_EQ(parameters_of(*find_preset("llama-3.1-70b")),
+            llama_parameters(80, 8192, 28672, 1024, 128256));
+  EXPECT_EQ(parameters_of(*find_preset("llama-3.1-405b")),
             llama_parameters(126, 16384, 53248, 1024, 128256));
-  EXPECT_EQ(total(*find_preset("mistral-7b")), llama_parameters(32, 4096, 14336, 1024, 32000));
+  EXPECT_EQ(parameters_of(*find_preset("mistral-7b")),
+            llama_parameters(32, 4096, 14336, 1024, 32000));
 }
 
 TEST(Presets, QwenAddsTheBiasesOfQKAndV) {
   const std::int64_t biases = 80 * (8192 + 1024 + 1024);
-  EXPECT_EQ(total(*find_preset("qwen-2.5-72b")),
+  EXPECT_EQ(parameters_of(*find_preset("qwen-2.5-72b")),
             llama_parameters(80, 8192, 29568, 1024, 152064) + biases);
 }
 
@@ -52,7 +58,8 @@ TEST(Presets, OfMegatronFollowEquation2) {
     const Model& m = preset.model;
     if (m.positions != PositionKind::kLearned) continue;
     const std::int64_t h = m.hidden;
-    EXPECT_EQ(total(m), m.layers * (12 * h * h + 13 * h) + (m.vocab + m.max_positions) * h + 2 * h)
+    EXPECT_EQ(parameters_of(m),
+              m.layers * (12 * h * h + 13 * h) + (m.vocab + m.max_positions) * h + 2 * h)
         << m.name;
   }
 }
@@ -60,7 +67,7 @@ TEST(Presets, OfMegatronFollowEquation2) {
 TEST(Presets, FalconHasTwoLayerNormsPerLayerAndOneEmbeddingMatrix) {
   const std::int64_t h = 8192, qkv = h * (128 + 2 * 8) * 64, mlp = 2 * h * 4 * h;
   const std::int64_t layer = 2 * (h + h) + qkv + h * h + mlp;
-  EXPECT_EQ(total(*find_preset("falcon-40b")), 60 * layer + 65024 * h + 2 * h);
+  EXPECT_EQ(parameters_of(*find_preset("falcon-40b")), 60 * layer + 65024 * h + 2 * h);
 }
 
 // "Mixtral uses 13B active parameters" (Jiang et al. 2024), "A3B", "A22B".
@@ -93,7 +100,7 @@ TEST(Presets, DeepseekV3SumsTheTensorsOfItsCheckpoint) {
   const std::int64_t norms = 2 * h + q + kv, expert = 3 * h * 2048;
   const std::int64_t dense = attention + norms + 3 * h * 18432;
   const std::int64_t moe = attention + norms + 256 * h + 257 * expert;
-  EXPECT_EQ(total(*find_preset("deepseek-v3")), 3 * dense + 58 * moe + 2 * 129280 * h + h);
+  EXPECT_EQ(parameters_of(*find_preset("deepseek-v3")), 3 * dense + 58 * moe + 2 * 129280 * h + h);
 }
 
 TEST(Presets, AreFoundIgnoringCase) {
@@ -123,9 +130,9 @@ TEST(Presets, HaveShapesThatFitTogether) {
 
 TEST(ParameterCount, CountsATiedOutputMatrixOnce) {
   Model m = *find_preset("tiny");
-  const std::int64_t untied = total(m);
+  const std::int64_t untied = parameters_of(m);
   m.tied_embeddings = true;
-  EXPECT_EQ(untied - total(m), m.vocab * m.hidden);
+  EXPECT_EQ(untied - parameters_of(m), m.vocab * m.hidden);
 }
 
 TEST(ParameterCount, CountsEachBiasOnTheOutputsOfItsLinear) {

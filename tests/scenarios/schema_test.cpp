@@ -11,7 +11,7 @@
 namespace plait {
 namespace {
 
-const std::string kRoot = PLAIT_SOURCE_DIR;
+const std::string kSourceDir = PLAIT_SOURCE_DIR;
 
 TEST(Schema, NamesEveryTopLevelKey) {
   const auto schema = nlohmann::json::parse(scenario_schema());
@@ -53,12 +53,12 @@ for wrong in [{"tpp": 2}, {"tp": 0}, {"tp": "2"}, {"recompute": "ful"}, {"data":
 sys.exit(failed)
 )");
   const std::string command = "python3 -W ignore " + folder + "/plait-validate.py " + folder +
-                              "/plait-schema.json " + kRoot;
+                              "/plait-schema.json " + kSourceDir;
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
 TEST(Reference, PageIsUpToDate) {
-  const std::string page = kRoot + "/docs/scenario.md";
+  const std::string page = kSourceDir + "/docs/scenario.md";
   if (std::getenv("PLAIT_UPDATE") != nullptr) write_file(page, scenario_reference());
   EXPECT_EQ(read_text_file(page), scenario_reference())
       << "run PLAIT_UPDATE=1 scenarios_test to write it anew";

@@ -8,7 +8,7 @@
 namespace plait {
 namespace {
 
-constexpr double kRounding = 1e-4;  // us: some picoseconds per round
+constexpr double kRoundingUs = 1e-4;  // us: some picoseconds per round
 
 TEST(Hosts, OneRankTakesTheSumOfItsOps) {
   EXPECT_EQ(step_us(independent(1, {3, 5, 7}), free_hosts(1, 1)), (3 + 5 + 7));
@@ -19,7 +19,7 @@ TEST(Hosts, RanksShareTheCores) {
   for (double cores : {1.0, 2.0, 4.0, 6.0, 8.0}) {
     hosts.cores = cores;
     const double stretch = std::max(1.0, 6 / cores);
-    EXPECT_NEAR(step_us(independent(6, {3, 5}), hosts), stretch * 8, kRounding) << cores;
+    EXPECT_NEAR(step_us(independent(6, {3, 5}), hosts), stretch * 8, kRoundingUs) << cores;
   }
 }
 
@@ -53,12 +53,12 @@ TEST(Hosts, OperandsInPiecesAreCopiedThereAndBack) {
   hosts.within.send = per_byte(1e-9);
   Plan plan = one_all_reduce(2, kElements);
   const double one_piece = step_us(plan, hosts);
-  EXPECT_NEAR(one_piece, 1 + 2 * (4e-3 * kElements / 2), kRounding);
+  EXPECT_NEAR(one_piece, 1 + 2 * (4e-3 * kElements / 2), kRoundingUs);
   hosts.copy = per_byte(0.5e-9);
   EXPECT_EQ(step_us(plan, hosts), one_piece);
   plan.tensors.push_back(tensor("other", Scope::kLayer));
   plan.blocks[1].ops[0].operands.push_back({1, Use::kUpdate, 0});
-  EXPECT_NEAR(step_us(plan, hosts), one_piece + 2 * (0.5e-3 * 4 * kElements), kRounding);
+  EXPECT_NEAR(step_us(plan, hosts), one_piece + 2 * (0.5e-3 * 4 * kElements), kRoundingUs);
 }
 
 // The receiver's communication thread wakes up early, while the message is on its way.
@@ -101,21 +101,21 @@ TEST(Hosts, TheWorkOfALargeMessageOverlapsItsFlow) {
   hosts.between.send = per_byte(2e-9), hosts.between.receive = per_byte(3e-9);
   hosts.wire = Seconds(5e-6);
   const double flow = 1'000'000 / 125.0, piece = 65536 * 5e-3;  // us
-  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + flow + piece + 5 + 1), kRounding);
+  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + flow + piece + 5 + 1), kRoundingUs);
 }
 
 // Work that is slower than the link decides: the sender's piece, then its rest; the flow has ended.
 TEST(Hosts, ASlowSenderHoldsItsFlowBack) {
   HostSystem hosts = free_hosts(2, 1);
   hosts.between.send = per_byte(20e-9);
-  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 20'000 + 1), kRounding);
+  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 20'000 + 1), kRoundingUs);
 }
 
 TEST(Hosts, ASlowReceiverTakesItsTime) {
   HostSystem hosts = free_hosts(2, 1);
   hosts.between.receive = per_byte(20e-9);
   hosts.wire = Seconds(5e-6);
-  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 5 + 20'000 + 1), kRounding);
+  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 5 + 20'000 + 1), kRoundingUs);
 }
 
 TEST(Hosts, TwoMessagesShareAnUplink) {
@@ -136,8 +136,8 @@ TEST(Hosts, ABurstPassesBeforeTheRateHolds) {
   HostSystem hosts = free_hosts(2, 1);
   hosts.link = {
       .rate = BytesPerSecond(125e6), .peak = BytesPerSecond(250e6), .burst = Bytes(250'000)};
-  EXPECT_NEAR(step_us(one_message(1, 400'000), hosts), (1 + 1600 + 1), kRounding);
-  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 2000 + 4000 + 1), kRounding);
+  EXPECT_NEAR(step_us(one_message(1, 400'000), hosts), (1 + 1600 + 1), kRoundingUs);
+  EXPECT_NEAR(step_us(one_message(1, 1'000'000), hosts), (1 + 2000 + 4000 + 1), kRoundingUs);
 }
 
 // 2 (n - 1) rounds, each of them work of the sender, S / n over the link, latency, work of the
@@ -151,7 +151,7 @@ TEST(Hosts, ARingOverLinks) {
     const double round = share * (1e-3 + 2e-3 + 1 / 125.0) + 7;
     const double us =
         2 * static_cast<double>(n - 1) * round + static_cast<double>(n - 1) * share * 0.5e-3;
-    EXPECT_NEAR(step_us(one_all_reduce(n, n * share / 4), hosts), 1 + us, kRounding) << n;
+    EXPECT_NEAR(step_us(one_all_reduce(n, n * share / 4), hosts), 1 + us, kRoundingUs) << n;
   }
 }
 
@@ -159,7 +159,7 @@ TEST(Hosts, ARingOverLinks) {
 TEST(Hosts, RecursiveDoublingOverLinks) {
   HostSystem hosts = free_hosts(8, 1);
   hosts.wire = Seconds(20e-6);
-  EXPECT_NEAR(step_us(one_all_reduce(8, 250), hosts), (1 + 3 * (1000 / 125.0 + 20)), kRounding);
+  EXPECT_NEAR(step_us(one_all_reduce(8, 250), hosts), (1 + 3 * (1000 / 125.0 + 20)), kRoundingUs);
 }
 
 // Two ranks of a host share its link: in a flat ring each host sends one message per round, so it
@@ -167,7 +167,7 @@ TEST(Hosts, RecursiveDoublingOverLinks) {
 TEST(Hosts, ANeighbourOnTheSameHostDoesNotUseTheLink) {
   const std::int64_t elements = 400'000;
   const double us = 2 * 3 * (4 * elements / 4 / 125.0);
-  EXPECT_NEAR(step_us(one_all_reduce(4, elements), free_hosts(2, 2)), (1 + us), kRounding);
+  EXPECT_NEAR(step_us(one_all_reduce(4, elements), free_hosts(2, 2)), (1 + us), kRoundingUs);
 }
 
 // Communication threads are threads like others: with one core for two ranks, work adds up.
@@ -176,7 +176,7 @@ TEST(Hosts, CommunicationTakesCoresFromCompute) {
   hosts.cores = 1;
   hosts.within.send = per_byte(1e-9);
   // Both kernels of 1 us on one core, then both send 2 x 100 KB in recursive doubling's one round.
-  EXPECT_NEAR(step_us(one_all_reduce(2, 1000), hosts), (2 + 2 * 4), kRounding);
+  EXPECT_NEAR(step_us(one_all_reduce(2, 1000), hosts), (2 + 2 * 4), kRoundingUs);
 }
 
 /// `layers` kernels of `k` us, a reduction of 1.25 MB behind each.
@@ -196,8 +196,8 @@ Plan overlapped(std::int64_t layers, std::int64_t k) {
 // shorter ones only run ahead.
 TEST(Hosts, CollectivesOverlapCompute) {
   const HostSystem hosts = free_hosts(2, 1);
-  EXPECT_NEAR(step_us(overlapped(5, 15'000), hosts), (5 * 15'000 + 10'000), kRounding);
-  EXPECT_NEAR(step_us(overlapped(5, 6'000), hosts), (6'000 + 5 * 10'000), kRounding);
+  EXPECT_NEAR(step_us(overlapped(5, 15'000), hosts), (5 * 15'000 + 10'000), kRoundingUs);
+  EXPECT_NEAR(step_us(overlapped(5, 6'000), hosts), (6'000 + 5 * 10'000), kRoundingUs);
 }
 
 void expect_as_in_the_sweep(Schedule schedule, std::int64_t p, std::int64_t v, std::int64_t m) {
@@ -275,7 +275,7 @@ TEST(Hosts, ATransportThatWasNotMeasuredIsRefused) {
 }
 
 // ---- plans that cannot go on
-std::string diagnosis(const Plan& plan) {
+std::string host_diagnosis(const Plan& plan) {
   try {
     simulate_hosts(plan, free_hosts(1, plan.mesh.world_size()), microseconds_of);
   } catch (const InternalError& e) {
@@ -283,29 +283,29 @@ std::string diagnosis(const Plan& plan) {
   }
   return "";
 }
-bool contains(const std::string& text, const std::string& part) {
+bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
 TEST(HostsBlocked, CrossedMessagesAreNamedByRankAndOp) {
-  const std::string text = diagnosis(crossed_messages());
-  EXPECT_TRUE(contains(text,
+  const std::string text = host_diagnosis(crossed_messages());
+  EXPECT_TRUE(mentions(text,
                        "rank 0 waits at take_gradient, recv (layer 0, microbatch 0) for "
                        "rank 1"))
       << text;
-  EXPECT_TRUE(contains(text,
+  EXPECT_TRUE(mentions(text,
                        "rank 0 waits at make_x, matmul (layer 0, microbatch 0) for "
                        "take_gradient, recv"))
       << text;
-  EXPECT_TRUE(contains(text, "rank 1 waits at take_x, recv")) << text;
+  EXPECT_TRUE(mentions(text, "rank 1 waits at take_x, recv")) << text;
 }
 
 TEST(HostsBlocked, ARankThatFinishedIsNotNamed) {
   Plan plan = two_stages();
   plan.programs[0].calls.pop_back();  // the send
-  const std::string text = diagnosis(plan);
-  EXPECT_FALSE(contains(text, "rank 0 waits")) << text;
-  EXPECT_TRUE(contains(text, "rank 1 waits at recv, recv")) << text;
+  const std::string text = host_diagnosis(plan);
+  EXPECT_FALSE(mentions(text, "rank 0 waits")) << text;
+  EXPECT_TRUE(mentions(text, "rank 1 waits at recv, recv")) << text;
 }
 
 TEST(HostsBlocked, ACollectiveWithoutAMemberNamesTheOthers) {
@@ -314,16 +314,16 @@ TEST(HostsBlocked, ACollectiveWithoutAMemberNamesTheOthers) {
   std::get<Collective>(plan.blocks[1].ops[0].body).axes = Axis::kPp;
   plan.programs.resize(2);
   plan.programs[1].calls = {{.block = 0}};
-  EXPECT_TRUE(contains(diagnosis(plan),
+  EXPECT_TRUE(mentions(host_diagnosis(plan),
                        "rank 0 waits at reduce, all_reduce (layer 0, microbatch "
                        "0) for ranks 1"))
-      << diagnosis(plan);
+      << host_diagnosis(plan);
 }
 
 TEST(HostsBlocked, TwoEndsOfDifferentSizeAreRefused) {
   Plan plan = one_message(1, 100);
   std::get<Recv>(plan.blocks[3].ops[0].body).bytes = Bytes(99);
-  EXPECT_TRUE(contains(diagnosis(plan), "rank 0 sends something else than rank 1 expects"));
+  EXPECT_TRUE(mentions(host_diagnosis(plan), "rank 0 sends something else than rank 1 expects"));
 }
 
 }  // namespace

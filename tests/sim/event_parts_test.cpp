@@ -9,7 +9,7 @@ namespace plait {
 namespace {
 
 constexpr SimTime kMs = 1'000'000'000;  // picoseconds
-constexpr double kRounding = 1e-8;      // ms: some picoseconds
+constexpr double kRoundingMs = 1e-8;    // ms: some picoseconds
 double in_ms(SimTime t) { return static_cast<double>(t) / 1e9; }
 
 /// Runs until nothing goes on; when each thread or flow ended.
@@ -91,7 +91,7 @@ TEST(Links, AcknowledgementsTakeTheirShareOfTheWayBack) {
   both_ways.start(0, 0, {0, 3}, {1, 2}, Bytes(5000));
   both_ways.start(0, 1, {1, 2}, {0, 3}, Bytes(5000));
   // Each link carries x + x / 4 = 1000.
-  for (SimTime end : run(both_ways, 2)) EXPECT_NEAR(in_ms(end), 5 * 1.25, kRounding);
+  for (SimTime end : run(both_ways, 2)) EXPECT_NEAR(in_ms(end), 5 * 1.25, kRoundingMs);
 }
 
 // Flows 0 and 1 leave by link 0, flow 2 by link 1; 1 and 2 enter by link 3, which passes 600. There
@@ -103,7 +103,7 @@ TEST(Links, RatesAreMaxMinFair) {
   shared.start(0, 0, {0, 2}, {1, 0}, Bytes(7000));
   shared.start(0, 1, {0, 3}, {1, 0}, Bytes(3000));
   shared.start(0, 2, {1, 3}, {1, 0}, Bytes(3000));
-  for (SimTime end : run(shared, 3)) EXPECT_NEAR(in_ms(end), 10, kRounding);
+  for (SimTime end : run(shared, 3)) EXPECT_NEAR(in_ms(end), 10, kRoundingMs);
 }
 
 // 6000 and 2000 bytes at 500 each until 4 ms; the last 4000 bytes of the first at 1000.
@@ -121,13 +121,13 @@ SharedLink bucket() { return {BytesPerSecond(1e6), BytesPerSecond(5e6), Bytes(10
 TEST(TokenBucket, LetsTheBurstPassAtThePeak) {
   SharedLinks links({bucket(), plain(1e6)});
   links.start(0, 0, {0, 1}, {1, 0}, Bytes(12'000));
-  EXPECT_NEAR(in_ms(run(links, 1)[0]), 12'000.0 / 5000, kRounding);
+  EXPECT_NEAR(in_ms(run(links, 1)[0]), 12'000.0 / 5000, kRoundingMs);
 }
 
 TEST(TokenBucket, GoesOnAtItsRate) {
   SharedLinks links({bucket(), plain(1e6)});
   links.start(0, 0, {0, 1}, {1, 0}, Bytes(20'000));
-  EXPECT_NEAR(in_ms(run(links, 1)[0]), (2.5 + (20'000 - 12'500) / 1000.0), kRounding);
+  EXPECT_NEAR(in_ms(run(links, 1)[0]), (2.5 + (20'000 - 12'500) / 1000.0), kRoundingMs);
 }
 
 // Empty at 2.5 ms; the flow ends at 10. By 14 ms there are 4000 tokens, which last 1 ms and let
@@ -137,13 +137,13 @@ TEST(TokenBucket, RefillsWhileNothingPasses) {
   links.start(0, 0, {0, 1}, {1, 0}, Bytes(20'000));
   run(links, 1);
   links.start(14 * kMs, 0, {0, 1}, {1, 0}, Bytes(5000));
-  EXPECT_NEAR(in_ms(run(links, 1)[0]), 15, kRounding);
+  EXPECT_NEAR(in_ms(run(links, 1)[0]), 15, kRoundingMs);
 }
 
 TEST(TokenBucket, HoldsNoMoreThanItsBurst) {
   SharedLinks links({bucket(), plain(1e6)});
   links.start(1000 * kMs, 0, {0, 1}, {1, 0}, Bytes(20'000));
-  EXPECT_NEAR(in_ms(run(links, 1)[0]), 1000 + (2.5 + 7.5), kRounding);
+  EXPECT_NEAR(in_ms(run(links, 1)[0]), 1000 + (2.5 + 7.5), kRoundingMs);
 }
 
 std::vector<Event> all_events(Machine& machine) {

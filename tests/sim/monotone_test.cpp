@@ -10,9 +10,9 @@ namespace plait {
 namespace {
 
 /// Rates that the catalogue's machines have, each in its own part.
-struct Machine {
+struct DrawnMachine {
   ClusterSpec spec;
-  explicit Machine(const Case& c) : spec(c.machine) {
+  explicit DrawnMachine(const Case& c) : spec(c.machine) {
     spec.own_node = find_node(spec.preset);
     spec.device = find_device(spec.own_node->device);
     spec.device->launch_overhead *= c.launch;
@@ -30,7 +30,7 @@ RC_GTEST_PROP(Monotone, AFasterDeviceIsNeverSlower, ()) {
   const Case c = RandomCase(pick).draw();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();
-  Machine m(c);
+  DrawnMachine m(c);
   const SimTime before = m.step(c, plan);
   Device& d = *m.spec.device;
   const auto factor = [] { return 1 + static_cast<double>(pick(0, 40)) / 20; };
@@ -46,7 +46,7 @@ RC_GTEST_PROP(Monotone, FasterLinksAreNeverSlower, ()) {
   const Case c = RandomCase(pick).draw();
   RC_LOG() << c << "\n";
   const Plan plan = c.plan();
-  Machine m(c);
+  DrawnMachine m(c);
   const SimTime before = m.step(c, plan);
   const double k = 1 + static_cast<double>(pick(1, 40)) / 20;
   m.spec.device->nvlink_link_bandwidth *= k, m.spec.device->pcie_bandwidth *= k;

@@ -41,7 +41,7 @@ TEST(OtherNodes, NodesOfTheSameKindChangeNothing) {
 // break from its first microbatch, f, to its last gradient, which the first stage has to finish, b:
 // f + m (f' + b') + b.
 TEST(OtherNodes, AStageOnSlowDevicesIsTheBottleneckOfItsPipeline) {
-  constexpr std::int64_t kMicrobatches = 5, kF = 1000, kB = 2000;
+  constexpr std::int64_t kMicrobatches = 5, kForward = 1000, kBackward = 2000;
   ClusterSpec spec{.nodes = 2, .devices_per_node = 1};
   spec.other_nodes = {slower_nodes(1, 1, find_node("hgx-h100"), 0.5)};
   Cluster cluster = make_cluster(spec);
@@ -52,15 +52,16 @@ TEST(OtherNodes, AStageOnSlowDevicesIsTheBottleneckOfItsPipeline) {
   const auto time = [&](std::int64_t k, std::size_t kind) {
     return to_sim_time(CostModel().compute(matmul(k), cluster.kind(kind).device).total());
   };
-  const SimTime slow = time(kF, 1) + time(kB, 1), ends = time(kF, 0) + time(kB, 0);
+  const SimTime slow = time(kForward, 1) + time(kBackward, 1),
+                ends = time(kForward, 0) + time(kBackward, 0);
   EXPECT_GT(slow, ends);
   for (const Schedule kind : {Schedule::kGpipe, Schedule::k1f1b}) {
-    const Plan plan = equal_stages(kind, 2, 1, kMicrobatches, kF, kB);
+    const Plan plan = equal_stages(kind, 2, 1, kMicrobatches, kForward, kBackward);
     EXPECT_EQ(simulate(plan, cluster, {}).timeline.step_time, kMicrobatches * slow + ends);
   }
   // Now the first stage is slow. Between its forward and backward kernels it waits for the second
   // stage's f and b.
-  const Plan plan = equal_stages(Schedule::kGpipe, 2, 1, kMicrobatches, kF, kB);
+  const Plan plan = equal_stages(Schedule::kGpipe, 2, 1, kMicrobatches, kForward, kBackward);
   const SimulationOptions swapped{.placement = {1, 0}};
   EXPECT_EQ(simulate(plan, cluster, {}, swapped).timeline.step_time, kMicrobatches * slow + ends);
 }

@@ -14,8 +14,8 @@ namespace {
 
 using Links = std::vector<LinkId>;
 
-Links route_of(const Network& network, std::int64_t from, std::int64_t to,
-               std::uint64_t connection = 0) {
+Links route_between(const Network& network, std::int64_t from, std::int64_t to,
+                    std::uint64_t connection = 0) {
   Links out;
   network.route(from, to, connection, out);
   return out;
@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const Network& network, const Links& links) {
   return out;
 }
 
-SimTime latency_of(const Network& network, const Links& links) {
+SimTime route_latency(const Network& network, const Links& links) {
   SimTime sum = 0;
   for (const LinkId id : links) sum += to_sim_time(network.links()[id].latency);
   return sum;
@@ -49,10 +49,10 @@ TEST(Network, RoutesAreAsLongAndAsWideAsTheAnalyticOnes) {
     const auto network = make_network(c, kOneCable);
     for (std::int64_t a = 0; a < c.world_size(); ++a) {
       for (std::int64_t b = 0; b < c.world_size(); ++b) {
-        const Links links = route_of(*network, a, b);
+        const Links links = route_between(*network, a, b);
         const Path path = route(c, a, b);
         ASSERT_EQ(static_cast<int>(links.size()), path.hops) << name << ": " << a << " -> " << b;
-        ASSERT_EQ(latency_of(*network, links), to_sim_time(path.latency));
+        ASSERT_EQ(route_latency(*network, links), to_sim_time(path.latency));
         ASSERT_EQ(narrowest(*network, links), path.bandwidth.value);
       }
     }
@@ -60,7 +60,7 @@ TEST(Network, RoutesAreAsLongAndAsWideAsTheAnalyticOnes) {
 }
 
 /// "node 3: device 0 -> nvswitch 0", "node 3: nic 0 -> spine 1": {"device 0", "nvswitch 0"}, ...
-std::pair<std::string, std::string> ends_of(const std::string& name) {
+std::pair<std::string, std::string> ends_of_link(const std::string& name) {
   const auto bare = [](const std::string& end) {
     const std::size_t colon = end.find(": ");
     return colon == std::string::npos ? end : end.substr(colon + 2);
@@ -75,8 +75,8 @@ TEST(Network, EachLinkOfARouteBeginsWhereTheLastOneEnds) {
   for (std::int64_t a = 0; a < c.world_size(); a += 3) {
     for (std::int64_t b = 0; b < c.world_size(); ++b) {
       std::string at = "device " + std::to_string(a % 8);
-      for (const std::string& name : names_of(*network, route_of(*network, a, b))) {
-        const auto [begin, end] = ends_of(name);
+      for (const std::string& name : names_of(*network, route_between(*network, a, b))) {
+        const auto [begin, end] = ends_of_link(name);
         ASSERT_EQ(begin, at) << name;
         at = end;
       }
@@ -88,7 +88,7 @@ TEST(Network, EachLinkOfARouteBeginsWhereTheLastOneEnds) {
 TEST(Network, AnotherRailIsReachedThroughTheDeviceThatIsOnIt) {
   const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2});
   const auto network = make_network(c);
-  EXPECT_EQ(names_of(*network, route_of(*network, 0, 8 + 5)),
+  EXPECT_EQ(names_of(*network, route_between(*network, 0, 8 + 5)),
             (std::vector<std::string>{
                 "node 0: device 0 -> nvswitch 0", "node 0: nvswitch 0 -> device 5",
                 "node 0: device 5 -> pcie switch 2", "node 0: pcie switch 2 -> nic 5",
@@ -99,7 +99,7 @@ TEST(Network, AnotherRailIsReachedThroughTheDeviceThatIsOnIt) {
 TEST(Network, WithoutForwardingItIsReachedThroughASpine) {
   const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2});
   const auto network = make_network(c, {.rail_forwarding = false});
-  const auto names = names_of(*network, route_of(*network, 0, 8 + 7));
+  const auto names = names_of(*network, route_between(*network, 0, 8 + 7));
   EXPECT_EQ(names[3], "pod 0 leaf 0 -> spines");
   EXPECT_EQ(names[4], "spines -> pod 0 leaf 7");
 }
@@ -109,7 +109,7 @@ TEST(Network, DevicesOnTheirOwnRailsShareNoNic) {
   const auto network = make_network(c);
   std::set<LinkId> seen;
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (const LinkId id : route_of(*network, d, 8 + d)) {
+    for (const LinkId id : route_between(*network, d, 8 + d)) {
       if (network->links()[id].link != LinkClass::kInfiniband) continue;
       EXPECT_TRUE(seen.insert(id).second) << network->name_of(id);
     }
@@ -123,7 +123,7 @@ TEST(Network, ForwardersOfARackShareTheWork) {
   std::map<std::string, int> load;
   for (std::int64_t d = 0; d < 72; ++d) {
     if (d % 4 == 3) continue;
-    for (const std::string& name : names_of(*network, route_of(*network, d, 72 + 3))) {
+    for (const std::string& name : names_of(*network, route_between(*network, d, 72 + 3))) {
       if (name.find("nic") != std::string::npos && name.starts_with("node 0: nic")) ++load[name];
     }
   }
@@ -141,7 +141,7 @@ TEST(Network, TrunksHoldTheBandwidthOfAllTheirCables) {
   for (const NetworkLink& l : trunks->links()) sums[0] += l.bandwidth.value;
   for (const NetworkLink& l : cables->links()) sums[1] += l.bandwidth.value;
   EXPECT_NEAR(sums[0] / sums[1], 1, 1e-12);
-  for (const LinkId id : route_of(*trunks, 0, 4 * 8)) {
+  for (const LinkId id : route_between(*trunks, 0, 4 * 8)) {
     const NetworkLink& l = trunks->links()[id];
     if (l.cables == 1) continue;
     EXPECT_EQ(l.cables, 3);
@@ -155,7 +155,7 @@ TEST(Network, TheHashTakesEverySpineAboutEquallyOften) {
   std::map<LinkId, int> load;
   constexpr int kConnections = 16 * 400;
   for (std::uint64_t k = 0; k < kConnections; ++k) {
-    for (const LinkId id : route_of(*network, 0, 16 * 8, k)) {
+    for (const LinkId id : route_between(*network, 0, 16 * 8, k)) {
       if (network->name_of(id).find("leaf 0 -> spine") != std::string::npos) ++load[id];
     }
   }
@@ -169,7 +169,7 @@ TEST(Network, TheHashDependsOnTheSeedAndOnNothingElse) {
   const auto ways = [&](std::uint64_t seed) {
     const auto network = make_network(c, {.spreading = Spreading::kHash, .seed = seed});
     std::vector<Links> out;
-    for (std::uint64_t k = 0; k < 50; ++k) out.push_back(route_of(*network, 3, 200, k));
+    for (std::uint64_t k = 0; k < 50; ++k) out.push_back(route_between(*network, 3, 200, k));
     return out;
   };
   EXPECT_EQ(ways(1), ways(1));
@@ -190,8 +190,8 @@ TEST(Network, EveryLinkHasItsOwnName) {
 TEST(Network, OneNodeHasNoFabric) {
   const Cluster c = make_cluster({.preset = "hgx-h100"});
   const auto network = make_network(c);
-  EXPECT_TRUE(route_of(*network, 3, 3).empty());
-  EXPECT_EQ(route_of(*network, 0, 7).size(), 2U);
+  EXPECT_TRUE(route_between(*network, 3, 3).empty());
+  EXPECT_EQ(route_between(*network, 0, 7).size(), 2U);
 }
 
 // NIC, PCIe switch and leaf at either end at least; a spine between pods.
