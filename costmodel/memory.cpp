@@ -54,15 +54,7 @@ std::set<Communicator> communicators(const Plan& plan, std::size_t stage) {
 std::vector<std::int64_t> members(const Communicator& c, const Mesh& mesh, std::size_t stage) {
   Mesh::Coordinates at{};
   at[static_cast<std::size_t>(Axis::kPp)] = static_cast<std::int64_t>(stage);
-  std::vector<std::int64_t> ranks = mesh.group(mesh.rank(at), c.axes);
-  if (c.stages == Stages::kEnds && c.axes.has(Axis::kPp)) {
-    const std::int64_t last = mesh[Axis::kPp] - 1;
-    std::erase_if(ranks, [&](std::int64_t rank) {
-      const std::int64_t pp = mesh.coordinates(rank)[static_cast<std::size_t>(Axis::kPp)];
-      return pp != 0 && pp != last;
-    });
-  }
-  return ranks;
+  return members(mesh, mesh.rank(at), c.axes, c.axes.has(Axis::kPp) ? c.stages : Stages::kAll);
 }
 
 // NCCL 2.30: 8 slots per channel and protocol. Simple 4 MiB, LL 512 KiB, LL128 4.7 MiB (init.cc).

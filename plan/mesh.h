@@ -49,6 +49,21 @@ inline constexpr AxisSet kContextAxes = AxisSet(Axis::kCp) | Axis::kUlysses;
 /// "dp+fsdp", axes outermost first.
 std::string name_of(AxisSet axes);
 
+/// Which stages take part where the axes include pp: all of them; the first and the last only (tied
+/// embeddings); each and the one as far from the other end (two pipelines in opposite directions).
+enum class Stages : std::uint8_t { kAll, kEnds, kMirrored };
+
+/// Of `stages`, the first of those that take part together with `stage`; -1 where it takes no part.
+constexpr std::int64_t first_of_meeting(Stages which, std::int64_t stage, std::int64_t stages) {
+  const std::int64_t mirrored = stages - 1 - stage;
+  if (which == Stages::kMirrored) return stage < mirrored ? stage : mirrored;
+  return which == Stages::kAll || stage == 0 || mirrored == 0 ? 0 : -1;
+}
+/// How many take part together.
+constexpr std::int64_t stages_in_meeting(Stages which, std::int64_t stages) {
+  return which == Stages::kAll ? stages : 2;
+}
+
 struct Mesh {
   using Coordinates = std::array<std::int64_t, kAxes>;
   std::array<std::int64_t, kAxes> size = {1, 1, 1, 1, 1, 1, 1};

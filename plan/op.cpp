@@ -6,8 +6,11 @@ std::vector<std::int64_t> members(const Mesh& mesh, std::int64_t rank, AxisSet a
                                   Stages stages) {
   std::vector<std::int64_t> ranks = mesh.group(rank, axes);
   if (stages == Stages::kAll) return ranks;
-  const std::int64_t per_stage = mesh.stride(Axis::kPp), last = mesh[Axis::kPp] - 1;
-  std::erase_if(ranks, [&](std::int64_t r) { return r / per_stage != 0 && r / per_stage != last; });
+  const auto meeting_of = [&](std::int64_t r) {
+    return first_of_meeting(stages, r / mesh.stride(Axis::kPp), mesh[Axis::kPp]);
+  };
+  const std::int64_t own = stages == Stages::kEnds ? 0 : meeting_of(rank);
+  std::erase_if(ranks, [&](std::int64_t r) { return meeting_of(r) != own; });
   return ranks;
 }
 

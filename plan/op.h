@@ -28,10 +28,6 @@ std::string_view name_of(CollectiveKind kind);
 
 enum class Reduction : std::uint8_t { kSum, kMax };
 
-/// Which stages take part when the axes include pp: all of them, or the first and the last only
-/// (tied embeddings).
-enum class Stages : std::uint8_t { kAll, kEnds };
-
 /// Of an all_to_all of tokens in their slots: rows of `width` elements, each token's in slots of
 /// `chosen` of all experts. 0: it is none.
 struct TokenExchange {

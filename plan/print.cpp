@@ -75,7 +75,9 @@ struct Sizes {
   std::string operator()(const Adam& a) const { return fmt::format("{}", a.elements); }
   std::string operator()(const Collective& c) const {
     return fmt::format("{} {} B{}", name_of(c.axes), c.bytes().value,
-                       c.stages == Stages::kEnds ? " (ends)" : "");
+                       c.stages == Stages::kEnds       ? " (ends)"
+                       : c.stages == Stages::kMirrored ? " (mirrored)"
+                                                       : "");
   }
   std::string operator()(const Send& s) const {
     return fmt::format("{}{:+} {} B", name_of(s.axis), s.offset, s.bytes.value);

@@ -29,7 +29,10 @@ std::int64_t warm_up(Schedule kind, std::int64_t stages, std::int64_t stage, std
     case Schedule::kZb1p:
     case Schedule::kZb2p:
     case Schedule::kZbV:
-    case Schedule::kDualPipeV: return 0;
+    case Schedule::kDualPipeV:
+    case Schedule::kDualPipe:
+    case Schedule::kVHalf:
+    case Schedule::kVMin: return 0;
   }
   return 0;
 }
@@ -62,6 +65,7 @@ std::vector<Task> alternating(Schedule kind, std::int64_t stages, std::int64_t s
 }
 
 bool is_automatic(Schedule kind) { return kind == Schedule::kZb1p || kind == Schedule::kZb2p; }
+bool repeats_a_block(Schedule kind) { return kind == Schedule::kVHalf || kind == Schedule::kVMin; }
 
 }  // namespace
 
@@ -70,6 +74,9 @@ std::vector<std::vector<Task>> schedule(const PipelineOptions& options, std::int
   if (is_automatic(options.schedule)) {
     const std::int64_t held = options.schedule == Schedule::kZb1p ? stages : 2 * stages;
     return automatic_schedule(options.profile, stages, microbatches, held);
+  }
+  if (repeats_a_block(options.schedule)) {
+    return building_blocks(options.schedule, stages, microbatches);
   }
   std::vector<std::vector<Task>> out;
   for (std::int64_t s = 0; s < stages; ++s) {
@@ -80,12 +87,13 @@ std::vector<std::vector<Task>> schedule(const PipelineOptions& options, std::int
 
 std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stage,
                            std::int64_t chunks, std::int64_t microbatches) {
-  if (is_automatic(kind)) {
+  if (is_automatic(kind) || repeats_a_block(kind)) {
     return schedule(PipelineOptions{.schedule = kind}, stages,
                     microbatches)[static_cast<std::size_t>(stage)];
   }
   if (kind == Schedule::kZbV) return zb_v(stages, stage, microbatches);
   if (kind == Schedule::kDualPipeV) return dualpipe_v(stages, stage, microbatches);
+  if (kind == Schedule::kDualPipe) return dualpipe(stages, stage, microbatches);
   return alternating(kind, stages, stage, chunks, microbatches);
 }
 

@@ -27,8 +27,11 @@ struct Task {
 
 /// How the pieces of the model go through the stages. Loop: each chunk from the first stage to the
 /// last. V: every second chunk back, so that two neighbouring pieces share a stage at the turn, and
-/// the first piece and the last one share the first stage.
-enum class PipelineShape : std::uint8_t { kLoop, kV };
+/// the first piece and the last one share the first stage. Both ways: one piece for each stage,
+/// held by that one and by the one as far from the other end; chunk 0 is the piece of the
+/// microbatches that enter at the first stage, chunk 1 that of those that enter at the last one and
+/// go up.
+enum class PipelineShape : std::uint8_t { kLoop, kV, kBothWays };
 
 struct ScheduleKind {
   Schedule schedule;
@@ -51,8 +54,9 @@ inline constexpr std::int64_t kAnyChunks = std::numeric_limits<std::int64_t>::ma
 ///   fill the drain. zb-h2 (section 2.2): 2 (stages - stage - 1) warm-up forwards fill the ramp up
 ///   too, W come 2 stage microbatches behind. zb-1p, zb-2p (section 3): laid out for given
 ///   durations by automatic_schedule.h, holding the activations of no more than p microbatches, or
-///   2 p. zb-v (section 6), dualpipe-v (DeepSeek-AI 2025): v_schedules.cpp.
-inline constexpr std::array<ScheduleKind, 10> kSchedules = {{
+///   2 p. zb-v (section 6), dualpipe and dualpipe-v (DeepSeek-AI 2024, 2025): v_schedules.cpp.
+///   v-half, v-min (Qi et al. 2024): building_blocks.cpp.
+inline constexpr std::array<ScheduleKind, 13> kSchedules = {{
     {Schedule::kGpipe, "gpipe", 1, 1, 1, false, PipelineShape::kLoop, true},
     {Schedule::k1f1b, "1f1b", 1, 1, 1, false, PipelineShape::kLoop, true},
     {Schedule::kInterleaved, "interleaved", 2, 2, kAnyChunks, false, PipelineShape::kLoop, true},
@@ -62,6 +66,9 @@ inline constexpr std::array<ScheduleKind, 10> kSchedules = {{
     {Schedule::kZb2p, "zb-2p", 2, 1, 1, true, PipelineShape::kLoop, false},
     {Schedule::kZbV, "zb-v", 2, 2, 2, true, PipelineShape::kV, false},
     {Schedule::kDualPipeV, "dualpipe-v", 2, 2, 2, true, PipelineShape::kV, false},
+    {Schedule::kDualPipe, "dualpipe", 2, 2, 2, true, PipelineShape::kBothWays, false},
+    {Schedule::kVHalf, "v-half", 2, 2, 2, true, PipelineShape::kV, false},
+    {Schedule::kVMin, "v-min", 2, 2, 2, true, PipelineShape::kV, false},
     {Schedule::kSequential, "sequential", 1, 1, 1, false, PipelineShape::kLoop, false},
 }};
 constexpr const ScheduleKind& kind_of(Schedule s) {
@@ -70,25 +77,29 @@ constexpr const ScheduleKind& kind_of(Schedule s) {
 /// True where backward is cut into B and W.
 constexpr bool splits_backward(Schedule s) { return kind_of(s).splits_backward; }
 
-/// The p v pieces of the model, in the order of its layers, on p stages with v chunks each.
+/// The pieces of the model, in the order of its layers, on p stages with v chunks each: p v of
+/// them, or p where they go both ways. There a piece is on two stages, one for each chunk.
 struct PieceMap {
   PipelineShape shape = PipelineShape::kLoop;
   std::int64_t stages = 1, chunks = 1;
 
   PieceMap(Schedule schedule, std::int64_t of_stages, std::int64_t of_chunks)
       : shape(kind_of(schedule).shape), stages(of_stages), chunks(of_chunks) {}
-  std::int64_t count() const { return stages * chunks; }
-  std::int64_t stage_of(std::int64_t piece) const {
+  bool both_ways() const { return shape == PipelineShape::kBothWays; }
+  std::int64_t count() const { return both_ways() ? stages : stages * chunks; }
+  std::int64_t stage_of(std::int64_t piece, std::int64_t chunk = 0) const {
     const std::int64_t along = piece % stages;
+    if (both_ways()) return chunk == 0 ? along : stages - 1 - along;
     return goes_back(piece / stages) ? stages - 1 - along : along;
   }
   std::int64_t piece_of(std::int64_t stage, std::int64_t chunk) const {
+    if (both_ways()) return stage_of(stage, chunk);
     return chunk * stages + (goes_back(chunk) ? stages - 1 - stage : stage);
   }
   /// Steps along pp from the stage of `piece` to that of the next one: 1, -1, or 0 where it stays.
-  int step_behind(std::int64_t piece) const {
+  int step_behind(std::int64_t piece, std::int64_t chunk = 0) const {
     if (shape == PipelineShape::kLoop) return stages > 1 ? 1 : 0;
-    return static_cast<int>(stage_of(piece + 1) - stage_of(piece));
+    return static_cast<int>(stage_of(piece + 1, chunk) - stage_of(piece, chunk));
   }
 
  private:
@@ -98,7 +109,11 @@ struct PieceMap {
 /// The first piece and the last one, with embedding and head, are on one stage.
 inline bool ends_meet(const Strategy& s) {
   const PieceMap pieces(s.pipeline.schedule, s.mesh[Axis::kPp], s.pipeline.chunks);
-  return pieces.stage_of(pieces.count() - 1) == 0;
+  return pieces.both_ways() || pieces.stage_of(pieces.count() - 1) == 0;
+}
+/// Every stage has a copy of what the one as far from the other end has.
+inline bool both_ways(const Strategy& s) {
+  return kind_of(s.pipeline.schedule).shape == PipelineShape::kBothWays;
 }
 
 /// Tasks of every stage.
@@ -111,5 +126,9 @@ std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stag
 /// For `schedule`: v_schedules.cpp.
 std::vector<Task> zb_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
 std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
+std::vector<Task> dualpipe(std::int64_t stages, std::int64_t stage, std::int64_t microbatches);
+/// building_blocks.cpp, all stages: v-half or v-min.
+std::vector<std::vector<Task>> building_blocks(Schedule kind, std::int64_t stages,
+                                               std::int64_t microbatches);
 
 }  // namespace plait

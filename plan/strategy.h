@@ -24,6 +24,9 @@ enum class Schedule : std::uint8_t {
   kZb2p,
   kZbV,
   kDualPipeV,
+  kDualPipe,
+  kVHalf,
+  kVMin,
   kSequential
 };
 enum class Recompute : std::uint8_t { kNone, kSelective, kLatents, kOps, kFull };

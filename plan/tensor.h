@@ -63,6 +63,7 @@ struct Tensor {
   /// counts, the others do not: Megatron-LM leaves out tensor-parallel duplicates and shared
   /// parameters alike.
   AxisSet counted_once = {};
+  Stages copies = Stages::kEnds;  // which ranks along pp these are
   /// Where the elements live: another tensor (a view into a flat buffer) at an element offset, or
   /// itself.
   TensorId storage = kNoTensor;

@@ -107,4 +107,19 @@ std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64
   return std::move(w.tasks);
 }
 
+// DualPipe itself: both halves of the stages do what DualPipeV's stages do, the second half with
+// the microbatches that enter at the last stage. A microbatch that DualPipeV would turn round goes
+// on into the other half.
+std::vector<Task> dualpipe(std::int64_t stages, std::int64_t stage, std::int64_t microbatches) {
+  const std::int64_t down = (microbatches + 1) / 2;  // of them enter at the first stage
+  const bool upper = stage < stages / 2;
+  std::vector<Task> out;
+  for (Task t : dualpipe_v(stages / 2, upper ? stage : stages - 1 - stage, down)) {
+    if (!upper) t.chunk = static_cast<std::int16_t>(1 - t.chunk);
+    if (t.chunk == 1) t.microbatch += static_cast<std::int32_t>(down);
+    if (t.microbatch < microbatches) out.push_back(t);
+  }
+  return out;
+}
+
 }  // namespace plait

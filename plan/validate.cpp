@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "plan/member_table.h"
@@ -262,24 +261,27 @@ class Validator {
 
   /// Collectives across stages meet in order of issue.
   void check_members() {
-    for (Stages which : {Stages::kAll, Stages::kEnds}) {
-      std::optional<std::vector<Collective>> expected;
+    for (Stages which : {Stages::kAll, Stages::kEnds, Stages::kMirrored}) {
+      std::map<std::int64_t, std::vector<Collective>> expected;  // by the first that takes part
       for (stage_ = 0; stage_ < stages(); ++stage_) {
-        const bool takes_part = which == Stages::kAll || stage_ == 0 || stage_ + 1 == stages();
+        const std::int64_t first = first_of(which, stage_);
         std::vector<Collective> mine;
         for_each_op([&](std::size_t, const Call&, const Op& op) {
           const Collective* c = std::get_if<Collective>(&op.body);
           if (c != nullptr && c->axes.has(Axis::kPp) && c->stages == which) mine.push_back(*c);
         });
-        if (!takes_part) {
+        if (first < 0) {
           if (!mine.empty())
             fault(FaultKind::kMember, 0, "a stage between the ends joins their collective");
           continue;
         }
-        if (!expected) expected = mine;
-        compare(*expected, mine);
+        compare(expected.try_emplace(first, mine).first->second, mine);
       }
     }
+  }
+  std::int64_t first_of(Stages which, std::size_t stage) const {
+    return first_of_meeting(which, static_cast<std::int64_t>(stage),
+                            static_cast<std::int64_t>(stages()));
   }
   void compare(const std::vector<Collective>& a, const std::vector<Collective>& b) {
     if (a.size() != b.size()) {
@@ -298,43 +300,54 @@ class Validator {
   }
 
   /// Walks all stages as far as messages and collectives across stages allow.
-  void check_progress() {
-    std::vector<std::size_t> at(stages(), 0);
+  struct Progress {
+    std::size_t call = 0, op = 0;
+    std::map<Stages, std::size_t> met;  // collectives across stages so far
+    bool waits = false;                 // in the next one
+  };
+  struct Walk {
+    std::vector<Progress> stages;
     std::map<Member, bool> sent;
-    const auto needed = [this](const Collective& c) {
-      return c.stages == Stages::kEnds ? std::size_t{2} : stages();
-    };
-    std::map<std::pair<int, std::size_t>, std::size_t> arrivals;  // (which stages, occurrence)
-    std::vector<std::map<int, std::size_t>> met(stages());
-    std::vector<bool> waits(stages(), false);
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t s = 0; s < stages(); ++s) {
-        while (at[s] < plan_.programs[s].calls.size()) {
-          const Call& call = plan_.programs[s].calls[at[s]];
-          bool runs = true;
-          for (const Op& op : plan_.blocks[call.block].ops) {
-            if (std::holds_alternative<Recv>(op.body))
-              runs = runs && sent.contains(member(op.operands[0], call));
-            if (std::holds_alternative<Send>(op.body) && runs)
-              sent[member(op.operands[0], call)] = true;
-            const Collective* c = std::get_if<Collective>(&op.body);
-            if (c == nullptr || !c->axes.has(Axis::kPp)) continue;
-            const auto key =
-                std::pair(static_cast<int>(c->stages), met[s][static_cast<int>(c->stages)]);
-            if (!waits[s]) ++arrivals[key], waits[s] = true, moved = true;
-            runs = runs && arrivals[key] >= needed(*c);
-            if (runs) ++met[s][static_cast<int>(c->stages)], waits[s] = false;
-          }
-          if (!runs) break;
-          ++at[s], moved = true;
-        }
+    /// By which stages, the first of them, and occurrence.
+    std::map<std::tuple<Stages, std::int64_t, std::size_t>, std::size_t> arrivals;
+    bool moved = false;
+  };
+  /// False where the op has to wait.
+  bool passes(Walk& w, std::size_t s, const Op& op, const Call& call) const {
+    if (std::holds_alternative<Recv>(op.body)) return w.sent.contains(member(op.operands[0], call));
+    if (std::holds_alternative<Send>(op.body)) w.sent[member(op.operands[0], call)] = true;
+    const Collective* c = std::get_if<Collective>(&op.body);
+    if (c == nullptr || !c->axes.has(Axis::kPp)) return true;
+    Progress& at = w.stages[s];
+    std::size_t& arrived = w.arrivals[{c->stages, first_of(c->stages, s), at.met[c->stages]}];
+    if (!at.waits) ++arrived, at.waits = w.moved = true;
+    const auto of = static_cast<std::int64_t>(stages());
+    if (arrived < static_cast<std::size_t>(stages_in_meeting(c->stages, of))) return false;
+    ++at.met[c->stages], at.waits = false;
+    return true;
+  }
+  void advance(Walk& w, std::size_t s) const {
+    Progress& at = w.stages[s];
+    const std::vector<Call>& calls = plan_.programs[s].calls;
+    for (; at.call < calls.size(); ++at.call, at.op = 0) {
+      const std::vector<Op>& ops = plan_.blocks[calls[at.call].block].ops;
+      for (; at.op < ops.size(); ++at.op, w.moved = true) {
+        if (!passes(w, s, ops[at.op], calls[at.call])) return;
       }
     }
+  }
+  void check_progress() {
+    Walk w;
+    w.stages.resize(stages());
+    do {
+      w.moved = false;
+      for (std::size_t s = 0; s < stages(); ++s) advance(w, s);
+    } while (w.moved);
     for (stage_ = 0; stage_ < stages(); ++stage_) {
-      if (at[stage_] < plan_.programs[stage_].calls.size()) {
-        fault(FaultKind::kDeadlock, at[stage_],
-              "this stage waits for ever at its call " + std::to_string(at[stage_]));
+      const std::size_t call = w.stages[stage_].call;
+      if (call < plan_.programs[stage_].calls.size()) {
+        fault(FaultKind::kDeadlock, call,
+              "this stage waits for ever at its call " + std::to_string(call));
       }
     }
   }

@@ -168,6 +168,23 @@ void pipeline(List& l) {
   l.add("pp of 5, first without layers", llama(), {.pp = 5}, 0, {deep, bare_start});
 }
 
+void both_ways_and_building_blocks(List& l) {
+  l.add("pp, dualpipe", llama(), {.pp = 2}, 0, {deep, dualpipe});
+  l.add("pp, dualpipe, tied", gpt(), {.pp = 2}, 0, {deep, dualpipe});
+  l.add("pp of 4, dualpipe, dp, zero 1", llama(), {.pp = 4, .dp = 2}, 1, {layers_of_8, dualpipe});
+  l.add("pp, dualpipe, dp, small buckets", llama(), {.pp = 2, .dp = 2}, 0,
+        {deep, dualpipe, small_buckets});
+  l.add("pp, dualpipe, zero 2", gpt(), {.pp = 2, .dp = 2}, 2, {deep, dualpipe});
+  l.add("pp, dualpipe, fsdp, tp, sp", qwen(), {.pp = 2, .fsdp = 2, .tp = 2}, 3, {sp, dualpipe});
+  l.add("pp, dualpipe, cp, recompute all", llama(), {.pp = 2, .cp = 2}, 0,
+        {deep, dualpipe, all_again});
+  l.add("pp of 4, v-half", llama(), {.pp = 4}, 0, {layers_of_8, v_half});
+  l.add("pp, v-half, dp, tp, zero 1", gpt(), {.pp = 2, .dp = 2, .tp = 2}, 1, {deep, v_half});
+  l.add("pp of 3, v-min", plain(), {.pp = 3}, 0, {layers_of_6, v_min});
+  l.add("pp, v-min, fsdp, tp, sp", qwen(), {.pp = 2, .fsdp = 2, .tp = 2}, 3,
+        {bare_ends, sp, v_min});
+}
+
 void recomputation(List& l) {
   l.add("recompute all", llama(), {}, 0, {all_again});
   l.add("recompute all, tp", gpt(), {.tp = 2}, 0, {all_again});
@@ -272,6 +289,8 @@ void latent_attention(List& l) {
   l.add("ep of 4, zero 3", deepseek_v3(), {.ep = 4}, 3);
   l.add("ep, pp of 3, recompute all", deepseek_v3(), {.pp = 3, .ep = 2}, 0,
         {all_again, batch_of_6});
+  l.add("ep, pp, dualpipe, zero 1, recompute from latents", deepseek_v3(), {.pp = 2, .ep = 2}, 1,
+        {deep, dualpipe, latents_again});
   l.add("ep, pp, dualpipe-v, zero 1, recompute from latents", deepseek_v3(), {.pp = 2, .ep = 2}, 1,
         {deep, dualpipe_v, latents_again});
   l.add("ep, pp, interleaved, tokens dropped", deepseek_v3(), {.pp = 2, .ep = 2}, 0,
@@ -348,8 +367,9 @@ void hybrids(List& l) {
 std::vector<MatrixCase> matrix_cases() {
   List list;
   data_parallel(list), zero_plus_plus(list), tensor_parallel(list), tensor_overlap(list),
-      context_parallel(list), context_kinds(list), pipeline(list), recomputation(list),
-      experts(list), latent_attention(list), offload(list), parameter_servers(list), hybrids(list);
+      context_parallel(list), context_kinds(list), pipeline(list),
+      both_ways_and_building_blocks(list), recomputation(list), experts(list),
+      latent_attention(list), offload(list), parameter_servers(list), hybrids(list);
   return std::move(list.cases);
 }
 

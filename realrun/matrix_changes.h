@@ -46,6 +46,9 @@ inline void two_chunks(MatrixCase& c, Schedule schedule) {
 inline void interleaved(MatrixCase& c) { two_chunks(c, Schedule::kInterleaved); }
 inline void zb_v(MatrixCase& c) { two_chunks(c, Schedule::kZbV); }
 inline void dualpipe_v(MatrixCase& c) { two_chunks(c, Schedule::kDualPipeV); }
+inline void dualpipe(MatrixCase& c) { two_chunks(c, Schedule::kDualPipe); }
+inline void v_half(MatrixCase& c) { two_chunks(c, Schedule::kVHalf); }
+inline void v_min(MatrixCase& c) { two_chunks(c, Schedule::kVMin); }
 inline void zb_h1(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH1; }
 inline void zb_h2(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZbH2; }
 inline void zb_1p(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kZb1p; }

@@ -19,6 +19,13 @@ std::int64_t Rank::share(const Mesh& mesh, AxisSet axes) const {
   return index;
 }
 
+bool Rank::counts(const Mesh& mesh, const Tensor& tensor) const {
+  if (share(mesh, tensor.counted_once - Axis::kPp) != 0) return false;
+  const std::int64_t own = along(Axis::kPp);
+  return !tensor.counted_once.has(Axis::kPp) ||
+         own == first_of_meeting(tensor.copies, own, mesh[Axis::kPp]);
+}
+
 namespace {
 
 /// Index along one dimension; a packed dimension is sharded section by section.

@@ -20,6 +20,8 @@ struct Rank {
   std::int64_t along(Axis a) const { return at[static_cast<std::size_t>(a)]; }
   /// Index of this rank's share of a dimension that is sharded over `axes`.
   std::int64_t share(const Mesh& mesh, AxisSet axes) const;
+  /// This rank's copy of the tensor is the one that counts (Tensor::counted_once).
+  bool counts(const Mesh& mesh, const Tensor& tensor) const;
   /// Index among the ranks that work on different sequences.
   std::int64_t data_index(const Mesh& mesh) const {
     return share(mesh, AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);

@@ -1,5 +1,7 @@
 #include "realrun/verify_state.h"
 
+#include <set>
+
 #include "plan/memory.h"
 #include "realrun/pack.h"
 
@@ -96,6 +98,15 @@ void take_parts(Unpacker& in, std::vector<TensorPart>& parts) {
   for (TensorPart& p : parts) in.take(p.name), in.take(p.size), in.take(p.index), in.take(p.value);
 }
 
+/// Those that have a member of the tensor on the stage.
+std::set<std::int32_t> microbatches_of(const Plan& plan, std::size_t stage, TensorId tensor) {
+  std::set<std::int32_t> out;
+  for (const Stay& s : stays(plan, stage)) {
+    if (s.tensor == tensor) out.insert(s.microbatch);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::byte> packed(const RankState& state) {
@@ -125,9 +136,7 @@ double loss_of(Walker& walker, const Plan& plan) {
   double loss = 0;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     if (plan.tensors[t].name != "loss") continue;
-    // It is on the stage that has the head.
-    if (layers_of(plan, rank.stage, static_cast<TensorId>(t)).empty()) continue;
-    for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
+    for (const std::int32_t mb : microbatches_of(plan, rank.stage, static_cast<TensorId>(t))) {
       loss += walker.device().read({static_cast<TensorId>(t), 0, mb}).at(0);
     }
   }

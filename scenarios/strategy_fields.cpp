@@ -41,13 +41,14 @@ const Table<PipelineOptions>& pipeline_table() {
       {
           field("schedule", &P::schedule, schedules(),
                 "Order of forward and backward passes on a stage. The zero-bubble schedules (zb-*, "
-                "dualpipe-v) fill waits with the weights' gradients; zb-v and dualpipe-v place two "
-                "chunks per stage in the shape of a V; `sequential` keeps one stage at work at a "
-                "time.")
+                "dualpipe*, v-*) fill waits with the weights' gradients; zb-v, dualpipe-v, v-half "
+                "and v-min place two chunks per stage in the shape of a V; dualpipe holds every "
+                "piece on two stages, for microbatches from both ends; `sequential` keeps one "
+                "stage at work at a time.")
               .searchable(),
           field("chunks", &P::chunks, Int{.max = 1024},
                 "Model chunks (virtual stages) per rank: 2 or more with `interleaved`, 2 with "
-                "`zb-v` and `dualpipe-v`, else 1.")
+                "`zb-v`, `dualpipe`, `dualpipe-v`, `v-half` and `v-min`, else 1.")
               .searchable(),
           field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},
                 "Layers of the first chunk; -1: an even share."),

@@ -40,6 +40,9 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
     case Schedule::kZb2p: held = std::min<std::int64_t>(l.pp, m); break;
     case Schedule::kZbV:
     case Schedule::kDualPipeV: held = std::min<std::int64_t>(2 * l.pp, m + 1); break;
+    case Schedule::kDualPipe: held = std::min<std::int64_t>(l.pp, m + 1); break;
+    case Schedule::kVHalf:
+    case Schedule::kVMin: held = 2; break;  // both chunks of a microbatch
     case Schedule::kZbH2: held = std::min<std::int64_t>(2 * l.pp - 1, m); break;
     case Schedule::kInterleaved:
       held_last = std::min<std::int64_t>((l.chunks - 1) * l.pp + 1, m * l.chunks);
@@ -63,7 +66,8 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   };
   const std::int64_t end = stages.pieces.count - 1;
   const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
-  const bool meet = stages.places.shape == PipelineShape::kV;  // the first stage has the head too
+  const bool meet =
+      stages.places.shape != PipelineShape::kLoop;  // the first stage has the head too
   const std::int64_t heads = c.head.parameters;
   const ShardCosts& ends = all_again ? stages.r : c;
   const std::int64_t at_backward = stages.kinds.least([&](std::size_t kind) {

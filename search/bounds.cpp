@@ -70,6 +70,7 @@ std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
 
 SimTime Bounds::closer(const Layout& l) const {
   const PipelineCosts s = *stages(l);
+  if (s.places.both_ways()) return 0;
   if (s.microbatches * s.pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
   return walk_passes(s, *schedules_.of(l, s.microbatches, scenario_.strategy.pipeline.profile),
@@ -132,8 +133,9 @@ std::optional<PipelineCosts> Bounds::stages(const Layout& l,
   const ShardCosts* again = find(l, kind);
   const ShardCosts* kept = l.recompute_layers < 0 ? again : find(plain(l), kind);
   if (again == nullptr || kept == nullptr) return std::nullopt;
+  const std::int64_t ways = kind_of(l.schedule).shape == PipelineShape::kBothWays ? 2 : 1;
   const std::int64_t microbatches =
-      scenario_.workload.global_batch / (l.replicas() * l.micro_batch);
+      scenario_.workload.global_batch / (l.replicas() * l.micro_batch) / ways;
   return PipelineCosts(l, *kept, *again, exchanges_.at(exchange_key(l)), kinds_, microbatches,
                        messages_.at(message_key(l, *kept)));
 }

@@ -14,7 +14,8 @@ namespace plait {
 
 /// Layers of the model's pieces: all alike but for the ends.
 struct Pieces {
-  Pieces(std::int64_t layers, const Layout& l) : count(std::int64_t{l.pp} * l.chunks) {
+  Pieces(std::int64_t layers, const Layout& l)
+      : count(PieceMap(l.schedule, l.pp, l.chunks).count()) {
     const bool has_first = l.first_layers >= 0, has_last = l.last_layers >= 0 && count > 1;
     const std::int64_t sharing = count - (has_first ? 1 : 0) - (has_last ? 1 : 0);
     const std::int64_t given = (has_first ? l.first_layers : 0) + (has_last ? l.last_layers : 0);
@@ -184,20 +185,20 @@ struct PipelineCosts {
     }
     return out;
   }
-  /// All passes of all microbatches.
+  /// All passes of all microbatches that a piece sees.
   SimTime work(std::int64_t stage) const {
     return microbatches *
            of_stage(stage, [&](std::int64_t i) { return forward(i) + backward(i) + weights(i); });
   }
   /// Until the first microbatch is at the stage.
   SimTime fill(std::int64_t stage) const {
-    if (stage == 0) return 0;
+    if (stage == 0 || places.both_ways()) return 0;
     return forward(0) + stage * message +
            of_middle(stage, [this](std::int64_t i) { return forward(i); });
   }
   /// From the stage's last backward pass to the end of the first stage's.
   SimTime drain(std::int64_t stage) const {
-    if (stage == 0) return 0;
+    if (stage == 0 || places.both_ways()) return 0;
     return backward(0) - ahead(0) + stage * message +
            of_middle(stage, [this](std::int64_t i) { return backward(i) - ahead(i); });
   }
@@ -217,7 +218,7 @@ struct PipelineCosts {
   const LayerKinds& kinds;
   Pieces pieces;
   PieceMap places;
-  std::int64_t microbatches;
+  std::int64_t microbatches;  // that a piece sees
   SimTime message;
   bool split;
 };

@@ -180,6 +180,8 @@ class Enumeration {
       if (space_.schedule.empty() ? !kind.searched : !allows(space_.schedule, kind.schedule)) {
         continue;
       }
+      const bool pairs = layout_.pp % 2 == 0 && microbatches > 1;
+      if (kind.shape == PipelineShape::kBothWays && !pairs) continue;  // S036, S038
       layout_.schedule = kind.schedule;
       if (kind.most_chunks == 1) {
         pieces(1);
@@ -193,13 +195,14 @@ class Enumeration {
   }
   void pieces(std::int64_t chunks) {
     layout_.chunks = static_cast<std::int16_t>(chunks);
+    const std::int64_t count = PieceMap(layout_.schedule, layout_.pp, chunks).count();
     const bool as_base = layout_.pp == of_.base.pp && chunks == of_.base.chunks;
     if (as_base && (of_.base.first_layers >= 0 || of_.base.last_layers >= 0)) {
       layout_.first_layers = of_.base.first_layers, layout_.last_layers = of_.base.last_layers;
-    } else if (!share_layers(of_.model.layers, chunks * layout_.pp, layout_)) {
+    } else if (!share_layers(of_.model.layers, count, layout_)) {
       return;
     }
-    recomputed_layers((of_.model.layers + chunks * layout_.pp - 1) / (chunks * layout_.pp));
+    recomputed_layers((of_.model.layers + count - 1) / count);
   }
   /// `most`: layers of the largest piece.
   void recomputed_layers(std::int64_t most) {

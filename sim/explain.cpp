@@ -268,6 +268,7 @@ class Explainer {
     for (std::size_t t = 0; t < tracks_.size(); ++t) {
       const std::size_t other = t / per_stage;
       if (g.group_of[t % per_stage] != g.group_of[lane] || (!across && other != s)) continue;
+      if (across && meeting(c, other) != meeting(c, s)) continue;
       const std::uint32_t flat = across ? nth(other, k, c.stages) : at.flat;
       if (flat == kNoCause) continue;
       const std::uint32_t cause = causes_[t][flat];
@@ -275,6 +276,10 @@ class Explainer {
       if (waited_for_host(t, flat, start)) return {t, flat};
     }
     return at;
+  }
+  std::int64_t meeting(const Collective& c, std::size_t stage) const {
+    return first_of_meeting(c.stages, static_cast<std::int64_t>(stage),
+                            static_cast<std::int64_t>(plan_.programs.size()));
   }
   std::size_t occurrence(std::size_t stage, std::uint32_t flat, Stages which) const {
     std::size_t k = 0;

@@ -78,8 +78,9 @@ class Loader {
     std::map<std::pair<std::size_t, std::uint32_t>, Volumes> known;  // by stage and site
     for (std::int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
       const auto stage = static_cast<std::size_t>(rank / positions_);
-      const bool end = stage == 0 || stage + 1 == plan_.programs.size();
-      if (seen[static_cast<std::size_t>(rank)] || (set.stages == Stages::kEnds && !end)) continue;
+      const bool joins = first_of_meeting(set.stages, rank / positions_,
+                                          static_cast<std::int64_t>(plan_.programs.size())) >= 0;
+      if (seen[static_cast<std::size_t>(rank)] || !joins) continue;
       std::vector<std::int64_t> group = members(plan_.mesh, rank, set.axes, set.stages);
       for (std::int64_t& member : group) {
         seen[static_cast<std::size_t>(member)] = true;

@@ -119,16 +119,21 @@ class Locator {
     const bool across = a.axes.has(Axis::kPp);
     const std::int64_t per_node = cluster_.devices_per_node, reach = extent(a.axes);
     Known by_phase(phases()), within_run(per_node);
+    const auto meeting = [&](std::int64_t s) {
+      return std::max<std::int64_t>(0, first_of_meeting(a.stages, s, stages_));
+    };
     const auto site = [&](std::int64_t stage, std::int64_t position) {
-      const std::int64_t first = (across ? 0 : stage * positions_) + position;
+      const std::int64_t first = (across ? meeting(stage) : stage) * positions_ + position;
       const auto find = [&] {
         return intern(sites_.groups, place_group(cluster_, devices_of(first, a)));
       };
+      // Groups of mirrored stages are the wider the nearer they are to the ends.
+      if (a.stages == Stages::kMirrored) return find();
       // Groups inside a run of nodes that are alike look the same from the same place of a node.
       const bool inside = run_ > 0 && first % run_ + reach < run_;
       return inside ? within_run.at(first % per_node, find) : by_phase.at(phase(first), find);
     };
-    const auto row = [&](std::int64_t s) { return across ? 0 : s % cycle(); };
+    const auto row = [&](std::int64_t s) { return across ? meeting(s) : s % cycle(); };
     return tabulate(a.axes - Axis::kPp, row, site);
   }
   SiteMap neighbours(std::int64_t offset) {

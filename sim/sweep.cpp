@@ -37,7 +37,7 @@ struct StageState {
   std::uint32_t call = 0, flat = 0;        // the next call; flat index of its first op
   std::uint16_t op = 0;                    // where the walk stands within it
   bool joined = false;                     // waits in a rendezvous
-  std::array<std::size_t, 2> met = {};     // rendezvous so far, by Stages
+  std::array<std::size_t, 3> met = {};     // rendezvous so far, by Stages
   std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
   std::vector<SimTime> issued;             // [lane]: the host's clock
   const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
@@ -288,8 +288,12 @@ class Engine {
     StageState& st = state_[s];
     const auto kind = static_cast<std::size_t>(op.stages);
     std::vector<Rendezvous>& list = rendezvous_[kind];
-    if (list.size() <= st.met[kind]) list.resize(st.met[kind] + 1);
-    Rendezvous& r = list[st.met[kind]];
+    const auto of = static_cast<std::int64_t>(state_.size());
+    const std::size_t group =
+        static_cast<std::size_t>(first_of_meeting(op.stages, static_cast<std::int64_t>(s), of));
+    const std::size_t number = st.met[kind] * state_.size() + group;
+    if (list.size() <= number) list.resize(number + 1);
+    Rendezvous& r = list[number];
     if (!st.joined) {
       meet(clock, lanes_.groupings[op.grouping], width_, scratch_.data());
       if (r.latest.empty()) r.latest.assign(width_, 0);
@@ -297,7 +301,7 @@ class Engine {
       ++r.arrived;
       st.joined = true;
     }
-    if (r.arrived < (op.stages == Stages::kEnds ? 2 : state_.size())) return false;
+    if (r.arrived < static_cast<std::size_t>(stages_in_meeting(op.stages, of))) return false;
     std::copy(r.latest.begin(), r.latest.end(), clock);
     st.joined = false;
     ++st.met[kind];
@@ -332,7 +336,7 @@ class Engine {
   std::vector<std::uint32_t> arrival_;  // per message: its buffer, or kNoMessage
   std::vector<std::vector<SimTime>> buffers_;
   std::vector<std::uint32_t> free_buffers_;
-  std::array<std::vector<Rendezvous>, 2> rendezvous_;
+  std::array<std::vector<Rendezvous>, 3> rendezvous_;
   Sweep out_;
 };
 

@@ -1,6 +1,7 @@
 // Data parallelism: replicas (dp) and shards (fsdp) work on different sequences; see gather.cpp and
 // reduce.cpp for the two halves.
 #include "plan/refusal.h"
+#include "plan/schedule.h"
 #include "plan/strategies/data_parallel.h"
 
 namespace plait {
@@ -10,7 +11,8 @@ void apply_data_parallel(Draft& d) {
     throw refusal("S024", "fsdp cannot prefetch a negative number of layers",
                   "strategy.fsdp_options.prefetch", "0 or more", "set it to 1");
   }
-  if (data_axes(d).empty()) return;
+  const bool copies = both_ways(d.strategy);
+  if (data_axes(d).empty() && !copies) return;
   const int stage = d.strategy.zero_stage;
   const bool served = d.strategy.parameter_server.any();
   if (stage > 0 || served) {
@@ -39,7 +41,9 @@ void apply_data_parallel(Draft& d) {
   }
   GradientReduction reduction(d);
   for (Program& program : d.programs) {
-    program = stage >= 2 ? reduction.each_microbatch(program) : reduction.in_buckets(program);
+    program = stage >= 2 ? reduction.each_microbatch(program)
+              : copies   ? reduction.over_copies(program)
+                         : reduction.in_buckets(program);
   }
 }
 

@@ -37,6 +37,8 @@ class GradientReduction {
   ~GradientReduction();
   /// zero_stage 0 and 1: once a step, in buckets.
   Program in_buckets(const Program& program);
+  /// The same at the end of the step, over the two stages that hold each unit too.
+  Program over_copies(const Program& program);
   /// zero_stage 2 and 3: every unit of every microbatch.
   Program each_microbatch(const Program& program);
 

@@ -1,6 +1,7 @@
 #include "plan/strategies/offload.h"
 
 #include "plan/refusal.h"
+#include "plan/schedule.h"
 
 namespace plait {
 namespace {
@@ -29,6 +30,14 @@ void require_offload(const Draft& d) {
     throw refusal("S102", "a secondary shard would keep on the device what offload takes away",
                   "strategy.offload.parameters", "\"none\" with a secondary shard",
                   "switch off strategy.zero_plus_plus.secondary_shard");
+  }
+  if (o.state() && both_ways(d.strategy)) {
+    throw refusal("S037",
+                  "gradients that leave the device cannot be summed over the two stages that hold "
+                  "each piece",
+                  "strategy.offload.optimizer",
+                  "\"none\" with strategy.pipeline.schedule = \"dualpipe\"",
+                  "set it to \"none\", or the schedule to \"dualpipe-v\"");
   }
   if (o.activations == Offload::kNvme) {
     throw refusal("S103", "activations are offloaded to host memory only",

@@ -1,6 +1,9 @@
 // Pipeline parallelism: which layers a chunk holds, and each stage's program of calls in the order
 // of its schedule, with sends and receives where neighbouring pieces live on different stages
 // (PieceMap); piece 0 has the embedding, the last one the head.
+//
+// Both ways, every piece is on two stages, which work on different microbatches: parameters are
+// there twice, and their gradients are summed over the two (reduce.cpp).
 #include <optional>
 
 #include "plan/refusal.h"
@@ -10,6 +13,22 @@
 
 namespace plait {
 namespace {
+
+void require_pairs(const Draft& d, const std::string& name) {
+  const std::int64_t stages = d.mesh()[Axis::kPp];
+  if (stages % 2 != 0) {
+    throw refusal("S036",
+                  std::to_string(stages) + " stages are no pairs, of which the schedule " + name +
+                      " gives both the same two pieces",
+                  "strategy.pp", "an even number",
+                  "change strategy.pp, or set the schedule to \"dualpipe-v\"");
+  }
+  if (d.microbatches < 2) {
+    throw refusal("S038", "the schedule " + name + " needs a microbatch for each end",
+                  "strategy.pipeline.schedule", "2 microbatches per replica or more",
+                  "raise workload.global_batch, or set the schedule to \"dualpipe-v\"");
+  }
+}
 
 void require_schedule(const Draft& d) {
   const PipelineOptions& p = d.strategy.pipeline;
@@ -38,6 +57,7 @@ void require_schedule(const Draft& d) {
                   "strategy.pipeline.schedule", "pp >= 2",
                   "set strategy.pp to 2 or more, or the schedule to \"1f1b\"");
   }
+  if (kind.shape == PipelineShape::kBothWays) require_pairs(d, name);
   if (p.schedule == Schedule::kInterleaved && d.microbatches % stages != 0) {
     throw refusal("S033",
                   std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
@@ -61,12 +81,12 @@ class ProgramWriter {
     }
     if (pieces_.stages == 1) return;
     onward_ = exchanges("", 1);
-    if (pieces_.shape == PipelineShape::kV) back_ = exchanges(".back", -1);
+    if (pieces_.shape != PipelineShape::kLoop) back_ = exchanges(".back", -1);
   }
 
   Program write(std::int64_t stage, const std::vector<Task>& tasks) {
     Program program;
-    calls_ = &program.calls;
+    calls_ = &program.calls, stage_ = stage;
     for (const Task& task : tasks) {
       task_ = task;
       const std::int64_t piece = pieces_.piece_of(stage, task.chunk);
@@ -128,7 +148,7 @@ class ProgramWriter {
   }
   /// What crosses the boundary behind a piece; nothing where both sides are on one stage.
   void cross(std::int64_t piece, BlockId Exchanges::*what, std::int32_t layer) {
-    const int step = pieces_.step_behind(piece);
+    const int step = pieces_.step_behind(piece, task_.chunk);
     if (step != 0) call((step > 0 ? onward_ : back_).*what, layer);
   }
   void call(BlockId block, std::int32_t layer) {
@@ -146,7 +166,7 @@ class ProgramWriter {
   std::int64_t layers_before(std::int64_t piece, std::int32_t layer) const {
     std::int64_t n = layer - first(piece);
     for (std::int64_t chunk = 0; chunk < task_.chunk; ++chunk) {
-      const std::int64_t other = pieces_.piece_of(pieces_.stage_of(piece), chunk);
+      const std::int64_t other = pieces_.piece_of(stage_, chunk);
       n += first(other + 1) - first(other);
     }
     return n;
@@ -195,6 +215,7 @@ class ProgramWriter {
   BlockId head_weights_ = 0;
   Exchanges onward_, back_;
   std::vector<Call>* calls_ = nullptr;
+  std::int64_t stage_ = 0;
   Task task_;
 };
 

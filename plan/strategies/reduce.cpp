@@ -9,6 +9,10 @@
 //   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates;
 //               at stage 2 without overlap the backward pass waits for it
 //
+// Where microbatches go both ways through the stages, two stages hold each unit and sum their
+// gradients too: at the end of the step, since the two complete them in different orders. Stages 0
+// and 1 do so together with the replicas, 2 and 3 with what the shard has accumulated.
+//
 // Where weights are gathered over the same ranks, the reduce_scatters take turns with the gathers:
 // frameworks use one communicator for both, and NCCL carries out the collectives of one
 // communicator one after the other, whatever their streams (NVIDIA/nccl issue 574;
@@ -17,6 +21,7 @@
 #include <map>
 #include <utility>
 
+#include "plan/schedule.h"
 #include "plan/strategies/call_rewriter.h"
 #include "plan/strategies/data_parallel.h"
 
@@ -78,6 +83,16 @@ class Reducer {
   /// Its buckets hold nothing else.
   bool stands_alone(const UnitInstance& u) const { return stage_ == 1 && has_tied_copy(u); }
 
+  /// Both ways, stage 2 and 3: what the other stage that holds the unit has is added.
+  Block sum_of_copies(UnitKind kind) {
+    const TensorId gradient = d_.unit(kind).reduced_gradient();
+    Block block{"grad_sync.copies", {}};
+    block.ops.push_back(collective(CollectiveKind::kAllReduce, Axis::kPp, d_.tensors[gradient],
+                                   {{gradient, Use::kUpdate, 0}}));
+    std::get<Collective>(block.ops.back().body).stages = Stages::kMirrored;
+    return block;
+  }
+
   /// Stage 2 and 3: one unit of one microbatch into its shard.
   Block scatter(UnitKind kind, bool first, bool last) {
     const Unit& unit = d_.unit(kind);
@@ -133,7 +148,8 @@ class Reducer {
       block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
       c.elements /= d_.mesh().size_of(shard);
     }
-    const AxisSet others = unit.data_axes - shard;
+    AxisSet others = unit.data_axes - shard;
+    if (both_ways(d_.strategy)) others = others | Axis::kPp, c.stages = Stages::kMirrored;
     if (others.empty()) return;
     c.kind = CollectiveKind::kAllReduce, c.axes = others;
     block.ops.push_back({c, Stream::kGradSync, Phase::kGradSync, buffers});
@@ -258,7 +274,32 @@ class Filling {
   std::vector<Call> calls_;
 };
 
+/// The units of a program in an order that all programs which hold them have.
+std::vector<UnitInstance> in_common_order(const Draft& d, const Program& program) {
+  std::vector<UnitInstance> units = units_of(d, program);
+  std::ranges::sort(units);
+  return units;
+}
+
 }  // namespace
+
+Program GradientReduction::over_copies(const Program& program) {
+  Draft& d = parts_->d;
+  Program out = program;
+  Filling filling(d, parts_->reducer, parts_->cache), experts(d, parts_->reducer, parts_->cache);
+  const auto last = static_cast<std::int32_t>(out.calls.size()) - 1;
+  const auto flush = [&](Filling& f) {
+    f.flush({});
+    for (Call call : f.take()) call.after = last, out.calls.push_back(call);
+  };
+  for (const UnitInstance& u : in_common_order(d, program)) {
+    Filling& f = u.kind == UnitKind::kExperts ? experts : filling;
+    f.add(u, {});
+    if (f.full()) flush(f);
+  }
+  flush(filling), flush(experts);
+  return out;
+}
 
 Program GradientReduction::in_buckets(const Program& program) {
   Draft& d = parts_->d;
@@ -292,7 +333,10 @@ Program GradientReduction::in_buckets(const Program& program) {
 Program GradientReduction::each_microbatch(const Program& program) {
   Draft& d = parts_->d;
   const std::vector<Ready> ready = completions(d, program, true);
-  std::map<UnitInstance, std::int64_t> count;
+  std::map<UnitInstance, std::int64_t> count, of;  // microbatches
+  for (const Ready& r : ready) {
+    for (const UnitInstance& u : r.units) ++of[u];
+  }
   Program out;
   out.calls.reserve(2 * program.calls.size());
   CallRewriter rewriter(out);
@@ -305,7 +349,7 @@ Program GradientReduction::each_microbatch(const Program& program) {
     for (const UnitInstance& u : ready[next].units) {
       if (d.unit(u.kind).zero_stage < 2) continue;  // whole, and on no other rank
       const std::int64_t k = count[u]++;
-      const bool first = k == 0, last = k == d.microbatches - 1;
+      const bool first = k == 0, last = k == of[u] - 1;
       const BlockId block =
           parts_->cache.get(d, {static_cast<std::int32_t>(u.kind), first, last},
                             [&] { return parts_->reducer.scatter(u.kind, first, last); });
@@ -315,6 +359,12 @@ Program GradientReduction::each_microbatch(const Program& program) {
         waited_for = rewriter.next() - 1;
     }
     ++next;
+  }
+  if (!both_ways(d.strategy)) return out;
+  for (const UnitInstance& u : in_common_order(d, program)) {
+    const BlockId block = parts_->cache.get(d, {static_cast<std::int32_t>(u.kind)},
+                                            [&] { return parts_->reducer.sum_of_copies(u.kind); });
+    out.calls.push_back({block, 0, u.layer, 0, -1});
   }
   return out;
 }

@@ -89,7 +89,7 @@ class Packer {
     }
   }
   /// What tp leaves whole stands on each of its ranks, a tied matrix on the first and the last
-  /// stage.
+  /// stage, and everything on two stages where microbatches go both ways.
   void mark_copies() {
     const bool two_copies = tied_apart(d_);
     for (std::size_t i = 0; i < unit_.weights.size(); ++i) {
@@ -104,8 +104,12 @@ class Packer {
         if (apart && stage_ == 0 && unit_.data_axes.has(a)) copies = copies | a;
       }
       const bool tied = weight.name == "embedding.weight" || weight.name == "output.weight";
-      if (two_copies && tied) copies = copies | Axis::kPp;
-      for (TensorId t : {unit_.weights[i], unit_.gradients[i]}) d_.tensors[t].counted_once = copies;
+      const bool mirrored = both_ways(d_.strategy);
+      if (mirrored || (two_copies && tied)) copies = copies | Axis::kPp;
+      for (TensorId t : {unit_.weights[i], unit_.gradients[i]}) {
+        d_.tensors[t].counted_once = copies;
+        if (mirrored) d_.tensors[t].copies = Stages::kMirrored;
+      }
     }
   }
   void per_microbatch(TensorId t) {
@@ -205,14 +209,18 @@ void write_gradients_afresh(Draft& d) {
       }
     }
   });
-  // The embedding's gradient is scattered into, so it starts from zero.
+  // The embedding's gradient is scattered into, so it starts from zero: where a tied head writes it
+  // first, there; both ways head and embedding of a microbatch are on different stages.
   const bool shared = d.model.tied_embeddings && !tied_apart(d);
-  Block& first = shared ? d.head_backward : d.embed_backward;
   const Operand all{d.unit(UnitKind::kEmbedding).gradient_buffer, Use::kWrite, 0};
-  first.ops.insert(first.ops.begin(), {Compute(Fill{0, d.workload.precision.reduction}),
-                                       Stream::kCompute,
-                                       Phase::kBackward,
-                                       {all}});
+  const auto start = [&](Block& block) {
+    block.ops.insert(block.ops.begin(), {Compute(Fill{0, d.workload.precision.reduction}),
+                                         Stream::kCompute,
+                                         Phase::kBackward,
+                                         {all}});
+  };
+  if (shared) start(d.head_backward);
+  if (!shared || both_ways(d.strategy)) start(d.embed_backward);
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
     const std::int64_t start = all ? 0 : first;  // of the operand, in the unit
     for (TensorId view : unit.gradient_views) {
       const Tensor& t = plan_.tensors[view];
-      if (context_.rank.share(plan_.mesh, t.counted_once) != 0) continue;
+      if (!context_.rank.counts(plan_.mesh, t)) continue;
       const std::int64_t begin = std::max(t.offset, first);
       const std::int64_t end = std::min(t.offset + t.elements(plan_.mesh), first + share);
       if (begin >= end) continue;

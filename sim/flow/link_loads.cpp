@@ -92,7 +92,8 @@ class LinkLoads::Folding {
       return;
     }
     const AxisSites& axes = sites_.axis_sets[kind.axis_set];
-    if (axes.stages == Stages::kEnds && s != 0 && s + 1 != stages_) return;
+    const auto stage = static_cast<std::int64_t>(s), of = static_cast<std::int64_t>(stages_);
+    if (first_of_meeting(axes.stages, stage, of) < 0) return;
     std::vector<std::int64_t> group = members(plan_.mesh, rank, axes.axes, axes.stages);
     for (std::int64_t& r : group) {
       flow_at(k, static_cast<std::size_t>(r / positions), static_cast<std::size_t>(r % positions)) =

@@ -15,14 +15,20 @@ std::uint32_t Meetings::join(const Collective& c, std::size_t stage, std::size_t
   const std::size_t k = lanes_.grouping(c);
   const Grouping& g = lanes_.groupings[k];
   const bool across = c.axes.has(Axis::kPp);
-  const std::size_t at = ((across ? 0 : stage) * g.groups + g.group_of[lane]) * kStreams + stream;
+  const auto first = [&](std::size_t s) {
+    return first_of_meeting(c.stages, static_cast<std::int64_t>(s),
+                            static_cast<std::int64_t>(stages_));
+  };
+  const std::size_t at =
+      ((across ? static_cast<std::size_t>(first(stage)) : stage) * g.groups + g.group_of[lane]) *
+          kStreams +
+      stream;
   std::uint32_t& number = number_[first_[k] + at];
   if (number == kNoMeeting) {
     number = static_cast<std::uint32_t>(places_.size());
     places_.emplace_back();
     for (std::size_t s = 0; s < stages_; ++s) {
-      const bool ends_only = c.stages == Stages::kEnds && s != 0 && s + 1 != stages_;
-      if (across ? ends_only : s != stage) continue;
+      if (across ? first(s) != first(stage) : s != stage) continue;
       for (std::size_t l = 0; l < lanes_.count(); ++l) {
         if (g.group_of[l] != g.group_of[lane]) continue;
         places_.back().members.push_back(static_cast<std::uint32_t>(s * lanes_.count() + l));

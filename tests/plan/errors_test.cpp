@@ -289,7 +289,8 @@ TEST(Refused, ChunksWithoutTheInterleavedSchedule) {
 }
 
 TEST(Refused, VWithoutTwoChunks) {
-  for (const Schedule kind : {Schedule::kZbV, Schedule::kDualPipeV}) {
+  for (const Schedule kind : {Schedule::kZbV, Schedule::kDualPipeV, Schedule::kDualPipe,
+                              Schedule::kVHalf, Schedule::kVMin}) {
     Input one, three;
     one.strategy = three.strategy = split({.pp = 2});
     one.strategy.pipeline.schedule = three.strategy.pipeline.schedule = kind;
@@ -297,6 +298,33 @@ TEST(Refused, VWithoutTwoChunks) {
     expect_refused(one, "S032", "strategy.pipeline.chunks");
     expect_refused(three, "S031", "strategy.pipeline.chunks");
   }
+}
+
+TEST(Refused, BothWaysThroughAnOddNumberOfStages) {
+  Input in;
+  in.model = tiny_llama(3);
+  in.strategy = split({.pp = 3});
+  in.strategy.pipeline.schedule = Schedule::kDualPipe, in.strategy.pipeline.chunks = 2;
+  expect_refused(in, "S036", "strategy.pp");
+}
+
+TEST(Refused, BothWaysWithOneMicrobatch) {
+  Input in;
+  in.model = tiny_llama(4);
+  in.workload = tiny_workload(1);
+  in.strategy = split({.pp = 2});
+  in.strategy.pipeline.schedule = Schedule::kDualPipe, in.strategy.pipeline.chunks = 2;
+  expect_refused(in, "S038", "strategy.pipeline.schedule");
+}
+
+TEST(Refused, BothWaysWithTheOptimizerElsewhere) {
+  Input in;
+  in.model = tiny_llama(4);
+  in.workload = tiny_workload(2);
+  in.strategy = split({.pp = 2});
+  in.strategy.pipeline.schedule = Schedule::kDualPipe, in.strategy.pipeline.chunks = 2;
+  in.strategy.offload.optimizer = Offload::kCpu;
+  expect_refused(in, "S037", "strategy.offload.optimizer");
 }
 
 TEST(Refused, LayersByPieceThatAreNotThoseOfTheModel) {

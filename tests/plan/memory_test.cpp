@@ -207,5 +207,41 @@ TEST(LiveMemory, CurveReachesThePeakAndEndsWithWhatStays) {
   EXPECT_EQ(m.curve.back().live[static_cast<std::size_t>(TensorClass::kActivation)].value, 0);
 }
 
+TEST(InFlight, VHalfAndVMinKeepAHalfAndAThirdOf1f1b) {
+  // Qi et al. 2024, arXiv 2405.15362, table 1 of the authors' space: (p + 2) / 2 and (p + 4) / 3
+  // microbatches of a stage, in chunks twice as many, on the fullest stage.
+  const auto most = [](Schedule kind, std::int64_t m) {
+    std::int64_t out = 0;
+    for (std::int64_t stage = 0; stage < 4; ++stage) out = std::max(out, held(kind, stage, m));
+    return out;
+  };
+  for (const std::int64_t m : {12, 16}) {
+    EXPECT_EQ(most(Schedule::kVHalf, m), 2 * ((4 + 2) / 2));
+    EXPECT_EQ(most(Schedule::kVMin, m), 2 * ((4 + 4) / 3));
+  }
+}
+
+TEST(BothWays, StateAndActivationsAreThoseOfThePapersTable) {
+  // DeepSeek-AI 2024, table 2: parameters twice, the activations of PP + 1 pieces.
+  Strategy one = split({.pp = 4}), both = one;
+  both.pipeline.schedule = Schedule::kDualPipe, both.pipeline.chunks = 2;
+  const auto persistent = [](const Plan& plan, std::size_t stage) {
+    const BytesByClass at = live_memory(plan, stage).by_class;
+    return at[static_cast<std::size_t>(TensorClass::kWeight)].value +
+           at[static_cast<std::size_t>(TensorClass::kOptimizer)].value;
+  };
+  const Plan once = make_plan(tiny_llama(8), tiny_workload(16), one);
+  const Plan twice = make_plan(tiny_llama(8), tiny_workload(16), both);
+  for (const std::size_t stage : {0U, 1U}) {
+    EXPECT_EQ(persistent(twice, stage), persistent(once, stage) + persistent(once, 3 - stage));
+    EXPECT_EQ(persistent(twice, stage), persistent(twice, 3 - stage));
+    std::int64_t kept = 0;
+    for (const LiveTensor& t : live_memory(twice, stage).at_peak) {
+      if (twice.tensors[t.tensor].name == "attention_input") kept = t.count;
+    }
+    EXPECT_EQ((kept + 1) / 2, 4 + 1) << stage;  // pieces of two layers
+  }
+}
+
 }  // namespace
 }  // namespace plait

@@ -43,7 +43,7 @@ inline Walked walk_passes(const PipelineOptions& options, std::int64_t stages,
         if (t.pass != TaskPass::kWeightGrad && from >= 0 && from < places.count()) {
           const auto sent = ended.find({t.pass, from, t.microbatch});
           if (sent == ended.end()) break;
-          const bool travels = places.step_behind(std::min(piece, from)) != 0;
+          const bool travels = places.step_behind(std::min(piece, from), t.chunk) != 0;
           ready = sent->second + (travels ? times.message : 0);
         }
         const std::int64_t start = std::max(now[s], ready);

@@ -1,5 +1,5 @@
-// Schedules of two chunks in the shape of a V: where the pieces are, how long a stage waits, what
-// it holds.
+// Schedules of two chunks, in the shape of a V or from both ends: where the pieces are, how long a
+// stage waits, what it holds.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -42,10 +42,13 @@ RC_GTEST_PROP(PieceMap, EveryPieceHasAPlaceOfItsOwnNextToItsNeighbours, ()) {
 }
 
 RC_GTEST_PROP(VSchedules, CanBeExecutedWithAnyNumberOfMicrobatches, ()) {
-  const Schedule kind = *rc::gen::element(Schedule::kZbV, Schedule::kDualPipeV);
-  const std::int64_t p = *rc::gen::inRange<std::int64_t>(2, 9);
+  const Schedule kind = *rc::gen::element(Schedule::kZbV, Schedule::kDualPipeV, Schedule::kDualPipe,
+                                          Schedule::kVHalf, Schedule::kVMin);
+  const bool pairs = kind == Schedule::kDualPipe;
+  const std::int64_t p = *rc::gen::inRange<std::int64_t>(1, 5) * (pairs ? 2 : 1) + (pairs ? 0 : 1);
   const std::int64_t m = *rc::gen::inRange<std::int64_t>(1, 40);
-  RC_ASSERT(walk_passes(two_chunks(kind), p, m, {}).end >= 6 * m);  // no stage blocks another
+  // No stage blocks another.
+  RC_ASSERT(walk_passes(two_chunks(kind), p, m, {}).end >= (pairs ? 3 : 6) * m);
 }
 
 // Qi et al. 2023, section 6: with f = b = w a stage never waits between its first pass and its last
@@ -96,6 +99,77 @@ TEST(DualPipeV, WaitsNoLongerThanThePapersFormula) {
     // Equal passes: one pass per stage behind the first.
     const std::int64_t m = 4 * p;
     EXPECT_EQ(walk_passes(two_chunks(Schedule::kDualPipeV), p, m, {}).longest_span, 6 * m + p - 1);
+  }
+}
+
+TEST(PieceMap, BothWaysEveryPieceIsOnTwoStages) {
+  const PieceMap places(Schedule::kDualPipe, 4, 2);
+  EXPECT_EQ(places.count(), 4);
+  for (std::int64_t piece = 0; piece < 4; ++piece) {
+    EXPECT_EQ(places.stage_of(piece, 0), piece);
+    EXPECT_EQ(places.stage_of(piece, 1), 3 - piece);
+    EXPECT_EQ(places.piece_of(places.stage_of(piece, 1), 1), piece);
+  }
+  EXPECT_EQ(places.step_behind(1, 0), 1);
+  EXPECT_EQ(places.step_behind(1, 1), -1);
+}
+
+// DeepSeek-AI 2024, table 2: PP + 1 pieces are held, and stages wait for (PP / 2 - 1) (F&B + B - 3
+// W), with F&B = F + B no longer than that.
+TEST(DualPipe, HoldsAndWaitsAsThePaperSays) {
+  const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
+  for (const std::int64_t p : {2, 4, 6, 8, 16}) {
+    const std::int64_t m = 4 * p;
+    for (std::int64_t s = 0; s < p; ++s) {
+      EXPECT_EQ(most_in_flight(schedule(Schedule::kDualPipe, p, s, 2, m)), p + 1);
+    }
+    for (const PassTimes& t : kTimes) {
+      const std::int64_t busy = m * (t.f + t.b + t.w), backward = t.b + t.w;
+      const std::int64_t formula = (p / 2 - 1) * (t.f + backward + backward - 3 * t.w);
+      const std::int64_t span = walk_passes(two_chunks(Schedule::kDualPipe), p, m, t).longest_span;
+      EXPECT_LE(span - busy, formula) << p << " stages, f " << t.f << " b " << t.b;
+      EXPECT_GE(span - busy, 0);
+    }
+  }
+}
+
+TEST(DualPipe, HalfOfTheMicrobatchesEnterAtEitherEnd) {
+  for (const std::int64_t m : {1, 5, 8}) {
+    std::set<std::int32_t> down, up;
+    for (const Task& t : schedule(Schedule::kDualPipe, 4, 1, 2, m)) {
+      (t.chunk == 0 ? down : up).insert(t.microbatch);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(down.size()), (m + 1) / 2);
+    EXPECT_EQ(static_cast<std::int64_t>(up.size()), m / 2);
+  }
+}
+
+// Qi et al. 2024, arXiv 2405.15362, figures of the authors' space: the activations of (p + 2) / 2
+// and (p + 4) / 3 microbatches of a stage, where 1F1B holds p; bubble rates of about p / 2 m and 2
+// p / 3 m with equal passes, those of the whole time.
+TEST(BuildingBlocks, HoldAndWaitAsThePaperSays) {
+  for (const std::int64_t p : {2, 3, 4, 5, 6, 8, 9, 12, 16}) {
+    const std::int64_t m = 4 * p, busy = 6 * m;
+    const auto expect = [&](Schedule kind, std::int64_t held, double rate) {
+      std::int64_t most = 0;
+      for (std::int64_t s = 0; s < p; ++s) {
+        most = std::max(most, most_in_flight(schedule(kind, p, s, 2, m)));
+      }
+      EXPECT_EQ(most, 2 * held) << p;
+      const auto span = static_cast<double>(walk_passes(two_chunks(kind), p, m, {}).longest_span);
+      EXPECT_LE(1 - static_cast<double>(busy) / span, rate) << p;
+    };
+    expect(Schedule::kVHalf, (p + 2) / 2, 1.0 / 8);  // m = 4 p
+    expect(Schedule::kVMin, (p + 4) / 3, 2.0 / 12);
+  }
+}
+
+TEST(BuildingBlocks, HoldNoMoreForMoreMicrobatches) {
+  for (const Schedule kind : {Schedule::kVHalf, Schedule::kVMin}) {
+    for (std::int64_t s = 0; s < 4; ++s) {
+      EXPECT_EQ(most_in_flight(schedule(kind, 4, s, 2, 100)),
+                most_in_flight(schedule(kind, 4, s, 2, 20)));
+    }
   }
 }
 

@@ -123,7 +123,9 @@ class RandomCase {
     p.schedule = static_cast<Schedule>(
         pick_(0, stages > 1 ? static_cast<std::int64_t>(kSchedules.size()) - 1 : 1));
     p.chunks = kind_of(p.schedule).fewest_chunks;
-    const std::int64_t pieces = stages * p.chunks;
+    const bool pairs = kind_of(p.schedule).shape == PipelineShape::kBothWays;
+    if (pairs && stages % 2 != 0) p.schedule = Schedule::kDualPipeV;  // S036
+    const std::int64_t pieces = PieceMap(p.schedule, stages, p.chunks).count();
     c.model.layers = pieces * pick_(1, 2);
     if (pieces < 2 || coin()) return;
     p.first_stage_layers = pick_(0, 2), p.last_stage_layers = pick_(pieces == 2 ? 1 : 0, 2);
@@ -157,7 +159,9 @@ class RandomCase {
     Workload& w = c.workload;
     const Mesh& mesh = c.strategy.mesh;
     const bool interleaved = c.strategy.pipeline.schedule == Schedule::kInterleaved;
-    const std::int64_t microbatches = interleaved ? mesh[Axis::kPp] * pick_(1, 2) : pick_(1, 5);
+    const std::int64_t fewest = both_ways(c.strategy) ? 2 : 1;  // S038
+    const std::int64_t microbatches =
+        interleaved ? mesh[Axis::kPp] * pick_(1, 2) : pick_(fewest, 5);
     w.sequence_length = 24;
     w.micro_batch = pick_(1, 2);
     w.global_batch = microbatches * w.micro_batch * mesh[Axis::kDp] * mesh[Axis::kFsdp];

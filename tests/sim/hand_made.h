@@ -103,7 +103,8 @@ inline void turn_round(Op& message) {
 inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks,
                          std::int64_t microbatches, std::int64_t f, std::int64_t b,
                          std::int64_t w = 0) {
-  Plan plan = empty_plan(stages, stages * chunks, microbatches);
+  const PieceMap places(kind, stages, chunks);
+  Plan plan = empty_plan(stages, places.count(), microbatches);
   enum : TensorId { kX, kDx };
   plan.tensors = {tensor("x", Scope::kLayerMicrobatch), tensor("dx", Scope::kLayerMicrobatch)};
   const Op forward = kernel(matmul(f), {{kX, Use::kRead, 0}, {kX, Use::kWrite, 1}});
@@ -125,12 +126,11 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
     kTakeDxBack,
     kGiveDxBack
   };
-  const PieceMap places(kind, stages, chunks);
   plan.blocks = {{"forward", {forward}},          {"backward", {backward}},
                  {"backward.weights", {weights}}, {"take_x", {receive(kX, true)}},
                  {"give_x", {send(kX, true)}},    {"take_dx", {receive(kDx, false)}},
                  {"give_dx", {send(kDx, false)}}};
-  if (places.shape == PipelineShape::kV) {
+  if (places.shape != PipelineShape::kLoop) {
     for (const BlockId there : {kTakeX, kGiveX, kTakeDx, kGiveDx}) {
       Block back = plan.blocks[there];
       turn_round(back.ops[0]);
@@ -143,10 +143,10 @@ inline Plan equal_stages(Schedule kind, std::int64_t stages, std::int64_t chunks
     for (const Task& t : schedule(kind, stages, s, chunks, microbatches)) {
       const auto piece = static_cast<std::int32_t>(places.piece_of(s, t.chunk));
       // Nothing comes from outside of the model, nor from the same stage.
-      const bool first = piece == 0 || places.step_behind(piece - 1) == 0;
-      const bool last = piece == places.count() - 1 || places.step_behind(piece) == 0;
-      const int from = piece == 0 ? 1 : places.step_behind(piece - 1);
-      const int to = piece == places.count() - 1 ? 1 : places.step_behind(piece);
+      const bool first = piece == 0 || places.step_behind(piece - 1, t.chunk) == 0;
+      const bool last = piece == places.count() - 1 || places.step_behind(piece, t.chunk) == 0;
+      const int from = piece == 0 ? 1 : places.step_behind(piece - 1, t.chunk);
+      const int to = piece == places.count() - 1 ? 1 : places.step_behind(piece, t.chunk);
       const auto call = [&](BlockId block, std::int32_t layer) {
         calls.push_back({block, t.chunk, layer, t.microbatch, -1});
       };

@@ -103,6 +103,17 @@ TEST(ZeroBubble, VHasNoneWherePassesAreEqual) {
   }
 }
 
+// DeepSeek-AI 2024, table 2, with equal passes and F&B = F + B: (p / 2 - 1) (F&B + B - 3 W), B with
+// W, is one pass a stage of either half. A stage does half of the microbatches in each direction.
+TEST(DualPipe, EitherHalfWaitsForOnePassAStage) {
+  for (const std::int64_t p : {2, 4, 8}) {
+    const std::int64_t m = 4 * p;
+    const Plan plan = equal_stages(Schedule::kDualPipe, p, 2, m, 1000, 1000, 1000);
+    const Timeline timeline = simulate(plan, ideal_machine(p), {}).timeline;
+    EXPECT_EQ(steady_step(plan, timeline), (3 * m + p / 2 - 1) * time_of(1000)) << p;
+  }
+}
+
 TEST(Sequential, OneStageWorksAtATime) {
   for (const auto& [p, m] : kShapes) {
     const Plan plan = equal_stages(Schedule::kSequential, p, 1, m, kF, kB);

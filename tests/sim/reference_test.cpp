@@ -16,6 +16,18 @@
 namespace plait {
 namespace {
 
+/// Whether a rank of the group takes part in the collective of `rank`.
+bool together(const Plan& plan, const Collective& c, std::int64_t rank, std::int64_t other) {
+  const std::int64_t last = plan.mesh[Axis::kPp] - 1;
+  const std::int64_t own = rank / plan.ranks_per_stage(), its = other / plan.ranks_per_stage();
+  switch (c.stages) {
+    case Stages::kAll: return true;
+    case Stages::kEnds: return its == 0 || its == last;
+    case Stages::kMirrored: return its == own || its == last - own;
+  }
+  return true;
+}
+
 /// One op of one rank.
 struct Instance {
   const Op* op = nullptr;
@@ -189,9 +201,7 @@ class Reference {
     std::vector<std::pair<std::size_t, std::size_t>> members;
     SimTime latest = 0;
     for (std::int64_t m : plan_.mesh.group(static_cast<std::int64_t>(r), c.axes)) {
-      const std::int64_t stage = m / plan_.ranks_per_stage();
-      const bool inner = stage != 0 && stage != plan_.mesh[Axis::kPp] - 1;
-      if (c.stages == Stages::kEnds && inner) continue;
+      if (!together(plan_, c, static_cast<std::int64_t>(r), m)) continue;
       const auto rank = static_cast<std::size_t>(m);
       const std::size_t flat = nth(rank, k, c);
       SimTime when = 0;
@@ -297,9 +307,7 @@ OpDuration priced_one_by_one(const Plan& plan, const Cluster& cluster, const Cos
     } else if (const Collective* g = std::get_if<Collective>(&op.body)) {
       std::vector<std::int64_t> devices;
       for (std::int64_t m : plan.mesh.group(rank, g->axes)) {
-        const std::int64_t stage = m / plan.ranks_per_stage();
-        const bool end = stage == 0 || stage == plan.mesh[Axis::kPp] - 1;
-        if (g->stages == Stages::kAll || end) devices.push_back(device(m));
+        if (together(plan, *g, rank, m)) devices.push_back(device(m));
       }
       t = costs.collective(*g, place_group(cluster, devices), cluster).cost.total();
     } else if (const Send* s = std::get_if<Send>(&op.body)) {

@@ -1,5 +1,6 @@
 // Pipeline parallelism: who holds which layers, and what travels between stages.
 #include <algorithm>
+#include <set>
 
 #include "tests/plan/tiny.h"
 
@@ -34,6 +35,15 @@ std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage) {
   std::vector<std::int32_t> out;
   for (const Call& c : plan.programs[stage].calls) {
     if (plan.blocks[c.block].name == "layer.forward" && c.microbatch == 0) out.push_back(c.layer);
+  }
+  return out;
+}
+
+/// Layers that the stage runs forward.
+std::set<std::int32_t> all_layers_of(const Plan& plan, std::size_t stage) {
+  std::set<std::int32_t> out;
+  for (const Call& c : plan.programs[stage].calls) {
+    if (plan.blocks[c.block].name == "layer.forward") out.insert(c.layer);
   }
   return out;
 }
@@ -99,6 +109,42 @@ TEST(V, FirstStageHoldsBothEndsAndTheTiedMatrixOnce) {
   EXPECT_EQ(layers_of(plan, 1), (std::vector<std::int32_t>{1, 2}));
   for (const Tensor& t : plan.tensors) EXPECT_NE(t.name, "output.weight");
   EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kPp), Traffic{});
+}
+
+TEST(BothWays, MirroredStagesHoldTheSameLayersAndSumTheirGradients) {
+  Strategy s = pipeline(4, Schedule::kDualPipe, 2);
+  const Plan plan = make_plan(tiny_llama(8), tiny_workload(8), s);
+  EXPECT_EQ(all_layers_of(plan, 0), (std::set<std::int32_t>{0, 1, 6, 7}));
+  EXPECT_EQ(all_layers_of(plan, 3), all_layers_of(plan, 0));
+  EXPECT_EQ(all_layers_of(plan, 1), (std::set<std::int32_t>{2, 3, 4, 5}));
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    std::int64_t gradients = 0, summed = 0;
+    std::set<std::pair<TensorId, std::int32_t>> seen;
+    for_each_op(plan, stage, [&](const Call& call, const Op& op) {
+      const Collective* c = std::get_if<Collective>(&op.body);
+      if (c != nullptr && c->stages == Stages::kMirrored) summed += c->bytes().value;
+      for (const Operand& o : op.operands) {
+        const Tensor& t = plan.tensors[o.tensor];
+        if (t.kind != TensorClass::kGradient || t.is_view()) continue;
+        const std::int32_t layer = t.scope == Scope::kLayer ? call.layer + o.shift : 0;
+        if (seen.emplace(o.tensor, layer).second) gradients += t.bytes(plan.mesh).value;
+      }
+    });
+    EXPECT_EQ(summed, gradients) << stage;
+  }
+}
+
+// Half of the microbatches cross each boundary either way.
+TEST(BothWays, EachMicrobatchCrossesEachBoundaryOnceInEachDirection) {
+  const std::int64_t m = 6;
+  const Plan plan = make_plan(tiny_llama(4), tiny_workload(m), pipeline(4, Schedule::kDualPipe, 2));
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    for (const int way : {-1, 1}) {
+      const bool there = way > 0 ? stage < 3 : stage > 0;
+      EXPECT_EQ(sends(plan, stage, way), (there ? Traffic{m, m * kStream} : Traffic{}));
+      EXPECT_EQ(receives(plan, stage, way), sends(plan, stage, way));
+    }
+  }
 }
 
 TEST(Pipeline, PiecesHaveTheLayersOfTheList) {
