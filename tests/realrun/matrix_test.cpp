@@ -45,8 +45,8 @@ TEST(Matrix, UsesEveryFileOfPlanStrategies) {
     if (entry.path().extension() == ".cpp") there.insert(entry.path().filename());
   there.erase("fp8.cpp");  // in verify_test.cpp: its numbers are not rounded
   // Serving has no gradients.
-  for (const char* file :
-       {"inference.cpp", "inference_experts.cpp", "kv_cache.cpp", "processor.cpp"})
+  for (const char* file : {"inference.cpp", "inference_experts.cpp", "inference_fusion.cpp",
+                           "kv_cache.cpp", "latent_cache.cpp", "processor.cpp"})
     there.erase(file);
   EXPECT_EQ(used, there);
 }
