@@ -197,8 +197,8 @@ std::int64_t weight_bytes(const Plan& plan) {
   return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
 }
 /// Collectives of one kind over `axes` in a stage.
-Traffic traffic(const Plan& plan, CollectiveKind kind, AxisSet axes) {
-  Traffic sum;
+Volume traffic(const Plan& plan, CollectiveKind kind, AxisSet axes) {
+  Volume sum;
   for (const Call& call : plan.programs[0].calls) {
     for (const Op& op : plan.blocks[call.block].ops) {
       const auto* c = std::get_if<Collective>(&op.body);
@@ -242,11 +242,11 @@ TEST(ServingExpertParallel, ReplicasShareExpertsAndExchangeTokens) {
   const Step step = decode_step(5, 8);
   const Plan apart = make_serving_plan(m, step, {}, layout(2, {.dp = 4, .tp = 2}), 64);
   const Plan plan = dealt(m, step, {.dp = 4, .tp = 2});
-  EXPECT_EQ(traffic(apart, CollectiveKind::kAllGather, Axis::kDp), (Traffic{0, 0}));
+  EXPECT_EQ(traffic(apart, CollectiveKind::kAllGather, Axis::kDp), (Volume{0, 0}));
   EXPECT_EQ(traffic(plan, CollectiveKind::kAllGather, Axis::kDp),
-            (Traffic{2, 4 * 5 * (m.hidden + m.experts) * 2}));
+            (Volume{2, 4 * 5 * (m.hidden + m.experts) * 2}));
   EXPECT_EQ(traffic(plan, CollectiveKind::kReduceScatter, Axis::kDp),
-            (Traffic{1, 4 * 5 * m.hidden * 2}));
+            (Volume{1, 4 * 5 * m.hidden * 2}));
   const std::int64_t experts = 2 * 8 * 3 * m.hidden * m.expert_ffn_hidden;  // in 2 bytes
   EXPECT_EQ(weight_bytes(apart) - weight_bytes(plan), experts / 2 - experts / 8);
 }

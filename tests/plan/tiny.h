@@ -54,10 +54,10 @@ inline Strategy split(Degrees d, int zero_stage = 0) {
 }
 
 /// Collectives or messages: how many, and the sum of their sizes.
-struct Traffic {
+struct Volume {
   std::int64_t count = 0, bytes = 0;
-  bool operator==(const Traffic&) const = default;
-  friend std::ostream& operator<<(std::ostream& out, const Traffic& t) {
+  bool operator==(const Volume&) const = default;
+  friend std::ostream& operator<<(std::ostream& out, const Volume& t) {
     return out << t.count << " of " << t.bytes << " B together";
   }
 };
@@ -69,18 +69,18 @@ void for_each_op(const Plan& plan, std::size_t stage, F&& f) {
   }
 }
 
-inline void add_if(Traffic& t, const Op& op, CollectiveKind kind, AxisSet axes) {
+inline void add_if(Volume& t, const Op& op, CollectiveKind kind, AxisSet axes) {
   const Collective* c = std::get_if<Collective>(&op.body);
   if (c == nullptr || c->kind != kind || !(c->axes == axes)) return;
   ++t.count, t.bytes += c->bytes().value;
 }
-inline Traffic traffic(const Block& block, CollectiveKind kind, AxisSet axes) {
-  Traffic t;
+inline Volume traffic(const Block& block, CollectiveKind kind, AxisSet axes) {
+  Volume t;
   for (const Op& op : block.ops) add_if(t, op, kind, axes);
   return t;
 }
-inline Traffic traffic(const Plan& plan, std::size_t stage, CollectiveKind kind, AxisSet axes) {
-  Traffic t;
+inline Volume traffic(const Plan& plan, std::size_t stage, CollectiveKind kind, AxisSet axes) {
+  Volume t;
   for_each_op(plan, stage, [&](const Call&, const Op& op) { add_if(t, op, kind, axes); });
   return t;
 }

@@ -23,7 +23,7 @@ Model multi_head() {
   m.kv_heads = m.heads;
   return m;
 }
-Traffic passed(const Plan& plan, const char* block, CollectiveKind kind, Axis axis) {
+Volume passed(const Plan& plan, const char* block, CollectiveKind kind, Axis axis) {
   return traffic(block_named(plan, block), kind, axis);
 }
 
@@ -33,13 +33,13 @@ TEST(Ulysses, LayerExchanges4SbhOverNInEachPass) {
   const Model m = multi_head();
   for (const std::int64_t n : {2, 4}) {
     const Plan plan = plan_of(m, {ContextKind::kUlysses}, n);
-    const Traffic expected{2, 4 * kS * kBatch * m.query_width() / n * kElement};
+    const Volume expected{2, 4 * kS * kBatch * m.query_width() / n * kElement};
     EXPECT_EQ(passed(plan, "layer.forward", kExchange, Axis::kUlysses), expected);
     EXPECT_EQ(passed(plan, "layer.backward", kExchange, Axis::kUlysses), expected);
   }
   const Plan with_tp = plan_of(m, {ContextKind::kUlysses}, 2, 2);
   EXPECT_EQ(passed(with_tp, "layer.forward", kExchange, Axis::kUlysses),
-            (Traffic{2, 4 * kS * kBatch * m.query_width() / 4 * kElement}));
+            (Volume{2, 4 * kS * kBatch * m.query_width() / 4 * kElement}));
 }
 
 // Two key-value heads for four ranks: each rank is sent one of each, so 4 heads of keys travel.
@@ -48,7 +48,7 @@ TEST(Ulysses, RepeatsKeyValueHeadsThatAreFewerThanRanks) {
   const Plan plan = plan_of(m, {ContextKind::kUlysses}, 4);
   const std::int64_t columns = 2 * m.query_width() + 2 * 4 * m.head_dim;
   EXPECT_EQ(passed(plan, "layer.forward", kExchange, Axis::kUlysses),
-            (Traffic{2, kS / 4 * kBatch * columns * kElement}));
+            (Volume{2, kS / 4 * kBatch * columns * kElement}));
 }
 
 TEST(Ulysses, AttentionHasAllTokensOfAShareOfTheHeads) {
@@ -88,10 +88,9 @@ TEST(Ring, BlockPassesEveryRankAndItsGradientsComeHome) {
     for (const std::int64_t n : {2, 4}) {
       const Plan plan = plan_of(m, {ContextKind::kRing}, n);
       const std::int64_t block = 2 * kS * kBatch * m.key_width() / n * kElement;
-      EXPECT_EQ(passed(plan, "layer.forward", kShift, Axis::kCp),
-                (Traffic{n - 1, (n - 1) * block}));
+      EXPECT_EQ(passed(plan, "layer.forward", kShift, Axis::kCp), (Volume{n - 1, (n - 1) * block}));
       EXPECT_EQ(passed(plan, "layer.backward", kShift, Axis::kCp),
-                (Traffic{2 * n - 1, (2 * n - 1) * block}));
+                (Volume{2 * n - 1, (2 * n - 1) * block}));
     }
   }
 }
@@ -153,9 +152,9 @@ TEST(Hybrid, RingsOfFewerRanksPassBlocksOfFewerHeads) {
   EXPECT_EQ(plan.mesh[Axis::kCp], 2);
   EXPECT_EQ(plan.mesh[Axis::kUlysses], 2);
   EXPECT_EQ(passed(plan, "layer.forward", kExchange, Axis::kUlysses),
-            (Traffic{2, 4 * kS * kBatch * m.query_width() / 4 * kElement}));
+            (Volume{2, 4 * kS * kBatch * m.query_width() / 4 * kElement}));
   EXPECT_EQ(passed(plan, "layer.forward", kShift, Axis::kCp),
-            (Traffic{1, 2 * kS * kBatch * m.query_width() / 4 * kElement}));
+            (Volume{1, 2 * kS * kBatch * m.query_width() / 4 * kElement}));
 }
 
 TEST(ContextKinds, ShareWeightsSoTheyReduceGradientsTogether) {

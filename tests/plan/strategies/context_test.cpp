@@ -24,18 +24,18 @@ TEST(ContextParallel, LayerGathersKeysAndValuesAndScattersTheirGradients) {
     const Plan plan = plan_of({.tp = tp, .cp = 2});
     const Block forward = block_named(plan, "layer.forward"),
                 backward = block_named(plan, "layer.backward");
-    const Traffic once{1, kKeyValues / tp};
+    const Volume once{1, kKeyValues / tp};
     EXPECT_EQ(traffic(forward, kGather, Axis::kCp), once);
     EXPECT_EQ(traffic(backward, kGather, Axis::kCp), once);  // not kept from the forward pass
     EXPECT_EQ(traffic(backward, kScatter, Axis::kCp), once);
-    EXPECT_EQ(traffic(forward, kScatter, Axis::kCp), Traffic{});
+    EXPECT_EQ(traffic(forward, kScatter, Axis::kCp), Volume{});
   }
 }
 
 TEST(ContextParallel, FullRecomputationGathersOnceMore) {
   const Plan plan = plan_of({.cp = 2}, 0, Recompute::kFull);
   EXPECT_EQ(traffic(block_named(plan, "layer.backward.recompute"), kGather, Axis::kCp),
-            (Traffic{2, 2 * kKeyValues}));
+            (Volume{2, 2 * kKeyValues}));
 }
 
 TEST(ContextParallel, RanksShareTheCausalPairsEvenly) {
@@ -70,7 +70,7 @@ TEST(ContextParallel, GradientsAreReducedOverReplicasAndContext) {
   const Plan cp = plan_of({.cp = 2}),
              both = make_plan(tiny_llama(), tiny_workload(4, 2), split({.dp = 2, .cp = 2}));
   const Plan dp = make_plan(tiny_llama(), tiny_workload(4, 2), split({.dp = 2}));
-  const Traffic expected = traffic(dp, 0, kReduce, Axis::kDp);
+  const Volume expected = traffic(dp, 0, kReduce, Axis::kDp);
   EXPECT_GT(expected.bytes, 0);
   EXPECT_EQ(traffic(cp, 0, kReduce, Axis::kCp), expected);
   EXPECT_EQ(traffic(both, 0, kReduce, axes), expected);

@@ -67,7 +67,7 @@ TEST(DataParallel, AUnitLargerThanTheBucketGoesInPiecesOfWholeParameters) {
   s.data.bucket = Bytes(1);
   const std::int64_t tensors =
       1 + kLayers * (2 + 4) + 2;  // table; norms, projections; norm, matrix
-  EXPECT_EQ(traffic(plan_of(s, 1), 0, kReduce, Axis::kDp), (Traffic{tensors, 4 * kParameters}));
+  EXPECT_EQ(traffic(plan_of(s, 1), 0, kReduce, Axis::kDp), (Volume{tensors, 4 * kParameters}));
 }
 
 TEST(DataParallel, OverlappedReductionStartsBeforeBackwardEnds) {
@@ -103,31 +103,31 @@ TEST(Zero1, ScattersGradientsAndGathersWeightsOnceAStep) {
     s.data.overlap = overlap;
     const Plan plan = plan_of(s, 3);
     EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kDp).bytes, 4 * kParameters);
-    EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp), (Traffic{kUnits, 2 * kParameters}));
-    EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), Traffic{});
+    EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp), (Volume{kUnits, 2 * kParameters}));
+    EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), Volume{});
   }
 }
 
 TEST(Zero2, ScattersGradientsInEveryMicrobatchAndGathersWeightsOnce) {
   const std::int64_t m = 3;
   const Plan plan = plan_of(split({.dp = 2}, 2), m);
-  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kDp), (Traffic{m * kUnits, m * 4 * kParameters}));
-  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp), (Traffic{kUnits, 2 * kParameters}));
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kDp), (Volume{m * kUnits, m * 4 * kParameters}));
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kDp), (Volume{kUnits, 2 * kParameters}));
 }
 
 TEST(Fsdp, GathersEveryLayerForForwardAndAgainForBackward) {
   // The embedding's backward pass reads no weight, and the head's follows its forward pass at once.
   const std::int64_t m = 3;
   const Plan plan = plan_of(split({.fsdp = 2}, 3), m);
-  const Traffic expected{m * (2 * kLayers + 2),
-                         m * 2 * (2 * kLayers * kCount.layer + kCount.embedding + kCount.head)};
+  const Volume expected{m * (2 * kLayers + 2),
+                        m * 2 * (2 * kLayers * kCount.layer + kCount.embedding + kCount.head)};
   EXPECT_EQ(traffic(plan, 0, kGather, Axis::kFsdp), expected);
 }
 
 TEST(Fsdp, ScattersEveryGradientOncePerMicrobatch) {
   const std::int64_t m = 3;
   const Plan plan = plan_of(split({.fsdp = 2}, 3), m);
-  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kFsdp), (Traffic{m * kUnits, m * 4 * kParameters}));
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kFsdp), (Volume{m * kUnits, m * 4 * kParameters}));
 }
 
 TEST(Fsdp, WithoutReshardingEveryUnitIsGatheredOncePerMicrobatch) {
@@ -135,7 +135,7 @@ TEST(Fsdp, WithoutReshardingEveryUnitIsGatheredOncePerMicrobatch) {
   s.fsdp.reshard_after_forward = false;
   const std::int64_t m = 3;
   EXPECT_EQ(traffic(plan_of(s, m), 0, kGather, Axis::kFsdp),
-            (Traffic{m * kUnits, m * 2 * kParameters}));
+            (Volume{m * kUnits, m * 2 * kParameters}));
 }
 
 TEST(Fsdp, WithoutReshardingPipelineStagesGatherEveryUnitOnceAStep) {
@@ -144,21 +144,21 @@ TEST(Fsdp, WithoutReshardingPipelineStagesGatherEveryUnitOnceAStep) {
   s.fsdp.reshard_after_forward = false;
   const Plan plan = plan_of(s, 3);
   EXPECT_EQ(traffic(plan, 0, kGather, Axis::kFsdp),
-            (Traffic{2, 2 * (kCount.embedding + kCount.layer)}));
+            (Volume{2, 2 * (kCount.embedding + kCount.layer)}));
 }
 
 TEST(Fsdp, SequenceShardsOweTheirNormGradientsInEveryMicrobatch) {
   Strategy s = split({.fsdp = 2, .tp = 2}, 3);
   s.sequence_parallel = true;
   const std::int64_t m = 3, gammas = 2 * kLayers + 1, h = tiny_llama().hidden;
-  Traffic owed;
+  Volume owed;
   for_each_op(plan_of(s, m), 0, [&](const Call&, const Op& op) {
     const auto* c = std::get_if<Collective>(&op.body);
     // What flows backward otherwise are bf16 activations.
     const bool gradients = op.phase == Phase::kBackward && c != nullptr && c->dtype == DType::kFp32;
     if (gradients) add_if(owed, op, kReduce, Axis::kTp);
   });
-  EXPECT_EQ(owed, (Traffic{m * (kLayers + 1), m * gammas * h * 4}));
+  EXPECT_EQ(owed, (Volume{m * (kLayers + 1), m * gammas * h * 4}));
 }
 
 TEST(Fsdp, TiedTableIsGatheredForTheEmbeddingAndAgainForTheHead) {
@@ -172,7 +172,7 @@ TEST(Fsdp, TiedTableIsGatheredForTheEmbeddingAndAgainForTheHead) {
 
 TEST(HybridShard, SharesAreReducedOverReplicasOnceAStep) {
   const Plan plan = plan_of(split({.dp = 2, .fsdp = 4}, 3), 3);
-  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), (Traffic{kUnits, 4 * kParameters / 4}));
+  EXPECT_EQ(traffic(plan, 0, kReduce, Axis::kDp), (Volume{kUnits, 4 * kParameters / 4}));
 }
 
 TEST(HybridShard, Zero1ReducesSharesOverReplicasInBuckets) {

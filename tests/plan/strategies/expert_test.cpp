@@ -35,7 +35,7 @@ TEST(ExpertParallel, LayerExchangesTokensTwiceForwardAndTwiceBackward) {
   // GShard: dispatch and combine; each rank sends (ep - 1) / ep of S = k s b h.
   for (const std::int64_t ep : {2, 4}) {
     const Plan plan = plan_of(over(ep));
-    const Traffic twice{2, 2 * kSlotBytes};
+    const Volume twice{2, 2 * kSlotBytes};
     EXPECT_EQ(traffic(block_named(plan, "moe_layer.forward"), kExchange, Axis::kEp), twice);
     EXPECT_EQ(traffic(block_named(plan, "moe_layer.backward"), kExchange, Axis::kEp), twice);
   }
@@ -97,7 +97,7 @@ TEST(ExpertParallel, LayersOfBothKindsExchangeTokensForHeads) {
   Strategy s = over(2, {.ulysses = 2});
   s.context.kind = ContextKind::kUlysses, s.expert_axes = kContextAxes | Axis::kEp;
   const Plan plan = plan_of(s, m);
-  const Traffic expected{2, 8 / 2 * 2 * (2 * m.query_width() + 2 * m.key_width()) * 2};
+  const Volume expected{2, 8 / 2 * 2 * (2 * m.query_width() + 2 * m.key_width()) * 2};
   for (const char* block :
        {"layer.forward", "layer.backward", "moe_layer.forward", "moe_layer.backward"}) {
     EXPECT_EQ(traffic(block_named(plan, block), kExchange, Axis::kUlysses), expected) << block;
@@ -146,7 +146,7 @@ TEST(ExpertParallel, SequenceShardsMeetAtExpertsThatAreSplitOverTp) {
   s.sequence_parallel = true;
   const Plan plan = plan_of(s);
   const Block forward = block_named(plan, "moe_layer.forward");
-  EXPECT_EQ(traffic(forward, kExchange, Axis::kEp), (Traffic{2, 2 * kSlotBytes / 2}));
+  EXPECT_EQ(traffic(forward, kExchange, Axis::kEp), (Volume{2, 2 * kSlotBytes / 2}));
   EXPECT_EQ(tensor_named(plan, "experts_up").dims[2].local(plan.mesh), 2 * 12 / 2);
 }
 
@@ -156,7 +156,7 @@ TEST(ExpertParallel, ExpertsOverTpAreWholeAndTokensTravelOverBoth) {
   const Plan plan = plan_of(s);
   const Block forward = block_named(plan, "moe_layer.forward");
   EXPECT_EQ(traffic(forward, kExchange, AxisSet(Axis::kEp) | Axis::kTp),
-            (Traffic{2, 2 * kSlotBytes / 2}));
+            (Volume{2, 2 * kSlotBytes / 2}));
   EXPECT_EQ(tensor_named(plan, "experts_up").dims[2].local(plan.mesh), 2 * 12);
   EXPECT_EQ(tensor_named(plan, "experts_up").dims[0].local(plan.mesh), 1);
 }

@@ -88,9 +88,9 @@ TEST(Fp8, KeepsInputsInOneByteAndAttentionsOutputInBothTypes) {
 TEST(Fp8, GathersInputsAndOutputGradientsOfSequenceShardsInFp8) {
   const Plan plain = plan_of(DType::kBf16, {.tp = 2}), fp8 = plan_of(DType::kFp8, {.tp = 2});
   for (const char* name : {"layer.forward", "layer.backward"}) {
-    const Traffic a = traffic(block_named(plain, name), CollectiveKind::kAllGather, Axis::kTp);
-    const Traffic b = traffic(block_named(fp8, name), CollectiveKind::kAllGather, Axis::kTp);
-    EXPECT_EQ(b, (Traffic{a.count, a.bytes / 2})) << name;
+    const Volume a = traffic(block_named(plain, name), CollectiveKind::kAllGather, Axis::kTp);
+    const Volume b = traffic(block_named(fp8, name), CollectiveKind::kAllGather, Axis::kTp);
+    EXPECT_EQ(b, (Volume{a.count, a.bytes / 2})) << name;
     const auto scatters = [name](const Plan& p) {
       return traffic(block_named(p, name), CollectiveKind::kReduceScatter, Axis::kTp);
     };

@@ -70,7 +70,7 @@ constexpr std::int64_t kColumn = 8 * 2 * 2;
 
 TEST(LatentAttention, TensorParallelForwardReducesNoMoreThanAnyLayer) {
   const Block block = block_named(plan_of(tiny_latent(), 2), "layer.forward");
-  EXPECT_EQ(traffic(block, CollectiveKind::kAllReduce, Axis::kTp), (Traffic{2, 2 * 16 * kColumn}));
+  EXPECT_EQ(traffic(block, CollectiveKind::kAllReduce, Axis::kTp), (Volume{2, 2 * 16 * kColumn}));
   EXPECT_EQ(collectives(block), 2);
 }
 
@@ -79,7 +79,7 @@ TEST(LatentAttention, TensorParallelBackwardReducesLatentsInPlaceOfTheHiddenStat
   const Block block = block_named(plan_of(tiny_latent(), 2), "layer.backward");
   const std::int64_t mlp = 16, latents = 10 + 6 + 2;
   EXPECT_EQ(traffic(block, CollectiveKind::kAllReduce, Axis::kTp),
-            (Traffic{4, (mlp + latents) * kColumn}));
+            (Volume{4, (mlp + latents) * kColumn}));
 }
 
 // megatron/core/transformer/multi_latent_attention.py: where tokens are sharded over tp, latents
@@ -88,7 +88,7 @@ TEST(LatentAttention, SequenceShardsGatherTheLatents) {
   const Block block = block_named(plan_of(tiny_latent(), 2, true), "layer.forward");
   const std::int64_t mlp = 16, latents = 10 + 6 + 2;
   EXPECT_EQ(traffic(block, CollectiveKind::kAllGather, Axis::kTp),
-            (Traffic{4, (mlp + latents) * kColumn}));
+            (Volume{4, (mlp + latents) * kColumn}));
 }
 
 // DeepSeek-AI 2024 (arXiv 2412.19437), section 3.2.3: rows of all heads are made again, from what

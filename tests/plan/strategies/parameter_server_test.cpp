@@ -70,8 +70,8 @@ TEST(ParameterServer, GradientsArePushedAndWeightsPulledOnceAStep) {
   for (const bool overlap : {true, false}) {
     const Plan plan = plan_of(serving(2), overlap);
     const std::int64_t units = plan.layers + 2, p = elements(plan);
-    EXPECT_EQ(traffic(plan, 0, CollectiveKind::kPush, Axis::kDp), (Traffic{units, 4 * p}));
-    EXPECT_EQ(traffic(plan, 0, CollectiveKind::kPull, Axis::kDp), (Traffic{units, 2 * p}));
+    EXPECT_EQ(traffic(plan, 0, CollectiveKind::kPush, Axis::kDp), (Volume{units, 4 * p}));
+    EXPECT_EQ(traffic(plan, 0, CollectiveKind::kPull, Axis::kDp), (Volume{units, 2 * p}));
     EXPECT_TRUE(validate(plan).empty());
   }
 }
@@ -86,7 +86,7 @@ TEST(ParameterServer, GradientsTravelInTheTypeOfTheReduction) {
 
 TEST(ParameterServer, ClippingSumsTheSquaresOfAllServers) {
   const Plan plan = plan_of(serving(2, true), true, {}, true);
-  EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kDp), (Traffic{1, 4}));
+  EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kDp), (Volume{1, 4}));
   EXPECT_TRUE(validate(plan).empty());
 }
 

@@ -13,16 +13,16 @@ Strategy pipeline(std::int64_t stages, Schedule schedule, std::int64_t chunks = 
   return s;
 }
 
-Traffic sends(const Plan& plan, std::size_t stage, int offset) {
-  Traffic t;
+Volume sends(const Plan& plan, std::size_t stage, int offset) {
+  Volume t;
   for_each_op(plan, stage, [&](const Call&, const Op& op) {
     const Send* s = std::get_if<Send>(&op.body);
     if (s != nullptr && s->offset == offset) ++t.count, t.bytes += s->bytes.value;
   });
   return t;
 }
-Traffic receives(const Plan& plan, std::size_t stage, int offset) {
-  Traffic t;
+Volume receives(const Plan& plan, std::size_t stage, int offset) {
+  Volume t;
   for_each_op(plan, stage, [&](const Call&, const Op& op) {
     const Recv* r = std::get_if<Recv>(&op.body);
     if (r != nullptr && r->offset == offset) ++t.count, t.bytes += r->bytes.value;
@@ -54,9 +54,9 @@ TEST(Pipeline, EachMicrobatchCrossesEachBoundaryOnceInEachDirection) {
   const std::int64_t m = 4;
   for (Schedule schedule : {Schedule::kGpipe, Schedule::k1f1b}) {
     const Plan plan = make_plan(tiny_llama(3), tiny_workload(m), pipeline(3, schedule));
-    const Traffic crossing{m, m * kStream};
+    const Volume crossing{m, m * kStream};
     for (std::size_t stage : {0U, 1U, 2U}) {
-      const Traffic down = stage < 2 ? crossing : Traffic{}, up = stage > 0 ? crossing : Traffic{};
+      const Volume down = stage < 2 ? crossing : Volume{}, up = stage > 0 ? crossing : Volume{};
       EXPECT_EQ(sends(plan, stage, 1), down);
       EXPECT_EQ(receives(plan, stage, 1), down);  // gradients from the next stage
       EXPECT_EQ(sends(plan, stage, -1), up);
@@ -95,7 +95,7 @@ TEST(V, EachMicrobatchCrossesEachBoundaryTwiceAndTheTurnNever) {
         count += sends(plan, s, way).count;
         // Activations down and gradients of the way back go to the next stage.
         const bool there = way > 0 ? s < 2 : s > 0;
-        EXPECT_EQ(sends(plan, s, way), (there ? Traffic{2 * m, 2 * m * kStream} : Traffic{}));
+        EXPECT_EQ(sends(plan, s, way), (there ? Volume{2 * m, 2 * m * kStream} : Volume{}));
         EXPECT_EQ(receives(plan, s, way), sends(plan, s, way));
       }
     }
@@ -108,7 +108,7 @@ TEST(V, FirstStageHoldsBothEndsAndTheTiedMatrixOnce) {
   EXPECT_EQ(layers_of(plan, 0), (std::vector<std::int32_t>{0, 3}));
   EXPECT_EQ(layers_of(plan, 1), (std::vector<std::int32_t>{1, 2}));
   for (const Tensor& t : plan.tensors) EXPECT_NE(t.name, "output.weight");
-  EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kPp), Traffic{});
+  EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kPp), Volume{});
 }
 
 TEST(BothWays, MirroredStagesHoldTheSameLayersAndSumTheirGradients) {
@@ -141,7 +141,7 @@ TEST(BothWays, EachMicrobatchCrossesEachBoundaryOnceInEachDirection) {
   for (std::size_t stage = 0; stage < 4; ++stage) {
     for (const int way : {-1, 1}) {
       const bool there = way > 0 ? stage < 3 : stage > 0;
-      EXPECT_EQ(sends(plan, stage, way), (there ? Traffic{m, m * kStream} : Traffic{}));
+      EXPECT_EQ(sends(plan, stage, way), (there ? Volume{m, m * kStream} : Volume{}));
       EXPECT_EQ(receives(plan, stage, way), sends(plan, stage, way));
     }
   }
@@ -169,15 +169,15 @@ TEST(Pipeline, SequenceShardsMakeMessagesSmallerByTp) {
   Strategy s = split({.pp = 2, .tp = 2});
   s.sequence_parallel = true;
   const Plan plan = make_plan(tiny_llama(), tiny_workload(2), s);
-  EXPECT_EQ(sends(plan, 0, 1), (Traffic{2, 2 * kStream / 2}));
+  EXPECT_EQ(sends(plan, 0, 1), (Volume{2, 2 * kStream / 2}));
 }
 
 TEST(Pipeline, TiedMatrixGradientsAreSummedBetweenTheEndsOnly) {
   const Model m = tiny_gpt(3);
   const Plan plan = make_plan(m, tiny_workload(3), pipeline(3, Schedule::k1f1b));
-  const Traffic table{1, m.vocab * m.hidden * 4};
+  const Volume table{1, m.vocab * m.hidden * 4};
   EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllReduce, Axis::kPp), table);
-  EXPECT_EQ(traffic(plan, 1, CollectiveKind::kAllReduce, Axis::kPp), Traffic{});
+  EXPECT_EQ(traffic(plan, 1, CollectiveKind::kAllReduce, Axis::kPp), Volume{});
   EXPECT_EQ(traffic(plan, 2, CollectiveKind::kAllReduce, Axis::kPp), table);
 }
 
@@ -192,9 +192,9 @@ TEST(GradientNorm, IsOneNumberSummedOverStagesShardsAndNothingThatReplicates) {
   w.gradient_clipping = true;
   const AxisSet pp_tp = AxisSet(Axis::kPp) | Axis::kTp;
   const Plan plain = make_plan(tiny_llama(), w, split({.pp = 2, .dp = 2, .tp = 2}));
-  EXPECT_EQ(traffic(plain, 0, CollectiveKind::kAllReduce, pp_tp), (Traffic{1, 4}));
+  EXPECT_EQ(traffic(plain, 0, CollectiveKind::kAllReduce, pp_tp), (Volume{1, 4}));
   const Plan zero = make_plan(tiny_llama(), w, split({.pp = 2, .dp = 2, .tp = 2}, 1));
-  EXPECT_EQ(traffic(zero, 0, CollectiveKind::kAllReduce, pp_tp | Axis::kDp), (Traffic{1, 4}));
+  EXPECT_EQ(traffic(zero, 0, CollectiveKind::kAllReduce, pp_tp | Axis::kDp), (Volume{1, 4}));
 }
 
 }  // namespace

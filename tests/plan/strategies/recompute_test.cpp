@@ -101,9 +101,9 @@ TEST(Recompute, LeavesTheOtherFlopsAsTheyAre) {
 
 TEST(FullRecompute, RepeatsTheForwardCollectives) {
   const Plan plan = plan_of(Recompute::kFull, -1, {.tp = 2});
-  const Traffic forward =
+  const Volume forward =
       traffic(block_named(plan, "layer.forward.recompute"), CollectiveKind::kAllReduce, Axis::kTp);
-  const Traffic backward =
+  const Volume backward =
       traffic(block_named(plan, "layer.backward.recompute"), CollectiveKind::kAllReduce, Axis::kTp);
   EXPECT_EQ(forward.count, 2);
   EXPECT_EQ(backward.count, 2 + 2);

@@ -19,12 +19,12 @@ TEST(TensorInPieces, RingsSendWhatTheWholeCollectivesDo) {
   for (const std::int64_t n : {2, 4}) {
     const Block whole = block_named(plan_of(n, TensorOverlap::kNone), "layer.forward"),
                 pieces = block_named(plan_of(n, TensorOverlap::kRing), "layer.forward");
-    const Traffic gathered = traffic(whole, CollectiveKind::kAllGather, Axis::kTp),
-                  scattered = traffic(whole, CollectiveKind::kReduceScatter, Axis::kTp);
+    const Volume gathered = traffic(whole, CollectiveKind::kAllGather, Axis::kTp),
+                 scattered = traffic(whole, CollectiveKind::kReduceScatter, Axis::kTp);
     EXPECT_EQ(gathered.count, 2);
     EXPECT_EQ(scattered.count, 2);
     EXPECT_EQ(traffic(pieces, CollectiveKind::kShift, Axis::kTp),
-              (Traffic{4 * (n - 1), (gathered.bytes + scattered.bytes) * (n - 1) / n}));
+              (Volume{4 * (n - 1), (gathered.bytes + scattered.bytes) * (n - 1) / n}));
     EXPECT_EQ(collectives(pieces), 4 * (n - 1));
   }
 }

@@ -18,7 +18,7 @@ Plan plan_of(const Model& model, bool sequence_parallel, std::int64_t tp = 2) {
 
 /// One residual stream of a microbatch: s b h of two bytes.
 constexpr std::int64_t kStream = 8 * 2 * 16 * 2;
-Traffic streams(std::int64_t n) { return {n, n * kStream}; }
+Volume streams(std::int64_t n) { return {n, n * kStream}; }
 
 TEST(TensorParallel, LayerAllReducesTwiceForwardAndTwiceBackward) {
   // Shoeybi et al. 2019, figure 3: g behind attention and MLP, f behind their input gradients.
@@ -78,7 +78,7 @@ TEST(TensorParallel, CrossEntropyReducesThreeNumbersPerTokenInsteadOfLogits) {
   // 3: b s numbers instead of b s v).
   const std::int64_t rows = 8 * 2;
   const Block block = block_named(plan_of(tiny_llama(), false), "head.forward");
-  EXPECT_EQ(traffic(block, kReduce, Axis::kTp), (Traffic{2, rows * (1 + 2) * 4}));
+  EXPECT_EQ(traffic(block, kReduce, Axis::kTp), (Volume{2, rows * (1 + 2) * 4}));
   const auto maximum = std::find_if(block.ops.begin(), block.ops.end(), [](const Op& op) {
     return std::holds_alternative<Collective>(op.body);
   });
@@ -112,7 +112,7 @@ TEST(SequenceParallel, GradientsOfReplicatedWeightsAreSummedOverTpOnceAStep) {
   const std::int64_t elements =
       m.layers * (4 + 2) * m.hidden + 2 * m.hidden + m.max_positions * m.hidden;
   const Block block = block_named(plan_of(m, true), "norm_gradients");
-  EXPECT_EQ(traffic(block, kReduce, Axis::kTp), (Traffic{1, elements * 4}));
+  EXPECT_EQ(traffic(block, kReduce, Axis::kTp), (Volume{1, elements * 4}));
 }
 
 TEST(TensorParallel, WithoutSequenceShardsNoWeightGradientIsOwedToTp) {
