@@ -15,6 +15,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,10 +93,14 @@ struct Choice {
 
 /// Those values, by their names.
 template <class E>
-Choice<E> choice_of(std::initializer_list<E> values) {
+Choice<E> choice_of(std::span<const E> values) {
   Choice<E> out;
   for (const E v : values) out.values.emplace_back(name_of(v), v);
   return out;
+}
+template <class E>
+Choice<E> choice_of(std::initializer_list<E> values) {
+  return choice_of(std::span<const E>(values.begin(), values.size()));
 }
 
 /// A quantity with its unit, as text: Amount<Bytes>{.min = Bytes(1)}.

@@ -1,5 +1,6 @@
 #include "core/parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -34,6 +35,12 @@ void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>
   for (const std::exception_ptr& e : errors) {
     if (e) std::rethrow_exception(e);
   }
+}
+
+void in_pieces(std::size_t n, std::size_t size, int jobs,
+               const std::function<void(std::size_t, std::size_t, std::size_t)>& work) {
+  in_parallel(piece_count(n, size), jobs,
+              [&](std::size_t p) { work(p, p * size, std::min(n, (p + 1) * size)); });
 }
 
 }  // namespace plait

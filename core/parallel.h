@@ -11,4 +11,10 @@ namespace plait {
 void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>& work,
                  const std::function<void(std::size_t)>& done = {});
 
+/// How many pieces of up to `size` 0 .. n - 1 is cut into.
+constexpr std::size_t piece_count(std::size_t n, std::size_t size) { return (n + size - 1) / size; }
+/// The same in such pieces: work(piece, begin, end) for begin .. end - 1.
+void in_pieces(std::size_t n, std::size_t size, int jobs,
+               const std::function<void(std::size_t, std::size_t, std::size_t)>& work);
+
 }  // namespace plait

@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace plait {
+namespace {
+
+/// FlashMLA's README: 660 TFLOP/s where it is bound by arithmetic, on H800 SXM5 of 989 dense.
+constexpr double kLatentFlops = 660.0 / 989.0;
+
+}  // namespace
 
 // Fitted to AIConfigurator's generation_attention_perf of SGLang, 7 of 10 combinations of heads,
 // key heads and head dimension; DecodeFits.* in tests/costmodel fits them anew and prints the
@@ -25,13 +31,6 @@ Quality decode_quality(const Device& device) {
   if (!is_measured(device)) return {Provenance::kDatasheet, 0.25};
   return {Provenance::kFitted, 0.135};
 }
-
-namespace {
-
-/// FlashMLA's README: 660 TFLOP/s where it is bound by arithmetic, on H800 SXM5 of 989 dense.
-constexpr double kLatentFlops = 660.0 / 989.0;
-
-}  // namespace
 
 KernelTime decode_time(const DecodeFit& fit, const Attention& op, const Device& device) {
   constexpr double kKeysOfASplit = 128;

@@ -16,19 +16,11 @@ Choice<Pass> pass_rule() {
 }
 
 Choice<DType> dtype_rule() {
-  Choice<DType> rule;
-  for (DType t : {DType::kFp64, DType::kFp32, DType::kBf16, DType::kFp16, DType::kFp8,
-                  DType::kInt64, DType::kInt32, DType::kInt8}) {
-    rule.values.emplace_back(name_of(t), t);
-  }
-  return rule;
+  return choice_of({DType::kFp64, DType::kFp32, DType::kBf16, DType::kFp16, DType::kFp8,
+                    DType::kInt64, DType::kInt32, DType::kInt8});
 }
 
-Choice<WeightFormat> format_rule() {
-  Choice<WeightFormat> rule;
-  for (WeightFormat f : kWeightFormats) rule.values.emplace_back(name_of(f), f);
-  return rule;
-}
+Choice<WeightFormat> format_rule() { return choice_of<WeightFormat>(kWeightFormats); }
 
 template <class T>
 Field<T> size(std::string key, std::int64_t T::*member) {

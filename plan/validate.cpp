@@ -299,8 +299,7 @@ class Validator {
     }
   }
 
-  /// Walks all stages as far as messages and collectives across stages allow.
-  struct Progress {
+  struct Progress {  // of a stage
     std::size_t call = 0, op = 0;
     std::map<Stages, std::size_t> met;  // collectives across stages so far
     bool waits = false;                 // in the next one
@@ -336,6 +335,7 @@ class Validator {
       }
     }
   }
+  /// Walks all stages as far as messages and collectives across stages allow.
   void check_progress() {
     Walk w;
     w.stages.resize(stages());

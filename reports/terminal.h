@@ -17,6 +17,7 @@ struct Span {
   Ink ink = Ink::kPlain;
 };
 using Line = std::vector<Span>;
+/// The second lines behind the first.
 void append(std::vector<Line>& to, std::vector<Line> lines);
 
 struct TerminalStyle {

@@ -76,7 +76,7 @@ TableRow summary_row(const std::string& name, const ValidationSummary& s) {
 }
 
 void append_paragraph(std::vector<Line>& lines, std::vector<Line> more) {
-  for (Line& l : more) lines.push_back(std::move(l));
+  append(lines, std::move(more));
   lines.emplace_back();
 }
 

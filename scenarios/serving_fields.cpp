@@ -3,17 +3,7 @@
 namespace plait {
 namespace {
 
-Choice<WeightFormat> formats() {
-  Choice<WeightFormat> out;
-  for (const WeightFormat f : kWeightFormats) out.values.emplace_back(name_of(f), f);
-  return out;
-}
-
-Choice<DType> types(std::initializer_list<DType> values) {
-  Choice<DType> out;
-  for (const DType t : values) out.values.emplace_back(name_of(t), t);
-  return out;
-}
+Choice<WeightFormat> formats() { return choice_of<WeightFormat>(kWeightFormats); }
 
 const Table<RequestKind>& kind_table() {
   using K = RequestKind;
@@ -141,7 +131,7 @@ const Table<Serving>& serving_table() {
       "serving",
       {
           field_of<S>("dtype", part(&P::activations),
-                      types({DType::kBf16, DType::kFp16, DType::kFp32}),
+                      choice_of({DType::kBf16, DType::kFp16, DType::kFp32}),
                       "Activations, and weights where no narrower form is given."),
           field_of<S>("weights", part(&P::weights), formats(),
                       "Weights of the linear layers, widened as products read them; plain: in "
@@ -151,7 +141,7 @@ const Table<Serving>& serving_table() {
                       "Linear layers have fp8 weights and cast their inputs to fp8 (vLLM's "
                       "--quantization fp8)."),
           field_of<S>("kv_cache", part(&P::kv_cache),
-                      types({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8}),
+                      choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8}),
                       "Keys and values in the cache.")
               .otherwise("dtype"),
           field_of<S>("flash_attention", part(&P::fused_attention), Flag{},

@@ -20,9 +20,8 @@ constexpr std::size_t kKeysAtOnce = 8192;
 template <class Map, class KeysOf>
 auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
   using Key = typename Map::key_type;
-  const std::size_t pieces = (n + kKeysAtOnce - 1) / kKeysAtOnce;
-  std::vector<std::vector<std::pair<Key, Layout>>> fresh(pieces);
-  in_parallel(pieces, threads, [&](std::size_t p) {
+  std::vector<std::vector<std::pair<Key, Layout>>> fresh(piece_count(n, kKeysAtOnce));
+  in_pieces(n, kKeysAtOnce, threads, [&](std::size_t p, std::size_t begin, std::size_t end) {
     std::unordered_set<Key, TupleHash> seen;
     std::optional<Key> last;  // neighbours mostly have the same
     const auto add = [&](const Key& key, const Layout& layout) {
@@ -30,8 +29,7 @@ auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
       last = key;
       if (!table.contains(key) && seen.insert(key).second) fresh[p].emplace_back(key, layout);
     };
-    for (std::size_t i = p * kKeysAtOnce; i < std::min(n, (p + 1) * kKeysAtOnce); ++i)
-      keys_of(i, add);
+    for (std::size_t i = begin; i < end; ++i) keys_of(i, add);
   });
   std::vector<std::pair<Layout, typename Map::mapped_type*>> out;
   for (const auto& piece : fresh) {

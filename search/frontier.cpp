@@ -8,7 +8,7 @@ namespace plait {
 namespace {
 
 /// Layouts that a thread orders at a time.
-constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kOrderedAtOnce = 4096;
 
 struct Entered {
   std::vector<Candidate> heap;
@@ -34,10 +34,11 @@ Entered enter(const Answers& bounds, std::int64_t memory, std::size_t begin, std
 }  // namespace
 
 Frontier::Frontier(const Answers& bounds, std::int64_t memory, int threads) {
-  std::vector<Entered> pieces((bounds.size() + kPiece - 1) / kPiece);
-  in_parallel(pieces.size(), threads, [&](std::size_t p) {
-    pieces[p] = enter(bounds, memory, p * kPiece, std::min(bounds.size(), (p + 1) * kPiece));
-  });
+  std::vector<Entered> pieces(piece_count(bounds.size(), kOrderedAtOnce));
+  in_pieces(bounds.size(), kOrderedAtOnce, threads,
+            [&](std::size_t p, std::size_t begin, std::size_t end) {
+              pieces[p] = enter(bounds, memory, begin, end);
+            });
   for (Entered& piece : pieces) {
     refused_ += piece.refused, too_large_ += piece.too_large;
     if (!piece.heap.empty()) heaps_.push_back(std::move(piece.heap));

@@ -37,12 +37,11 @@ Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
   };
   const std::size_t piece = q.kind == Question::Kind::kBound ? kBoundsAtOnce : 1;
   std::mutex mutex;
-  in_parallel((out.size() + piece - 1) / piece, threads, [&](std::size_t p) {
-    const std::size_t end = std::min(out.size(), (p + 1) * piece);
-    for (std::size_t i = p * piece; i < end; ++i) work(i);
+  in_pieces(out.size(), piece, threads, [&](std::size_t, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) work(i);
     if (!heard) return;
     const std::lock_guard lock(mutex);
-    for (std::size_t i = p * piece; i < end; ++i) heard(i, out[i]);
+    for (std::size_t i = begin; i < end; ++i) heard(i, out[i]);
   });
   return out;
 }

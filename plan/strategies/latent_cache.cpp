@@ -102,7 +102,9 @@ class LatentCacheRewrite {
     const TensorId query = for_heads("latent_queries", m_.kv_lora_rank + m_.rope_head_dim);
     const TensorId sums = for_heads("latent_sums", m_.kv_lora_rank);
     multiply(m_.kv_lora_rank, m_.head_dim - m_.rope_head_dim, op.phase,
-             {{queries_, Use::kRead, 0}, weight("layer.key_of_latent"), {query, Use::kWrite, 0}});
+             {{queries_, Use::kRead, 0},
+              weight("layer.key_of_latent", m_.head_dim - m_.rope_head_dim),
+              {query, Use::kWrite, 0}});
     Attention a = *body_of<Attention>(op);
     a.batch = step_.decode.sequences, a.seq_q = 1, a.seq_kv = step_.decode.context;
     a.heads = heads_, a.kv_heads = 1;
@@ -117,7 +119,7 @@ class LatentCacheRewrite {
     out_->push_back(std::move(attention));
     multiply(m_.value_dim(), m_.kv_lora_rank, op.phase,
              {{sums, Use::kRead, 0},
-              weight("layer.value_of_latent"),
+              weight("layer.value_of_latent", m_.value_dim()),
               {op.operands[1].tensor, use, op.operands[1].shift}});
   }
   /// (sequences, n of each head) = (sequences, k of each head) x (k, n), head by head.
@@ -137,12 +139,10 @@ class LatentCacheRewrite {
   /// The columns of the product to keys and values: themselves, or where they are stored in a
   /// narrower form a copy in the type of the activations, which the engine makes when it loads them
   /// (process_weights_after_loading).
-  Operand weight(const char* name) {
+  Operand weight(const char* name, std::int64_t columns) {
     const TensorId stored = up_.operands[1].tensor;
     const DType type = d_.workload.precision.weights;
     if (d_.tensors[stored].dtype == type) return {stored, Use::kRead, 0};
-    const bool keys = std::string_view(name) == "layer.key_of_latent";
-    const std::int64_t columns = keys ? m_.head_dim - m_.rope_head_dim : m_.value_dim();
     Tensor t = d_.tensors[stored];
     t.name = name, t.dtype = type;
     t.dims = {Dim{m_.heads * columns, Axis::kTp}, Dim{m_.kv_lora_rank}};

@@ -300,29 +300,26 @@ TEST(Refused, VWithoutTwoChunks) {
   }
 }
 
-TEST(Refused, BothWaysThroughAnOddNumberOfStages) {
+/// Microbatches from both ends.
+Input both_ways_through(std::int64_t stages, std::int64_t layers, std::int64_t global_batch) {
   Input in;
-  in.model = tiny_llama(3);
-  in.strategy = split({.pp = 3});
+  in.model = tiny_llama(layers);
+  in.workload = tiny_workload(global_batch);
+  in.strategy = split({.pp = stages});
   in.strategy.pipeline.schedule = Schedule::kDualPipe, in.strategy.pipeline.chunks = 2;
-  expect_refused(in, "S036", "strategy.pp");
+  return in;
+}
+
+TEST(Refused, BothWaysThroughAnOddNumberOfStages) {
+  expect_refused(both_ways_through(3, 3, 1), "S036", "strategy.pp");
 }
 
 TEST(Refused, BothWaysWithOneMicrobatch) {
-  Input in;
-  in.model = tiny_llama(4);
-  in.workload = tiny_workload(1);
-  in.strategy = split({.pp = 2});
-  in.strategy.pipeline.schedule = Schedule::kDualPipe, in.strategy.pipeline.chunks = 2;
-  expect_refused(in, "S038", "strategy.pipeline.schedule");
+  expect_refused(both_ways_through(2, 4, 1), "S038", "strategy.pipeline.schedule");
 }
 
 TEST(Refused, BothWaysWithTheOptimizerElsewhere) {
-  Input in;
-  in.model = tiny_llama(4);
-  in.workload = tiny_workload(2);
-  in.strategy = split({.pp = 2});
-  in.strategy.pipeline.schedule = Schedule::kDualPipe, in.strategy.pipeline.chunks = 2;
+  Input in = both_ways_through(2, 4, 2);
   in.strategy.offload.optimizer = Offload::kCpu;
   expect_refused(in, "S037", "strategy.offload.optimizer");
 }

@@ -152,22 +152,24 @@ TEST(ServingPlan, MixturesAreSoundForEveryLayout) {
   }
 }
 
+/// {experts, tokens of each} of the experts' products, in the order of the first stage.
+std::vector<std::array<std::int64_t, 2>> expert_products(const Plan& plan) {
+  std::vector<std::array<std::int64_t, 2>> out;
+  for_each_op(plan, 0, [&](const Call&, const Op& op) {
+    const auto* c = std::get_if<Compute>(&op.body);
+    const auto* g = c == nullptr ? nullptr : std::get_if<MatMul>(c);
+    if (g != nullptr && g->batch > 1) out.push_back({g->batch, g->m});
+  });
+  return out;
+}
+
 // A token alone meets the 2 experts that it chooses; of n tokens that choose freely, an expert is
 // left alone by all with probability (3/4)^n: 3 tokens meet 8 (1 - 27/64) = 4.6 of 8, so 5, and
 // their 6 choices need 2 slots at each.
 TEST(ServingPlan, FewTokensReadFewExperts) {
   const auto products = [](std::int64_t sequences) {
-    const Plan plan =
-        make_serving_plan(tiny_mixture(2), decode_step(sequences, 4), {}, layout(2), 9);
-    std::vector<std::array<std::int64_t, 2>> out;
-    for (const Call& call : plan.programs[0].calls) {
-      for (const Op& op : plan.blocks[call.block].ops) {
-        const auto* c = std::get_if<Compute>(&op.body);
-        const auto* g = c == nullptr ? nullptr : std::get_if<MatMul>(c);
-        if (g != nullptr && g->batch > 1) out.push_back({g->batch, g->m});
-      }
-    }
-    return out;
+    return expert_products(
+        make_serving_plan(tiny_mixture(2), decode_step(sequences, 4), {}, layout(2), 9));
   };
   using Products = std::vector<std::array<std::int64_t, 2>>;
   EXPECT_EQ(products(1), (Products{{2, 1}, {2, 1}}));
@@ -255,15 +257,7 @@ TEST(ServingExpertParallel, ReplicasShareExpertsAndExchangeTokens) {
 // are met; of 24 choices each has 3.
 TEST(ServingExpertParallel, ARankComputesItsOwnExpertsForAllTokens) {
   const Plan plan = dealt(tiny_mixture(2), decode_step(3, 4), {.dp = 4});
-  std::vector<std::array<std::int64_t, 2>> products;
-  for (const Call& call : plan.programs[0].calls) {
-    for (const Op& op : plan.blocks[call.block].ops) {
-      const auto* c = std::get_if<Compute>(&op.body);
-      const auto* g = c == nullptr ? nullptr : std::get_if<MatMul>(c);
-      if (g != nullptr && g->batch > 1) products.push_back({g->batch, g->m});
-    }
-  }
-  EXPECT_EQ(products, (std::vector<std::array<std::int64_t, 2>>{{2, 3}, {2, 3}}));
+  EXPECT_EQ(expert_products(plan), (std::vector<std::array<std::int64_t, 2>>{{2, 3}, {2, 3}}));
 }
 
 TEST(ServingExpertParallel, NeedsExpertsThatRanksCanShare) {
