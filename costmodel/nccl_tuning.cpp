@@ -64,8 +64,8 @@ double post_overhead(const NcclGroup& g, std::size_t protocol) {
   return (g.amd_host ? 2.0 : 1.0) * (protocol == 2 ? 3 : 1);
 }
 
-NcclOption ring(const NcclGroup& g, Bytes bytes, std::size_t p, Speeds speeds) {
-  const Channels channels = ring_channels(g, speeds);
+NcclOption ring(const NcclGroup& g, const Channels& channels, Bytes bytes, std::size_t p,
+                Speeds speeds) {
   double bus = channels.total();
   const double ll_max =
       kLlMax[g.nodes <= 1 ? row_of(g.generation) : (g.amd_host ? 1 : 0)][column_of(g.nodes)] * kGB;
@@ -96,8 +96,7 @@ NcclOption ring(const NcclGroup& g, Bytes bytes, std::size_t p, Speeds speeds) {
           .inter_bound = g.nodes > 1};
 }
 
-NcclOption tree(const NcclGroup& g, std::size_t p, Speeds speeds) {
-  const Channels channels = ring_channels(g, speeds);
+NcclOption tree(const NcclGroup& g, const Channels& channels, std::size_t p) {
   const std::size_t row = row_of(g.generation), column = column_of(g.nodes);
   double bus =
       std::min(0.92 * channels.total(), channels.count * kTreePerChannel[row][column] * kGB);
@@ -130,11 +129,11 @@ NcclOption nvls(const NcclGroup& g, Speeds speeds) {
 }
 
 // NVLS within the islands, a tree between them: all-reduce only.
-NcclOption nvls_tree(const NcclGroup& g, Speeds speeds) {
+NcclOption nvls_tree(const NcclGroup& g, const Channels& rings, Speeds speeds) {
   const Channels c = nvls_channels(g, speeds);
   const double inside =
       c.speed * kNvlsEfficiency[row_of(g.generation)] * (c.count - 1) / c.count * 2;
-  const double between = ring_channels(g, speeds).total() / c.count * (g.nodes <= 2 ? 2 : 1);
+  const double between = rings.total() / c.count * (g.nodes <= 2 ? 2 : 1);
   const double limit = kNvlsTreePerChannel[row_of(g.generation)][column_of(g.nodes)] * kGB;
   const double rate = c.count * std::min({inside, between, limit});
   return {.algorithm = Algorithm::kNvlsTree,
@@ -146,13 +145,12 @@ NcclOption nvls_tree(const NcclGroup& g, Speeds speeds) {
 }
 
 // Parallel aggregated trees: one member per node.
-NcclOption pat(const NcclGroup& g, Speeds speeds) {
+NcclOption pat(const NcclGroup& g, const Channels& rings) {
   return {.algorithm = Algorithm::kPat,
           .start = us(kPatBase + 2.8 * g.ranks),
           .intra_latency = {},
           .inter_latency = us(log2_floor(g.nodes) * kNetHop.pat / 3.5),
-          .bandwidth =
-              BytesPerSecond(0.75 * ring_channels(g, speeds).total() * g.ranks / (g.ranks - 1)),
+          .bandwidth = BytesPerSecond(0.75 * rings.total() * g.ranks / (g.ranks - 1)),
           .inter_bound = true};
 }
 
@@ -205,21 +203,25 @@ Seconds NcclOption::time(Bytes bytes, Speeds speeds) const {
   return start + intra_latency + inter_latency + bytes / (bandwidth * size_penalty(bytes, speeds));
 }
 
+constexpr std::size_t kMostOptions = 7;  // rings and trees of three protocols, and one more
+
 std::vector<NcclOption> nccl_options(const NcclGroup& g, Bytes bytes, Speeds speeds) {
   const bool reduce = g.kind == CollectiveKind::kAllReduce;
   const bool gather =
       g.kind == CollectiveKind::kAllGather || g.kind == CollectiveKind::kReduceScatter;
   // LL128 relies on 128-byte stores arriving whole: not over PCIe between members.
   const bool ll128 = g.per_node <= 1 || g.intra_link == LinkClass::kNvlink;
+  const Channels rings = ring_channels(g, speeds);
   std::vector<NcclOption> options;
+  options.reserve(kMostOptions);
   for (std::size_t p : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
     if (p == 1 && !ll128) continue;
-    options.push_back(ring(g, bytes, p, speeds));
-    if (reduce) options.push_back(tree(g, p, speeds));
+    options.push_back(ring(g, rings, bytes, p, speeds));
+    if (reduce) options.push_back(tree(g, rings, p));
   }
   if (g.nvls && g.nodes <= 1 && (reduce || gather)) options.push_back(nvls(g, speeds));
-  if (g.nvls && g.nodes > 1 && reduce) options.push_back(nvls_tree(g, speeds));
-  if (gather && g.per_node <= 1 && g.nodes > 1) options.push_back(pat(g, speeds));
+  if (g.nvls && g.nodes > 1 && reduce) options.push_back(nvls_tree(g, rings, speeds));
+  if (gather && g.per_node <= 1 && g.nodes > 1) options.push_back(pat(g, rings));
   return options;
 }
 

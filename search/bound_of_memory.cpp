@@ -6,9 +6,8 @@
 
 namespace plait {
 
-Bytes Bounds::memory(const PipelineCosts& stages) const {
-  const Layout& l = stages.l;
-  const ShardCosts& c = stages.c;
+Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const {
+  const ShardSizes& c = sizes.kept;
   const Precision& p = scenario_.workload.precision;
   const auto state_on = [&](const Sharers& on, std::int64_t parameters) {
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
@@ -21,14 +20,13 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   const Sharers all = sharers_of(l);
   const Sharers of_experts = sharers_of(l, scenario_.strategy.expert_axes);
   const auto state = [&](std::int64_t parameters) { return state_on(all, parameters); };
-  const auto state_of_layers = [&](std::int64_t stage) {
-    const auto n = stages.layers_of_kinds(stage);
-    const LayerCosts& mixture = c.layers[kMoeLayer];
-    return state(n[kDenseLayer] * c.layers[kDenseLayer].parameters +
-                 n[kMoeLayer] * mixture.parameters) +
-           state_on(of_experts, n[kMoeLayer] * mixture.experts);
+  const auto state_of_layers = [&](const Parts& parts) {
+    const std::int64_t dense = parts.layers(kDenseLayer), moe = parts.layers(kMoeLayer);
+    const LayerSizes& mixture = c.layers[kMoeLayer];
+    return state(dense * c.layers[kDenseLayer].parameters + moe * mixture.parameters) +
+           state_on(of_experts, moe * mixture.experts);
   };
-  const std::int64_t m = stages.microbatches;
+  const std::int64_t m = microbatches(l);
   // Passes whose results the first and the last stage hold at once, of their smallest piece.
   std::int64_t held = 0, held_last = 1;
   switch (l.schedule) {
@@ -54,30 +52,36 @@ Bytes Bounds::memory(const PipelineCosts& stages) const {
   const auto at_work = [&](std::int64_t parameters) {
     return all.zero_stage == 3 ? parameters * size_of(p.weights) : 0;
   };
+  const auto saved = [&](std::int64_t piece) {
+    const Parts parts = pieces.parts(piece);
+    std::int64_t out = 0;
+    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+      out += parts.once[k] * c.layers[k].saved.value +
+             parts.again[k] * sizes.again.layers[k].saved.value;
+    }
+    return out;
+  };
   // Of a stage with several pieces the one that keeps least.
   const auto kept = [&](std::int64_t end_piece) {
-    std::int64_t least = stages.saved_bytes(end_piece);
-    if (l.chunks > 1) least = std::min(least, stages.saved_bytes(1));
-    if (!stages.kinds.mixed()) return least;
-    for (std::int64_t i = 0; l.chunks > 1 && i < stages.pieces.count; ++i) {
-      least = std::min(least, stages.saved_bytes(i));
+    std::int64_t least = saved(end_piece);
+    if (l.chunks > 1) least = std::min(least, saved(1));
+    for (std::int64_t i = 0; kinds_.mixed() && l.chunks > 1 && i < pieces.count; ++i) {
+      least = std::min(least, saved(i));
     }
     return least;
   };
-  const std::int64_t end = stages.pieces.count - 1;
-  const bool all_again = stages.recomputed(0) == stages.pieces.layers(0);
   const bool meet =
-      stages.places.shape != PipelineShape::kLoop;  // the first stage has the head too
-  const std::int64_t heads = c.head.parameters;
-  const ShardCosts& ends = all_again ? stages.r : c;
-  const std::int64_t at_backward = stages.kinds.least([&](std::size_t kind) {
+      pieces.places.shape != PipelineShape::kLoop;  // the first stage has the head too
+  const ShardSizes& ends = pieces.recomputes_all(0) ? sizes.again : c;
+  const std::int64_t at_backward = kinds_.least([&](std::size_t kind) {
     return at_work(c.layers[kind].parameters) + ends.layers[kind].beside_backward.value;
   });
-  const std::int64_t first = state(c.embedding.parameters + (meet ? heads : 0)) +
-                             state_of_layers(0) + held * kept(0) + at_backward;
+  const std::int64_t first = state(c.embedding + (meet ? c.head : 0)) +
+                             state_of_layers(pieces.parts_of_stage(0)) + held * kept(0) +
+                             at_backward;
   const std::int64_t last =
-      state(meet ? 0 : heads) + state_of_layers(l.pp - 1) +
-      (meet ? 0 : at_work(heads) + held_last * kept(end) + c.beside_head.value);
+      state(meet ? 0 : c.head) + state_of_layers(pieces.parts_of_stage(l.pp - 1)) +
+      (meet ? 0 : at_work(c.head) + held_last * kept(pieces.count - 1) + c.beside_head.value);
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   const auto live = static_cast<double>(std::max(first, last));
   if (processor) return Bytes(std::max(first, last));

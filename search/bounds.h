@@ -19,8 +19,7 @@
 
 namespace plait {
 
-/// Step time and memory of the fullest rank, at least. Where that is more than any device has, the
-/// time is not worked out: 0.
+/// Step time and memory of the fullest rank, at least.
 struct LowerBound {
   SimTime step = 0;
   Bytes memory;
@@ -43,57 +42,101 @@ struct TupleHash {
   }
 };
 
-class Bounds {
- public:
-  Bounds(const Scenario& scenario, const CostModel& costs);
+/// The layout of those of its layers that are not recomputed.
+inline Layout plain(Layout l) {
+  if (l.recompute_layers >= 0) l.recompute = Recompute::kNone;
+  return l;
+}
 
-  /// Works out on `threads` threads what the bounds of layouts[numbers[i]] need. Neighbours that
-  /// are alike are worked out once.
-  void prepare(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
-               int threads);
-  /// Of all of them.
-  void prepare(std::span<const Layout> layouts, int threads);
-  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
-  std::optional<LowerBound> operator()(const Layout& layout) const;
-  /// A closer bound of the step time, of a layout that has one. From any thread.
-  SimTime closer(const Layout& layout) const;
+/// Looks up what neighbours mostly have in common: of one table, on one thread, between two changes
+/// of it.
+template <class Table>
+class LastFound {
+ public:
+  const typename Table::mapped_type& in(const Table& table, const typename Table::key_type& key) {
+    if (found_ == nullptr || key_ != key) key_ = key, found_ = &table.at(key);
+    return *found_;
+  }
 
  private:
+  typename Table::key_type key_ = {};
+  const typename Table::mapped_type* found_ = nullptr;
+};
+
+class Bounds {
   using ShardKey =
+      std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t>;
+  using TimesKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t, bool>;
   using ExchangeKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
   using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in ranks, bytes
   template <class Key, class Value>
   using Table = std::unordered_map<Key, Value, TupleHash>;
+  using Sizes = Table<ShardKey, std::optional<ShardSizes>>;
+  using Times = Table<TimesKey, std::optional<ShardTimesByKind>>;
+  using Exchanges = Table<ExchangeKey, UnitExchange>;
+  using Messages = Table<MessageKey, SimTime>;
 
+ public:
+  Bounds(const Scenario& scenario, const CostModel& costs);
+
+  /// Works out on `threads` threads what the bounds of the memory of layouts[numbers[i]] need.
+  /// Neighbours that are alike are worked out once.
+  void prepare_memory(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
+                      int threads);
+  /// And what those of their time need, whose memory is prepared.
+  void prepare_time(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
+                    int threads);
+  /// Both, of all of them.
+  void prepare(std::span<const Layout> layouts, int threads);
+
+  /// What a thread found last in the tables: the next layouts mostly need the same. For use until
+  /// the next call of a function above.
+  struct Recent {
+    LastFound<Sizes> again, kept;
+    LastFound<Times> times_again, times_kept;
+    LastFound<Exchanges> exchange;
+    LastFound<Messages> message;
+  };
+  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
+  std::optional<Bytes> memory(const Layout& layout, Recent& recent) const;
+  std::optional<SimTime> step(const Layout& layout, Recent& recent) const;
+  /// Both.
+  std::optional<LowerBound> operator()(const Layout& layout) const;
+  /// A closer bound of the step time, of a layout that has one. From any thread.
+  SimTime closer(const Layout& layout) const;
+
+ private:
+  struct PlannedSizes {
+    const ShardSizes &kept, &again;
+  };
   static ShardKey shard_key(const Layout& l);
-  /// The layout of those of its layers that are not recomputed.
-  static Layout plain(Layout l);
-  const ShardCosts* find(const Layout& l, std::optional<std::size_t> kind = {}) const;
-  static const ShardCosts& choose(const ShardCostsOfBoth& both, const Layout& l) {
-    return both[adds_gradients(l.zero_stage) ? 1 : 0];
-  }
+  static TimesKey times_key(const Layout& l);
   static ExchangeKey exchange_key(const Layout& l);
-  MessageKey message_key(const Layout& l, const ShardCosts& costs) const;
-  /// Nothing where the layout cannot be planned.
-  std::optional<PipelineCosts> stages(const Layout& l, std::optional<std::size_t> kind = {}) const;
-  SimTime slowest_stage(const Layout& l) const;
-  UnitCosts unit(const Sharers& on, const ShardCosts& costs, std::int64_t parameters);
+  MessageKey message_key(const Layout& l, const ShardSizes& sizes) const;
+  std::optional<PlannedSizes> sizes(const Layout& l, Recent& recent) const;
+  /// On nodes of that kind, or on any. Nothing where the layout cannot be planned.
+  std::optional<PipelineCosts> costs(const Layout& l, const Pieces& pieces,
+                                     std::optional<std::size_t> kind, Recent& recent) const;
+  std::int64_t microbatches(const Layout& l) const;  // that a piece sees
+  SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
+  UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
+  UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
   SimTime priced_message(MessageKey key);
   SimTime step(const PipelineCosts& stages) const;
-  Bytes memory(const PipelineCosts& stages) const;
+  Bytes memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const;
 
   const Scenario& scenario_;
   const CostModel& costs_;
-  Bytes most_memory_;
   LayerKinds kinds_;
   Groups groups_;
-  Table<ShardKey, std::optional<ShardCostsByKind>> shards_;
-  Table<ExchangeKey, UnitExchange> exchanges_;
-  Table<MessageKey, SimTime> messages_;
+  Sizes sizes_;
+  Times times_;
+  Exchanges exchanges_;
+  Messages messages_;
   mutable Schedules schedules_;
 };
 

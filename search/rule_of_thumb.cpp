@@ -1,6 +1,7 @@
 #include "search/rule_of_thumb.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <span>
 
@@ -43,9 +44,10 @@ std::optional<RuleOfThumb> rule_of_thumb(const Scenario& s, const CostModel& cos
   Bounds bounds(s, costs);
   for (const Recompute recompute : {least, Recompute::kFull}) {
     for (const Layout& l : candidates(s, recompute)) {
-      bounds.prepare(std::span(&l, 1), 1);
-      const std::optional<LowerBound> bound = bounds(l);
-      if (!bound || bound->memory > most_memory(s.cluster)) continue;
+      bounds.prepare_memory(std::span(&l, 1), std::array{0U}, 1);
+      Bounds::Recent recent;
+      const std::optional<Bytes> memory = bounds.memory(l, recent);
+      if (!memory || *memory > most_memory(s.cluster)) continue;
       const auto result = evaluate(s, costs, l, std::numeric_limits<SimTime>::max());
       if (result && result->fits()) return RuleOfThumb{l, *result};
     }

@@ -12,29 +12,39 @@
 namespace plait {
 namespace {
 
-/// The least that an op can take anywhere on the machine.
+/// What an op takes where gradients are written, and where they are added to.
+using PriceOfBoth = std::array<SimTime, 2>;
+
+/// The least that ops can take anywhere on the machine.
 class Prices {
  public:
-  /// `gradients`: of a type of their own, where they are written and not added to. `kind`: of the
-  /// node; without one, the fastest.
-  Prices(const Plan& plan, const CostModel& costs, Groups& groups, std::optional<DType> gradients,
+  /// `written`: type of gradients that are written and not added to. `kind`: of the node; without
+  /// one, the fastest.
+  Prices(const Plan& plan, const CostModel& costs, Groups& groups, DType written,
          std::optional<std::size_t> kind)
-      : plan_(plan), costs_(costs), groups_(groups), gradients_(gradients), kind_(kind) {}
+      : plan_(plan), costs_(costs), groups_(groups), written_(written), kind_(kind) {}
 
-  SimTime of(const Op& op) const {
-    if (const auto* c = std::get_if<Compute>(&op.body)) return least(as_run(*c));
-    if (const auto* c = std::get_if<Collective>(&op.body)) return least(*c);
-    return 0;
+  std::vector<PriceOfBoth> of(const Block& block) const {
+    std::vector<PriceOfBoth> out;
+    out.reserve(block.ops.size());
+    for (const Op& op : block.ops) out.push_back(of(op));
+    return out;
   }
 
  private:
-  Compute as_run(Compute op) const {
-    auto* product = std::get_if<MatMul>(&op);
-    if (product != nullptr && gradients_ && product->pass == Pass::kWeightGrad) {
-      product->accumulate = false;
-      product->out = *gradients_;
-    }
-    return op;
+  PriceOfBoth of(const Op& op) const {
+    if (const auto* c = std::get_if<Compute>(&op.body)) return of(*c);
+    const auto* c = std::get_if<Collective>(&op.body);
+    const SimTime takes = c == nullptr ? 0 : least(*c);
+    return {takes, takes};
+  }
+  PriceOfBoth of(const Compute& op) const {
+    const SimTime adding = least(op);
+    const auto* product = std::get_if<MatMul>(&op);
+    if (product == nullptr || product->pass != Pass::kWeightGrad) return {adding, adding};
+    MatMul writing = *product;
+    writing.accumulate = false, writing.out = written_;
+    return {least(writing), adding};
   }
   SimTime least(const Compute& op) const {
     const Cluster& cluster = groups_.cluster();
@@ -62,16 +72,16 @@ class Prices {
   const Plan& plan_;
   const CostModel& costs_;
   Groups& groups_;
-  std::optional<DType> gradients_;
+  DType written_;
   std::optional<std::size_t> kind_;
 };
 
 /// When compute is through with the ops of one pass, if those before op `from` take no time.
-SimTime chain(const Block& block, const BlockDependencies& deps, const Prices& prices,
-              std::size_t from = 0) {
+SimTime chain(const Block& block, const BlockDependencies& deps,
+              const std::vector<PriceOfBoth>& prices, std::size_t of, std::size_t from = 0) {
   SimTime out = 0;
   std::array<SimTime, kStreams> clock = {};
-  std::vector<SimTime> end;
+  std::vector<SimTime> end(block.ops.size());
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const Op& op = block.ops[i];
     SimTime& own = clock[static_cast<std::size_t>(op.stream)];
@@ -79,8 +89,8 @@ SimTime chain(const Block& block, const BlockDependencies& deps, const Prices& p
     for (std::size_t k = deps.first[i]; k < deps.first[i + 1]; ++k) {
       ready = std::max(ready, end[deps.before[k]]);
     }
-    own = ready + (i < from ? 0 : prices.of(op));
-    end.push_back(own);
+    own = ready + (i < from ? 0 : prices[i][of]);
+    end[i] = own;
     if (op.stream == Stream::kCompute) out = own;
   }
   return out;
@@ -140,7 +150,7 @@ struct LiveAround {
 };
 
 /// Of the second layer of a kind, which is the first one of its kind in the backward pass.
-void read_memory(const Plan& plan, ShardCosts& out) {
+void read_memory(const Plan& plan, ShardSizes& out) {
   const std::vector<Bytes> live = live_during(plan);
   std::array<LiveAround, 2> around;
   Bytes head;
@@ -179,14 +189,14 @@ const Adam* update_in(const Block& block) {
   return nullptr;
 }
 
-void read_sizes(const Plan& plan, ShardCosts& out) {
+void read_sizes(const Plan& plan, ShardSizes& out) {
   for (const Tensor& t : plan.tensors) {
     const std::int64_t n = t.elements(plan.mesh);
-    if (t.name == "embedding.weights") out.embedding.parameters = n;
+    if (t.name == "embedding.weights") out.embedding = n;
     if (t.name == "layer.weights") out.layers[kDenseLayer].parameters = n;
     if (t.name == "moe_layer.weights") out.layers[kMoeLayer].parameters = n;
     if (t.name == "experts.weights") out.layers[kMoeLayer].experts = n;
-    if (t.name == "head.weights") out.head.parameters = n;
+    if (t.name == "head.weights") out.head = n;
     if (t.name == "x") out.message = t.bytes(plan.mesh);
   }
   for (const Block& block : plan.blocks) {
@@ -209,62 +219,74 @@ TensorId tensor_named(const Plan& plan, std::string_view name) {
   return static_cast<TensorId>(found - plan.tensors.begin());
 }
 
-/// Each block by its name: "layer.backward", "head.weight_grads".
-void read_times(const Plan& plan, const Dependencies& deps, const Prices& prices, ShardCosts& out) {
+/// Of each block by its name: "layer.backward", "head.weight_grads".
+ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Prices& prices) {
+  ShardTimesOfBoth out;
   const TensorId dx = tensor_named(plan, "dx");
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    const std::string_view name = name_of(plan.blocks[b]);
-    PieceCosts* layer = &out.layers[kind_of(plan.blocks[b])];
-    for (const auto& [piece, costs] :
-         {std::pair{"embedding.", &out.embedding}, {"layer.", layer}, {"head.", &out.head}}) {
-      if (!name.starts_with(piece)) continue;
-      const std::string_view pass = name.substr(std::string_view(piece).size());
-      const SimTime takes = chain(plan.blocks[b], deps.blocks[b], prices);
-      if (pass.starts_with("forward")) costs->forward = takes;
-      if (!pass.starts_with("backward")) continue;
-      if (pass.ends_with(".weights")) {
-        costs->weights = takes;
-        continue;
+    const Block& block = plan.blocks[b];
+    const std::string_view name = name_of(block), piece = name.substr(0, name.find('.') + 1);
+    if (piece != "embedding." && piece != "layer." && piece != "head.") continue;
+    const std::string_view pass = name.substr(piece.size());
+    const bool forward = pass.starts_with("forward");
+    if (!forward && !pass.starts_with("backward")) continue;
+    const std::vector<PriceOfBoth> each = prices.of(block);
+    for (const std::size_t both : {0, 1}) {
+      ShardTimes& t = out[both];
+      PassTimes& times = piece == "layer."  ? t.layers[kind_of(block)]
+                         : piece == "head." ? t.head
+                                            : t.embedding;
+      const SimTime takes = chain(block, deps.blocks[b], each, both);
+      if (forward) {
+        times.forward = takes;
+      } else if (pass.ends_with(".weights")) {
+        times.weights = takes;
+      } else {
+        times.backward = takes;
+        times.ahead = takes - chain(block, deps.blocks[b], each, both, first_reader(block, dx));
       }
-      costs->backward = takes;
-      const std::size_t needs = first_reader(plan.blocks[b], dx);
-      costs->ahead = takes - chain(plan.blocks[b], deps.blocks[b], prices, needs);
     }
   }
+  return out;
+}
+
+/// Layers of two kinds: none takes less time, nor keeps less, than the better of both.
+bool partly_recomputed(const Strategy& base, const Layout& layout) {
+  return layout.recompute == Recompute::kFull && base.recompute.every > 1;
 }
 
 }  // namespace
 
-std::optional<ShardCostsByKind> shard_costs(const Model& model, const Workload& workload,
-                                            const Strategy& base, const Layout& layout,
-                                            const CostModel& costs, Groups& groups) {
-  const RecomputeOptions& r = base.recompute;
-  const bool partly = layout.recompute == Recompute::kFull && r.every > 1;
+std::optional<ShardSizes> shard_sizes(const Model& model, const Workload& workload,
+                                      const Strategy& base, const Layout& layout) {
   try {
     Layout whole = layout;
     whole.schedule = Schedule::k1f1b;
-    const Plan kept = probe(model, workload, base, whole, layout.recompute);
-    ShardCosts out;
-    read_sizes(kept, out);
-    read_memory(kept, out);
-    // Layers of two kinds: none takes less time, nor keeps less, than the better of both.
-    for (LayerCosts& layer : out.layers) {
-      if (partly) layer.beside_backward = {};
+    const Plan plan = probe(model, workload, base, whole, layout.recompute);
+    ShardSizes out;
+    read_sizes(plan, out);
+    read_memory(plan, out);
+    for (LayerSizes& layer : out.layers) {
+      if (partly_recomputed(base, layout)) layer.beside_backward = {};
     }
-    std::optional<Plan> other;
-    if (partly || splits_backward(layout.schedule)) {
-      other = probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
-    }
-    const Plan& timed = other ? *other : kept;
-    const Dependencies deps = dependencies(timed);
+    return out;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<ShardTimesByKind> shard_times(const Model& model, const Workload& workload,
+                                            const Strategy& base, const Layout& layout,
+                                            const CostModel& costs, Groups& groups) {
+  try {
+    const bool partly = partly_recomputed(base, layout);
+    const Plan plan =
+        probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
+    const Dependencies deps = dependencies(plan);
     const auto priced = [&](std::optional<std::size_t> kind) {
-      ShardCostsOfBoth both = {out, out};
-      const DType written = workload.precision.reduction;
-      read_times(timed, deps, {timed, costs, groups, written, kind}, both[0]);
-      read_times(timed, deps, {timed, costs, groups, std::nullopt, kind}, both[1]);
-      return both;
+      return read_times(plan, deps, {plan, costs, groups, workload.precision.reduction, kind});
     };
-    ShardCostsByKind all = {priced(std::nullopt), {}};
+    ShardTimesByKind all = {priced(std::nullopt), {}};
     const std::size_t kinds = groups.cluster().kinds();
     for (std::size_t k = 0; kinds > 1 && k < kinds; ++k) all.of_kind.push_back(priced(k));
     return all;

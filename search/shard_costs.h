@@ -15,8 +15,27 @@
 
 namespace plait {
 
+/// Layers without experts, and with.
+inline constexpr std::size_t kDenseLayer = 0, kMoeLayer = 1;
+
+/// Of one layer; zero where the model has none of that kind.
+struct LayerSizes {
+  std::int64_t parameters = 0;  // elements of its flat buffer: all but those of its experts
+  std::int64_t experts = 0;     // parameters of its experts that a rank has
+  Bytes saved;                  // that it keeps of each microbatch for its backward pass
+  Bytes beside_backward;        // live besides, at the fullest moment of its backward pass
+};
+
+struct ShardSizes {
+  std::int64_t embedding = 0, head = 0;  // parameters
+  std::array<LayerSizes, 2> layers;
+  Bytes beside_head;           // live besides, at the fullest moment of the head
+  Bytes message;               // between pipeline stages, per microbatch
+  std::optional<Adam> update;  // the optimizer's op; sizes are to be filled in
+};
+
 /// Of the embedding, one layer, or the head.
-struct PieceCosts {
+struct PassTimes {
   /// From the beginning of its first op to the end of its last op on the compute stream, with
   /// nothing else in the way: no pass of it takes compute less.
   SimTime forward = 0, backward = 0;
@@ -24,40 +43,29 @@ struct PieceCosts {
   SimTime weights = 0;
   /// What the backward pass can do before the gradient of its output is there: recomputation.
   SimTime ahead = 0;
-  std::int64_t parameters = 0;  // elements of its flat buffer
 };
 
-/// Its parameters: but for its experts.
-struct LayerCosts : PieceCosts {
-  std::int64_t experts = 0;  // parameters of its experts that a rank has
-  Bytes saved;               // that it keeps of each microbatch for its backward pass
-  Bytes beside_backward;     // live besides, at the fullest moment of its backward pass
-};
-
-/// Layers without experts, and with.
-inline constexpr std::size_t kDenseLayer = 0, kMoeLayer = 1;
-
-struct ShardCosts {
-  PieceCosts embedding, head;
-  std::array<LayerCosts, 2> layers;  // zero: the model has none of that kind
-  Bytes beside_head;                 // live besides, at the fullest moment of the head
-  Bytes message;                     // between pipeline stages, per microbatch
-  std::optional<Adam> update;        // the optimizer's op; sizes are to be filled in
+struct ShardTimes {
+  PassTimes embedding, head;
+  std::array<PassTimes, 2> layers;  // zero: the model has none of that kind
 };
 
 /// Layers whose gradients are reduced behind each microbatch write them, others add to them.
 constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
 
 /// Where gradients are written, and where they are added to.
-using ShardCostsOfBoth = std::array<ShardCosts, 2>;
+using ShardTimesOfBoth = std::array<ShardTimes, 2>;
 
-struct ShardCostsByKind {
-  ShardCostsOfBoth least;  // on any node
+struct ShardTimesByKind {
+  ShardTimesOfBoth least;  // on any node
   /// On each kind of nodes (Cluster::kind); empty where all are alike.
-  std::vector<ShardCostsOfBoth> of_kind;
+  std::vector<ShardTimesOfBoth> of_kind;
 };
+
 /// Nothing where the sizes do not divide.
-std::optional<ShardCostsByKind> shard_costs(const Model& model, const Workload& workload,
+std::optional<ShardSizes> shard_sizes(const Model& model, const Workload& workload,
+                                      const Strategy& base, const Layout& layout);
+std::optional<ShardTimesByKind> shard_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups);
 

@@ -17,6 +17,7 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
                        int threads)
     : scenario_(scenario),
       costs_(costs),
+      most_memory_(most_memory(scenario.cluster)),
       bounds_(scenario, costs),
       layouts_(all_layouts(
           {space, scenario.model, scenario.workload, scenario.cluster.world_size(),
@@ -25,30 +26,50 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
 
 Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
   Answers out(q.layouts.size());
-  const bool simulates = q.kind == Question::Kind::kSimulate;
-  if (!simulates) bounds_.prepare(layouts_, q.layouts, threads);
-  const auto work = [&](std::size_t i) {
-    const Layout& layout = layouts_[q.layouts[i]];
-    switch (q.kind) {
-      case Question::Kind::kBound: out[i] = bound(layout); break;
-      case Question::Kind::kCloserBound: out[i].step = bounds_.closer(layout); break;
-      case Question::Kind::kSimulate: out[i] = simulated(layout, q.limit); break;
-    }
-  };
-  const std::size_t piece = q.kind == Question::Kind::kBound ? kBoundsAtOnce : 1;
+  const bool bounds = q.kind == Question::Kind::kBound;
+  if (bounds) bound(q.layouts, threads, out);
+  if (q.kind == Question::Kind::kCloserBound) {
+    bounds_.prepare_memory(layouts_, q.layouts, threads);
+    bounds_.prepare_time(layouts_, q.layouts, threads);
+  }
   std::mutex mutex;
-  in_pieces(out.size(), piece, threads, [&](std::size_t, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) work(i);
+  in_parallel(bounds && !heard ? 0 : out.size(), threads, [&](std::size_t i) {
+    const Layout& layout = layouts_[q.layouts[i]];
+    if (q.kind == Question::Kind::kCloserBound) out[i].step = bounds_.closer(layout);
+    if (q.kind == Question::Kind::kSimulate) out[i] = simulated(layout, q.limit);
     if (!heard) return;
     const std::lock_guard lock(mutex);
-    for (std::size_t i = begin; i < end; ++i) heard(i, out[i]);
+    heard(i, out[i]);
   });
   return out;
 }
 
-Answer SearchWork::bound(const Layout& layout) const {
-  const std::optional<LowerBound> found = bounds_(layout);
-  return found ? Answer{found->step, found->memory.value} : Answer{};
+/// First the memory: layouts that no device has room for are asked no more.
+void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, Answers& out) {
+  bounds_.prepare_memory(layouts_, numbers, threads);
+  std::vector<std::vector<std::uint32_t>> fitting(piece_count(numbers.size(), kBoundsAtOnce));
+  in_pieces(numbers.size(), kBoundsAtOnce, threads,
+            [&](std::size_t p, std::size_t begin, std::size_t end) {
+              Bounds::Recent recent;
+              for (std::size_t i = begin; i < end; ++i) {
+                const std::optional<Bytes> least = bounds_.memory(layouts_[numbers[i]], recent);
+                out[i] = least ? Answer{0, least->value} : Answer{};
+                const bool fits = least && *least <= most_memory_;
+                if (fits) fitting[p].push_back(static_cast<std::uint32_t>(i));
+              }
+            });
+  std::vector<std::uint32_t> left;
+  for (const auto& piece : fitting) {
+    for (const std::uint32_t i : piece) left.push_back(numbers[i]);
+  }
+  bounds_.prepare_time(layouts_, left, threads);
+  in_parallel(fitting.size(), threads, [&](std::size_t p) {
+    Bounds::Recent recent;
+    for (const std::uint32_t i : fitting[p]) {
+      const std::optional<SimTime> step = bounds_.step(layouts_[numbers[i]], recent);
+      out[i] = step ? Answer{*step, out[i].memory} : Answer{};
+    }
+  });
 }
 
 Answer SearchWork::simulated(const Layout& layout, SimTime limit) const {

@@ -51,11 +51,12 @@ class SearchWork {
   Answers answer(const Question& question, int threads, const Heard& heard = {});
 
  private:
-  Answer bound(const Layout& layout) const;
+  void bound(const std::vector<std::uint32_t>& numbers, int threads, Answers& out);
   Answer simulated(const Layout& layout, SimTime limit) const;
 
   const Scenario& scenario_;
   const CostModel& costs_;
+  Bytes most_memory_;
   Bounds bounds_;
   Layouts layouts_;
 };

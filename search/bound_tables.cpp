@@ -1,0 +1,182 @@
+// What the bounds of many layouts have in common, worked out once: sizes and times of a rank's
+// share of the network, exchanges with its replicas, messages between stages.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+
+#include "core/parallel.h"
+#include "search/bounds.h"
+
+namespace plait {
+namespace {
+
+/// Layouts that a thread looks through at a time.
+constexpr std::size_t kKeysAtOnce = 8192;
+
+/// Enters into a table the keys of n layouts that are not there: keys_of(begin, end, add) calls
+/// add(key, layout) for each of those of layouts begin .. end - 1. Returns the new entries, each
+/// with a layout that it is of, in order.
+template <class Map, class KeysOf>
+auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
+  using Key = typename Map::key_type;
+  std::vector<std::vector<std::pair<Key, Layout>>> fresh(piece_count(n, kKeysAtOnce));
+  in_pieces(n, kKeysAtOnce, threads, [&](std::size_t p, std::size_t begin, std::size_t end) {
+    std::unordered_set<Key, TupleHash> seen;
+    std::optional<Key> last;  // neighbours mostly have the same
+    const auto add = [&](const Key& key, const Layout& layout) {
+      if (last == key) return;
+      last = key;
+      if (!table.contains(key) && seen.insert(key).second) fresh[p].emplace_back(key, layout);
+    };
+    keys_of(begin, end, add);
+  });
+  std::vector<std::pair<Layout, typename Map::mapped_type*>> out;
+  for (const auto& piece : fresh) {
+    for (const auto& [key, layout] : piece) {
+      const auto [at, is_new] = table.try_emplace(key);
+      if (is_new) out.emplace_back(layout, &at->second);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void Bounds::prepare(std::span<const Layout> layouts, int threads) {
+  std::vector<std::uint32_t> all(layouts.size());
+  std::iota(all.begin(), all.end(), 0U);
+  prepare_memory(layouts, all, threads);
+  prepare_time(layouts, all, threads);
+}
+
+void Bounds::prepare_memory(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
+                            int threads) {
+  const auto keys_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+      const Layout& l = layouts[n];
+      add(shard_key(l), l);
+      if (l.recompute_layers >= 0) add(shard_key(plain(l)), plain(l));
+    }
+  };
+  const auto fresh = enter(sizes_, numbers.size(), threads, keys_of);
+  in_parallel(fresh.size(), threads, [&](std::size_t i) {
+    const auto& [layout, found] = fresh[i];
+    *found = shard_sizes(scenario_.model, scenario_.workload, scenario_.strategy, layout);
+  });
+}
+
+void Bounds::prepare_time(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
+                          int threads) {
+  const auto times_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+      const Layout& l = layouts[n];
+      add(times_key(l), l);
+      if (l.recompute_layers >= 0) add(times_key(plain(l)), plain(l));
+    }
+  };
+  const auto times = enter(times_, numbers.size(), threads, times_of);
+  in_parallel(times.size(), threads, [&](std::size_t i) {
+    const auto& [layout, found] = times[i];
+    *found = shard_times(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
+                         groups_);
+  });
+  const auto exchanges_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+    Recent recent;
+    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+      if (sizes(layouts[n], recent)) add(exchange_key(layouts[n]), layouts[n]);
+    }
+  };
+  const auto exchanges = enter(exchanges_, numbers.size(), threads, exchanges_of);
+  in_parallel(exchanges.size(), threads, [&](std::size_t i) {
+    const auto& [layout, found] = exchanges[i];
+    *found = exchange(layout, *sizes_.at(shard_key(layout)));
+  });
+  const auto messages_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+    Recent recent;
+    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+      const Layout& l = layouts[n];
+      if (const auto planned = sizes(l, recent)) add(message_key(l, planned->kept), l);
+    }
+  };
+  const auto messages = enter(messages_, numbers.size(), threads, messages_of);
+  in_parallel(messages.size(), threads, [&](std::size_t i) {
+    const auto& [layout, found] = messages[i];
+    *found = priced_message(message_key(layout, *sizes_.at(shard_key(plain(layout)))));
+  });
+}
+
+UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
+  const Sharers all = sharers_of(l);
+  UnitExchange out = {unit(all, sizes, sizes.embedding), unit(all, sizes, sizes.head), {}, {}};
+  for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+    const std::int64_t parameters = sizes.layers[k].parameters;
+    if (parameters > 0) out.layers[k] = unit(all, sizes, parameters);
+  }
+  const std::int64_t experts = sizes.layers[kMoeLayer].experts;
+  if (experts > 0) {
+    out.experts = unit(sharers_of(l, scenario_.strategy.expert_axes), sizes, experts);
+  }
+  return out;
+}
+
+SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
+                       std::int64_t stride) {
+  if (size == 1 || !groups_.in_order()) return 0;
+  Collective c;
+  c.kind = kind, c.axes = Axis::kDp, c.dtype = dtype, c.elements = elements;
+  SimTime out = std::numeric_limits<SimTime>::max();
+  for (const GroupPlacement& g : groups_.of(size, stride)) {
+    out = std::min(out, to_sim_time(costs_.collective(c, g, scenario_.cluster).cost.total()));
+  }
+  return out;
+}
+
+UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters) {
+  const Precision& p = scenario_.workload.precision;
+  UnitCosts out;
+  if (sizes.update) {
+    Adam adam = *sizes.update;
+    adam.elements = parameters / on.shards;
+    out.update = std::numeric_limits<SimTime>::max();
+    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
+      const Device& device = scenario_.cluster.kind(k).device;
+      out.update = std::min(out.update, to_sim_time(costs_.compute(adam, device).total()));
+    }
+  }
+  if (on.copies == 1) return out;
+  if (on.zero_stage > 0) {
+    out.gather = priced(CollectiveKind::kAllGather, p.weights, parameters, on.shards, on.stride);
+  }
+  if (on.zero_stage >= 2) {
+    out.reduce =
+        priced(CollectiveKind::kReduceScatter, p.reduction, parameters, on.shards, on.stride);
+    return out;
+  }
+  // Buckets hold less than one unit more than they are meant to; none moves its bytes faster.
+  const std::int64_t bucket =
+      parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
+  SimTime whole = 0;
+  if (on.zero_stage == 0) {
+    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.copies, on.stride);
+  } else {
+    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.shards, on.stride) +
+            priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards,
+                   on.copies / on.shards, on.shards * on.stride);
+  }
+  const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
+  out.reduce = static_cast<SimTime>(share * static_cast<double>(whole));
+  return out;
+}
+
+SimTime Bounds::priced_message(MessageKey key) {
+  const auto& [distance, bytes] = key;
+  if (distance == 0 || !groups_.in_order()) return 0;
+  SimTime out = std::numeric_limits<SimTime>::max();
+  for (const Path& path : groups_.routes(distance)) {
+    out = std::min(out, to_sim_time(costs_.transfer(Bytes(bytes), path).total()));
+  }
+  return out;
+}
+
+}  // namespace plait

@@ -1,0 +1,144 @@
+#pragma once
+// The pieces of the model that a layout's pipeline stages have, and what of the model is in them:
+// every figure of a piece or a stage is a sum over these parts.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "model/model.h"
+#include "plan/schedule.h"
+#include "search/shard_costs.h"
+
+namespace plait {
+
+/// How many layers of each kind there are among the model's first ones.
+class LayerKinds {
+ public:
+  explicit LayerKinds(const Model& m)
+      : layers(m.layers),
+        dense_(m.experts > 0 ? m.first_dense_layers : m.layers),
+        every_(m.moe_every) {
+    present[kMoeLayer] = m.moe_layers() > 0, present[kDenseLayer] = m.dense_layers() > 0;
+  }
+  bool mixed() const { return present[kDenseLayer] && present[kMoeLayer]; }
+  /// That of all layers, unless they are mixed.
+  std::size_t only() const { return present[kMoeLayer] ? kMoeLayer : kDenseLayer; }
+  /// Of layers begin .. end - 1.
+  std::array<std::int64_t, 2> of(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t moe = moe_before(end) - moe_before(begin);
+    return {end - begin - moe, moe};
+  }
+  /// The least of a figure that a layer of the model has, of any kind.
+  template <class Of>
+  auto least(Of&& of) const {
+    if (mixed()) return std::min(of(kDenseLayer), of(kMoeLayer));
+    return of(only());
+  }
+
+  std::int64_t layers;
+  std::array<bool, 2> present = {};
+
+ private:
+  std::int64_t moe_before(std::int64_t layer) const {
+    const std::int64_t n = std::max<std::int64_t>(0, layer - dense_);
+    return every_ == 1 ? n : (n + every_ - 1) / every_;
+  }
+  std::int64_t dense_, every_;
+};
+
+/// Parts of the model; layers by their kind, those that are recomputed and those that are not.
+struct Parts {
+  std::array<std::int64_t, 2> once = {}, again = {};
+  std::int64_t embeddings = 0, heads = 0;
+
+  std::int64_t layers(std::size_t kind) const { return once[kind] + again[kind]; }
+  Parts& operator+=(const Parts& o) { return add(o, 1); }
+  Parts& add(const Parts& o, std::int64_t times) {
+    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+      once[k] += times * o.once[k], again[k] += times * o.again[k];
+    }
+    embeddings += times * o.embeddings, heads += times * o.heads;
+    return *this;
+  }
+};
+
+/// All pieces have as many layers but for the ends.
+class Pieces {
+ public:
+  Pieces(const Layout& l, const LayerKinds& layer_kinds)
+      : kinds(layer_kinds),
+        places(l.schedule, l.pp, l.chunks),
+        count(places.count()),
+        recompute_(l.recompute_layers) {
+    const bool has_first = l.first_layers >= 0, has_last = l.last_layers >= 0 && count > 1;
+    const std::int64_t sharing = count - (has_first ? 1 : 0) - (has_last ? 1 : 0);
+    const std::int64_t given = (has_first ? l.first_layers : 0) + (has_last ? l.last_layers : 0);
+    middle_ = sharing > 0 ? (kinds.layers - given) / sharing : 0;
+    first_ = has_first ? l.first_layers : middle_;
+    last_ = has_last ? l.last_layers : count == 1 ? first_ : middle_;
+  }
+
+  bool is_last(std::int64_t piece) const { return piece == count - 1; }
+  std::int64_t layers(std::int64_t piece) const {
+    return piece == 0 ? first_ : is_last(piece) ? last_ : middle_;
+  }
+  /// Of its layers: the first ones.
+  std::int64_t recomputed(std::int64_t piece) const {
+    return recompute_ < 0 ? layers(piece) : std::min(recompute_, layers(piece));
+  }
+  bool recomputes_all(std::int64_t piece) const { return recomputed(piece) == layers(piece); }
+  /// Of the piece's first layer.
+  std::size_t first_kind(std::int64_t piece) const {
+    const std::int64_t begin = before(piece);
+    return kinds.of(begin, begin + 1)[kMoeLayer] > 0 ? kMoeLayer : kDenseLayer;
+  }
+  Parts parts(std::int64_t piece) const {
+    Parts out;
+    const std::int64_t n = layers(piece), again = recomputed(piece);
+    if (kinds.mixed()) {
+      const std::int64_t begin = before(piece);
+      out.again = kinds.of(begin, begin + again);
+      out.once = kinds.of(begin + again, begin + n);
+    } else {
+      out.again[kinds.only()] = again, out.once[kinds.only()] = n - again;
+    }
+    out.embeddings = piece == 0 ? 1 : 0, out.heads = is_last(piece) ? 1 : 0;
+    return out;
+  }
+  /// Of all pieces that the stage has: those between its first and its last are alike, where layers
+  /// are.
+  Parts parts_of_stage(std::int64_t stage) const {
+    Parts out = parts(places.piece_of(stage, 0));
+    const std::int64_t chunks = places.chunks;
+    if (kinds.mixed()) {
+      for (std::int64_t c = 1; c < chunks; ++c) out += parts(places.piece_of(stage, c));
+      return out;
+    }
+    if (chunks > 1) out += parts(places.piece_of(stage, chunks - 1));
+    if (chunks > 2) out.add(parts(places.piece_of(stage, 1)), chunks - 2);
+    return out;
+  }
+  /// Of pieces 1 .. end - 1, none of which is the last.
+  Parts parts_between(std::int64_t end) const {
+    Parts out;
+    if (end <= 1) return out;
+    if (!kinds.mixed()) return out.add(parts(1), end - 1);
+    for (std::int64_t i = 1; i < end; ++i) out += parts(i);
+    return out;
+  }
+
+  const LayerKinds& kinds;
+  PieceMap places;
+  std::int64_t count;
+
+ private:
+  /// Layers before the piece.
+  std::int64_t before(std::int64_t piece) const {
+    return piece == 0 ? 0 : first_ + (piece - 1) * middle_;
+  }
+  std::int64_t recompute_;  // layers of each piece; -1: all
+  std::int64_t first_ = 0, middle_ = 0, last_ = 0;
+};
+
+}  // namespace plait
