@@ -98,6 +98,9 @@ class Neighbours {
     if (!s_.data.overlap) toggle("overlap", "strategy.data.overlap", false);
     if (size(Axis::kTp) < 2) return;
     toggle("sequence_parallel", "strategy.sequence_parallel", s_.sequence_parallel);
+    if (s_.tensor.overlap == TensorOverlap::kNone) {
+      add("tensor_overlap", {{"strategy.tensor.overlap", "weight-grad"}});
+    }
     if (s_.tensor.overlap != TensorOverlap::kRing && s_.sequence_parallel) {
       add("tensor_overlap", {{"strategy.tensor.overlap", "ring"}});
     }

@@ -93,6 +93,7 @@ std::string_view name_of(ContextKind kind) {
 std::string_view name_of(TensorOverlap overlap) {
   switch (overlap) {
     case TensorOverlap::kNone: return "none";
+    case TensorOverlap::kWeightGrad: return "weight-grad";
     case TensorOverlap::kRing: return "ring";
   }
   return "?";

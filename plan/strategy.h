@@ -36,9 +36,10 @@ enum class Recompute : std::uint8_t { kNone, kSelective, kLatents, kOps, kFull }
 enum class ContextKind : std::uint8_t { kAllGather, kUlysses, kRing, kHybrid };
 /// Where state lives between its uses: on the device, in its host's memory, on its node's drives.
 enum class Offload : std::uint8_t { kNone, kCpu, kNvme };
-/// Whether products meet their tensor-parallel all_gather or reduce_scatter as a whole, or in
+/// What hides tensor-parallel communication: nothing; in backward the product for the weights'
+/// gradient, beside which the input's gradient is summed; and forward the products themselves, in
 /// pieces that travel round a ring while others are computed.
-enum class TensorOverlap : std::uint8_t { kNone, kRing };
+enum class TensorOverlap : std::uint8_t { kNone, kWeightGrad, kRing };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Recompute recompute);
@@ -74,7 +75,7 @@ struct ContextOptions {
 };
 
 struct TensorOptions {
-  TensorOverlap overlap = TensorOverlap::kNone;
+  TensorOverlap overlap = TensorOverlap::kWeightGrad;
 };
 
 /// ZeRO++ (Wang et al. 2023, arXiv 2306.10209), on zero_stage 3.

@@ -41,7 +41,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"mixture.cpp", c.model.experts > 0},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
       {"insert_collectives.cpp", tp},
-      {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kNone},
+      {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},
       {"zero_bubble.cpp", splits_backward(s.pipeline.schedule)},
       {"context.cpp", s.mesh.size_of(kContextAxes) > 1},
       {"context_gather.cpp", s.mesh[Axis::kCp] > 1 && !s.context.rings()},
@@ -74,7 +74,7 @@ bool runs_on_gpus(const MatrixCase& c) {
   const bool ring = s.mesh[Axis::kCp] > 1 && s.context.rings();
   const ZeroPlusPlusOptions& z = s.zero_plus_plus;
   return c.model.experts == 0 && !c.model.latent_attention() && !ring &&
-         s.mesh[Axis::kUlysses] == 1 && s.tensor.overlap == TensorOverlap::kNone &&
+         s.mesh[Axis::kUlysses] == 1 && s.tensor.overlap != TensorOverlap::kRing &&
          !s.offload.any() && !s.parameter_server.any() && !z.quantized_weights &&
          !z.quantized_gradients;
 }

@@ -69,6 +69,10 @@ void tensor_parallel(List& l) {
 }
 
 void tensor_overlap(List& l) {
+  l.add("tp, nothing hidden", llama(), {.tp = 2}, 0, {waits});
+  l.add("tp of 4, sp, nothing hidden", gpt(), {.tp = 4}, 0, {sp, waits});
+  l.add("tp, sp, nothing hidden, recompute ops", llama(), {.tp = 2}, 0, {sp, waits, ops_again});
+  l.add("tp, sp, nothing hidden, pp, zb-h1", qwen(), {.pp = 2, .tp = 2}, 0, {sp, waits, zb_h1});
   l.add("tp in pieces", llama(), {.tp = 2}, 0, {in_pieces});
   l.add("tp of 4 in pieces", gpt(), {.tp = 4}, 0, {in_pieces});
   l.add("tp in pieces, pairs", falcon(), {.tp = 2}, 0, {in_pieces, pairs});

@@ -21,6 +21,7 @@ inline void in_pieces(MatrixCase& c) {
   c.strategy.sequence_parallel = true;
   c.strategy.tensor.overlap = TensorOverlap::kRing;
 }
+inline void waits(MatrixCase& c) { c.strategy.tensor.overlap = TensorOverlap::kNone; }
 inline void secondary(MatrixCase& c) { c.strategy.zero_plus_plus.secondary_shard = true; }
 inline void qwz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_weights = true; }
 inline void qgz(MatrixCase& c) { c.strategy.zero_plus_plus.quantized_gradients = true; }

@@ -14,12 +14,32 @@ Framework parsed(const CatalogueEntry& file) {
   Framework out{std::string(file.name), json.at("title").get<std::string>(), {}};
   for (const auto& [path, entry] : json.at("defaults").items()) {
     const auto& value = entry.at("value");
-    out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>()});
+    out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>(),
+                            entry.value("where_split", std::vector<std::string>{})});
   }
   return out;
 }
 
-bool says(const Json& root, const std::string& path) { return root.find_path(path) != nullptr; }
+/// `"tensor": "ring"` says strategy.tensor.overlap too.
+bool says(const Json& root, const Shape& shape, const std::string& path) {
+  const Json* at = &root;
+  const Shape* form = &shape;
+  for (const std::string& step : split_path(path)) {
+    if (!at->is(Json::Kind::kObject)) return step == form->shorthand;
+    at = at->find(step);
+    if (at == nullptr) return false;
+    form = &std::ranges::find(form->properties, step, &Property::key)->shape;
+  }
+  return true;
+}
+
+bool applies(const FrameworkDefault& d, const Json& root) {
+  const auto above_one = [&root](const std::string& path) {
+    const Json* size = root.find_path(path);
+    return size != nullptr && size->is(Json::Kind::kInteger) && size->integer() > 1;
+  };
+  return d.where_split.empty() || std::ranges::any_of(d.where_split, above_one);
+}
 
 }  // namespace
 
@@ -47,7 +67,8 @@ void fill_in_framework(JsonDocument& document) {
   if (found == frameworks().end()) return;  // the same
   const Shape shape = scenario_table().shape();
   for (const FrameworkDefault& d : found->defaults) {
-    if (!says(document.root(), d.path)) apply_override(document, shape, d.path, d.value);
+    if (!says(document.root(), shape, d.path) && applies(d, document.root()))
+      apply_override(document, shape, d.path, d.value);
   }
 }
 

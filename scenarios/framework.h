@@ -15,6 +15,8 @@ struct FrameworkDefault {
   std::string path;    // of a scenario field
   std::string value;   // JSON text
   std::string source;  // why the framework does so
+  /// Sizes of which one has to be above 1 for it; none: always. An open size ("auto") is not.
+  std::vector<std::string> where_split;
 };
 
 struct Framework {

@@ -138,9 +138,12 @@ const Table<TensorOptions>& tensor_table() {
       "strategy.tensor",
       {
           field("overlap", &TensorOptions::overlap,
-                choice_of({TensorOverlap::kNone, TensorOverlap::kRing}),
-                "`ring`: products beside an all_gather or reduce_scatter of tp run in tp pieces, "
-                "which travel round a ring meanwhile; with sequence_parallel."),
+                choice_of({TensorOverlap::kNone, TensorOverlap::kWeightGrad, TensorOverlap::kRing}),
+                "What hides communication over tp. `none`: nothing, and what sequence_parallel "
+                "gathers is kept for backward; `weight-grad`: the product for the weights' "
+                "gradient, beside which the input's is summed; `ring`: products beside an "
+                "all_gather or reduce_scatter forward as well, in tp pieces, which travel round a "
+                "ring meanwhile; with sequence_parallel."),
       },
       "overlap");
   return table;

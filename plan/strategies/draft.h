@@ -167,7 +167,7 @@ void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to
 void apply_fp8(Draft& draft);                // linear layers read fp8 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
-void overlap_tensor_parallel(Draft& draft);  // products in pieces, beside what travels
+void overlap_tensor_parallel(Draft& draft);  // what hides what travels over tp
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute

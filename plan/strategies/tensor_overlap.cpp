@@ -1,8 +1,17 @@
-// Tensor-parallel communication hidden behind the products that it feeds or empties: a layer's
-// all_gather and the product of what it gathered, a product and the reduce_scatter of its result,
-// each in tp pieces (Wang et al. 2023, Overlap Communication with Dependent Computation via
-// Decomposition, ASPLOS, section 5.1; Transformer Engine's ring exchange behind Megatron-LM's
-// --tp-comm-overlap; PyTorch's async tensor parallelism). On rank i of n, in step t:
+// What hides tensor-parallel communication.
+//
+// weight-grad   the plan as insert_collectives leaves it: in backward what the first of a linear
+//               layer's two products yields is summed, and what the second reads is gathered,
+//               beside the other one (Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication
+//               since 2022)
+// none          both products come first (autograd has them in one step, and the sum over ranks
+//               behind it: Megatron-LM before, PaddleNLP without mp_async_allreduce); what a layer
+//               gathered is kept for backward, since the product itself saves its input
+// ring          forward as well: a layer's all_gather and the product of what it gathered, a
+//               product and the reduce_scatter of its result, each in tp pieces (Wang et al. 2023,
+//               Overlap Communication with Dependent Computation via Decomposition, ASPLOS, section
+//               5.1; Transformer Engine's ring exchange behind Megatron-LM's --tp-comm-overlap;
+//               PyTorch's async tensor parallelism). On rank i of n, in step t:
 //
 //   gathered   multiplies the rows of rank i - t, while these travel on to rank i + 1
 //   scattered  multiplies the rows of rank i - 1 - t and adds the sum that has come from i - 1,
@@ -20,9 +29,16 @@
 namespace plait {
 namespace {
 
-bool is_collective(const Op& op, CollectiveKind kind) {
+bool over_tp(const Op& op) {
   const Collective* c = std::get_if<Collective>(&op.body);
-  return c != nullptr && c->kind == kind && c->axes == AxisSet(Axis::kTp);
+  return c != nullptr && c->axes == AxisSet(Axis::kTp);
+}
+bool is_collective(const Op& op, CollectiveKind kind) {
+  return over_tp(op) && std::get<Collective>(op.body).kind == kind;
+}
+bool is_product(const Op& op, Pass pass) {
+  const MatMul* g = body_of<MatMul>(op);
+  return g != nullptr && g->pass == pass;
 }
 
 class Pieces {
@@ -141,10 +157,65 @@ class Pieces {
   std::int64_t n_;
 };
 
+/// Moves a product whose result is summed over tp, and its collective, behind the product for the
+/// weights' gradient that reads the same.
+void sum_behind_both_products(Block& backward) {
+  auto& ops = backward.ops;
+  for (auto product = ops.begin(); product != ops.end(); ++product) {
+    if (!is_product(*product, Pass::kInputGrad)) continue;
+    const auto sum = product + 1;
+    if (sum == ops.end() || !over_tp(*sum) ||
+        sum->operands[0].tensor != product->operands[2].tensor) {
+      continue;
+    }
+    const auto other = std::find_if(sum + 1, ops.end(), [&](const Op& op) {
+      return is_product(op, Pass::kWeightGrad) &&
+             op.operands[0].tensor == product->operands[0].tensor;
+    });
+    if (other != ops.end()) product = std::rotate(product, sum + 1, other + 1) + 1;
+  }
+}
+
+/// Backward reads what forward has gathered and does not gather it again.
+void keep_gathered(Draft& d, Block& forward, Block& backward) {
+  const auto reads = [](const Block& block, TensorId t) {
+    return std::any_of(block.ops.begin(), block.ops.end(), [t](const Op& op) {
+      return std::any_of(op.operands.begin(), op.operands.end(),
+                         [t](const Operand& o) { return o.tensor == t && o.use != Use::kWrite; });
+    });
+  };
+  for (const Op& first : forward.ops) {
+    if (!is_collective(first, CollectiveKind::kAllGather)) continue;
+    const Operand& share = first.operands[0];
+    const auto again = std::find_if(backward.ops.begin(), backward.ops.end(), [&](const Op& op) {
+      return is_collective(op, CollectiveKind::kAllGather) &&
+             op.operands[0].tensor == share.tensor && op.operands[0].shift == share.shift;
+    });
+    if (again == backward.ops.end()) continue;
+    const TensorId kept = first.operands[1].tensor, gathered_again = again->operands[1].tensor;
+    backward.ops.erase(again);
+    for (Op& op : backward.ops) {
+      for (Operand& o : op.operands) {
+        if (o.tensor == gathered_again) o.tensor = kept;
+      }
+    }
+    d.tensors[kept].scope = d.tensors[share.tensor].scope;
+    if (!reads(backward, share.tensor)) d.tensors[share.tensor].scope = Scope::kCall;
+  }
+}
+
 }  // namespace
 
 void overlap_tensor_parallel(Draft& d) {
-  if (d.strategy.tensor.overlap == TensorOverlap::kNone || d.mesh()[Axis::kTp] == 1) return;
+  const TensorOverlap overlap = d.strategy.tensor.overlap;
+  if (overlap == TensorOverlap::kWeightGrad || d.mesh()[Axis::kTp] == 1) return;
+  if (overlap == TensorOverlap::kNone) {
+    for (LayerKind& layer : d.layers) sum_behind_both_products(layer.kept.backward);
+    sum_behind_both_products(d.head_backward);
+    for (LayerKind& layer : d.layers) keep_gathered(d, layer.kept.forward, layer.kept.backward);
+    keep_gathered(d, d.head_forward, d.head_backward);
+    return;
+  }
   if (!d.strategy.sequence_parallel) {
     throw refusal("S026", "an all_reduce over tp has no pieces that a product could wait for",
                   "strategy.tensor.overlap", "strategy.sequence_parallel = true",

@@ -77,7 +77,7 @@ class Reading {
     if (copy(kAxes[2], 1) > 1) context();
     if (tp_ > 1) {
       give("--tp-comm-overlap", "strategy.tensor.overlap",
-           args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("none")");
+           args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");
     }
     give("--sequence-parallel", "strategy.sequence_parallel",
          truth(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself

@@ -357,6 +357,22 @@ TEST(Framework, AShortFormStaysWhatItSays) {
   EXPECT_EQ(s.workload.precision.gradients, DType::kFp16) << "from the profile";
 }
 
+// OneFlow has one stream for kernels and collectives where the model is split, else two.
+TEST(Framework, SomeDefaultsAskForSplitModels) {
+  const auto overlaps = [](const char* strategy) {
+    const std::string text = std::string(R"({"framework": "oneflow", "model": "gpt2",
+        "cluster": "dgx-a100", "workload": {"sequence_length": 1024, "global_batch": 8},
+        "strategy": )") + strategy +
+                             "}";
+    return parse_scenario(text, "oneflow").strategy.data.overlap;
+  };
+  EXPECT_TRUE(overlaps(R"({"dp": 8})"));
+  EXPECT_TRUE(overlaps(R"({"dp": 8, "tp": 1})"));
+  EXPECT_FALSE(overlaps(R"({"dp": 4, "tp": 2})"));
+  EXPECT_FALSE(overlaps(R"({"dp": 4, "pp": 2})"));
+  EXPECT_TRUE(overlaps(R"({"dp": 4, "tp": 2, "data": {"overlap": true}})"));
+}
+
 TEST(Framework, EveryProfileCanBeUsedAndHasSources) {
   for (const Framework& f : frameworks()) {
     const std::string text = R"({"framework": ")" + f.name +

@@ -1,4 +1,5 @@
-// Tensor parallelism in pieces: the same bytes and the same products, one share at a time.
+// What hides communication over tp: nothing, the weights' gradients, products in pieces. The bytes
+// and the products are the same.
 #include "tests/plan/tiny.h"
 
 namespace plait {
@@ -17,7 +18,7 @@ bool is_matmul(const Op& op) { return std::holds_alternative<MatMul>(std::get<Co
 // of an n-th each, which is what the whole ones send (Patarasuk and Yuan 2009).
 TEST(TensorInPieces, RingsSendWhatTheWholeCollectivesDo) {
   for (const std::int64_t n : {2, 4}) {
-    const Block whole = block_named(plan_of(n, TensorOverlap::kNone), "layer.forward"),
+    const Block whole = block_named(plan_of(n, TensorOverlap::kWeightGrad), "layer.forward"),
                 pieces = block_named(plan_of(n, TensorOverlap::kRing), "layer.forward");
     const Volume gathered = traffic(whole, CollectiveKind::kAllGather, Axis::kTp),
                  scattered = traffic(whole, CollectiveKind::kReduceScatter, Axis::kTp);
@@ -31,7 +32,8 @@ TEST(TensorInPieces, RingsSendWhatTheWholeCollectivesDo) {
 
 TEST(TensorInPieces, ProductsAreTheSameInNPieces) {
   for (const std::int64_t n : {2, 4}) {
-    const Plan whole = plan_of(n, TensorOverlap::kNone), pieces = plan_of(n, TensorOverlap::kRing);
+    const Plan whole = plan_of(n, TensorOverlap::kWeightGrad),
+               pieces = plan_of(n, TensorOverlap::kRing);
     EXPECT_EQ(flops_of(pieces, is_matmul).value, flops_of(whole, is_matmul).value);
     std::int64_t products = 0;
     for (const Op& op : block_named(pieces, "layer.forward").ops) {
@@ -46,9 +48,61 @@ TEST(TensorInPieces, ProductsAreTheSameInNPieces) {
 }
 
 TEST(TensorInPieces, BackwardHidesWholeCollectivesBehindTheOtherProduct) {
-  const Plan whole = plan_of(2, TensorOverlap::kNone), pieces = plan_of(2, TensorOverlap::kRing);
+  const Plan whole = plan_of(2, TensorOverlap::kWeightGrad),
+             pieces = plan_of(2, TensorOverlap::kRing);
   EXPECT_EQ(collectives(block_named(pieces, "layer.backward")),
             collectives(block_named(whole, "layer.backward")));
+}
+
+// ---- nothing hidden
+
+/// "dx", "dw" and "sum", in the order of the block: products of backward and collectives over tp.
+std::vector<std::string> products_and_sums(const Block& block) {
+  std::vector<std::string> out;
+  for (const Op& op : block.ops) {
+    if (const auto* c = std::get_if<Collective>(&op.body)) {
+      out.emplace_back(c->kind == CollectiveKind::kAllGather ? "gather" : "sum");
+    } else if (const auto* g = std::get_if<MatMul>(&std::get<Compute>(op.body))) {
+      out.emplace_back(g->pass == Pass::kWeightGrad ? "dw" : "dx");
+    }
+  }
+  return out;
+}
+
+TEST(TensorWithoutOverlap, SumsComeBehindBothProducts) {
+  Strategy s = split({.tp = 2});
+  const auto backward = [&] {
+    return products_and_sums(
+        block_named(make_plan(tiny_gpt(), tiny_workload(2, 2), s), "layer.backward"));
+  };
+  using Order = std::vector<std::string>;
+  EXPECT_EQ(backward(), (Order{"dx", "dw", "dx", "sum", "dw", "dx", "dw", "dx", "sum", "dw"}));
+  s.tensor.overlap = TensorOverlap::kNone;
+  EXPECT_EQ(backward(), (Order{"dx", "dw", "dw", "dx", "sum", "dx", "dw", "dw", "dx", "sum"}));
+}
+
+// What a product reads is kept whole, which is what it costs not to gather it again: of each of the
+// two gathered inputs, tp - 1 shares more.
+TEST(TensorWithoutOverlap, BackwardReadsWhatForwardGathered) {
+  const Plan hidden = plan_of(2, TensorOverlap::kWeightGrad),
+             waits = plan_of(2, TensorOverlap::kNone);
+  const auto gathers = [](const Plan& p, const char* block) {
+    return traffic(block_named(p, block), CollectiveKind::kAllGather, Axis::kTp).count;
+  };
+  EXPECT_EQ(gathers(waits, "layer.forward"), gathers(hidden, "layer.forward"));
+  EXPECT_EQ(gathers(hidden, "layer.backward") - gathers(waits, "layer.backward"), 2);
+  const auto kept = [](const Plan& p) {
+    std::int64_t bytes = 0;
+    for (const Tensor& t : p.tensors) {
+      if (t.scope == Scope::kLayerMicrobatch && t.kind == TensorClass::kActivation)
+        bytes += t.bytes(p.mesh).value;
+    }
+    return bytes;
+  };
+  const Model m = tiny_llama();
+  const Workload w = tiny_workload(2, 2);
+  const std::int64_t input = w.sequence_length * w.micro_batch * m.hidden * 2;
+  EXPECT_EQ(kept(waits) - kept(hidden), 2 * input / 2);
 }
 
 }  // namespace
