@@ -24,7 +24,7 @@ Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& 
     const std::int64_t dense = parts.layers(kDenseLayer), moe = parts.layers(kMoeLayer);
     const LayerSizes& mixture = c.layers[kMoeLayer];
     return state(dense * c.layers[kDenseLayer].parameters + moe * mixture.parameters) +
-           state_on(of_experts, moe * mixture.experts);
+           (mixture.experts > 0 ? state_on(of_experts, moe * mixture.experts) : 0);
   };
   const std::int64_t m = microbatches(l);
   // Passes whose results the first and the last stage hold at once, of their smallest piece.

@@ -2,6 +2,7 @@
 // share of the network, exchanges with its replicas, messages between stages.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <unordered_set>
 
@@ -14,9 +15,17 @@ namespace {
 /// Layouts that a thread looks through at a time.
 constexpr std::size_t kKeysAtOnce = 8192;
 
+/// The layout of its layers, and that of those that are not recomputed where some are.
+template <class Visit>
+void each_part(const Layout& l, Visit&& visit) {
+  visit(l);
+  if (l.recompute_layers >= 0) visit(plain(l));
+}
+
 /// Enters into a table the keys of n layouts that are not there: keys_of(begin, end, add) calls
-/// add(key, layout) for each of those of layouts begin .. end - 1. Returns the new entries, each
-/// with a layout that it is of, in order.
+/// add(key, layout, wanted) for each of those of layouts begin .. end - 1, and wanted() says of a
+/// new key whether the layout needs it. Returns the new entries, each with a layout that it is of,
+/// in order.
 template <class Map, class KeysOf>
 auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
   using Key = typename Map::key_type;
@@ -24,12 +33,15 @@ auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
   in_pieces(n, kKeysAtOnce, threads, [&](std::size_t p, std::size_t begin, std::size_t end) {
     std::unordered_set<Key, TupleHash> seen;
     std::optional<Key> last;  // neighbours mostly have the same
-    const auto add = [&](const Key& key, const Layout& layout) {
+    keys_of(begin, end, [&](const Key& key, const Layout& layout, auto&& wanted) {
       if (last == key) return;
+      if (!table.contains(key) && !seen.contains(key)) {
+        if (!wanted()) return;
+        seen.insert(key);
+        fresh[p].emplace_back(key, layout);
+      }
       last = key;
-      if (!table.contains(key) && seen.insert(key).second) fresh[p].emplace_back(key, layout);
-    };
-    keys_of(begin, end, add);
+    });
   });
   std::vector<std::pair<Layout, typename Map::mapped_type*>> out;
   for (const auto& piece : fresh) {
@@ -44,65 +56,94 @@ auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
 }  // namespace
 
 void Bounds::prepare(std::span<const Layout> layouts, int threads) {
-  std::vector<std::uint32_t> all(layouts.size());
-  std::iota(all.begin(), all.end(), 0U);
-  prepare_memory(layouts, all, threads);
-  prepare_time(layouts, all, threads);
+  std::vector<std::uint32_t> numbers(layouts.size());
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  plan(layouts, numbers, true, threads);
+  prepare_time(layouts, numbers, threads);
 }
 
 void Bounds::prepare_memory(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
                             int threads) {
+  plan(layouts, numbers, false, threads);
+}
+
+void Bounds::plan(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers, bool all,
+                  int threads) {
+  std::map<std::int32_t, std::vector<std::uint32_t>> by_microbatch;
+  auto last = by_microbatch.end();  // neighbours mostly are of one size
+  for (const std::uint32_t n : numbers) {
+    const std::int32_t size = layouts[n].micro_batch;
+    if (last == by_microbatch.end() || last->first != size) {
+      last = by_microbatch.try_emplace(size).first;
+    }
+    last->second.push_back(n);
+  }
+  for (const auto& [size, alike] : by_microbatch) plan_alike(layouts, alike, all, threads);
+}
+
+void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
+                        bool all, int threads) {
+  Table<ShardKey, std::optional<ShardCosts>> planned;
   const auto keys_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+    Recent recent;
     for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
       const Layout& l = layouts[n];
-      add(shard_key(l), l);
-      if (l.recompute_layers >= 0) add(shard_key(plain(l)), plain(l));
+      each_part(l, [&](const Layout& part) {
+        add(shard_key(part), part,
+            [&] { return !is_planned(part, recent.planned) && (all || !too_large(l, recent)); });
+      });
     }
   };
-  const auto fresh = enter(sizes_, numbers.size(), threads, keys_of);
+  const auto fresh = enter(planned, numbers.size(), threads, keys_of);
   in_parallel(fresh.size(), threads, [&](std::size_t i) {
-    const auto& [layout, found] = fresh[i];
-    *found = shard_sizes(scenario_.model, scenario_.workload, scenario_.strategy, layout);
+    const auto& [layout, costs] = fresh[i];
+    *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
+                         groups_);
   });
+  for (const auto& [layout, costs] : fresh) {
+    shards_[cut_key(layout)][layout.micro_batch] = std::move(*costs);
+  }
 }
 
 void Bounds::prepare_time(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
                           int threads) {
-  const auto times_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+  const auto always = [] { return true; };
+  const auto splits_of = [&](std::size_t begin, std::size_t end, auto&& add) {
     for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
-      const Layout& l = layouts[n];
-      add(times_key(l), l);
-      if (l.recompute_layers >= 0) add(times_key(plain(l)), plain(l));
+      if (!splits_backward(layouts[n].schedule)) continue;
+      each_part(layouts[n], [&](const Layout& part) { add(shard_key(part), part, always); });
     }
   };
-  const auto times = enter(times_, numbers.size(), threads, times_of);
-  in_parallel(times.size(), threads, [&](std::size_t i) {
-    const auto& [layout, found] = times[i];
-    *found = shard_times(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
+  const auto splits = enter(split_times_, numbers.size(), threads, splits_of);
+  in_parallel(splits.size(), threads, [&](std::size_t i) {
+    const auto& [layout, times] = splits[i];
+    *times = split_times(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
                          groups_);
   });
   const auto exchanges_of = [&](std::size_t begin, std::size_t end, auto&& add) {
     Recent recent;
     for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
-      if (sizes(layouts[n], recent)) add(exchange_key(layouts[n]), layouts[n]);
+      if (sizes(layouts[n], recent)) add(exchange_key(layouts[n]), layouts[n], always);
     }
   };
   const auto exchanges = enter(exchanges_, numbers.size(), threads, exchanges_of);
   in_parallel(exchanges.size(), threads, [&](std::size_t i) {
     const auto& [layout, found] = exchanges[i];
-    *found = exchange(layout, *sizes_.at(shard_key(layout)));
+    Recent recent;
+    *found = exchange(layout, sizes(layout, recent)->again);
   });
   const auto messages_of = [&](std::size_t begin, std::size_t end, auto&& add) {
     Recent recent;
     for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
       const Layout& l = layouts[n];
-      if (const auto planned = sizes(l, recent)) add(message_key(l, planned->kept), l);
+      if (const auto planned = sizes(l, recent)) add(message_key(l, planned->kept), l, always);
     }
   };
   const auto messages = enter(messages_, numbers.size(), threads, messages_of);
   in_parallel(messages.size(), threads, [&](std::size_t i) {
     const auto& [layout, found] = messages[i];
-    *found = priced_message(message_key(layout, *sizes_.at(shard_key(plain(layout)))));
+    Recent recent;
+    *found = priced_message(message_key(layout, sizes(layout, recent)->kept));
   });
 }
 

@@ -1,6 +1,7 @@
 #include "search/bounds.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace plait {
 
@@ -8,7 +9,8 @@ Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario),
       costs_(costs),
       kinds_(scenario.model),
-      groups_(scenario.cluster, scenario.placement.empty()) {}
+      groups_(scenario.cluster, scenario.placement.empty()),
+      most_memory_(plait::most_memory(scenario.cluster)) {}
 
 Bytes most_memory(const Cluster& cluster) {
   Bytes out;
@@ -18,12 +20,24 @@ Bytes most_memory(const Cluster& cluster) {
   return out;
 }
 
+Bounds::CutKey Bounds::cut_key(const Layout& l) {
+  return {l.tp, l.cp, l.ep, l.sequence_parallel, l.recompute};
+}
+
 Bounds::ShardKey Bounds::shard_key(const Layout& l) {
   return {l.tp, l.cp, l.ep, l.sequence_parallel, l.recompute, l.micro_batch};
 }
 
-Bounds::TimesKey Bounds::times_key(const Layout& l) {
-  return std::tuple_cat(shard_key(l), std::tuple(splits_backward(l.schedule)));
+const std::optional<ShardCosts>* Bounds::shard(const Layout& l, LastFound<Shards>& recent) const {
+  const auto* by_size = recent.find(shards_, cut_key(l));
+  if (by_size == nullptr) return nullptr;
+  const auto larger = by_size->upper_bound(l.micro_batch);
+  return larger == by_size->begin() ? nullptr : &std::prev(larger)->second;
+}
+
+bool Bounds::is_planned(const Layout& l, LastFound<Shards>& recent) const {
+  const auto* by_size = recent.find(shards_, cut_key(l));
+  return by_size != nullptr && by_size->contains(l.micro_batch);
 }
 
 Bounds::ExchangeKey Bounds::exchange_key(const Layout& l) {
@@ -48,6 +62,11 @@ std::optional<Bytes> Bounds::memory(const Layout& l, Recent& recent) const {
   const std::optional<PlannedSizes> planned = sizes(l, recent);
   if (!planned) return std::nullopt;
   return memory(l, Pieces(l, kinds_), *planned);
+}
+
+bool Bounds::too_large(const Layout& l, Recent& recent) const {
+  const std::optional<Bytes> least = memory(l, recent);
+  return least && *least > most_memory_;
 }
 
 std::optional<SimTime> Bounds::step(const Layout& l, Recent& recent) const {
@@ -94,21 +113,29 @@ std::int64_t Bounds::microbatches(const Layout& l) const {
 }
 
 std::optional<Bounds::PlannedSizes> Bounds::sizes(const Layout& l, Recent& recent) const {
-  const std::optional<ShardSizes>& again = recent.again.in(sizes_, shard_key(l));
-  const std::optional<ShardSizes>& kept =
-      l.recompute_layers < 0 ? again : recent.kept.in(sizes_, shard_key(plain(l)));
-  if (!again || !kept) return std::nullopt;
-  return PlannedSizes{*kept, *again};
+  const std::optional<ShardCosts>* again = shard(l, recent.again);
+  const std::optional<ShardCosts>* kept =
+      l.recompute_layers < 0 ? again : shard(plain(l), recent.kept);
+  if (again == nullptr || kept == nullptr || !*again || !*kept) return std::nullopt;
+  return PlannedSizes{(*kept)->sizes, (*again)->sizes};
+}
+
+/// Null where the layout cannot be planned.
+const ShardTimesByKind* Bounds::times(const Layout& l, LastFound<Shards>& whole,
+                                      LastFound<SplitTimes>& split) const {
+  if (!splits_backward(l.schedule)) return &(*shard(l, whole))->times;
+  const auto& found = split.in(split_times_, shard_key(l));
+  return found ? &*found : nullptr;
 }
 
 std::optional<PipelineCosts> Bounds::costs(const Layout& l, const Pieces& pieces,
                                            std::optional<std::size_t> kind, Recent& recent) const {
   const std::optional<PlannedSizes> planned = sizes(l, recent);
   if (!planned) return std::nullopt;
-  const auto& again = recent.times_again.in(times_, times_key(l));
-  const auto& kept =
-      l.recompute_layers < 0 ? again : recent.times_kept.in(times_, times_key(plain(l)));
-  if (!again || !kept) return std::nullopt;
+  const ShardTimesByKind* again = times(l, recent.again, recent.split_again);
+  const ShardTimesByKind* kept =
+      l.recompute_layers < 0 ? again : times(plain(l), recent.kept, recent.split_kept);
+  if (again == nullptr || kept == nullptr) return std::nullopt;
   const auto choose = [&](const ShardTimesByKind& all) -> const ShardTimes& {
     return (kind ? all.of_kind[*kind] : all.least)[adds_gradients(l.zero_stage) ? 1 : 0];
   };

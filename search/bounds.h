@@ -4,6 +4,7 @@
 // against simulations of random layouts; docs/models/search.md derives them.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/time.h"
 #include "plan/framework_memory.h"
 #include "scenarios/scenario.h"
@@ -53,9 +55,16 @@ inline Layout plain(Layout l) {
 template <class Table>
 class LastFound {
  public:
+  const typename Table::mapped_type* find(const Table& table, const typename Table::key_type& key) {
+    if (found_ != nullptr && key_ == key) return found_;
+    const auto at = table.find(key);
+    key_ = key, found_ = at == table.end() ? nullptr : &at->second;
+    return found_;
+  }
   const typename Table::mapped_type& in(const Table& table, const typename Table::key_type& key) {
-    if (found_ == nullptr || key_ != key) key_ = key, found_ = &table.at(key);
-    return *found_;
+    const auto* found = find(table, key);
+    PLAIT_CHECK(found != nullptr, "a bound of a layout that was not prepared");
+    return *found;
   }
 
  private:
@@ -64,17 +73,17 @@ class LastFound {
 };
 
 class Bounds {
+  using CutKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute>;
   using ShardKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t>;
-  using TimesKey =
-      std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t, bool>;
   using ExchangeKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
   using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in ranks, bytes
   template <class Key, class Value>
   using Table = std::unordered_map<Key, Value, TupleHash>;
-  using Sizes = Table<ShardKey, std::optional<ShardSizes>>;
-  using Times = Table<TimesKey, std::optional<ShardTimesByKind>>;
+  /// By the size of microbatches: those that were planned.
+  using Shards = Table<CutKey, std::map<std::int32_t, std::optional<ShardCosts>>>;
+  using SplitTimes = Table<ShardKey, std::optional<ShardTimesByKind>>;
   using Exchanges = Table<ExchangeKey, UnitExchange>;
   using Messages = Table<MessageKey, SimTime>;
 
@@ -82,23 +91,26 @@ class Bounds {
   Bounds(const Scenario& scenario, const CostModel& costs);
 
   /// Works out on `threads` threads what the bounds of the memory of layouts[numbers[i]] need.
-  /// Neighbours that are alike are worked out once.
+  /// Neighbours that are alike are worked out once. Larger microbatches never take less memory:
+  /// where smaller ones have no room on any device, their sizes bound those of larger ones too.
   void prepare_memory(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
                       int threads);
   /// And what those of their time need, whose memory is prepared.
   void prepare_time(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
                     int threads);
-  /// Both, of all of them.
+  /// Both, of all of them, however large.
   void prepare(std::span<const Layout> layouts, int threads);
 
   /// What a thread found last in the tables: the next layouts mostly need the same. For use until
   /// the next call of a function above.
   struct Recent {
-    LastFound<Sizes> again, kept;
-    LastFound<Times> times_again, times_kept;
+    LastFound<Shards> again, kept, planned;
+    LastFound<SplitTimes> split_again, split_kept;
     LastFound<Exchanges> exchange;
     LastFound<Messages> message;
   };
+  /// No device has more.
+  Bytes most_memory() const { return most_memory_; }
   /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
   std::optional<Bytes> memory(const Layout& layout, Recent& recent) const;
   std::optional<SimTime> step(const Layout& layout, Recent& recent) const;
@@ -111,8 +123,21 @@ class Bounds {
   struct PlannedSizes {
     const ShardSizes &kept, &again;
   };
-  static ShardKey shard_key(const Layout& l);
-  static TimesKey times_key(const Layout& l);
+  static CutKey cut_key(const Layout& l);
+  static ShardKey shard_key(const Layout& l);  // with its microbatch
+  bool too_large(const Layout& l, Recent& recent) const;
+  /// Plans what the layouts need; only for those that are not known to be too large, or for all.
+  void plan(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers, bool all,
+            int threads);
+  /// The same for layouts whose microbatches are equally large.
+  void plan_alike(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers, bool all,
+                  int threads);
+  /// Of the largest microbatch up to the layout's that was planned; null where none was.
+  const std::optional<ShardCosts>* shard(const Layout& l, LastFound<Shards>& recent) const;
+  bool is_planned(const Layout& l, LastFound<Shards>& recent) const;
+  /// The tables of one key.
+  const ShardTimesByKind* times(const Layout& l, LastFound<Shards>& whole,
+                                LastFound<SplitTimes>& split) const;
   static ExchangeKey exchange_key(const Layout& l);
   MessageKey message_key(const Layout& l, const ShardSizes& sizes) const;
   std::optional<PlannedSizes> sizes(const Layout& l, Recent& recent) const;
@@ -133,8 +158,9 @@ class Bounds {
   const CostModel& costs_;
   LayerKinds kinds_;
   Groups groups_;
-  Sizes sizes_;
-  Times times_;
+  Bytes most_memory_;
+  Shards shards_;
+  SplitTimes split_times_;
   Exchanges exchanges_;
   Messages messages_;
   mutable Schedules schedules_;

@@ -53,12 +53,11 @@ struct Parts {
   std::int64_t embeddings = 0, heads = 0;
 
   std::int64_t layers(std::size_t kind) const { return once[kind] + again[kind]; }
-  Parts& operator+=(const Parts& o) { return add(o, 1); }
-  Parts& add(const Parts& o, std::int64_t times) {
+  Parts& operator+=(const Parts& o) {
     for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
-      once[k] += times * o.once[k], again[k] += times * o.again[k];
+      once[k] += o.once[k], again[k] += o.again[k];
     }
-    embeddings += times * o.embeddings, heads += times * o.heads;
+    embeddings += o.embeddings, heads += o.heads;
     return *this;
   }
 };
@@ -84,9 +83,7 @@ class Pieces {
     return piece == 0 ? first_ : is_last(piece) ? last_ : middle_;
   }
   /// Of its layers: the first ones.
-  std::int64_t recomputed(std::int64_t piece) const {
-    return recompute_ < 0 ? layers(piece) : std::min(recompute_, layers(piece));
-  }
+  std::int64_t recomputed(std::int64_t piece) const { return recomputed_of(layers(piece)); }
   bool recomputes_all(std::int64_t piece) const { return recomputed(piece) == layers(piece); }
   /// Of the piece's first layer.
   std::size_t first_kind(std::int64_t piece) const {
@@ -109,21 +106,33 @@ class Pieces {
   /// Of all pieces that the stage has: those between its first and its last are alike, where layers
   /// are.
   Parts parts_of_stage(std::int64_t stage) const {
-    Parts out = parts(places.piece_of(stage, 0));
     const std::int64_t chunks = places.chunks;
+    const std::int64_t begin = places.piece_of(stage, 0), end = places.piece_of(stage, chunks - 1);
+    Parts out;
     if (kinds.mixed()) {
-      for (std::int64_t c = 1; c < chunks; ++c) out += parts(places.piece_of(stage, c));
+      for (std::int64_t c = 0; c < chunks; ++c) out += parts(places.piece_of(stage, c));
       return out;
     }
-    if (chunks > 1) out += parts(places.piece_of(stage, chunks - 1));
-    if (chunks > 2) out.add(parts(places.piece_of(stage, 1)), chunks - 2);
+    const bool several = chunks > 1;
+    const std::int64_t between = std::max<std::int64_t>(0, chunks - 2);
+    const std::int64_t n = layers(begin) + (several ? layers(end) : 0) + between * middle_;
+    const std::int64_t again =
+        recomputed(begin) + (several ? recomputed(end) : 0) + between * recomputed_of(middle_);
+    out.again[kinds.only()] = again, out.once[kinds.only()] = n - again;
+    out.embeddings = (begin == 0 ? 1 : 0) + (several && end == 0 ? 1 : 0);
+    out.heads = (is_last(begin) ? 1 : 0) + (several && is_last(end) ? 1 : 0);
     return out;
   }
   /// Of pieces 1 .. end - 1, none of which is the last.
   Parts parts_between(std::int64_t end) const {
     Parts out;
     if (end <= 1) return out;
-    if (!kinds.mixed()) return out.add(parts(1), end - 1);
+    if (!kinds.mixed()) {
+      const std::int64_t again = recomputed_of(middle_);
+      out.again[kinds.only()] = (end - 1) * again;
+      out.once[kinds.only()] = (end - 1) * (middle_ - again);
+      return out;
+    }
     for (std::int64_t i = 1; i < end; ++i) out += parts(i);
     return out;
   }
@@ -133,6 +142,9 @@ class Pieces {
   std::int64_t count;
 
  private:
+  std::int64_t recomputed_of(std::int64_t layers_of_piece) const {
+    return recompute_ < 0 ? layers_of_piece : std::min(recompute_, layers_of_piece);
+  }
   /// Layers before the piece.
   std::int64_t before(std::int64_t piece) const {
     return piece == 0 ? 0 : first_ + (piece - 1) * middle_;

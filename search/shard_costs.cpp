@@ -1,80 +1,16 @@
 #include "search/shard_costs.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include "core/error.h"
 #include "plan/dependencies.h"
 #include "plan/memory.h"
 #include "plan/schedule.h"
+#include "search/prices.h"
 
 namespace plait {
 namespace {
-
-/// What an op takes where gradients are written, and where they are added to.
-using PriceOfBoth = std::array<SimTime, 2>;
-
-/// The least that ops can take anywhere on the machine.
-class Prices {
- public:
-  /// `written`: type of gradients that are written and not added to. `kind`: of the node; without
-  /// one, the fastest.
-  Prices(const Plan& plan, const CostModel& costs, Groups& groups, DType written,
-         std::optional<std::size_t> kind)
-      : plan_(plan), costs_(costs), groups_(groups), written_(written), kind_(kind) {}
-
-  std::vector<PriceOfBoth> of(const Block& block) const {
-    std::vector<PriceOfBoth> out;
-    out.reserve(block.ops.size());
-    for (const Op& op : block.ops) out.push_back(of(op));
-    return out;
-  }
-
- private:
-  PriceOfBoth of(const Op& op) const {
-    if (const auto* c = std::get_if<Compute>(&op.body)) return of(*c);
-    const auto* c = std::get_if<Collective>(&op.body);
-    const SimTime takes = c == nullptr ? 0 : least(*c);
-    return {takes, takes};
-  }
-  PriceOfBoth of(const Compute& op) const {
-    const SimTime adding = least(op);
-    const auto* product = std::get_if<MatMul>(&op);
-    if (product == nullptr || product->pass != Pass::kWeightGrad) return {adding, adding};
-    MatMul writing = *product;
-    writing.accumulate = false, writing.out = written_;
-    return {least(writing), adding};
-  }
-  SimTime least(const Compute& op) const {
-    const Cluster& cluster = groups_.cluster();
-    SimTime out = std::numeric_limits<SimTime>::max();
-    for (std::size_t k = 0; k < cluster.kinds(); ++k) {
-      if (kind_ && k != *kind_) continue;
-      out = std::min(out, to_sim_time(costs_.compute(op, cluster.kind(k).device).total()));
-    }
-    return out;
-  }
-  SimTime least(const Collective& op) const {
-    std::int64_t stride = 0;  // of the innermost of its axes, which lie side by side
-    for (std::size_t a = 0; a < kAxes; ++a) {
-      const auto axis = static_cast<Axis>(a);
-      if (op.axes.has(axis) && plan_.mesh[axis] > 1) stride = plan_.mesh.stride(axis);
-    }
-    if (stride == 0 || !groups_.in_order()) return 0;
-    SimTime out = std::numeric_limits<SimTime>::max();
-    for (const GroupPlacement& g : groups_.of(plan_.mesh.size_of(op.axes), stride)) {
-      out = std::min(out, to_sim_time(costs_.collective(op, g, groups_.cluster()).cost.total()));
-    }
-    return out;
-  }
-
-  const Plan& plan_;
-  const CostModel& costs_;
-  Groups& groups_;
-  DType written_;
-  std::optional<std::size_t> kind_;
-};
 
 /// When compute is through with the ops of one pass, if those before op `from` take no time.
 SimTime chain(const Block& block, const BlockDependencies& deps,
@@ -250,6 +186,18 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   return out;
 }
 
+ShardTimesByKind times_of(const Plan& plan, const Workload& workload, const CostModel& costs,
+                          Groups& groups) {
+  const Dependencies deps = dependencies(plan);
+  const auto priced = [&](std::optional<std::size_t> kind) {
+    return read_times(plan, deps, {plan, costs, groups, workload.precision.reduction, kind});
+  };
+  ShardTimesByKind all = {priced(std::nullopt), {}};
+  const std::size_t kinds = groups.cluster().kinds();
+  for (std::size_t k = 0; kinds > 1 && k < kinds; ++k) all.of_kind.push_back(priced(k));
+  return all;
+}
+
 /// Layers of two kinds: none takes less time, nor keeps less, than the better of both.
 bool partly_recomputed(const Strategy& base, const Layout& layout) {
   return layout.recompute == Recompute::kFull && base.recompute.every > 1;
@@ -257,39 +205,37 @@ bool partly_recomputed(const Strategy& base, const Layout& layout) {
 
 }  // namespace
 
-std::optional<ShardSizes> shard_sizes(const Model& model, const Workload& workload,
-                                      const Strategy& base, const Layout& layout) {
+std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
+                                      const Strategy& base, const Layout& layout,
+                                      const CostModel& costs, Groups& groups) {
   try {
     Layout whole = layout;
     whole.schedule = Schedule::k1f1b;
     const Plan plan = probe(model, workload, base, whole, layout.recompute);
-    ShardSizes out;
-    read_sizes(plan, out);
-    read_memory(plan, out);
-    for (LayerSizes& layer : out.layers) {
-      if (partly_recomputed(base, layout)) layer.beside_backward = {};
+    ShardCosts out;
+    read_sizes(plan, out.sizes);
+    read_memory(plan, out.sizes);
+    const bool partly = partly_recomputed(base, layout);
+    for (LayerSizes& layer : out.sizes.layers) {
+      if (partly) layer.beside_backward = {};
     }
+    out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), workload,
+                                  costs, groups)
+                       : times_of(plan, workload, costs, groups);
     return out;
   } catch (const InputError&) {
     return std::nullopt;
   }
 }
 
-std::optional<ShardTimesByKind> shard_times(const Model& model, const Workload& workload,
+std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups) {
   try {
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
-    const Dependencies deps = dependencies(plan);
-    const auto priced = [&](std::optional<std::size_t> kind) {
-      return read_times(plan, deps, {plan, costs, groups, workload.precision.reduction, kind});
-    };
-    ShardTimesByKind all = {priced(std::nullopt), {}};
-    const std::size_t kinds = groups.cluster().kinds();
-    for (std::size_t k = 0; kinds > 1 && k < kinds; ++k) all.of_kind.push_back(priced(k));
-    return all;
+    return times_of(plan, workload, costs, groups);
   } catch (const InputError&) {
     return std::nullopt;
   }

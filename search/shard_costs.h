@@ -62,10 +62,17 @@ struct ShardTimesByKind {
   std::vector<ShardTimesOfBoth> of_kind;
 };
 
+struct ShardCosts {
+  ShardSizes sizes;
+  ShardTimesByKind times;  // where the backward pass is not cut in two
+};
+
 /// Nothing where the sizes do not divide.
-std::optional<ShardSizes> shard_sizes(const Model& model, const Workload& workload,
-                                      const Strategy& base, const Layout& layout);
-std::optional<ShardTimesByKind> shard_times(const Model& model, const Workload& workload,
+std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
+                                      const Strategy& base, const Layout& layout,
+                                      const CostModel& costs, Groups& groups);
+/// Where the schedule of the layout cuts the backward pass in two.
+std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups);
 

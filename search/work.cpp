@@ -17,7 +17,6 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
                        int threads)
     : scenario_(scenario),
       costs_(costs),
-      most_memory_(most_memory(scenario.cluster)),
       bounds_(scenario, costs),
       layouts_(all_layouts(
           {space, scenario.model, scenario.workload, scenario.cluster.world_size(),
@@ -54,7 +53,7 @@ void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, A
               for (std::size_t i = begin; i < end; ++i) {
                 const std::optional<Bytes> least = bounds_.memory(layouts_[numbers[i]], recent);
                 out[i] = least ? Answer{0, least->value} : Answer{};
-                const bool fits = least && *least <= most_memory_;
+                const bool fits = least && *least <= bounds_.most_memory();
                 if (fits) fitting[p].push_back(static_cast<std::uint32_t>(i));
               }
             });

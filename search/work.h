@@ -56,7 +56,6 @@ class SearchWork {
 
   const Scenario& scenario_;
   const CostModel& costs_;
-  Bytes most_memory_;
   Bounds bounds_;
   Layouts layouts_;
 };

@@ -1,0 +1,80 @@
+#pragma once
+// The least that the ops of a plan can take anywhere on a machine, each priced once.
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "core/time.h"
+#include "costmodel/costmodel.h"
+#include "plan/plan.h"
+#include "search/groups.h"
+
+namespace plait {
+
+/// What an op takes where gradients are written, and where they are added to.
+using PriceOfBoth = std::array<SimTime, 2>;
+
+class Prices {
+ public:
+  /// `written`: type of gradients that are written and not added to. `kind`: of the node; without
+  /// one, the fastest.
+  Prices(const Plan& plan, const CostModel& costs, Groups& groups, DType written,
+         std::optional<std::size_t> kind)
+      : plan_(plan), costs_(costs), groups_(groups), written_(written), kind_(kind) {}
+
+  std::vector<PriceOfBoth> of(const Block& block) const {
+    std::vector<PriceOfBoth> out;
+    out.reserve(block.ops.size());
+    for (const Op& op : block.ops) out.push_back(of(op));
+    return out;
+  }
+
+ private:
+  PriceOfBoth of(const Op& op) const {
+    if (const auto* c = std::get_if<Compute>(&op.body)) return of(*c);
+    const auto* c = std::get_if<Collective>(&op.body);
+    const SimTime takes = c == nullptr ? 0 : least(*c);
+    return {takes, takes};
+  }
+  PriceOfBoth of(const Compute& op) const {
+    const SimTime adding = least(op);
+    const auto* product = std::get_if<MatMul>(&op);
+    if (product == nullptr || product->pass != Pass::kWeightGrad) return {adding, adding};
+    MatMul writing = *product;
+    writing.accumulate = false, writing.out = written_;
+    return {least(writing), adding};
+  }
+  SimTime least(const Compute& op) const {
+    const Cluster& cluster = groups_.cluster();
+    SimTime out = std::numeric_limits<SimTime>::max();
+    for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+      if (kind_ && k != *kind_) continue;
+      out = std::min(out, to_sim_time(costs_.compute(op, cluster.kind(k).device).total()));
+    }
+    return out;
+  }
+  SimTime least(const Collective& op) const {
+    std::int64_t stride = 0;  // of the innermost of its axes, which lie side by side
+    for (std::size_t a = 0; a < kAxes; ++a) {
+      const auto axis = static_cast<Axis>(a);
+      if (op.axes.has(axis) && plan_.mesh[axis] > 1) stride = plan_.mesh.stride(axis);
+    }
+    if (stride == 0 || !groups_.in_order()) return 0;
+    SimTime out = std::numeric_limits<SimTime>::max();
+    for (const GroupPlacement& g : groups_.of(plan_.mesh.size_of(op.axes), stride)) {
+      out = std::min(out, to_sim_time(costs_.collective(op, g, groups_.cluster()).cost.total()));
+    }
+    return out;
+  }
+
+  const Plan& plan_;
+  const CostModel& costs_;
+  Groups& groups_;
+  DType written_;
+  std::optional<std::size_t> kind_;
+};
+
+}  // namespace plait
