@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "plan/member_table.h"
 
@@ -23,34 +24,58 @@ Use use_of_root(const Plan& plan, const Operand& o) {
   return o.use;
 }
 
-BlockDependencies within(const Plan& plan, const Block& block) {
-  BlockDependencies out;
-  out.first.push_back(0);
-  for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    const Op& op = block.ops[i];
-    // The latest conflicting op per other stream is enough: streams are in order.
-    std::array<int, kStreams> latest;
-    latest.fill(-1);
-    for (std::size_t j = 0; j < i; ++j) {
-      const Op& earlier = block.ops[j];
-      if (earlier.stream == op.stream) continue;
-      for (const Operand& a : op.operands) {
-        for (const Operand& b : earlier.operands) {
-          const bool conflict = a.use != Use::kRead || b.use != Use::kRead;
-          if (conflict && a.shift == b.shift &&
-              storage_of(plan, a.tensor) == storage_of(plan, b.tensor)) {
-            latest[static_cast<std::size_t>(earlier.stream)] = static_cast<int>(j);
-          }
-        }
+/// The latest ops of other streams that a block's ops conflict with: streams are in order.
+class WithinBlock {
+ public:
+  WithinBlock(const Plan& plan, const Block& block)
+      : plan_(plan), block_(block), latest_(plan.tensors.size(), -1) {}
+
+  BlockDependencies run() {
+    BlockDependencies out;
+    out.first.push_back(0);
+    for (std::size_t i = 0; i < block_.ops.size(); ++i) {
+      for (const int j : conflicts(block_.ops[i])) {
+        if (j >= 0) out.before.push_back(static_cast<std::uint16_t>(j));
+      }
+      out.first.push_back(static_cast<std::uint16_t>(out.before.size()));
+      for (const Operand& o : block_.ops[i].operands) mention(static_cast<int>(i), o);
+    }
+    return out;
+  }
+
+ private:
+  struct Mention {
+    int op;
+    Operand operand;
+    std::int32_t previous;  // of the same storage
+  };
+  void mention(int op, const Operand& o) {
+    std::int32_t& latest = latest_[storage_of(plan_, o.tensor)];
+    mentions_.push_back({op, o, std::exchange(latest, static_cast<int>(mentions_.size()))});
+  }
+  /// By stream; -1: none.
+  std::array<int, kStreams> conflicts(const Op& op) const {
+    std::array<int, kStreams> out;
+    out.fill(-1);
+    for (const Operand& a : op.operands) {
+      for (std::int32_t m = latest_[storage_of(plan_, a.tensor)]; m >= 0; m = at(m).previous) {
+        const auto& [earlier, b, previous] = at(m);
+        const Stream stream = block_.ops[static_cast<std::size_t>(earlier)].stream;
+        const bool conflict = a.use != Use::kRead || b.use != Use::kRead;
+        int& last = out[static_cast<std::size_t>(stream)];
+        if (stream != op.stream && conflict && a.shift == b.shift) last = std::max(last, earlier);
       }
     }
-    for (int j : latest) {
-      if (j >= 0) out.before.push_back(static_cast<std::uint16_t>(j));
-    }
-    out.first.push_back(static_cast<std::uint16_t>(out.before.size()));
+    return out;
   }
-  return out;
-}
+
+  const Mention& at(std::int32_t m) const { return mentions_[static_cast<std::size_t>(m)]; }
+
+  const Plan& plan_;
+  const Block& block_;
+  std::vector<std::int32_t> latest_;  // mention of each storage
+  std::vector<Mention> mentions_;
+};
 
 class ProgramLinker {
  public:
@@ -244,7 +269,7 @@ std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
 
 Dependencies dependencies(const Plan& plan) {
   Dependencies out;
-  for (const Block& block : plan.blocks) out.blocks.push_back(within(plan, block));
+  for (const Block& block : plan.blocks) out.blocks.push_back(WithinBlock(plan, block).run());
   const std::vector<std::vector<Touch>> touches = shared_touches(plan);
   std::vector<std::uint32_t> message_ids;
   for (const Program& program : plan.programs) {

@@ -53,14 +53,17 @@ class StageWalk {
     std::int64_t first, last;
     TensorId root;
     std::int16_t shift;
-    bool afresh;  // a full write: what was there before is no longer needed
+    bool afresh;                    // a full write: what was there before is no longer needed
+    std::int32_t previous = kNone;  // touch of the same tensor
   };
+  static constexpr std::int32_t kNone = -1;
   struct Member {
     std::int64_t stay = -1;  // index of the open stay
   };
 
   std::vector<Touch> touches_of(const Block& block) const {
     std::vector<Touch> out;
+    std::vector<std::int32_t> latest(plan_.tensors.size(), kNone);
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
       for (const Operand& o : block.ops[i].operands) {
         const bool view = plan_.tensors[o.tensor].is_view();
@@ -69,19 +72,23 @@ class StageWalk {
         if (held.place != place_ || !holds(role_, held.holders)) continue;
         const auto op = static_cast<std::int64_t>(i);
         const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
-        add(out, {op, op, root, shift, !view && o.use == Use::kWrite && !held.persistent});
+        const bool afresh = !view && o.use == Use::kWrite && !held.persistent;
+        add(out, {op, op, root, shift, afresh, latest[root]}, latest[root]);
       }
     }
     return out;
   }
   /// Later touches of a member that leave what is there only make its stay longer.
-  static void add(std::vector<Touch>& touches, const Touch& t) {
-    const auto same = [&t](const Touch& o) { return o.root == t.root && o.shift == t.shift; };
-    const auto before = std::find_if(touches.rbegin(), touches.rend(), same);
-    if (before == touches.rend() || (t.afresh && before->last < t.first)) {
+  static void add(std::vector<Touch>& touches, const Touch& t, std::int32_t& latest) {
+    std::int32_t at = latest;
+    while (at != kNone && touches[static_cast<std::size_t>(at)].shift != t.shift) {
+      at = touches[static_cast<std::size_t>(at)].previous;
+    }
+    if (at == kNone || (t.afresh && touches[static_cast<std::size_t>(at)].last < t.first)) {
+      latest = static_cast<std::int32_t>(touches.size());
       touches.push_back(t);
     } else {
-      before->last = t.last;
+      touches[static_cast<std::size_t>(at)].last = t.last;
     }
   }
 
