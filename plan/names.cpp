@@ -80,6 +80,16 @@ std::string_view name_of(const Op& op) { return std::visit(NameOfBody{}, op.body
 
 std::string_view name_of(Schedule schedule) { return kind_of(schedule).name; }
 
+std::string_view name_of(FsdpCopies copies) {
+  switch (copies) {
+    case FsdpCopies::kNone: return "none";
+    case FsdpCopies::kFsdp1: return "fsdp1";
+    case FsdpCopies::kFsdp2: return "fsdp2";
+    case FsdpCopies::kDeepSpeed: return "deepspeed";
+  }
+  return "?";
+}
+
 std::string_view name_of(ContextKind kind) {
   switch (kind) {
     case ContextKind::kAllGather: return "all_gather";

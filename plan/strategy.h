@@ -40,12 +40,17 @@ enum class Offload : std::uint8_t { kNone, kCpu, kNvme };
 /// gradient, beside which the input's gradient is summed; and forward the products themselves, in
 /// pieces that travel round a ring while others are computed.
 enum class TensorOverlap : std::uint8_t { kNone, kWeightGrad, kRing };
+/// What is copied around the gathers and reductions of sharded parameters, besides what travels:
+/// nothing, where modules read and write the flat buffers themselves (Megatron-FSDP), or what
+/// PyTorch's FSDP1 or FSDP2 or DeepSpeed's ZeRO-3 copies: plan/strategies/fsdp_copies.cpp.
+enum class FsdpCopies : std::uint8_t { kNone, kFsdp1, kFsdp2, kDeepSpeed };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(ContextKind kind);
 std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(Offload place);
+std::string_view name_of(FsdpCopies copies);
 
 /// What an automatic schedule is laid out for, as profiled: how long the passes of a stage take and
 /// a message travels, in any common unit, and what of a microbatch's activations B leaves for W.
@@ -102,6 +107,7 @@ struct DataParallelOptions {
 struct FsdpOptions {
   bool reshard_after_forward = true;  // false: keep gathered weights until backward (SHARD_GRAD_OP)
   std::int64_t prefetch = 1;          // layers gathered ahead of the one that computes
+  FsdpCopies copies = FsdpCopies::kNone;
 };
 
 /// State that leaves the device: plan/strategies/offload.h.
@@ -150,6 +156,8 @@ struct Strategy {
   OffloadOptions offload;
   ParameterServerOptions parameter_server;
 
+  /// Gradients are written one by one, in the weights' type, and copied to what is reduced.
+  bool copies_gradients() const { return zero_stage == 3 && fsdp.copies != FsdpCopies::kNone; }
   /// Ranks that work on different sequences.
   std::int64_t replicas() const {
     const std::int64_t ranks = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);

@@ -56,6 +56,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"data.cpp", data},
       {"reduce.cpp", data},
       {"gather.cpp", s.zero_stage > 0 || s.parameter_server.any()},
+      {"fsdp_copies.cpp", s.copies_gradients()},
       {"parameter_server.cpp", s.parameter_server.any()},
       {"offload.cpp", s.offload.any()},
       {"offload_state.cpp", s.offload.state()},

@@ -41,6 +41,24 @@ void data_parallel(List& l) {
   l.add("fsdp, hybrid on 8", gpt(), {.dp = 2, .fsdp = 4}, 3, {unclipped});
 }
 
+/// What frameworks copy around the collectives of shards.
+void copied_shards(List& l) {
+  l.add("fsdp1", llama(), {.fsdp = 2}, 3, {as_fsdp1});
+  l.add("fsdp1, reduced in fp32, hybrid", gpt(), {.dp = 2, .fsdp = 2}, 3, {as_fsdp1});
+  l.add("fsdp2", llama(), {.fsdp = 4}, 3, {as_fsdp2});
+  l.add("fsdp2, tied, kept after forward", gpt(), {.fsdp = 2}, 3, {as_fsdp2, kept});
+  l.add("fsdp2, two ahead, reduced in bf16", qwen(), {.fsdp = 2}, 3,
+        {as_fsdp2, two_ahead, bf16_wire});
+  l.add("fsdp2, none ahead, recompute all", llama(), {.fsdp = 2}, 3,
+        {as_fsdp2, none_ahead, all_again});
+  l.add("fsdp2, hybrid, sp", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3, {as_fsdp2, sp});
+  l.add("fsdp2, pp", llama(), {.pp = 2, .fsdp = 2}, 3, {as_fsdp2});
+  l.add("fsdp2, experts", mixtral(), {.fsdp = 2, .ep = 2}, 3, {as_fsdp2});
+  l.add("fsdp2, state on host", llama(), {.fsdp = 2}, 3, {as_fsdp2, state_on_host});
+  l.add("deepspeed", llama(), {.fsdp = 2}, 3, {as_deepspeed, weight_shard});
+  l.add("deepspeed, ZeRO++", llama(), {.dp = 2, .fsdp = 4}, 3, {as_deepspeed, secondary, qwz, qgz});
+}
+
 void zero_plus_plus(List& l) {
   l.add("hpZ", llama(), {.dp = 2, .fsdp = 2}, 3, {secondary});
   l.add("hpZ on 8", gpt(), {.dp = 2, .fsdp = 4}, 3, {secondary});
@@ -370,8 +388,8 @@ void hybrids(List& l) {
 
 std::vector<MatrixCase> matrix_cases() {
   List list;
-  data_parallel(list), zero_plus_plus(list), tensor_parallel(list), tensor_overlap(list),
-      context_parallel(list), context_kinds(list), pipeline(list),
+  data_parallel(list), copied_shards(list), zero_plus_plus(list), tensor_parallel(list),
+      tensor_overlap(list), context_parallel(list), context_kinds(list), pipeline(list),
       both_ways_and_building_blocks(list), recomputation(list), experts(list),
       latent_attention(list), offload(list), parameter_servers(list), hybrids(list);
   return std::move(list.cases);

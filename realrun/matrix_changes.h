@@ -73,6 +73,9 @@ inline void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
 inline void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
 inline void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
 inline void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
+inline void as_fsdp1(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kFsdp1; }
+inline void as_fsdp2(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kFsdp2; }
+inline void as_deepspeed(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kDeepSpeed; }
 inline void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
 /// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.
 inline void half_of_slots(MatrixCase& c) { c.workload.capacity_factor = 0.5; }

@@ -111,6 +111,11 @@ const Table<FsdpOptions>& fsdp_table() {
           field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
                 "Layers gathered ahead of the one that computes.")
               .searchable(),
+          field("copies", &F::copies,
+                choice_of({FsdpCopies::kNone, FsdpCopies::kFsdp1, FsdpCopies::kFsdp2,
+                           FsdpCopies::kDeepSpeed}),
+                "What is copied between parameters and the buffers that are gathered and reduced: "
+                "nothing, or what PyTorch's FSDP1 or FSDP2 or DeepSpeed's ZeRO-3 copies."),
       });
   return table;
 }

@@ -21,7 +21,7 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.recompute.layers = l.recompute == Recompute::kFull ? l.recompute_layers : -1;
   // Each n-th layer goes with full recomputation of no fixed number.
   if (l.recompute != Recompute::kFull || l.recompute_layers >= 0) s.recompute.every = 1;
-  s.fsdp = {l.reshard, l.prefetch};
+  s.fsdp.reshard_after_forward = l.reshard, s.fsdp.prefetch = l.prefetch;
   s.keep_weight_shard = l.keep_weight_shard;
   return s;
 }

@@ -186,11 +186,17 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   return out;
 }
 
-ShardTimesByKind times_of(const Plan& plan, const Workload& workload, const CostModel& costs,
-                          Groups& groups) {
+/// What products write gradients in: of zero_stage 2 and, where gradients are copied, 3, the type
+/// of fewer bytes.
+DType written_gradients(const Strategy& base, const Precision& p) {
+  const bool copies = base.fsdp.copies != FsdpCopies::kNone;
+  return copies && size_of(p.weights) < size_of(p.reduction) ? p.weights : p.reduction;
+}
+
+ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups) {
   const Dependencies deps = dependencies(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, deps, {plan, costs, groups, workload.precision.reduction, kind});
+    return read_times(plan, deps, {plan, costs, groups, written, kind});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
   const std::size_t kinds = groups.cluster().kinds();
@@ -219,9 +225,10 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     for (LayerSizes& layer : out.sizes.layers) {
       if (partly) layer.beside_backward = {};
     }
-    out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), workload,
+    const DType written = written_gradients(base, workload.precision);
+    out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), written,
                                   costs, groups)
-                       : times_of(plan, workload, costs, groups);
+                       : times_of(plan, written, costs, groups);
     return out;
   } catch (const InputError&) {
     return std::nullopt;
@@ -235,7 +242,7 @@ std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& 
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, workload, costs, groups);
+    return times_of(plan, written_gradients(base, workload.precision), costs, groups);
   } catch (const InputError&) {
     return std::nullopt;
   }

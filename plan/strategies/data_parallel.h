@@ -17,14 +17,24 @@ struct Ready {
 /// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
 std::vector<Ready> completions(const Draft& draft, const Program& program, bool each_microbatch);
 
-/// Blocks that gather a unit for either pass, by UnitKind.
+/// Blocks that gather a unit for either pass, by UnitKind, and copy what has arrived.
 struct GatherBlocks {
-  std::array<BlockId, kUnitKinds> forward = {}, backward = {};
+  std::array<BlockId, kUnitKinds> forward = {}, backward = {}, copy_out = {};
 };
 GatherBlocks add_gather_blocks(Draft& draft);
 Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit, bool forward = true);
 /// zero_stage 3: the program with a gather before every use.
 Program gather_before_use(const Draft& draft, const GatherBlocks& blocks, const Program& program);
+
+/// fsdp_copies.cpp: the buffers of a unit that strategy.fsdp.copies asks for, which are of its flat
+/// buffers' scope and size. To what has arrived in one belong ops on the stream of the gathers, and
+/// ops on the compute stream, before the unit is used; to gradients that are to be reduced, ops
+/// behind the backward pass.
+void add_copy_buffers(Draft& draft, Unit& unit);
+void copy_arrived(const Draft& draft, Block& gather, const Unit& unit);
+Block copy_out_block(const Draft& draft, const Unit& unit);
+bool copies_out(const Draft& draft, const Unit& unit);
+void copy_gradients(const Draft& draft, Block& scatter, const Unit& unit);
 
 /// quantized.cpp: an all_gather, or a reduce_scatter, of numbers of fewer bits.
 void gather_quantized(Draft& draft, Block& block, AxisSet axes, TensorId shard, TensorId buffer);

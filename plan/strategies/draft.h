@@ -60,6 +60,8 @@ struct Unit {
   TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
   TensorId gradient_shard = kNoTensor;   // zero_stage >= 2: what is left after the reduce_scatter;
                                          // of a server: the sum of what is pushed
+  TensorId gather_buffer = kNoTensor;    // zero_stage 3: weights arrive here and are copied
+  std::vector<TensorId> reduce_buffers;  // zero_stage 3: through which gradients are copied
   TensorId weight_shard = kNoTensor;     // zero_stage 3 with keep_weight_shard; of a server
   TensorId secondary_shard = kNoTensor;  // ZeRO++'s hpZ: what backward gathers from
   TensorId master = kNoTensor;           // optimizer state, of this rank's share
@@ -67,6 +69,13 @@ struct Unit {
   /// What the optimizer reads.
   TensorId reduced_gradient() const {
     return gradient_shard != kNoTensor ? gradient_shard : gradient_buffer;
+  }
+  /// Where the collectives write the weights, and what they reduce.
+  TensorId gathers_into() const {
+    return gather_buffer != kNoTensor ? gather_buffer : weight_buffer;
+  }
+  TensorId reduces_from() const {
+    return reduce_buffers.empty() ? gradient_buffer : reduce_buffers.back();
   }
   /// The weights that compute reads come from where the optimizer's shares are.
   bool gathered() const { return zero_stage > 0 || weight_shard != kNoTensor; }

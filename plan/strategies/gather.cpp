@@ -58,14 +58,16 @@ Block gather_block(Draft& d, UnitKind kind) {
                          Phase::kParamGather,
                          {{unit.master, Use::kRead, 0}, {shard, Use::kWrite, 0}}});
   }
-  gather_shard(d, block, unit.shard_axes, shard, unit.weight_buffer);
-  if (unit.secondary_shard == kNoTensor) return block;
-  const DType type = d.workload.precision.weights;
-  block.ops.push_back(
-      {Compute(Cast{0, type, type}),
-       Stream::kParamGather,
-       Phase::kParamGather,
-       {{unit.weight_buffer, Use::kRead, 0}, {unit.secondary_shard, Use::kWrite, 0}}});
+  gather_shard(d, block, unit.shard_axes, shard, unit.gathers_into());
+  if (unit.secondary_shard != kNoTensor) {
+    const DType type = d.workload.precision.weights;
+    block.ops.push_back(
+        {Compute(Cast{0, type, type}),
+         Stream::kParamGather,
+         Phase::kParamGather,
+         {{unit.gathers_into(), Use::kRead, 0}, {unit.secondary_shard, Use::kWrite, 0}}});
+  }
+  copy_arrived(d, block, unit);
   return block;
 }
 
@@ -73,7 +75,8 @@ Block gather_block(Draft& d, UnitKind kind) {
 Block regather_block(Draft& d, UnitKind kind) {
   const Unit& unit = d.unit(kind);
   Block block{"param_gather.secondary", {}};
-  gather_shard(d, block, unit.shard_axes - Axis::kDp, unit.secondary_shard, unit.weight_buffer);
+  gather_shard(d, block, unit.shard_axes - Axis::kDp, unit.secondary_shard, unit.gathers_into());
+  copy_arrived(d, block, unit);
   return block;
 }
 
@@ -128,6 +131,8 @@ GatherBlocks add_gather_blocks(Draft& d) {
     if (!d.unit(kind).gathered()) continue;
     const auto k = static_cast<std::size_t>(kind);
     blocks.forward[k] = blocks.backward[k] = d.add_block(gather_block(d, kind));
+    if (copies_out(d, d.unit(kind)))
+      blocks.copy_out[k] = d.add_block(copy_out_block(d, d.unit(kind)));
     if (d.unit(kind).secondary_shard == kNoTensor) continue;
     blocks.backward[k] = d.add_block(regather_block(d, kind));
   }
@@ -143,19 +148,37 @@ Program gather_before_use(const Draft& d, const GatherBlocks& blocks, const Prog
   const GatherPlan plan(d, program);
   const auto ahead = static_cast<std::size_t>(std::max<std::int64_t>(0, d.strategy.fsdp.prefetch));
   Program out;
-  std::vector<std::int32_t> at(plan.uses.size(), -1);  // where each use is in `out`
-  std::size_t next = 0, use = 0;
+  std::size_t issued = 0, copied = 0, use = 0;
+  std::int32_t behind = -1;  // what the next gathers start behind
+  const auto microbatch_of = [&](const Gather& g) {
+    return program.calls[plan.uses[g.use]].microbatch;
+  };
+  const auto issue = [&](std::size_t last_use) {
+    for (; issued < plan.gathers.size() && plan.gathers[issued].use <= last_use; ++issued) {
+      const Gather& g = plan.gathers[issued];
+      Call call = gather_call(blocks, g.unit, g.forward);
+      call.microbatch = microbatch_of(g), call.after = behind;
+      out.calls.push_back(call);
+    }
+  };
+  const auto copy_out = [&] {  // which frees what the gathers after it fill
+    for (; copied < issued && plan.gathers[copied].use <= use; ++copied) {
+      const Gather& g = plan.gathers[copied];
+      if (!copies_out(d, d.unit(g.unit.kind))) continue;
+      behind = static_cast<std::int32_t>(out.calls.size());
+      const BlockId block = blocks.copy_out[static_cast<std::size_t>(g.unit.kind)];
+      out.calls.push_back({block, 0, g.unit.layer, microbatch_of(g), -1});
+    }
+  };
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
     const bool reads = use < plan.uses.size() && plan.uses[use] == i;
-    // Issued before use k: every gather for uses up to k + ahead.
-    while (reads && next < plan.gathers.size() && plan.gathers[next].use <= use + ahead) {
-      Call call = gather_call(blocks, plan.gathers[next].unit, plan.gathers[next].forward);
-      call.microbatch = program.calls[plan.uses[plan.gathers[next].use]].microbatch;
-      if (use > 0) call.after = at[use - 1];
-      out.calls.push_back(call);
-      ++next;
+    if (reads) {  // issued before use k: every gather for uses up to k + ahead
+      issue(use);
+      copy_out();
+      issue(use + ahead);
+      behind = static_cast<std::int32_t>(out.calls.size());
+      ++use;
     }
-    if (reads) at[use++] = static_cast<std::int32_t>(out.calls.size());
     out.calls.push_back(program.calls[i]);
   }
   return out;

@@ -101,12 +101,14 @@ class Reducer {
     const bool direct = first && d_.workload.precision.reduction == d_.workload.precision.gradients;
     TensorId target = unit.gradient_shard;
     if (!direct) target = incoming(kind);
+    copy_gradients(d_, block, unit);
+    const TensorId from = unit.reduces_from();
     if (d_.strategy.zero_plus_plus.quantized_gradients) {
-      reduce_quantized(d_, block, unit.shard_axes, unit.gradient_buffer, target);
+      reduce_quantized(d_, block, unit.shard_axes, from, target);
     } else {
-      block.ops.push_back(collective(
-          CollectiveKind::kReduceScatter, unit.shard_axes, d_.tensors[unit.gradient_buffer],
-          {{unit.gradient_buffer, Use::kRead, 0}, {target, Use::kWrite, 0}}));
+      block.ops.push_back(collective(CollectiveKind::kReduceScatter, unit.shard_axes,
+                                     d_.tensors[from],
+                                     {{from, Use::kRead, 0}, {target, Use::kWrite, 0}}));
       if (unit.zero_stage == 3) block.ops.back().stream = Stream::kParamGather;
     }
     if (!direct) accumulate(block, target, unit.gradient_shard, first);

@@ -9,10 +9,16 @@
 
 #include "plan/refusal.h"
 #include "plan/schedule.h"
-#include "plan/strategies/draft.h"
+#include "plan/strategies/data_parallel.h"
 
 namespace plait {
 namespace {
+
+/// What products write where gradients are sharded.
+DType written_gradients(const Draft& d) {
+  const Precision& p = d.workload.precision;
+  return d.strategy.copies_gradients() ? p.weights : p.reduction;
+}
 
 constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer", "experts",
                                                 "head"};
@@ -40,7 +46,7 @@ class Packer {
     unit_.weight_buffer =
         flat(".weights", whole_, p.weights, TensorClass::kWeight, !sharded_weights);
     unit_.gradient_buffer =
-        flat(".gradients", whole_, sharded_gradients ? p.reduction : p.gradients,
+        flat(".gradients", whole_, sharded_gradients ? written_gradients(d_) : p.gradients,
              TensorClass::kGradient, !sharded_gradients);
     view(unit_.weights, unit_.weight_buffer);
     view(unit_.gradients, unit_.gradient_buffer);
@@ -60,6 +66,7 @@ class Packer {
       unit_.secondary_shard =
           flat(".secondary_shard", within, p.weights, TensorClass::kWeight, true);
     }
+    add_copy_buffers(d_, unit_);
     if (p.has_master()) unit_.master = share(".master", p.master, TensorClass::kOptimizer);
     unit_.moments[0] = share(".moment1", p.moments, TensorClass::kOptimizer);
     unit_.moments[1] = share(".moment2", p.moments, TensorClass::kOptimizer);
@@ -204,7 +211,7 @@ void write_gradients_afresh(Draft& d) {
       }
       MatMul* g = body_of<MatMul>(op);
       if (g != nullptr && g->pass == Pass::kWeightGrad && sharded) {
-        g->out = d.workload.precision.reduction;
+        g->out = written_gradients(d);
         g->accumulate = embedding;
       }
     }
@@ -214,10 +221,9 @@ void write_gradients_afresh(Draft& d) {
   const bool shared = d.model.tied_embeddings && !tied_apart(d);
   const Operand all{d.unit(UnitKind::kEmbedding).gradient_buffer, Use::kWrite, 0};
   const auto start = [&](Block& block) {
-    block.ops.insert(block.ops.begin(), {Compute(Fill{0, d.workload.precision.reduction}),
-                                         Stream::kCompute,
-                                         Phase::kBackward,
-                                         {all}});
+    block.ops.insert(
+        block.ops.begin(),
+        {Compute(Fill{0, written_gradients(d)}), Stream::kCompute, Phase::kBackward, {all}});
   };
   if (shared) start(d.head_backward);
   if (!shared || both_ways(d.strategy)) start(d.embed_backward);

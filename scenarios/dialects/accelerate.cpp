@@ -51,6 +51,7 @@ void write_fsdp(ExportDraft& d) {
   d.set("fsdp_cpu_ram_efficient_loading", "true");
   d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");
   d.say({"strategy.fsdp_options.reshard_after_forward"});
+  if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
   if ((full || s.recompute.kind == Recompute::kNone) && s.recompute.every == 1) {
     d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.layers"});
   }
@@ -200,6 +201,9 @@ class Reading {
     }
     give(by, "strategy.zero_stage", std::to_string(stage_));
     give(by, "strategy.fsdp_options.reshard_after_forward", truth(reshards));
+    const std::int64_t version = integer(at + "version", 1);
+    give(at + "version", "strategy.fsdp_options.copies",
+         json_quote(version == 1 ? "fsdp1" : "fsdp2"));
     const bool recompute = flag(at + "activation_checkpointing", false);
     give(at + "activation_checkpointing", "strategy.recompute",
          recompute ? R"("full")" : R"("none")");
@@ -247,7 +251,6 @@ class Reading {
                              "tpu_env",
                              "tpu_use_cluster",
                              "tpu_use_sudo",
-                             "fsdp_config.fsdp_version",
                              "fsdp_config.fsdp_auto_wrap_policy",
                              "fsdp_config.fsdp_cpu_ram_efficient_loading",
                              "fsdp_config.fsdp_state_dict_type"}) {

@@ -43,6 +43,8 @@ void write_zero(ExportDraft& d) {
   const Replicas r = replicas_of(s);
   d.section("zero_optimization");
   d.copy("stage", "strategy.zero_stage");
+  const bool its_copies = s.zero_stage == 3 && s.fsdp.copies == FsdpCopies::kDeepSpeed;
+  if (its_copies) d.say({"strategy.fsdp_options.copies"});
   d.copy("overlap_comm", "strategy.data.overlap");
   const std::int64_t size = size_of(d.scenario.workload.precision.reduction);
   if (s.data.bucket.value % size == 0) {
@@ -165,6 +167,8 @@ class Reading {
   void zero() {
     const std::int64_t stage = integer("zero_optimization.stage", 0);
     give("zero_optimization.stage", "strategy.zero_stage", std::to_string(stage));
+    if (stage == 3)
+      give("zero_optimization.stage", "strategy.fsdp_options.copies", R"("deepspeed")");
     // config.py: overlap_comm is on by default for stage 3 only; a bucket has 5e8 elements.
     give("zero_optimization.overlap_comm", "strategy.data.overlap",
          truth("zero_optimization.overlap_comm", stage == 3) ? "true" : "false");

@@ -299,6 +299,7 @@ class Reading {
     if (args_.flag(torch)) {
       by = torch;
       stage = 3;
+      give(torch, "strategy.fsdp_options.copies", R"("fsdp2")");
       give("--torch-fsdp2-no-reshard-after-forward", "strategy.fsdp_options.reshard_after_forward",
            truth(!args_.flag("--torch-fsdp2-no-reshard-after-forward")));
     }

@@ -80,6 +80,7 @@ void write_parallelism(ExportDraft& d) {
     d.set("fsdp_reshard_after_forward",
           s.fsdp.reshard_after_forward ? R"("always")" : R"("never")");
     d.say({"strategy.fsdp_options.reshard_after_forward"});
+    if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
   }
   d.copy("tensor_parallel_degree", "strategy.tp");
   d.copy("context_parallel_degree", "strategy.cp");

@@ -32,6 +32,8 @@ void choose_sharding(Strategy& s) {
   s.keep_weight_shard = s.zero_stage == 3 && *rc::gen::arbitrary<bool>();
   s.fsdp.reshard_after_forward = *rc::gen::arbitrary<bool>();
   s.fsdp.prefetch = *rc::gen::inRange<std::int64_t>(0, 3);
+  s.fsdp.copies = *rc::gen::element(FsdpCopies::kNone, FsdpCopies::kFsdp1, FsdpCopies::kFsdp2,
+                                    FsdpCopies::kDeepSpeed);
   s.data.overlap = *rc::gen::arbitrary<bool>();
   s.data.bucket = Bytes(*rc::gen::element<std::int64_t>(1, 4000, 1 << 20));
 }

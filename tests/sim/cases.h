@@ -154,6 +154,7 @@ class RandomCase {
     s.data.overlap = coin();
     s.fsdp.reshard_after_forward = coin();
     s.fsdp.prefetch = pick_(0, 3);
+    s.fsdp.copies = static_cast<FsdpCopies>(pick_(0, 3));
   }
   void draw_workload(Case& c) {
     Workload& w = c.workload;
@@ -227,11 +228,12 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) {
       << s.pipeline.first_stage_layers << " last " << s.pipeline.last_stage_layers << ", recompute "
       << static_cast<int>(s.recompute.kind) << " of " << s.recompute.layers << ", bucket "
       << s.data.bucket.value << ", overlap " << s.data.overlap << ", reshard "
-      << s.fsdp.reshard_after_forward << ", prefetch " << s.fsdp.prefetch << ", batch "
-      << c.workload.global_batch << " by " << c.workload.micro_batch << ", clip "
-      << c.workload.gradient_clipping << ", weights " << name_of(c.workload.precision.weights)
-      << ", reduction " << name_of(c.workload.precision.reduction) << "\non " << c.machine.nodes
-      << " x " << *c.machine.devices_per_node << " " << c.machine.preset << " " << c.machine.fabric
+      << s.fsdp.reshard_after_forward << ", prefetch " << s.fsdp.prefetch << ", copies "
+      << name_of(s.fsdp.copies) << ", batch " << c.workload.global_batch << " by "
+      << c.workload.micro_batch << ", clip " << c.workload.gradient_clipping << ", weights "
+      << name_of(c.workload.precision.weights) << ", reduction "
+      << name_of(c.workload.precision.reduction) << "\non " << c.machine.nodes << " x "
+      << *c.machine.devices_per_node << " " << c.machine.preset << " " << c.machine.fabric
       << " pod " << c.machine.nodes_per_pod.value_or(0) << ", launch " << c.launch << ", jitter "
       << c.machine.jitter << ", host " << c.host.launch_time.value << " and "
       << c.host.collective_time.value << " graphs " << c.host.graphs << " waits "

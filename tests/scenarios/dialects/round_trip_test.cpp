@@ -83,7 +83,9 @@ json random_strategy(std::int64_t& ranks) {
           {"pipeline", pipeline},
           {"recompute", recompute},
           {"data", {{"overlap", coin()}, {"bucket", word({"25 MiB", "1 GB", "1001 B"})}}},
-          {"fsdp_options", {{"reshard_after_forward", coin()}}}};
+          {"fsdp_options",
+           {{"reshard_after_forward", coin()},
+            {"copies", word({"none", "fsdp1", "fsdp2", "deepspeed"})}}}};
 }
 
 json machine_of(std::int64_t ranks) {
