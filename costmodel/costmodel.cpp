@@ -133,21 +133,30 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
          stream_cost(sum.bytes, sum.kernels, StreamKind::kCopy, device);
 }
 
+/// Nothing where there is no chain.
+Cost chain_cost(const KernelChain& chain, const Device& device) {
+  if (chain.kernels == 0) return {};
+  return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+}
+
 /// On a device that is as fast as those that constants were fitted to.
 Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernels) {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return product_cost(*matmul, device, kernels);
   if (const auto* found = std::get_if<Attention>(&op)) {
     Attention attention = *found;
     if (kernels.attention != FlashKernel::kNewest) attention.kernel = kernels.attention;
+    const KernelChain copies = packing_chain(attention, kernels);
+    const KernelChain repeated = shared_keys_chain(attention, kernels);
+    if (repeated.kernels > 0) attention.kv_heads = attention.heads;
     Cost cost = attention_cost(attention, device, kernels.softmax);
     cost.share[kPeakFlops] = cost.share[kPeakFlops] * lowered_by_power(device);
-    const KernelChain copies = packing_chain(attention, kernels);
-    if (copies.kernels == 0) return cost;
-    return cost + stream_cost(copies.bytes, copies.kernels, StreamKind::kCopy, device);
+    return cost + chain_cost(copies, device) + chain_cost(repeated, device);
   }
-  if (const KernelChain chain = eager_chain(op, kernels); chain.kernels > 0)
-    return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
-  return memory_bound_cost(op, device);
+  const KernelChain chain = eager_chain(op, kernels);
+  Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
+  if (const auto* combine = std::get_if<Combine>(&op))
+    cost = cost + chain_cost(expert_bias_chain(*combine, kernels), device);
+  return cost;
 }
 
 // Adam on the processors of a server reaches less of their memory bandwidth than a copy does (0.75,

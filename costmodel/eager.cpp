@@ -123,6 +123,27 @@ KernelChain packing_chain(const Attention& op, const Kernels& kernels) {
   return {Bytes(passes * size_of(op.dtype)), forward(op.pass) ? 3 + 2 : 1 + 3 * 2};
 }
 
+// Forward reads the heads that there are and writes those that attention wants (expand, reshape);
+// backward the other way round, and adds up. Keys, and values.
+KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels) {
+  const bool shares = op.fused && !op.latents && op.kv_heads < op.heads;
+  if (kernels.shared_keys == Fusion::kFused || !shares) return {};
+  const std::int64_t columns = op.batch * op.seq_kv * (op.head_dim + op.v_dim());
+  return {Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
+}
+
+// Megatron-LM megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias: cat([t + b p])
+// and the cast back, where the gates p are fp32. Bytes for each element: b p (4 written), the sum
+// (s + 4 read, 4 written), concatenation (8), cast (4 + s). Backward: its cast (s + 4), the cast of
+// the product's gradient (4 + s), pieces to one tensor (2 s), and for b and for p a product of the
+// gradient (8) and its sum (4).
+KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
+  if (kernels.expert_bias == Fusion::kFused) return {};
+  const double s = size(op.dtype);
+  if (forward(op.pass)) return chain({24 + 2 * s, 4}, op.slots, op.width);
+  return chain({32 + 4 * s, 7}, op.slots, op.width);
+}
+
 // Reads what the product wrote, in the type of its operands, and reads and writes the sum.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;

@@ -21,5 +21,9 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels);
 KernelChain sequence_chain(const Collective& op, const Kernels& kernels);
 /// Copies around fused attention, besides its kernel.
 KernelChain packing_chain(const Attention& op, const Kernels& kernels);
+/// Copies of keys and values for each query head, besides fused attention.
+KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels);
+/// The sums with the experts' biases, besides what takes their results back to the tokens.
+KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels);
 
 }  // namespace plait

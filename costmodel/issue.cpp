@@ -13,12 +13,16 @@ struct HostCalls {
 
   int operator()(const MatMul& m) const {
     const int weight_grad = 2 + (m.bias ? 2 : 0);  // product, its sum; the bias likewise
+    // Of the experts' two products the second has a bias of its own: times the gates, its sum;
+    // backward a cast, a product and a sum for the bias and for the gates, and the sum over the
+    // microbatches. Half of it for each of the two.
+    const bool biased = m.batch > 1 && kernels.expert_bias == Fusion::kEager;
     switch (m.pass) {
-      case Pass::kForward:
-      case Pass::kInputGrad:
+      case Pass::kForward: return 1 + (biased ? 1 : 0);
+      case Pass::kInputGrad: return 1 + (biased ? 3 : 0);
       case Pass::kOptimizer: return 1;
       case Pass::kWeightGrad: return weight_grad;
-      case Pass::kBackward: return 1 + weight_grad;
+      case Pass::kBackward: return 1 + (biased ? 3 : 0) + weight_grad;
     }
     return 1;
   }

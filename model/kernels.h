@@ -20,6 +20,9 @@ struct Kernels {
   /// Eager: queries, keys, values and results of fused attention are copied to and from rows
   /// without padding (flash-attn's unpad_input and pad_input).
   Fusion packing = Fusion::kFused;
+  /// Eager: keys and values that several query heads share are written once for each of these
+  /// before fused attention, and their gradients added up behind it.
+  Fusion shared_keys = Fusion::kFused;
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;
@@ -34,6 +37,9 @@ struct Kernels {
   /// steps, or looked for by a kernel before ("eager").
   Fusion amax = Fusion::kFused;
   Fusion routing = Fusion::kFused;  // choice of experts, and tokens to and from their slots
+  /// Eager: the experts' second products have biases, which are added expert by expert, times the
+  /// gates, in fp32. Fused: they have none, or the product adds them.
+  Fusion expert_bias = Fusion::kFused;
   Dispatcher exchange = Dispatcher::kNccl;
 };
 

@@ -19,6 +19,9 @@ const Table<Kernels>& kernels_table() {
           field("packing", &K::packing, choice,
                 "Eager: what fused attention reads and writes is copied to and from rows without "
                 "padding."),
+          field("shared_keys", &K::shared_keys, choice,
+                "Eager: keys and values that several query heads share are copied for each of "
+                "these before fused attention."),
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),
@@ -34,6 +37,9 @@ const Table<Kernels>& kernels_table() {
                 "eager: by the tensor's own largest value, which a kernel looks for before."),
           field("routing", &K::routing, choice,
                 "The choice of experts, and tokens to and from their slots."),
+          field("expert_bias", &K::expert_bias, choice,
+                "Eager: biases of the experts' second products are added expert by expert, times "
+                "the gates, in fp32; fused: there are none, or the product adds them."),
           field("exchange", &K::exchange,
                 Choice<Dispatcher>{{{"nccl", Dispatcher::kNccl}, {"deepep", Dispatcher::kDeepEp}}},
                 "The all_to_all of tokens to their experts: NCCL's, or DeepEP's, which sends a "

@@ -52,7 +52,8 @@ class ModelWriter {
     if (mentions(name, "qwen3")) out["head_dim"] = 128;
     if (mentions(name, "gpt oss")) {
       out["head_dim"] = 64;
-      assumed_.push_back("sliding windows: attention to all positions; no biases");
+      assumed_.push_back(
+          "sliding windows: attention to all positions; of biases the sums behind experts alone");
     }
     out["experts"] = m_.experts;
     out["experts_per_token"] = m_.experts_per_token;

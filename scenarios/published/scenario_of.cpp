@@ -128,6 +128,8 @@ class ScenarioWriter {
     if (deepep || hybridep) out["exchange"] = "deepep";
     if (mentions(run_.source, "ModelZoo") || mentions(run_.source, "moe-modelzoo"))
       out["routing"] = "fused";
+    // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
+    if (mentions(lower(m_.name), "gpt oss")) out["expert_bias"] = "eager";
   }
 
   /// torchtitan's enable_async_tensor_parallel.

@@ -129,6 +129,49 @@ TEST(Eager, TokensToTheirSlotsAndBackGoThroughMemoryAgain) {
     EXPECT_GT(eager_chain(op, eager).bytes, memory_traffic(op));
 }
 
+// Keys and values of 2 heads are read (2 bytes an element) and those of 8 written, and backward the
+// other way round; the attention between has as many key heads as query heads.
+TEST(Eager, SharedKeysAreCopiedForEachQueryHead) {
+  Attention op{.batch = 2, .heads = 8, .kv_heads = 2, .seq_q = 512, .seq_kv = 512, .head_dim = 64};
+  Kernels repeated;
+  repeated.shared_keys = Fusion::kEager;
+  CostModel plain, copying;
+  copying.kernels = repeated;
+  for (Pass pass : {Pass::kForward, Pass::kBackward}) {
+    op.pass = pass;
+    EXPECT_EQ(shared_keys_chain(op, repeated).bytes.value, 2 * (2 + 8) * 2 * 512 * 64 * 2);
+    EXPECT_EQ(shared_keys_chain(op, {}).kernels, 0);
+    Attention of_all = op;
+    of_all.kv_heads = of_all.heads;
+    EXPECT_EQ(shared_keys_chain(of_all, repeated).kernels, 0);
+    const Cost copies =
+        stream_cost(shared_keys_chain(op, repeated).bytes, 2, StreamKind::kCopy, a100());
+    EXPECT_NEAR(copying.compute(op, a100()).total().value,
+                (plain.compute(of_all, a100()).total() + copies.total()).value, 1e-12);
+  }
+}
+
+// b p in fp32 (4 bytes written), its sum with the product's result (2 and 4 read, 4 written), all
+// experts' in one tensor (8), the cast (6). Backward the two casts (6, 6), the gradient of the
+// results in one tensor (4), and for the biases and for the gates a product (8) and a sum (4).
+TEST(Eager, BiasesOfExpertsAreAddedInFp32) {
+  Kernels biased;
+  biased.expert_bias = Fusion::kEager;
+  Combine op{.rows = kRows, .width = kWidth, .chosen = 2, .slots = 2 * kRows};
+  const auto bytes = [&] {
+    return static_cast<double>(expert_bias_chain(op, biased).bytes.value) / (2.0 * kRows * kWidth);
+  };
+  EXPECT_DOUBLE_EQ(bytes(), 4 + 10 + 8 + 6);
+  EXPECT_EQ(expert_bias_chain(op, {}).kernels, 0);
+  CostModel plain, adding;
+  adding.kernels = biased;
+  const Cost sums = stream_cost(expert_bias_chain(op, biased).bytes, 4, StreamKind::kCopy, a100());
+  EXPECT_NEAR((adding.compute(op, a100()).total() - plain.compute(op, a100()).total()).value,
+              sums.total().value, 1e-12);
+  op.pass = Pass::kBackward;
+  EXPECT_DOUBLE_EQ(bytes(), 6 + 6 + 4 + 2 * 12);
+}
+
 TEST(Eager, WhatIsOneKernelAnywayStaysSo) {
   Norm layer_norm = norm(Pass::kForward);
   layer_norm.kind = NormKind::kLayerNorm;

@@ -73,6 +73,21 @@ TEST(HostCalls, RoutingIsChoiceBalanceCountsAndOrder) {
   EXPECT_EQ(host_calls(route, eager), 5 + 7 + 5);
 }
 
+// Both products of an expert: gates times bias and the sum; backward a cast, a product and a sum
+// for the bias and for the gates, and the bias's sum over microbatches.
+TEST(HostCalls, BiasesOfExpertsAreAddedOneByOne) {
+  Kernels biased;
+  biased.expert_bias = Fusion::kEager;
+  MatMul expert = product(Pass::kForward);
+  EXPECT_EQ(host_calls(expert, biased), host_calls(expert)) << "no expert's";
+  expert.batch = 16;
+  EXPECT_EQ(2 * (host_calls(expert, biased) - host_calls(expert)), 2);
+  expert.pass = Pass::kInputGrad;
+  EXPECT_EQ(2 * (host_calls(expert, biased) - host_calls(expert)), 1 + 2 + 2 + 1);
+  expert.pass = Pass::kWeightGrad;
+  EXPECT_EQ(host_calls(expert, biased), host_calls(expert));
+}
+
 // Of e experts, backward: the input's gradient, the weight's and its sum, each e times.
 TEST(IssueTimes, ExpertsThatAreApartAreIssuedOneByOne) {
   MatMul grouped = product(Pass::kForward);
