@@ -2,9 +2,8 @@
 // Import of a Hugging Face config.json: the shapes of the language model of the families that
 // hf_families.h names. Missing keys take the defaults of the family's configuration class in
 // `transformers`. What the model description has no word for is either listed (rotary constants,
-// sliding windows, token ids, how experts are scored, modules that predict further tokens) or, when
-// it changes the work or the parameters, refused (experts or latent attention in another family,
-// ALiBi).
+// sliding windows, token ids, how experts are scored) or, when it changes the work or the
+// parameters, refused (experts or latent attention in another family, ALiBi).
 
 #include <optional>
 #include <string>

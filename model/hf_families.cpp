@@ -18,6 +18,7 @@ constexpr std::int64_t kMaxWidth = 1 << 20;  // hidden, MLP, vocabulary
 constexpr std::int64_t kMaxHeads = 1 << 12;  // also of head_dim
 constexpr std::int64_t kMaxPositions = 1 << 30;
 constexpr std::int64_t kMaxExperts = 1 << 16;
+constexpr std::int64_t kMaxModules = 64;
 
 struct NamedActivation {
   std::string_view name;
@@ -195,8 +196,12 @@ Model read_deepseek_v2(HfReader& config) {
   return read_deepseek(config, {32000, 4096, 11008, 32, 32, 0, 2048}, {64, 6, 1407, 2, 0});
 }
 
+/// The class has no modules that predict further tokens; the published files name theirs.
 Model read_deepseek_v3(HfReader& config) {
-  return read_deepseek(config, {129280, 7168, 18432, 61, 128, 0, 4096}, {256, 8, 2048, 1, 3});
+  Model m = read_deepseek(config, {129280, 7168, 18432, 61, 128, 0, 4096}, {256, 8, 2048, 1, 3});
+  constexpr const char* kModules = "num_nextn_predict_layers";
+  if (config.peek(kModules) != nullptr) m.mtp_layers = config.count({kModules}, kMaxModules, 0);
+  return m;
 }
 
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX and Falcon have them.

@@ -12,19 +12,26 @@ double linear_flops(const Model& m, bool router) {
   };
   const std::int64_t experts = m.experts_per_token * mlp(m.expert_ffn_hidden) +
                                mlp(m.shared_ffn_hidden) + (router ? m.hidden * m.experts : 0);
-  const std::int64_t weights = m.layers * m.attention_weights() +
-                               m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts;
+  // A module that predicts a further token has a layer and a projection from 2 h to h.
+  const std::int64_t in_modules =
+      m.mtp_layers * (m.mtp_has_experts() ? experts : mlp(m.ffn_hidden)) +
+      m.mtp_layers * 2 * m.hidden * m.hidden;
+  const std::int64_t weights = (m.layers + m.mtp_layers) * m.attention_weights() +
+                               m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts +
+                               in_modules;
   return 2.0 * static_cast<double>(weights);
 }
 
 /// Forward FLOPs per token of QK^T and PV of all layers against `keys` positions.
 double attention_flops(const Model& m, double keys) {
   const auto columns = static_cast<double>(m.query_width() + m.context_width());
-  return 2.0 * static_cast<double>(m.layers) * keys * columns;
+  return 2.0 * static_cast<double>(m.layers + m.mtp_layers) * keys * columns;
 }
 
+/// Of the model's head and of those of the modules that predict further tokens.
 double logit_flops(const Model& m) {
-  return 2.0 * static_cast<double>(m.hidden) * static_cast<double>(m.vocab);
+  const auto heads = static_cast<double>(1 + m.mtp_layers);
+  return 2.0 * heads * static_cast<double>(m.hidden) * static_cast<double>(m.vocab);
 }
 
 double tokens(std::int64_t seq, std::int64_t batch) {
@@ -39,7 +46,8 @@ double tokens(std::int64_t seq, std::int64_t batch) {
 // A layer runs forward once, backward (twice forward) once, and forward again when recomputed; the
 // logits are not recomputed. Written per linear map it also covers grouped-query attention, an
 // explicit head_dim and gated MLPs, as Megatron-LM megatron/training/training.py,
-// num_floating_point_operations (core 0.12) generalises it.
+// num_floating_point_operations (core 0.12) generalises it. Multi-token prediction: as core 0.13
+// counts it, less the norms.
 Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
                                    bool full_recompute) {
   const double layers =

@@ -51,6 +51,10 @@ ParameterCount count_parameters(const Model& model) {
     count.active_moe_layer = routed + model.experts_per_token * expert;
   }
   count.head = norm + (model.tied_embeddings ? 0 : token_table);
+  if (model.mtp_layers > 0) {
+    count.mtp = 3 * norm + linear(2 * h, h, false) +
+                (model.mtp_has_experts() ? count.moe_layer : count.layer);
+  }
   return count;
 }
 

@@ -54,6 +54,12 @@ struct Model {
   std::int64_t first_dense_layers = 0;  // layers before the first one with experts
   std::int64_t moe_every = 1;           // of the layers from there on, each n-th has experts
 
+  // Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 2.2): in
+  // training, D modules one behind the other, of which the k-th predicts the token k places behind
+  // the next one. Each has two norms, a projection of (hidden state, embedding of the next token),
+  // a layer like the model's last one and a norm before the output matrix, which is the model's.
+  std::int64_t mtp_layers = 0;  // D
+
   std::int64_t query_width() const { return heads * head_dim; }
   std::int64_t key_width() const { return kv_heads * head_dim; }
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
@@ -79,6 +85,8 @@ struct Model {
   /// Layers with experts.
   std::int64_t moe_layers() const;
   std::int64_t dense_layers() const { return layers - moe_layers(); }
+  /// The modules that predict further tokens have.
+  bool mtp_has_experts() const { return has_experts(layers - 1); }
 };
 
 /// Parameters by part, exactly as stored (a tied output matrix counts once).
@@ -88,8 +96,9 @@ struct ParameterCount {
   std::int64_t moe_layer = 0;         // one with experts, all of them
   std::int64_t active_moe_layer = 0;  // of these, what one token meets
   std::int64_t head = 0;              // final norm and, when untied, the output matrix
-  std::int64_t total(const Model& m) const { return sum(m, moe_layer); }
-  /// What one token meets: the "A22B" of a model's name.
+  std::int64_t mtp = 0;  // one module that predicts a further token, without what it shares
+  std::int64_t total(const Model& m) const { return sum(m, moe_layer) + m.mtp_layers * mtp; }
+  /// What one token meets that the model is asked for: the "A22B" of a model's name.
   std::int64_t active(const Model& m) const { return sum(m, active_moe_layer); }
 
  private:

@@ -114,11 +114,13 @@ struct Embedding {
 /// Vocabulary-parallel cross-entropy in the four steps between which the partial results of the
 /// ranks are reduced: row maxima (rows); sums of exponentials and target logits (rows, 2); the loss
 /// (a scalar, mean over tokens); and backward, dlogits = softmax - onehot, in place of the logits.
+/// `weight`: of this loss, and so of dlogits, in the sum that the model is trained for.
 struct CrossEntropy {
   enum class Step : std::uint8_t { kRowMax, kSums, kLoss, kGradient };
   Step step = Step::kRowMax;
   std::int64_t rows = 0, vocab = 0;
   DType dtype = DType::kBf16;
+  double weight = 1;
 };
 
 /// Chooses k experts for each token of `groups` sequences of `tokens`: gates are the softmax over

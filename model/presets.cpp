@@ -135,7 +135,7 @@ constexpr std::string_view kDeepseekV2 =
     "DeepSeek-AI 2024 (arXiv 2405.04434), section 3.1.2 and appendix B, and its config.json";
 constexpr std::string_view kDeepseekV3 =
     "DeepSeek-AI 2024 (arXiv 2412.19437), section 4.2, and its config.json; without the module "
-    "that predicts a second token and the experts' balancing biases";
+    "that predicts a second token (model.mtp_layers = 1) and the experts' balancing biases";
 constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
 constexpr std::string_view kGpt2 = "Radford et al. 2019 and config.json of openai-community/gpt2";

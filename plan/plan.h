@@ -42,8 +42,8 @@ struct Program {
 struct Plan {
   std::string name;  // of the model, for reports
   Mesh mesh;
-  Servers servers = {};  // of the dp axis
-  std::int64_t layers = 0;
+  Servers servers = {};           // of the dp axis
+  std::int64_t layers = 0;        // with the numbers of modules behind the model's last layer
   std::int64_t microbatches = 0;  // per data-parallel rank
   std::int64_t tokens_per_step = 0;
   /// Of one step over all ranks, without recomputation; attention counts its whole square, as

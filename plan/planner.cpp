@@ -52,6 +52,13 @@ void require_latents(const Model& m) {
   }
 }
 
+void require_modules(const Model& m) {
+  if (m.mtp_layers == 0 || m.positions != PositionKind::kLearned) return;
+  throw refusal("S130", "modules that predict further tokens look up no learned positions",
+                "model.mtp_layers", "0 with model.positions = \"learned\"",
+                "set model.mtp_layers to 0, or model.positions to \"rotary\"");
+}
+
 void require_experts(const Model& m) {
   if (m.experts == 0) return;
   if (m.experts_per_token < 1 || m.experts_per_token > m.experts || m.expert_ffn_hidden < 1 ||
@@ -114,6 +121,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   require_model(model);
   require_latents(model);
   require_experts(model);
+  require_modules(model);
   require_parameter_server(strategy);
   require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
   Draft draft(model, workload, strategy);
@@ -139,7 +147,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   plan.name = model.name;
   plan.mesh = strategy.mesh;
   plan.servers = strategy.parameter_server.layout();
-  plan.layers = model.layers;
+  plan.layers = draft.last_stream();
   plan.microbatches = draft.microbatches;
   plan.tokens_per_step = workload.tokens();
   plan.model_flops =

@@ -199,7 +199,8 @@ Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, 
 Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecision& precision,
                        const ServingLayout& layout, std::int64_t cache_tokens) {
   require_served(given, step, layout);
-  const Model model = with_key_heads_for(given, layout.mesh[Axis::kTp]);
+  Model model = with_key_heads_for(given, layout.mesh[Axis::kTp]);
+  model.mtp_layers = 0;  // modules that predict further tokens are for training
   const Workload workload = forward_workload(step, precision);
   Strategy strategy;
   strategy.mesh = layout.mesh;

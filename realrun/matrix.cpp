@@ -12,7 +12,7 @@ namespace {
 auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.tied_embeddings, m.experts, m.experts_per_token,
-                  m.first_dense_layers, m.q_lora_rank);
+                  m.first_dense_layers, m.q_lora_rank, m.mtp_layers);
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
@@ -33,12 +33,14 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
   const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | kContextAxes | Axis::kEp) > 1;
   const std::pair<const char*, bool> files[] = {
       {"layers.cpp", true},
+      {"head_writer.cpp", true},
       {"fit_sizes.cpp", true},
       {"units.cpp", true},
       {"optimizer.cpp", true},
       {"tensor.cpp", tp},
       {"latent.cpp", c.model.latent_attention()},
       {"mixture.cpp", c.model.experts > 0},
+      {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
       {"insert_collectives.cpp", tp},
       {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},
@@ -74,7 +76,7 @@ bool runs_on_gpus(const MatrixCase& c) {
   const Strategy& s = c.strategy;
   const bool ring = s.mesh[Axis::kCp] > 1 && s.context.rings();
   const ZeroPlusPlusOptions& z = s.zero_plus_plus;
-  return c.model.experts == 0 && !c.model.latent_attention() && !ring &&
+  return c.model.experts == 0 && !c.model.latent_attention() && c.model.mtp_layers == 0 && !ring &&
          s.mesh[Axis::kUlysses] == 1 && s.tensor.overlap != TensorOverlap::kRing &&
          !s.offload.any() && !s.parameter_server.any() && !z.quantized_weights &&
          !z.quantized_gradients;

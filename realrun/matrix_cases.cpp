@@ -391,7 +391,8 @@ std::vector<MatrixCase> matrix_cases() {
   data_parallel(list), copied_shards(list), zero_plus_plus(list), tensor_parallel(list),
       tensor_overlap(list), context_parallel(list), context_kinds(list), pipeline(list),
       both_ways_and_building_blocks(list), recomputation(list), experts(list),
-      latent_attention(list), offload(list), parameter_servers(list), hybrids(list);
+      latent_attention(list), further_tokens(list), offload(list), parameter_servers(list),
+      hybrids(list);
   return std::move(list.cases);
 }
 

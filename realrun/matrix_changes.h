@@ -115,6 +115,8 @@ inline void deep(MatrixCase& c) { c.model.layers = 4; }
 inline void one_layer(MatrixCase& c) { c.model.layers = 1; }
 inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
 inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
+inline void mtp(MatrixCase& c) { c.model.mtp_layers = 1; }
+inline void mtp_of_2(MatrixCase& c) { c.model.mtp_layers = 2; }
 inline void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
 inline void bf16_wire(MatrixCase& c) { c.workload.precision.reduction = DType::kBf16; }
 inline void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
@@ -140,5 +142,8 @@ class List {
   }
   std::vector<MatrixCase> cases;
 };
+
+/// matrix_of_prediction.cpp: models that predict further tokens.
+void further_tokens(List& list);
 
 }  // namespace plait::matrix_changes

@@ -98,11 +98,12 @@ void take_parts(Unpacker& in, std::vector<TensorPart>& parts) {
   for (TensorPart& p : parts) in.take(p.name), in.take(p.size), in.take(p.index), in.take(p.value);
 }
 
-/// Those that have a member of the tensor on the stage.
-std::set<std::int32_t> microbatches_of(const Plan& plan, std::size_t stage, TensorId tensor) {
-  std::set<std::int32_t> out;
+/// Layers and microbatches of the tensor's members on the stage.
+std::set<std::pair<std::int32_t, std::int32_t>> members_of(const Plan& plan, std::size_t stage,
+                                                           TensorId tensor) {
+  std::set<std::pair<std::int32_t, std::int32_t>> out;
   for (const Stay& s : stays(plan, stage)) {
-    if (s.tensor == tensor) out.insert(s.microbatch);
+    if (s.tensor == tensor) out.insert({s.layer, s.microbatch});
   }
   return out;
 }
@@ -135,9 +136,10 @@ double loss_of(Walker& walker, const Plan& plan) {
   if (rank.along(Axis::kTp) != 0 || !rank.role.works) return 0;
   double loss = 0;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
-    if (plan.tensors[t].name != "loss") continue;
-    for (const std::int32_t mb : microbatches_of(plan, rank.stage, static_cast<TensorId>(t))) {
-      loss += walker.device().read({static_cast<TensorId>(t), 0, mb}).at(0);
+    if (plan.tensors[t].name != "loss" && plan.tensors[t].name != "mtp.loss") continue;
+    const auto id = static_cast<TensorId>(t);
+    for (const auto& [layer, mb] : members_of(plan, rank.stage, id)) {
+      loss += walker.device().read({id, layer, mb}).at(0);
     }
   }
   return loss;

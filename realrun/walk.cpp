@@ -68,18 +68,27 @@ void Walker::fill_tokens() {
   const Plan& plan = context_.plan;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const Tensor& tensor = plan.tensors[t];
-    if (tensor.name != "tokens" && tensor.name != "labels") continue;
+    const bool further = tensor.name == "mtp.tokens";
+    if (tensor.name != "tokens" && tensor.name != "labels" && !further) continue;
     const kernels::Positions place = positions_of(tensor.dims[0], plan.mesh, rank());
     const std::int64_t s = tensor.dims[0].local(plan.mesh), b = tensor.dims[1].global;
-    const std::int64_t ahead = tensor.name == "labels" ? 1 : 0;  // the label is the next token
     std::vector<std::int64_t> ids(static_cast<std::size_t>(s * b));
-    for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
-      const std::int64_t first = (rank().data_index(plan.mesh) * plan.microbatches + mb) * b;
-      for (std::int64_t i = 0; i < s * b; ++i) {
-        ids[static_cast<std::size_t>(i)] =
-            token_at(first + i % b, place(i / b) + ahead, context_.model.vocab);
+    const auto fill = [&](std::int32_t layer, std::int64_t ahead) {
+      for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
+        const std::int64_t first = (rank().data_index(plan.mesh) * plan.microbatches + mb) * b;
+        for (std::int64_t i = 0; i < s * b; ++i) {
+          ids[static_cast<std::size_t>(i)] =
+              token_at(first + i % b, place(i / b) + ahead, context_.model.vocab);
+        }
+        device_->write({static_cast<TensorId>(t), layer, mb}, ids);
       }
-      device_->write({static_cast<TensorId>(t), 0, mb}, ids);
+    };
+    if (!further) {
+      fill(0, tensor.name == "labels" ? 1 : 0);  // the label is the next token
+      continue;
+    }
+    for (const std::int32_t layer : layers_of(plan, rank().stage, static_cast<TensorId>(t))) {
+      fill(layer, 1 + (layer - context_.model.layers) / 2);  // plan/strategies/prediction_writer.h
     }
   }
 }

@@ -103,6 +103,8 @@ const Table<Model>& model_table() {
                 "Layers before the first one with experts."),
           field("moe_every", &Model::moe_every, Int{.max = 100'000},
                 "Of the layers from there on, each so-many-th has experts."),
+          field("mtp_layers", &Model::mtp_layers, Int{.min = 0, .max = 64},
+                "Modules behind the last layer that predict further tokens in training, D."),
           field("dropout", &Model::dropout, Real{.min = 0, .max = 1},
                 "Probability, on attention weights and both residual branches."),
       });

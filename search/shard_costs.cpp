@@ -45,6 +45,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   model.layers = (dense && mixture ? 2 : 1) * of_each;
   model.first_dense_layers = dense ? of_each : 0, model.moe_every = 1;
   if (split) model.tied_embeddings = false;
+  model.mtp_layers = 0;  // what modules behind the model add is left out of what is at least needed
   workload.micro_batch = layout.micro_batch;
   workload.global_batch = layout.micro_batch * layout.replicas();
   Strategy strategy = strategy_of(layout, base);

@@ -16,7 +16,8 @@
 // - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
 // - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}, quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}; Fill {t W ...}
-// - Add: forward {a R, b R, out W, [bias R], [mask W]}; backward {dout R, mask R, db W}
+// - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
+//   mask R, db W}
 // - Embedding: forward {tokens R, table R, out W}, positions {in R, table R, out W}; backward
 //   {tokens R, dout R, dtable}, positions {dout R, dtable}
 // - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
@@ -29,6 +30,7 @@
 // - SquaredNorm {norm W, gradients R ...}
 // - Adam {gradient R, norm R, weight, master U, moments U, U}
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -40,10 +42,12 @@
 namespace plait {
 
 /// Parameters that are sharded, gathered and reduced together: FSDP's unit, Megatron's buffer. A
-/// layer with experts is two: the experts, which other ranks hold copies of, and the rest of it.
-enum class UnitKind : std::uint8_t { kEmbedding, kLayer, kMoeLayer, kExperts, kHead };
-inline constexpr std::array kAllUnits = {UnitKind::kEmbedding, UnitKind::kLayer,
-                                         UnitKind::kMoeLayer, UnitKind::kExperts, UnitKind::kHead};
+/// layer with experts is two: the experts, which other ranks hold copies of, and the rest of it. So
+/// is a module that predicts a further token: its layer, and the rest of it.
+enum class UnitKind : std::uint8_t { kEmbedding, kLayer, kMoeLayer, kExperts, kPrediction, kHead };
+inline constexpr std::array kAllUnits = {UnitKind::kEmbedding,  UnitKind::kLayer,
+                                         UnitKind::kMoeLayer,   UnitKind::kExperts,
+                                         UnitKind::kPrediction, UnitKind::kHead};
 inline constexpr std::size_t kUnitKinds = kAllUnits.size();
 /// One for each layer that has it.
 constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
@@ -116,7 +120,10 @@ struct Draft {
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
   std::vector<LayerKind> layers;  // one or two kinds: dense before experts
+  LayerKind mtp;                  // before the layer of a module that predicts a further token
+  LayerPasses mtp_head;           // and behind it; empty without modules
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
+  TensorId mtp_embedded = kNoTensor;   // (s, b, h), sharded as x
   TensorId gradient_norm = kNoTensor;  // from apply_optimizer on
 
   // From apply_pipeline on: what becomes the plan.
@@ -140,11 +147,19 @@ struct Draft {
       f(k.kept.forward), f(k.kept.backward);
       if (k.recomputed) f(k.recomputed->forward), f(k.recomputed->backward);
     }
+    f(mtp.kept.forward), f(mtp.kept.backward), f(mtp_head.forward), f(mtp_head.backward);
   }
-  /// Of `layers`.
+  /// Of `layers`. Those of modules behind the model are like its last one.
   std::size_t kind_of(std::int64_t layer) const {
-    return layers.size() > 1 && model.has_experts(layer) ? 1 : 0;
+    return layers.size() > 1 && model.has_experts(std::min(layer, model.layers - 1)) ? 1 : 0;
   }
+  /// The layer of module `k`, from 0, that predicts a further token; one number less is where its
+  /// input comes from.
+  std::int32_t mtp_layer(std::int64_t k) const {
+    return static_cast<std::int32_t>(model.layers + 2 * k + 1);
+  }
+  /// The highest number of a residual stream.
+  std::int64_t last_stream() const { return model.layers + 2 * model.mtp_layers; }
   /// Takes the block into the plan; its sizes are fitted here.
   BlockId add_block(Block block);
   const Mesh& mesh() const { return strategy.mesh; }
@@ -198,6 +213,9 @@ AxisSet data_axes(const Draft& draft);
 
 /// Embedding and output matrix are one, and it stands on two stages.
 bool tied_apart(const Draft& draft);
+/// The first stage and the last, whose modules predict further tokens, have the embedding, which is
+/// not the output matrix.
+bool embeds_twice(const Draft& draft);
 
 /// The few units that a call deals with.
 struct UnitList {
@@ -211,7 +229,7 @@ struct UnitList {
 class UnitSet {
  public:
   explicit UnitSet(const Draft& draft)
-      : layers_(static_cast<std::size_t>(draft.model.layers)), seen_(kUnitKinds * layers_) {}
+      : layers_(static_cast<std::size_t>(draft.last_stream())), seen_(kUnitKinds * layers_) {}
   bool contains(const UnitInstance& u) const { return seen_[index(u)]; }
   /// False if it was there already.
   bool insert(const UnitInstance& u) {

@@ -1,8 +1,9 @@
 // Linear layers in fp8, as NVIDIA's Transformer Engine runs them (Micikevicius et al. 2022, FP8
 // Formats for Deep Learning, arXiv 2209.05433; Transformer Engine's user guide, "Using FP8"): the
 // products of the four linear layers of a transformer layer read fp8 and write the weights' type,
-// forward, for the gradient of the input and for that of the weight. Embedding, attention and the
-// output matrix stay as they are.
+// forward, for the gradient of the input and for that of the weight, as does the projection of a
+// module that predicts a further token. Embedding, attention and the output matrix stay as they
+// are.
 //
 // A cast per linear layer and pass, which finds the largest magnitude on its way, makes the fp8
 // copies: of the input, which is kept for the weight gradient instead of the input itself, and of
@@ -20,11 +21,11 @@ namespace {
 
 class Fp8Rewrite {
  public:
-  Fp8Rewrite(Draft& d, LayerKind& layer)
-      : d_(d), layer_(layer), once_a_step_(d.strategy.zero_stage < 3) {}
+  Fp8Rewrite(Draft& d, LayerKind& layer, std::string name)
+      : d_(d), layer_(layer), name_(std::move(name)), once_a_step_(d.strategy.zero_stage < 3) {}
 
   void run() {
-    if (once_a_step_) layer_.once.name = "layer.cast_weights";
+    if (once_a_step_) layer_.once.name = name_ + ".cast_weights";
     rewrite(layer_.kept.forward);
     rewrite(layer_.kept.backward);
   }
@@ -89,6 +90,7 @@ class Fp8Rewrite {
   };
   Draft& d_;
   LayerKind& layer_;
+  std::string name_;
   bool once_a_step_;
   Block* block_ = nullptr;
   std::map<std::pair<TensorId, std::int16_t>, Operand> local_;  // casts of this block
@@ -100,7 +102,8 @@ class Fp8Rewrite {
 
 void apply_fp8(Draft& d) {
   if (d.workload.precision.products() != DType::kFp8) return;
-  for (LayerKind& layer : d.layers) Fp8Rewrite(d, layer).run();
+  for (LayerKind& layer : d.layers) Fp8Rewrite(d, layer, "layer").run();
+  if (d.model.mtp_layers > 0) Fp8Rewrite(d, d.mtp, "mtp").run();
 }
 
 }  // namespace plait

@@ -130,6 +130,7 @@ class Propagation {
   }
   void follow(Add& a) {
     if (a.pass != Pass::kForward) return yield(2, layout(0));
+    if (op_.operands.size() == 2) return need(0, layout(1));
     const bool both_partial = layout(0) == Layout::kPartial && layout(1) == Layout::kPartial;
     if (!both_partial) {
       if (layout(0) == Layout::kPartial) need(0, layout(1));
@@ -248,7 +249,7 @@ class Propagation {
   void reduce_output(std::size_t operand) {
     const Operand out = op_.operands[operand];
     if (layout_of(out.tensor) == Layout::kReplicated) {
-      if (out.tensor == d_.x)
+      if (tensor(operand).scope != Scope::kCall)  // what is kept is whole
         behind_.push_back(all_reduce(out, Reduction::kSum));
       else
         set_layout(out.tensor, Layout::kPartial);
@@ -293,8 +294,11 @@ void insert_collectives(Draft& draft) {
   const auto run = [&](Block& block) { Propagation(draft, block).run(); };
   run(draft.embed_forward);
   for (LayerKind& layer : draft.layers) run(layer.kept.forward);
+  run(draft.mtp.kept.forward), run(draft.mtp_head.forward);
   run(draft.head_forward), run(draft.head_backward);
+  run(draft.mtp_head.backward);
   for (LayerKind& layer : draft.layers) run(layer.kept.backward);
+  run(draft.mtp.kept.backward);
   run(draft.embed_backward);
 }
 

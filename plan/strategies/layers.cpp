@@ -3,6 +3,7 @@
 // sequence is contiguous. Shapes: s sequence, b microbatch, h hidden, V vocabulary.
 #include "plan/strategies/latent_writer.h"
 #include "plan/strategies/mixture_writer.h"
+#include "plan/strategies/prediction_writer.h"
 
 namespace plait {
 namespace {
@@ -20,7 +21,7 @@ class LayerWriter {
     write_embedding();
     if (m_.dense_layers() > 0) write_layer(UnitKind::kLayer);
     if (m_.moe_layers() > 0) write_layer(UnitKind::kMoeLayer);
-    write_head();
+    write_ends();
   }
 
  private:
@@ -220,67 +221,17 @@ class LayerWriter {
     w_.sum(read(dx1), read(dn1), written(d_.dx));
   }
 
-  /// Final norm, output matrix, and what the loss leaves for backward. Cross-entropy is in `wide`.
-  struct HeadPart {
-    BlockWriter::NormWeights norm;
-    BlockWriter::Linear out;
-    DType wide = DType::kFp32;
-    TensorId h, logits, narrow, max, sums;
-    bool casts() const { return narrow != logits; }
-  };
-  HeadPart declare_head() {
-    HeadPart p{};
-    p.norm = w_.norm_weights(UnitKind::kHead, "final_norm");
+  void write_ends() {
     const bool shares_table = m_.tied_embeddings && !tied_apart(d_);
-    p.out.weight = shares_table ? table_
-                                : w_.parameter(UnitKind::kHead, "output.weight",
-                                               {Dim{m_.vocab}, Dim{m_.hidden}});
-    p.h = w_.activation("final_hidden", m_.hidden, Scope::kMicrobatch);
-    const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
-    p.wide = cast ? DType::kFp32 : dtype_;
-    p.logits = w_.rows("logits", Dim{m_.vocab}, p.wide, Scope::kMicrobatch);
-    p.narrow = cast ? w_.temporary("logits_narrow", m_.vocab) : p.logits;
-    p.max = w_.rows("logit_max", Dim{1}, p.wide, Scope::kMicrobatch);
-    p.sums = w_.rows("logit_sums", Dim{2}, p.wide, Scope::kMicrobatch);
-    Tensor loss;
-    loss.name = "loss", loss.dims = {Dim{1}}, loss.rank = 1, loss.dtype = p.wide;
-    loss.kind = TensorClass::kBuffer, loss.scope = Scope::kMicrobatch, loss.persistent = true;
-    d_.loss = d_.add(loss);
-    return p;
-  }
-  void write_head() {
-    const HeadPart p = declare_head();
+    HeadWriter head(d_, w_, {UnitKind::kHead, "", read(d_.x), written(d_.dx), read(d_.labels)},
+                    shares_table ? std::optional(table_) : std::nullopt);
+    d_.loss = head.loss();
     w_.begin(d_.head_forward, "head.forward");
-    head_forward(p);
+    head.forward();
     w_.begin(d_.head_backward, "head.backward");
-    head_backward(p);
-  }
-  void head_forward(const HeadPart& p) {
-    using Step = CrossEntropy::Step;
-    w_.norm_forward(read(d_.x), p.norm, p.h);
-    w_.linear_forward(p.h, p.out, p.narrow, false);
-    if (p.casts()) {
-      w_.emit(Cast{0, dtype_, p.wide}, Phase::kForward, {read(p.narrow), written(p.logits)});
-    }
-    w_.emit(CrossEntropy{Step::kRowMax, 0, 0, p.wide}, Phase::kForward,
-            {read(p.logits), written(p.max)});
-    w_.emit(CrossEntropy{Step::kSums, 0, 0, p.wide}, Phase::kForward,
-            {read(p.logits), read(p.max), read(d_.labels), written(p.sums)});
-    w_.emit(CrossEntropy{Step::kLoss, 0, 0, p.wide}, Phase::kForward,
-            {read(p.sums), written(d_.loss)});
-  }
-  void head_backward(const HeadPart& p) {
-    w_.emit(CrossEntropy{CrossEntropy::Step::kGradient, 0, 0, p.wide}, Phase::kBackward,
-            {update(p.logits), read(p.max), read(p.sums), read(d_.labels)});
-    TensorId dlogits = p.logits;
-    if (p.casts()) {
-      dlogits = w_.temporary("d_logits", m_.vocab);
-      w_.emit(Cast{0, p.wide, dtype_}, Phase::kBackward, {read(p.logits), written(dlogits)});
-    }
-    const TensorId dh = w_.temporary("d_final_hidden", m_.hidden);
-    w_.linear_input_grad(read(dlogits), p.out, dh);
-    w_.linear_weight_grad(read(dlogits), p.h, p.out, false);
-    w_.norm_backward(dh, read(d_.x), p.norm, written(d_.dx));
+    head.backward();
+    if (m_.mtp_layers == 0) return;
+    PredictionWriter(d_, w_, tied_apart(d_) ? head.matrix() : table_, head.matrix()).write();
   }
 
   Draft& d_;

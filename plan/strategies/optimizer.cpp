@@ -31,7 +31,7 @@ class StepEnd {
     if (gathers_late_) gathers_ = add_gather_blocks(d);
   }
 
-  Program write(const Program& program, const std::vector<UnitInstance>& units, bool tied_end) {
+  Program write(const Program& program, const std::vector<UnitInstance>& units, bool shares) {
     Program out;
     out.calls.reserve(program.calls.size() + 2 * units.size() + 4);
     for (const UnitInstance& u : units) {
@@ -43,7 +43,7 @@ class StepEnd {
       out.calls.push_back(c);
     }
     if (stage_ < 2) sum_over_tp(out, units);
-    if (tied_end) sum_tied(out, units);
+    if (shares) sum_over_ends(out, units);
     if (d_.workload.gradient_clipping) global_norm(out, units);
     for (const UnitInstance& u : units) out.calls.push_back(call(adam_, u));
     if (gathers_late_) {
@@ -102,17 +102,19 @@ class StepEnd {
     if (operands.empty()) return;
     append(out, "norm_gradients", {c, Stream::kTp, Phase::kGradSync, std::move(operands)}, layer);
   }
-  /// First and last stage each hold the tied matrix; their gradients are summed.
-  void sum_tied(Program& out, const std::vector<UnitInstance>& units) {
+  /// First and last stage each hold the tied matrix, or the embedding; their gradients are summed.
+  void sum_over_ends(Program& out, const std::vector<UnitInstance>& units) {
     for (const UnitInstance& u : units) {
       if (in_layers(u.kind)) continue;
-      for (TensorId g : d_.unit(u.kind).gradients) {
+      const Unit& unit = d_.unit(u.kind);
+      for (TensorId g : unit.gradients) {
         if (!d_.tensors[g].counted_once.has(Axis::kPp)) continue;
+        if (unit.zero_stage >= 2) g = unit.gradient_shard;  // the embedding alone is in its unit
         Collective c;
         c.axes = Axis::kPp, c.stages = Stages::kEnds;
         c.dtype = d_.tensors[g].dtype;
         c.elements = d_.tensors[g].elements(d_.mesh());
-        append(out, "tied_gradients",
+        append(out, tied_apart(d_) ? "tied_gradients" : "embedding_gradients",
                {c, Stream::kGradSync, Phase::kGradSync, {{g, Use::kUpdate, 0}}}, 0);
       }
     }
@@ -201,8 +203,9 @@ void apply_optimizer(Draft& d) {
   StepEnd end(d);
   const std::size_t stages = d.programs.size();
   for (std::size_t i = 0; i < stages; ++i) {
-    const bool tied_end = tied_apart(d) && (i == 0 || i + 1 == stages);
-    d.programs[i] = end.write(d.programs[i], d.program_units[i], tied_end);
+    const bool is_end = i == 0 || i + 1 == stages;
+    const bool shares = is_end && (tied_apart(d) || embeds_twice(d));
+    d.programs[i] = end.write(d.programs[i], d.program_units[i], shares);
   }
 }
 

@@ -1,6 +1,7 @@
 // Pipeline parallelism: which layers a chunk holds, and each stage's program of calls in the order
 // of its schedule, with sends and receives where neighbouring pieces live on different stages
-// (PieceMap); piece 0 has the embedding, the last one the head.
+// (PieceMap); piece 0 has the embedding, the last one the head, and before it the modules that
+// predict further tokens.
 //
 // Both ways, every piece is on two stages, which work on different microbatches: parameters are
 // there twice, and their gradients are summed over the two (reduce.cpp).
@@ -76,6 +77,7 @@ class ProgramWriter {
     embed_forward_ = d.add_block(d.embed_forward), embed_backward_ = d.add_block(d.embed_backward);
     head_forward_ = d.add_block(d.head_forward), head_backward_ = d.add_block(d.head_backward);
     for (const LayerKind& k : d.layers) layers_.push_back(add_layer(k));
+    if (d.model.mtp_layers > 0) mtp_ = add_layer(d.mtp), mtp_head_ = add_passes(d.mtp_head);
     if (splits_backward(d.strategy.pipeline.schedule)) {
       head_weights_ = d.add_block(d.head_weight_grads);
     }
@@ -159,11 +161,13 @@ class ProgramWriter {
   bool recomputes(std::int64_t piece, std::int32_t layer) const {
     const RecomputeOptions& r = d_.strategy.recompute;
     if (r.kind == Recompute::kNone) return false;
-    const bool by_place = r.layers < 0 || layer - first(piece) < r.layers;
-    return by_place && (layers_before(piece, layer) + 1) % r.every == 0;
+    const std::int64_t beyond = std::max<std::int64_t>(0, layer - d_.model.layers);
+    const std::int64_t place = layer - (beyond + 1) / 2;  // modules have two numbers each
+    const bool by_place = r.layers < 0 || place - first(piece) < r.layers;
+    return by_place && (layers_before(piece, place) + 1) % r.every == 0;
   }
   /// Layers of the stage before this one, over all its chunks.
-  std::int64_t layers_before(std::int64_t piece, std::int32_t layer) const {
+  std::int64_t layers_before(std::int64_t piece, std::int64_t layer) const {
     std::int64_t n = layer - first(piece);
     for (std::int64_t chunk = 0; chunk < task_.chunk; ++chunk) {
       const std::int64_t other = pieces_.piece_of(stage_, chunk);
@@ -180,19 +184,47 @@ class ProgramWriter {
       call(embed_forward_, 0);
     else
       cross(piece - 1, &Exchanges::recv_forward, begin);
-    for (std::int32_t l = begin; l < end; ++l) {
-      if (layer(l).once && task_.microbatch == 0) call(*layer(l).once, l);
-      call(passes(piece, l).forward, l);
-    }
+    for (std::int32_t l = begin; l < end; ++l) layer_forward(piece, l);
     if (is_last(piece))
-      call(head_forward_, end);
+      heads_forward(piece, end);
     else
       cross(piece, &Exchanges::send_forward, end);
+  }
+  void layer_forward(std::int64_t piece, std::int32_t l) {
+    once(layer(l), l);
+    call(passes(piece, l).forward, l);
+  }
+  void once(const LayerBlocks& blocks, std::int32_t l) {
+    if (blocks.once && task_.microbatch == 0) call(*blocks.once, l);
+  }
+  /// Modules that predict further tokens, then all losses, the model's last, as in Megatron-LM.
+  void heads_forward(std::int64_t piece, std::int32_t end) {
+    for (std::int64_t k = 0; k < d_.model.mtp_layers; ++k) {
+      const std::int32_t l = d_.mtp_layer(k);
+      once(mtp_, l);
+      call(mtp_.kept.forward, l);
+      layer_forward(piece, l);
+    }
+    for (std::int64_t k = 0; k < d_.model.mtp_layers; ++k) {
+      call(mtp_head_.forward, d_.mtp_layer(k));
+    }
+    call(head_forward_, end);
+  }
+  void heads_backward(std::int64_t piece, std::int32_t end) {
+    call(head_backward_, end);
+    for (std::int64_t k = d_.model.mtp_layers; k-- > 0;) {
+      call(mtp_head_.backward, d_.mtp_layer(k));
+    }
+    for (std::int64_t k = d_.model.mtp_layers; k-- > 0;) {
+      const std::int32_t l = d_.mtp_layer(k);
+      call(passes(piece, l).backward, l);
+      call(mtp_.kept.backward, l);
+    }
   }
   void backward(std::int64_t piece) {
     const std::int32_t begin = first(piece), end = first(piece + 1);
     if (is_last(piece))
-      call(head_backward_, end);
+      heads_backward(piece, end);
     else
       cross(piece, &Exchanges::recv_backward, end);
     for (std::int32_t l = end; l-- > begin;) call(passes(piece, l).backward, l);
@@ -203,7 +235,13 @@ class ProgramWriter {
   }
   void weight_grads(std::int64_t piece) {
     const std::int32_t begin = first(piece), end = first(piece + 1);
-    if (is_last(piece)) call(head_weights_, end);
+    if (is_last(piece)) {
+      call(head_weights_, end);
+      for (std::int64_t k = d_.model.mtp_layers; k-- > 0;) {
+        const std::int32_t l = d_.mtp_layer(k);
+        call(mtp_head_.weights, l), call(passes(piece, l).weights, l), call(mtp_.kept.weights, l);
+      }
+    }
     for (std::int32_t l = end; l-- > begin;) call(passes(piece, l).weights, l);
   }
 
@@ -212,6 +250,8 @@ class ProgramWriter {
   std::vector<std::int32_t> start_;
   BlockId embed_forward_, embed_backward_, head_forward_, head_backward_;
   std::vector<LayerBlocks> layers_;  // as Draft::layers
+  LayerBlocks mtp_;
+  PassBlocks mtp_head_;
   BlockId head_weights_ = 0;
   Exchanges onward_, back_;
   std::vector<Call>* calls_ = nullptr;

@@ -211,9 +211,10 @@ void overlap_tensor_parallel(Draft& d) {
   if (overlap == TensorOverlap::kWeightGrad || d.mesh()[Axis::kTp] == 1) return;
   if (overlap == TensorOverlap::kNone) {
     for (LayerKind& layer : d.layers) sum_behind_both_products(layer.kept.backward);
-    sum_behind_both_products(d.head_backward);
+    sum_behind_both_products(d.head_backward), sum_behind_both_products(d.mtp_head.backward);
     for (LayerKind& layer : d.layers) keep_gathered(d, layer.kept.forward, layer.kept.backward);
     keep_gathered(d, d.head_forward, d.head_backward);
+    keep_gathered(d, d.mtp_head.forward, d.mtp_head.backward);
     return;
   }
   if (!d.strategy.sequence_parallel) {

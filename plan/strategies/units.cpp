@@ -20,8 +20,8 @@ DType written_gradients(const Draft& d) {
   return d.strategy.copies_gradients() ? p.weights : p.reduction;
 }
 
-constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer", "experts",
-                                                "head"};
+constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer",
+                                                "experts",   "mtp",   "head"};
 
 class Packer {
  public:
@@ -96,7 +96,8 @@ class Packer {
     }
   }
   /// What tp leaves whole stands on each of its ranks, a tied matrix on the first and the last
-  /// stage, and everything on two stages where microbatches go both ways.
+  /// stage, as an embedding that both look up, and everything on two stages where microbatches go
+  /// both ways.
   void mark_copies() {
     const bool two_copies = tied_apart(d_);
     for (std::size_t i = 0; i < unit_.weights.size(); ++i) {
@@ -110,9 +111,12 @@ class Packer {
         const bool apart = d_.strategy.expert_axes.has(a) && d_.unit(UnitKind::kExperts).present();
         if (apart && stage_ == 0 && unit_.data_axes.has(a)) copies = copies | a;
       }
-      const bool tied = weight.name == "embedding.weight" || weight.name == "output.weight";
+      const bool table = weight.name == "embedding.weight";
+      const bool tied = table || weight.name == "output.weight";
       const bool mirrored = both_ways(d_.strategy);
-      if (mirrored || (two_copies && tied)) copies = copies | Axis::kPp;
+      if (mirrored || (two_copies && tied) || (embeds_twice(d_) && table)) {
+        copies = copies | Axis::kPp;
+      }
       for (TensorId t : {unit_.weights[i], unit_.gradients[i]}) {
         d_.tensors[t].counted_once = copies;
         if (mirrored) d_.tensors[t].copies = Stages::kMirrored;
@@ -200,25 +204,30 @@ bool is_sharded(const Draft& d, TensorId buffer) {
 void write_gradients_afresh(Draft& d) {
   d.for_each_block([&d](Block& block) {
     for (Op& op : block.ops) {
-      bool embedding = false, sharded = false;
+      bool added = false, sharded = false;
       for (Operand& o : op.operands) {
         const Tensor& t = d.tensors[o.tensor];
         if (t.kind != TensorClass::kGradient || o.use != Use::kUpdate) continue;
         sharded = is_sharded(d, t.storage);
         if (!sharded) continue;
-        embedding = t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
-        if (!embedding) o.use = Use::kWrite;
+        // The output matrix's is written by the model's head, which comes before the others.
+        const bool again =
+            &block == &d.mtp_head.backward && t.storage == d.unit(UnitKind::kHead).gradient_buffer;
+        added = again || t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
+        if (!added) o.use = Use::kWrite;
       }
       MatMul* g = body_of<MatMul>(op);
       if (g != nullptr && g->pass == Pass::kWeightGrad && sharded) {
         g->out = written_gradients(d);
-        g->accumulate = embedding;
+        g->accumulate = added;
       }
     }
   });
-  // The embedding's gradient is scattered into, so it starts from zero: where a tied head writes it
-  // first, there; both ways head and embedding of a microbatch are on different stages.
-  const bool shared = d.model.tied_embeddings && !tied_apart(d);
+  // The embedding's gradient is scattered into, so it starts from zero: in front of the head where
+  // that is tied to it, or modules behind the head look up tokens; and on the stage that has no
+  // head, as both ways each one for half of the microbatches.
+  const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
+  const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
   const Operand all{d.unit(UnitKind::kEmbedding).gradient_buffer, Use::kWrite, 0};
   const auto start = [&](Block& block) {
     block.ops.insert(
@@ -226,7 +235,7 @@ void write_gradients_afresh(Draft& d) {
         {Compute(Fill{0, written_gradients(d)}), Stream::kCompute, Phase::kBackward, {all}});
   };
   if (shared) start(d.head_backward);
-  if (!shared || both_ways(d.strategy)) start(d.embed_backward);
+  if (!shared || embeds_twice(d) || both_ways(d.strategy)) start(d.embed_backward);
 }
 
 }  // namespace
@@ -240,6 +249,10 @@ AxisSet data_axes(const Draft& d) {
 }
 
 bool tied_apart(const Draft& d) { return d.model.tied_embeddings && !ends_meet(d.strategy); }
+
+bool embeds_twice(const Draft& d) {
+  return d.model.mtp_layers > 0 && !d.model.tied_embeddings && !ends_meet(d.strategy);
+}
 
 void pack_units(Draft& d) {
   require_sharding(d);

@@ -79,6 +79,8 @@ void split_backward(Draft& d) {
     if (k.recomputed) k.recomputed->weight_grads = Split(d, k.recomputed->backward).run();
   }
   d.head_weight_grads = Split(d, d.head_backward).run();
+  d.mtp.kept.weight_grads = Split(d, d.mtp.kept.backward).run();
+  d.mtp_head.weight_grads = Split(d, d.mtp_head.backward).run();
 }
 
 }  // namespace plait

@@ -126,7 +126,7 @@ class CpuCompute : private OpView {
   }
   void operator()(const CrossEntropy& c) {
     using Step = CrossEntropy::Step;
-    const double scale = loss_scale();
+    const double scale = c.weight * loss_scale();
     const std::int64_t offset = vocab_offset(c);
     switch (c.step) {
       case Step::kRowMax: return kernels::cross_entropy_max(at(1), at(0), c.rows, c.vocab);

@@ -112,6 +112,8 @@ class Reading {
          truth(!args_.flag("--untie-embeddings-and-output-weights")));
     biases();
     give("", "model.parallel_attention", "false");
+    const std::int64_t modules = args_.integer("--mtp-num-layers", 0).value_or(0);
+    give("--mtp-num-layers", "model.mtp_layers", std::to_string(modules));
     dropout();
   }
 

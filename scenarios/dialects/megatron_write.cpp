@@ -44,6 +44,8 @@ void write_model(ExportDraft& d) {
     d.say({"model.qkv_bias", "model.attention_output_bias", "model.mlp_bias"});
   }
   if (!m.parallel_attention) d.say({"model.parallel_attention"});
+  if (m.mtp_layers > 0) d.set("--mtp-num-layers", m.mtp_layers);
+  d.say({"model.mtp_layers"});
 }
 
 /// Gradients accumulate and travel in fp32, or both in the type of the weights.

@@ -42,6 +42,7 @@ class ModelWriter {
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);
+    add_modules(out);
     return out;
   }
 
@@ -88,6 +89,15 @@ class ModelWriter {
     std::smatch found;
     if (!std::regex_search(run_.arguments, found, std::regex(name + R"( (\d+))"))) return {};
     return std::stoll(found[1].str());
+  }
+
+  /// Modules that predict further tokens. With them Megatron-LM takes rotary positions or none
+  /// (megatron/training/arguments.py).
+  void add_modules(JsonObject& out) const {
+    const auto modules = argument("--mtp-num-layers");
+    if (!modules || *modules == 0) return;
+    out["mtp_layers"] = *modules;
+    if (out["positions"] == "learned") out["positions"] = "rotary";
   }
 
   /// Multi-head latent attention, DeepSeek-V3's where no argument says otherwise (arXiv 2412.19437,

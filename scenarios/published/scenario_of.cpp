@@ -52,9 +52,6 @@ class ScenarioWriter {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");
     }
     if (m_.experts > 0) refuse_other_mixtures();
-    if (mentions(run_.arguments, "--mtp-num-layers")) {
-      throw NotRepresentable("multi-token prediction is not planned yet");
-    }
     if (!p_.offload.empty() && offload().empty()) {
       throw NotRepresentable(fmt::format("offload of another kind: {}", p_.offload));
     }

@@ -56,11 +56,13 @@ def shrunk(preset):
     name = preset["model"] if isinstance(preset["model"], str) else preset["model"]["preset"]
     experts = FEW_EXPERTS if name.startswith(MIXTURES) else {}
     latents = LATENTS if name.startswith("deepseek") else {}
+    modules = {} if isinstance(preset["model"], str) else {
+        key: value for key, value in preset["model"].items() if key == "mtp_layers"}
     return {
         **preset,
         "name": preset["name"] + "-shrunk",
         "model": {"preset": "tiny-gpt" if name.startswith(TINY_GPT) else "tiny", "layers": 4,
-                  **experts, **latents},
+                  **experts, **latents, **modules},
         "workload": {**preset["workload"], "sequence_length": 32, "micro_batch": 1,
                      "global_batch": 4 * strategy.get("dp", 1) * strategy.get("fsdp", 1) *
                                      strategy.get("ep", 1)},

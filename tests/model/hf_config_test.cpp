@@ -225,9 +225,18 @@ TEST(HfConfig, DeepseekWithoutALatentOfTheQueriesSaysNull) {
 }
 
 TEST(HfConfig, WhatChangesNoShapeOfDeepseekIsListedAsIgnored) {
-  const ImportedModel m = import_hf_config(
-      R"({"model_type": "deepseek_v3", "n_group": 8, "num_nextn_predict_layers": 1})", "c.json");
-  EXPECT_EQ(m.ignored_keys, (std::vector<std::string>{"n_group", "num_nextn_predict_layers"}));
+  const ImportedModel m =
+      import_hf_config(R"({"model_type": "deepseek_v3", "n_group": 8, "topk_group": 4})", "c.json");
+  EXPECT_EQ(m.ignored_keys, (std::vector<std::string>{"n_group", "topk_group"}));
+}
+
+// The checkpoint has 684,489,830,400 weights, with the embedding and the output matrix, of 129,280
+// by 7,168, a second time for the module, and without the experts' balancing biases.
+TEST(HfConfig, ModulesThatPredictFurtherTokensAreRead) {
+  const Model m = imported(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})");
+  EXPECT_EQ(m.mtp_layers, 1);
+  EXPECT_EQ(total(m), 684'489'830'400 - 2 * 129'280 * 7'168);
+  EXPECT_EQ(imported(R"({"model_type": "deepseek_v3"})").mtp_layers, 0);
 }
 
 TEST(HfConfig, SparseStepCountsLayersFromOne) {

@@ -57,6 +57,10 @@ Case any_hybrid() {
   c.model = *rc::gen::arbitrary<bool>() ? tiny_gpt(8) : tiny_llama(8);
   const bool may_tie = ends_meet(s) || s.zero_stage < 2;  // S025
   c.model.tied_embeddings = may_tie && *rc::gen::arbitrary<bool>();
+  // Without sequence shards the projection of a module runs on every rank along tp.
+  const bool may_predict = c.model.positions != PositionKind::kLearned &&
+                           (s.mesh[Axis::kTp] == 1 || s.sequence_parallel);
+  if (may_predict) c.model.mtp_layers = *element<std::int64_t>(0, 0, 1, 2);
   const std::int64_t micro = *element<std::int64_t>(1, 2);
   const std::int64_t replicas = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp];
   c.workload = tiny_workload(*element<std::int64_t>(4, 8) * micro * replicas, micro);
@@ -97,8 +101,9 @@ RC_GTEST_PROP(Conservation, RanksTogetherDoTheFlopsThatTheModelNeeds, ()) {
 RC_GTEST_PROP(Conservation, StagesAndShardsTogetherStoreEveryParameterOnce, ()) {
   const Case c = any_hybrid();
   std::int64_t expected = count_parameters(c.model).total(c.model);
-  // A tied matrix has a copy on the last stage, where that is not the first.
-  const bool copied = c.model.tied_embeddings && !ends_meet(c.strategy);
+  // A tied matrix, or the embedding of modules that predict further tokens, has a copy on the last
+  // stage, where that is not the first.
+  const bool copied = (c.model.tied_embeddings || c.model.mtp_layers > 0) && !ends_meet(c.strategy);
   if (copied) expected += c.model.vocab * c.model.hidden;
   if (both_ways(c.strategy)) expected *= 2;
   RC_ASSERT(stored_parameters(c.plan()) == expected);

@@ -44,6 +44,13 @@ TEST(Refused, ParallelAttentionWithBiasesOrDropout) {
   }
 }
 
+TEST(Refused, ModulesThatPredictFurtherTokensWithLearnedPositions) {
+  Input in;
+  in.model = tiny_gpt();
+  in.model.mtp_layers = 1;
+  expect_refused(in, "S130", "model.mtp_layers");
+}
+
 TEST(Refused, SequenceLongerThanLearnedPositions) {
   Input in;
   in.model = tiny_gpt();

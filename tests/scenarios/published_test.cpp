@@ -208,6 +208,18 @@ TEST(Published, ListsOfLayersMayBeginWithDenseOnes) {
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
+// Megatron-LM has modules that predict further tokens with rotary positions, or with none.
+TEST(Published, ModulesThatPredictFurtherTokensAreThoseOfTheArguments) {
+  json record = sample();
+  record["model"]["gated_mlp"] = false;
+  const Model without = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
+  EXPECT_EQ(without.positions, PositionKind::kLearned);
+  record["extra_args"] = {{"mtp-num-layers", "2"}};
+  const Model with = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
+  EXPECT_EQ(with.mtp_layers, 2);
+  EXPECT_EQ(with.positions, PositionKind::kRotary);
+}
+
 // What arguments say of the latents, else DeepSeek-V3's; shared experts by their number or width.
 TEST(Published, LatentAttentionIsThatOfTheArgumentsOrDeepseeks) {
   json record = sample();

@@ -41,6 +41,13 @@ using Bf16 = __nv_bfloat16;
                     .cure = "run it on processors: --backend cpu"});
 }
 
+[[noreturn]] void refuse_further_tokens() {
+  throw InputError({.code = "G092",
+                    .problem = "there are no CUDA kernels for modules that predict further tokens",
+                    .expected = "a model with model.mtp_layers = 0",
+                    .cure = "run it on processors: --backend cpu"});
+}
+
 [[noreturn]] void refuse(DType t) {
   throw InputError(
       {.code = "G012",
@@ -153,17 +160,17 @@ class CudaCompute : private OpView {
       if (type(i) != DType::kFp32 && type(i) != DType::kInt64) refuse(type(i));
     }
     using Step = CrossEntropy::Step;
+    const double scale = c.weight * loss_scale();
     switch (c.step) {
       case Step::kRowMax:
         return k::cross_entropy_max(q_, at<float>(1), at<float>(0), c.rows, c.vocab);
       case Step::kSums:
         return k::cross_entropy_sums(q_, at<float>(3), at<float>(0), at<float>(1), tokens(2),
                                      c.rows, c.vocab, vocab_offset(c));
-      case Step::kLoss:
-        return k::cross_entropy_loss(q_, at<float>(1), at<float>(0), c.rows, loss_scale());
+      case Step::kLoss: return k::cross_entropy_loss(q_, at<float>(1), at<float>(0), c.rows, scale);
       case Step::kGradient:
         return k::cross_entropy_gradient(q_, at<float>(0), at<float>(1), at<float>(2), tokens(3),
-                                         c.rows, c.vocab, vocab_offset(c), loss_scale());
+                                         c.rows, c.vocab, vocab_offset(c), scale);
     }
   }
   void operator()(const Route&) { refuse_experts(); }
@@ -331,6 +338,8 @@ class CudaCompute : private OpView {
       refuse("the exchange of heads (strategy.context.kind)");
     }
     if (width(i) != width(0)) {
+      const std::size_t narrow = width(i) < width(0) ? i : 0;
+      if (tensor(narrow).dims[2].sections[0] > 0) refuse_further_tokens();  // not the last columns
       return k::copy_columns(q_, at<T>(i), width(i), at<T>(0), width(0), elements(i) / width(i));
     }
     const bool orders = tensor(0).rank == 4;
