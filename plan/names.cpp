@@ -118,11 +118,23 @@ std::string_view name_of(Offload place) {
   return "?";
 }
 
+std::string_view name_of(RecomputeModule module) {
+  switch (module) {
+    case RecomputeModule::kNorms: return "norms";
+    case RecomputeModule::kLatents: return "latents";
+    case RecomputeModule::kActivations: return "activations";
+    case RecomputeModule::kExpertActivations: return "expert-activations";
+    case RecomputeModule::kMlp: return "mlp";
+    case RecomputeModule::kSharedExperts: return "shared-experts";
+  }
+  return "?";
+}
+
 std::string_view name_of(Recompute recompute) {
   switch (recompute) {
     case Recompute::kNone: return "none";
     case Recompute::kSelective: return "selective";
-    case Recompute::kLatents: return "latents";
+    case Recompute::kModules: return "modules";
     case Recompute::kOps: return "ops";
     case Recompute::kFull: return "full";
   }

@@ -29,7 +29,17 @@ enum class Schedule : std::uint8_t {
   kVMin,
   kSequential
 };
-enum class Recompute : std::uint8_t { kNone, kSelective, kLatents, kOps, kFull };
+enum class Recompute : std::uint8_t { kNone, kSelective, kModules, kOps, kFull };
+/// Parts of a layer that can be computed again by themselves. kLatents: what latent attention makes
+/// of its latents; kMlp: that of layers without experts.
+enum class RecomputeModule : std::uint8_t {
+  kNorms,
+  kLatents,
+  kActivations,
+  kExpertActivations,
+  kMlp,
+  kSharedExperts
+};
 /// How attention of a share of the tokens meets the keys and values of all of them: it gathers
 /// them; tokens are exchanged for heads and back; they travel round a ring, block by block; or the
 /// last two at once, ulysses within cp.
@@ -47,6 +57,7 @@ enum class FsdpCopies : std::uint8_t { kNone, kFsdp1, kFsdp2, kDeepSpeed };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(Recompute recompute);
+std::string_view name_of(RecomputeModule module);
 std::string_view name_of(ContextKind kind);
 std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(Offload place);
@@ -96,6 +107,7 @@ struct RecomputeOptions {
   Recompute kind = Recompute::kNone;
   std::int64_t layers = -1;  // full: only the first `layers` layers of each chunk; -1: all
   std::int64_t every = 1;    // full: only each `every`-th layer of a stage
+  std::vector<RecomputeModule> modules = {};  // of kModules
 };
 
 struct DataParallelOptions {

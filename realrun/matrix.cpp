@@ -51,7 +51,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"context_ulysses.cpp", s.mesh[Axis::kUlysses] > 1},
       {"sequence.cpp", s.sequence_parallel},
       {"recompute.cpp", s.recompute.kind != Recompute::kNone},
-      {"recompute_latents.cpp", s.recompute.kind == Recompute::kLatents},
+      {"recompute_modules.cpp", s.recompute.kind == Recompute::kModules},
       {"recompute_ops.cpp", s.recompute.kind == Recompute::kOps},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
       {"pieces.cpp", s.mesh[Axis::kPp] > 1},

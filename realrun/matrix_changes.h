@@ -36,7 +36,18 @@ inline void hybrid(MatrixCase& c) {
 }
 inline void all_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kFull; }
 inline void attention_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kSelective; }
-inline void latents_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kLatents; }
+inline void latents_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kModules, .modules = {RecomputeModule::kLatents}};
+}
+inline void norms_and_activations_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kModules,
+                          .modules = {RecomputeModule::kNorms, RecomputeModule::kActivations}};
+}
+inline void mlps_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kModules,
+                          .modules = {RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
+                                      RecomputeModule::kExpertActivations}};
+}
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
 inline void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
 inline void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
@@ -143,6 +154,8 @@ class List {
   std::vector<MatrixCase> cases;
 };
 
+/// matrix_of_latents.cpp: models with latent attention.
+void latent_attention(List& list);
 /// matrix_of_prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
 

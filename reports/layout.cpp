@@ -18,7 +18,12 @@ std::string recompute_text(const RecomputeOptions& r) {
   switch (r.kind) {
     case Recompute::kNone: return "no recompute";
     case Recompute::kSelective: return "selective recompute";
-    case Recompute::kLatents: return "recompute from latents";
+    case Recompute::kModules: {
+      std::string names;
+      for (const RecomputeModule m : r.modules)
+        names.append(names.empty() ? "" : ", ").append(name_of(m));
+      return "recompute of " + names;
+    }
     case Recompute::kOps: return "recompute by op";
     case Recompute::kFull:
       if (r.layers >= 0) return fmt::format("full recompute of {} layers", r.layers);

@@ -70,17 +70,25 @@ const Table<RecomputeOptions>& recompute_table() {
       "strategy.recompute",
       {
           field("kind", &R::kind,
-                choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kLatents,
+                choice_of({Recompute::kNone, Recompute::kSelective, Recompute::kModules,
                            Recompute::kOps, Recompute::kFull}),
                 "What the backward pass computes again instead of keeping: nothing, the attention "
-                "core, what latent attention makes of its latents, everything but attention, every "
-                "other product and the results of reduce_scatter (`ops`), or whole layers.")
+                "core, the `modules` named, everything but attention, every other product and the "
+                "results of reduce_scatter (`ops`), or whole layers.")
               .searchable(),
           field("layers", &R::layers, Int{.min = -1},
                 "With `full`, only so many layers of each chunk; -1: all.")
               .searchable(),
           field("every", &R::every, Int{.min = 1},
                 "With `full`, only each layer of a stage whose number is a multiple of this."),
+          field(
+              "modules", &R::modules,
+              List{choice_of({RecomputeModule::kNorms, RecomputeModule::kLatents,
+                              RecomputeModule::kActivations, RecomputeModule::kExpertActivations,
+                              RecomputeModule::kMlp, RecomputeModule::kSharedExperts})},
+              "With `modules`, which: norms before attention and MLP, what latent attention makes "
+              "of its latents, activation functions of all MLPs or of experts alone, whole MLPs "
+              "of layers without experts, shared experts."),
       },
       "kind");
   return table;

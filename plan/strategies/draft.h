@@ -195,7 +195,7 @@ void overlap_tensor_parallel(Draft& draft);  // what hides what travels over tp
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
-LayerPasses recompute_latents(Draft& draft, const LayerPasses& layer);
+LayerPasses recompute_modules(Draft& draft, const LayerPasses& layer);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
 void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives

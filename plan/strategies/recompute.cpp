@@ -2,7 +2,7 @@
 // backward block first runs forward ops again, on copies that live within the call; what they
 // produce is then no longer kept from the forward pass. Full: the whole layer, only its input is
 // kept. Selective: attention alone, so that its probabilities are not kept. By op:
-// recompute_ops.cpp; from latents: recompute_latents.cpp.
+// recompute_ops.cpp; by module: recompute_modules.cpp.
 #include <utility>
 
 #include "plan/refusal.h"
@@ -136,7 +136,7 @@ std::optional<LayerPasses> recomputed(Draft& d, const LayerPasses& layer) {
   switch (d.strategy.recompute.kind) {
     case Recompute::kNone: return std::nullopt;
     case Recompute::kOps: return recompute_ops(d, layer);
-    case Recompute::kLatents: return recompute_latents(d, layer);
+    case Recompute::kModules: return recompute_modules(d, layer);
     case Recompute::kSelective: return recompute_attention(d, layer);
     case Recompute::kFull:
       return LayerPasses{
@@ -167,6 +167,11 @@ void require_whole_layers(const RecomputeOptions& options) {
 
 void apply_recompute(Draft& d) {
   const RecomputeOptions& options = d.strategy.recompute;
+  if (!options.modules.empty() && options.kind != Recompute::kModules) {
+    throw refusal("S129", "modules to compute again go with a kind of their own",
+                  "strategy.recompute.modules", "strategy.recompute.kind = \"modules\"",
+                  "remove strategy.recompute.modules or set the kind to \"modules\"");
+  }
   require_whole_layers(options);
   for (LayerKind& layer : d.layers) layer.recomputed = recomputed(d, layer.kept);
 }

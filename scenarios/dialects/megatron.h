@@ -36,6 +36,19 @@ struct SameKind {
 inline constexpr SameKind kContextKinds[] = {
     {"ring", "p2p"}, {"all_gather", "all_gather"}, {"ulysses", "a2a"}};
 
+/// Of --recompute-modules. Attention alone (core_attn) is strategy.recompute.kind "selective".
+struct SameModule {
+  RecomputeModule module;
+  std::string_view argument;
+};
+inline constexpr SameModule kRecomputeModules[] = {
+    {RecomputeModule::kNorms, "layernorm"},
+    {RecomputeModule::kLatents, "mla_up_proj"},
+    {RecomputeModule::kExpertActivations, "moe_act"},
+    {RecomputeModule::kMlp, "mlp"},
+    {RecomputeModule::kSharedExperts, "shared_experts"},
+};
+
 void write(ExportDraft& draft, Launcher launcher);
 Imported read(const std::string& text, const std::string& file);
 

@@ -273,13 +273,39 @@ class Reading {
     if (full && method == "uniform" && layers > 1) {
       near("--recompute-num-layers of uniform recomputation is read as 1");
     }
+    const std::string modules = selective ? recompute_modules() : "[]";
     give("--recompute-granularity", "strategy.recompute.kind",
-         full        ? R"("full")"
-         : selective ? R"("selective")"
-                     : R"("none")");
+         full              ? R"("full")"
+         : !selective      ? R"("none")"
+         : modules == "[]" ? R"("selective")"
+                           : R"("modules")");
+    give("--recompute-modules", "strategy.recompute.modules", modules);
     give("--recompute-num-layers", "strategy.recompute.layers",
          std::to_string(full && method == "block" ? layers : -1));
     out_.give("strategy.recompute.every", "1");
+  }
+
+  /// As JSON; none where attention alone is named, which is Megatron-LM's default.
+  std::string recompute_modules() {
+    const char* option = "--recompute-modules";
+    const Arguments::Option* given = args_.find(option);
+    if (given == nullptr) return "[]";
+    std::string names;
+    bool attention = false;
+    for (const ShellWord& word : given->values) {
+      attention = attention || word.text == "core_attn";
+      if (word.text == "core_attn") continue;
+      const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
+      if (known == std::end(kRecomputeModules)) {
+        args_.unsupported(option, "recomputation of " + word.text);
+        continue;
+      }
+      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name_of(known->module));
+    }
+    if (attention && !names.empty()) {
+      args_.unsupported(option, "recomputation of core_attn beside other modules");
+    }
+    return "[" + names + "]";
   }
 
   void sharding() {

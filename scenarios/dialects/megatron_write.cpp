@@ -93,8 +93,13 @@ void write_workload(ExportDraft& d) {
 
 void write_recompute(ExportDraft& d) {
   const RecomputeOptions& r = d.scenario.strategy.recompute;
-  const bool other = r.kind == Recompute::kOps || r.kind == Recompute::kLatents;
-  if (other || r.every != 1) return;
+  if (r.kind == Recompute::kOps || r.every != 1) return;
+  std::string modules;
+  for (const RecomputeModule module : r.modules) {
+    const auto same = std::ranges::find(kRecomputeModules, module, &SameModule::module);
+    if (same == std::end(kRecomputeModules)) return;
+    modules.append(modules.empty() ? "" : " ").append(same->argument);
+  }
   if (r.kind != Recompute::kNone) {
     d.set("--recompute-granularity", r.kind == Recompute::kFull ? "full" : "selective");
   }
@@ -102,7 +107,8 @@ void write_recompute(ExportDraft& d) {
     d.set("--recompute-method", r.layers < 0 ? "uniform" : "block");
     d.set("--recompute-num-layers", r.layers < 0 ? 1 : r.layers);
   }
-  d.say({"strategy.recompute.kind", "strategy.recompute.every"});
+  if (!modules.empty()) d.set("--recompute-modules", modules);
+  d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.modules"});
   if (r.kind == Recompute::kFull || r.layers < 0) d.say({"strategy.recompute.layers"});
 }
 

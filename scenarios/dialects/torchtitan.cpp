@@ -96,7 +96,7 @@ void write_parallelism(ExportDraft& d) {
 void write_recompute(ExportDraft& d) {
   const RecomputeOptions& r = d.scenario.strategy.recompute;
   d.section("activation_checkpoint");
-  if (r.kind == Recompute::kSelective || r.kind == Recompute::kLatents) return;
+  if (r.kind == Recompute::kSelective || r.kind == Recompute::kModules) return;
   if (r.kind == Recompute::kFull && r.layers >= 0) return;
   const bool each = r.kind == Recompute::kFull && r.every > 1;
   if (r.kind == Recompute::kNone) d.set("mode", R"("none")");

@@ -216,6 +216,24 @@ class ScenarioWriter {
             {"activation_layers", std::atoll(text.c_str() + activations.size())}};
   }
 
+  /// Megatron-LM's modules, as records abbreviate them.
+  JsonObject recomputed_modules(const std::string& text) {
+    JsonObject modules = JsonObject::array();
+    const auto add = [&](bool named, bool there, const char* module) {
+      if (named && there) modules.push_back(module);
+    };
+    add(mentions(text, "norm"), true, "norms");
+    add(mentions(text, "act"), m_.experts > 0, "expert-activations");
+    add(mentions(text, "mla_up_proj"), has_latents(run_), "latents");
+    add(mentions(text, "mlp"), m_.experts == 0 || m_.first_dense_layers > 0, "mlp");
+    add(mentions(text, "shared_expert"), !m_.shared_experts.empty(), "shared-experts");
+    if (modules.empty()) {
+      assumed_.push_back(fmt::format("recomputation \"{}\": none", run_.recompute));
+      return "none";
+    }
+    return {{"kind", "modules"}, {"modules", modules}};
+  }
+
   JsonObject recompute() {
     const std::string text = lower(run_.recompute);
     if (text.empty()) {
@@ -230,13 +248,7 @@ class ScenarioWriter {
       if (!mentions(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
       return {{"kind", "full"}, {"every", 2}};
     }
-    // Norms, activations, shared experts and MLPs of layers without experts: little time; their
-    // memory is not given back.
-    if (m_.experts > 0 && text.starts_with("selective:")) {
-      const char* kind = has_latents(run_) && mentions(text, "mla_up_proj") ? "latents" : "none";
-      assumed_.push_back(fmt::format("recomputation \"{}\": {}", run_.recompute, kind));
-      return kind;
-    }
+    if (text.starts_with("selective:")) return recomputed_modules(text);
     const bool by_op = text.starts_with("selective (op-level") ||
                        text.starts_with("selective (per-op") || text.starts_with("selective op");
     if (by_op || text.starts_with("selective (config default)")) return "ops";

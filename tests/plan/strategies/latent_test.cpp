@@ -93,10 +93,13 @@ TEST(LatentAttention, SequenceShardsGatherTheLatents) {
 
 // DeepSeek-AI 2024 (arXiv 2412.19437), section 3.2.3: rows of all heads are made again, from what
 // is kept of the latents and the shared columns.
+const RecomputeOptions kFromLatents = {.kind = Recompute::kModules,
+                                       .modules = {RecomputeModule::kLatents}};
+
 TEST(LatentAttention, RecomputationFromLatentsKeepsNoRowsOfHeads) {
-  const auto kept_of = [](Recompute kind, std::string_view name) {
+  const auto kept_of = [](RecomputeOptions recompute, std::string_view name) {
     Strategy s;
-    s.recompute.kind = kind;
+    s.recompute = std::move(recompute);
     const Plan plan = make_plan(tiny_latent(), tiny_workload(2, 2), s);
     std::set<std::string> read;  // by the backward pass, of what the forward pass left
     for (const Op& op : block_named(plan, name).ops) {
@@ -107,8 +110,8 @@ TEST(LatentAttention, RecomputationFromLatentsKeepsNoRowsOfHeads) {
     }
     return read;
   };
-  const auto whole = kept_of(Recompute::kNone, "layer.backward");
-  const auto again = kept_of(Recompute::kLatents, "layer.backward.latents");
+  const auto whole = kept_of({}, "layer.backward");
+  const auto again = kept_of(kFromLatents, "layer.backward.modules");
   EXPECT_TRUE(whole.contains("qkv"));
   EXPECT_FALSE(whole.contains("rotary_keys"));
   EXPECT_FALSE(again.contains("qkv"));
@@ -119,7 +122,7 @@ TEST(LatentAttention, RecomputationFromLatentsKeepsNoRowsOfHeads) {
 // Both products behind the norms run once more.
 TEST(LatentAttention, RecomputationFromLatentsCostsTheTwoProductsOfTheHeads) {
   Strategy s;
-  s.recompute.kind = Recompute::kLatents;
+  s.recompute = kFromLatents;
   const Model m = tiny_latent();
   const Plan plan = make_plan(m, tiny_workload(2, 2), s);
   const auto again = [](const Op& op) { return op.phase == Phase::kRecompute; };
@@ -130,7 +133,7 @@ TEST(LatentAttention, RecomputationFromLatentsCostsTheTwoProductsOfTheHeads) {
 
 TEST(LatentAttention, RecomputationFromLatentsNeedsLatents) {
   Strategy s;
-  s.recompute.kind = Recompute::kLatents;
+  s.recompute = kFromLatents;
   EXPECT_THROW(make_plan(tiny_llama(), tiny_workload(2, 2), s), InputError);
 }
 

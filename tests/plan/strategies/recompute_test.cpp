@@ -1,4 +1,7 @@
 // Recomputation: which FLOPs are repeated, and that nothing else changes.
+#include <set>
+
+#include "core/error.h"
 #include "tests/plan/tiny.h"
 
 namespace plait {
@@ -107,6 +110,70 @@ TEST(FullRecompute, RepeatsTheForwardCollectives) {
       traffic(block_named(plan, "layer.backward.recompute"), CollectiveKind::kAllReduce, Axis::kTp);
   EXPECT_EQ(forward.count, 2);
   EXPECT_EQ(backward.count, 2 + 2);
+}
+
+/// Names of what the forward pass leaves for the backward block of `name`.
+std::set<std::string> left_for(const Plan& plan, std::string_view name) {
+  std::set<std::string> out;
+  for (const Op& op : block_named(plan, name).ops) {
+    for (const Operand& o : op.operands) {
+      const Tensor& t = plan.tensors[o.tensor];
+      if (o.use == Use::kRead && t.scope == Scope::kLayerMicrobatch) out.insert(t.name);
+    }
+  }
+  return out;
+}
+
+Strategy of_modules(std::vector<RecomputeModule> modules) {
+  Strategy s;
+  s.recompute = {.kind = Recompute::kModules, .modules = std::move(modules)};
+  return s;
+}
+
+TEST(RecomputeByModule, KeepsAllButWhatIsNamed) {
+  const Model m = tiny_llama(2);
+  const Workload w = tiny_workload(2);
+  const auto whole = left_for(make_plan(m, w, {}), "layer.backward");
+  const Plan plan =
+      make_plan(m, w, of_modules({RecomputeModule::kNorms, RecomputeModule::kActivations}));
+  auto expected = whole;
+  for (const char* forgotten : {"attention_input", "mlp_input", "mlp_activation"})
+    EXPECT_EQ(expected.erase(forgotten), 1) << forgotten;
+  EXPECT_EQ(left_for(plan, "layer.backward.modules"), expected);
+  // Two norms and an activation, each in front of the first op that reads its result; no product.
+  std::vector<std::string> repeated;
+  for (const Op& op : block_named(plan, "layer.backward.modules").ops) {
+    if (again(op)) repeated.emplace_back(name_of(op));
+  }
+  EXPECT_EQ(repeated, (std::vector<std::string>{"activation", "norm", "norm"}));
+}
+
+// The first product of the MLP, and what follows it but for the last.
+TEST(RecomputeByModule, AnMlpCostsItsFirstProduct) {
+  const Model m = tiny_llama(2);
+  const Plan plan = make_plan(m, tiny_workload(4), of_modules({RecomputeModule::kMlp}));
+  const double tokens = 4 * 8, h = 16, ffn = 24;
+  const auto product = [](const Op& op) {
+    return again(op) && std::holds_alternative<MatMul>(std::get<Compute>(op.body));
+  };
+  EXPECT_EQ(flops_of(plan, product).value, 2 * 2 * tokens * h * 2 * ffn);
+}
+
+TEST(RecomputeByModule, NeedsModulesThatTheModelHas) {
+  const auto refused = [](const Strategy& s) {
+    try {
+      make_plan(tiny_llama(), tiny_workload(2), s);
+    } catch (const InputError& e) {
+      return e.text().code;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused(of_modules({})), "S129");
+  EXPECT_EQ(refused(of_modules({RecomputeModule::kSharedExperts})), "S124");
+  EXPECT_EQ(refused(of_modules({RecomputeModule::kNorms, RecomputeModule::kLatents})), "S124");
+  Strategy s = of_modules({RecomputeModule::kNorms});
+  s.recompute.kind = Recompute::kFull;
+  EXPECT_EQ(refused(s), "S129");
 }
 
 }  // namespace

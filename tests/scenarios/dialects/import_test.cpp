@@ -116,6 +116,21 @@ TEST(ImportMegatron, ShardsTakeWhatTheOtherAxesLeave) {
   EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8 / 2 / 2);
 }
 
+TEST(ImportMegatron, SelectiveRecomputationIsOfAttentionOrOfTheModulesNamed) {
+  const auto recompute = [](const std::string& more) {
+    return imported(Dialect::kMegatronCore,
+                    kMegatron + ("--recompute-granularity selective" + more))
+        .strategy.recompute;
+  };
+  EXPECT_EQ(recompute("").kind, Recompute::kSelective);
+  EXPECT_EQ(recompute(" --recompute-modules core_attn").kind, Recompute::kSelective);
+  const RecomputeOptions two = recompute(" --recompute-modules layernorm mlp");
+  EXPECT_EQ(two.kind, Recompute::kModules);
+  EXPECT_EQ(two.modules, (std::vector{RecomputeModule::kNorms, RecomputeModule::kMlp}));
+  EXPECT_THROW(recompute(" --recompute-modules layernorm moe"), InputError);
+  EXPECT_THROW(recompute(" --recompute-modules core_attn mlp"), InputError);
+}
+
 TEST(ImportMegatron, RefusesAtTheLine) {
   const auto refused = [](const std::string& text) {
     return refusal(Dialect::kMegatronCore, text);

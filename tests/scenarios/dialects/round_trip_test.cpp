@@ -66,7 +66,8 @@ json random_strategy(std::int64_t& ranks) {
                    {"chunks", chunks}};
   if (pp > 1 && coin()) pipeline["first_stage_layers"] = size({0, 1, 3});
   if (pp > 1 && coin()) pipeline["last_stage_layers"] = size({0, 1, 3});
-  json recompute = {{"kind", word({"none", "selective", "full", "ops"})}};
+  json recompute = {{"kind", word({"none", "selective", "full", "ops", "modules"})}};
+  if (recompute["kind"] == "modules") recompute["modules"] = {"norms", "mlp"};
   if (recompute["kind"] == "full" && coin()) recompute["layers"] = 1;
   if (recompute["kind"] == "full" && coin()) recompute["every"] = 2;
   json offload = {{"optimizer", word({"none", "cpu", "nvme"})}};
