@@ -150,7 +150,7 @@ class StepEnd {
       }
     }
     if (stage_ > 0) axes = axes | d_.strategy.shard_axes();
-    if (served_) axes = axes | Axis::kDp;
+    if (d_.strategy.parameter_server.servers > 1) axes = axes | Axis::kDp;  // one has all shares
     if (!axes.empty()) {
       Collective c;
       c.axes = axes, c.dtype = DType::kFp32, c.elements = 1;

@@ -234,13 +234,16 @@ inline bool has_microbatch(const Plan& plan, const Block& block) {
   return false;
 }
 
-/// Whether calls i < j accumulate weights' gradients alone, of microbatches whose backward passes
-/// both stand before i: zero-bubble schedules put W off.
+/// Whether calls i < j accumulate weights' gradients alone, into the same sums (ZeRO-2 has one for
+/// each microbatch), of microbatches whose backward passes both stand before i: zero-bubble
+/// schedules put W off.
 inline bool commutes(const Plan& plan, const Program& program, std::size_t i, std::size_t j) {
   const Call& later = program.calls[j];
   for (const Op& op : plan.blocks[later.block].ops) {
     for (const Operand& o : op.operands) {
-      const bool gradient = plan.tensors[o.tensor].kind == TensorClass::kGradient;
+      const Tensor& storage = plan.tensors[storage_of(plan, o.tensor)];
+      const bool gradient =
+          storage.kind == TensorClass::kGradient && !per_microbatch(storage.scope);
       if (o.use != Use::kRead && !(gradient && o.use == Use::kUpdate) &&
           plan.tensors[o.tensor].scope != Scope::kCall) {
         return false;
