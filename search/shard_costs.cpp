@@ -168,7 +168,7 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
     const bool forward = pass.starts_with("forward");
     if (!forward && !pass.starts_with("backward")) continue;
     const std::vector<PriceOfBoth> each = prices.of(block);
-    for (const std::size_t both : {0, 1}) {
+    for (const std::size_t both : {std::size_t{0}, std::size_t{1}}) {
       ShardTimes& t = out[both];
       PassTimes& times = piece == "layer."  ? t.layers[kind_of(block)]
                          : piece == "head." ? t.head

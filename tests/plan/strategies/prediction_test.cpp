@@ -104,7 +104,7 @@ TEST(Prediction, TheEmbeddingOfBothEndsIsSummedOnce) {
     const Degrees d = zero == 0 ? Degrees{.pp = 2} : Degrees{.pp = 2, .dp = 2};
     const Plan plan = make_plan(predicting(1), tiny_workload(4), split(d, zero));
     const std::int64_t shards = zero >= 2 ? 2 : 1;
-    for (const std::size_t stage : {0, 1}) {
+    for (const std::size_t stage : {std::size_t{0}, std::size_t{1}}) {
       const Volume sums = traffic(plan, stage, CollectiveKind::kAllReduce, Axis::kPp);
       EXPECT_EQ(sums, (Volume{1, 32 * 16 / shards * 4})) << "zero " << zero;
     }
