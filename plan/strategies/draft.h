@@ -177,6 +177,12 @@ const Body* body_of(const Op& op) {
   return c == nullptr ? nullptr : std::get_if<Body>(c);
 }
 
+/// A product of that pass.
+inline bool is_product(const Op& op, Pass pass) {
+  const MatMul* g = body_of<MatMul>(op);
+  return g != nullptr && g->pass == pass;
+}
+
 /// A product of the router, whose results choose the experts (mixture.cpp). It stays in its type
 /// where other products are narrowed.
 bool is_router(const Draft& draft, const Op& op);

@@ -36,9 +36,11 @@ bool over_tp(const Op& op) {
 bool is_collective(const Op& op, CollectiveKind kind) {
   return over_tp(op) && std::get<Collective>(op.body).kind == kind;
 }
-bool is_product(const Op& op, Pass pass) {
-  const MatMul* g = body_of<MatMul>(op);
-  return g != nullptr && g->pass == pass;
+std::ptrdiff_t readers(const std::vector<Op>& ops, TensorId t) {
+  return std::count_if(ops.begin(), ops.end(), [t](const Op& op) {
+    return std::any_of(op.operands.begin(), op.operands.end(),
+                       [t](const Operand& o) { return o.tensor == t && o.use != Use::kWrite; });
+  });
 }
 
 class Pieces {
@@ -90,12 +92,6 @@ class Pieces {
       if (gather_for(ops, i) == collective || scatter_of(ops, i) == collective) return true;
     }
     return false;
-  }
-  static std::ptrdiff_t readers(const std::vector<Op>& ops, TensorId t) {
-    return std::count_if(ops.begin(), ops.end(), [t](const Op& op) {
-      return std::any_of(op.operands.begin(), op.operands.end(),
-                         [t](const Operand& o) { return o.tensor == t && o.use != Use::kWrite; });
-    });
   }
 
   void gathered(const Op& gather, const Op& product) {
@@ -178,12 +174,6 @@ void sum_behind_both_products(Block& backward) {
 
 /// Backward reads what forward has gathered and does not gather it again.
 void keep_gathered(Draft& d, Block& forward, Block& backward) {
-  const auto reads = [](const Block& block, TensorId t) {
-    return std::any_of(block.ops.begin(), block.ops.end(), [t](const Op& op) {
-      return std::any_of(op.operands.begin(), op.operands.end(),
-                         [t](const Operand& o) { return o.tensor == t && o.use != Use::kWrite; });
-    });
-  };
   for (const Op& first : forward.ops) {
     if (!is_collective(first, CollectiveKind::kAllGather)) continue;
     const Operand& share = first.operands[0];
@@ -200,8 +190,13 @@ void keep_gathered(Draft& d, Block& forward, Block& backward) {
       }
     }
     d.tensors[kept].scope = d.tensors[share.tensor].scope;
-    if (!reads(backward, share.tensor)) d.tensors[share.tensor].scope = Scope::kCall;
+    if (readers(backward.ops, share.tensor) == 0) d.tensors[share.tensor].scope = Scope::kCall;
   }
+}
+
+void hide_nothing(Draft& d, Block& forward, Block& backward) {
+  sum_behind_both_products(backward);
+  keep_gathered(d, forward, backward);
 }
 
 }  // namespace
@@ -210,11 +205,9 @@ void overlap_tensor_parallel(Draft& d) {
   const TensorOverlap overlap = d.strategy.tensor.overlap;
   if (overlap == TensorOverlap::kWeightGrad || d.mesh()[Axis::kTp] == 1) return;
   if (overlap == TensorOverlap::kNone) {
-    for (LayerKind& layer : d.layers) sum_behind_both_products(layer.kept.backward);
-    sum_behind_both_products(d.head_backward), sum_behind_both_products(d.mtp_head.backward);
-    for (LayerKind& layer : d.layers) keep_gathered(d, layer.kept.forward, layer.kept.backward);
-    keep_gathered(d, d.head_forward, d.head_backward);
-    keep_gathered(d, d.mtp_head.forward, d.mtp_head.backward);
+    for (LayerKind& layer : d.layers) hide_nothing(d, layer.kept.forward, layer.kept.backward);
+    hide_nothing(d, d.head_forward, d.head_backward);
+    hide_nothing(d, d.mtp_head.forward, d.mtp_head.backward);
     return;
   }
   if (!d.strategy.sequence_parallel) {

@@ -13,11 +13,6 @@ namespace {
 
 bool writes(const Operand& o) { return o.use != Use::kRead; }
 
-bool is_weight_grad(const Op& op) {
-  const MatMul* g = body_of<MatMul>(op);
-  return g != nullptr && g->pass == Pass::kWeightGrad;
-}
-
 class Split {
  public:
   Split(Draft& d, Block& backward)
@@ -44,7 +39,7 @@ class Split {
   void choose() {
     for (std::size_t i = late_.size(); i-- > 0;) {
       const Op& op = backward_.ops[i];
-      late_[i] = is_weight_grad(op) || serves_only_weight_grads(op);
+      late_[i] = is_product(op, Pass::kWeightGrad) || serves_only_weight_grads(op);
       for (const Operand& o : op.operands) {
         if (o.use != Use::kWrite) (late_[i] ? read_by_w_ : read_by_b_)[o.tensor] = true;
       }
