@@ -34,9 +34,9 @@ void quantize(std::uint8_t* out, T* scales, const T* x, const QuantizedShape& s)
     T largest = 0;
     for (std::int64_t i = first; i < end; ++i) largest = std::max(largest, std::abs(x[i]));
     scales[b] = largest / most;
-    const T inverse = largest > 0 ? most / largest : T(0);
     for (std::int64_t i = first; i < end; ++i) {
-      put(out, i, static_cast<int>(std::nearbyint(x[i] * inverse)), s.bits);
+      const T integer = scales[b] > 0 ? std::nearbyint(x[i] / scales[b]) : T(0);
+      put(out, i, static_cast<int>(integer), s.bits);
     }
   }
 }
@@ -50,9 +50,34 @@ void dequantize(T* x, const std::uint8_t* in, const T* scales, const QuantizedSh
   }
 }
 
-#define PLAIT_INSTANTIATE(T)                                                     \
-  template void quantize<T>(std::uint8_t*, T*, const T*, const QuantizedShape&); \
-  template void dequantize<T>(T*, const std::uint8_t*, const T*, const QuantizedShape&, bool);
+template <class T>
+void quantize_shares(std::uint8_t* out, T* scales, const T* x, const QuantizedShares& s) {
+  for (std::int64_t rank = 0; rank < s.ranks; ++rank) {
+    for (std::int64_t node = 0; node < s.nodes; ++node) {
+      const std::int64_t to = rank * s.nodes + node, from = node * s.ranks + rank;
+      quantize(out + to * s.each.bytes(), scales + to * s.each.blocks, x + from * s.each.n, s.each);
+    }
+  }
+}
+
+template <class T>
+void dequantize_shares(T* x, const std::uint8_t* in, const T* scales, const QuantizedShares& s,
+                       bool adds) {
+  for (std::int64_t rank = 0; rank < s.ranks; ++rank) {
+    for (std::int64_t node = 0; node < s.nodes; ++node) {
+      const std::int64_t from = rank * s.nodes + node, to = adds ? node : from;
+      dequantize(x + to * s.each.n, in + from * s.each.bytes(), scales + from * s.each.blocks,
+                 s.each, adds && rank > 0);
+    }
+  }
+}
+
+#define PLAIT_INSTANTIATE(T)                                                                    \
+  template void quantize<T>(std::uint8_t*, T*, const T*, const QuantizedShape&);                \
+  template void dequantize<T>(T*, const std::uint8_t*, const T*, const QuantizedShape&, bool);  \
+  template void quantize_shares<T>(std::uint8_t*, T*, const T*, const QuantizedShares&);        \
+  template void dequantize_shares<T>(T*, const std::uint8_t*, const T*, const QuantizedShares&, \
+                                     bool);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 #undef PLAIT_INSTANTIATE

@@ -13,9 +13,9 @@ namespace plait::kernels {
 
 struct Routing {
   std::int64_t tokens = 0, groups = 0, experts = 0, chosen = 0, capacity = 0;
-  std::int64_t rows() const { return tokens * groups; }
+  constexpr std::int64_t rows() const { return tokens * groups; }
   /// Of the index that `slots` holds.
-  std::int64_t expert_of(std::int64_t slot) const {
+  constexpr std::int64_t expert_of(std::int64_t slot) const {
     return slot < 0 ? -1 - slot : slot / (groups * capacity);
   }
 };

@@ -79,9 +79,9 @@ std::int64_t room_for(const Plan& plan, const Stay& stay) {
 using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
 
 /// Of each stay: the first waiter of the last communication that touches it.
-std::vector<std::int64_t> releases(const Plan& plan, std::size_t stage,
+std::vector<std::int64_t> releases(const Plan& plan, std::size_t stage, Role role,
                                    const std::vector<Stay>& all) {
-  const std::vector<std::int64_t> waiters = first_waiters(plan, stage);
+  const std::vector<std::int64_t> waiters = first_waiters(plan, stage, role);
   std::map<Key, std::vector<std::size_t>> by_member;
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -110,15 +110,20 @@ std::vector<std::int64_t> releases(const Plan& plan, std::size_t stage,
 
 }  // namespace
 
-std::vector<std::int64_t> first_waiters(const Plan& plan, std::size_t stage) {
+std::vector<std::int64_t> first_waiters(const Plan& plan, std::size_t stage, Role role) {
   const OpsBefore before = ops_before(plan, stage);
   const std::vector<Stream> streams = streams_of(plan, stage);
+  const std::vector<bool> runs = runs_of(plan, stage, role);
   const auto n = static_cast<std::int64_t>(streams.size());
   std::vector<std::int64_t> out(streams.size(), n);
   std::array<std::int64_t, kStreams> next;  // first waiter of the next op of each stream
   next.fill(n);
   for (std::int64_t op = n; op-- > 0;) {
     const auto at = static_cast<std::size_t>(op);
+    if (!runs[at]) {
+      out[at] = 0;
+      continue;
+    }
     const bool computes = streams[at] == Stream::kCompute;
     if (!computes) {
       std::int64_t& later = next[static_cast<std::size_t>(streams[at])];
@@ -131,9 +136,9 @@ std::vector<std::int64_t> first_waiters(const Plan& plan, std::size_t stage) {
   return out;
 }
 
-Arena arena(const Plan& plan, std::size_t stage) {
-  const std::vector<Stay> all = stays(plan, stage);
-  const std::vector<std::int64_t> released = releases(plan, stage, all);
+Arena arena(const Plan& plan, std::size_t stage, Role role) {
+  const std::vector<Stay> all = stays(plan, stage, Place::kDevice, role);
+  const std::vector<std::int64_t> released = releases(plan, stage, role, all);
   const std::vector<Stream> streams = streams_of(plan, stage);
   Arena out;
   out.behind.assign(streams.size(), -1);

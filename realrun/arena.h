@@ -33,11 +33,11 @@ struct Arena {
   std::vector<std::int64_t> behind;
 };
 
-/// Best fit, in issue order.
-Arena arena(const Plan& plan, std::size_t stage);
+/// Best fit, in issue order, of what a rank with that role holds.
+Arena arena(const Plan& plan, std::size_t stage, Role role = {});
 
 /// Per flat op of another stream than compute: the first compute op that is behind its end; as many
-/// as there are ops where none is. 0 for compute.
-std::vector<std::int64_t> first_waiters(const Plan& plan, std::size_t stage);
+/// as there are ops where none is. 0 for compute, and for what a rank with that role does not run.
+std::vector<std::int64_t> first_waiters(const Plan& plan, std::size_t stage, Role role = {});
 
 }  // namespace plait

@@ -36,6 +36,14 @@ std::vector<Stream> streams_of(const Plan& plan, std::size_t stage) {
   return out;
 }
 
+std::vector<bool> runs_of(const Plan& plan, std::size_t stage, Role role) {
+  std::vector<bool> out;
+  for (const Call& call : plan.programs[stage].calls) {
+    for (const Op& op : plan.blocks[call.block].ops) out.push_back(runs_on(plan, op, role));
+  }
+  return out;
+}
+
 OpsBefore communication_before(const Plan& plan, std::size_t stage) {
   const std::vector<Stream> streams = streams_of(plan, stage);
   OpsBefore out = ops_before(plan, stage);

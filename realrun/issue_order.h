@@ -16,5 +16,7 @@ OpsBefore communication_before(const Plan& plan, std::size_t stage);
 
 /// Per op.
 std::vector<Stream> streams_of(const Plan& plan, std::size_t stage);
+/// Per op: whether a rank with that role runs it.
+std::vector<bool> runs_of(const Plan& plan, std::size_t stage, Role role);
 
 }  // namespace plait

@@ -22,7 +22,7 @@ std::vector<MatrixCase> matrix_cases();
 /// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
 std::vector<std::string> strategy_files(const MatrixCase& c);
 
-/// False where an op of its plan has a kernel on the processor only (G019, G090 to G092).
+/// False where a plan runs on processors alone (G025).
 bool runs_on_gpus(const MatrixCase& c);
 
 struct MatrixRow {

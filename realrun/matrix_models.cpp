@@ -4,8 +4,9 @@ namespace plait::matrix_models {
 namespace {
 
 Model with_latents(Model m) {
-  m.kv_heads = m.heads, m.head_dim = 8 + 4, m.rope_head_dim = 4, m.v_head_dim = 6;
-  m.q_lora_rank = 20, m.kv_lora_rank = 12;
+  // Of whole vectors, as the device's attention wants them.
+  m.kv_heads = m.heads, m.head_dim = 16 + 8, m.rope_head_dim = 8, m.v_head_dim = 32;
+  m.q_lora_rank = 24, m.kv_lora_rank = 16;
   return m;
 }
 

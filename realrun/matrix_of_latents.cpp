@@ -18,9 +18,9 @@ void latent_attention(List& l) {
   l.add("tp, sp, unfused", latent_keys(), {.tp = 2}, 0, {sp, unfused});
   l.add("tp in pieces", latent(), {.tp = 2}, 0, {in_pieces});
   l.add("dp, tp, sp, zero 2", latent(), {.dp = 2, .tp = 2}, 2, {sp});
-  l.add("cp, tp, sp", latent(), {.tp = 2, .cp = 2}, 0, {sp});
+  l.add("cp, tp, sp", latent(), {.tp = 2, .cp = 2}, 0, {sp, one_layer});
   l.add("ulysses", latent_keys(), {.cp = 4}, 0, {ulysses});
-  l.add("ring, tp", latent(), {.tp = 2, .cp = 2}, 0, {ring});
+  l.add("ring, tp", latent(), {.tp = 2, .cp = 2}, 0, {ring, one_layer});
   l.add("recompute all, tp, sp", latent(), {.tp = 2}, 0, {all_again, sp});
   l.add("recompute attention, unfused", latent(), {}, 0, {attention_again, unfused});
   l.add("recompute ops, tp", latent(), {.tp = 2}, 0, {ops_again});

@@ -33,12 +33,15 @@ part() {
   fi
 }
 
-# verified NAME STRATEGY RANKS
+# verified NAME STRATEGY RANKS [MODEL]
 verified() {
   part "verify-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set "strategy=$2" \
-    --set cluster.nodes=1 --set "cluster.devices_per_node=$3" --verify --backend cuda \
-    --precision fp32,bf16 --steps 2
+    --set "model=${4:-tiny}" --set cluster.nodes=1 --set "cluster.devices_per_node=$3" --verify \
+    --backend cuda --precision fp32,bf16 --steps 2
 }
+EXPERTS='{"preset": "tiny", "experts": 4, "experts_per_token": 2, "expert_ffn_hidden": 32}'
+LATENTS='{"preset": "tiny", "head_dim": 24, "rope_head_dim": 8, "v_head_dim": 16,
+  "q_lora_rank": 24, "kv_lora_rank": 16}'
 
 part device 10 nvidia-smi \
   --query-gpu=name,driver_version,clocks.max.sm,clocks.max.memory,power.limit --format=csv
@@ -50,6 +53,15 @@ verified tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
 verified pp-2 '{"pp": 2}' 2
 verified tp-2-fsdp-2 '{"tp": 2, "fsdp": 2}' 4
 verified pp-2-cp-2 '{"pp": 2, "cp": 2}' 4
+verified ring-2 '{"cp": 2, "context": "ring"}' 2
+verified ulysses-2-tp-2 '{"cp": 2, "tp": 2, "context": "ulysses"}' 4
+verified tp-2-in-pieces '{"tp": 2, "sequence_parallel": true, "tensor": {"overlap": "ring"}}' 2
+verified zero-plus-plus-4 '{"dp": 2, "fsdp": 2, "zero_plus_plus":
+  {"secondary_shard": true, "quantized_weights": true, "quantized_gradients": true}}' 4
+verified parameter-server-4 '{"dp": 4, "parameter_server": {"servers": 2}}' 4
+verified experts-ep-2-dp-2 '{"ep": 2, "dp": 2, "zero_stage": 1}' 4 "$EXPERTS"
+verified latents-tp-2 '{"tp": 2, "sequence_parallel": true}' 2 "$LATENTS"
+verified further-tokens-pp-2 '{"pp": 2}' 2 '{"preset": "tiny", "mtp_layers": 1}'
 
 part bench-compute 180 "$plait" bench compute --backend cuda -o "$folder/compute.jsonl"
 part bench-copy 60 "$plait" bench copy --backend cuda -o "$folder/copy.jsonl"
@@ -67,7 +79,9 @@ for scenario in scenarios/gpu-round/*.json; do
   part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
 done
 part plans 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1
-part matrix 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1 \
-  --gtest_also_run_disabled_tests --gtest_filter='*EveryCase*'
+for type in Fp32 Bf16; do
+  part "matrix-${type,,}" 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1 \
+    --gtest_also_run_disabled_tests --gtest_filter="*EveryCaseIn$type"
+done
 python3 bench/gpu/table.py "$folder" | tee "$folder/table.txt"
 exit "$failed"

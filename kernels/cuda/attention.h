@@ -1,7 +1,8 @@
 #pragma once
 // Scaled dot-product attention on the device: kernels/attention.h, T = float or bf16. Packed rows,
-// grouped heads, context parallelism and dropout are those of the twin, the same draws included.
-// head_dim is a multiple of 8, at most 128 (fused); batch x heads < 2^16.
+// grouped heads, values of another width, context parallelism, blocks of keys that are merged and
+// dropout are those of the twin, the same draws included. Fused: head_dim and v_dim are multiples
+// of 8, at most 192 and 128; heads, batch < 2^16.
 //
 // Fused: tiles of scores stay in registers; products run on tensor cores for bf16. Backward is
 // deterministic: one pass makes dk and dv, another dq. Unfused: batched products and a softmax over
@@ -14,7 +15,7 @@
 
 namespace plait::kernels::cuda {
 
-/// context[s, b, heads head_dim]; log_sum_exp[s, b, heads] of the scaled scores.
+/// context[s, b, heads v_dim]; log_sum_exp[s, b, heads] of the scaled scores.
 template <class T>
 void attention_fused_forward(const Queue& q, T* context, float* log_sum_exp, PackedOf<const T> rows,
                              const AttentionShape& shape, const Dropout& dropout);

@@ -25,10 +25,10 @@ struct Backward {
   float scale;
 };
 
-/// delta, a warp to each query and head: rows of head_dim elements one behind the other.
+/// delta, a warp to each query and head: rows of v_dim elements one behind the other.
 template <class T>
 __global__ void __launch_bounds__(kBlock) delta_kernel(Backward<T> b, std::int64_t rows) {
-  const std::int64_t d = b.shape.head_dim, lane = threadIdx.x % kWarp;
+  const std::int64_t d = b.shape.v_dim(), lane = threadIdx.x % kWarp;
   const std::int64_t warps = std::int64_t{gridDim.x} * (kBlock / kWarp);
   for (std::int64_t r = std::int64_t{blockIdx.x} * (kBlock / kWarp) + threadIdx.x / kWarp; r < rows;
        r += warps) {
@@ -76,23 +76,25 @@ __device__ void gather_facts(QueryFacts* facts, const Backward<T>& b, std::int64
   }
 }
 
-template <int D, class T>
+template <int D, int E, class T>
 __global__ void __launch_bounds__(kTileThreads) keys_kernel(Backward<T> b) {
   const AttentionShape& shape = b.shape;
-  const std::int64_t j0 = std::int64_t{blockIdx.x} * kTileRows, d = shape.head_dim;
+  const std::int64_t j0 = std::int64_t{blockIdx.x} * kTileRows;
+  const std::int64_t d = shape.head_dim, e = shape.v_dim();
   const std::int64_t kv_head = blockIdx.y, sample = blockIdx.z, keys = shape.keys();
   const std::int64_t group = shape.heads / shape.kv_heads;
   __shared__ QueryFacts facts[kTileRows];
   T* memory = dynamic_shared<T>();
   constexpr int kTileElements = SharedTile<D, T>::kElements;
-  const SharedTile<D, T> k{memory}, v{memory + kTileElements}, q{memory + 2 * kTileElements},
-      dout{memory + 3 * kTileElements};
+  const SharedTile<D, T> k{memory}, q{memory + kTileElements};
+  const SharedTile<E, T> v{memory + 2 * kTileElements}, dout{v.data + SharedTile<E, T>::kElements};
   const HeadOf<const T> of_keys(b.packed, shape, sample, kv_head * group);
   k.copy(of_keys.k, j0, keys, d);
-  v.copy(of_keys.v, j0, keys, d);
+  v.copy(of_keys.v, j0, keys, e);
 
-  const ScoreGradient gradient{b.scale, Keep(b.dropout)};
-  Columns<D> dk = {}, dv = {};
+  const ScoreGradient gradient{b.scale, Keep(b.dropout, shape)};
+  Columns<D> dk = {};
+  Columns<E> dv = {};
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const HeadOf<const T> rows(b.packed, shape, sample, head);
     const HeadRows<const T> douts = context_rows(b.dcontext, shape, sample, head);
@@ -100,7 +102,7 @@ __global__ void __launch_bounds__(kTileThreads) keys_kernel(Backward<T> b) {
       if (keys_of_tile(shape, i0) <= j0) continue;  // these queries see earlier keys only
       __syncthreads();                              // the tiles before have been read
       q.copy(rows.q, i0, shape.sequence, d);
-      dout.copy(douts, i0, shape.sequence, d);
+      dout.copy(douts, i0, shape.sequence, e);
       commit_copies();
       gather_facts(facts, b, sample, head, i0, j0);
       wait_for_copies<0>();
@@ -111,36 +113,38 @@ __global__ void __launch_bounds__(kTileThreads) keys_kernel(Backward<T> b) {
 #pragma unroll
       for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const QueryFacts& f = facts[column_of(t, e)];
-          gradient(s[t][e], ds[t][e], row_of(e) < f.visible, f.log_sum_exp, f.delta, f.key,
-                   j0 + row_of(e));
+        for (int i = 0; i < 4; ++i) {
+          const QueryFacts& f = facts[column_of(t, i)];
+          gradient(s[t][i], ds[t][i], row_of(i) < f.visible, f.log_sum_exp, f.delta, f.key,
+                   j0 + row_of(i));
         }
       }
-      multiply_columns<D>(dv, s, dout);
+      multiply_columns<E>(dv, s, dout);
       multiply_columns<D>(dk, ds, q);
     }
   }
   wait_for_copies<0>();
   const HeadOf<T> out(b.gradients, shape, sample, kv_head * group);
   write_columns<D>(out.k, dk, {b.scale, b.scale}, j0, keys, d);
-  write_columns<D>(out.v, dv, {1, 1}, j0, keys, d);
+  write_columns<E>(out.v, dv, {1, 1}, j0, keys, e);
 }
 
-template <int D, class T>
+template <int D, int E, class T>
 __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
   const AttentionShape& shape = b.shape;
   const std::int64_t i0 = std::int64_t{gridDim.x - 1 - blockIdx.x} * kTileRows;
-  const std::int64_t head = blockIdx.y, sample = blockIdx.z, d = shape.head_dim;
+  const std::int64_t head = blockIdx.y, sample = blockIdx.z;
+  const std::int64_t d = shape.head_dim, e = shape.v_dim();
   const HeadOf<const T> rows(b.packed, shape, sample, head);
   T* memory = dynamic_shared<T>();
   constexpr int kTileElements = SharedTile<D, T>::kElements;
-  const SharedTile<D, T> q{memory}, dout{memory + kTileElements}, k{memory + 2 * kTileElements},
-      v{memory + 3 * kTileElements};
+  const SharedTile<D, T> q{memory}, k{memory + kTileElements};
+  const SharedTile<E, T> dout{memory + 2 * kTileElements},
+      v{dout.data + SharedTile<E, T>::kElements};
   q.copy(rows.q, i0, shape.sequence, d);
-  dout.copy(context_rows(b.dcontext, shape, sample, head), i0, shape.sequence, d);
+  dout.copy(context_rows(b.dcontext, shape, sample, head), i0, shape.sequence, e);
 
-  const ScoreGradient gradient{b.scale, Keep(b.dropout)};
+  const ScoreGradient gradient{b.scale, Keep(b.dropout, shape)};
   float log_sum_exp[2] = {0, 0}, delta[2] = {0, 0};
   std::int64_t visible[2] = {0, 0};
   std::uint64_t key[2] = {0, 0};
@@ -158,7 +162,7 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
   for (std::int64_t j0 = 0; j0 < seen; j0 += kTileRows) {
     __syncthreads();  // the tiles before have been read
     k.copy(rows.k, j0, shape.keys(), d);
-    v.copy(rows.v, j0, shape.keys(), d);
+    v.copy(rows.v, j0, shape.keys(), e);
     commit_copies();
     wait_for_copies<0>();
     __syncthreads();
@@ -169,15 +173,15 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
 #pragma unroll
     for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        gradient(s[t][e], ds[t][e], column_of(t, e) < columns[e / 2], log_sum_exp[e / 2],
-                 delta[e / 2], key[e / 2], j0 + column_of(t, e));
+      for (int i = 0; i < 4; ++i) {
+        gradient(s[t][i], ds[t][i], column_of(t, i) < columns[i / 2], log_sum_exp[i / 2],
+                 delta[i / 2], key[i / 2], j0 + column_of(t, i));
       }
     }
     multiply_columns<D>(dq, ds, k);
   }
   const HeadOf<T> out(b.gradients, shape, sample, head);
-  write_columns<D>(out.q, dq, {b.scale, b.scale}, i0, shape.sequence, d);
+  write_columns<D>(out.q, dq, {b.scale, b.scale}, i0, shape.sequence, d, shape.merges);
 }
 
 template <class T>
@@ -186,13 +190,14 @@ void run(const Queue& q, const Backward<T>& b) {
   const std::int64_t rows = shape.sequence * shape.batch * shape.heads;
   launch(delta_kernel<T>, blocks_for(q, ceil_div(rows, kBlock / kWarp)), kBlock, 0, q.stream, b,
          rows);
-  with_width<T>(shape, [&](auto width) {
-    constexpr int D = decltype(width)::value;
-    constexpr std::size_t kShared = 4 * SharedTile<D, T>::kElements * sizeof(T);
-    launch(keys_kernel<D, T>, tiles_of(shape.keys(), shape.kv_heads, shape.batch), kTileThreads,
+  with_widths<T>(shape, [&](auto keys, auto values) {
+    constexpr int D = decltype(keys)::value, E = decltype(values)::value;
+    constexpr std::size_t kShared =
+        2 * (SharedTile<D, T>::kElements + SharedTile<E, T>::kElements) * sizeof(T);
+    launch(keys_kernel<D, E, T>, tiles_of(shape.keys(), shape.kv_heads, shape.batch), kTileThreads,
            kShared, q.stream, b);
-    launch(queries_kernel<D, T>, tiles_of(shape.sequence, shape.heads, shape.batch), kTileThreads,
-           kShared, q.stream, b);
+    launch(queries_kernel<D, E, T>, tiles_of(shape.sequence, shape.heads, shape.batch),
+           kTileThreads, kShared, q.stream, b);
   });
 }
 

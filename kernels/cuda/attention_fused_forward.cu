@@ -20,8 +20,8 @@ struct RowState {
 
 /// Scores become exponentials relative to the new maxima, dropped out; what has been summed up is
 /// brought to them. `scale` takes products to powers of two.
-template <int D>
-__device__ void soften(Scores& s, Columns<D>& out, RowState& rows, const Keep& keep, float scale,
+template <int E>
+__device__ void soften(Scores& s, Columns<E>& out, RowState& rows, const Keep& keep, float scale,
                        std::int64_t j0) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -41,7 +41,7 @@ __device__ void soften(Scores& s, Columns<D>& out, RowState& rows, const Keep& k
     rows.max[half] = max;
     rows.sum[half] *= correction;
 #pragma unroll
-    for (int t = 0; t < D / 8; ++t) {
+    for (int t = 0; t < E / 8; ++t) {
       out[t][2 * half] *= correction, out[t][2 * half + 1] *= correction;
     }
 #pragma unroll
@@ -56,32 +56,40 @@ __device__ void soften(Scores& s, Columns<D>& out, RowState& rows, const Keep& k
   }
 }
 
-template <int D, class T>
+template <int D, int E, class T>
 __global__ void __launch_bounds__(kTileThreads)
     forward_kernel(T* context, float* log_sum_exp, Packed<const T> packed, AttentionShape shape,
                    Dropout dropout, float scale) {
   const std::int64_t i0 = std::int64_t{gridDim.x - 1 - blockIdx.x} * kTileRows;  // long ones first
-  const std::int64_t head = blockIdx.y, sample = blockIdx.z, d = shape.head_dim;
+  const std::int64_t head = blockIdx.y, sample = blockIdx.z;
+  const std::int64_t d = shape.head_dim, e = shape.v_dim();
   const HeadOf<const T> rows(packed, shape, sample, head);
+  const HeadRows<T> results = context_rows(context, shape, sample, head);
   T* memory = dynamic_shared<T>();
   constexpr int kTileElements = SharedTile<D, T>::kElements;
-  const SharedTile<D, T> q{memory}, k{memory + kTileElements}, v{memory + 2 * kTileElements};
+  const SharedTile<D, T> q{memory}, k{memory + kTileElements};
+  const SharedTile<E, T> v{memory + 2 * kTileElements};
   const std::int64_t keys = shape.keys(), seen = keys_of_tile(shape, i0);
   q.copy(rows.q, i0, shape.sequence, d);
   k.copy(rows.k, 0, keys, d);
   commit_copies();
 
-  const Keep keep(dropout);
+  const Keep keep(dropout, shape);
   RowState state;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = i0 + row_of(2 * half);
     state.visible[half] = visible_keys(shape, row);
     if (keep.on) state.key[half] = dropout_row_key(dropout, sample, row, head);
+    if (!shape.merges || row >= shape.sequence) continue;
+    // What is there counts as one key of that score.
+    state.max[half] = log_sum_exp[statistic(shape, row, sample, head)] / scale;
+    state.sum[half] = lane_of_warp() % 4 == 0 ? 1.0F : 0.0F;
   }
-  Columns<D> out = {};
+  Columns<E> out = {};
+  if (shape.merges) read_columns<E>(out, results, i0, shape.sequence, e);
   for (std::int64_t j0 = 0; j0 < seen; j0 += kTileRows) {
-    v.copy(rows.v, j0, keys, d);
+    v.copy(rows.v, j0, keys, e);
     commit_copies();
     wait_for_copies<1>();
     __syncthreads();  // queries and keys are there
@@ -90,10 +98,10 @@ __global__ void __launch_bounds__(kTileThreads)
     __syncthreads();  // keys have been read
     if (j0 + kTileRows < seen) k.copy(rows.k, j0 + kTileRows, keys, d);
     commit_copies();
-    soften<D>(s, out, state, keep, scale * kLog2E, j0);
+    soften<E>(s, out, state, keep, scale * kLog2E, j0);
     wait_for_copies<1>();
     __syncthreads();  // values are there
-    multiply_columns<D>(out, s, v);
+    multiply_columns<E>(out, s, v);
     __syncthreads();  // values have been read
   }
 
@@ -109,7 +117,7 @@ __global__ void __launch_bounds__(kTileThreads)
       log_sum_exp[statistic(shape, row, sample, head)] = state.max[half] * scale + logf(sum);
     }
   }
-  write_columns<D>(context_rows(context, shape, sample, head), out, factor, i0, shape.sequence, d);
+  write_columns<E>(results, out, factor, i0, shape.sequence, e);
 }
 
 }  // namespace
@@ -118,11 +126,13 @@ template <class T>
 void attention_fused_forward(const Queue& q, T* context, float* log_sum_exp, PackedOf<const T> rows,
                              const AttentionShape& shape, const Dropout& dropout) {
   check_fused(shape, aligned({context, rows.qkv, rows.kv}));
-  with_width<T>(shape, [&](auto width) {
-    constexpr int D = decltype(width)::value;
-    launch(forward_kernel<D, T>, tiles_of(shape.sequence, shape.heads, shape.batch), kTileThreads,
-           3 * SharedTile<D, T>::kElements * sizeof(T), q.stream, context, log_sum_exp, rows, shape,
-           dropout, score_scale(shape));
+  with_widths<T>(shape, [&](auto keys, auto values) {
+    constexpr int D = decltype(keys)::value, E = decltype(values)::value;
+    constexpr std::size_t kShared =
+        (2 * SharedTile<D, T>::kElements + SharedTile<E, T>::kElements) * sizeof(T);
+    launch(forward_kernel<D, E, T>, tiles_of(shape.sequence, shape.heads, shape.batch),
+           kTileThreads, kShared, q.stream, context, log_sum_exp, rows, shape, dropout,
+           score_scale(shape));
   });
 }
 

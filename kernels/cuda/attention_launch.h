@@ -14,22 +14,28 @@ inline float score_scale(const AttentionShape& shape) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)));
 }
 
-inline constexpr std::int64_t kMostHeadDim = 128;
+/// Of queries and keys, and of values: those of DeepSeek-V2 and V3, the widest in use.
+inline constexpr std::int64_t kMostHeadDim = 192, kMostValueDim = 128;
 
 /// Rows go to shared memory 16 bytes at a time.
 inline void check_fused(const AttentionShape& shape, bool vectors) {
   PLAIT_CHECK(shape.head_dim % 8 == 0 && shape.head_dim <= kMostHeadDim && vectors,
-              "fused attention: heads of 8, 16, ... 128 elements at aligned addresses");
+              "fused attention: heads of 8, 16, ... 192 elements at aligned addresses");
+  PLAIT_CHECK(shape.v_dim() % 8 == 0 && shape.v_dim() <= kMostValueDim,
+              "fused attention: values of 8, 16, ... 128 elements");
 }
 
-/// f(columns of a tile as a type): at least head_dim; for float, which need not be fast, always the
-/// most.
+/// f(columns of a tile of queries or keys, those of values), as types: at least head_dim and v_dim;
+/// for float, which need not be fast, always the most of values.
 template <class T, class F>
-void with_width(const AttentionShape& shape, F&& f) {
+void with_widths(const AttentionShape& shape, F&& f) {
+  using std::integral_constant;
+  if (shape.head_dim > 128) return f(integral_constant<int, 192>{}, integral_constant<int, 128>{});
   if constexpr (!std::is_same_v<T, float>) {
-    if (shape.head_dim <= 64) return f(std::integral_constant<int, 64>{});
+    const bool narrow = shape.head_dim <= 64 && shape.v_dim() <= 64;
+    if (narrow) return f(integral_constant<int, 64>{}, integral_constant<int, 64>{});
   }
-  f(std::integral_constant<int, 128>{});
+  f(integral_constant<int, 128>{}, integral_constant<int, 128>{});
 }
 
 inline dim3 tiles_of(std::int64_t rows, std::int64_t heads, std::int64_t batch) {
@@ -49,10 +55,10 @@ struct ClearColumns {
   }
 };
 
-/// Columns of keys and values that have rows of their own become 0.
+/// Columns of keys and values that have rows of their own become 0; what is merged is there.
 template <class T>
 void clear_unused_columns(const Queue& q, const Packed<T>& gradients, const AttentionShape& shape) {
-  if (gradients.kv == nullptr) return;
+  if (gradients.kv == nullptr || shape.merges) return;
   const std::int64_t first = shape.heads * shape.head_dim, width = shape.row_width();
   T* out = gradients.qkv + first;
   const bool vectorised = aligned({out}) && width % kVector<T> == 0;

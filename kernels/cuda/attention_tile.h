@@ -1,9 +1,10 @@
 #pragma once
-// What the passes of fused attention share: tiles of 64 rows in shared memory and the products of
-// one warp, which has 16 rows of the result. A warp's results lie in its lanes as mma has them
-// (kernels/cuda/mma.h): part[t][e] of lane l is row l / 4 + 8 (e / 2), column 8 t + 2 (l % 4) + e
-// % 2. bf16 goes through tensor cores; float, for comparison with the twin, through fused
-// multiply-adds with the same layout. Used inside kernels only.
+// What the passes of fused attention share: tiles of 64 rows in shared memory, D columns wide for
+// queries and keys and E for values and results, and the products of one warp, which has 16 rows of
+// the result. A warp's results lie in its lanes as mma has them (kernels/cuda/mma.h): part[t][e] of
+// lane l is row l / 4 + 8 (e / 2), column 8 t + 2 (l % 4) + e % 2. bf16 goes through tensor cores;
+// float, for comparison with the twin, through fused multiply-adds with the same layout. Used
+// inside kernels only.
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/mma.h"
@@ -34,19 +35,20 @@ struct HeadOf {
                     std::int64_t head) {
     const std::int64_t width = shape.row_width(), d = shape.head_dim;
     const std::int64_t kv_width = rows.kv == nullptr ? width : shape.kv_row_width();
+    const std::int64_t kv_head = head / (shape.heads / shape.kv_heads);
     T* kv = rows.kv == nullptr ? rows.qkv + shape.heads * d : rows.kv;
     q = {rows.qkv + sample * width + head * d, shape.batch * width};
-    k = {kv + sample * kv_width + head / (shape.heads / shape.kv_heads) * d,
-         shape.batch * kv_width};
-    v = {k.data + shape.kv_heads * d, k.stride};
+    kv += sample * kv_width;
+    k = {kv + kv_head * d, shape.batch * kv_width};
+    v = {kv + shape.kv_heads * d + kv_head * shape.v_dim(), shape.batch * kv_width};
   }
 };
-/// The head's part of context[s, b, heads head_dim].
+/// The head's part of context[s, b, heads v_dim].
 template <class T>
 __device__ HeadRows<T> context_rows(T* context, const AttentionShape& shape, std::int64_t sample,
                                     std::int64_t head) {
-  const std::int64_t width = shape.heads * shape.head_dim;
-  return {context + sample * width + head * shape.head_dim, shape.batch * width};
+  const std::int64_t width = shape.heads * shape.v_dim();
+  return {context + sample * width + head * shape.v_dim(), shape.batch * width};
 }
 /// Place of query `row` in log_sum_exp[s, b, heads].
 __device__ inline std::int64_t statistic(const AttentionShape& shape, std::int64_t row,
@@ -54,15 +56,22 @@ __device__ inline std::int64_t statistic(const AttentionShape& shape, std::int64
   return (row * shape.batch + sample) * shape.heads + head;
 }
 
-/// Keys that the query sees: the first ones.
+__device__ inline std::int64_t within(std::int64_t x, std::int64_t most) {
+  return x < 0 ? 0 : x < most ? x : most;
+}
+/// Keys that the query sees: the first ones, whose two runs stand one before the other.
 __device__ inline std::int64_t visible_keys(const AttentionShape& shape, std::int64_t query) {
-  const std::int64_t up_to = shape.causal ? shape.place(query) + 1 : shape.keys();
-  return up_to < shape.keys() ? up_to : shape.keys();
+  const std::int64_t keys = shape.keys();
+  if (!shape.causal) return keys;
+  const Positions& place = shape.keys_place;
+  const std::int64_t position = shape.place(query);
+  if (place.turn >= keys) return within(position - place.first + 1, keys);
+  return within(position - place.first + 1, place.turn) +
+         within(position - place.second + 1, keys - place.turn);
 }
 /// The same as a number of columns of the tile at key j0.
 __device__ inline int visible_columns(std::int64_t visible, std::int64_t j0) {
-  const std::int64_t columns = visible - j0;
-  return static_cast<int>(columns < 0 ? 0 : columns > kTileRows ? kTileRows : columns);
+  return static_cast<int>(within(visible - j0, kTileRows));
 }
 /// Keys that some query of the tile at i0 sees.
 __device__ inline std::int64_t keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
@@ -83,13 +92,13 @@ struct SharedTile {
   __device__ float at(int row, int column) const {
     return to_float(piece(row, column / kPiece)[column % kPiece]);
   }
-  /// Asks for rows from `first` on, 0 where there are none and beyond head_dim.
+  /// Asks for rows from `first` on, 0 where there are none and beyond `width`.
   __device__ void copy(const HeadRows<const T>& rows, std::int64_t first, std::int64_t end,
-                       std::int64_t head_dim) const {
+                       std::int64_t width) const {
     constexpr int kPieces = D / kPiece;
     for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kPieces; i += kTileThreads) {
       const int row = i / kPieces, index = i % kPieces;
-      const bool valid = first + row < end && index * kPiece < head_dim;
+      const bool valid = first + row < end && index * kPiece < width;
       const T* from = valid ? rows.data + (first + row) * rows.stride + index * kPiece : rows.data;
       copy_async(piece(row, index), from, valid);
     }
@@ -185,21 +194,42 @@ __device__ void multiply_columns(Columns<D>& part, const Scores& p, const Shared
   }
 }
 
-/// Writes factor[e / 2] part to rows from `first` on.
-template <int D, class T>
-__device__ void write_columns(const HeadRows<T>& rows, const Columns<D>& part,
-                              const float (&factor)[2], std::int64_t first, std::int64_t end,
-                              std::int64_t head_dim) {
+/// f(pointer to two elements of the rows from `first` on, part of the first one, row / 8 % 2).
+template <int D, class T, class F>
+__device__ void for_my_pairs(const HeadRows<T>& rows, Columns<D>& part, std::int64_t first,
+                             std::int64_t end, std::int64_t width, F&& f) {
 #pragma unroll
   for (int t = 0; t < D / 8; ++t) {
 #pragma unroll
     for (int e = 0; e < 4; e += 2) {
       const std::int64_t row = first + row_of(e), column = column_of(t, e);
-      if (row >= end || column >= head_dim) continue;
-      store<2>(rows.data + row * rows.stride + column,
-               Floats<2>{{part[t][e] * factor[e / 2], part[t][e + 1] * factor[e / 2]}});
+      if (row >= end || column >= width) continue;
+      f(rows.data + row * rows.stride + column, &part[t][e], e / 2);
     }
   }
+}
+/// Writes factor[e / 2] part, or adds it to what is there.
+template <int D, class T>
+__device__ void write_columns(const HeadRows<T>& rows, Columns<D>& part, const float (&factor)[2],
+                              std::int64_t first, std::int64_t end, std::int64_t width,
+                              bool adds = false) {
+  for_my_pairs<D>(rows, part, first, end, width, [&](T* to, const float* x, int line) {
+    Floats<2> sum{{x[0] * factor[line], x[1] * factor[line]}};
+    if (adds) {
+      const Floats<2> before = load<2>(to);
+      sum.at[0] += before.at[0], sum.at[1] += before.at[1];
+    }
+    store(to, sum);
+  });
+}
+/// The part as it was written before.
+template <int D, class T>
+__device__ void read_columns(Columns<D>& part, const HeadRows<T>& rows, std::int64_t first,
+                             std::int64_t end, std::int64_t width) {
+  for_my_pairs<D>(rows, part, first, end, width, [](const T* from, float* x, int) {
+    const Floats<2> there = load<2>(from);
+    x[0] = there.at[0], x[1] = there.at[1];
+  });
 }
 
 /// Kept elements of dropout: 1 / (1 - p), others 0; 1 without dropout.
@@ -207,10 +237,15 @@ struct Keep {
   float scale;
   std::uint32_t threshold;
   bool on;
-  __device__ explicit Keep(const Dropout& d)
-      : scale(static_cast<float>(d.scale())), threshold(d.threshold()), on(d.probability > 0) {}
-  __device__ float operator()(std::uint64_t key, std::int64_t column) const {
-    return dropout_draw(key, static_cast<std::uint32_t>(column)) >= threshold ? scale : 0.0F;
+  Positions keys;
+  __device__ Keep(const Dropout& d, const AttentionShape& shape)
+      : scale(static_cast<float>(d.scale())),
+        threshold(d.threshold()),
+        on(d.probability > 0),
+        keys(shape.keys_place) {}
+  __device__ float operator()(std::uint64_t row_key, std::int64_t column) const {
+    const auto position = static_cast<std::uint32_t>(keys(column));
+    return dropout_draw(row_key, position) >= threshold ? scale : 0.0F;
   }
 };
 

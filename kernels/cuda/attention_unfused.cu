@@ -90,7 +90,7 @@ struct ScoreGradient {
 template <int V, class T>
 __global__ void __launch_bounds__(kMostThreads)
     score_gradient_kernel(ScoreGradient<T> g, std::int64_t rows) {
-  const std::int64_t keys = g.shape.keys(), heads = g.shape.heads, d = g.shape.head_dim;
+  const std::int64_t keys = g.shape.keys(), heads = g.shape.heads, d = g.shape.v_dim();
   for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
     // The row of tensors [s, b, heads, ...].
     const std::int64_t at = ((g.first + r / heads) * g.shape.batch + g.sample) * heads + r % heads;
@@ -123,6 +123,7 @@ struct Member {
   std::int64_t sample, member;
   std::int64_t group() const { return shape.heads / shape.kv_heads; }
   std::int64_t d() const { return shape.head_dim; }
+  std::int64_t e() const { return shape.v_dim(); }
 
   template <class U>
   Factor queries(Packed<U> rows, std::int64_t first = 0, bool transposed = false) const {
@@ -130,19 +131,19 @@ struct Member {
     return factor(rows.qkv + first * stride + sample * width + member * d(), transposed, stride,
                   group() * d());
   }
-  /// Keys, or with `half` = 1 values.
   template <class U>
-  Factor keys(Packed<U> rows, std::int64_t half, bool transposed) const {
-    const std::int64_t width = rows.kv == nullptr ? shape.row_width() : shape.kv_row_width();
-    U* first = rows.kv == nullptr ? rows.qkv + shape.heads * d() : rows.kv;
-    return factor(first + sample * width + half * shape.kv_heads * d(), transposed,
-                  shape.batch * width, d());
+  Factor keys(Packed<U> rows, bool transposed) const {
+    return of_kv(rows, 0, transposed, d());
+  }
+  template <class U>
+  Factor values(Packed<U> rows, bool transposed) const {
+    return of_kv(rows, shape.kv_heads * d(), transposed, e());
   }
   template <class U>
   Factor context(U* rows, std::int64_t first = 0) const {
-    const std::int64_t width = shape.heads * d(), stride = shape.batch * width;
-    return factor(rows + first * stride + sample * width + member * d(), false, stride,
-                  group() * d());
+    const std::int64_t width = shape.heads * e(), stride = shape.batch * width;
+    return factor(rows + first * stride + sample * width + member * e(), false, stride,
+                  group() * e());
   }
   template <class U>
   Factor square(U* rows, bool transposed = false) const {
@@ -154,6 +155,13 @@ struct Member {
   Factor chunk(T* scores, bool transposed = false) const {
     const std::int64_t keys = shape.keys();
     return factor(scores + member * keys, transposed, shape.heads * keys, group() * keys);
+  }
+  /// Heads of `width` from column `first` on of the rows [k | v].
+  template <class U>
+  Factor of_kv(Packed<U> rows, std::int64_t first, bool transposed, std::int64_t width) const {
+    const std::int64_t row = rows.kv == nullptr ? shape.row_width() : shape.kv_row_width();
+    U* kv = rows.kv == nullptr ? rows.qkv + shape.heads * d() : rows.kv;
+    return factor(kv + sample * row + first, transposed, shape.batch * row, width);
   }
 };
 /// A matrix that is written.
@@ -178,7 +186,7 @@ void attention_unfused_forward(const Queue& q, T* context, T* probabilities, std
     for_each_member(shape, sample, [&](std::int64_t s, std::int64_t member) {
       const Member<T> m{shape, s, member};
       product(q, {n, keys, d, shape.kv_heads}, score_scale(shape), m.queries(rows),
-              m.keys(rows, 0, true), 0, into(m.square(probabilities)));
+              m.keys(rows, true), 0, into(m.square(probabilities)));
     });
   }
   constexpr int kWide = kVector<T>;
@@ -191,8 +199,8 @@ void attention_unfused_forward(const Queue& q, T* context, T* probabilities, std
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for_each_member(shape, sample, [&](std::int64_t s, std::int64_t member) {
       const Member<T> m{shape, s, member};
-      product(q, {n, d, keys, shape.kv_heads}, 1,
-              m.square(mask == nullptr ? probabilities : dropped), m.keys(rows, 1, false), 0,
+      product(q, {n, m.e(), keys, shape.kv_heads}, 1,
+              m.square(mask == nullptr ? probabilities : dropped), m.values(rows, false), 0,
               into(m.context(context)));
     });
   }
@@ -217,9 +225,9 @@ class UnfusedBackward {
     for (std::int64_t sample = 0; sample < shape_.batch; ++sample) {
       for_each_member(shape_, sample, [&](std::int64_t s, std::int64_t member) {
         const Member<T> m{shape_, s, member};
-        product(q_, {shape_.keys(), shape_.head_dim, shape_.sequence, shape_.kv_heads}, 1,
+        product(q_, {shape_.keys(), m.e(), shape_.sequence, shape_.kv_heads}, 1,
                 m.square(weights, true), m.context(g.dcontext), member > 0 ? 1 : 0,
-                into(m.keys(gradients_, 1, false)));
+                into(m.values(gradients_, false)));
       });
       for (std::int64_t first = 0; first < shape_.sequence; first += chunk_) {
         run_chunk(g, sample, first, std::min(chunk_, shape_.sequence - first));
@@ -233,8 +241,8 @@ class UnfusedBackward {
     auto* scores = static_cast<T*>(q_.scratch);
     for_each_member(shape_, sample, [&](std::int64_t s, std::int64_t member) {
       const Member<T> m{shape_, s, member};
-      product(q_, {n, keys, d, batch}, 1, m.context(g.dcontext, first), m.keys(rows_, 1, true), 0,
-              into(m.chunk(scores)));
+      product(q_, {n, keys, m.e(), batch}, 1, m.context(g.dcontext, first), m.values(rows_, true),
+              0, into(m.chunk(scores)));
     });
     g.scores = scores, g.sample = sample, g.first = first;
     constexpr int kWide = kVector<T>;
@@ -246,10 +254,10 @@ class UnfusedBackward {
     for_each_member(shape_, sample, [&](std::int64_t s, std::int64_t member) {
       const Member<T> m{shape_, s, member};
       const float scale = score_scale(shape_);
-      product(q_, {n, d, keys, batch}, scale, m.chunk(scores), m.keys(rows_, 0, false), 0,
+      product(q_, {n, d, keys, batch}, scale, m.chunk(scores), m.keys(rows_, false), 0,
               into(m.queries(gradients_, first)));
       product(q_, {keys, d, n, batch}, scale, m.chunk(scores, true), m.queries(rows_, first),
-              first > 0 || member > 0 ? 1 : 0, into(m.keys(gradients_, 0, false)));
+              first > 0 || member > 0 ? 1 : 0, into(m.keys(gradients_, false)));
     });
   }
   const Queue& q_;

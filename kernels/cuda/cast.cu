@@ -18,11 +18,23 @@ struct Convert {
 template <class T>
 struct CopyColumns {
   T* out;
-  const T* in;  // both at the first column that is copied
+  const T* in;
   std::int64_t out_width, in_width;
   template <int V>
   __device__ void run(std::int64_t row, std::int64_t column) const {
     store(out + row * out_width + column, load<V>(in + row * in_width + column));
+  }
+};
+
+template <class T>
+struct ExchangeDimensions {
+  T* out;
+  const T* in;
+  std::int64_t a, b, width;
+  template <int V>
+  __device__ void run(std::int64_t row, std::int64_t column) const {  // of `out`
+    const std::int64_t from = row % a * b + row / a;
+    store(out + row * width + column, load<V>(in + from * width + column));
   }
 };
 
@@ -49,13 +61,18 @@ void cast(const Queue& q, To* out, const From* in, std::int64_t elements) {
 
 template <class T>
 void copy_columns(const Queue& q, T* out, std::int64_t out_width, const T* in,
-                  std::int64_t in_width, std::int64_t rows) {
+                  std::int64_t in_width, std::int64_t rows, std::int64_t columns) {
   constexpr int kWide = kVector<T>;
-  const std::int64_t n = std::min(out_width, in_width);
-  const CopyColumns<T> body{out + out_width - n, in + in_width - n, out_width, in_width};
-  const bool vectorised =
-      aligned({body.out, body.in}) && out_width % kWide == 0 && in_width % kWide == 0;
-  for_each_in_rows<kWide>(q, vectorised, rows, n, body);
+  const bool vectorised = aligned({out, in}) && out_width % kWide == 0 && in_width % kWide == 0;
+  for_each_in_rows<kWide>(q, vectorised, rows, columns,
+                          CopyColumns<T>{out, in, out_width, in_width});
+}
+
+template <class T>
+void exchange_dimensions(const Queue& q, T* out, const T* in, std::int64_t a, std::int64_t b,
+                         std::int64_t width) {
+  for_each_in_rows<kVector<T>>(q, aligned({out, in}), a * b, width,
+                               ExchangeDimensions<T>{out, in, a, b, width});
 }
 
 template <class T>
@@ -80,12 +97,14 @@ PLAIT_INSTANTIATE(__nv_bfloat16, __nv_bfloat16)
 PLAIT_INSTANTIATE(float, __half)
 PLAIT_INSTANTIATE(__half, float)
 #undef PLAIT_INSTANTIATE
-#define PLAIT_INSTANTIATE(T)                                                             \
-  template void copy_columns(const Queue&, T*, std::int64_t, const T*, std::int64_t,     \
-                             std::int64_t);                                              \
-  template void gather_rows(const Queue&, T*, const T*, const Positions&, std::int64_t,  \
-                            std::int64_t);                                               \
-  template void scatter_rows(const Queue&, T*, const T*, const Positions&, std::int64_t, \
+#define PLAIT_INSTANTIATE(T)                                                                       \
+  template void copy_columns(const Queue&, T*, std::int64_t, const T*, std::int64_t, std::int64_t, \
+                             std::int64_t);                                                        \
+  template void exchange_dimensions(const Queue&, T*, const T*, std::int64_t, std::int64_t,        \
+                                    std::int64_t);                                                 \
+  template void gather_rows(const Queue&, T*, const T*, const Positions&, std::int64_t,            \
+                            std::int64_t);                                                         \
+  template void scatter_rows(const Queue&, T*, const T*, const Positions&, std::int64_t,           \
                              std::int64_t);
 PLAIT_FOR_ACTIVATIONS(PLAIT_INSTANTIATE)
 #undef PLAIT_INSTANTIATE

@@ -13,11 +13,16 @@ namespace plait::kernels::cuda {
 template <class To, class From>
 void cast(const Queue& q, To* out, const From* in, std::int64_t elements);
 
-/// The last columns of the wider rows: with n = min(out_width, in_width),
-/// out[r, out_width - n .. out_width] = in[r, in_width - n .. in_width].
+/// out[r, 0 .. columns] = in[r, 0 .. columns] of rows of other widths; `out` and `in` point to the
+/// first column that is copied.
 template <class T>
 void copy_columns(const Queue& q, T* out, std::int64_t out_width, const T* in,
-                  std::int64_t in_width, std::int64_t rows);
+                  std::int64_t in_width, std::int64_t rows, std::int64_t columns);
+
+/// out[b, a, width] = in[a, b, width].
+template <class T>
+void exchange_dimensions(const Queue& q, T* out, const T* in, std::int64_t a, std::int64_t b,
+                         std::int64_t width);
 
 /// out[r] = in[place(r)] for rows of `width` elements (gather), or out[place(r)] = in[r] (scatter).
 template <class T>

@@ -36,10 +36,10 @@ __global__ void __launch_bounds__(kBlock)
     tabulate(cosines, sines, shape.place(s), shape.head_dim, log2_theta, direction);
     __syncthreads();
     for (std::int64_t b = blockIdx.y; b < shape.batch; b += gridDim.y) {
-      T* row = qkv + (s * shape.batch + b) * shape.row_width;
+      T* row = qkv + (s * shape.batch + b) * shape.row_width + shape.skipped;
       for (std::int64_t n = threadIdx.x; n < shape.heads * vectors; n += blockDim.x) {
         const std::int64_t pair = n % vectors * V;
-        T* at = row + n / vectors * shape.head_dim + pair;
+        T* at = row + n / vectors * (shape.skipped + shape.head_dim) + pair;
         Floats<V> x = load<V>(at), y = load<V>(at + half);
 #pragma unroll
         for (int i = 0; i < V; ++i) {
@@ -59,7 +59,8 @@ void rotate(const Queue& q, T* qkv, const RopeShape& shape, float direction) {
   constexpr int kWide = kVector<T>;
   const std::int64_t half = shape.head_dim / 2;
   PLAIT_CHECK(half <= kMostPairs, "heads of rotary embeddings have at most 1024 elements");
-  const bool vectorised = aligned({qkv}) && half % kWide == 0 && shape.row_width % kWide == 0;
+  const bool vectorised = aligned({qkv}) && half % kWide == 0 && shape.row_width % kWide == 0 &&
+                          shape.skipped % kWide == 0;
   auto* kernel = vectorised ? rotate_kernel<kWide, T> : rotate_kernel<1, T>;
   const unsigned along = blocks_for(q, shape.sequence);
   if (along == 0) return;

@@ -180,10 +180,12 @@ class CpuCompute : private OpView {
   }
   void operator()(const Cast&) {
     if (is_quantized(tensor(1))) {
-      return quantize_shares(mask(1), tensor(1), at(2), tensor(2), at(0), tensor(0), plan_.mesh);
+      const auto shares = shares_of(tensor(1), tensor(2), tensor(0), plan_.mesh);
+      return kernels::quantize_shares(mask(1), at(2), at(0), shares);
     }
     if (is_quantized(tensor(0))) {
-      return restore_shares(at(2), tensor(2), mask(0), tensor(0), at(1), tensor(1), plan_.mesh);
+      const auto shares = shares_of(tensor(0), tensor(1), tensor(2), plan_.mesh);
+      return kernels::dequantize_shares(at(2), mask(0), at(1), shares, owes_sum(tensor(0)));
     }
     if (takes_share(1)) {
       std::copy_n(at(0) + share_of(1, 0) * elements(1), elements(1), at(1));
@@ -248,12 +250,9 @@ class CpuCompute : private OpView {
   }
   /// y = x w^T for the rows of one rank, of whichever has those of all ranks.
   void product_of_share(const MatMul& g) {
-    const std::int64_t n = plan_.mesh[Axis::kTp];
-    const std::int64_t from = (context_.rank.along(Axis::kTp) - g.ring_step + n) % n;
-    const bool gathers = dim(2, 0) > dim(0, 0);
-    T* out = at(2) + (gathers ? from * g.m * dim(2, 2) : 0);
-    const T* in = at(0) + (gathers ? 0 : from * g.m * g.k);
-    kernels::gemm_nt(out, in, at(1), g.bias ? at(3) : nullptr, g.m, g.n, g.k, 1, false);
+    const RowsOfRank rows = rows_of_rank(g);
+    kernels::gemm_nt(at(2) + rows.y, at(0) + rows.x, at(1), g.bias ? at(3) : nullptr, g.m, g.n, g.k,
+                     1, false);
   }
   /// As Buffers holds them.
   static std::size_t element_size(DType t) {

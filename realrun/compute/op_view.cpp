@@ -67,6 +67,13 @@ kernels::RopeShape OpView::shape_of(const Rope& r) const {
   return shape;
 }
 
+OpView::RowsOfRank OpView::rows_of_rank(const MatMul& g) const {
+  const std::int64_t n = plan_.mesh[Axis::kTp];
+  const std::int64_t from = (context_.rank.along(Axis::kTp) - g.ring_step + n) % n;
+  const bool gathers = dim(2, 0) > dim(0, 0);
+  return gathers ? RowsOfRank{0, from * g.m * dim(2, 2)} : RowsOfRank{from * g.m * g.k, 0};
+}
+
 std::vector<OpView::Section> OpView::sections_of(std::size_t kept) const {
   const Dim& columns = tensor(2).dims[2];
   const std::int64_t shards = plan_.mesh.size_of(columns.sharded);

@@ -25,6 +25,7 @@ class OpView {
   OpView(const RunContext& c, const Op& op, const Call& call)
       : context_(c), plan_(c.plan), op_(op), call_(call) {}
 
+  const Mesh& mesh() const { return plan_.mesh; }
   std::size_t count() const { return op_.operands.size(); }
   const Tensor& tensor(std::size_t i) const { return plan_.tensors[op_.operands.at(i).tensor]; }
   bool updates(std::size_t i) const { return op_.operands.at(i).use == Use::kUpdate; }
@@ -33,6 +34,10 @@ class OpView {
     return tensor(i).dims[d].local(plan_.mesh);
   }
   std::int64_t elements(std::size_t i) const { return tensor(i).elements(plan_.mesh); }
+  /// Of the last dimension.
+  std::int64_t width(std::size_t i) const {
+    return dim(i, static_cast<std::size_t>(tensor(i).rank - 1));
+  }
   /// This rank's index among the shares of dimension d of operand i.
   std::int64_t share_of(std::size_t i, std::size_t d) const {
     return context_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
@@ -65,6 +70,12 @@ class OpView {
   std::int64_t vocab_offset(const CrossEntropy& c) const {
     return c.step == CrossEntropy::Step::kLoss ? 0 : c.vocab * share_of(0, 2);
   }
+  /// A product of the rows that one rank has of all (MatMul::ring_step): in elements, where they
+  /// begin in x and in y; 0 for the one that has no others.
+  struct RowsOfRank {
+    std::int64_t x = 0, y = 0;
+  };
+  RowsOfRank rows_of_rank(const MatMul& g) const;
   /// A product whose columns are sections of which some outlive it: where they are in y and kept.
   struct Section {
     std::int64_t first = 0, columns = 0;  // of y

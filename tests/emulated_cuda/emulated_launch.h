@@ -107,6 +107,7 @@ inline unsigned __ballot_sync(unsigned, bool predicate) {
   return mine.result;
 }
 inline int __ffs(int bits) { return std::countr_zero(static_cast<unsigned>(bits)) + 1; }
+inline int __popc(unsigned bits) { return std::popcount(bits); }
 // Approximate on a device.
 inline float __expf(float x) { return std::exp(x); }
 inline float __fdividef(float a, float b) { return a / b; }

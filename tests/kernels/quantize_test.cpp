@@ -72,5 +72,19 @@ TEST(Quantize, ZerosStayZero) {
   EXPECT_EQ(restored(quantized({0, 0, 0, 0}, s), s), (Values{0, 0, 0, 0}));
 }
 
+/// Of two ranks on two nodes, a number each: node by node 1 2 | 3 4 becomes rank by rank 1 3 | 2 4.
+/// Each is the largest of its block, so it comes back as it was.
+TEST(QuantizeShares, LieRankByRankAndAddUpByNode) {
+  const QuantizedShares s{{.n = 1, .blocks = 1, .bits = 8}, 2, 2};
+  const Values x = {1, 2, 3, 4};
+  std::vector<std::uint8_t> numbers(4);
+  Values scales(4), back(4), sums(2);
+  quantize_shares(numbers.data(), scales.data(), x.data(), s);
+  dequantize_shares(back.data(), numbers.data(), scales.data(), s, false);
+  EXPECT_EQ(back, (Values{1, 3, 2, 4}));
+  dequantize_shares(sums.data(), numbers.data(), scales.data(), s, true);
+  EXPECT_EQ(sums, (Values{3, 7}));
+}
+
 }  // namespace
 }  // namespace plait::kernels

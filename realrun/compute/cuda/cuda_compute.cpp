@@ -2,23 +2,23 @@
 
 #include <cuda_bf16.h>
 
-#include <string>
-
-#include "core/error.h"
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/add.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/bias_grad.h"
-#include "kernels/cuda/cast.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/gemm.h"
+#include "kernels/cuda/latent_heads.h"
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/rope.h"
+#include "kernels/cuda/route.h"
 #include "kernels/cuda/squared_norm.h"
+#include "realrun/compute/cuda/cuda_cast.h"
+#include "realrun/compute/cuda/element_types.h"
 #include "realrun/compute/op_view.h"
 
 namespace plait::cuda {
@@ -26,58 +26,6 @@ namespace {
 
 namespace k = kernels::cuda;
 using Bf16 = __nv_bfloat16;
-
-[[noreturn]] void refuse_experts() {
-  throw InputError({.code = "G090",
-                    .problem = "there are no CUDA kernels for a mixture of experts",
-                    .expected = "a model without experts",
-                    .cure = "run it on processors: --backend cpu"});
-}
-
-[[noreturn]] void refuse_latents() {
-  throw InputError({.code = "G091",
-                    .problem = "there are no CUDA kernels for multi-head latent attention",
-                    .expected = "a model with model.kv_lora_rank = 0",
-                    .cure = "run it on processors: --backend cpu"});
-}
-
-[[noreturn]] void refuse_further_tokens() {
-  throw InputError({.code = "G092",
-                    .problem = "there are no CUDA kernels for modules that predict further tokens",
-                    .expected = "a model with model.mtp_layers = 0",
-                    .cure = "run it on processors: --backend cpu"});
-}
-
-[[noreturn]] void refuse(DType t) {
-  throw InputError(
-      {.code = "G012",
-       .problem = "there are no CUDA kernels for tensors in " + std::string(name_of(t)),
-       .expected = "bf16 and fp32",
-       .cure = "choose other types in workload.precision"});
-}
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw InputError({.code = "G019",
-                    .problem = "there is no CUDA kernel for " + what,
-                    .expected = "a plan without it",
-                    .cure = "verify on the processor (--backend cpu)"});
-}
-
-/// f(T{}) with the type of tensors in `t`.
-template <class F>
-void with_type(DType t, F&& f) {
-  if (t == DType::kFp32) return f(float{});
-  if (t == DType::kBf16) return f(Bf16{});
-  refuse(t);
-}
-/// f(Wide{}, Narrow{}) for results that are in the type of what they are made of, or in float.
-template <class F>
-void with_types(DType result, DType from, F&& f) {
-  if (result == DType::kFp32 && from == DType::kFp32) return f(float{}, float{});
-  if (result == DType::kFp32 && from == DType::kBf16) return f(float{}, Bf16{});
-  if (result == DType::kBf16 && from == DType::kBf16) return f(Bf16{}, Bf16{});
-  refuse(result == DType::kBf16 ? from : result);
-}
 
 class CudaCompute : private OpView {
  public:
@@ -133,9 +81,15 @@ class CudaCompute : private OpView {
       k::activation_backward(q_, at<T>(2), at<T>(0), at<T>(1), f, a.gated, a.rows, a.width);
     });
   }
-  void operator()(const LatentHeads&) { refuse_latents(); }
+  void operator()(const LatentHeads& x) {
+    with_type(type(0), [&]<class T>(T) {
+      if (x.pass == Pass::kForward) {
+        return k::latent_heads_forward(q_, at<T>(3), at<T>(0), at<T>(1), at<T>(2), shape_of(x));
+      }
+      k::latent_heads_backward(q_, at<T>(1), at<T>(2), at<T>(3), at<T>(0), shape_of(x));
+    });
+  }
   void operator()(const Rope& r) {
-    if (context_.model.latent_attention()) refuse_latents();
     with_type(type(0), [&]<class T>(T) {
       r.pass == Pass::kForward ? k::rope_forward(q_, at<T>(0), shape_of(r))
                                : k::rope_backward(q_, at<T>(0), shape_of(r));
@@ -173,9 +127,33 @@ class CudaCompute : private OpView {
                                          c.rows, c.vocab, vocab_offset(c), scale);
     }
   }
-  void operator()(const Route&) { refuse_experts(); }
-  void operator()(const Dispatch&) { refuse_experts(); }
-  void operator()(const Combine&) { refuse_experts(); }
+  void operator()(const Route& r) {
+    with_type(type(0), [&]<class T>(T) {
+      if (r.pass == Pass::kForward) {
+        return k::route_forward(q_, at<T>(1), at<std::int64_t>(2), at<T>(0), routing_of(r));
+      }
+      k::route_backward(q_, at<T>(3), at<T>(0), at<T>(1), tokens(2), routing_of(r));
+    });
+  }
+  void operator()(const Dispatch& x) {
+    with_type(type(0), [&]<class T>(T) {
+      if (x.pass == Pass::kForward) {
+        return k::dispatch_forward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.slots,
+                                   x.width);
+      }
+      k::dispatch_backward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.width);
+    });
+  }
+  void operator()(const Combine& x) {
+    with_type(type(0), [&]<class T>(T) {
+      if (x.pass == Pass::kForward) {
+        return k::combine_forward(q_, at<T>(3), at<T>(0), at<T>(1), tokens(2), x.rows, x.chosen,
+                                  x.width);
+      }
+      k::combine_backward(q_, at<T>(4), at<T>(5), at<T>(0), at<T>(1), at<T>(2), tokens(3), x.rows,
+                          x.chosen, x.slots, x.width);
+    });
+  }
   void operator()(const Add& a) {
     if (a.pass == Pass::kForward && count() == 2) {
       return with_types(type(1), type(0), [&]<class To, class From>(To, From) {
@@ -199,24 +177,7 @@ class CudaCompute : private OpView {
       k::bias_grad(q_, at<G>(1), at<T>(0), b.rows, b.width, updates(1));
     });
   }
-  void operator()(const Cast& c) {
-    if (c.from == DType::kInt8 || c.to == DType::kInt8) refuse("quantised exchanges");
-    if (takes_share(1)) {
-      return with_type(type(0), [&]<class T>(T) {
-        k::cast(q_, at<T>(1), at<T>(0) + share_of(1, 0) * elements(1), elements(1));
-      });
-    }
-    for (std::size_t i = 1; i < count(); ++i) {
-      with_type(type(0), [&]<class From>(From) {
-        if (same_shape(i)) {
-          return with_type(type(i),
-                           [&]<class To>(To) { k::cast(q_, at<To>(i), at<From>(0), elements(i)); });
-        }
-        PLAIT_CHECK(type(i) == type(0), "a copy to another shape and type at once");
-        reshape<From>(i);
-      });
-    }
-  }
+  void operator()(const Cast&) { cast(q_, operands_, *this); }
   void operator()(const Fill&) {
     for (std::size_t i = 0; i < count(); ++i) {
       with_type(type(i), [&]<class T>(T) {
@@ -225,7 +186,7 @@ class CudaCompute : private OpView {
     }
   }
   void operator()(const SquaredNorm&) {
-    CUDA_CHECK(cudaMemsetAsync(at<float>(0), 0, sizeof(float), q_.stream));
+    if (!updates(0)) CUDA_CHECK(cudaMemsetAsync(at<float>(0), 0, sizeof(float), q_.stream));
     for (const Part& p : counted_squares()) {
       with_type(type(p.operand),
                 [&]<class T>(T) { k::squared_norm(q_, at<float>(0), at<T>(p), p.elements, true); });
@@ -249,8 +210,11 @@ class CudaCompute : private OpView {
   /// that is read, from it; then the other sections alone are computed.
   template <class Y, class X>
   void product(const MatMul& g, Y* y, const X* x, const X* w) {
-    if (g.ring_step >= 0) refuse("a product in pieces (strategy.tensor.overlap)");
     const X* bias = g.bias ? at<X>(3) : nullptr;
+    if (g.ring_step >= 0) {
+      const RowsOfRank rows = rows_of_rank(g);
+      return k::gemm_nt(q_, y + rows.y, x + rows.x, w, bias, g.m, g.n, g.k, 1, false);
+    }
     const std::size_t kept = g.bias ? 4 : 3;
     const bool again = kept < count() && reads(kept);
     if (!again) k::gemm_nt(q_, y, x, w, bias, g.m, g.n, g.k, g.batch, updates(2));
@@ -278,7 +242,6 @@ class CudaCompute : private OpView {
   }
   template <class T>
   void attention(const Attention& a) {
-    if (a.ring_step >= 0) refuse("attention of a block of keys (strategy.context.kind)");
     const kernels::Packed<const T> rows(at<T>(0), a.balanced ? at<T>(count() - 1) : nullptr);
     const kernels::AttentionShape shape = shape_of(a);
     const kernels::Dropout d = dropout_of(a);
@@ -328,39 +291,7 @@ class CudaCompute : private OpView {
                             updates(last));
     });
   }
-  bool same_shape(std::size_t i) const {
-    return width(i) == width(0) && tensor(i).rank == tensor(0).rank;
-  }
-  /// As copy_elements of realrun/compute/copy.h.
-  template <class T>
-  void reshape(std::size_t i) {
-    if (width(i) != width(0) && tensor(i).rank != tensor(0).rank) {
-      refuse("the exchange of heads (strategy.context.kind)");
-    }
-    if (width(i) != width(0)) {
-      const std::size_t narrow = width(i) < width(0) ? i : 0;
-      if (tensor(narrow).dims[2].sections[0] > 0) refuse_further_tokens();  // not the last columns
-      return k::copy_columns(q_, at<T>(i), width(i), at<T>(0), width(0), elements(i) / width(i));
-    }
-    const bool orders = tensor(0).rank == 4;
-    const std::size_t by_rank = orders ? 0 : i;
-    const std::int64_t cp = dim(by_rank, 0), tokens = dim(by_rank, 1);
-    const std::int64_t row = dim(by_rank, 2) * width(i);
-    for (std::int64_t r = 0; r < cp; ++r) {
-      const kernels::Positions place = chunks_of(r, cp, cp * tokens);
-      const std::int64_t held = r * tokens * row;
-      if (orders) {
-        k::scatter_rows(q_, at<T>(i), at<T>(0) + held, place, tokens, row);
-      } else {
-        k::gather_rows(q_, at<T>(i) + held, at<T>(0), place, tokens, row);
-      }
-    }
-  }
-
   DType type(std::size_t i) const { return tensor(i).dtype; }
-  std::int64_t width(std::size_t i) const {
-    return dim(i, static_cast<std::size_t>(tensor(i).rank - 1));
-  }
   template <class E>
   static std::size_t bytes(std::int64_t elements) {
     return static_cast<std::size_t>(elements) * sizeof(E);

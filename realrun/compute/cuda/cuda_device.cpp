@@ -46,13 +46,6 @@ std::vector<double> decoded(const std::vector<std::byte>& bytes, DType type) {
 
 /// The plan, if it has all of its tensors on devices.
 const Plan& on_device(const Plan& plan) {
-  if (plan.servers.any()) {
-    throw InputError({.code = "G026",
-                      .problem = "parameter servers on GPUs: NCCL has no push and pull",
-                      .where = {"", 0, 0, "strategy.parameter_server"},
-                      .expected = "a plan without parameter servers",
-                      .cure = "verify on the processor (--backend cpu)"});
-  }
   for (const Tensor& t : plan.tensors) {
     if (t.place == Place::kDevice) continue;
     throw InputError({.code = "G025",
@@ -62,6 +55,15 @@ const Plan& on_device(const Plan& plan) {
                       .cure = "verify on the processor (--backend cpu)"});
   }
   return plan;
+}
+
+void require_nccl_collectives(const Plan& plan) {
+  if (!plan.servers.any()) return;
+  throw InputError({.code = "G026",
+                    .problem = "parameter servers by NCCL, which has no push and pull",
+                    .where = {"", 0, 0, "strategy.parameter_server"},
+                    .expected = "a plan without parameter servers",
+                    .cure = "leave communication to the transport (--collectives rounds)"});
 }
 
 /// Elements lie at addresses of the device, which nobody frees one by one.
@@ -75,8 +77,9 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
                        std::unique_ptr<Direct> direct)
     : plan_(plan),
       rank_(rank.id),
+      role_(rank.role),
       device_((CUDA_CHECK(cudaSetDevice(device)), device)),
-      arena_(arena(on_device(plan), rank.stage)),
+      arena_(arena(on_device(plan), rank.stage, rank.role)),
       before_(ops_before(plan, rank.stage)),
       stream_of_(streams_of(plan, rank.stage)),
       memory_(device_block(static_cast<std::size_t>(arena_.bytes))),
@@ -102,9 +105,14 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
         cudaMemset(held_.at(key(p.stay.tensor, p.stay.layer, p.stay.microbatch)), 0,
                    static_cast<std::size_t>(plan.tensors[p.stay.tensor].bytes(plan.mesh).value)));
   }
+  const std::vector<bool> runs = runs_of(plan, rank.stage, role_);
+  std::int64_t last = -1;
   for (std::size_t op = 0; op < stream_of_.size(); ++op) {
-    if (stream_of_[op] != Stream::kCompute) continue;
-    starts_[op] = make_event(), ends_[op] = make_event();
+    if (stream_of_[op] == Stream::kCompute && runs[op]) {
+      starts_[op] = make_event(), ends_[op] = make_event();
+      last = static_cast<std::int64_t>(op);
+    }
+    compute_up_to_.push_back(last);
   }
   CUDA_CHECK(cudaDeviceSynchronize());
 }
@@ -197,15 +205,23 @@ void CudaDevice::record(const EventHandle& event) {
                                       captures ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-Operands CudaDevice::operands(const Issued& issued) {
-  while (next_ < arena_.passing.size() && arena_.passing[next_].stay.first == issued.flat) {
+void CudaDevice::hold_from(std::int64_t flat) {
+  while (next_ < arena_.passing.size() && arena_.passing[next_].stay.first == flat) {
     const Placed& p = arena_.passing[next_++];
     hold(p);
     leaving_.emplace(p.stay.last, key(p.stay.tensor, p.stay.layer, p.stay.microbatch));
   }
+}
+
+Operands CudaDevice::operands(const Issued& issued) {
+  hold_from(issued.flat);
   Operands out;
   for (const Operand& o : issued.op.operands) {
     const Tensor& t = plan_.tensors[o.tensor];
+    if (!holds(role_, plan_.tensors[storage_of(plan_, o.tensor)].holders)) {
+      out.add(nullptr, 0);
+      continue;
+    }
     std::byte* const at =
         find({storage_of(plan_, o.tensor), issued.call.layer + o.shift, issued.call.microbatch});
     PLAIT_CHECK(at != nullptr, "an operand without memory: " + t.name);
@@ -215,6 +231,7 @@ Operands CudaDevice::operands(const Issued& issued) {
 }
 
 void CudaDevice::release_after(std::int64_t flat) {
+  hold_from(flat);  // of ops that other ranks run
   const auto [begin, end] = leaving_.equal_range(flat);
   for (auto it = begin; it != end; ++it) {
     held_.erase(it->second);
@@ -242,6 +259,7 @@ Lane CudaDevice::lane_of(const Issued& issued) const {
     if (stream_of_[b] == Stream::kCompute) behind = std::max(behind, std::int64_t{b});
   }
   if (behind_compute(issued.op.stream)) behind = std::max(behind, last_compute_);
+  if (behind >= 0) behind = compute_up_to_[static_cast<std::size_t>(behind)];
   const cudaEvent_t event = behind < 0 ? nullptr : ends_[static_cast<std::size_t>(behind)].get();
   return {device_, stream(issued.op.stream), event};
 }
@@ -290,7 +308,7 @@ void CudaDevice::collect_times() {
   for (const StreamHandle& s : streams_) CUDA_CHECK(cudaStreamSynchronize(s.get()));
   std::size_t previous = 0;
   for (std::size_t op = 0; op < stream_of_.size(); ++op) {
-    if (stream_of_[op] != Stream::kCompute) continue;
+    if (!ends_[op]) continue;  // not compute of this rank
     times_[op] = time_of(op, previous);
     previous = op;
   }
@@ -315,6 +333,7 @@ MakeDevice cuda_device(const CudaOptions& options) {
     CUDA_CHECK(cudaGetDeviceCount(&devices));
     const auto device = static_cast<int>(rank.id % devices);
     CUDA_CHECK(cudaSetDevice(device));
+    if (options.nccl) require_nccl_collectives(plan);
     std::unique_ptr<Direct> direct = options.nccl ? nccl_between(plan, transport) : nullptr;
     return std::make_unique<CudaDevice>(plan, rank, device, options, std::move(direct));
   };

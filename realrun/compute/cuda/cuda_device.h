@@ -64,6 +64,8 @@ class CudaDevice : public ComputeDevice {
   using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
   Key key(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
   void hold(const Placed& placed);
+  /// What begins to be needed by op `flat`.
+  void hold_from(std::int64_t flat);
   /// Null where this rank has no such member.
   std::byte* find(const Member& m) const;
   cudaStream_t stream(Stream s) const { return streams_[static_cast<std::size_t>(s)].get(); }
@@ -76,10 +78,13 @@ class CudaDevice : public ComputeDevice {
 
   const Plan& plan_;
   std::int64_t rank_;
+  Role role_;
   int device_;
   Arena arena_;
   OpsBefore before_;
   std::vector<Stream> stream_of_;  // per flat op
+  /// Per flat op: the last compute op up to there that this rank runs, -1: none.
+  std::vector<std::int64_t> compute_up_to_;
   DeviceBlock memory_, scratch_, lane_scratch_;
   std::vector<StreamHandle> streams_;  // one for each of the plan's
   kernels::cuda::Products products_;
@@ -99,7 +104,7 @@ class CudaDevice : public ComputeDevice {
   EventHandle begin_;                       // of the step
   std::int64_t begin_ns_ = 0;               // when that was, on the host's clock
   std::int64_t last_compute_ = 0;           // flat op; -1: none yet
-  std::vector<EventHandle> starts_, ends_;  // per flat op; of compute
+  std::vector<EventHandle> starts_, ends_;  // per flat op; of compute that this rank runs
   std::vector<char>
       starts_late_;  // per flat op: it waited, so it does not start where another ends
   std::vector<OpTime> times_;

@@ -27,6 +27,16 @@ void narrow(HostCopy& c) {
 
 }  // namespace
 
+std::byte* address_of(const Part& part, DType type, const Operands& operands) {
+  const auto at = [&]<class E>(E) {
+    return reinterpret_cast<std::byte*>(operands.at<E>(part.operand) + part.first);
+  };
+  if (type == DType::kFp32) return at(float{});
+  if (type == DType::kBf16) return at(std::uint16_t{});
+  PLAIT_CHECK(type == DType::kInt8, "numbers that cannot travel");
+  return at(std::uint8_t{});
+}
+
 void Arrival::queue(cudaStream_t stream, Transport& transport) {
   signal_ = std::make_shared<Signal>();
   signal_->transport = &transport;
@@ -76,12 +86,8 @@ std::size_t Staged::copy_of(const Part& part, const Operands& operands,
                             const std::vector<DType>& types, PinnedPool& pool) {
   HostCopy c;
   c.dtype = types.at(part.operand);
-  PLAIT_CHECK(c.dtype == DType::kFp32 || c.dtype == DType::kBf16, "numbers that cannot travel");
   c.elements = part.elements;
-  c.device =
-      c.dtype == DType::kFp32
-          ? reinterpret_cast<std::byte*>(operands.at<float>(part.operand) + part.first)
-          : reinterpret_cast<std::byte*>(operands.at<std::uint16_t>(part.operand) + part.first);
+  c.device = address_of(part, c.dtype, operands);
   c.pinned = pool.take(c.bytes());
   if (c.dtype == DType::kBf16) c.wide.resize(static_cast<std::size_t>(c.elements));
   copies_.push_back(std::move(c));

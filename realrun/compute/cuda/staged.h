@@ -27,6 +27,9 @@ struct Lane {
 /// Makes the lane's device the calling thread's, and its stream wait for what it has to.
 void enter(const Lane& lane);
 
+/// Where a part begins on the device: fp32, bf16, or quantised numbers.
+std::byte* address_of(const Part& part, DType type, const Operands& operands);
+
 /// Set by the device when a stream comes to where it was queued; wakes the communication thread.
 class Arrival {
  public:

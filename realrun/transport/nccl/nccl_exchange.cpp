@@ -6,6 +6,16 @@
 
 namespace plait::nccl {
 
+namespace {
+
+/// Of n equal parts, the one that goes to or comes from member p.
+Part share_with(Part whole, std::int64_t n, std::int64_t p) {
+  whole.elements /= n, whole.first += p * whole.elements;
+  return whole;
+}
+
+}  // namespace
+
 NcclExchange::NcclExchange(const Groups& groups, std::int64_t rank, const cuda::Lane& lane,
                            const Exchange& exchange, const Operands& operands,
                            std::vector<DType> types, std::string what)
@@ -33,14 +43,12 @@ bool NcclExchange::advance(Transport& transport) {
 }
 
 void* NcclExchange::at(const Part& p) const {
-  const DType t = types_.at(p.operand);
-  if (t == DType::kFp32) return operands_.at<float>(p.operand) + p.first;
-  PLAIT_CHECK(t == DType::kBf16, "numbers that cannot travel");
-  return operands_.at<std::uint16_t>(p.operand) + p.first;
+  return cuda::address_of(p, types_.at(p.operand), operands_);
 }
 
 ncclDataType_t NcclExchange::type(const Part& p) const {
-  return types_.at(p.operand) == DType::kFp32 ? ncclFloat32 : ncclBfloat16;
+  const DType t = types_.at(p.operand);
+  return t == DType::kFp32 ? ncclFloat32 : t == DType::kBf16 ? ncclBfloat16 : ncclInt8;
 }
 
 void NcclExchange::queue(const MessageEnd& m) {
@@ -83,13 +91,32 @@ void NcclExchange::queue(const CollectiveOf<Part>& c) {
       break;
     }
     case CollectiveKind::kReduceScatter: scatter(c, op); break;
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kShift:
+    case CollectiveKind::kAllToAll: {
+      const auto n = static_cast<std::int64_t>(c.group.size());
+      for (std::int64_t p = 0; p < n; ++p)
+        exchange(share_with(c.in[0], n, p), p, share_with(c.out[0], n, p), p);
+      break;
+    }
+    case CollectiveKind::kShift: {
+      const auto n = static_cast<std::int64_t>(c.group.size());
+      exchange(c.in[0], (c.index + 1) % n, c.out[0], (c.index + n - 1) % n);
+      break;
+    }
     case CollectiveKind::kPush:
     case CollectiveKind::kPull:
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
   nccl.check(nccl.group_end(), what_);
+}
+
+void NcclExchange::exchange(const Part& out, std::int64_t to, const Part& in, std::int64_t from) {
+  const Api& nccl = groups_.api();
+  nccl.check(nccl.send(at(out), static_cast<std::size_t>(out.elements), type(out),
+                       static_cast<int>(to), comm_, lane_.stream),
+             what_);
+  nccl.check(nccl.receive(at(in), static_cast<std::size_t>(in.elements), type(in),
+                          static_cast<int>(from), comm_, lane_.stream),
+             what_);
 }
 
 /// In place the pieces are the ranks' shares, one rank's behind the other's: as a whole where they

@@ -25,6 +25,8 @@ class NcclExchange : public Communication {
   void queue(const MessageEnd& message);
   void queue(const CollectiveOf<Part>& collective);
   void scatter(const CollectiveOf<Part>& c, ncclRedOp_t op);
+  /// Within a group call: sends to one member of `comm_` and receives from one.
+  void exchange(const Part& out, std::int64_t to, const Part& in, std::int64_t from);
   bool makes_one_buffer(const CollectiveOf<Part>& c) const;
 
   const Groups& groups_;

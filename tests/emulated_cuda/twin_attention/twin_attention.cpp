@@ -17,7 +17,7 @@ using Numbers = std::vector<float>;
 std::int64_t rows_of(const AttentionShape& s) { return s.sequence * s.batch; }
 std::int64_t packed(const AttentionShape& s) { return rows_of(s) * s.row_width(); }
 std::int64_t keys(const AttentionShape& s) { return s.keys() * s.batch * s.kv_row_width(); }
-std::int64_t contexts(const AttentionShape& s) { return rows_of(s) * s.heads * s.head_dim; }
+std::int64_t contexts(const AttentionShape& s) { return rows_of(s) * s.heads * s.v_dim(); }
 std::int64_t weights(const AttentionShape& s) { return rows_of(s) * s.heads * s.keys(); }
 
 /// Empty where there is nothing.
@@ -54,7 +54,7 @@ void attention_fused_forward(const Queue& q, T* context, float* log_sum_exp, Pac
                              const AttentionShape& s, const Dropout& d) {
   emulated::queue_on(q.stream, [=] {
     Rows x(rows, s);
-    Numbers c(static_cast<std::size_t>(contexts(s)));
+    Numbers c = widened(context, contexts(s));  // to merge with
     kernels::attention_fused_forward(c.data(), log_sum_exp, x.read(), s, d);
     narrow(context, c);
   });
@@ -65,7 +65,7 @@ void attention_fused_backward(const Queue& q, PackedOf<T> gradients, const T* dc
                               PackedOf<const T> rows, const T* context, const float* log_sum_exp,
                               const AttentionShape& s, const Dropout& d) {
   emulated::queue_on(q.stream, [=] {
-    Rows x(rows, s), dx(rows, s);
+    Rows x(rows, s), dx(gradients, s);
     const Numbers dc = widened(dcontext, contexts(s)), c = widened(context, contexts(s));
     kernels::attention_fused_backward(dx.get(), dc.data(), x.read(), c.data(), log_sum_exp, s, d);
     dx.to(gradients);

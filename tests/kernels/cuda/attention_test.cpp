@@ -11,12 +11,21 @@ struct Case {
   bool causal;
   double dropout;
   std::int64_t other_keys;  // 0, or keys in rows of their own and queries at two places
+  std::int64_t value_dim = 0;
+  bool block = false;  // the keys are those of another rank, and results are merged with others
 };
 constexpr Case kCases[] = {
-    {8, 1, 1, 1, 8, true, 0, 0},      {70, 2, 4, 2, 24, true, 0, 0},
-    {130, 1, 2, 2, 64, true, 0.2, 0}, {65, 1, 2, 1, 128, true, 0, 0},
-    {67, 2, 3, 1, 16, false, 0.3, 0}, {72, 2, 2, 1, 40, true, 0.1, 200},
-    {66, 1, 2, 2, 72, false, 0, 130},
+    {8, 1, 1, 1, 8, true, 0, 0},         {70, 2, 4, 2, 24, true, 0, 0},
+    {130, 1, 2, 2, 64, true, 0.2, 0},    {65, 1, 2, 1, 128, true, 0, 0},
+    {67, 2, 3, 1, 16, false, 0.3, 0},    {72, 2, 2, 1, 40, true, 0.1, 200},
+    {66, 1, 2, 2, 72, false, 0, 130},    {66, 1, 2, 1, 24, true, 0, 0, 8},
+    {33, 1, 1, 1, 192, true, 0, 0, 128},
+};
+/// Blocks of keys, as many as queries: some of the first run alone, the first one and some of the
+/// second.
+constexpr Case kBlocks[] = {
+    {80, 1, 2, 1, 24, true, 0.2, 80, 8, true},
+    {140, 1, 1, 1, 16, true, 0, 140, 0, true},
 };
 
 AttentionShape shape_of(const Case& c) {
@@ -24,6 +33,11 @@ AttentionShape shape_of(const Case& c) {
   if (c.other_keys > 0) {
     s.other_keys = c.other_keys;
     s.place = {10, c.sequence / 2, c.other_keys - c.sequence};
+  }
+  s.value_dim = c.value_dim;
+  if (c.block) {
+    const std::int64_t run = c.sequence / 2;
+    s.place = {run, run, 4 * run}, s.keys_place = {0, run, 4 * run + 5}, s.merges = true;
   }
   return s;
 }
@@ -68,7 +82,7 @@ class CudaAttention : public ::testing::Test {
           dropout(dropout_of(c, shape)),
           qkv(numbers<T>(random, c.sequence * c.batch * shape.row_width())),
           kv(numbers<T>(random, c.other_keys * c.batch * shape.kv_row_width())),
-          dcontext(numbers<T>(random, c.sequence * c.batch * c.heads * c.head_dim)),
+          dcontext(numbers<T>(random, c.sequence * c.batch * c.heads * shape.v_dim())),
           context(dcontext.wide.size()),
           dqkv(qkv.wide.size()),
           dkv(kv.wide.size()),
@@ -121,6 +135,38 @@ TYPED_TEST(CudaAttention, FusedEqualsItsTwin) {
                              t.device_rows(), device_context.data(), same_lse.data(), t.shape,
                              t.dropout);
     t.expect_gradients();
+  }
+}
+
+/// Results and gradients of queries begin as those of the keys before.
+TYPED_TEST(CudaAttention, BlocksOfKeysAreMergedAsTheTwinDoes) {
+  using T = TypeParam;
+  for (const Case& c : kBlocks) {
+    SCOPED_TRACE(testing::Message() << c.sequence << " queries, head_dim " << c.head_dim);
+    typename TestFixture::Tensors t(c);
+    Random random(7);
+    const auto before = numbers<T>(random, t.size(t.context));
+    const auto dbefore = numbers<T>(random, t.size(t.dqkv));
+    std::vector<float> lse = random.values<float>(c.sequence * c.batch * c.heads);
+    t.context = before.wide, t.dqkv = dbefore.wide;
+    OnDevice<T> context(before.narrow), dqkv(dbefore.narrow);
+    OnDevice<float> device_lse(lse);
+    kernels::attention_fused_forward(t.context.data(), lse.data(), t.rows(), t.shape, t.dropout);
+    attention_fused_forward(queue(), context.data(), device_lse.data(), t.device_rows(), t.shape,
+                            t.dropout);
+    expect_sums_close(context, t.context, "context");
+    expect_close(device_lse, lse, c.head_dim);
+
+    const auto merged = narrowed<T>(t.context);
+    OnDevice<T> same_context(merged.narrow);
+    OnDevice<float> same_lse(lse);
+    kernels::attention_fused_backward(t.gradients(), t.dcontext.wide.data(), t.rows(),
+                                      merged.wide.data(), lse.data(), t.shape, t.dropout);
+    attention_fused_backward(queue(), {dqkv.data(), t.device_dkv.data()}, t.device_dcontext.data(),
+                             t.device_rows(), same_context.data(), same_lse.data(), t.shape,
+                             t.dropout);
+    expect_sums_close(dqkv, t.dqkv, "dqkv");
+    expect_sums_close(t.device_dkv, t.dkv, "dkv");
   }
 }
 

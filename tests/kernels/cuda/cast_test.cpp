@@ -36,7 +36,7 @@ TYPED_TEST(CudaCast, FillsEveryElementAndNoOther) {
   }
 }
 
-TYPED_TEST(CudaCast, CopiesTheLastColumnsOfTheWiderRows) {
+TYPED_TEST(CudaCast, CopiesColumnsOfWiderRows) {
   using T = TypeParam;
   Random random;
   constexpr std::int64_t kRows = 9;
@@ -44,8 +44,9 @@ TYPED_TEST(CudaCast, CopiesTheLastColumnsOfTheWiderRows) {
     const auto from_wide = numbers<T>(random, kRows * wide);
     const auto from_narrow = numbers<T>(random, kRows * narrow);
     OnDevice<T> a(from_wide.narrow), b(from_narrow.narrow), to_narrow(unwritten<T>(kRows * narrow));
-    copy_columns(queue(), to_narrow.data(), narrow, a.data(), wide, kRows);
-    copy_columns(queue(), a.data(), wide, b.data(), narrow, kRows);
+    T* const last = a.data() + wide - narrow;
+    copy_columns(queue(), to_narrow.data(), narrow, last, wide, kRows, narrow);
+    copy_columns(queue(), last, wide, b.data(), narrow, kRows, narrow);
     const auto taken = to_narrow.values(), replaced = a.values();
     for (std::int64_t r = 0; r < kRows; ++r) {
       for (std::int64_t c = 0; c < wide; ++c) {
@@ -60,6 +61,24 @@ TYPED_TEST(CudaCast, CopiesTheLastColumnsOfTheWiderRows) {
         ASSERT_EQ(to_float(replaced[at]), from_narrow.wide[there]);
       }
     }
+  }
+}
+
+TYPED_TEST(CudaCast, ExchangesTheFirstTwoDimensions) {
+  using T = TypeParam;
+  Random random;
+  constexpr std::int64_t kFirst = 3, kSecond = 5;
+  for (const std::int64_t width : {7, 32}) {
+    const auto x = numbers<T>(random, kFirst * kSecond * width);
+    std::vector<float> want(x.wide.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t row = at / width, a = row / kSecond, b = row % kSecond;
+      want[static_cast<std::size_t>((b * kFirst + a) * width + at % width)] = x.wide[i];
+    }
+    OnDevice<T> in(x.narrow), out(unwritten<T>(kFirst * kSecond * width));
+    exchange_dimensions(queue(), out.data(), in.data(), kFirst, kSecond, width);
+    expect_close(out, want, 0);
   }
 }
 
