@@ -136,8 +136,8 @@ std::vector<std::int64_t> first_waiters(const Plan& plan, std::size_t stage, Rol
   return out;
 }
 
-Arena arena(const Plan& plan, std::size_t stage, Role role) {
-  const std::vector<Stay> all = stays(plan, stage, Place::kDevice, role);
+Arena arena(const Plan& plan, std::size_t stage, Role role, Place place) {
+  const std::vector<Stay> all = stays(plan, stage, place, role);
   const std::vector<std::int64_t> released = releases(plan, stage, role, all);
   const std::vector<Stream> streams = streams_of(plan, stage);
   Arena out;

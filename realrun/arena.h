@@ -1,7 +1,7 @@
 #pragma once
-// Device memory of one rank as one block: where in it each tensor member lies while it lives.
-// Worked out before the run from plan/memory.h, so a step allocates nothing and repeats at the same
-// addresses.
+// Memory of one rank on its device, or in another place, as one block: where in it each tensor
+// member lies while it lives. Worked out before the run from plan/memory.h, so a step allocates
+// nothing and repeats at the same addresses.
 //
 // Compute runs in issue order, so memory goes on to the next op as soon as its last op is issued.
 // Communication runs beside it: what an op of another stream touches stays until a compute op has
@@ -33,8 +33,8 @@ struct Arena {
   std::vector<std::int64_t> behind;
 };
 
-/// Best fit, in issue order, of what a rank with that role holds.
-Arena arena(const Plan& plan, std::size_t stage, Role role = {});
+/// Best fit, in issue order, of what a rank with that role holds in that place.
+Arena arena(const Plan& plan, std::size_t stage, Role role = {}, Place place = Place::kDevice);
 
 /// Per flat op of another stream than compute: the first compute op that is behind its end; as many
 /// as there are ops where none is. 0 for compute, and for what a rank with that role does not run.

@@ -22,9 +22,6 @@ std::vector<MatrixCase> matrix_cases();
 /// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
 std::vector<std::string> strategy_files(const MatrixCase& c);
 
-/// False where a plan runs on processors alone (G025).
-bool runs_on_gpus(const MatrixCase& c);
-
 struct MatrixRow {
   const MatrixCase* of = nullptr;
   RunPrecision precision = RunPrecision::kFp64;

@@ -59,6 +59,7 @@ verified tp-2-in-pieces '{"tp": 2, "sequence_parallel": true, "tensor": {"overla
 verified zero-plus-plus-4 '{"dp": 2, "fsdp": 2, "zero_plus_plus":
   {"secondary_shard": true, "quantized_weights": true, "quantized_gradients": true}}' 4
 verified parameter-server-4 '{"dp": 4, "parameter_server": {"servers": 2}}' 4
+verified offload-2 '{"fsdp": 2, "offload": {"optimizer": "cpu", "parameters": "cpu"}}' 2
 verified experts-ep-2-dp-2 '{"ep": 2, "dp": 2, "zero_stage": 1}' 4 "$EXPERTS"
 verified latents-tp-2 '{"tp": 2, "sequence_parallel": true}' 2 "$LATENTS"
 verified further-tokens-pp-2 '{"pp": 2}' 2 '{"preset": "tiny", "mtp_layers": 1}'

@@ -204,13 +204,10 @@ class CpuCompute : private OpView {
       kernels::squared_norm(at(0), at(p), p.elements, true);
     }
   }
-  /// Of a whole flat buffer and this rank's share of it, the share.
   void operator()(const Copy&) {
-    const std::size_t size = element_size(tensor(0).dtype);
-    const std::int64_t n = std::min(elements(0), elements(1));
-    const auto from = static_cast<std::size_t>(takes_share(1) ? share_of(1, 0) * n : 0);
-    const auto to = static_cast<std::size_t>(elements(1) > n ? share_of(0, 0) * n : 0);
-    std::copy_n(mask(0) + from * size, static_cast<std::size_t>(n) * size, mask(1) + to * size);
+    const auto size = static_cast<std::int64_t>(element_size(tensor(0).dtype));
+    const Copied c = copied();
+    std::copy_n(mask(0) + c.from * size, c.elements * size, mask(1) + c.to * size);
   }
   void operator()(const Adam& a) {
     const AdamParts p = adam_parts();

@@ -67,6 +67,11 @@ kernels::RopeShape OpView::shape_of(const Rope& r) const {
   return shape;
 }
 
+OpView::Copied OpView::copied() const {
+  const std::int64_t n = std::min(elements(0), elements(1));
+  return {takes_share(1) ? share_of(1, 0) * n : 0, elements(1) > n ? share_of(0, 0) * n : 0, n};
+}
+
 OpView::RowsOfRank OpView::rows_of_rank(const MatMul& g) const {
   const std::int64_t n = plan_.mesh[Axis::kTp];
   const std::int64_t from = (context_.rank.along(Axis::kTp) - g.ring_step + n) % n;

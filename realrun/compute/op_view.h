@@ -42,6 +42,11 @@ class OpView {
   std::int64_t share_of(std::size_t i, std::size_t d) const {
     return context_.rank.share(plan_.mesh, tensor(i).dims[d].sharded);
   }
+  /// Of a Copy between places: elements of the whole flat buffer or of this rank's share of it.
+  struct Copied {
+    std::int64_t from = 0, to = 0, elements = 0;
+  };
+  Copied copied() const;
   /// A copy from a whole flat buffer (operand 0) to this rank's share of it.
   bool takes_share(std::size_t i) const {
     return tensor(0).rank == 1 && tensor(i).rank == 1 && elements(i) < elements(0);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "realrun/issue_order.h"
 #include "realrun/matrix.h"
 
@@ -20,6 +22,26 @@ void for_each_program(F&& f) {
   }
 }
 
+std::vector<Role> roles_of(const Plan& plan) {
+  std::vector<Role> out;
+  for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
+    const Role role = role_of(plan, r);
+    if (std::ranges::find(out, role) == out.end()) out.push_back(role);
+  }
+  return out;
+}
+/// Calls f(plan, stage, role, place) for every program, role and place.
+template <class F>
+void for_each_arena(F&& f) {
+  for_each_program([&](const Plan& plan, std::size_t stage) {
+    for (const Role role : roles_of(plan)) {
+      for (const Place place : {Place::kDevice, Place::kHost, Place::kStorage}) {
+        f(plan, stage, role, place);
+      }
+    }
+  });
+}
+
 std::int64_t bytes_of(const Plan& plan, const Placed& p) {
   return plan.tensors[p.stay.tensor].bytes(plan.mesh).value;
 }
@@ -28,8 +50,8 @@ bool share_memory(const Plan& plan, const Placed& a, const Placed& b) {
 }
 
 TEST(Arena, WhatLivesAtTheSameTimeLiesApart) {
-  for_each_program([](const Plan& plan, std::size_t stage) {
-    const Arena a = arena(plan, stage);
+  for_each_arena([](const Plan& plan, std::size_t stage, Role role, Place place) {
+    const Arena a = arena(plan, stage, role, place);
     for (std::size_t i = 0; i < a.passing.size(); ++i) {
       const Placed& p = a.passing[i];
       EXPECT_EQ(p.offset % kArenaAlignment, 0);
@@ -46,17 +68,17 @@ TEST(Arena, WhatLivesAtTheSameTimeLiesApart) {
 }
 
 TEST(Arena, HoldsEveryStayOnce) {
-  for_each_program([](const Plan& plan, std::size_t stage) {
-    const Arena a = arena(plan, stage);
-    EXPECT_EQ(a.persistent.size() + a.passing.size(), stays(plan, stage).size());
-    EXPECT_GE(a.bytes, live_memory(plan, stage).peak.value);
+  for_each_arena([](const Plan& plan, std::size_t stage, Role role, Place place) {
+    const Arena a = arena(plan, stage, role, place);
+    EXPECT_EQ(a.persistent.size() + a.passing.size(), stays(plan, stage, place, role).size());
+    EXPECT_GE(a.bytes, live_memory(plan, stage, false, place, role).peak.value);
   });
 }
 
 /// What an op of another stream takes over was used last by ops that it waits for.
 TEST(Arena, MemoryIsTakenOverFromComputeThatIsNamed) {
-  for_each_program([](const Plan& plan, std::size_t stage) {
-    const Arena a = arena(plan, stage);
+  for_each_arena([](const Plan& plan, std::size_t stage, Role role, Place place) {
+    const Arena a = arena(plan, stage, role, place);
     const std::vector<Stream> streams = streams_of(plan, stage);
     for (const Placed& p : a.passing) {
       const auto first = static_cast<std::size_t>(p.stay.first);

@@ -192,6 +192,13 @@ class CudaCompute : private OpView {
                 [&]<class T>(T) { k::squared_norm(q_, at<float>(0), at<T>(p), p.elements, true); });
     }
   }
+  void operator()(const Copy&) {
+    const std::int64_t size = size_of(type(0));
+    const Copied c = copied();
+    CUDA_CHECK(cudaMemcpyAsync(mask(1) + c.to * size, mask(0) + c.from * size,
+                               bytes<std::uint8_t>(c.elements * size), cudaMemcpyDefault,
+                               q_.stream));
+  }
   void operator()(const Adam& a) {
     const AdamParts p = adam_parts();
     if (type(p.first.operand) != DType::kFp32) refuse(type(p.first.operand));
@@ -316,7 +323,9 @@ class CudaCompute : private OpView {
 
 void compute(const k::Queue& queue, const RunContext& context, const Operands& operands,
              const Op& op, const Call& call, LibraryAttention* library) {
-  std::visit(CudaCompute(queue, context, operands, op, call, library), std::get<Compute>(op.body));
+  CudaCompute on_gpu(queue, context, operands, op, call, library);
+  if (const Copy* copy = std::get_if<Copy>(&op.body)) return on_gpu(*copy);
+  std::visit(on_gpu, std::get<Compute>(op.body));
 }
 
 }  // namespace plait::cuda

@@ -6,6 +6,7 @@
 #include "kernels/cast.h"
 #include "plan/dependencies.h"
 #include "realrun/compute/cuda/cuda_compute.h"
+#include "realrun/compute/cuda/host_adam.h"
 
 namespace plait::cuda {
 namespace {
@@ -44,19 +45,6 @@ std::vector<double> decoded(const std::vector<std::byte>& bytes, DType type) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// The plan, if it has all of its tensors on devices.
-const Plan& on_device(const Plan& plan) {
-  for (const Tensor& t : plan.tensors) {
-    if (t.place == Place::kDevice) continue;
-    throw InputError({.code = "G025",
-                      .problem = t.name + " is not on the device, and CUDA runs make no copies",
-                      .where = {"", 0, 0, "strategy.offload"},
-                      .expected = "a plan without offload",
-                      .cure = "verify on the processor (--backend cpu)"});
-  }
-  return plan;
-}
-
 void require_nccl_collectives(const Plan& plan) {
   if (!plan.servers.any()) return;
   throw InputError({.code = "G026",
@@ -73,16 +61,31 @@ std::shared_ptr<std::byte[]> borrowed(std::byte* address) {
 
 }  // namespace
 
+std::vector<CudaDevice::Room> CudaDevice::rooms_of(const Plan& plan, const Rank& rank) {
+  std::vector<Room> rooms;
+  for (const Place place : {Place::kDevice, Place::kHost, Place::kStorage}) {
+    Room room;
+    room.place = place, room.arena = arena(plan, rank.stage, rank.role, place);
+    const auto bytes = static_cast<std::size_t>(room.arena.bytes);
+    if (place == Place::kDevice) {
+      room.device = device_block(bytes);
+    } else if (bytes > 0) {
+      room.host = pinned_block(bytes);
+    }
+    rooms.push_back(std::move(room));
+  }
+  return rooms;
+}
+
 CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const CudaOptions& options,
                        std::unique_ptr<Direct> direct)
     : plan_(plan),
       rank_(rank.id),
       role_(rank.role),
       device_((CUDA_CHECK(cudaSetDevice(device)), device)),
-      arena_(arena(on_device(plan), rank.stage, rank.role)),
+      rooms_(rooms_of(plan, rank)),
       before_(ops_before(plan, rank.stage)),
       stream_of_(streams_of(plan, rank.stage)),
-      memory_(device_block(static_cast<std::size_t>(arena_.bytes))),
       scratch_(device_block(kernels::cuda::kScratchBytes)),
       lane_scratch_(device_block(kernels::cuda::kScratchBytes)),
       products_(options.float_products),
@@ -99,11 +102,8 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
   const int sms = multiprocessors(device);
   queue_ = {stream(Stream::kCompute), sms, scratch_.get(), &products_};
   lane_queue_ = {nullptr, sms, lane_scratch_.get(), nullptr};
-  for (const Placed& p : arena_.persistent) {
-    hold(p);
-    CUDA_CHECK(
-        cudaMemset(held_.at(key(p.stay.tensor, p.stay.layer, p.stay.microbatch)), 0,
-                   static_cast<std::size_t>(plan.tensors[p.stay.tensor].bytes(plan.mesh).value)));
+  for (const Room& room : rooms_) {
+    for (const Placed& p : room.arena.persistent) hold_zeros(room, p);
   }
   const std::vector<bool> runs = runs_of(plan, rank.stage, role_);
   std::int64_t last = -1;
@@ -128,11 +128,22 @@ CudaDevice::Key CudaDevice::key(TensorId root, std::int32_t layer, std::int32_t 
   return {root, per_layer(scope) ? layer : 0, per_microbatch(scope) ? microbatch : 0};
 }
 
-void CudaDevice::hold(const Placed& p) {
-  const Key k = key(p.stay.tensor, p.stay.layer, p.stay.microbatch);
-  held_[k] = static_cast<std::byte*>(memory_.get()) + p.offset;
+void CudaDevice::hold(const Room& room, const Placed& p) {
+  held_[key(p.stay.tensor, p.stay.layer, p.stay.microbatch)] = room.begin() + p.offset;
+  if (room.place != Place::kDevice) return;
   live_ += plan_.tensors[p.stay.tensor].bytes(plan_.mesh);
   peak_ = std::max(peak_, live_);
+}
+
+void CudaDevice::hold_zeros(const Room& room, const Placed& p) {
+  hold(room, p);
+  const auto bytes = static_cast<std::size_t>(plan_.tensors[p.stay.tensor].bytes(plan_.mesh).value);
+  std::byte* const at = room.begin() + p.offset;
+  if (room.place == Place::kDevice) {
+    CUDA_CHECK(cudaMemset(at, 0, bytes));
+  } else {
+    std::fill_n(at, bytes, std::byte{0});
+  }
 }
 
 std::byte* CudaDevice::find(const Member& m) const {
@@ -149,10 +160,10 @@ void CudaDevice::write(const Member& to, std::int64_t first, std::int64_t elemen
   std::byte* const begin = member + first * size_of(type);
   const auto size = static_cast<std::size_t>(elements * size_of(type));
   std::size_t there = std::min(bytes.size(), size);
-  CUDA_CHECK(cudaMemcpy(begin, bytes.data(), there, cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(begin, bytes.data(), there, cudaMemcpyDefault));
   while (there < size) {  // what is there once more, behind it
     const std::size_t more = std::min(there, size - there);
-    CUDA_CHECK(cudaMemcpy(begin + there, begin, more, cudaMemcpyDeviceToDevice));
+    CUDA_CHECK(cudaMemcpy(begin + there, begin, more, cudaMemcpyDefault));
     there += more;
   }
 }
@@ -168,7 +179,7 @@ std::vector<double> CudaDevice::read(const Member& from) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(t.bytes(plan_.mesh).value));
   const std::byte* const begin = find(from);
   PLAIT_CHECK(begin != nullptr, "a member that this rank has not");
-  CUDA_CHECK(cudaMemcpy(bytes.data(), begin, bytes.size(), cudaMemcpyDeviceToHost));
+  CUDA_CHECK(cudaMemcpy(bytes.data(), begin, bytes.size(), cudaMemcpyDefault));
   return decoded(bytes, t.dtype);
 }
 
@@ -184,7 +195,8 @@ void CudaDevice::take_time() {
 /// The first step is no graph: libraries choose algorithms in it.
 void CudaDevice::begin_step() {
   take_time();
-  next_ = 0, last_compute_ = -1;
+  for (Room& room : rooms_) room.next = 0;
+  last_compute_ = -1;
   if (graphs_ && steps_ == 1) {
     CUDA_CHECK(cudaStreamBeginCapture(queue_.stream, cudaStreamCaptureModeThreadLocal));
   }
@@ -206,10 +218,13 @@ void CudaDevice::record(const EventHandle& event) {
 }
 
 void CudaDevice::hold_from(std::int64_t flat) {
-  while (next_ < arena_.passing.size() && arena_.passing[next_].stay.first == flat) {
-    const Placed& p = arena_.passing[next_++];
-    hold(p);
-    leaving_.emplace(p.stay.last, key(p.stay.tensor, p.stay.layer, p.stay.microbatch));
+  for (Room& room : rooms_) {
+    const std::vector<Placed>& passing = room.arena.passing;
+    while (room.next < passing.size() && passing[room.next].stay.first == flat) {
+      const Placed& p = passing[room.next++];
+      hold(room, p);
+      leaving_.emplace(p.stay.last, key(p.stay.tensor, p.stay.layer, p.stay.microbatch));
+    }
   }
 }
 
@@ -235,7 +250,8 @@ void CudaDevice::release_after(std::int64_t flat) {
   const auto [begin, end] = leaving_.equal_range(flat);
   for (auto it = begin; it != end; ++it) {
     held_.erase(it->second);
-    live_ -= plan_.tensors[std::get<0>(it->second)].bytes(plan_.mesh);
+    const Tensor& t = plan_.tensors[std::get<0>(it->second)];
+    if (t.place == Place::kDevice) live_ -= t.bytes(plan_.mesh);
   }
   leaving_.erase(begin, end);
 }
@@ -254,7 +270,8 @@ void CudaDevice::compute(const RunContext& context, const Issued& issued,
 
 Lane CudaDevice::lane_of(const Issued& issued) const {
   const auto op = static_cast<std::size_t>(issued.flat);
-  std::int64_t behind = arena_.behind[op];
+  std::int64_t behind = -1;
+  for (const Room& room : rooms_) behind = std::max(behind, room.arena.behind[op]);
   for (std::uint32_t b : before_[op]) {
     if (stream_of_[b] == Stream::kCompute) behind = std::max(behind, std::int64_t{b});
   }
@@ -268,6 +285,12 @@ std::unique_ptr<Communication> CudaDevice::local_work(const RunContext& context,
                                                       const Issued& issued,
                                                       std::shared_ptr<Operands> operands) {
   const Lane lane = lane_of(issued);
+  if (issued.op.stream == Stream::kHost) {
+    return std::make_unique<HostWork>(
+        lane, [&context, &op = issued.op, &call = issued.call, operands = std::move(operands)] {
+          adam_on_host(*operands, OpView(context, op, call));
+        });
+  }
   kernels::cuda::Queue queue = lane_queue_;
   queue.stream = lane.stream;
   return std::make_unique<QueuedWork>(lane, [queue, &context, &op = issued.op, &call = issued.call,

@@ -1,7 +1,8 @@
 #pragma once
 // A GPU as the device of a rank: the plan's streams are streams of it, dependencies are events,
-// tensors lie in one block of memory in their own element types (realrun/arena.h). Several ranks
-// may share a GPU. Communication goes through host memory (staged.h).
+// tensors lie in one block of memory in their own element types (realrun/arena.h), those that are
+// off the device in another one of host memory. Several ranks may share a GPU. Communication goes
+// through host memory (staged.h).
 
 #include <map>
 #include <memory>
@@ -55,15 +56,28 @@ class CudaDevice : public ComputeDevice {
                                                CollectiveLibrary* library) override;
   OpTime time(std::int64_t flat) const override { return times_[static_cast<std::size_t>(flat)]; }
   Bytes peak() const override { return peak_; }
-  /// The whole block, and what a library has beside it.
+  /// The device's whole block, and what a library has beside it.
   Bytes in_flight_peak() const override {
-    return Bytes(arena_.bytes) + (attention_ ? attention_->held() : Bytes(0));
+    return Bytes(rooms_[0].arena.bytes) + (attention_ ? attention_->held() : Bytes(0));
   }
 
  private:
   using Key = std::tuple<TensorId, std::int32_t, std::int32_t>;
   Key key(TensorId root, std::int32_t layer, std::int32_t microbatch) const;
-  void hold(const Placed& placed);
+  /// The block of one place: device memory, or pinned host memory, which stands for drives too.
+  struct Room {
+    Place place = Place::kDevice;
+    Arena arena;
+    DeviceBlock device;
+    PinnedBlock host;
+    std::size_t next = 0;  // of the arena's passing members
+    std::byte* begin() const {
+      return static_cast<std::byte*>(place == Place::kDevice ? device.get() : host.get());
+    }
+  };
+  static std::vector<Room> rooms_of(const Plan& plan, const Rank& rank);
+  void hold(const Room& room, const Placed& placed);
+  void hold_zeros(const Room& room, const Placed& placed);
   /// What begins to be needed by op `flat`.
   void hold_from(std::int64_t flat);
   /// Null where this rank has no such member.
@@ -80,12 +94,12 @@ class CudaDevice : public ComputeDevice {
   std::int64_t rank_;
   Role role_;
   int device_;
-  Arena arena_;
+  std::vector<Room> rooms_;  // the device's first
   OpsBefore before_;
   std::vector<Stream> stream_of_;  // per flat op
   /// Per flat op: the last compute op up to there that this rank runs, -1: none.
   std::vector<std::int64_t> compute_up_to_;
-  DeviceBlock memory_, scratch_, lane_scratch_;
+  DeviceBlock scratch_, lane_scratch_;
   std::vector<StreamHandle> streams_;  // one for each of the plan's
   kernels::cuda::Products products_;
   std::unique_ptr<LibraryAttention> attention_;  // of the compute thread; null: own kernels
@@ -94,7 +108,6 @@ class CudaDevice : public ComputeDevice {
   std::shared_ptr<PinnedPool> pool_ = std::make_shared<PinnedPool>();
 
   std::map<Key, std::byte*> held_;
-  std::size_t next_ = 0;                      // of the arena's passing members
   std::multimap<std::int64_t, Key> leaving_;  // last op -> member
   Bytes live_, peak_;
 

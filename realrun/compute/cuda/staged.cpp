@@ -137,6 +137,17 @@ std::string Staged::waits_for() const {
   return state_ == State::kTravels ? exchange_->waits_for() : "its device";
 }
 
+bool HostWork::advance(Transport& transport) {
+  if (!queued_) {
+    enter(lane_);
+    arrival_.queue(lane_.stream, transport);
+    queued_ = true;
+  }
+  if (!arrival_.arrived()) return false;
+  work_();
+  return true;
+}
+
 bool QueuedWork::advance(Transport& transport) {
   if (!queued_) {
     enter(lane_);

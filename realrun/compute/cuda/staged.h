@@ -79,6 +79,20 @@ class Staged : public Communication {
   Arrival arrival_;
 };
 
+/// Work of this process on host memory, in turn with what stands in a communication stream.
+class HostWork : public Communication {
+ public:
+  HostWork(const Lane& lane, std::function<void()> work) : lane_(lane), work_(std::move(work)) {}
+  bool advance(Transport& transport) override;
+  std::string waits_for() const override { return "its device"; }
+
+ private:
+  Lane lane_;
+  std::function<void()> work_;
+  bool queued_ = false;
+  Arrival arrival_;
+};
+
 /// Work queued on a communication stream.
 class QueuedWork : public Communication {
  public:

@@ -28,11 +28,6 @@ void expect_pass(RunPrecision precision, const std::vector<MatrixCase>& cases) {
   }
 }
 
-std::vector<MatrixCase> all_cases() {
-  std::vector<MatrixCase> cases = matrix_cases();
-  std::erase_if(cases, [](const MatrixCase& c) { return !runs_on_gpus(c); });
-  return cases;
-}
 /// The case brings a file of plan/strategies that none before had.
 bool is_first_of_a_strategy(const MatrixCase& c, std::set<std::string>& seen) {
   bool first = false;
@@ -47,7 +42,7 @@ std::vector<MatrixCase> some_cases(RunPrecision precision) {
   std::vector<MatrixCase> out;
   std::set<std::string> seen;
   std::size_t i = in_bf16 ? kEvery / 2 : 0;
-  for (const MatrixCase& c : all_cases()) {
+  for (const MatrixCase& c : matrix_cases()) {
     const bool travels = in_bf16 && c.workload.precision.reduction == DType::kBf16;
     const bool first = !in_bf16 && is_first_of_a_strategy(c, seen);
     if (i++ % kEvery == 0 || travels || first) out.push_back(c);
@@ -62,8 +57,8 @@ TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInBf16) {
   expect_pass(RunPrecision::kBf16, some_cases(RunPrecision::kBf16));
 }
 /// With --gtest_also_run_disabled_tests; on a real GPU always.
-TEST(CudaMatrix, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, all_cases()); }
-TEST(CudaMatrix, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, all_cases()); }
+TEST(CudaMatrix, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, matrix_cases()); }
+TEST(CudaMatrix, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, matrix_cases()); }
 
 /// Unsharded plans, one for each model and way to compute of the matrix. In bf16 without what jumps
 /// where attention's other roundings bring a sum to the other side of zero, or a logit to the other
