@@ -37,6 +37,8 @@ struct Kernels {
   /// steps, or looked for by a kernel before ("eager").
   Fusion amax = Fusion::kFused;
   Fusion routing = Fusion::kFused;  // choice of experts, and tokens to and from their slots
+  /// Eager: a product of several experts is one of each expert, run and issued one after the other.
+  Fusion experts = Fusion::kFused;
   /// Eager: the experts' second products have biases, which are added expert by expert, times the
   /// gates, in fp32. Fused: they have none, or the product adds them.
   Fusion expert_bias = Fusion::kFused;

@@ -154,6 +154,9 @@ const Table<Host>& host_table() {
               .otherwise("launch_time"),
           field("graphs", &Host::graphs, Flag{},
                 "Each pass of a layer is one CUDA graph, issued as one kernel is."),
+          field("routing_graph", &Host::routing_graph, Flag{},
+                "The choice of experts is one CUDA graph, as with Megatron-LM's --cuda-graph-scope "
+                "moe_router moe_preprocess."),
           field("waits_for_messages", &Host::waits_for_messages, Flag{},
                 "After each send and receive between stages it waits until its device has done "
                 "everything, as Megatron-LM does."),
@@ -162,8 +165,6 @@ const Table<Host>& host_table() {
                 "Megatron-LM does; with workload.capacity_factor it knows."),
           field("blocking", &Host::blocking, Flag{},
                 "Behind each kernel it waits until that has run, as with CUDA_LAUNCH_BLOCKING=1."),
-          field("experts_apart", &Host::experts_apart, Flag{},
-                "Products of several experts are issued one by one, as Transformer Engine does."),
       },
       "launch_time");
   return table;

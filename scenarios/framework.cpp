@@ -21,7 +21,7 @@ Framework parsed(const CatalogueEntry& file) {
 }
 
 /// `"tensor": "ring"` says strategy.tensor.overlap too.
-bool says(const Json& root, const Shape& shape, const std::string& path) {
+bool is_said(const Json& root, const Shape& shape, const std::string& path) {
   const Json* at = &root;
   const Shape* form = &shape;
   for (const std::string& step : split_path(path)) {
@@ -60,6 +60,10 @@ std::vector<std::string> framework_names() {
   return out;
 }
 
+bool says(const JsonDocument& document, const std::string& path) {
+  return is_said(document.root(), scenario_table().shape(), path);
+}
+
 void fill_in_framework(JsonDocument& document) {
   const Json* name = document.root().find("framework");
   if (name == nullptr || !name->is(Json::Kind::kText)) return;  // a wrong type is refused later
@@ -67,7 +71,7 @@ void fill_in_framework(JsonDocument& document) {
   if (found == frameworks().end()) return;  // the same
   const Shape shape = scenario_table().shape();
   for (const FrameworkDefault& d : found->defaults) {
-    if (!says(document.root(), shape, d.path) && applies(d, document.root()))
+    if (!is_said(document.root(), shape, d.path) && applies(d, document.root()))
       apply_override(document, shape, d.path, d.value);
   }
 }

@@ -28,6 +28,9 @@ struct Framework {
 const std::vector<Framework>& frameworks();
 std::vector<std::string> framework_names();
 
+/// Whether `document` says the field itself, by its path or by a short form of what holds it.
+bool says(const JsonDocument& document, const std::string& path);
+
 /// Puts what the framework does that `document` names where it does not say itself.
 void fill_in_framework(JsonDocument& document);
 

@@ -37,6 +37,9 @@ const Table<Kernels>& kernels_table() {
                 "eager: by the tensor's own largest value, which a kernel looks for before."),
           field("routing", &K::routing, choice,
                 "The choice of experts, and tokens to and from their slots."),
+          field("experts", &K::experts, choice,
+                "Eager: a product of several experts is one for each of them, run and issued one "
+                "after the other, as by Transformer Engine's GroupedLinear."),
           field("expert_bias", &K::expert_bias, choice,
                 "Eager: biases of the experts' second products are added expert by expert, times "
                 "the gates, in fp32; fused: there are none, or the product adds them."),

@@ -49,13 +49,34 @@ void resolve_precision(const Json* json, Precision& p) {
                     "leave workload.precision.matmul out, or set it to \"fp8\""});
 }
 
-/// Members of the strategy.
-std::vector<std::string> strategy_keys(const Json& root) {
-  std::vector<std::string> out;
-  if (const Json* strategy = root.find("strategy")) {
-    for (const Json* member : strategy->children()) out.push_back(member->key());
+/// What a document says itself, before a framework fills it in.
+struct Written {
+  std::vector<std::string> strategy;  // members of the strategy
+  bool launch_time = false, collective_time = false;
+};
+
+Written written_by(const JsonDocument& document) {
+  Written out;
+  if (const Json* strategy = document.root().find("strategy")) {
+    for (const Json* member : strategy->children()) out.strategy.push_back(member->key());
   }
+  out.launch_time = says(document, "host.launch_time");
+  out.collective_time = says(document, "host.collective_time");
   return out;
+}
+
+/// A framework's times are those of a DGX H100's host. All ranks have hosts of the same speed: the
+/// slowest.
+void resolve_host(const Json* host, const Written& written, const Cluster& cluster, Host& out) {
+  double slowdown = cluster.host_slowdown;
+  for (const OtherKind& other : cluster.others) slowdown = std::max(slowdown, other.host_slowdown);
+  const bool both = host != nullptr && host->find("collective_time") != nullptr;
+  if (!written.launch_time) out.launch_time *= slowdown;
+  if (!both || (written.launch_time && !written.collective_time)) {
+    out.collective_time = out.launch_time;
+  } else if (!written.collective_time) {
+    out.collective_time *= slowdown;
+  }
 }
 
 /// What is asked of the model: a workload to train on, or requests to serve.
@@ -69,8 +90,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
 }
 
-/// `written`: strategy_keys before a framework filled the document in.
-void resolve(const JsonDocument& document, const std::vector<std::string>& written, Scenario& out) {
+void resolve(const JsonDocument& document, const Written& written, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
   scenario_table().read(root, parts);
@@ -93,16 +113,13 @@ void resolve(const JsonDocument& document, const std::vector<std::string>& writt
       resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  for (std::string& w :
-       out.serving ? idle_in_serving(written) : idle_options(written, parts.strategy)) {
+  for (std::string& w : out.serving ? idle_in_serving(written.strategy)
+                                    : idle_options(written.strategy, parts.strategy)) {
     out.warnings.push_back(std::move(w));
   }
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
-  const Json* host = root.find("host");
-  if (host == nullptr || host->find("collective_time") == nullptr) {
-    out.host.collective_time = out.host.launch_time;
-  }
+  resolve_host(root.find("host"), written, out.cluster, out.host);
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
   out.flow_network = parts.network == "flow";
@@ -140,7 +157,7 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
 }
 
 Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file) {
-  const std::vector<std::string> written = strategy_keys(document->root());
+  const Written written = written_by(*document);
   fill_in_framework(*document);
   Scenario out;
   out.source_file = file;

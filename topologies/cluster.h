@@ -88,6 +88,8 @@ struct NodeKind {
   Path host;                    // between a device and the memory of its host
   int nvswitch_generation = 0;  // 0: none; 3 and later reduce inside of the switch
   std::string cpu = "intel";    // "intel", "amd", "arm": NCCL's host overheads depend on it
+  /// Time that its host takes to issue an op, over that of a DGX H100's (docs/models/issue.md).
+  double host_slowdown = 1;
 };
 
 /// Nodes `first` to `last`, both included, of another kind than the rest.

@@ -110,6 +110,9 @@ const Table<NodeSpec>& node_table() {
           field("devices", &NodeSpec::devices, count(1, kMostDevicesPerNode), "Devices of a node.")
               .required(),
           field("cpu", &NodeSpec::cpu, Text{{"intel", "amd", "arm"}}, "Make of the CPU."),
+          field("host_slowdown", &NodeSpec::host_slowdown, Sourced{Real{.min = 0.01, .max = 100}},
+                "Time that the host takes to issue an op, over that of a DGX H100's, which the "
+                "times of frameworks are for."),
           field("nvlink_latency", &NodeSpec::nvlink_latency, latency(),
                 "Between a device and its NVSwitch or NVLink peer."),
           field("nvswitch_generation", &NodeSpec::nvswitch_generation, count(0, 100),

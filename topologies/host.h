@@ -11,14 +11,13 @@ struct Host {
   Seconds launch_time;      // to issue one kernel; 0: everything is there at once
   Seconds collective_time;  // to issue one collective, send or receive
   bool graphs = false;      // a block (a layer's pass) is one CUDA graph, issued as one kernel is
+  bool routing_graph = false;  // the choice of experts is one CUDA graph
   /// After each send and receive it waits until its device has done everything.
   bool waits_for_messages = false;
   /// After each choice of experts it waits for it: to be told how many tokens each expert has.
   bool waits_for_routing = false;
   /// Behind each kernel it waits until that has run.
   bool blocking = false;
-  /// A product of several experts is issued expert by expert.
-  bool experts_apart = false;
 
   bool takes_time() const {
     return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages ||

@@ -197,7 +197,8 @@ std::vector<OtherNodes> others_of(const ClusterSpec& spec, const NodeSpec& node,
 }
 
 NodeKind kind_of(const Island& island, const NodeSpec& node, const Device& device) {
-  return {device, host_path(island, node, device), node.nvswitch_generation, node.cpu};
+  return {device, host_path(island, node, device), node.nvswitch_generation, node.cpu,
+          node.host_slowdown};
 }
 
 /// "8 x hgx-h100 + 8 x dgx-a100 over infiniband-ndr".

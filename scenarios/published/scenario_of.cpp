@@ -31,8 +31,9 @@ class ScenarioWriter {
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
     if (blocks_launches()) out["host"] = {{"blocking", true}};
     // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
-    if (mentions(run_.notes, "cuda_graph=full_iteration"))
-      out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
+    if (whole_step_graph()) out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
+    if (mentions(run_.notes, "'moe_router', 'moe_preprocess'"))
+      out["host"] = {{"routing_graph", true}};
     out["cluster"] = cluster_of(run_, assumed_);
     return {framework_, json_pretty(out.dump()), std::move(assumed_)};
   }
@@ -125,9 +126,14 @@ class ScenarioWriter {
     if (deepep || hybridep) out["exchange"] = "deepep";
     if (mentions(run_.source, "ModelZoo") || mentions(run_.source, "moe-modelzoo"))
       out["routing"] = "fused";
+    // A graph of the whole step cannot know how many tokens each expert has: one product of all
+    // takes them from device memory (Megatron-Bridge: cutedsl_fused_grouped_mlp).
+    if (whole_step_graph()) out["experts"] = "fused";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
     if (mentions(lower(m_.name), "gpt oss")) out["expert_bias"] = "eager";
   }
+
+  bool whole_step_graph() const { return mentions(run_.notes, "cuda_graph=full_iteration"); }
 
   /// torchtitan's enable_async_tensor_parallel.
   bool async_tensor_parallel() const {

@@ -202,7 +202,6 @@ class RandomCase {
     h.graphs = pick_(0, 3) == 0;
     h.waits_for_messages = coin();
     h.waits_for_routing = coin();
-    h.experts_apart = coin();
     h.blocking = pick_(0, 7) == 0;
   }
   void shuffle(std::vector<std::int64_t>& order, std::int64_t n) {

@@ -209,7 +209,7 @@ Case routing_case(std::int64_t pp, std::int64_t ep) {
   c.workload.global_batch = 4 * ep;
   c.machine.devices_per_node = c.strategy.mesh.world_size();
   c.host = {Seconds(2e-6), Seconds(5e-6)};
-  c.host.waits_for_routing = c.host.experts_apart = true;
+  c.host.waits_for_routing = true;
   return c;
 }
 
