@@ -57,6 +57,22 @@ std::string parameter_text(std::int64_t n) {
   return n < 1'000'000'000 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);
 }
 
+/// "documents: packed, 7 in each sequence, the longest of 3,072 tokens; 1.6 % padding"
+std::string documents_text(const Verdict& v) {
+  const Workload& w = v.scenario.workload;
+  const DocumentLayout& layout = v.plan.documents;
+  const DocumentSizes parts = layout.sizes();
+  const double padding =
+      1 - static_cast<double>(v.plan.tokens_per_step) / static_cast<double>(w.tokens());
+  std::string out = fmt::format("documents: {}", name_of(w.documents.packing));
+  if (parts.count > 0) {
+    out += fmt::format(", {} in each sequence, the longest of {} tokens",
+                       human_count(parts.count - (layout.filled.empty() ? 0 : 1)),
+                       human_count(parts.longest));
+  }
+  return out + fmt::format("; {:.1f} % padding", 100 * padding);
+}
+
 std::vector<Line> meaning_lines(const Verdict& v, int width) {
   const Scenario& s = v.scenario;
   std::vector<Line> out = {{{s.name, Ink::kBold}}};
@@ -74,6 +90,7 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
                   human_rate(static_cast<double>(v.plan.tokens_per_step)),
                   human_rate(v.plan.model_flops.value), v.plan.microbatches,
                   s.workload.micro_batch));
+  if (v.plan.documents.any()) add("", documents_text(v));
   add("cluster", cluster_text(s.cluster));
   add("layout", layout_text(s.strategy));
   if (!s.placement_words.empty()) add("placed", s.placement_words);

@@ -42,6 +42,10 @@ struct Visits {
         longest(kTile * std::ceil(static_cast<double>(op.seq_kv) / kTile)) {
     keys = tiles * longest;
     if (!op.causal) return;
+    if (op.documents.count > 0) {
+      of_documents(op);
+      return;
+    }
     if (op.balanced) {  // chunks i and 2 cp - 1 - i: the same number for all i
       keys = tiles * (longest + kTile) / 2;
       return;
@@ -49,6 +53,19 @@ struct Visits {
     const double masked =
         std::min(tiles, longest / kTile) - 1;  // keys of tile i: longest - i tiles
     keys -= kTile * masked * (masked + 1) / 2 + (tiles - 1 - masked) * longest;
+  }
+
+ private:
+  /// As documents of their mean length; where they differ, what their squares are beyond: a tile of
+  /// a long document sees as many keys more as half of that has tokens.
+  void of_documents(const Attention& op) {
+    const auto n = static_cast<double>(op.documents.count);
+    const double mean = static_cast<double>(op.seq_q) / n;
+    const double each = std::ceil(mean / kTile);
+    const double beyond = static_cast<double>(op.documents.squares) - n * mean * mean;
+    tiles = n * each;
+    keys = kTile * n * each * (each + 1) / 2 + beyond / (2 * kTile);
+    longest = kTile * std::ceil(static_cast<double>(op.documents.longest) / kTile);
   }
 };
 

@@ -105,12 +105,25 @@ struct ElementType {
 /// tiles of the scores (kernels/attention_tile.h).
 constexpr std::int64_t kTile = 64;
 
+/// Tiles on and below the diagonal of a square.
+double tiles_of_square(double length) {
+  const double whole = std::floor(length / kTile), rest = length - whole * kTile;
+  return whole * (whole + 1) / 2 * kTile * kTile + rest * length;
+}
+/// Of each document; where they differ in length, of the mean one and half of what their squares
+/// are beyond.
+double tiles_of_documents(const Attention& op) {
+  const auto n = static_cast<double>(op.documents.count);
+  const double mean = static_cast<double>(op.seq_q) / n;
+  return n * tiles_of_square(mean) +
+         (static_cast<double>(op.documents.squares) - n * mean * mean) / 2;
+}
 /// Elements of the scores that are worked on. Fused and causal: tiles on and below the diagonal.
 double visited_pairs(const Attention& op) {
+  if (op.fused && op.causal && op.documents.count > 0) return tiles_of_documents(op);
   if (op.balanced && op.fused && op.causal) return product(op.seq_q, op.seq_kv) / 2;
   if (!op.fused || !op.causal || op.seq_q != op.seq_kv) return product(op.seq_q, op.seq_kv);
-  const std::int64_t whole = op.seq_q / kTile, rest = op.seq_q % kTile;
-  return product(whole, whole + 1) / 2 * kTile * kTile + product(rest, op.seq_kv);
+  return tiles_of_square(static_cast<double>(op.seq_q));
 }
 
 using Values = std::vector<double>;

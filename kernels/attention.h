@@ -4,7 +4,8 @@
 // attends with key-value head h / (heads / kv_heads). Softmax of q k^T / sqrt(head_dim); causal: a
 // query sees keys up to its own position. Dropout acts on the softmax's results. With context
 // parallelism the queries are some of the sequence's tokens, and the keys and values of all of them
-// lie, in order, in rows [k | v] of their own.
+// lie, in order, in rows [k | v] of their own. Of documents packed into a sequence each is attended
+// to by itself.
 //
 // Fused (Dao et al. 2022, FlashAttention): probabilities exist as 64 x 64 tiles on the stack only,
 // tiles above the diagonal are skipped, and backward computes them again from log_sum_exp. Unfused:
@@ -29,6 +30,10 @@ struct AttentionShape {
   /// added to.
   bool merges = false;
   std::int64_t value_dim = 0;  // of values and results; 0: head_dim
+  /// Packed documents, none of which sees another: document i stands from bounds[i] to bounds[i +
+  /// 1] - 1 of the sequence, whose keys and values all lie here. 0: the sequence is one.
+  std::int64_t documents = 0;
+  const std::int64_t* bounds = nullptr;
   constexpr std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
   constexpr std::int64_t v_dim() const { return value_dim > 0 ? value_dim : head_dim; }
   constexpr std::int64_t row_width() const { return heads * head_dim + kv_row_width(); }

@@ -6,6 +6,7 @@
 // Backward, tile by tile (algorithm 4): P = e^(S - log_sum_exp), then
 //   dV += dropout(P)^T dO;  dP = dropout(dO V^T);  dS = P (dP - rowsum(dO O));  dQ, dK from dS.
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/attention_tile.h"
@@ -169,11 +170,10 @@ class BackwardTile {
   T kept_[kTile], p_[kTile * kTile], ds_[kTile * kTile];
 };
 
-}  // namespace
-
+/// The whole sequence.
 template <class T>
-void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
-                             const AttentionShape& shape, const Dropout& dropout) {
+void forward_of(T* context, T* log_sum_exp, PackedOf<const T> rows, const AttentionShape& shape,
+                const Dropout& dropout) {
   const std::int64_t stride = shape.batch * shape.heads;  // between the log_sum_exp of two queries
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
@@ -193,12 +193,11 @@ void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
   }
 }
 
+/// Adds to the gradients.
 template <class T>
-void attention_fused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows,
-                              const T* context, const T* log_sum_exp, const AttentionShape& shape,
-                              const Dropout& dropout) {
+void backward_of(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows, const T* context,
+                 const T* log_sum_exp, const AttentionShape& shape, const Dropout& dropout) {
   const std::int64_t stride = shape.batch * shape.heads;
-  clear(gradients, shape);
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for (std::int64_t h = 0; h < shape.heads; ++h) {
       const Head<T> gradient(gradients, shape, sample, h);
@@ -217,6 +216,69 @@ void attention_fused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf
       }
     }
   }
+}
+
+/// Neighbouring queries of one document as attention by itself, and where its first element stands
+/// in the operands.
+struct DocumentPart {
+  AttentionShape shape;
+  Dropout dropout;
+  std::int64_t qkv, kv, context, log_sum_exp;
+
+  /// Rows first .. first + n - 1 of `whole`, of a document that begins at `begin`.
+  DocumentPart(const AttentionShape& whole, const Dropout& d, std::int64_t first, std::int64_t n,
+               std::int64_t begin)
+      : shape(whole), dropout(d) {
+    const std::int64_t position = whole.place(first), rows = first * whole.batch;
+    shape.documents = 0, shape.sequence = n;
+    shape.place = dropout.place = {.first = position}, shape.keys_place = {.first = begin};
+    if (whole.other_keys > 0) shape.other_keys = position + n - begin;
+    qkv = rows * whole.row_width(), kv = begin * whole.batch * whole.kv_row_width();
+    log_sum_exp = rows * whole.heads, context = log_sum_exp * whole.v_dim();
+  }
+  template <class T>
+  Packed<T> of(const Packed<T>& all) const {
+    return {all.qkv + qkv, all.kv == nullptr ? nullptr : all.kv + kv};
+  }
+};
+
+template <class F>
+void for_each_part(const AttentionShape& s, const Dropout& dropout, F&& attend) {
+  std::int64_t document = 0;
+  for (std::int64_t first = 0, n = 0; first < s.sequence; first += n) {
+    const std::int64_t position = s.place(first);
+    while (s.bounds[document + 1] <= position) ++document;
+    const std::int64_t end = first < s.place.turn ? std::min(s.place.turn, s.sequence) : s.sequence;
+    n = std::min(end - first, s.bounds[document + 1] - position);
+    attend(DocumentPart(s, dropout, first, n, s.bounds[document]));
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attention_fused_forward(T* context, T* log_sum_exp, PackedOf<const T> rows,
+                             const AttentionShape& shape, const Dropout& dropout) {
+  if (shape.documents == 0) return forward_of(context, log_sum_exp, rows, shape, dropout);
+  for_each_part(shape, dropout, [&](const DocumentPart& part) {
+    forward_of<T>(context + part.context, log_sum_exp + part.log_sum_exp, part.of(rows), part.shape,
+                  part.dropout);
+  });
+}
+
+template <class T>
+void attention_fused_backward(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> rows,
+                              const T* context, const T* log_sum_exp, const AttentionShape& shape,
+                              const Dropout& dropout) {
+  clear(gradients, shape);
+  if (shape.documents == 0) {
+    return backward_of<T>(gradients, dcontext, rows, context, log_sum_exp, shape, dropout);
+  }
+  for_each_part(shape, dropout, [&](const DocumentPart& part) {
+    backward_of<T>(part.of(gradients), dcontext + part.context, part.of(rows),
+                   context + part.context, log_sum_exp + part.log_sum_exp, part.shape,
+                   part.dropout);
+  });
 }
 
 #define PLAIT_INSTANTIATE(T)                                                                    \

@@ -1,5 +1,6 @@
 // Forward: S = scale Q K^T; P = softmax(mask(S)); P' = dropout(P); O = P' V, each a whole matrix
-// per head. Backward goes tile by tile, since only P is kept: dV = P'^T dO;
+// per head; the mask hides other documents too. Backward goes tile by tile, since only P is kept,
+// which is 0 where the mask hides: dV = P'^T dO;
 //   dP = dropout(dO V^T);  dS = P (dP - rowsum(dO O));  dQ, dK from dS.
 
 #include "kernels/attention_tile.h"
@@ -8,9 +9,11 @@
 namespace plait::kernels {
 namespace {
 
-/// Softmax of the visible keys in place, 0 beyond.
+/// Softmax of the keys first .. visible - 1 in place, 0 elsewhere.
 template <class T>
-void softmax_row(T* x, std::int64_t visible, std::int64_t width) {
+void softmax_row(T* x, std::int64_t first, std::int64_t visible, std::int64_t width) {
+  fill(x, T(0), first);
+  x += first, visible -= first, width -= first;
   T max = x[0], sum = 0;
 #pragma omp simd reduction(max : max)
   for (std::int64_t i = 0; i < visible; ++i) max = x[i] > max ? x[i] : max;
@@ -84,9 +87,13 @@ void attention_unfused_forward(T* context, T* probabilities, std::uint8_t* mask,
       const Matrix<T> weights = mask == nullptr ? p : square_of(dropped, shape, sample, h);
       blas_gemm<T>(Transposed::kNo, Transposed::kYes, n, keys, shape.head_dim,
                    score_scale<T>(shape), head.q, head.k, T(0), p);
+      std::int64_t document = 0;
       for (std::int64_t i = 0; i < n; ++i) {
         T* row = p.data + i * p.stride;
-        softmax_row(row, shape.causal ? shape.place(i) + 1 : keys, keys);
+        const std::int64_t position = shape.place(i);
+        while (document < shape.documents && shape.bounds[document + 1] <= position) ++document;
+        const std::int64_t first = shape.documents > 0 ? shape.bounds[document] : 0;
+        softmax_row(row, first, shape.causal ? position + 1 : keys, keys);
         if (mask == nullptr) continue;
         dropout_row(square_of(mask, shape, sample, h).data + i * p.stride,
                     weights.data + i * p.stride, row, dropout,

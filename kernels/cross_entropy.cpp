@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/exponential.h"
+#include "kernels/fill.h"
 #include "kernels/vocab_shard.h"
 
 namespace plait::kernels {
@@ -27,6 +28,7 @@ void cross_entropy_sums(T* sums, const T* logits, const T* max, const std::int64
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < vocab; ++i) sum += exponential(x[i] - shift);
     const LocalToken<T> label(labels[r], vocab, vocab_offset);
+    if (labels[r] < 0) sum = vocab_offset == 0 ? T(1) : T(0);  // log 1 = 0
     sums[2 * r] = sum;
     sums[2 * r + 1] = (x[label.place] - shift) * label.factor;
   }
@@ -47,6 +49,10 @@ void cross_entropy_gradient(T* logits, const T* max, const T* sums, const std::i
                             double scale) {
   for (std::int64_t r = 0; r < rows; ++r) {
     T* x = logits + r * vocab;
+    if (labels[r] < 0) {
+      fill(x, T(0), vocab);
+      continue;
+    }
     const T shift = max[r], factor = static_cast<T>(scale / static_cast<double>(sums[2 * r]));
 #pragma omp simd
     for (std::int64_t i = 0; i < vocab; ++i) x[i] = exponential(x[i] - shift) * factor;

@@ -34,11 +34,12 @@ double logit_flops(const Model& m) {
   return 2.0 * heads * static_cast<double>(m.hidden) * static_cast<double>(m.vocab);
 }
 
-double tokens(std::int64_t seq, std::int64_t batch) {
-  return static_cast<double>(seq) * static_cast<double>(batch);
-}
-
 }  // namespace
+
+BatchSizes BatchSizes::of_sequences(std::int64_t length, std::int64_t count) {
+  const double tokens = static_cast<double>(length) * static_cast<double>(count);
+  return {tokens, tokens * static_cast<double>(length)};
+}
 
 // Narayanan et al. 2021 (arXiv 2104.04473), section 5.1 and appendix, for h = a d, four-fold MLP:
 //   F = 96 B s l h^2 (1 + s / 6h + V / 16 l h)    with full recomputation (equation 3),
@@ -48,12 +49,16 @@ double tokens(std::int64_t seq, std::int64_t batch) {
 // explicit head_dim and gated MLPs, as Megatron-LM megatron/training/training.py,
 // num_floating_point_operations (core 0.12) generalises it. Multi-token prediction: as core 0.13
 // counts it, less the norms.
-Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
+Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute) {
   const double layers =
-      linear_flops(model, false) + attention_flops(model, static_cast<double>(seq));
+      linear_flops(model, false) + attention_flops(model, batch.squares / batch.tokens);
   const double runs = full_recompute ? 4 : 3;
-  return Flops(tokens(seq, batch) * (runs * layers + 3 * logit_flops(model)));
+  return Flops(batch.tokens * (runs * layers + 3 * logit_flops(model)));
+}
+Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
+                                   bool full_recompute) {
+  return megatron_flops_per_iteration(model, BatchSizes::of_sequences(seq, batch), full_recompute);
 }
 
 // Later versions of the same Megatron-LM function (commit 001b00c2) count seq / 2 keys per query:
@@ -61,7 +66,8 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {
   const double layers =
       linear_flops(model, true) + attention_flops(model, static_cast<double>(seq) / 2);
-  return Flops(tokens(seq, batch) * 3 * (layers + logit_flops(model)));
+  const double tokens = BatchSizes::of_sequences(seq, batch).tokens;
+  return Flops(tokens * 3 * (layers + logit_flops(model)));
 }
 
 }  // namespace plait

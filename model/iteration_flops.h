@@ -11,10 +11,20 @@
 
 namespace plait {
 
+/// What the FLOPs of a batch depend on: its tokens, and the sum of the squares of the lengths of
+/// the documents, or whole sequences, within which attention looks back.
+struct BatchSizes {
+  double tokens = 0, squares = 0;
+  static BatchSizes of_sequences(std::int64_t length, std::int64_t count);
+};
+
 /// The convention of Narayanan et al. 2021: attention counts the whole square, causal or not. For
 /// GPT shapes with `full_recompute` this is their equation (3); `batch` is the global batch in
-/// sequences of `seq` tokens.
+/// sequences of `seq` tokens. Documents: as Megatron-LM's function at commit 71092579, which takes
+/// tokens that are no padding and the squares of documents.
 Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
+                                   bool full_recompute = false);
+Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute = false);
 
 /// What the algorithm needs: the half of the square below the diagonal, nothing recomputed. Equal

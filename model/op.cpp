@@ -15,11 +15,18 @@ struct Products {
   double with_keys = 0, with_values = 0;
 };
 
-/// FLOPs over the whole square: 2 b a s_q s_kv d each.
-Flops square_flops(const Attention& op, Products n) {
+/// FLOPs over `pairs` of a query and a key, a head's: 2 b a pairs d each.
+Flops pair_flops(const Attention& op, double pairs, Products n) {
   const double columns = n.with_keys * static_cast<double>(op.head_dim) +
                          n.with_values * static_cast<double>(op.v_dim());
-  return Flops(2 * product(op.batch, op.heads, op.seq_q, op.seq_kv) * columns);
+  const double heads = static_cast<double>(op.batch) * static_cast<double>(op.heads);
+  return Flops(2 * heads * pairs * columns);
+}
+
+/// Over the whole square, and over those of documents.
+double square(const Attention& op) { return product(1, 1, op.seq_q, op.seq_kv); }
+double document_squares(const Attention& op) {
+  return op.documents.count > 0 ? static_cast<double>(op.documents.squares) : square(op);
 }
 
 /// Share of the square below the diagonal. Half, not (s + 1) / 2s: the convention of FlashAttention
@@ -43,17 +50,17 @@ Products needed_products(const Attention& op) {
 }
 
 Flops attention_flops(const Attention& op) {
-  return causal_share(op) * square_flops(op, needed_products(op));
+  return causal_share(op) * pair_flops(op, document_squares(op), needed_products(op));
 }
 
 /// Fused: the blocks above the diagonal are skipped, and backward computes QK^T again (Dao et al.
 /// 2022, algorithm 4: five products against two, 2.5 times forward). Unfused: the library's batched
-/// GEMM fills the whole square and a mask overwrites half of it.
+/// GEMM fills the whole square and a mask overwrites half of it, and what is between documents.
 Flops attention_hardware_flops(const Attention& op) {
   Products products = needed_products(op);
-  if (!op.fused) return square_flops(op, products);
+  if (!op.fused) return pair_flops(op, square(op), products);
   if (products.with_values == 2) products.with_keys += 1;
-  return causal_share(op) * square_flops(op, products);
+  return causal_share(op) * pair_flops(op, document_squares(op), products);
 }
 
 struct PassOf {

@@ -43,6 +43,12 @@ struct MatMul {
 /// for the device (FlashAttention-2 on Ampere, -3 on Hopper), or FlashAttention-2 also where there
 /// is a newer one.
 enum class FlashKernel : std::uint8_t { kNewest, kFlash2, kFlash1 };
+/// Documents packed into each sequence, none of which sees another (FlashAttention's varlen
+/// kernels): how many, the longest, and the sum of their lengths' squares. Where queries are a
+/// share of the sequence: their runs within documents, the most keys of one, and twice their pairs.
+struct DocumentSizes {
+  std::int64_t count = 0, longest = 0, squares = 0;  // count 0: the sequence is one
+};
 struct Attention {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0;
@@ -61,6 +67,7 @@ struct Attention {
   /// Ring attention: the keys are the block of tokens of the rank so many places before this one
   /// along cp, and results are merged with those of the blocks before (log-sum-exp). -1: no ring.
   std::int64_t ring_step = -1;
+  DocumentSizes documents = {};
   bool merges() const { return ring_step > 0; }
   std::int64_t v_dim() const { return value_dim > 0 ? value_dim : head_dim; }
 };

@@ -42,13 +42,16 @@ struct Program {
 struct Plan {
   std::string name;  // of the model, for reports
   Mesh mesh;
-  Servers servers = {};           // of the dp axis
-  std::int64_t layers = 0;        // with the numbers of modules behind the model's last layer
-  std::int64_t microbatches = 0;  // per data-parallel rank
-  std::int64_t tokens_per_step = 0;
-  /// Of one step over all ranks, without recomputation; attention counts its whole square, as
-  /// published MFUs do (Narayanan et al. 2021).
+  Servers servers = {};              // of the dp axis
+  std::int64_t layers = 0;           // with the numbers of modules behind the model's last layer
+  std::int64_t microbatches = 0;     // per data-parallel rank
+  DocumentLayout documents = {};     // in each sequence
+  std::int64_t tokens_per_step = 0;  // without padding
+  /// Of one step over all ranks, without recomputation and padding; attention counts the whole
+  /// square of each sequence or packed document, as published MFUs do (Narayanan et al. 2021).
   Flops model_flops;
+  /// Computed beyond these: of padding, and of attention that is masked between documents.
+  Flops unneeded_flops = {};
   std::vector<Tensor> tensors;
   std::vector<Block> blocks;
   std::vector<Program> programs;  // one per pipeline stage

@@ -115,6 +115,14 @@ std::int64_t microbatches(const Workload& w, std::int64_t replicas) {
   return w.global_batch / per_pass;
 }
 
+void count_work(const Workload& w, const DocumentLayout& documents, const Model& m, Plan& plan) {
+  const BatchSizes trained = trained_on(documents, w.sequence_length, w.global_batch);
+  const BatchSizes run = computed(documents, w.flash_attention, w.sequence_length, w.global_batch);
+  plan.tokens_per_step = static_cast<std::int64_t>(trained.tokens);
+  plan.model_flops = megatron_flops_per_iteration(m, trained);
+  plan.unneeded_flops = megatron_flops_per_iteration(m, run) - plan.model_flops;
+}
+
 }  // namespace
 
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
@@ -126,6 +134,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
   Draft draft(model, workload, strategy);
   draft.microbatches = microbatches(workload, strategy.replicas());
+  draft.documents = lay_out(workload.documents, workload.sequence_length);
 
   write_layers(draft);
   apply_tensor_parallel(draft);
@@ -149,12 +158,11 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   plan.servers = strategy.parameter_server.layout();
   plan.layers = draft.last_stream();
   plan.microbatches = draft.microbatches;
-  plan.tokens_per_step = workload.tokens();
-  plan.model_flops =
-      megatron_flops_per_iteration(model, workload.sequence_length, workload.global_batch);
+  count_work(workload, draft.documents, model, plan);
   plan.tensors = std::move(draft.tensors);
   plan.blocks = std::move(draft.blocks);
   plan.programs = std::move(draft.programs);
+  plan.documents = std::move(draft.documents);
   return plan;
 }
 

@@ -41,8 +41,10 @@ struct Sizes {
   }
   std::string operator()(const Attention& a) const {
     const std::string values = a.v_dim() == a.head_dim ? "" : fmt::format("/{}", a.v_dim());
-    return fmt::format("b{} h{}/{} s{} d{}{}", a.batch, a.heads, a.kv_heads, a.seq_q, a.head_dim,
-                       values);
+    const std::int64_t n = a.documents.count;
+    const std::string documents = n > 0 ? fmt::format(" of {} documents", n) : "";
+    return fmt::format("b{} h{}/{} s{} d{}{}{}", a.batch, a.heads, a.kv_heads, a.seq_q, a.head_dim,
+                       values, documents);
   }
   std::string operator()(const Norm& n) const { return fmt::format("{}x{}", n.rows, n.width); }
   std::string operator()(const Activation& a) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/dtype.h"
+#include "plan/documents.h"
 
 namespace plait {
 
@@ -27,6 +28,7 @@ struct Workload {
   std::int64_t global_batch = 0;     // sequences per optimizer step, over all ranks
   std::int64_t micro_batch = 1;      // sequences per forward pass of one data-parallel rank
   Precision precision;
+  Documents documents;  // what sequences are made of
   /// Slots of an expert over its even share of the tokens: a group of s tokens gets ceil(factor k s
   /// / E) slots of each expert and tokens beyond are dropped. 0: none are dropped, and slots are
   /// counted as `expert_skew` says (what dropless training, as in MegaBlocks, computes).
@@ -36,7 +38,7 @@ struct Workload {
   bool flash_attention = true;    // fused attention kernels
   bool gradient_clipping = true;  // global gradient norm before the optimizer
 
-  std::int64_t tokens() const { return global_batch * sequence_length; }
+  std::int64_t tokens() const { return global_batch * sequence_length; }  // and padding
 };
 
 }  // namespace plait

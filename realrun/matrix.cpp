@@ -16,7 +16,7 @@ auto key(const Model& m) {
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
-                  w.capacity_factor);
+                  w.capacity_factor, w.documents);
 }
 
 }  // namespace
@@ -71,6 +71,8 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
   }
   return used;
 }
+
+bool runs_on_gpus(const MatrixCase& c) { return c.workload.documents.packing == Packing::kNone; }
 
 const ModelState& MatrixRunner::reference(const MatrixCase& c) {
   const Workload w = in_precision(c.unsharded(), precision_);

@@ -129,6 +129,11 @@ inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
 inline void mtp(MatrixCase& c) { c.model.mtp_layers = 1; }
 inline void mtp_of_2(MatrixCase& c) { c.model.mtp_layers = 2; }
 inline void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
+/// Documents of 3 + 4 tokens, and 1 of padding; of 3 + 3 + 2.
+inline void documents(MatrixCase& c) { c.workload.documents = {Packing::kPacked, 0, {3, 4}}; }
+inline void documents_of_3(MatrixCase& c) { c.workload.documents = {Packing::kPacked, 3, {}}; }
+/// Padded to 8, in sequences 0, 1, 2, 3, ...: 5, 8, 2, 5, ... tokens.
+inline void padded(MatrixCase& c) { c.workload.documents = {Packing::kPadded, 0, {5, 8, 2}}; }
 inline void bf16_wire(MatrixCase& c) { c.workload.precision.reduction = DType::kBf16; }
 inline void one_microbatch(MatrixCase& c) { c.workload.micro_batch = 4; }
 /// Sequences for three, five and seven ranks.
@@ -156,6 +161,8 @@ class List {
 
 /// matrix_of_latents.cpp: models with latent attention.
 void latent_attention(List& list);
+/// matrix_of_documents.cpp: sequences of packed and padded documents.
+void packed_documents(List& list);
 /// matrix_of_prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
 

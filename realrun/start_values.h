@@ -20,4 +20,7 @@ double initial_weight(std::string_view name, std::int64_t layer, std::int64_t el
 /// Token of a sample at a position, in [0, vocab).
 std::int64_t token_at(std::int64_t sample, std::int64_t position, std::int64_t vocab);
 
+/// In place of the label of padding, which is not trained on.
+inline constexpr std::int64_t kNoLabel = -1;
+
 }  // namespace plait

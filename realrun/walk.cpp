@@ -77,8 +77,11 @@ void Walker::fill_tokens() {
       for (std::int32_t mb = 0; mb < plan.microbatches; ++mb) {
         const std::int64_t first = (rank().data_index(plan.mesh) * plan.microbatches + mb) * b;
         for (std::int64_t i = 0; i < s * b; ++i) {
+          const std::int64_t sample = first + i % b, position = place(i / b);
+          const bool has_label = position < plan.documents.end_of(sample, tensor.dims[0].global);
           ids[static_cast<std::size_t>(i)] =
-              token_at(first + i % b, place(i / b) + ahead, context_.model.vocab);
+              ahead > 0 && !has_label ? kNoLabel
+                                      : token_at(sample, position + ahead, context_.model.vocab);
         }
         device_->write({static_cast<TensorId>(t), layer, mb}, ids);
       }

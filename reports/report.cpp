@@ -14,12 +14,14 @@
 namespace plait {
 namespace {
 
-/// FLOPs by the convention of Plan::model_flops, which counts the whole attention square.
+/// FLOPs by the convention of Plan::model_flops, which counts the whole attention square; that of
+/// each document where kernels skip what is between them.
 Flops whole_square_flops(const Compute& op) {
   const Attention* a = std::get_if<Attention>(&op);
   if (a == nullptr) return flops(op);
   Attention whole = *a;
   whole.causal = false;
+  if (!a->fused) whole.documents = {};
   return flops(whole);
 }
 
@@ -175,7 +177,7 @@ Flops hardware_flops(const Plan& plan) {
     }
   }
   const std::int64_t ranks = plan.servers.workers(plan.ranks_per_stage());
-  return plan.model_flops + Flops(again * static_cast<double>(ranks));
+  return plan.model_flops + plan.unneeded_flops + Flops(again * static_cast<double>(ranks));
 }
 
 double group_time(const std::vector<ReportShare>& shares, const std::string& group) {

@@ -153,8 +153,8 @@ std::string layout_text(const Strategy& strategy);
 /// "16,384 x h100-sxm, 2,048 nodes of 8"
 std::string cluster_text(const Cluster& cluster);
 
-/// Plan::model_flops and those of recomputed ops, over all ranks, by one convention (Narayanan et
-/// al. 2021: the whole attention square counts, causal or not): the numerator of HFU.
+/// Plan::model_flops, what is not needed and what is recomputed, over all ranks, by one convention
+/// (Narayanan et al. 2021: the whole attention square counts, causal or not): the numerator of HFU.
 Flops hardware_flops(const Plan& plan);
 
 /// Seconds of a group ("bubble") in a breakdown.

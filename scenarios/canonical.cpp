@@ -37,6 +37,15 @@ std::string strategy_json(const StrategyPart& part) {
   return json_object(std::move(members));
 }
 
+std::string workload_json(const Workload& workload) {
+  std::vector<JsonMember> members;
+  for (const Field<Workload>& f : workload_table().fields()) {
+    const bool idle = f.key == "documents" && workload.documents.packing == Packing::kNone;
+    if (!idle) members.push_back({f.key, f.write(workload)});
+  }
+  return json_object(std::move(members));
+}
+
 }  // namespace
 
 std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
@@ -48,7 +57,7 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
                                      {"cluster", cluster_json(cluster)}};
   members.push_back(scenario.serving
                         ? JsonMember{"serving", serving_table().write(*scenario.serving)}
-                        : JsonMember{"workload", workload_table().write(scenario.workload)});
+                        : JsonMember{"workload", workload_json(scenario.workload)});
   if (!scenario.placement.empty()) {
     members.push_back({"placement", placement_table().write(placement)});
   }

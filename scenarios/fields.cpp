@@ -33,6 +33,37 @@ const Table<Precision>& precision_table() {
   return table;
 }
 
+const Table<Documents>& documents_table() {
+  static const Table<Documents> table(
+      "workload.documents",
+      {
+          field("packing", &Documents::packing,
+                choice_of({Packing::kNone, Packing::kPacked, Packing::kPadded}),
+                "none: attention and the loss take no notice of documents. packed: attention stays "
+                "within each (FlashAttention's varlen kernels, sample packing); what they leave of "
+                "the sequence is padding. padded: one in each sequence, and padding behind it. "
+                "Padding is computed, but neither trained on nor counted as tokens.")
+              .otherwise("\"packed\" where documents have a length, else \"none\""),
+          field("length", &Documents::length, Int{.min = 0, .max = 1 << 28},
+                "Tokens of each document; 0: as `lengths` says. Packed: as many as fit, and one "
+                "that is cut where the sequence ends."),
+          field("lengths", &Documents::lengths, List{Int{.max = 1 << 28}},
+                "Packed: of the documents of every sequence, in order. Padded: of the documents of "
+                "the batch's sequences, in turn."),
+      });
+  return table;
+}
+
+/// Documents that have a length are packed where nothing else is said.
+struct DocumentsRule {
+  Shape shape() const { return documents_table().shape(); }
+  void read(const Json& json, Documents& into) const {
+    documents_table().read(json, into);
+    if (json.find("packing") == nullptr && into.have_length()) into.packing = Packing::kPacked;
+  }
+  std::string write(const Documents& documents) const { return documents_table().write(documents); }
+};
+
 }  // namespace
 
 const Table<Model>& model_table() {
@@ -143,6 +174,8 @@ const Table<Workload>& workload_table() {
               .searchable(),
           field("precision", &Workload::precision, Nested{&precision_table()},
                 "Element types of the training state."),
+          field("documents", &Workload::documents, DocumentsRule{},
+                "What sequences are made of, where that is not one document each."),
           field("capacity_factor", &Workload::capacity_factor, Real{.min = 0, .max = 1024},
                 "Slots of each expert for a sequence's tokens, over an even share of them; tokens "
                 "beyond are dropped. 0: none are dropped."),

@@ -36,10 +36,20 @@ void require_heads(const Draft& d, std::int64_t n) {
                 "strategy.tp, or strategy.context.kind = \"ring\"");
 }
 
+/// Each block of a ring has as many pairs as any other under one causal mask, not under one for
+/// each document.
+void require_one_mask(const Draft& d) {
+  if (d.documents.bounds.empty() || !d.strategy.context.rings()) return;
+  throw refusal("S133", "packed documents leave the blocks of keys that travel round a ring uneven",
+                "strategy.context.kind", "\"all_gather\" or \"ulysses\"",
+                "change strategy.context.kind, or set workload.documents.packing to \"none\"");
+}
+
 void require_context(const Draft& d) {
   const ContextKind kind = d.strategy.context.kind;
   const std::int64_t cp = d.mesh()[Axis::kCp], ulysses = d.mesh()[Axis::kUlysses];
   if (ulysses > 1) require_heads(d, ulysses);
+  if (cp > 1) require_one_mask(d);
   if (cp > 1 && d.strategy.context.rings() && !d.workload.flash_attention) {
     throw refusal("S017", "a ring merges blocks by their log-sum-exp, which fused attention keeps",
                   "strategy.context.kind", "workload.flash_attention = true",

@@ -116,6 +116,7 @@ struct Draft {
   const Workload& workload;
   const Strategy& strategy;
 
+  DocumentLayout documents;  // in each sequence
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;

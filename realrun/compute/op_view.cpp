@@ -34,6 +34,10 @@ kernels::AttentionShape OpView::shape_of(const Attention& a) const {
   shape.value_dim = a.value_dim;
   const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
   shape.place = place_of(packed);
+  if (a.documents.count > 0) {
+    shape.bounds = plan_.documents.bounds.data();
+    shape.documents = static_cast<std::int64_t>(plan_.documents.bounds.size()) - 1;
+  }
   if (a.balanced) shape.other_keys = a.seq_kv;
   if (a.ring_step >= 0) {
     const std::int64_t cp = plan_.mesh[Axis::kCp];

@@ -185,6 +185,9 @@ class Reading {
 
   void workload() {
     for (const Same& same : kSizes) copy(same, 0);
+    args_.find("--reset-position-ids");  // costs nothing
+    give("--reset-attention-mask", "workload.documents.packing",
+         args_.flag("--reset-attention-mask") ? R"("packed")" : R"("none")");
     const auto backend =
         args_.one_of("--attention-backend", {"flash", "fused", "unfused", "local", "auto"});
     const bool slow = backend == "unfused" || backend == "local";

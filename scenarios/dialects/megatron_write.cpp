@@ -82,9 +82,18 @@ void write_precision(ExportDraft& d) {
   d.say({"workload.precision.matmul"});
 }
 
+/// How long documents are is for the data to say.
+void write_documents(ExportDraft& d) {
+  if (d.scenario.workload.documents.packing != Packing::kPacked) return;
+  d.set("--reset-position-ids");
+  d.set("--reset-attention-mask");
+  d.say({"workload.documents.packing"});
+}
+
 void write_workload(ExportDraft& d) {
   const Workload& w = d.scenario.workload;
   for (const Same& same : kSizes) d.copy(std::string(same.argument), same.path);
+  write_documents(d);
   write_precision(d);
   d.set("--attention-backend", w.flash_attention ? "flash" : "unfused");
   d.set("--clip-grad", w.gradient_clipping ? "1.0" : "0.0");

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "costmodel/attention_fits.h"
+#include "costmodel/kernel_features.h"
 #include "tests/costmodel/devices.h"
 #include "topologies/catalogue.h"
 
@@ -203,6 +204,32 @@ TEST(Attention, VisitsTheTilesUpToTheDiagonal) {
   const Seconds causal = fused_time(fit, op, device).compute;
   op.causal = false;
   EXPECT_NEAR(causal / fused_time(fit, op, device).compute, 36.0 / 64, 0.01);
+}
+
+TEST(Attention, PackedDocumentsTakeWhatAsManySequencesDo) {
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    for (const std::int64_t length : {4096, 512, 100}) {  // whole tiles, and a part of one
+      Attention apart = attention(length, true), packed = attention(8 * length, true);
+      apart.batch = 8, packed.batch = 1, apart.pass = packed.pass = pass;
+      packed.documents = {8, length, 8 * length * length};
+      const double one = kModel.compute(apart, h100()).total().value;
+      EXPECT_NEAR(kModel.compute(packed, h100()).total().value, one, 1e-12 * one);
+      EXPECT_EQ(kernel_features(packed).at(3), kernel_features(apart).at(3));  // pairs
+    }
+  }
+}
+
+TEST(Attention, UnevenDocumentsVisitTheTilesOfEach) {
+  // Documents of 6 and of 2 tiles: 6 * 7 / 2 + 2 * 3 / 2 tiles of keys, of 8 * 9 / 2 in one. Many
+  // heads, so that nothing idles.
+  const AttentionFit fit = {.flops = 0.5, .throttle_teraflops = 1, .backward_rate = 1};
+  Attention op = attention(1024, true);
+  op.batch = 1 << 16;
+  Device device = h100();
+  device.memory_bandwidth *= 1e3;
+  const Seconds one = fused_time(fit, op, device).compute;
+  op.documents = {2, 768, 768 * 768 + 256 * 256};
+  EXPECT_NEAR(fused_time(fit, op, device).compute / one, 24.0 / 36, 0.01);
 }
 
 TEST(Attention, FlashAttention2IsSlowerOnHopper) {

@@ -14,8 +14,8 @@ AttentionShape whole() { return {kTokens, 2, 4, 2, 3}; }
 Positions place(std::int64_t rank) {
   return {rank * kChunk, kChunk, (2 * kRanks - 1 - rank) * kChunk};
 }
-AttentionShape share(std::int64_t rank) {
-  AttentionShape s = whole();
+AttentionShape share(std::int64_t rank, const AttentionShape& all = whole()) {
+  AttentionShape s = all;
   s.sequence = kShare, s.place = place(rank), s.other_keys = kTokens;
   return s;
 }
@@ -76,8 +76,7 @@ Pass pass(const Values& qkv, const Values& kv, const Values& dcontext, const Att
   return p;
 }
 
-void expect_shares_make_the_whole(bool fused) {
-  const AttentionShape all = whole();
+void expect_shares_make_the_whole(bool fused, const AttentionShape& all = whole()) {
   const std::int64_t width = all.heads * all.head_dim, tokens = kTokens * all.batch;
   const double allowed = rounding<double>(8 * kTokens);
   Random random;
@@ -87,7 +86,7 @@ void expect_shares_make_the_whole(bool fused) {
   Values dkv(static_cast<std::size_t>(tokens * all.kv_row_width()));
   for (std::int64_t r = 0; r < kRanks; ++r) {
     const Pass part = pass(rows_of(qkv, r, all.row_width()), keys_of(qkv),
-                           rows_of(dcontext, r, width), share(r), dropout(place(r)), fused);
+                           rows_of(dcontext, r, width), share(r, all), dropout(place(r)), fused);
     expect_near(part.context, rows_of(expected.context, r, width), allowed);
     Values dq = rows_of(expected.dqkv, r, all.row_width());
     for (std::size_t i = 0; i < dq.size(); ++i) {  // keys and values have rows of their own
@@ -153,6 +152,20 @@ TEST(AttentionShares, BlocksOfKeysMergeIntoTheWhole) {
 
 TEST(AttentionShares, FusedOnesMakeTheWhole) { expect_shares_make_the_whole(true); }
 TEST(AttentionShares, UnfusedOnesMakeTheWhole) { expect_shares_make_the_whole(false); }
+
+/// Documents within a chunk, over two of one rank and of two ranks, and one that is a chunk.
+constexpr std::int64_t kBounds[] = {0, 30, 150, 3 * kChunk, kTokens};
+AttentionShape of_documents() {
+  AttentionShape s = whole();
+  s.documents = 4, s.bounds = kBounds;
+  return s;
+}
+TEST(AttentionShares, FusedOnesOfDocumentsMakeTheWhole) {
+  expect_shares_make_the_whole(true, of_documents());
+}
+TEST(AttentionShares, UnfusedOnesOfDocumentsMakeTheWhole) {
+  expect_shares_make_the_whole(false, of_documents());
+}
 
 }  // namespace
 }  // namespace plait::kernels

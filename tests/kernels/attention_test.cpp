@@ -1,5 +1,7 @@
 #include "kernels/attention.h"
 
+#include <algorithm>
+
 #include "tests/kernels/reference.h"
 
 namespace plait::kernels {
@@ -13,6 +15,11 @@ AttentionShape with_values(AttentionShape s, std::int64_t value_dim) {
   s.value_dim = value_dim;
   return s;
 }
+constexpr std::int64_t kShort[] = {0, 2, 3, 5}, kLong[] = {0, 1, 65, 130};
+AttentionShape with_documents(AttentionShape s, const std::int64_t (&bounds)[4]) {
+  s.documents = 3, s.bounds = bounds;
+  return s;
+}
 /// Multi-head, grouped, multi-query; below, at and above one tile of 64; causal or not.
 const AttentionShape kShapes[] = {shape(1, 1, 1, 1, 1),
                                   shape(3, 2, 4, 2, 5),
@@ -24,7 +31,9 @@ const AttentionShape kShapes[] = {shape(1, 1, 1, 1, 1),
                                   shape(65, 1, 2, 1, 3, false),
                                   shape(3, 2, 4, 2, 5, false),
                                   with_values(shape(65, 2, 2, 1, 6), 3),
-                                  with_values(shape(3, 2, 4, 2, 5), 9)};
+                                  with_values(shape(3, 2, 4, 2, 5), 9),
+                                  with_documents(shape(5, 2, 4, 2, 3), kShort),
+                                  with_documents(with_values(shape(130, 1, 2, 1, 5), 3), kLong)};
 
 Dropout dropout(const AttentionShape& s, double probability) {
   Dropout d;
@@ -91,9 +100,11 @@ Reference reference(const std::vector<double>& qkv, const AttentionShape& s,
       return qkv[static_cast<std::size_t>(at)];
     };
     const std::int64_t seen = s.causal ? i + 1 : s.sequence;
+    const std::int64_t first =
+        s.documents > 0 ? *(std::upper_bound(s.bounds, s.bounds + s.documents, i) - 1) : 0;
     std::vector<double> p(static_cast<std::size_t>(s.sequence));
     double sum = 0;
-    for (std::int64_t j = 0; j < seen; ++j) {
+    for (std::int64_t j = first; j < seen; ++j) {
       double score = 0;
       for (std::int64_t c = 0; c < s.head_dim; ++c) {
         score += element(i, h, c) * element(j, s.heads + h / group, c);

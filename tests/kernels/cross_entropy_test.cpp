@@ -111,6 +111,29 @@ TYPED_TEST(CrossEntropy, ShardsOfTheVocabularyGiveTheLossAndGradientOfTheWhole) 
   }
 }
 
+TYPED_TEST(CrossEntropy, PaddingAddsNothingToTheLossAndHasNoGradient) {
+  using T = TypeParam;
+  const std::int64_t rows = 4, vocab = 6;
+  Random random;
+  const auto logits = random.values<T>(rows * vocab);
+  std::vector<std::int64_t> labels = random.ids(rows, vocab);
+  labels[1] = labels[3] = -1;
+  // The same without the rows that are padding.
+  std::vector<T> rest(logits.begin(), logits.begin() + vocab);
+  rest.insert(rest.end(), logits.begin() + 2 * vocab, logits.begin() + 3 * vocab);
+  Sharded<T> without(rest, {labels[0], labels[2]}, 1);
+  const double loss = without.loss(0.5);
+  const std::vector<T> slope = without.gradient(0.5);
+  for (const std::int64_t shards : {1, 2, 3}) {
+    Sharded<T> all(logits, labels, shards);
+    EXPECT_NEAR(all.loss(0.5), loss, rounding<T>(vocab, 4.0 / static_cast<double>(vocab)));
+    std::vector<double> want(static_cast<std::size_t>(rows * vocab));
+    std::copy_n(slope.begin(), vocab, want.begin());
+    std::copy_n(slope.begin() + vocab, vocab, want.begin() + 2 * vocab);
+    expect_near(all.gradient(0.5), want, rounding<T>(vocab, 1.0 / static_cast<double>(vocab)));
+  }
+}
+
 TEST(CrossEntropy, GradientIsTheSlopeOfTheLoss) {
   for (const std::int64_t vocab : {1, 3, 17}) {
     const std::int64_t rows = 3;

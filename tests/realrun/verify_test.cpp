@@ -35,6 +35,43 @@ TEST(Verify, TheLossFallsOverSteps) {
   for (std::size_t i = 1; i < 4; ++i) EXPECT_LT(state.losses[i], state.losses[i - 1]);
 }
 
+TEST(Documents, AreSeparateAndTheirPaddingIsNotTrainedOn) {
+  // Causal attention never looks at what comes later, so padding at the end changes only which
+  // labels count; packing also changes what a token sees. Neither goes unnoticed.
+  const RunPrecision precision = RunPrecision::kFp64;
+  Workload w = in_precision(small_workload(), precision);
+  const std::int64_t s = w.sequence_length;
+  const Plan plain = make_plan(small_llama(), w, Strategy{});
+  for (const Packing packing : {Packing::kPacked, Packing::kPadded}) {
+    w.documents = {packing, s / 2, {}};
+    const Plan plan = make_plan(small_llama(), w, Strategy{});
+    EXPECT_TRUE(passes(verify(small_llama(), plan, plan, precision), tolerance_of(precision)));
+    EXPECT_GT(verify(small_llama(), plan, plain, precision).worst_error, 0.05);
+  }
+}
+
+TEST(Documents, OfASequenceEachAreTheSequences) {
+  const RunPrecision precision = RunPrecision::kFp64;
+  Workload w = in_precision(small_workload(), precision);
+  const Plan plain = make_plan(small_llama(), w, Strategy{});
+  for (const Packing packing : {Packing::kPacked, Packing::kPadded}) {
+    w.documents = {packing, w.sequence_length, {}};
+    const Plan plan = make_plan(small_llama(), w, Strategy{});
+    EXPECT_EQ(verify(small_llama(), plan, plain, precision).worst_error, 0);
+  }
+}
+
+TEST(Documents, BehindTheFirstChangeNothingForItWherePaddingFollows) {
+  // A document and padding, packed or padded: its tokens see the same keys, and only they count.
+  const RunPrecision precision = RunPrecision::kFp64;
+  Workload w = in_precision(small_workload(), precision);
+  w.documents = {Packing::kPadded, w.sequence_length / 2, {}};
+  const Plan padded = make_plan(small_llama(), w, Strategy{});
+  w.documents = {Packing::kPacked, 0, {w.sequence_length / 2}};
+  const Plan packed = make_plan(small_llama(), w, Strategy{});
+  EXPECT_LT(verify(small_llama(), packed, padded, precision).worst_error, 1e-12);
+}
+
 /// The plan as if every rank counted all that it holds.
 Plan counting_copies(Plan plan) {
   for (Tensor& t : plan.tensors) t.counted_once = {};

@@ -32,6 +32,25 @@ TEST(Strategy, AbsentDpTakesWhatIsLeft) {
   EXPECT_EQ(s.strategy.mesh[Axis::kDp], 4 * 8 / (2 * 4));
 }
 
+/// A scenario whose sequences of 64 tokens hold `documents`.
+Scenario of_documents(const std::string& documents) {
+  return parse(scenario("{}"), {{"workload.documents", documents}});
+}
+
+TEST(Documents, ArePackedWhereTheyHaveALengthAndNothingElseIsSaid) {
+  EXPECT_EQ(of_documents(R"({"length":16})").workload.documents.packing, Packing::kPacked);
+  EXPECT_EQ(of_documents(R"({"lengths":[16,8]})").workload.documents.packing, Packing::kPacked);
+  const Scenario padded = of_documents(R"({"packing":"padded","lengths":[16,8]})");
+  EXPECT_EQ(padded.workload.documents, (Documents{Packing::kPadded, 0, {16, 8}}));
+  for (const Scenario& s : {padded, of_documents(R"({"length":16})")})
+    EXPECT_TRUE(s.warnings.empty());
+}
+
+TEST(Documents, OfWhichNothingIsSaidAreNotPartOfTheScenariosHash) {
+  EXPECT_EQ(of_documents(R"({"packing":"none"})").canonical_json,
+            parse(scenario("{}")).canonical_json);
+}
+
 TEST(Strategy, AbsentZeroStageFollowsFsdp) {
   EXPECT_EQ(parse(scenario(R"({"fsdp":8})")).strategy.zero_stage, 3);
   EXPECT_EQ(parse(scenario(R"({"dp":8})")).strategy.zero_stage, 0);

@@ -27,6 +27,13 @@ namespace {
 namespace k = kernels::cuda;
 using Bf16 = __nv_bfloat16;
 
+[[noreturn]] void refuse_documents() {
+  throw InputError({.code = "G019",
+                    .problem = "there are no CUDA kernels for packed and padded documents",
+                    .expected = "a scenario without workload.documents",
+                    .cure = "run it on processors: --backend cpu"});
+}
+
 class CudaCompute : private OpView {
  public:
   CudaCompute(const k::Queue& q, const RunContext& c, const Operands& operands, const Op& op,
@@ -47,6 +54,7 @@ class CudaCompute : private OpView {
     });
   }
   void operator()(const Attention& a) {
+    if (plan_.documents.any()) refuse_documents();
     with_type(type(a.pass == Pass::kForward ? 0 : 1), [&]<class T>(T) {
       a.pass == Pass::kForward ? attention<T>(a) : attention_backward<T>(a);
     });

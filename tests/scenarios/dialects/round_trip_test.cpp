@@ -56,6 +56,12 @@ json random_precision() {
           {"matmul", coin() ? weights : "fp8"}};
 }
 
+json random_documents() {
+  const std::string packing = word({"none", "packed", "padded"});
+  return packing == "none" ? json::object()
+                           : json{{"packing", packing}, {"length", size({64, 500})}};
+}
+
 json random_strategy(std::int64_t& ranks) {
   const std::int64_t pp = size({1, 1, 2, 4}), tp = size({1, 2, 4}), cp = size({1, 1, 2});
   const std::int64_t dp = size({1, 2}), fsdp = size({1, 1, 2, 4});
@@ -100,7 +106,8 @@ Scenario random_scenario() {
   const json strategy = random_strategy(ranks);
   const json scenario = {{"model", random_model()},
                          {"workload",
-                          {{"sequence_length", size({512, 1024})},
+                          {{"documents", random_documents()},
+                           {"sequence_length", size({512, 1024})},
                            {"global_batch", size({64, 192})},
                            {"micro_batch", size({1, 2})},
                            {"precision", random_precision()},
