@@ -73,6 +73,9 @@ struct Imported {
   }
   /// Which axis has the ranks that the file does not count: dp, or fsdp.
   bool rest_shards = false;
+  /// A server's settings: of a scenario that serves, unless a base trains. Then what they say of
+  /// serving alone is left out where it is the program's default, and else refused (D008).
+  bool serves = false;
   std::string framework;  // a profile of scenarios/framework.h, where there is no base; "": none
   /// DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
@@ -95,7 +98,8 @@ struct BaseScenario {
 };
 /// The scenario that the file and, where it is silent, `base` describe, as JSON; what it says has
 /// been checked by parse_scenario. Paths that `base` names relative to itself become relative to
-/// `folder`. Throws InputError D005 naming all that neither says, and what parse_scenario throws.
+/// `folder`. Throws InputError D005 naming all that neither says, D008, and what parse_scenario
+/// throws.
 std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder);
 

@@ -27,7 +27,8 @@ class Merge {
                                    new_one ? "" : fmt::format(", the rest from {}", base.file));
     tree_.erase("name");
     if (new_one && !imported.framework.empty()) tree_["framework"] = imported.framework;
-    for (const char* part : {"model", "workload", "strategy", "cluster"}) {
+    serves_ = new_one ? imported.serves : tree_.contains("serving");
+    for (const char* part : {"model", serves_ ? "serving" : "workload", "strategy", "cluster"}) {
       if (!tree_.contains(part)) tree_[part] = Tree::object();
     }
     // A model that the file describes is no other one changed.
@@ -38,6 +39,7 @@ class Merge {
     tree_["strategy"].erase("dp");
     tree_["strategy"].erase("fsdp");
     for (const Given& g : imported.given) {
+      if (of_another_task(g)) continue;
       if (g.path == "placement.order") tree_.erase("placement");
       set(g.path, Tree::parse(g.value));
     }
@@ -63,8 +65,8 @@ class Merge {
         need(key);
       }
     }
-    need("workload.sequence_length");
-    if (!infers_global_batch()) need("workload.global_batch");
+    if (!serves_) need("workload.sequence_length");
+    if (!serves_ && !infers_global_batch()) need("workload.global_batch");
     if (!tree_["cluster"].is_string() && !find("cluster.preset") && !find("cluster.node")) {
       missing.emplace_back("cluster");
     }
@@ -112,6 +114,19 @@ class Merge {
   std::string text() const { return tree_.dump(2) + "\n"; }
 
  private:
+  /// Training's in a scenario that serves, or serving's in one that trains.
+  bool of_another_task(const Given& g) const {
+    if (serves_) return g.path.starts_with("workload.") || g.path == "strategy.zero_stage";
+    if (!g.path.starts_with("serving.")) return false;
+    if (g.line == 0) return true;
+    throw InputError(
+        {"D008",
+         fmt::format("the file says {}, and the base is a scenario of training", g.path),
+         {file_, g.line, 0, g.path},
+         "a base with a section serving",
+         "give such a base, or none"});
+  }
+
   Tree* find(const std::string& path) {
     Tree* at = &tree_;
     for (const std::string& step : split_path(path)) {
@@ -179,6 +194,7 @@ class Merge {
   const std::string& file_;
   const Shape shape_ = scenario_table().shape();
   Tree tree_;
+  bool serves_ = false;  // or trains
 };
 
 }  // namespace

@@ -51,6 +51,70 @@ void write_serving(ExportDraft& d, const Serving& s) {
          "serving.engine.cuda_graphs", "serving.engine.custom_all_reduce"});
 }
 
+/// The same the other way round. What is absent has vLLM's default, but for sizes that vLLM chooses
+/// by the device.
+class ServingReader {
+ public:
+  ServingReader(Arguments& args, Imported& out) : args_(args), out_(out) {}
+
+  void read(const TypeName* type) {
+    if (type != nullptr) out_.give("serving.dtype", json_quote(type->ours));  // or the workload's
+    read_formats(type);
+    if (const auto dp = args_.integer("--data-parallel-size")) {
+      out_.give("strategy.dp", std::to_string(*dp), args_.line("--data-parallel-size"));
+    }
+    for (const auto& [option, key] : kSizes) {
+      if (const auto n = args_.integer(option))
+        give(option, "engine." + std::string(key), std::to_string(*n));
+    }
+    const char* memory = "--gpu-memory-utilization";
+    if (const auto share = args_.number(memory))
+      give(memory, "engine.gpu_memory_utilization", json_number(*share));
+    read_flags();
+  }
+
+ private:
+  struct Same {
+    std::string_view option, key;
+  };
+  static constexpr Same kSizes[] = {{"--max-num-batched-tokens", "max_num_batched_tokens"},
+                                    {"--max-num-seqs", "max_num_seqs"},
+                                    {"--block-size", "block_size"},
+                                    {"--max-model-len", "max_model_len"}};
+
+  void give(std::string_view option, const std::string& key, std::string json) {
+    out_.give("serving." + key, std::move(json), args_.line(option));
+  }
+  void flag(std::string_view option, const char* key, bool means) {
+    const bool there = args_.flag(option);
+    give(option, key, there == means ? "true" : "false");
+  }
+  void read_flags() {
+    flag("--enable-expert-parallel", "expert_parallel", true);
+    flag("--async-scheduling", "engine.async_scheduling", true);
+    flag("--enforce-eager", "engine.cuda_graphs", false);
+    flag("--disable-custom-all-reduce", "engine.custom_all_reduce", false);
+    args_.exclusive("--enable-chunked-prefill", "--no-enable-chunked-prefill");
+    flag("--no-enable-chunked-prefill", "engine.chunked_prefill", false);
+  }
+  void read_formats(const TypeName* type) {
+    const char* quantised = "--quantization";
+    const std::string by = args_.text(quantised).value_or("none");
+    if (by != "none" && by != "fp8") args_.unsupported(quantised, "weights by " + by);
+    give(quantised, "fp8_products", by == "fp8" ? "true" : "false");
+    const char* cache = "--kv-cache-dtype";
+    const std::string kept =
+        args_.one_of(cache, {"auto", "fp8", "fp8_e4m3", "fp8_e5m2", "bf16", "fp16", "fp32"})
+            .value_or("auto");
+    if (kept == "auto" && type == nullptr) return;
+    give(cache, "kv_cache",
+         json_quote(kept == "auto" ? type->ours : kept.substr(0, kept.find('_'))));
+  }
+
+  Arguments& args_;
+  Imported& out_;
+};
+
 }  // namespace
 
 void write(ExportDraft& d) {
@@ -68,6 +132,7 @@ void write(ExportDraft& d) {
 Imported read(const std::string& text, const std::string& file) {
   Arguments args(shell_words(text, file), file);
   Imported out;
+  out.serves = true;
   const std::string model = model_of(args);
   if (const std::string preset = preset_of_hub_name(model); !preset.empty()) {
     out.give("model", json_quote(preset), args.line("--model"));
@@ -80,14 +145,16 @@ Imported read(const std::string& text, const std::string& file) {
   size("--tensor-parallel-size", "strategy.tp");
   size("--pipeline-parallel-size", "strategy.pp");
   out.give("strategy.fsdp", "1");
-  out.give("strategy.zero_stage", "0");
   std::vector<std::string> names = {"auto"};
   for (const TypeName& t : kTypes) names.emplace_back(t.vllm);
-  const std::string type = args.one_of("--dtype", names).value_or("auto");
-  const auto* found = std::ranges::find(kTypes, type, &TypeName::vllm);
-  if (found != std::end(kTypes)) {
-    out.give("workload.precision.weights", json_quote(found->ours), args.line("--dtype"));
+  const std::string name = args.one_of("--dtype", names).value_or("auto");
+  const auto* found = std::ranges::find(kTypes, name, &TypeName::vllm);
+  const TypeName* type = found == std::end(kTypes) ? nullptr : found;
+  if (type != nullptr) {  // of a scenario that trains what is served
+    out.give("workload.precision.weights", json_quote(type->ours), args.line("--dtype"));
   }
+  out.give("strategy.zero_stage", "0");
+  ServingReader(args, out).read(type);
   args.report_unread(out.warnings);
   return out;
 }

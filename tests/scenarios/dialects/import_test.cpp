@@ -250,11 +250,37 @@ TEST(ImportAccelerate, RefusesAtTheLine) {
 
 TEST(ImportVllm, KnowsPresetsByTheirNamesOnTheHub) {
   const std::string line =
-      "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size=8 --max-num-seqs 4";
+      "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size=8 --swap-space 4";
   const Scenario s = imported(Dialect::kVllm, line);
   EXPECT_EQ(s.model.name, "llama-3.1-70b");
   EXPECT_EQ(s.strategy.mesh[Axis::kTp], 8);
-  EXPECT_EQ(warnings(Dialect::kVllm, line), "W007: not read: --max-num-seqs\n");
+  EXPECT_EQ(warnings(Dialect::kVllm, line), "W007: not read: --swap-space\n");
+}
+
+constexpr const char* kServes = R"({"model": "mixtral-8x7b", "cluster": "hgx-h100",
+  "serving": {"kv_cache": "fp8", "engine": {"max_num_seqs": 77, "cuda_graphs": false}}})";
+
+TEST(ImportVllm, SettingsOfServingAreReadOverABaseThatServes) {
+  const Scenario s = imported(Dialect::kVllm,
+                              "vllm serve x --tensor-parallel-size 4 --enable-expert-parallel "
+                              "--dtype half --max-model-len 4096 --no-enable-chunked-prefill",
+                              kServes);
+  ASSERT_TRUE(s.serving);
+  EXPECT_TRUE(s.serving->expert_parallel);
+  EXPECT_EQ(s.serving->precision.activations, DType::kFp16);
+  EXPECT_EQ(s.serving->precision.kv_cache, DType::kFp16);  // auto
+  EXPECT_EQ(s.serving->limits.max_context, 4096);
+  EXPECT_FALSE(s.serving->limits.chunked_prefill);
+  EXPECT_TRUE(s.serving->limits.graphs);           // no --enforce-eager
+  EXPECT_EQ(s.serving->limits.max_sequences, 77);  // vLLM's depends on the device
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
+  EXPECT_TRUE(s.warnings.empty());
+}
+
+TEST(ImportVllm, SettingsOfServingAreRefusedOverABaseThatTrains) {
+  const std::string line = "vllm serve x --tensor-parallel-size 8\\\n --enable-expert-parallel";
+  EXPECT_EQ(refusal(Dialect::kVllm, line), "D008 line 2");
+  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x --quantization awq", kServes), "D006 line 1");
 }
 
 // ---- Which dialect ----

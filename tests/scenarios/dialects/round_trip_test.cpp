@@ -118,6 +118,45 @@ Scenario random_scenario() {
   return parse_scenario(scenario.dump(), "random.json");
 }
 
+json random_serving() {
+  json out = {{"dtype", word({"bf16", "fp16", "fp32"})},
+              {"fp8_products", coin()},
+              {"expert_parallel", coin()},
+              {"engine",
+               {{"max_num_batched_tokens", size({2048, 8192})},
+                {"max_num_seqs", size({16, 1024})},
+                {"block_size", size({16, 32})},
+                {"max_model_len", size({4096, 8192})},
+                {"gpu_memory_utilization", coin() ? 0.9 : 0.85},
+                {"chunked_prefill", coin()},
+                {"cuda_graphs", coin()},
+                {"custom_all_reduce", coin()},
+                {"async_scheduling", coin()}}}};
+  if (coin()) out["kv_cache"] = word({"bf16", "fp8"});
+  return out;
+}
+
+Scenario random_server() {
+  const std::int64_t tp = size({1, 2, 4}), pp = size({1, 2}), dp = size({1, 2});
+  const json scenario = {{"model", word({"mixtral-8x7b", "qwen3-30b-a3b"})},
+                         {"serving", random_serving()},
+                         {"strategy", {{"tp", tp}, {"pp", pp}, {"dp", dp}}},
+                         {"cluster", machine_of(tp * pp * dp)}};
+  return parse_scenario(scenario.dump(), "random.json");
+}
+
+/// One that serves and agrees with another in nothing but the machine.
+BaseScenario other_server(const Scenario& scenario) {
+  const json other = {{"model", "deepseek-v2-lite"},
+                      {"serving",
+                       {{"dtype", "fp16"},
+                        {"kv_cache", "fp32"},
+                        {"engine", {{"max_num_seqs", 77}, {"block_size", 8}}}}},
+                      {"strategy", {{"tp", 1}}},
+                      {"cluster", machine_of(scenario.cluster.world_size())}};
+  return {other.dump(), "base.json"};
+}
+
 /// A scenario that agrees with another in nothing but, where that is to be kept, the machine.
 BaseScenario other_scenario(const Scenario& scenario, bool same_machine) {
   const json cluster = same_machine ? machine_of(scenario.cluster.world_size())
@@ -140,14 +179,14 @@ json value_of(const Scenario& s, const std::string& path) {
   return value;
 }
 
-void expect_same(Dialect dialect, Launcher launcher) {
-  const Scenario scenario = random_scenario();
+void expect_same(Dialect dialect, Launcher launcher, bool serves = false) {
+  const Scenario scenario = serves ? random_server() : random_scenario();
   const Settings settings = settings_of(scenario, dialect, launcher);
   const std::string text = render(settings, launcher);
   RC_ASSERT(detect_dialect(text, "file") == dialect);
   const bool counts = std::ranges::count(settings.said, "cluster.nodes") != 0;
   const Imported imported = read_settings(text, "file", dialect);
-  const BaseScenario base = other_scenario(scenario, !counts);
+  const BaseScenario base = serves ? other_server(scenario) : other_scenario(scenario, !counts);
   const Scenario back = parse_scenario(scenario_json(imported, "file", base, ""), "back.json");
   for (const std::string& path : settings.said) {
     const json expected = value_of(scenario, path), found = value_of(back, path);
@@ -166,6 +205,7 @@ RC_GTEST_PROP(RoundTrip, MegatronScripts, ()) {
 RC_GTEST_PROP(RoundTrip, DeepSpeed, ()) { expect_same(Dialect::kDeepSpeed, Launcher::kNone); }
 RC_GTEST_PROP(RoundTrip, Accelerate, ()) { expect_same(Dialect::kAccelerate, Launcher::kNone); }
 RC_GTEST_PROP(RoundTrip, Vllm, ()) { expect_same(Dialect::kVllm, Launcher::kNone); }
+RC_GTEST_PROP(RoundTrip, VllmServing, ()) { expect_same(Dialect::kVllm, Launcher::kNone, true); }
 
 /// Each field of the format is said by an export, or listed, or has its default: none is lost in
 /// silence.
