@@ -145,6 +145,9 @@ SearchRow Study::row(const Layout& layout, SimTime bound,
   if (stage_layers != open_.scenario.strategy.pipeline.stage_layers) {
     out.settings.emplace_back("strategy.pipeline.stage_layers", "[]");
   }
+  if (s.strategy.recompute.modules != open_.scenario.strategy.recompute.modules) {
+    out.settings.emplace_back("strategy.recompute.modules", "[]");
+  }
   out.layout = words_of(layout, s);
   out.report = predict(s, costs_, {}, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;

@@ -23,7 +23,8 @@ Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& 
   const auto state_of_layers = [&](const Parts& parts) {
     const std::int64_t dense = parts.layers(kDenseLayer), moe = parts.layers(kMoeLayer);
     const LayerSizes& mixture = c.layers[kMoeLayer];
-    return state(dense * c.layers[kDenseLayer].parameters + moe * mixture.parameters) +
+    return state(dense * c.layers[kDenseLayer].parameters + moe * mixture.parameters +
+                 parts.modules * c.module) +
            (mixture.experts > 0 ? state_on(of_experts, moe * mixture.experts) : 0);
   };
   const std::int64_t m = microbatches(l);
@@ -71,7 +72,8 @@ Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& 
     return least;
   };
   const bool meet =
-      pieces.places.shape != PipelineShape::kLoop;  // the first stage has the head too
+      pieces.places.shape != PipelineShape::kLoop;     // the first stage has the head too
+  const bool apart = kinds_.embeds_again && l.pp > 1;  // the embedding is on the last stage too
   const ShardSizes& ends = pieces.recomputes_all(0) ? sizes.again : c;
   const std::int64_t at_backward = kinds_.least([&](std::size_t kind) {
     return at_work(c.layers[kind].parameters) + ends.layers[kind].beside_backward.value;
@@ -80,7 +82,8 @@ Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& 
                              state_of_layers(pieces.parts_of_stage(0)) + held * kept(0) +
                              at_backward;
   const std::int64_t last =
-      state(meet ? 0 : c.head) + state_of_layers(pieces.parts_of_stage(l.pp - 1)) +
+      state(meet ? 0 : c.head + (apart ? c.embedding : 0)) +
+      state_of_layers(pieces.parts_of_stage(l.pp - 1)) +
       (meet ? 0 : at_work(c.head) + held_last * kept(pieces.count - 1) + c.beside_head.value);
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   const auto live = static_cast<double>(std::max(first, last));

@@ -149,7 +149,9 @@ void Bounds::prepare_time(std::span<const Layout> layouts, std::span<const std::
 
 UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   const Sharers all = sharers_of(l);
-  UnitExchange out = {unit(all, sizes, sizes.embedding), unit(all, sizes, sizes.head), {}, {}};
+  UnitExchange out;
+  out.embedding = unit(all, sizes, sizes.embedding), out.head = unit(all, sizes, sizes.head);
+  if (sizes.module > 0) out.module = unit(all, sizes, sizes.module);
   for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
     const std::int64_t parameters = sizes.layers[k].parameters;
     if (parameters > 0) out.layers[k] = unit(all, sizes, parameters);

@@ -75,8 +75,8 @@ const std::vector<Knob>& knobs() {
   const Words<bool> flag{{{"true", true}, {"false", false}}};
   Words<Schedule> schedules;
   for (const ScheduleKind& k : kSchedules) schedules.values.emplace_back(k.name, k.schedule);
-  const auto recomputes =
-      words_of({Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull});
+  const auto recomputes = words_of({Recompute::kNone, Recompute::kSelective, Recompute::kModules,
+                                    Recompute::kOps, Recompute::kFull});
   static const std::vector<Knob> all = {
       knob("strategy.pp", &Space::pp, size_of),
       knob("strategy.dp", &Space::dp, size_of),
@@ -109,6 +109,15 @@ void check_names(const std::vector<std::string>& keep) {
   }
 }
 
+/// Modules are computed again where the scenario names some.
+void require_modules(const OpenScenario& open, const Space& space) {
+  const SearchField* field = open.find("strategy.recompute.kind");
+  const bool asked =
+      std::ranges::find(space.recompute, Recompute::kModules) != space.recompute.end();
+  if (field == nullptr || !asked || !open.scenario.strategy.recompute.modules.empty()) return;
+  refuse(*field, "modules", "a kind that names no modules, or strategy.recompute.modules");
+}
+
 }  // namespace
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
@@ -125,6 +134,7 @@ Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
       k.read(*field, space);
     }
   }
+  require_modules(open, space);
   // Left out, it follows from fsdp.
   if (!everything && open.find("strategy.zero_stage") == nullptr) {
     space.zero_stage = space.fsdp == std::vector<std::int64_t>{1} ? std::vector<std::int64_t>{0}

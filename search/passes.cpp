@@ -133,6 +133,7 @@ class Walk {
     at.reduced = std::max(at.reduced, start) + of(piece).reduce - early;
     const UnitCosts& last = embeds                        ? s_.x.embedding
                             : s_.pieces.layers(piece) > 0 ? s_.x.layers[s_.pieces.first_kind(piece)]
+                            : s_.pieces.kinds.modules > 0 ? s_.x.module
                                                           : s_.x.head;
     if (embeds || piece > 0 || s_.pieces.layers(piece) > 0) {
       at.reduced = std::max(at.reduced, at.compute + last.reduce);

@@ -12,11 +12,15 @@
 
 namespace plait {
 
-/// How many layers of each kind there are among the model's first ones.
+/// How many layers of each kind there are among the model's first ones, and what comes behind the
+/// last.
 class LayerKinds {
  public:
   explicit LayerKinds(const Model& m)
       : layers(m.layers),
+        modules(m.mtp_layers),
+        of_modules(m.mtp_layers > 0 && m.mtp_has_experts() ? kMoeLayer : kDenseLayer),
+        embeds_again(m.mtp_layers > 0 && !m.tied_embeddings),
         dense_(m.experts > 0 ? m.first_dense_layers : m.layers),
         every_(m.moe_every) {
     present[kMoeLayer] = m.moe_layers() > 0, present[kDenseLayer] = m.dense_layers() > 0;
@@ -37,6 +41,9 @@ class LayerKinds {
   }
 
   std::int64_t layers;
+  std::int64_t modules;    // that predict further tokens, each with a layer of its own
+  std::size_t of_modules;  // kind of these
+  bool embeds_again;       // the last piece looks tokens up too
   std::array<bool, 2> present = {};
 
  private:
@@ -51,13 +58,14 @@ class LayerKinds {
 struct Parts {
   std::array<std::int64_t, 2> once = {}, again = {};
   std::int64_t embeddings = 0, heads = 0;
+  std::int64_t modules = 0;  // but for their layers, which are among those above
 
   std::int64_t layers(std::size_t kind) const { return once[kind] + again[kind]; }
   Parts& operator+=(const Parts& o) {
     for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
       once[k] += o.once[k], again[k] += o.again[k];
     }
-    embeddings += o.embeddings, heads += o.heads;
+    embeddings += o.embeddings, heads += o.heads, modules += o.modules;
     return *this;
   }
 };
@@ -84,7 +92,10 @@ class Pieces {
   }
   /// Of its layers: the first ones.
   std::int64_t recomputed(std::int64_t piece) const { return recomputed_of(layers(piece)); }
-  bool recomputes_all(std::int64_t piece) const { return recomputed(piece) == layers(piece); }
+  bool recomputes_all(std::int64_t piece) const {
+    const std::int64_t n = layers(piece) + (is_last(piece) ? kinds.modules : 0);
+    return recomputed_of(n) == n;
+  }
   /// Of the piece's first layer.
   std::size_t first_kind(std::int64_t piece) const {
     const std::int64_t begin = before(piece);
@@ -101,6 +112,7 @@ class Pieces {
       out.again[kinds.only()] = again, out.once[kinds.only()] = n - again;
     }
     out.embeddings = piece == 0 ? 1 : 0, out.heads = is_last(piece) ? 1 : 0;
+    add_modules(out);
     return out;
   }
   /// Of all pieces that the stage has: those between its first and its last are alike, where layers
@@ -121,6 +133,7 @@ class Pieces {
     out.again[kinds.only()] = again, out.once[kinds.only()] = n - again;
     out.embeddings = (begin == 0 ? 1 : 0) + (several && end == 0 ? 1 : 0);
     out.heads = (is_last(begin) ? 1 : 0) + (several && is_last(end) ? 1 : 0);
+    add_modules(out);
     return out;
   }
   /// Of pieces 1 .. end - 1, none of which is the last.
@@ -142,6 +155,15 @@ class Pieces {
   std::int64_t count;
 
  private:
+  /// Modules stand behind the last layer, beside the head; their layers come after those of the
+  /// last piece.
+  void add_modules(Parts& parts) const {
+    if (parts.heads == 0 || kinds.modules == 0) return;
+    const std::int64_t again = recomputed_of(last_ + kinds.modules) - recomputed_of(last_);
+    parts.modules = kinds.modules;
+    parts.again[kinds.of_modules] += again;
+    parts.once[kinds.of_modules] += kinds.modules - again;
+  }
   std::int64_t recomputed_of(std::int64_t layers_of_piece) const {
     return recompute_ < 0 ? layers_of_piece : std::min(recompute_, layers_of_piece);
   }

@@ -16,6 +16,7 @@ struct UnitCosts {
 };
 struct UnitExchange {
   UnitCosts embedding, head;
+  UnitCosts module;                 // of one, without its layer
   std::array<UnitCosts, 2> layers;  // without experts, and with, beside these
   UnitCosts experts;                // of a layer
   /// Of a whole layer.
@@ -27,14 +28,16 @@ struct UnitExchange {
 struct PipelineCosts {
   /// Of all these parts.
   SimTime of(const Parts& parts, SimTime PassTimes::*pass) const {
-    SimTime out = parts.embeddings * c.embedding.*pass + parts.heads * c.head.*pass;
+    SimTime out = parts.embeddings * c.embedding.*pass + parts.heads * c.head.*pass +
+                  parts.modules * (c.module.*pass + c.module_head.*pass);
     for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
       out += parts.once[k] * c.layers[k].*pass + parts.again[k] * r.layers[k].*pass;
     }
     return out;
   }
   SimTime of(const Parts& parts, SimTime UnitCosts::*what) const {
-    SimTime out = parts.embeddings * x.embedding.*what + parts.heads * x.head.*what;
+    SimTime out = parts.embeddings * x.embedding.*what + parts.heads * x.head.*what +
+                  parts.modules * x.module.*what;
     for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
       out += parts.layers(k) * x.layer(k, what);
     }

@@ -45,26 +45,38 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   model.layers = (dense && mixture ? 2 : 1) * of_each;
   model.first_dense_layers = dense ? of_each : 0, model.moe_every = 1;
   if (split) model.tied_embeddings = false;
-  model.mtp_layers = 0;  // what modules behind the model add is left out of what is at least needed
   workload.micro_batch = layout.micro_batch;
   workload.global_batch = layout.micro_batch * layout.replicas();
   Strategy strategy = strategy_of(layout, base);
-  strategy.recompute = {kind};
+  strategy.recompute.kind = kind;
+  strategy.recompute.layers = -1, strategy.recompute.every = 1;
+  if (kind != Recompute::kModules) strategy.recompute.modules.clear();
   strategy.keep_weight_shard = false;
   return make_plan(model, workload, strategy);
 }
 
-/// What is live while each op runs and is not always there.
-std::vector<Bytes> live_during(const Plan& plan) {
-  std::vector<Bytes> change(static_cast<std::size_t>(op_count(plan, 0)) + 1);
+/// What is not always there, by op: what is live while it runs, and what was so before.
+struct Live {
+  std::vector<Bytes> during, before;
+};
+
+Live live_of(const Plan& plan) {
+  const auto ops = static_cast<std::size_t>(op_count(plan, 0)) + 1;
+  Live out{std::vector<Bytes>(ops), std::vector<Bytes>(ops)};
   for (const Stay& s : stays(plan, 0)) {
     const Tensor& t = plan.tensors[s.tensor];
     if (t.persistent) continue;
-    change[static_cast<std::size_t>(s.first)] += t.bytes(plan.mesh);
-    change[static_cast<std::size_t>(s.last) + 1] -= t.bytes(plan.mesh);
+    out.during[static_cast<std::size_t>(s.first)] += t.bytes(plan.mesh);
+    out.before[static_cast<std::size_t>(s.last) + 1] += t.bytes(plan.mesh);  // gone by then
   }
-  for (std::size_t i = 1; i < change.size(); ++i) change[i] += change[i - 1];
-  return change;
+  Bytes live;
+  for (std::size_t i = 0; i < ops; ++i) {
+    live -= out.before[i];
+    out.before[i] = live;
+    live += out.during[i];
+    out.during[i] = live;
+  }
+  return out;
 }
 
 /// Of "layer.forward" and "moe_layer.forward".
@@ -86,25 +98,28 @@ struct LiveAround {
   Bytes backward;                        // at most, during the second one's
 };
 
-/// Of the second layer of a kind, which is the first one of its kind in the backward pass.
-void read_memory(const Plan& plan, ShardSizes& out) {
-  const std::vector<Bytes> live = live_during(plan);
+/// Of the second layer of a kind, which is the first one of its kind in the backward pass; but for
+/// the layers of `modules` behind the model's, which go through theirs before any other.
+void read_memory(const Plan& plan, std::int64_t modules, ShardSizes& out) {
+  const std::int64_t layers = plan.layers - 2 * modules;  // they have two numbers each
+  const Live live = live_of(plan);
   std::array<LiveAround, 2> around;
   Bytes head;
   std::size_t op = 0;
   for (const Call& call : plan.programs[0].calls) {
     const Block& block = plan.blocks[call.block];
-    const auto first = live.begin() + static_cast<std::ptrdiff_t>(op);
+    const auto first = live.during.begin() + static_cast<std::ptrdiff_t>(op);
     const auto end = first + static_cast<std::ptrdiff_t>(block.ops.size());
     op += block.ops.size();
     const std::string_view name = name_of(block);
     LiveAround& of_kind = around[kind_of(block)];
-    if (name.starts_with("layer.forward")) {
+    if (name.starts_with("layer.forward") && call.layer < layers) {
       if (of_kind.first < 0) of_kind.first = call.layer;
       if (of_kind.first != call.layer) of_kind.second = call.layer;
-      (of_kind.first == call.layer ? of_kind.before : of_kind.behind) = *end;
+      (of_kind.first == call.layer ? of_kind.before : of_kind.behind) = live.before[op];
     }
-    if (name.starts_with("head.")) head = std::max(head, *std::max_element(first, end));
+    const bool loses = name.starts_with("head.") || name.starts_with("mtp_head.");
+    if (loses) head = std::max(head, *std::max_element(first, end));
     if (name.starts_with("layer.backward") && call.layer == of_kind.second) {
       of_kind.backward = *std::max_element(first, end);
     }
@@ -115,6 +130,9 @@ void read_memory(const Plan& plan, ShardSizes& out) {
     saved += out.layers[k].saved * 2;
     out.layers[k].beside_backward = std::max(Bytes(), around[k].backward - saved);
   }
+  // The layers of modules are like the last one, of the kind that was looked at last.
+  const std::size_t last = around[kMoeLayer].first >= 0 ? kMoeLayer : kDenseLayer;
+  saved += out.layers[last].saved * modules;
   out.beside_head = std::max(Bytes(), head - saved);
 }
 
@@ -134,6 +152,7 @@ void read_sizes(const Plan& plan, ShardSizes& out) {
     if (t.name == "moe_layer.weights") out.layers[kMoeLayer].parameters = n;
     if (t.name == "experts.weights") out.layers[kMoeLayer].experts = n;
     if (t.name == "head.weights") out.head = n;
+    if (t.name == "mtp.weights") out.module = n;
     if (t.name == "x") out.message = t.bytes(plan.mesh);
   }
   for (const Block& block : plan.blocks) {
@@ -156,6 +175,15 @@ TensorId tensor_named(const Plan& plan, std::string_view name) {
   return static_cast<TensorId>(found - plan.tensors.begin());
 }
 
+/// Where what a piece of the model takes is kept; null: it is none. "layer.", "mtp_head.".
+PassTimes* times_of_piece(ShardTimes& t, std::string_view piece, std::size_t kind) {
+  if (piece == "embedding.") return &t.embedding;
+  if (piece == "layer.") return &t.layers[kind];
+  if (piece == "head.") return &t.head;
+  if (piece == "mtp.") return &t.module;
+  return piece == "mtp_head." ? &t.module_head : nullptr;
+}
+
 /// Of each block by its name: "layer.backward", "head.weight_grads".
 ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Prices& prices) {
   ShardTimesOfBoth out;
@@ -163,16 +191,14 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const Block& block = plan.blocks[b];
     const std::string_view name = name_of(block), piece = name.substr(0, name.find('.') + 1);
-    if (piece != "embedding." && piece != "layer." && piece != "head.") continue;
     const std::string_view pass = name.substr(piece.size());
     const bool forward = pass.starts_with("forward");
     if (!forward && !pass.starts_with("backward")) continue;
     const std::vector<PriceOfBoth> each = prices.of(block);
     for (const std::size_t both : {std::size_t{0}, std::size_t{1}}) {
-      ShardTimes& t = out[both];
-      PassTimes& times = piece == "layer."  ? t.layers[kind_of(block)]
-                         : piece == "head." ? t.head
-                                            : t.embedding;
+      PassTimes* const found = times_of_piece(out[both], piece, kind_of(block));
+      if (found == nullptr) break;
+      PassTimes& times = *found;
       const SimTime takes = chain(block, deps.blocks[b], each, both);
       if (forward) {
         times.forward = takes;
@@ -221,7 +247,7 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     const Plan plan = probe(model, workload, base, whole, layout.recompute);
     ShardCosts out;
     read_sizes(plan, out.sizes);
-    read_memory(plan, out.sizes);
+    read_memory(plan, model.mtp_layers, out.sizes);
     const bool partly = partly_recomputed(base, layout);
     for (LayerSizes& layer : out.sizes.layers) {
       if (partly) layer.beside_backward = {};

@@ -28,13 +28,14 @@ struct LayerSizes {
 
 struct ShardSizes {
   std::int64_t embedding = 0, head = 0;  // parameters
+  std::int64_t module = 0;               // of one that predicts a further token, without its layer
   std::array<LayerSizes, 2> layers;
-  Bytes beside_head;           // live besides, at the fullest moment of the head
+  Bytes beside_head;           // live besides all layers keep, at the fullest moment of the heads
   Bytes message;               // between pipeline stages, per microbatch
   std::optional<Adam> update;  // the optimizer's op; sizes are to be filled in
 };
 
-/// Of the embedding, one layer, or the head.
+/// Of the embedding, one layer, the head, or what a module has before its layer or behind it.
 struct PassTimes {
   /// From the beginning of its first op to the end of its last op on the compute stream, with
   /// nothing else in the way: no pass of it takes compute less.
@@ -47,6 +48,7 @@ struct PassTimes {
 
 struct ShardTimes {
   PassTimes embedding, head;
+  PassTimes module, module_head;
   std::array<PassTimes, 2> layers;  // zero: the model has none of that kind
 };
 

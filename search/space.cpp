@@ -30,8 +30,8 @@ std::vector<std::int64_t> divisors(std::int64_t n, const std::vector<std::int64_
   return out;
 }
 
-constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kOps,
-                                     Recompute::kFull};
+constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kModules,
+                                     Recompute::kOps, Recompute::kFull};
 
 /// The ways to cut the devices: layouts with the sizes of their axes, and nothing else.
 class Cuts {
@@ -154,14 +154,23 @@ class Enumeration {
       if (sp && tokens % layout_.tp != 0) continue;
       layout_.sequence_parallel = sp;
       for (const Recompute r : kRecomputes) {
-        // Selective recomputation drops the probabilities, which fused attention never keeps.
-        const bool idle = r == Recompute::kSelective && of_.workload.flash_attention;
-        const bool refused = r == Recompute::kOps && of_.model.experts > 0;  // S094
-        if (space_.recompute.empty() ? idle || refused : !allows(space_.recompute, r)) continue;
+        if (space_.recompute.empty() ? !recomputes(r) : !allows(space_.recompute, r)) continue;
         layout_.recompute = r;
         microbatches();
       }
     }
+  }
+  /// Of all kinds of recomputation, those that do something and are planned.
+  bool recomputes(Recompute kind) const {
+    switch (kind) {
+      case Recompute::kNone:
+      case Recompute::kFull: return true;
+      // It drops the probabilities, which fused attention never keeps.
+      case Recompute::kSelective: return !of_.workload.flash_attention;
+      case Recompute::kModules: return of_.names_modules;   // S129
+      case Recompute::kOps: return of_.model.experts == 0;  // S094
+    }
+    return false;
   }
   void microbatches() {
     const std::int64_t sequences = of_.workload.global_batch / layout_.replicas();

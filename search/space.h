@@ -41,6 +41,7 @@ struct SpaceOf {
   std::int64_t devices = 1;
   Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
   AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
+  bool names_modules = false;       // to recompute: RecomputeOptions::modules
 };
 
 using Layouts = FilledLater<Layout>;

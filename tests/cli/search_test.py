@@ -165,6 +165,23 @@ class Search(CommandTest):
         layers = [r["settings"]["strategy.recompute.layers"] for r in answer["best"]]
         self.assertEqual(layers, ["4", "8", "-1"])
 
+    def test_modules_to_recompute_are_kept_and_searched(self):
+        modules = {"strategy.recompute.kind": "modules", "strategy.recompute.modules": '["norms"]'}
+        sets = [w for path, value in modules.items() for w in ("--set", f"{path}={value}")]
+        kept = self.search(HYBRID, *sets, "--set", "strategy.tp=[1,2]")
+        self.assertEqual({r["settings"]["strategy.recompute.kind"] for r in kept["best"]},
+                         {"modules"})
+        offered = self.search(HYBRID, *sets)
+        self.assertGreater(offered["layouts"]["considered"],
+                           self.search(HYBRID)["layouts"]["considered"])
+        for row in (kept["best"][0], offered["best"][0]):
+            report = self.run_with(HYBRID, modules | row["settings"])
+            self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+            self.assertEqual(report["peak_memory_bytes"], row["report"]["peak_memory_bytes"])
+        unnamed = plait("search", HYBRID, "--set", "strategy.recompute.kind=[none,modules]")
+        self.assertEqual(unnamed.code, 2)
+        self.assertIn("strategy.recompute.modules", unnamed.err)
+
     def test_threads_change_nothing(self):
         one = self.search(HYBRID, "-j", "1")
         two = self.search(HYBRID, "-j", "2")

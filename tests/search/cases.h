@@ -39,8 +39,15 @@ inline void compress(Case& c) {
   m.positions = PositionKind::kRotary, m.qkv_bias = false;
 }
 
-/// A random machine and model, each third with experts, each fourth with latent attention; the
-/// batch has divisors.
+/// Modules that predict further tokens behind the last layer.
+inline void predict(Case& c) {
+  c.model.mtp_layers = pick(1, 2);
+  c.model.positions = PositionKind::kRotary;
+}
+
+/// A random machine and model, each third with experts, each fourth with latent attention, each
+/// third with modules that predict further tokens, each third with parts of a layer to compute
+/// again; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
@@ -48,12 +55,17 @@ inline Case searchable() {
   c.strategy.pipeline = {};
   if (pick(0, 2) == 0) mix(c);
   if (pick(0, 3) == 0) compress(c);
+  if (pick(0, 2) == 0) predict(c);
+  if (pick(0, 2) == 0) {
+    c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};
+  }
   return c;
 }
 
 inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
   const Layouts all = all_layouts({space, s.model, s.workload, s.cluster.world_size(),
-                                   layout_of(s.strategy, s.workload), s.strategy.expert_axes});
+                                   layout_of(s.strategy, s.workload), s.strategy.expert_axes,
+                                   !s.strategy.recompute.modules.empty()});
   return {all.begin(), all.end()};
 }
 

@@ -30,7 +30,7 @@ Exhausted exhaust(const Scenario& s, const CostModel& costs, const Space& space)
 Space small_space() {
   Space space;
   space.schedule = {pick(0, 1) == 0 ? Schedule::k1f1b : Schedule::kInterleaved, Schedule::kZbH1};
-  space.recompute = {Recompute::kNone, Recompute::kFull};
+  space.recompute = {pick(0, 1) == 0 ? Recompute::kNone : Recompute::kModules, Recompute::kFull};
   space.recompute_layers = {-1, 1};
   space.sequence_parallel = {pick(0, 1) == 0};
   space.reshard = {true};
