@@ -1,95 +1,199 @@
-// The memory of a layout at least: the state of training as it is sharded, and on the first and the
-// last stage what their passes keep and the fullest moment of one of them.
+// The memory of a layout at least: of its stages, the state of training as it is sharded, what
+// their passes keep when the first of them goes back, and the fullest moment of that backward pass
+// or of the head.
 #include <algorithm>
 
 #include "search/bounds.h"
 
 namespace plait {
+namespace {
 
-Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const {
-  const ShardSizes& c = sizes.kept;
-  const Precision& p = scenario_.workload.precision;
-  const auto state_on = [&](const Sharers& on, std::int64_t parameters) {
+/// Of one layout, in bytes.
+class LeastMemory {
+ public:
+  LeastMemory(const Scenario& s, const Layout& l, const Pieces& pieces, const ShardSizes& kept,
+              const ShardSizes& again, std::int64_t microbatches)
+      : s_(s),
+        l_(l),
+        pieces_(pieces),
+        kept_(kept),
+        again_(again),
+        microbatches_(microbatches),
+        all_(sharers_of(l)),
+        of_experts_(pieces.kinds.present[kMoeLayer] ? sharers_of(l, s.strategy.expert_axes)
+                                                    : all_) {}
+
+  /// The first stage holds the most passes; the second may hold more layers of the larger kind, and
+  /// the last has the head.
+  std::int64_t of_fullest_stage() const {
+    std::int64_t out = std::max(of(0), of(l_.pp - 1));
+    if (loops() && l_.pp > 2) out = std::max(out, of(1));
+    return out;
+  }
+
+ private:
+  bool loops() const { return pieces_.places.shape == PipelineShape::kLoop; }
+  std::int64_t of(std::int64_t stage) const {
+    const Parts parts = pieces_.parts_of_stage(stage);
+    if (!loops() && stage > 0) return state_of(parts);
+    const std::int64_t moment = std::max(at_backward(stage, parts), at_head(parts));
+    return state_of(parts) + kept_by_passes(stage) + moment;
+  }
+
+  // ---- the state of training
+  std::int64_t state_on(const Sharers& on, std::int64_t parameters) const {
+    const Precision& p = s_.workload.precision;
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
     std::int64_t out = on.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
     out += parameters / share(2) * size_of(p.gradients);
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
     return out + parameters / share(1) * optimizer;
-  };
-  const Sharers all = sharers_of(l);
-  const Sharers of_experts = sharers_of(l, scenario_.strategy.expert_axes);
-  const auto state = [&](std::int64_t parameters) { return state_on(all, parameters); };
-  const auto state_of_layers = [&](const Parts& parts) {
-    const std::int64_t dense = parts.layers(kDenseLayer), moe = parts.layers(kMoeLayer);
-    const LayerSizes& mixture = c.layers[kMoeLayer];
-    return state(dense * c.layers[kDenseLayer].parameters + moe * mixture.parameters +
-                 parts.modules * c.module) +
-           (mixture.experts > 0 ? state_on(of_experts, moe * mixture.experts) : 0);
-  };
-  const std::int64_t m = microbatches(l);
-  // Passes whose results the first and the last stage hold at once, of their smallest piece.
-  std::int64_t held = 0, held_last = 1;
-  switch (l.schedule) {
-    case Schedule::kGpipe: held = held_last = m; break;
-    case Schedule::kSequential: held = 1; break;
-    case Schedule::k1f1b:
-    case Schedule::kZbH1:
-    case Schedule::kZb1p:
-    case Schedule::kZb2p: held = std::min<std::int64_t>(l.pp, m); break;
-    case Schedule::kZbV:
-    case Schedule::kDualPipeV: held = std::min<std::int64_t>(2 * l.pp, m + 1); break;
-    case Schedule::kDualPipe: held = std::min<std::int64_t>(l.pp, m + 1); break;
-    case Schedule::kVHalf:
-    case Schedule::kVMin: held = 2; break;  // both chunks of a microbatch
-    case Schedule::kZbH2: held = std::min<std::int64_t>(2 * l.pp - 1, m); break;
-    case Schedule::kInterleaved:
-      held_last = std::min<std::int64_t>((l.chunks - 1) * l.pp + 1, m * l.chunks);
-      held = std::min<std::int64_t>(2 * (l.pp - 1) + held_last, m * l.chunks);
-      break;
   }
-  if (l.pp == 1) held = 1;
-  // The gathered weights of the unit that is at work.
-  const auto at_work = [&](std::int64_t parameters) {
-    return all.zero_stage == 3 ? parameters * size_of(p.weights) : 0;
-  };
-  const auto saved = [&](std::int64_t piece) {
-    const Parts parts = pieces.parts(piece);
+  /// Of these layers and modules, but for experts.
+  std::int64_t parameters_of(const Parts& parts) const {
+    return parts.layers(kDenseLayer) * kept_.layers[kDenseLayer].parameters +
+           parts.layers(kMoeLayer) * kept_.layers[kMoeLayer].parameters +
+           parts.modules * kept_.module;
+  }
+  std::int64_t experts_of(const Parts& parts) const {
+    return parts.layers(kMoeLayer) * kept_.layers[kMoeLayer].experts;
+  }
+  std::int64_t state_of(const Parts& parts) const {
+    const bool again = parts.modules > 0 && parts.embeddings == 0 && pieces_.kinds.embeds_again;
+    const std::int64_t ends =
+        (parts.embeddings + (again ? 1 : 0)) * kept_.embedding + parts.heads * kept_.head;
+    const std::int64_t experts = experts_of(parts);
+    return state_on(all_, ends + parameters_of(parts)) +
+           (experts > 0 ? state_on(of_experts_, experts) : 0);
+  }
+
+  // ---- what passes keep
+  std::int64_t of_layers(const Parts& parts, Bytes LayerSizes::*what) const {
     std::int64_t out = 0;
     for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
-      out += parts.once[k] * c.layers[k].saved.value +
-             parts.again[k] * sizes.again.layers[k].saved.value;
+      out += parts.once[k] * (kept_.layers[k].*what).value +
+             parts.again[k] * (again_.layers[k].*what).value;
     }
     return out;
-  };
-  // Of a stage with several pieces the one that keeps least.
-  const auto kept = [&](std::int64_t end_piece) {
-    std::int64_t least = saved(end_piece);
-    if (l.chunks > 1) least = std::min(least, saved(1));
-    for (std::int64_t i = 0; kinds_.mixed() && l.chunks > 1 && i < pieces.count; ++i) {
-      least = std::min(least, saved(i));
+  }
+  /// Passes whose results the stage holds at its first backward pass.
+  std::int64_t passes_held(std::int64_t stage) const {
+    const std::int64_t p = l_.pp, v = l_.chunks, m = microbatches_, behind = p - stage;
+    switch (l_.schedule) {
+      case Schedule::kGpipe: return m;
+      case Schedule::k1f1b:
+      case Schedule::kZbH1: return std::min(behind, m);
+      case Schedule::kZbH2: return std::min(2 * behind - 1, m);
+      case Schedule::kZb1p:
+      case Schedule::kZb2p: return stage == 0 ? std::min(p, m) : 1;
+      case Schedule::kInterleaved: return std::min(2 * (behind - 1) + (v - 1) * p + 1, m * v);
+      case Schedule::kZbV:
+      case Schedule::kDualPipeV: return std::min(2 * p, m + 1);
+      case Schedule::kDualPipe: return std::min(p, m + 1);
+      case Schedule::kVHalf:
+      case Schedule::kVMin: return 2;  // both chunks of a microbatch
+      case Schedule::kSequential: return 1;
     }
-    return least;
-  };
-  const bool meet =
-      pieces.places.shape != PipelineShape::kLoop;     // the first stage has the head too
-  const bool apart = kinds_.embeds_again && l.pp > 1;  // the embedding is on the last stage too
-  const ShardSizes& ends = pieces.recomputes_all(0) ? sizes.again : c;
-  const std::int64_t at_backward = kinds_.least([&](std::size_t kind) {
-    return at_work(c.layers[kind].parameters) + ends.layers[kind].beside_backward.value;
-  });
-  const std::int64_t first = state(c.embedding + (meet ? c.head : 0)) +
-                             state_of_layers(pieces.parts_of_stage(0)) + held * kept(0) +
-                             at_backward;
-  const std::int64_t last =
-      state(meet ? 0 : c.head + (apart ? c.embedding : 0)) +
-      state_of_layers(pieces.parts_of_stage(l.pp - 1)) +
-      (meet ? 0 : at_work(c.head) + held_last * kept(pieces.count - 1) + c.beside_head.value);
+    return 1;
+  }
+  std::int64_t saved_by(std::int64_t piece) const {
+    return of_layers(pieces_.parts(piece), &LayerSizes::saved);
+  }
+  std::int64_t kept_by_passes(std::int64_t stage) const {
+    if (l_.pp == 1) return saved_by(0);
+    const std::int64_t held = passes_held(stage);
+    if (l_.schedule == Schedule::kInterleaved) return kept_in_turn(stage, held);
+    return held * (l_.chunks == 1 ? saved_by(stage) : least_saved());
+  }
+  /// By the first `held` passes of the interleaved order: as many microbatches as there are stages
+  /// go through each chunk in turn. Pieces between the ends are alike, where layers are.
+  std::int64_t kept_in_turn(std::int64_t stage, std::int64_t held) const {
+    const std::int64_t round = std::int64_t{l_.pp} * l_.chunks;
+    const auto passes_of = [&](std::int64_t chunk) {
+      return held / round * l_.pp +
+             std::clamp<std::int64_t>(held % round - chunk * l_.pp, 0, l_.pp);
+    };
+    const auto by_chunk = [&](std::int64_t chunk) {
+      return passes_of(chunk) * saved_by(pieces_.places.piece_of(stage, chunk));
+    };
+    const std::int64_t last = l_.chunks - 1;
+    std::int64_t out = by_chunk(0) + by_chunk(last);
+    if (!pieces_.kinds.mixed()) {
+      const std::int64_t between = held - passes_of(0) - passes_of(last);
+      return out + (between > 0 ? between * saved_by(1) : 0);
+    }
+    for (std::int64_t chunk = 1; chunk < last; ++chunk) out += by_chunk(chunk);
+    return out;
+  }
+  /// By the piece that keeps least.
+  std::int64_t least_saved() const {
+    std::int64_t out = std::min(saved_by(0), saved_by(1));
+    for (std::int64_t i = 2; pieces_.kinds.mixed() && i < pieces_.count; ++i) {
+      out = std::min(out, saved_by(i));
+    }
+    return out;
+  }
+
+  // ---- the fullest moments
+  /// Weights that zero_stage 3 has gathered.
+  std::int64_t gathered(std::int64_t parameters, std::int64_t experts) const {
+    return ((all_.zero_stage == 3 ? parameters : 0) + (of_experts_.zero_stage == 3 ? experts : 0)) *
+           size_of(s_.workload.precision.weights);
+  }
+  /// Those of all layers stay between the first forward pass and the last backward pass, or,
+  /// without a pipeline, between those of a microbatch.
+  bool stay() const { return !l_.reshard && loops(); }
+  /// Copies of weights, made before their first pass; gathered ones are copied where they are used.
+  std::int64_t copies_of(const Parts& parts) const {
+    return l_.zero_stage == 3 || !loops() ? 0 : of_layers(parts, &LayerSizes::copies);
+  }
+  /// Gradients of one microbatch, from the first one that is written until they are reduced.
+  std::int64_t gradients(const LayerSizes& layer) const {
+    return ((all_.zero_stage >= 2 ? layer.parameters : 0) +
+            (of_experts_.zero_stage >= 2 ? layer.experts : 0)) *
+           size_of(written_gradients(s_.strategy, s_.workload.precision));
+  }
+  /// In the stage's first backward pass, of the last layer that it has.
+  std::int64_t at_backward(std::int64_t stage, const Parts& parts) const {
+    const std::int64_t piece = pieces_.places.piece_of(stage, l_.chunks - 1);
+    const ShardSizes& sizes = pieces_.recomputes_all(piece) ? again_ : kept_;
+    // Those of the layer itself are dropped on the way, where no other microbatch needs them.
+    const Bytes own = std::max(sizes.layers[kDenseLayer].copies, sizes.layers[kMoeLayer].copies);
+    return std::max<std::int64_t>(0, copies_of(parts) - own.value) +
+           pieces_.kinds.least([&](std::size_t kind) {
+             const LayerSizes& layer = sizes.layers[kind];
+             const std::int64_t weights = stay() ? gathered(parameters_of(parts), experts_of(parts))
+                                                 : gathered(layer.parameters, layer.experts);
+             if (splits_backward(l_.schedule)) return weights + layer.beside_backward.value;
+             return weights + std::max(layer.beside_backward.value,
+                                       layer.beside_gradients.value + gradients(layer));
+           });
+  }
+  std::int64_t at_head(const Parts& parts) const {
+    if (parts.heads == 0 || !loops()) return 0;
+    const std::int64_t layers = stay() ? gathered(parameters_of(parts), experts_of(parts)) : 0;
+    return layers + copies_of(parts) + gathered(kept_.head, 0) + kept_.beside_head.value;
+  }
+
+  const Scenario& s_;
+  const Layout& l_;
+  const Pieces& pieces_;
+  const ShardSizes &kept_, &again_;
+  std::int64_t microbatches_;
+  Sharers all_, of_experts_;
+};
+
+}  // namespace
+
+Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const {
+  const std::int64_t live =
+      LeastMemory(scenario_, l, pieces, sizes.kept, sizes.again, microbatches(l))
+          .of_fullest_stage();
   const bool processor = scenario_.cluster.device.compute_capability == 0;
-  const auto live = static_cast<double>(std::max(first, last));
-  if (processor) return Bytes(std::max(first, last));
-  return scenario_.memory.context +
-         Bytes(static_cast<std::int64_t>(live * (1 + scenario_.memory.fragmentation)));
+  if (processor) return Bytes(live);
+  const double reserved = static_cast<double>(live) * (1 + scenario_.memory.fragmentation);
+  return scenario_.memory.context + Bytes(static_cast<std::int64_t>(reserved));
 }
 
 }  // namespace plait

@@ -11,7 +11,8 @@ namespace {
 
 /// So many are simulated before the best are looked at again, and so many bounds made closer,
 /// whoever does it. Longer searches have larger rounds, for many hands: what a round simulates in
-/// vain is at most this share of all.
+/// vain is at most this share of all. The first round has as many as are asked for: nothing is too
+/// slow before these are known.
 constexpr std::size_t kSimulations = 16, kWalks = 256;
 constexpr std::int64_t kGrowth = 8;
 constexpr std::chrono::milliseconds kBetweenReports{200};
@@ -51,7 +52,10 @@ class Run {
     return out_.best.back().result.step;
   }
   std::size_t round_size() const {
-    const std::int64_t size = std::max<std::int64_t>(kSimulations, simulations_ / kGrowth);
+    const auto first = static_cast<std::int64_t>(options_.best);
+    const std::int64_t size = simulations_ == 0
+                                  ? std::max<std::int64_t>(1, first)
+                                  : std::max<std::int64_t>(kSimulations, simulations_ / kGrowth);
     return static_cast<std::size_t>(std::min(size, options_.budget - simulations_));
   }
   bool interrupted() const {

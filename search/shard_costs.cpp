@@ -55,7 +55,12 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   return make_plan(model, workload, strategy);
 }
 
-/// What is not always there, by op: what is live while it runs, and what was so before.
+/// What there is of each layer for the whole step, however many microbatches: copies of weights.
+bool outlives_microbatches(const Tensor& t) {
+  return t.persistent || t.scope == Scope::kRole || t.scope == Scope::kLayer;
+}
+
+/// What comes with a microbatch, by op: what is live while it runs, and what was so before.
 struct Live {
   std::vector<Bytes> during, before;
 };
@@ -65,7 +70,7 @@ Live live_of(const Plan& plan) {
   Live out{std::vector<Bytes>(ops), std::vector<Bytes>(ops)};
   for (const Stay& s : stays(plan, 0)) {
     const Tensor& t = plan.tensors[s.tensor];
-    if (t.persistent) continue;
+    if (outlives_microbatches(t)) continue;
     out.during[static_cast<std::size_t>(s.first)] += t.bytes(plan.mesh);
     out.before[static_cast<std::size_t>(s.last) + 1] += t.bytes(plan.mesh);  // gone by then
   }
@@ -95,8 +100,35 @@ std::string_view name_of(const Block& block) {
 struct LiveAround {
   std::int32_t first = -1, second = -1;  // layers
   Bytes before, behind;                  // the second forward pass
-  Bytes backward;                        // at most, during the second one's
+  Bytes backward, graded;                // at most, during the second one's
+  std::int64_t backward_op = 0;          // with which that begins
 };
+
+/// The first op behind which every unit that the block writes gradients of is being written to.
+std::ptrdiff_t all_graded(const Plan& plan, const Block& block) {
+  std::vector<TensorId> seen;
+  std::ptrdiff_t out = 0;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    for (const Operand& o : block.ops[i].operands) {
+      const TensorId buffer = storage_of(plan, o.tensor);
+      if (plan.tensors[buffer].kind != TensorClass::kGradient || o.use == Use::kRead) continue;
+      if (std::ranges::find(seen, buffer) != seen.end()) continue;
+      seen.push_back(buffer), out = static_cast<std::ptrdiff_t>(i);
+    }
+  }
+  return out;
+}
+
+/// Copies of the second layer's weights that its backward pass reads.
+Bytes copies_of(const Plan& plan, const LiveAround& layer) {
+  Bytes out;
+  for (const Stay& s : stays(plan, 0)) {
+    const Tensor& t = plan.tensors[s.tensor];
+    const bool copy = t.kind == TensorClass::kWeight && !t.persistent;
+    if (copy && s.layer == layer.second && s.last >= layer.backward_op) out += t.bytes(plan.mesh);
+  }
+  return out;
+}
 
 /// Of the second layer of a kind, which is the first one of its kind in the backward pass; but for
 /// the layers of `modules` behind the model's, which go through theirs before any other.
@@ -121,14 +153,18 @@ void read_memory(const Plan& plan, std::int64_t modules, ShardSizes& out) {
     const bool loses = name.starts_with("head.") || name.starts_with("mtp_head.");
     if (loses) head = std::max(head, *std::max_element(first, end));
     if (name.starts_with("layer.backward") && call.layer == of_kind.second) {
+      of_kind.backward_op = first - live.during.begin();
       of_kind.backward = *std::max_element(first, end);
+      of_kind.graded = *std::max_element(first + all_graded(plan, block), end);
     }
   }
   Bytes saved;  // by both layers of the kinds so far
   for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
     out.layers[k].saved = around[k].behind - around[k].before;
+    out.layers[k].copies = copies_of(plan, around[k]);
     saved += out.layers[k].saved * 2;
     out.layers[k].beside_backward = std::max(Bytes(), around[k].backward - saved);
+    out.layers[k].beside_gradients = std::max(Bytes(), around[k].graded - saved);
   }
   // The layers of modules are like the last one, of the kind that was looked at last.
   const std::size_t last = around[kMoeLayer].first >= 0 ? kMoeLayer : kDenseLayer;
@@ -213,13 +249,6 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   return out;
 }
 
-/// What products write gradients in: of zero_stage 2 and, where gradients are copied, 3, the type
-/// of fewer bytes.
-DType written_gradients(const Strategy& base, const Precision& p) {
-  const bool copies = base.fsdp.copies != FsdpCopies::kNone;
-  return copies && size_of(p.weights) < size_of(p.reduction) ? p.weights : p.reduction;
-}
-
 ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups) {
   const Dependencies deps = dependencies(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
@@ -238,6 +267,11 @@ bool partly_recomputed(const Strategy& base, const Layout& layout) {
 
 }  // namespace
 
+DType written_gradients(const Strategy& strategy, const Precision& p) {
+  const bool copies = strategy.fsdp.copies != FsdpCopies::kNone;
+  return copies && size_of(p.weights) < size_of(p.reduction) ? p.weights : p.reduction;
+}
+
 std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
                                       const Strategy& base, const Layout& layout,
                                       const CostModel& costs, Groups& groups) {
@@ -250,7 +284,7 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     read_memory(plan, model.mtp_layers, out.sizes);
     const bool partly = partly_recomputed(base, layout);
     for (LayerSizes& layer : out.sizes.layers) {
-      if (partly) layer.beside_backward = {};
+      if (partly) layer.beside_backward = layer.beside_gradients = layer.copies = {};
     }
     const DType written = written_gradients(base, workload.precision);
     out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), written,

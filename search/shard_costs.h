@@ -23,7 +23,9 @@ struct LayerSizes {
   std::int64_t parameters = 0;  // elements of its flat buffer: all but those of its experts
   std::int64_t experts = 0;     // parameters of its experts that a rank has
   Bytes saved;                  // that it keeps of each microbatch for its backward pass
+  Bytes copies;                 // of its weights, from its first pass to the last
   Bytes beside_backward;        // live besides, at the fullest moment of its backward pass
+  Bytes beside_gradients;       // the same once all of its gradients are being written
 };
 
 struct ShardSizes {
@@ -54,6 +56,10 @@ struct ShardTimes {
 
 /// Layers whose gradients are reduced behind each microbatch write them, others add to them.
 constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
+
+/// What products write gradients in: of zero_stage 2 and, where gradients are copied, 3, the type
+/// of fewer bytes.
+DType written_gradients(const Strategy& strategy, const Precision& precision);
 
 /// Where gradients are written, and where they are added to.
 using ShardTimesOfBoth = std::array<ShardTimes, 2>;

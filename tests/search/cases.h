@@ -47,7 +47,7 @@ inline void predict(Case& c) {
 
 /// A random machine and model, each third with experts, each fourth with latent attention, each
 /// third with modules that predict further tokens, each third with parts of a layer to compute
-/// again; the batch has divisors.
+/// again, some with products of 8 bits; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
@@ -56,6 +56,7 @@ inline Case searchable() {
   if (pick(0, 2) == 0) mix(c);
   if (pick(0, 3) == 0) compress(c);
   if (pick(0, 2) == 0) predict(c);
+  if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) c.workload.precision.matmul = DType::kFp8;
   if (pick(0, 2) == 0) {
     c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};
   }
