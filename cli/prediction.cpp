@@ -65,11 +65,7 @@ Plan sound_plan(const Scenario& s) {
 }
 
 std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve) {
-  std::vector<StageUse> out;
-  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    out.push_back(stage_use(plan, stage, s.cluster, s.placement, s.memory, s.kernels, curve));
-  }
-  return out;
+  return stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels, curve);
 }
 
 NodeUse node_of(const Plan& plan, const Scenario& s) {

@@ -1,8 +1,8 @@
 #include "costmodel/memory.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
-#include <tuple>
 
 #include "costmodel/eager.h"
 #include "costmodel/nccl_tuning.h"
@@ -12,25 +12,15 @@ namespace {
 
 constexpr Bytes mib(std::int64_t n) { return Bytes(n << 20); }
 
-/// A communicator that the plan needs: the group of some axes, or the two neighbours of a pipeline
-/// stage. Ordered, so that each counts once.
-struct Communicator {
-  CollectiveKind kind;  // for the channel count; not part of the identity
-  AxisSet axes;
-  Stages stages;
-  bool point_to_point;
-  auto identity() const { return std::tuple(axes.bits(), stages, point_to_point); }
-  bool operator<(const Communicator& o) const { return identity() < o.identity(); }
-};
-
-void add_communicator(const Op& op, const Mesh& mesh, std::set<Communicator>& found) {
+std::optional<NeededCommunicator> communicator_of(const Op& op, const Mesh& mesh) {
   if (const auto* c = std::get_if<Collective>(&op.body)) {
-    if (mesh.size_of(c->axes) > 1) found.insert({c->kind, c->axes, c->stages, false});
+    if (mesh.size_of(c->axes) > 1) return NeededCommunicator{c->kind, c->axes, c->stages, false};
   } else if (const auto* s = std::get_if<Send>(&op.body)) {
-    found.insert({CollectiveKind::kBroadcast, s->axis, Stages::kAll, true});
+    return NeededCommunicator{CollectiveKind::kBroadcast, s->axis, Stages::kAll, true};
   } else if (const auto* r = std::get_if<Recv>(&op.body)) {
-    found.insert({CollectiveKind::kBroadcast, r->axis, Stages::kAll, true});
+    return NeededCommunicator{CollectiveKind::kBroadcast, r->axis, Stages::kAll, true};
   }
+  return std::nullopt;
 }
 
 /// Calls of each block on a stage.
@@ -40,18 +30,9 @@ std::vector<std::int64_t> call_counts(const Plan& plan, std::size_t stage) {
   return out;
 }
 
-std::set<Communicator> communicators(const Plan& plan, std::size_t stage) {
-  const std::vector<std::int64_t> calls = call_counts(plan, stage);
-  std::set<Communicator> found;
-  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    if (calls[b] == 0) continue;
-    for (const Op& op : plan.blocks[b].ops) add_communicator(op, plan.mesh, found);
-  }
-  return found;
-}
-
 /// Device indices of the group that the first rank of `stage` is in, rank r on device r.
-std::vector<std::int64_t> members(const Communicator& c, const Mesh& mesh, std::size_t stage) {
+std::vector<std::int64_t> members(const NeededCommunicator& c, const Mesh& mesh,
+                                  std::size_t stage) {
   Mesh::Coordinates at{};
   at[static_cast<std::size_t>(Axis::kPp)] = static_cast<std::int64_t>(stage);
   return members(mesh, mesh.rank(at), c.axes, c.axes.has(Axis::kPp) ? c.stages : Stages::kAll);
@@ -65,22 +46,6 @@ constexpr std::int64_t kLl128Buffer = 4'915'200;
 // of two neighbours.
 constexpr std::int64_t kMessageChannels = 2 * 2 * 2;
 
-Bytes buffers(const Communicator& c, const Plan& plan, std::size_t stage, const Cluster& cluster) {
-  if (c.point_to_point) return Bytes(kMessageChannels * kSimpleBuffer);
-  const GroupPlacement group = place_group(cluster, members(c, plan.mesh, stage));
-  if (group.ranks <= 1) return {};
-  const int channels = communicator_channels(nccl_group(c.kind, group, cluster.kind(group.kind)));
-  return Bytes(channels * (kSimpleBuffer + kLlBuffer + kLl128Buffer));
-}
-
-MemoryItem communicator_buffers(const Plan& plan, std::size_t stage, const Cluster& cluster) {
-  Bytes sum;
-  for (const Communicator& c : communicators(plan, stage)) sum += buffers(c, plan, stage, cluster);
-  return {"communicator_buffers", sum,
-          "NCCL 2.30 init.cc: per communicator and channel 4 MiB Simple + 0.5 MiB LL + 4.7 MiB "
-          "LL128; 4 MiB per send or receive channel"};
-}
-
 // PyTorch's caching allocator asks the driver for multiples of 2 MiB. What it reserves beyond that
 // (blocks split and not yet reusable) depends on the program: 0 with expandable segments, 15 % on
 // average without (Guo et al. 2024, GMLake, abstract).
@@ -91,28 +56,6 @@ MemoryItem allocator_reserve(Bytes live, double fragmentation) {
       "allocator_reserve", segments - live,
       "2 MiB segments (PyTorch CUDACachingAllocator) and the fragmentation of memory.*, assumed "
       "between 0 with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
-}
-
-struct StageSizes {
-  std::int64_t updated = 0;  // parameters that a rank's optimizer updates
-  std::int64_t logits = 0;   // of one microbatch on a rank
-};
-
-StageSizes sizes_of(const Plan& plan, std::size_t stage) {
-  StageSizes out;
-  const std::vector<std::int64_t> calls = call_counts(plan, stage);
-  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
-    if (calls[b] == 0) continue;
-    for (const Op& op : plan.blocks[b].ops) {
-      const auto* compute = std::get_if<Compute>(&op.body);
-      if (compute == nullptr) continue;
-      if (const auto* adam = std::get_if<Adam>(compute)) out.updated += calls[b] * adam->elements;
-      if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
-        out.logits = std::max(out.logits, loss->rows * loss->vocab);
-      }
-    }
-  }
-  return out;
 }
 
 Bytes times(double each, std::int64_t count) {
@@ -136,9 +79,9 @@ double intermediates(const Compute& op, const Kernels& kernels) {
   return std::holds_alternative<Activation>(op) ? kGateIntermediates : 0;
 }
 
-/// Of the outputs that are live at the peak.
-Bytes eager_intermediates(const Plan& plan, const StageMemory& live, const Kernels& kernels) {
-  std::vector<double> factor(plan.tensors.size());
+/// By tensor: what is kept beside what ops of eager chains write.
+std::vector<double> intermediates_by_tensor(const Plan& plan, const Kernels& kernels) {
+  std::vector<double> out(plan.tensors.size());
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       const auto* compute = std::get_if<Compute>(&op.body);
@@ -147,55 +90,128 @@ Bytes eager_intermediates(const Plan& plan, const StageMemory& live, const Kerne
       for (const Operand& o : op.operands) {
         const bool output = o.use != Use::kRead &&
                             plan.tensors[static_cast<std::size_t>(o.tensor)].dtype != DType::kFp32;
-        if (output) factor[static_cast<std::size_t>(o.tensor)] = each;
+        if (output) out[static_cast<std::size_t>(o.tensor)] = each;
       }
     }
   }
+  return out;
+}
+
+}  // namespace
+
+StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
+                               const FrameworkMemory& framework, const Kernels& kernels)
+    : plan_(plan),
+      cluster_(cluster),
+      framework_(framework),
+      intermediates_(intermediates_by_tensor(plan, kernels)),
+      period_(symmetry_period(cluster)) {
+  for (const Block& block : plan.blocks) blocks_.push_back(needs_of(block));
+}
+
+StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
+  BlockNeeds out;
+  for (const Op& op : block.ops) {
+    if (const auto c = communicator_of(op, plan_.mesh)) {
+      const auto same = [&](const NeededCommunicator& o) { return o.identity() == c->identity(); };
+      if (std::ranges::none_of(out.communicators, same)) out.communicators.push_back(*c);
+    }
+    const auto* compute = std::get_if<Compute>(&op.body);
+    if (compute == nullptr) continue;
+    if (const auto* adam = std::get_if<Adam>(compute)) out.updated += adam->elements;
+    if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
+      out.logits = std::max(out.logits, loss->rows * loss->vocab);
+    }
+  }
+  return out;
+}
+
+/// Groups of one shape whose first ranks have the same place within a period look alike.
+int StageOverheads::channels(const NeededCommunicator& c, std::size_t stage) {
+  const std::vector<std::int64_t> devices = members(c, plan_.mesh, stage);
+  const std::int64_t reach = devices.back() - devices.front();
+  const auto [at, fresh] = channels_.try_emplace({c, c.kind, reach, devices.front() % period_}, 0);
+  if (!fresh) return at->second;
+  const GroupPlacement group = place_group(cluster_, devices);
+  if (group.ranks > 1) {
+    at->second = communicator_channels(nccl_group(c.kind, group, cluster_.kind(group.kind)));
+  }
+  return at->second;
+}
+
+Bytes StageOverheads::buffers(const NeededCommunicator& c, std::size_t stage) {
+  if (c.point_to_point) return Bytes(kMessageChannels * kSimpleBuffer);
+  return Bytes(channels(c, stage) * (kSimpleBuffer + kLlBuffer + kLl128Buffer));
+}
+
+MemoryItem StageOverheads::communicator_buffers(std::size_t stage,
+                                                const std::vector<std::int64_t>& calls) {
+  std::set<NeededCommunicator> found;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (calls[b] > 0)
+      found.insert(blocks_[b].communicators.begin(), blocks_[b].communicators.end());
+  }
+  Bytes sum;
+  for (const NeededCommunicator& c : found) sum += buffers(c, stage);
+  return {"communicator_buffers", sum,
+          "NCCL 2.30 init.cc: per communicator and channel 4 MiB Simple + 0.5 MiB LL + 4.7 MiB "
+          "LL128; 4 MiB per send or receive channel"};
+}
+
+/// Of the outputs that are live at the peak.
+Bytes StageOverheads::eager_intermediates(const StageMemory& live) const {
   Bytes sum;
   for (const LiveTensor& t : live.at_peak) {
-    sum += times(factor[static_cast<std::size_t>(t.tensor)], t.bytes.value);
+    sum += times(intermediates_[static_cast<std::size_t>(t.tensor)], t.bytes.value);
   }
   return sum;
 }
 
 /// Tensors that the framework allocates and the plan does not know.
-std::vector<MemoryItem> framework_tensors(const Plan& plan, std::size_t stage,
-                                          const StageMemory& live, const FrameworkMemory& f,
-                                          const Kernels& kernels) {
-  const StageSizes sizes = sizes_of(plan, stage);
-  const Bytes loss = times(f.loss_bytes_per_logit, sizes.logits);
-  const Bytes eager = eager_intermediates(plan, live, kernels);
-  const Bytes at_step = training_state(live) + times(f.step_bytes_per_parameter, sizes.updated);
+std::vector<MemoryItem> StageOverheads::framework_tensors(
+    const StageMemory& live, const std::vector<std::int64_t>& calls) const {
+  std::int64_t updated = 0, logits = 0;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    updated += calls[b] * blocks_[b].updated;
+    if (calls[b] > 0) logits = std::max(logits, blocks_[b].logits);
+  }
+  const Bytes loss = times(framework_.loss_bytes_per_logit, logits);
+  const Bytes eager = eager_intermediates(live);
+  const Bytes at_step = training_state(live) + times(framework_.step_bytes_per_parameter, updated);
   return {{"eager_intermediates", eager,
            "what autograd keeps of the chains of kernels.*: docs/models/memory.md"},
           {"loss_copies", loss, "memory.loss_bytes_per_logit"},
           {"step_temporaries", std::max(at_step - live.peak - loss - eager, Bytes()),
            "memory.step_bytes_per_parameter, as far as they exceed the peak of the passes"},
-          {"buckets", f.buckets, "memory.buckets"}};
+          {"buckets", framework_.buckets, "memory.buckets"}};
 }
 
-}  // namespace
+std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory& live,
+                                           std::size_t kind) {
+  // A processor has no context, allocates exactly and passes messages by MPI.
+  const Device& device = cluster_.kind(kind).device;
+  if (generation_of(device) == Generation::kCpu) return {};
+  const bool late = device.compute_capability >= 90;
+  const std::vector<std::int64_t> calls = call_counts(plan_, stage);
+  std::vector<MemoryItem> out = {
+      {"cuda_context", framework_.context, "driver context and loaded kernels: memory.context"},
+      {"workspace", mib(late ? 32 : 4),
+       "cuBLAS documentation, cublasSetWorkspace: 32 MiB recommended from Hopper on, else 4"},
+      communicator_buffers(stage, calls)};
+  Bytes tensors = live.peak;
+  for (MemoryItem& item : framework_tensors(live, calls)) {
+    tensors += item.bytes;
+    if (item.bytes.value > 0) out.push_back(std::move(item));
+  }
+  out.push_back(allocator_reserve(tensors, framework_.fragmentation));
+  return out;
+}
 
 std::vector<MemoryItem> memory_overheads(const Plan& plan, std::size_t stage,
                                          const StageMemory& live, const Cluster& cluster,
                                          std::size_t kind, const FrameworkMemory& framework,
                                          const Kernels& kernels) {
-  // A processor has no context, allocates exactly and passes messages by MPI.
-  const Device& device = cluster.kind(kind).device;
-  if (generation_of(device) == Generation::kCpu) return {};
-  const bool late = device.compute_capability >= 90;
-  std::vector<MemoryItem> out = {
-      {"cuda_context", framework.context, "driver context and loaded kernels: memory.context"},
-      {"workspace", mib(late ? 32 : 4),
-       "cuBLAS documentation, cublasSetWorkspace: 32 MiB recommended from Hopper on, else 4"},
-      communicator_buffers(plan, stage, cluster)};
-  Bytes tensors = live.peak;
-  for (MemoryItem& item : framework_tensors(plan, stage, live, framework, kernels)) {
-    tensors += item.bytes;
-    if (item.bytes.value > 0) out.push_back(std::move(item));
-  }
-  out.push_back(allocator_reserve(tensors, framework.fragmentation));
-  return out;
+  return StageOverheads(plan, cluster, framework, kernels).of(stage, live, kind);
 }
 
 }  // namespace plait

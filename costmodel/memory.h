@@ -1,7 +1,10 @@
 #pragma once
 // Device memory besides live tensors: items with a name and a source, never a fudge factor.
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/quantity.h"
@@ -19,6 +22,51 @@ struct MemoryItem {
                      // "eager_intermediates"
   Bytes bytes;
   std::string source;  // where the number comes from
+};
+
+/// A communicator that a plan needs: the group of some axes, or the two neighbours of a pipeline
+/// stage. Ordered, so that each counts once.
+struct NeededCommunicator {
+  CollectiveKind kind;  // for the channel count; not part of the identity
+  AxisSet axes;
+  Stages stages;
+  bool point_to_point;
+  auto identity() const { return std::tuple(axes.bits(), stages, point_to_point); }
+  bool operator<(const NeededCommunicator& o) const { return identity() < o.identity(); }
+};
+
+/// The overheads of one stage after another: what blocks need is looked up once, and groups that
+/// lie alike on the machine are placed once. The plan and the cluster outlive it.
+class StageOverheads {
+ public:
+  StageOverheads(const Plan& plan, const Cluster& cluster, const FrameworkMemory& framework = {},
+                 const Kernels& kernels = {});
+
+  /// As `memory_overheads`.
+  std::vector<MemoryItem> of(std::size_t stage, const StageMemory& live, std::size_t kind = 0);
+
+ private:
+  struct BlockNeeds {
+    std::vector<NeededCommunicator> communicators;
+    std::int64_t updated = 0;  // parameters that a rank's optimizer updates
+    std::int64_t logits = 0;   // of one microbatch on a rank
+  };
+  BlockNeeds needs_of(const Block& block) const;
+  Bytes buffers(const NeededCommunicator& c, std::size_t stage);
+  int channels(const NeededCommunicator& c, std::size_t stage);
+  MemoryItem communicator_buffers(std::size_t stage, const std::vector<std::int64_t>& calls);
+  std::vector<MemoryItem> framework_tensors(const StageMemory& live,
+                                            const std::vector<std::int64_t>& calls) const;
+  Bytes eager_intermediates(const StageMemory& live) const;
+
+  const Plan& plan_;
+  const Cluster& cluster_;
+  FrameworkMemory framework_;
+  std::vector<BlockNeeds> blocks_;
+  std::vector<double> intermediates_;  // by tensor: bytes per byte of it
+  std::int64_t period_;                // of the machine's symmetry, in ranks
+  std::map<std::tuple<NeededCommunicator, CollectiveKind, std::int64_t, std::int64_t>, int>
+      channels_;
 };
 
 /// Overheads of one rank of `stage`, given its live tensors at their peak (which the allocator

@@ -32,6 +32,39 @@ void find_fullest_role(const Plan& plan, std::size_t stage, bool curve, StageUse
   }
 }
 
+/// One stage after another.
+class StagesInUse {
+ public:
+  StagesInUse(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement,
+              const FrameworkMemory& framework, const Kernels& kernels, bool curve)
+      : plan_(plan),
+        cluster_(cluster),
+        placement_(placement),
+        curve_(curve),
+        memory_(plan),
+        overheads_(plan, cluster, framework, kernels) {}
+
+  StageUse of(std::size_t stage) {
+    StageUse use;
+    if (plan_.servers.any()) {
+      find_fullest_role(plan_, stage, curve_, use);
+    } else {
+      use.live = memory_.of(stage, curve_);
+    }
+    find_least_memory(plan_, stage, cluster_, placement_, use);
+    use.overheads = overheads_.of(stage, use.live, use.kind);
+    return use;
+  }
+
+ private:
+  const Plan& plan_;
+  const Cluster& cluster_;
+  const std::vector<std::int64_t>& placement_;
+  bool curve_;
+  LiveMemory memory_;
+  StageOverheads overheads_;
+};
+
 }  // namespace
 
 Bytes StageUse::bytes() const {
@@ -43,15 +76,17 @@ Bytes StageUse::bytes() const {
 StageUse stage_use(const Plan& plan, std::size_t stage, const Cluster& cluster,
                    const std::vector<std::int64_t>& placement, const FrameworkMemory& framework,
                    const Kernels& kernels, bool curve) {
-  StageUse use;
-  if (plan.servers.any()) {
-    find_fullest_role(plan, stage, curve, use);
-  } else {
-    use.live = live_memory(plan, stage, curve);
-  }
-  find_least_memory(plan, stage, cluster, placement, use);
-  use.overheads = memory_overheads(plan, stage, use.live, cluster, use.kind, framework, kernels);
-  return use;
+  return StagesInUse(plan, cluster, placement, framework, kernels, curve).of(stage);
+}
+
+std::vector<StageUse> stage_uses(const Plan& plan, const Cluster& cluster,
+                                 const std::vector<std::int64_t>& placement,
+                                 const FrameworkMemory& framework, const Kernels& kernels,
+                                 bool curve) {
+  StagesInUse stages(plan, cluster, placement, framework, kernels, curve);
+  std::vector<StageUse> out;
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) out.push_back(stages.of(s));
+  return out;
 }
 
 }  // namespace plait

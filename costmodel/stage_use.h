@@ -28,5 +28,10 @@ struct StageUse {
 StageUse stage_use(const Plan& plan, std::size_t stage, const Cluster& cluster,
                    const std::vector<std::int64_t>& placement, const FrameworkMemory& framework,
                    const Kernels& kernels, bool curve = false);
+/// The same for all stages.
+std::vector<StageUse> stage_uses(const Plan& plan, const Cluster& cluster,
+                                 const std::vector<std::int64_t>& placement,
+                                 const FrameworkMemory& framework, const Kernels& kernels,
+                                 bool curve = false);
 
 }  // namespace plait

@@ -8,180 +8,262 @@
 namespace plait {
 namespace {
 
-class StageWalk {
- public:
-  StageWalk(const Plan& plan, std::size_t stage, Place place, Role role)
-      : plan_(plan),
-        place_(place),
-        role_(role),
-        program_(plan.programs.at(stage)),
-        members_(plan),
-        call_members_(plan.tensors.size()),
-        call_of_(plan.tensors.size(), 0) {
-    for (const Tensor& t : plan.tensors) bytes_.push_back(t.bytes(plan.mesh).value);
-    for (const Block& b : plan.blocks) touches_.push_back(touches_of(b));
-    ops_ = op_count(plan, stage);
+/// What a block's ops first .. last do to a member.
+struct MemoryTouch {
+  std::int64_t first, last;
+  TensorId root;
+  std::int16_t shift;
+  bool afresh;            // a full write: what was there before is no longer needed
+  std::int32_t previous;  // touch of the same tensor
+  bool within_call;       // the member is the call's own, and there for these ops only
+  bool outlives() const { return !within_call; }
+};
+
+}  // namespace
+
+/// What a block does to memory whenever it is called.
+struct LiveMemory::BlockTouches {
+  std::vector<MemoryTouch> all, outliving;  // in the order of their first ops
+  std::vector<std::int64_t> within;         // bytes of the call's own members, by op
+  std::int64_t most_within = 0;
+};
+
+namespace {
+
+constexpr std::int32_t kNoTouch = -1;
+
+/// Later touches of a member that leave what is there only make its stay longer.
+void prolong_or_add(std::vector<MemoryTouch>& touches, const MemoryTouch& t, std::int32_t& latest) {
+  std::int32_t at = latest;
+  while (at != kNoTouch && touches[static_cast<std::size_t>(at)].shift != t.shift) {
+    at = touches[static_cast<std::size_t>(at)].previous;
   }
+  if (at == kNoTouch || (t.afresh && touches[static_cast<std::size_t>(at)].last < t.first)) {
+    latest = static_cast<std::int32_t>(touches.size());
+    touches.push_back(t);
+  } else {
+    touches[static_cast<std::size_t>(at)].last = t.last;
+  }
+}
+
+std::vector<MemoryTouch> touches_of(const Plan& plan, const Block& block, Place place, Role role) {
+  std::vector<MemoryTouch> out;
+  std::vector<std::int32_t> latest(plan.tensors.size(), kNoTouch);
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    for (const Operand& o : block.ops[i].operands) {
+      const bool view = plan.tensors[o.tensor].is_view();
+      const TensorId root = storage_of(plan, o.tensor);
+      const Tensor& held = plan.tensors[root];
+      if (held.place != place || !holds(role, held.holders)) continue;
+      const auto op = static_cast<std::int64_t>(i);
+      const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
+      const bool afresh = !view && o.use == Use::kWrite && !held.persistent;
+      const bool own = held.scope == Scope::kCall && !held.persistent;
+      prolong_or_add(out, {op, op, root, shift, afresh, latest[root], own}, latest[root]);
+    }
+  }
+  return out;
+}
+
+/// A stay, and the calls that it begins and ends in.
+struct StaySpan : Stay {
+  std::uint32_t first_call = 0, last_call = 0;
+};
+
+}  // namespace
+
+/// The calls of one stage.
+class LiveMemory::StageWalk {
+ public:
+  StageWalk(const LiveMemory& memory, std::size_t stage)
+      : plan_(memory.plan_),
+        bytes_(memory.bytes_),
+        blocks_(memory.blocks_),
+        calls_(plan_.programs.at(stage).calls),
+        members_(plan_),
+        ops_(op_count(plan_, stage)) {}
 
   std::vector<Stay> list() {
-    collect();
-    return std::move(stays_);
+    collect(&BlockTouches::all);
+    return {spans_.begin(), spans_.end()};
   }
 
-  StageMemory run(bool curve) {
-    collect();
+  StageMemory run() {
+    collect(&BlockTouches::outliving);
+    sum_changes();
     StageMemory out;
-    std::vector<std::int64_t> delta(static_cast<std::size_t>(ops_) + 1, 0);
-    for (const Stay& s : stays_) {
-      delta[static_cast<std::size_t>(s.first)] += bytes_[s.tensor];
-      delta[static_cast<std::size_t>(s.last + 1)] -= bytes_[s.tensor];
-    }
-    std::int64_t live = 0, peak = -1;
-    for (std::int64_t i = 0; i < ops_; ++i) {
-      live += delta[static_cast<std::size_t>(i)];
-      if (live > peak) peak = live, out.peak_op = i;
-    }
-    out.peak = Bytes(std::max<std::int64_t>(peak, 0));
+    find_peak(out);
     attribute(out);
-    if (curve) draw(out);
     return out;
   }
 
  private:
-  /// What a block's ops first .. last do to a member.
-  struct Touch {
-    std::int64_t first, last;
-    TensorId root;
-    std::int16_t shift;
-    bool afresh;                    // a full write: what was there before is no longer needed
-    std::int32_t previous = kNone;  // touch of the same tensor
-  };
-  static constexpr std::int32_t kNone = -1;
-  struct Member {
-    std::int64_t stay = -1;  // index of the open stay
-  };
-
-  std::vector<Touch> touches_of(const Block& block) const {
-    std::vector<Touch> out;
-    std::vector<std::int32_t> latest(plan_.tensors.size(), kNone);
-    for (std::size_t i = 0; i < block.ops.size(); ++i) {
-      for (const Operand& o : block.ops[i].operands) {
-        const bool view = plan_.tensors[o.tensor].is_view();
-        const TensorId root = storage_of(plan_, o.tensor);
-        const Tensor& held = plan_.tensors[root];
-        if (held.place != place_ || !holds(role_, held.holders)) continue;
-        const auto op = static_cast<std::int64_t>(i);
-        const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
-        const bool afresh = !view && o.use == Use::kWrite && !held.persistent;
-        add(out, {op, op, root, shift, afresh, latest[root]}, latest[root]);
-      }
-    }
-    return out;
-  }
-  /// Later touches of a member that leave what is there only make its stay longer.
-  static void add(std::vector<Touch>& touches, const Touch& t, std::int32_t& latest) {
-    std::int32_t at = latest;
-    while (at != kNone && touches[static_cast<std::size_t>(at)].shift != t.shift) {
-      at = touches[static_cast<std::size_t>(at)].previous;
-    }
-    if (at == kNone || (t.afresh && touches[static_cast<std::size_t>(at)].last < t.first)) {
-      latest = static_cast<std::int32_t>(touches.size());
-      touches.push_back(t);
-    } else {
-      touches[static_cast<std::size_t>(at)].last = t.last;
-    }
-  }
-
-  void collect() {
+  void collect(std::vector<MemoryTouch> BlockTouches::*touches) {
     std::int64_t flat = 0;
-    for (const Call& call : program_.calls) {
-      ++call_;
-      for (const Touch& t : touches_[call.block]) touch(call, t, flat);
-      flat += static_cast<std::int64_t>(plan_.blocks[call.block].ops.size());
+    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
+      const BlockTouches& block = blocks_[calls_[c].block];
+      for (const MemoryTouch& t : block.*touches) touch(c, t, flat);
+      flat += static_cast<std::int64_t>(block.within.size());
     }
-    for (Stay& s : stays_) {
-      if (plan_.tensors[s.tensor].persistent) s.first = 0, s.last = ops_ - 1;
+    for (StaySpan& s : spans_) {
+      if (!plan_.tensors[s.tensor].persistent) continue;
+      s.first = 0, s.last = ops_ - 1;
+      s.first_call = 0, s.last_call = static_cast<std::uint32_t>(calls_.size()) - 1;
     }
   }
   /// `flat`: the number of the call's first op.
-  void touch(const Call& call, const Touch& t, std::int64_t flat) {
-    Member& m = member(t.root, call.layer + t.shift, call.microbatch);
-    const bool begins =
-        m.stay < 0 || (t.afresh && stays_[static_cast<std::size_t>(m.stay)].last < flat + t.first);
-    if (begins) {
-      m.stay = static_cast<std::int64_t>(stays_.size());
-      stays_.push_back(stay_of(t, call, flat + t.first));
+  void touch(std::uint32_t c, const MemoryTouch& t, std::int64_t flat) {
+    if (t.within_call) {
+      spans_.push_back(span_of(c, t, flat));
+      return;
     }
-    stays_[static_cast<std::size_t>(m.stay)].last = flat + t.last;
+    const Call& call = calls_[c];
+    std::int64_t& stay = members_.at(t.root, call.layer + t.shift, call.microbatch).stay;
+    if (stay < 0 || (t.afresh && spans_[static_cast<std::size_t>(stay)].last < flat + t.first)) {
+      stay = static_cast<std::int64_t>(spans_.size());
+      spans_.push_back(span_of(c, t, flat));
+      return;
+    }
+    StaySpan& open = spans_[static_cast<std::size_t>(stay)];
+    open.last = flat + t.last, open.last_call = c;
   }
-  Stay stay_of(const Touch& t, const Call& call, std::int64_t op) const {
+  StaySpan span_of(std::uint32_t c, const MemoryTouch& t, std::int64_t flat) const {
+    const Call& call = calls_[c];
     const Scope scope = plan_.tensors[t.root].scope;
-    return {t.root, per_layer(scope) ? call.layer + t.shift : 0,
-            per_microbatch(scope) ? call.microbatch : 0, op, op};
-  }
-  Member& member(TensorId root, std::int32_t layer, std::int32_t microbatch) {
-    if (plan_.tensors[root].scope == Scope::kCall) return call_member(root);
-    return members_.at(root, layer, microbatch);
-  }
-  /// Each call has a member of its own; only the current call's is ever looked at.
-  Member& call_member(TensorId root) {
-    if (call_of_[root] != call_) call_members_[root] = {}, call_of_[root] = call_;
-    return call_members_[root];
+    return {{t.root, per_layer(scope) ? call.layer + t.shift : 0,
+             per_microbatch(scope) ? call.microbatch : 0, flat + t.first, flat + t.last},
+            c,
+            c};
   }
 
+  /// Of what outlives calls: by op, by call, and what a call adds at most at any of its ops.
+  void sum_changes() {
+    change_.assign(static_cast<std::size_t>(ops_) + 1, 0);
+    of_call_.assign(calls_.size() + 1, 0), added_.assign(calls_.size() + 1, 0);
+    std::vector<std::int64_t> end_of_call;
+    std::int64_t flat = 0;
+    for (const Call& call : calls_) {
+      flat += static_cast<std::int64_t>(blocks_[call.block].within.size());
+      end_of_call.push_back(flat);
+    }
+    for (const StaySpan& s : spans_) {
+      std::size_t end = s.last_call;  // the call of the op behind its last one
+      while (end < calls_.size() && s.last + 1 >= end_of_call[end]) ++end;
+      change_[static_cast<std::size_t>(s.first)] += bytes_[s.tensor];
+      change_[static_cast<std::size_t>(s.last + 1)] -= bytes_[s.tensor];
+      of_call_[s.first_call] += bytes_[s.tensor], added_[s.first_call] += bytes_[s.tensor];
+      of_call_[end] -= bytes_[s.tensor];
+    }
+  }
+  /// Calls that cannot get higher than the peak so far are not looked at op by op.
+  void find_peak(StageMemory& out) {
+    std::int64_t live = 0, peak = -1;
+    std::size_t flat = 0;
+    for (std::size_t c = 0; c < calls_.size(); ++c) {
+      const BlockTouches& block = blocks_[calls_[c].block];
+      const std::size_t ops = block.within.size();
+      if (live + added_[c] + block.most_within <= peak) {
+        live += of_call_[c], flat += ops;
+        continue;
+      }
+      for (std::size_t i = 0; i < ops; ++i, ++flat) {
+        live += change_[flat];
+        if (live + block.within[i] <= peak) continue;
+        peak = live + block.within[i];
+        out.peak_op = static_cast<std::int64_t>(flat), peak_call_ = c, peak_at_ = i;
+      }
+    }
+    out.peak = Bytes(std::max<std::int64_t>(peak, 0));
+  }
   void attribute(StageMemory& out) const {
     std::map<TensorId, LiveTensor> at_peak;
-    for (const Stay& s : stays_) {
-      if (out.peak_op < s.first || out.peak_op > s.last) continue;
-      LiveTensor& t = at_peak[s.tensor];
-      t.tensor = s.tensor;
+    const auto add = [&](TensorId tensor) {
+      LiveTensor& t = at_peak[tensor];
+      t.tensor = tensor;
       ++t.count;
-      t.bytes += Bytes(bytes_[s.tensor]);
-      out.by_class[static_cast<std::size_t>(plan_.tensors[s.tensor].kind)] +=
-          Bytes(bytes_[s.tensor]);
+      t.bytes += Bytes(bytes_[tensor]);
+      out.by_class[static_cast<std::size_t>(plan_.tensors[tensor].kind)] += Bytes(bytes_[tensor]);
+    };
+    for (const StaySpan& s : spans_) {
+      if (out.peak_op >= s.first && out.peak_op <= s.last) add(s.tensor);
+    }
+    if (ops_ > 0) {
+      const auto at = static_cast<std::int64_t>(peak_at_);
+      for (const MemoryTouch& t : blocks_[calls_[peak_call_].block].all) {
+        if (t.within_call && at >= t.first && at <= t.last) add(t.root);
+      }
     }
     for (const auto& [id, live] : at_peak) out.at_peak.push_back(live);
     std::stable_sort(out.at_peak.begin(), out.at_peak.end(),
                      [](const LiveTensor& a, const LiveTensor& b) { return a.bytes > b.bytes; });
   }
-  void draw(StageMemory& out) const {
-    std::vector<BytesByClass> delta(static_cast<std::size_t>(ops_) + 1);
-    for (const Stay& s : stays_) {
-      const auto kind = static_cast<std::size_t>(plan_.tensors[s.tensor].kind);
-      delta[static_cast<std::size_t>(s.first)][kind] += Bytes(bytes_[s.tensor]);
-      delta[static_cast<std::size_t>(s.last + 1)][kind] -= Bytes(bytes_[s.tensor]);
-    }
-    BytesByClass live = {};
-    for (std::int64_t i = 0; i < ops_; ++i) {
-      const BytesByClass& d = delta[static_cast<std::size_t>(i)];
-      for (std::size_t k = 0; k < live.size(); ++k) live[k] += d[k];
-      if (i == 0 || d != BytesByClass{}) out.curve.push_back({i, live});
-    }
-  }
 
+  struct Member {
+    std::int64_t stay = -1;  // index of the open span
+  };
   const Plan& plan_;
-  Place place_;
-  Role role_;
-  const Program& program_;
+  const std::vector<std::int64_t>& bytes_;
+  const std::vector<BlockTouches>& blocks_;
+  const std::vector<Call>& calls_;
   MemberTable<Member> members_;
-  std::vector<Member> call_members_;
-  std::size_t call_ = 0;  // number of the current call, from 1
-  std::vector<std::size_t>
-      call_of_;  // of call-scoped tensors: the call that their member belongs to
-  std::vector<std::int64_t> bytes_;
-  std::vector<std::vector<Touch>> touches_;
-  std::vector<Stay> stays_;
+  std::vector<StaySpan> spans_;
   std::int64_t ops_ = 0;
+  std::vector<std::int64_t> change_, of_call_, added_;
+  std::size_t peak_call_ = 0, peak_at_ = 0;  // and the op within it
 };
 
-}  // namespace
+LiveMemory::LiveMemory(const Plan& plan, Place place, Role role) : plan_(plan) {
+  for (const Tensor& t : plan.tensors) bytes_.push_back(t.bytes(plan.mesh).value);
+  blocks_.reserve(plan.blocks.size());
+  for (const Block& b : plan.blocks) {
+    BlockTouches& out = blocks_.emplace_back();
+    out.all = touches_of(plan, b, place, role);
+    out.within.assign(b.ops.size(), 0);
+    for (const MemoryTouch& t : out.all) {
+      if (t.outlives()) out.outliving.push_back(t);
+      for (std::int64_t i = t.first; t.within_call && i <= t.last; ++i) {
+        out.within[static_cast<std::size_t>(i)] += bytes_[t.root];
+      }
+    }
+    for (const std::int64_t n : out.within) out.most_within = std::max(out.most_within, n);
+  }
+}
+
+LiveMemory::~LiveMemory() = default;
+
+std::vector<Stay> LiveMemory::stays(std::size_t stage) const {
+  return StageWalk(*this, stage).list();
+}
+
+StageMemory LiveMemory::of(std::size_t stage, bool curve) const {
+  StageMemory out = StageWalk(*this, stage).run();
+  if (curve) draw(stage, out);
+  return out;
+}
+
+void LiveMemory::draw(std::size_t stage, StageMemory& out) const {
+  const auto ops = static_cast<std::size_t>(op_count(plan_, stage));
+  std::vector<BytesByClass> delta(ops + 1);
+  for (const Stay& s : stays(stage)) {
+    const auto kind = static_cast<std::size_t>(plan_.tensors[s.tensor].kind);
+    delta[static_cast<std::size_t>(s.first)][kind] += Bytes(bytes_[s.tensor]);
+    delta[static_cast<std::size_t>(s.last + 1)][kind] -= Bytes(bytes_[s.tensor]);
+  }
+  BytesByClass live = {};
+  for (std::size_t i = 0; i < ops; ++i) {
+    for (std::size_t k = 0; k < live.size(); ++k) live[k] += delta[i][k];
+    if (i == 0 || delta[i] != BytesByClass{}) {
+      out.curve.push_back({static_cast<std::int64_t>(i), live});
+    }
+  }
+}
 
 std::vector<Stay> stays(const Plan& plan, std::size_t stage, Place place, Role role) {
-  return StageWalk(plan, stage, place, role).list();
+  return LiveMemory(plan, place, role).stays(stage);
 }
 
 StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve, Place place, Role role) {
-  return StageWalk(plan, stage, place, role).run(curve);
+  return LiveMemory(plan, place, role).of(stage, curve);
 }
 
 }  // namespace plait

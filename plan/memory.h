@@ -47,6 +47,29 @@ struct StageMemory {
   std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
 };
 
+/// The memory of one stage after another: what blocks do to it is looked up once. What lives within
+/// a call is the same in every call of a block. The plan outlives it.
+class LiveMemory {
+ public:
+  explicit LiveMemory(const Plan& plan, Place place = Place::kDevice, Role role = {});
+  ~LiveMemory();
+  LiveMemory(const LiveMemory&) = delete;
+  LiveMemory& operator=(const LiveMemory&) = delete;
+
+  /// As `stays` and `live_memory`.
+  std::vector<Stay> stays(std::size_t stage) const;
+  StageMemory of(std::size_t stage, bool curve = false) const;
+
+ private:
+  struct BlockTouches;
+  class StageWalk;
+  void draw(std::size_t stage, StageMemory& out) const;
+
+  const Plan& plan_;
+  std::vector<std::int64_t> bytes_;  // by tensor
+  std::vector<BlockTouches> blocks_;
+};
+
 /// Live memory of every rank of `stage` with that role, on its device or in another place. O(calls
 /// x operands per block).
 StageMemory live_memory(const Plan& plan, std::size_t stage, bool curve = false,

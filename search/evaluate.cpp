@@ -1,6 +1,7 @@
 #include "search/evaluate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "costmodel/stage_use.h"
@@ -19,11 +20,11 @@ SimTime step_time(const Plan& plan, const Scenario& s, const CostModel& costs) {
 }
 
 void count_memory(const Plan& plan, const Scenario& s, Evaluation& out) {
-  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    const StageUse use = stage_use(plan, stage, s.cluster, s.placement, s.memory, s.kernels);
+  bool first = true;
+  for (const StageUse& use : stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels)) {
     const Bytes room = s.cluster.kind(use.kind).device.memory - use.bytes();
     out.memory = std::max(out.memory, use.bytes());
-    out.room = stage == 0 ? room : std::min(out.room, room);
+    out.room = std::exchange(first, false) ? room : std::min(out.room, room);
   }
 }
 

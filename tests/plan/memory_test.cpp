@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "plan/schedule.h"
 #include "tests/plan/tiny.h"
@@ -205,6 +206,40 @@ TEST(LiveMemory, CurveReachesThePeakAndEndsWithWhatStays) {
   }
   EXPECT_EQ(highest, m.peak.value);
   EXPECT_EQ(m.curve.back().live[static_cast<std::size_t>(TensorClass::kActivation)].value, 0);
+}
+
+/// {the first op with most live, what is live then}, summed over the stays, op by op.
+std::pair<std::int64_t, std::int64_t> fullest(const Plan& plan, std::size_t stage) {
+  std::vector<std::int64_t> change(static_cast<std::size_t>(op_count(plan, stage)) + 1);
+  for (const Stay& stay : stays(plan, stage)) {
+    const std::int64_t bytes = plan.tensors[stay.tensor].bytes(plan.mesh).value;
+    change[static_cast<std::size_t>(stay.first)] += bytes;
+    change[static_cast<std::size_t>(stay.last) + 1] -= bytes;
+  }
+  std::int64_t live = 0;
+  std::pair<std::int64_t, std::int64_t> out = {0, -1};
+  for (std::size_t i = 0; i + 1 < change.size(); ++i) {
+    live += change[i];
+    if (live > out.second) out = {static_cast<std::int64_t>(i), live};
+  }
+  return out;
+}
+
+TEST(LiveMemory, PeakIsTheFirstFullestOpOfAllStays) {
+  for (const ScheduleKind& kind : kSchedules) {
+    for (const int zero : {0, 2, 3}) {
+      Strategy strategy = split({.pp = 4, .fsdp = zero > 0 ? 2 : 1});
+      strategy.zero_stage = zero;
+      strategy.pipeline.schedule = kind.schedule, strategy.pipeline.chunks = kind.fewest_chunks;
+      strategy.recompute.kind = zero == 2 ? Recompute::kFull : Recompute::kNone;
+      const Plan plan = make_plan(tiny_llama(8), tiny_workload(16), strategy);
+      const LiveMemory memory(plan);
+      for (std::size_t stage = 0; stage < 4; ++stage) {
+        const StageMemory m = memory.of(stage);
+        EXPECT_EQ(std::pair(m.peak_op, m.peak.value), fullest(plan, stage)) << kind.name << zero;
+      }
+    }
+  }
 }
 
 TEST(InFlight, VHalfAndVMinKeepAHalfAndAThirdOf1f1b) {
