@@ -79,6 +79,13 @@ void resolve_host(const Json* host, const Written& written, const Cluster& clust
   }
 }
 
+void warn_of_idle_documents(const Documents& d, std::vector<std::string>& warnings) {
+  const bool are_said = d.packing != Packing::kNone;
+  if (are_said == d.have_length()) return;
+  warnings.emplace_back(std::string("W001: workload.documents has no effect: ") +
+                        (are_said ? "documents have no length" : "packing is \"none\""));
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -87,6 +94,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
     return;
   }
   out.workload = parts.workload;
+  warn_of_idle_documents(out.workload.documents, out.warnings);
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
 }
 

@@ -46,6 +46,15 @@ TEST(Documents, ArePackedWhereTheyHaveALengthAndNothingElseIsSaid) {
     EXPECT_TRUE(s.warnings.empty());
 }
 
+TEST(Documents, WithoutEffectAreWarnedAbout) {
+  for (const char* idle : {R"({"packing":"none","length":16})", R"({"packing":"packed"})"}) {
+    const Scenario s = of_documents(idle);
+    ASSERT_EQ(s.warnings.size(), 1U);
+    EXPECT_TRUE(s.warnings[0].starts_with("W001: workload.documents has no effect"))
+        << s.warnings[0];
+  }
+}
+
 TEST(Documents, OfWhichNothingIsSaidAreNotPartOfTheScenariosHash) {
   EXPECT_EQ(of_documents(R"({"packing":"none"})").canonical_json,
             parse(scenario("{}")).canonical_json);
