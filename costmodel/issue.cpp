@@ -107,8 +107,8 @@ int products_of(Pass pass) { return pass == Pass::kBackward ? 2 : 1; }
 /// each expert's weight is a parameter of its own to autograd (pytorch/module/grouped_linear.py).
 Seconds issue_time(const MatMul& m, const Host& host, const Kernels& kernels) {
   const int calls = host_calls(m, kernels);
-  if (kernels.experts == Fusion::kFused || m.batch <= 1 || !host.takes_time())
-    return host.launch_time * calls;
+  const bool at_once = host.launch_time.value == 0;
+  if (kernels.experts == Fusion::kFused || m.batch <= 1 || at_once) return host.launch_time * calls;
   const int products = products_of(m.pass);
   const Seconds each = kExpertProduct * products + host.launch_time * (calls - products);
   return each * static_cast<double>(m.batch);

@@ -102,7 +102,7 @@ TEST(IssueTimes, ExpertsThatAreApartAreIssuedOneByOne) {
   const Seconds product = Seconds(0.267e-3) / 8;
   const Seconds products = 16 * (1 + 2) * product, others = (16 * 1 + 1) * kHost.launch_time;
   EXPECT_NEAR(total(block, kHost, apart) / (products + others), 1, 1e-3);
-  EXPECT_EQ(total(block, {}, apart), Seconds()) << "a host that takes no time";
+  EXPECT_EQ(total(block, Host{{}, Seconds(1e-6)}, apart), Seconds()) << "launches take no time";
 }
 
 // One launch for the kernels; what goes to the host is not in the graph.
