@@ -1,7 +1,6 @@
 #include "plan/documents.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "plan/refusal.h"
 

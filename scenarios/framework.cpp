@@ -21,7 +21,7 @@ Framework parsed(const CatalogueEntry& file) {
 }
 
 /// `"tensor": "ring"` says strategy.tensor.overlap too.
-bool is_said(const Json& root, const Shape& shape, const std::string& path) {
+bool says(const Json& root, const Shape& shape, const std::string& path) {
   const Json* at = &root;
   const Shape* form = &shape;
   for (const std::string& step : split_path(path)) {
@@ -60,20 +60,19 @@ std::vector<std::string> framework_names() {
   return out;
 }
 
-bool says(const JsonDocument& document, const std::string& path) {
-  return is_said(document.root(), scenario_table().shape(), path);
-}
-
-void fill_in_framework(JsonDocument& document) {
+std::vector<std::string> fill_in_framework(JsonDocument& document) {
+  std::vector<std::string> out;
   const Json* name = document.root().find("framework");
-  if (name == nullptr || !name->is(Json::Kind::kText)) return;  // a wrong type is refused later
+  if (name == nullptr || !name->is(Json::Kind::kText)) return out;  // a wrong type is refused later
   const auto found = std::ranges::find(frameworks(), name->text(), &Framework::name);
-  if (found == frameworks().end()) return;  // the same
+  if (found == frameworks().end()) return out;  // the same
   const Shape shape = scenario_table().shape();
   for (const FrameworkDefault& d : found->defaults) {
-    if (!is_said(document.root(), shape, d.path) && applies(d, document.root()))
-      apply_override(document, shape, d.path, d.value);
+    if (says(document.root(), shape, d.path) || !applies(d, document.root())) continue;
+    apply_override(document, shape, d.path, d.value);
+    out.push_back(d.path);
   }
+  return out;
 }
 
 }  // namespace plait

@@ -28,10 +28,8 @@ struct Framework {
 const std::vector<Framework>& frameworks();
 std::vector<std::string> framework_names();
 
-/// Whether `document` says the field itself, by its path or by a short form of what holds it.
-bool says(const JsonDocument& document, const std::string& path);
-
-/// Puts what the framework does that `document` names where it does not say itself.
-void fill_in_framework(JsonDocument& document);
+/// Puts what the framework does that `document` names where it does not say itself, and returns the
+/// paths of what it put there.
+std::vector<std::string> fill_in_framework(JsonDocument& document);
 
 }  // namespace plait

@@ -49,32 +49,36 @@ void resolve_precision(const Json* json, Precision& p) {
                     "leave workload.precision.matmul out, or set it to \"fp8\""});
 }
 
-/// What a document says itself, before a framework fills it in.
-struct Written {
-  std::vector<std::string> strategy;  // members of the strategy
-  bool launch_time = false, collective_time = false;
+/// Where the fields of a document are from.
+struct Origins {
+  std::vector<std::string> strategy;   // members that it has itself
+  std::vector<std::string> framework;  // paths that its framework filled in
+  bool is_frameworks(const std::string& path) const {
+    return std::ranges::find(framework, path) != framework.end();
+  }
 };
 
-Written written_by(const JsonDocument& document) {
-  Written out;
-  if (const Json* strategy = document.root().find("strategy")) {
-    for (const Json* member : strategy->children()) out.strategy.push_back(member->key());
+/// Members of the strategy.
+std::vector<std::string> strategy_keys(const Json& root) {
+  std::vector<std::string> out;
+  if (const Json* strategy = root.find("strategy")) {
+    for (const Json* member : strategy->children()) out.push_back(member->key());
   }
-  out.launch_time = says(document, "host.launch_time");
-  out.collective_time = says(document, "host.collective_time");
   return out;
 }
 
 /// A framework's times are those of a DGX H100's host. All ranks have hosts of the same speed: the
 /// slowest.
-void resolve_host(const Json* host, const Written& written, const Cluster& cluster, Host& out) {
+void resolve_host(const Json* host, const Origins& origins, const Cluster& cluster, Host& out) {
   double slowdown = cluster.host_slowdown;
   for (const OtherKind& other : cluster.others) slowdown = std::max(slowdown, other.host_slowdown);
-  const bool both = host != nullptr && host->find("collective_time") != nullptr;
-  if (!written.launch_time) out.launch_time *= slowdown;
-  if (!both || (written.launch_time && !written.collective_time)) {
+  const bool launches = origins.is_frameworks("host.launch_time");
+  const bool collectives = origins.is_frameworks("host.collective_time");
+  if (launches) out.launch_time *= slowdown;
+  const bool none = host == nullptr || host->find("collective_time") == nullptr;
+  if (none || (collectives && !launches)) {
     out.collective_time = out.launch_time;
-  } else if (!written.collective_time) {
+  } else if (collectives) {
     out.collective_time *= slowdown;
   }
 }
@@ -98,7 +102,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
 }
 
-void resolve(const JsonDocument& document, const Written& written, Scenario& out) {
+void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {
   const Json& root = document.root();
   ScenarioParts parts;
   scenario_table().read(root, parts);
@@ -121,13 +125,13 @@ void resolve(const JsonDocument& document, const Written& written, Scenario& out
       resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  for (std::string& w : out.serving ? idle_in_serving(written.strategy)
-                                    : idle_options(written.strategy, parts.strategy)) {
+  for (std::string& w : out.serving ? idle_in_serving(origins.strategy)
+                                    : idle_options(origins.strategy, parts.strategy)) {
     out.warnings.push_back(std::move(w));
   }
   out.host = parts.host;
   if (out.workload.capacity_factor > 0) out.host.waits_for_routing = false;
-  resolve_host(root.find("host"), written, out.cluster, out.host);
+  resolve_host(root.find("host"), origins, out.cluster, out.host);
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
   out.flow_network = parts.network == "flow";
@@ -165,13 +169,13 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
 }
 
 Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string& file) {
-  const Written written = written_by(*document);
-  fill_in_framework(*document);
+  Origins origins = {strategy_keys(document->root()), {}};
+  origins.framework = fill_in_framework(*document);
   Scenario out;
   out.source_file = file;
   out.source = document;
   try {
-    resolve(*document, written, out);
+    resolve(*document, origins, out);
   } catch (const InputError& e) {
     throw located(e, *document);
   }
