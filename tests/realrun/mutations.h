@@ -170,11 +170,21 @@ inline Mutation dropped_once(const Plan& plan, std::size_t stage, std::size_t ca
   return m;
 }
 
-/// Each collective of each call of each stage dropped there alone.
-inline std::vector<Mutation> dropped_once(const Plan& plan) {
+/// Whether no call before, or none behind, runs the same block.
+inline bool is_first_or_last(const Program& program, std::size_t call) {
+  const auto same = [&](const Call& c) { return c.block == program.calls[call].block; };
+  const auto at = program.calls.begin() + static_cast<std::ptrdiff_t>(call);
+  return std::none_of(program.calls.begin(), at, same) ||
+         std::none_of(at + 1, program.calls.end(), same);
+}
+
+/// Each collective dropped in one call alone: on each stage in the first and in the last of its
+/// block's calls, where `every` in each of them.
+inline std::vector<Mutation> dropped_once(const Plan& plan, bool every) {
   std::vector<Mutation> out;
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     for (std::size_t c = 0; c < plan.programs[s].calls.size(); ++c) {
+      if (!every && !is_first_or_last(plan.programs[s], c)) continue;
       const Block& block = plan.blocks[plan.programs[s].calls[c].block];
       for (std::size_t i = 0; i < block.ops.size(); ++i) {
         if (std::holds_alternative<Collective>(block.ops[i].body)) {
