@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "cli/commands.h"
 #include "cli/realrun.h"
@@ -90,9 +89,8 @@ std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
 }  // namespace
 
 int run_matrix(const RealrunOptions& options) {
-  std::vector<MatrixCase> cases = matrix_cases();
+  const std::vector<MatrixCase> cases = matrix_cases();
   const Backend backend(options);
-  if (backend.device() != nullptr) std::erase_if(cases, std::not_fn(runs_on_gpus));
   std::vector<MatrixRow> rows;
   const std::size_t all = cases.size() * options.precisions.size();
   std::size_t done = 0;

@@ -72,8 +72,6 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
   return used;
 }
 
-bool runs_on_gpus(const MatrixCase& c) { return c.workload.documents.packing == Packing::kNone; }
-
 const ModelState& MatrixRunner::reference(const MatrixCase& c) {
   const Workload w = in_precision(c.unsharded(), precision_);
   for (const Reference& r : references_) {

@@ -22,9 +22,6 @@ std::vector<MatrixCase> matrix_cases();
 /// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
 std::vector<std::string> strategy_files(const MatrixCase& c);
 
-/// False where processors alone compute what a plan has (G019).
-bool runs_on_gpus(const MatrixCase& c);
-
 struct MatrixRow {
   const MatrixCase* of = nullptr;
   RunPrecision precision = RunPrecision::kFp64;

@@ -33,10 +33,10 @@ part() {
   fi
 }
 
-# verified NAME STRATEGY RANKS [MODEL]
+# verified NAME STRATEGY RANKS [MODEL [DOCUMENTS]]
 verified() {
   part "verify-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set "strategy=$2" \
-    --set "model=${4:-tiny}" --set cluster.nodes=1 --set "cluster.devices_per_node=$3" --verify \
+    --set "model=${4:-tiny}" ${5:+--set "workload.documents=$5"} --set cluster.nodes=1 --set "cluster.devices_per_node=$3" --verify \
     --backend cuda --precision fp32,bf16 --steps 2
 }
 EXPERTS='{"preset": "tiny", "experts": 4, "experts_per_token": 2, "expert_ffn_hidden": 32}'
@@ -62,6 +62,7 @@ verified parameter-server-4 '{"dp": 4, "parameter_server": {"servers": 2}}' 4
 verified offload-2 '{"fsdp": 2, "offload": {"optimizer": "cpu", "parameters": "cpu"}}' 2
 verified experts-ep-2-dp-2 '{"ep": 2, "dp": 2, "zero_stage": 1}' 4 "$EXPERTS"
 verified latents-tp-2 '{"tp": 2, "sequence_parallel": true}' 2 "$LATENTS"
+verified documents-2 '{"dp": 2}' 2 tiny '{"packing": "packed", "length": 30}'
 verified further-tokens-pp-2 '{"pp": 2}' 2 '{"preset": "tiny", "mtp_layers": 1}'
 
 part bench-compute 180 "$plait" bench compute --backend cuda -o "$folder/compute.jsonl"

@@ -182,8 +182,8 @@ CudnnAttention::~CudnnAttention() { cudnnDestroy(state_->handle); }
 
 bool CudnnAttention::takes(const AttentionShape& shape, const Dropout& dropout) {
   constexpr std::int64_t kMostHeadDim = 128;
-  return dropout.probability == 0 && shape.other_keys == 0 && shape.place.first == 0 &&
-         shape.place.turn >= shape.sequence && shape.head_dim % 8 == 0 &&
+  return dropout.probability == 0 && shape.documents == 0 && shape.other_keys == 0 &&
+         shape.place.first == 0 && shape.place.turn >= shape.sequence && shape.head_dim % 8 == 0 &&
          shape.head_dim <= kMostHeadDim && shape.v_dim() == shape.head_dim;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Fused attention in bf16 by cuDNN's own kernels (FlashAttention-2 and -3, made at run time for the
-// shape): what training frameworks run where there is no dropout and no context parallelism. The
-// kernels of attention.h do the rest.
+// shape): what training frameworks run where there is neither dropout nor context parallelism nor a
+// sequence of packed documents. The kernels of attention.h do the rest.
 
 #include <cuda_bf16.h>
 

@@ -58,7 +58,7 @@ struct ScoreGradient {
 /// What the second pass needs of each query of a tile.
 struct QueryFacts {
   float log_sum_exp, delta;
-  int visible;  // of the tile's 64 keys, from the first on
+  Visible visible;  // of the tile's 64 keys
   std::uint64_t key;
 };
 template <class T>
@@ -67,11 +67,11 @@ __device__ void gather_facts(QueryFacts* facts, const Backward<T>& b, std::int64
   for (int r = static_cast<int>(threadIdx.x); r < kTileRows; r += kTileThreads) {
     const std::int64_t row = i0 + r;
     QueryFacts& f = facts[r];
-    f = {0, 0, 0, 0};
+    f = {0, 0, {}, 0};
     if (row >= b.shape.sequence) continue;
     const std::int64_t at = statistic(b.shape, row, sample, head);
     f.log_sum_exp = b.log_sum_exp[at], f.delta = b.delta[at];
-    f.visible = visible_columns(visible_keys(b.shape, row), j0);
+    f.visible = keys_of(b.shape, row).in_tile(j0);
     if (b.dropout.probability > 0) f.key = dropout_row_key(b.dropout, sample, row, head);
   }
 }
@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(kTileThreads) keys_kernel(Backward<T> b) {
     const HeadOf<const T> rows(b.packed, shape, sample, head);
     const HeadRows<const T> douts = context_rows(b.dcontext, shape, sample, head);
     for (std::int64_t i0 = 0; i0 < shape.sequence; i0 += kTileRows) {
-      if (keys_of_tile(shape, i0) <= j0) continue;  // these queries see earlier keys only
-      __syncthreads();                              // the tiles before have been read
+      if (!keys_of_tile(shape, i0).meet(j0)) continue;
+      __syncthreads();  // the tiles before have been read
       q.copy(rows.q, i0, shape.sequence, d);
       dout.copy(douts, i0, shape.sequence, e);
       commit_copies();
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kTileThreads) keys_kernel(Backward<T> b) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const QueryFacts& f = facts[column_of(t, i)];
-          gradient(s[t][i], ds[t][i], row_of(i) < f.visible, f.log_sum_exp, f.delta, f.key,
+          gradient(s[t][i], ds[t][i], f.visible(row_of(i)), f.log_sum_exp, f.delta, f.key,
                    j0 + row_of(i));
         }
       }
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
 
   const ScoreGradient gradient{b.scale, Keep(b.dropout, shape)};
   float log_sum_exp[2] = {0, 0}, delta[2] = {0, 0};
-  std::int64_t visible[2] = {0, 0};
+  Keys visible[2];
   std::uint64_t key[2] = {0, 0};
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -154,19 +154,19 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
     if (row >= shape.sequence) continue;
     const std::int64_t at = statistic(shape, row, sample, head);
     log_sum_exp[half] = b.log_sum_exp[at], delta[half] = b.delta[at];
-    visible[half] = visible_keys(shape, row);
+    visible[half] = keys_of(shape, row);
     if (b.dropout.probability > 0) key[half] = dropout_row_key(b.dropout, sample, row, head);
   }
   Columns<D> dq = {};
-  const std::int64_t seen = keys_of_tile(shape, i0);
-  for (std::int64_t j0 = 0; j0 < seen; j0 += kTileRows) {
+  const Keys seen = keys_of_tile(shape, i0);
+  for (std::int64_t j0 = seen.first_tile(); j0 < seen.end; j0 += kTileRows) {
     __syncthreads();  // the tiles before have been read
     k.copy(rows.k, j0, shape.keys(), d);
     v.copy(rows.v, j0, shape.keys(), e);
     commit_copies();
     wait_for_copies<0>();
     __syncthreads();
-    const int columns[2] = {visible_columns(visible[0], j0), visible_columns(visible[1], j0)};
+    const Visible columns[2] = {visible[0].in_tile(j0), visible[1].in_tile(j0)};
     Scores s = {}, ds = {};
     multiply_rows(s, q, k);
     multiply_rows(ds, dout, v);
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kTileThreads) queries_kernel(Backward<T> b) {
     for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        gradient(s[t][i], ds[t][i], column_of(t, i) < columns[i / 2], log_sum_exp[i / 2],
+        gradient(s[t][i], ds[t][i], columns[i / 2](column_of(t, i)), log_sum_exp[i / 2],
                  delta[i / 2], key[i / 2], j0 + column_of(t, i));
       }
     }

@@ -14,30 +14,32 @@ namespace {
 /// key.
 struct RowState {
   float max[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  std::int64_t visible[2];
+  Keys visible[2];
   std::uint64_t key[2] = {0, 0};
 };
 
 /// Scores become exponentials relative to the new maxima, dropped out; what has been summed up is
-/// brought to them. `scale` takes products to powers of two.
+/// brought to them. `scale` takes products to powers of two. Of a row whose document begins in a
+/// later tile there is no maximum yet.
 template <int E>
 __device__ void soften(Scores& s, Columns<E>& out, RowState& rows, const Keep& keep, float scale,
                        std::int64_t j0) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float max = rows.max[half];
-    const int visible = visible_columns(rows.visible[half], j0);
+    const Visible visible = rows.visible[half].in_tile(j0);
 #pragma unroll
     for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
       for (int e = 2 * half; e < 2 * half + 2; ++e) {
-        if (column_of(t, e) >= visible) s[t][e] = -INFINITY;
+        if (!visible(column_of(t, e))) s[t][e] = -INFINITY;
         max = fmaxf(max, s[t][e]);
       }
     }
     max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, 1));  // the row's other lanes
     max = fmaxf(max, __shfl_xor_sync(kAllLanes, max, 2));
-    const float correction = exp2f((rows.max[half] - max) * scale);
+    const float shift = max == -INFINITY ? 0.0F : max;
+    const float correction = exp2f((rows.max[half] - shift) * scale);
     rows.max[half] = max;
     rows.sum[half] *= correction;
 #pragma unroll
@@ -48,7 +50,7 @@ __device__ void soften(Scores& s, Columns<E>& out, RowState& rows, const Keep& k
     for (int t = 0; t < kScoreParts; ++t) {
 #pragma unroll
       for (int e = 2 * half; e < 2 * half + 2; ++e) {
-        s[t][e] = exp2f((s[t][e] - max) * scale);
+        s[t][e] = exp2f((s[t][e] - shift) * scale);
         rows.sum[half] += s[t][e];
         if (keep.on) s[t][e] *= keep(rows.key[half], j0 + column_of(t, e));
       }
@@ -69,9 +71,10 @@ __global__ void __launch_bounds__(kTileThreads)
   constexpr int kTileElements = SharedTile<D, T>::kElements;
   const SharedTile<D, T> q{memory}, k{memory + kTileElements};
   const SharedTile<E, T> v{memory + 2 * kTileElements};
-  const std::int64_t keys = shape.keys(), seen = keys_of_tile(shape, i0);
+  const std::int64_t keys = shape.keys();
+  const Keys seen = keys_of_tile(shape, i0);
   q.copy(rows.q, i0, shape.sequence, d);
-  k.copy(rows.k, 0, keys, d);
+  k.copy(rows.k, seen.first_tile(), keys, d);
   commit_copies();
 
   const Keep keep(dropout, shape);
@@ -79,7 +82,7 @@ __global__ void __launch_bounds__(kTileThreads)
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const std::int64_t row = i0 + row_of(2 * half);
-    state.visible[half] = visible_keys(shape, row);
+    state.visible[half] = keys_of(shape, row);
     if (keep.on) state.key[half] = dropout_row_key(dropout, sample, row, head);
     if (!shape.merges || row >= shape.sequence) continue;
     // What is there counts as one key of that score.
@@ -88,7 +91,7 @@ __global__ void __launch_bounds__(kTileThreads)
   }
   Columns<E> out = {};
   if (shape.merges) read_columns<E>(out, results, i0, shape.sequence, e);
-  for (std::int64_t j0 = 0; j0 < seen; j0 += kTileRows) {
+  for (std::int64_t j0 = seen.first_tile(); j0 < seen.end; j0 += kTileRows) {
     v.copy(rows.v, j0, keys, e);
     commit_copies();
     wait_for_copies<1>();
@@ -96,7 +99,7 @@ __global__ void __launch_bounds__(kTileThreads)
     Scores s = {};
     multiply_rows(s, q, k);
     __syncthreads();  // keys have been read
-    if (j0 + kTileRows < seen) k.copy(rows.k, j0 + kTileRows, keys, d);
+    if (j0 + kTileRows < seen.end) k.copy(rows.k, j0 + kTileRows, keys, d);
     commit_copies();
     soften<E>(s, out, state, keep, scale * kLog2E, j0);
     wait_for_copies<1>();
@@ -104,6 +107,7 @@ __global__ void __launch_bounds__(kTileThreads)
     multiply_columns<E>(out, s, v);
     __syncthreads();  // values have been read
   }
+  wait_for_copies<0>();  // of a tile that sees no key
 
   float factor[2];
 #pragma unroll

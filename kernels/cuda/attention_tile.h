@@ -59,8 +59,21 @@ __device__ inline std::int64_t statistic(const AttentionShape& shape, std::int64
 __device__ inline std::int64_t within(std::int64_t x, std::int64_t most) {
   return x < 0 ? 0 : x < most ? x : most;
 }
-/// Keys that the query sees: the first ones, whose two runs stand one before the other.
-__device__ inline std::int64_t visible_keys(const AttentionShape& shape, std::int64_t query) {
+/// Where the document begins that has the query.
+__device__ inline std::int64_t document_of(const AttentionShape& shape, std::int64_t query) {
+  if (shape.documents == 0) return 0;
+  const std::int64_t position = shape.place(query);
+  std::int64_t document = 0;  // it is this one or one of the `left - 1` behind it
+  for (std::int64_t left = shape.documents; left > 1;) {
+    const std::int64_t half = left / 2;
+    const bool later = shape.bounds[document + half] <= position;
+    document += later ? half : 0, left = later ? left - half : half;
+  }
+  return shape.bounds[document];
+}
+/// Keys before the first one that comes too late for the query: the first ones, whose two runs
+/// stand one before the other.
+__device__ inline std::int64_t keys_until(const AttentionShape& shape, std::int64_t query) {
   const std::int64_t keys = shape.keys();
   if (!shape.causal) return keys;
   const Positions& place = shape.keys_place;
@@ -69,14 +82,33 @@ __device__ inline std::int64_t visible_keys(const AttentionShape& shape, std::in
   return within(position - place.first + 1, place.turn) +
          within(position - place.second + 1, keys - place.turn);
 }
-/// The same as a number of columns of the tile at key j0.
-__device__ inline int visible_columns(std::int64_t visible, std::int64_t j0) {
-  return static_cast<int>(within(visible - j0, kTileRows));
+/// Columns first .. end - 1 of a tile of keys.
+struct Visible {
+  int first = 0, end = 0;
+  __device__ bool operator()(int column) const { return column >= first && column < end; }
+};
+/// Keys first .. end - 1.
+struct Keys {
+  std::int64_t first = 0, end = 0;
+  __device__ bool has(std::int64_t key) const { return key >= first && key < end; }
+  /// Those of the tile at key j0.
+  __device__ Visible in_tile(std::int64_t j0) const {
+    return {static_cast<int>(within(first - j0, kTileRows)),
+            static_cast<int>(within(end - j0, kTileRows))};
+  }
+  /// Whether the tile at key j0 has some of them.
+  __device__ bool meet(std::int64_t j0) const { return first < j0 + kTileRows && j0 < end; }
+  /// Where the tile begins that has the first of them.
+  __device__ std::int64_t first_tile() const { return first / kTileRows * kTileRows; }
+};
+/// Those that the query sees.
+__device__ inline Keys keys_of(const AttentionShape& shape, std::int64_t query) {
+  return {document_of(shape, query), keys_until(shape, query)};
 }
-/// Keys that some query of the tile at i0 sees.
-__device__ inline std::int64_t keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
+/// Those that some query of the tile at i0 sees: later queries see later keys.
+__device__ inline Keys keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
   const std::int64_t end = i0 + kTileRows < shape.sequence ? i0 + kTileRows : shape.sequence;
-  return visible_keys(shape, end - 1);
+  return {document_of(shape, i0), keys_until(shape, end - 1)};
 }
 
 /// A tile [64, D] in shared memory. The 16-byte pieces of a row are exchanged by the row's number,

@@ -24,9 +24,7 @@ struct Softmax {
   __device__ std::int64_t query(std::int64_t row) const {
     return row / (shape.batch * shape.heads);
   }
-  __device__ std::int64_t visible(std::int64_t row) const {
-    return shape.causal ? shape.place(query(row)) + 1 : shape.keys();
-  }
+  __device__ Keys visible(std::int64_t row) const { return keys_of(shape, query(row)); }
   __device__ std::uint64_t key(std::int64_t row) const {
     return dropout_row_key(dropout, row / shape.heads % shape.batch, query(row), row % shape.heads);
   }
@@ -38,18 +36,18 @@ __global__ void __launch_bounds__(kMostThreads) softmax_kernel(Softmax<T> s, std
   const std::int64_t keys = s.shape.keys();
   for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
     T* row = s.scores + r * keys;
-    const std::int64_t visible = s.visible(r);
+    const Keys visible = s.visible(r);
     const MyPart<V, T> part(row, keys);
     float max = -INFINITY, sum = 0;
     const auto see = [&](int, std::int64_t column, const Floats<V>& x) {
 #pragma unroll
-      for (int i = 0; i < V; ++i) max = column + i < visible ? fmaxf(max, x.at[i]) : max;
+      for (int i = 0; i < V; ++i) max = visible.has(column + i) ? fmaxf(max, x.at[i]) : max;
     };
     for_my_columns(keys, see, part);
     max = reduce_block(max, -INFINITY, Larger{});
     const auto add = [&](int, std::int64_t column, const Floats<V>& x) {
 #pragma unroll
-      for (int i = 0; i < V; ++i) sum += column + i < visible ? expf(x.at[i] - max) : 0.0F;
+      for (int i = 0; i < V; ++i) sum += visible.has(column + i) ? expf(x.at[i] - max) : 0.0F;
     };
     for_my_columns(keys, add, part);
     const float factor = 1.0F / sum_block(sum);
@@ -59,7 +57,7 @@ __global__ void __launch_bounds__(kMostThreads) softmax_kernel(Softmax<T> s, std
     const auto write = [&](int, std::int64_t column, Floats<V> x) {
 #pragma unroll
       for (int i = 0; i < V; ++i) {
-        x.at[i] = column + i < visible ? expf(x.at[i] - max) * factor : 0.0F;
+        x.at[i] = visible.has(column + i) ? expf(x.at[i] - max) * factor : 0.0F;
       }
       store(row + column, x);
       if (s.mask == nullptr) return;
@@ -181,6 +179,7 @@ template <class T>
 void attention_unfused_forward(const Queue& q, T* context, T* probabilities, std::uint8_t* mask,
                                T* dropped, PackedOf<const T> rows, const AttentionShape& shape,
                                const Dropout& dropout) {
+  check_documents(shape);
   const std::int64_t n = shape.sequence, keys = shape.keys(), d = shape.head_dim;
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for_each_member(shape, sample, [&](std::int64_t s, std::int64_t member) {

@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(kBlock)
     sum = sum_block(sum);
     if (threadIdx.x == 0) {
       const LocalToken<float> label(labels[r], vocab, vocab_offset);
-      sums[2 * r] = sum;
+      const float of_padding = vocab_offset == 0 ? 1.0F : 0.0F;  // log 1 = 0
+      sums[2 * r] = labels[r] < 0 ? of_padding : sum;
       sums[2 * r + 1] = (row[label.place] - shift) * label.factor;
     }
   }
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(kBlock)
                     std::int64_t rows, std::int64_t vocab, std::int64_t vocab_offset, float scale) {
   for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
     float* row = logits + r * vocab;
-    const float shift = max[r], factor = scale / sums[2 * r];
+    const float shift = max[r], factor = labels[r] < 0 ? 0.0F : scale / sums[2 * r];
     const LocalToken<float> label(labels[r], vocab, vocab_offset);
     const float at_label = scale * label.factor;
     for_my_columns<V>(row, vocab, [&](std::int64_t at, Floats<V> x) {

@@ -27,18 +27,15 @@ namespace {
 namespace k = kernels::cuda;
 using Bf16 = __nv_bfloat16;
 
-[[noreturn]] void refuse_documents() {
-  throw InputError({.code = "G019",
-                    .problem = "there are no CUDA kernels for packed and padded documents",
-                    .expected = "a scenario without workload.documents",
-                    .cure = "run it on processors: --backend cpu"});
-}
-
 class CudaCompute : private OpView {
  public:
   CudaCompute(const k::Queue& q, const RunContext& c, const Operands& operands, const Op& op,
-              const Call& call, LibraryAttention* library)
-      : OpView(c, op, call), q_(q), operands_(operands), library_(library) {}
+              const Call& call, const ForAttention& for_attention)
+      : OpView(c, op, call),
+        q_(q),
+        operands_(operands),
+        library_(for_attention.library),
+        bounds_(for_attention.bounds) {}
 
   void operator()(const MatMul& g) {
     with_types(type(2), type(0), [&]<class Y, class X>(Y, X) {
@@ -54,7 +51,6 @@ class CudaCompute : private OpView {
     });
   }
   void operator()(const Attention& a) {
-    if (plan_.documents.any()) refuse_documents();
     with_type(type(a.pass == Pass::kForward ? 0 : 1), [&]<class T>(T) {
       a.pass == Pass::kForward ? attention<T>(a) : attention_backward<T>(a);
     });
@@ -258,7 +254,7 @@ class CudaCompute : private OpView {
   template <class T>
   void attention(const Attention& a) {
     const kernels::Packed<const T> rows(at<T>(0), a.balanced ? at<T>(count() - 1) : nullptr);
-    const kernels::AttentionShape shape = shape_of(a);
+    const kernels::AttentionShape shape = shape_on_device(a);
     const kernels::Dropout d = dropout_of(a);
     if constexpr (std::is_same_v<T, Bf16>) {
       if (in_library(a)) return library_->forward(q_, at<T>(1), at<float>(2), rows.qkv, shape);
@@ -272,7 +268,7 @@ class CudaCompute : private OpView {
     const std::size_t last = count() - 1;
     const kernels::Packed<const T> rows(at<T>(1), a.balanced ? at<T>(last - 2) : nullptr);
     const kernels::Packed<T> gradients(at<T>(last), a.balanced ? at<T>(last - 1) : nullptr);
-    const kernels::AttentionShape shape = shape_of(a);
+    const kernels::AttentionShape shape = shape_on_device(a);
     const kernels::Dropout d = dropout_of(a);
     if constexpr (std::is_same_v<T, Bf16>) {
       if (in_library(a)) {
@@ -289,7 +285,12 @@ class CudaCompute : private OpView {
                                      shape, d.probability);
   }
   bool in_library(const Attention& a) const {
-    return a.fused && library_ != nullptr && library_->takes(shape_of(a), dropout_of(a));
+    return a.fused && library_ != nullptr && library_->takes(shape_on_device(a), dropout_of(a));
+  }
+  kernels::AttentionShape shape_on_device(const Attention& a) const {
+    kernels::AttentionShape shape = shape_of(a);
+    if (shape.documents > 0) shape.bounds = bounds_;
+    return shape;
   }
   void positions(const Embedding& e) {
     const std::size_t activation = e.pass == Pass::kForward ? 2 : 0;
@@ -325,13 +326,14 @@ class CudaCompute : private OpView {
   const k::Queue& q_;
   const Operands& operands_;
   LibraryAttention* library_;
+  const std::int64_t* bounds_;
 };
 
 }  // namespace
 
 void compute(const k::Queue& queue, const RunContext& context, const Operands& operands,
-             const Op& op, const Call& call, LibraryAttention* library) {
-  CudaCompute on_gpu(queue, context, operands, op, call, library);
+             const Op& op, const Call& call, const ForAttention& for_attention) {
+  CudaCompute on_gpu(queue, context, operands, op, call, for_attention);
   if (const Copy* copy = std::get_if<Copy>(&op.body)) return on_gpu(*copy);
   std::visit(on_gpu, std::get<Compute>(op.body));
 }

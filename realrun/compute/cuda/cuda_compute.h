@@ -8,9 +8,15 @@
 
 namespace plait::cuda {
 
-/// Queues `op`, compute or a Copy, as it stands in `call`; fused attention by `library` where it
-/// takes it (null: never). Throws InputError G012 for element types without kernels.
+/// What attention uses besides its operands.
+struct ForAttention {
+  LibraryAttention* library = nullptr;   // takes what it can of fused attention; null: nothing
+  const std::int64_t* bounds = nullptr;  // of the plan's packed documents, in device memory
+};
+
+/// Queues `op`, compute or a Copy, as it stands in `call`. Throws InputError G012 for element types
+/// without kernels.
 void compute(const kernels::cuda::Queue& queue, const RunContext& context, const Operands& operands,
-             const Op& op, const Call& call, LibraryAttention* library);
+             const Op& op, const Call& call, const ForAttention& for_attention);
 
 }  // namespace plait::cuda

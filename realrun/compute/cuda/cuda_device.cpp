@@ -54,6 +54,14 @@ void require_nccl_collectives(const Plan& plan) {
                     .cure = "leave communication to the transport (--collectives rounds)"});
 }
 
+DeviceBlock on_device(const std::vector<std::int64_t>& numbers) {
+  if (numbers.empty()) return {};
+  const std::size_t bytes = numbers.size() * sizeof(numbers[0]);
+  DeviceBlock block = device_block(bytes);
+  CUDA_CHECK(cudaMemcpy(block.get(), numbers.data(), bytes, cudaMemcpyHostToDevice));
+  return block;
+}
+
 /// Elements lie at addresses of the device, which nobody frees one by one.
 std::shared_ptr<std::byte[]> borrowed(std::byte* address) {
   return {std::shared_ptr<std::byte[]>(), address};
@@ -88,6 +96,7 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
       stream_of_(streams_of(plan, rank.stage)),
       scratch_(device_block(kernels::cuda::kScratchBytes)),
       lane_scratch_(device_block(kernels::cuda::kScratchBytes)),
+      bounds_(on_device(plan.documents.bounds)),
       products_(options.float_products),
       attention_(options.attention ? options.attention() : nullptr),
       direct_(std::move(direct)),
@@ -263,7 +272,8 @@ void CudaDevice::compute(const RunContext& context, const Issued& issued,
       before_[op], [&](std::uint32_t b) { return stream_of_[b] != Stream::kCompute; });
   starts_late_[op] = last_compute_ < 0 || waited ? 1 : 0;
   if (starts_late_[op] != 0) record(starts_[op]);
-  cuda::compute(queue_, context, operands, issued.op, issued.call, attention_.get());
+  cuda::compute(queue_, context, operands, issued.op, issued.call,
+                {attention_.get(), static_cast<const std::int64_t*>(bounds_.get())});
   record(ends_[op]);
   last_compute_ = issued.flat;
 }
@@ -295,7 +305,7 @@ std::unique_ptr<Communication> CudaDevice::local_work(const RunContext& context,
   queue.stream = lane.stream;
   return std::make_unique<QueuedWork>(lane, [queue, &context, &op = issued.op, &call = issued.call,
                                              operands = std::move(operands)] {
-    cuda::compute(queue, context, *operands, op, call, nullptr);
+    cuda::compute(queue, context, *operands, op, call, {});
   });
 }
 

@@ -100,6 +100,7 @@ class CudaDevice : public ComputeDevice {
   /// Per flat op: the last compute op up to there that this rank runs, -1: none.
   std::vector<std::int64_t> compute_up_to_;
   DeviceBlock scratch_, lane_scratch_;
+  DeviceBlock bounds_;                 // of packed documents
   std::vector<StreamHandle> streams_;  // one for each of the plan's
   kernels::cuda::Products products_;
   std::unique_ptr<LibraryAttention> attention_;  // of the compute thread; null: own kernels

@@ -13,13 +13,24 @@ struct Case {
   std::int64_t other_keys;  // 0, or keys in rows of their own and queries at two places
   std::int64_t value_dim = 0;
   bool block = false;  // the keys are those of another rank, and results are merged with others
+  /// Of the first of the packed documents; each of the others is twice as long as the one before.
+  std::int64_t document = 0;
 };
 constexpr Case kCases[] = {
-    {8, 1, 1, 1, 8, true, 0, 0},         {70, 2, 4, 2, 24, true, 0, 0},
-    {130, 1, 2, 2, 64, true, 0.2, 0},    {65, 1, 2, 1, 128, true, 0, 0},
-    {67, 2, 3, 1, 16, false, 0.3, 0},    {72, 2, 2, 1, 40, true, 0.1, 200},
-    {66, 1, 2, 2, 72, false, 0, 130},    {66, 1, 2, 1, 24, true, 0, 0, 8},
+    {8, 1, 1, 1, 8, true, 0, 0},
+    {70, 2, 4, 2, 24, true, 0, 0},
+    {130, 1, 2, 2, 64, true, 0.2, 0},
+    {65, 1, 2, 1, 128, true, 0, 0},
+    {67, 2, 3, 1, 16, false, 0.3, 0},
+    {72, 2, 2, 1, 40, true, 0.1, 200},
+    {66, 1, 2, 2, 72, false, 0, 130},
+    {66, 1, 2, 1, 24, true, 0, 0, 8},
     {33, 1, 1, 1, 192, true, 0, 0, 128},
+    // Documents within a tile, over several, from one tile's end; queries from two places of them.
+    {70, 2, 4, 2, 24, true, 0, 0, 0, false, 3},
+    {200, 1, 2, 1, 16, true, 0.2, 0, 8, false, 64},
+    {150, 1, 2, 2, 72, true, 0, 0, 0, false, 1},
+    {72, 2, 2, 1, 40, true, 0.1, 200, 0, false, 30},
 };
 /// Blocks of keys, as many as queries: some of the first run alone, the first one and some of the
 /// second.
@@ -28,6 +39,14 @@ constexpr Case kBlocks[] = {
     {140, 1, 1, 1, 16, true, 0, 140, 0, true},
 };
 
+std::vector<std::int64_t> bounds_of(const Case& c) {
+  std::vector<std::int64_t> bounds = {0};
+  const std::int64_t keys = c.other_keys > 0 ? c.other_keys : c.sequence;
+  for (std::int64_t n = c.document; n > 0 && bounds.back() < keys; n *= 2) {
+    bounds.push_back(std::min(bounds.back() + n, keys));
+  }
+  return bounds;
+}
 AttentionShape shape_of(const Case& c) {
   AttentionShape s{c.sequence, c.batch, c.heads, c.kv_heads, c.head_dim, c.causal};
   if (c.other_keys > 0) {
@@ -35,6 +54,7 @@ AttentionShape shape_of(const Case& c) {
     s.place = {10, c.sequence / 2, c.other_keys - c.sequence};
   }
   s.value_dim = c.value_dim;
+  s.documents = static_cast<std::int64_t>(bounds_of(c).size()) - 1;
   if (c.block) {
     const std::int64_t run = c.sequence / 2;
     s.place = {run, run, 4 * run}, s.keys_place = {0, run, 4 * run + 5}, s.merges = true;
@@ -72,13 +92,18 @@ class CudaAttention : public ::testing::Test {
   }
   /// Rows, gradients and context of a case; twins in float.
   struct Tensors {
-    AttentionShape shape;
+    std::vector<std::int64_t> bounds;
+    OnDevice<std::int64_t> device_bounds;
+    AttentionShape shape, on_device;
     Dropout dropout;
     Numbers<T> qkv, kv, dcontext;
     std::vector<float> context, dqkv, dkv;
     OnDevice<T> device_qkv, device_kv, device_dcontext, device_context, device_dqkv, device_dkv;
     explicit Tensors(const Case& c, Random random = Random())
-        : shape(shape_of(c)),
+        : bounds(bounds_of(c)),
+          device_bounds(bounds),
+          shape(shape_of(c)),
+          on_device(shape),
           dropout(dropout_of(c, shape)),
           qkv(numbers<T>(random, c.sequence * c.batch * shape.row_width())),
           kv(numbers<T>(random, c.other_keys * c.batch * shape.kv_row_width())),
@@ -91,7 +116,9 @@ class CudaAttention : public ::testing::Test {
           device_dcontext(dcontext.narrow),
           device_context(unwritten<T>(size(context))),
           device_dqkv(unwritten<T>(size(dqkv))),
-          device_dkv(unwritten<T>(size(dkv))) {}
+          device_dkv(unwritten<T>(size(dkv))) {
+      shape.bounds = bounds.data(), on_device.bounds = device_bounds.data();
+    }
     static std::int64_t size(const std::vector<float>& x) {
       return static_cast<std::int64_t>(x.size());
     }
@@ -121,7 +148,7 @@ TYPED_TEST(CudaAttention, FusedEqualsItsTwin) {
     OnDevice<float> device_lse(unwritten<float>(t.size(lse)));
     kernels::attention_fused_forward(t.context.data(), lse.data(), t.rows(), t.shape, t.dropout);
     attention_fused_forward(queue(), t.device_context.data(), device_lse.data(), t.device_rows(),
-                            t.shape, t.dropout);
+                            t.on_device, t.dropout);
     expect_sums_close(t.device_context, t.context, "context");
     expect_close(device_lse, lse, c.head_dim);
 
@@ -132,7 +159,7 @@ TYPED_TEST(CudaAttention, FusedEqualsItsTwin) {
     kernels::attention_fused_backward(t.gradients(), t.dcontext.wide.data(), t.rows(),
                                       context.wide.data(), lse.data(), t.shape, t.dropout);
     attention_fused_backward(queue(), t.device_gradients(), t.device_dcontext.data(),
-                             t.device_rows(), device_context.data(), same_lse.data(), t.shape,
+                             t.device_rows(), device_context.data(), same_lse.data(), t.on_device,
                              t.dropout);
     t.expect_gradients();
   }
@@ -152,8 +179,8 @@ TYPED_TEST(CudaAttention, BlocksOfKeysAreMergedAsTheTwinDoes) {
     OnDevice<T> context(before.narrow), dqkv(dbefore.narrow);
     OnDevice<float> device_lse(lse);
     kernels::attention_fused_forward(t.context.data(), lse.data(), t.rows(), t.shape, t.dropout);
-    attention_fused_forward(queue(), context.data(), device_lse.data(), t.device_rows(), t.shape,
-                            t.dropout);
+    attention_fused_forward(queue(), context.data(), device_lse.data(), t.device_rows(),
+                            t.on_device, t.dropout);
     expect_sums_close(context, t.context, "context");
     expect_close(device_lse, lse, c.head_dim);
 
@@ -163,7 +190,7 @@ TYPED_TEST(CudaAttention, BlocksOfKeysAreMergedAsTheTwinDoes) {
     kernels::attention_fused_backward(t.gradients(), t.dcontext.wide.data(), t.rows(),
                                       merged.wide.data(), lse.data(), t.shape, t.dropout);
     attention_fused_backward(queue(), {dqkv.data(), t.device_dkv.data()}, t.device_dcontext.data(),
-                             t.device_rows(), same_context.data(), same_lse.data(), t.shape,
+                             t.device_rows(), same_context.data(), same_lse.data(), t.on_device,
                              t.dropout);
     expect_sums_close(dqkv, t.dqkv, "dqkv");
     expect_sums_close(t.device_dkv, t.dkv, "dkv");
@@ -188,7 +215,7 @@ TYPED_TEST(CudaAttention, UnfusedEqualsItsTwin) {
                                        t.dropout);
     attention_unfused_forward(
         queue(), t.device_context.data(), device_p.data(), drops ? device_mask.data() : nullptr,
-        drops ? device_dropped.data() : nullptr, t.device_rows(), t.shape, t.dropout);
+        drops ? device_dropped.data() : nullptr, t.device_rows(), t.on_device, t.dropout);
     expect_sums_close(device_p, p, "probabilities");
     expect_sums_close(t.device_context, t.context, "context");
     if (drops) {
@@ -208,7 +235,7 @@ TYPED_TEST(CudaAttention, UnfusedEqualsItsTwin) {
     attention_unfused_backward(few_queries, t.device_gradients(), t.device_dcontext.data(),
                                t.device_rows(), same_context.data(), same_p.data(),
                                drops ? same_mask.data() : nullptr,
-                               drops ? same_dropped.data() : nullptr, t.shape, c.dropout);
+                               drops ? same_dropped.data() : nullptr, t.on_device, c.dropout);
     t.expect_gradients();
   }
 }

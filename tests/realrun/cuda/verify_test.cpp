@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "realrun/compute/cuda/cuda_device.h"
@@ -17,12 +16,6 @@ namespace {
 constexpr int kSteps = 2;
 
 MakeDevice gpu() { return cuda::cuda_device(); }
-
-std::vector<MatrixCase> gpu_cases() {
-  std::vector<MatrixCase> cases = matrix_cases();
-  std::erase_if(cases, std::not_fn(runs_on_gpus));
-  return cases;
-}
 
 void expect_pass(RunPrecision precision, const std::vector<MatrixCase>& cases) {
   MatrixRunner runner(precision, kSteps, gpu());
@@ -49,7 +42,7 @@ std::vector<MatrixCase> some_cases(RunPrecision precision) {
   std::vector<MatrixCase> out;
   std::set<std::string> seen;
   std::size_t i = in_bf16 ? kEvery / 2 : 0;
-  for (const MatrixCase& c : gpu_cases()) {
+  for (const MatrixCase& c : matrix_cases()) {
     const bool travels = in_bf16 && c.workload.precision.reduction == DType::kBf16;
     const bool first = !in_bf16 && is_first_of_a_strategy(c, seen);
     if (i++ % kEvery == 0 || travels || first) out.push_back(c);
@@ -64,18 +57,22 @@ TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInBf16) {
   expect_pass(RunPrecision::kBf16, some_cases(RunPrecision::kBf16));
 }
 /// With --gtest_also_run_disabled_tests; on a real GPU always.
-TEST(CudaMatrix, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, gpu_cases()); }
-TEST(CudaMatrix, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, gpu_cases()); }
+TEST(CudaMatrix, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, matrix_cases()); }
+TEST(CudaMatrix, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, matrix_cases()); }
 
-/// Unsharded plans, one for each model and way to compute of the matrix. In bf16 without what jumps
+/// Unsharded plans, one for each model and way to compute of the matrix, and for what sequences are
+/// made of. In bf16 without what jumps
 /// where attention's other roundings bring a sum to the other side of zero, or a logit to the other
 /// side of another one: relu's derivative, and the choice of some experts.
 void expect_what_processors_compute(RunPrecision precision, int steps) {
   std::vector<std::string> seen;
-  for (const MatrixCase& c : gpu_cases()) {
+  for (const MatrixCase& c : matrix_cases()) {
     const bool chooses = c.model.experts_per_token < c.model.experts;
     if (chooses && !c.model.latent_attention()) continue;  // the model with both has all of it
-    const std::string kind = c.model.name + (c.workload.flash_attention ? "" : ", unfused");
+    const Packing packing = c.workload.documents.packing;
+    const std::string of =
+        packing == Packing::kNone ? c.model.name : std::string(name_of(packing)) + " documents";
+    const std::string kind = of + (c.workload.flash_attention ? "" : ", unfused");
     const bool jumps = chooses || c.model.activation == ActivationKind::kRelu;
     if (jumps && precision == RunPrecision::kBf16) continue;
     if (std::ranges::find(seen, kind) != seen.end()) continue;

@@ -68,6 +68,9 @@ TEST(CudnnAttention, LeavesDropoutAndContextParallelismToTheOwnKernels) {
   AttentionShape apart = s;
   apart.other_keys = 384;
   EXPECT_FALSE(CudnnAttention::takes(apart, {}));
+  AttentionShape packed = s;
+  packed.documents = 2;
+  EXPECT_FALSE(CudnnAttention::takes(packed, {}));
   AttentionShape later = s;
   later.place.first = 5;
   EXPECT_FALSE(CudnnAttention::takes(later, {}));
