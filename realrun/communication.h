@@ -19,6 +19,8 @@ class Communication {
   virtual bool advance(Transport& transport) = 0;
   /// "rank 3 and rank 5": whom it is waiting for.
   virtual std::string waits_for() const = 0;
+  /// Whether what stands behind it in its stream may begin before it has ended: a send on its way.
+  virtual bool lets_pass() const { return false; }
 };
 
 /// A message to or from one peer.
@@ -31,6 +33,7 @@ class Message : public Communication {
     return bytes_.done;
   }
   std::string waits_for() const override { return "rank " + std::to_string(bytes_.peer); }
+  bool lets_pass() const override { return bytes_.flow == Flow::kOut; }
 
  private:
   BytesOnTheWay bytes_;

@@ -97,34 +97,40 @@ void Communicator::take_over() {
     handed_over_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
     last_progress_ns_ = now_ns();
   }
-  for (Work& w : inbox_) queues_[static_cast<std::size_t>(w.stream)].work.push_back(std::move(w));
+  for (Work& w : inbox_) queues_[static_cast<std::size_t>(w.stream)].push_back(std::move(w));
   inbox_.clear();
 }
 
 bool Communicator::idle() const {
-  return std::ranges::all_of(queues_, [](const Queue& q) { return q.work.empty(); });
+  return std::ranges::all_of(queues_, [](const std::deque<Work>& q) { return q.empty(); });
 }
 
-/// True when an op has ended.
+/// True when an op has ended. Ops of a stream are finished in their order.
 bool Communicator::advance_all() {
   bool any = false;
-  for (Queue& q : queues_) {
-    while (!q.work.empty()) {
-      Work& head = q.work.front();
-      if (!q.running && !ready(head)) break;
-      OpTime& time = times_[static_cast<std::size_t>(head.op)];
-      if (!q.running) time = OpClock::begin();
-      q.running = true;
-      const bool ended = head.communication->advance(transport_);
-      clock_.end(time);
-      if (!ended) break;
-      finished(head.op);
-      q.work.pop_front();
-      q.running = false;
-      any = true;
+  for (std::deque<Work>& queue : queues_) {
+    for (Work& w : queue) {
+      if (w.ended) continue;
+      if (!w.running && !ready(w)) break;
+      w.ended = advance(w);
+      any = any || w.ended;
+      if (!w.ended && !w.communication->lets_pass()) break;
+    }
+    while (!queue.empty() && queue.front().ended) {
+      finished(queue.front().op);
+      queue.pop_front();
     }
   }
   return any;
+}
+
+bool Communicator::advance(Work& work) {
+  OpTime& time = times_[static_cast<std::size_t>(work.op)];
+  if (!work.running) time = OpClock::begin();
+  work.running = true;
+  const bool ended = work.communication->advance(transport_);
+  clock_.end(time);
+  return ended;
 }
 
 bool Communicator::ready(const Work& work) const {
@@ -144,10 +150,12 @@ void Communicator::finished(std::int64_t op) {
 /// Ops that have begun, and whom they wait for.
 std::string Communicator::waiting() const {
   std::string text;
-  for (const Queue& q : queues_) {
-    if (!q.running) continue;
-    text += (text.empty() ? "at " : "; at ") + q.work.front().what + ": nothing came from " +
-            q.work.front().communication->waits_for();
+  for (const std::deque<Work>& queue : queues_) {
+    for (const Work& w : queue) {
+      if (!w.running || w.ended) continue;
+      text += (text.empty() ? "at " : "; at ") + w.what + ": nothing came from " +
+              w.communication->waits_for();
+    }
   }
   return text;
 }

@@ -1,7 +1,9 @@
 #pragma once
 // A rank's communication thread. Ops are handed to it in issue order and run on the streams of the
 // plan: one stream's ops one after the other, different streams at the same time, and all beside
-// the compute that the rank's other thread goes on with. This is where overlap is real.
+// the compute that the rank's other thread goes on with. This is where overlap is real. Sends are
+// eager, as in the simulator: one that nobody receives yet does not keep the sends behind it, to
+// other ranks, waiting.
 
 #include <array>
 #include <condition_variable>
@@ -28,6 +30,7 @@ class Communicator {
     std::string what;                   // for errors: "all_reduce in grad_sync over dp, layer 3"
     std::shared_ptr<const void> keeps;  // memory that must stay
     std::unique_ptr<Communication> communication;
+    bool running = false, ended = false;  // as the thread has it
   };
 
   /// `ops`: how many flat ops a step has. Without progress for `patience_s` it gives up.
@@ -52,20 +55,16 @@ class Communicator {
   std::string waiting() const;
   void take_over();
   bool advance_all();
+  bool advance(Work& work);
   bool ready(const Work& work) const;
   void finished(std::int64_t op);
   void give_up_if_stuck();
   bool idle() const;
 
-  struct Queue {
-    std::deque<Work> work;
-    bool running = false;  // the head has started
-  };
-
   Transport& transport_;
   double patience_s_;
   std::vector<OpTime> times_;
-  std::array<Queue, kStreams> queues_;  // of the thread alone
+  std::array<std::deque<Work>, kStreams> queues_;  // of the thread alone
   std::int64_t last_progress_ns_ = 0;
   OpClock clock_;
 

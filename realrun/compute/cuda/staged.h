@@ -62,6 +62,7 @@ class Staged : public Communication {
          const std::vector<DType>& types, CollectiveLibrary* library);
   bool advance(Transport& transport) override;
   std::string waits_for() const override;
+  bool lets_pass() const override { return state_ == State::kTravels && exchange_->lets_pass(); }
 
  private:
   enum class State { kReady, kOut, kTravels, kIn };
