@@ -18,26 +18,22 @@ constexpr std::size_t kAlignment = 256;                       // what cudaMalloc
 constexpr int kNan = 0xFF;                                    // bytes of a NaN, in every type
 constexpr std::size_t kMostPoisoned = std::size_t{16} << 20;  // scratch memory would take long
 
-/// A place in a stream: all before it.
-struct Position {
-  cudaStream_t stream = nullptr;
-  std::uint64_t id = 0;  // of the stream: addresses come again
-  std::uint64_t tasks = 0;
-};
+using Task = std::function<bool()>;  // whether it is done
 
 }  // namespace
 }  // namespace plait::emulated
 
 struct CUgraph_st {
-  std::deque<std::function<void()>> tasks;
+  std::deque<plait::emulated::Task> tasks;
 };
 struct CUgraphExec_st {
-  std::deque<std::function<void()>> tasks;
+  std::deque<plait::emulated::Task> tasks;
 };
 struct CUstream_st {
   std::uint64_t id = 0;
-  std::deque<std::function<void()>> tasks;
+  std::deque<plait::emulated::Task> tasks;
   std::uint64_t queued = 0, done = 0;
+  bool runs = false;               // its first task
   CUgraph_st* captured = nullptr;  // instead of running, while it is set
 };
 struct CUevent_st {
@@ -58,21 +54,6 @@ struct Device {
 Device& device() {
   static Device d;
   return d;
-}
-
-/// Runs a stream up to there. What it waits for runs first, inside of its tasks.
-void drive(const Position& to) {
-  const bool there = device().streams.contains(to.stream) && to.stream->id == to.id;
-  if (!there) return;  // it has gone, done
-  while (to.stream->done < to.tasks) {
-    const std::function<void()> task = std::move(to.stream->tasks.front());
-    to.stream->tasks.pop_front();
-    task();
-    ++to.stream->done;
-  }
-}
-Position end_of(cudaStream_t s) {
-  return s == nullptr ? Position{} : Position{s, s->id, s->queued};
 }
 
 /// Runs streams up to their host functions, after a while: who does not wait for these is sooner.
@@ -97,11 +78,13 @@ class LateCalls {
       due_.pop_front();
       lock.unlock();
       std::this_thread::sleep_until(next.at);
+      bool arrived = false;
       {
         const std::lock_guard on_device(device().mutex);
-        drive(next.to);
+        arrived = drive(next.to);
       }
       lock.lock();
+      if (!arrived) due_.push_back({std::chrono::steady_clock::now() + kLate, next.to});
     }
   }
   std::mutex mutex_;
@@ -120,15 +103,51 @@ cudaError_t queued(cudaStream_t stream, std::function<void()> work) {
   return cudaSuccess;
 }
 
+/// For a thread that has nothing else to do.
+void drive_until_there(const Position& to) {
+  while (true) {
+    {
+      const std::lock_guard lock(device().mutex);
+      if (drive(to)) return;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
 }  // namespace
 
-void queue_on(cudaStream_t stream, std::function<void()> work) {
+/// What it waits for runs first, inside of its tasks.
+bool drive(const Position& to) {
+  const bool there = device().streams.contains(to.stream) && to.stream->id == to.id;
+  if (!there) return true;  // it has gone, done
+  CUstream_st& s = *to.stream;
+  while (s.done < to.tasks) {
+    if (s.runs) return false;  // its task drives others, which wait for it
+    s.runs = true;
+    const bool done = s.tasks.front()();
+    s.runs = false;
+    if (!done) return false;
+    s.tasks.pop_front();
+    ++s.done;
+  }
+  return true;
+}
+Position end_of(cudaStream_t s) {
+  return s == nullptr ? Position{} : Position{s, s->id, s->queued};
+}
+
+void queue_until(cudaStream_t stream, std::function<bool()> work) {
   const std::lock_guard lock(device().mutex);
-  if (stream == nullptr) return work();
+  if (stream == nullptr) return static_cast<void>(work());
   if (stream->captured != nullptr) return stream->captured->tasks.push_back(std::move(work));
   stream->tasks.push_back(std::move(work));
   ++stream->queued;
 }
+void queue_on(cudaStream_t stream, std::function<void()> work) {
+  queue_until(stream, [work = std::move(work)] { return work(), true; });
+}
+
+std::unique_lock<std::recursive_mutex> hold_device() { return std::unique_lock(device().mutex); }
 
 std::size_t device_bytes() {
   const std::lock_guard lock(device().mutex);
@@ -209,8 +228,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return drive_until_there(end_of(stream)), cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const Lock lock(device().mutex);
-  return drive(end_of(stream)), cudaSuccess;
+  return drive(end_of(stream)) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Lock lock(device().mutex);
@@ -240,11 +262,11 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Lock lock(device().mutex);
-  return queued(stream, [position = event->recorded] { drive(position); });
+  queue_until(stream, [position = event->recorded] { return drive(position); });
+  return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Lock lock(device().mutex);
-  return drive(event->recorded), cudaSuccess;
+  return drive_until_there(event->recorded), cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   const Lock lock(device().mutex);
@@ -267,7 +289,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* runnable, cudaGraph_t graph, u
   return *runnable = new CUgraphExec_st{graph->tasks}, cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t runnable, cudaStream_t stream) {
-  for (const std::function<void()>& task : runnable->tasks) queue_on(stream, task);
+  for (const Task& task : runnable->tasks) queue_until(stream, task);
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete graph, cudaSuccess; }

@@ -45,15 +45,6 @@ std::vector<double> decoded(const std::vector<std::byte>& bytes, DType type) {
   return {numbers.begin(), numbers.end()};
 }
 
-void require_nccl_collectives(const Plan& plan) {
-  if (!plan.servers.any()) return;
-  throw InputError({.code = "G026",
-                    .problem = "parameter servers by NCCL, which has no push and pull",
-                    .where = {"", 0, 0, "strategy.parameter_server"},
-                    .expected = "a plan without parameter servers",
-                    .cure = "leave communication to the transport (--collectives rounds)"});
-}
-
 DeviceBlock on_device(const std::vector<std::int64_t>& numbers) {
   if (numbers.empty()) return {};
   const std::size_t bytes = numbers.size() * sizeof(numbers[0]);
@@ -366,7 +357,6 @@ MakeDevice cuda_device(const CudaOptions& options) {
     CUDA_CHECK(cudaGetDeviceCount(&devices));
     const auto device = static_cast<int>(rank.id % devices);
     CUDA_CHECK(cudaSetDevice(device));
-    if (options.nccl) require_nccl_collectives(plan);
     std::unique_ptr<Direct> direct = options.nccl ? nccl_between(plan, transport) : nullptr;
     return std::make_unique<CudaDevice>(plan, rank, device, options, std::move(direct));
   };

@@ -1,44 +1,15 @@
 #include "realrun/transport/nccl/api.h"
 
-#include <dlfcn.h>
+#include <chrono>
+#include <thread>
 
 #include "core/error.h"
 
 namespace plait::nccl {
 namespace {
 
-template <class F>
-void find(void* library, const char* symbol, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, symbol));
-  if (function == nullptr) {
-    throw EnvironmentError(std::string("this NCCL has no ") + symbol + ": install 2.18 or newer");
-  }
-}
-
-Api load() {
-  void* library = dlopen("libnccl.so.2", RTLD_NOW);
-  if (library == nullptr) {
-    throw EnvironmentError(std::string("NCCL is asked for and not installed: ") + dlerror());
-  }
-  Api a;
-  find(library, "ncclGetVersion", a.version);
-  find(library, "ncclGetErrorString", a.error_string);
-  find(library, "ncclGetUniqueId", a.unique_id);
-  find(library, "ncclCommInitRank", a.init);
-  find(library, "ncclCommSplit", a.split);
-  find(library, "ncclCommDestroy", a.destroy);
-  find(library, "ncclCommAbort", a.abort);
-  find(library, "ncclCommGetAsyncError", a.async_error);
-  find(library, "ncclGroupStart", a.group_start);
-  find(library, "ncclGroupEnd", a.group_end);
-  find(library, "ncclAllReduce", a.all_reduce);
-  find(library, "ncclReduceScatter", a.reduce_scatter);
-  find(library, "ncclReduce", a.reduce);
-  find(library, "ncclAllGather", a.all_gather);
-  find(library, "ncclSend", a.send);
-  find(library, "ncclRecv", a.receive);
-  return a;
-}
+constexpr std::chrono::seconds kPatience{60};        // until all ranks have come
+constexpr std::chrono::microseconds kLookAgain{20};  // a launch of NCCL's takes as long
 
 }  // namespace
 
@@ -47,17 +18,27 @@ void Api::check(ncclResult_t result, const std::string& what) const {
   throw EnvironmentError("NCCL failed in " + what + ": " + error_string(result));
 }
 
+void Api::settle(ncclComm_t comm, ncclResult_t result, const std::string& what) const {
+  check(result, what);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  ncclResult_t state = ncclInProgress;
+  for (bool first = true; state == ncclInProgress; first = false) {
+    if (!first) std::this_thread::sleep_for(kLookAgain);
+    check(async_error(comm, &state), what);
+    check(state, what);
+    if (state == ncclInProgress && std::chrono::steady_clock::now() > end) {
+      throw EnvironmentError("NCCL waits for other ranks in " + what + ", in vain for " +
+                             std::to_string(kPatience.count()) + " s");
+    }
+  }
+}
+
 std::string Api::version_text() const {
   int v = 0;
   check(version(&v), "ncclGetVersion");
   // 10000 major + 100 minor + patch since 2.9 (NCCL_VERSION in nccl.h).
   return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." +
          std::to_string(v % 100);
-}
-
-const Api& api() {
-  static const Api loaded = load();
-  return loaded;
 }
 
 }  // namespace plait::nccl

@@ -12,9 +12,8 @@ struct Api {
   decltype(&ncclGetVersion) version = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
   decltype(&ncclGetUniqueId) unique_id = nullptr;
-  decltype(&ncclCommInitRank) init = nullptr;
+  decltype(&ncclCommInitRankConfig) init = nullptr;
   decltype(&ncclCommSplit) split = nullptr;
-  decltype(&ncclCommDestroy) destroy = nullptr;
   decltype(&ncclCommAbort) abort = nullptr;
   decltype(&ncclCommGetAsyncError) async_error = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
@@ -28,6 +27,11 @@ struct Api {
 
   /// Throws EnvironmentError with NCCL's words and `what` was tried.
   void check(ncclResult_t result, const std::string& what) const;
+  /// Until a call that gave `result` has done what it does. Calls on communicators that do not
+  /// block return before, and until then nothing else of NCCL's may be called, nor the stream be
+  /// used (NCCL's guide, "Nonblocking group operation"). Throws EnvironmentError too when other
+  /// ranks do not come.
+  void settle(ncclComm_t comm, ncclResult_t result, const std::string& what) const;
   /// "2.28.9".
   std::string version_text() const;
 };

@@ -1,6 +1,7 @@
 #include "realrun/transport/nccl/groups.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "core/error.h"
@@ -11,17 +12,31 @@ namespace {
 
 constexpr double kPatience = 60;  // seconds, until all ranks have come
 
-Split collectives(const Plan& plan, const Op& op, const Collective& c) {
-  Split out{static_cast<int>(op.stream), {}};
+std::vector<std::vector<std::int64_t>> groups_of(const Plan& plan, const Collective& c) {
+  std::vector<std::vector<std::int64_t>> out;
   std::vector<char> seen(static_cast<std::size_t>(plan.mesh.world_size()));
   for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
     if (seen[static_cast<std::size_t>(r)] != 0) continue;
     std::vector<std::int64_t> group = members(plan.mesh, r, c.axes, c.stages);
     if (std::ranges::find(group, r) == group.end()) continue;
     for (std::int64_t m : group) seen[static_cast<std::size_t>(m)] = 1;
-    out.groups.push_back(std::move(group));
+    out.push_back(std::move(group));
   }
   return out;
+}
+
+/// Of what is not one of NCCL's own collectives, in a group of n.
+void add_links(std::set<Link>& to, const Collective& c, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (c.kind == CollectiveKind::kShift) to.insert({i, (i + 1) % n});
+    for (std::int64_t j = 0; j < n; ++j) {
+      const bool served = c.servers.works(n, i) && c.servers.share_of(n, j) >= 0;
+      if (c.kind == CollectiveKind::kAllToAll) to.insert({i, j});
+      if (c.kind == CollectiveKind::kPush && served) to.insert({i, j});
+      if (c.kind == CollectiveKind::kPull && served) to.insert({j, i});
+    }
+  }
+  std::erase_if(to, [](const Link& link) { return link.first == link.second; });
 }
 
 /// Messages of one kind: every pair once, in as few splits as leave ranks in one pair each.
@@ -36,7 +51,8 @@ void add_messages(std::vector<Split>& to, const Plan& plan, const Send& send, St
         return g[0] == r || g[1] == r || g[0] == peer || g[1] == peer;
       });
     });
-    (free != all.end() ? *free : all.emplace_back(Split{stream, {}})).groups.push_back({r, peer});
+    Split& split = free != all.end() ? *free : all.emplace_back(Split{stream, {}, {{0, 1}}, true});
+    split.groups.push_back({r, peer});
   }
   to.insert(to.end(), all.begin(), all.end());
 }
@@ -45,15 +61,17 @@ void add_messages(std::vector<Split>& to, const Plan& plan, const Send& send, St
 
 std::vector<Split> splits_of(const Plan& plan) {
   std::vector<Split> out;
-  std::set<std::tuple<Stream, std::uint64_t, Stages>> known;
+  std::map<std::tuple<Stream, std::uint64_t, Stages>, std::size_t> known;
   std::map<Stream, Send> messages;  // by channel
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       if (const Collective* c = std::get_if<Collective>(&op.body)) {
         const auto bits = static_cast<std::uint64_t>(c->axes.bits());
-        if (known.insert({op.stream, bits, c->stages}).second) {
-          out.push_back(collectives(plan, op, *c));
-        }
+        const auto [at, first] = known.try_emplace({op.stream, bits, c->stages}, out.size());
+        if (first) out.push_back({static_cast<int>(op.stream), groups_of(plan, *c)});
+        Split& split = out[at->second];
+        if (split.groups.empty()) continue;
+        add_links(split.links, *c, static_cast<std::int64_t>(split.groups[0].size()));
       }
       if (const Send* s = std::get_if<Send>(&op.body)) messages.emplace(channel_of(op), *s);
     }
@@ -62,7 +80,8 @@ std::vector<Split> splits_of(const Plan& plan) {
   return out;
 }
 
-Groups::Groups(const Api& api, const Plan& plan, Transport& transport) : api_(api) {
+Groups::Groups(const Api& api, const Plan& plan, Transport& transport)
+    : api_(api), stream_(cuda::make_stream()), bytes_(cuda::device_block(2)) {
   const auto ranks = static_cast<int>(transport.ranks()), rank = static_cast<int>(transport.rank());
   ncclUniqueId id{};
   if (rank == 0) api_.check(api_.unique_id(&id), "ncclGetUniqueId");
@@ -71,28 +90,75 @@ Groups::Groups(const Api& api, const Plan& plan, Transport& transport) : api_(ap
   bytes = Control(transport, kPatience).broadcast(bytes);
   PLAIT_CHECK(bytes.size() == sizeof id, "another NCCL on another rank");
   std::memcpy(&id, bytes.data(), sizeof id);
-  api_.check(api_.init(&world_, ranks, id, rank), "ncclCommInitRank");
-  for (const Split& split : splits_of(plan)) {
-    int color = NCCL_SPLIT_NOCOLOR, key = 0;
-    const std::vector<std::int64_t>* mine = nullptr;
-    for (const std::vector<std::int64_t>& group : split.groups) {
-      const auto at = std::ranges::find(group, std::int64_t{rank});
-      if (at == group.end()) continue;
-      color = static_cast<int>(group.front()), key = static_cast<int>(at - group.begin());
-      mine = &group;
-    }
-    ncclComm_t comm = nullptr;
-    api_.check(api_.split(world_, color, key, &comm, nullptr), "ncclCommSplit");
-    if (mine != nullptr) groups_[{split.stream, *mine}] = comm;
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  try {
+    const ncclResult_t begun = api_.init(&world_, ranks, id, rank, &config);
+    api_.settle(world_, begun, "ncclCommInitRankConfig");
+    for (const Split& split : splits_of(plan)) make(split, rank);
+  } catch (...) {
+    abort();  // before the stream is waited for that has messages nobody takes
+    throw;
   }
 }
 
-Groups::~Groups() {
-  for (const auto& [group, comm] : groups_) api_.abort(comm);
-  api_.abort(world_);
+/// The new communicator is known when the one that is split has settled, and usable when it has
+/// settled itself.
+void Groups::make(const Split& split, std::int64_t rank) {
+  int color = NCCL_SPLIT_NOCOLOR, key = 0;
+  const std::vector<std::int64_t>* mine = nullptr;
+  for (const std::vector<std::int64_t>& group : split.groups) {
+    const auto at = std::ranges::find(group, rank);
+    if (at == group.end()) continue;
+    color = static_cast<int>(group.front()), key = static_cast<int>(at - group.begin());
+    mine = &group;
+  }
+  ncclComm_t comm = nullptr;
+  api_.settle(world_, api_.split(world_, color, key, &comm, nullptr), "ncclCommSplit");
+  if (mine == nullptr) return;
+  Group& made = groups_[{split.stream, *mine}];
+  made.comm = comm;
+  if (split.messages) made.stream = cuda::make_stream();
+  api_.settle(comm, ncclSuccess, "ncclCommSplit");
+  if (!split.links.empty()) connect(comm, split.links, key);
 }
 
-ncclComm_t Groups::find(int stream, const std::vector<std::int64_t>& group) const {
+/// One byte over every link.
+void Groups::connect(ncclComm_t comm, const std::set<Link>& links, std::int64_t member) {
+  const std::string what = "the first messages of a group";
+  auto* const out = static_cast<std::byte*>(bytes_.get());
+  api_.check(api_.group_start(), what);
+  for (const auto& [from, to] : links) {
+    const auto sender = static_cast<int>(from), receiver = static_cast<int>(to);
+    if (from == member)
+      api_.check(api_.send(out, 1, ncclInt8, receiver, comm, stream_.get()), what);
+    if (to != member) continue;
+    api_.check(api_.receive(out + 1, 1, ncclInt8, sender, comm, stream_.get()), what);
+  }
+  api_.settle(comm, api_.group_end(), what);
+  wait_for(comm);
+}
+
+void Groups::wait_for(ncclComm_t comm) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);
+  for (cudaError_t state = cudaErrorNotReady; state == cudaErrorNotReady;) {
+    api_.settle(comm, ncclSuccess, "the first messages of a group");
+    state = cudaStreamQuery(stream_.get());
+    if (state != cudaErrorNotReady) CUDA_CHECK(state);
+    if (std::chrono::steady_clock::now() > end) {
+      throw EnvironmentError("NCCL: the first messages of a group do not come");
+    }
+  }
+}
+
+void Groups::abort() {
+  for (const auto& [ranks, group] : groups_) api_.abort(group.comm);
+  if (world_ != nullptr) api_.abort(world_);
+}
+
+Groups::~Groups() { abort(); }
+
+const Groups::Group& Groups::find(int stream, const std::vector<std::int64_t>& group) const {
   const auto found = groups_.find({stream, group});
   PLAIT_CHECK(found != groups_.end(), "a group that no split made");
   return found->second;

@@ -1,8 +1,12 @@
 #include "realrun/transport/nccl/nccl_exchange.h"
 
+#include <cuda_bf16.h>
+
 #include <algorithm>
 
 #include "core/error.h"
+#include "kernels/cuda/add.h"
+#include "plan/collectives/rounds.h"
 
 namespace plait::nccl {
 
@@ -14,12 +18,19 @@ Part share_with(Part whole, std::int64_t n, std::int64_t p) {
   return whole;
 }
 
+/// Of a push or pull, what server `share` keeps of a worker's buffer.
+Part kept_by(Part whole, const Servers& servers, std::int64_t share) {
+  const Range range = share_of(whole.elements, servers.count, share);
+  return {whole.operand, whole.first + range.first, range.elements};
+}
+
 }  // namespace
 
-NcclExchange::NcclExchange(const Groups& groups, std::int64_t rank, const cuda::Lane& lane,
-                           const Exchange& exchange, const Operands& operands,
-                           std::vector<DType> types, std::string what)
+NcclExchange::NcclExchange(const Groups& groups, const Addends& addends, std::int64_t rank,
+                           const cuda::Lane& lane, const Exchange& exchange,
+                           const Operands& operands, std::vector<DType> types, std::string what)
     : groups_(groups),
+      addends_(addends),
       rank_(rank),
       lane_(lane),
       exchange_(exchange),
@@ -29,6 +40,7 @@ NcclExchange::NcclExchange(const Groups& groups, std::int64_t rank, const cuda::
 
 bool NcclExchange::advance(Transport& transport) {
   if (!queued_) {
+    choose_group();
     cuda::enter(lane_);
     std::visit([this](const auto& e) { queue(e); }, exchange_);
     arrival_.queue(lane_.stream, transport);
@@ -51,25 +63,34 @@ ncclDataType_t NcclExchange::type(const Part& p) const {
   return t == DType::kFp32 ? ncclFloat32 : t == DType::kBf16 ? ncclBfloat16 : ncclInt8;
 }
 
+void NcclExchange::choose_group() {
+  const auto* m = std::get_if<MessageEnd>(&exchange_);
+  if (m == nullptr) {
+    const auto& c = std::get<CollectiveOf<Part>>(exchange_);
+    if (c.group.size() > 1) comm_ = groups_.find(c.channel, c.group).comm;
+    return;
+  }
+  const bool out = m->flow == Flow::kOut;
+  const Groups::Group& pair =
+      groups_.find(m->channel, out ? std::vector{rank_, m->peer} : std::vector{m->peer, rank_});
+  comm_ = pair.comm, lane_.stream = pair.stream.get();
+}
+
 void NcclExchange::queue(const MessageEnd& m) {
   const bool out = m.flow == Flow::kOut;
-  comm_ = groups_.find(m.channel, out ? std::vector{rank_, m.peer} : std::vector{m.peer, rank_});
   const auto n = static_cast<std::size_t>(m.part.elements);
   const Api& nccl = groups_.api();
-  nccl.check(out ? nccl.send(at(m.part), n, type(m.part), 1, comm_, lane_.stream)
-                 : nccl.receive(at(m.part), n, type(m.part), 0, comm_, lane_.stream),
-             what_);
+  nccl.settle(comm_,
+              out ? nccl.send(at(m.part), n, type(m.part), 1, comm_, lane_.stream)
+                  : nccl.receive(at(m.part), n, type(m.part), 0, comm_, lane_.stream),
+              what_);
 }
 
 void NcclExchange::queue(const CollectiveOf<Part>& c) {
   if (c.group.size() == 1) {  // out of place: still a copy
     if (c.in_place) return;
-    const auto bytes = static_cast<std::size_t>(c.in[0].elements * size_of(types_[0]));
-    CUDA_CHECK(
-        cudaMemcpyAsync(at(c.out[0]), at(c.in[0]), bytes, cudaMemcpyDeviceToDevice, lane_.stream));
-    return;
+    return copy(at(c.out[0]), at(c.in[0]), c.in[0]);
   }
-  comm_ = groups_.find(c.channel, c.group);
   const Api& nccl = groups_.api();
   const ncclRedOp_t op = c.reduction == Reduction::kSum ? ncclSum : ncclMax;
   const auto count = [](const Part& p) { return static_cast<std::size_t>(p.elements); };
@@ -102,21 +123,88 @@ void NcclExchange::queue(const CollectiveOf<Part>& c) {
       exchange(c.in[0], (c.index + 1) % n, c.out[0], (c.index + n - 1) % n);
       break;
     }
-    case CollectiveKind::kPush:
-    case CollectiveKind::kPull:
+    case CollectiveKind::kPush: push(c); break;
+    case CollectiveKind::kPull: pull(c); break;
     case CollectiveKind::kBroadcast: PLAIT_CHECK(false, "a collective that no strategy plans");
   }
-  nccl.check(nccl.group_end(), what_);
+  nccl.settle(comm_, nccl.group_end(), what_);
+  if (c.kind == CollectiveKind::kPush) add_up(c);
 }
 
 void NcclExchange::exchange(const Part& out, std::int64_t to, const Part& in, std::int64_t from) {
-  const Api& nccl = groups_.api();
-  nccl.check(nccl.send(at(out), static_cast<std::size_t>(out.elements), type(out),
-                       static_cast<int>(to), comm_, lane_.stream),
-             what_);
-  nccl.check(nccl.receive(at(in), static_cast<std::size_t>(in.elements), type(in),
-                          static_cast<int>(from), comm_, lane_.stream),
-             what_);
+  send(out, to);
+  receive(at(in), in, from);
+}
+
+void NcclExchange::send(const Part& out, std::int64_t to) {
+  groups_.api().check(groups_.api().send(at(out), static_cast<std::size_t>(out.elements), type(out),
+                                         static_cast<int>(to), comm_, lane_.stream),
+                      what_);
+}
+
+void NcclExchange::receive(void* in, const Part& like, std::int64_t from) {
+  groups_.api().check(groups_.api().receive(in, static_cast<std::size_t>(like.elements), type(like),
+                                            static_cast<int>(from), comm_, lane_.stream),
+                      what_);
+}
+
+/// All workers' shares come at once, as in plan/collectives/served.cpp.
+void NcclExchange::push(const CollectiveOf<Part>& c) {
+  const auto n = static_cast<std::int64_t>(c.group.size());
+  for (std::int64_t share = 0; !c.in.empty() && share < c.servers.count; ++share) {
+    const std::int64_t to = c.servers.member_of(n, share);
+    if (to != c.index) send(kept_by(c.in[0], c.servers, share), to);
+  }
+  if (c.out.empty()) return;
+  auto* room = static_cast<std::byte*>(addends_.room);
+  for (std::int64_t from = 0; from < c.servers.workers(n); ++from) {
+    if (from != c.index) receive(room, c.out[0], from);
+    room += bytes_of(c.out[0]);
+  }
+}
+
+/// The own gradient, or the first worker's, and then the others' in the order of the workers.
+void NcclExchange::add_up(const CollectiveOf<Part>& c) {
+  if (c.out.empty()) return;
+  const auto n = static_cast<std::int64_t>(c.group.size());
+  const Part& sum = c.out[0];
+  const auto* room = static_cast<const std::byte*>(addends_.room);
+  const bool works = !c.in.empty();
+  const std::int64_t first = works ? c.index : 0;
+  copy(at(sum),
+       works ? at(kept_by(c.in[0], c.servers, c.servers.share_of(n, c.index)))
+             : static_cast<const void*>(room),
+       sum);
+  const kernels::cuda::Queue queue{lane_.stream, addends_.multiprocessors};
+  for (std::int64_t from = 0; from < c.servers.workers(n); ++from) {
+    const std::byte* const addend = room + static_cast<std::size_t>(from) * bytes_of(sum);
+    if (from == first) continue;
+    const auto add = [&]<class T>(T) {
+      kernels::cuda::accumulate(queue, static_cast<T*>(at(sum)), reinterpret_cast<const T*>(addend),
+                                sum.elements);
+    };
+    types_.at(sum.operand) == DType::kFp32 ? add(float{}) : add(__nv_bfloat16{});
+  }
+}
+
+void NcclExchange::pull(const CollectiveOf<Part>& c) {
+  const auto n = static_cast<std::int64_t>(c.group.size());
+  for (std::int64_t to = 0; !c.in.empty() && to < c.servers.workers(n); ++to) {
+    if (to != c.index) send(c.in[0], to);
+  }
+  for (std::int64_t share = 0; !c.out.empty() && share < c.servers.count; ++share) {
+    const std::int64_t from = c.servers.member_of(n, share);
+    const Part part = kept_by(c.out[0], c.servers, share);
+    from == c.index ? copy(at(part), at(c.in[0]), part) : receive(at(part), part, from);
+  }
+}
+
+std::size_t NcclExchange::bytes_of(const Part& part) const {
+  return static_cast<std::size_t>(part.elements * size_of(types_.at(part.operand)));
+}
+
+void NcclExchange::copy(void* to, const void* from, const Part& like) {
+  CUDA_CHECK(cudaMemcpyAsync(to, from, bytes_of(like), cudaMemcpyDeviceToDevice, lane_.stream));
 }
 
 /// In place the pieces are the ranks' shares, one rank's behind the other's: as a whole where they

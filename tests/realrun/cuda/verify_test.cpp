@@ -56,9 +56,23 @@ TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInFp32) {
 TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInBf16) {
   expect_pass(RunPrecision::kBf16, some_cases(RunPrecision::kBf16));
 }
-/// With --gtest_also_run_disabled_tests; on a real GPU always.
-TEST(CudaMatrix, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, matrix_cases()); }
-TEST(CudaMatrix, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, matrix_cases()); }
+/// With --gtest_also_run_disabled_tests; on a real GPU by bench/gpu/round.sh, slice by slice.
+class CudaMatrixSlice : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  static constexpr std::size_t kSlices = 16;
+  static std::vector<MatrixCase> cases() {
+    std::vector<MatrixCase> out;
+    std::size_t i = 0;
+    for (const MatrixCase& c : matrix_cases()) {
+      if (i++ % kSlices == GetParam()) out.push_back(c);
+    }
+    return out;
+  }
+};
+TEST_P(CudaMatrixSlice, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, cases()); }
+TEST_P(CudaMatrixSlice, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, cases()); }
+INSTANTIATE_TEST_SUITE_P(Sixteenth, CudaMatrixSlice,
+                         ::testing::Range(std::size_t{0}, std::size_t{16}));
 
 /// Unsharded plans, one for each model and way to compute of the matrix, and for what sequences are
 /// made of. In bf16 without what jumps
