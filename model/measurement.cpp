@@ -52,7 +52,8 @@ const Table<KernelRow>& table_of(const KernelRow&) {
       "kernel",
       {field("op", &R::op, ComputeRule{}, "").required(), count("round", &R::round),
        count("repeats", &R::repeats), count("calls", &R::calls), spread("wall_s", &R::wall),
-       spread("cpu_s", &R::cpu), count("switches", &R::switches)});
+       spread("cpu_s", &R::cpu), count("switches", &R::switches),
+       field("traffic_bytes", &R::traffic, kCount, "")});  // files without it are older
   return table;
 }
 const Table<CopyRow>& table_of(const CopyRow&) {

@@ -42,6 +42,7 @@ struct KernelRow {
   std::int64_t calls = 1;     // timed together in each repeat
   Spread wall, cpu;           // of one call; `cpu` is processor time of the thread, or the device's
   std::int64_t switches = 0;  // involuntary, over all repeats
+  std::int64_t traffic = 0;   // bytes that it reads and writes at least
 };
 
 /// "copy": streaming through memory on one thread.

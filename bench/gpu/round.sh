@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# The round on a machine with a GPU, called by `./dev gpu FOLDER` when everything is built: kernels
-# beside their CPU twins, plans on 1, 2 and 4 ranks verified, the GPU measured and calibrated,
-# training steps predicted and measured. Usage: round.sh FOLDER SECONDS, which it may take. Each part
-# leaves NAME.log in FOLDER, and NAME.done when it has come to its end; parts that are done are not
-# done again. A part that takes longer than its own limit is stopped and has failed; one that the
-# end of the round stops goes on with the next call. Exit code 1: a part failed.
+# The round on a machine with a GPU, called by `./dev gpu FOLDER` when everything is built. What is
+# worth most comes first: kernels beside their CPU twins, the GPU measured and calibrated, training
+# steps predicted and measured; then plans on 1, 2 and 4 ranks verified, green contexts, the kernels
+# under compute-sanitizer, and the whole matrix. Usage: round.sh FOLDER SECONDS, which it may take.
+# Each part leaves NAME.log in FOLDER, and NAME.done when it has come to its end; parts that are
+# done are not done again. A part that takes longer than its own limit is stopped and has failed;
+# one that the end of the round stops goes on with the next call. Exit code 1: a part failed.
 set -uo pipefail
 folder=$1
 round=$2
 plait=build/plait
+kernels_test=build/tests/kernels/cuda/cuda_kernels_gpu_test
+plans_test=build/tests/realrun/cuda/cuda_realrun_gpu_test
 failed=0
 STOPPED=124 KILLED=137 # exit codes of timeout
 
@@ -33,37 +36,11 @@ part() {
   fi
 }
 
-# verified NAME STRATEGY RANKS [MODEL [DOCUMENTS]]
-verified() {
-  part "verify-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set "strategy=$2" \
-    --set "model=${4:-tiny}" ${5:+--set "workload.documents=$5"} --set cluster.nodes=1 --set "cluster.devices_per_node=$3" --verify \
-    --backend cuda --precision fp32,bf16 --steps 2
-}
-EXPERTS='{"preset": "tiny", "experts": 4, "experts_per_token": 2, "expert_ffn_hidden": 32}'
-LATENTS='{"preset": "tiny", "head_dim": 24, "rope_head_dim": 8, "v_head_dim": 16,
-  "q_lora_rank": 24, "kv_lora_rank": 16}'
-
 part device 10 nvidia-smi \
   --query-gpu=name,driver_version,clocks.max.sm,clocks.max.memory,power.limit --format=csv
 part topology 10 nvidia-smi topo -m
 part version 10 "$plait" --version
-part kernels 120 build/tests/kernels/cuda/cuda_kernels_gpu_test --gtest_brief=1
-verified fsdp-2 '{"fsdp": 2}' 2
-verified tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
-verified pp-2 '{"pp": 2}' 2
-verified tp-2-fsdp-2 '{"tp": 2, "fsdp": 2}' 4
-verified pp-2-cp-2 '{"pp": 2, "cp": 2}' 4
-verified ring-2 '{"cp": 2, "context": "ring"}' 2
-verified ulysses-2-tp-2 '{"cp": 2, "tp": 2, "context": "ulysses"}' 4
-verified tp-2-in-pieces '{"tp": 2, "sequence_parallel": true, "tensor": {"overlap": "ring"}}' 2
-verified zero-plus-plus-4 '{"dp": 2, "fsdp": 2, "zero_plus_plus":
-  {"secondary_shard": true, "quantized_weights": true, "quantized_gradients": true}}' 4
-verified parameter-server-4 '{"dp": 4, "parameter_server": {"servers": 2}}' 4
-verified offload-2 '{"fsdp": 2, "offload": {"optimizer": "cpu", "parameters": "cpu"}}' 2
-verified experts-ep-2-dp-2 '{"ep": 2, "dp": 2, "zero_stage": 1}' 4 "$EXPERTS"
-verified latents-tp-2 '{"tp": 2, "sequence_parallel": true}' 2 "$LATENTS"
-verified documents-2 '{"dp": 2}' 2 tiny '{"packing": "packed", "length": 30}'
-verified further-tokens-pp-2 '{"pp": 2}' 2 '{"preset": "tiny", "mtp_layers": 1}'
+part kernels 120 "$kernels_test" --gtest_brief=1
 
 part bench-compute 180 "$plait" bench compute --backend cuda -o "$folder/compute.jsonl"
 part bench-copy 60 "$plait" bench copy --backend cuda -o "$folder/copy.jsonl"
@@ -80,10 +57,51 @@ for scenario in scenarios/gpu-round/*.json; do
     ${calibration[@]+"${calibration[@]}"} -o "$folder/$name.json"
   part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
 done
-part plans 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1
+
+# verified NAME STRATEGY RANKS [MODEL [DOCUMENTS]]
+verified() {
+  part "verify-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set "strategy=$2" \
+    --set "model=${4:-tiny}" ${5:+--set "workload.documents=$5"} --set cluster.nodes=1 \
+    --set "cluster.devices_per_node=$3" --verify --backend cuda --precision fp32,bf16 --steps 2
+}
+EXPERTS='{"preset": "tiny", "experts": 4, "experts_per_token": 2, "expert_ffn_hidden": 32}'
+LATENTS='{"preset": "tiny", "head_dim": 24, "rope_head_dim": 8, "v_head_dim": 16,
+  "q_lora_rank": 24, "kv_lora_rank": 16}'
+verified fsdp-2 '{"fsdp": 2}' 2
+verified tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
+verified pp-2 '{"pp": 2}' 2
+verified tp-2-fsdp-2 '{"tp": 2, "fsdp": 2}' 4
+verified pp-2-cp-2 '{"pp": 2, "cp": 2}' 4
+verified ring-2 '{"cp": 2, "context": "ring"}' 2
+verified ulysses-2-tp-2 '{"cp": 2, "tp": 2, "context": "ulysses"}' 4
+verified tp-2-in-pieces '{"tp": 2, "sequence_parallel": true, "tensor": {"overlap": "ring"}}' 2
+verified zero-plus-plus-4 '{"dp": 2, "fsdp": 2, "zero_plus_plus":
+  {"secondary_shard": true, "quantized_weights": true, "quantized_gradients": true}}' 4
+verified parameter-server-4 '{"dp": 4, "parameter_server": {"servers": 2}}' 4
+verified offload-2 '{"fsdp": 2, "offload": {"optimizer": "cpu", "parameters": "cpu"}}' 2
+verified experts-ep-2-dp-2 '{"ep": 2, "dp": 2, "zero_stage": 1}' 4 "$EXPERTS"
+verified latents-tp-2 '{"tp": 2, "sequence_parallel": true}' 2 "$LATENTS"
+verified documents-2 '{"dp": 2}' 2 tiny '{"packing": "packed", "length": 30}'
+verified further-tokens-pp-2 '{"pp": 2}' 2 '{"preset": "tiny", "mtp_layers": 1}'
+part plans 240 "$plans_test" --gtest_brief=1 --gtest_filter='-CudaMatrix.*'
+
+if command -v compute-sanitizer >/dev/null; then
+  for tool in memcheck racecheck; do
+    for kind in Activation Add Attention Cast CrossEntropy DealHeads Embedding Norm Quantize Route; do
+      part "$tool-${kind,,}" 120 compute-sanitizer --tool "$tool" --error-exitcode 1 "$kernels_test" \
+        --gtest_brief=1 --gtest_filter="*$kind*:-*Cudnn*"
+    done
+  done
+else
+  echo "left out: compute-sanitizer is not installed"
+fi
+
+# A slice at a time: what is done stays done.
 for type in Fp32 Bf16; do
-  part "matrix-${type,,}" 240 build/tests/realrun/cuda/cuda_realrun_gpu_test --gtest_brief=1 \
-    --gtest_also_run_disabled_tests --gtest_filter="*EveryCaseIn$type"
+  for slice in {0..15}; do
+    part "matrix-${type,,}-$slice" 120 "$plans_test" --gtest_brief=1 \
+      --gtest_also_run_disabled_tests --gtest_filter="*EveryCaseIn$type/$slice"
+  done
 done
 python3 bench/gpu/table.py "$folder" | tee "$folder/table.txt"
 exit "$failed"

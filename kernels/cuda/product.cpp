@@ -34,6 +34,9 @@ constexpr cudaDataType_t cuda_type(ElementType t) {
   return CUDA_R_32F;
 }
 constexpr bool is_fp8(ElementType t) { return t == ElementType::kE4m3 || t == ElementType::kE5m2; }
+constexpr std::size_t size_of(ElementType t) {
+  return t == ElementType::kFloat ? 4 : is_fp8(t) ? 1 : 2;
+}
 
 /// The largest power of two up to 256 that divides an address: algorithms depend on it.
 std::int64_t alignment_of(const void* p) {
@@ -100,8 +103,8 @@ class Recipe {
   Recipe& operator=(const Recipe&) = delete;
 
   void run(cublasLtHandle_t handle, const Queue& q, float alpha, const Factor& a, const Factor& b,
-           float beta, const Result& c, const Bias& bias) {
-    if (bias.data != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias.data);
+           float beta, const Result& c, const void* bias) {
+    if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     if (is_fp8(a.type)) {
       set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b.scale);
       set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a.scale);
@@ -164,6 +167,17 @@ class Recipe {
   cublasLtMatmulAlgo_t algorithm_{};
 };
 
+/// Epilogues read a bias in vectors, whose alignment no preference tells them of: others are read
+/// from a copy.
+const void* aligned_bias(const Queue& q, const Bias& bias, std::int64_t n) {
+  constexpr std::uintptr_t kVector = 16;
+  if (reinterpret_cast<std::uintptr_t>(bias.data) % kVector == 0) return bias.data;
+  const std::size_t bytes = static_cast<std::size_t>(n) * size_of(bias.type);
+  PLAIT_CHECK(bytes <= q.kernel_scratch_bytes, "a bias larger than the scratch memory");
+  CUDA_CHECK(cudaMemcpyAsync(q.scratch, bias.data, bytes, cudaMemcpyDeviceToDevice, q.stream));
+  return q.scratch;
+}
+
 }  // namespace
 
 struct Products::State {
@@ -200,7 +214,7 @@ void product(const Queue& q, const ProductSize& size, float alpha, const Factor&
   if (found == state.recipes.end()) {
     found = state.recipes.try_emplace(key, state.handle, key, state.tf32).first;
   }
-  found->second.run(state.handle, q, alpha, a, b, beta, c, bias);
+  found->second.run(state.handle, q, alpha, a, b, beta, c, aligned_bias(q, bias, size.n));
 }
 
 }  // namespace plait::kernels::cuda

@@ -30,7 +30,7 @@ void bench_kernels(RowsFile& file, const BenchOptions& options, const std::vecto
       timing.least_repeats = 3;
       const Timed t = time(op, timing);
       row.repeats = t.repeats, row.calls = t.calls, row.wall = t.wall, row.cpu = t.cpu;
-      row.switches = t.switches;
+      row.switches = t.switches, row.traffic = memory_traffic(op).value;
       file.add(row);
     }
   }

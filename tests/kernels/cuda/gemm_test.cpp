@@ -10,8 +10,9 @@ namespace {
 
 struct Case {
   std::int64_t m, n, k, batch;
+  std::int64_t bias_shift = 0;
 };
-constexpr Case kCases[] = {{16, 32, 48, 1}, {8, 24, 40, 3}, {128, 64, 256, 1}};
+constexpr Case kCases[] = {{16, 32, 48, 1, 1}, {8, 24, 40, 3}, {128, 64, 256, 1}};
 
 template <class Y, class X>
 void products_equal_their_twins() {
@@ -21,7 +22,7 @@ void products_equal_their_twins() {
                b = numbers<X>(random, c.n * c.k * c.batch);
     const auto bias = numbers<X>(random, c.n);
     const auto y = numbers<Y>(random, c.m * c.n * c.batch), dbias = numbers<Y>(random, c.m);
-    OnDevice<X> device_a(a.narrow), device_b(b.narrow), device_bias(bias.narrow);
+    OnDevice<X> device_a(a.narrow), device_b(b.narrow), device_bias(bias.narrow, c.bias_shift);
     for (const bool accumulate : {false, true}) {
       // A bias of another type than the result is no epilogue of cuBLASLt's.
       const bool biased = std::is_same_v<X, Y> && c.batch == 1;
