@@ -125,7 +125,7 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
   in_parallel(best.size() + 2, options_.jobs, [&](std::size_t i) {
     if (i == 1 && own) {
       const Strategy& s = own_->strategy;
-      out.own = row(layout_of(s, own_->workload), 0, s.pipeline.stage_layers);
+      out.own = row(layout_of(s, own_->workload), 0, s.pipeline);
     }
     if (i == 0 && rule) {  // the longest first
       const auto found = rule_of_thumb(open_.scenario, costs_);
@@ -135,15 +135,19 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
   });
 }
 
-SearchRow Study::row(const Layout& layout, SimTime bound,
-                     const std::vector<std::int64_t>& stage_layers) const {
+SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
+  const PipelineOptions& open = open_.scenario.strategy.pipeline;
   Scenario s = with_layout(open_.scenario, layout);
-  s.strategy.pipeline.stage_layers = stage_layers;
+  s.strategy.pipeline.stage_layers = pieces.stage_layers;
+  s.strategy.pipeline.ends_are_layers = pieces.ends_are_layers;
   SearchRow out;
   out.machine = machine_;
   out.settings = needed(layout, open_);
-  if (stage_layers != open_.scenario.strategy.pipeline.stage_layers) {
+  if (pieces.stage_layers != open.stage_layers) {
     out.settings.emplace_back("strategy.pipeline.stage_layers", "[]");
+  }
+  if (pieces.ends_are_layers != open.ends_are_layers) {
+    out.settings.emplace_back("strategy.pipeline.ends_are_layers", "false");
   }
   if (s.strategy.recompute.modules != open_.scenario.strategy.recompute.modules) {
     out.settings.emplace_back("strategy.recompute.modules", "[]");

@@ -64,9 +64,8 @@ class Study {
   bool follow(const SearchRanks& ranks);
 
  private:
-  /// `stage_layers`: a list that the scenario itself has, which no layout says.
-  SearchRow row(const Layout& layout, SimTime bound,
-                const std::vector<std::int64_t>& stage_layers = {}) const;
+  /// `pieces`: what the scenario itself says of the layers of its stages and no layout does.
+  SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces = {}) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                   SearchReport& out) const;

@@ -71,7 +71,7 @@ struct Visits {
 
 double cube(double x) { return x * x * x; }
 
-// What a mask of its own moves: the scores, or their gradient, read and written.
+// The scores, or their gradient, read and written: what a mask of its own moves.
 Bytes mask_traffic(const Attention& op) {
   if (!op.causal) return {};
   return Bytes(2 * op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype));
@@ -79,11 +79,15 @@ Bytes mask_traffic(const Attention& op) {
 
 // Bytes of the element-wise kernels between the products: all traffic but the products' operands
 // and, where one kernel scales, masks and takes the softmax (Narayanan et al. 2021, section 4.2),
-// the mask's.
+// the mask's. A mask of its own is filled in in place, forward in a copy, since the scores are a
+// view of what the product wrote (Scaling, core/nn/masked_softmax/masked_softmax.py).
 Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softmax,
                  const Device& device) {
-  const Bytes mask = softmax == Fusion::kFused ? mask_traffic(op) : Bytes();
-  const Bytes bytes = std::max(memory_traffic(op) - products - mask, Bytes(0));
+  Bytes bytes = memory_traffic(op) - products;
+  if (softmax == Fusion::kFused)
+    bytes = std::max(bytes - mask_traffic(op), Bytes(0));
+  else if (!is_backward(op.pass))
+    bytes += mask_traffic(op);
   return stream_cost(bytes, kernels, StreamKind::kSoftmax, device);
 }
 

@@ -10,6 +10,7 @@
 #include "costmodel/eager.h"
 #include "costmodel/kernels.h"
 #include "costmodel/one_shot.h"
+#include "costmodel/projections.h"
 #include "costmodel/transfer.h"
 
 namespace plait {
@@ -137,7 +138,13 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
   return experts * gemm_cost(op, device, slowdown);
 }
 
-Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
+/// Nothing where there is no chain.
+Cost chain_cost(const KernelChain& chain, const Device& device) {
+  if (chain.kernels == 0) return {};
+  return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+}
+
+Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
   const double slowdown =
       between_other_kernels(device) * lowered_by_power(device) * promoted_sums(op, device);
   const KernelChain sum = gradient_sum_chain(op, kernels);
@@ -145,14 +152,15 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
   MatMul alone = op;
   alone.accumulate = false;
   alone.out = op.in;
-  return experts_cost(alone, device, kernels, slowdown) +
-         stream_cost(sum.bytes, sum.kernels, StreamKind::kCopy, device);
+  return experts_cost(alone, device, kernels, slowdown) + chain_cost(sum, device);
 }
 
-/// Nothing where there is no chain.
-Cost chain_cost(const KernelChain& chain, const Device& device) {
-  if (chain.kernels == 0) return {};
-  return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
+  const Products products = as_run(op, kernels);
+  Cost cost = chain_cost(input_sum_chain(op, kernels), device);
+  for (int i = 0; i < products.count; ++i)
+    cost = cost + one_product_cost(products.each[static_cast<std::size_t>(i)], device, kernels);
+  return cost;
 }
 
 /// On a device that is as fast as those that constants were fitted to.
@@ -235,6 +243,8 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
       return {*own, Algorithm::kDeepEp, Protocol::kSimple};
   }
   CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
+  if (const std::int64_t times = all_reduces_of(op, kernels); times > 1)
+    nccl.cost = static_cast<double>(times) * nccl.cost;
   if (const KernelChain copy = sequence_chain(op, kernels); copy.kernels > 0)
     nccl.cost = nccl.cost + stream_cost(copy.bytes, copy.kernels, StreamKind::kCopy, device);
   if (engine_all_reduce == EngineReduce::kNone || op.kind != CollectiveKind::kAllReduce)

@@ -1,5 +1,7 @@
 #include "costmodel/issue.h"
 
+#include "costmodel/projections.h"
+
 namespace plait {
 namespace {
 
@@ -12,14 +14,16 @@ struct HostCalls {
   static constexpr int kCounts = 7, kCopiesToHost = 4 + 2 + 1;
 
   int operator()(const MatMul& m) const {
-    const int weight_grad = 2 + (m.bias ? 2 : 0);  // product, its sum; the bias likewise
+    const int products = as_run(m, kernels).count, sums = products - 1;
+    // Product, its sum; the bias likewise.
+    const int weight_grad = products * (2 + (m.bias ? 2 : 0));
     // Of the experts' two products the second has a bias of its own: times the gates, its sum;
     // backward a cast, a product and a sum for the bias and for the gates, and the sum over the
     // microbatches. Half of it for each of the two.
     const bool biased = m.batch > 1 && kernels.expert_bias == Fusion::kEager;
     switch (m.pass) {
-      case Pass::kForward: return 1 + (biased ? 1 : 0);
-      case Pass::kInputGrad: return 1 + (biased ? 3 : 0);
+      case Pass::kForward: return products + (biased ? 1 : 0);
+      case Pass::kInputGrad: return products + sums + (biased ? 3 : 0);
       case Pass::kOptimizer: return 1;
       case Pass::kWeightGrad: return weight_grad;
       case Pass::kBackward: return 1 + (biased ? 3 : 0) + weight_grad;
@@ -125,7 +129,10 @@ Seconds issue_time(const Op& op, const Host& host, const Kernels& kernels) {
   const Compute* c = std::get_if<Compute>(&op.body);
   if (c == nullptr) {
     const bool alone = std::holds_alternative<Copy>(op.body) || within_product(op);
-    return alone ? host.launch_time : host.collective_time;
+    if (alone) return host.launch_time;
+    const auto* collective = std::get_if<Collective>(&op.body);
+    const std::int64_t calls = collective == nullptr ? 1 : all_reduces_of(*collective, kernels);
+    return host.collective_time * static_cast<double>(calls);
   }
   if (const auto* product = std::get_if<MatMul>(c)) return issue_time(*product, host, kernels);
   const Route* route = std::get_if<Route>(c);

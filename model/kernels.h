@@ -23,6 +23,13 @@ struct Kernels {
   /// Eager: keys and values that several query heads share are written once for each of these
   /// before fused attention, and their gradients added up behind it.
   Fusion shared_keys = Fusion::kFused;
+  /// Of one input: one product of a packed matrix, or ("eager") one for each projection, whose
+  /// input gradients are added up behind them.
+  Fusion qkv = Fusion::kFused;   // queries, keys and values
+  Fusion gate = Fusion::kFused;  // gate and up
+  /// Eager: with tensor parallelism each such projection has an all_reduce of its own for the
+  /// gradient of the input that they share.
+  Fusion input_sums = Fusion::kFused;
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;

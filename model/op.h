@@ -4,6 +4,7 @@
 // docs/models/ops.md and beside their code (op.cpp, op_traffic.cpp). A multiply-add counts as two
 // FLOPs.
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -23,6 +24,13 @@ enum class Pass : std::uint8_t { kForward, kBackward, kInputGrad, kWeightGrad, k
 /// y = x W^T is `kNT`, dgrad dx = dy W is `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A
 /// and B as stored). `weights`: B is stored quantised and widened to `in` on its way.
 enum class GemmLayout : std::uint8_t { kNT, kNN, kTN };
+/// Projections of one input that a matrix holds side by side: queries, keys and values, or the two
+/// inputs of a gated activation. Their columns, before sharding; 0 is none, or one that is not
+/// computed again. Frameworks may run them as a product each (Kernels::qkv, Kernels::gate).
+struct PackedProjections {
+  std::array<std::int64_t, 3> columns = {};
+  bool gate = false;
+};
 struct MatMul {
   Pass pass = Pass::kForward;
   GemmLayout layout = GemmLayout::kNT;
@@ -31,6 +39,7 @@ struct MatMul {
   bool accumulate = false;  // out += : the output is read too
   bool bias = false;        // forward: adds bias[n]; wgrad: also writes dbias[m] (epilogue)
   WeightFormat weights = WeightFormat::kPlain;
+  PackedProjections packed = {};
   /// Tensor parallelism with overlap: of the whole operand with the rows of all ranks, those of the
   /// rank so many places before this one along tp. -1: all rows.
   std::int64_t ring_step = -1;

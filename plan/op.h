@@ -50,6 +50,9 @@ struct Collective {
   Stages stages = Stages::kAll;
   TokenExchange tokens = {};
   Servers servers = {};  // of a push or pull
+  /// Of an input's gradient over tp: the projections that share the input, which sum it once for
+  /// all or, in some frameworks, once for each (Kernels::input_sums).
+  std::int64_t projections = 1;
   Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
 };
 

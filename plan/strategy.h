@@ -78,6 +78,9 @@ struct PipelineOptions {
   std::int64_t last_stage_layers = -1;   // layers of the last chunk; -1: an even share
   /// Layers of every piece, in the order of the model; empty: as above.
   std::vector<std::int64_t> stage_layers = {};
+  /// Embedding, last norm and output matrix count as a layer each where layers are shared out, and
+  /// the first pieces have one more of what is left over.
+  bool ends_are_layers = false;
   PassProfile profile = {};  // of zb-1p and zb-2p
 };
 

@@ -22,6 +22,14 @@ const Table<Kernels>& kernels_table() {
           field("shared_keys", &K::shared_keys, choice,
                 "Eager: keys and values that several query heads share are copied for each of "
                 "these before fused attention."),
+          field("qkv", &K::qkv, choice,
+                "Queries, keys and values are one product, or one each, whose input gradients are "
+                "added up behind them."),
+          field("gate", &K::gate, choice, "The same of the two inputs of a gated activation."),
+          field("input_sums", &K::input_sums, choice,
+                "Eager: with tensor parallelism, and without sequence parallelism, each of these "
+                "products has an all_reduce of its own for the gradient of the input that they "
+                "share."),
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),

@@ -54,6 +54,9 @@ const Table<PipelineOptions>& pipeline_table() {
                 "Layers of the first chunk; -1: an even share."),
           field("last_stage_layers", &P::last_stage_layers, Int{.min = -1},
                 "Layers of the last chunk; -1: an even share."),
+          field("ends_are_layers", &P::ends_are_layers, Flag{},
+                "Embedding, last norm and output matrix count as a layer each where layers are "
+                "shared out, and the first pieces have one more of what is left over."),
           field("stage_layers", &P::stage_layers, List{Int{.min = 0}},
                 "Layers of every piece (pp * chunks of them), in the order of the model; empty: "
                 "even shares."),

@@ -16,7 +16,8 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.zero_stage = l.zero_stage;
   s.pipeline.schedule = l.schedule, s.pipeline.chunks = l.chunks;
   s.pipeline.first_stage_layers = l.first_layers, s.pipeline.last_stage_layers = l.last_layers;
-  s.pipeline.stage_layers.clear();  // those of the ends are all that a layout says
+  // Those of the ends are all that a layout says.
+  s.pipeline.stage_layers.clear(), s.pipeline.ends_are_layers = false;
   s.recompute.kind = l.recompute;
   if (l.recompute != Recompute::kModules) s.recompute.modules.clear();
   s.recompute.layers = l.recompute == Recompute::kFull ? l.recompute_layers : -1;

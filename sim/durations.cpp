@@ -162,7 +162,8 @@ class Durations::Pricer {
   void remember(const Collective& c, std::uint32_t site, const CollectiveCost& priced) {
     for (const Choice& known : out_.choices_) {
       if (known.site == site && known.op.kind == c.kind && known.op.axes == c.axes &&
-          known.op.dtype == c.dtype && known.op.elements == c.elements) {
+          known.op.dtype == c.dtype && known.op.elements == c.elements &&
+          known.op.projections == c.projections) {
         return;
       }
     }

@@ -18,6 +18,7 @@ class Fitter {
     const bool grouped = weight.rank == 3;  // (experts, out, in) on (experts, slots, width)
     g.batch = grouped ? dim(dy_or_x, 0) : 1;
     const std::int64_t tokens = grouped ? dim(dy_or_x, 1) : rows(dy_or_x);
+    if (!grouped) g.packed = packed_in(weight.dims[0].sections);
     switch (g.pass) {
       case Pass::kWeightGrad:  // (out, in) = dy^T (out, tokens) x (tokens, in)
         g.m = last(dy_or_x), g.n = last(w_or_x), g.k = tokens;
@@ -28,7 +29,12 @@ class Fitter {
       default:  // (tokens, out) = x (tokens, in) w^T (in, out)
         g.m = tokens, g.n = dim(w_or_x, grouped ? 1 : 0), g.k = last(dy_or_x);
         if (g.ring_step >= 0) g.m = std::min(rows(0), rows(2));  // one of them has all ranks' rows
-        if (const std::size_t kept = g.bias ? 4 : 3; reads(kept)) g.n -= last(kept);
+        if (const std::size_t kept = g.bias ? 4 : 3; reads(kept)) {
+          g.n -= last(kept);
+          for (std::size_t i = 0; i < g.packed.columns.size(); ++i) {
+            if (tensor(kept).dims[2].sections[i] > 0) g.packed.columns[i] = 0;
+          }
+        }
     }
   }
   void operator()(Attention& a) const {
@@ -109,6 +115,10 @@ class Fitter {
   }
 
  private:
+  static PackedProjections packed_in(const std::array<std::int64_t, 3>& sections) {
+    if (sections[1] == 0) return {};
+    return {sections, sections[2] == 0};
+  }
   const Tensor& tensor(std::size_t operand) const {
     return d_.tensors[op_.operands.at(operand).tensor];
   }

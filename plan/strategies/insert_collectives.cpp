@@ -217,7 +217,9 @@ class Propagation {
   }
   TensorId convert(const Operand& from, Layout have, Layout want) {
     if (have == Layout::kPartial && want == Layout::kReplicated) {
-      insert(all_reduce(from, Reduction::kSum), from);
+      Op sum = all_reduce(from, Reduction::kSum);
+      std::get<Collective>(sum.body).projections = projections_behind(from);
+      insert(std::move(sum), from);
       set_layout(from.tensor, Layout::kReplicated);
       return from.tensor;
     }
@@ -266,14 +268,25 @@ class Propagation {
     c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
     behind_.push_back({c, Stream::kTp, op_.phase, {{partial, Use::kRead, 0}, out}});
   }
-  void insert(Op collective, const Operand& source) {
-    auto& ops = block_.ops;
+  /// The last op so far that writes it.
+  std::vector<Op>::reverse_iterator producer_of(const Operand& source) {
     const auto writes_source = [&](const Op& op) {
       return std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& o) {
         return o.tensor == source.tensor && o.shift == source.shift && o.use != Use::kRead;
       });
     };
-    const auto producer = std::find_if(ops.rbegin(), ops.rend(), writes_source);
+    return std::find_if(block_.ops.rbegin(), block_.ops.rend(), writes_source);
+  }
+  /// Of the packed product that yields the gradient of their input; else 1.
+  std::int64_t projections_behind(const Operand& gradient) {
+    const auto producer = producer_of(gradient);
+    if (producer == block_.ops.rend() || !is_product(*producer, Pass::kInputGrad)) return 1;
+    const auto& columns = d_.tensors[producer->operands[1].tensor].dims[0].sections;
+    return std::max<std::int64_t>(1, std::ranges::count_if(columns, [](auto n) { return n > 0; }));
+  }
+  void insert(Op collective, const Operand& source) {
+    auto& ops = block_.ops;
+    const auto producer = producer_of(source);
     auto at = producer.base();  // behind the producer
     if (producer == ops.rend() && !ops.empty()) at = ops.end() - 1;
     if (producer == ops.rend() && ops.empty()) at = ops.end();

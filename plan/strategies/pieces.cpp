@@ -46,6 +46,25 @@ std::vector<std::int32_t> as_listed(std::int64_t layers, std::int64_t pieces,
   return starts_of(each);
 }
 
+// Modules of the model, in order, of which each piece has as many as the next, or one more.
+std::vector<std::int32_t> shared_with_ends(std::int64_t layers, std::int64_t pieces) {
+  constexpr std::int64_t kBefore = 1, kBehind = 2;  // embedding; last norm, output matrix
+  const std::int64_t modules = kBefore + layers + kBehind;
+  std::vector<std::int64_t> each(static_cast<std::size_t>(pieces), modules / pieces);
+  for (std::int64_t i = 0; i < modules % pieces; ++i) ++each[static_cast<std::size_t>(i)];
+  each.front() -= kBefore, each.back() -= kBehind;
+  if (each.back() < 0 || (pieces > 2 && each[1] == 0)) {
+    throw refusal("S030",
+                  std::to_string(modules) + " modules are too few for " + std::to_string(pieces) +
+                      " pipeline pieces (pp x chunks)",
+                  "strategy.pipeline",
+                  "3 modules or more for each piece, of " + std::to_string(layers) +
+                      " layers and 3 at the ends",
+                  "lower strategy.pp, or set strategy.pipeline.stage_layers");
+  }
+  return starts_of(each);
+}
+
 std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces,
                                         const PipelineOptions& options) {
   const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
@@ -76,8 +95,10 @@ std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces
 
 std::vector<std::int32_t> first_layers(std::int64_t layers, std::int64_t pieces,
                                        const PipelineOptions& options) {
-  return options.stage_layers.empty() ? shared_evenly(layers, pieces, options)
-                                      : as_listed(layers, pieces, options);
+  if (!options.stage_layers.empty()) return as_listed(layers, pieces, options);
+  const bool ends_given = options.first_stage_layers >= 0 || options.last_stage_layers >= 0;
+  if (options.ends_are_layers && !ends_given && pieces > 1) return shared_with_ends(layers, pieces);
+  return shared_evenly(layers, pieces, options);
 }
 
 }  // namespace plait

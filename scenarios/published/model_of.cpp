@@ -37,8 +37,10 @@ class ModelWriter {
       out.update({{"positions", "learned"}, {"tied_embeddings", true}});
       out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
     }
-    // NeMo-Framework-Launcher's configurations of GPT have dropout, of Llama and Nemotron none.
-    if (framework_ == "nemo-launcher" && out["positions"] == "rotary") out["dropout"] = 0;
+    // NeMo-Framework-Launcher's and PaddleNLP's configurations of GPT have dropout, of Llama and
+    // Nemotron none.
+    const bool by_family = framework_ == "nemo-launcher" || framework_ == "paddle";
+    if (by_family && out["positions"] == "rotary") out["dropout"] = 0;
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);

@@ -215,18 +215,22 @@ TEST(Eager, EveryChainTakesLongerThanItsKernel) {
   }
 }
 
-// A mask of its own reads and writes the (heads, s, s) scores of 2 bytes.
-TEST(Eager, AFusedSoftmaxSparesTheMask) {
+// A mask of its own reads and writes the (heads, s, s) scores of 2 bytes, forward behind a copy.
+TEST(Eager, AFusedSoftmaxSparesTheMaskAndItsCopy) {
   Attention op;
   op.batch = 1, op.heads = op.kv_heads = 32, op.head_dim = 128, op.fused = false;
   op.seq_q = op.seq_kv = 4096;
   CostModel fused, eager;
   eager.kernels.softmax = Fusion::kEager;
-  const double spared = (eager.compute(op, a100()).share[kMemoryBandwidth] -
-                         fused.compute(op, a100()).share[kMemoryBandwidth])
-                            .value;
-  const double scores = 32.0 * 4096 * 4096 * 2;
-  EXPECT_NEAR(spared, 2 * scores / (a100().memory_bandwidth.value * 0.75), 1e-9);
+  const auto spared = [&] {
+    return (eager.compute(op, a100()).share[kMemoryBandwidth] -
+            fused.compute(op, a100()).share[kMemoryBandwidth])
+        .value;
+  };
+  const double scores = 32.0 * 4096 * 4096 * 2, rate = a100().memory_bandwidth.value * 0.75;
+  EXPECT_NEAR(spared(), (2 + 2) * scores / rate, 1e-9);
+  op.pass = Pass::kBackward;
+  EXPECT_NEAR(spared(), 2 * scores / rate, 1e-9);
 }
 
 TEST(Eager, AFrameworksFlashAttentionIsTheOneThatRuns) {

@@ -277,6 +277,16 @@ TEST(Refused, LayersThatThePiecesCannotShare) {
   expect_refused(many, "S030", "strategy.pipeline");
 }
 
+// Three modules and three layers are 1 or 2 for each of five pieces: the last norm and the output
+// matrix are not on one.
+TEST(Refused, ModulesTooFewForTheirPieces) {
+  Input in;
+  in.model = tiny_llama(3);
+  in.strategy = split({.pp = 5});
+  in.strategy.pipeline.ends_are_layers = true;
+  expect_refused(in, "S030", "strategy.pipeline");
+}
+
 TEST(Refused, StageBetweenTheEndsWithoutLayers) {
   // It would receive and send the same tensor, so that one message could be taken for the other.
   Input in;

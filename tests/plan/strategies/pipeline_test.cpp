@@ -165,6 +165,20 @@ TEST(Pipeline, EndsTakeTheLayersThatTheyAreGiven) {
   }
 }
 
+// Modules E 0 .. 7 N H are 11: pieces of 3, 3, 3 and 2, of which the first has E and the last N and
+// H.
+TEST(Pipeline, EndsCanCountAsLayers) {
+  Strategy s = pipeline(4, Schedule::k1f1b);
+  s.pipeline.ends_are_layers = true;
+  const Plan plan = make_plan(tiny_llama(8), tiny_workload(4), s);
+  const std::size_t expected[] = {3 - 1, 3, 3, 2 - 2};
+  for (std::size_t stage = 0; stage < 4; ++stage) {
+    EXPECT_EQ(layers_of(plan, stage).size(), expected[stage]) << stage;
+  }
+  s.pipeline.first_stage_layers = s.pipeline.last_stage_layers = 2;  // what is given wins
+  EXPECT_EQ(layers_of(make_plan(tiny_llama(8), tiny_workload(4), s), 0).size(), 2U);
+}
+
 TEST(Pipeline, SequenceShardsMakeMessagesSmallerByTp) {
   Strategy s = split({.pp = 2, .tp = 2});
   s.sequence_parallel = true;

@@ -81,6 +81,40 @@ TEST(TensorWithoutOverlap, SumsComeBehindBothProducts) {
   EXPECT_EQ(backward(), (Order{"dx", "dw", "dw", "dx", "sum", "dx", "dw", "dw", "dx", "sum"}));
 }
 
+// dx of gate and up, and of queries, keys and values, is one sum of two and of three projections'
+// gradients; that of what they read forward is of one.
+TEST(TensorWithoutOverlap, SumsKnowWhichProjectionsShareTheirInput) {
+  const Plan plan = make_plan(tiny_llama(), tiny_workload(2, 2), split({.tp = 2}));
+  const auto projections = [&](const char* block) {
+    std::vector<std::int64_t> out;
+    for (const Op& op : block_named(plan, block).ops) {
+      if (const auto* c = std::get_if<Collective>(&op.body)) out.push_back(c->projections);
+    }
+    return out;
+  };
+  EXPECT_EQ(projections("layer.backward"), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(projections("layer.forward"), (std::vector<std::int64_t>{1, 1}));
+}
+
+// Of heads that share keys: four queries' columns to two of keys and of values.
+TEST(Projections, ProductsKnowWhatIsPackedInTheirMatrix) {
+  const Model m = tiny_llama();
+  const Plan plan = make_plan(m, tiny_workload(2, 2), split({.tp = 2}));
+  const std::array<std::int64_t, 3> heads = {m.query_width(), m.key_width(), m.key_width()},
+                                    gate = {m.ffn_hidden, m.ffn_hidden, 0};
+  std::vector<PackedProjections> packed;
+  for (const Op& op : block_named(plan, "layer.forward").ops) {
+    const Compute* c = std::get_if<Compute>(&op.body);
+    if (const MatMul* g = c ? std::get_if<MatMul>(c) : nullptr) packed.push_back(g->packed);
+  }
+  ASSERT_EQ(packed.size(), 4U);  // in, out, up, down
+  EXPECT_EQ(packed[0].columns, heads);
+  EXPECT_FALSE(packed[0].gate);
+  EXPECT_EQ(packed[2].columns, gate);
+  EXPECT_TRUE(packed[2].gate);
+  for (const std::size_t one : {1, 3}) EXPECT_EQ(packed[one].columns[0], 0);
+}
+
 // What a product reads is kept whole, which is what it costs not to gather it again: of each of the
 // two gathered inputs, tp - 1 shares more.
 TEST(TensorWithoutOverlap, BackwardReadsWhatForwardGathered) {
