@@ -100,13 +100,11 @@ double between_other_kernels(const Device& device) {
 }
 
 // Products and attention were measured on boards of these limits, which they reach. A lower limit
-// lowers the clock: dynamic power grows with clock times voltage squared, and voltage with the
-// clock, so the clock goes with the cube root. A100 PCIe, 300 W, over SXM, 400 W: 0.91 where the
-// best product that ml-engineering's finder reports is 0.93 of the other's.
-double lowered_by_power(const Device& device) {
+// lowers the clock, by this power of the ratio of limits.
+double lowered_by_power(const Device& device, double exponent) {
   const auto at = [&](double watts) {
     if (!is_measured(device) || device.power.value <= 0 || device.power.value >= watts) return 1.0;
-    return std::cbrt(watts / device.power.value);
+    return std::pow(watts / device.power.value, exponent);
   };
   switch (generation_of(device)) {
     case Generation::kAmpere: return at(400);
@@ -116,6 +114,20 @@ double lowered_by_power(const Device& device) {
     case Generation::kVolta: return 1;
   }
   return 1;
+}
+
+// Dynamic power grows with clock times voltage squared, and voltage with the clock, so the clock
+// goes with the cube root of that power: A100 PCIe, 300 W, over SXM, 400 W: 0.91 where the best
+// product that ml-engineering's finder reports is 0.93 of the other's.
+constexpr double kCubeRoot = 1.0 / 3;
+// Hopper's products lose more, since memory, links and idle circuits have their share first and
+// voltage has a floor: at 500 W of 700 products of (8192, 8192, 8192), (65536, 8192, 7168) and
+// (65536, 3584, 8192) reach 585, 575 and 546 TFLOP/s in bf16 and 1126, 1083 and 1141 in fp8
+// (pytorch/FBGEMM pull request 2546), 0.77 of what the fits say at 700 W in the mean, 0.74 to 0.79.
+constexpr double kHopperProducts = 0.78;
+
+double power_exponent_of_products(const Device& device) {
+  return generation_of(device) >= Generation::kHopper ? kHopperProducts : kCubeRoot;
 }
 
 // On Hopper the sums of 8-bit products lose digits unless partial ones are moved to fp32 registers,
@@ -145,8 +157,9 @@ Cost chain_cost(const KernelChain& chain, const Device& device) {
 }
 
 Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
-  const double slowdown =
-      between_other_kernels(device) * lowered_by_power(device) * promoted_sums(op, device);
+  const double slowdown = between_other_kernels(device) *
+                          lowered_by_power(device, power_exponent_of_products(device)) *
+                          promoted_sums(op, device);
   const KernelChain sum = gradient_sum_chain(op, kernels);
   if (sum.kernels == 0) return experts_cost(op, device, kernels, slowdown);
   MatMul alone = op;
@@ -173,7 +186,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
     const KernelChain repeated = shared_keys_chain(attention, kernels);
     if (repeated.kernels > 0) attention.kv_heads = attention.heads;
     Cost cost = attention_cost(attention, device, kernels.softmax);
-    cost.share[kPeakFlops] = cost.share[kPeakFlops] * lowered_by_power(device);
+    cost.share[kPeakFlops] = cost.share[kPeakFlops] * lowered_by_power(device, kCubeRoot);
     return cost + chain_cost(copies, device) + chain_cost(repeated, device);
   }
   const KernelChain chain = eager_chain(op, kernels);
