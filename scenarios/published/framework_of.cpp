@@ -22,7 +22,7 @@ constexpr Rule kRules[] = {
     {"OneFlow", "oneflow"},
     {"-paddle", "paddle"},
     {"PaddleNLP", "paddle"},
-    {"-flagscale", "megatron-core"},  // FlagPerf's cases are called <model>-<framework>
+    {"-flagscale", "flagscale"},  // FlagPerf's cases are called <model>-<framework>
     {"-megatron/", "megatron-core"},
     {"BLOOM", "megatron-deepspeed"},
     {"BigScience", "megatron-deepspeed"},

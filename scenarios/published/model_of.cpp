@@ -8,7 +8,8 @@ namespace {
 using JsonObject = nlohmann::ordered_json;
 
 bool pads_vocabulary(const std::string& framework) {
-  return framework.starts_with("megatron") || framework.starts_with("nemo");
+  return framework.starts_with("megatron") || framework.starts_with("nemo") ||
+         framework == "flagscale";
 }
 
 class ModelWriter {

@@ -159,7 +159,7 @@ TEST(Published, TheSourceNamesTheFrameworkBeforeItsSharding) {
   EXPECT_EQ(framework_of(run_of(record)), "nemo");
   record["source"] = "FlagOpen/FlagPerf training/nvidia/aquila2_7b-flagscale/README.md";
   record["parallel"].erase("fsdp");
-  EXPECT_EQ(framework_of(run_of(record)), "megatron-core");
+  EXPECT_EQ(framework_of(run_of(record)), "flagscale");
 }
 
 TEST(Published, NeMosLauncherHadFlashAttention2AndDropoutInGptAlone) {
