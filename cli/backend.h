@@ -18,7 +18,8 @@ class Backend {
     gpus_ = load_gpus();
     device_ = gpus_->device({.tf32 = options.tf32,
                              .graphs = options.graphs == "on",
-                             .nccl = options.collectives == "library"});
+                             .nccl = options.collectives == "library",
+                             .green = options.backend == "cuda-green"});
   }
   /// Empty: the processor.
   const MakeDevice& device() const { return device_; }

@@ -245,6 +245,12 @@ void check_options(const RealrunOptions& o, const std::vector<Option>& launch,
     usage_error("--precision: GPUs run fp32 and bf16 here, not fp64");
   }
   if (o.kernels == "timed") usage_error("--kernels timed excludes --backend");
+  if (o.backend != "cuda-green") return;
+  if (o.transport != "threads") {
+    usage_error("--backend cuda-green: ranks are threads of one process (--transport threads)");
+  }
+  if (o.collectives == "library")
+    usage_error("--backend cuda-green excludes --collectives library");
 }
 
 }  // namespace
@@ -269,8 +275,9 @@ void add_realrun(Command& command) {
       .separated_by_commas()
       .one_of({"fp64", "fp32", "bf16"});
   sub.option("--backend", options->backend,
-             "What ranks compute with: cpu, or cuda: NVIDIA GPUs (exit code 77: there is none)")
-      .one_of({"cpu", "cuda"})
+             "What ranks compute with: cpu; cuda: NVIDIA GPUs (exit code 77: there is none); or "
+             "cuda-green: one GPU, of which each rank has multiprocessors of its own")
+      .one_of({"cpu", "cuda", "cuda-green"})
       .shows_default();
   sub.flag("--tf32", options->tf32, "cuda: products of fp32 on tensor cores");
   sub.option("--steps", options->steps, "Optimizer steps; the last one's gradients count")

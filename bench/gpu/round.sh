@@ -85,6 +85,20 @@ verified documents-2 '{"dp": 2}' 2 tiny '{"packing": "packed", "length": 30}'
 verified further-tokens-pp-2 '{"pp": 2}' 2 '{"preset": "tiny", "mtp_layers": 1}'
 part plans 240 "$plans_test" --gtest_brief=1 --gtest_filter='-CudaMatrix.*'
 
+# on_green_contexts NAME STRATEGY RANKS: the same, and its steps timed, ranks on their own
+# multiprocessors.
+on_green_contexts() {
+  local shape=(--set "strategy=$2" --set cluster.nodes=1 --set "cluster.devices_per_node=$3"
+    --backend cuda-green)
+  part "green-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set model=tiny \
+    "${shape[@]}" --verify --precision fp32,bf16 --steps 2
+  part "green-$1-timed" 60 "$plait" realrun scenarios/gpu-round/gpt2-124m-micro-8.json \
+    "${shape[@]}" --warmup 2 --repeats 5 -o "$folder/green-$1.timed"
+}
+on_green_contexts fsdp-2 '{"fsdp": 2}' 2
+on_green_contexts tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
+on_green_contexts pp-2-dp-2 '{"pp": 2, "dp": 2}' 4
+
 if command -v compute-sanitizer >/dev/null; then
   for tool in memcheck racecheck; do
     for kind in Activation Add Attention Cast CrossEntropy DealHeads Embedding Norm Quantize Route; do

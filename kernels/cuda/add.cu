@@ -49,6 +49,19 @@ struct Accumulate {
   }
 };
 
+struct TakeLarger {
+  float* out;
+  const float* in;
+  template <int V>
+  __device__ void run(std::int64_t at) const {
+    Floats<V> most = load<V>(out + at);
+    const Floats<V> x = load<V>(in + at);
+#pragma unroll
+    for (int i = 0; i < V; ++i) most.at[i] = fmaxf(most.at[i], x.at[i]);
+    store(out + at, most);
+  }
+};
+
 template <class T>
 struct DropoutSum {
   T* out;
@@ -112,6 +125,10 @@ template <class To, class From>
 void accumulate(const Queue& q, To* out, const From* in, std::int64_t elements) {
   constexpr int kWide = std::max(kVector<To>, kVector<From>);
   for_each_element<kWide>(q, aligned({out, in}), elements, Accumulate<To, From>{out, in});
+}
+
+void take_larger(const Queue& q, float* out, const float* in, std::int64_t elements) {
+  for_each_element<kVector<float>>(q, aligned({out, in}), elements, TakeLarger{out, in});
 }
 
 template <class T>

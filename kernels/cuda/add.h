@@ -15,6 +15,9 @@ void add(const Queue& q, T* out, const T* a, const T* b, const T* bias, std::int
 template <class To, class From>
 void accumulate(const Queue& q, To* out, const From* in, std::int64_t elements);
 
+/// out[elements] = the larger of out and in.
+void take_larger(const Queue& q, float* out, const float* in, std::int64_t elements);
+
 /// out[s, b, width] = a + dropout(b + bias); mask[s, b, width] gets 1 where an element is kept,
 /// else 0. bias may be null.
 template <class T>

@@ -18,6 +18,7 @@ struct GpuOptions {
   bool tf32 = false;    // products of fp32 on tensor cores
   bool graphs = false;  // steps of one rank as CUDA graphs
   bool nccl = false;    // collectives and messages by NCCL; every rank on a GPU of its own
+  bool green = false;   // ranks are threads and share the first GPU, each in a green context
 };
 
 class Gpus {

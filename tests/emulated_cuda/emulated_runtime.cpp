@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -38,7 +39,9 @@ struct CUstream_st {
 };
 struct CUevent_st {
   plait::emulated::Position recorded;
-  std::chrono::steady_clock::time_point at;
+  /// Outlives an event that is destroyed before its stream has come there.
+  std::shared_ptr<std::chrono::steady_clock::time_point> at =
+      std::make_shared<std::chrono::steady_clock::time_point>();
 };
 
 namespace plait::emulated {
@@ -253,7 +256,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock(device().mutex);
-  queue_on(stream, [=] { event->at = std::chrono::steady_clock::now(); });
+  queue_on(stream, [at = event->at] { *at = std::chrono::steady_clock::now(); });
   event->recorded = end_of(stream);
   return cudaSuccess;
 }
@@ -270,7 +273,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   const Lock lock(device().mutex);
-  *ms = std::chrono::duration<float, std::milli>(to->at - from->at).count();
+  *ms = std::chrono::duration<float, std::milli>(*to->at - *from->at).count();
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t call, void* data) {

@@ -7,15 +7,10 @@
 #include "plan/dependencies.h"
 #include "realrun/compute/cuda/cuda_compute.h"
 #include "realrun/compute/cuda/host_adam.h"
+#include "realrun/compute/cuda/peers.h"
 
 namespace plait::cuda {
 namespace {
-
-int multiprocessors(int device) {
-  int count = 0;
-  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
 
 /// Numbers in an element type, as bytes.
 std::vector<std::byte> encoded(std::span<const double> values, DType type) {
@@ -76,12 +71,14 @@ std::vector<CudaDevice::Room> CudaDevice::rooms_of(const Plan& plan, const Rank&
   return rooms;
 }
 
-CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const CudaOptions& options,
+CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device,
+                       std::shared_ptr<GpuShare> share, const CudaOptions& options,
                        std::unique_ptr<Direct> direct)
     : plan_(plan),
       rank_(rank.id),
       role_(rank.role),
       device_((CUDA_CHECK(cudaSetDevice(device)), device)),
+      share_(std::move(share)),
       rooms_(rooms_of(plan, rank)),
       before_(ops_before(plan, rank.stage)),
       stream_of_(streams_of(plan, rank.stage)),
@@ -98,8 +95,8 @@ CudaDevice::CudaDevice(const Plan& plan, const Rank& rank, int device, const Cud
       ends_(stream_of_.size()),
       starts_late_(stream_of_.size()),
       times_(stream_of_.size()) {
-  for (int s = 0; s < kStreams; ++s) streams_.push_back(make_stream());
-  const int sms = multiprocessors(device);
+  for (int s = 0; s < kStreams; ++s) streams_.push_back(share_->make_stream());
+  const int sms = share_->multiprocessors();
   queue_ = {stream(Stream::kCompute), sms, scratch_.get(), &products_};
   lane_queue_ = {nullptr, sms, lane_scratch_.get(), nullptr};
   for (const Room& room : rooms_) {
@@ -357,8 +354,16 @@ MakeDevice cuda_device(const CudaOptions& options) {
     CUDA_CHECK(cudaGetDeviceCount(&devices));
     const auto device = static_cast<int>(rank.id % devices);
     CUDA_CHECK(cudaSetDevice(device));
+    const auto own = static_cast<std::size_t>(rank.id);
+    if (options.green) {
+      constexpr int kFirst = 0;  // ranks share it
+      const std::shared_ptr<SharedGpu> gpu = meet_on_gpu(kFirst, transport);
+      return std::make_unique<CudaDevice>(plan, rank, kFirst, gpu->shares.at(own), options,
+                                          peers_on_gpu(gpu, transport));
+    }
     std::unique_ptr<Direct> direct = options.nccl ? nccl_between(plan, transport) : nullptr;
-    return std::make_unique<CudaDevice>(plan, rank, device, options, std::move(direct));
+    return std::make_unique<CudaDevice>(plan, rank, device, whole_gpu(device), options,
+                                        std::move(direct));
   };
 }
 

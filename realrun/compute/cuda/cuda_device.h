@@ -16,6 +16,7 @@
 #include "realrun/compute/cuda/library_attention.h"
 #include "realrun/compute/cuda/objects.h"
 #include "realrun/compute/cuda/pinned_pool.h"
+#include "realrun/compute/cuda/shared_gpu.h"
 #include "realrun/compute/cuda/staged.h"
 #include "realrun/compute/device.h"
 #include "realrun/issue_order.h"
@@ -26,6 +27,7 @@ struct CudaOptions {
   kernels::cuda::FloatProducts float_products = kernels::cuda::FloatProducts::kExact;
   MakeLibraryAttention attention = {};  // empty: own kernels
   bool nccl = false;                    // communication by NCCL
+  bool green = false;                   // ranks of one process, each in a green context of a GPU
   /// From the third step on a program without communication repeats its second as one CUDA graph,
   /// the second's step number, which Adam and dropout depend on, included.
   bool graphs = false;
@@ -33,9 +35,9 @@ struct CudaOptions {
 
 class CudaDevice : public ComputeDevice {
  public:
-  /// On GPU `device`. Throws EnvironmentError when memory does not suffice.
-  CudaDevice(const Plan& plan, const Rank& rank, int device, const CudaOptions& options,
-             std::unique_ptr<Direct> direct);
+  /// On `share` of GPU `device`. Throws EnvironmentError when memory does not suffice.
+  CudaDevice(const Plan& plan, const Rank& rank, int device, std::shared_ptr<GpuShare> share,
+             const CudaOptions& options, std::unique_ptr<Direct> direct);
   ~CudaDevice() override;
 
   void write(const Member& to, std::int64_t first, std::int64_t elements,
@@ -94,6 +96,7 @@ class CudaDevice : public ComputeDevice {
   std::int64_t rank_;
   Role role_;
   int device_;
+  std::shared_ptr<GpuShare> share_;
   std::vector<Room> rooms_;  // the device's first
   OpsBefore before_;
   std::vector<Stream> stream_of_;  // per flat op

@@ -54,6 +54,12 @@ inline EventHandle make_event() {
   CUDA_CHECK(cudaEventCreateWithFlags(&e, cudaEventDefault));
   return EventHandle(e);
 }
+/// An event that other streams wait for, without a time.
+inline EventHandle make_mark() {
+  cudaEvent_t e = nullptr;
+  CUDA_CHECK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+  return EventHandle(e);
+}
 /// Not initialised. Throws EnvironmentError when the device has not so much.
 inline DeviceBlock device_block(std::size_t bytes) {
   void* p = nullptr;

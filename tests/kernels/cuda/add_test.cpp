@@ -53,6 +53,17 @@ TYPED_TEST(CudaAdd, AccumulatesIntoFloat) {
   }
 }
 
+TEST(CudaMaximum, IsTheLargerOfTwo) {
+  Random random;
+  for (const std::int64_t n : {1, 19, 1024, 5003}) {
+    const auto in = random.values<float>(n), before = random.values<float>(n);
+    OnDevice<float> out(before), device_in(in);
+    take_larger(queue(), out.data(), device_in.data(), n);
+    const std::vector<float> got = out.values();
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], std::max(in[i], before[i]));
+  }
+}
+
 TYPED_TEST(CudaAdd, DropoutDrawsTheTwinsMask) {
   using T = TypeParam;
   Random random;

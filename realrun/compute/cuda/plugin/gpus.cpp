@@ -27,6 +27,7 @@ class CudaGpus : public Gpus {
         {.float_products = options.tf32 ? FloatProducts::kTf32 : FloatProducts::kExact,
          .attention = cudnn_attention,
          .nccl = options.nccl,
+         .green = options.green,
          .graphs = options.graphs});
   }
   std::unique_ptr<GpuTimer> timer(GridSize size) const override {
