@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "cli/commands.h"
 #include "cli/progress.h"
@@ -13,8 +14,10 @@
 #if PLAIT_HAS_REALRUN
 #include "core/sha256.h"
 #include "realrun/bench/bench.h"
+#include "realrun/bench/gpu_comm.h"
 #include "realrun/bench/machine.h"
 #include "realrun/compute/gpu.h"
+#include "realrun/control.h"
 #include "realrun/launch/world.h"
 #include "realrun/not_here.h"
 #endif
@@ -101,10 +104,60 @@ void measure_gpu(const BenchCommand& bench, const std::string& line) {
   if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
 }
 
+/// On which node each rank is, by the names of their hosts.
+std::vector<std::int64_t> nodes_of_ranks(Transport& transport, const std::string& host) {
+  constexpr double kPatience = 60;  // seconds
+  Control control(transport, kPatience);
+  const auto bytes = std::as_bytes(std::span(host));
+  const auto hosts = control.gather({bytes.begin(), bytes.end()});
+  std::vector<std::byte> nodes;  // of rank 0: the place of each host's first rank
+  for (const auto& name : hosts) {
+    nodes.push_back(static_cast<std::byte>(std::ranges::find(hosts, name) - hosts.begin()));
+  }
+  std::vector<std::int64_t> out;
+  for (const std::byte node : control.broadcast(nodes)) {
+    out.push_back(std::to_integer<std::int64_t>(node));
+  }
+  return out;
+}
+
+/// On each rank; rank 0 has the file.
+void measure_between_gpus(const BenchCommand& bench, const std::string& line, const Gpus& gpus,
+                          Transport& transport) {
+  ProgressLine progress;
+  const BenchOptions options = options_of(bench, progress);
+  RunRow about = describe_run(bench.what, this_version(), line, {});
+  const auto nodes = nodes_of_ranks(transport, about.host);
+  auto groups = measured_groups(nodes);
+  for (RankGroup& pair : measured_pairs(nodes)) groups.push_back(std::move(pair));
+  std::ranges::sort(groups);
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  const auto comm = gpus.comm(transport, groups, largest_collective(options.size));
+  if (transport.rank() != 0) return bench_gpu_comm(transport, nullptr, options, nodes, *comm);
+  about.host = sha256(about.host).substr(0, kHostDigits);
+  gpus.describe(about);
+  about.blas = gpus.comm_library() + ", " + about.blas;
+  RowsFile file(bench.output, about);
+  bench_gpu_comm(transport, &file, options, nodes, *comm);
+  progress.finish();
+  if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
+}
+
+int run_on_gpus(const BenchCommand& bench, const Command& command) {
+  if (bench.what != "comm") return measure_gpu(bench, command.line), kYes;
+  const std::unique_ptr<Gpus> gpus = load_gpus();
+  WorldOptions world;
+  world.transport = bench.transport, world.command = command.words;
+  return run_world(bench.ranks, world, [&](Transport& transport) {
+    measure_between_gpus(bench, command.line, *gpus, transport);
+    return kYes;
+  });
+}
+
 int run(const BenchCommand& bench, const Command& command) {
   if (bench.backend == "cuda") {
     try {
-      return measure_gpu(bench, command.line), kYes;
+      return run_on_gpus(bench, command);
     } catch (const NotHere& e) {
       std::fprintf(stderr, "skipped: %s\n", e.what());
       return kSkipped;
@@ -148,8 +201,8 @@ Subcommand add_kind(Subcommand parent, Command& command,
 Option add_backend(Subcommand sub, BenchCommand& options) {
   return sub
       .option("--backend", options.backend,
-              "What is measured: cpu, or cuda: the first NVIDIA GPU (exit code 77: there is "
-              "none)")
+              "What is measured: cpu, or cuda: the first NVIDIA GPU, of comm NCCL between one GPU "
+              "for each rank (exit code 77: there is none)")
       .one_of({"cpu", "cuda"})
       .shows_default();
 }
@@ -181,6 +234,7 @@ void add_bench(Command& command) {
       .one_of({"threads", "tcp", "mpi"})
       .shows_default();
   comm.option("--ranks", options->ranks, "Of the largest group").between(2, 64).shows_default();
+  add_backend(comm, *options);
 }
 
 }  // namespace plait

@@ -58,6 +58,11 @@ for scenario in scenarios/gpu-round/*.json; do
   part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
 done
 
+gpus=$(nvidia-smi -L | grep -c '^GPU')
+if ((gpus > 1)); then
+  part bench-comm 180 "$plait" bench comm --backend cuda --ranks "$gpus" -o "$folder/comm.jsonl"
+fi
+
 # verified NAME STRATEGY RANKS [MODEL [DOCUMENTS]]
 verified() {
   part "verify-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set "strategy=$2" \

@@ -13,6 +13,8 @@
 
 namespace plait {
 
+class GpuComm;  // realrun/bench/gpu_comm.h
+
 struct BenchOptions {
   GridSize size = GridSize::kFull;
   /// About how long it may take; the repeats follow. 0: as the bench has it.
@@ -54,6 +56,10 @@ void bench_copy(RowsFile& file, const BenchOptions& options);
 
 /// gpu.cpp: kernels over the grid of GPUs, and launches with and without graphs.
 void bench_gpu_compute(RowsFile& file, const BenchOptions& options, GpuTimer& gpu);
+/// gpu_comm.cpp: NCCL's messages and collectives by size and group, each rank with a GPU of its
+/// own. Every rank calls it; rank 0 has the file.
+void bench_gpu_comm(Transport& transport, RowsFile* file, const BenchOptions& options,
+                    const std::vector<std::int64_t>& node_of, GpuComm& gpus);
 /// gpu.cpp: the device's memory as bench_copy, and copies between it and pinned host memory.
 void bench_gpu_copy(RowsFile& file, const BenchOptions& options, GpuTimer& gpu);
 

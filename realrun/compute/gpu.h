@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "realrun/compute/device.h"
 
 namespace plait {
 
+class GpuComm;                       // realrun/bench/gpu_comm.h
 class GpuTimer;                      // realrun/bench/gpu_timer.h
 enum class GridSize : std::uint8_t;  // realrun/bench/extents.h
 struct RunRow;
@@ -33,6 +35,13 @@ class Gpus {
   virtual MakeDevice device(const GpuOptions& options) const = 0;
   /// Of the first GPU, with operands of the grid's size.
   virtual std::unique_ptr<GpuTimer> timer(GridSize size) const = 0;
+  /// Of NCCL between ranks with a GPU each, for these groups and collectives of up to so many
+  /// bytes. Every rank calls it. Throws EnvironmentError with NCCL's words.
+  virtual std::unique_ptr<GpuComm> comm(Transport& transport,
+                                        const std::vector<std::vector<std::int64_t>>& groups,
+                                        std::int64_t bytes) const = 0;
+  /// "NCCL 2.28.9". Throws EnvironmentError where there is none.
+  virtual std::string comm_library() const = 0;
   /// Sets what is of the first GPU and its libraries: processor, cores, compiler, blas, quiet.
   virtual void describe(RunRow& run) const = 0;
   /// Now; GpuRow::at stays empty.

@@ -66,6 +66,12 @@ class GpuRound(unittest.TestCase):
         places = [names.index(name) for name in order]
         self.assertEqual(places, sorted(places))
 
+    def test_several_gpus_are_measured_together(self):
+        self.assertNotIn("bench-comm", self.round().stdout)
+        several = self.home / "bin/nvidia-smi"
+        several.write_text("#!/bin/sh\necho 'GPU 0: x'\necho 'GPU 1: x'\n", encoding="utf-8")
+        self.assertIn("done: bench-comm", self.round().stdout)
+
     def test_what_is_done_is_not_done_again(self):
         self.round()
         log = self.home / "out" / "kernels.log"

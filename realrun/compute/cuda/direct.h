@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "realrun/bench/gpu_comm.h"
 #include "realrun/compute/cuda/staged.h"
 #include "realrun/rank.h"
 
@@ -27,5 +28,10 @@ class Direct {
 /// calls it; they meet over `transport`. Throws EnvironmentError with NCCL's words, or where this
 /// build has no NCCL.
 std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport);
+/// NCCL to be timed among these groups, with room for so many bytes. As above.
+std::unique_ptr<GpuComm> nccl_comm(Transport& transport, const std::vector<RankGroup>& groups,
+                                   std::int64_t bytes);
+/// "2.28.9". As above.
+std::string nccl_version();
 
 }  // namespace plait::cuda

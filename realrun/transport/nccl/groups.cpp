@@ -80,7 +80,7 @@ std::vector<Split> splits_of(const Plan& plan) {
   return out;
 }
 
-Groups::Groups(const Api& api, const Plan& plan, Transport& transport)
+Groups::Groups(const Api& api, const std::vector<Split>& splits, Transport& transport)
     : api_(api), stream_(cuda::make_stream()), bytes_(cuda::device_block(2)) {
   const auto ranks = static_cast<int>(transport.ranks()), rank = static_cast<int>(transport.rank());
   ncclUniqueId id{};
@@ -95,7 +95,7 @@ Groups::Groups(const Api& api, const Plan& plan, Transport& transport)
   try {
     const ncclResult_t begun = api_.init(&world_, ranks, id, rank, &config);
     api_.settle(world_, begun, "ncclCommInitRankConfig");
-    for (const Split& split : splits_of(plan)) make(split, rank);
+    for (const Split& split : splits) make(split, rank);
   } catch (...) {
     abort();  // before the stream is waited for that has messages nobody takes
     throw;
@@ -136,17 +136,17 @@ void Groups::connect(ncclComm_t comm, const std::set<Link>& links, std::int64_t 
     api_.check(api_.receive(out + 1, 1, ncclInt8, sender, comm, stream_.get()), what);
   }
   api_.settle(comm, api_.group_end(), what);
-  wait_for(comm);
+  wait(comm, stream_.get(), what);
 }
 
-void Groups::wait_for(ncclComm_t comm) {
+void Groups::wait(ncclComm_t comm, cudaStream_t stream, const std::string& what) const {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);
   for (cudaError_t state = cudaErrorNotReady; state == cudaErrorNotReady;) {
-    api_.settle(comm, ncclSuccess, "the first messages of a group");
-    state = cudaStreamQuery(stream_.get());
+    api_.settle(comm, ncclSuccess, what);
+    state = cudaStreamQuery(stream);
     if (state != cudaErrorNotReady) CUDA_CHECK(state);
     if (std::chrono::steady_clock::now() > end) {
-      throw EnvironmentError("NCCL: the first messages of a group do not come");
+      throw EnvironmentError("NCCL waits for other ranks in " + what + ", in vain");
     }
   }
 }

@@ -34,9 +34,9 @@ std::vector<Split> splits_of(const Plan& plan);
 
 class Groups {
  public:
-  /// Collective over all ranks of the plan, each with a GPU of its own, the calling thread's.
+  /// Collective over all ranks, each with a GPU of its own, the calling thread's.
   /// Throws EnvironmentError with NCCL's words.
-  Groups(const Api& api, const Plan& plan, Transport& transport);
+  Groups(const Api& api, const std::vector<Split>& splits, Transport& transport);
   /// Ends what still runs.
   ~Groups();
   Groups(const Groups&) = delete;
@@ -49,11 +49,12 @@ class Groups {
   };
   /// Of a collective on a stream, or of a message's two ends (the sender first) and direction.
   const Group& find(int stream, const std::vector<std::int64_t>& group) const;
+  /// Until the stream has come to its end. Throws EnvironmentError where others do not.
+  void wait(ncclComm_t comm, cudaStream_t stream, const std::string& what) const;
 
  private:
   void make(const Split& split, std::int64_t rank);
   void connect(ncclComm_t comm, const std::set<Link>& links, std::int64_t member);
-  void wait_for(ncclComm_t comm);
   void abort();
 
   const Api& api_;

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/check.h"
 #include "realrun/compute/cuda/direct.h"
+#include "realrun/transport/nccl/nccl_comm.h"
 #include "realrun/transport/nccl/nccl_exchange.h"
 
 namespace plait::cuda {
@@ -35,7 +36,7 @@ class Nccl : public Direct {
       : rank_(transport.rank()),
         room_(device_block(pushed_bytes(plan, Rank(plan, rank_)))),
         addends_{multiprocessors_here(), room_.get()},
-        groups_(nccl::api(), plan, transport) {}
+        groups_(nccl::api(), nccl::splits_of(plan), transport) {}
   std::unique_ptr<Communication> exchange(const Lane& lane, const Exchange& exchange,
                                           const Operands& operands, const std::vector<DType>& types,
                                           const std::string& what) override {
@@ -55,5 +56,12 @@ class Nccl : public Direct {
 std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport) {
   return std::make_unique<Nccl>(plan, transport);
 }
+
+std::unique_ptr<GpuComm> nccl_comm(Transport& transport, const std::vector<RankGroup>& groups,
+                                   std::int64_t bytes) {
+  return std::make_unique<nccl::NcclComm>(transport, groups, bytes);
+}
+
+std::string nccl_version() { return nccl::api().version_text(); }
 
 }  // namespace plait::cuda

@@ -4,11 +4,20 @@
 #include "realrun/compute/cuda/direct.h"
 
 namespace plait::cuda {
+namespace {
 
-std::unique_ptr<Direct> nccl_between(const Plan&, Transport&) {
+[[noreturn]] void refuse() {
   throw EnvironmentError(
       "this build has no NCCL: install it (nccl.h, libnccl.so.2) and build again, or leave "
       "--collectives library out");
 }
+
+}  // namespace
+
+std::unique_ptr<Direct> nccl_between(const Plan&, Transport&) { refuse(); }
+std::unique_ptr<GpuComm> nccl_comm(Transport&, const std::vector<RankGroup>&, std::int64_t) {
+  refuse();
+}
+std::string nccl_version() { refuse(); }
 
 }  // namespace plait::cuda

@@ -5,6 +5,7 @@
 #include "realrun/bench/extents.h"
 #include "realrun/compute/cuda/cuda_device.h"
 #include "realrun/compute/cuda/cuda_timer.h"
+#include "realrun/compute/cuda/direct.h"
 #include "realrun/compute/cuda/nvml.h"
 #include "realrun/compute/gpu.h"
 
@@ -34,6 +35,14 @@ class CudaGpus : public Gpus {
     return std::make_unique<CudaTimer>(size == GridSize::kQuick ? kQuickPoolBytes : kPoolBytes,
                                        cudnn_attention());
   }
+  std::unique_ptr<GpuComm> comm(Transport& transport, const std::vector<RankGroup>& groups,
+                                std::int64_t bytes) const override {
+    int devices = 0;
+    CUDA_CHECK(cudaGetDeviceCount(&devices));
+    CUDA_CHECK(cudaSetDevice(static_cast<int>(transport.rank() % devices)));
+    return nccl_comm(transport, groups, bytes);
+  }
+  std::string comm_library() const override { return "NCCL " + nccl_version(); }
   void describe(RunRow& run) const override {
     constexpr int kMajor = CUDART_VERSION / 1000, kMinor = CUDART_VERSION % 1000 / 10;
     run.processor = nvml_.name(0);

@@ -1,0 +1,175 @@
+#include "realrun/bench/gpu_comm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include "realrun/bench/bench.h"
+#include "realrun/bench/timed_collective.h"
+#include "realrun/control.h"
+
+namespace plait {
+namespace {
+
+constexpr double kPatience = 60;
+constexpr double kSecondsPerSize = 0.02, kQuickSecondsPerSize = 0.002;
+constexpr double kMostRepeats = 200, kLeastRepeats = 3;
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                     CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll};
+
+/// What all ranks do together, told by rank 0, which has the file.
+class GpuCommBench {
+ public:
+  GpuCommBench(Transport& transport, RowsFile* file, const BenchOptions& options,
+               const std::vector<std::int64_t>& node_of, GpuComm& gpus)
+      : rank_(transport.rank()),
+        file_(file),
+        options_(options),
+        quick_(options.size == GridSize::kQuick),
+        node_of_(node_of),
+        gpus_(gpus),
+        control_(transport, kPatience) {}
+
+  void measure() {
+    const auto groups = measured_groups(node_of_);
+    const auto pairs = measured_pairs(node_of_);
+    rows_ = sizes().size() * (pairs.size() + groups.size() * std::size(kKinds));
+    for (const RankGroup& pair : pairs) {
+      for (const std::int64_t bytes : sizes()) message(pair, bytes);
+    }
+    for (const RankGroup& group : groups) {
+      for (const CollectiveKind kind : kKinds) {
+        for (const std::int64_t bytes : sizes()) collective(kind, group, bytes);
+      }
+    }
+  }
+
+ private:
+  /// By factors of two from 1 KiB.
+  std::vector<std::int64_t> sizes() const {
+    std::vector<std::int64_t> out;
+    const std::int64_t largest = largest_collective(options_.size);
+    for (std::int64_t size = 1 << 10; size <= largest; size *= 2) out.push_back(size);
+    return out;
+  }
+  /// "nccl" within a node, "nccl over 2 nodes".
+  std::string name_of_way(const RankGroup& group) const {
+    std::set<std::int64_t> nodes;
+    for (const std::int64_t r : group) nodes.insert(node_of_[static_cast<std::size_t>(r)]);
+    return nodes.size() == 1 ? "nccl" : "nccl over " + std::to_string(nodes.size()) + " nodes";
+  }
+  double agreed(double mine) { return number(control_.broadcast(bytes(mine))); }
+  static std::vector<std::byte> bytes(double value) {
+    std::vector<std::byte> out(sizeof value);
+    std::memcpy(out.data(), &value, sizeof value);
+    return out;
+  }
+  static double number(const std::vector<std::byte>& from) {
+    double value = 0;
+    std::memcpy(&value, from.data(), sizeof value);
+    return value;
+  }
+  bool is_due(const Row& row, const std::string& what) {
+    if (file_ != nullptr) options_.progress(done_, rows_, what);
+    ++done_;
+    return agreed(file_ != nullptr && file_->has(row) ? 0 : 1) > 0;
+  }
+  /// What rank 0, a member of every group, sees of `time(repeats)`.
+  template <class F>
+  double measured(const RankGroup& group, std::int64_t& repeats, F&& time) {
+    const bool member = std::ranges::find(group, rank_) != group.end();
+    const double trial = member ? time(2) : 0;
+    const double budget = quick_ ? kQuickSecondsPerSize : kSecondsPerSize;
+    const double wanted = agreed(budget / std::max(trial, 1e-7));
+    repeats = static_cast<std::int64_t>(std::clamp(wanted, kLeastRepeats, kMostRepeats));
+    return member ? time(repeats) : 0;
+  }
+
+  void message(const RankGroup& pair, std::int64_t size) {
+    MessageRow row;
+    row.transport = name_of_way(pair), row.bytes = size;
+    if (!is_due(row, "messages")) return;
+    const double seconds =
+        measured(pair, row.repeats, [&](std::int64_t n) { return gpus_.message(pair, size, n); });
+    row.one_way = row.send_cpu = row.receive_cpu = {seconds, seconds, seconds};
+    if (file_ != nullptr) file_->add(row);
+  }
+  void collective(CollectiveKind kind, const RankGroup& group, std::int64_t size) {
+    const auto n = static_cast<std::int64_t>(group.size());
+    CollectiveRow row;
+    row.transport = name_of_way(group), row.collective = std::string(name_of(kind)), row.ranks = n;
+    const std::int64_t elements = size / (n * size_of(DType::kFp32)) * n;
+    row.size = elements * size_of(DType::kFp32);
+    if (elements == 0 || !is_due(row, row.collective)) return;
+    row.count = kind == CollectiveKind::kAllReduce ? elements : elements / n;
+    const bool sums = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+    row.redop = sums ? "sum" : "none";
+    const auto timed = [&](bool in_place) {
+      const double seconds = measured(group, row.repeats, [&](std::int64_t repeats) {
+        return gpus_.collective(kind, group, elements, in_place, repeats);
+      });
+      CollectiveRow::Timed out;
+      if (rank_ != 0) return out;
+      out.time_us = seconds * 1e6, out.algbw = static_cast<double>(row.size) / seconds * 1e-9;
+      out.busbw = out.algbw * bus_factor(kind, n);
+      return out;
+    };
+    row.out_of_place = timed(false);
+    row.in_place = kind == CollectiveKind::kAllToAll ? row.out_of_place : timed(true);
+    if (file_ != nullptr) file_->add(row);
+  }
+
+  std::int64_t rank_;
+  RowsFile* file_;
+  const BenchOptions& options_;
+  bool quick_;
+  const std::vector<std::int64_t>& node_of_;
+  GpuComm& gpus_;
+  Control control_;
+  std::size_t rows_ = 0, done_ = 0;
+};
+
+std::vector<std::int64_t> first_of_each_node(const std::vector<std::int64_t>& node_of) {
+  std::vector<std::int64_t> out;
+  std::set<std::int64_t> seen;
+  for (std::size_t r = 0; r < node_of.size(); ++r) {
+    if (seen.insert(node_of[r]).second) out.push_back(static_cast<std::int64_t>(r));
+  }
+  return out;
+}
+
+}  // namespace
+
+/// That of the largest gradient buckets.
+std::int64_t largest_collective(GridSize size) {
+  return size == GridSize::kQuick ? 8 << 10 : std::int64_t{1} << 30;
+}
+
+std::vector<RankGroup> measured_groups(const std::vector<std::int64_t>& node_of) {
+  std::set<RankGroup> out;
+  const auto ranks = static_cast<std::int64_t>(node_of.size());
+  for (std::int64_t n = 2; n < 2 * ranks; n *= 2) {
+    RankGroup group(static_cast<std::size_t>(std::min(n, ranks)));
+    std::iota(group.begin(), group.end(), 0);
+    out.insert(std::move(group));
+  }
+  if (RankGroup spread = first_of_each_node(node_of); spread.size() > 1) out.insert(spread);
+  return {out.begin(), out.end()};
+}
+
+std::vector<RankGroup> measured_pairs(const std::vector<std::int64_t>& node_of) {
+  std::set<RankGroup> out = {{0, 1}};
+  if (RankGroup spread = first_of_each_node(node_of); spread.size() > 1) {
+    out.insert({spread[0], spread[1]});
+  }
+  return {out.begin(), out.end()};
+}
+
+void bench_gpu_comm(Transport& transport, RowsFile* file, const BenchOptions& options,
+                    const std::vector<std::int64_t>& node_of, GpuComm& gpus) {
+  GpuCommBench(transport, file, options, node_of, gpus).measure();
+}
+
+}  // namespace plait
