@@ -11,15 +11,39 @@ namespace plait {
 namespace {
 
 constexpr Bytes mib(std::int64_t n) { return Bytes(n << 20); }
+constexpr Bytes kib(std::int64_t n) { return Bytes(n << 10); }
 
-std::optional<NeededCommunicator> communicator_of(const Op& op, const Mesh& mesh) {
+// What cuBLAS advises for a handle: 32 MiB from Hopper on, else 4 (cuBLAS documentation,
+// cublasSetWorkspace); Transformer Engine's own workspace has as much (get_cublas_workspace_size).
+// PyTorch's default is 32 MiB too, else two of 4 MiB and eight of 16 KiB
+// (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize).
+constexpr Bytes kLateWorkspace = mib(32), kEarlyWorkspace = mib(4);
+constexpr Bytes kEarlyWorkspaceOfPyTorch = kib(2 * 4096 + 8 * 16);
+
+MemoryItem workspaces(const FrameworkMemory& framework, bool late) {
+  Bytes each = framework.workspace;
+  if (each.value == 0) each = late ? kLateWorkspace : kEarlyWorkspaceOfPyTorch;
+  const Bytes library = late ? kLateWorkspace : kEarlyWorkspace;
+  return {
+      "workspace",
+      Bytes(framework.workspaces * each.value + framework.library_workspaces * library.value),
+      "memory.workspaces: PyTorch's CUBLAS_WORKSPACE_CONFIG, 32 MiB from Hopper on, else 8.125; "
+      "of libraries as cublasSetWorkspace's documentation advises, 32 or 4 MiB"};
+}
+
+std::optional<NeededCommunicator> communicator_of(const Op& op, const Mesh& mesh, bool pairs) {
+  const auto neighbours = [](AxisSet axis) {
+    return NeededCommunicator{CollectiveKind::kBroadcast, axis, Stages::kAll,
+                              Connections::kNeighbours};
+  };
   if (const auto* c = std::get_if<Collective>(&op.body)) {
-    if (mesh.size_of(c->axes) > 1) return NeededCommunicator{c->kind, c->axes, c->stages, false};
-  } else if (const auto* s = std::get_if<Send>(&op.body)) {
-    return NeededCommunicator{CollectiveKind::kBroadcast, s->axis, Stages::kAll, true};
-  } else if (const auto* r = std::get_if<Recv>(&op.body)) {
-    return NeededCommunicator{CollectiveKind::kBroadcast, r->axis, Stages::kAll, true};
+    if (mesh.size_of(c->axes) <= 1) return std::nullopt;
+    const bool all_pairs = pairs && c->kind == CollectiveKind::kAllToAll;
+    return NeededCommunicator{c->kind, c->axes, c->stages,
+                              all_pairs ? Connections::kPairs : Connections::kRings};
   }
+  if (const auto* s = std::get_if<Send>(&op.body)) return neighbours(s->axis);
+  if (const auto* r = std::get_if<Recv>(&op.body)) return neighbours(r->axis);
   return std::nullopt;
 }
 
@@ -42,18 +66,28 @@ std::vector<std::int64_t> members(const NeededCommunicator& c, const Mesh& mesh,
 constexpr std::int64_t kSimpleBuffer = 4 << 20;
 constexpr std::int64_t kLlBuffer = 512 << 10;
 constexpr std::int64_t kLl128Buffer = 4'915'200;
+/// What a rank receives into from one other in one channel.
+constexpr std::int64_t kConnectionBuffer = kSimpleBuffer + kLlBuffer + kLl128Buffer;
+// An all_to_all among the 8 GPUs of an H100 box connects each with the 7 others by 32 channels and
+// took 3.28 GB: for each a buffer of 10 MiB and two blocks of 2 MiB (NVIDIA/nccl issue 1685, 2025).
+// Other machines with NVLink are taken to be alike, and larger domains to take no more.
+constexpr std::int64_t kMostPairs = 7, kPairChannels = 32;
+constexpr std::int64_t kPairBuffer = (10 + 2 * 2) << 20;
 // Send and receive use 2 channels per peer by default on a network, Simple only, to and from each
 // of two neighbours.
 constexpr std::int64_t kMessageChannels = 2 * 2 * 2;
 
 // PyTorch's caching allocator asks the driver for multiples of 2 MiB. What it reserves beyond that
 // (blocks split and not yet reusable) depends on the program: 0 with expandable segments, 15 % on
-// average without (Guo et al. 2024, GMLake, abstract).
-MemoryItem allocator_reserve(Bytes live, double fragmentation) {
-  const auto fragments = static_cast<std::int64_t>(static_cast<double>(live.value) * fragmentation);
-  const Bytes segments(round_up(live.value + fragments, mib(2).value));
+// average without (Guo et al. 2024, GMLake, abstract). `room`: what is left of the device's memory.
+MemoryItem allocator_reserve(Bytes live, const FrameworkMemory& framework, Bytes room) {
+  const auto reserve = [live](double fragmentation) {
+    const double all = static_cast<double>(live.value) * (1 + fragmentation);
+    return Bytes(round_up(static_cast<std::int64_t>(all), mib(2).value)) - live;
+  };
   return {
-      "allocator_reserve", segments - live,
+      "allocator_reserve",
+      std::clamp(room, reserve(framework.least_fragmentation()), reserve(framework.fragmentation)),
       "2 MiB segments (PyTorch CUDACachingAllocator) and the fragmentation of memory.*, assumed "
       "between 0 with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
 }
@@ -105,14 +139,15 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       cluster_(cluster),
       framework_(framework),
       intermediates_(intermediates_by_tensor(plan, kernels)),
-      period_(symmetry_period(cluster)) {
+      period_(symmetry_period(cluster)),
+      pairs_(kernels.exchange == Dispatcher::kNccl) {
   for (const Block& block : plan.blocks) blocks_.push_back(needs_of(block));
 }
 
 StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
   BlockNeeds out;
   for (const Op& op : block.ops) {
-    if (const auto c = communicator_of(op, plan_.mesh)) {
+    if (const auto c = communicator_of(op, plan_.mesh, pairs_)) {
       const auto same = [&](const NeededCommunicator& o) { return o.identity() == c->identity(); };
       if (std::ranges::none_of(out.communicators, same)) out.communicators.push_back(*c);
     }
@@ -126,22 +161,33 @@ StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
   return out;
 }
 
+/// NCCL before 2.22 connects trees beside the rings when it makes a communicator: from two sides
+/// where there are more than two ranks. "688 MB" were measured for three or four A100s, "544 MB"
+/// for two (NVIDIA/nccl issue 964, 2023), where this says 661 and 441 MiB.
+Bytes StageOverheads::ring_buffers(const GroupPlacement& group, CollectiveKind kind) const {
+  const std::int64_t trees = framework_.trees ? std::min<std::int64_t>(group.ranks - 1, 2) : 0;
+  const int channels = communicator_channels(nccl_group(kind, group, cluster_.kind(group.kind)));
+  return Bytes((1 + trees) * channels * kConnectionBuffer);
+}
+
+/// Messages to other nodes share buffers, which are small beside these.
+Bytes StageOverheads::pair_buffers(const GroupPlacement& group) const {
+  return Bytes(std::min(group.ranks_per_node - 1, kMostPairs) * kPairChannels * kPairBuffer);
+}
+
 /// Groups of one shape whose first ranks have the same place within a period look alike.
-int StageOverheads::channels(const NeededCommunicator& c, std::size_t stage) {
+Bytes StageOverheads::buffers(const NeededCommunicator& c, std::size_t stage) {
+  if (c.connections == Connections::kNeighbours) return Bytes(kMessageChannels * kSimpleBuffer);
   const std::vector<std::int64_t> devices = members(c, plan_.mesh, stage);
   const std::int64_t reach = devices.back() - devices.front();
-  const auto [at, fresh] = channels_.try_emplace({c, c.kind, reach, devices.front() % period_}, 0);
+  const auto [at, fresh] = buffers_.try_emplace({c, c.kind, reach, devices.front() % period_});
   if (!fresh) return at->second;
   const GroupPlacement group = place_group(cluster_, devices);
   if (group.ranks > 1) {
-    at->second = communicator_channels(nccl_group(c.kind, group, cluster_.kind(group.kind)));
+    at->second =
+        c.connections == Connections::kPairs ? pair_buffers(group) : ring_buffers(group, c.kind);
   }
   return at->second;
-}
-
-Bytes StageOverheads::buffers(const NeededCommunicator& c, std::size_t stage) {
-  if (c.point_to_point) return Bytes(kMessageChannels * kSimpleBuffer);
-  return Bytes(channels(c, stage) * (kSimpleBuffer + kLlBuffer + kLl128Buffer));
 }
 
 MemoryItem StageOverheads::communicator_buffers(std::size_t stage,
@@ -155,7 +201,8 @@ MemoryItem StageOverheads::communicator_buffers(std::size_t stage,
   for (const NeededCommunicator& c : found) sum += buffers(c, stage);
   return {"communicator_buffers", sum,
           "NCCL 2.30 init.cc: per communicator and channel 4 MiB Simple + 0.5 MiB LL + 4.7 MiB "
-          "LL128; 4 MiB per send or receive channel"};
+          "LL128; 4 MiB per send or receive channel; all_to_all within a node: NVIDIA/nccl issue "
+          "1685"};
 }
 
 /// Of the outputs that are live at the peak.
@@ -195,15 +242,16 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
   const std::vector<std::int64_t> calls = call_counts(plan_, stage);
   std::vector<MemoryItem> out = {
       {"cuda_context", framework_.context, "driver context and loaded kernels: memory.context"},
-      {"workspace", mib(late ? 32 : 4),
-       "cuBLAS documentation, cublasSetWorkspace: 32 MiB recommended from Hopper on, else 4"},
+      workspaces(framework_, late),
       communicator_buffers(stage, calls)};
+  Bytes room = device.memory;
+  for (const MemoryItem& item : out) room = room - item.bytes;
   Bytes tensors = live.peak;
   for (MemoryItem& item : framework_tensors(live, calls)) {
     tensors += item.bytes;
     if (item.bytes.value > 0) out.push_back(std::move(item));
   }
-  out.push_back(allocator_reserve(tensors, framework_.fragmentation));
+  out.push_back(allocator_reserve(tensors, framework_, room - tensors));
   return out;
 }
 

@@ -24,14 +24,17 @@ struct MemoryItem {
   std::string source;  // where the number comes from
 };
 
-/// A communicator that a plan needs: the group of some axes, or the two neighbours of a pipeline
-/// stage. Ordered, so that each counts once.
+/// Whom NCCL connects in a communicator for what runs in it: neighbours in rings (and trees), each
+/// rank with every other (all_to_all), or the two neighbours of a pipeline stage.
+enum class Connections { kRings, kPairs, kNeighbours };
+
+/// A communicator that a plan needs: the group of some axes. Ordered, so that each counts once.
 struct NeededCommunicator {
   CollectiveKind kind;  // for the channel count; not part of the identity
   AxisSet axes;
   Stages stages;
-  bool point_to_point;
-  auto identity() const { return std::tuple(axes.bits(), stages, point_to_point); }
+  Connections connections;
+  auto identity() const { return std::tuple(axes.bits(), stages, connections); }
   bool operator<(const NeededCommunicator& o) const { return identity() < o.identity(); }
 };
 
@@ -53,7 +56,8 @@ class StageOverheads {
   };
   BlockNeeds needs_of(const Block& block) const;
   Bytes buffers(const NeededCommunicator& c, std::size_t stage);
-  int channels(const NeededCommunicator& c, std::size_t stage);
+  Bytes ring_buffers(const GroupPlacement& group, CollectiveKind kind) const;
+  Bytes pair_buffers(const GroupPlacement& group) const;
   MemoryItem communicator_buffers(std::size_t stage, const std::vector<std::int64_t>& calls);
   std::vector<MemoryItem> framework_tensors(const StageMemory& live,
                                             const std::vector<std::int64_t>& calls) const;
@@ -65,8 +69,9 @@ class StageOverheads {
   std::vector<BlockNeeds> blocks_;
   std::vector<double> intermediates_;  // by tensor: bytes per byte of it
   std::int64_t period_;                // of the machine's symmetry, in ranks
-  std::map<std::tuple<NeededCommunicator, CollectiveKind, std::int64_t, std::int64_t>, int>
-      channels_;
+  std::map<std::tuple<NeededCommunicator, CollectiveKind, std::int64_t, std::int64_t>, Bytes>
+      buffers_;
+  bool pairs_;  // NCCL itself sends all_to_alls
 };
 
 /// Overheads of one rank of `stage`, given its live tensors at their peak (which the allocator

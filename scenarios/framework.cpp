@@ -14,7 +14,9 @@ Framework parsed(const CatalogueEntry& file) {
   Framework out{std::string(file.name), json.at("title").get<std::string>(), {}};
   for (const auto& [path, entry] : json.at("defaults").items()) {
     const auto& value = entry.at("value");
+    const auto with_fp16 = entry.find("value_with_fp16");
     out.defaults.push_back({path, value.dump(), entry.at("source").get<std::string>(),
+                            with_fp16 == entry.end() ? "" : with_fp16->dump(),
                             entry.value("where_split", std::vector<std::string>{})});
   }
   return out;
@@ -39,6 +41,17 @@ bool applies(const FrameworkDefault& d, const Json& root) {
     return size != nullptr && size->is(Json::Kind::kInteger) && size->integer() > 1;
   };
   return d.where_split.empty() || std::ranges::any_of(d.where_split, above_one);
+}
+
+/// `"precision": "fp16"` says workload.precision.weights too.
+bool has_fp16_weights(const Json& root) {
+  const Json* weights = root.find_path("workload.precision");
+  if (weights != nullptr && weights->is(Json::Kind::kObject)) weights = weights->find("weights");
+  return weights != nullptr && weights->is(Json::Kind::kText) && weights->text() == "fp16";
+}
+
+const std::string& value_for(const FrameworkDefault& d, const Json& root) {
+  return !d.value_with_fp16.empty() && has_fp16_weights(root) ? d.value_with_fp16 : d.value;
 }
 
 }  // namespace
@@ -69,7 +82,7 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
   const Shape shape = scenario_table().shape();
   for (const FrameworkDefault& d : found->defaults) {
     if (says(document.root(), shape, d.path) || !applies(d, document.root())) continue;
-    apply_override(document, shape, d.path, d.value);
+    apply_override(document, shape, d.path, value_for(d, document.root()));
     out.push_back(d.path);
   }
   return out;

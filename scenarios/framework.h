@@ -12,9 +12,10 @@
 namespace plait {
 
 struct FrameworkDefault {
-  std::string path;    // of a scenario field
-  std::string value;   // JSON text
-  std::string source;  // why the framework does so
+  std::string path;             // of a scenario field
+  std::string value;            // JSON text
+  std::string source;           // why the framework does so
+  std::string value_with_fp16;  // JSON text: where weights are fp16; empty: `value` there too
   /// Sizes of which one has to be above 1 for it; none: always. An open size ("auto") is not.
   std::vector<std::string> where_split;
 };

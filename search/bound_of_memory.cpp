@@ -192,7 +192,7 @@ Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& 
           .of_fullest_stage();
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   if (processor) return Bytes(live);
-  const double reserved = static_cast<double>(live) * (1 + scenario_.memory.fragmentation);
+  const double reserved = static_cast<double>(live) * (1 + scenario_.memory.least_fragmentation());
   return scenario_.memory.context + Bytes(static_cast<std::int64_t>(reserved));
 }
 

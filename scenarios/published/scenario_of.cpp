@@ -34,6 +34,7 @@ class ScenarioWriter {
     if (whole_step_graph()) out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
     if (mentions(run_.notes, "'moe_router', 'moe_preprocess'"))
       out["host"] = {{"routing_graph", true}};
+    if (JsonObject m = memory(); !m.empty()) out["memory"] = std::move(m);
     out["cluster"] = cluster_of(run_, assumed_);
     return {framework_, json_pretty(out.dump()), std::move(assumed_)};
   }
@@ -155,6 +156,21 @@ class ScenarioWriter {
     if (m_.experts > 0) add_routing(out);
     if (mentions(run_.notes, "compile"))  // of the layers
       for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
+    return out;
+  }
+
+  /// Megatron-LM's --deterministic-mode needs a fixed workspace of cuBLAS, for which its tests
+  /// choose
+  /// ":4096:8" (PyTorch documentation, torch.use_deterministic_algorithms).
+  JsonObject memory() const {
+    JsonObject out;
+    if (mentions(run_.notes, "deterministic=True")) out["workspace"] = "32 MiB";
+    // Linear layers of PyTorch itself: those with a bias go by cuBLASLt, which has as many
+    // workspaces of its own in PyTorch 2.7 and later.
+    if (mentions(run_.notes, "transformer_impl=local")) {
+      out["workspaces"] = 4;
+      out["library_workspaces"] = 0;
+    }
     return out;
   }
 

@@ -61,6 +61,58 @@ TEST(Memory, EveryCommunicatorHasItsBuffersOnce) {
   EXPECT_EQ(item(items, "communicator_buffers"), Bytes(2 * 24 * per_channel));
 }
 
+// Three connections receive in each channel: from the ring, from up and from down the tree; a group
+// of two has one neighbour in its tree.
+TEST(Memory, OldNcclConnectsTreesToo) {
+  FrameworkMemory old;
+  old.trees = true;
+  Plan plan = small_plan();
+  plan.programs[0].calls = {Call{0}};
+  const auto all = [&](const FrameworkMemory& m) {
+    return item(memory_overheads(plan, 0, live(0), cluster_of("hgx-h100", 1), 0, m),
+                "communicator_buffers");
+  };
+  EXPECT_EQ(all(old), Bytes(2 * all({}).value)) << "groups of two";
+  plan.mesh[Axis::kPp] = 1, plan.mesh[Axis::kTp] = 4;
+  plan.blocks[0].ops.resize(1);
+  EXPECT_EQ(all(old), Bytes(3 * all({}).value));
+}
+
+// NVIDIA/nccl issue 1685: 3.28 GB among the 8 GPUs of an H100 box.
+TEST(Memory, AllToAllsConnectEachPairOfANode) {
+  Plan plan = small_plan();
+  plan.mesh = {};
+  plan.mesh[Axis::kEp] = 8;
+  Collective exchange = collective(CollectiveKind::kAllToAll, 1024);
+  exchange.axes = Axis::kEp;
+  plan.blocks[0].ops = {Op{.body = exchange, .operands = {}}};
+  plan.programs.resize(1);
+  plan.programs[0].calls = {Call{0}};
+  const auto buffers = [&](const Kernels& kernels) {
+    const auto items =
+        memory_overheads(plan, 0, live(0), cluster_of("hgx-h100", 1), 0, {}, kernels);
+    return static_cast<double>(item(items, "communicator_buffers").value);
+  };
+  EXPECT_NEAR(buffers({}), 3.28e9, 0.02e9);
+  Kernels deepep;
+  deepep.exchange = Dispatcher::kDeepEp;
+  EXPECT_LT(buffers(deepep), 0.5e9) << "as rings";
+}
+
+TEST(Memory, EachThreadThatMultipliesHasAWorkspace) {
+  const auto workspace = [](const char* preset, const FrameworkMemory& m) {
+    const auto items = memory_overheads(small_plan(), 0, live(0), cluster_of(preset, 1), 0, m);
+    return item(items, "workspace");
+  };
+  EXPECT_EQ(workspace("hgx-h100", {}), Bytes(2 * 32 * kMiB));
+  EXPECT_EQ(workspace("dgx-a100", {}), Bytes(2 * (2 * 4096 + 8 * 16) * 1024));
+  FrameworkMemory fixed;
+  fixed.workspace = Bytes(32 * kMiB);  // CUBLAS_WORKSPACE_CONFIG=:4096:8
+  fixed.library_workspaces = 1;
+  EXPECT_EQ(workspace("dgx-a100", fixed), Bytes((2 * 32 + 4) * kMiB));
+  EXPECT_EQ(workspace("hgx-h100", fixed), Bytes((2 * 32 + 32) * kMiB));
+}
+
 TEST(Memory, SendingAddsBuffers) {
   const Plan plan = small_plan();
   const Cluster cluster = cluster_of("hgx-h100", 1);
@@ -77,6 +129,24 @@ TEST(Memory, TheAllocatorHoldsWholeSegments) {
     EXPECT_GE(reserve.value, 0);
     EXPECT_LE(reserve.value, bytes / 20 + 2 * kMiB);
   }
+}
+
+// A box of 80 GB: 10 GiB of tensors may waste 15 %, 74 GiB cannot; nor less than 4 %.
+TEST(Memory, TheAllocatorGivesBackWhereMemoryIsShort) {
+  FrameworkMemory wasteful;
+  wasteful.fragmentation = 0.15;
+  const Cluster cluster = cluster_of("dgx-a100", 1);
+  const auto reserve = [&](std::int64_t gib) {
+    const auto items = memory_overheads(small_plan(), 0, live(gib * kGiB), cluster, 0, wasteful);
+    Bytes sum(gib * kGiB);
+    for (const MemoryItem& i : items) sum += i.bytes;
+    const double share = static_cast<double>(item(items, "allocator_reserve").value) /
+                         static_cast<double>(gib * kGiB);
+    return std::pair(share, sum);
+  };
+  EXPECT_NEAR(reserve(10).first, 0.15, 1e-3);
+  EXPECT_EQ(reserve(74).second, cluster.device.memory);
+  EXPECT_NEAR(reserve(100).first, 0.04, 1e-3);
 }
 
 TEST(Memory, EveryItemNamesItsSource) {

@@ -26,6 +26,22 @@ TEST(Framework, AShortFormStaysWhatItSays) {
   EXPECT_EQ(s.workload.precision.gradients, DType::kFp16) << "from the profile";
 }
 
+// Megatron-LM sets accumulate_allreduce_grads_in_fp32 with bf16 alone.
+TEST(Framework, SomeDefaultsAreOthersWithFp16) {
+  const auto gradients = [](const std::string& precision) {
+    return parse_scenario(R"({"framework": "megatron-lm", "model": "gpt2", "cluster": "dgx-a100",
+               "workload": {"sequence_length": 1024, "global_batch": 8)" +
+                              precision + "}}",
+                          "fp16")
+        .workload.precision.gradients;
+  };
+  EXPECT_EQ(gradients(""), DType::kFp32);
+  EXPECT_EQ(gradients(R"(, "precision": "bf16")"), DType::kFp32);
+  EXPECT_EQ(gradients(R"(, "precision": "fp16")"), DType::kFp16);
+  EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16"})"), DType::kFp16);
+  EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16", "gradients": "fp32"})"), DType::kFp32);
+}
+
 // OneFlow has one stream for kernels and collectives where the model is split, else two.
 TEST(Framework, SomeDefaultsAskForSplitModels) {
   const auto overlaps = [](const char* strategy) {
