@@ -2,6 +2,7 @@
 // What the launchers of attention share. Used inside kernels only.
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "core/error.h"
@@ -17,7 +18,8 @@ inline float score_scale(const AttentionShape& shape) {
 /// Of queries and keys, and of values: those of DeepSeek-V2 and V3, the widest in use.
 inline constexpr std::int64_t kMostHeadDim = 192, kMostValueDim = 128;
 
-inline void check_documents(const AttentionShape& shape) {
+inline void check_keys(const AttentionShape& shape) {
+  PLAIT_CHECK(shape.keys() <= std::numeric_limits<int>::max(), "more keys than attention counts");
   PLAIT_CHECK(shape.documents == 0 || shape.causal, "documents whose queries see later keys");
 }
 /// Rows go to shared memory 16 bytes at a time.
@@ -26,7 +28,7 @@ inline void check_fused(const AttentionShape& shape, bool vectors) {
               "fused attention: heads of 8, 16, ... 192 elements at aligned addresses");
   PLAIT_CHECK(shape.v_dim() % 8 == 0 && shape.v_dim() <= kMostValueDim,
               "fused attention: values of 8, 16, ... 128 elements");
-  check_documents(shape);
+  check_keys(shape);
 }
 
 /// f(columns of a tile of queries or keys, those of values), as types: at least head_dim and v_dim;

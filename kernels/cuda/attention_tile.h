@@ -56,7 +56,8 @@ __device__ inline std::int64_t statistic(const AttentionShape& shape, std::int64
   return (row * shape.batch + sample) * shape.heads + head;
 }
 
-__device__ inline std::int64_t within(std::int64_t x, std::int64_t most) {
+template <class I>
+__device__ I within(I x, I most) {
   return x < 0 ? 0 : x < most ? x : most;
 }
 /// Where the document begins that has the query.
@@ -87,28 +88,28 @@ struct Visible {
   int first = 0, end = 0;
   __device__ bool operator()(int column) const { return column >= first && column < end; }
 };
-/// Keys first .. end - 1.
+/// Keys first .. end - 1, of fewer than 2^31: kernels are short of registers.
 struct Keys {
-  std::int64_t first = 0, end = 0;
+  int first = 0, end = 0;
   __device__ bool has(std::int64_t key) const { return key >= first && key < end; }
   /// Those of the tile at key j0.
   __device__ Visible in_tile(std::int64_t j0) const {
-    return {static_cast<int>(within(first - j0, kTileRows)),
-            static_cast<int>(within(end - j0, kTileRows))};
+    const int from = static_cast<int>(j0);
+    return {within(first - from, kTileRows), within(end - from, kTileRows)};
   }
   /// Whether the tile at key j0 has some of them.
   __device__ bool meet(std::int64_t j0) const { return first < j0 + kTileRows && j0 < end; }
   /// Where the tile begins that has the first of them.
-  __device__ std::int64_t first_tile() const { return first / kTileRows * kTileRows; }
+  __device__ std::int64_t first_tile() const { return std::int64_t{first / kTileRows} * kTileRows; }
 };
 /// Those that the query sees.
 __device__ inline Keys keys_of(const AttentionShape& shape, std::int64_t query) {
-  return {document_of(shape, query), keys_until(shape, query)};
+  return {static_cast<int>(document_of(shape, query)), static_cast<int>(keys_until(shape, query))};
 }
 /// Those that some query of the tile at i0 sees: later queries see later keys.
 __device__ inline Keys keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
   const std::int64_t end = i0 + kTileRows < shape.sequence ? i0 + kTileRows : shape.sequence;
-  return {document_of(shape, i0), keys_until(shape, end - 1)};
+  return {static_cast<int>(document_of(shape, i0)), static_cast<int>(keys_until(shape, end - 1))};
 }
 
 /// A tile [64, D] in shared memory. The 16-byte pieces of a row are exchanged by the row's number,

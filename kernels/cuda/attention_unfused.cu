@@ -179,7 +179,7 @@ template <class T>
 void attention_unfused_forward(const Queue& q, T* context, T* probabilities, std::uint8_t* mask,
                                T* dropped, PackedOf<const T> rows, const AttentionShape& shape,
                                const Dropout& dropout) {
-  check_documents(shape);
+  check_keys(shape);
   const std::int64_t n = shape.sequence, keys = shape.keys(), d = shape.head_dim;
   for (std::int64_t sample = 0; sample < shape.batch; ++sample) {
     for_each_member(shape, sample, [&](std::int64_t s, std::int64_t member) {
