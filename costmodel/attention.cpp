@@ -132,7 +132,7 @@ KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device
   const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;
   const double keys = std::max(longest, mean + fit.tail * longest / 2);
   const double width = mean_width(op);
-  double rate = fit.flops * device.peak(op.dtype).value / sms;
+  double rate = fit.flops * device.matmul_yield * device.peak(op.dtype).value / sms;
   double sums = 0;
   if (is_backward(op.pass)) {
     rate *= fit.backward_rate / kBackwardFlops;

@@ -36,6 +36,16 @@ PerElement gated_chain(Pass pass, double s) {
   return {13 * s, 4};
 }
 
+// Gate and up cut off by clamp, and concatenated again (Megatron-LM
+// megatron/core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl with clamp_value): both
+// halves read and written twice. Backward of up: two comparisons (s read, a byte written, each),
+// both of them (3), the choice (1 + s read, s written); of gate: one comparison and the choice; the
+// halves' gradients concatenated. Per element of the activation's output.
+PerElement clamp_chain(Pass pass, double s) {
+  if (forward(pass)) return {8 * s, 3};
+  return {11 * s + 8, 7};
+}
+
 // float(); log_softmax; negative log-likelihood forward (s+4, 8, -), and backward its scatter (4),
 // log_softmax's (12) and the cast (4+s). The first and the last of our four steps carry them.
 PerElement cross_entropy_chain(CrossEntropy::Step step, double s) {
@@ -130,6 +140,11 @@ KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels) {
   if (kernels.shared_keys == Fusion::kFused || !shares) return {};
   const std::int64_t columns = op.batch * op.seq_kv * (op.head_dim + op.v_dim());
   return {Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
+}
+
+KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
+  if (kernels.clamp == Fusion::kFused || !op.gated || op.pass == Pass::kWeightGrad) return {};
+  return chain(clamp_chain(op.pass, size(op.dtype)), op.rows, op.width);
 }
 
 // Megatron-LM megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias: cat([t + b p])

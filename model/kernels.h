@@ -33,6 +33,9 @@ struct Kernels {
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;
+  /// Eager: gate and up are cut off at a largest value by kernels of their own, before a gated
+  /// activation. Fused: they are not cut off, or the activation does it.
+  Fusion clamp = Fusion::kFused;
   Fusion cross_entropy = Fusion::kFused;
   /// Of a weight's gradients over the microbatches: by the product that makes them, or by a kernel
   /// behind it, as autograd does.

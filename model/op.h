@@ -206,6 +206,7 @@ struct SquaredNorm {
 struct Adam {
   std::int64_t elements = 0;
   DType weight = DType::kBf16, grad = DType::kFp32, master = DType::kFp32, moments = DType::kFp32;
+  bool split = false;  // the weight is the master's upper half, and is read too
 };
 
 using Compute =

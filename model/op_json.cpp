@@ -159,8 +159,8 @@ std::vector<Field<SquaredNorm>> fields(const SquaredNorm*) {
 }
 std::vector<Field<Adam>> fields(const Adam*) {
   using T = Adam;
-  return {size("elements", &T::elements), dtype("weight", &T::weight), dtype("grad", &T::grad),
-          dtype("master", &T::master), dtype("moments", &T::moments)};
+  return {size("elements", &T::elements), dtype("weight", &T::weight),   dtype("grad", &T::grad),
+          dtype("master", &T::master),    dtype("moments", &T::moments), flag("split", &T::split)};
 }
 
 template <class Op>

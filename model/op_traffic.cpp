@@ -248,7 +248,7 @@ std::int64_t traffic(const SquaredNorm& op) { return op.elements * size_of(op.dt
 /// not the master itself (Rajbhandari et al. 2020, section 3.1, lists the states).
 std::int64_t traffic(const Adam& op) {
   const std::int64_t states = 2 * (size_of(op.master) + 2 * size_of(op.moments));
-  const std::int64_t weight = op.weight == op.master ? 0 : size_of(op.weight);
+  const std::int64_t weight = op.weight == op.master || op.split ? 0 : size_of(op.weight);
   return op.elements * (size_of(op.grad) + states + weight);
 }
 

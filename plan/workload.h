@@ -19,6 +19,10 @@ struct Precision {
   DType moments = DType::kFp32;    // Adam's two moments
   /// What the linear layers' matrix products read: fp8, or anything else for the weights' type.
   DType matmul = DType::kBf16;
+  /// Of a 32-bit master whose upper half is the 16-bit weight itself, the lower half is all that is
+  /// kept (Apex's store_param_remainders).
+  bool split_master = false;
+  DType kept_master() const { return split_master ? weights : master; }
   DType products() const { return matmul == DType::kFp8 ? matmul : weights; }
   bool has_master() const { return master != weights; }
 };
@@ -35,6 +39,9 @@ struct Workload {
   double capacity_factor = 0;
   /// Dropless: tokens of the busiest expert rank over the mean; 1: balanced.
   double expert_skew = 1;
+  /// Pieces in which the output matrix and the loss take a microbatch's tokens: logits are those of
+  /// one piece, whose gradients are passed on before the next piece's are made. 1: all at once.
+  std::int64_t loss_pieces = 1;
   bool flash_attention = true;    // fused attention kernels
   bool gradient_clipping = true;  // global gradient norm before the optimizer
 

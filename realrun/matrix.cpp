@@ -23,7 +23,7 @@ auto key(const Workload& w) {
 
 Workload MatrixCase::unsharded() const {
   Workload w = workload;
-  w.micro_batch = 1;
+  w.micro_batch = w.loss_pieces = 1;
   return w;
 }
 

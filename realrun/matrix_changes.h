@@ -48,6 +48,8 @@ inline void mlps_again(MatrixCase& c) {
                           .modules = {RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
                                       RecomputeModule::kExpertActivations}};
 }
+inline void loss_of_2(MatrixCase& c) { c.workload.loss_pieces = 2; }
+inline void loss_of_4(MatrixCase& c) { c.workload.loss_pieces = 4; }
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
 inline void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
 inline void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
@@ -163,6 +165,8 @@ class List {
 void latent_attention(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
+/// matrix_of_losses.cpp: losses that take tokens in pieces.
+void losses_in_pieces(List& list);
 /// matrix_of_prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
 

@@ -87,6 +87,11 @@ Workload in_precision(const Workload& workload, RunPrecision precision) {
     return w;
   }
   const Precision& p = w.precision;
+  if (p.split_master) {
+    throw refusal("G012", "lower halves of master weights cannot be run for real",
+                  "workload.precision.split_master", "false",
+                  "remove workload.precision.split_master, or verify in fp32");
+  }
   for (DType t : {p.products(), p.weights, p.gradients, p.reduction, p.master, p.moments}) {
     if (is_float(t)) continue;
     throw refusal("G012", std::string(name_of(t)) + " cannot be run for real", "workload.precision",

@@ -23,6 +23,9 @@ const Table<Precision>& precision_table() {
           field("master", &Precision::master, float_types(),
                 "The optimizer's copy of the weights; the type of `weights` means that there is "
                 "none."),
+          field("split_master", &Precision::split_master, Flag{},
+                "Of the fp32 master only the lower halves are kept, since bf16 weights are the "
+                "upper ones (Apex's store_param_remainders)."),
           field("moments", &Precision::moments, float_types(), "Adam's two moments."),
           field("matmul", &Precision::matmul, product_types(),
                 "What the products of the linear layers read: `fp8` casts inputs, weights and "
@@ -182,6 +185,9 @@ const Table<Workload>& workload_table() {
           field("expert_skew", &Workload::expert_skew, Real{.min = 1, .max = 1024},
                 "Where no tokens are dropped: tokens of the busiest expert rank over the mean. 1: "
                 "balanced."),
+          field("loss_pieces", &Workload::loss_pieces, Int{.max = 1 << 16},
+                "Pieces in which the output matrix and the loss take a microbatch's tokens: logits "
+                "are those of one piece at a time (Liger's fused linear cross entropy). 1: whole."),
           field("flash_attention", &Workload::flash_attention, Flag{}, "Fused attention kernels."),
           field("gradient_clipping", &Workload::gradient_clipping, Flag{},
                 "Global gradient norm before the optimizer."),

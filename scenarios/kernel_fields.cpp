@@ -33,6 +33,9 @@ const Table<Kernels>& kernels_table() {
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
           field("activation", &K::activation, choice, "Gated activations."),
+          field("clamp", &K::clamp, choice,
+                "Eager: gate and up are cut off at a largest value by kernels of their own, before "
+                "a gated activation; fused: they are not, or the activation does it."),
           field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
           field("gradient_sum", &K::gradient_sum, choice,
                 "The sum of a weight's gradients over microbatches, fused with their product or "

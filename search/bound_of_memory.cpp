@@ -47,7 +47,7 @@ class LeastMemory {
     std::int64_t out = on.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
     out += parameters / share(2) * size_of(p.gradients);
     const std::int64_t optimizer =
-        2 * size_of(p.moments) + (p.has_master() ? size_of(p.master) : 0);
+        2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
     return out + parameters / share(1) * optimizer;
   }
   /// Of these layers and modules, but for experts.

@@ -24,7 +24,10 @@ struct Device {
   std::string name;                                                     // "h100-sxm"
   FlopsPerSecond peak_fp64, peak_fp32, peak_bf16, peak_fp16, peak_fp8;  // dense; fp8 0 where absent
   FlopsPerSecond vector_fp32;  // outside of the matrix units
-  Bytes memory;                // usable capacity, HBM or DRAM
+  /// What the largest products reach of the peak, over the same for the GPU of its generation whose
+  /// kernels were measured: a higher peak that the power does not carry.
+  double matmul_yield = 1;
+  Bytes memory;  // usable capacity, HBM or DRAM
   BytesPerSecond memory_bandwidth;
   Bytes l2_cache;
   int sms = 0;                 // streaming multiprocessors

@@ -69,6 +69,9 @@ const Table<Device>& device_table() {
           field("peak_fp8", &Device::peak_fp8, rate, "Dense matrix peak in fp8."),
           field("vector_fp32", &Device::vector_fp32, rate, "fp32 peak outside of matrix units.")
               .required(),
+          field("matmul_yield", &Device::matmul_yield, Sourced{Real{.min = 0.1, .max = 2}},
+                "What the largest products reach of the peak, over the same for the GPU of its "
+                "generation whose kernels were measured."),
           field("memory", &Device::memory, Sourced{Amount<Bytes>{.min = 1}},
                 "Memory that a program can use.")
               .required(),

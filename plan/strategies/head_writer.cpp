@@ -1,11 +1,38 @@
 #include "plan/strategies/head_writer.h"
 
+#include "plan/refusal.h"
+#include "plan/schedule.h"
+
 namespace plait {
+namespace {
+
+std::int64_t loss_pieces(const Draft& d) {
+  const std::int64_t pieces = d.workload.loss_pieces;
+  if (pieces == 1) return 1;
+  if (d.mesh()[Axis::kTp] > 1 || splits_backward(d.strategy.pipeline.schedule)) {
+    throw refusal("S071", "a loss in pieces is not split over ranks, nor its backward pass in two",
+                  "workload.loss_pieces", "1 with tensor parallelism and zero-bubble schedules",
+                  "remove it");
+  }
+  const std::int64_t ranks = d.mesh().size_of(kContextAxes);
+  if (d.workload.sequence_length % (pieces * ranks) != 0) {
+    throw refusal("S072",
+                  std::to_string(d.workload.sequence_length / ranks) +
+                      " positions cannot be cut into " + std::to_string(pieces) + " pieces",
+                  "workload.loss_pieces",
+                  "a divisor of the positions that a rank has of a sequence", "choose a divisor");
+  }
+  return pieces;
+}
+
+}  // namespace
 
 HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
                        std::optional<BlockWriter::Parameter> matrix)
-    : w_(w),
+    : d_(d),
+      w_(w),
       place_(std::move(place)),
+      pieces_(loss_pieces(d)),
       dtype_(d.workload.precision.weights),
       hidden_(d.model.hidden),
       vocab_(d.model.vocab) {
@@ -18,8 +45,8 @@ HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
   h_ = w.activation(prefix + "final_hidden", hidden_, scope);
   const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
   wide_ = cast ? DType::kFp32 : dtype_;
-  logits_ = w.rows(prefix + "logits", Dim{vocab_}, wide_, scope);
-  narrow_ = cast ? w.temporary(prefix + "logits_narrow", vocab_) : logits_;
+  logits_ = logits_of(prefix + "logits", wide_, pieces_ > 1 ? Scope::kCall : scope);
+  narrow_ = cast ? logits_of(prefix + "logits_narrow", dtype_, Scope::kCall) : logits_;
   max_ = w.rows(prefix + "logit_max", Dim{1}, wide_, scope);
   sums_ = w.rows(prefix + "logit_sums", Dim{2}, wide_, scope);
   Tensor loss;
@@ -28,30 +55,69 @@ HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
   loss_ = d.add(loss);
 }
 
-void HeadWriter::forward() {
+/// Of as many tokens as a piece has.
+TensorId HeadWriter::logits_of(std::string name, DType dtype, Scope scope) {
+  const TensorId t = w_.rows(std::move(name), Dim{vocab_}, dtype, scope);
+  d_.tensors[t].dims[0].global /= pieces_;
+  return t;
+}
+
+/// The i-th share of the positions, where they lie in the whole.
+TensorId HeadWriter::rows_of(TensorId whole, std::int64_t i) {
+  if (pieces_ == 1) return whole;
+  Tensor t = d_.tensors[whole];
+  t.name += ".piece" + std::to_string(i);
+  t.dims[0].global /= pieces_;
+  t.storage = whole, t.offset = i * t.elements(d_.mesh());
+  return d_.add(t);
+}
+
+HeadWriter::Piece HeadWriter::piece(TensorId dh, std::int64_t i) {
+  Operand labels = place_.labels;
+  labels.tensor = rows_of(labels.tensor, i);
+  return {rows_of(h_, i), rows_of(dh, i), rows_of(max_, i), rows_of(sums_, i), labels};
+}
+
+void HeadWriter::logits_and_sums(const Piece& p) {
   using Step = CrossEntropy::Step;
-  w_.norm_forward(place_.x, norm_, h_);
-  w_.linear_forward(h_, out_, narrow_, false);
+  w_.linear_forward(p.h, out_, narrow_, false);
   if (casts()) {
     w_.emit(Cast{0, dtype_, wide_}, Phase::kForward, {read(narrow_), written(logits_)});
   }
-  w_.emit(step(Step::kRowMax), Phase::kForward, {read(logits_), written(max_)});
+  w_.emit(step(Step::kRowMax), Phase::kForward, {read(logits_), written(p.max)});
   w_.emit(step(Step::kSums), Phase::kForward,
-          {read(logits_), read(max_), place_.labels, written(sums_)});
-  w_.emit(step(Step::kLoss), Phase::kForward, {read(sums_), written(loss_)});
+          {read(logits_), read(p.max), p.labels, written(p.sums)});
+}
+
+void HeadWriter::gradients(const Piece& p) {
+  w_.emit(step(CrossEntropy::Step::kGradient), Phase::kBackward,
+          {update(logits_), read(p.max), read(p.sums), p.labels});
+  if (casts()) {
+    w_.emit(Cast{0, wide_, dtype_}, Phase::kBackward, {read(logits_), written(dlogits_)});
+  }
+  w_.linear_input_grad(read(dlogits_), out_, p.dh);
+  w_.linear_weight_grad(read(dlogits_), p.h, out_, false);
+}
+
+void HeadWriter::forward() {
+  w_.norm_forward(place_.x, norm_, h_);
+  if (pieces_ > 1) return;
+  logits_and_sums({h_, kNoTensor, max_, sums_, place_.labels});
+  w_.emit(step(CrossEntropy::Step::kLoss), Phase::kForward, {read(sums_), written(loss_)});
 }
 
 void HeadWriter::backward() {
-  w_.emit(step(CrossEntropy::Step::kGradient), Phase::kBackward,
-          {update(logits_), read(max_), read(sums_), place_.labels});
-  TensorId dlogits = logits_;
-  if (casts()) {
-    dlogits = w_.temporary("d_" + place_.prefix + "logits", vocab_);
-    w_.emit(Cast{0, wide_, dtype_}, Phase::kBackward, {read(logits_), written(dlogits)});
+  const std::string prefix = "d_" + place_.prefix;
+  dlogits_ = casts() ? logits_of(prefix + "logits", dtype_, Scope::kCall) : logits_;
+  const TensorId dh = w_.temporary(prefix + "final_hidden", hidden_);
+  for (std::int64_t i = 0; i < pieces_; ++i) {
+    const Piece p = piece(dh, i);
+    if (pieces_ > 1) logits_and_sums(p);
+    gradients(p);
   }
-  const TensorId dh = w_.temporary("d_" + place_.prefix + "final_hidden", hidden_);
-  w_.linear_input_grad(read(dlogits), out_, dh);
-  w_.linear_weight_grad(read(dlogits), h_, out_, false);
+  if (pieces_ > 1) {
+    w_.emit(step(CrossEntropy::Step::kLoss), Phase::kForward, {read(sums_), written(loss_)});
+  }
   w_.norm_backward(dh, place_.x, norm_, place_.dx);
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 // The end of the model, and of each module that predicts a further token: a norm, the output matrix
-// and a loss, unsharded.
+// and a loss, unsharded. Where the loss takes tokens in pieces, its logits are those of one piece,
+// and so the whole of each piece, from logits to gradients, stands in the backward block, which
+// follows upon the forward block (Liger-Kernel's fused linear cross entropy, Hsu et al. 2024, arXiv
+// 2410.10989, section 3.2).
 
 #include <optional>
 
@@ -26,15 +29,28 @@ class HeadWriter {
   TensorId loss() const { return loss_; }
 
  private:
+  /// What one pass over the output matrix works on: all tokens, or those of a piece.
+  struct Piece {
+    TensorId h, dh, max, sums;
+    Operand labels;
+  };
   bool casts() const { return narrow_ != logits_; }
+  TensorId logits_of(std::string name, DType dtype, Scope scope);
+  Piece piece(TensorId dh, std::int64_t i);
+  TensorId rows_of(TensorId whole, std::int64_t i);
+  void logits_and_sums(const Piece& p);
+  void gradients(const Piece& p);
   CrossEntropy step(CrossEntropy::Step s) const { return {s, 0, 0, wide_, place_.weight}; }
 
+  Draft& d_;
   BlockWriter& w_;
   Place place_;
+  std::int64_t pieces_;
   DType dtype_, wide_;  // cross-entropy is in `wide_`
   std::int64_t hidden_, vocab_;
   BlockWriter::NormWeights norm_;
   BlockWriter::Linear out_{};
+  TensorId dlogits_ = kNoTensor;
   TensorId h_, logits_, narrow_, max_, sums_, loss_;  // what backward needs, and the loss
 };
 

@@ -75,7 +75,7 @@ class StepEnd {
     const Precision& p = d_.workload.precision;
     Adam body;
     body.weight = p.weights, body.grad = p.gradients, body.master = p.master,
-    body.moments = p.moments;
+    body.moments = p.moments, body.split = p.split_master;
     std::vector<Operand> o = {{unit.reduced_gradient(), Use::kRead, 0}};
     if (d_.workload.gradient_clipping) o.push_back({norm_, Use::kRead, 0});
     if (unit.zero_stage < 3 && !served_) o.push_back({unit.weight_buffer, Use::kUpdate, 0});

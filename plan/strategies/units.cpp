@@ -6,6 +6,7 @@
 //   stage 0: 18      stage 1: 6 + 12/n      stage 2: 2 + 16/n      stage 3: 16/n, 18/n with a
 //   weight shard
 #include <algorithm>
+#include <set>
 
 #include "plan/refusal.h"
 #include "plan/schedule.h"
@@ -67,7 +68,7 @@ class Packer {
           flat(".secondary_shard", within, p.weights, TensorClass::kWeight, true);
     }
     add_copy_buffers(d_, unit_);
-    if (p.has_master()) unit_.master = share(".master", p.master, TensorClass::kOptimizer);
+    if (p.has_master()) unit_.master = share(".master", p.kept_master(), TensorClass::kOptimizer);
     unit_.moments[0] = share(".moment1", p.moments, TensorClass::kOptimizer);
     unit_.moments[1] = share(".moment2", p.moments, TensorClass::kOptimizer);
   }
@@ -193,6 +194,19 @@ void require_sharding(const Draft& d) {
   }
 }
 
+/// Lower halves of the master weights complete the weights that a rank has.
+void require_weights_to_split(const Draft& d) {
+  const Precision& p = d.workload.precision;
+  if (!p.split_master) return;
+  const bool halves = p.weights == DType::kBf16 && p.master == DType::kFp32;
+  const bool beside = !d.strategy.offload.state() && !d.strategy.parameter_server.any();
+  if (halves && beside && d.strategy.zero_stage < 3) return;
+  throw refusal("S070", "lower halves of the master weights need the weights as their upper ones",
+                "workload.precision.split_master",
+                "bf16 weights on the device, an fp32 master, zero_stage below 3",
+                "remove workload.precision.split_master");
+}
+
 /// The buffer is one of a unit whose gradients are sharded.
 bool is_sharded(const Draft& d, TensorId buffer) {
   return std::any_of(d.units.begin(), d.units.end(), [buffer](const Unit& u) {
@@ -203,6 +217,7 @@ bool is_sharded(const Draft& d, TensorId buffer) {
 /// With sharded gradients each microbatch writes its own buffer, so nothing accumulates into it.
 void write_gradients_afresh(Draft& d) {
   d.for_each_block([&d](Block& block) {
+    std::set<TensorId> made;  // in this block
     for (Op& op : block.ops) {
       bool added = false, sharded = false;
       for (Operand& o : op.operands) {
@@ -213,7 +228,8 @@ void write_gradients_afresh(Draft& d) {
         // The output matrix's is written by the model's head, which comes before the others.
         const bool again =
             &block == &d.mtp_head.backward && t.storage == d.unit(UnitKind::kHead).gradient_buffer;
-        added = again || t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
+        added = !made.insert(o.tensor).second || again ||
+                t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
         if (!added) o.use = Use::kWrite;
       }
       MatMul* g = body_of<MatMul>(op);
@@ -256,6 +272,7 @@ bool embeds_twice(const Draft& d) {
 
 void pack_units(Draft& d) {
   require_sharding(d);
+  require_weights_to_split(d);
   for (UnitKind kind : kAllUnits) {
     Unit& unit = d.unit(kind);
     if (!unit.present()) continue;

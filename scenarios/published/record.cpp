@@ -167,11 +167,13 @@ bool counts_recomputed_work(const PublishedRun& run) {
   return mentions(run.source, "SC21") || mentions(run.source, "Megatron-LM README image");
 }
 
-/// Megatron-LM's function counts half of a causal mask by 2025 (model/iteration_flops.h). The zoo's
-/// rows with a time and a rate agree with that: 245 TFLOP/s x 256 x 19.7 s are 147 GFLOP a token of
-/// Qwen3-235B, whose half squares make 148 and whole ones 167.
+/// Half of a causal mask, as a source says itself, or Megatron-LM's function by 2025
+/// (model/iteration_flops.h). The zoo's rows with a time and a rate agree with that: 245 TFLOP/s x
+/// 256 x 19.7 s are 147 GFLOP a token of Qwen3-235B, whose half squares make 148 and whole ones
+/// 167.
 bool counts_half_squares(const PublishedRun& run) {
-  return mentions(run.source, "ModelZoo") || mentions(run.source, "moe-modelzoo");
+  return mentions(run.source, "ModelZoo") || mentions(run.source, "moe-modelzoo") ||
+         mentions(run.notes, "causal model FLOPs");
 }
 
 Measured measured_of(const Json& m, const PublishedRun& run) {
@@ -186,7 +188,8 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
   out.half_squares = counts_half_squares(run);
   out.out_of_memory = flag(m, "oom").value_or(false);
   out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu || out.mfu;
-  if (mentions(run.flags, "memory only")) {  // the source's own word on its times
+  // The source's own word on its times, or faster than its GPUs can be.
+  if (mentions(run.flags, "memory only") || mentions(run.flags, "would exceed peak FLOP/s")) {
     out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = out.mfu = std::nullopt;
   }
   read_memory(m, out);

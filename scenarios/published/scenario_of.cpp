@@ -31,7 +31,8 @@ class ScenarioWriter {
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
     if (blocks_launches()) out["host"] = {{"blocking", true}};
     // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
-    if (whole_step_graph()) out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
+    if (whole_step_graph() || drops_in_a_graph())
+      out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
     if (mentions(run_.notes, "'moe_router', 'moe_preprocess'"))
       out["host"] = {{"routing_graph", true}};
     if (JsonObject m = memory(); !m.empty()) out["memory"] = std::move(m);
@@ -47,6 +48,8 @@ class ScenarioWriter {
     }
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
     if (run_.global_batch == 0) throw NotRepresentable("the global batch is not published");
+    if (mentions(run_.notes, "configuration, not listed"))
+      throw NotRepresentable("the layout is not published");
     if (mentions(run_.arguments, "--hybrid")) {
       throw NotRepresentable("state-space layers are not planned yet");
     }
@@ -87,6 +90,7 @@ class ScenarioWriter {
         assumed_.push_back("dropped tokens: capacity factor 1");
       out["capacity_factor"] = 1;
     }
+    if (liger()) out["loss_pieces"] = liger_pieces(micro_batch);
     if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
@@ -131,10 +135,36 @@ class ScenarioWriter {
     // takes them from device memory (Megatron-Bridge: cutedsl_fused_grouped_mlp).
     if (whole_step_graph()) out["experts"] = "fused";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
-    if (mentions(lower(m_.name), "gpt oss")) out["expert_bias"] = "eager";
+    if (!mentions(lower(m_.name), "gpt oss")) return;
+    out["expert_bias"] = "eager";
+    // activation_func_clamp_value 7 of the same file; the product with its activation in one kernel
+    // clamps there.
+    if (!whole_step_graph()) out["clamp"] = "eager";
+  }
+
+  bool liger() const { return mentions(run_.notes, "Liger"); }
+
+  /// As many tokens at a time as make logits about as large as the hidden states (Liger-Kernel,
+  /// src/liger_kernel/ops/fused_linear_cross_entropy.py): the next power of two above T / ceil(V /
+  /// h).
+  std::int64_t liger_pieces(std::int64_t micro_batch) const {
+    const std::int64_t tokens = micro_batch * m_.sequence_length / p_.cp;
+    const std::int64_t wide = (m_.vocab + m_.hidden - 1) / m_.hidden;
+    std::int64_t each = 1;
+    while (each < (tokens + wide - 1) / wide) each *= 2;
+    return std::max<std::int64_t>(1, tokens / each);
   }
 
   bool whole_step_graph() const { return mentions(run_.notes, "cuda_graph=full_iteration"); }
+
+  /// Dropped tokens leave shapes that are known, and Megatron-Bridge 0.1 captures such steps whole
+  /// on Blackwell (scripts/performance/configs/qwen3/qwen3_30b_a3b_llm_pretrain.py: use_tokendrop
+  /// with cuda_graph_impl local, cuda_graph_scope full_iteration; on H100 neither is set).
+  bool drops_in_a_graph() const {
+    const bool blackwell = run_.gpu.starts_with("B200") || run_.gpu.starts_with("GB200");
+    return blackwell && mentions(run_.source, "Megatron-Bridge") &&
+           mentions(lower(m_.name), "tokendrop");
+  }
 
   /// torchtitan's enable_async_tensor_parallel.
   bool async_tensor_parallel() const {

@@ -172,6 +172,29 @@ TEST(Eager, BiasesOfExpertsAreAddedInFp32) {
   EXPECT_DOUBLE_EQ(bytes(), 6 + 6 + 4 + 2 * 12);
 }
 
+// Both halves clamped (2 x 4 bytes) and in one tensor again (8). Backward of gate a comparison (2 +
+// 1) and a choice (1 + 2 + 2); of up two comparisons, both of them (2 + 1) and a choice; their
+// gradients in one tensor (8). Per element of the activation's output.
+TEST(Eager, ClampsReadAndWriteGateAndUpTwice) {
+  Kernels clamped;
+  clamped.clamp = Fusion::kEager;
+  Activation op{.gated = true, .rows = kRows, .width = kWidth, .dtype = DType::kBf16};
+  const auto bytes = [&] {
+    return static_cast<double>(clamp_of(op, clamped).bytes.value) / (1.0 * kRows * kWidth);
+  };
+  EXPECT_DOUBLE_EQ(bytes(), 2 * 4 + 8);
+  EXPECT_EQ(clamp_of(op, {}).kernels, 0);
+  CostModel plain, clamping;
+  clamping.kernels = clamped;
+  const Cost more = stream_cost(clamp_of(op, clamped).bytes, 3, StreamKind::kCopy, a100());
+  EXPECT_NEAR((clamping.compute(op, a100()).total() - plain.compute(op, a100()).total()).value,
+              more.total().value, 1e-12);
+  op.pass = Pass::kBackward;
+  EXPECT_DOUBLE_EQ(bytes(), (3 + 5) + (2 * 3 + 3 + 5) + 8);
+  op.gated = false;
+  EXPECT_EQ(clamp_of(op, clamped).kernels, 0);
+}
+
 // TransformerEngine pull request 2045: GroupedLinear's products on H100, in TFLOP/s, without the
 // slow-down between a layer's other kernels.
 TEST(Eager, ExpertsOneByOneTakeWhatGroupedLinearTakes) {

@@ -198,6 +198,8 @@ TEST(AdamTraffic, MixedPrecisionMoves30BytesPerParameterAndFp32Moves28) {
   EXPECT_EQ(memory_traffic(Adam{.elements = 7}), Bytes(7 * (4 + 8 + 16 + 2)));
   // Without mixed precision the master is the weight.
   EXPECT_EQ(memory_traffic(Adam{.elements = 7, .weight = DType::kFp32}), Bytes(7 * (4 + 8 + 16)));
+  // Both halves of the master read and written, one of them as the weight.
+  EXPECT_EQ(memory_traffic(Adam{.elements = 7, .split = true}), Bytes(7 * (4 + 8 + 16)));
 }
 
 TEST(StreamTraffic, IsElementsTimesTheirSize) {

@@ -54,6 +54,8 @@ TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
   EXPECT_FALSE(m.step_s.has_value());
   EXPECT_TRUE(m.says_memory) << "it ran, so it fitted";
   EXPECT_TRUE(m.memory_bytes.has_value());
+  record["flags"] = json::array({"implausible: this would exceed peak FLOP/s"});
+  EXPECT_FALSE(run_of(record).measured.step_s.has_value());
 }
 
 TEST(Published, LayersThatStagesCannotShareAreListed) {
@@ -289,8 +291,27 @@ TEST(Published, ExpertGroupsAreRanksSideBySide) {
   EXPECT_EQ(split.strategy.mesh[Axis::kDp], 1);
 }
 
+// 8,192 tokens and a vocabulary 32 times as wide as the hidden states: 256 tokens at a time.
+TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
+  json record = sample();
+  record["source"] = "stas00/ml-engineering insights/when-to-upgrade-gpus/README.md";
+  record["notes"] = "causal model FLOPs, recompute excluded; Liger fused kernels (fused CE)";
+  record["model"].update({{"hidden", 4096}, {"vocab", 128256}, {"seq_len", 8192}});
+  record["parallel"] = {{"dp", 16}, {"zero_stage", 3}};
+  record["batch"]["micro_batch"] = 1;
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(s.workload.loss_pieces, 8192 / 256);
+  EXPECT_EQ(s.memory.loss_bytes_per_logit, 0);
+  EXPECT_EQ(s.kernels.norm, Fusion::kFused);
+  EXPECT_EQ(s.kernels.attention, FlashKernel::kNewest);
+  EXPECT_TRUE(run_of(record).measured.half_squares);
+}
+
 TEST(Published, WhatCannotBeSaidIsRefusedByName) {
   json record = sample();
+  record["notes"] = "best model/data-parallel configuration, not listed";
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+  record = sample();
   record["cluster"]["gpu"] = "TPU v4";
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
   record = sample();

@@ -1,5 +1,6 @@
 // Bytes per parameter of the training state (Rajbhandari et al. 2020, section 3.1; Megatron-LM
 // keeps fp32 gradients): weights 2, gradients 4, master 4, moments 4 + 4.
+#include "core/error.h"
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
@@ -69,6 +70,16 @@ TEST(OptimizerState, IsAsLargeAsItsTypesSay) {
   Precision p;
   p.moments = DType::kBf16;
   expect_bytes(plan_of(0, false, p), 2 * kParameters, 4 * kParameters, (4 + 2 + 2) * kParameters);
+}
+
+TEST(OptimizerState, LowerHalvesCompleteTheWeights) {
+  Precision p;
+  p.split_master = true;
+  expect_bytes(plan_of(0, false, p), 2 * kParameters, 4 * kParameters, (2 + 8) * kParameters);
+  expect_bytes(plan_of(1, false, p), 2 * kParameters, 4 * kParameters, (2 + 8) * kParameters / n);
+  EXPECT_THROW(plan_of(3, false, p), InputError) << "no weights beside their master";
+  p.weights = DType::kFp16;
+  EXPECT_THROW(plan_of(0, false, p), InputError) << "fp16 is no half of fp32";
 }
 
 TEST(OptimizerState, IsLiveForTheWholeStep) {

@@ -1,0 +1,68 @@
+// The loss that takes a microbatch's tokens in pieces.
+#include "core/error.h"
+#include "plan/memory.h"
+#include "plan/validate.h"
+#include "tests/plan/tiny.h"
+
+namespace plait {
+namespace {
+
+constexpr std::int64_t kTokens = 8;
+
+Plan plan_of(std::int64_t pieces, Strategy strategy = split({}), std::int64_t batch = 1) {
+  Workload w = tiny_workload(batch);
+  w.loss_pieces = pieces;
+  return make_plan(tiny_llama(), w, strategy);
+}
+
+/// Of all products with the output matrix, whose rows or columns are the vocabulary.
+double output_flops(const Plan& plan) {
+  double sum = 0;
+  for_each_op(plan, 0, [&](const Call&, const Op& op) {
+    const auto* c = std::get_if<Compute>(&op.body);
+    const auto* g = c == nullptr ? nullptr : std::get_if<MatMul>(c);
+    const std::int64_t vocab = tiny_llama().vocab;
+    if (g != nullptr && (g->m == vocab || g->n == vocab || g->k == vocab)) sum += flops(*g).value;
+  });
+  return sum;
+}
+
+TEST(LossInPieces, LogitsAreThoseOfOnePiece) {
+  for (const std::int64_t pieces : {1, 2, 8}) {
+    const Plan plan = plan_of(pieces);
+    for (const Tensor& t : plan.tensors) {
+      if (t.name != "logits") continue;
+      EXPECT_EQ(t.elements(plan.mesh), kTokens / pieces * tiny_llama().vocab);
+    }
+    EXPECT_TRUE(validate(plan).empty());
+  }
+}
+
+TEST(LossInPieces, MultipliesTheSameTokensByTheSameMatrix) {
+  EXPECT_GT(output_flops(plan_of(1)), 0);
+  EXPECT_EQ(output_flops(plan_of(4)), output_flops(plan_of(1)));
+}
+
+TEST(LossInPieces, ShardedGradientsAreWrittenByTheFirstPieceAlone) {
+  const Plan plan = plan_of(4, split({.fsdp = 2}, 3), 2);
+  int written = 0, added = 0;
+  for_each_op(plan, 0, [&](const Call&, const Op& op) {
+    for (const Operand& o : op.operands) {
+      if (plan.tensors[o.tensor].name != "output.weight.grad") continue;
+      (o.use == Use::kWrite ? written : added) += 1;
+    }
+  });
+  EXPECT_EQ(written, 1);
+  EXPECT_EQ(added, 3);
+}
+
+TEST(LossInPieces, DividesTheTokensOfARankAndIsNotSplitFurther) {
+  EXPECT_THROW(plan_of(3), InputError);
+  EXPECT_THROW(plan_of(2, split({.tp = 2})), InputError);
+  Strategy zero_bubble = split({.pp = 2});
+  zero_bubble.pipeline.schedule = Schedule::kZbH1;
+  EXPECT_THROW(plan_of(2, zero_bubble, 2), InputError);
+}
+
+}  // namespace
+}  // namespace plait
