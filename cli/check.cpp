@@ -9,6 +9,7 @@
 #include "cli/cures.h"
 #include "cli/options.h"
 #include "cli/prediction.h"
+#include "plan/places.h"
 #include "reports/csv.h"
 #include "reports/human.h"
 #include "reports/json_tree.h"
@@ -39,7 +40,7 @@ std::string cure_text(const Cure& cure) {
 
 /// "tp: 8 ranks in one node over nvlink", for rank 0's group.
 std::string group_text(const Verdict& v, Axis axis) {
-  std::vector<std::int64_t> devices = v.plan.mesh.group(0, axis);
+  std::vector<std::int64_t> devices = members(v.plan, 0, axis, Stages::kAll);
   if (!v.scenario.placement.empty()) {
     for (std::int64_t& d : devices) d = v.scenario.placement[static_cast<std::size_t>(d)];
   }
@@ -134,13 +135,14 @@ std::string json_of(const Verdict& v, const RunFacts& facts) {
   r.layout = layout_text(v.scenario.strategy);
   r.placement = v.scenario.placement_words;
   r.mesh = v.plan.mesh;
-  r.world_size = v.plan.mesh.world_size();
+  r.stage_tp = v.plan.stage_tp;
+  r.world_size = rank_count(v.plan);
   r.memory = v.memory;
   const nlohmann::ordered_json full = json_tree(r);
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const char* key : {"scenario", "model", "cluster", "layout", "placement", "world_size",
-                          "mesh", "fits", "peak_memory_bytes", "memory"}) {
-    out[key] = full.at(key);
+                          "mesh", "stage_tp", "fits", "peak_memory_bytes", "memory"}) {
+    if (full.contains(key)) out[key] = full.at(key);
   }
   out["changes_that_fit"] = cures_json(v.cures);
   out["run"] = full.at("run");

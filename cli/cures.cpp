@@ -58,6 +58,7 @@ void add_less_activation(const Change& from, std::vector<Change>& out) {
 
 /// Ranks move from a data-parallel axis to tp or pp; tensor groups stay inside of a node.
 void add_model_sharding(const Change& from, std::int64_t node, std::vector<Change>& out) {
+  if (!from.strategy.pipeline.stage_tp.empty()) return;  // the list says what each stage has
   const Mesh& mesh = from.strategy.mesh;
   const Axis data = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
   for (const Axis axis : {Axis::kTp, Axis::kPp}) {

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "core/sha256.h"
 #include "plait_version.h"
+#include "plan/refusal.h"
 #include "reports/chakra.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
@@ -50,7 +51,7 @@ std::vector<std::int64_t> ranks_of(const ExportOptions& options, const Plan& pla
                         .problem = fmt::format("there is no rank {}", r),
                         .expected = fmt::format("0 to {}", plan.mesh.world_size() - 1)});
     }
-    nodes += ops[static_cast<std::size_t>(r / plan.ranks_per_stage())];
+    nodes += ops[static_cast<std::size_t>(r / plan.places_per_stage())];
   }
   if (nodes > kMostNodes) {
     throw InputError(
@@ -66,6 +67,10 @@ std::vector<std::int64_t> ranks_of(const ExportOptions& options, const Plan& pla
 /// workload.0.et, workload.1.et, ... and workload.json, as ASTRA-sim takes them.
 int export_traces(const Scenario& scenario, const ExportOptions& options) {
   const Plan plan = sound_plan(scenario);
+  if (!plan.stage_tp.empty()) {
+    throw refusal("S054", "traces know no stages of different tensor-parallel degrees",
+                  "strategy.stage_tp", "one degree for all stages", "remove strategy.stage_tp");
+  }
   const std::vector<std::int64_t> ranks = ranks_of(options, plan);
   const std::filesystem::path folder = options.output.file;
   std::error_code ignored;  // writing says what is wrong

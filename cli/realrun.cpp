@@ -14,6 +14,7 @@
 #include "cli/page.h"
 #include "cli/prediction.h"
 #include "core/error.h"
+#include "plan/places.h"
 
 #if PLAIT_HAS_REALRUN
 #include "cli/backend.h"
@@ -45,10 +46,10 @@ constexpr double kMostFlops = 1e12, kMostGpuFlops = 1e14;
 void require_small(const Plan& plan, const RealrunOptions& options) {
   const double work = plan.model_flops.value * options.steps;
   const double most = options.backend == "cpu" ? kMostFlops : kMostGpuFlops;
-  if (plan.mesh.world_size() <= kMostRanks && work <= most) return;
+  if (rank_count(plan) <= kMostRanks && work <= most) return;
   throw InputError({.code = "G011",
                     .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to verify",
-                                           plan.mesh.world_size(), work),
+                                           rank_count(plan), work),
                     .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostRanks, most),
                     .cure = "keep the strategy and shrink the model: --set model=tiny, a shorter "
                             "workload.sequence_length"});
@@ -135,7 +136,7 @@ int run_verify(const RealrunOptions& options, const Command& command) {
   world.transport = options.transport, world.patience_s = options.patience_s;
   world.command = command.words;
   const Backend backend(options);
-  return run_world(plans.front().plan.mesh.world_size(), world, [&](Transport& transport) {
+  return run_world(rank_count(plans.front().plan), world, [&](Transport& transport) {
     return be_rank(transport, scenario, plans, options, backend.device());
   });
 }

@@ -9,6 +9,7 @@
 #include "cli/realrun.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "plan/places.h"
 #include "reports/html/timeline.h"
 #include "reports/new_file.h"
 #include "reports/realrun.h"
@@ -56,11 +57,11 @@ void require_feasible(const TimedRun& run, const RealrunOptions& options) {
   const double most = on_gpu(options) ? kMostTimedGpuFlops : kMostTimedFlops;
   const double steps = static_cast<double>(run.measure.warmup + run.measure.repeats);
   const double work = run.measure.timed_compute_s.empty() ? run.plan.model_flops.value * steps : 0;
-  if (run.plan.mesh.world_size() <= kMostTimedRanks && work <= most) return;
+  if (rank_count(run.plan) <= kMostTimedRanks && work <= most) return;
   throw InputError(
       {.code = "G011",
        .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to run for real",
-                              run.plan.mesh.world_size(), work),
+                              rank_count(run.plan), work),
        .expected = fmt::format("at most {} ranks and {:.0e} FLOPs", kMostTimedRanks, most),
        .cure = "shrink the model (--set model=tiny), ask for fewer --repeats, or time "
                "communication only with --kernels timed"});
@@ -90,7 +91,7 @@ HostSystem system_of(const TimedRun& run, const RealrunOptions& options) {
     }
   } else if (const auto started = started_rank(); !started || started->one_machine) {
     system.hosts = system.machines = 1;
-    system.ranks_per_host = run.plan.mesh.world_size();
+    system.ranks_per_host = rank_count(run.plan);
   }
   system.timed_compute = options.kernels == "timed";
   return system;
@@ -100,7 +101,8 @@ std::vector<std::vector<double>> compute_times(const TimedRun& run) {
   const WorkOf work = work_of(run.plan, run.scenario.cluster, run.costs, run.scenario.placement);
   std::vector<std::vector<double>> out(run.plan.programs.size());
   for (std::size_t stage = 0; stage < out.size(); ++stage) {
-    const std::int64_t rank = static_cast<std::int64_t>(stage) * run.plan.ranks_per_stage();
+    const std::int64_t rank =
+        rank_at(run.plan, static_cast<std::int64_t>(stage) * run.plan.places_per_stage());
     for_each_op(run.plan, stage, [&](std::int64_t, const Call&, const Op& op) {
       const bool computes = std::holds_alternative<Compute>(op.body);
       out[stage].push_back(computes ? work(op, rank).value : 0);
@@ -115,9 +117,11 @@ std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions&
   const Cluster& cluster = run.scenario.cluster;
   const std::vector<std::int64_t>& placement = run.scenario.placement;
   if (on_gpu(options)) {
-    return simulate(run.plan, cluster, run.costs,
-                    {.unfold = true, .record = true, .placement = placement})
-        .timeline;
+    Timeline out = simulate(run.plan, cluster, run.costs,
+                            {.unfold = true, .record = true, .placement = placement})
+                       .timeline;
+    std::erase_if(out.tracks, [](const Track& t) { return t.multiplicity == 0; });  // other places
+    return out;
   }
   if (run.costs.calibration == nullptr) return std::nullopt;
   return simulate_hosts(run.plan, system_of(run, options),
@@ -168,7 +172,7 @@ std::vector<double> op_medians(const RankRecord& r) {
 
 void add_processor_time(RealrunReport& report, const Plan& plan, const Measurement& m) {
   for (const RankRecord& r : m.ranks) {
-    const auto stage = static_cast<std::size_t>(plan.mesh.coordinates(r.rank)[0]);
+    const auto stage = static_cast<std::size_t>(stage_of_rank(plan, r.rank));
     const std::vector<OpTime>& step = r.steps[m.median_step];
     for_each_op(plan, stage, [&](std::int64_t flat, const Call&, const Op& op) {
       const OpTime& t = step[static_cast<std::size_t>(flat)];
@@ -185,7 +189,7 @@ RealrunReport report_of(const TimedRun& run, const RealrunOptions& options, cons
   RealrunReport out;
   out.run = run.facts;
   out.layout = layout_text(run.scenario.strategy);
-  out.ranks = run.plan.mesh.world_size();
+  out.ranks = rank_count(run.plan);
   out.transport = options.transport, out.kernels = options.kernels;
   if (on_gpu(options)) out.kernels = options.backend;
   if (options.shaped) out.links = "shaped links";
@@ -291,7 +295,7 @@ int start_ranks(const TimedRun& run, const RealrunOptions& options, const Comman
   world.transport = options.transport, world.patience_s = options.patience_s;
   world.network = network, world.ranks_per_host = run.scenario.cluster.devices_per_node;
   world.command = command.words;
-  return run_world(run.plan.mesh.world_size(), world,
+  return run_world(rank_count(run.plan), world,
                    [&](Transport& transport) { return be_rank(transport, run, options); });
 }
 

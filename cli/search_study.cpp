@@ -140,6 +140,7 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   Scenario s = with_layout(open_.scenario, layout);
   s.strategy.pipeline.stage_layers = pieces.stage_layers;
   s.strategy.pipeline.ends_are_layers = pieces.ends_are_layers;
+  s.strategy.pipeline.stage_tp = pieces.stage_tp;
   SearchRow out;
   out.machine = machine_;
   out.settings = needed(layout, open_);
@@ -149,6 +150,7 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   if (pieces.ends_are_layers != open.ends_are_layers) {
     out.settings.emplace_back("strategy.pipeline.ends_are_layers", "false");
   }
+  if (pieces.stage_tp != open.stage_tp) out.settings.emplace_back("strategy.stage_tp", "[]");
   if (s.strategy.recompute.modules != open_.scenario.strategy.recompute.modules) {
     out.settings.emplace_back("strategy.recompute.modules", "[]");
   }

@@ -64,7 +64,7 @@ class Study {
   bool follow(const SearchRanks& ranks);
 
  private:
-  /// `pieces`: what the scenario itself says of the layers of its stages and no layout does.
+  /// `pieces`: what the scenario itself says of its stages and no layout does.
   SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces = {}) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,

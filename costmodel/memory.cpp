@@ -6,6 +6,7 @@
 
 #include "costmodel/eager.h"
 #include "costmodel/nccl_tuning.h"
+#include "plan/places.h"
 
 namespace plait {
 namespace {
@@ -55,11 +56,11 @@ std::vector<std::int64_t> call_counts(const Plan& plan, std::size_t stage) {
 }
 
 /// Device indices of the group that the first rank of `stage` is in, rank r on device r.
-std::vector<std::int64_t> members(const NeededCommunicator& c, const Mesh& mesh,
+std::vector<std::int64_t> members(const NeededCommunicator& c, const Plan& plan,
                                   std::size_t stage) {
-  Mesh::Coordinates at{};
-  at[static_cast<std::size_t>(Axis::kPp)] = static_cast<std::int64_t>(stage);
-  return members(mesh, mesh.rank(at), c.axes, c.axes.has(Axis::kPp) ? c.stages : Stages::kAll);
+  const std::int64_t first =
+      rank_at(plan, static_cast<std::int64_t>(stage) * plan.places_per_stage());
+  return members(plan, first, c.axes, c.axes.has(Axis::kPp) ? c.stages : Stages::kAll);
 }
 
 // NCCL 2.30: 8 slots per channel and protocol. Simple 4 MiB, LL 512 KiB, LL128 4.7 MiB (init.cc).
@@ -178,7 +179,7 @@ Bytes StageOverheads::pair_buffers(const GroupPlacement& group) const {
 /// Groups of one shape whose first ranks have the same place within a period look alike.
 Bytes StageOverheads::buffers(const NeededCommunicator& c, std::size_t stage) {
   if (c.connections == Connections::kNeighbours) return Bytes(kMessageChannels * kSimpleBuffer);
-  const std::vector<std::int64_t> devices = members(c, plan_.mesh, stage);
+  const std::vector<std::int64_t> devices = members(c, plan_, stage);
   const std::int64_t reach = devices.back() - devices.front();
   const auto [at, fresh] = buffers_.try_emplace({c, c.kind, reach, devices.front() % period_});
   if (!fresh) return at->second;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/memory.h"
+#include "plan/places.h"
 
 namespace plait {
 
@@ -18,11 +19,11 @@ NodeUse node_use(const Plan& plan, const Cluster& cluster,
   }
   std::vector<NodeUse> nodes(static_cast<std::size_t>(cluster.nodes));
   NodeUse fullest{.memory = {}, .storage = {}, .capacity = capacity};
-  for (std::int64_t rank = 0; rank < plan.mesh.world_size(); ++rank) {
+  for (std::int64_t rank = 0; rank < rank_count(plan); ++rank) {
     const std::int64_t device =
         placement.empty() ? rank : placement[static_cast<std::size_t>(rank)];
     NodeUse& node = nodes.at(static_cast<std::size_t>(device / cluster.devices_per_node));
-    const NodeUse& stage = of_stage[static_cast<std::size_t>(rank / plan.ranks_per_stage())];
+    const NodeUse& stage = of_stage[static_cast<std::size_t>(stage_of_rank(plan, rank))];
     node.memory += stage.memory, node.storage += stage.storage;
     fullest.memory = std::max(fullest.memory, node.memory);
     fullest.storage = std::max(fullest.storage, node.storage);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/places.h"
+
 namespace plait {
 namespace {
 
@@ -9,10 +11,10 @@ namespace {
 void find_least_memory(const Plan& plan, std::size_t stage, const Cluster& cluster,
                        const std::vector<std::int64_t>& placement, StageUse& use) {
   if (cluster.others.empty()) return;
-  const std::int64_t positions = plan.ranks_per_stage();
+  const std::int64_t positions = plan.places_per_stage();
   Bytes least;
   for (std::int64_t p = 0; p < positions; ++p) {
-    const std::int64_t rank = static_cast<std::int64_t>(stage) * positions + p;
+    const std::int64_t rank = rank_at(plan, static_cast<std::int64_t>(stage) * positions + p);
     const std::size_t kind =
         cluster.kind_of(placement.empty() ? rank : placement[static_cast<std::size_t>(rank)]);
     const Bytes memory = cluster.kind(kind).device.memory;

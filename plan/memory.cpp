@@ -4,6 +4,7 @@
 #include <map>
 
 #include "plan/member_table.h"
+#include "plan/places.h"
 
 namespace plait {
 namespace {
@@ -77,7 +78,7 @@ class LiveMemory::StageWalk {
  public:
   StageWalk(const LiveMemory& memory, std::size_t stage)
       : plan_(memory.plan_),
-        bytes_(memory.bytes_),
+        bytes_(memory.bytes_on(stage)),
         blocks_(memory.blocks_),
         calls_(plan_.programs.at(stage).calls),
         members_(plan_),
@@ -212,17 +213,39 @@ class LiveMemory::StageWalk {
   std::size_t peak_call_ = 0, peak_at_ = 0;  // and the op within it
 };
 
+namespace {
+
+/// Stages that call a block are of one tensor-parallel degree (plan/strategies/stage_tp.h).
+std::vector<std::size_t> a_stage_of_each_block(const Plan& plan) {
+  std::vector<std::size_t> out(plan.blocks.size(), 0);
+  if (plan.stage_tp.empty()) return out;
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) {
+    for (const Call& call : plan.programs[s].calls) out[call.block] = s;
+  }
+  return out;
+}
+
+}  // namespace
+
 LiveMemory::LiveMemory(const Plan& plan, Place place, Role role) : plan_(plan) {
-  for (const Tensor& t : plan.tensors) bytes_.push_back(t.bytes(plan.mesh).value);
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) {
+    const Mesh mesh = mesh_of(plan, static_cast<std::int64_t>(s));
+    const auto [at, fresh] = bytes_.try_emplace(mesh[Axis::kTp]);
+    if (!fresh) continue;
+    at->second.reserve(plan.tensors.size());
+    for (const Tensor& t : plan.tensors) at->second.push_back(t.bytes(mesh).value);
+  }
+  const std::vector<std::size_t> stage_of_block = a_stage_of_each_block(plan);
   blocks_.reserve(plan.blocks.size());
-  for (const Block& b : plan.blocks) {
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const std::vector<std::int64_t>& bytes = bytes_on(stage_of_block[b]);
     BlockTouches& out = blocks_.emplace_back();
-    out.all = touches_of(plan, b, place, role);
-    out.within.assign(b.ops.size(), 0);
+    out.all = touches_of(plan, plan.blocks[b], place, role);
+    out.within.assign(plan.blocks[b].ops.size(), 0);
     for (const MemoryTouch& t : out.all) {
       if (t.outlives()) out.outliving.push_back(t);
       for (std::int64_t i = t.first; t.within_call && i <= t.last; ++i) {
-        out.within[static_cast<std::size_t>(i)] += bytes_[t.root];
+        out.within[static_cast<std::size_t>(i)] += bytes[t.root];
       }
     }
     for (const std::int64_t n : out.within) out.most_within = std::max(out.most_within, n);
@@ -230,6 +253,10 @@ LiveMemory::LiveMemory(const Plan& plan, Place place, Role role) : plan_(plan) {
 }
 
 LiveMemory::~LiveMemory() = default;
+
+const std::vector<std::int64_t>& LiveMemory::bytes_on(std::size_t stage) const {
+  return bytes_.at(mesh_of(plan_, static_cast<std::int64_t>(stage))[Axis::kTp]);
+}
 
 std::vector<Stay> LiveMemory::stays(std::size_t stage) const {
   return StageWalk(*this, stage).list();
@@ -243,11 +270,12 @@ StageMemory LiveMemory::of(std::size_t stage, bool curve) const {
 
 void LiveMemory::draw(std::size_t stage, StageMemory& out) const {
   const auto ops = static_cast<std::size_t>(op_count(plan_, stage));
+  const std::vector<std::int64_t>& bytes = bytes_on(stage);
   std::vector<BytesByClass> delta(ops + 1);
   for (const Stay& s : stays(stage)) {
     const auto kind = static_cast<std::size_t>(plan_.tensors[s.tensor].kind);
-    delta[static_cast<std::size_t>(s.first)][kind] += Bytes(bytes_[s.tensor]);
-    delta[static_cast<std::size_t>(s.last + 1)][kind] -= Bytes(bytes_[s.tensor]);
+    delta[static_cast<std::size_t>(s.first)][kind] += Bytes(bytes[s.tensor]);
+    delta[static_cast<std::size_t>(s.last + 1)][kind] -= Bytes(bytes[s.tensor]);
   }
   BytesByClass live = {};
   for (std::size_t i = 0; i < ops; ++i) {

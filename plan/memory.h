@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "plan/plan.h"
@@ -64,9 +65,10 @@ class LiveMemory {
   struct BlockTouches;
   class StageWalk;
   void draw(std::size_t stage, StageMemory& out) const;
+  const std::vector<std::int64_t>& bytes_on(std::size_t stage) const;
 
   const Plan& plan_;
-  std::vector<std::int64_t> bytes_;  // by tensor
+  std::map<std::int64_t, std::vector<std::int64_t>> bytes_;  // by stages' degree of tp; by tensor
   std::vector<BlockTouches> blocks_;
 };
 

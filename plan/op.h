@@ -3,6 +3,7 @@
 // Dependencies are not written down: they follow from the operands (read after write, write after
 // read, write after write) and from each stream's first-in, first-out order.
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -59,18 +60,32 @@ struct Collective {
 /// Ranks that meet in a collective of `rank` over `axes`, ascending.
 std::vector<std::int64_t> members(const Mesh& mesh, std::int64_t rank, AxisSet axes, Stages stages);
 
+/// Between stages of different tensor-parallel degrees a rank has several peers, or several ranks
+/// share one: a message of equal size for each pair (plan/places.h).
+struct Fan {
+  std::int32_t peers = 1;    // of this rank
+  std::int32_t sharers = 1;  // ranks on this side that have the same peer
+  bool operator==(const Fan&) const = default;
+};
 /// Point to point, `offset` steps along `axis` with wrap-around. The Send of tensor x[layer,
 /// microbatch] meets the Recv of the same tensor member on the peer.
 struct Send {
   Axis axis = Axis::kPp;
   int offset = 1;
-  Bytes bytes;
+  Bytes bytes;  // of a message
+  Fan fan = {};
 };
 struct Recv {
   Axis axis = Axis::kPp;
   int offset = -1;
   Bytes bytes;
+  Fan fan = {};
 };
+/// Through the end that has more to do: all that it sends or receives.
+template <class Message>
+Bytes bytes_at_busier_end(const Message& m) {
+  return Bytes(m.bytes.value * std::max(m.fan.peers, m.fan.sharers));
+}
 
 /// A copy between places (host offload): {from R, to W}. Where one of them is a whole buffer and
 /// the other a rank's share of it, the rank's share is copied, {from R, to U} into the whole.

@@ -42,6 +42,9 @@ struct Program {
 struct Plan {
   std::string name;  // of the model, for reports
   Mesh mesh;
+  /// Tensor-parallel degree of every stage, where they differ: then the mesh is a grid of places,
+  /// of which a rank has one or several (plan/places.h).
+  std::vector<std::int64_t> stage_tp = {};
   Servers servers = {};              // of the dp axis
   std::int64_t layers = 0;           // with the numbers of modules behind the model's last layer
   std::int64_t microbatches = 0;     // per data-parallel rank
@@ -56,7 +59,8 @@ struct Plan {
   std::vector<Block> blocks;
   std::vector<Program> programs;  // one per pipeline stage
 
-  std::int64_t ranks_per_stage() const { return mesh.world_size() / mesh[Axis::kPp]; }
+  /// Of a stage: its ranks, where each has one place.
+  std::int64_t places_per_stage() const { return mesh.world_size() / mesh[Axis::kPp]; }
 };
 
 /// The tensor that holds the elements of `tensor`: itself, or the buffer that it is a view of.

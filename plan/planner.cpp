@@ -1,9 +1,12 @@
 // make_plan: the strategies, applied in a fixed order to the unsharded transformer.
 #include <algorithm>
+#include <map>
 
 #include "model/iteration_flops.h"
+#include "plan/places.h"
 #include "plan/refusal.h"
 #include "plan/strategies/draft.h"
+#include "plan/strategies/stage_tp.h"
 
 namespace plait {
 namespace {
@@ -123,15 +126,8 @@ void count_work(const Workload& w, const DocumentLayout& documents, const Model&
   plan.unneeded_flops = megatron_flops_per_iteration(m, run) - plan.model_flops;
 }
 
-}  // namespace
-
-Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
-  require_model(model);
-  require_latents(model);
-  require_experts(model);
-  require_modules(model);
-  require_parameter_server(strategy);
-  require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
+/// All stages have the mesh's tensor-parallel degree.
+Plan plan_alike(const Model& model, const Workload& workload, const Strategy& strategy) {
   Draft draft(model, workload, strategy);
   draft.microbatches = microbatches(workload, strategy.replicas());
   draft.documents = lay_out(workload.documents, workload.sequence_length);
@@ -166,6 +162,25 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   return plan;
 }
 
+}  // namespace
+
+Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
+  require_model(model);
+  require_latents(model);
+  require_experts(model);
+  require_modules(model);
+  require_parameter_server(strategy);
+  require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
+  require_stage_tp(model, strategy);
+  if (!stages_differ(strategy)) return plan_alike(model, workload, strategy);
+  std::map<std::int64_t, Plan> of_degree;
+  for (const std::int64_t tp : strategy.pipeline.stage_tp) {
+    if (of_degree.contains(tp)) continue;
+    of_degree.emplace(tp, plan_alike(model, workload, with_tp(strategy, tp)));
+  }
+  return join_stages(strategy, of_degree);
+}
+
 Role role_of(const Plan& plan, std::int64_t rank) {
   if (!plan.servers.any()) return {};
   const std::int64_t members = plan.mesh[Axis::kDp];
@@ -192,8 +207,10 @@ std::int64_t op_count(const Plan& plan, std::size_t stage) {
 
 std::int64_t op_count(const Plan& plan) {
   std::int64_t n = 0;
-  for (std::size_t s = 0; s < plan.programs.size(); ++s) n += op_count(plan, s);
-  return n * plan.ranks_per_stage();
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) {
+    n += op_count(plan, s) * ranks_of_stage(plan, static_cast<std::int64_t>(s));
+  }
+  return n;
 }
 
 }  // namespace plait

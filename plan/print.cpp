@@ -2,6 +2,8 @@
 
 #include <fmt/ostream.h>
 
+#include "plan/places.h"
+
 namespace plait {
 namespace {
 
@@ -81,11 +83,12 @@ struct Sizes {
                        : c.stages == Stages::kMirrored ? " (mirrored)"
                                                        : "");
   }
-  std::string operator()(const Send& s) const {
-    return fmt::format("{}{:+} {} B", name_of(s.axis), s.offset, s.bytes.value);
-  }
-  std::string operator()(const Recv& r) const {
-    return fmt::format("{}{:+} {} B", name_of(r.axis), r.offset, r.bytes.value);
+  std::string operator()(const Send& s) const { return message(s); }
+  std::string operator()(const Recv& r) const { return message(r); }
+  template <class Message>
+  static std::string message(const Message& m) {
+    const std::string times = m.fan.peers > 1 ? fmt::format("{} x ", m.fan.peers) : "";
+    return fmt::format("{}{:+} {}{} B", name_of(m.axis), m.offset, times, m.bytes.value);
   }
   std::string operator()(const Copy& c) const { return fmt::format("{} B", c.bytes.value); }
 };
@@ -107,7 +110,7 @@ void print_call(std::ostream& out, const Plan& plan, const Call& call, std::size
 }  // namespace
 
 void print(std::ostream& out, const Plan& plan, const PrintOptions& options) {
-  fmt::print(out, "plan {}: {} ranks, {} microbatches, {} ops\n", plan.name, plan.mesh.world_size(),
+  fmt::print(out, "plan {}: {} ranks, {} microbatches, {} ops\n", plan.name, rank_count(plan),
              plan.microbatches, op_count(plan));
   fmt::print(out, "\ntensors\n");
   for (const Tensor& t : plan.tensors) {

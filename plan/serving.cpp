@@ -172,7 +172,7 @@ Flops flops_of(const Plan& plan) {
       }
     }
   }
-  return sum * static_cast<double>(plan.ranks_per_stage());
+  return sum * static_cast<double>(plan.places_per_stage());
 }
 
 }  // namespace

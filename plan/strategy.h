@@ -81,6 +81,9 @@ struct PipelineOptions {
   /// Embedding, last norm and output matrix count as a layer each where layers are shared out, and
   /// the first pieces have one more of what is left over.
   bool ends_are_layers = false;
+  /// Tensor-parallel degree of every stage, where they differ; empty: the mesh's. The mesh has the
+  /// largest (plan/places.h).
+  std::vector<std::int64_t> stage_tp = {};
   PassProfile profile = {};  // of zb-1p and zb-2p
 };
 

@@ -36,6 +36,7 @@ class Validator {
     std::size_t stage, call;
     Bytes bytes;
     int offset;
+    Fan fan;
   };
 
   std::size_t stages() const { return plan_.programs.size(); }
@@ -222,9 +223,10 @@ class Validator {
   void collect_ends() {
     for_each_op([this](std::size_t c, const Call& call, const Op& op) {
       if (const Send* s = std::get_if<Send>(&op.body)) {
-        sends_[member(op.operands.at(0), call)].push_back({stage_, c, s->bytes, s->offset});
+        sends_[member(op.operands.at(0), call)].push_back({stage_, c, s->bytes, s->offset, s->fan});
       } else if (const Recv* r = std::get_if<Recv>(&op.body)) {
-        receives_[member(op.operands.at(0), call)].push_back({stage_, c, r->bytes, r->offset});
+        receives_[member(op.operands.at(0), call)].push_back(
+            {stage_, c, r->bytes, r->offset, r->fan});
       }
     });
   }
@@ -246,6 +248,9 @@ class Validator {
       if (static_cast<int>(to.stage) != expected || to.offset != -from.offset) {
         fault(FaultKind::kMessage, from.call,
               what + " is sent to another stage than the one that receives it");
+      }
+      if (from.fan != Fan{to.fan.sharers, to.fan.peers}) {
+        fault(FaultKind::kMessage, from.call, what + " has different ranks at its two ends");
       }
       if (from.bytes != to.bytes)
         fault(FaultKind::kBytes, from.call, what + " has different sizes at its two ends");

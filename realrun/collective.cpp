@@ -176,12 +176,17 @@ CollectiveCall<T> call_of(const CollectiveOf<Part>& c, const Operands& operands)
 }
 
 template <class T>
-BytesOnTheWay bytes_of(const MessageEnd& m, const Operands& operands) {
-  BytesOnTheWay bytes;
-  bytes.flow = m.flow, bytes.peer = m.peer, bytes.channel = m.channel, bytes.tag = m.tag;
-  bytes.data = reinterpret_cast<std::byte*>(operands.at<T>(m.part.operand) + m.part.first);
-  bytes.bytes = static_cast<std::size_t>(m.part.elements) * sizeof(T);
-  return bytes;
+std::unique_ptr<Communication> messages_of(const MessageEnd& end, const Operands& operands) {
+  std::vector<std::unique_ptr<Communication>> all;
+  for (const auto& [peer, part] : end.messages) {
+    BytesOnTheWay bytes;
+    bytes.flow = end.flow, bytes.peer = peer, bytes.channel = end.channel, bytes.tag = end.tag;
+    bytes.data = reinterpret_cast<std::byte*>(operands.at<T>(part.operand) + part.first);
+    bytes.bytes = static_cast<std::size_t>(part.elements) * sizeof(T);
+    all.push_back(std::make_unique<Message>(bytes));
+  }
+  if (all.size() == 1) return std::move(all[0]);
+  return std::make_unique<Together>(std::move(all));
 }
 
 }  // namespace
@@ -190,7 +195,7 @@ template <class T>
 std::unique_ptr<Communication> communication_of(const Exchange& exchange, const Operands& operands,
                                                 CollectiveLibrary* library) {
   if (const auto* m = std::get_if<MessageEnd>(&exchange)) {
-    return std::make_unique<Message>(bytes_of<T>(*m, operands));
+    return messages_of<T>(*m, operands);
   }
   const auto& collective = std::get<CollectiveOf<Part>>(exchange);
   if (collective.dtype == DType::kInt8) {

@@ -1,8 +1,11 @@
 #pragma once
 // One op at work on a rank's communication thread.
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "realrun/transport.h"
@@ -38,6 +41,33 @@ class Message : public Communication {
  private:
   BytesOnTheWay bytes_;
   bool started_ = false;
+};
+
+/// Messages with several peers, all at once.
+class Together : public Communication {
+ public:
+  explicit Together(std::vector<std::unique_ptr<Communication>> parts)
+      : parts_(std::move(parts)), ended_(parts_.size(), false) {}
+  bool advance(Transport& transport) override {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      ended_[i] = ended_[i] || parts_[i]->advance(transport);
+    }
+    return std::ranges::find(ended_, false) == ended_.end();
+  }
+  std::string waits_for() const override {
+    std::string text;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (!ended_[i]) text += (text.empty() ? "" : " and ") + parts_[i]->waits_for();
+    }
+    return text;
+  }
+  bool lets_pass() const override {
+    return std::ranges::all_of(parts_, [](const auto& p) { return p->lets_pass(); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Communication>> parts_;
+  std::vector<bool> ended_;
 };
 
 /// Compute that stands in a communication stream: the cast of a gradient that has come, say.

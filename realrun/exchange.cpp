@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "plan/collectives/rounds.h"
+#include "plan/places.h"
 #include "realrun/start_values.h"
 
 namespace plait {
@@ -12,21 +13,32 @@ std::optional<Exchange> ExchangeReader::read(const Op& op) {
   if (const Collective* c = std::get_if<Collective>(&op.body)) return collective(*c, op);
   scattered_ = {};
   if (const Send* s = std::get_if<Send>(&op.body)) {
-    return message(op, s->axis, s->offset, Flow::kOut);
+    return message(op, *s, Flow::kOut);
   }
   if (const Recv* r = std::get_if<Recv>(&op.body)) {
-    return message(op, r->axis, r->offset, Flow::kIn);
+    return message(op, *r, Flow::kIn);
   }
   return std::nullopt;
 }
 
-MessageEnd ExchangeReader::message(const Op& op, Axis axis, int offset, Flow flow) const {
-  MessageEnd end;
-  end.flow = flow;
-  end.peer = plan_.mesh.neighbour(rank_.id, axis, offset);
-  end.channel = static_cast<int>(channel_of(op));
-  end.tag = hash_of(plan_.tensors[op.operands.at(0).tensor].name);
-  end.part = whole(op, 0);
+/// A receiver puts what its peers send one behind the other. A sender that has a shard of that
+/// gives each peer its part of the shard; one that has all of it, as others have, its part of the
+/// whole.
+template <class M>
+MessageEnd ExchangeReader::message(const Op& op, const M& m, Flow flow) const {
+  const Tensor& t = plan_.tensors[op.operands.at(0).tensor];
+  MessageEnd end{.flow = flow,
+                 .channel = static_cast<int>(channel_of(op)),
+                 .tag = hash_of(t.name),
+                 .messages = {}};
+  const Part all = whole(op, 0);
+  const std::int64_t each = m.bytes.value / size_of(t.dtype);
+  const bool dealt = all.elements == each * m.fan.peers;  // to the peers, or by them
+  std::int64_t part = dealt ? 0 : rank_.along(Axis::kTp) % m.fan.sharers;
+  for (const std::int64_t peer : peers(plan_, rank_.id, m.axis, m.offset)) {
+    end.messages.push_back({peer, {0, part * each, each}});
+    part += dealt ? 1 : 0;
+  }
   return end;
 }
 
@@ -77,7 +89,7 @@ bool ExchangeReader::continues_scattered(const Collective& c, const Op& op) cons
 CollectiveOf<Part> ExchangeReader::collective(const Collective& c, const Op& op) {
   CollectiveOf<Part> run;
   run.kind = c.kind, run.reduction = c.reduction;
-  run.group = members(plan_.mesh, rank_.id, c.axes, c.stages);
+  run.group = members(plan_, rank_.id, c.axes, c.stages);
   run.index = std::find(run.group.begin(), run.group.end(), rank_.id) - run.group.begin();
   run.in_place = op.operands[0].use == Use::kUpdate;
   run.channel = static_cast<int>(op.stream);

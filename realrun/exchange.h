@@ -44,13 +44,16 @@ struct CollectiveOf {
   DType dtype = DType::kFp32;  // every sum is rounded to it
 };
 
-/// A message as one end sees it.
+/// Messages as one end sees them: one, or one with each of several peers (plan/places.h).
 struct MessageEnd {
   Flow flow = Flow::kOut;
-  std::int64_t peer = 0;
   int channel = 0;
   std::uint64_t tag = 0;
-  Part part;
+  struct Message {
+    std::int64_t peer = 0;
+    Part part;
+  };
+  std::vector<Message> messages;
 };
 
 using Exchange = std::variant<CollectiveOf<Part>, MessageEnd>;
@@ -64,7 +67,8 @@ class ExchangeReader {
   std::optional<Exchange> read(const Op& op);
 
  private:
-  MessageEnd message(const Op& op, Axis axis, int offset, Flow flow) const;
+  template <class M>  // Send or Recv
+  MessageEnd message(const Op& op, const M& message, Flow flow) const;
   CollectiveOf<Part> collective(const Collective& c, const Op& op);
   Part whole(const Op& op, std::size_t i) const;
   std::vector<Part> contiguous(const Op& op, std::int64_t first, std::int64_t elements) const;

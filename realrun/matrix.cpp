@@ -55,6 +55,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"recompute_ops.cpp", s.recompute.kind == Recompute::kOps},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
       {"pieces.cpp", s.mesh[Axis::kPp] > 1},
+      {"stage_tp.cpp", !s.pipeline.stage_tp.empty()},
       {"data.cpp", data},
       {"reduce.cpp", data},
       {"gather.cpp", s.zero_stage > 0 || s.parameter_server.any()},

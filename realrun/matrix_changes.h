@@ -167,6 +167,8 @@ void latent_attention(List& list);
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces.
 void losses_in_pieces(List& list);
+/// matrix_of_stages.cpp: stages of different tensor-parallel degrees.
+void uneven_stages(List& list);
 /// matrix_of_prediction.cpp: models that predict further tokens.
 void further_tokens(List& list);
 

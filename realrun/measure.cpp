@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "realrun/compute/host_device.h"
 #include "realrun/pack.h"
 
@@ -49,7 +50,7 @@ Timeline timeline_of(const Plan& plan, const std::vector<RankRecord>& ranks, std
   for (const RankRecord& r : ranks) {
     Track track;
     track.rank = r.rank;
-    track.stage = plan.mesh.coordinates(r.rank)[0];
+    track.stage = stage_of_rank(plan, r.rank);
     for (const OpTime& t : r.steps[repeat]) {
       track.start.push_back(t.start_ns * kPicosecondsPerNs);
       track.end.push_back(t.end_ns * kPicosecondsPerNs);
@@ -74,11 +75,12 @@ Measurement summary(const Plan& plan, std::vector<RankRecord> ranks) {
 
 }  // namespace
 
-std::optional<Measurement> measure(const Plan& plan, const Model& model, Transport& transport,
+std::optional<Measurement> measure(const Plan& whole, const Model& model, Transport& transport,
                                    const MeasureOptions& options) {
   PLAIT_CHECK(options.repeats > 0, "a measurement without repeats");
   const std::int64_t rank = transport.rank();
-  const auto stage = static_cast<std::size_t>(plan.mesh.coordinates(rank)[0]);
+  const Plan plan = seen_from(whole, stage_of_rank(whole, rank));
+  const auto stage = static_cast<std::size_t>(stage_of_rank(plan, rank));
   WalkOptions walk{.patience_s = options.patience_s,
                    .library_collectives = options.library_collectives};
   constexpr std::int64_t kRepeat = 1 << 16;  // a GPU's weights are too many to draw each

@@ -2,11 +2,13 @@
 
 #include <array>
 
+#include "plan/places.h"
+
 namespace plait {
 
 Rank::Rank(const Plan& plan, std::int64_t rank)
     : id(rank),
-      at(plan.mesh.coordinates(rank)),
+      at(coordinates_of(plan, rank)),
       stage(static_cast<std::size_t>(at[0])),
       role(role_of(plan, rank)),
       served_share(plan.servers.share_of(plan.mesh[Axis::kDp], along(Axis::kDp))) {}

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "plan/refusal.h"
 #include "realrun/compute/host_device.h"
 #include "realrun/control.h"
@@ -18,8 +19,9 @@
 namespace plait {
 namespace {
 
-RankState run_rank(const Model& model, const Plan& plan, Transport& transport,
+RankState run_rank(const Model& model, const Plan& whole, Transport& transport,
                    const MakeDevice& device, const RunOptions& options) {
+  const Plan plan = seen_from(whole, stage_of_rank(whole, transport.rank()));
   Walker walker(plan, model, transport, device, {.patience_s = options.patience_s});
   std::vector<double> losses;
   for (int step = 0; step < options.steps; ++step) {
@@ -165,7 +167,7 @@ std::optional<ModelState> run_steps(const Model& model, const Plan& plan, RunPre
 ModelState run_steps(const Model& model, const Plan& plan, RunPrecision precision,
                      const RunOptions& options) {
   std::optional<ModelState> out;
-  run_threads(plan.mesh.world_size(), [&](Transport& transport) {
+  run_threads(rank_count(plan), [&](Transport& transport) {
     std::optional<ModelState> state = run_steps(model, plan, precision, transport, options);
     if (state) out = std::move(state);
     return 0;

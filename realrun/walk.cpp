@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "realrun/issue.h"
 #include "realrun/start_values.h"
 
@@ -39,7 +40,7 @@ void Walker::prepare_library() {
     for (const Op& op : block.ops) {
       const Collective* c = std::get_if<Collective>(&op.body);
       if (c == nullptr) continue;
-      const std::vector<std::int64_t> group = members(plan.mesh, rank().id, c->axes, c->stages);
+      const std::vector<std::int64_t> group = members(plan, rank().id, c->axes, c->stages);
       const bool belongs = std::ranges::find(group, rank().id) != group.end();
       if (belongs && group.size() > 1)
         transport_.library()->prepare(static_cast<int>(op.stream), group);

@@ -143,7 +143,7 @@ void ChakraTraces::write(std::int64_t rank, const std::function<void(std::string
     metadata.attribute(kMetadataAttributes, name, value);
   }
   write(metadata.delimited());
-  const auto stage = static_cast<std::size_t>(rank / plan_.ranks_per_stage());
+  const auto stage = static_cast<std::size_t>(rank / plan_.places_per_stage());
   const std::vector<Call>& calls = plan_.programs[stage].calls;
   Waits waits(dependencies_, stage);
   std::uint64_t first = 0;

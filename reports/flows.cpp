@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "reports/walk.h"
 
 namespace plait {
@@ -52,7 +53,7 @@ SentBy sends_of(const Plan& plan, const Track& track) {
 /// The track of `rank`, or one of the same stage; tracks.size() when there is none.
 std::size_t track_for(const Plan& plan, const std::vector<const Track*>& tracks,
                       std::int64_t rank) {
-  const std::int64_t stage = plan.mesh.coordinates(rank)[static_cast<std::size_t>(Axis::kPp)];
+  const std::int64_t stage = stage_of_rank(plan, rank);
   std::size_t same_stage = tracks.size();
   for (std::size_t i = tracks.size(); i-- > 0;) {
     if (tracks[i]->rank == rank) return i;
@@ -74,7 +75,7 @@ std::vector<Flow> flows_of(const Plan& plan, const std::vector<const Track*>& tr
                   const auto* recv = std::get_if<Recv>(&op.body);
                   const Operand* what = recv != nullptr ? operand_with(op, true) : nullptr;
                   if (what == nullptr) return;
-                  const std::int64_t peer = plan.mesh.neighbour(t->rank, recv->axis, recv->offset);
+                  const std::int64_t peer = peers(plan, t->rank, recv->axis, recv->offset).front();
                   const std::size_t from = track_for(plan, tracks, peer);
                   if (from == tracks.size()) return;
                   const Key key = key_of(plan, call, *what, recv->axis, -recv->offset);

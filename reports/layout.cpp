@@ -61,7 +61,11 @@ std::string layout_text(const Strategy& s) {
   for (const Axis a :
        {Axis::kTp, Axis::kUlysses, Axis::kCp, Axis::kEp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
     const std::int64_t ranks = a == Axis::kDp ? s.mesh[a] - serving : s.mesh[a];
-    if (ranks > 1) parts.push_back(fmt::format("{} {}", name_of(a), ranks));
+    if (a == Axis::kTp && !s.pipeline.stage_tp.empty()) {
+      parts.push_back(fmt::format("tp {} by stage", fmt::join(s.pipeline.stage_tp, " + ")));
+    } else if (ranks > 1) {
+      parts.push_back(fmt::format("{} {}", name_of(a), ranks));
+    }
   }
   if (s.mesh[Axis::kCp] > 1 && s.context.rings()) parts.emplace_back("ring attention");
   if (parts.empty()) parts.emplace_back("one device");

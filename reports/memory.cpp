@@ -1,6 +1,7 @@
 // The memory of the fullest rank, item by item.
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "reports/report.h"
 
 namespace plait {
@@ -39,7 +40,7 @@ MemoryReport summarize_memory(const Plan& plan, const Cluster& cluster,
     if (capacity(s) - m.stage_bytes[s] < capacity(stage) - m.stage_bytes[stage]) stage = s;
   }
   m.stage = static_cast<std::int64_t>(stage);
-  m.rank = m.stage * plan.ranks_per_stage() + memory[stage].position;
+  m.rank = rank_at(plan, m.stage * plan.places_per_stage() + memory[stage].position);
   m.peak_memory_bytes = m.stage_bytes[stage];
   m.capacity_bytes = capacity(stage);
   m.host_bytes = node.memory.value, m.host_capacity_bytes = node.capacity.value;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "plan/steady_step.h"
 #include "reports/human.h"
 #include "reports/json.h"
@@ -143,7 +144,8 @@ Report summarize(const ReportInputs& in) {
   r.layout = layout_text(in.strategy);
   r.placement = in.placement;
   r.mesh = in.plan.mesh;
-  r.world_size = in.plan.mesh.world_size();
+  r.stage_tp = in.plan.stage_tp;
+  r.world_size = rank_count(in.plan);
   const SimTime step = steady_step(in.plan, in.timeline);
   r.step_time_s = to_seconds(step).value;
   fill_rates(in, r);
@@ -172,12 +174,13 @@ Flops hardware_flops(const Plan& plan) {
   double again = 0;
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
+    const std::int64_t ranks = ranks_of_stage(plan, static_cast<std::int64_t>(stage));
+    const auto workers = static_cast<double>(plan.servers.workers(ranks));
     for (std::size_t b = 0; b < runs.size(); ++b) {
-      again += static_cast<double>(runs[b]) * of_block[b];
+      again += workers * static_cast<double>(runs[b]) * of_block[b];
     }
   }
-  const std::int64_t ranks = plan.servers.workers(plan.ranks_per_stage());
-  return plan.model_flops + plan.unneeded_flops + Flops(again * static_cast<double>(ranks));
+  return plan.model_flops + plan.unneeded_flops + Flops(again);
 }
 
 double group_time(const std::vector<ReportShare>& shares, const std::string& group) {

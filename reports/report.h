@@ -124,6 +124,7 @@ struct Report {
   std::string model, cluster, layout;
   std::string placement;  // in words; "": rank r on device r
   Mesh mesh;
+  std::vector<std::int64_t> stage_tp;  // of every stage, where they differ; mesh has the largest
   std::int64_t world_size = 0;
   double step_time_s = 0;
   double tokens_per_s = 0, tokens_per_s_per_gpu = 0;

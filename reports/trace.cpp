@@ -74,9 +74,9 @@ std::string bytes_argument(const Body& body) {
     return fmt::format(R"(,"bytes":{},"axes":"{}")", c->bytes().value, name_of(c->axes));
   }
   if (const auto* s = std::get_if<Send>(&body))
-    return fmt::format(R"(,"bytes":{})", s->bytes.value);
+    return fmt::format(R"(,"bytes":{})", s->bytes.value * s->fan.peers);
   if (const auto* r = std::get_if<Recv>(&body))
-    return fmt::format(R"(,"bytes":{})", r->bytes.value);
+    return fmt::format(R"(,"bytes":{})", r->bytes.value * r->fan.peers);
   if (const auto* c = std::get_if<Copy>(&body))
     return fmt::format(R"(,"bytes":{})", c->bytes.value);
   return "";

@@ -30,7 +30,8 @@ std::string cluster_json(const ClusterPart& part) {
 std::string strategy_json(const StrategyPart& part) {
   std::vector<JsonMember> members;
   for (const Field<StrategyPart>& f : strategy_table().fields()) {
-    const bool idle = (f.key == "offload" && !part.offload.any()) ||
+    const bool idle = (f.key == "stage_tp" && part.stage_tp.empty()) ||
+                      (f.key == "offload" && !part.offload.any()) ||
                       (f.key == "parameter_server" && !part.parameter_server.any());
     if (!idle) members.push_back({f.key, f.write(part)});
   }

@@ -37,6 +37,7 @@ struct ModelPart {
 struct StrategyPart {
   // dp 0: what is left of the devices
   std::int64_t pp = 1, dp = 0, fsdp = 1, cp = 1, ep = 1, tp = 1;
+  std::vector<std::int64_t> stage_tp;  // of every stage; empty: tp
   AxisSet expert_axes = Axis::kEp;
   bool sequence_parallel = false;
   int zero_stage = -1;  // -1: 3 where fsdp > 1, else 0

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
+#include <optional>
 
+#include "plan/strategies/stage_tp.h"
 #include "scenarios/framework.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
@@ -121,8 +124,9 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;
   out.strategy = resolve_strategy(parts.strategy, out.cluster.world_size());
-  Placement placement =
-      resolve_placement(parts.placement, out.strategy.mesh, out.cluster.devices_per_node);
+  Placement placement = resolve_placement(
+      parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
+      stages_differ(out.strategy) ? std::optional(out.cluster.world_size()) : std::nullopt);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
   for (std::string& w : out.serving ? idle_in_serving(origins.strategy)
@@ -164,6 +168,11 @@ WrittenSizes written_sizes(const std::string& text, const std::string& file,
   out.mesh[Axis::kCp] = parts.strategy.cp;
   out.mesh[Axis::kEp] = parts.strategy.ep;
   out.mesh[Axis::kTp] = parts.strategy.tp;
+  if (!parts.strategy.stage_tp.empty()) {  // as many ranks of a replica as they say in all
+    const auto& degrees = parts.strategy.stage_tp;
+    out.mesh[Axis::kPp] = 1;
+    out.mesh[Axis::kTp] = std::accumulate(degrees.begin(), degrees.end(), std::int64_t{0});
+  }
   out.devices = resolve_cluster(*document.root().find("cluster"), parts.cluster).world_size();
   return out;
 }

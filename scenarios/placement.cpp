@@ -145,12 +145,17 @@ const Table<PlacementPart>& placement_table() {
 }
 
 Placement resolve_placement(const PlacementPart& part, const Mesh& mesh,
-                            std::int64_t devices_per_node) {
+                            std::int64_t devices_per_node, std::optional<std::int64_t> ranks) {
   const bool order = !part.order.empty(), map = !part.map.empty(),
              stages = part.stages_per_node > 0;
   if (int{order} + int{map} + int{stages} > 1) {
     refuse_placement("S009", "", "the placement is given in more than one way",
                      "one of order, map and stages_per_node", "remove the others");
+  }
+  if (ranks && (order || stages)) {
+    refuse_placement("S053", order ? "order" : "stages_per_node",
+                     "stages of different tensor-parallel degrees are placed by a map alone",
+                     "placement.map with strategy.stage_tp", "name the device of every rank");
   }
   Placement out;
   if (order) {
@@ -159,7 +164,7 @@ Placement resolve_placement(const PlacementPart& part, const Mesh& mesh,
     for (const Axis a : part.order) names.push_back(name_of(a));
     out.words = fmt::format("{} from the inside out", fmt::join(names, ", "));
   } else if (map) {
-    out.devices = by_map(part.map, mesh.world_size());
+    out.devices = by_map(part.map, ranks.value_or(mesh.world_size()));
     out.words = "by a map";
   } else if (stages) {
     out.devices = by_stages(part.stages_per_node, mesh, devices_per_node);

@@ -4,6 +4,7 @@
 // lies within nodes and the outermost (pp) across them.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,10 @@ struct Placement {
 /// stages: tp innermost, then the stages, then the data-parallel ranks. Throws InputError S006 (an
 /// order that misses or repeats an axis), S007 (stages that do not divide), S008 (a map that is no
 /// permutation of the devices) and S009 (more than one of the three).
+/// `ranks`: where stages have different numbers of them, in all; then a map alone says where they
+/// are, and throws S053 what else does.
 Placement resolve_placement(const PlacementPart& part, const Mesh& mesh,
-                            std::int64_t devices_per_node);
+                            std::int64_t devices_per_node,
+                            std::optional<std::int64_t> ranks = std::nullopt);
 
 }  // namespace plait

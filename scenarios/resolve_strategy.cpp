@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -18,7 +19,37 @@ std::string sizes_text(const StrategyPart& p, bool with_dp) {
   const std::string dp = with_dp ? fmt::format(" * dp {}", p.dp) : "";
   const std::string cp = p.cp > 1 ? fmt::format(" * cp {}", p.cp) : "";
   const std::string ep = p.ep > 1 ? fmt::format(" * ep {}", p.ep) : "";
+  if (!p.stage_tp.empty()) {
+    return fmt::format("stage_tp ({}){} * fsdp {}{}{}", fmt::join(p.stage_tp, " + "), dp, p.fsdp,
+                       cp, ep);
+  }
   return fmt::format("pp {}{} * fsdp {}{}{} * tp {}", p.pp, dp, p.fsdp, cp, ep, p.tp);
+}
+
+/// The list says how many stages there are, and the largest degree.
+void fill_from_stage_tp(StrategyPart& p) {
+  const std::vector<std::int64_t>& degrees = p.stage_tp;
+  if (degrees.empty()) return;
+  const auto stages = static_cast<std::int64_t>(degrees.size());
+  const std::int64_t widest = std::ranges::max(degrees);
+  if ((p.pp != 1 && p.pp != stages) || (p.tp != 1 && p.tp != widest)) {
+    throw InputError({"S052",
+                      fmt::format("strategy has pp {} and tp {}, and the list {} stages of degree "
+                                  "{} at most",
+                                  p.pp, p.tp, stages, widest),
+                      {"", 0, 0, "strategy.stage_tp"},
+                      fmt::format("{} degrees, the largest of them {}", p.pp, p.tp),
+                      "correct the list, or leave out strategy.pp and strategy.tp"});
+  }
+  p.pp = stages, p.tp = widest;
+}
+
+/// Ranks of one replica of the model's layers: of all stages, those that split a layer.
+std::int64_t ranks_of_layers(const StrategyPart& p) {
+  if (p.stage_tp.empty()) return bounded_product(p.pp, p.tp, kTooMany);
+  std::int64_t sum = 0;
+  for (const std::int64_t tp : p.stage_tp) sum = std::min(sum + tp, kTooMany);
+  return sum;
 }
 
 std::int64_t replicas(const StrategyPart& p, std::int64_t others, std::int64_t world_size) {
@@ -67,10 +98,10 @@ void check_hybrid(const StrategyPart& p) {
 
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   check_hybrid(part);
-  std::int64_t others = bounded_product(part.pp, part.fsdp, kTooMany);
+  fill_from_stage_tp(part);
+  std::int64_t others = bounded_product(ranks_of_layers(part), part.fsdp, kTooMany);
   others = bounded_product(others, part.cp, kTooMany);
   others = bounded_product(others, part.ep, kTooMany);
-  others = bounded_product(others, part.tp, kTooMany);
   const ParameterServerOptions& p = part.parameter_server;
   const std::int64_t serving = p.dedicated ? std::min(p.servers, world_size - 1) : 0;
   world_size -= serving;
@@ -91,6 +122,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.zero_stage = part.zero_stage;
   out.keep_weight_shard = part.keep_weight_shard;
   out.pipeline = part.pipeline;
+  out.pipeline.stage_tp = part.stage_tp;
   out.recompute = part.recompute;
   out.data = part.data;
   out.fsdp = part.fsdp_options;

@@ -244,6 +244,11 @@ const Table<StrategyPart>& strategy_table() {
               "Axes that divide the experts. With `tp`, experts are whole and the ranks along tp "
               "have different ones; else each is split over tp. With `cp`, so do those along cp."),
           field("tp", &S::tp, axis, "Ranks that split each layer's matrices.").searchable(),
+          field("stage_tp", &S::stage_tp, List{Int{.max = kLargestAxis}},
+                "`tp` of every stage, where they differ: a stage then has as many ranks of each "
+                "replica as its own says. `pp` and `tp` may be left out: they are the number of "
+                "stages in the list and the largest in it. Of two stages that send to each other, "
+                "one has a multiple of the other's."),
           field("sequence_parallel", &S::sequence_parallel, Flag{},
                 "Megatron SP: norms and residuals sharded over tp along the sequence.")
               .searchable(),

@@ -44,6 +44,7 @@ constexpr System kSystems[] = {
     {"Naive model parallelism, device_map", "naive-model-parallel", "pipeline",
      "layers over pp, one stage at work"},
     {"GPipe", "gpipe", "pipeline", "layers over pp"},
+    {"HexGen, asymmetric", "hexgen-asymmetric", "asymmetric", "layers over pp, tp by stage"},
     {"Zero Bubble, ZB-1p", "zero-bubble-1p", "zero-bubble", "layers over pp, backward in two"},
     {"Zero Bubble, ZB-2p", "zero-bubble-2p", "zero-bubble",
      "layers over pp, backward in two, twice the activations"},

@@ -18,6 +18,7 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.pipeline.first_stage_layers = l.first_layers, s.pipeline.last_stage_layers = l.last_layers;
   // Those of the ends are all that a layout says.
   s.pipeline.stage_layers.clear(), s.pipeline.ends_are_layers = false;
+  s.pipeline.stage_tp.clear();
   s.recompute.kind = l.recompute;
   if (l.recompute != Recompute::kModules) s.recompute.modules.clear();
   s.recompute.layers = l.recompute == Recompute::kFull ? l.recompute_layers : -1;

@@ -37,16 +37,29 @@ class Durations::Pricer {
     out_.slots_.resize(stages * out_.ops_);
     out_.cost_of_.resize(stages * out_.ops_);
     collect_factors(stages);
-    for (const Block& b : plan_.blocks) {
-      for (const Op& op : b.ops) {
+    const std::vector<std::vector<bool>> called = called_blocks();
+    for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
+      for (const Op& op : plan_.blocks[b].ops) {
         by_site_.clear(), rows_.clear();
-        for (std::size_t s = 0; s < stages; ++s) price(s, op);
+        for (std::size_t s = 0; s < stages; ++s) {
+          if (called.empty() || called[s][b]) price(s, op);
+        }
         ++op_;
       }
     }
   }
 
  private:
+  /// By stage and block, where stages differ so much that one's ops make no sense on another.
+  std::vector<std::vector<bool>> called_blocks() const {
+    std::vector<std::vector<bool>> out;
+    if (plan_.stage_tp.empty()) return out;
+    for (const Program& program : plan_.programs) {
+      out.emplace_back(plan_.blocks.size(), false);
+      for (const Call& call : program.calls) out.back()[call.block] = true;
+    }
+    return out;
+  }
   void collect_factors(std::size_t stages) {
     if (sites_.factor.uniform() && sites_.factors[sites_.factor.at(0, 0)] == 1) return;
     for (std::size_t s = 0; s < stages; ++s) {
@@ -150,10 +163,10 @@ class Durations::Pricer {
       return priced.cost;
     }
     Cost operator()(const Send& s) const {
-      return p.model_.transfer(s.bytes, p.sites_.paths[site]);
+      return p.model_.transfer(bytes_at_busier_end(s), p.sites_.paths[site]);
     }
     Cost operator()(const Recv& r) const {
-      return p.model_.transfer(r.bytes, p.sites_.paths[site]);
+      return p.model_.transfer(bytes_at_busier_end(r), p.sites_.paths[site]);
     }
     Cost operator()(const Copy& c) const {
       return p.model_.copy(c, p.cluster_.kind(site), sharers);

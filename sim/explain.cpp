@@ -250,14 +250,22 @@ class Explainer {
     const std::size_t per_stage = tracks_.size() / plan_.programs.size();
     if (std::holds_alternative<Recv>(o.body)) {
       const Place sender = sender_[deps_.programs[s].message[ops_[s][at.flat].call]];
-      const Place remote{sender.track * per_stage + lane_of(at.track), sender.flat};
-      const bool waited = sender.flat != kNoCause &&
-                          tracks_[remote.track].end[remote.flat] == tracks_[at.track].end[at.flat];
-      return waited ? remote : at;
+      for (std::size_t lane = 0; lane < per_stage && sender.flat != kNoCause; ++lane) {
+        const Place remote{sender.track * per_stage + lane, sender.flat};
+        const bool waited =
+            tracks_[remote.track].end[remote.flat] == tracks_[at.track].end[at.flat];
+        if (waited && of_one_rank(s, lane, lane_of(at.track))) return remote;
+      }
+      return at;
     }
     const Collective* c = std::get_if<Collective>(&o.body);
     if (c == nullptr || own || start == 0) return at;
     return last_member(at, *c, start);
+  }
+  /// Lanes of places that one rank of the stage has: its messages come in on all of them.
+  bool of_one_rank(std::size_t stage, std::size_t a, std::size_t b) const {
+    const std::vector<Grouping>& shared = sim_.lanes->shared;
+    return a == b || (!shared.empty() && shared[stage].group_of[a] == shared[stage].group_of[b]);
   }
   Place last_member(Place at, const Collective& c, SimTime start) const {
     const std::size_t s = stage_of(at.track), lane = lane_of(at.track);

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "plan/places.h"
 
 namespace plait {
 namespace {
@@ -37,6 +38,17 @@ PositionGroups groups_over(const Mesh& mesh, AxisSet axes) {
     out.group_of[static_cast<std::size_t>(p)] = static_cast<std::uint32_t>(number);
     out.groups = std::max(out.groups, static_cast<std::uint32_t>(number + 1));
   }
+  return out;
+}
+
+/// Positions that one rank has in a stage.
+PositionGroups groups_of_ranks(const Plan& plan, std::int64_t stage) {
+  const std::int64_t each = places_of_a_rank(plan, stage);
+  PositionGroups out;
+  for (std::int64_t p = 0; p < plan.places_per_stage(); ++p) {
+    out.group_of.push_back(static_cast<std::uint32_t>(p / each));
+  }
+  out.groups = out.group_of.back() + 1;
   return out;
 }
 
@@ -84,12 +96,15 @@ std::vector<std::uint32_t> number(const Rows& rows, std::size_t& count) {
 class Refinement {
  public:
   Refinement(const Plan& plan, const Sites& sites)
-      : plan_(plan), sites_(sites), positions_(static_cast<std::size_t>(plan.ranks_per_stage())) {}
+      : plan_(plan), sites_(sites), positions_(static_cast<std::size_t>(plan.places_per_stage())) {}
 
   std::vector<std::uint32_t> colours() {
     if (uniform()) return std::vector<std::uint32_t>(positions_, 0);
     for (const AxisSites& a : sites_.axis_sets) {
       groups_.push_back(groups_over(plan_.mesh, lane_axes(a.axes)));
+    }
+    for (std::size_t s = 0; s < plan_.stage_tp.size(); ++s) {
+      groups_.push_back(groups_of_ranks(plan_, static_cast<std::int64_t>(s)));
     }
     initial();
     for (std::size_t before = 0; before != count_;) {
@@ -174,14 +189,9 @@ void find_strides(const Mesh& mesh, AxisSet axes, Grouping& g) {
   g.outer = outer, g.members = members, g.inner = inner;
 }
 
-Grouping group_lanes(const Mesh& mesh, const Lanes& lanes, AxisSet axes) {
+/// Lanes that meet where positions do.
+Grouping group_lanes(const Lanes& lanes, const PositionGroups& positions) {
   Grouping out;
-  const bool unfolded = lanes.count() == lanes.lane_of.size();
-  if (lanes.count() == 1) {
-    out.group_of = {0}, out.groups = 1;
-    return out;
-  }
-  const PositionGroups positions = groups_over(mesh, axes);
   // In an equitable partition a lane's positions all sit in groups of the same lanes, so the lanes
   // met in the representative's group are those of any. Lanes that meet share a number.
   std::vector<std::vector<std::uint32_t>> lanes_of(positions.groups);
@@ -200,6 +210,17 @@ Grouping group_lanes(const Mesh& mesh, const Lanes& lanes, AxisSet axes) {
         known.emplace(key, static_cast<std::uint32_t>(known.size())).first->second);
   }
   out.groups = static_cast<std::uint32_t>(known.size());
+  return out;
+}
+
+Grouping group_lanes(const Mesh& mesh, const Lanes& lanes, AxisSet axes) {
+  Grouping out;
+  if (lanes.count() == 1) {
+    out.group_of = {0}, out.groups = 1;
+    return out;
+  }
+  out = group_lanes(lanes, groups_over(mesh, axes));
+  const bool unfolded = lanes.count() == lanes.lane_of.size();
   if (unfolded) find_strides(mesh, axes, out);
   return out;
 }
@@ -216,7 +237,7 @@ std::size_t Lanes::grouping(const Collective& c) const {
 
 Lanes fold(const Plan& plan, const Sites& sites, bool unfold) {
   if (!unfold) return lanes_of(plan, sites, Refinement(plan, sites).colours());
-  std::vector<std::uint32_t> lane_of(static_cast<std::size_t>(plan.ranks_per_stage()));
+  std::vector<std::uint32_t> lane_of(static_cast<std::size_t>(plan.places_per_stage()));
   std::iota(lane_of.begin(), lane_of.end(), 0U);
   return lanes_of(plan, sites, std::move(lane_of));
 }
@@ -235,6 +256,9 @@ Lanes lanes_of(const Plan& plan, const Sites& sites, std::vector<std::uint32_t> 
   for (const AxisSites& a : sites.axis_sets) {
     lanes.groupings.push_back(group_lanes(plan.mesh, lanes, lane_axes(a.axes)));
     lanes.groupings.back().axes = a.axes, lanes.groupings.back().stages = a.stages;
+  }
+  for (std::size_t s = 0; lanes.count() > 1 && s < plan.stage_tp.size(); ++s) {
+    lanes.shared.push_back(group_lanes(lanes, groups_of_ranks(plan, static_cast<std::int64_t>(s))));
   }
   return lanes;
 }

@@ -34,6 +34,9 @@ struct Lanes {
   std::vector<std::int64_t> representative;  // per lane: its first position
   std::vector<std::int64_t> multiplicity;    // per lane: positions it stands for
   std::vector<Grouping> groupings;           // per axis set of `Sites`
+  /// Per stage: lanes of places that one rank has, where ranks have several and there is more than
+  /// one lane (plan/places.h); else none.
+  std::vector<Grouping> shared;
   std::size_t count() const { return representative.size(); }
   /// Index of the grouping that the collective needs.
   std::size_t grouping(const Collective& c) const;

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "plan/places.h"
 #include "sim/flow/connections.h"
 #include "sim/sites.h"
 
@@ -29,8 +30,7 @@ class Loader {
         costs_(costs),
         placement_(placement),
         network_(network),
-        sites_(locate(plan, cluster, placement)),
-        positions_(plan.ranks_per_stage()) {
+        sites_(locate(plan, cluster, devices_of_places(plan, placement))) {
     out_.collectives.resize(network.links().size(), 0);
     out_.messages.resize(network.links().size(), 0);
   }
@@ -63,10 +63,13 @@ class Loader {
       bytes[{send->axis, send->offset}] += runs * static_cast<double>(send->bytes.value);
     });
     for (const auto& [way, sum] : bytes) {
-      for (std::int64_t p = 0; p < positions_; ++p) {
-        const std::int64_t rank = static_cast<std::int64_t>(stage) * positions_ + p;
-        const std::int64_t to = plan_.mesh.neighbour(rank, way.first, way.second);
-        add(device(rank), device(to), 0, sum, out_.messages);
+      const std::int64_t first =
+          rank_at(plan_, static_cast<std::int64_t>(stage) * plan_.places_per_stage());
+      const std::int64_t ranks = ranks_of_stage(plan_, static_cast<std::int64_t>(stage));
+      for (std::int64_t rank = first; rank < first + ranks; ++rank) {
+        for (const std::int64_t to : peers(plan_, rank, way.first, way.second)) {
+          add(device(rank), device(to), 0, sum, out_.messages);
+        }
       }
     }
   }
@@ -74,20 +77,22 @@ class Loader {
   /// Each group once, by its first rank.
   void run_collectives(std::size_t axis_set) {
     const AxisSites& set = sites_.axis_sets[axis_set];
-    std::vector<bool> seen(static_cast<std::size_t>(plan_.mesh.world_size()), false);
+    std::vector<bool> seen(static_cast<std::size_t>(rank_count(plan_)), false);
     std::map<std::pair<std::size_t, std::uint32_t>, Volumes> known;  // by stage and site
-    for (std::int64_t rank = 0; rank < plan_.mesh.world_size(); ++rank) {
-      const auto stage = static_cast<std::size_t>(rank / positions_);
-      const bool joins = first_of_meeting(set.stages, rank / positions_,
+    for (std::int64_t rank = 0; rank < rank_count(plan_); ++rank) {
+      const std::int64_t of_rank = stage_of_rank(plan_, rank);
+      const auto stage = static_cast<std::size_t>(of_rank);
+      const bool joins = first_of_meeting(set.stages, of_rank,
                                           static_cast<std::int64_t>(plan_.programs.size())) >= 0;
       if (seen[static_cast<std::size_t>(rank)] || !joins) continue;
-      std::vector<std::int64_t> group = members(plan_.mesh, rank, set.axes, set.stages);
+      std::vector<std::int64_t> group = members(plan_, rank, set.axes, set.stages);
       for (std::int64_t& member : group) {
         seen[static_cast<std::size_t>(member)] = true;
         member = device(member);
       }
       if (group.size() < 2) continue;
-      const std::uint32_t site = set.site.at(static_cast<std::int64_t>(stage), rank % positions_);
+      const std::uint32_t site =
+          set.site.at(of_rank, first_place_of(plan_, rank) % plan_.places_per_stage());
       const auto [at, fresh] = known.try_emplace({stage, site});
       if (fresh) at->second = volumes(set, stage, sites_.groups[site]);
       for (const auto& [how, bytes] : at->second) spread(how, bytes, group);
@@ -121,7 +126,6 @@ class Loader {
   const std::vector<std::int64_t>& placement_;
   const Network& network_;
   Sites sites_;
-  std::int64_t positions_;
   LinkTraffic out_;
   std::vector<LinkId> route_;
 };

@@ -1,6 +1,8 @@
 #include "sim/simulate.h"
 
 #include "core/error.h"
+#include "plan/places.h"
+#include "plan/refusal.h"
 #include "sim/flow/flow_engine.h"
 #include "sim/sweep.h"
 
@@ -8,8 +10,8 @@ namespace plait {
 namespace {
 
 void require_world(const Plan& plan, const Cluster& cluster,
-                   const std::vector<std::int64_t>& placement) {
-  const std::int64_t ranks = plan.mesh.world_size(), devices = cluster.world_size();
+                   const std::vector<std::int64_t>& placement, bool flows) {
+  const std::int64_t ranks = rank_count(plan), devices = cluster.world_size();
   if (ranks != devices) {
     throw InputError({"S045",
                       "the strategy needs " + std::to_string(ranks) +
@@ -17,6 +19,11 @@ void require_world(const Plan& plan, const Cluster& cluster,
                       {"", 0, 0, "strategy"},
                       "pp x dp x fsdp x tp = devices of the cluster",
                       "change the strategy's sizes or cluster.nodes"});
+  }
+  if (flows && !plan.stage_tp.empty()) {
+    throw refusal("S054", "the flow network knows no stages of different tensor-parallel degrees",
+                  "cluster.network", "\"analytic\" with strategy.stage_tp",
+                  "set cluster.network to \"analytic\"");
   }
   PLAIT_CHECK(placement.empty() || static_cast<std::int64_t>(placement.size()) == ranks,
               "a placement that does not name a device for each rank");
@@ -81,9 +88,9 @@ void flowed(Simulation& out, const Plan& plan, const Cluster& cluster, const Cos
 
 Simulation simulate(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                     const SimulationOptions& options) {
-  require_world(plan, cluster, options.placement);
+  require_world(plan, cluster, options.placement, options.network != nullptr);
   Simulation out;
-  Sites sites = locate(plan, cluster, options.placement);
+  Sites sites = locate(plan, cluster, devices_of_places(plan, options.placement));
   if (options.network == nullptr) {
     swept(out, plan, cluster, costs, sites, options);
   } else {

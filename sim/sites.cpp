@@ -38,7 +38,7 @@ class Locator {
       : plan_(plan),
         cluster_(cluster),
         placement_(placement),
-        positions_(plan.ranks_per_stage()),
+        positions_(plan.places_per_stage()),
         stages_(plan.mesh[Axis::kPp]),
         period_(symmetry_period(cluster)),
         run_(placement.empty() ? cluster.graph->run() : 0) {}
@@ -77,6 +77,7 @@ class Locator {
   std::vector<std::int64_t> devices_of(std::int64_t rank, const AxisSites& a) const {
     std::vector<std::int64_t> ranks = members(plan_.mesh, rank, a.axes, a.stages);
     for (std::int64_t& r : ranks) r = device(r);
+    if (!plan_.stage_tp.empty()) ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
   }
   /// True for the group's first position: its coordinates in the axes are zero.

@@ -52,7 +52,7 @@ struct Sites {
   std::vector<Role> roles = {Role{}};
 };
 
-/// `placement`: device of each rank, or empty for rank r on device r.
+/// `placement`: device of each place, or empty for place r on device r (devices_of_places).
 Sites locate(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement);
 
 }  // namespace plait

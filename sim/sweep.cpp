@@ -211,6 +211,8 @@ class Engine {
       advance(clock, row, width_);
       if (op.kind == FlatOp::Kind::kSend) deliver(deps_.programs[s].message[st.call], clock);
     }
+    const bool message = op.kind == FlatOp::Kind::kSend || op.kind == FlatOp::Kind::kRecv;
+    if (message && !lanes_.shared.empty()) meet(clock, lanes_.shared[s], width_, scratch_.data());
     if (record_) record(s, st.flat + i, clock, false);
     publish(s, i, op, clock);
     if (op.host_waits != HostWait::kNot) let_host_wait(st, op);

@@ -13,7 +13,9 @@
 //   collective      end = max over the group of ready, + d
 //   send            end = ready + d, which is when the message arrives
 //   receive         end = max(ready, arrival)
-// and where the host waits after the op, h = max(h, c[every stream]).
+// A rank that stands at several places (plan/places.h) ends a send or receive with the last of its
+// messages; else its places stay together by themselves, as they meet in the same collectives.
+// And where the host waits after the op, h = max(h, c[every stream]).
 // Blocks whose ops wait for nothing that comes later than their start are precomputed: running such
 // a block is one addition. Sums of integers are associative, so this is exact.
 

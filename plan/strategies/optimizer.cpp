@@ -5,6 +5,7 @@
 #include <map>
 
 #include "plan/strategies/data_parallel.h"
+#include "plan/strategies/stage_tp.h"
 
 namespace plait {
 namespace {
@@ -144,7 +145,8 @@ class StepEnd {
     for (Axis a : {Axis::kPp, Axis::kTp}) {
       if (d_.mesh()[a] > 1) axes = axes | a;
     }
-    if (d_.unit(UnitKind::kExperts).present()) {  // other experts on other ranks
+    if (stages_differ(d_.strategy)) axes = axes | Axis::kTp;  // of which this stage may have one
+    if (d_.unit(UnitKind::kExperts).present()) {              // other experts on other ranks
       for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp}) {
         if (d_.mesh()[a] > 1 && d_.strategy.expert_axes.has(a)) axes = axes | a;
       }

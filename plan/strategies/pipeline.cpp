@@ -5,12 +5,14 @@
 //
 // Both ways, every piece is on two stages, which work on different microbatches: parameters are
 // there twice, and their gradients are summed over the two (reduce.cpp).
+#include <map>
 #include <optional>
 
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/draft.h"
 #include "plan/strategies/pieces.h"
+#include "plan/strategies/stage_tp.h"
 
 namespace plait {
 namespace {
@@ -82,8 +84,12 @@ class ProgramWriter {
       head_weights_ = d.add_block(d.head_weight_grads);
     }
     if (pieces_.stages == 1) return;
-    onward_ = exchanges("", 1);
-    if (pieces_.shape != PipelineShape::kLoop) back_ = exchanges(".back", -1);
+    for (std::int64_t s = 0; s < pieces_.stages; ++s) {
+      const std::int64_t tp = tp_of_stage(d.strategy, s);
+      if (onward_.contains(tp)) continue;
+      onward_.emplace(tp, exchanges("", 1, tp));
+      if (pieces_.shape != PipelineShape::kLoop) back_.emplace(tp, exchanges(".back", -1, tp));
+    }
   }
 
   Program write(std::int64_t stage, const std::vector<Task>& tasks) {
@@ -131,7 +137,8 @@ class ProgramWriter {
   struct Exchanges {
     BlockId send_forward = 0, recv_forward = 0, send_backward = 0, recv_backward = 0;
   };
-  Exchanges exchanges(const std::string& way, int step) {
+  Exchanges exchanges(const std::string& way, int step, std::int64_t tp_of_other) {
+    fan_ = fan_between(d_.mesh()[Axis::kTp], tp_of_other);
     Exchanges out;
     out.send_forward = exchange("send_forward" + way, d_.x, true, Stream::kSendForward, step);
     out.recv_forward = exchange("recv_forward" + way, d_.x, false, Stream::kRecvForward, -step);
@@ -139,9 +146,26 @@ class ProgramWriter {
     out.recv_backward = exchange("recv_backward" + way, d_.dx, false, Stream::kRecvBackward, step);
     return out;
   }
+  /// A receiver has equal parts of its tensor from each of its peers. Where ranks hold shards of a
+  /// sequence these are what the sender has, or a part of it; where they hold all of it, those who
+  /// share a receiver send a part each.
+  Bytes message(TensorId t, bool send) const {
+    const bool shards = d_.tensors[t].dims[0].sharded.has(Axis::kTp);
+    const std::int64_t parts = send && !shards ? fan_.sharers : fan_.peers;
+    const std::int64_t elements = d_.tensors[t].elements(d_.mesh());
+    if (elements % parts != 0) {
+      throw refusal("S052",
+                    std::to_string(elements) + " elements between stages cannot be sent in " +
+                        std::to_string(parts) + " equal parts",
+                    "strategy.stage_tp", "degrees whose ratio divides them",
+                    "change strategy.stage_tp or workload.sequence_length");
+    }
+    return Bytes(elements / parts * size_of(d_.tensors[t].dtype));
+  }
   BlockId exchange(std::string name, TensorId t, bool send, Stream stream, int offset) {
-    const Bytes bytes = d_.tensors[t].bytes(d_.mesh());
-    Body body = send ? Body(Send{Axis::kPp, offset, bytes}) : Body(Recv{Axis::kPp, offset, bytes});
+    const Bytes bytes = message(t, send);
+    Body body = send ? Body(Send{Axis::kPp, offset, bytes, fan_})
+                     : Body(Recv{Axis::kPp, offset, bytes, fan_});
     const Phase phase = stream == Stream::kSendForward || stream == Stream::kRecvForward
                             ? Phase::kForward
                             : Phase::kBackward;
@@ -151,7 +175,10 @@ class ProgramWriter {
   /// What crosses the boundary behind a piece; nothing where both sides are on one stage.
   void cross(std::int64_t piece, BlockId Exchanges::*what, std::int32_t layer) {
     const int step = pieces_.step_behind(piece, task_.chunk);
-    if (step != 0) call((step > 0 ? onward_ : back_).*what, layer);
+    if (step == 0) return;
+    const bool ahead = what == &Exchanges::send_forward || what == &Exchanges::recv_backward;
+    const std::int64_t n = pieces_.stages, other = (stage_ + (ahead ? step : -step) + n) % n;
+    call((step > 0 ? onward_ : back_).at(tp_of_stage(d_.strategy, other)).*what, layer);
   }
   void call(BlockId block, std::int32_t layer) {
     calls_->push_back({block, task_.chunk, layer, task_.microbatch, -1});
@@ -253,7 +280,8 @@ class ProgramWriter {
   LayerBlocks mtp_;
   PassBlocks mtp_head_;
   BlockId head_weights_ = 0;
-  Exchanges onward_, back_;
+  std::map<std::int64_t, Exchanges> onward_, back_;  // by the tensor-parallel degree over there
+  Fan fan_;                                          // of those being written
   std::vector<Call>* calls_ = nullptr;
   std::int64_t stage_ = 0;
   Task task_;

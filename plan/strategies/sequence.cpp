@@ -10,7 +10,7 @@ namespace plait {
 void apply_sequence_parallel(Draft& d) {
   if (!d.strategy.sequence_parallel) return;
   const std::int64_t tp = d.mesh()[Axis::kTp];
-  if (tp == 1) {
+  if (tp == 1 && d.strategy.pipeline.stage_tp.empty()) {
     throw refusal("S011", "sequence_parallel needs tensor parallelism",
                   "strategy.sequence_parallel", "strategy.tp greater than 1",
                   "set strategy.sequence_parallel to false, or strategy.tp to 2 or more");

@@ -34,15 +34,19 @@ int split_dimension(std::string_view name) {
   return -1;
 }
 
-void require_divides(std::int64_t tp, std::int64_t n, const std::string& what) {
+void require_divides(const Draft& d, std::int64_t n, const std::string& what) {
+  const std::int64_t tp = d.mesh()[Axis::kTp];
   if (n % tp == 0) return;
+  const bool one_for_all = d.strategy.pipeline.stage_tp.empty();
+  const std::string field = one_for_all ? "strategy.tp" : "strategy.stage_tp";
   std::string divisors;
   for (std::int64_t k = 1; k <= n && k <= 64; ++k) {
     if (n % k == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(k);
   }
-  throw refusal(
-      "S010", std::to_string(n) + " " + what + " cannot be split over tp = " + std::to_string(tp),
-      "strategy.tp", "a divisor of " + std::to_string(n), "set strategy.tp to one of " + divisors);
+  throw refusal("S010",
+                std::to_string(n) + " " + what + " cannot be split over tp = " + std::to_string(tp),
+                field, "a divisor of " + std::to_string(n),
+                (one_for_all ? "set " : "set each of ") + field + " to one of " + divisors);
 }
 
 }  // namespace
@@ -50,13 +54,13 @@ void require_divides(std::int64_t tp, std::int64_t n, const std::string& what) {
 void apply_tensor_parallel(Draft& d) {
   const std::int64_t tp = d.mesh()[Axis::kTp];
   if (tp == 1) return;
-  require_divides(tp, d.model.heads, "attention heads");
-  require_divides(tp, d.model.kv_heads, "key-value heads");
+  require_divides(d, d.model.heads, "attention heads");
+  require_divides(d, d.model.kv_heads, "key-value heads");
   const bool splits_experts = !d.strategy.expert_axes.has(Axis::kTp);
-  if (d.model.dense_layers() > 0) require_divides(tp, d.model.ffn_hidden, "columns of the MLP");
-  require_divides(tp, d.model.shared_ffn_hidden, "columns of the shared experts");
-  if (splits_experts) require_divides(tp, d.model.expert_ffn_hidden, "columns of an expert");
-  require_divides(tp, d.model.vocab, "rows of the vocabulary");
+  if (d.model.dense_layers() > 0) require_divides(d, d.model.ffn_hidden, "columns of the MLP");
+  require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts");
+  if (splits_experts) require_divides(d, d.model.expert_ffn_hidden, "columns of an expert");
+  require_divides(d, d.model.vocab, "rows of the vocabulary");
   for (UnitKind kind : kAllUnits) {
     if (kind == UnitKind::kExperts && !splits_experts) continue;
     const Unit& unit = d.unit(kind);

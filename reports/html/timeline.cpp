@@ -36,8 +36,8 @@ std::vector<const Track*> few_tracks(const TimelineInputs& in) {
 
 struct BytesOf {
   std::int64_t operator()(const Collective& c) const { return c.bytes().value; }
-  std::int64_t operator()(const Send& s) const { return s.bytes.value; }
-  std::int64_t operator()(const Recv& r) const { return r.bytes.value; }
+  std::int64_t operator()(const Send& s) const { return s.bytes.value * s.fan.peers; }
+  std::int64_t operator()(const Recv& r) const { return r.bytes.value * r.fan.peers; }
   std::int64_t operator()(const Copy& c) const { return c.bytes.value; }
   std::int64_t operator()(const Compute&) const { return 0; }
 };

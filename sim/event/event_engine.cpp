@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "sim/event/copies.h"
 #include "sim/event/machine.h"
 #include "sim/event/messages.h"
@@ -15,7 +16,7 @@ namespace {
 std::vector<std::int64_t> hosts_of(const Plan& plan, const HostSystem& system,
                                    const std::vector<std::int64_t>& placement) {
   std::vector<std::int64_t> out;
-  for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
+  for (std::int64_t r = 0; r < rank_count(plan); ++r) {
     const std::int64_t device = placement.empty() ? r : placement.at(static_cast<std::size_t>(r));
     out.push_back(device / system.ranks_per_host);
     PLAIT_CHECK(out.back() >= 0 && out.back() < system.hosts, "a rank on a host that is not there");
@@ -35,7 +36,7 @@ class Engine {
         programs_(host_programs(plan, deps_)),
         wake_(to_sim_time(system.hosts > 1 ? system.between.wake : system.within.wake)) {
     for (const Block& b : plan.blocks) ops_ += b.ops.size();
-    for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) add_rank(r, work);
+    for (std::int64_t r = 0; r < rank_count(plan); ++r) add_rank(r, work);
   }
 
   Timeline run() {
@@ -52,7 +53,7 @@ class Engine {
 
  private:
   void add_rank(std::int64_t rank, const WorkOf& work) {
-    const std::int64_t stage = rank / plan_.ranks_per_stage();
+    const std::int64_t stage = stage_of_rank(plan_, rank);
     RankState state;
     state.program = &programs_[static_cast<std::size_t>(stage)];
     const std::size_t n = state.program->ops.size();
@@ -168,31 +169,33 @@ class Engine {
       if (!stream.exchange->rounds.empty()) return start_collective(rank, s, *at.op, *c);
     }
     if (const Send* m = std::get_if<Send>(&at.op->body)) {
-      return message(rank, s, at, m->axis, m->offset, m->bytes, true);
+      return message(rank, s, at, *m, true);
     }
     if (const Recv* m = std::get_if<Recv>(&at.op->body)) {
-      return message(rank, s, at, m->axis, m->offset, m->bytes, false);
+      return message(rank, s, at, *m, false);
     }
     const bool takes_none =
         system_.timed_compute || std::holds_alternative<Collective>(at.op->body);
     const SimTime work = takes_none ? 0 : work_[rank * ops_ + at.id];
     machine_.work(rank, s, work, EventKind::kLocal, static_cast<std::uint32_t>(s));
   }
-  void message(std::uint32_t rank, Stream s, const HostOp& at, Axis axis, int offset, Bytes bytes,
-               bool sends) {
-    const std::int64_t peer = plan_.mesh.neighbour(rank, axis, offset);
+  template <class M>  // Send or Recv
+  void message(std::uint32_t rank, Stream s, const HostOp& at, const M& m, bool sends) {
     const auto channel = static_cast<std::uint32_t>(channel_of(*at.op));
     const auto stage = static_cast<std::size_t>(out_.tracks[rank].stage);
-    const MessageEnd end{rank,    static_cast<std::uint32_t>(peer),       s,
-                         channel, deps_.programs[stage].message[at.call], bytes};
-    stream_of(rank, s).transfers = 1;
-    sends ? messages_.send(end) : messages_.receive(end);
+    const std::vector<std::int64_t> all = peers(plan_, rank, m.axis, m.offset);
+    stream_of(rank, s).transfers = all.size();
+    for (const std::int64_t peer : all) {
+      const MessageEnd end{rank,    static_cast<std::uint32_t>(peer),       s,
+                           channel, deps_.programs[stage].message[at.call], m.bytes};
+      sends ? messages_.send(end) : messages_.receive(end);
+    }
   }
   const Exchange& exchange(std::uint32_t rank, std::uint32_t op, const Collective& c) {
     Exchange& e = exchanges_[rank * ops_ + op];
     if (e.known) return e;
     e.known = true;
-    e.group = members(plan_.mesh, rank, c.axes, c.stages);
+    e.group = members(plan_, rank, c.axes, c.stages);
     const auto n = static_cast<std::int64_t>(e.group.size());
     const auto index = std::ranges::find(e.group, std::int64_t{rank}) - e.group.begin();
     Arrangement arrangement{pattern_of(c.kind, n, c.bytes())};
@@ -293,10 +296,10 @@ Timeline simulate_hosts(const Plan& plan, const HostSystem& system, const WorkOf
 
 WorkOf work_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                const std::vector<std::int64_t>& placement) {
-  const Sites sites = locate(plan, cluster, placement);
-  const std::int64_t positions = plan.ranks_per_stage();
-  return [&plan, &cluster, &costs, sites, positions](const Op& op, std::int64_t rank) {
-    const std::int64_t stage = rank / positions, position = rank % positions;
+  const Sites sites = locate(plan, cluster, devices_of_places(plan, placement));
+  return [&plan, &cluster, &costs, sites](const Op& op, std::int64_t rank) {
+    const std::int64_t place = first_place_of(plan, rank), places = plan.places_per_stage();
+    const std::int64_t stage = place / places, position = place % places;
     if (!runs_on(plan, op, role_of(plan, rank))) return Seconds();
     const NodeKind& node = cluster.kind(sites.kind.at(stage, position));
     if (const Copy* copy = std::get_if<Copy>(&op.body)) return costs.copy(*copy, node).total();

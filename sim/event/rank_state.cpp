@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "plan/places.h"
+
 namespace plait {
 namespace {
 
@@ -12,17 +14,16 @@ std::string place(const Plan& plan, std::size_t stage, const HostOp& at) {
 }
 
 /// The peers of an op, other than the rank itself.
-std::string peers(const Plan& plan, std::int64_t rank, const Op& op) {
-  if (const Send* s = std::get_if<Send>(&op.body)) {
-    return "rank " + std::to_string(plan.mesh.neighbour(rank, s->axis, s->offset));
-  }
-  if (const Recv* r = std::get_if<Recv>(&op.body)) {
-    return "rank " + std::to_string(plan.mesh.neighbour(rank, r->axis, r->offset));
-  }
-  const Collective& c = std::get<Collective>(op.body);
-  std::string out;
-  for (std::int64_t m : members(plan.mesh, rank, c.axes, c.stages)) {
-    if (m != rank) out += (out.empty() ? "ranks " : ", ") + std::to_string(m);
+std::string others(const Plan& plan, std::int64_t rank, const Op& op) {
+  std::vector<std::int64_t> ranks;
+  if (const Send* s = std::get_if<Send>(&op.body)) ranks = peers(plan, rank, s->axis, s->offset);
+  if (const Recv* r = std::get_if<Recv>(&op.body)) ranks = peers(plan, rank, r->axis, r->offset);
+  const Collective* c = std::get_if<Collective>(&op.body);
+  if (c != nullptr) ranks = members(plan, rank, c->axes, c->stages);
+  if (c != nullptr) std::erase(ranks, rank);
+  std::string out = c == nullptr && ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    out += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
   }
   return out;
 }
@@ -35,14 +36,14 @@ std::string blocked_ranks(const Plan& plan, const std::vector<RankState>& ranks)
     const RankState& state = ranks[r];
     if (state.finished()) continue;
     const auto rank = static_cast<std::int64_t>(r);
-    const auto stage = static_cast<std::size_t>(rank / plan.ranks_per_stage());
+    const auto stage = static_cast<std::size_t>(stage_of_rank(plan, rank));
     const std::vector<HostOp>& ops = state.program->ops;
     const std::string name = "\n  rank " + std::to_string(r) + " waits at ";
     for (std::size_t s = 0; s < kStreams; ++s) {
       const StreamState& stream = state.streams[s];
       if (!stream.running) continue;
       const HostOp& at = ops[state.program->on_stream[s][stream.next]];
-      what += name + place(plan, stage, at) + " for " + peers(plan, rank, *at.op);
+      what += name + place(plan, stage, at) + " for " + others(plan, rank, *at.op);
     }
     if (state.issued == ops.size()) continue;
     what += name + place(plan, stage, ops[state.issued]) + " for " +

@@ -48,7 +48,7 @@ class LinkLoads::Folding {
         placement_(placement),
         kinds_(kinds),
         stages_(static_cast<std::size_t>(plan.mesh[Axis::kPp])),
-        positions_(static_cast<std::size_t>(plan.ranks_per_stage())),
+        positions_(static_cast<std::size_t>(plan.places_per_stage())),
         flow_of_(kinds.size() * stages_ * positions_, kNoFlow),
         share_on_(network.links().size(), 0) {
     out.flows_.resize(kinds.size(), 0);

@@ -72,7 +72,9 @@ class Report(CommandTest):
             self.assertTrue(close(r["mfu"], mfu))
             self.assertLess(r["hfu"], 1)
             self.assertGreaterEqual(r["hfu"], r["mfu"])
-            self.assertEqual(math.prod(r["mesh"].values()), r["world_size"])
+            stages = r.get("stage_tp", [r["mesh"]["tp"]] * r["mesh"]["pp"])
+            replicas = math.prod(n for axis, n in r["mesh"].items() if axis not in ("pp", "tp"))
+            self.assertEqual(replicas * sum(stages), r["world_size"])
 
     def test_memory_items_sum_to_the_peak_and_decide_what_fits(self):
         for r in self.for_each():

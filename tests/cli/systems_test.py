@@ -35,6 +35,8 @@ def shrunk(preset):
     for axis in AXES:
         if axis in strategy:
             strategy[axis] = min(strategy[axis], 2)
+    if "stage_tp" in strategy:  # of two stages, the first and the last
+        strategy["stage_tp"] = [min(tp, 2) // (i + 1) for i, tp in enumerate(strategy["stage_tp"][:2])]
     pipeline = strategy.get("pipeline", {})
     if isinstance(pipeline, str):
         pipeline = {"schedule": pipeline}
@@ -48,6 +50,7 @@ def shrunk(preset):
     world = 1
     for axis in AXES:
         world *= strategy.get(axis, 1)
+    world *= sum(strategy.get("stage_tp", [1]))
     if "parameter_server" in strategy:
         servers = dict(strategy["parameter_server"])
         servers["servers"] = min(servers["servers"], 2)

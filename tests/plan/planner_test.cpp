@@ -25,7 +25,7 @@ TEST(PlanSize, BlocksAndTensorsDoNotGrowWithLayersAndMicrobatches) {
 
 TEST(OpCount, OfAllRanksIsThatOfEachStageTimesItsRanks) {
   const Plan plan = make_plan(tiny_llama(), tiny_workload(6), split({.pp = 2, .dp = 3, .tp = 2}));
-  EXPECT_EQ(plan.ranks_per_stage(), 3 * 2);
+  EXPECT_EQ(plan.places_per_stage(), 3 * 2);
   EXPECT_EQ(op_count(plan), 3 * 2 * (op_count(plan, 0) + op_count(plan, 1)));
 }
 

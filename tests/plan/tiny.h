@@ -115,7 +115,7 @@ Flops flops_of(const Plan& plan, F&& counts) {
       if (c != nullptr && counts(op)) sum += flops(*c);
     });
   }
-  return sum * static_cast<double>(plan.ranks_per_stage());
+  return sum * static_cast<double>(plan.places_per_stage());
 }
 
 }  // namespace plait

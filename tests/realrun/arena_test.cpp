@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "plan/places.h"
 #include "realrun/issue_order.h"
 #include "realrun/matrix.h"
 
@@ -18,7 +19,9 @@ void for_each_program(F&& f) {
   for (const MatrixCase& c : matrix_cases()) {
     SCOPED_TRACE(c.name);
     const Plan plan = make_plan(c.model, c.workload, c.strategy);
-    for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) f(plan, stage);
+    for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+      f(seen_from(plan, static_cast<std::int64_t>(stage)), stage);
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/file.h"
 #include "core/json.h"
@@ -86,6 +87,28 @@ TEST(Strategy, EveryFieldArrives) {
   EXPECT_FALSE(st.data.overlap);
   EXPECT_FALSE(st.fsdp.reshard_after_forward);
   EXPECT_EQ(st.fsdp.prefetch, 2);
+}
+
+std::string refused_with(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const InputError& e) {
+    return e.text().code;
+  }
+  return "";
+}
+
+TEST(Strategy, ListedTensorDegreesSayHowManyStagesAndRanksThereAre) {
+  const Strategy s = parse(scenario(R"({"stage_tp":[4,2,2]})")).strategy;
+  EXPECT_EQ(s.mesh[Axis::kPp], 3);
+  EXPECT_EQ(s.mesh[Axis::kTp], 4);
+  EXPECT_EQ(s.mesh[Axis::kDp], 8 / (4 + 2 + 2));
+  EXPECT_EQ(s.pipeline.stage_tp, (std::vector<std::int64_t>{4, 2, 2}));
+  EXPECT_EQ(parse(scenario(R"({"stage_tp":[2,1,1]})")).strategy.mesh[Axis::kDp], 8 / (2 + 1 + 1));
+  for (const char* wrong : {R"({"pp":2,"stage_tp":[4,2,2]})", R"({"tp":2,"stage_tp":[4,2,2]})"}) {
+    EXPECT_EQ(refused_with(scenario(wrong)), "S052");
+  }
+  EXPECT_EQ(refused_with(scenario(R"({"stage_tp":[4,2]})")), "S002");  // 6 ranks of 8
 }
 
 TEST(Strategy, IdleOptionsAreWarnings) {
@@ -317,6 +340,14 @@ std::vector<std::string> scenario_files() {
   return files;
 }
 
+/// Stages may have different numbers of them.
+std::int64_t ranks_of(const Strategy& s) {
+  std::vector<std::int64_t> tp = s.pipeline.stage_tp;
+  if (tp.empty()) tp.assign(static_cast<std::size_t>(s.mesh[Axis::kPp]), s.mesh[Axis::kTp]);
+  return s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | kContextAxes | Axis::kEp) *
+         std::accumulate(tp.begin(), tp.end(), std::int64_t{0});
+}
+
 TEST(Files, EachLoadsWithoutWarningAndSaysWhatItShows) {
   const std::vector<std::string> files = scenario_files();
   EXPECT_GE(files.size(), 14U);
@@ -325,7 +356,7 @@ TEST(Files, EachLoadsWithoutWarningAndSaysWhatItShows) {
       const Scenario s = load_scenario(file);
       EXPECT_GT(s.comment.size(), 40U) << file;
       EXPECT_TRUE(s.warnings.empty()) << file << ": " << s.warnings.front();
-      EXPECT_EQ(s.strategy.mesh.world_size(), s.cluster.world_size()) << file;
+      EXPECT_EQ(ranks_of(s.strategy), s.cluster.world_size()) << file;
     } catch (const InputError& e) {
       ADD_FAILURE() << file << "\n" << e.what();
     }

@@ -45,7 +45,7 @@ Runs run_all(const Case& c, const Plan& plan, const Cluster& cluster) {
   std::vector<double> factor = factors_of(cluster, c.placement);
   if (cluster.jitter > 0) {  // jitter is the simulator's own: take its factors as given
     for (std::size_t r = 0; r < factor.size(); ++r) {
-      const auto stage_size = static_cast<std::size_t>(plan.ranks_per_stage());
+      const auto stage_size = static_cast<std::size_t>(plan.places_per_stage());
       factor[r] = out.unfolded.durations->factor(r / stage_size, r % stage_size);
     }
   }

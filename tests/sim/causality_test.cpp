@@ -85,9 +85,9 @@ RC_GTEST_PROP(Causality, TracksStandForEveryRankOnce, ()) {
   std::vector<std::int64_t> ranks(r.plan.programs.size(), 0);
   for (const Track& t : r.sim.timeline.tracks) {
     ranks[static_cast<std::size_t>(t.stage)] += t.multiplicity;
-    RC_ASSERT(t.rank / r.plan.ranks_per_stage() == t.stage);
+    RC_ASSERT(t.rank / r.plan.places_per_stage() == t.stage);
   }
-  for (std::int64_t n : ranks) RC_ASSERT(n == r.plan.ranks_per_stage());
+  for (std::int64_t n : ranks) RC_ASSERT(n == r.plan.places_per_stage());
 }
 
 // Durations are integers and the earliest times that satisfy all waits grow with each of them.

@@ -111,7 +111,7 @@ void expect_sensitivities(const Case& c, const std::vector<std::string>& resourc
   const ClusterSpec base = with_own_parts(c);
   const Explanation e = explain(plan, simulate(plan, make_cluster(base), {Selection::kFastest}));
   const double before = step_of(plan, base);
-  const double rounding = 1e-12 * static_cast<double>(op_count(plan) / plan.ranks_per_stage());
+  const double rounding = 1e-12 * static_cast<double>(op_count(plan) / plan.places_per_stage());
   for (const std::string& resource : resources) {
     double spent = 0;
     for (const Sensitivity& s : e.sensitivity) spent += s.resource == resource ? s.time.value : 0;

@@ -18,7 +18,7 @@ std::string difference(const Plan& plan, const Simulation& a, const Simulation& 
     return "step " + std::to_string(a.timeline.step_time) + " and " +
            std::to_string(b.timeline.step_time);
   }
-  const std::int64_t positions = plan.ranks_per_stage();
+  const std::int64_t positions = plan.places_per_stage();
   const std::size_t per_stage = b.timeline.tracks.size() / plan.programs.size();
   for (const Track& t : a.timeline.tracks) {
     const auto lane = b.lanes->lane_of[static_cast<std::size_t>(t.rank % positions)];

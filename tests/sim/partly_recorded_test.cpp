@@ -40,10 +40,10 @@ TEST(PartlyRecorded, EveryStageHasItsFirstLanesAndNotAll) {
   const std::size_t stages = recording().plan.programs.size();
   ASSERT_EQ(tracks.size() % stages, 0U) << "explain() finds a lane's track by division";
   const std::size_t per_stage = tracks.size() / stages;
-  EXPECT_LT(per_stage, static_cast<std::size_t>(recording().plan.ranks_per_stage()));
+  EXPECT_LT(per_stage, static_cast<std::size_t>(recording().plan.places_per_stage()));
   for (std::size_t t = 0; t < tracks.size(); ++t) {
     EXPECT_EQ(tracks[t].stage, static_cast<std::int64_t>(t / per_stage));
-    EXPECT_EQ(tracks[t].rank, tracks[t].stage * recording().plan.ranks_per_stage() +
+    EXPECT_EQ(tracks[t].rank, tracks[t].stage * recording().plan.places_per_stage() +
                                   static_cast<std::int64_t>(t % per_stage));
   }
 }

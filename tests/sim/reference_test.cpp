@@ -19,7 +19,7 @@ namespace {
 /// Whether a rank of the group takes part in the collective of `rank`.
 bool together(const Plan& plan, const Collective& c, std::int64_t rank, std::int64_t other) {
   const std::int64_t last = plan.mesh[Axis::kPp] - 1;
-  const std::int64_t own = rank / plan.ranks_per_stage(), its = other / plan.ranks_per_stage();
+  const std::int64_t own = rank / plan.places_per_stage(), its = other / plan.places_per_stage();
   switch (c.stages) {
     case Stages::kAll: return true;
     case Stages::kEnds: return its == 0 || its == last;
@@ -108,11 +108,11 @@ class Reference {
   Reference(const Plan& plan, const OpDuration& duration, const Host& host)
       : plan_(plan), duration_(duration), host_(host) {
     for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
-      const auto stage = static_cast<std::size_t>(r / plan.ranks_per_stage());
+      const auto stage = static_cast<std::size_t>(r / plan.places_per_stage());
       State s;
       s.ops = expand(plan, stage);
-      s.waits = r % plan.ranks_per_stage() == 0 ? reference_waits(plan, stage)
-                                                : ranks_[ranks_.size() - 1].waits;
+      s.waits = r % plan.places_per_stage() == 0 ? reference_waits(plan, stage)
+                                                 : ranks_[ranks_.size() - 1].waits;
       for (std::size_t i = 0; i < s.ops.size(); ++i) s.left.push_back(i);
       s.done.assign(s.ops.size(), false);
       for (const Instance& at : s.ops) {

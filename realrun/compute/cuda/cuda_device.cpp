@@ -307,7 +307,16 @@ std::unique_ptr<Communication> CudaDevice::communication(const Issued& issued,
     const std::string what = std::string(name_of(issued.op)) + " on stream " +
                              std::string(name_of(issued.op.stream)) + " of rank " +
                              std::to_string(rank_);
-    return direct_->exchange(lane_of(issued), exchange, *operands, types, what);
+    const auto one = [&](const Exchange& e) {
+      return direct_->exchange(lane_of(issued), e, *operands, types, what);
+    };
+    const auto* m = std::get_if<MessageEnd>(&exchange);
+    if (m == nullptr || m->messages.size() == 1) return one(exchange);
+    std::vector<std::unique_ptr<Communication>> pairs;
+    for (const MessageEnd::Message& message : m->messages) {
+      pairs.push_back(one(MessageEnd{m->flow, m->channel, m->tag, {message}}));
+    }
+    return std::make_unique<Together>(std::move(pairs));
   }
   return std::make_unique<Staged>(lane_of(issued), *pool_, exchange, *operands, types, library);
 }

@@ -17,7 +17,8 @@ class Direct {
   Direct() = default;
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
-  /// `types` of the operands; `what` it is, for errors: "all_reduce on stream grad_sync of rank 3".
+  /// Of messages, one at a time. `types` of the operands; `what` it is, for errors: "all_reduce on
+  /// stream grad_sync of rank 3".
   virtual std::unique_ptr<Communication> exchange(const Lane& lane, const Exchange& exchange,
                                                   const Operands& operands,
                                                   const std::vector<DType>& types,

@@ -54,11 +54,12 @@ class Hands {
 /// A message as a collective of two, the sender first.
 CollectiveOf<Part> as_collective(const MessageEnd& m, std::int64_t rank) {
   const bool out = m.flow == Flow::kOut;
+  const auto& [peer, part] = m.messages.at(0);
   CollectiveOf<Part> c;
   c.kind = CollectiveKind::kBroadcast, c.channel = m.channel;
-  c.group = out ? std::vector{rank, m.peer} : std::vector{m.peer, rank};
+  c.group = out ? std::vector{rank, peer} : std::vector{peer, rank};
   c.index = out ? 0 : 1;
-  (out ? c.in : c.out) = {m.part};
+  (out ? c.in : c.out) = {part};
   return c;
 }
 CollectiveOf<Part> as_collective(const CollectiveOf<Part>& c, std::int64_t /*rank*/) { return c; }

@@ -62,7 +62,9 @@ Staged::Staged(const Lane& lane, PinnedPool& pool, const Exchange& exchange,
     return copy;
   };
   if (auto* m = std::get_if<MessageEnd>(&staged)) {
-    (m->flow == Flow::kOut ? out_ : in_).push_back(move_to_host(m->part));
+    for (MessageEnd::Message& one : m->messages) {
+      (m->flow == Flow::kOut ? out_ : in_).push_back(move_to_host(one.part));
+    }
   } else {
     auto& c = std::get<CollectiveOf<Part>>(staged);
     for (Part& p : c.in) out_.push_back(move_to_host(p));

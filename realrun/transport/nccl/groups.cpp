@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "plan/places.h"
 #include "realrun/control.h"
 
 namespace plait::nccl {
@@ -12,17 +13,30 @@ namespace {
 
 constexpr double kPatience = 60;  // seconds, until all ranks have come
 
-std::vector<std::vector<std::int64_t>> groups_of(const Plan& plan, const Collective& c) {
-  std::vector<std::vector<std::int64_t>> out;
-  std::vector<char> seen(static_cast<std::size_t>(plan.mesh.world_size()));
-  for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
+/// By their size: those of stages that differ in their tensor-parallel degree are not alike.
+std::map<std::size_t, std::vector<std::vector<std::int64_t>>> groups_of(const Plan& plan,
+                                                                        const Collective& c) {
+  std::map<std::size_t, std::vector<std::vector<std::int64_t>>> out;
+  std::vector<char> seen(static_cast<std::size_t>(rank_count(plan)));
+  for (std::int64_t r = 0; r < rank_count(plan); ++r) {
     if (seen[static_cast<std::size_t>(r)] != 0) continue;
-    std::vector<std::int64_t> group = members(plan.mesh, r, c.axes, c.stages);
+    std::vector<std::int64_t> group = members(plan, r, c.axes, c.stages);
     if (std::ranges::find(group, r) == group.end()) continue;
     for (std::int64_t m : group) seen[static_cast<std::size_t>(m)] = 1;
-    out.push_back(std::move(group));
+    out[group.size()].push_back(std::move(group));
   }
   return out;
+}
+
+/// Returns where they are in `to`.
+std::vector<std::size_t> add_groups(std::vector<Split>& to, const Plan& plan, const Op& op,
+                                    const Collective& c) {
+  std::vector<std::size_t> added;
+  for (auto& [size, groups] : groups_of(plan, c)) {
+    added.push_back(to.size());
+    to.push_back({static_cast<int>(op.stream), std::move(groups)});
+  }
+  return added;
 }
 
 /// Of what is not one of NCCL's own collectives, in a group of n.
@@ -43,16 +57,18 @@ void add_links(std::set<Link>& to, const Collective& c, std::int64_t n) {
 void add_messages(std::vector<Split>& to, const Plan& plan, const Send& send, Stream channel) {
   const int stream = static_cast<int>(channel);
   std::vector<Split> all;
-  for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
-    const std::int64_t peer = plan.mesh.neighbour(r, send.axis, send.offset);
-    if (peer == r) continue;
-    const auto free = std::ranges::find_if(all, [&](const Split& s) {
-      return std::ranges::none_of(s.groups, [&](const std::vector<std::int64_t>& g) {
-        return g[0] == r || g[1] == r || g[0] == peer || g[1] == peer;
+  for (std::int64_t r = 0; r < rank_count(plan); ++r) {
+    for (const std::int64_t peer : peers(plan, r, send.axis, send.offset)) {
+      if (peer == r) continue;
+      const auto free = std::ranges::find_if(all, [&](const Split& s) {
+        return std::ranges::none_of(s.groups, [&](const std::vector<std::int64_t>& g) {
+          return g[0] == r || g[1] == r || g[0] == peer || g[1] == peer;
+        });
       });
-    });
-    Split& split = free != all.end() ? *free : all.emplace_back(Split{stream, {}, {{0, 1}}, true});
-    split.groups.push_back({r, peer});
+      Split& split =
+          free != all.end() ? *free : all.emplace_back(Split{stream, {}, {{0, 1}}, true});
+      split.groups.push_back({r, peer});
+    }
   }
   to.insert(to.end(), all.begin(), all.end());
 }
@@ -61,17 +77,18 @@ void add_messages(std::vector<Split>& to, const Plan& plan, const Send& send, St
 
 std::vector<Split> splits_of(const Plan& plan) {
   std::vector<Split> out;
-  std::map<std::tuple<Stream, std::uint64_t, Stages>, std::size_t> known;
-  std::map<Stream, Send> messages;  // by channel
+  using Over = std::tuple<Stream, std::uint64_t, Stages>;
+  std::map<Over, std::vector<std::size_t>> known;  // in `out`
+  std::map<Stream, Send> messages;                 // by channel
   for (const Block& block : plan.blocks) {
     for (const Op& op : block.ops) {
       if (const Collective* c = std::get_if<Collective>(&op.body)) {
         const auto bits = static_cast<std::uint64_t>(c->axes.bits());
-        const auto [at, first] = known.try_emplace({op.stream, bits, c->stages}, out.size());
-        if (first) out.push_back({static_cast<int>(op.stream), groups_of(plan, *c)});
-        Split& split = out[at->second];
-        if (split.groups.empty()) continue;
-        add_links(split.links, *c, static_cast<std::int64_t>(split.groups[0].size()));
+        const auto [at, first] = known.try_emplace({op.stream, bits, c->stages});
+        if (first) at->second = add_groups(out, plan, op, *c);
+        for (const std::size_t i : at->second) {
+          add_links(out[i].links, *c, static_cast<std::int64_t>(out[i].groups[0].size()));
+        }
       }
       if (const Send* s = std::get_if<Send>(&op.body)) messages.emplace(channel_of(op), *s);
     }

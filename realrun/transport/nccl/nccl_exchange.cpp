@@ -71,18 +71,20 @@ void NcclExchange::choose_group() {
     return;
   }
   const bool out = m->flow == Flow::kOut;
+  const std::int64_t peer = m->messages.at(0).peer;
   const Groups::Group& pair =
-      groups_.find(m->channel, out ? std::vector{rank_, m->peer} : std::vector{m->peer, rank_});
+      groups_.find(m->channel, out ? std::vector{rank_, peer} : std::vector{peer, rank_});
   comm_ = pair.comm, lane_.stream = pair.stream.get();
 }
 
 void NcclExchange::queue(const MessageEnd& m) {
   const bool out = m.flow == Flow::kOut;
-  const auto n = static_cast<std::size_t>(m.part.elements);
+  const Part& part = m.messages.at(0).part;
+  const auto n = static_cast<std::size_t>(part.elements);
   const Api& nccl = groups_.api();
   nccl.settle(comm_,
-              out ? nccl.send(at(m.part), n, type(m.part), 1, comm_, lane_.stream)
-                  : nccl.receive(at(m.part), n, type(m.part), 0, comm_, lane_.stream),
+              out ? nccl.send(at(part), n, type(part), 1, comm_, lane_.stream)
+                  : nccl.receive(at(part), n, type(part), 0, comm_, lane_.stream),
               what_);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/places.h"
 #include "realrun/exchange.h"
 #include "realrun/matrix.h"
 #include "realrun/transport/nccl/groups.h"
@@ -27,7 +28,9 @@ std::vector<std::pair<int, std::vector<std::int64_t>>> looked_for(const Plan& pl
       if (!exchange) continue;
       if (const auto* m = std::get_if<MessageEnd>(&*exchange)) {
         const bool sends = m->flow == Flow::kOut;
-        out.push_back({m->channel, {sends ? id : m->peer, sends ? m->peer : id}});
+        for (const auto& [peer, part] : m->messages) {
+          out.push_back({m->channel, {sends ? id : peer, sends ? peer : id}});
+        }
       } else {
         const auto& c = std::get<CollectiveOf<Part>>(*exchange);
         if (c.group.size() > 1) out.push_back({c.channel, c.group});
@@ -45,7 +48,7 @@ TEST(NcclGroups, EveryExchangeFindsItsGroup) {
     for (const Split& s : splits_of(plan)) {
       for (const auto& group : s.groups) known.insert({s.stream, group});
     }
-    for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
+    for (std::int64_t r = 0; r < rank_count(plan); ++r) {
       for (const auto& wanted : looked_for(plan, r)) EXPECT_TRUE(known.contains(wanted));
     }
   }
