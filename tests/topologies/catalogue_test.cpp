@@ -25,11 +25,11 @@ std::string code_of(const std::function<void()>& act) {
 /// Keys whose number is a count, a generation or a ratio, and so has no unit.
 bool unitless(const std::string& key) {
   static const std::vector<std::string> keys = {
-      "sms",          "compute_capability",  "nvlink_links",
-      "devices",      "nvswitch_generation", "links",
-      "sockets",      "pcie_switches",       "nics",
-      "rails",        "nodes_per_pod",       "oversubscription",
-      "host_slowdown"};
+      "sms",           "compute_capability",  "nvlink_links",
+      "devices",       "nvswitch_generation", "links",
+      "sockets",       "pcie_switches",       "nics",
+      "rails",         "nodes_per_pod",       "oversubscription",
+      "host_slowdown", "matmul_yield"};
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
