@@ -112,7 +112,7 @@ TEST(Projections, ProductsKnowWhatIsPackedInTheirMatrix) {
   EXPECT_FALSE(packed[0].gate);
   EXPECT_EQ(packed[2].columns, gate);
   EXPECT_TRUE(packed[2].gate);
-  for (const std::size_t one : {1, 3}) EXPECT_EQ(packed[one].columns[0], 0);
+  for (const std::size_t one : {1U, 3U}) EXPECT_EQ(packed[one].columns[0], 0);
 }
 
 // What a product reads is kept whole, which is what it costs not to gather it again: of each of the
