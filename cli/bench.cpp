@@ -15,6 +15,7 @@
 #include "core/sha256.h"
 #include "realrun/bench/bench.h"
 #include "realrun/bench/gpu_comm.h"
+#include "realrun/bench/gpu_overlap.h"
 #include "realrun/bench/machine.h"
 #include "realrun/compute/gpu.h"
 #include "realrun/control.h"
@@ -33,10 +34,15 @@ struct BenchCommand {
   double seconds = 0;
   int threads = 0;  // of compute; 0: one for each core
   std::string transport = "threads";
-  std::int64_t ranks = 2;
+  std::int64_t ranks = 0;  // 0: the fewest that there may be
 };
 
 #if PLAIT_HAS_REALRUN
+
+std::int64_t ranks_of(const BenchCommand& bench) {
+  if (bench.ranks > 0) return bench.ranks;
+  return bench.what == "overlap" ? 1 : 2;
+}
 
 constexpr std::size_t kHostDigits = 12;  // of a hash: a cluster's nodes differ in them
 
@@ -81,11 +87,19 @@ void measure(const BenchCommand& bench, const std::string& line, Transport* tran
   if (!file.has(EndRow{})) file.add(end_row(before));
 }
 
+void describe_gpu(RunRow& about, const Gpus& gpus) {
+  about.host = sha256(about.host).substr(0, kHostDigits);
+  gpus.describe(about);
+}
+void describe_between_gpus(RunRow& about, const Gpus& gpus) {
+  describe_gpu(about, gpus);
+  about.blas = gpus.comm_library() + ", " + about.blas;
+}
+
 void measure_gpu(const BenchCommand& bench, const std::string& line) {
   const std::unique_ptr<Gpus> gpus = load_gpus();
   RunRow about = describe_run(bench.what, this_version(), line, {});
-  about.host = sha256(about.host).substr(0, kHostDigits);
-  gpus->describe(about);
+  describe_gpu(about, *gpus);
   RowsFile file(bench.output, about);
   if (file.found() > 0) std::fprintf(stderr, "%zu rows are there already\n", file.found());
   const auto note = [&](const char* at) {
@@ -134,22 +148,45 @@ void measure_between_gpus(const BenchCommand& bench, const std::string& line, co
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   const auto comm = gpus.comm(transport, groups, largest_collective(options.size));
   if (transport.rank() != 0) return bench_gpu_comm(transport, nullptr, options, nodes, *comm);
-  about.host = sha256(about.host).substr(0, kHostDigits);
-  gpus.describe(about);
-  about.blas = gpus.comm_library() + ", " + about.blas;
+  describe_between_gpus(about, gpus);
   RowsFile file(bench.output, about);
   bench_gpu_comm(transport, &file, options, nodes, *comm);
   progress.finish();
   if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
 }
 
+/// On each rank; rank 0 has the file. What one GPU can do without another one, or NCCL between all.
+void measure_overlap(const BenchCommand& bench, const std::string& line, const Gpus& gpus,
+                     Transport& transport) {
+  ProgressLine progress;
+  const BenchOptions options = options_of(bench, progress);
+  RunRow about = describe_run(bench.what, this_version(), line, {});
+  const auto nodes = nodes_of_ranks(transport, about.host);
+  const bool alone = transport.ranks() == 1;
+  const auto ways = alone ? std::vector{"copy", "green"} : std::vector{"nccl"};
+  std::unique_ptr<RowsFile> file;
+  if (transport.rank() == 0) {
+    alone ? describe_gpu(about, gpus) : describe_between_gpus(about, gpus);
+    file = std::make_unique<RowsFile>(bench.output, about);
+  }
+  for (const char* way : ways) {
+    const auto gpu = gpus.overlap(way, transport, options.size);
+    bench_gpu_overlap(transport, file.get(), options, nodes, *gpu);
+  }
+  progress.finish();
+  if (file && !file->has(EndRow{})) file->add(EndRow{.stolen = 0, .quiet = about.quiet});
+}
+
 int run_on_gpus(const BenchCommand& bench, const Command& command) {
-  if (bench.what != "comm") return measure_gpu(bench, command.line), kYes;
+  if (bench.what == "compute" || bench.what == "copy") {
+    return measure_gpu(bench, command.line), kYes;
+  }
   const std::unique_ptr<Gpus> gpus = load_gpus();
   WorldOptions world;
   world.transport = bench.transport, world.command = command.words;
-  return run_world(bench.ranks, world, [&](Transport& transport) {
-    measure_between_gpus(bench, command.line, *gpus, transport);
+  return run_world(ranks_of(bench), world, [&](Transport& transport) {
+    (bench.what == "comm" ? measure_between_gpus : measure_overlap)(bench, command.line, *gpus,
+                                                                    transport);
     return kYes;
   });
 }
@@ -166,7 +203,7 @@ int run(const BenchCommand& bench, const Command& command) {
   if (bench.what != "comm") return measure(bench, command.line, nullptr), kYes;
   WorldOptions world;
   world.transport = bench.transport, world.command = command.words;
-  return run_world(bench.ranks, world, [&](Transport& transport) {
+  return run_world(ranks_of(bench), world, [&](Transport& transport) {
     measure(bench, command.line, &transport);
     return kYes;
   });
@@ -207,6 +244,16 @@ Option add_backend(Subcommand sub, BenchCommand& options) {
       .shows_default();
 }
 
+/// `least` ranks, and as many by default.
+void add_ranks(Subcommand sub, BenchCommand& options, int least) {
+  sub.option("--transport", options.transport, "Between the ranks")
+      .one_of({"threads", "tcp", "mpi"})
+      .shows_default();
+  sub.option("--ranks", options.ranks,
+             "Of the largest group (default: " + std::to_string(least) + ")")
+      .between(least, 64);
+}
+
 }  // namespace
 
 void add_bench(Command& command) {
@@ -230,11 +277,19 @@ void add_bench(Command& command) {
   Subcommand comm = add_kind(sub, command, options, "comm",
                              "Messages and collectives between ranks of this machine, in "
                              "nccl-tests' columns");
-  comm.option("--transport", options->transport, "Between the ranks")
-      .one_of({"threads", "tcp", "mpi"})
-      .shows_default();
-  comm.option("--ranks", options->ranks, "Of the largest group").between(2, 64).shows_default();
+  add_ranks(comm, *options, 2);
   add_backend(comm, *options);
+  Subcommand overlap = add_kind(sub, command, options, "overlap",
+                                "Kernels and communication at the same time on a GPU, beside what "
+                                "each takes alone");
+  overlap
+      .option("--backend", options->backend,
+              "What is measured: cuda, of one rank the first NVIDIA GPU with copies in its memory "
+              "and with kernels on other multiprocessors, of several NCCL between their GPUs (exit "
+              "code 77: there is none)")
+      .one_of({"cuda"})
+      .required();
+  add_ranks(overlap, *options, 1);
 }
 
 }  // namespace plait

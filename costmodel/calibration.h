@@ -58,8 +58,11 @@ struct Calibration {
   double cores = 1;                              // processors that the ranks of this machine share
   std::map<std::string, KernelFit> kernels;      // by class: "matmul.nt", "norm.forward", ...
   std::map<std::string, MessageFit> transports;  // "threads", "mpi", "tcp"
-  Piecewise combine;                             // adding received fp32 elements to one's own
-  Piecewise copy;                                // memory to memory
+  /// Multiprocessors that a collective of NCCL's keeps from compute, by held_key
+  /// (held_multiprocessors.h).
+  std::map<std::string, double> held_multiprocessors;
+  Piecewise combine;  // adding received fp32 elements to one's own
+  Piecewise copy;     // memory to memory
 };
 
 /// Reads a calibration file. Throws InputError with its place: J0xx, F00x, U004 of any JSON file,

@@ -196,6 +196,8 @@ const Table<Calibration>& calibration_table() {
           field("kernels", &C::kernels, Kernels{}, "Fitted kernels by class."),
           field("transports", &C::transports, Keyed{Nested{&message_table()}},
                 "Messages by transport."),
+          field("held_multiprocessors", &C::held_multiprocessors, Keyed{kNotNegative},
+                "Multiprocessors that a collective of NCCL's keeps from compute, by its name."),
           field("combine", &C::combine, Points{}, "Adding received fp32 elements to one's own."),
           field("copy", &C::copy, Points{}, "Memory to memory."),
       });

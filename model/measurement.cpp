@@ -71,6 +71,19 @@ const Table<LaunchRow>& table_of(const LaunchRow&) {
                  spread("wall_s", &R::wall)});
   return table;
 }
+const Table<OverlapRow>& table_of(const OverlapRow&) {
+  using R = OverlapRow;
+  static const Table<R> table(
+      "overlap",
+      {field("op", &R::op, ComputeRule{}, "").required(), text("transport", &R::transport),
+       text("communication", &R::communication), count("ranks", &R::ranks),
+       count("size_bytes", &R::size), count("multiprocessors", &R::multiprocessors),
+       count("repeats", &R::repeats), field("covered", &R::covered, Flag{}, "").required(),
+       spread("compute_alone_s", &R::compute_alone), spread("compute_beside_s", &R::compute_beside),
+       spread("communication_alone_s", &R::communication_alone),
+       spread("communication_beside_s", &R::communication_beside)});
+  return table;
+}
 const Table<GpuRow>& table_of(const GpuRow&) {
   using R = GpuRow;
   static const Table<R> table(
@@ -125,6 +138,7 @@ std::string_view kind_of(const RunRow&) { return "run"; }
 std::string_view kind_of(const KernelRow&) { return "kernel"; }
 std::string_view kind_of(const CopyRow&) { return "copy"; }
 std::string_view kind_of(const LaunchRow&) { return "launch"; }
+std::string_view kind_of(const OverlapRow&) { return "overlap"; }
 std::string_view kind_of(const GpuRow&) { return "gpu"; }
 std::string_view kind_of(const MessageRow&) { return "message"; }
 std::string_view kind_of(const WakeRow&) { return "wake"; }
@@ -165,6 +179,10 @@ struct Identity {
   }
   std::string operator()(const LaunchRow& r) const {
     return fmt::format("launch {} {}", r.how, r.kernels);
+  }
+  std::string operator()(const OverlapRow& r) const {
+    return fmt::format("overlap {} {} {} {} {}", r.transport, r.communication, r.ranks, r.size,
+                       to_json(r.op));
   }
   std::string operator()(const GpuRow& r) const { return "gpu " + r.at; }
   std::string operator()(const MessageRow& r) const {

@@ -20,7 +20,7 @@ struct Spread {
 
 /// "run": the machine and the command.
 struct RunRow {
-  std::string bench;      // "compute", "comm", "copy"
+  std::string bench;      // "compute", "comm", "copy", "overlap"
   std::string version;    // of plait
   std::string command;    // as typed
   std::string date;       // ISO 8601, UTC
@@ -65,6 +65,24 @@ struct LaunchRow {
   std::int64_t kernels = 0;
   std::int64_t repeats = 0;
   Spread wall;  // of one kernel
+};
+
+/// "overlap": a compute op and communication at the same time on one GPU, each on a stream of its
+/// own, beside what each takes alone; by the device's clock.
+struct OverlapRow {
+  Compute op;
+  /// "nccl", "nccl over 2 nodes": between GPUs. On one GPU: "green", the kernels of a rank that has
+  /// other multiprocessors (a green context); "copy", copies within its memory.
+  std::string transport;
+  std::string communication;  // a collective's name, or "copy"
+  std::int64_t ranks = 1;
+  std::int64_t size = 0;             // bytes: nccl-tests' S, or what is copied
+  std::int64_t multiprocessors = 0;  // that compute has while it is alone
+  std::int64_t repeats = 0;
+  /// The other work was there from the beginning to the end, on every rank.
+  bool covered = false;
+  Spread compute_alone, compute_beside;              // of one call
+  Spread communication_alone, communication_beside;  // of one collective
 };
 
 /// "gpu": how the device did at that moment, by NVML.
@@ -117,8 +135,8 @@ struct EndRow {
   std::string quiet;
 };
 
-using Row = std::variant<RunRow, KernelRow, CopyRow, LaunchRow, GpuRow, MessageRow, WakeRow,
-                         CollectiveRow, EndRow>;
+using Row = std::variant<RunRow, KernelRow, CopyRow, LaunchRow, OverlapRow, GpuRow, MessageRow,
+                         WakeRow, CollectiveRow, EndRow>;
 
 /// One line without its end.
 std::string to_json(const Row& row);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 
 #include "core/error.h"
@@ -20,19 +19,6 @@ constexpr std::uint64_t kControlTag = 0x636F6E74726F6CULL;  // "control"
 constexpr std::int64_t kLeadNs = 3'000'000;
 // Messages of one machine do not take so long.
 constexpr std::int64_t kSameClockNs = 1'000'000'000;
-
-template <class T>
-std::vector<std::byte> as_vector(const T& value) {
-  std::vector<std::byte> out(sizeof(T));
-  std::memcpy(out.data(), &value, sizeof(T));
-  return out;
-}
-template <class T>
-T as_value(const std::vector<std::byte>& bytes) {
-  T out;
-  std::memcpy(&out, bytes.data(), sizeof(T));
-  return out;
-}
 
 }  // namespace
 

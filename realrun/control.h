@@ -3,8 +3,11 @@
 // On a channel of its own, while the communication thread rests.
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
+#include "core/error.h"
 #include "realrun/transport.h"
 
 namespace plait {
@@ -36,6 +39,24 @@ class Control {
   Transport& transport_;
   double patience_s_;
 };
+
+/// What ranks of one program give one another, byte by byte as it lies in memory.
+template <class T>
+std::vector<std::byte> as_vector(const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<std::byte> out(sizeof(T));
+  std::memcpy(out.data(), &value, sizeof(T));
+  return out;
+}
+/// The value again. Its bytes must be as many: another number is a rank of another program.
+template <class T>
+T as_value(const std::vector<std::byte>& bytes) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  PLAIT_CHECK(bytes.size() == sizeof(T), "a value of another size from another rank");
+  T out;
+  std::memcpy(&out, bytes.data(), sizeof(T));
+  return out;
+}
 
 /// Channels that a transport needs: one for each stream of the plan, one for control.
 int transport_channels();

@@ -44,9 +44,18 @@ part kernels 120 "$kernels_test" --gtest_brief=1
 
 part bench-compute 180 "$plait" bench compute --backend cuda -o "$folder/compute.jsonl"
 part bench-copy 60 "$plait" bench copy --backend cuda -o "$folder/copy.jsonl"
+gpus=$(nvidia-smi -L | grep -c '^GPU')
+part bench-overlap 40 "$plait" bench overlap --backend cuda -o "$folder/overlap.jsonl"
+if ((gpus > 1)); then
+  part bench-overlap-nccl 60 "$plait" bench overlap --backend cuda --ranks "$gpus" \
+    -o "$folder/overlap-nccl.jsonl"
+fi
+measured=("$folder/compute.jsonl" "$folder/copy.jsonl")
+for way in overlap overlap-nccl; do
+  [[ -e $folder/bench-$way.done ]] && measured+=("$folder/$way.jsonl")
+done
 if [[ -e $folder/bench-compute.done && -e $folder/bench-copy.done ]]; then
-  part calibrate 60 "$plait" calibrate "$folder/compute.jsonl" "$folder/copy.jsonl" \
-    -o "$folder/calibration.json"
+  part calibrate 60 "$plait" calibrate "${measured[@]}" -o "$folder/calibration.json"
 fi
 calibration=()
 [[ -e $folder/calibrate.done ]] && calibration=(--calibration "$folder/calibration.json")
@@ -58,7 +67,6 @@ for scenario in scenarios/gpu-round/*.json; do
   part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
 done
 
-gpus=$(nvidia-smi -L | grep -c '^GPU')
 if ((gpus > 1)); then
   part bench-comm 180 "$plait" bench comm --backend cuda --ranks "$gpus" -o "$folder/comm.jsonl"
 fi

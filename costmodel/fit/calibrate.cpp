@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "costmodel/fit/kernels.h"
+#include "costmodel/fit/overlap.h"
 #include "costmodel/fit/tables.h"
 
 namespace plait {
@@ -15,7 +16,7 @@ namespace {
   throw InputError({.code = "K005",
                     .problem = problem,
                     .expected = expected,
-                    .cure = "measure with plait bench compute, comm and copy"});
+                    .cure = "measure with plait bench compute, comm, copy and overlap"});
 }
 
 void describe_machine(const std::vector<Row>& rows, CalibrationResult& result) {
@@ -51,7 +52,9 @@ CalibrationResult calibrate(const std::vector<Row>& rows, const std::string& nam
   describe_machine(rows, result);
   fit_kernels(rows, result);
   fit_tables(rows, result);
-  if (result.quality.empty()) refuse("nothing was measured", "rows of kernels, copies or messages");
+  fit_overlap(rows, result);
+  if (result.quality.empty())
+    refuse("nothing was measured", "rows of kernels, copies, messages or overlaps");
   std::ranges::stable_sort(result.quality, {}, &FitQuality::name);
   return result;
 }

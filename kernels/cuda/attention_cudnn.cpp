@@ -178,7 +178,10 @@ struct CudnnAttention::State {
 CudnnAttention::CudnnAttention() : state_(std::make_unique<State>()) {
   check_cudnn(cudnnCreate(&state_->handle), "cudnnCreate");
 }
-CudnnAttention::~CudnnAttention() { cudnnDestroy(state_->handle); }
+CudnnAttention::~CudnnAttention() {
+  state_->plans.clear();  // they name the handle
+  cudnnDestroy(state_->handle);
+}
 
 bool CudnnAttention::takes(const AttentionShape& shape, const Dropout& dropout) {
   constexpr std::int64_t kMostHeadDim = 128;

@@ -3,7 +3,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "core/error.h"
 #include "kernels/cuda/bias_grad.h"
 #include "kernels/cuda/product.h"
 
@@ -35,7 +34,6 @@ template <class Y, class X, class W>
 void gemm_fp8(const Queue& q, Y* y, const X* x, const W* w, const __nv_bfloat16* bias,
               const float* scale_x, const float* scale_w, std::int64_t m, std::int64_t n,
               std::int64_t k, bool accumulate) {
-  PLAIT_CHECK(m % 16 == 0 && n % 16 == 0 && k % 16 == 0, "fp8 products have sizes of 16");
   Factor a = factor(x, false, k, 0), b = factor(w, true, k, 0);
   a.scale = scale_x, b.scale = scale_w;
   product(q, {m, n, k, 1}, 1, a, b, accumulate ? 1 : 0, result(y, n, 0),

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/gemm.h"
+#include "kernels/cuda/product_rules.h"
 
 namespace plait::kernels::cuda {
 namespace {
@@ -51,7 +52,7 @@ struct Key {
   Result c;
   bool adds = false, biased = false, bias_is_bf16 = false;
   int multiprocessors = 0;
-  std::array<std::int64_t, 3> alignments{};  // of a, b and c
+  std::array<std::int64_t, 4> alignments{};  // of a, b, c and the bias
 
   auto fields() const {
     return std::tuple(size.m, size.n, size.k, size.batch, a.type, a.transposed, a.stride,
@@ -62,10 +63,19 @@ struct Key {
   bool operator<(const Key& other) const { return fields() < other.fields(); }
 };
 
+/// Of a call, besides the matrices.
+struct Pointers {
+  const void* bias = nullptr;
+  const float *scale_a = nullptr, *scale_b = nullptr;
+  bool scaled = false;
+};
+
 /// Descriptors of one product and the algorithm that the heuristics chose.
 class Recipe {
  public:
-  Recipe(cublasLtHandle_t handle, const Key& key, bool tf32) {
+  /// `pointers` are what they are in the first call: the heuristics look at the bias's address for
+  /// its alignment (cublasLt.h, CUBLASLT_MATMUL_DESC_BIAS_POINTER).
+  Recipe(cublasLtHandle_t handle, const Key& key, bool tf32, const Pointers& pointers) {
     const cublasComputeType_t compute = tf32 && key.a.type == ElementType::kFloat
                                             ? CUBLAS_COMPUTE_32F_FAST_TF32
                                             : CUBLAS_COMPUTE_32F;
@@ -85,6 +95,7 @@ class Recipe {
     if (key.a.type == ElementType::kE4m3 && key.b.type == ElementType::kE4m3) {
       set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
     }
+    point(pointers);
     const auto [m, n, k, batch] = key.size;
     first_ = layout(key.b.type, key.b.transposed ? k : n, key.b.transposed ? n : k, key.b.stride,
                     key.b.batch_stride, batch);
@@ -104,11 +115,7 @@ class Recipe {
 
   void run(cublasLtHandle_t handle, const Queue& q, float alpha, const Factor& a, const Factor& b,
            float beta, const Result& c, const void* bias) {
-    if (bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-    if (is_fp8(a.type)) {
-      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, b.scale);
-      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, a.scale);
-    }
+    point({bias, a.scale, b.scale, is_fp8(a.type)});
     auto* workspace = static_cast<std::byte*>(q.scratch) + q.kernel_scratch_bytes;
     check(cublasLtMatmul(handle, matmul_, &alpha, b.data, first_, a.data, second_, &beta, c.data,
                          result_, c.data, result_, &algorithm_, workspace, kProductScratchBytes,
@@ -117,6 +124,12 @@ class Recipe {
   }
 
  private:
+  void point(const Pointers& to) {
+    if (to.bias != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, to.bias);
+    if (!to.scaled) return;
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, to.scale_b);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, to.scale_a);
+  }
   template <class T>
   void set(cublasLtMatmulDescAttributes_t name, T value) {
     check(cublasLtMatmulDescSetAttribute(matmul_, name, &value, sizeof(value)),
@@ -167,8 +180,7 @@ class Recipe {
   cublasLtMatmulAlgo_t algorithm_{};
 };
 
-/// Epilogues read a bias in vectors, whose alignment no preference tells them of: others are read
-/// from a copy.
+/// Epilogues read a bias in vectors of 16 bytes: what is not aligned to them is read from a copy.
 const void* aligned_bias(const Queue& q, const Bias& bias, std::int64_t n) {
   constexpr std::uintptr_t kVector = 16;
   if (reinterpret_cast<std::uintptr_t>(bias.data) % kVector == 0) return bias.data;
@@ -203,18 +215,24 @@ Products::~Products() {
 void product(const Queue& q, const ProductSize& size, float alpha, const Factor& a, const Factor& b,
              float beta, const Result& c, const Bias& bias) {
   if (size.m == 0 || size.n == 0 || size.batch == 0) return;
+  require_documented(size, a, b, c, bias);
   Products::State& state = q.products->state();
+  const void* const offsets = aligned_bias(q, bias, size.n);
   Key key{size, a, b, c};
   key.a.data = key.b.data = nullptr, key.c.data = nullptr;
   key.adds = beta != 0, key.biased = bias.data != nullptr;
   key.bias_is_bf16 = bias.type == ElementType::kBf16;
   if (q.multiprocessors < state.multiprocessors) key.multiprocessors = q.multiprocessors;
-  key.alignments = {alignment_of(a.data), alignment_of(b.data), alignment_of(c.data)};
+  key.alignments = {alignment_of(a.data), alignment_of(b.data), alignment_of(c.data),
+                    alignment_of(offsets)};
   auto found = state.recipes.find(key);
   if (found == state.recipes.end()) {
-    found = state.recipes.try_emplace(key, state.handle, key, state.tf32).first;
+    found = state.recipes
+                .try_emplace(key, state.handle, key, state.tf32,
+                             Pointers{offsets, a.scale, b.scale, is_fp8(a.type)})
+                .first;
   }
-  found->second.run(state.handle, q, alpha, a, b, beta, c, aligned_bias(q, bias, size.n));
+  found->second.run(state.handle, q, alpha, a, b, beta, c, offsets);
 }
 
 }  // namespace plait::kernels::cuda

@@ -13,7 +13,8 @@
 
 namespace plait {
 
-class GpuComm;  // realrun/bench/gpu_comm.h
+class GpuComm;     // realrun/bench/gpu_comm.h
+class GpuOverlap;  // realrun/bench/gpu_overlap.h
 
 struct BenchOptions {
   GridSize size = GridSize::kFull;
@@ -60,6 +61,10 @@ void bench_gpu_compute(RowsFile& file, const BenchOptions& options, GpuTimer& gp
 /// own. Every rank calls it; rank 0 has the file.
 void bench_gpu_comm(Transport& transport, RowsFile* file, const BenchOptions& options,
                     const std::vector<std::int64_t>& node_of, GpuComm& gpus);
+/// gpu_overlap.cpp: kernels and communication at the same time, each beside what it takes alone, on
+/// every rank's GPU. Every rank calls it; rank 0 has the file.
+void bench_gpu_overlap(Transport& transport, RowsFile* file, const BenchOptions& options,
+                       const std::vector<std::int64_t>& node_of, GpuOverlap& gpu);
 /// gpu.cpp: the device's memory as bench_copy, and copies between it and pinned host memory.
 void bench_gpu_copy(RowsFile& file, const BenchOptions& options, GpuTimer& gpu);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "core/error.h"
 #include "realrun/bench/bench.h"
@@ -14,17 +13,6 @@ namespace plait {
 namespace {
 
 constexpr double kSeconds = 0.1, kQuickSeconds = 0.002;  // of one size
-
-std::vector<std::byte> as_bytes(double value) {
-  std::vector<std::byte> out(sizeof value);
-  std::memcpy(out.data(), &value, sizeof value);
-  return out;
-}
-double as_number(const std::vector<std::byte>& bytes) {
-  double value = 0;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
 
 /// What all ranks do together, told by rank 0, which has the file.
 class CommBench {
@@ -68,12 +56,12 @@ class CommBench {
     return out;
   }
   /// Everybody learns what rank 0 knows.
-  double agreed(double mine) { return as_number(control_.broadcast(as_bytes(mine))); }
+  double agreed(double mine) { return as_value<double>(control_.broadcast(as_vector(mine))); }
   double mean_over(std::int64_t members, double mine) {
-    const auto all = control_.gather(as_bytes(mine));
+    const auto all = control_.gather(as_vector(mine));
     double sum = 0;
     for (std::size_t r = 0; r < all.size() && static_cast<std::int64_t>(r) < members; ++r) {
-      sum += as_number(all[r]);
+      sum += as_value<double>(all[r]);
     }
     return sum / static_cast<double>(members);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <set>
 
@@ -56,21 +55,11 @@ class GpuCommBench {
   }
   /// "nccl" within a node, "nccl over 2 nodes".
   std::string name_of_way(const RankGroup& group) const {
-    std::set<std::int64_t> nodes;
-    for (const std::int64_t r : group) nodes.insert(node_of_[static_cast<std::size_t>(r)]);
-    return nodes.size() == 1 ? "nccl" : "nccl over " + std::to_string(nodes.size()) + " nodes";
+    std::vector<std::int64_t> nodes;
+    for (const std::int64_t r : group) nodes.push_back(node_of_[static_cast<std::size_t>(r)]);
+    return "nccl" + over_nodes(nodes);
   }
-  double agreed(double mine) { return number(control_.broadcast(bytes(mine))); }
-  static std::vector<std::byte> bytes(double value) {
-    std::vector<std::byte> out(sizeof value);
-    std::memcpy(out.data(), &value, sizeof value);
-    return out;
-  }
-  static double number(const std::vector<std::byte>& from) {
-    double value = 0;
-    std::memcpy(&value, from.data(), sizeof value);
-    return value;
-  }
+  double agreed(double mine) { return as_value<double>(control_.broadcast(as_vector(mine))); }
   bool is_due(const Row& row, const std::string& what) {
     if (file_ != nullptr) options_.progress(done_, rows_, what);
     ++done_;
@@ -141,6 +130,11 @@ std::vector<std::int64_t> first_of_each_node(const std::vector<std::int64_t>& no
 }
 
 }  // namespace
+
+std::string over_nodes(const std::vector<std::int64_t>& nodes) {
+  const std::set<std::int64_t> distinct(nodes.begin(), nodes.end());
+  return distinct.size() < 2 ? "" : " over " + std::to_string(distinct.size()) + " nodes";
+}
 
 /// That of the largest gradient buckets.
 std::int64_t largest_collective(GridSize size) {

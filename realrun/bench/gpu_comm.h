@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "plan/op.h"
@@ -29,6 +30,9 @@ class GpuComm {
   /// call it.
   virtual double message(const RankGroup& pair, std::int64_t bytes, std::int64_t repeats) = 0;
 };
+
+/// Behind "nccl" in rows of ranks on these nodes: nothing within one, " over 2 nodes".
+std::string over_nodes(const std::vector<std::int64_t>& nodes);
 
 /// Bytes.
 std::int64_t largest_collective(GridSize size);

@@ -11,6 +11,7 @@
 namespace plait {
 
 class GpuComm;                       // realrun/bench/gpu_comm.h
+class GpuOverlap;                    // realrun/bench/gpu_overlap.h
 class GpuTimer;                      // realrun/bench/gpu_timer.h
 enum class GridSize : std::uint8_t;  // realrun/bench/extents.h
 struct RunRow;
@@ -40,6 +41,11 @@ class Gpus {
   virtual std::unique_ptr<GpuComm> comm(Transport& transport,
                                         const std::vector<std::vector<std::int64_t>>& groups,
                                         std::int64_t bytes) const = 0;
+  /// Kernels on this rank's GPU beside communication: "nccl" between all ranks, each with a GPU;
+  /// with one rank "copy", copies in the GPU's memory, or "green", kernels in another green
+  /// context. Every rank calls it. Throws EnvironmentError where NCCL or the driver has none.
+  virtual std::unique_ptr<GpuOverlap> overlap(const std::string& way, Transport& transport,
+                                              GridSize size) const = 0;
   /// "NCCL 2.28.9". Throws EnvironmentError where there is none.
   virtual std::string comm_library() const = 0;
   /// Sets what is of the first GPU and its libraries: processor, cores, compiler, blas, quiet.

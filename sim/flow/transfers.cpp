@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "costmodel/nccl_tuning.h"
+#include "costmodel/held_multiprocessors.h"
 
 namespace plait {
 namespace {
@@ -29,7 +29,7 @@ Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis
   const NodeKind& node = cluster.kind(group.kind);
   const bool gpu = node.device.compute_capability > 0 && group.ranks > 1;
   return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind},
-          gpu ? communicator_channels(nccl_group(c.kind, group, node)) : 0};
+          gpu ? held_multiprocessors(c.kind, group, node, costs.calibration.get()) : 0};
 }
 
 FlowKind kind_of(const Send& send) {

@@ -60,7 +60,8 @@ class GpuRound(unittest.TestCase):
                  if line.startswith("done: ")]
         scenarios = sorted(path.stem for path in (SOURCE / "scenarios/gpu-round").glob("*.json"))
         self.assertGreaterEqual(len(scenarios), 6)
-        order = ["kernels", "bench-compute", "bench-copy", "calibrate", scenarios[0],
+        order = ["kernels", "bench-compute", "bench-copy", "bench-overlap", "calibrate",
+                 scenarios[0],
                  scenarios[-1], "verify-fsdp-2", "plans", "memcheck-attention", "matrix-fp32-0",
                  "matrix-bf16-15"]
         places = [names.index(name) for name in order]
@@ -70,7 +71,9 @@ class GpuRound(unittest.TestCase):
         self.assertNotIn("bench-comm", self.round().stdout)
         several = self.home / "bin/nvidia-smi"
         several.write_text("#!/bin/sh\necho 'GPU 0: x'\necho 'GPU 1: x'\n", encoding="utf-8")
-        self.assertIn("done: bench-comm", self.round().stdout)
+        done = self.round().stdout
+        self.assertIn("done: bench-comm", done)
+        self.assertIn("done: bench-overlap-nccl", done)
 
     def test_what_is_done_is_not_done_again(self):
         self.round()

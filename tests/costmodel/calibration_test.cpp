@@ -38,6 +38,7 @@ Calibration example() {
   threads.held_out_error = 0.04;
   c.transports["threads"] = threads;
   c.copy = Piecewise({{1, 2}, {3, 4}});
+  c.held_multiprocessors = {{"all_reduce", 21.5}, {"all_gather over nodes", 1.0 / 3}};
   return c;
 }
 
@@ -49,6 +50,7 @@ TEST(Calibration, ReadsBackAsWritten) {
   EXPECT_EQ(back.transports.at("threads").latency, example().transports.at("threads").latency);
   EXPECT_EQ(back.transports.at("threads").send.points().size(), 2U);
   EXPECT_TRUE(back.combine.points().empty());
+  EXPECT_EQ(back.held_multiprocessors, example().held_multiprocessors);
 }
 
 TEST(Calibration, IsReadFromAFile) {

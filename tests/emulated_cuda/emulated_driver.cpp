@@ -1,17 +1,26 @@
-// The driver functions that green contexts take, on the emulated device: 132 multiprocessors in
-// partitions of eight, as an H100 or H200 has them. Streams of a context are streams.
+// The driver functions that green contexts take, on the emulated device: 132 multiprocessors, as an
+// H100 or H200 has them, in partitions of 8, 16, 32, ... Streams of a context are streams; they
+// have to go before it does.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
+
+#include "tests/emulated_cuda/emulated_runtime.h"
 
 struct CUdevResourceDesc_st {
   CUdevResource resource;
 };
 struct CUgreenCtx_st {
   CUdevResource resource;
+  std::vector<plait::emulated::Position> streams;  // where they began
 };
 
 namespace plait::emulated {
@@ -32,9 +41,11 @@ CUresult CUDAAPI get_resource(CUdevice, CUdevResource* resource, CUdevResourceTy
 }
 CUresult CUDAAPI split(CUdevResource* result, unsigned* groups, const CUdevResource* input,
                        CUdevResource*, unsigned, unsigned least) {
-  const unsigned each = (least + kAlignment - 1) / kAlignment * kAlignment;
-  if (each == 0 || each * *groups > input->sm.smCount)
-    return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+  if (least > input->sm.smCount) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned each = std::bit_ceil(std::max(least, kAlignment));
+  const unsigned most = input->sm.smCount / each;
+  *groups = result == nullptr ? most : std::min(*groups, most);
+  if (result == nullptr) return CUDA_SUCCESS;
   for (unsigned i = 0; i < *groups; ++i) {
     result[i] = *input;
     result[i].sm.smCount = each;
@@ -47,14 +58,22 @@ CUresult CUDAAPI describe(CUdevResourceDesc* out, CUdevResource* resources, unsi
 CUresult CUDAAPI create(CUgreenCtx* context, CUdevResourceDesc description, CUdevice,
                         unsigned flags) {
   if (flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
-  *context = new CUgreenCtx_st{description->resource};
+  *context = new CUgreenCtx_st{description->resource, {}};
   delete description;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI destroy(CUgreenCtx context) { return delete context, CUDA_SUCCESS; }
-CUresult CUDAAPI create_stream(CUstream* stream, CUgreenCtx, unsigned flags, int) {
+CUresult CUDAAPI destroy(CUgreenCtx context) {
+  for (const Position& begin : context->streams) {
+    if (!lives(begin)) continue;
+    std::fputs("emulated CUDA: a green context went before its stream\n", stderr);
+    std::abort();
+  }
+  return delete context, CUDA_SUCCESS;
+}
+CUresult CUDAAPI create_stream(CUstream* stream, CUgreenCtx context, unsigned flags, int) {
   if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+  context->streams.push_back(end_of(*stream));
   return CUDA_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/cuda/element.h"
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/product_rules.h"
 #include "tests/emulated_cuda/emulated_runtime.h"
 
 namespace plait::kernels::cuda {
@@ -80,6 +81,7 @@ void product_now(const ProductSize& size, float alpha, const Factor& a, const Fa
 
 void product(const Queue& q, const ProductSize& size, float alpha, const Factor& a, const Factor& b,
              float beta, const Result& c, const Bias& bias) {
+  require_documented(size, a, b, c, bias);
   emulated::queue_on(q.stream, [=] { product_now(size, alpha, a, b, beta, c, bias); });
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace plait::emulated {
 namespace {
@@ -53,10 +54,24 @@ struct Device {
   std::set<cudaStream_t> streams;
   std::uint64_t streams_made = 0;
   std::map<void*, std::size_t> blocks;
+  std::deque<std::function<void()>> outside;  // of streams, not done yet
 };
 Device& device() {
   static Device d;
   return d;
+}
+
+/// What was begun outside of streams comes to its end.
+void finish_outside() {
+  const std::lock_guard lock(device().mutex);
+  for (auto& all = device().outside; !all.empty(); all.pop_front()) all.front()();
+}
+bool on_device(const void* address) {
+  const auto& blocks = device().blocks;
+  auto behind = blocks.upper_bound(const_cast<void*>(address));
+  if (behind == blocks.begin()) return false;
+  const auto& [block, bytes] = *--behind;
+  return static_cast<const std::byte*>(address) < static_cast<const std::byte*>(block) + bytes;
 }
 
 /// Runs streams up to their host functions, after a while: who does not wait for these is sooner.
@@ -119,10 +134,13 @@ void drive_until_there(const Position& to) {
 
 }  // namespace
 
+bool lives(const Position& at) {
+  const std::lock_guard lock(device().mutex);
+  return device().streams.contains(at.stream) && at.stream->id == at.id;
+}
 /// What it waits for runs first, inside of its tasks.
 bool drive(const Position& to) {
-  const bool there = device().streams.contains(to.stream) && to.stream->id == to.id;
-  if (!there) return true;  // it has gone, done
+  if (!lives(to)) return true;  // it has gone, done
   CUstream_st& s = *to.stream;
   while (s.done < to.tasks) {
     if (s.runs) return false;  // its task drives others, which wait for it
@@ -141,7 +159,10 @@ Position end_of(cudaStream_t s) {
 
 void queue_until(cudaStream_t stream, std::function<bool()> work) {
   const std::lock_guard lock(device().mutex);
-  if (stream == nullptr) return static_cast<void>(work());
+  if (stream == nullptr) {
+    finish_outside();
+    return static_cast<void>(work());
+  }
   if (stream->captured != nullptr) return stream->captured->tasks.push_back(std::move(work));
   stream->tasks.push_back(std::move(work));
   ++stream->queued;
@@ -187,6 +208,7 @@ cudaError_t cudaMalloc(void** block, std::size_t bytes) {
 }
 cudaError_t cudaFree(void* block) {
   const Lock lock(device().mutex);
+  finish_outside();
   device().blocks.erase(block);
   return std::free(block), cudaSuccess;
 }
@@ -196,12 +218,28 @@ cudaError_t cudaMallocHost(void** block, std::size_t bytes) {
 }
 cudaError_t cudaFreeHost(void* block) { return std::free(block), cudaSuccess; }
 
+/// To the host they are there when the call returns; to the device only when somebody waits.
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+  const Lock lock(device().mutex);
+  if (bytes == 0) return cudaSuccess;
+  if (!on_device(to)) {
+    finish_outside();
+    return std::memcpy(to, from, bytes), cudaSuccess;
+  }
+  if (on_device(from)) {
+    device().outside.emplace_back([=] { std::memcpy(to, from, bytes); });
+  } else {
+    const auto* begin = static_cast<const std::byte*>(from);
+    device().outside.emplace_back([to, staged = std::vector<std::byte>(begin, begin + bytes)] {
+      std::memcpy(to, staged.data(), staged.size());
+    });
+  }
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  return std::memset(to, value, bytes), cudaSuccess;
+  const Lock lock(device().mutex);
+  device().outside.emplace_back([=] { std::memset(to, value, bytes); });
+  return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
@@ -231,6 +269,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (stream == nullptr) finish_outside();
   return drive_until_there(end_of(stream)), cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
@@ -246,6 +285,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 cudaError_t cudaDeviceSynchronize() {
   const Lock lock(device().mutex);
+  finish_outside();
   for (cudaStream_t s : device().streams) drive(end_of(s));
   return cudaSuccess;
 }

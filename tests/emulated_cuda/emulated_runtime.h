@@ -2,8 +2,9 @@
 // CUDA's runtime on the processor, for tests. Streams are as lazy as CUDA allows: what is queued
 // runs only when somebody waits for it (a synchronisation, an event that another stream waits for,
 // a host function behind it), so whoever forgets to wait sees what was there before. What is queued
-// on the null stream runs at once. Ranks share the device, each with streams of its own:
-// cudaDeviceSynchronize does not wait for work that waits for other ranks.
+// on the null stream runs at once; what is copied to the device or set without a stream is there
+// when the device or the null stream is waited for, and for the host. Ranks share the device, each
+// with streams of its own: cudaDeviceSynchronize does not wait for work that waits for other ranks.
 
 #include <cuda_runtime_api.h>
 
@@ -27,6 +28,8 @@ struct Position {
   std::uint64_t tasks = 0;
 };
 Position end_of(cudaStream_t stream);
+/// Whether its stream has not been destroyed.
+bool lives(const Position& at);
 /// Runs a stream up to there. False where work before it waits for something that has not come.
 bool drive(const Position& to);
 

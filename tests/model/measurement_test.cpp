@@ -18,6 +18,10 @@ std::vector<Row> one_of_each() {
   copy.what = "combine", copy.bytes = 4096, copy.cpu.median = 1e-7, copy.bandwidth = 1e10;
   LaunchRow launch;
   launch.how = "graph", launch.kernels = 64, launch.wall = {2e-6, 1e-6, 3e-6};
+  OverlapRow overlap;
+  overlap.op = Fill{12, DType::kFp32}, overlap.transport = "nccl";
+  overlap.communication = "all_reduce", overlap.ranks = 8, overlap.size = 1 << 25;
+  overlap.covered = true, overlap.compute_beside = {1.25e-3, 1e-3, 1.5e-3};
   GpuRow gpu;
   gpu.at = "start", gpu.sm_clock_mhz = 1980, gpu.power_w = 500.5, gpu.throttled = "0x4";
   MessageRow message;
@@ -30,7 +34,7 @@ std::vector<Row> one_of_each() {
   collective.in_place = {10, 0.1, 0.15};
   EndRow end;
   end.stolen = 0.125, end.quiet = "noisy: 12 % stolen";
-  return {run, kernel, copy, launch, gpu, message, wake, collective, end};
+  return {run, kernel, copy, launch, overlap, gpu, message, wake, collective, end};
 }
 
 TEST(Measurement, EveryKindOfRowComesBackWhole) {

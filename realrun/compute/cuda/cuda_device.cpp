@@ -163,12 +163,14 @@ void CudaDevice::write(const Member& to, std::int64_t first, std::int64_t elemen
     CUDA_CHECK(cudaMemcpy(begin + there, begin, more, cudaMemcpyDefault));
     there += more;
   }
+  finish_copies();
 }
 
 void CudaDevice::write(const Member& to, std::span<const std::int64_t> tokens) {
   std::byte* const begin = find(to);
   if (begin == nullptr) return;
   CUDA_CHECK(cudaMemcpy(begin, tokens.data(), tokens.size_bytes(), cudaMemcpyHostToDevice));
+  finish_copies();
 }
 
 std::vector<double> CudaDevice::read(const Member& from) {
@@ -370,9 +372,9 @@ MakeDevice cuda_device(const CudaOptions& options) {
       return std::make_unique<CudaDevice>(plan, rank, kFirst, gpu->shares.at(own), options,
                                           peers_on_gpu(gpu, transport));
     }
-    std::unique_ptr<Direct> direct = options.nccl ? nccl_between(plan, transport) : nullptr;
-    return std::make_unique<CudaDevice>(plan, rank, device, whole_gpu(device), options,
-                                        std::move(direct));
+    const std::shared_ptr<GpuShare> gpu = whole_gpu(device);
+    std::unique_ptr<Direct> direct = options.nccl ? nccl_between(plan, transport, *gpu) : nullptr;
+    return std::make_unique<CudaDevice>(plan, rank, device, gpu, options, std::move(direct));
   };
 }
 

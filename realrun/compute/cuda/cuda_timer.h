@@ -3,11 +3,8 @@
 
 #include <functional>
 
-#include "kernels/cuda/gemm.h"
-#include "kernels/cuda/queue.h"
 #include "realrun/bench/gpu_timer.h"
-#include "realrun/compute/cuda/device_pool.h"
-#include "realrun/compute/cuda/library_attention.h"
+#include "realrun/compute/cuda/cuda_kernels.h"
 
 namespace plait::cuda {
 
@@ -27,22 +24,19 @@ class CudaTimer : public GpuTimer {
  private:
   /// After a call that does not count, calls as one graph, each repeat with cold caches.
   Timed back_to_back(const std::function<void()>& call, const TimingOptions& options);
-  RunnableGraph graph_of(const std::function<void()>& call, std::int64_t calls);
   /// Of the device, in seconds.
   double device_seconds(const std::function<void()>& work);
   /// Reads as much as pushes everything else out of the caches, and leaves nothing to write back.
   void flush_caches();
 
-  int multiprocessors_;
+  const kernels::cuda::Queue& queue() const { return kernels_.queue(); }
+  DevicePool& pool() { return kernels_.pool(); }
+
+  CudaKernels kernels_;
   std::int64_t flushed_;  // elements
-  StreamHandle stream_;
   EventHandle begin_, end_;
-  DeviceBlock scratch_, flush_;
+  DeviceBlock flush_;
   PinnedBlock host_;
-  kernels::cuda::Products products_;
-  kernels::cuda::Queue queue_;
-  DevicePool pool_;
-  std::unique_ptr<LibraryAttention> library_;
 };
 
 }  // namespace plait::cuda

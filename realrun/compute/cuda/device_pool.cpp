@@ -46,12 +46,14 @@ DevicePool::Buffers<T>::Buffers(std::int64_t bytes)
 DevicePool::DevicePool(std::int64_t bytes)
     : floats_(bytes), halves_(bytes), masks_(bytes, 5), tokens_(kTokens * 8, 6) {
   fill_with(masks_.block.get(), bytes, mask_values(std::min(kPattern, bytes), 4));
+  finish_copies();
 }
 
 const std::int64_t* DevicePool::tokens(std::int64_t elements, std::int64_t vocab) {
   if (vocab_ != vocab) {
     CUDA_CHECK(cudaDeviceSynchronize());  // who reads them still
     fill_with(tokens_.block.get(), kTokens * 8, token_values(kTokens, vocab));
+    finish_copies();  // a token of the old vocabulary may lie outside of the new one
     vocab_ = vocab;
   }
   return tokens_.ring.take(elements);

@@ -25,13 +25,19 @@ class Direct {
                                                   const std::string& what) = 0;
 };
 
-/// NCCL between the ranks of a plan, each with a GPU of its own, the calling thread's. Every rank
-/// calls it; they meet over `transport`. Throws EnvironmentError with NCCL's words, or where this
+class GpuShare;  // realrun/compute/cuda/shared_gpu.h
+class Traffic;   // realrun/compute/cuda/traffic.h
+
+/// NCCL between the ranks of a plan, each with all of a GPU, the calling thread's. Every rank calls
+/// it; they meet over `transport`. Throws EnvironmentError with NCCL's words, or where this
 /// build has no NCCL.
-std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport);
+std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport, const GpuShare& gpu);
 /// NCCL to be timed among these groups, with room for so many bytes. As above.
 std::unique_ptr<GpuComm> nccl_comm(Transport& transport, const std::vector<RankGroup>& groups,
                                    std::int64_t bytes);
+/// A collective of NCCL's between all ranks beside what they compute, with room for so many bytes.
+/// As above.
+std::unique_ptr<Traffic> nccl_traffic(Transport& transport, std::int64_t bytes);
 /// "2.28.9". As above.
 std::string nccl_version();
 

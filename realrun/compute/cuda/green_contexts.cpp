@@ -3,6 +3,8 @@
 
 #include <cuda.h>
 
+#include <algorithm>
+#include <mutex>
 #include <string>
 
 #include "core/error.h"
@@ -72,6 +74,7 @@ class GreenContext : public GpuShare {
   }
   ~GreenContext() override { driver().destroy(context_); }
   StreamHandle make_stream() const override {
+    const std::lock_guard lock(mutex_);  // of one thread at a time (cuda.h, CUgreenCtx)
     CUstream stream = nullptr;
     driver().check(driver().create_stream(&stream, context_, CU_STREAM_NON_BLOCKING, 0),
                    "cuGreenCtxStreamCreate");
@@ -80,18 +83,28 @@ class GreenContext : public GpuShare {
   int multiprocessors() const override { return count_; }
 
  private:
+  mutable std::mutex mutex_;
   CUgreenCtx context_ = nullptr;
   int count_ = 0;
 };
 
-/// The most multiprocessors that `parts` equal partitions can have.
-unsigned size_of_part(const CUdevSmResource& all, std::int64_t parts) {
-  const unsigned share = all.smCount / static_cast<unsigned>(parts);
-  const unsigned aligned = share / all.smCoscheduledAlignment * all.smCoscheduledAlignment;
-  if (aligned >= all.minSmPartitionSize) return aligned;
-  throw EnvironmentError(std::to_string(parts) + " ranks on " + std::to_string(all.smCount) +
+/// The most multiprocessors that `parts` equal partitions can have. CUDA may make fewer partitions
+/// than would fit, for the sake of clusters and alignment, and says how many before it makes them
+/// (cuDevSmResourceSplitByCount).
+unsigned size_of_part(const CUdevResource& all, std::int64_t parts) {
+  const CUdevSmResource& sm = all.sm;
+  const unsigned step = std::max(sm.smCoscheduledAlignment, 1U);
+  const unsigned least = std::max(sm.minSmPartitionSize, step);
+  for (unsigned size = sm.smCount / static_cast<unsigned>(parts) / step * step; size >= least;
+       size -= step) {
+    unsigned made = 0;
+    driver().check(driver().split(nullptr, &made, &all, nullptr, 0, size),
+                   "cuDevSmResourceSplitByCount");
+    if (made >= parts) return size;
+  }
+  throw EnvironmentError(std::to_string(parts) + " ranks on " + std::to_string(sm.smCount) +
                          " multiprocessors: a green context has " +
-                         std::to_string(all.minSmPartitionSize) + " of them or more");
+                         std::to_string(sm.minSmPartitionSize) + " of them or more");
 }
 
 }  // namespace
@@ -106,9 +119,8 @@ std::vector<std::shared_ptr<GpuShare>> green_contexts(int device, std::int64_t p
                  "cuDeviceGetDevResource");
   std::vector<CUdevResource> split(static_cast<std::size_t>(parts));
   auto count = static_cast<unsigned>(parts);
-  driver().check(
-      driver().split(split.data(), &count, &all, nullptr, 0, size_of_part(all.sm, parts)),
-      "cuDevSmResourceSplitByCount");
+  driver().check(driver().split(split.data(), &count, &all, nullptr, 0, size_of_part(all, parts)),
+                 "cuDevSmResourceSplitByCount");
   if (count < parts) throw EnvironmentError("CUDA gives fewer partitions than there are ranks");
   std::vector<std::shared_ptr<GpuShare>> out;
   for (const CUdevResource& part : split)

@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "realrun/not_here.h"
 
@@ -14,6 +16,7 @@ namespace {
 using Plain = int (*)();
 using Count = int (*)(unsigned*);
 using Handle = int (*)(unsigned, void**);
+using ByName = int (*)(const char*, void**);
 using Text = int (*)(char*, unsigned);
 using DeviceText = int (*)(void*, char*, unsigned);
 using DeviceNumber = int (*)(void*, unsigned*);
@@ -28,6 +31,19 @@ F as(void* symbol) {
 }
 
 }  // namespace
+
+std::string visible_device(const char* visible, int device) {
+  if (visible == nullptr) return std::to_string(device);
+  const std::string list(visible);
+  std::size_t begin = 0;
+  for (int i = 0; i < device && begin != std::string::npos; ++i) {
+    begin = list.find(',', begin);
+    if (begin != std::string::npos) ++begin;
+  }
+  if (begin == std::string::npos) return std::to_string(device);
+  const std::string name = list.substr(begin, list.find(',', begin) - begin);
+  return name.empty() ? std::to_string(device) : name;
+}
 
 Nvml::Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW)) {
   if (library_ == nullptr) throw NotHere("no NVIDIA driver on this machine");
@@ -50,8 +66,16 @@ void* Nvml::find(const char* symbol) const { return dlsym(library_, symbol); }
 
 void* Nvml::handle(int device) const {
   void* out = nullptr;
+  const std::string name = visible_device(std::getenv("CUDA_VISIBLE_DEVICES"), device);
+  const bool is_number = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  if (!is_number) {
+    const auto by_name = as<ByName>(find("nvmlDeviceGetHandleByUUID"));
+    if (by_name != nullptr && by_name(name.c_str(), &out) == 0) return out;
+  }
+  const bool is_index = is_number && name.size() < 4;
+  const auto index = static_cast<unsigned>(is_index ? std::stoul(name) : 0);
   const auto get = as<Handle>(find("nvmlDeviceGetHandleByIndex_v2"));
-  if (get != nullptr) get(static_cast<unsigned>(device), &out);
+  if (get != nullptr) get(index, &out);
   return out;
 }
 

@@ -14,6 +14,12 @@ struct GpuState {
   std::uint64_t throttled = 0;  // nvmlClocksEventReasons
 };
 
+/// What NVML, which counts all GPUs of a machine, has for CUDA's device of this number where
+/// CUDA_VISIBLE_DEVICES is `visible`, null: unset. A number, or a name as "GPU-8932f937-...". (CUDA
+/// programming guide, environment variables; GPUs of different speeds CUDA numbers in another
+/// order unless CUDA_DEVICE_ORDER is PCI_BUS_ID.)
+std::string visible_device(const char* visible, int device);
+
 class Nvml {
  public:
   /// Throws NotHere when there is no driver or no GPU.

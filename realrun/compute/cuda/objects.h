@@ -66,6 +66,10 @@ inline DeviceBlock device_block(std::size_t bytes) {
   CUDA_CHECK(cudaMalloc(&p, bytes));
   return DeviceBlock(p);
 }
+/// Until what was copied and set outside of streams is there: copies within the device, those from
+/// memory that is not pinned and sets may go on when their calls have returned (CUDA runtime API,
+/// "API synchronization behavior"), and no stream made here waits for them.
+inline void finish_copies() { CUDA_CHECK(cudaStreamSynchronize(nullptr)); }
 /// Host memory that the device copies from and to beside what it does.
 inline PinnedBlock pinned_block(std::size_t bytes) {
   void* p = nullptr;

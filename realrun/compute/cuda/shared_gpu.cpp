@@ -1,7 +1,6 @@
 #include "realrun/compute/cuda/shared_gpu.h"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <string>
 
@@ -69,11 +68,8 @@ std::shared_ptr<SharedGpu> meet_on_gpu(int device, Transport& transport) {
   }
   // Where rank 0 has it, until all have taken it over.
   const std::shared_ptr<SharedGpu>* const mine = &gpu;
-  std::vector<std::byte> bytes(sizeof mine);
-  std::memcpy(bytes.data(), &mine, sizeof mine);
-  bytes = control.broadcast(bytes);
-  const std::shared_ptr<SharedGpu>* of_rank_0 = nullptr;
-  std::memcpy(static_cast<void*>(&of_rank_0), bytes.data(), sizeof of_rank_0);
+  const auto of_rank_0 =
+      as_value<const std::shared_ptr<SharedGpu>*>(control.broadcast(as_vector(mine)));
   if (transport.rank() != 0) gpu = *of_rank_0;
   control.barrier();
   if (failure) std::rethrow_exception(failure);

@@ -23,6 +23,8 @@ class GpuShare {
   GpuShare() = default;
   GpuShare(const GpuShare&) = delete;
   GpuShare& operator=(const GpuShare&) = delete;
+  /// From any thread. A stream must go before its share does: CUDA destroys no stream whose green
+  /// context has gone (cuGreenCtxDestroy).
   virtual StreamHandle make_stream() const = 0;
   virtual int multiprocessors() const = 0;
 };

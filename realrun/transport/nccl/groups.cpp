@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "core/error.h"
 #include "plan/places.h"
@@ -102,11 +101,7 @@ Groups::Groups(const Api& api, const std::vector<Split>& splits, Transport& tran
   const auto ranks = static_cast<int>(transport.ranks()), rank = static_cast<int>(transport.rank());
   ncclUniqueId id{};
   if (rank == 0) api_.check(api_.unique_id(&id), "ncclGetUniqueId");
-  std::vector<std::byte> bytes(sizeof id);
-  std::memcpy(bytes.data(), &id, sizeof id);
-  bytes = Control(transport, kPatience).broadcast(bytes);
-  PLAIT_CHECK(bytes.size() == sizeof id, "another NCCL on another rank");
-  std::memcpy(&id, bytes.data(), sizeof id);
+  id = as_value<ncclUniqueId>(Control(transport, kPatience).broadcast(as_vector(id)));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   try {

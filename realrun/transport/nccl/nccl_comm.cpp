@@ -57,11 +57,18 @@ double NcclComm::timed(ncclComm_t comm, std::int64_t repeats, F&& queue) {
 
 double NcclComm::collective(CollectiveKind kind, const RankGroup& group, std::int64_t elements,
                             bool in_place, std::int64_t repeats) {
-  const ncclComm_t comm = groups_.find(0, group).comm;
-  const std::size_t index = place_in(group, rank_);
-  return timed(comm, repeats, [&] {
-    run(kind, comm, group.size(), index, static_cast<std::size_t>(elements), in_place);
-  });
+  return timed(groups_.find(0, group).comm, repeats,
+               [&] { queue(kind, group, elements, in_place); });
+}
+
+void NcclComm::queue(CollectiveKind kind, const RankGroup& group, std::int64_t elements,
+                     bool in_place) {
+  run(kind, groups_.find(0, group).comm, group.size(), place_in(group, rank_),
+      static_cast<std::size_t>(elements), in_place);
+}
+
+void NcclComm::wait(const RankGroup& group) const {
+  groups_.wait(groups_.find(0, group).comm, stream_.get(), kWhat);
 }
 
 /// In place as NCCL has it: a share lies where it stands in the whole buffer.

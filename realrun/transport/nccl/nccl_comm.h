@@ -16,6 +16,12 @@ class NcclComm : public GpuComm {
                     bool in_place, std::int64_t repeats) override;
   double message(const RankGroup& pair, std::int64_t bytes, std::int64_t repeats) override;
 
+  /// One collective more on the stream.
+  void queue(CollectiveKind kind, const RankGroup& group, std::int64_t elements, bool in_place);
+  cudaStream_t stream() const { return stream_.get(); }
+  /// Until the stream has come to its end.
+  void wait(const RankGroup& group) const;
+
  private:
   void run(CollectiveKind kind, ncclComm_t comm, std::size_t members, std::size_t index,
            std::size_t elements, bool in_place);

@@ -1,9 +1,10 @@
 #include <algorithm>
 
-#include "kernels/cuda/check.h"
 #include "realrun/compute/cuda/direct.h"
+#include "realrun/compute/cuda/shared_gpu.h"
 #include "realrun/transport/nccl/nccl_comm.h"
 #include "realrun/transport/nccl/nccl_exchange.h"
+#include "realrun/transport/nccl/nccl_traffic.h"
 
 namespace plait::cuda {
 namespace {
@@ -23,19 +24,12 @@ std::size_t pushed_bytes(const Plan& plan, const Rank& rank) {
   return static_cast<std::size_t>(most.value);
 }
 
-int multiprocessors_here() {
-  int device = 0, count = 0;
-  CUDA_CHECK(cudaGetDevice(&device));
-  CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
-
 class Nccl : public Direct {
  public:
-  Nccl(const Plan& plan, Transport& transport)
+  Nccl(const Plan& plan, Transport& transport, const GpuShare& gpu)
       : rank_(transport.rank()),
         room_(device_block(pushed_bytes(plan, Rank(plan, rank_)))),
-        addends_{multiprocessors_here(), room_.get()},
+        addends_{gpu.multiprocessors(), room_.get()},
         groups_(nccl::api(), nccl::splits_of(plan), transport) {}
   std::unique_ptr<Communication> exchange(const Lane& lane, const Exchange& exchange,
                                           const Operands& operands, const std::vector<DType>& types,
@@ -53,13 +47,17 @@ class Nccl : public Direct {
 
 }  // namespace
 
-std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport) {
-  return std::make_unique<Nccl>(plan, transport);
+std::unique_ptr<Direct> nccl_between(const Plan& plan, Transport& transport, const GpuShare& gpu) {
+  return std::make_unique<Nccl>(plan, transport, gpu);
 }
 
 std::unique_ptr<GpuComm> nccl_comm(Transport& transport, const std::vector<RankGroup>& groups,
                                    std::int64_t bytes) {
   return std::make_unique<nccl::NcclComm>(transport, groups, bytes);
+}
+
+std::unique_ptr<Traffic> nccl_traffic(Transport& transport, std::int64_t bytes) {
+  return std::make_unique<nccl::NcclTraffic>(transport, bytes);
 }
 
 std::string nccl_version() { return nccl::api().version_text(); }

@@ -1,6 +1,8 @@
 #include "kernels/cuda/gemm.h"
 
+#include "core/error.h"
 #include "kernels/cuda/bias_grad.h"
+#include "kernels/cuda/product.h"
 #include "kernels/cuda/queue.h"
 #include "kernels/gemm.h"
 #include "tests/kernels/cuda/device.h"
@@ -81,6 +83,27 @@ TEST(CudaGemm, Fp8ScalesBothOperands) {
   gemm_fp8(queue(), y.data(), device_x.data(), device_w.data(), device_bias.data(), scale_x.data(),
            scale_w.data(), kM, kN, kK, false);
   expect_close(y, want, kK, 2);
+}
+
+/// cuBLASLt's guide: what cublasLtMatmul takes.
+TEST(CudaGemm, IsAskedForNothingThatCublasLtHasNot) {
+  OnDevice<float> wide(unwritten<float>(1024));
+  OnDevice<__nv_bfloat16> narrow(unwritten<__nv_bfloat16>(1024));
+  OnDevice<__nv_fp8_e5m2> e5m2(std::vector<__nv_fp8_e5m2>(1024));
+  OnDevice<__nv_fp8_e4m3> e4m3(std::vector<__nv_fp8_e4m3>(1024));
+  const ProductSize size{16, 16, 16, 1};
+  const Result y = result(wide.data(), 16, 0);
+  const auto refused = [&](const Factor& a, const Factor& b, const Bias& bias = {}) {
+    EXPECT_THROW(product(queue(), size, 1, a, b, 0, y, bias), InternalError);
+  };
+  const Factor bf16 = factor(narrow.data(), false, 16, 0), fp32 = factor(wide.data(), true, 16, 0);
+  refused(bf16, bf16, {narrow.data(), ElementType::kBf16});  // the result is fp32
+  const Factor x = factor(e5m2.data(), false, 16, 0), w = factor(e4m3.data(), true, 16, 0);
+  refused(x, factor(e5m2.data(), true, 16, 0));
+  refused(x, fp32);
+  refused(x, factor(e4m3.data(), false, 16, 0));
+  refused(factor(e5m2.data(), true, 16, 0), w);
+  refused(x, factor(e4m3.data() + 1, true, 16, 0));
 }
 
 template <class G, class T>

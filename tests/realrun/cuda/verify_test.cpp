@@ -7,7 +7,7 @@
 #include <set>
 
 #include "realrun/compute/cuda/cuda_device.h"
-#include "realrun/matrix.h"
+#include "tests/realrun/cuda/expect_pass.h"
 
 namespace plait {
 namespace {
@@ -16,17 +16,6 @@ namespace {
 constexpr int kSteps = 2;
 
 MakeDevice gpu() { return cuda::cuda_device(); }
-
-void expect_pass(RunPrecision precision, const std::vector<MatrixCase>& cases) {
-  MatrixRunner runner(precision, kSteps, gpu());
-  for (const MatrixCase& c : cases) {
-    const MatrixRow row = runner.run(c);
-    SCOPED_TRACE(c.name);
-    EXPECT_TRUE(row.passed) << row.result.worst_error << " in " << row.result.worst_tensor;
-    EXPECT_EQ(row.result.held, row.result.planned);
-    EXPECT_GT(row.result.gradient_norm, 1);  // clipping is active
-  }
-}
 
 /// The case brings a file of plan/strategies that none before had.
 bool is_first_of_a_strategy(const MatrixCase& c, std::set<std::string>& seen) {
@@ -51,10 +40,10 @@ std::vector<MatrixCase> some_cases(RunPrecision precision) {
 }
 
 TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInFp32) {
-  expect_pass(RunPrecision::kFp32, some_cases(RunPrecision::kFp32));
+  expect_pass(gpu(), RunPrecision::kFp32, some_cases(RunPrecision::kFp32));
 }
 TEST(CudaMatrix, GradientsEqualTheUnshardedOnesInBf16) {
-  expect_pass(RunPrecision::kBf16, some_cases(RunPrecision::kBf16));
+  expect_pass(gpu(), RunPrecision::kBf16, some_cases(RunPrecision::kBf16));
 }
 /// With --gtest_also_run_disabled_tests; on a real GPU by bench/gpu/round.sh, slice by slice.
 class CudaMatrixSlice : public ::testing::TestWithParam<std::size_t> {
@@ -69,8 +58,12 @@ class CudaMatrixSlice : public ::testing::TestWithParam<std::size_t> {
     return out;
   }
 };
-TEST_P(CudaMatrixSlice, DISABLED_EveryCaseInFp32) { expect_pass(RunPrecision::kFp32, cases()); }
-TEST_P(CudaMatrixSlice, DISABLED_EveryCaseInBf16) { expect_pass(RunPrecision::kBf16, cases()); }
+TEST_P(CudaMatrixSlice, DISABLED_EveryCaseInFp32) {
+  expect_pass(gpu(), RunPrecision::kFp32, cases());
+}
+TEST_P(CudaMatrixSlice, DISABLED_EveryCaseInBf16) {
+  expect_pass(gpu(), RunPrecision::kBf16, cases());
+}
 INSTANTIATE_TEST_SUITE_P(Sixteenth, CudaMatrixSlice,
                          ::testing::Range(std::size_t{0}, std::size_t{16}));
 

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "realrun/compute/cuda/direct.h"
+#include "realrun/compute/cuda/traffic.h"
 
 namespace plait::cuda {
 namespace {
@@ -14,10 +15,11 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Direct> nccl_between(const Plan&, Transport&) { refuse(); }
+std::unique_ptr<Direct> nccl_between(const Plan&, Transport&, const GpuShare&) { refuse(); }
 std::unique_ptr<GpuComm> nccl_comm(Transport&, const std::vector<RankGroup>&, std::int64_t) {
   refuse();
 }
+std::unique_ptr<Traffic> nccl_traffic(Transport&, std::int64_t) { refuse(); }
 std::string nccl_version() { refuse(); }
 
 }  // namespace plait::cuda

@@ -4,6 +4,7 @@
 
 #include "realrun/bench/extents.h"
 #include "realrun/compute/cuda/cuda_device.h"
+#include "realrun/compute/cuda/cuda_overlap.h"
 #include "realrun/compute/cuda/cuda_timer.h"
 #include "realrun/compute/cuda/direct.h"
 #include "realrun/compute/cuda/nvml.h"
@@ -18,6 +19,17 @@ constexpr std::uint64_t kDisturbed = 0x8 | 0x20 | 0x40 | 0x80;
 /// For each of the operands' buffers. The largest operand of the grid is the gradient of an
 /// embedding, 4 GiB.
 constexpr std::int64_t kPoolBytes = std::int64_t{4} << 30, kQuickPoolBytes = 16 << 20;
+
+constexpr std::int64_t kOverlapPoolBytes = std::int64_t{1} << 30;
+
+/// Makes the rank's GPU the thread's.
+int take_device(const Transport& transport) {
+  int devices = 0;
+  CUDA_CHECK(cudaGetDeviceCount(&devices));
+  const auto device = static_cast<int>(transport.rank() % devices);
+  CUDA_CHECK(cudaSetDevice(device));
+  return device;
+}
 
 class CudaGpus : public Gpus {
  public:
@@ -37,10 +49,24 @@ class CudaGpus : public Gpus {
   }
   std::unique_ptr<GpuComm> comm(Transport& transport, const std::vector<RankGroup>& groups,
                                 std::int64_t bytes) const override {
-    int devices = 0;
-    CUDA_CHECK(cudaGetDeviceCount(&devices));
-    CUDA_CHECK(cudaSetDevice(static_cast<int>(transport.rank() % devices)));
+    take_device(transport);
     return nccl_comm(transport, groups, bytes);
+  }
+  std::unique_ptr<GpuOverlap> overlap(const std::string& way, Transport& transport,
+                                      GridSize size) const override {
+    constexpr std::int64_t kTwo = 2;  // one computes, the other one communicates
+    const int device = take_device(transport);
+    const std::int64_t bytes = largest_overlap(size);
+    const std::int64_t pool = size == GridSize::kQuick ? kQuickPoolBytes : kOverlapPoolBytes;
+    if (way == "green") {
+      const auto shares = green_contexts(device, kTwo);
+      return std::make_unique<CudaOverlap>(shares[0], kernels_of_a_peer(shares[1], bytes), pool,
+                                           cudnn_attention());
+    }
+    const std::shared_ptr<GpuShare> gpu = whole_gpu(device);
+    std::unique_ptr<Traffic> traffic =
+        way == "nccl" ? nccl_traffic(transport, bytes) : copies_in_memory(gpu, bytes);
+    return std::make_unique<CudaOverlap>(gpu, std::move(traffic), pool, cudnn_attention());
   }
   std::string comm_library() const override { return "NCCL " + nccl_version(); }
   void describe(RunRow& run) const override {

@@ -4,28 +4,23 @@
 
 #include "realrun/compute/cuda/cuda_device.h"
 #include "tests/realrun/cuda/emulated/kinds_of_communication.h"
+#include "tests/realrun/cuda/expect_pass.h"
 
 namespace plait::cuda {
 namespace {
 
-constexpr int kSteps = 2;
-
-void expect_pass(const std::vector<MatrixCase>& cases, RunPrecision precision) {
-  MatrixRunner runner(precision, kSteps, cuda_device({.nccl = true}));
-  for (const MatrixCase& c : cases) {
-    SCOPED_TRACE(c.name);
-    const MatrixRow row = runner.run(c);
-    EXPECT_TRUE(row.passed) << row.result.worst_error << " in " << row.result.worst_tensor;
-    EXPECT_EQ(row.result.held, row.result.planned);
-  }
-}
+MakeDevice gpu_of_nccl() { return cuda_device({.nccl = true}); }
 
 TEST(Nccl, CarriesEveryKindOfCommunication) {
-  expect_pass(first_of_each_kind(), RunPrecision::kFp32);
+  expect_pass(gpu_of_nccl(), RunPrecision::kFp32, first_of_each_kind());
 }
 /// With --gtest_also_run_disabled_tests.
-TEST(Nccl, DISABLED_EveryCaseInFp32) { expect_pass(matrix_cases(), RunPrecision::kFp32); }
-TEST(Nccl, DISABLED_EveryCaseInBf16) { expect_pass(matrix_cases(), RunPrecision::kBf16); }
+TEST(Nccl, DISABLED_EveryCaseInFp32) {
+  expect_pass(gpu_of_nccl(), RunPrecision::kFp32, matrix_cases());
+}
+TEST(Nccl, DISABLED_EveryCaseInBf16) {
+  expect_pass(gpu_of_nccl(), RunPrecision::kBf16, matrix_cases());
+}
 
 }  // namespace
 }  // namespace plait::cuda

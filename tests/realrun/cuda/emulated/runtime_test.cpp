@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "realrun/compute/cuda/objects.h"
+#include "realrun/compute/cuda/shared_gpu.h"
 #include "tests/emulated_cuda/emulated_runtime.h"
 
 namespace plait::cuda {
@@ -55,6 +56,35 @@ TEST(EmulatedStream, HostFunctionsComeBehindWhatWasQueuedOnTheirStreamAlone) {
   CUDA_CHECK(cudaLaunchHostFunc(mine.get(), call, &seen));
   seen.called.get_future().wait();
   EXPECT_EQ(seen.order, (std::vector<int>{1, 2}));
+}
+
+/// The runtime API's "API synchronization behavior": a copy from memory that is not pinned and a
+/// set have begun when the call returns, and streams that do not block wait for neither.
+TEST(EmulatedMemory, IsThereForStreamsWhenCopiesHaveBeenWaitedFor) {
+  const StreamHandle stream = make_stream();
+  const DeviceBlock block = device_block(sizeof(int));
+  const int value = 7;
+  int without = 0, with = 0;
+  const auto seen = [&](int& to) {
+    CUDA_CHECK(cudaMemcpyAsync(&to, block.get(), sizeof to, cudaMemcpyDeviceToHost, stream.get()));
+    CUDA_CHECK(cudaStreamSynchronize(stream.get()));
+  };
+  CUDA_CHECK(cudaMemcpy(block.get(), &value, sizeof value, cudaMemcpyHostToDevice));
+  seen(without);
+  EXPECT_NE(without, value);
+  finish_copies();
+  seen(with);
+  EXPECT_EQ(with, value);
+}
+
+/// cuGreenCtxDestroy: "Users must explicitly destroy all such streams before".
+TEST(EmulatedGreenContextDeathTest, OutlivesItsStreams) {
+  const auto forget = [] {
+    auto shares = green_contexts(0, 2);
+    const StreamHandle stream = shares[0]->make_stream();
+    shares.clear();
+  };
+  EXPECT_DEATH(forget(), "before its stream");
 }
 
 TEST(EmulatedMemory, IsPoisonedAndCounted) {

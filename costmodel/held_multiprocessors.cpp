@@ -1,0 +1,23 @@
+#include "costmodel/held_multiprocessors.h"
+
+#include <cmath>
+
+#include "costmodel/nccl_tuning.h"
+
+namespace plait {
+
+std::string held_key(const std::string& collective, bool over_nodes) {
+  return over_nodes ? collective + " over nodes" : collective;
+}
+
+int held_multiprocessors(CollectiveKind kind, const GroupPlacement& group, const NodeKind& node,
+                         const Calibration* calibration) {
+  if (calibration != nullptr) {
+    const auto& measured = calibration->held_multiprocessors;
+    const auto found = measured.find(held_key(std::string(name_of(kind)), group.nodes > 1));
+    if (found != measured.end()) return static_cast<int>(std::lround(found->second));
+  }
+  return communicator_channels(nccl_group(kind, group, node));
+}
+
+}  // namespace plait
