@@ -57,8 +57,8 @@ namespace {
 
 void product_now(const ProductSize& size, float alpha, const Factor& a, const Factor& b, float beta,
                  const Result& c, const Bias& bias) {
-  const auto [m, n, k, batch] = size;
-  for (std::int64_t i = 0; i < batch; ++i) {
+  const std::int64_t m = size.m, n = size.n, k = size.k;  // clang++ 14 captures no bindings
+  for (std::int64_t i = 0; i < size.batch; ++i) {
     const std::vector<float> left = factor_of(a, m, k, i), right = factor_of(b, k, n, i);
     std::vector<float> sum(static_cast<std::size_t>(m * n));
     if (beta != 0) sum = widened(c.data, c.type, i * c.batch_stride, m, n, c.stride, 1);
