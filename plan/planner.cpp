@@ -137,6 +137,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   apply_expert_parallel(draft);
   apply_fp8(draft);
   apply_sequence_parallel(draft);
+  apply_whole_logits(draft);
   insert_collectives(draft);
   overlap_tensor_parallel(draft);
   apply_context_parallel(draft);

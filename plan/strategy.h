@@ -98,6 +98,9 @@ struct ContextOptions {
 
 struct TensorOptions {
   TensorOverlap overlap = TensorOverlap::kWeightGrad;
+  /// Each rank gathers the logits of all and takes the loss of the whole vocabulary, instead of its
+  /// share's part.
+  bool gather_logits = false;
 };
 
 /// ZeRO++ (Wang et al. 2023, arXiv 2306.10209), on zero_stage 3.
@@ -114,6 +117,7 @@ struct RecomputeOptions {
   std::int64_t layers = -1;  // full: only the first `layers` layers of each chunk; -1: all
   std::int64_t every = 1;    // full: only each `every`-th layer of a stage
   std::vector<RecomputeModule> modules = {};  // of kModules
+  bool head = false;  // full: the last norm and the output matrix are computed again too
 };
 
 struct DataParallelOptions {

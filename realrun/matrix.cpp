@@ -42,6 +42,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"mixture.cpp", c.model.experts > 0},
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
+      {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},
       {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},
       {"zero_bubble.cpp", splits_backward(s.pipeline.schedule)},

@@ -48,6 +48,10 @@ inline void mlps_again(MatrixCase& c) {
                           .modules = {RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
                                       RecomputeModule::kExpertActivations}};
 }
+inline void whole_logits(MatrixCase& c) { c.strategy.tensor.gather_logits = true; }
+inline void head_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kFull, .head = true};
+}
 inline void loss_of_2(MatrixCase& c) { c.workload.loss_pieces = 2; }
 inline void loss_of_4(MatrixCase& c) { c.workload.loss_pieces = 4; }
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
@@ -165,8 +169,10 @@ class List {
 void latent_attention(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
-/// matrix_of_losses.cpp: losses that take tokens in pieces.
+/// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of
+/// the whole vocabulary, and heads that are computed again.
 void losses_in_pieces(List& list);
+void whole_losses(List& list);
 /// matrix_of_stages.cpp: stages of different tensor-parallel degrees.
 void uneven_stages(List& list);
 /// matrix_of_prediction.cpp: models that predict further tokens.

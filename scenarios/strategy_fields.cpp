@@ -92,6 +92,9 @@ const Table<RecomputeOptions>& recompute_table() {
               "With `modules`, which: norms before attention and MLP, what latent attention makes "
               "of its latents, activation functions of all MLPs or of experts alone, whole MLPs "
               "of layers without experts, shared experts."),
+          field("head", &R::head, Flag{},
+                "With `full` and without workload.loss_pieces, the last norm and the output matrix "
+                "are computed again too."),
       },
       "kind");
   return table;
@@ -160,6 +163,9 @@ const Table<TensorOptions>& tensor_table() {
                 "gradient, beside which the input's is summed; `ring`: products beside an "
                 "all_gather or reduce_scatter forward as well, in tp pieces, which travel round a "
                 "ring meanwhile; with sequence_parallel."),
+          field("gather_logits", &TensorOptions::gather_logits, Flag{},
+                "Each rank gathers the logits of all and takes the loss of the whole vocabulary; "
+                "else it takes its share's part, and maxima and sums are reduced."),
       },
       "overlap");
   return table;

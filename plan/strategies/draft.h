@@ -197,6 +197,7 @@ void apply_tensor_parallel(Draft& draft);    // shards weights over tp
 void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to them and back
 void apply_fp8(Draft& draft);                // linear layers read fp8 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
+void apply_whole_logits(Draft& draft);       // every rank along tp takes the whole loss
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
 void overlap_tensor_parallel(Draft& draft);  // what hides what travels over tp
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values

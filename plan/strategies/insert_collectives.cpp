@@ -143,6 +143,7 @@ class Propagation {
   void follow(Cast&) {
     if (tensor(0).kind == TensorClass::kWeight) return;  // stays as it is
     if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
+    if (layout(0) == Layout::kReplicated && layout(1) == Layout::kFeature) return;  // own columns
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
     if (!orders_slots || layout(0) == Layout::kPartial) yield(1, layout(0));
   }

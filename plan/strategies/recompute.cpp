@@ -1,8 +1,11 @@
 // Activation recomputation (Chen et al. 2016; selective: Korthikanti et al. 2022, section 5). The
 // backward block first runs forward ops again, on copies that live within the call; what they
 // produce is then no longer kept from the forward pass. Full: the whole layer, only its input is
-// kept. Selective: attention alone, so that its probabilities are not kept. By op:
-// recompute_ops.cpp; by module: recompute_modules.cpp.
+// kept, and if asked for the last norm and the output matrix like a layer (the loss, which keeps
+// its logits, is not computed again). Selective: attention alone, so that its probabilities are not
+// kept. By op: recompute_ops.cpp; by module: recompute_modules.cpp.
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "plan/refusal.h"
@@ -35,13 +38,13 @@ Op redirected(const Op& op, CallCopies& copies, bool writes_too) {
   return out;
 }
 
-/// Reads of the layer's input x[l] keep their shift: only x[l + 1], which forward writes, is
-/// copied.
-Block recompute_all(Draft& d, const Block& forward, const Block& backward) {
+/// The first `count` ops of forward. Reads of the layer's input x[l] keep their shift: only
+/// x[l + 1], which forward writes, is copied.
+Block recompute_first(Draft& d, const Block& forward, std::size_t count, const Block& backward) {
   CallCopies copies(d);
   Block out;
   out.name = backward.name + ".recompute";
-  for (const Op& op : forward.ops) {
+  for (const Op& op : std::span(forward.ops).first(count)) {
     Op again = op;
     again.phase = Phase::kRecompute;
     for (Operand& o : again.operands) {
@@ -61,21 +64,41 @@ Block recompute_all(Draft& d, const Block& forward, const Block& backward) {
   return out;
 }
 
-/// Forward without keeping: everything that it writes, but the layer's output, lives within the
-/// call.
-Block forget_all(Draft& d, const Block& forward) {
+/// Forward without keeping: everything that its first `count` ops write, but the layer's output,
+/// lives within the call.
+Block forget_first(Draft& d, const Block& forward, std::size_t count) {
   CallCopies copies(d);
   Block out;
   out.name = forward.name + ".recompute";
   for (const Op& op : forward.ops) {
+    const bool forgets = out.ops.size() < count;
     Op forgotten = op;
     for (Operand& o : forgotten.operands) {
-      if (o.tensor == d.x || (o.use == Use::kRead && !copies.has(o.tensor))) continue;
+      const bool again = copies.has(o.tensor);
+      if (o.tensor == d.x || (!again && (!forgets || o.use == Use::kRead))) continue;
       o = {copies.of(o.tensor), o.use, 0};
     }
     out.ops.push_back(std::move(forgotten));
   }
   return out;
+}
+
+/// The ops of the head before its loss, which begins with the conversion of the logits.
+std::size_t ops_before_loss(const Block& head) {
+  const auto loss = std::ranges::find_if(head.ops, [](const Op& op) {
+    const Cast* cast = body_of<Cast>(op);
+    return body_of<CrossEntropy>(op) != nullptr || (cast != nullptr && cast->from != cast->to);
+  });
+  return static_cast<std::size_t>(loss - head.ops.begin());
+}
+
+/// Where the loss takes tokens in pieces, backward makes their logits anyhow.
+void recompute_head(Draft& d) {
+  if (d.workload.loss_pieces > 1) return;
+  const std::size_t count = ops_before_loss(d.head_forward);
+  Block backward = recompute_first(d, d.head_forward, count, d.head_backward);
+  d.head_forward = forget_first(d, d.head_forward, count);
+  d.head_backward = std::move(backward);
 }
 
 bool is_saved_by_attention(const Op& op, std::size_t operand) {
@@ -140,7 +163,9 @@ std::optional<LayerPasses> recomputed(Draft& d, const LayerPasses& layer) {
     case Recompute::kSelective: return recompute_attention(d, layer);
     case Recompute::kFull:
       return LayerPasses{
-          forget_all(d, layer.forward), recompute_all(d, layer.forward, layer.backward), {}};
+          forget_first(d, layer.forward, layer.forward.ops.size()),
+          recompute_first(d, layer.forward, layer.forward.ops.size(), layer.backward),
+          {}};
   }
   return std::nullopt;
 }
@@ -174,6 +199,7 @@ void apply_recompute(Draft& d) {
   }
   require_whole_layers(options);
   for (LayerKind& layer : d.layers) layer.recomputed = recomputed(d, layer.kept);
+  if (options.head && options.kind == Recompute::kFull) recompute_head(d);
 }
 
 }  // namespace plait

@@ -191,6 +191,7 @@ class CpuCompute : private OpView {
       std::copy_n(at(0) + share_of(1, 0) * elements(1), elements(1), at(1));
       return;
     }
+    if (takes_columns(1)) return take_columns();
     for (std::size_t i = 1; i < count(); ++i) {
       copy_elements(at(i), tensor(i), at(0), tensor(0), plan_.mesh);
     }
@@ -225,6 +226,14 @@ class CpuCompute : private OpView {
                             [=](std::int64_t s) { return s >= least && s < all; }),
                 "tokens in slots that there are not");
     return slots;
+  }
+  /// Of whole rows (operand 0), this rank's columns.
+  void take_columns() {
+    const std::int64_t whole = width(0), own = width(1);
+    const T* from = at(0) + share_of(1, 2) * own;
+    for (std::int64_t r = 0; r * own < elements(1); ++r) {
+      std::copy_n(from + r * whole, own, at(1) + r * own);
+    }
   }
   /// y = x w^T row by row and section by section; sections that the operand `kept` has are taken
   /// from it if it is read, and else left in it too.

@@ -51,6 +51,11 @@ class OpView {
   bool takes_share(std::size_t i) const {
     return tensor(0).rank == 1 && tensor(i).rank == 1 && elements(i) < elements(0);
   }
+  /// A copy of whole rows (operand 0) that takes the columns which are this rank's.
+  bool takes_columns(std::size_t i) const {
+    const bool rows = tensor(0).rank == 3 && tensor(i).rank == 3;
+    return rows && tensor(0).dims[2].global == tensor(i).dims[2].global && width(i) < width(0);
+  }
   /// Where the tokens of operand `i` stand in the sequence.
   kernels::Positions place_of(std::size_t i) const {
     return positions_of(tensor(i).dims[0], plan_.mesh, context_.rank);

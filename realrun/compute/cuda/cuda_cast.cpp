@@ -22,6 +22,7 @@ class CudaCast {
     if (is_quantized(tensor(1))) return quantize();
     if (is_quantized(tensor(0))) return dequantize();
     if (view_.takes_share(1)) return take_share();
+    if (view_.takes_columns(1)) return take_columns();
     for (std::size_t i = 1; i < view_.count(); ++i) copy_to(i);
   }
 
@@ -43,6 +44,13 @@ class CudaCast {
     with_type(type(0), [&]<class T>(T) {
       const std::int64_t n = view_.elements(1);
       k::cast(q_, at<T>(1), at<T>(0) + view_.share_of(1, 0) * n, n);
+    });
+  }
+  void take_columns() const {
+    with_type(type(0), [&]<class T>(T) {
+      const std::int64_t columns = view_.width(1);
+      k::copy_columns(q_, at<T>(1), columns, at<T>(0) + view_.share_of(1, 2) * columns,
+                      view_.width(0), view_.elements(1) / columns, columns);
     });
   }
   void copy_to(std::size_t i) const {

@@ -53,6 +53,34 @@ TEST(FullRecompute, RepeatsEachNthLayerOfAStage) {
   EXPECT_EQ(layers(2, {.pp = 2}, 2), 2);  // chunks of one layer: the second chunk of each stage
 }
 
+TEST(FullRecompute, RepeatsTheOutputMatrixLikeALayerIfAsked) {
+  Strategy s;
+  s.recompute = {.kind = Recompute::kFull, .head = true};
+  const Plan plan = make_plan(tiny_gpt(4), tiny_workload(4), s);
+  const double head = 2 * (4 * 8.0) * 16 * static_cast<double>(tiny_gpt().vocab);
+  EXPECT_EQ(flops_of(plan, again).value, 4 * layer_forward() + head);
+  for (const Op& op : block_named(plan, "head.backward.recompute").ops) {
+    const Compute* c = std::get_if<Compute>(&op.body);
+    EXPECT_FALSE(again(op) && c != nullptr && std::holds_alternative<CrossEntropy>(*c))
+        << "the loss keeps its logits";
+  }
+  s.recompute.kind = Recompute::kNone;
+  EXPECT_EQ(flops_of(make_plan(tiny_gpt(4), tiny_workload(4), s), again).value, 0);
+}
+
+TEST(FullRecompute, KeepsNothingOfAHeadThatIsComputedAgain) {
+  Strategy s;
+  s.recompute = {.kind = Recompute::kFull, .head = true};
+  const Plan plan = make_plan(tiny_gpt(4), tiny_workload(4), s);
+  for (const Op& op : block_named(plan, "head.forward.recompute").ops) {
+    for (const Operand& o : op.operands) {
+      const Tensor& t = plan.tensors[o.tensor];
+      EXPECT_FALSE(o.use == Use::kWrite && t.name.starts_with("final_") && t.scope != Scope::kCall)
+          << t.name;
+    }
+  }
+}
+
 /// What torchtitan's policy leaves out, with the products of single matrices in the order q, k, v,
 /// output, gate, up, down: k, output and up.
 TEST(RecomputeByOp, RepeatsEverySecondProductThatBackwardNeeds) {

@@ -90,6 +90,39 @@ TEST(TensorParallel, HeadBackwardReducesItsInputGradient) {
             streams(1));
 }
 
+TEST(WholeLogits, AreGatheredOnceAndNothingOfTheLossIsReduced) {
+  // Scaling's all_concat forward; backward each rank takes its own columns (all_shard). The input's
+  // gradient is summed as ever.
+  Strategy s = split({.tp = 2});
+  const Plan shares = make_plan(tiny_llama(), tiny_workload(2, 2), s);
+  s.tensor.gather_logits = true;
+  const Plan whole = make_plan(tiny_llama(), tiny_workload(2, 2), s);
+  const Block forward = block_named(whole, "head.forward"),
+              backward = block_named(whole, "head.backward");
+  const std::int64_t rows = 8 * 2, vocab = tiny_llama().vocab;
+  EXPECT_EQ(traffic(forward, kGather, Axis::kTp), (Volume{1, rows * vocab * 2}));
+  EXPECT_EQ(collectives(forward), 1);
+  EXPECT_EQ(traffic(backward, kReduce, Axis::kTp), streams(1));
+  EXPECT_EQ(collectives(backward), 1);
+  const auto everything = [](const Op&) { return true; };
+  EXPECT_EQ(flops_of(whole, everything).value, flops_of(shares, everything).value)
+      << "products are split as before";
+}
+
+TEST(WholeLogits, AreOnEveryRank) {
+  Strategy s = split({.tp = 2});
+  s.tensor.gather_logits = true;
+  const Plan plan = make_plan(tiny_llama(), tiny_workload(2, 2), s);
+  EXPECT_EQ(tensor_named(plan, "logits").elements(plan.mesh), 8 * 2 * tiny_llama().vocab);
+  for (const Op& op : block_named(plan, "head.forward").ops) {
+    const Compute* c = std::get_if<Compute>(&op.body);
+    const auto* loss = c == nullptr ? nullptr : std::get_if<CrossEntropy>(c);
+    if (loss != nullptr && loss->step == CrossEntropy::Step::kSums) {
+      EXPECT_EQ(loss->vocab, tiny_llama().vocab);
+    }
+  }
+}
+
 TEST(TensorParallel, ProjectionsInAreSplitByRowsOfTheirWeightAndProjectionsOutByColumns) {
   const Model m = tiny_llama();
   const Plan plan = plan_of(m, false);
