@@ -77,18 +77,44 @@ Bytes mask_traffic(const Attention& op) {
   return Bytes(2 * op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype));
 }
 
+// Elements that a multiprocessor takes per second of PyTorch's softmax (aten SoftMax.cu), whose
+// blocks read a row several times and stay behind the memory: what is left of published times of
+// its standard attention when the products are taken off, for rows of 2,048 in 16 bits. Forward
+// 2.3e9 on an H100 (Dao-AILab/flash-attention pull request 2688), 2.2e9 on an H100 PCIe (pull
+// request 1075), 1.9e9 on a B200 (issue 1589), 1.7e9 on an RTX A5000 (gpu-mode/ring-attention issue
+// 10); backward 1.2e9, -, 3e9 and 0.8e9.
+constexpr double kSoftmaxForward = 2e9, kSoftmaxBackward = 1e9, kSoftmaxBackwardBlackwell = 3e9;
+
+double softmax_rate(Pass pass, Generation generation) {
+  if (!is_backward(pass)) return kSoftmaxForward;
+  return generation == Generation::kBlackwell ? kSoftmaxBackwardBlackwell : kSoftmaxBackward;
+}
+
+/// What the softmax of rows in kernels of their own takes beyond the traffic that it causes.
+Cost behind_memory(const Attention& op, const Device& device) {
+  Cost cost;
+  const Generation generation = generation_of(device);
+  if (device.sms == 0 || generation == Generation::kCpu) return cost;
+  const std::int64_t scores = op.batch * op.heads * op.seq_q * op.seq_kv;
+  const Bytes traffic((is_backward(op.pass) ? 3 : 2) * scores * size_of(op.dtype));
+  const Seconds memory = stream_time(stream_fit(device, StreamKind::kSoftmax), traffic, device);
+  const Seconds taken(static_cast<double>(scores) /
+                      (softmax_rate(op.pass, generation) * device.sms));
+  cost.share[kPeakFlops] = std::max(taken - memory, Seconds());
+  return cost;
+}
+
 // Bytes of the element-wise kernels between the products: all traffic but the products' operands
 // and, where one kernel scales, masks and takes the softmax (Narayanan et al. 2021, section 4.2),
 // the mask's. A mask of its own is filled in in place, forward in a copy, since the scores are a
 // view of what the product wrote (Scaling, core/nn/masked_softmax/masked_softmax.py).
 Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softmax,
                  const Device& device) {
-  Bytes bytes = memory_traffic(op) - products;
-  if (softmax == Fusion::kFused)
-    bytes = std::max(bytes - mask_traffic(op), Bytes(0));
-  else if (!is_backward(op.pass))
-    bytes += mask_traffic(op);
-  return stream_cost(bytes, kernels, StreamKind::kSoftmax, device);
+  const Bytes bytes = memory_traffic(op) - products;
+  const auto moved = [&](Bytes b) { return stream_cost(b, kernels, StreamKind::kSoftmax, device); };
+  if (softmax == Fusion::kFused) return moved(std::max(bytes - mask_traffic(op), Bytes(0)));
+  const Bytes copied = is_backward(op.pass) ? Bytes(0) : mask_traffic(op);
+  return moved(bytes + copied) + behind_memory(op, device);
 }
 
 // Forward: S = Q K^T, P = softmax(mask(S)), O = P V. Backward: dP = dO V^T, dV = P^T dO, dS from P

@@ -256,6 +256,27 @@ TEST(Eager, AFusedSoftmaxSparesTheMaskAndItsCopy) {
   EXPECT_NEAR(spared(), 2 * scores / rate, 1e-9);
 }
 
+/// PyTorch's standard attention without a mask, 16,384 tokens of hidden size 2,048 in heads of 64
+/// and sequences of 2,048, TFLOP/s: "Pytorch" of flash-attention's benchmark_flash_attention.py in
+/// its pull request 2688 (H100) and issue 1589 (B200).
+TEST(Eager, SoftmaxOfPyTorchStaysBehindTheMemoryAsPublished) {
+  Attention op;
+  op.batch = 8, op.heads = op.kv_heads = 32, op.head_dim = 64, op.fused = op.causal = false;
+  op.seq_q = op.seq_kv = 2048;
+  CostModel eager, fused;
+  eager.kernels.softmax = Fusion::kEager;
+  const double flops = 4.0 * 8 * 32 * 2048 * 2048 * 64;
+  const auto expect = [&](Pass pass, const Device& device, double published) {
+    op.pass = pass;
+    const double products = pass == Pass::kForward ? 1 : 2.5;  // as that benchmark counts them
+    const double measured = products * flops / (published * 1e12);
+    EXPECT_NEAR(eager.compute(op, device).total().value, measured, 0.2 * measured) << device.name;
+    EXPECT_LT(fused.compute(op, device).total().value, 0.8 * measured) << device.name;
+  };
+  expect(Pass::kForward, h100(), 50.10), expect(Pass::kBackward, h100(), 65.18);
+  expect(Pass::kForward, b200(), 57.73), expect(Pass::kBackward, b200(), 168.60);
+}
+
 TEST(Eager, AFrameworksFlashAttentionIsTheOneThatRuns) {
   Attention op;
   op.batch = 1, op.heads = op.kv_heads = 32, op.head_dim = 128;
