@@ -199,6 +199,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {
+  if (bytes == 0) return cudaErrorInvalidValue;
   const std::size_t room = (bytes / kAlignment + 1) * kAlignment;
   *block = std::aligned_alloc(kAlignment, room);
   if (room <= kMostPoisoned) std::memset(*block, kNan, room);

@@ -60,8 +60,10 @@ inline EventHandle make_mark() {
   CUDA_CHECK(cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
   return EventHandle(e);
 }
-/// Not initialised. Throws EnvironmentError when the device has not so much.
+/// Not initialised; null for no bytes, which the driver refuses (cuMemAlloc). Throws
+/// EnvironmentError when the device has not so much.
 inline DeviceBlock device_block(std::size_t bytes) {
+  if (bytes == 0) return {};
   void* p = nullptr;
   CUDA_CHECK(cudaMalloc(&p, bytes));
   return DeviceBlock(p);

@@ -15,7 +15,10 @@ constexpr std::chrono::microseconds kLookAgain{20};  // a launch of NCCL's takes
 
 void Api::check(ncclResult_t result, const std::string& what) const {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  throw EnvironmentError("NCCL failed in " + what + ": " + error_string(result));
+  const char* const last = last_error(nullptr);  // what exactly: "Duplicate GPU detected ..."
+  const std::string detail = last == nullptr ? "" : last;
+  throw EnvironmentError("NCCL failed in " + what + ": " + error_string(result) +
+                         (detail.empty() ? "" : "\n  " + detail));
 }
 
 void Api::settle(ncclComm_t comm, ncclResult_t result, const std::string& what) const {

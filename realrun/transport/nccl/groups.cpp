@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <utility>
 
 #include "core/error.h"
 #include "plan/places.h"
@@ -163,12 +165,33 @@ void Groups::wait(ncclComm_t comm, cudaStream_t stream, const std::string& what)
   }
 }
 
-void Groups::abort() {
-  for (const auto& [ranks, group] : groups_) api_.abort(group.comm);
-  if (world_ != nullptr) api_.abort(world_);
+/// What a stream has sent may not have left its rank yet: finalizing waits until the communicator
+/// is quiet everywhere (nccl.h, ncclCommFinalize). Ranks meet in one order of communicators.
+void Groups::finish() {
+  const auto end = [this](ncclComm_t& comm) {
+    api_.settle(comm, api_.finalize(comm), "ncclCommFinalize");
+    api_.check(api_.destroy(std::exchange(comm, nullptr)), "ncclCommDestroy");
+  };
+  for (auto& [ranks, group] : groups_) end(group.comm);
+  end(world_);
 }
 
-Groups::~Groups() { abort(); }
+void Groups::abort() {
+  for (auto& [ranks, group] : groups_) {
+    if (group.comm != nullptr) api_.abort(std::exchange(group.comm, nullptr));
+  }
+  if (world_ != nullptr) api_.abort(std::exchange(world_, nullptr));
+}
+
+Groups::~Groups() {
+  if (std::uncaught_exceptions() == 0) {
+    try {
+      finish();
+    } catch (const EnvironmentError&) {  // another rank has failed
+    }
+  }
+  abort();  // what is left
+}
 
 const Groups::Group& Groups::find(int stream, const std::vector<std::int64_t>& group) const {
   const auto found = groups_.find({stream, group});

@@ -37,7 +37,8 @@ class Groups {
   /// Collective over all ranks, each with a GPU of its own, the calling thread's.
   /// Throws EnvironmentError with NCCL's words.
   Groups(const Api& api, const std::vector<Split>& splits, Transport& transport);
-  /// Ends what still runs.
+  /// Waits until all that was sent has gone, on every rank; ends what still runs where a rank
+  /// fails.
   ~Groups();
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
@@ -55,6 +56,7 @@ class Groups {
  private:
   void make(const Split& split, std::int64_t rank);
   void connect(ncclComm_t comm, const std::set<Link>& links, std::int64_t member);
+  void finish();
   void abort();
 
   const Api& api_;

@@ -33,9 +33,12 @@ Api load() {
   Api a;
   find(library, "ncclGetVersion", a.version);
   find(library, "ncclGetErrorString", a.error_string);
+  find(library, "ncclGetLastError", a.last_error);
   find(library, "ncclGetUniqueId", a.unique_id);
   find(library, "ncclCommInitRankConfig", a.init);
   find(library, "ncclCommSplit", a.split);
+  find(library, "ncclCommFinalize", a.finalize);
+  find(library, "ncclCommDestroy", a.destroy);
   find(library, "ncclCommAbort", a.abort);
   find(library, "ncclCommGetAsyncError", a.async_error);
   find(library, "ncclGroupStart", a.group_start);

@@ -1,12 +1,16 @@
 // NCCL on the emulated device, for tests: what realrun/transport/nccl/library.cpp loads elsewhere.
 // Strict where NCCL may be: calls return before they have done anything, and nothing but
 // ncclCommGetAsyncError may be called until that says so; the communicator that a split makes is
-// known only when the one that was split has settled; what is queued moves data only when the
-// streams of all ranks that it meets have come there.
+// known only when the one that was split has settled; only one that has been finalized may be
+// destroyed; what is queued moves data only when the streams of all ranks that it meets have come
+// there.
+
+#include "tests/emulated_cuda/nccl/emulated_nccl.h"
 
 #include <cuda_bf16.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -39,7 +43,7 @@ using CallPointer = std::shared_ptr<Call>;
 
 /// The ranks of one communicator.
 struct Clique {
-  std::size_t ranks = 0, joined = 0;
+  std::size_t ranks = 0, joined = 0, finalized = 0;
   std::map<std::size_t, std::vector<CallPointer>> collectives;  // by number; of each rank
   /// Messages by sender, receiver and number.
   struct Ends {
@@ -150,6 +154,7 @@ thread_local Group group;
 std::recursive_mutex registry;
 std::map<std::uint64_t, std::shared_ptr<Clique>> cliques;  // by unique id
 std::uint64_t ids = 0;
+std::atomic<std::size_t> aborted = 0;
 
 constexpr int kLooks = 2;
 
@@ -160,6 +165,7 @@ struct ncclComm {
   std::shared_ptr<plait::emulated::Clique> clique;
   int rank = 0;
   std::size_t collectives = 0, splits = 0;
+  bool finalized = false;
   std::map<std::pair<int, int>, std::size_t> messages;  // by sender and receiver
 };
 
@@ -176,6 +182,7 @@ bool busy() { return in_progress.comm != nullptr; }
 
 ncclResult_t version(int* v) { return *v = NCCL_VERSION_CODE, ncclSuccess; }
 const char* error_string(ncclResult_t) { return "a call that the emulation does not allow"; }
+const char* last_error(ncclComm_t) { return "which rule it broke is not said"; }
 ncclResult_t unique_id(ncclUniqueId* id) {
   const Lock lock(registry);
   *id = {};
@@ -192,7 +199,7 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclCo
   if (clique == nullptr) clique = std::make_shared<Clique>();
   clique->ranks = static_cast<std::size_t>(ranks);
   ++clique->joined;
-  *comm = new ncclComm{clique, rank, 0, 0, {}};
+  *comm = new ncclComm{clique, rank, 0, 0, false, {}};
   return begin(*comm, [c = clique] { return c->joined == c->ranks; });
 }
 
@@ -213,12 +220,28 @@ ncclResult_t split(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclCo
     std::shared_ptr<Clique>& clique = s.made[color];
     if (clique == nullptr) clique = std::make_shared<Clique>();
     clique->ranks = members.size();
-    *made = new ncclComm{clique, static_cast<int>(me - members.begin()), 0, 0, {}};
+    *made = new ncclComm{clique, static_cast<int>(me - members.begin()), 0, 0, false, {}};
     return true;
   });
 }
 
-ncclResult_t abort(ncclComm_t comm) { return delete comm, ncclSuccess; }
+ncclResult_t finalize(ncclComm_t comm) {
+  if (busy() || comm->finalized) return ncclInvalidUsage;
+  const Lock lock(registry);
+  comm->finalized = true;
+  ++comm->clique->finalized;
+  return begin(comm, [c = comm->clique] { return c->finalized == c->ranks; });
+}
+/// The guide asks for a finalized one: else what was sent may not have left.
+ncclResult_t destroy(ncclComm_t comm) {
+  if (busy() || !comm->finalized) return ncclInvalidUsage;
+  return delete comm, ncclSuccess;
+}
+ncclResult_t abort(ncclComm_t comm) {
+  if (in_progress.comm == comm) in_progress = {};
+  ++aborted;
+  return delete comm, ncclSuccess;
+}
 
 ncclResult_t async_error(ncclComm_t comm, ncclResult_t* state) {
   *state = ncclSuccess;
@@ -315,16 +338,19 @@ ncclResult_t receive(void* data, std::size_t n, ncclDataType_t type, int peer, n
 }
 
 }  // namespace
+
+std::size_t aborted_communicators() { return aborted; }
+
 }  // namespace plait::emulated
 
 namespace plait::nccl {
 
 const Api& api() {
   namespace e = emulated;
-  static const Api emulation = {e::version,    e::error_string, e::unique_id,      e::init,
-                                e::split,      e::abort,        e::async_error,    e::group_start,
-                                e::group_end,  e::all_reduce,   e::reduce_scatter, e::reduce,
-                                e::all_gather, e::send,         e::receive};
+  static const Api emulation = {
+      e::version,    e::error_string,   e::last_error, e::unique_id,   e::init,        e::split,
+      e::finalize,   e::destroy,        e::abort,      e::async_error, e::group_start, e::group_end,
+      e::all_reduce, e::reduce_scatter, e::reduce,     e::all_gather,  e::send,        e::receive};
   return emulation;
 }
 

@@ -77,6 +77,12 @@ TEST(EmulatedMemory, IsThereForStreamsWhenCopiesHaveBeenWaitedFor) {
   EXPECT_EQ(with, value);
 }
 
+TEST(EmulatedMemory, IsNotAskedForInPiecesOfNothing) {
+  void* nothing = nullptr;
+  EXPECT_NE(cudaMalloc(&nothing, 0), cudaSuccess);
+  EXPECT_FALSE(device_block(0));
+}
+
 /// cuGreenCtxDestroy: "Users must explicitly destroy all such streams before".
 TEST(EmulatedGreenContextDeathTest, OutlivesItsStreams) {
   const auto forget = [] {
@@ -84,6 +90,7 @@ TEST(EmulatedGreenContextDeathTest, OutlivesItsStreams) {
     const StreamHandle stream = shares[0]->make_stream();
     shares.clear();
   };
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // of a process anew: this one has threads
   EXPECT_DEATH(forget(), "before its stream");
 }
 
