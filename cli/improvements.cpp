@@ -85,10 +85,12 @@ Improvements improvements(const ScenarioText& text, const std::vector<Override>&
   for (const Neighbour& n : all) asked.push_back(&n);
   Trials trials(text, sets, evaluator);
   double than = now.step_time_s;
-  if (scenario.flow_network) {
+  // The analytic network, which is quicker, says what is worth a look, but for parts of a GPU.
+  const bool two_looks = scenario.flow_network && !scenario.cluster.shares_memory();
+  if (two_looks) {
     than = trials.run({&unchanged}, true).front().outcome.report->step_time_s;
   }
-  std::vector<Tried> tried = trials.run(asked, scenario.flow_network);
+  std::vector<Tried> tried = trials.run(asked, two_looks);
   Improvements out;
   out.tried = tried.size();
   for (const Tried& t : tried) {
@@ -99,7 +101,7 @@ Improvements improvements(const ScenarioText& text, const std::vector<Override>&
   std::erase_if(tried, [&](const Tried& t) { return !helps(t, than); });
   sort_by_time(tried);
   tried = one_of_each(tried, most);
-  if (scenario.flow_network && !tried.empty()) {
+  if (two_looks && !tried.empty()) {
     asked.clear();
     for (const Tried& t : tried) asked.push_back(t.neighbour);
     tried = trials.run(asked, false);

@@ -252,6 +252,8 @@ void check_options(const RealrunOptions& o, const std::vector<Option>& launch,
   }
   if (o.collectives == "library")
     usage_error("--backend cuda-green excludes --collectives library");
+  if (!o.calibration.empty())
+    usage_error("--backend cuda-green excludes --calibration: that is of the whole GPU");
 }
 
 }  // namespace

@@ -10,12 +10,14 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "plan/places.h"
+#include "plan/strategies/stage_tp.h"
 #include "reports/html/timeline.h"
 #include "reports/new_file.h"
 #include "reports/realrun.h"
 #include "reports/trace.h"
 #include "reports/walk.h"
 #include "sim/event/event_engine.h"
+#include "topologies/catalogue.h"
 #include "topologies/graph.h"
 
 #if PLAIT_HAS_REALRUN
@@ -111,18 +113,37 @@ std::vector<std::vector<double>> compute_times(const TimedRun& run) {
   return out;
 }
 
-/// GPUs are predicted as `plait run` does, with or without a calibration; this machine's processors
-/// only where it was measured.
+bool on_parts(const RealrunOptions& options) { return options.backend == "cuda-green"; }
+
+/// Ranks in green contexts are on parts of one of the scenario's GPUs, in their order. What was
+/// measured on the whole of it says nothing about a part.
+void move_to_parts(Scenario& scenario, std::int64_t ranks) {
+  scenario.placement.clear();
+  scenario.calibration.clear();
+  if (scenario.cluster.shares_memory()) return;
+  scenario.cluster = make_cluster(
+      {.preset = "gpu-parts", .device = scenario.cluster.device, .devices_per_node = ranks});
+  scenario.flow_network = true;
+}
+
+/// As `plait run` does, with or without a calibration. None of stages of different tensor-parallel
+/// degrees on parts of a GPU: the flow network, which knows that these share its memory, does not
+/// know such stages.
+std::optional<Timeline> prediction_on_gpus(const TimedRun& run) {
+  const Scenario& s = run.scenario;
+  if (s.cluster.shares_memory() && stages_differ(s.strategy)) return std::nullopt;
+  SimulationOptions options{.unfold = true, .record = true, .placement = s.placement};
+  if (s.cluster.shares_memory()) options.network = make_network(s.cluster);
+  Timeline out = simulate(run.plan, s.cluster, run.costs, options).timeline;
+  std::erase_if(out.tracks, [](const Track& t) { return t.multiplicity == 0; });  // other places
+  return out;
+}
+
+/// Of this machine's processors only where they were measured.
 std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions& options) {
   const Cluster& cluster = run.scenario.cluster;
   const std::vector<std::int64_t>& placement = run.scenario.placement;
-  if (on_gpu(options)) {
-    Timeline out = simulate(run.plan, cluster, run.costs,
-                            {.unfold = true, .record = true, .placement = placement})
-                       .timeline;
-    std::erase_if(out.tracks, [](const Track& t) { return t.multiplicity == 0; });  // other places
-    return out;
-  }
+  if (on_gpu(options)) return prediction_on_gpus(run);
   if (run.costs.calibration == nullptr) return std::nullopt;
   return simulate_hosts(run.plan, system_of(run, options),
                         work_of(run.plan, cluster, run.costs, placement), placement);
@@ -137,6 +158,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   run.plan = sound_plan(run.scenario);
   run.facts = run_facts(run.scenario, command.line);
   if (!options.calibration.empty()) run.scenario.calibration = options.calibration;
+  if (on_parts(options)) move_to_parts(run.scenario, rank_count(run.plan));
   run.costs = costs_of(run.scenario);
   run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
   run.measure.patience_s = options.patience_s;

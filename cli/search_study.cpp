@@ -8,6 +8,7 @@
 #include "cli/search_objective.h"
 #include "core/error.h"
 #include "core/parallel.h"
+#include "plan/refusal.h"
 #include "search/open_space.h"
 #include "search/rule_of_thumb.h"
 #include "search/sharers.h"
@@ -61,6 +62,12 @@ Study::Study(const SearchCommand& options, const Command& command, const std::st
   std::vector<Override> sets = options.scenario.overrides();
   sets.insert(sets.end(), machine_.begin(), machine_.end());
   open_ = parse_open_scenario(text, file, sets);
+  if (open_.scenario.cluster.shares_memory()) {
+    throw locate(
+        refusal("S055", "a search on parts of a GPU, which share its memory", "cluster",
+                "devices with memory of their own", "simulate layouts one by one with `plait run`"),
+        open_.scenario);
+  }
   space_ = space_of(open_, options.keep);
   if (const double price = price_of(options.prices, open_.scenario.cluster.device.name);
       price > 0) {

@@ -128,6 +128,7 @@ CollectiveCost collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlac
   const NodeKind& weakest = cluster.kind(group.kind);
   if (generation_of(weakest.device) == Generation::kCpu)
     return host_collective_cost(kind, bytes, group);
+  if (cluster.shares_memory()) return part_collective_cost(kind, bytes, group, weakest.device);
   if (kind == CollectiveKind::kShift) return shift_cost(bytes, group);
   if (kind == CollectiveKind::kAllToAll) return all_to_all_cost(bytes, group, weakest);
   const NcclGroup g = nccl_group(kind, group, weakest);

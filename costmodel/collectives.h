@@ -22,4 +22,16 @@ CollectiveCost push_pull_cost(Bytes bytes, const Servers& servers, const GroupPl
 /// host_collectives.cpp: between processors without NCCL, ring or recursive doubling.
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group);
 
+/// part_collectives.cpp: between parts of a GPU, which NCCL does not run on. Each takes what it is
+/// to have out of the others' buffers by its own kernels.
+CollectiveCost part_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group,
+                                    const Device& part);
+
+/// Messages of one member one after the other, and what it receives per byte of the buffer, where
+/// each sends on, or takes, one share after the other.
+struct Rounds {
+  double count = 0, wire = 0;
+};
+Rounds ring_rounds(CollectiveKind kind, double members);
+
 }  // namespace plait

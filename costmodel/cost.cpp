@@ -16,11 +16,14 @@ std::string_view name_of(Provenance p) {
 
 std::string_view resource_name(Resource r) {
   static constexpr std::array<std::string_view, kResources> kNames = {
-      "peak_flops",         "memory_bandwidth",   "launch_overhead",  "nvlink_bandwidth",
-      "nvlink_latency",     "pcie_bandwidth",     "pcie_latency",     "infiniband_bandwidth",
-      "infiniband_latency", "ethernet_bandwidth", "ethernet_latency", "c2c_bandwidth",
-      "c2c_latency",        "host_issue",         "host_peak_flops",  "host_memory_bandwidth",
+      "peak_flops",         "memory_bandwidth",        "launch_overhead",
+      "nvlink_bandwidth",   "nvlink_latency",          "pcie_bandwidth",
+      "pcie_latency",       "infiniband_bandwidth",    "infiniband_latency",
+      "ethernet_bandwidth", "ethernet_latency",        "c2c_bandwidth",
+      "c2c_latency",        "device_memory_bandwidth", "device_memory_latency",
+      "host_issue",         "host_peak_flops",         "host_memory_bandwidth",
       "storage_bandwidth"};
+  static_assert(!kNames.back().empty());
   return r < kNames.size() ? kNames[r] : "?";
 }
 

@@ -229,6 +229,11 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
   return cost;
 }
 
+Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
+  const KernelChain chain = eager_chain(op, kernels);
+  return chain.kernels > 0 ? chain.bytes : uncached(memory_traffic(op), device);
+}
+
 Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
   if (machine.processor.name.empty()) {
     throw InputError({"C014",

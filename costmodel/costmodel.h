@@ -71,6 +71,8 @@ struct CostModel {
   /// The same on the host's processor, of whose cores and memory bandwidth `sharers` ranks use as
   /// much each. Throws InputError C014 where none is described.
   Cost on_processor(const Compute& op, std::int64_t sharers = 1) const;
+  /// What the kernels of an op read from and write to the memory behind the second-level cache.
+  Bytes memory_bytes(const Compute& op, const Device& device) const;
   /// A collective over a placed group; zero for a group of one.
   CollectiveCost collective(const Collective& op, const GroupPlacement& group,
                             const Cluster& cluster) const;

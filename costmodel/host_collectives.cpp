@@ -11,25 +11,6 @@ namespace {
 constexpr Seconds kMessageStart = Seconds(1e-6);
 constexpr double kLinkShare = 0.8;
 
-struct Rounds {
-  double count = 0;  // messages one after the other
-  double wire = 0;   // bytes sent by one member, per byte of the buffer
-};
-
-Rounds ring_rounds(CollectiveKind kind, double n) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce: return {2 * (n - 1), 2 * (n - 1) / n};
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll: return {n - 1, (n - 1) / n};
-    case CollectiveKind::kBroadcast: return {n - 1, 1};
-    case CollectiveKind::kShift: return {1, 1};
-    case CollectiveKind::kPush:
-    case CollectiveKind::kPull: break;  // push_pull.cpp
-  }
-  return {};
-}
-
 // Recursive doubling (all_reduce), binomial tree (broadcast): the whole buffer in each round.
 Rounds tree_rounds(double n) {
   const double rounds = std::ceil(std::log2(n));
@@ -46,6 +27,20 @@ Cost rounds_cost(const Rounds& rounds, Bytes bytes, const Path& path) {
 }
 
 }  // namespace
+
+Rounds ring_rounds(CollectiveKind kind, double n) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return {2 * (n - 1), 2 * (n - 1) / n};
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll: return {n - 1, (n - 1) / n};
+    case CollectiveKind::kBroadcast: return {n - 1, 1};
+    case CollectiveKind::kShift: return {1, 1};
+    case CollectiveKind::kPush:
+    case CollectiveKind::kPull: break;  // push_pull.cpp
+  }
+  return {};
+}
 
 CollectiveCost host_collective_cost(CollectiveKind kind, Bytes bytes, const GroupPlacement& group) {
   const Path& path = group.nodes > 1 ? group.inter : group.intra;

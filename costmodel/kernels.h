@@ -29,6 +29,8 @@ Cost attention_cost(const Attention& op, const Device& device, Fusion softmax = 
 Cost memory_bound_cost(const Compute& op, const Device& device);
 /// The same without t0.
 Seconds stream_time(const StreamFit& fit, Bytes bytes, const Device& device);
+/// B - C.
+Bytes uncached(Bytes bytes, const Device& device);
 
 /// Adds the shares; the worse provenance and the weighted mean of the bands remain.
 Cost operator+(const Cost& a, const Cost& b);

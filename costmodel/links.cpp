@@ -11,6 +11,7 @@ double usable_share(LinkClass link, Generation generation) {
     case LinkClass::kInfiniband:
     case LinkClass::kEthernet: return 0.96;
     case LinkClass::kC2c: return 0.8;
+    case LinkClass::kDeviceMemory: return 0.9;  // as copies on Hopper (efficiency.cpp)
   }
   return 0;
 }
@@ -24,6 +25,7 @@ double latency_ratio(const Path& path) {
     case LinkClass::kInfiniband: return path.latency / Seconds(2.5e-6);
     case LinkClass::kEthernet: return path.latency / Seconds(4e-6);
     case LinkClass::kC2c: return path.latency / Seconds(0.8e-6);
+    case LinkClass::kDeviceMemory: return 1;
   }
   return 1;
 }

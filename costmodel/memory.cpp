@@ -148,7 +148,8 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
 StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
   BlockNeeds out;
   for (const Op& op : block.ops) {
-    if (const auto c = communicator_of(op, plan_.mesh, pairs_)) {
+    const auto c = communicator_of(op, plan_.mesh, pairs_);
+    if (c && !cluster_.shares_memory()) {  // NCCL does not run between parts of a GPU
       const auto same = [&](const NeededCommunicator& o) { return o.identity() == c->identity(); };
       if (std::ranges::none_of(out.communicators, same)) out.communicators.push_back(*c);
     }

@@ -21,7 +21,12 @@ StreamKind kind_of(const Compute& op) {
 }  // namespace
 
 // Half of the cache holds what the kernel before has written: that is what add saves at any size in
-// Vidur's profiles. More bytes never take less time.
+// Vidur's profiles.
+Bytes uncached(Bytes bytes, const Device& device) {
+  return Bytes(std::max<std::int64_t>(0, bytes.value - device.l2_cache.value / 2));
+}
+
+// More bytes never take less time.
 Seconds stream_time(const StreamFit& fit, Bytes bytes, const Device& device) {
   const auto all = static_cast<double>(bytes.value);
   const double cached = std::min(all, static_cast<double>(device.l2_cache.value) / 2);

@@ -19,6 +19,7 @@ MessageFit message_fit(LinkClass link) {
     case LinkClass::kInfiniband: return {18, 0.72, 0.1, Provenance::kFitted};
     case LinkClass::kEthernet: return {28, 0.72, 0.3, Provenance::kDatasheet};
     case LinkClass::kC2c: return {7.6, 0.80, 0.3, Provenance::kDatasheet};
+    case LinkClass::kDeviceMemory: return {kHandOverUs, 0.90, 0.5, Provenance::kDatasheet};
   }
   return {};
 }

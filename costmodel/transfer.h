@@ -6,6 +6,10 @@
 
 namespace plait {
 
+/// What a stage of communication between parts of a GPU takes besides its kernels: an event of
+/// another part's stream to be waited for. Assumed: no measurement stands behind it.
+inline constexpr double kHandOverUs = 5;
+
 /// One message along `path`; no bytes cost nothing.
 Cost message_cost(Bytes bytes, const Path& path);
 /// Between device and host memory, over the device's host link.

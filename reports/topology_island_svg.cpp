@@ -37,7 +37,7 @@ std::string caption(const Vertex& v) {
 
 int row_of(VertexKind kind) {
   if (kind == VertexKind::kDevice || kind == VertexKind::kNic) return 0;
-  return kind == VertexKind::kPcieSwitch ? 1 : 2;
+  return kind == VertexKind::kPcieSwitch || kind == VertexKind::kMemory ? 1 : 2;
 }
 
 /// The vertex one row further down that `v` hangs on; itself where there is none.

@@ -49,11 +49,10 @@ void draw_legend(Svg& svg, const TopologySummary& s, double y) {
 }  // namespace
 
 Pen pen_of(LinkClass link, BytesPerSecond bandwidth) {
-  static const std::map<LinkClass, std::string_view> colors = {{LinkClass::kNvlink, "#009E73"},
-                                                               {LinkClass::kPcie, "#777777"},
-                                                               {LinkClass::kInfiniband, "#0072B2"},
-                                                               {LinkClass::kEthernet, "#E69F00"},
-                                                               {LinkClass::kC2c, "#CC79A7"}};
+  static const std::map<LinkClass, std::string_view> colors = {
+      {LinkClass::kNvlink, "#009E73"},     {LinkClass::kPcie, "#777777"},
+      {LinkClass::kInfiniband, "#0072B2"}, {LinkClass::kEthernet, "#E69F00"},
+      {LinkClass::kC2c, "#CC79A7"},        {LinkClass::kDeviceMemory, "#D55E00"}};
   // A pixel more for each doubling above 12.5 GB/s, a port of 100 Gbit/s.
   const double doublings = std::log2(std::max(1.0, bandwidth.value / 12.5e9));
   return {colors.at(link), 1 + std::min(4.5, 0.75 * doublings), name_of(link)};
@@ -66,6 +65,7 @@ std::string_view fill_of(VertexKind kind) {
     case VertexKind::kPcieSwitch: return "#E4E4E4";
     case VertexKind::kHost: return "#F6E3C5";
     case VertexKind::kNic: return "#D3E6F3";
+    case VertexKind::kMemory: return "#F7D3B8";
     case VertexKind::kLeaf:
     case VertexKind::kRouter: return "#D3E6F3";
     case VertexKind::kSpine: return "#B4D3EA";

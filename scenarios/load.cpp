@@ -138,7 +138,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   resolve_host(root.find("host"), origins, out.cluster, out.host);
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
-  out.flow_network = parts.network == "flow";
+  out.flow_network = parts.network == "flow" || out.cluster.shares_memory();
   out.canonical_json =
       canonical_json(out, parts.strategy, parts.cluster, parts.placement, calibration.sha256);
 }

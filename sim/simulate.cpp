@@ -20,6 +20,11 @@ void require_world(const Plan& plan, const Cluster& cluster,
                       "pp x dp x fsdp x tp = devices of the cluster",
                       "change the strategy's sizes or cluster.nodes"});
   }
+  if (!flows && cluster.shares_memory()) {
+    throw refusal("S055", "parts of a GPU share its memory, which only the flow network knows",
+                  "cluster.node.family", "devices with memory of their own",
+                  "simulate it with `plait run`");
+  }
   if (flows && !plan.stage_tp.empty()) {
     throw refusal("S054", "the flow network knows no stages of different tensor-parallel degrees",
                   "cluster.network", "\"analytic\" with strategy.stage_tp",
@@ -74,7 +79,8 @@ void flowed(Simulation& out, const Plan& plan, const Cluster& cluster, const Cos
   const Transfers transfers(plan, cluster, costs, sites, kinds, loads, *out.durations);
   std::vector<int> sms;
   for (std::size_t k = 0; k < cluster.kinds(); ++k) {
-    sms.push_back(options.interference ? cluster.kind(k).device.sms : 0);
+    const bool held = options.interference && !cluster.shares_memory();
+    sms.push_back(held ? cluster.kind(k).device.sms : 0);
   }
   const FlowMachine machine = {loads, transfers,        *out.durations, kinds,
                                sites, *options.network, std::move(sms)};

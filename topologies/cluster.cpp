@@ -37,6 +37,8 @@ std::size_t Cluster::kind_of(std::int64_t device_index) const {
   return 0;
 }
 
+bool Cluster::shares_memory() const { return graph->kinds[0].island.shared_memory.value > 0; }
+
 double Cluster::share(std::size_t k) const {
   const auto share_of = [this](const OtherKind& o) {
     return static_cast<double>(o.last - o.first + 1) / static_cast<double>(nodes);
@@ -54,6 +56,7 @@ std::string_view name_of(LinkClass c) {
     case LinkClass::kInfiniband: return "infiniband";
     case LinkClass::kEthernet: return "ethernet";
     case LinkClass::kC2c: return "c2c";
+    case LinkClass::kDeviceMemory: return "memory";
   }
   return "?";
 }

@@ -14,8 +14,9 @@
 
 namespace plait {
 
-enum class LinkClass : std::uint8_t { kNvlink, kPcie, kInfiniband, kEthernet, kC2c };
-inline constexpr int kLinkClasses = 5;
+/// kDeviceMemory: the memory of a GPU, between the parts that share it.
+enum class LinkClass : std::uint8_t { kNvlink, kPcie, kInfiniband, kEthernet, kC2c, kDeviceMemory };
+inline constexpr int kLinkClasses = 6;
 std::string_view name_of(LinkClass c);
 
 /// An accelerator (or CPU), as in topologies/catalogue/devices/*.json, where each number has its
@@ -116,6 +117,8 @@ struct Cluster : NodeKind {
   std::uint64_t seed = 1;  // of the jitter
 
   std::int64_t world_size() const { return nodes * devices_per_node; }
+  /// Its devices are parts of one GPU in each node (topologies/gpu_part.h).
+  bool shares_memory() const;
   std::size_t kinds() const { return 1 + others.size(); }
   const NodeKind& kind(std::size_t k) const;
   /// The number of the kind of a device's node.

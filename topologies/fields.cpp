@@ -14,11 +14,12 @@ Sourced<Bandwidth> bandwidth_or_none() { return {Bandwidth{}}; }  // 0: no such 
 Sourced<Amount<Seconds>> latency() { return {Amount<Seconds>{.max = kLongestHop}}; }
 Sourced<Int> count(std::int64_t least, std::int64_t most) { return {Int{least, most}}; }
 
+/// Of cables: between parts of a GPU the link is its memory.
 Choice<LinkClass> link_classes() {
   Choice<LinkClass> out;
   for (int c = 0; c < kLinkClasses; ++c) {
     const auto link = static_cast<LinkClass>(c);
-    out.values.emplace_back(name_of(link), link);
+    if (link != LinkClass::kDeviceMemory) out.values.emplace_back(name_of(link), link);
   }
   return out;
 }
@@ -28,7 +29,8 @@ Choice<Family> families() {
            {"nvlink_mesh", Family::kNvlinkMesh},
            {"nvlink_domain", Family::kNvlinkDomain},
            {"pcie", Family::kPcie},
-           {"shared_memory", Family::kHost}}};
+           {"shared_memory", Family::kHost},
+           {"gpu_parts", Family::kGpuParts}}};
 }
 
 Choice<Spreading> spreadings() {

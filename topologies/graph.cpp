@@ -72,6 +72,7 @@ std::string_view name_of(VertexKind kind) {
     case VertexKind::kPcieSwitch: return "pcie switch";
     case VertexKind::kHost: return "host";
     case VertexKind::kNic: return "nic";
+    case VertexKind::kMemory: return "memory";
     case VertexKind::kLeaf: return "leaf";
     case VertexKind::kSpine: return "spine";
     case VertexKind::kCore: return "core";

@@ -17,6 +17,7 @@ enum class VertexKind : std::uint8_t {
   kPcieSwitch,
   kHost,  // a CPU socket with its memory
   kNic,
+  kMemory,  // of a GPU whose parts are devices
   kLeaf,
   kSpine,
   kCore,
@@ -52,8 +53,9 @@ struct Island {
   LinkGraph links;
   std::vector<VertexId> devices;
   std::vector<VertexId> nics;
-  std::vector<VertexId> host_of;    // per device, the socket whose memory is nearest
-  std::vector<std::size_t> nic_of;  // per device, the NIC that serves it; empty without NICs
+  std::vector<VertexId> host_of;      // per device, the socket whose memory is nearest
+  std::vector<std::size_t> nic_of;    // per device, the NIC that serves it; empty without NICs
+  BytesPerSecond shared_memory = {};  // of all devices together; 0: each has memory of its own
 };
 
 }  // namespace plait

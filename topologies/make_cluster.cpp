@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "topologies/catalogue.h"
+#include "topologies/gpu_part.h"
 #include "topologies/graph.h"
 
 namespace plait {
@@ -38,14 +39,19 @@ void resize(NodeSpec& node, std::int64_t devices) {
 }
 
 void check_node(const NodeSpec& node, const Device& device) {
-  const bool nvlink = node.family != Family::kPcie && node.family != Family::kHost;
+  const bool one_box = node.family == Family::kHost || node.family == Family::kGpuParts;
+  const bool nvlink = node.family != Family::kPcie && !one_box;
   if (nvlink && device.nvlink_bandwidth().value <= 0) {
     refuse("C008",
            fmt::format("{} connects devices by NVLink, and {} has none", node.name, device.name),
            "a device with nvlink_links and nvlink_link_bandwidth",
            "choose a cluster such as pcie-8");
   }
-  const bool pcie = node.family != Family::kHost && node.family != Family::kNvlinkDomain;
+  if (node.family == Family::kGpuParts && node.nics > 0) {
+    refuse("C007", fmt::format("{} has NICs, and its devices are parts of one GPU", node.name),
+           "one GPU alone: its parts exchange data through its memory", "leave nics out");
+  }
+  const bool pcie = node.family != Family::kNvlinkDomain && !one_box;
   if (pcie && device.pcie_bandwidth.value <= 0) {
     refuse("C008",
            fmt::format("{} connects {} by PCIe, and its pcie_bandwidth is missing", node.name,
@@ -89,6 +95,8 @@ void check_others(const std::vector<OtherNodes>& others, std::int64_t nodes, con
       refuse_others(o, "are not in the cluster",
                     fmt::format("the first and the last of nodes 0 to {}", nodes - 1));
     }
+    if (o.node.family == Family::kGpuParts)
+      refuse_others(o, "are parts of a GPU", "a GPU in parts as the only node");
     for (const OtherNodes& before : std::span(others.data(), &o)) {
       if (o.first > before.last || o.last < before.first) continue;
       refuse_others(o, fmt::format("overlap nodes {} to {}", before.first, before.last),
@@ -220,7 +228,9 @@ Cluster make_cluster(const ClusterSpec& spec) {
   const NodeSpec node = node_of(spec);
   const Fabric fabric = fabric_of(spec, node);
   Cluster out;
-  const Device device = spec.device ? *spec.device : find_device(node.device);
+  const Device whole = spec.device ? *spec.device : find_device(node.device);
+  const bool in_parts = node.family == Family::kGpuParts;
+  const Device device = in_parts ? part_of(whole, node.devices) : whole;
   check_node(node, device);
   const std::vector<OtherNodes> others = others_of(spec, node, device);
   check_slowdowns(spec, spec.nodes * node.devices);
@@ -229,7 +239,7 @@ Cluster make_cluster(const ClusterSpec& spec) {
   out.nodes = spec.nodes;
   out.nics_per_node = node.nics;
   out.nic_bandwidth = fabric.bandwidth;
-  out.graph = make_graph(node, device, fabric, spec.nodes, others, spec.faults);
+  out.graph = make_graph(node, whole, fabric, spec.nodes, others, spec.faults);
   static_cast<NodeKind&>(out) = kind_of(out.graph->kinds[0].island, node, device);
   for (std::size_t k = 0; k < others.size(); ++k) {
     const OtherNodes& o = others[k];
@@ -237,7 +247,7 @@ Cluster make_cluster(const ClusterSpec& spec) {
         {kind_of(out.graph->kinds[k + 1].island, o.node, o.device), o.first, o.last});
   }
   out.slowdowns = spec.slowdowns;
-  out.variation = spec.variation;
+  out.variation = in_parts ? 0 : spec.variation;  // of one GPU they are alike
   out.jitter = spec.jitter;
   out.seed = spec.seed;
   return out;

@@ -1,5 +1,6 @@
-// Links are numbered island by island, each as its graph numbers them, then the fabric: every hop
-// of every cable when ways are chosen by a hash, else every trunk in the order of its first hop.
+// Links are numbered island by island, each as its graph numbers them, with the memory that its
+// devices share behind them, then the fabric: every hop of every cable when ways are chosen by a
+// hash, else every trunk in the order of its first hop.
 #include "topologies/network.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ class GraphNetwork : public Network {
       : graph_(std::move(graph)), options_(options) {
     for (std::int64_t node = 0; node < graph_->nodes; ++node) {
       first_link_.push_back(next_id());
-      append_island(graph_->kind(node).island.links);
+      append_island(graph_->kind(node).island);
     }
     first_link_.push_back(next_id());
     if (graph_->cabling) append_fabric(*graph_->cabling);
@@ -43,7 +44,10 @@ class GraphNetwork : public Network {
     const std::size_t first = links.size();
     if (a == b) {
       here.walk(d, e, links);
-      return shift(links, first, a);
+      shift(links, first, a);
+      if (const auto memory = memory_of(from); memory && d != e)
+        links.insert(links.end(), 2, *memory);
+      return;
     }
     Gates gates;
     if (const std::int64_t other = forwarder(here, d, there.rail_of(e)); other >= 0) {
@@ -61,16 +65,25 @@ class GraphNetwork : public Network {
     shift(links, inside, b);
   }
 
+  std::optional<LinkId> memory_of(std::int64_t device) const override {
+    const std::int64_t node = device / graph_->size();
+    if (graph_->kind(node).island.shared_memory.value <= 0) return std::nullopt;
+    return first_link_[static_cast<std::size_t>(node) + 1] - 1;  // behind the island's links
+  }
+
  private:
   LinkId next_id() const { return static_cast<LinkId>(links_.size()); }
 
-  void append_island(const LinkGraph& island) {
-    for (VertexId v = 0; v < boost::num_vertices(island); ++v) {
-      for (auto [edge, end] = boost::out_edges(v, island); edge != end; ++edge) {
-        const Link& link = island[*edge];
+  void append_island(const Island& island) {
+    const LinkGraph& g = island.links;
+    for (VertexId v = 0; v < boost::num_vertices(g); ++v) {
+      for (auto [edge, end] = boost::out_edges(v, g); edge != end; ++edge) {
+        const Link& link = g[*edge];
         links_.push_back({link.link, link.bandwidth, link.latency, 1});
       }
     }
+    if (island.shared_memory.value > 0)
+      links_.push_back({LinkClass::kDeviceMemory, island.shared_memory, {}, 1});
   }
 
   void append_fabric(const Cabling& cabling) {
@@ -141,7 +154,7 @@ class GraphNetwork : public Network {
         return fmt::format("node {}: {} -> {}", node, name(v), name(boost::target(*edge, island)));
       }
     }
-    return "?";
+    return fmt::format("node {}: {}", node, plait::name_of(VertexKind::kMemory));
   }
 
   std::int64_t end_of(Hop hop, bool far) const {

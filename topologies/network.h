@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class Network {
   /// Throws InputError C009 where failures leave no way.
   virtual void route(std::int64_t from, std::int64_t to, std::uint64_t connection,
                      std::vector<LinkId>& links) const = 0;
+  /// The memory that the device shares with others; none where it has its own. A message from part
+  /// to part of a GPU crosses it twice.
+  virtual std::optional<LinkId> memory_of(std::int64_t /*device*/) const { return std::nullopt; }
 
  protected:
   std::vector<NetworkLink> links_;

@@ -10,6 +10,7 @@ std::string name_of(const FlowKind& kind, const Sites& sites) {
   switch (kind.what) {
     case FlowKind::What::kForward: return "send to the next stage";
     case FlowKind::What::kBackward: return "send to the previous stage";
+    case FlowKind::What::kKernel: return "kernels";
     case FlowKind::What::kCollective: break;
   }
   return fmt::format("{} over {} ({})", name_of(kind.collective),

@@ -50,7 +50,7 @@ struct Message {
 /// Something on its way through the network.
 struct Transfer {
   const TransferDemand* demand = nullptr;
-  Place from;  // the sender, or a member
+  Place from;  // the sender, a member, or who runs the kernel
   SimTime begin = 0;
   std::uint32_t meeting = kNoMeeting;  // of a collective
 };
@@ -191,6 +191,8 @@ class Engine {
       Message& m = message(at.cls, op);
       m.receiver = at;
       if (m.arrived) receive(m);
+    } else if (demand(at.cls, op).flow != nullptr) {  // a kernel, from shared memory
+      start_transfer({&demand(at.cls, op), at, now_, kNoMeeting});
     } else if (at.stream == kComputeStream) {
       compute_[at.cls].start(now_, duration(at.cls, op));
       repaced_.push_back(at.cls);
@@ -276,6 +278,7 @@ class Engine {
       }
       return;
     }
+    if (!std::holds_alternative<Send>(head(t.from).op->body)) return complete(t.from);
     Message& m = message(t.from.cls, head(t.from));
     m.arrived = true;
     m.arrival = now_;

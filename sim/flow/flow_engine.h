@@ -10,7 +10,8 @@
 // Given an op that takes d alone, of which bytes flow for f (its cost's bandwidth shares):
 //   collective  begins when all members are ready, waits d - f, then flows for at least f
 //   send        the same, when its rank is ready; its end is the arrival of the message
-//   compute     takes d; while collectives hold SMs, at the pace of the SMs that are left
+//   compute     takes d; while collectives hold SMs, at the pace of the SMs that are left; where
+//               devices share memory, its bytes flow for all of d but its launch
 // What happens at one time happens in no order: first all that ends, then all that begins, then the
 // network is shared out anew.
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/random.h"
+#include "costmodel/efficiency.h"
 #include "sim/flow/connections.h"
 #include "sim/network/link_capacity.h"
 
@@ -83,6 +84,11 @@ class LinkLoads::Folding {
     const auto positions = static_cast<std::int64_t>(positions_);
     const std::int64_t rank = static_cast<std::int64_t>(s * positions_ + p);
     const auto flow = static_cast<std::uint32_t>(first_.size() - 1);
+    if (kind.what == FlowKind::What::kKernel) {
+      flow_at(k, s, p) = flow;
+      uses_.push_back({*network_.memory_of(device(rank)), kWholeFlow});
+      return close(1.0, k, s);
+    }
     if (kind.what != FlowKind::What::kCollective) {
       if (stages_ == 1) return;
       const std::int64_t to =
@@ -103,7 +109,7 @@ class LinkLoads::Folding {
     if (group.size() < 2) return close({}, k, s);
     close(connections_of(kind.algorithm, kind.collective, plan_.servers, group, cluster_), k, s);
   }
-  /// The flow of these connections is complete: what it takes of each link it crosses.
+  /// What the flow of these connections takes of each link it crosses.
   void close(const std::vector<Connection>& connections, std::size_t kind, std::size_t stage) {
     double widest = 0;
     for (const Connection& c : connections) widest = std::max(widest, c.share);
@@ -121,6 +127,10 @@ class LinkLoads::Folding {
       uses_.push_back({l, std::max<std::int64_t>(1, std::llround(weight))});
       share_on_[l] = 0;
     }
+    close(widest, kind, stage);
+  }
+  /// The flow is complete: `uses_` has all that it crosses.
+  void close(double widest, std::size_t kind, std::size_t stage) {
     first_.push_back(static_cast<std::uint32_t>(uses_.size()));
     widest_.push_back(widest);
     const FlowKind& k = kinds_[kind];
@@ -133,10 +143,18 @@ class LinkLoads::Folding {
     return std::span(uses_).subspan(first_[flow], first_[flow + 1] - first_[flow]);
   }
 
+  /// Memory that devices share gives them what copies reach of it.
+  FlowRate capacity(LinkId l) const {
+    NetworkLink link = network_.links()[l];
+    if (link.link == LinkClass::kDeviceMemory)
+      link.bandwidth = link.bandwidth * stream_fit(cluster_.device, StreamKind::kCopy).bandwidth;
+    return capacity_of(link);
+  }
+
   // ---- colour refinement
   void refine() {
-    for (const NetworkLink& l : network_.links()) {
-      link_.push_back(mix(static_cast<Colour>(capacity_of(l))));
+    for (LinkId l = 0; l < network_.links().size(); ++l) {
+      link_.push_back(mix(static_cast<Colour>(capacity(l))));
     }
     incidence_.resize(link_.size());
     std::size_t before = 0, count = 1;
@@ -180,20 +198,20 @@ class LinkLoads::Folding {
   // ---- one of each class
   /// Of links that the same flows cross only the narrowest can hold them up.
   void class_links() {
-    const std::vector<NetworkLink>& links = network_.links();
+    const std::size_t links = network_.links().size();
     std::unordered_map<Colour, LinkId> narrowest;  // by what crosses them
-    for (LinkId l = 0; l < links.size(); ++l) {
+    for (LinkId l = 0; l < links; ++l) {
       if (incidence_[l] == 0) continue;
       const auto [at, fresh] = narrowest.emplace(incidence_[l], l);
-      if (!fresh && capacity_of(links[l]) < capacity_of(links[at->second])) at->second = l;
+      if (!fresh && capacity(l) < capacity(at->second)) at->second = l;
     }
-    class_of_link_.assign(links.size(), kNoLink);
+    class_of_link_.assign(links, kNoLink);
     std::unordered_map<Colour, std::uint32_t> known;
-    for (LinkId l = 0; l < links.size(); ++l) {
+    for (LinkId l = 0; l < links; ++l) {
       if (incidence_[l] == 0 || link_[narrowest[incidence_[l]]] != link_[l]) continue;
       const auto [at, fresh] =
           known.emplace(link_[l], static_cast<std::uint32_t>(out_.links_.size()));
-      if (fresh) out_.links_.push_back({l, capacity_of(links[l]), 0});
+      if (fresh) out_.links_.push_back({l, capacity(l), 0});
       class_of_link_[l] = at->second;
       ++out_.links_[at->second].multiplicity;
     }
@@ -232,7 +250,7 @@ class LinkLoads::Folding {
     out.widest = widest_[f];
     out.limit = FlowRate{1} << 50;
     for (const LinkUse& u : uses(f)) {
-      const FlowRate whole = capacity_of(network_.links()[u.link]);
+      const FlowRate whole = capacity(u.link);
       out.limit = std::min(out.limit, whole * kWholeFlow / u.weight);
       const std::uint32_t l = class_of_link_[u.link];
       const bool fresh =

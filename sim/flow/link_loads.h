@@ -26,9 +26,10 @@
 
 namespace plait {
 
-/// What flows are for: collectives over an axis set by an algorithm, or messages between stages.
+/// What flows are for: collectives over an axis set by an algorithm, messages between stages, or
+/// kernels whose operands are in memory that devices share.
 struct FlowKind {
-  enum class What : std::uint8_t { kCollective, kForward, kBackward };
+  enum class What : std::uint8_t { kCollective, kForward, kBackward, kKernel };
   What what = What::kCollective;
   std::size_t axis_set = 0;  // index into Sites::axis_sets, of a collective
   Algorithm algorithm = Algorithm::kRing;

@@ -27,7 +27,8 @@ Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis
               const Cluster& cluster, const CostModel& costs) {
   const Algorithm algorithm = costs.collective(c, group, cluster).algorithm;
   const NodeKind& node = cluster.kind(group.kind);
-  const bool gpu = node.device.compute_capability > 0 && group.ranks > 1;
+  const bool gpu =
+      node.device.compute_capability > 0 && group.ranks > 1 && !cluster.shares_memory();
   return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind},
           gpu ? held_multiprocessors(c.kind, group, node, costs.calibration.get()) : 0};
 }
@@ -35,6 +36,8 @@ Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis
 FlowKind kind_of(const Send& send) {
   return {.what = send.offset > 0 ? FlowKind::What::kForward : FlowKind::What::kBackward};
 }
+
+constexpr FlowKind kKernels = {.what = FlowKind::What::kKernel};
 
 /// Of the duration, the part in which bytes flow.
 SimTime flowing(const Cost& cost, SimTime duration) {
@@ -101,6 +104,7 @@ FlowRate rate_of(const FlowClass& flow, Bytes bytes, SimTime flowing) {
 std::vector<FlowKind> flow_kinds(const Plan& plan, const Cluster& cluster, const CostModel& costs,
                                  const Sites& sites) {
   std::set<FlowKind> kinds;
+  if (cluster.shares_memory()) kinds.insert(kKernels);
   for_each_op(plan, [&](const Op& op, std::size_t) {
     if (const Send* send = std::get_if<Send>(&op.body)) kinds.insert(kind_of(*send));
     const Collective* c = std::get_if<Collective>(&op.body);
@@ -119,6 +123,8 @@ Transfers::Transfers(const Plan& plan, const Cluster& cluster, const CostModel& 
     : ops_(durations.ops()), lanes_(loads.lanes().count()) {
   demands_.resize(plan.programs.size() * ops_ * lanes_);
   for_each_op(plan, [&](const Op& op, std::size_t id) {
+    if (const Compute* kernel = std::get_if<Compute>(&op.body); kernel && cluster.shares_memory())
+      return add_kernel(costs.memory_bytes(*kernel, cluster.device), id, kinds, loads, durations);
     if (!std::holds_alternative<Collective>(op.body) && !std::holds_alternative<Send>(op.body)) {
       return;
     }
@@ -140,6 +146,27 @@ Transfers::Transfers(const Plan& plan, const Cluster& cluster, const CostModel& 
       }
     }
   });
+}
+
+/// A kernel moves its bytes all the while that it runs.
+void Transfers::add_kernel(Bytes bytes, std::size_t op, const std::vector<FlowKind>& kinds,
+                           const LinkLoads& loads, const Durations& durations) {
+  if (bytes.value == 0) return;
+  const auto kind =
+      static_cast<std::size_t>(std::ranges::lower_bound(kinds, kKernels) - kinds.begin());
+  const std::size_t stages = demands_.size() / (ops_ * lanes_);
+  for (std::size_t s = 0; s < stages; ++s) {
+    for (std::size_t l = 0; l < lanes_; ++l) {
+      const SimTime duration = durations.row(s, op).at(l);
+      const SimTime launch = to_sim_time(durations.cost(s, l, op).share[kLaunchOverhead]);
+      if (duration <= launch) continue;
+      TransferDemand& d = demands_[(s * ops_ + op) * lanes_ + l];
+      d.kind = static_cast<std::uint32_t>(kind);
+      d.start_up = launch, d.flowing = duration - launch;
+      d.flow = loads.flow(kind, s, l);
+      d.rate = rate_of(*d.flow, bytes, d.flowing);
+    }
+  }
 }
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/topologies/joinable.h"
 #include "topologies/catalogue.h"
 #include "topologies/max_flow.h"
 #include "topologies/symmetry.h"
@@ -28,7 +29,7 @@ std::int64_t flow_on_every_link(const Machine& machine, std::size_t first) {
 }
 
 TEST(Cut, EqualsTheMaximumFlowOverEveryLink) {
-  for (const std::string& name : cluster_names()) {
+  for (const std::string& name : joinable_names()) {
     SCOPED_TRACE(name);
     ClusterSpec spec{.preset = name, .nodes = 5, .nodes_per_pod = 2, .oversubscription = 1.5};
     if (name == "gb200-nvl72") spec.devices_per_node = 8;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/topologies/joinable.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
@@ -121,7 +122,7 @@ RC_GTEST_PROP(Placement, IsTheSameOnePeriodLater, ()) {
 }
 
 RC_GTEST_PROP(Placement, NoMemberHasMoreThanItsRoute, ()) {
-  const auto names = cluster_names();
+  const auto names = joinable_names();
   const std::string name = *rc::gen::elementOf(names);
   const Cluster c = make_cluster({.preset = name, .nodes = 4, .nodes_per_pod = 2});
   const Devices group = *rc::gen::nonEmpty(

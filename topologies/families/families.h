@@ -12,7 +12,7 @@
 
 namespace plait {
 
-enum class Family : std::uint8_t { kNvSwitch, kNvlinkMesh, kNvlinkDomain, kPcie, kHost };
+enum class Family : std::uint8_t { kNvSwitch, kNvlinkMesh, kNvlinkDomain, kPcie, kHost, kGpuParts };
 
 /// Two devices and how many NVLinks join them directly.
 struct MeshLink {
@@ -64,6 +64,9 @@ Island nvlink_domain(const NodeSpec& node, const Device& device, const Fabric& f
 Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric);
 /// Processes on one computer that exchange data through its memory.
 Island shared_memory(const NodeSpec& node, const Device& device, const Fabric& fabric);
+
+/// Parts of one GPU (topologies/gpu_part.h), which exchange data through its memory.
+Island gpu_parts(const NodeSpec& node, const Device& gpu);
 
 /// Between a NIC and its slot: the slower of what both can do.
 inline BytesPerSecond nic_bus(const NodeSpec& node, const Fabric& fabric) {

@@ -9,6 +9,7 @@ Island make_island(const NodeSpec& node, const Device& device, const Fabric& fab
     case Family::kNvlinkDomain: return nvlink_domain(node, device, fabric);
     case Family::kPcie: return pcie_box(node, device, fabric);
     case Family::kHost: return shared_memory(node, device, fabric);
+    case Family::kGpuParts: return gpu_parts(node, device);
   }
   return {};
 }

@@ -69,7 +69,8 @@ Kind kind_of(Family family) {
     case Family::kNvlinkDomain: return Kind::kSwitch;
     case Family::kNvlinkMesh: return Kind::kMesh;
     case Family::kPcie:
-    case Family::kHost: return Kind::kNone;
+    case Family::kHost:
+    case Family::kGpuParts: return Kind::kNone;
   }
   return Kind::kNone;
 }
