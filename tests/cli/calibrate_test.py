@@ -110,6 +110,63 @@ class Calibrate(CommandTest):
                 self.assertAlmostEqual(half["busbw"], half["algbw"] * factor, places=9)
 
 
+RUN = {"kind": "run", "bench": "overlap", "version": "", "command": "", "date": "", "host": "gpus",
+       "processor": "H100", "cores": 1, "os_kernel": "", "compiler": "", "blas": "",
+       "quiet": "quiet", "core_to_core_ns": 0, "jitter": 0, "memory": "cold", "threads": 1}
+PRODUCT = {"op": "matmul", "accumulate": False, "batch": 1, "bias": False, "in": "bf16",
+           "out": "bf16", "k": 4096, "m": 8192, "n": 4096, "layout": "nt", "pass": "forward",
+           "weights": "plain"}
+NORM = {"op": "norm", "dtype": "bf16", "kind": "rms_norm", "pass": "forward", "rows": 8192,
+        "width": 4096}
+SMS = 132
+
+
+def overlapped(op, collective, beside):
+    """Takes 1 ms alone, and `beside` times that beside the collective."""
+    def spread(seconds):
+        return {"median": seconds, "p10": seconds, "p90": seconds}
+    return {"kind": "overlap", "op": op, "transport": "nccl", "communication": collective,
+            "ranks": 8, "size_bytes": 1 << 25, "multiprocessors": SMS, "repeats": 5,
+            "covered": True, "compute_alone_s": spread(1e-3),
+            "compute_beside_s": spread(beside * 1e-3), "communication_alone_s": spread(2e-4),
+            "communication_beside_s": spread(2.2e-4)}
+
+
+class CalibrateOverlaps(CommandTest):
+    """From measured overlaps to steps whose kernels are slowed down by as much."""
+
+    def calibrated(self, held):
+        """Beside every collective a kernel goes on with SMS - held multiprocessors."""
+        collectives = ("all_reduce", "all_gather", "reduce_scatter")
+        rows = [overlapped(op, c, SMS / (SMS - held)) for c in collectives for op in (PRODUCT, NORM)]
+        raw = self.file("raw.jsonl", "".join(json.dumps(row) + "\n" for row in [RUN, *rows]))
+        fitted = self.folder / f"held-{held}.json"
+        result = plait("calibrate", raw, "-o", fitted)
+        self.assertEqual(result.code, 0, result.err)
+        for collective in collectives:
+            self.assertIn(f"beside nccl {collective}", result.out)
+        measured = json.loads(fitted.read_text(encoding="utf-8"))["held_multiprocessors"]
+        self.assertEqual(set(measured), set(collectives))
+        for value in measured.values():
+            self.assertAlmostEqual(value, held, places=6)
+        return fitted
+
+    def step_time(self, calibration, network):
+        settings = {"model": "megatron-7.5b", "workload.sequence_length": 2048,
+                    "workload.global_batch": 8, "workload.micro_batch": 1,
+                    "strategy": {"fsdp": 8}, "calibration": str(calibration)}
+        flags = [f for key, value in settings.items() for f in ("--set", f"{key}={json.dumps(value)}")]
+        result = plait("run", SOURCE / "scenarios" / "tiny" / "tiny-8xh100.json", *flags,
+                       "--network", network, "--format", "json")
+        self.assertEqual(result.code, 0, result.err)
+        return json.loads(result.out)["step_time_s"]
+
+    def test_kernels_beside_collectives_are_slowed_down_by_what_was_measured(self):
+        few, many = self.calibrated(6), self.calibrated(66)
+        self.assertGreater(self.step_time(many, "flow"), 1.1 * self.step_time(few, "flow"))
+        self.assertEqual(self.step_time(many, "analytic"), self.step_time(few, "analytic"))
+
+
 class CalibrateErrors(CommandTest):
     def test_what_is_no_measurement_is_2(self):
         empty = self.file("empty.jsonl", "")
