@@ -11,17 +11,17 @@ namespace plait {
 struct FrameworkMemory {
   Bytes context = Bytes(512 << 20);  // driver context and loaded kernels
   double fragmentation = 0.04;       // of the live peak, reserved by the allocator and not usable
-  std::int64_t workspaces =
-      2;            // of cuBLAS: PyTorch's threads of forward and backward have one each
-  Bytes workspace;  // each of these; 0: PyTorch's default for the device
+  /// Of cuBLAS: PyTorch's threads of forward and backward have one each.
+  std::int64_t workspaces = 2;
+  Bytes workspace;                      // each of these; 0: PyTorch's default for the device
   std::int64_t library_workspaces = 0;  // of cuBLASLt, by kernel libraries beside the framework
   double step_bytes_per_parameter = 0;  // temporaries of the optimizer step, per updated parameter
   double loss_bytes_per_logit = 0;      // copies of the logits that the loss holds at once
   bool trees = false;  // NCCL before 2.22: communicators connect trees too, used or not
   Bytes buckets;       // flat communication buffers
 
-  /// Where memory is short the allocator gives back what it can (PyTorch frees cached segments
-  /// before it fails); the rest, of fragmentation above 4 %, is assumed.
+  /// What is left of it where memory is short: PyTorch's allocator gives cached segments back
+  /// before it fails. At most 4 % then: assumed.
   double least_fragmentation() const { return std::min(fragmentation, 0.04); }
 
   bool operator==(const FrameworkMemory&) const = default;

@@ -11,6 +11,8 @@ struct Rule {
 };
 constexpr Rule kRules[] = {
     {"llm-foundry", "llm-foundry"},
+    {"2025-06_torchtitan", "torchtitan-2025"},
+    {"torchtitan benchmarks/llama3-8b_h200_202506", "torchtitan-2025"},
     {"torchtitan", "torchtitan"},
     {"nanotron", "nanotron"},
     {"llm.c", "llm.c"},

@@ -190,8 +190,7 @@ class ScenarioWriter {
   }
 
   /// Megatron-LM's --deterministic-mode needs a fixed workspace of cuBLAS, for which its tests
-  /// choose
-  /// ":4096:8" (PyTorch documentation, torch.use_deterministic_algorithms).
+  /// choose ":4096:8" (PyTorch documentation, torch.use_deterministic_algorithms).
   JsonObject memory() const {
     JsonObject out;
     if (mentions(run_.notes, "deterministic=True")) out["workspace"] = "32 MiB";
