@@ -17,7 +17,7 @@ constexpr double kBetweenLaboratories = 0.13, kBetweenReleases = 0.08;
 // And what a framework does that no plan has: from half of the sources of published runs, such that
 // 80 % of the runs are in their bands (reports/published/bands.py; docs/accuracy.md has the shares
 // of the other half). A machine that is calibrated runs Plait's own launcher, which adds nothing.
-constexpr double kBetweenFrameworks = 0.025;
+constexpr double kBetweenFrameworks = 0.0;
 
 /// Relative errors of the parts are taken to point the same way: the band of the sum is the
 /// time-weighted mean of theirs, the widest that it can be.
