@@ -33,6 +33,7 @@ else()
   message(STATUS "cuDNN: not found (fused attention is the own kernels' alone)")
   list(FILTER cuda_sources EXCLUDE REGEX cudnn)
 endif()
+plait_merge_cuda(cuda_sources)
 add_library(plait_kernels_cuda STATIC ${cuda_sources})
 target_compile_definitions(plait_kernels_cuda PUBLIC PLAIT_HAS_CUDNN=$<BOOL:${CUDNN_FOUND}>)
 if(CUDNN_FOUND)
@@ -44,4 +45,4 @@ target_link_libraries(plait_kernels_cuda PUBLIC plait_options plait_core plait_c
 target_compile_options(plait_kernels_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:
                        # Kernels call the constexpr functions of the headers beside the CPU twins.
                        -std=c++20 --expt-relaxed-constexpr --Werror all-warnings
-                       -Xcompiler=-Wall,-Wextra,-Wshadow>)
+                       -Xcompiler=-Wall,-Wextra$<$<NOT:$<BOOL:${PLAIT_MERGE_SOURCES}>>:,-Wshadow>>)

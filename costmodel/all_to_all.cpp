@@ -3,12 +3,11 @@
 #include "costmodel/collective_fits.h"
 #include "costmodel/collectives.h"
 #include "costmodel/links.h"
+#include "costmodel/microseconds.h"
 #include "costmodel/nccl_tuning.h"
 
 namespace plait {
 namespace {
-
-constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
 
 // Of the fitted transfer, sent to the n-1 others of an island, the part that goes to the group's
 // own island. Over PCIe the fitted rate gives way to the link's.

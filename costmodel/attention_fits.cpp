@@ -9,9 +9,9 @@ namespace {
 // prints the errors of the others. A100 has head dimension 128 only in these tables, its d0 is that
 // of the published FlashAttention-2 plots, as is the rate of its backward pass; those of the others
 // are FlashAttention-4's (0.85-0.89).
-constexpr AttentionFit kAmpere = {0.768, 18.8, 37, 1, 0, 1, 12.4, 0.93};
-constexpr AttentionFit kHopper = {0.887, 38.6, 260, 0.541, 0.156, 7.5, 8, 0.87};
-constexpr AttentionFit kBlackwell = {0.963, 84.2, 327, 1, 0.25, 21.9, 9.3, 0.87};
+constexpr AttentionFit kAmpereAttention = {0.768, 18.8, 37, 1, 0, 1, 12.4, 0.93};
+constexpr AttentionFit kHopperAttention = {0.887, 38.6, 260, 0.541, 0.156, 7.5, 8, 0.87};
+constexpr AttentionFit kBlackwellAttention = {0.963, 84.2, 327, 1, 0.25, 21.9, 9.3, 0.87};
 // FlashAttention-2 on Hopper: e that of its plots, the rest as on Ampere.
 constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82, 1, 0, 1, 8.2, 0.93};
 // A processor: 0.35 of the peak and half a tile, assumed.
@@ -32,9 +32,10 @@ AttentionFit attention_fit(const Device& device, FlashKernel kernel) {
   switch (generation_of(device)) {
     case Generation::kCpu: return kProcessor;
     case Generation::kVolta:
-    case Generation::kAmpere: return kAmpere;
-    case Generation::kHopper: return kernel == FlashKernel::kFlash2 ? kHopperFlash2 : kHopper;
-    case Generation::kBlackwell: return kBlackwell;
+    case Generation::kAmpere: return kAmpereAttention;
+    case Generation::kHopper:
+      return kernel == FlashKernel::kFlash2 ? kHopperFlash2 : kHopperAttention;
+    case Generation::kBlackwell: return kBlackwellAttention;
   }
   return {};
 }

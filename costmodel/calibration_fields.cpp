@@ -140,13 +140,13 @@ struct Fit {
     }
     into = std::move(named.fit);
   }
-  /// Only inside `Kernels`, which knows the class.
+  /// Only inside `FittedKernels`, which knows the class.
   static std::string write(const std::string& kernel_class, const KernelFit& fit) {
     return fit_table().write({fit, known_features(kernel_class)});
   }
 };
 
-struct Kernels {
+struct FittedKernels {
   Shape shape() const { return Keyed{Fit{}}.shape(); }
   void read(const Json& json, std::map<std::string, KernelFit>& into) const {
     Keyed{Fit{}}.read(json, into);
@@ -193,7 +193,7 @@ const Table<Calibration>& calibration_table() {
           field("machine", &C::machine, Text{}, "Processor, kernel, compiler and libraries."),
           field("date", &C::date, Text{}, "Of the measurements, ISO 8601."),
           field("cores", &C::cores, kNotNegative, "Processors that the ranks share."),
-          field("kernels", &C::kernels, Kernels{}, "Fitted kernels by class."),
+          field("kernels", &C::kernels, FittedKernels{}, "Fitted kernels by class."),
           field("transports", &C::transports, Keyed{Nested{&message_table()}},
                 "Messages by transport."),
           field("held_multiprocessors", &C::held_multiprocessors, Keyed{kNotNegative},

@@ -3,6 +3,8 @@
 #include <array>
 #include <cmath>
 
+#include "costmodel/microseconds.h"
+
 namespace plait {
 namespace {
 
@@ -10,8 +12,6 @@ using enum CollectiveKind;
 using enum Generation;
 using enum Algorithm;
 using enum Protocol;
-
-constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
 
 // Fitted to AIConfigurator's nccl_perf tables (NCCL 2.27-2.29, half precision, 2, 4 and 8 GPUs;
 // medians) at 512 B, 2 KiB, ..., 512 MiB, and for 8 GPUs' all_reduce to Azure's (A100, H100) and

@@ -12,7 +12,7 @@ namespace {
 // that stay in the node: 58 GB/s on 4 nodes and 51 GB/s on 8 are 43.5 and 44.6 GB/s on the wire.
 constexpr double kNetworkShare = 0.88;
 // A message between nodes (Vidur's send/recv profile, H100 over InfiniBand).
-constexpr double kNetworkStartUs = 18;
+constexpr double kMessageStartUs = 18;
 
 struct Load {
   double tokens, row_bytes;    // of a rank
@@ -79,7 +79,7 @@ std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& grou
     outside = Seconds(load.tokens * load.row_bytes * load.remote_nodes /
                       (group.inter.bandwidth.value * kNetworkShare));
     cost.share[latency_of(group.inter.outermost())] =
-        Seconds(kNetworkStartUs * 1e-6) * latency_ratio(group.inter);
+        Seconds(kMessageStartUs * 1e-6) * latency_ratio(group.inter);
   }
   const double start = (fits.dispatch.start_us + fits.combine.start_us) / 2;
   cost.share[kLaunchOverhead] = Seconds(start * 1e-6) * launch_ratio(device);

@@ -3,21 +3,21 @@
 #include <array>
 #include <string_view>
 
+#include "costmodel/microseconds.h"
+
 namespace plait {
 namespace {
 
-constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
-
 // Prefixes of names. A800 and H800 are A100 and H100 with fewer NVLinks.
-struct Measured {
+struct MeasuredFamily {
   std::string_view prefix;
   Generation generation;
 };
-constexpr std::array<Measured, 5> kMeasured = {{{"a100", Generation::kAmpere},
-                                                {"a800", Generation::kAmpere},
-                                                {"h100", Generation::kHopper},
-                                                {"h800", Generation::kHopper},
-                                                {"b200", Generation::kBlackwell}}};
+constexpr std::array<MeasuredFamily, 5> kMeasured = {{{"a100", Generation::kAmpere},
+                                                      {"a800", Generation::kAmpere},
+                                                      {"h100", Generation::kHopper},
+                                                      {"h800", Generation::kHopper},
+                                                      {"b200", Generation::kBlackwell}}};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Generation generation_of(const Device& device) {
 }
 
 bool is_measured(const Device& device) {
-  for (const Measured& m : kMeasured)
+  for (const MeasuredFamily& m : kMeasured)
     if (device.name.starts_with(m.prefix) && generation_of(device) == m.generation) return true;
   return false;
 }

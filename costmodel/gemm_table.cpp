@@ -8,12 +8,12 @@
 namespace plait {
 namespace {
 
-/// Place on an axis: index of the point below and how far it is to the next, 0 to 1.
-struct Place {
+/// TablePlace on an axis: index of the point below and how far it is to the next, 0 to 1.
+struct TablePlace {
   std::size_t below = 0;
   double above = 0;
 };
-Place place(const std::vector<double>& axis, double value) {
+TablePlace place(const std::vector<double>& axis, double value) {
   if (axis.size() < 2 || value <= axis.front()) return {};
   if (value >= axis.back()) return {axis.size() - 2, 1};
   const auto next = std::ranges::upper_bound(axis, value);
@@ -29,8 +29,8 @@ bool inside(const std::vector<double>& axis, double value) {
 }  // namespace
 
 double GemmTable::factor(const MatMul& op) const {
-  const Place at[] = {place(m, static_cast<double>(op.m)), place(n, static_cast<double>(op.n)),
-                      place(k, static_cast<double>(op.k))};
+  const TablePlace at[] = {place(m, static_cast<double>(op.m)), place(n, static_cast<double>(op.n)),
+                           place(k, static_cast<double>(op.k))};
   double sum = 0;
   for (unsigned corner = 0; corner < 8; ++corner) {
     double weight = 1;

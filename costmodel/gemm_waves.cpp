@@ -34,9 +34,9 @@ struct Candidate {
   double total = INFINITY;
 };
 
-class Choice {
+class TileChoice {
  public:
-  Choice(const TiledGemm& fit, const MatMul& op, const Device& device)
+  TileChoice(const TiledGemm& fit, const MatMul& op, const Device& device)
       : fit_(fit),
         sizes_(op),
         sms_(device.sms),
@@ -81,7 +81,7 @@ class Choice {
 
 // Compute and memory overlap: their shares of the time are what each saves to first order.
 KernelTime tiled_time(const TiledGemm& fit, const MatMul& op, const Device& device) {
-  const Choice choice(fit, op, device);
+  const TileChoice choice(fit, op, device);
   const Sizes& s = choice.sizes();
   const Candidate& best = choice.best();
   const double teraflops = 2 * s.batch * s.m * s.n * s.k / 1e12;

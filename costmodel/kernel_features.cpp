@@ -103,12 +103,12 @@ struct ElementType {
 
 /// Rows or columns of tiles, and the elements that they cover: fused attention works on 64 x 64
 /// tiles of the scores (kernels/attention_tile.h).
-constexpr std::int64_t kTile = 64;
+constexpr std::int64_t kFeatureTile = 64;
 
 /// Tiles on and below the diagonal of a square.
 double tiles_of_square(double length) {
-  const double whole = std::floor(length / kTile), rest = length - whole * kTile;
-  return whole * (whole + 1) / 2 * kTile * kTile + rest * length;
+  const double whole = std::floor(length / kFeatureTile), rest = length - whole * kFeatureTile;
+  return whole * (whole + 1) / 2 * kFeatureTile * kFeatureTile + rest * length;
 }
 /// Of each document; where they differ in length, of the mean one and half of what their squares
 /// are beyond.

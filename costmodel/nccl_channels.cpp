@@ -10,7 +10,7 @@
 namespace plait {
 namespace {
 
-constexpr double kGB = 1e9;
+constexpr double kGigabyte = 1e9;
 constexpr int kMaxRings = 32;
 
 // Speeds that the search tries, GB/s (search.cc, by compute capability).
@@ -36,16 +36,16 @@ std::span<const double> inter_ladder(Generation generation) {
 // Largest step of the ladder not above `speed`; below the ladder, the speed itself.
 double step_below(std::span<const double> ladder, double speed) {
   for (double step : ladder)
-    if (step * kGB <= speed) return step * kGB;
+    if (step * kGigabyte <= speed) return step * kGigabyte;
   return speed;
 }
 
 Channels best_split(std::span<const double> ladder, double capacity) {
-  Channels best{1, std::min(capacity, ladder.front() * kGB)};
+  Channels best{1, std::min(capacity, ladder.front() * kGigabyte)};
   bool on_ladder = false;
   for (double step : ladder) {
-    const int count = std::min(kMaxRings, static_cast<int>(capacity / (step * kGB)));
-    const Channels split{count, step * kGB};
+    const int count = std::min(kMaxRings, static_cast<int>(capacity / (step * kGigabyte)));
+    const Channels split{count, step * kGigabyte};
     if (count == 0 || (on_ladder && split.total() <= best.total())) continue;
     best = split;
     on_ladder = true;
@@ -56,7 +56,7 @@ Channels best_split(std::span<const double> ladder, double capacity) {
 // connect.cc: more channels hide latency, unless Hopper has enough slow ones already.
 Channels duplicated(Channels c, Generation generation) {
   const bool late = generation == Generation::kHopper || generation == Generation::kBlackwell;
-  if (c.speed < 25 * kGB || (late && c.speed < 50 * kGB && c.count > 4)) return c;
+  if (c.speed < 25 * kGigabyte || (late && c.speed < 50 * kGigabyte && c.count > 4)) return c;
   return {2 * c.count, c.speed / 2};
 }
 

@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "costmodel/links.h"
+#include "costmodel/microseconds.h"
 
 namespace plait {
 namespace {
 
 constexpr double kGB = 1e9;
-constexpr Seconds us(double t) { return Seconds(t * 1e-6); }
 
 // Latencies in us by protocol: LL, LL128, Simple.
 using ByProtocol = std::array<double, 3>;

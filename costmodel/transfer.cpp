@@ -8,11 +8,11 @@ namespace {
 // Time of an empty message and the achieved share of the link's data-sheet rate. Vidur's send/recv
 // profiles: H100 NVLink 7.6 us and 361 of 450 GB/s; H100 over 400 Gbit/s InfiniBand 18 us and 36 of
 // 50 GB/s; A100 over a slower NIC 28 us. PCIe: NCCL counts 24 of 31.5 GB/s for a 4.0 x16 port.
-struct MessageFit {
+struct LinkMessages {
   double start_us, share, band;
   Provenance provenance;
 };
-MessageFit message_fit(LinkClass link) {
+LinkMessages message_fit(LinkClass link) {
   switch (link) {
     case LinkClass::kNvlink: return {7.6, 0.80, 0.1, Provenance::kFitted};
     case LinkClass::kPcie: return {10, 0.76, 0.3, Provenance::kDatasheet};
@@ -35,7 +35,7 @@ Cost link_cost(Bytes bytes, const Path& path, Seconds start, BytesPerSecond rate
 
 Cost message_cost(Bytes bytes, const Path& path) {
   if (bytes.value == 0) return {};
-  const MessageFit fit = message_fit(path.outermost());
+  const LinkMessages fit = message_fit(path.outermost());
   const double share = message_fit(path.link).share;
   Cost cost = link_cost(bytes, path, Seconds(fit.start_us * 1e-6) * latency_ratio(path),
                         path.bandwidth * share);

@@ -55,9 +55,9 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
 /// Writes the stages' programs: a walk through embedding, layers and head, with a message wherever
 /// the next part is on another stage and a copy wherever it runs on the other side of the host
 /// link.
-class ProgramWriter {
+class ServingWriter {
  public:
-  ProgramWriter(Draft& d, const LayerMap& map)
+  ServingWriter(Draft& d, const LayerMap& map)
       : d_(d), map_(map), memory_(d, Place::kHost), storage_(d, Place::kStorage) {
     d_.programs.resize(static_cast<std::size_t>(d_.mesh()[Axis::kPp]));
   }
@@ -224,7 +224,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
     attend_to_cache(draft, step, precision.kv_cache, cache_tokens);
   }
   if (precision.fused_elementwise) fuse_elementwise(draft);
-  ProgramWriter(draft, layout.map).run();
+  ServingWriter(draft, layout.map).run();
 
   Plan plan;
   plan.name = model.name;

@@ -14,9 +14,9 @@ namespace plait {
 namespace {
 
 /// Appends passes; each takes the next microbatch of its chunk.
-class Writer {
+class VScheduleWriter {
  public:
-  explicit Writer(std::int64_t microbatches) : microbatches_(microbatches) {}
+  explicit VScheduleWriter(std::int64_t microbatches) : microbatches_(microbatches) {}
 
   void forward(std::int16_t chunk) {
     push(chunk, next_[0].at(chunk_of(chunk))++, TaskPass::kForward);
@@ -68,7 +68,7 @@ void repeat(std::int64_t times, F&& phase) {
 std::vector<Task> zb_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches) {
   const std::int64_t below = stages - stage;  // stages from here to the turn
   const std::int64_t n = std::max(microbatches, 2 * stages - 1);
-  Writer w(microbatches);
+  VScheduleWriter w(microbatches);
   repeat(2 * below - 1, [&](std::int64_t) { w.forward(0); });
   repeat(stage, [&](std::int64_t) { w.forward(1), w.forward(0); });
   repeat(below, [&](std::int64_t) { w.forward(1), w.backward(1); });
@@ -90,7 +90,7 @@ std::vector<Task> zb_v(std::int64_t stages, std::int64_t stage, std::int64_t mic
 std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches) {
   const std::int64_t further = stages - stage - 1, passed = stage + 1;
   const std::int64_t n = std::max(microbatches, 2 * stages);
-  Writer w(microbatches);
+  VScheduleWriter w(microbatches);
   repeat(2 * further, [&](std::int64_t) { w.forward(0); });
   repeat(passed, [&](std::int64_t) { w.forward(0), w.forward(1); });
   repeat(further, [&](std::int64_t) { w.input(1), w.weights(), w.forward(1); });

@@ -15,6 +15,7 @@ struct OpTime {
 std::int64_t now_ns();
 /// Processor time of the calling thread.
 std::int64_t thread_cpu_ns();
+inline constexpr double kSecondsPerNs = 1e-9;
 
 /// What a thread has used so far.
 struct ThreadUse {

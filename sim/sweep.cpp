@@ -13,7 +13,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kComputeStream = static_cast<std::size_t>(Stream::kCompute);
+constexpr std::size_t kComputeClock = static_cast<std::size_t>(Stream::kCompute);
 
 /// What the walk needs of an op, without a look at the plan.
 struct FlatOp {
@@ -43,10 +43,10 @@ struct StageState {
   const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
 };
 
-class Engine {
+class Sweeper {
  public:
-  Engine(const Plan& plan, const Dependencies& deps, const Lanes& lanes, const Durations& durations,
-         bool record)
+  Sweeper(const Plan& plan, const Dependencies& deps, const Lanes& lanes,
+          const Durations& durations, bool record)
       : plan_(plan),
         deps_(deps),
         lanes_(lanes),
@@ -150,7 +150,7 @@ class Engine {
     StageState& st = state_[s];
     const ProgramDependencies& d = deps_.programs[s];
     const EventUse* waits = d.waits.data();
-    SimTime start = st.clock[kComputeStream];
+    SimTime start = st.clock[kComputeClock];
     const std::uint32_t w0 = d.wait_first[st.call], w1 = d.wait_first[st.call + 1];
     if (p.one_root) {
       for (std::uint32_t w = w0; w < w1; ++w) {
@@ -236,7 +236,7 @@ class Engine {
       advance(st.issued.data(), {&issue, false}, width_);
       raise(clock, st.issued.data(), width_);
     }
-    if (op.behind) raise(clock, &st.clock[kComputeStream * width_], width_);
+    if (op.behind) raise(clock, &st.clock[kComputeClock * width_], width_);
     const BlockDependencies& b = deps_.blocks[call.block];
     for (std::size_t k = b.first[i]; k < b.first[i + 1]; ++k) {
       raise(clock, &st.end[b.before[k] * width_], width_);
@@ -346,7 +346,7 @@ class Engine {
 
 Sweep sweep(const Plan& plan, const Dependencies& deps, const Lanes& lanes,
             const Durations& durations, bool record) {
-  return Engine(plan, deps, lanes, durations, record).run();
+  return Sweeper(plan, deps, lanes, durations, record).run();
 }
 
 }  // namespace plait

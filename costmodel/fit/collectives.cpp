@@ -53,9 +53,9 @@ Terms terms_of(Algorithm algorithm, Protocol protocol) {
   return {.hops = ring, .small = ring && !line, .ramp = !line};
 }
 
-using Choice = std::tuple<Generation, CollectiveKind, Algorithm, Protocol>;
+using ChosenBy = std::tuple<Generation, CollectiveKind, Algorithm, Protocol>;
 
-Choice choice_of(const CollectiveFitRow& row) {
+ChosenBy choice_of(const CollectiveFitRow& row) {
   const std::size_t chosen = nccl_choice(row.group, row.bytes);
   const NcclOption option = nccl_options(row.group, row.bytes, Speeds::kLadder).at(chosen);
   const bool shared = option.protocol == Protocol::kLl128;
@@ -80,7 +80,7 @@ double message_of(const CollectiveFitRow& row) {
 }  // namespace
 
 std::vector<ProtocolFit> fit_islands(const Rows& rows) {
-  std::map<Choice, Rows> chosen;
+  std::map<ChosenBy, Rows> chosen;
   for (const CollectiveFitRow& row : rows) chosen[choice_of(row)].push_back(row);
   std::vector<ProtocolFit> fits;
   for (const auto& [choice, own] : chosen) {

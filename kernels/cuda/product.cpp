@@ -46,7 +46,7 @@ std::int64_t alignment_of(const void* p) {
 }
 
 /// All that an algorithm depends on.
-struct Key {
+struct ProductKey {
   ProductSize size;
   Factor a, b;  // without data
   Result c;
@@ -60,7 +60,7 @@ struct Key {
                       c.stride, c.batch_stride, adds, biased, bias_is_bf16, multiprocessors,
                       alignments);
   }
-  bool operator<(const Key& other) const { return fields() < other.fields(); }
+  bool operator<(const ProductKey& other) const { return fields() < other.fields(); }
 };
 
 /// Of a call, besides the matrices.
@@ -75,7 +75,7 @@ class Recipe {
  public:
   /// `pointers` are what they are in the first call: the heuristics look at the bias's address for
   /// its alignment (cublasLt.h, CUBLASLT_MATMUL_DESC_BIAS_POINTER).
-  Recipe(cublasLtHandle_t handle, const Key& key, bool tf32, const Pointers& pointers) {
+  Recipe(cublasLtHandle_t handle, const ProductKey& key, bool tf32, const Pointers& pointers) {
     const cublasComputeType_t compute = tf32 && key.a.type == ElementType::kFloat
                                             ? CUBLAS_COMPUTE_32F_FAST_TF32
                                             : CUBLAS_COMPUTE_32F;
@@ -152,7 +152,7 @@ class Recipe {
     set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
     return out;
   }
-  void choose(cublasLtHandle_t handle, const Key& key) {
+  void choose(cublasLtHandle_t handle, const ProductKey& key) {
     cublasLtMatmulPreference_t preference = nullptr;
     check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     const auto set = [preference](cublasLtMatmulPreferenceAttributes_t name, auto value) {
@@ -196,7 +196,7 @@ struct Products::State {
   cublasLtHandle_t handle = nullptr;
   bool tf32 = false;
   int multiprocessors = 0;  // of the whole device
-  std::map<Key, Recipe> recipes;
+  std::map<ProductKey, Recipe> recipes;
 };
 
 Products::Products(FloatProducts float_products) : state_(std::make_unique<State>()) {
@@ -218,7 +218,7 @@ void product(const Queue& q, const ProductSize& size, float alpha, const Factor&
   require_documented(size, a, b, c, bias);
   Products::State& state = q.products->state();
   const void* const offsets = aligned_bias(q, bias, size.n);
-  Key key{size, a, b, c};
+  ProductKey key{size, a, b, c};
   key.a.data = key.b.data = nullptr, key.c.data = nullptr;
   key.adds = beta != 0, key.biased = bias.data != nullptr;
   key.bias_is_bf16 = bias.type == ElementType::kBf16;

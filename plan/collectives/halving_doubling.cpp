@@ -20,9 +20,9 @@ namespace plait {
 namespace {
 
 /// Shares of places [first, first + count) and of their guests, as far as these have any.
-Block held(const Team& team, std::int64_t power, std::int64_t places, std::int64_t first,
-           std::int64_t count) {
-  Block out;
+Pieces held(const Team& team, std::int64_t power, std::int64_t places, std::int64_t first,
+            std::int64_t count) {
+  Pieces out;
   for (std::int64_t p : {first, first + power}) {
     for (std::int64_t k = p; k < std::min(p + count, places); ++k) append(out, team.share(k));
   }
@@ -47,7 +47,7 @@ Rounds serve_guest(const Team& team, std::int64_t power, std::int64_t places) {
   const bool guest = team.place >= power;
   const std::int64_t k = guest ? team.place : team.place + power;
   if (k >= team.size()) return {round};
-  Block rest;
+  Pieces rest;
   for (std::int64_t p = 0; p < places; ++p) {
     if (p != k) append(rest, team.share(p));
   }

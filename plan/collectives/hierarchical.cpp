@@ -58,7 +58,7 @@ Rounds all_reduce(const Nodes& nodes) {
 
 Rounds gather_or_scatter(CollectiveKind kind, const Nodes& nodes) {
   const auto of_all_nodes = [&](std::int64_t j) {
-    Block out;
+    Pieces out;
     for (std::int64_t m = 0; m < nodes.count; ++m) append(out, nodes.team.share(m * nodes.g + j));
     return out;
   };

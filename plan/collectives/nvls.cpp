@@ -15,7 +15,7 @@ namespace plait {
 Rounds nvls(CollectiveKind kind, const Team& team) {
   Round round;
   send(round, kSwitch, team.share(team.place));
-  Block all;
+  Pieces all;
   for (std::int64_t p = 0; p < team.size(); ++p) append(all, team.share(p));
   receive(round, kSwitch, all);
   return from_gather(kind, {round});

@@ -71,7 +71,7 @@ Team channel_team(const Arrangement& arrangement, CollectiveKind kind, std::int6
   if (by_member) {
     team.shares = [=, order = team.members, channels = arrangement.channels](std::int64_t p) {
       const std::int64_t member = order[static_cast<std::size_t>(p)];
-      return Block{part_of(share_of(elements, members, member), channels, channel)};
+      return Pieces{part_of(share_of(elements, members, member), channels, channel)};
     };
   }
   return team;

@@ -17,7 +17,7 @@ namespace plait {
 Rounds recursive_doubling(const Team& team) {
   const std::int64_t i = team.place, n = team.size();
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
-  const Block all{team.whole};
+  const Pieces all{team.whole};
   Rounds after;  // before is the same backwards
   if (power < n) {
     Round& round = after.emplace_back();

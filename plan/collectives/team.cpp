@@ -12,10 +12,10 @@ Range part_of(Range range, std::int64_t parts, std::int64_t index) {
 }
 
 Shares parts_of(Range range, std::int64_t parts) {
-  return [=](std::int64_t index) { return Block{part_of(range, parts, index)}; };
+  return [=](std::int64_t index) { return Pieces{part_of(range, parts, index)}; };
 }
 
-void append(Block& block, const Block& more) {
+void append(Pieces& block, const Pieces& more) {
   for (const Range& r : more) {
     const bool continues = !block.empty() && block.back().first + block.back().elements == r.first;
     if (continues) {
@@ -26,16 +26,16 @@ void append(Block& block, const Block& more) {
   }
 }
 
-Block moved(Block block, std::int64_t by) {
+Pieces moved(Pieces block, std::int64_t by) {
   for (Range& r : block) r.first += by;
   return block;
 }
 
-void send(Round& round, std::int64_t to, const Block& block) {
+void send(Round& round, std::int64_t to, const Pieces& block) {
   for (const Range& r : block) round.push_back({Direction::kSend, to, r, false});
 }
 
-void receive(Round& round, std::int64_t from, const Block& block, bool combine) {
+void receive(Round& round, std::int64_t from, const Pieces& block, bool combine) {
   for (const Range& r : block) round.push_back({Direction::kReceive, from, r, combine});
 }
 

@@ -16,8 +16,8 @@
 namespace plait {
 
 using Rounds = std::vector<Round>;
-using Block = std::vector<Range>;                   // part of the work buffer
-using Shares = std::function<Block(std::int64_t)>;  // by place
+using Pieces = std::vector<Range>;                   // part of the work buffer
+using Shares = std::function<Pieces(std::int64_t)>;  // by place
 
 /// The members that a pattern runs over, as one of them sees them; counted from `place` to place
 /// with wrap-around.
@@ -29,7 +29,7 @@ struct Team {
 
   std::int64_t size() const { return static_cast<std::int64_t>(members.size()); }
   std::int64_t at(std::int64_t p) const { return members[static_cast<std::size_t>(wrapped(p))]; }
-  Block share(std::int64_t p) const { return shares(wrapped(p)); }
+  Pieces share(std::int64_t p) const { return shares(wrapped(p)); }
 
  private:
   std::int64_t wrapped(std::int64_t p) const { return (p % size() + size()) % size(); }
@@ -39,12 +39,12 @@ struct Team {
 Range part_of(Range range, std::int64_t parts, std::int64_t index);
 Shares parts_of(Range range, std::int64_t parts);
 /// Appends a block, as one range with what it continues.
-void append(Block& block, const Block& more);
+void append(Pieces& block, const Pieces& more);
 /// The same ranges `by` elements further on.
-Block moved(Block block, std::int64_t by);
+Pieces moved(Pieces block, std::int64_t by);
 
-void send(Round& round, std::int64_t to, const Block& block);
-void receive(Round& round, std::int64_t from, const Block& block, bool combine = false);
+void send(Round& round, std::int64_t to, const Pieces& block);
+void receive(Round& round, std::int64_t from, const Pieces& block, bool combine = false);
 
 /// First and last swapped, sender and receiver; what is received now is combined (a switch has
 /// combined it already).

@@ -8,7 +8,7 @@
 namespace plait {
 namespace {
 
-std::int64_t size_of(const Block& block) {
+std::int64_t size_of(const Pieces& block) {
   std::int64_t n = 0;
   for (const Range& r : block) n += r.elements;
   return n;

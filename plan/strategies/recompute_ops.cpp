@@ -11,23 +11,23 @@ namespace plait {
 namespace {
 
 /// Of an op's output, section by section.
-using Kept = std::vector<bool>;
-bool whole(const Kept& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
-bool none(const Kept& kept) { return std::find(kept.begin(), kept.end(), true) == kept.end(); }
+using KeptOps = std::vector<bool>;
+bool whole(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
+bool none(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), true) == kept.end(); }
 
-/// Kept: what attention, reduce_scatter and every other product write, beginning with the first.
+/// KeptOps: what attention, reduce_scatter and every other product write, beginning with the first.
 /// torchtitan has a matrix for each of query, key and value, and of gate and up, so that sections
 /// of a packed product count one by one.
-class Policy {
+class KeepPolicy {
  public:
-  explicit Policy(const Draft& d) : d_(d) {}
+  explicit KeepPolicy(const Draft& d) : d_(d) {}
   /// To be asked once for each op of the forward pass, in order.
-  Kept operator()(const Op& op) {
+  KeptOps operator()(const Op& op) {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
       return {c->kind == CollectiveKind::kReduceScatter};
     }
     if (body_of<MatMul>(op) == nullptr) return {body_of<Attention>(op) != nullptr};
-    Kept out;
+    KeptOps out;
     const auto& sections = d_.tensors[op.operands[2].tensor].dims[2].sections;
     for (std::size_t i = 0; i < sections.size() && (i == 0 || sections[i] > 0); ++i) {
       out.push_back(++products_ % 2 == 1);
@@ -64,8 +64,8 @@ class OpRecompute {
   /// From the last op of forward to the first: what is needed later is kept or computed again,
   /// which in turn needs what that op reads.
   void choose() {
-    std::vector<Kept> kept;
-    Policy policy(d_);
+    std::vector<KeptOps> kept;
+    KeepPolicy policy(d_);
     for (const Op& op : layer_.forward.ops) {
       kept.push_back(policy(op));
       for (const Operand& o : op.operands) {
@@ -102,7 +102,7 @@ class OpRecompute {
     kept_[o.tensor] = d_.add(t);
   }
   /// The kept sections of a packed product; the others have no columns.
-  TensorId columns(TensorId packed, const Kept& kept) {
+  TensorId columns(TensorId packed, const KeptOps& kept) {
     Tensor t = d_.tensors[packed];
     t.name += ".kept", t.scope = Scope::kLayerMicrobatch;
     Dim& dim = t.dims[2];

@@ -43,9 +43,9 @@ std::ptrdiff_t readers(const std::vector<Op>& ops, TensorId t) {
   });
 }
 
-class Pieces {
+class OverlappedPieces {
  public:
-  Pieces(Draft& d, Block& block) : d_(d), block_(block), n_(d.mesh()[Axis::kTp]) {}
+  OverlappedPieces(Draft& d, Block& block) : d_(d), block_(block), n_(d.mesh()[Axis::kTp]) {}
 
   void run() {
     std::vector<Op> ops = std::exchange(block_.ops, {});
@@ -220,7 +220,7 @@ void overlap_tensor_parallel(Draft& d) {
                   "another strategy.recompute.kind than \"ops\"",
                   "remove strategy.tensor.overlap, or choose another kind of recomputation");
   }
-  for (LayerKind& layer : d.layers) Pieces(d, layer.kept.forward).run();
+  for (LayerKind& layer : d.layers) OverlappedPieces(d, layer.kept.forward).run();
 }
 
 }  // namespace plait

@@ -11,17 +11,17 @@
 namespace plait {
 namespace {
 
-constexpr std::int64_t kPoolBytes = 256 << 20, kQuickPoolBytes = 8 << 20;
-constexpr std::int64_t kLargest = 64 << 20, kQuickLargest = 1 << 20;
+constexpr std::int64_t kCopyPoolBytes = 256 << 20, kQuickCopyPoolBytes = 8 << 20;
+constexpr std::int64_t kLargestCopy = 64 << 20, kQuickLargestCopy = 1 << 20;
 
-struct Stream {
+struct CopyStream {
   std::string_view what;
   double traffic;
   void (*run)(OperandPool& pool, std::int64_t elements);
 };
 
 // Reading is a sum of squares: the cheapest kernel that reads everything and writes nothing.
-constexpr Stream kKinds[] = {
+constexpr CopyStream kCopyStreams[] = {
     {"copy", 2,
      [](OperandPool& pool, std::int64_t n) {
        std::memcpy(pool.output(n), pool.input(n), static_cast<std::size_t>(n) * sizeof(float));
@@ -42,12 +42,13 @@ constexpr Stream kKinds[] = {
 
 void bench_copy(RowsFile& file, const BenchOptions& options) {
   const bool quick = options.size == GridSize::kQuick;
-  OperandPool pool(quick ? kQuickPoolBytes : kPoolBytes);
+  OperandPool pool(quick ? kQuickCopyPoolBytes : kCopyPoolBytes);
   std::vector<StreamKind> kinds;
-  for (const Stream& s : kKinds) kinds.push_back({std::string(s.what), s.traffic});
-  bench_streams(file, options, kinds, quick ? kQuickLargest : kLargest,
+  for (const CopyStream& s : kCopyStreams) kinds.push_back({std::string(s.what), s.traffic});
+  bench_streams(file, options, kinds, quick ? kQuickLargestCopy : kLargestCopy,
                 [&](const std::string& what, std::int64_t bytes, const TimingOptions& timing) {
-                  const Stream* stream = std::ranges::find(kKinds, what, &Stream::what);
+                  const CopyStream* stream =
+                      std::ranges::find(kCopyStreams, what, &CopyStream::what);
                   return time_calls([&] { stream->run(pool, bytes / 4); }, timing);
                 });
 }

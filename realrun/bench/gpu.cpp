@@ -6,7 +6,7 @@ namespace {
 /// Launches of as many kernels as a part of a layer, and as a small step, has.
 constexpr std::int64_t kKernels[] = {1, 8, 64, 512};
 constexpr double kLaunchSeconds = 0.02;
-constexpr std::int64_t kLargest = std::int64_t{1} << 30, kQuickLargest = 1 << 14;
+constexpr std::int64_t kLargestTransfer = std::int64_t{1} << 30, kQuickLargestTransfer = 1 << 14;
 
 }  // namespace
 
@@ -29,7 +29,8 @@ void bench_gpu_compute(RowsFile& file, const BenchOptions& options, GpuTimer& gp
 void bench_gpu_copy(RowsFile& file, const BenchOptions& options, GpuTimer& gpu) {
   const std::vector<StreamKind> kinds = {{"copy", 2}, {"combine", 3},        {"read", 1},
                                          {"fill", 1}, {"host_to_device", 1}, {"device_to_host", 1}};
-  bench_streams(file, options, kinds, options.size == GridSize::kQuick ? kQuickLargest : kLargest,
+  bench_streams(file, options, kinds,
+                options.size == GridSize::kQuick ? kQuickLargestTransfer : kLargestTransfer,
                 [&](const std::string& what, std::int64_t bytes, const TimingOptions& timing) {
                   return gpu.stream(what, bytes, timing);
                 });

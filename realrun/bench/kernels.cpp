@@ -6,7 +6,7 @@ namespace {
 
 /// Products vary more from call to call, and most of a step is spent in them.
 double seconds_of(const Compute& op) { return uses_matrix_units(op) ? 0.03 : 0.015; }
-constexpr double kQuickSeconds = 0.002;
+constexpr double kQuickKernelSeconds = 0.002;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void bench_kernels(RowsFile& file, const BenchOptions& options, const std::vecto
       options.progress(before, static_cast<std::size_t>(rounds) * grid.size(),
                        std::string(kernel_name(op)));
       TimingOptions timing;
-      timing.seconds = quick && options.seconds == 0 ? kQuickSeconds : seconds_of(op) * scale;
+      timing.seconds = quick && options.seconds == 0 ? kQuickKernelSeconds : seconds_of(op) * scale;
       timing.least_repeats = 3;
       const Timed t = time(op, timing);
       row.repeats = t.repeats, row.calls = t.calls, row.wall = t.wall, row.cpu = t.cpu;

@@ -9,8 +9,7 @@
 namespace plait {
 namespace {
 
-constexpr double kSecondsPerNs = 1e-9;
-constexpr double kPatience = 60;  // seconds without an answer
+constexpr double kAnswerPatience = 60;  // seconds without an answer
 
 /// Until `t` is done. Returns the processor time that this thread used for it.
 double carry_out(Transport& transport, BytesOnTheWay t) {
@@ -18,7 +17,7 @@ double carry_out(Transport& transport, BytesOnTheWay t) {
   transport.start(t);
   while (!t.done) {
     transport.progress(0.1);
-    if (static_cast<double>(now_ns() - start) * kSecondsPerNs > kPatience) {
+    if (static_cast<double>(now_ns() - start) * kSecondsPerNs > kAnswerPatience) {
       throw EnvironmentError("no answer from rank " + std::to_string(t.peer));
     }
   }
@@ -49,9 +48,9 @@ PingPong ping_pong(Transport& transport, std::int64_t bytes, std::int64_t rounds
 namespace {
 
 /// A message to the peer and one from it.
-class Exchange : public Communication {
+class Swap : public Communication {
  public:
-  Exchange(std::int64_t peer, std::vector<std::byte>& out, std::vector<std::byte>& in) {
+  Swap(std::int64_t peer, std::vector<std::byte>& out, std::vector<std::byte>& in) {
     out_.peer = in_.peer = peer;
     out_.tag = in_.tag = 2;
     out_.flow = Flow::kOut, out_.data = out.data(), out_.bytes = out.size();
@@ -91,7 +90,7 @@ double behind_work(Communicator& communicator, Control& control,
 }  // namespace
 
 WakeTimes wake_times(Transport& transport, Control& control, std::int64_t repeats) {
-  Communicator communicator(transport, 1, kPatience);
+  Communicator communicator(transport, 1, kAnswerPatience);
   std::vector<std::byte> out(kExchanged), in(kExchanged);
   const bool exchanges = transport.rank() < 2;
   const auto nothing = [] { return std::make_unique<LocalWork>([] {}); };
@@ -99,7 +98,7 @@ WakeTimes wake_times(Transport& transport, Control& control, std::int64_t repeat
   for (std::int64_t i = 0; i < repeats; ++i) {
     times.wake.push_back(behind_work(communicator, control, nothing()) / 2);
     std::unique_ptr<Communication> work = nothing();
-    if (exchanges) work = std::make_unique<Exchange>(1 - transport.rank(), out, in);
+    if (exchanges) work = std::make_unique<Swap>(1 - transport.rank(), out, in);
     times.exchange.push_back(behind_work(communicator, control, std::move(work)));
   }
   return times;

@@ -23,8 +23,6 @@ constexpr double kMostStolen = 0.01, kMostJitter = 0.05, kMostCoreToCoreNs = 200
 // One core's worth of others' work on two cores is what our own probe is.
 constexpr double kMostBusy = 0.75;
 
-constexpr double kSecondsPerNs = 1e-9;
-
 /// Processors that this process may use.
 std::vector<int> processors() {
   cpu_set_t set;

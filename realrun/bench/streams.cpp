@@ -5,7 +5,7 @@
 namespace plait {
 namespace {
 
-constexpr double kSeconds = 0.05, kQuickSeconds = 0.002;
+constexpr double kStreamSeconds = 0.05, kQuickStreamSeconds = 0.002;
 
 std::vector<std::int64_t> sizes(std::int64_t largest) {
   std::vector<std::int64_t> out;
@@ -24,7 +24,7 @@ void bench_streams(RowsFile& file, const BenchOptions& options,
   const std::vector<std::int64_t> all = sizes(largest);
   const std::size_t rows = all.size() * kinds.size();
   TimingOptions timing;
-  timing.seconds = options.size == GridSize::kQuick ? kQuickSeconds : kSeconds;
+  timing.seconds = options.size == GridSize::kQuick ? kQuickStreamSeconds : kStreamSeconds;
   if (options.seconds > 0) timing.seconds = options.seconds / static_cast<double>(rows);
   std::size_t done = 0;
   for (const StreamKind& kind : kinds) {

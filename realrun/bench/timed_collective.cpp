@@ -11,26 +11,25 @@
 namespace plait {
 namespace {
 
-constexpr double kSecondsPerNs = 1e-9;
-constexpr double kPatience = 60;  // seconds without progress
+constexpr double kProgressPatience = 60;  // seconds without progress
 
 void carry_out(Transport& transport, CollectiveRun<float> run) {
   std::int64_t moved = now_ns();
   while (!run.advance(transport)) {
     if (transport.progress(0.1)) moved = now_ns();
-    if (static_cast<double>(now_ns() - moved) * kSecondsPerNs > kPatience) {
+    if (static_cast<double>(now_ns() - moved) * kSecondsPerNs > kProgressPatience) {
       throw EnvironmentError("no answer from " + run.waits_for());
     }
   }
 }
 
 /// Buffers of one member, and the call on them.
-struct Member {
+struct RoundsMember {
   std::vector<float> in, out;
   CollectiveCall<float> call;
 
-  Member(CollectiveKind kind, std::int64_t index, std::int64_t members, std::int64_t elements,
-         bool in_place) {
+  RoundsMember(CollectiveKind kind, std::int64_t index, std::int64_t members, std::int64_t elements,
+               bool in_place) {
     const std::int64_t share = elements / members;
     const bool gathers = kind == CollectiveKind::kAllGather;
     const bool scatters = kind == CollectiveKind::kReduceScatter;
@@ -56,7 +55,7 @@ CollectiveTimes time_collective(Transport& transport, Control& control, Collecti
                                 std::int64_t repeats) {
   CollectiveTimes times;
   if (transport.rank() >= members) return control.common_start(), times;
-  Member member(kind, transport.rank(), members, elements, in_place);
+  RoundsMember member(kind, transport.rank(), members, elements, in_place);
   const bool copies = kind == CollectiveKind::kAllReduce && !in_place;
   const std::int64_t start = control.common_start(), cpu = thread_cpu_ns();
   for (std::int64_t i = 0; i < repeats; ++i) {

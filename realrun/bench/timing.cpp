@@ -9,8 +9,6 @@
 namespace plait {
 namespace {
 
-constexpr double kSecondsPerNs = 1e-9;
-
 /// The nearest rank: the smallest value that is not exceeded by a share of `p`.
 double quantile(const std::vector<double>& sorted, double p) {
   const double rank = std::ceil(p * static_cast<double>(sorted.size()));

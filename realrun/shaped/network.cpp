@@ -16,9 +16,9 @@ constexpr Seconds kBurstTime{2e-3};
 // What the shaper may have waiting before it drops: 5 MB at 100 Mbit/s, more than Linux lets one
 // connection have under way on its own (4 MB, tcp_wmem). Measured: three senders of 8 MB each into
 // one link of 100 Mbit/s take what the bucket says to 0.3 %.
-constexpr const char* kPatience = "400ms";
+constexpr const char* kQueueLatency = "400ms";
 
-const std::string kSwitch = "switch", kLink = "eth0";
+const std::string kSwitchName = "switch", kLinkName = "eth0";
 
 using Words = std::vector<std::string>;
 
@@ -59,16 +59,16 @@ void shape(const Tools& tools, const std::string& device, const ShapedLinks& lin
   const std::string bits = std::to_string(std::llround(links.rate.value * 8));
   const Bytes burst = links.burst == Bytes{} ? default_burst(links.rate) : links.burst;
   tools.tc_if_able({"qdisc", "add", "dev", device, "root", "tbf", "rate", bits + "bit", "burst",
-                    std::to_string(burst.value), "latency", kPatience},
+                    std::to_string(burst.value), "latency", kQueueLatency},
                    "token bucket");
 }
 
 void join_to_switch(const Tools& tools, const Descriptor& host, const std::string& port) {
   const std::string there =
       "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(host.get());
-  tools.ip_if_able({"link", "add", port, "type", "veth", "peer", "name", kLink, "netns", there},
+  tools.ip_if_able({"link", "add", port, "type", "veth", "peer", "name", kLinkName, "netns", there},
                    "veth pair");
-  tools.ip({"link", "set", port, "master", kSwitch, "up"});
+  tools.ip({"link", "set", port, "master", kSwitchName, "up"});
 }
 
 void write_setting(const std::string& path, const std::string& value) {
@@ -88,9 +88,9 @@ void steady_tcp() {
 
 void set_up_host(const Tools& tools, const std::string& address, const ShapedLinks& links) {
   tools.ip({"link", "set", "lo", "up"});
-  tools.ip({"address", "add", address + "/24", "dev", kLink});
-  tools.ip({"link", "set", kLink, "up"});
-  shape(tools, kLink, links);
+  tools.ip({"address", "add", address + "/24", "dev", kLinkName});
+  tools.ip({"link", "set", kLinkName, "up"});
+  shape(tools, kLinkName, links);
   steady_tcp();
 }
 
@@ -106,8 +106,8 @@ ShapedNetwork::ShapedNetwork(const ShapedLinks& links) {
   PLAIT_CHECK(links.rate >= BytesPerSecond{} && links.burst >= Bytes{}, "rates are not negative");
   const Tools tools;
   enter_own_network();
-  tools.ip_if_able({"link", "add", kSwitch, "type", "bridge"}, "bridge");
-  tools.ip({"link", "set", kSwitch, "up"});
+  tools.ip_if_able({"link", "add", kSwitchName, "type", "bridge"}, "bridge");
+  tools.ip({"link", "set", kSwitchName, "up"});
   for (std::int64_t host = 0; host < links.hosts; ++host) {
     hosts_.push_back(make_network());
     const std::string port = "port" + std::to_string(host);

@@ -18,30 +18,30 @@
 namespace plait {
 namespace {
 
-enum class Fault : char { kMachine = 'm', kNotPermitted = 'p', kInternal = 'i' };
+enum class OwnNetworkFault : char { kMachine = 'm', kNotPermitted = 'p', kInternal = 'i' };
 
-void say(int fd, Fault fault, const std::string& text) {
+void report(int fd, OwnNetworkFault fault, const std::string& text) {
   const std::string all = static_cast<char>(fault) + text;
   static_cast<void>(!write(fd, all.data(), all.size()));
 }
 
-[[noreturn]] void be_child(int words, const std::function<int()>& body) {
+[[noreturn]] void be_resident(int words, const std::function<int()>& body) {
   int code = EXIT_FAILURE;
   try {
     code = body();
   } catch (const NotPermitted& e) {
-    say(words, Fault::kNotPermitted, e.what());
+    report(words, OwnNetworkFault::kNotPermitted, e.what());
   } catch (const InternalError& e) {
-    say(words, Fault::kInternal, e.what());
+    report(words, OwnNetworkFault::kInternal, e.what());
   } catch (const std::exception& e) {
-    say(words, Fault::kMachine, e.what());
+    report(words, OwnNetworkFault::kMachine, e.what());
   }
   std::fflush(nullptr);
   _exit(code);
 }
 
 /// Until the child, and all that it has started, have closed the pipe.
-std::string read_all(const Descriptor& words) {
+std::string read_words(const Descriptor& words) {
   std::string out;
   std::array<char, 512> part{};
   while (true) {
@@ -55,10 +55,10 @@ std::string read_all(const Descriptor& words) {
 void rethrow(const std::string& said) {
   if (said.empty()) return;
   const std::string text = said.substr(1);
-  switch (static_cast<Fault>(said[0])) {
-    case Fault::kNotPermitted: throw NotPermitted(text);
-    case Fault::kInternal: throw InternalError(text);
-    case Fault::kMachine: throw EnvironmentError(text);
+  switch (static_cast<OwnNetworkFault>(said[0])) {
+    case OwnNetworkFault::kNotPermitted: throw NotPermitted(text);
+    case OwnNetworkFault::kInternal: throw InternalError(text);
+    case OwnNetworkFault::kMachine: throw EnvironmentError(text);
   }
 }
 
@@ -78,10 +78,10 @@ int run_in_own_network(const std::function<int()>& body) {
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(EXIT_FAILURE);  // it died before we could ask to die with it
-    be_child(write_end.get(), body);
+    be_resident(write_end.get(), body);
   }
   write_end = Descriptor();
-  const std::string said = read_all(read_end);
+  const std::string said = read_words(read_end);
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

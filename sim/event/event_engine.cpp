@@ -24,10 +24,10 @@ std::vector<std::int64_t> hosts_of(const Plan& plan, const HostSystem& system,
   return out;
 }
 
-class Engine {
+class EventEngine {
  public:
-  Engine(const Plan& plan, const HostSystem& system, const WorkOf& work,
-         const std::vector<std::int64_t>& placement)
+  EventEngine(const Plan& plan, const HostSystem& system, const WorkOf& work,
+              const std::vector<std::int64_t>& placement)
       : plan_(plan),
         system_(system),
         machine_(system, hosts_of(plan, system, placement)),
@@ -41,7 +41,7 @@ class Engine {
 
   Timeline run() {
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) advance(r);
-    for (Event event; machine_.next(event);) handle(event);
+    for (HostEvent event; machine_.next(event);) handle(event);
     for (const RankState& r : ranks_) {
       if (!r.finished()) throw InternalError(blocked_ranks(plan_, ranks_));
     }
@@ -70,7 +70,7 @@ class Engine {
     exchanges_.resize(ranks_.size() * ops_);
   }
 
-  void handle(const Event& event) {
+  void handle(const HostEvent& event) {
     switch (event.kind) {
       case EventKind::kComputed: return computed(event.rank);
       case EventKind::kResumed: return resumed(event.rank);
@@ -275,7 +275,7 @@ class Engine {
 
   const Plan& plan_;
   const HostSystem& system_;
-  Machine machine_;
+  EventMachine machine_;
   Messages messages_;
   Dependencies deps_;
   std::vector<HostProgram> programs_;  // per stage
@@ -291,7 +291,7 @@ class Engine {
 
 Timeline simulate_hosts(const Plan& plan, const HostSystem& system, const WorkOf& work,
                         const std::vector<std::int64_t>& placement) {
-  return Engine(plan, system, work, placement).run();
+  return EventEngine(plan, system, work, placement).run();
 }
 
 WorkOf work_of(const Plan& plan, const Cluster& cluster, const CostModel& costs,

@@ -16,7 +16,7 @@ std::uint32_t communication_thread(std::uint32_t rank) { return 2 * rank + 1; }
 
 }  // namespace
 
-Machine::Machine(const HostSystem& system, const std::vector<std::int64_t>& host_of_rank)
+EventMachine::EventMachine(const HostSystem& system, const std::vector<std::int64_t>& host_of_rank)
     : links_(ways_out_and_in(system)), threads_(host_of_rank.size()) {
   const std::int64_t hosts_per_machine = ceil_div(system.hosts, system.machines);
   for (std::int64_t host : host_of_rank) {
@@ -26,28 +26,28 @@ Machine::Machine(const HostSystem& system, const std::vector<std::int64_t>& host
   cores_.assign(static_cast<std::size_t>(system.machines), Cores(system.cores));
 }
 
-void Machine::compute(std::uint32_t rank, SimTime work) {
+void EventMachine::compute(std::uint32_t rank, SimTime work) {
   cores_[cores_of_[rank]].start(now_, compute_thread(rank), work);
 }
 
-void Machine::work(std::uint32_t rank, Stream stream, SimTime work, EventKind kind,
-                   std::uint32_t id) {
+void EventMachine::work(std::uint32_t rank, Stream stream, SimTime work, EventKind kind,
+                        std::uint32_t id) {
   threads_[rank].pieces.push({now_, stream, pieces_++, work, kind, id});
   woken_.push_back(rank);
 }
 
-void Machine::flow(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint32_t id) {
+void EventMachine::flow(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint32_t id) {
   if (flow_from_.size() <= id) flow_from_.resize(2 * std::size_t{id} + 1);
   flow_from_[id] = from;
   const std::uint32_t a = host_[from], b = host_[to];
   links_.start(now_, id, {2 * a, 2 * b + 1}, {2 * b, 2 * a + 1}, bytes);
 }
 
-void Machine::after(SimTime delay, std::uint32_t rank, EventKind kind, std::uint32_t id) {
+void EventMachine::after(SimTime delay, std::uint32_t rank, EventKind kind, std::uint32_t id) {
   timers_.push({now_ + delay, rank, kind, id});
 }
 
-void Machine::start_pieces() {
+void EventMachine::start_pieces() {
   std::ranges::sort(woken_);
   for (std::uint32_t rank : woken_) {
     Thread& thread = threads_[rank];
@@ -61,7 +61,7 @@ void Machine::start_pieces() {
 }
 
 /// All events of the next time at which something happens.
-bool Machine::collect() {
+bool EventMachine::collect() {
   start_pieces();
   SimTime soonest = std::min(links_.next(), timers_.empty() ? kNever : timers_.top().time);
   for (const Cores& c : cores_) soonest = std::min(soonest, c.next());
@@ -89,7 +89,7 @@ bool Machine::collect() {
   return true;
 }
 
-bool Machine::next(Event& event) {
+bool EventMachine::next(HostEvent& event) {
   while (due_.empty()) {
     if (!collect()) return false;
   }

@@ -31,17 +31,17 @@ enum class EventKind : std::uint8_t {
   kResumed      // the compute thread has woken up: what it waited for has ended
 };
 
-struct Event {
+struct HostEvent {
   SimTime time = 0;
   std::uint32_t rank = 0;
   EventKind kind = EventKind::kComputed;
   std::uint32_t id = 0;  // of a message or stream
-  auto operator<=>(const Event&) const = default;
+  auto operator<=>(const HostEvent&) const = default;
 };
 
-class Machine {
+class EventMachine {
  public:
-  Machine(const HostSystem& system, const std::vector<std::int64_t>& host_of_rank);
+  EventMachine(const HostSystem& system, const std::vector<std::int64_t>& host_of_rank);
 
   SimTime now() const { return now_; }
   /// The communication thread has no piece of work.
@@ -58,7 +58,7 @@ class Machine {
   void flow(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint32_t id);
   void after(SimTime delay, std::uint32_t rank, EventKind kind, std::uint32_t id);
   /// Goes on to the next event; false when nothing goes on any more.
-  bool next(Event& event);
+  bool next(HostEvent& event);
 
  private:
   struct Piece {
@@ -89,8 +89,8 @@ class Machine {
   std::uint64_t pieces_ = 0;              // given so far
   std::vector<std::uint32_t> woken_;      // ranks whose thread may begin a piece
   std::vector<std::uint32_t> flow_from_;  // by id: the sending rank
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> timers_;
-  std::vector<Event> due_;  // of now, latest first
+  std::priority_queue<HostEvent, std::vector<HostEvent>, std::greater<>> timers_;
+  std::vector<HostEvent> due_;  // of now, latest first
   std::vector<std::uint32_t> ended_;
 };
 

@@ -104,7 +104,7 @@ void Messages::read(std::uint32_t id) {
   }
 }
 
-std::optional<TransferEnd> Messages::handle(const Event& event) {
+std::optional<TransferEnd> Messages::handle(const HostEvent& event) {
   Message& m = messages_[event.id];
   switch (event.kind) {
     case EventKind::kSentHead: return sent_head(event.id);

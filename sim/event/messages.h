@@ -38,13 +38,13 @@ struct TransferEnd {
 
 class Messages {
  public:
-  Messages(const HostSystem& system, Machine& machine) : system_(system), machine_(machine) {}
+  Messages(const HostSystem& system, EventMachine& machine) : system_(system), machine_(machine) {}
 
   /// Both throw InternalError where the two ends mean different things.
   void send(const MessageEnd& end);
   void receive(const MessageEnd& end);
   /// What an event of a message (kSentHead ... kArrived) brings about.
-  std::optional<TransferEnd> handle(const Event& event);
+  std::optional<TransferEnd> handle(const HostEvent& event);
 
  private:
   struct Message {
@@ -67,7 +67,7 @@ class Messages {
   void read(std::uint32_t id);
 
   const HostSystem& system_;
-  Machine& machine_;
+  EventMachine& machine_;
   std::vector<Message> messages_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Channel> channels_;
 };

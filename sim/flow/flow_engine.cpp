@@ -48,25 +48,25 @@ struct Message {
 };
 
 /// Something on its way through the network.
-struct Transfer {
+struct FlowTransfer {
   const TransferDemand* demand = nullptr;
   Place from;  // the sender, a member, or who runs the kernel
   SimTime begin = 0;
   std::uint32_t meeting = kNoMeeting;  // of a collective
 };
 
-enum class Due : std::uint8_t { kIssued, kComputed, kEnded, kFlows };
+enum class FlowDue : std::uint8_t { kIssued, kComputed, kEnded, kFlows };
 
-struct Event {
-  Due due = Due::kEnded;
+struct FlowEvent {
+  FlowDue due = FlowDue::kEnded;
   std::uint8_t stream = 0;
   std::uint32_t id = 0;       // rank class, or of kFlows and kEnded transfers
   std::uint32_t version = 0;  // of kComputed
 };
 
-class Engine {
+class FlowEngine {
  public:
-  Engine(const Plan& plan, const Dependencies& deps, const FlowMachine& machine, bool record)
+  FlowEngine(const Plan& plan, const Dependencies& deps, const FlowMachine& machine, bool record)
       : machine_(machine),
         lanes_(machine.loads.lanes()),
         width_(static_cast<std::uint32_t>(lanes_.count())),
@@ -101,7 +101,7 @@ class Engine {
       if (watch && out_.ops_walked - told >= kBetweenWords) watch(told = out_.ops_walked, all);
       pace_compute();
       const SimTime t = std::min(next_event(), network_.next());
-      if (t == RadixHeap<Event>::kEmpty) break;
+      if (t == RadixHeap<FlowEvent>::kEmpty) break;
       now_ = t;
       end_all();
     }
@@ -170,7 +170,7 @@ class Engine {
       return false;
     }
     const SimTime time = host.begin + op.issued;
-    if (time > now_) events_.push(time, {Due::kIssued, at.stream, at.cls, 0});
+    if (time > now_) events_.push(time, {FlowDue::kIssued, at.stream, at.cls, 0});
     return time <= now_;
   }
   /// The stream that the op waits for, or kNowhere.
@@ -197,7 +197,7 @@ class Engine {
       compute_[at.cls].start(now_, duration(at.cls, op));
       repaced_.push_back(at.cls);
     } else {
-      events_.push(now_ + duration(at.cls, op), {Due::kEnded, at.stream, at.cls, 0});
+      events_.push(now_ + duration(at.cls, op), {FlowDue::kEnded, at.stream, at.cls, 0});
     }
   }
   void start_collective(Place at, const FlowOp& op, std::uint32_t meeting) {
@@ -208,7 +208,7 @@ class Engine {
     }
     start_transfer({&d, at, now_, meeting});
   }
-  void start_transfer(const Transfer& t) {
+  void start_transfer(const FlowTransfer& t) {
     if (unused_.empty()) {
       unused_.push_back(static_cast<std::uint32_t>(transfers_.size()));
       transfers_.emplace_back();
@@ -216,7 +216,7 @@ class Engine {
     const std::uint32_t id = unused_.back();
     unused_.pop_back();
     transfers_[id] = t;
-    events_.push(now_ + t.demand->start_up, {Due::kFlows, 0, id, 0});
+    events_.push(now_ + t.demand->start_up, {FlowDue::kFlows, 0, id, 0});
   }
   void hold(std::uint32_t cls, int sms) {
     compute_[cls].hold(sms);
@@ -228,24 +228,24 @@ class Engine {
       const SimTime before = c.end();
       if (!c.settle(now_)) continue;
       events_.forget(before);
-      events_.push(c.end(), {Due::kComputed, kComputeStream, cls, c.version()});
+      events_.push(c.end(), {FlowDue::kComputed, kComputeStream, cls, c.version()});
     }
     repaced_.clear();
   }
 
   // ---- what ends
-  bool live(const Event& e) const {
-    return e.due != Due::kComputed || compute_[e.id].version() == e.version;
+  bool live(const FlowEvent& e) const {
+    return e.due != FlowDue::kComputed || compute_[e.id].version() == e.version;
   }
   SimTime next_event() {
-    return events_.earliest([this](const Event& e) { return live(e); });
+    return events_.earliest([this](const FlowEvent& e) { return live(e); });
   }
   void end_all() {
-    events_.advance(now_, [this](const Event& e) { return live(e); });
+    events_.advance(now_, [this](const FlowEvent& e) { return live(e); });
     if (next_event() == now_) {
       due_.clear();
       events_.take_earliest(due_);
-      for (const Event& e : due_) {
+      for (const FlowEvent& e : due_) {
         if (live(e)) end(e);
       }
     }
@@ -256,19 +256,19 @@ class Engine {
     held_up_.clear();
     for (const std::uint32_t id : flowed_) end_transfer(id);
   }
-  void end(const Event& e) {
-    if (e.due == Due::kIssued) return todo_.push_back({e.id, e.stream});
-    if (e.due == Due::kFlows) {
+  void end(const FlowEvent& e) {
+    if (e.due == FlowDue::kIssued) return todo_.push_back({e.id, e.stream});
+    if (e.due == FlowDue::kFlows) {
       const TransferDemand& d = *transfers_[e.id].demand;
       if (d.rate == 0) return end_transfer(e.id);
       network_.start(now_, e.id, d.flow->uses, d.rate, d.flowing, static_cast<FlowLabel>(d.kind));
       return;
     }
-    if (e.due == Due::kComputed) compute_[e.id].stop();
+    if (e.due == FlowDue::kComputed) compute_[e.id].stop();
     complete({e.id, e.stream});
   }
   void end_transfer(std::uint32_t id) {
-    const Transfer t = transfers_[id];
+    const FlowTransfer t = transfers_[id];
     unused_.push_back(id);
     if (t.meeting != kNoMeeting) {
       meetings_.part(t.meeting);
@@ -341,22 +341,22 @@ class Engine {
   const FlowMachine& machine_;
   const Lanes& lanes_;
   std::uint32_t width_;
-  std::vector<FlowProgram> programs_;  // per stage
-  std::vector<Queue> queues_;          // [class][stream]
-  std::vector<PacedCompute> compute_;  // per class
-  std::vector<HostRun> hosts_;         // per class
-  std::vector<Message> messages_;      // [message][lane]
-  std::vector<Transfer> transfers_;    // by id
-  std::vector<std::uint32_t> unused_;  // ids
+  std::vector<FlowProgram> programs_;    // per stage
+  std::vector<Queue> queues_;            // [class][stream]
+  std::vector<PacedCompute> compute_;    // per class
+  std::vector<HostRun> hosts_;           // per class
+  std::vector<Message> messages_;        // [message][lane]
+  std::vector<FlowTransfer> transfers_;  // by id
+  std::vector<std::uint32_t> unused_;    // ids
   FlowNetwork network_;
   Meetings meetings_;
-  RadixHeap<Event> events_;
+  RadixHeap<FlowEvent> events_;
   std::vector<HoldUp> held_up_;
   ContentionLog log_;
   SimTime now_ = 0;
   std::vector<Place> todo_;             // queues whose next op may begin
   std::vector<std::uint32_t> repaced_;  // classes whose kernel begins, or may get another pace
-  std::vector<Event> due_;
+  std::vector<FlowEvent> due_;
   std::vector<std::uint32_t> flowed_;
   std::size_t recorded_ = 0;
   FlowRun out_;
@@ -366,7 +366,7 @@ class Engine {
 
 FlowRun run_flows(const Plan& plan, const Dependencies& deps, const FlowMachine& machine,
                   bool record, const Watch& watch) {
-  return Engine(plan, deps, machine, record).run(watch);
+  return FlowEngine(plan, deps, machine, record).run(watch);
 }
 
 }  // namespace plait

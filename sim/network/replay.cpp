@@ -48,9 +48,9 @@ struct Member {
   std::uint32_t collective = 0;
 };
 
-enum class Due : std::uint8_t { kRound, kFlow };
-struct Event {
-  Due due = Due::kRound;
+enum class ReplayDue : std::uint8_t { kRound, kFlow };
+struct ReplayEvent {
+  ReplayDue due = ReplayDue::kRound;
   std::uint32_t id = 0;  // member, or channel
   std::int64_t bytes = 0;
 };
@@ -69,13 +69,13 @@ class Replayer::Engine {
   Replay run() {
     for (std::uint32_t m = 0; m < members_.size(); ++m) rest(m);
     for (;;) {
-      const SimTime event = events_.earliest([](const Event&) { return true; });
+      const SimTime event = events_.earliest([](const ReplayEvent&) { return true; });
       now_ = std::min(event, flows_.next());
-      if (now_ == RadixHeap<Event>::kEmpty) break;
+      if (now_ == RadixHeap<ReplayEvent>::kEmpty) break;
       if (event == now_) {
         due_.clear();
         events_.take_earliest(due_);
-        for (const Event& e : due_) e.due == Due::kRound ? begin_round(e.id) : flow(e);
+        for (const ReplayEvent& e : due_) e.due == ReplayDue::kRound ? begin_round(e.id) : flow(e);
       }
       if (flows_.next() > now_) continue;
       ended_.clear();
@@ -161,7 +161,7 @@ class Replayer::Engine {
     }
     const SimTime rest = options_.rest(m, member.round++);
     if (rest == 0 && now_ > 0) return begin_round(m);
-    events_.push(now_ + rest, {Due::kRound, m, 0});
+    events_.push(now_ + rest, {ReplayDue::kRound, m, 0});
   }
   void begin_round(std::uint32_t m) {
     Member& member = members_[m];
@@ -184,10 +184,10 @@ class Replayer::Engine {
       c.waiting.erase(c.waiting.begin());
     }
     ++out_.transfers;
-    if (c.latency == 0) return flow({Due::kFlow, e.channel, bytes});
-    events_.push(now_ + c.latency, {Due::kFlow, e.channel, bytes});
+    if (c.latency == 0) return flow({ReplayDue::kFlow, e.channel, bytes});
+    events_.push(now_ + c.latency, {ReplayDue::kFlow, e.channel, bytes});
   }
-  void flow(const Event& e) {
+  void flow(const ReplayEvent& e) {
     const Channel& c = channels_[e.id];
     const double seconds = static_cast<double>(e.bytes) / static_cast<double>(c.rate);
     flows_.start(now_, e.id, c.uses, c.rate, to_sim_time(Seconds(seconds)));
@@ -204,10 +204,10 @@ class Replayer::Engine {
   std::vector<Channel> channels_;
   std::vector<Member> members_;
   FlowNetwork flows_;
-  RadixHeap<Event> events_;
+  RadixHeap<ReplayEvent> events_;
   SimTime now_ = 0;
   std::size_t added_ = 0;
-  std::vector<Event> due_;
+  std::vector<ReplayEvent> due_;
   std::vector<std::uint32_t> ended_;
   Replay out_;
 };

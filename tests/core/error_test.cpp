@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait {
-namespace {
+namespace plait::error_test {
 
 TEST(InputError, MessageHasCodePlaceExpectationAndCure) {
   const Where where{"my.json", 14, 9, "strategy.tp"};
@@ -32,5 +31,4 @@ TEST(Nearest, FindsTyposAndNothingElse) {
   EXPECT_EQ(nearest("zzz", {"rim", "spokes"}), "");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::error_test

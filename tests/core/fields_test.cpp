@@ -4,8 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace plait {
-namespace {
+namespace plait::fields_test {
 
 enum class Colour { kRed, kBlue };
 struct Wheel {
@@ -189,5 +188,4 @@ TEST(Shape, ReferenceListsEveryKey) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::fields_test

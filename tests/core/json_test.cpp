@@ -11,8 +11,7 @@
 
 #include "core/file.h"
 
-namespace plait {
-namespace {
+namespace plait::json_test {
 
 InputError::Text error_of(std::string_view text) {
   try {
@@ -208,5 +207,4 @@ TEST_F(Files, WhatCannotBeWrittenIsTheMachines) {
   EXPECT_TRUE(std::filesystem::is_directory(folder_));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::json_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait {
-namespace {
+namespace plait::measure_test {
 
 TEST(Measure, KeepsTheUnitThatWasWritten) {
   const auto m = read_measure("100 Gbit/s");
@@ -32,5 +31,4 @@ TEST(Measure, ThreeDigitsWithoutExponent) {
   EXPECT_EQ(to_text(Measure{2.5}), "2.5");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::measure_test

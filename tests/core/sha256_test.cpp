@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait {
-namespace {
+namespace plait::sha256_test {
 
 // The examples of NIST's "Secure Hashing" page for FIPS 180-4.
 TEST(Sha256, PublishedVectors) {
@@ -15,5 +14,4 @@ TEST(Sha256, PublishedVectors) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::sha256_test

@@ -5,8 +5,7 @@
 
 #include <functional>
 
-namespace plait {
-namespace {
+namespace plait::units_test {
 
 TEST(Units, BinaryAndDecimalPrefixesDiffer) {
   EXPECT_EQ(parse_quantity<Bytes>("80 GiB").value, std::int64_t{80} << 30);
@@ -89,5 +88,4 @@ TEST(Units, ExactTextReadsBackBitForBit) {
   }));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::units_test

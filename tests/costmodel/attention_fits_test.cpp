@@ -11,8 +11,7 @@
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/measured_kernels.h"
 
-namespace plait {
-namespace {
+namespace plait::attention_fits_test {
 
 std::string text(const AttentionResult& r) {
   const AttentionFit& f = r.fit;
@@ -143,5 +142,4 @@ TEST(AttentionFits, PredictTheFlashAttentionPlots) {
   errors.print();
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::attention_fits_test

@@ -13,8 +13,7 @@
 #include "costmodel/kernel_features.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::calibration_fit_test {
 
 std::int64_t log_uniform(std::mt19937_64& random, double from, double to) {
   const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
@@ -289,5 +288,4 @@ TEST(Calibrate, MessagesAreSplitIntoTheirEndsAndTheWayBetween) {
   EXPECT_LT(fit.held_out_error, 1e-6);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::calibration_fit_test

@@ -9,8 +9,7 @@
 #include "costmodel/kernel_features.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::calibration_test {
 
 Calibration example() {
   Calibration c;
@@ -231,5 +230,4 @@ TEST(KernelFeatures, ClassesTellApartWhatRunsDifferentCode) {
             "add.dropout.bias.forward");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::calibration_test

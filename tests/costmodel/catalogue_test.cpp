@@ -10,8 +10,7 @@
 
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::catalogue_test {
 
 Cluster machine(const char* preset, std::int64_t nodes) {
   ClusterSpec spec;
@@ -72,5 +71,4 @@ TEST(Catalogue, EveryMachineHasACostForEverything) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::catalogue_test

@@ -11,8 +11,7 @@
 #include "costmodel/collectives.h"
 #include "tests/costmodel/measured_collectives.h"
 
-namespace plait {
-namespace {
+namespace plait::collective_fits_test {
 
 using enum CollectiveKind;
 
@@ -207,5 +206,4 @@ TEST(CollectiveFits, MeasuredJumpsAreSwitches) {
   EXPECT_GE(jumps, 10);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::collective_fits_test

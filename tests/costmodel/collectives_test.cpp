@@ -6,8 +6,7 @@
 #include "costmodel/nccl_tuning.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::collectives_test {
 
 using enum CollectiveKind;
 
@@ -234,5 +233,4 @@ RC_GTEST_PROP(Collectives, SharesAreNonNegativeAndOfLinksOnTheWay, ()) {
   if (c.group.ranks > 1) RC_ASSERT(cost.band > 0);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::collectives_test

@@ -12,8 +12,7 @@
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/measured_kernels.h"
 
-namespace plait {
-namespace {
+namespace plait::decode_fits_test {
 
 /// Of SGLang's tables the kernel that attention_tables takes too, in bf16: contexts of 256 tokens
 /// and more, at least 4 heads, head dimensions 64, 128 and 256.
@@ -133,5 +132,4 @@ TEST(DecodeAttention, TransfersByTheDataSheet) {
   EXPECT_EQ(fast.provenance, Provenance::kDatasheet);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::decode_fits_test

@@ -11,8 +11,7 @@
 #include "costmodel/costmodel.h"
 #include "tests/costmodel/measured_collectives.h"
 
-namespace plait {
-namespace {
+namespace plait::deepep_test {
 
 /// `tokens` of `width` elements to `chosen` of `experts` each.
 Collective exchange(std::int64_t tokens, std::int64_t width, std::int64_t chosen,
@@ -125,5 +124,4 @@ TEST(DeepEp, PredictsTheShapesThatWereNotFitted) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::deepep_test

@@ -6,8 +6,7 @@
 #include "costmodel/kernels.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::eager_test {
 
 constexpr std::int64_t kRows = 8192, kWidth = 4096;
 
@@ -290,5 +289,4 @@ TEST(Eager, AFrameworksFlashAttentionIsTheOneThatRuns) {
   EXPECT_EQ(second.compute(op, a100()).total(), newest.compute(op, a100()).total());
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::eager_test

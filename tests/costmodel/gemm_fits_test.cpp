@@ -11,8 +11,7 @@
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/measured_kernels.h"
 
-namespace plait {
-namespace {
+namespace plait::gemm_fits_test {
 
 struct Set {
   MeasuredMachine machine;
@@ -91,5 +90,4 @@ TEST(GemmFits, PredictTheOtherPairs) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::gemm_fits_test

@@ -11,8 +11,7 @@
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/measured_kernels.h"
 
-namespace plait {
-namespace {
+namespace plait::gemm_table_test {
 
 MatMul product(std::int64_t m, std::int64_t n, std::int64_t k) { return {.m = m, .n = n, .k = k}; }
 Seconds model_time(double m, double n, double k) {
@@ -102,5 +101,4 @@ TEST(GemmTable, Of250PointsPredictsTheOthers) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::gemm_table_test

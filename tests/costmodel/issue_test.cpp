@@ -5,8 +5,7 @@
 
 #include <numeric>
 
-namespace plait {
-namespace {
+namespace plait::issue_test {
 
 constexpr Host kHost{Seconds(10e-6), Seconds(25e-6)};
 
@@ -183,5 +182,4 @@ TEST(IssueTimes, AreZeroByDefault) {
   EXPECT_EQ(total({"b", {op(Collective{}), op(product(Pass::kForward))}}, {}), Seconds(0));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::issue_test

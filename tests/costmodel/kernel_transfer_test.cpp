@@ -9,8 +9,7 @@
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/vidur_layers.h"
 
-namespace plait {
-namespace {
+namespace plait::kernel_transfer_test {
 
 Device a40() { return gpu("a40", 86, 149.7e12, 696e9, 6, 1.9e-6, 84); }
 
@@ -64,5 +63,4 @@ TEST(KernelTransfer, SquareProductsOfAzuresGuide) {
   for (const auto& [what, e] : errors.summaries()) EXPECT_LE(e.mean, 0.12) << what;
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::kernel_transfer_test

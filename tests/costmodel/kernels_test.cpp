@@ -8,8 +8,7 @@
 #include "tests/costmodel/devices.h"
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::kernels_test {
 
 const CostModel kModel;
 
@@ -371,5 +370,4 @@ RC_GTEST_PROP(Gemm, SharesOfComputeAndMemoryAreFirstOrderSavings, ()) {
   expect(memory, kMemoryBandwidth);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::kernels_test

@@ -8,8 +8,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::latency_bandwidth_test {
 
 CollectiveRun sample(const std::string& name) {
   std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/topologies/samples/" + name);
@@ -72,5 +71,4 @@ TEST(NcclTests, WhatIsWrongHasACode) {
   EXPECT_EQ(code_of("{\"results\": "), "J005");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::latency_bandwidth_test

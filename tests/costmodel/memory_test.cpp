@@ -5,8 +5,7 @@
 #include "tests/costmodel/devices.h"
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::memory_test {
 
 Cluster cluster_of(const char* preset, std::int64_t nodes) {
   ClusterSpec spec;
@@ -204,5 +203,4 @@ TEST(Memory, AProcessorHasNoContext) {
   EXPECT_TRUE(memory_overheads(small_plan(), 0, live(kGiB), cluster_of("cpu-host", 8)).empty());
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::memory_test

@@ -5,8 +5,7 @@
 #include "costmodel/node_use.h"
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::offload_test {
 
 CostModel with_processor(const char* name) {
   CostModel costs;
@@ -83,5 +82,4 @@ TEST(NodeUse, IsThatOfTheFullestNode) {
   EXPECT_EQ(node_use(two_stages(), cluster, mixed, Bytes(20)).memory, Bytes(4 * 1 + 4 * 3));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::offload_test

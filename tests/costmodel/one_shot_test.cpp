@@ -9,8 +9,7 @@
 
 #include "tests/costmodel/measured_collectives.h"
 
-namespace plait {
-namespace {
+namespace plait::one_shot_test {
 
 Collective all_reduce(std::int64_t bytes) {
   Collective c;
@@ -83,5 +82,4 @@ TEST(OneShot, PredictsTheRowsThatWereNotFitted) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::one_shot_test

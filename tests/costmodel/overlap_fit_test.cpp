@@ -10,8 +10,7 @@
 #include "costmodel/nccl_tuning.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::overlap_fit_test {
 
 constexpr std::int64_t kMultiprocessors = 132;
 constexpr double kAlone = 1e-3;
@@ -118,5 +117,4 @@ TEST(HeldMultiprocessors, AreTheMeasuredOnesWhereThereAreAny) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::overlap_fit_test

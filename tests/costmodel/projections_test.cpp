@@ -7,8 +7,7 @@
 #include "costmodel/kernels.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::projections_test {
 
 constexpr std::int64_t kTokens = 4096, kHidden = 2048, kQueries = 2048, kKeys = 512;
 constexpr std::int64_t kPacked = kQueries + 2 * kKeys;
@@ -95,5 +94,4 @@ TEST(Projections, EachIsACallOfTheHost) {
   EXPECT_EQ(host_calls(qkv(Pass::kForward), {}), 1);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::projections_test

@@ -9,8 +9,7 @@
 #include "costmodel/nccl_tuning.h"
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::published_peaks_test {
 
 using enum CollectiveKind;
 
@@ -99,5 +98,4 @@ TEST(PublishedPeaks, OfOneIslandAreWithinTheBand) { compare(peaks_of_one_island(
 TEST(PublishedPeaks, BetweenIslandsAreWithinTheBand) { compare(peaks_between_islands(), true); }
 TEST(PublishedPeaks, ThatAreMissedAreKnown) { compare(known_misses(), false); }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::published_peaks_test

@@ -5,8 +5,7 @@
 #include "costmodel/costmodel.h"
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::push_pull_test {
 
 constexpr std::int64_t kBytes = 1'000'000'000;
 const CostModel kPricing;
@@ -59,5 +58,4 @@ TEST(Push, MoreServersAreNeverSlower) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::push_pull_test

@@ -9,8 +9,7 @@
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/vidur_layers.h"
 
-namespace plait {
-namespace {
+namespace plait::stream_fits_test {
 
 constexpr Seconds kTenTicks(10e-6);
 
@@ -94,5 +93,4 @@ TEST(StreamFits, CacheSavesTheSameAtAnySize) {
   EXPECT_NEAR(saved(10) / saved(5), 2, 1e-9);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::stream_fits_test

@@ -3,8 +3,7 @@
 
 #include "tests/costmodel/devices.h"
 
-namespace plait {
-namespace {
+namespace plait::transfer_test {
 
 const CostModel kTransfers;
 
@@ -51,5 +50,4 @@ RC_GTEST_PROP(Transfer, MoreBytesAndSlowerLinksNeverTakeLess, ()) {
   RC_ASSERT(kTransfers.transfer(bytes, nearer).total() <= base);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::transfer_test

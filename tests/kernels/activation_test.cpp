@@ -6,8 +6,7 @@
 #include "kernels/exponential.h"
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::activation_test {
 
 constexpr Nonlinearity kAll[] = {Nonlinearity::kGelu, Nonlinearity::kSilu, Nonlinearity::kRelu};
 
@@ -140,5 +139,4 @@ TYPED_TEST(Activation, HugeInputsNeitherOverflowNorBecomeNaN) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::activation_test

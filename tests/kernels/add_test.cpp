@@ -4,8 +4,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::add_test {
 
 constexpr std::int64_t kSequence = 6, kBatch = 4, kWidth = 17;
 constexpr std::int64_t kElements = kSequence * kBatch * kWidth;
@@ -167,5 +166,4 @@ TEST(Dropout, KeepsTheExpectedShareIndependentlyOfNeighboursAndSeeds) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::add_test

@@ -3,8 +3,7 @@
 #include "kernels/attention.h"
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::attention_shares_test {
 
 constexpr std::int64_t kRanks = 2, kChunk = 67;  // a tile of 64 queries stands in both chunks
 constexpr std::int64_t kTokens = 2 * kRanks * kChunk;
@@ -167,5 +166,4 @@ TEST(AttentionShares, UnfusedOnesOfDocumentsMakeTheWhole) {
   expect_shares_make_the_whole(false, of_documents());
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::attention_shares_test

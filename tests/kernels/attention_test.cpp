@@ -4,8 +4,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::attention_test {
 
 AttentionShape shape(std::int64_t sequence, std::int64_t batch, std::int64_t heads,
                      std::int64_t kv_heads, std::int64_t head_dim, bool causal = true) {
@@ -316,5 +315,4 @@ TYPED_TEST(Attention, LargeScoresDoNotOverflow) {
   expect_near(fused.context, widened(unfused.context), 100 * rounding<T>(1, 1e4));
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::attention_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::cast_test {
 
 float rounded(float x) {
   float out = std::numeric_limits<float>::quiet_NaN();
@@ -64,5 +63,4 @@ TEST(Cast, PackedBf16UnpacksToTheRoundedValueAndRoundingWorksInPlace) {
   EXPECT_EQ(in_place, want);
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::cast_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::cross_entropy_test {
 
 /// Logits of several vocabulary shards, laid out shard by shard, and the steps with the reductions
 /// between them done here.
@@ -157,5 +156,4 @@ TYPED_TEST(CrossEntropy, LogitsFarFromZeroDoNotOverflow) {
   expect_near(at.gradient(1), std::vector<double>{0.5, 0, -0.5}, rounding<T>(3));
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::cross_entropy_test

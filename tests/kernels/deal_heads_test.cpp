@@ -2,8 +2,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::deal_heads_test {
 
 template <class T>
 class DealHeads : public ::testing::Test {};
@@ -28,5 +27,4 @@ TYPED_TEST(DealHeads, AddsUpWhatSeveralRanksHave) {
   EXPECT_EQ(whole, (std::vector<T>{1, 2, 3, 4, 30}));
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::deal_heads_test

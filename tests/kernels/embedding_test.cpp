@@ -2,8 +2,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::embedding_test {
 
 constexpr std::int64_t kRows = 17, kVocab = 6;
 
@@ -129,5 +128,4 @@ TEST(Embedding, PositionsBackwardIsTheSlopeOfForwardAndAccumulates) {
   expect_near(twice, dtable, rounding<double>(2 * c.batch));
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::embedding_test

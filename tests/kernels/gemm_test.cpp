@@ -3,8 +3,7 @@
 #include "kernels/bias_grad.h"
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::gemm_test {
 
 struct Sizes {
   std::int64_t m, n, k, batch;
@@ -143,5 +142,4 @@ TYPED_TEST(Gemm, BiasGradientIsTheColumnSums) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::gemm_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::latent_heads_test {
 
 constexpr LatentShape kShape = {.rows = 2, .heads = 2, .own = 2, .rope = 1, .values = 3};
 constexpr std::int64_t kQueries = 2 * 2 * 3, kKeysAndValues = 2 * 2 * 5, kRotary = 2;
@@ -43,5 +42,4 @@ TEST(LatentHeadsGradient, IsTheSlopeOfForwardInAllThreeOperands) {
   expect_gradient([&](const auto& at) { return loss(q, kv, at); }, rotary, drotary);
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::latent_heads_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::norm_test {
 
 /// With mean square at most 1 and epsilon 0.1, rstd lies in [0.95, 3.2] and derivatives are small.
 constexpr double kEpsilon = 0.1;
@@ -166,5 +165,4 @@ TEST(Norm, EitherHalfOfBackwardRunsAlone) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::norm_test

@@ -3,8 +3,7 @@
 #include "kernels/squared_norm.h"
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::optimizer_test {
 
 struct State {
   std::vector<double> weight, first, second;
@@ -107,5 +106,4 @@ TYPED_TEST(Optimizer, FillSetsEveryElementAndNoOther) {
   EXPECT_EQ(std::count(x.begin(), x.end(), T(0)), 15);
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::optimizer_test

@@ -7,8 +7,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::quantize_test {
 
 using Values = std::vector<double>;
 
@@ -86,5 +85,4 @@ TEST(QuantizeShares, LieRankByRankAndAddUpByNode) {
   EXPECT_EQ(sums, (Values{3, 7}));
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::quantize_test

@@ -4,8 +4,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::rope_test {
 
 /// Rotates each pair by p theta^(-2 i / d), straight from the definition.
 std::vector<double> reference(std::vector<double> x, const RopeShape& r) {
@@ -99,5 +98,4 @@ TEST(Rope, BackwardIsTheSlopeOfForward) {
   expect_gradient(loss, x, dx);
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::rope_test

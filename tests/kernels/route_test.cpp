@@ -4,8 +4,7 @@
 
 #include "tests/kernels/reference.h"
 
-namespace plait::kernels {
-namespace {
+namespace plait::kernels::route_test {
 
 template <class T>
 class Route : public ::testing::Test {};
@@ -120,5 +119,4 @@ TEST(RouteGradients, AreThoseOfCentralDifferences) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels
+}  // namespace plait::kernels::route_test

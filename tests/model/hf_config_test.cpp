@@ -9,8 +9,7 @@
 #include "core/error.h"
 #include "model/presets.h"
 
-namespace plait {
-namespace {
+namespace plait::hf_config_test {
 
 std::int64_t total(const Model& m) { return count_parameters(m).total(m); }
 
@@ -330,5 +329,4 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{R"({"model_type": "llama", "num_attention_heads": 33})", "M006", ""},
         Malformed{R"({"model_type": "llama", "num_key_value_heads": 5})", "M006", ""}));
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::hf_config_test

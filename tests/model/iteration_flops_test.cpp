@@ -7,8 +7,7 @@
 #include "model/op.h"
 #include "model/presets.h"
 
-namespace plait {
-namespace {
+namespace plait::iteration_flops_test {
 
 constexpr double kRelative = 1e-12;  // sums of a few doubles
 
@@ -148,5 +147,4 @@ TEST(MegatronFlops, RecomputationAddsOneForwardOfTheLayersOnly) {
   EXPECT_DOUBLE_EQ(extra.value, layers * layer_flops(m, 64, 2, false).forward.value);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::iteration_flops_test

@@ -4,8 +4,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::measurement_test {
 
 std::vector<Row> one_of_each() {
   RunRow run;
@@ -112,5 +111,4 @@ TEST(Measurement, AFileBeginsWithItsRun) {
   EXPECT_EQ(row_refusal(to_json(Row(EndRow{})) + "\n").code, "K003");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::measurement_test

@@ -4,8 +4,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::op_json_test {
 
 /// One of each alternative, no member at its default where that can be helped.
 std::vector<Compute> each_kind() {
@@ -97,5 +96,4 @@ TEST(OpJson, WrongObjectsAreRefused) {
   EXPECT_EQ(code_of(R"({"op":"fill","dtype":"fp32","elements":-1})"), "U004");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::op_json_test

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace plait {
-namespace {
+namespace plait::op_test {
 
 Attention square_attention() {
   return {.batch = 2, .heads = 6, .kv_heads = 3, .seq_q = 16, .seq_kv = 16, .head_dim = 8};
@@ -166,5 +165,4 @@ TEST(Op, PassIsStatedOrFollowsFromTheKind) {
   EXPECT_EQ(pass_of(Adam{}), Pass::kOptimizer);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::op_test

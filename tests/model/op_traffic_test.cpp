@@ -3,8 +3,7 @@
 
 #include "model/op.h"
 
-namespace plait {
-namespace {
+namespace plait::op_traffic_test {
 
 // Sizes are distinct primes, so that a wrong operand changes the sum.
 
@@ -274,5 +273,4 @@ TEST(TrafficOfExperts, IsTokensSlotsAndChoices) {
   EXPECT_EQ(bytes(combine), (r + 2 * S) * w * e + r * k * (2 * e + index));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::op_traffic_test

@@ -4,8 +4,7 @@
 
 #include <set>
 
-namespace plait {
-namespace {
+namespace plait::presets_test {
 
 std::int64_t parameters_of(const Model& m) { return count_parameters(m).total(m); }
 
@@ -148,5 +147,4 @@ TEST(ParameterCount, CountsEachBiasOnTheOutputsOfItsLinear) {
   EXPECT_EQ(count_parameters(m).layer, plain + 2 * 256 + 64);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::presets_test

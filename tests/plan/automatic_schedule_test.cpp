@@ -5,8 +5,7 @@
 
 #include "tests/plan/pass_walk.h"
 
-namespace plait {
-namespace {
+namespace plait::automatic_schedule_test {
 
 /// Zero Bubble's models in microseconds and the bubble rates that its authors' schedulers reach
 /// (Qi et al. 2023, table 6, the profile, and table 5).
@@ -99,5 +98,4 @@ RC_GTEST_PROP(AutomaticSchedule, CanBeExecuted, ()) {
   RC_ASSERT(walk_passes(options, p, m, {}).end >= 3 * m);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::automatic_schedule_test

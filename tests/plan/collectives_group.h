@@ -15,7 +15,7 @@
 
 namespace plait {
 
-using Values = std::vector<float>;
+using Elements = std::vector<float>;
 
 struct Case {
   CollectiveKind kind;
@@ -94,10 +94,10 @@ class Group {
   }
 
   /// Executes the rounds; `input[i]` is member i's buffer. Of an all_to_all, the output.
-  std::vector<Values> run(const std::vector<Values>& input) {
+  std::vector<Elements> run(const std::vector<Elements>& input) {
     buffers_ = input;
     at_.assign(rounds.size(), {});
-    for (Values& b : buffers_) b.resize(b.size() * (all_to_all_ ? 3 : 1), -1.0F);
+    for (Elements& b : buffers_) b.resize(b.size() * (all_to_all_ ? 3 : 1), -1.0F);
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t i = 0; i < rounds.size(); ++i) moved = advance(i) || moved;
@@ -105,8 +105,8 @@ class Group {
     for (std::size_t i = 0; i < rounds.size(); ++i) EXPECT_EQ(at_[i].round, rounds[i].size());
     for (const auto& [pair, queue] : wire_) EXPECT_TRUE(queue.empty());
     if (!all_to_all_) return buffers_;
-    std::vector<Values> output;
-    for (const Values& b : buffers_) {
+    std::vector<Elements> output;
+    for (const Elements& b : buffers_) {
       output.emplace_back(b.begin() + elements_, b.begin() + 2 * elements_);
     }
     return output;
@@ -137,12 +137,12 @@ class Group {
     std::size_t switched = 0;  // rounds with the switch that have begun
   };
   struct Message {
-    Values values;
+    Elements values;
     std::size_t transfer = 0;  // of the sender's round
   };
   struct Switched {  // a round of a switch
     std::int64_t arrived = 0;
-    std::vector<std::pair<Range, Values>> sent;
+    std::vector<std::pair<Range, Elements>> sent;
   };
 
   bool advance(std::size_t i) {
@@ -178,7 +178,7 @@ class Group {
       ASSERT_LE(t.range.first + t.range.elements, static_cast<std::int64_t>(buffers_[i].size()));
       if (t.direction == Direction::kReceive) continue;
       const auto first = buffers_[i].begin() + t.range.first;
-      const Values values(first, first + t.range.elements);
+      const Elements values(first, first + t.range.elements);
       if (t.peer == kSwitch) {
         switched(i).sent.emplace_back(t.range, values);
       } else {
@@ -221,15 +221,15 @@ class Group {
   std::int64_t elements_;
   bool all_to_all_;
   std::int64_t per_switch_;  // members
-  std::vector<Values> buffers_;
+  std::vector<Elements> buffers_;
   std::vector<Place> at_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::deque<Message>> wire_;
   std::map<std::pair<std::int64_t, std::size_t>, Switched> switches_;
 };
 
 /// Member i's element k: small integers, whose sums are exact in any order.
-inline std::vector<Values> integers(std::int64_t members, std::int64_t elements) {
-  std::vector<Values> out;
+inline std::vector<Elements> integers(std::int64_t members, std::int64_t elements) {
+  std::vector<Elements> out;
   for (std::int64_t i = 0; i < members; ++i) {
     out.emplace_back();
     for (std::int64_t k = 0; k < elements; ++k) {

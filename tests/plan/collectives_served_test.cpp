@@ -6,8 +6,7 @@
 
 #include "plan/collectives/traffic.h"
 
-namespace plait {
-namespace {
+namespace plait::collectives_served_test {
 
 using Values = std::vector<std::int64_t>;
 
@@ -130,5 +129,4 @@ TEST(Servers, AreSpreadEvenlyOverTheWorkersOrStandBehindThem) {
   EXPECT_TRUE(spread.works(8, 5));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::collectives_served_test

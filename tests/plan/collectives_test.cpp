@@ -7,35 +7,34 @@
 
 #include "tests/plan/collectives_group.h"
 
-namespace plait {
-namespace {
+namespace plait::collectives_test {
 
 /// Numbers of very different size, whose float sum depends on the order of addition.
-std::vector<Values> order_matters(std::int64_t members, std::int64_t elements) {
-  std::vector<Values> out = integers(members, elements);
+std::vector<Elements> order_matters(std::int64_t members, std::int64_t elements) {
+  std::vector<Elements> out = integers(members, elements);
   for (std::size_t i = 0; i < out.size(); ++i) {
     for (float& v : out[i]) v = (i % 2 == 0 ? 1.0F : -1.0F) * std::exp(0.01F * v) / 3.0F;
   }
   return out;
 }
 
-void expect_range(const Values& got, const Values& want, Range share, std::size_t member) {
+void expect_range(const Elements& got, const Elements& want, Range share, std::size_t member) {
   for (std::int64_t k = share.first; k < share.first + share.elements; ++k) {
     const auto at = static_cast<std::size_t>(k);
     ASSERT_EQ(got[at], want[at]) << "member " << member << ", element " << k;
   }
 }
 
-Values sum_of(const std::vector<Values>& input) {
-  Values sum(input[0].size(), 0.0F);
-  for (const Values& v : input) {
+Elements sum_of(const std::vector<Elements>& input) {
+  Elements sum(input[0].size(), 0.0F);
+  for (const Elements& v : input) {
     for (std::size_t k = 0; k < v.size(); ++k) sum[k] += v[k];
   }
   return sum;
 }
 
 /// What member `i` must hold afterwards of the share of member `peer`.
-void expect_share(CollectiveKind kind, const Values& got, const std::vector<Values>& input,
+void expect_share(CollectiveKind kind, const Elements& got, const std::vector<Elements>& input,
                   std::size_t i, std::size_t peer) {
   const auto n = static_cast<std::int64_t>(input.size());
   const auto elements = static_cast<std::int64_t>(input[0].size());
@@ -74,9 +73,9 @@ class EveryArrangement : public testing::TestWithParam<Case> {};
 TEST_P(EveryArrangement, GivesEveryMemberItsResult) {
   const Case c = GetParam();
   for_each_size(c, [&](std::int64_t n, std::int64_t elements) {
-    const std::vector<Values> input = integers(n, elements);
-    const Values sum = sum_of(input);
-    const std::vector<Values> got = Group(c, n, elements).run(input);
+    const std::vector<Elements> input = integers(n, elements);
+    const Elements sum = sum_of(input);
+    const std::vector<Elements> got = Group(c, n, elements).run(input);
     for (std::size_t i = 0; i < got.size(); ++i) {
       const Range own = share_of(elements, n, static_cast<std::int64_t>(i));
       if (c.kind == CollectiveKind::kAllReduce) expect_range(got[i], sum, {0, elements}, i);
@@ -91,8 +90,8 @@ TEST_P(EveryArrangement, AllReduceHasTheSameBitsOnEveryMember) {
   const Case c = GetParam();
   if (c.kind != CollectiveKind::kAllReduce || c.arrangement.pattern == Pattern::kOneShot) return;
   for_each_size(c, [&](std::int64_t n, std::int64_t elements) {
-    const std::vector<Values> got = Group(c, n, elements).run(order_matters(n, elements));
-    for (const Values& v : got) {
+    const std::vector<Elements> got = Group(c, n, elements).run(order_matters(n, elements));
+    for (const Elements& v : got) {
       ASSERT_EQ(v.size(), got[0].size());
       if (v.empty()) continue;  // memcmp wants a pointer
       ASSERT_EQ(std::memcmp(v.data(), got[0].data(), v.size() * sizeof(float)), 0);
@@ -198,5 +197,4 @@ TEST(RoundsOf, RefusesWhatCannotBeArranged) {
       4, 1, 8));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::collectives_test

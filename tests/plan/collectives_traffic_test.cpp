@@ -6,8 +6,7 @@
 #include "plan/collectives/traffic.h"
 #include "tests/plan/collectives_group.h"
 
-namespace plait {
-namespace {
+namespace plait::collectives_traffic_test {
 
 using enum CollectiveKind;
 using enum Pattern;
@@ -272,5 +271,4 @@ TEST(Hierarchical, KeepsToTheRails) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::collectives_traffic_test

@@ -10,8 +10,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::conservation_test {
 
 struct Case {
   Model model;
@@ -131,5 +130,4 @@ TEST(ModelFlops, AreMegatronsForTheWholeBatch) {
               1e-6);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::conservation_test

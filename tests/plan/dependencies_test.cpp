@@ -11,8 +11,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::dependencies_test {
 
 /// The last op of each stream, by position in the stream, that surely ended before; -1: none.
 using Clock = std::array<std::int64_t, kStreams>;
@@ -248,5 +247,4 @@ TEST(Events, AreSignalledBeforeTheyAreWaitedForAlsoWhenTheirNumbersAreReused) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::dependencies_test

@@ -5,8 +5,7 @@
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::documents_test {
 
 using Lengths = std::vector<std::int64_t>;
 
@@ -175,5 +174,4 @@ TEST(DocumentsAreRefused, WhereTheyAreMoreThanAMillion) {
   EXPECT_EQ(refusal_of(w), "S134 workload.documents.length");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::documents_test

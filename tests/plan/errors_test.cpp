@@ -6,8 +6,7 @@
 #include "core/error.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::errors_test {
 
 struct Input {
   Model model = tiny_llama();
@@ -381,5 +380,4 @@ TEST(Refused, InterleavedMicrobatchesThatAreNoMultipleOfStages) {
   expect_refused(in, "S033", "strategy.pipeline.schedule");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::errors_test

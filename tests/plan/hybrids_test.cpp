@@ -6,8 +6,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::hybrids_test {
 
 struct Hybrid {
   std::string name;
@@ -190,5 +189,4 @@ TEST(Hybrids, EachIsExecutable) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::hybrids_test

@@ -12,8 +12,7 @@
 #include "plan/schedule.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::memory_test {
 
 constexpr std::int64_t s = 8, b = 2, h = 16, a = 4;
 constexpr std::int64_t kStatistics = 2 * 2 * 4 * s * b;
@@ -278,5 +277,4 @@ TEST(BothWays, StateAndActivationsAreThoseOfThePapersTable) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::memory_test

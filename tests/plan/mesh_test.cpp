@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-namespace plait {
-namespace {
+namespace plait::mesh_test {
 
 using Ranks = std::vector<std::int64_t>;
 
@@ -97,5 +96,4 @@ RC_GTEST_PROP(MeshProperty, NeighbourMovesOneCoordinate, ()) {
   RC_ASSERT(mesh.neighbour(rank, static_cast<Axis>(i), offset) == mesh.rank(at));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::mesh_test

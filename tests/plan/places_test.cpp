@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait {
-namespace {
+namespace plait::places_test {
 
 using Ranks = std::vector<std::int64_t>;
 
@@ -86,5 +85,4 @@ TEST(Places, HaveTheDevicesOfTheirRanks) {
   EXPECT_EQ(devices_of_places(plan, {2, 0, 1}), (Ranks{2, 0, 1, 1}));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::places_test

@@ -2,8 +2,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::planner_test {
 
 TEST(PlanSize, DoesNotDependOnTheDataParallelDegree) {
   for (int zero_stage : {0, 1, 2, 3}) {
@@ -35,5 +34,4 @@ TEST(Plan, BatchIsSharedByReplicasAndCutIntoMicrobatches) {
   EXPECT_EQ(plan.tokens_per_step, 24 * 8);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::planner_test

@@ -12,8 +12,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::print_test {
 
 std::string text(const Plan& plan, const PrintOptions& options = {}) {
   std::ostringstream out;
@@ -71,5 +70,4 @@ TEST(Print, OpsAddsOneLinePerOpOfEveryCall) {
   EXPECT_EQ(lines(text(plan, {.ops = true})) - lines(text(plan)), op_count(plan));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::print_test

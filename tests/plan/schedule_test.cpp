@@ -9,8 +9,7 @@
 
 #include "tests/plan/pass_walk.h"
 
-namespace plait {
-namespace {
+namespace plait::schedule_test {
 
 char letter(const Task& t) { return "FBW"[static_cast<int>(t.pass)]; }
 
@@ -168,5 +167,4 @@ RC_GTEST_PROP(ScheduleProperty, WarmUpOfInterleavedIsTwoPerStageLeftAndAllButOne
   RC_ASSERT(most_in_flight(p.tasks()) == expected);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::schedule_test

@@ -11,8 +11,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::serving_test {
 
 ServingLayout layout(std::int64_t layers, Degrees d = {}) {
   return {split(d).mesh, even_layers(layers, d.pp)};
@@ -313,5 +312,4 @@ TEST(ServingPlan, OtherAxesAreRefused) {
                InputError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::serving_test

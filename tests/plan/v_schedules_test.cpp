@@ -7,8 +7,7 @@
 
 #include "tests/plan/pass_walk.h"
 
-namespace plait {
-namespace {
+namespace plait::v_schedules_test {
 
 PipelineOptions two_chunks(Schedule kind) { return {.schedule = kind, .chunks = 2}; }
 
@@ -173,5 +172,4 @@ TEST(BuildingBlocks, HoldNoMoreForMoreMicrobatches) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::v_schedules_test

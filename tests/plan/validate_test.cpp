@@ -8,8 +8,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::validate_test {
 
 Plan two_stages(std::int64_t microbatches = 2) {
   Workload w = tiny_workload(microbatches);
@@ -237,5 +236,4 @@ TEST(Group, MessageAlongAnAxisOfOneRank) {
   expect_fault(plan, FaultKind::kGroup, 0);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::validate_test

@@ -10,8 +10,7 @@
 #include "realrun/issue_order.h"
 #include "realrun/matrix.h"
 
-namespace plait {
-namespace {
+namespace plait::arena_test {
 
 /// Calls f(plan, stage) for every stage of the matrix.
 template <class F>
@@ -155,5 +154,4 @@ TEST(Arena, IsHardlyLargerThanWhatLives) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::arena_test

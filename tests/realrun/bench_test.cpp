@@ -21,8 +21,7 @@
 #include "realrun/op_time.h"
 #include "tests/realrun/worlds.h"
 
-namespace plait {
-namespace {
+namespace plait::bench_test {
 
 class BenchFolder : public testing::Test {
  protected:
@@ -276,5 +275,4 @@ TEST_F(Rows, TheCommBenchWritesEachRowOnce) {
   EXPECT_EQ(text(file), once) << "nothing is measured again";
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::bench_test

@@ -5,8 +5,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::communicator_test {
 
 constexpr double kPatience = 0.2;  // seconds
 
@@ -79,5 +78,4 @@ TEST(Communicator, SendsEndInTheirOrder) {
   EXPECT_THROW(communicator.wait(1), EnvironmentError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::communicator_test

@@ -4,8 +4,7 @@
 #include "realrun/walk.h"
 #include "tests/realrun/verify_models.h"
 
-namespace plait {
-namespace {
+namespace plait::issue_order_test {
 
 TEST(IssueOrder, ACallWithoutOpsWaitsForNothing) {
   Strategy s;
@@ -27,5 +26,4 @@ TEST(IssueOrder, ACallWithoutOpsWaitsForNothing) {
   EXPECT_EQ(communication_before(plan, 0), before);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::issue_order_test

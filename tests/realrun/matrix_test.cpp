@@ -10,8 +10,7 @@
 #include <filesystem>
 #include <set>
 
-namespace plait {
-namespace {
+namespace plait::matrix_test {
 
 void expect_all_pass(RunPrecision precision) {
   const std::vector<MatrixCase> cases = matrix_cases();
@@ -57,5 +56,4 @@ TEST(Matrix, RunsOnOneToEightRanks) {
   for (std::int64_t n : {1, 2, 3, 4, 5, 6, 7, 8}) EXPECT_TRUE(ranks.contains(n)) << n;
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::matrix_test

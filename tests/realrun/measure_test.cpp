@@ -5,8 +5,7 @@
 
 #include "tests/realrun/worlds.h"
 
-namespace plait {
-namespace {
+namespace plait::measure_test {
 
 Model tiny() {
   Model m;
@@ -91,5 +90,4 @@ TEST(Median, IntervalFollowsFromTheBinomialDistribution) {
   EXPECT_EQ(three.high, 3);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::measure_test

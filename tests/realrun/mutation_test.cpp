@@ -4,6 +4,7 @@
 // mutations.h, and each is checked to be one. So are sums whose order does not matter.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -13,8 +14,7 @@
 #include "realrun/matrix.h"
 #include "tests/realrun/mutations.h"
 
-namespace plait {
-namespace {
+namespace plait::mutation_test {
 
 /// Two: what the end of a step leaves undone shows in the next.
 constexpr int kSteps = 2;
@@ -24,14 +24,20 @@ constexpr double kPatience_s = 60, kShortPatience_s = 0.05;
 /// Mutated plans run at the same time: their ranks wait for one another most of the time.
 constexpr int kThreads = 8;
 
-/// Whether the plan runs and gives what is expected.
-bool same(const Model& model, const Mutation& m, const ModelState& expected) {
+/// After the first step and after the last.
+using Expected = std::vector<std::pair<int, ModelState>>;
+
+/// Whether the plan runs and gives what is expected. Most faults show in the first step.
+bool same(const Model& model, const Mutation& m, const Expected& expected) {
   const double patience = m.sound ? kPatience_s : kShortPatience_s;
   try {
-    const ModelState got = run_steps(
-        model, m.plan, RunPrecision::kFp64,
-        {.steps = kSteps, .patience_s = patience, .device = host_device<double>(Fresh::kNaN)});
-    return passes(compare(got, expected), tolerance_of(RunPrecision::kFp64));
+    return std::ranges::all_of(expected, [&](const auto& after) {
+      const ModelState got = run_steps(model, m.plan, RunPrecision::kFp64,
+                                       {.steps = after.first,
+                                        .patience_s = patience,
+                                        .device = host_device<double>(Fresh::kNaN)});
+      return passes(compare(got, after.second), tolerance_of(RunPrecision::kFp64));
+    });
   } catch (const EnvironmentError&) {
     return false;  // ranks waited for one another
   } catch (const InternalError&) {
@@ -44,7 +50,10 @@ using Mutate = std::vector<Mutation> (*)(const Plan&);
 /// Returns how many mutations there were.
 std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
   const Plan plan = make_plan(c.model, in_precision(c.workload, RunPrecision::kFp64), c.strategy);
-  const ModelState expected = run_steps(c.model, plan, RunPrecision::kFp64, {.steps = kSteps});
+  Expected expected;
+  for (int steps : {1, kSteps}) {
+    expected.emplace_back(steps, run_steps(c.model, plan, RunPrecision::kFp64, {.steps = steps}));
+  }
   const std::vector<Mutation> mutations = mutate(plan);
   std::vector<char> unnoticed(mutations.size());
   std::atomic<std::size_t> next = 0;
@@ -108,5 +117,4 @@ TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {
   EXPECT_GT(n, 200U);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::mutation_test

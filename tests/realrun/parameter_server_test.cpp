@@ -11,8 +11,7 @@
 #include "realrun/verify.h"
 #include "tests/realrun/verify_models.h"
 
-namespace plait {
-namespace {
+namespace plait::parameter_server_test {
 
 constexpr int kSteps = 4;
 
@@ -140,5 +139,4 @@ TEST(StaleParameterServer, DoesNotComputeWhatASynchronousOneDoes) {
   EXPECT_LT(a[1], b[1]);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::parameter_server_test

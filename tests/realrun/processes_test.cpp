@@ -12,8 +12,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::processes_test {
 
 constexpr std::int64_t kRanks = 4;
 
@@ -106,5 +105,4 @@ TEST_F(Processes, DieWithTheirParent) {
   EXPECT_FALSE(alive);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::processes_test

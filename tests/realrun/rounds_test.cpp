@@ -11,8 +11,7 @@
 #include "tests/plan/collectives_group.h"
 #include "tests/realrun/worlds.h"
 
-namespace plait {
-namespace {
+namespace plait::rounds_test {
 
 bool has_switch(const Case& c) {
   const Arrangement& a = c.arrangement;
@@ -21,7 +20,7 @@ bool has_switch(const Case& c) {
 }
 
 /// What a rank has after a collective of its own making, without the own share of an all_to_all.
-Values executed(const Case& c, Transport& transport, const Values& input, std::uint64_t tag) {
+Elements executed(const Case& c, Transport& transport, const Elements& input, std::uint64_t tag) {
   const auto elements = static_cast<std::int64_t>(input.size());
   RoundsCall call{
       .rounds = rounds_of(c.arrangement, c.kind, transport.ranks(), transport.rank(), elements),
@@ -30,7 +29,7 @@ Values executed(const Case& c, Transport& transport, const Values& input, std::u
   for (std::int64_t r = 0; r < transport.ranks(); ++r) call.group.push_back(r);
   RoundsRun<float> run(std::move(call));
   const bool all_to_all = c.kind == CollectiveKind::kAllToAll;
-  Values work = input;
+  Elements work = input;
   if (all_to_all) work.resize(3 * input.size(), -1.0F);
   while (!run.advance(transport, work.data())) transport.progress(1);
   if (!all_to_all) return work;
@@ -46,10 +45,10 @@ void run_every_arrangement(Transport& transport) {
     if (has_switch(c) || n % c.arrangement.members_per_node != 0) continue;
     for (std::int64_t elements : {std::int64_t{1}, 5 * n + 1, std::int64_t{3000}}) {
       if (c.kind == CollectiveKind::kAllToAll) elements -= elements % n;
-      const std::vector<Values> input = integers(n, elements);
+      const std::vector<Elements> input = integers(n, elements);
       const auto rank = static_cast<std::size_t>(transport.rank());
-      const Values got = executed(c, transport, input[rank], tag++);
-      const Values want = Group(c, n, elements).run(input)[rank];
+      const Elements got = executed(c, transport, input[rank], tag++);
+      const Elements want = Group(c, n, elements).run(input)[rank];
       const bool scatters = c.kind == CollectiveKind::kReduceScatter;
       const Range whole{0, elements};
       const Range known = scatters ? share_of(elements, n, transport.rank()) : whole;
@@ -93,5 +92,4 @@ TEST(RoundsOverMpi, GiveEveryRankItsResult) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::rounds_test

@@ -24,8 +24,7 @@
 #include "realrun/shaped/program.h"
 #include "tests/realrun/shaped.h"
 
-namespace plait {
-namespace {
+namespace plait::shaped_crash_test {
 
 ino_t current_network() {
   struct stat s {};
@@ -260,5 +259,4 @@ TEST(RunInOwnNetwork, PassesOnWhatEndsIt) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::shaped_crash_test

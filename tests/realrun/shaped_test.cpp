@@ -8,8 +8,7 @@
 #include "realrun/launch/processes.h"
 #include "realrun/op_time.h"
 
-namespace plait {
-namespace {
+namespace plait::shaped_test {
 
 constexpr std::int64_t kMegabyte = 1'000'000;
 
@@ -141,5 +140,4 @@ TEST_F(Shaped, WithoutARateNoLinkIsLimited) {
   EXPECT_LT(measure({.hosts = 2}, {0, 1}, {{0, 1, 4 * kMegabyte}}), bucket_time(4 * kMegabyte) / 2);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::shaped_test

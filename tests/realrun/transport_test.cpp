@@ -9,8 +9,7 @@
 #include "core/error.h"
 #include "tests/realrun/worlds.h"
 
-namespace plait {
-namespace {
+namespace plait::transport_test {
 
 class EveryTransport : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Transports, EveryTransport, testing::Values("threads", "tcp"),
@@ -193,5 +192,4 @@ TEST(Tcp, SaysHowManyRanksHaveCome) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::transport_test

@@ -9,8 +9,7 @@
 #include "realrun/rounding.h"
 #include "tests/realrun/verify_models.h"
 
-namespace plait {
-namespace {
+namespace plait::verify_test {
 
 Plan unsharded(const Model& m, RunPrecision precision = RunPrecision::kFp64) {
   return make_plan(m, in_precision(small_workload(), precision), Strategy{});
@@ -201,5 +200,4 @@ TEST(Verify, SeesMissingElements) {
   EXPECT_EQ(compare(got, expected).worst_error, 1);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::verify_test

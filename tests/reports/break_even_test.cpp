@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace plait {
-namespace {
+namespace plait::break_even_test {
 
 using Kind = BreakEven::Kind;
 
@@ -96,5 +95,4 @@ TEST(BreakEven, ValuesThatCannotBeAreLeftOut) {
   EXPECT_TRUE(break_evens({0}, overlapped(1, 1)).empty());
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::break_even_test

@@ -7,8 +7,7 @@
 #include "core/error.h"
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::compare_test {
 
 /// A reference of 3 us, one 10 % slower, one that cannot be planned.
 std::vector<Candidate> three() {
@@ -109,5 +108,4 @@ TEST(Compare, EveryCsvRowHasAllColumns) {
   EXPECT_EQ(commas, std::vector<std::ptrdiff_t>(4, commas.at(0)));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::compare_test

@@ -4,8 +4,7 @@
 
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::csv_test {
 
 /// RFC 4180, section 2, read strictly.
 std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
@@ -79,5 +78,4 @@ TEST(Csv, OptimizerBytesAndSecondsAreDifferentColumns) {
   EXPECT_EQ(std::count(columns.begin(), columns.end(), "optimizer_bytes"), 1);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::csv_test

@@ -8,8 +8,7 @@
 #include "reports/json.h"
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::html_page_test {
 
 /// Every text of a page is hostile.
 Page hostile() {
@@ -109,5 +108,4 @@ TEST(Page, WhatIsDamagedIsMissing) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::html_page_test

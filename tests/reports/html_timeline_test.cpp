@@ -8,8 +8,7 @@
 #include "reports/walk.h"
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::html_timeline_test {
 
 using Tree = nlohmann::json;
 
@@ -75,5 +74,4 @@ TEST(MemoryCurve, ThinningKeepsThePeakAndTheOrder) {
 
 TEST(MemoryCurve, FewSamplesStayAsTheyAre) { EXPECT_EQ(thinned(saw_tooth(50), 100).size(), 50U); }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::html_timeline_test

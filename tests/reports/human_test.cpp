@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait {
-namespace {
+namespace plait::human_test {
 
 TEST(Human, ThreeSignificantDigitsWithTheUnitThatFits) {
   EXPECT_EQ(human_time(4.213), "4.21 s");
@@ -40,5 +39,4 @@ TEST(Human, NothingIsNeitherMoreNorLess) {
   EXPECT_EQ(human_change(0.1), "+10.0 %");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::human_test

@@ -6,8 +6,7 @@
 
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::json_test {
 
 nlohmann::json parsed(const Report& r) { return nlohmann::json::parse(to_json(r)); }
 
@@ -98,5 +97,4 @@ TEST(Json, BytesThatAreNoUtf8DoNotStopAReport) {
   EXPECT_TRUE(nlohmann::json::accept(to_json(r)));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::json_test

@@ -9,8 +9,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::new_file_test {
 
 class NewFileTest : public testing::Test {
  protected:
@@ -87,5 +86,4 @@ TEST_F(NewFileTest, AFullDeviceIsReported) {
       EnvironmentError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::new_file_test

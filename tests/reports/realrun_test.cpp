@@ -5,8 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace plait {
-namespace {
+namespace plait::realrun_test {
 
 RealrunReport made_up() {
   RealrunReport r;
@@ -55,5 +54,4 @@ TEST(RealrunReport, JsonAndCsvHaveEveryFigure) {
             "all_reduce over dp,6,0.002,0.002,0.01\r\n");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::realrun_test

@@ -4,8 +4,7 @@
 
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::report_test {
 
 TEST(Report, ThroughputIsTokensOverStepTime) {
   const Report r = MadeUp().report();
@@ -152,5 +151,4 @@ TEST(Layout, SaysWhatIsRecomputed) {
   EXPECT_EQ(layout_text(s), "one device, full recompute of 1 layer in 2");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::report_test

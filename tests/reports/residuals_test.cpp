@@ -7,8 +7,7 @@
 
 #include "reports/walk.h"
 
-namespace plait {
-namespace {
+namespace plait::residuals_test {
 
 Plan data_parallel() {
   Model m;
@@ -88,5 +87,4 @@ TEST(Residuals, OpsTooShortToCompareCountInTheSumsOnly) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::residuals_test

@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-namespace plait {
-namespace {
+namespace plait::terminal_test {
 
 TerminalFacts terminal() {
   TerminalFacts facts;
@@ -85,5 +84,4 @@ TEST(Terminal, WrapKeepsWordsWhole) {
   EXPECT_EQ(wrap("", 5), (std::vector<std::string>{""}));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::terminal_test

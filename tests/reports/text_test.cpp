@@ -6,8 +6,7 @@
 
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::text_test {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
@@ -112,5 +111,4 @@ TEST(Text, ANameCannotCommandTheTerminal) {
   EXPECT_EQ(to_text(r, {100, false, true}).find('\x1b'), std::string::npos);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::text_test

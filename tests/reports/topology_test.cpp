@@ -7,8 +7,7 @@
 
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::topology_test {
 
 std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -58,5 +57,4 @@ TEST(TopologySvg, DrawsTraysOnceAndPodsOnce) {
   EXPECT_EQ(count_of(topology_svg(large, summarize(large)), "4 pods, each like this"), 1U);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::topology_test

@@ -8,8 +8,7 @@
 #include "core/error.h"
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::trace_test {
 
 using Event = nlohmann::json;
 
@@ -152,5 +151,4 @@ TEST(Trace, OfManyTracksOfAStageTheSlowestIsShown) {
 
 TEST(Trace, ARankWithoutATrackIsRefused) { EXPECT_THROW(trace_of(MadeUp(), {3}), InputError); }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::trace_test

@@ -4,8 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace plait {
-namespace {
+namespace plait::validate_test {
 
 ValidationRecord record(double measured, double predicted, const std::string& group = "g") {
   ValidationRecord r;
@@ -152,5 +151,4 @@ TEST(Validate, ScatterHasAMarkForEachRun) {
   EXPECT_EQ(marks(two), 3U);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::validate_test

@@ -4,8 +4,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::vary_test {
 
 using Texts = std::vector<std::string>;
 
@@ -69,5 +68,4 @@ TEST(Vary, AnAssignmentSplitsAtTheFirstEqualsSign) {
   EXPECT_THROW(split_assignment("=4"), InputError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::vary_test

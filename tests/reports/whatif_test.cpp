@@ -6,8 +6,7 @@
 
 #include "tests/reports/made_up.h"
 
-namespace plait {
-namespace {
+namespace plait::whatif_test {
 
 Report taking(double us, const std::string& resource) {
   MadeUp m;
@@ -134,5 +133,4 @@ TEST(WhatIfCurves, TextIsEscaped) {
   EXPECT_NE(whatif_svg(s).find("a&lt;b &amp; &quot;c&quot;"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::whatif_test

@@ -5,8 +5,7 @@
 
 #include "scenarios/scenario.h"
 
-namespace plait {
-namespace {
+namespace plait::framework_test {
 
 std::string scenario_with(const std::string& more) {
   return R"({"framework": "megatron-lm-2021", "model": "gpt2", "cluster": "dgx-a100",
@@ -94,5 +93,4 @@ TEST(Framework, EveryProfileCanBeUsedAndHasSources) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::framework_test

@@ -10,8 +10,7 @@
 #include "core/sha256.h"
 #include "scenarios/scenario.h"
 
-namespace plait {
-namespace {
+namespace plait::load_test {
 
 const std::string kFolder = std::string(PLAIT_SOURCE_DIR) + "/scenarios/";
 
@@ -378,5 +377,4 @@ TEST(Files, The405bOneIsThePublishedRun) {
   EXPECT_EQ(s.strategy.mesh[Axis::kPp] * s.strategy.pipeline.chunks - 2, s.model.layers);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::load_test

@@ -9,8 +9,7 @@
 #include "core/json.h"
 #include "scenarios/scenario.h"
 
-namespace plait {
-namespace {
+namespace plait::malformed_test {
 
 /// A good scenario on two nodes of eight devices, which each case spoils in one place.
 constexpr std::string_view kGood = R"({
@@ -253,5 +252,4 @@ TEST(Malformed, FilesThatCannotBeReadAreNamed) {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::malformed_test

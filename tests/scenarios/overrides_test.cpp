@@ -5,8 +5,7 @@
 #include "core/error.h"
 #include "scenarios/scenario.h"
 
-namespace plait {
-namespace {
+namespace plait::overrides_test {
 
 Scenario with(const std::vector<Override>& overrides, const std::string& node = "hgx-h100") {
   return parse_scenario(R"({"model":"tiny","workload":{"sequence_length":64,"global_batch":64},
@@ -56,5 +55,4 @@ TEST(Overrides, ListsMayHaveLostTheirQuotesToTheShell) {
             "pp, dp from the inside out");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::overrides_test

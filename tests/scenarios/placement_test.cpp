@@ -8,8 +8,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::placement_test {
 
 using Devices = std::vector<std::int64_t>;
 
@@ -125,5 +124,4 @@ TEST(Placement, WhatCannotBeIsRefusedWithItsCure) {
   EXPECT_EQ(error_of({.order = {Axis::kTp}, .stages_per_node = 2}, mesh).code, "S009");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::placement_test

@@ -10,8 +10,7 @@
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/scenario.h"
 
-namespace plait {
-namespace {
+namespace plait::published_test {
 
 using nlohmann::json;
 
@@ -374,5 +373,4 @@ TEST(Published, WordsOnFabrics) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::published_test

@@ -8,8 +8,7 @@
 #include "core/json.h"
 #include "scenarios/scenario.h"
 
-namespace plait {
-namespace {
+namespace plait::schema_test {
 
 const std::string kSourceDir = PLAIT_SOURCE_DIR;
 
@@ -64,5 +63,4 @@ TEST(Reference, PageIsUpToDate) {
       << "run PLAIT_UPDATE=1 scenarios_test to write it anew";
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::schema_test

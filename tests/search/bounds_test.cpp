@@ -7,8 +7,7 @@
 
 #include "tests/search/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::bounds_test {
 
 void expect_bounded(const Scenario& s, const CostModel& costs, std::size_t most) {
   Bounds bounds(s, costs);
@@ -60,5 +59,4 @@ TEST(Bounds, AreClose) {
   EXPECT_GT(static_cast<double>(bounds.closer(layout)), 0.98 * exact);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::bounds_test

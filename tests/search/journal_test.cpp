@@ -9,8 +9,7 @@
 
 #include "core/error.h"
 
-namespace plait {
-namespace {
+namespace plait::journal_test {
 
 const std::string kOurs(64, 'a'), kOther(64, 'b');
 
@@ -98,5 +97,4 @@ TEST_F(JournalTest, TwoSearchesDoNotWriteOne) {
   EXPECT_THROW(Journal(path_, kOurs), EnvironmentError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::journal_test

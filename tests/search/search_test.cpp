@@ -6,8 +6,7 @@
 
 #include "tests/search/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::search_test {
 
 struct Exhausted {
   std::vector<SimTime> steps;  // of those that fit, ascending
@@ -150,5 +149,4 @@ RC_GTEST_PROP(Search, TheGapHolds, ()) {
   RC_ASSERT(exact >= static_cast<double>(cut.best[0].result.step) * (1 - cut.certificate.gap) - 1);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::search_test

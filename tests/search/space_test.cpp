@@ -8,8 +8,7 @@
 
 #include "tests/search/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::space_test {
 
 Scenario one_node() {
   Case c = small_case(1, 8, 1, 1);
@@ -107,5 +106,4 @@ TEST(Space, LayoutsCanBePlanned) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::space_test

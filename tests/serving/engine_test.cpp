@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-namespace plait {
-namespace {
+namespace plait::engine_test {
 
 struct Case {
   EngineLimits limits;
@@ -167,5 +166,4 @@ TEST(Engine, AStepsShapeKeepsTokensAndPairs) {
               static_cast<double>(p.sequences * p.tokens) / 2);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::engine_test

@@ -8,8 +8,7 @@
 #include "plan/validate.h"
 #include "tests/serving/served.h"
 
-namespace plait {
-namespace {
+namespace plait::layer_maps_test {
 
 // llama.cpp: the last layers are on the device, the head where n is one more than there are layers.
 TEST(LayerMaps, GpuLayersAreTheLast) {
@@ -97,7 +96,7 @@ TEST(LayerMaps, PlansAreSoundWhereverLayersAre) {
   for (const Residence r : {Residence::kProcessor, Residence::kHost, Residence::kStorage}) {
     for (const bool cache_on_host : {false, true}) {
       ServedModel s = served({.tp = 1, .pp = 2});
-      for (const std::size_t i : {0, 1, 20}) s.layout.map.layers[i].residence = r;
+      for (const std::size_t i : {0U, 1U, 20U}) s.layout.map.layers[i].residence = r;
       s.layout.map.cache_on_host = cache_on_host;
       const Step mixed = {{1, 16, 16}, {2, 1, 64}, 3};
       const auto faults =
@@ -107,5 +106,4 @@ TEST(LayerMaps, PlansAreSoundWhereverLayersAre) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::layer_maps_test

@@ -13,8 +13,7 @@
 #include "serving/summary.h"
 #include "tests/serving/served.h"
 
-namespace plait {
-namespace {
+namespace plait::published_test {
 
 nlohmann::json published(const std::string& name) {
   std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/serving/published/" + name);
@@ -208,5 +207,4 @@ TEST(PublishedServing, ThroughputOverPipelineStages) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::published_test

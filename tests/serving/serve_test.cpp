@@ -6,8 +6,7 @@
 #include "core/error.h"
 #include "serving/summary.h"
 
-namespace plait {
-namespace {
+namespace plait::serve_test {
 
 constexpr SimTime kMs = 1'000'000'000;
 
@@ -169,5 +168,4 @@ TEST(Quantiles, LieBetweenOrderStatistics) {
   EXPECT_NEAR(q.most.value, 4e-3, 1e-12);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::serve_test

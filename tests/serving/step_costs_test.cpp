@@ -9,8 +9,7 @@
 #include "sim/simulate.h"
 #include "tests/serving/served.h"
 
-namespace plait {
-namespace {
+namespace plait::step_costs_test {
 
 // A lone token reads every weight but the embedding table once: never faster than the data sheet's
 // bandwidth, and, kernels apart, not slower than 0.7 of it.
@@ -90,5 +89,4 @@ TEST(Capacity, TheStageWithTheLeastRoomDecides) {
   for (const StageRoom& room : c.stages) EXPECT_LE(c.tokens, room.tokens);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::step_costs_test

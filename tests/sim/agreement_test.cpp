@@ -7,8 +7,7 @@
 #include "tests/sim/hand_made.h"
 #include "tests/sim/reference.h"
 
-namespace plait {
-namespace {
+namespace plait::agreement_test {
 
 /// The first span that differs, or "".
 std::string difference(const Track& track, const RankSpans& reference) {
@@ -121,5 +120,4 @@ TEST(Agreement, StagesOnShuffledDevices) {
   expect_agreement(c);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::agreement_test

@@ -5,8 +5,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/hand_made.h"
 
-namespace plait {
-namespace {
+namespace plait::blocked_test {
 
 std::string diagnosis(const Plan& plan) {
   try {
@@ -56,5 +55,4 @@ TEST(Blocked, AWorldThatIsNotTheClustersIsTheUsersFault) {
   EXPECT_THROW(simulate(two_stages(), ideal_machine(3), {}), InputError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::blocked_test

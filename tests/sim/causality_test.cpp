@@ -8,8 +8,7 @@
 #include "tests/sim/draw.h"
 #include "tests/sim/reference.h"
 
-namespace plait {
-namespace {
+namespace plait::causality_test {
 
 struct Recorded {
   Case c;
@@ -103,5 +102,4 @@ RC_GTEST_PROP(Causality, ASlowerDeviceNeverMakesTheStepShorter, ()) {
   RC_ASSERT(simulate(plan, c.cluster(), c.costs(), options).timeline.step_time >= before);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::causality_test

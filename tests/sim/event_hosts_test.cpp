@@ -5,8 +5,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/event_cases.h"
 
-namespace plait {
-namespace {
+namespace plait::event_hosts_test {
 
 constexpr double kRoundingUs = 1e-4;  // us: some picoseconds per round
 
@@ -326,5 +325,4 @@ TEST(HostsBlocked, TwoEndsOfDifferentSizeAreRefused) {
   EXPECT_TRUE(mentions(host_diagnosis(plan), "rank 0 sends something else than rank 1 expects"));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::event_hosts_test

@@ -5,8 +5,7 @@
 #include "sim/event/links.h"
 #include "sim/event/machine.h"
 
-namespace plait {
-namespace {
+namespace plait::event_parts_test {
 
 constexpr SimTime kMs = 1'000'000'000;  // picoseconds
 constexpr double kRoundingMs = 1e-8;    // ms: some picoseconds
@@ -146,9 +145,9 @@ TEST(TokenBucket, HoldsNoMoreThanItsBurst) {
   EXPECT_NEAR(in_ms(run(links, 1)[0]), 1000 + (2.5 + 7.5), kRoundingMs);
 }
 
-std::vector<Event> all_events(Machine& machine) {
-  std::vector<Event> out;
-  for (Event e; machine.next(e);) out.push_back(e);
+std::vector<HostEvent> all_events(EventMachine& machine) {
+  std::vector<HostEvent> out;
+  for (HostEvent e; machine.next(e);) out.push_back(e);
   return out;
 }
 HostSystem one_host(double cores) {
@@ -159,36 +158,35 @@ HostSystem one_host(double cores) {
 }
 
 // Given at one time, the first stream's piece goes first; the compute thread has a core of its own.
-TEST(Machine, ACommunicationThreadDoesOnePieceAfterTheOther) {
-  Machine machine(one_host(2), {0});
+TEST(EventMachine, ACommunicationThreadDoesOnePieceAfterTheOther) {
+  EventMachine machine(one_host(2), {0});
   machine.work(0, Stream::kGradSync, 5, EventKind::kLocal, 1);
   machine.work(0, Stream::kTp, 3, EventKind::kLocal, 2);
   machine.compute(0, 4);
-  EXPECT_EQ(all_events(machine), (std::vector<Event>{{3, 0, EventKind::kLocal, 2},
-                                                     {4, 0, EventKind::kComputed, 0},
-                                                     {3 + 5, 0, EventKind::kLocal, 1}}));
+  EXPECT_EQ(all_events(machine), (std::vector<HostEvent>{{3, 0, EventKind::kLocal, 2},
+                                                         {4, 0, EventKind::kComputed, 0},
+                                                         {3 + 5, 0, EventKind::kLocal, 1}}));
 }
 
-TEST(Machine, APieceThatHasBegunIsNotInterrupted) {
-  Machine machine(one_host(2), {0});
+TEST(EventMachine, APieceThatHasBegunIsNotInterrupted) {
+  EventMachine machine(one_host(2), {0});
   machine.work(0, Stream::kGradSync, 5, EventKind::kLocal, 1);
   machine.compute(0, 2);
-  Event event;
+  HostEvent event;
   ASSERT_TRUE(machine.next(event));
   machine.work(0, Stream::kTp, 3, EventKind::kLocal, 2);
-  EXPECT_EQ(all_events(machine),
-            (std::vector<Event>{{5, 0, EventKind::kLocal, 1}, {5 + 3, 0, EventKind::kLocal, 2}}));
+  EXPECT_EQ(all_events(machine), (std::vector<HostEvent>{{5, 0, EventKind::kLocal, 1},
+                                                         {5 + 3, 0, EventKind::kLocal, 2}}));
 }
 
-TEST(Machine, EventsOfOneTimeComeInTheOrderOfRanks) {
-  Machine machine(one_host(4), {0, 0});
+TEST(EventMachine, EventsOfOneTimeComeInTheOrderOfRanks) {
+  EventMachine machine(one_host(4), {0, 0});
   machine.after(7, 1, EventKind::kArrived, 0);
   machine.after(7, 0, EventKind::kArrived, 9);
   machine.compute(1, 7);
-  EXPECT_EQ(all_events(machine), (std::vector<Event>{{7, 0, EventKind::kArrived, 9},
-                                                     {7, 1, EventKind::kComputed, 0},
-                                                     {7, 1, EventKind::kArrived, 0}}));
+  EXPECT_EQ(all_events(machine), (std::vector<HostEvent>{{7, 0, EventKind::kArrived, 9},
+                                                         {7, 1, EventKind::kComputed, 0},
+                                                         {7, 1, EventKind::kArrived, 0}}));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::event_parts_test

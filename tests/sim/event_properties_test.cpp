@@ -8,8 +8,7 @@
 #include "tests/sim/event_cases.h"
 #include "tests/sim/reference.h"
 
-namespace plait {
-namespace {
+namespace plait::event_properties_test {
 
 /// At most 8 ranks.
 Case any_case() {
@@ -198,5 +197,4 @@ TEST(HostsMonotone, ADeeperBucketIsNeverSlower) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::event_properties_test

@@ -9,8 +9,7 @@
 #include "tests/sim/draw.h"
 #include "tests/sim/hand_made.h"
 
-namespace plait {
-namespace {
+namespace plait::explain_test {
 
 double total(const std::vector<Share>& shares) {
   Seconds t;
@@ -174,5 +173,4 @@ TEST(Explain, ADeepPipelineOfOneMicrobatchIsBoundByItsBubble) {
   EXPECT_EQ(explain(plan, simulate(plan, ideal_machine(4), {})).bound_by, "pipeline bubble");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::explain_test

@@ -4,8 +4,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::faults_test {
 
 /// Four replicas of tp 4, two in each of two nodes: their gradients cross the fabric.
 SimTime step(std::vector<Fault> faults, bool unfold) {
@@ -35,5 +34,4 @@ TEST(Faults, FoldedEqualsUnfoldedToThePicosecond) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::faults_test

@@ -8,8 +8,7 @@
 #include "tests/sim/crossbar.h"
 #include "tests/sim/draw.h"
 
-namespace plait {
-namespace {
+namespace plait::flow_test {
 
 /// The first span in which two timelines of one plan differ, or "". Tracks of `a` are looked up in
 /// `b` by their lane, which `lanes` of b gives.
@@ -128,5 +127,4 @@ TEST(Flow, CollectivesHoldSmsAndSlowComputeDown) {
   EXPECT_GT(slowed, simulate(c.plan(), cluster, {}, options).timeline.step_time);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::flow_test

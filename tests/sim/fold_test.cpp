@@ -8,8 +8,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::fold_test {
 
 constexpr std::int64_t kTp = 8, kPp = 16, kDp = 128;
 
@@ -113,5 +112,4 @@ TEST(Fold, ASlowSingleDeviceIsSlow) {
               static_cast<double>(op_count(c.plan())));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::fold_test

@@ -13,8 +13,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::golden_test {
 
 /// Per represented rank and stream: start, end (ps), kernel, block, layer and microbatch.
 std::string text_of(const Plan& plan, const Timeline& timeline) {
@@ -125,5 +124,4 @@ TEST(Determinism, TimesDoNotDependOnWhetherTheyAreRecorded) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::golden_test

@@ -8,8 +8,7 @@
 #include "tests/sim/draw.h"
 #include "tests/sim/hand_made.h"
 
-namespace plait {
-namespace {
+namespace plait::gpu_parts_test {
 
 Cluster in_parts(std::int64_t parts) {
   return make_cluster({.preset = "gpu-parts", .devices_per_node = parts});
@@ -128,5 +127,4 @@ RC_GTEST_PROP(GpuParts, FoldedEqualsUnfolded, ()) {
   RC_ASSERT(simulate(plan, cluster, {}, options).timeline.step_time == folded);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::gpu_parts_test

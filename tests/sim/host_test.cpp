@@ -11,8 +11,7 @@
 #include "tests/sim/reference.h"
 #include "topologies/network.h"
 
-namespace plait {
-namespace {
+namespace plait::host_test {
 
 constexpr std::int64_t kSize = 1000;  // million multiply-adds of a kernel
 
@@ -283,5 +282,4 @@ RC_GTEST_PROP(Host, AFasterHostIsNeverSlower, ()) {
   RC_ASSERT(without <= before);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::host_test

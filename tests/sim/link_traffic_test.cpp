@@ -8,8 +8,7 @@
 
 #include "tests/sim/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::link_traffic_test {
 
 struct Loaded {
   Plan plan;
@@ -113,5 +112,4 @@ TEST(LinkTraffic, PlacementMovesTheTrafficWithTheRanks) {
   for (const LinkId link : links) EXPECT_GT(swapped.traffic.messages[link], 0);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::link_traffic_test

@@ -6,8 +6,7 @@
 #include "sim/simulate.h"
 #include "tests/sim/draw.h"
 
-namespace plait {
-namespace {
+namespace plait::monotone_test {
 
 /// Rates that the catalogue's machines have, each in its own part.
 struct DrawnMachine {
@@ -69,5 +68,4 @@ RC_GTEST_PROP(Monotone, APerfectTunerIsNeverSlowerThanNccl, ()) {
             simulate(plan, cluster, {Selection::kNccl}, options).timeline.step_time);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::monotone_test

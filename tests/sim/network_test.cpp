@@ -11,8 +11,7 @@
 
 #include "sim/network/flow_network.h"
 
-namespace plait {
-namespace {
+namespace plait::network_test {
 
 struct ReferenceFlow {
   std::vector<LinkUse> uses;
@@ -231,5 +230,4 @@ TEST(RadixHeap, GivesTimesInOrder) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::network_test

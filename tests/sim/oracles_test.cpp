@@ -9,8 +9,7 @@
 #include "tests/sim/cases.h"
 #include "tests/sim/hand_made.h"
 
-namespace plait {
-namespace {
+namespace plait::oracles_test {
 
 /// Of one kernel on the ideal machine.
 SimTime time_of(std::int64_t k) {
@@ -205,5 +204,4 @@ TEST(DataParallel, AnAllReduceTakesTheCostModelsTime) {
   EXPECT_EQ(track.end[1] - track.start[1], reduction_time(plan, cluster));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::oracles_test

@@ -7,8 +7,7 @@
 #include "tests/sim/cases.h"
 #include "tests/sim/hand_made.h"
 
-namespace plait {
-namespace {
+namespace plait::other_nodes_test {
 
 /// Replicas on two nodes of two H100s each; nodes `first` to `last` at half the speed.
 SimTime step(std::int64_t first, std::int64_t last, bool unfold = false) {
@@ -80,5 +79,4 @@ TEST(OtherNodes, TheStepIsTheSameFoldedAndUnfolded) {
   EXPECT_EQ(step(1, 1, false), step(1, 1, true));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::other_nodes_test

@@ -6,8 +6,7 @@
 #include "topologies/catalogue.h"
 #include "topologies/network.h"
 
-namespace plait {
-namespace {
+namespace plait::parameter_server_test {
 
 /// Machines of one GPU on 100 Gb/s.
 Cluster machines(std::int64_t n) {
@@ -121,5 +120,4 @@ TEST(ParameterServers, StalenessHidesSendingBehindComputing) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::parameter_server_test

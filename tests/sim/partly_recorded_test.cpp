@@ -4,8 +4,7 @@
 #include "sim/explain.h"
 #include "tests/sim/cases.h"
 
-namespace plait {
-namespace {
+namespace plait::partly_recorded_test {
 
 /// 2 stages of 1,024 lanes, with several thousand ops each: more spans than are recorded. The first
 /// stage has more layers than the last.
@@ -69,5 +68,4 @@ TEST(PartlyRecorded, TheExplanationStillSumsToTheStep) {
   EXPECT_NEAR(path, step, 1e-9 * step);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::partly_recorded_test

@@ -324,7 +324,9 @@ OpDuration priced_one_by_one(const Plan& plan, const Cluster& cluster, const Cos
   };
 }
 
-namespace {
+}  // namespace plait
+
+namespace plait::reference_test {
 
 // Stage 0 computes for 10 and sends for 5; stage 1, whose first kernel takes 12, receives and
 // computes for 7. The message arrives at 15, so stage 1 goes on at 15 and ends at 22.
@@ -347,5 +349,4 @@ TEST(Reference, SaysWhenNothingCanRun) {
               }).blocked);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::reference_test

@@ -8,8 +8,7 @@
 
 #include "tests/sim/crossbar.h"
 
-namespace plait {
-namespace {
+namespace plait::replay_test {
 
 constexpr SimTime kMicrosecond = 1'000'000;
 const BytesPerSecond kRate(10e9);
@@ -71,5 +70,4 @@ TEST(Replay, RestsDelayButNeverShorten) {
   EXPECT_EQ(out_of_step.transfers, in_step.transfers);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::replay_test

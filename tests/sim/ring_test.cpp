@@ -5,8 +5,7 @@
 #include "tests/plan/tiny.h"
 #include "tests/sim/hand_made.h"
 
-namespace plait {
-namespace {
+namespace plait::ring_test {
 
 struct Span {
   SimTime start = 0, end = 0;
@@ -59,5 +58,4 @@ TEST(RingInTime, AttentionThatTakesLessWaitsForItsBlock) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::ring_test

@@ -9,8 +9,7 @@
 #include "tests/sim/cases.h"
 #include "tests/sim/event_cases.h"
 
-namespace plait {
-namespace {
+namespace plait::stage_tp_test {
 
 using TpOfStages = std::vector<std::int64_t>;
 
@@ -183,5 +182,4 @@ TEST(StageTp, AReceiveOnHostsEndsBehindAllOfItsSends) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::stage_tp_test

@@ -11,8 +11,7 @@
 #include "core/error.h"
 #include "tests/topologies/joinable.h"
 
-namespace plait {
-namespace {
+namespace plait::catalogue_test {
 
 std::string code_of(const std::function<void()>& act) {
   try {
@@ -181,5 +180,4 @@ TEST(MakeCluster, RefusesADeviceWithoutNvlinkInAnNvlinkNode) {
             "C008");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::catalogue_test

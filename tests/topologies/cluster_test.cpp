@@ -5,8 +5,7 @@
 #include "core/error.h"
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::cluster_test {
 
 constexpr double kTolerance = 1e-12;  // seconds: routes are whole picoseconds
 
@@ -140,5 +139,4 @@ TEST(Device, RefusesANumberFormatThatItDoesNotHave) {
   EXPECT_EQ(find_device("h100-sxm").peak(DType::kFp8), find_device("h100-sxm").peak_fp8);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::cluster_test

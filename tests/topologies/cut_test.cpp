@@ -8,8 +8,7 @@
 #include "topologies/max_flow.h"
 #include "topologies/symmetry.h"
 
-namespace plait {
-namespace {
+namespace plait::cut_test {
 
 std::int64_t flow_on_every_link(const Machine& machine, std::size_t first) {
   const std::size_t n = boost::num_vertices(machine.links);
@@ -66,5 +65,4 @@ TEST(Colours, AlikeVerticesShareOneAndAMarkSpreads) {
   EXPECT_EQ(marked[machine.devices[9]], marked[machine.devices[17]]);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::cut_test

@@ -6,8 +6,7 @@
 #include "topologies/catalogue.h"
 #include "topologies/graph.h"
 
-namespace plait {
-namespace {
+namespace plait::fabric_test {
 
 using Flows = boost::adjacency_list<
     boost::vecS, boost::vecS, boost::directedS, boost::no_property,
@@ -84,5 +83,4 @@ TEST(RailOptimised, ALeafPerRailAndPodAndAsManySpinesAsCablesUp) {
   EXPECT_EQ(spines, 4 / 2);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::fabric_test

@@ -13,8 +13,7 @@
 #include "topologies/graph.h"
 #include "topologies/network.h"
 
-namespace plait {
-namespace {
+namespace plait::families_test {
 
 Fabric fabric_with(Topology topology) {
   Fabric f = find_fabric("ndr400");
@@ -308,5 +307,4 @@ TEST(Families, RefuseSizesThatDoNotFit) {
   EXPECT_THROW(joined(dragonfly_with(1), 4 * 6), InputError);  // 6 groups, 4 cables each
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::families_test

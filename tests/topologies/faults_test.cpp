@@ -7,8 +7,7 @@
 #include "topologies/graph.h"
 #include "topologies/network.h"
 
-namespace plait {
-namespace {
+namespace plait::faults_test {
 
 /// 2 pods of 2 nodes of 8 H100s; 2 spines.
 Cluster with(std::vector<Fault> faults, double oversubscription = 1) {
@@ -148,5 +147,4 @@ TEST(Faults, OfPartsThatAreNotThereAreRefused) {
   EXPECT_EQ(code_of({{.at = "pod 0 leaf 0", .to = "pod 0 leaf 1"}}), "C010");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::faults_test

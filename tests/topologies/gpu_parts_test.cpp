@@ -7,8 +7,7 @@
 #include "topologies/gpu_part.h"
 #include "topologies/network.h"
 
-namespace plait {
-namespace {
+namespace plait::gpu_parts_test {
 
 Cluster in_parts(std::int64_t parts, const std::string& gpu = "h200-sxm") {
   return make_cluster(
@@ -90,5 +89,4 @@ TEST(GpuParts, TooManyPartsAndSeveralGpusAreRefused) {
   EXPECT_EQ(code_of({.preset = "gpu-parts", .device = find_device("cpu-host")}), "C004");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::gpu_parts_test

@@ -13,8 +13,7 @@
 #include "topologies/importers/nvidia_smi.h"
 #include "topologies/summary.h"
 
-namespace plait {
-namespace {
+namespace plait::importers_test {
 
 std::string sample(const std::string& name) {
   std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/topologies/samples/" + name);
@@ -189,5 +188,4 @@ TEST(Lines, LoseColoursAndPrefixes) {
   EXPECT_EQ(lines[2].number, 3);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::importers_test

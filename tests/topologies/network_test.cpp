@@ -10,8 +10,7 @@
 #include "topologies/catalogue.h"
 #include "topologies/graph.h"
 
-namespace plait {
-namespace {
+namespace plait::network_test {
 
 using Links = std::vector<LinkId>;
 
@@ -209,5 +208,4 @@ TEST(Network, RoutesOnSixteenThousandDevices) {
   EXPECT_GT(hops, 60'000U);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::network_test

@@ -6,8 +6,7 @@
 #include "topologies/graph.h"
 #include "topologies/network.h"
 
-namespace plait {
-namespace {
+namespace plait::other_nodes_test {
 
 OtherNodes nodes(std::int64_t first, std::int64_t last, const std::string& preset) {
   const NodeSpec node = find_node(preset);
@@ -99,5 +98,4 @@ TEST(OtherNodes, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(code_of({no_nvlink}), "C008");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::other_nodes_test

@@ -7,8 +7,7 @@
 #include "tests/topologies/joinable.h"
 #include "topologies/catalogue.h"
 
-namespace plait {
-namespace {
+namespace plait::placement_test {
 
 using Devices = std::vector<std::int64_t>;
 
@@ -134,5 +133,4 @@ RC_GTEST_PROP(Placement, NoMemberHasMoreThanItsRoute, ()) {
   if (g.nodes > 1) RC_ASSERT(g.inter.bandwidth <= c.nic_bandwidth && g.inter.bandwidth.value > 0);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::placement_test

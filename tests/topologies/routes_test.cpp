@@ -13,8 +13,7 @@
 #include "topologies/catalogue.h"
 #include "topologies/graph.h"
 
-namespace plait {
-namespace {
+namespace plait::routes_test {
 
 using Label = std::pair<SimTime, double>;  // latency, minus the bandwidth of the narrowest link
 constexpr Label kNone = {std::numeric_limits<SimTime>::max(), 0};
@@ -95,5 +94,4 @@ TEST(Routes, AreTheSameBothWays) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::routes_test

@@ -10,8 +10,7 @@
 #include "topologies/catalogue.h"
 #include "topologies/families/families.h"
 
-namespace plait {
-namespace {
+namespace plait::summary_test {
 
 double nvlink_of(const Cut& cut) { return cut.by_class[int(LinkClass::kNvlink)].value; }
 
@@ -210,5 +209,4 @@ TEST(Summary, AThousandDevicesAreSummedUpAndTooManyRefused) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::summary_test

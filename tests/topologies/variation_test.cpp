@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait {
-namespace {
+namespace plait::variation_test {
 
 // The largest of n draws from an even spread over [-1, 1] is (n - 1) / (n + 1) on average: 0, 1/3,
 // 7/9.
@@ -15,5 +14,4 @@ TEST(Variation, SlowestOfManyIsTheExpectedLargest) {
   EXPECT_DOUBLE_EQ(slowest_device(0, 1024), 1);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::variation_test

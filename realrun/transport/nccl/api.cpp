@@ -8,7 +8,7 @@
 namespace plait::nccl {
 namespace {
 
-constexpr std::chrono::seconds kPatience{60};        // until all ranks have come
+constexpr std::chrono::seconds kJoinPatience{60};    // until all ranks have come
 constexpr std::chrono::microseconds kLookAgain{20};  // a launch of NCCL's takes as long
 
 }  // namespace
@@ -23,7 +23,7 @@ void Api::check(ncclResult_t result, const std::string& what) const {
 
 void Api::settle(ncclComm_t comm, ncclResult_t result, const std::string& what) const {
   check(result, what);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + kJoinPatience;
   ncclResult_t state = ncclInProgress;
   for (bool first = true; state == ncclInProgress; first = false) {
     if (!first) std::this_thread::sleep_for(kLookAgain);
@@ -31,7 +31,7 @@ void Api::settle(ncclComm_t comm, ncclResult_t result, const std::string& what) 
     check(state, what);
     if (state == ncclInProgress && std::chrono::steady_clock::now() > end) {
       throw EnvironmentError("NCCL waits for other ranks in " + what + ", in vain for " +
-                             std::to_string(kPatience.count()) + " s");
+                             std::to_string(kJoinPatience.count()) + " s");
     }
   }
 }

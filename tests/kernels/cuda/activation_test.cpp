@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::activation_test {
 
 template <class T>
 class CudaActivation : public ::testing::Test {};
@@ -61,5 +60,4 @@ TYPED_TEST(CudaActivation, FarFromZeroNothingOverflows) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::activation_test

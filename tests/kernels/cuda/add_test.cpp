@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::add_test {
 
 template <class T>
 class CudaAdd : public ::testing::Test {};
@@ -95,5 +94,4 @@ TYPED_TEST(CudaAdd, DropoutDrawsTheTwinsMask) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::add_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::attention_test {
 
 /// One tile, several, odd ends; groups of heads; widths that fill a tile's columns and that do not.
 struct Case {
@@ -240,5 +239,4 @@ TYPED_TEST(CudaAttention, UnfusedEqualsItsTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::attention_test

@@ -3,8 +3,7 @@
 #include "kernels/cuda/fill.h"
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::cast_test {
 
 template <class T>
 class CudaCast : public ::testing::Test {};
@@ -145,5 +144,4 @@ TEST(CudaCast, ZerosInFp8StayZeros) {
   EXPECT_EQ(inverse.values()[0], 1.0F);
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::cast_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::cross_entropy_test {
 
 struct Case {
   std::int64_t rows, vocab, offset, shift;
@@ -48,5 +47,4 @@ TEST(CudaCrossEntropy, EachStepEqualsItsTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::cross_entropy_test

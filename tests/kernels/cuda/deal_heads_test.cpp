@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::deal_heads_test {
 
 template <class T>
 class CudaDealHeads : public ::testing::Test {};
@@ -32,5 +31,4 @@ TYPED_TEST(CudaDealHeads, EqualsItsTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::deal_heads_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::embedding_test {
 
 constexpr std::int64_t kVocab = 11, kOffset = 7, kTokens = 30;  // ids on both sides of the shard
 
@@ -91,5 +90,4 @@ TYPED_TEST(CudaEmbedding, PositionsEqualTheirTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::embedding_test

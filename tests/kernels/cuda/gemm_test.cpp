@@ -7,8 +7,7 @@
 #include "kernels/gemm.h"
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::gemm_test {
 
 struct Case {
   std::int64_t m, n, k, batch;
@@ -143,5 +142,4 @@ TEST(CudaBiasGrad, EqualsItsTwin) {
   bias_grad_equals_its_twin<__nv_bfloat16, __nv_bfloat16>();
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::gemm_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::latent_heads_test {
 
 template <class T>
 class CudaLatentHeads : public ::testing::Test {};
@@ -40,5 +39,4 @@ TYPED_TEST(CudaLatentHeads, EqualsItsTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::latent_heads_test

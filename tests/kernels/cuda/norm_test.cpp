@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::norm_test {
 
 template <class T>
 class CudaNorm : public ::testing::Test {};
@@ -155,5 +154,4 @@ TEST(CudaNorm, GivesInputAndParameterGradientsAlone) {
   expect_gradient_close<float>(device_dbeta, dbeta, c.rows);
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::norm_test

@@ -3,8 +3,7 @@
 #include "kernels/squared_norm.h"
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::optimizer_test {
 
 template <class W, class M, class G>
 void adam_equals_its_twin(bool copies_weights) {
@@ -70,5 +69,4 @@ TYPED_TEST(CudaSquaredNorm, EqualsItsTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::optimizer_test

@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::quantize_test {
 
 /// Shares of whole vectors, and odd ones whose blocks share bytes; a last block that is short.
 constexpr QuantizedShares kShares[] = {
@@ -46,5 +45,4 @@ TYPED_TEST(CudaQuantize, EqualsItsTwinToTheBit) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::quantize_test

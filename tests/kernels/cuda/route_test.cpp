@@ -2,8 +2,7 @@
 
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::route_test {
 
 /// A lane has several experts, or some none; choices of a group are dealt to several warps, or to
 /// one.
@@ -125,5 +124,4 @@ TYPED_TEST(CudaRoute, CombineEqualsItsTwin) {
   }
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::route_test

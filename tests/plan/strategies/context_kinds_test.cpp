@@ -2,8 +2,7 @@
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::context_kinds_test {
 
 constexpr CollectiveKind kExchange = CollectiveKind::kAllToAll, kShift = CollectiveKind::kShift;
 constexpr std::int64_t kS = 16, kBatch = 2, kElement = 2;  // tokens, sequences, bytes
@@ -166,5 +165,4 @@ TEST(ContextKinds, ShareWeightsSoTheyReduceGradientsTogether) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::context_kinds_test

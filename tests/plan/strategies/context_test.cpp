@@ -3,8 +3,7 @@
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::context_test {
 
 constexpr CollectiveKind kGather = CollectiveKind::kAllGather;
 constexpr CollectiveKind kScatter = CollectiveKind::kReduceScatter;
@@ -95,5 +94,4 @@ TEST(ContextParallel, MessagesBetweenStagesShrink) {
   EXPECT_EQ(2 * sent(plan_of({.pp = 2, .cp = 2})), sent(plan_of({.pp = 2})));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::context_test

@@ -5,8 +5,7 @@
 #include "plan/strategies/data_parallel.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::data_test {
 
 constexpr CollectiveKind kReduce = CollectiveKind::kAllReduce;
 constexpr CollectiveKind kGather = CollectiveKind::kAllGather;
@@ -244,5 +243,4 @@ TEST(Fsdp, GathersAndReductionsTakeTurns) {
   EXPECT_EQ(streams(2), (std::set<Stream>{Stream::kParamGather, Stream::kGradSync}));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::data_test

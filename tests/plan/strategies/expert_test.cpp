@@ -6,8 +6,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::expert_test {
 
 constexpr CollectiveKind kExchange = CollectiveKind::kAllToAll;
 constexpr CollectiveKind kReduce = CollectiveKind::kAllReduce;
@@ -201,5 +200,4 @@ TEST(Mixture, HasDenseLayersWhereTheModelSaysSo) {
   EXPECT_EQ(dense, (std::vector<std::int32_t>{0, 2, 4}));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::expert_test

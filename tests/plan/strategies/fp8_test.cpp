@@ -2,8 +2,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::fp8_test {
 
 Plan plan_of(DType products, Degrees degrees = {}, int zero_stage = 0,
              Recompute recompute = Recompute::kNone) {
@@ -108,5 +107,4 @@ TEST(Fp8, PlansAreExecutableWithEveryOtherStrategy) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::fp8_test

@@ -7,8 +7,7 @@
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::fsdp_copies_test {
 
 constexpr std::int64_t kMicrobatches = 2;
 
@@ -122,5 +121,4 @@ TEST(FsdpCopies, Fsdp2HasOneBufferOfGradientsToReduce) {
   EXPECT_EQ(tensor_named(plan_of(FsdpCopies::kFsdp1), "layer.gradients.flat").scope, Scope::kCall);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::fsdp_copies_test

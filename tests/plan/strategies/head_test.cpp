@@ -4,8 +4,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::head_test {
 
 constexpr std::int64_t kTokens = 8;
 
@@ -64,5 +63,4 @@ TEST(LossInPieces, DividesTheTokensOfARankAndIsNotSplitFurther) {
   EXPECT_THROW(plan_of(2, zero_bubble, 2), InputError);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::head_test

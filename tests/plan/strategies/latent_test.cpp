@@ -8,8 +8,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::latent_test {
 
 /// Heads of 4 + 2 columns with values of 3; latents of 10 and 6.
 Model tiny_latent(std::int64_t q_lora_rank = 10) {
@@ -252,5 +251,4 @@ TEST(LatentAttention, NumbersThatDoNotFitTogetherAreRefused) {
   EXPECT_EQ(code([](Model& m) { m.qkv_bias = true; }), "S122");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::latent_test

@@ -8,8 +8,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::offload_test {
 
 constexpr std::int64_t n = 4;  // ranks
 constexpr std::int64_t kMicrobatches = 3;
@@ -251,5 +250,4 @@ TEST(Offload, RefusesWhatIsNotPlanned) {
   EXPECT_EQ(refused({.activation_layers = 1}, 0), "S104");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::offload_test

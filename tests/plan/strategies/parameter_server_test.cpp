@@ -7,8 +7,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::parameter_server_test {
 
 constexpr std::int64_t kWorkers = 4, kMicrobatches = 3;
 
@@ -146,5 +145,4 @@ TEST(ParameterServer, RefusesWhatIsNotPlanned) {
   expect_refused(s, "S113");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::parameter_server_test

@@ -4,8 +4,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::pipeline_test {
 
 Strategy pipeline(std::int64_t stages, Schedule schedule, std::int64_t chunks = 1) {
   Strategy s = split({.pp = stages});
@@ -211,5 +210,4 @@ TEST(GradientNorm, IsOneNumberSummedOverStagesShardsAndNothingThatReplicates) {
   EXPECT_EQ(traffic(zero, 0, CollectiveKind::kAllReduce, pp_tp | Axis::kDp), (Volume{1, 4}));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::pipeline_test

@@ -7,8 +7,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::prediction_test {
 
 Model predicting(std::int64_t modules, Model m = tiny_llama()) {
   m.mtp_layers = modules;
@@ -183,5 +182,4 @@ TEST(Prediction, ServingLeavesModulesOut) {
   EXPECT_EQ(op_count(plan(1)), op_count(plan(0)));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::prediction_test

@@ -4,8 +4,7 @@
 #include "core/error.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::recompute_test {
 
 Plan plan_of(Recompute kind, std::int64_t layers = -1, Degrees degrees = {}) {
   Strategy s = split(degrees);
@@ -204,5 +203,4 @@ TEST(RecomputeByModule, NeedsModulesThatTheModelHas) {
   EXPECT_EQ(refused(s), "S129");
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::recompute_test

@@ -8,8 +8,7 @@
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::stage_tp_test {
 
 using TpOfStages = std::vector<std::int64_t>;
 constexpr std::int64_t kStream = 8 * 16 * 2;  // s b h of two bytes
@@ -180,5 +179,4 @@ TEST(StageTp, WhatNeedsAlikeStagesIsRefused) {
   EXPECT_NO_THROW(make_plan(looks_up_twice, tiny_workload(8), by_stage({2, 2, 1, 2})));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::stage_tp_test

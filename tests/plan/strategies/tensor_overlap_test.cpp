@@ -2,8 +2,7 @@
 // and the products are the same.
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::tensor_overlap_test {
 
 Plan plan_of(std::int64_t tp, TensorOverlap overlap) {
   Strategy s = split({.tp = tp});
@@ -139,5 +138,4 @@ TEST(TensorWithoutOverlap, BackwardReadsWhatForwardGathered) {
   EXPECT_EQ(kept(waits) - kept(hidden), 2 * input / 2);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::tensor_overlap_test

@@ -3,8 +3,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::tensor_test {
 
 constexpr CollectiveKind kReduce = CollectiveKind::kAllReduce;
 constexpr CollectiveKind kGather = CollectiveKind::kAllGather;
@@ -154,5 +153,4 @@ TEST(TensorParallel, WithoutSequenceShardsNoWeightGradientIsOwedToTp) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::tensor_test

@@ -4,8 +4,7 @@
 #include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::units_test {
 
 constexpr std::int64_t n = 4;
 const std::int64_t kParameters = count_parameters(tiny_llama()).total(tiny_llama());
@@ -162,5 +161,4 @@ TEST(Units, EveryParameterCountsOnceInTheGradientNorm) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::units_test

@@ -5,8 +5,7 @@
 
 #include "tests/plan/tiny.h"
 
-namespace plait {
-namespace {
+namespace plait::zero_plus_plus_test {
 
 constexpr std::int64_t kNodes = 4, kRanks = 2;  // dp, fsdp
 
@@ -91,5 +90,4 @@ TEST(ZeroPlusPlus, SecondaryShardCostsTheShareOfANode) {
   EXPECT_EQ(kNodes * kRanks * master.elements(plan.mesh), weights.elements(plan.mesh));
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::zero_plus_plus_test

@@ -13,8 +13,7 @@
 #include "model/op_json.h"
 #include "realrun/compute/cuda/cuda_timer.h"
 
-namespace plait {
-namespace {
+namespace plait::bench_test {
 
 constexpr std::int64_t kPoolBytes = 4 << 20;
 
@@ -125,5 +124,4 @@ TEST(GpuGrid, HasAboutTwoHundredAndFiftyProducts) {
   EXPECT_EQ(products, 252);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::bench_test

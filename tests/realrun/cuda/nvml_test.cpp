@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::nvml_test {
 
 TEST(VisibleDevice, IsTheOneThatTheProcessComputesOn) {
   EXPECT_EQ(visible_device(nullptr, 0), "0");
@@ -19,5 +18,4 @@ TEST(VisibleDevice, IsCudasOwnNumberWhereTheListNamesNone) {
   EXPECT_EQ(visible_device("5,6", 2), "2");
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::nvml_test

@@ -10,8 +10,7 @@
 #include "realrun/matrix.h"
 #include "realrun/transport/nccl/groups.h"
 
-namespace plait::nccl {
-namespace {
+namespace plait::nccl::splits_test {
 
 using Known = std::set<std::pair<int, std::vector<std::int64_t>>>;
 
@@ -86,5 +85,4 @@ TEST(NcclGroups, PipelinesNeedFewSplits) {
   }
 }
 
-}  // namespace
-}  // namespace plait::nccl
+}  // namespace plait::nccl::splits_test

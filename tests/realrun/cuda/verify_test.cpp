@@ -9,8 +9,7 @@
 #include "realrun/compute/cuda/cuda_device.h"
 #include "tests/realrun/cuda/expect_pass.h"
 
-namespace plait {
-namespace {
+namespace plait::verify_test {
 
 /// The second step starts from what the first one's clip factor, optimizer and gathers made.
 constexpr int kSteps = 2;
@@ -139,5 +138,4 @@ TEST(CudaGraph, RepeatsTheSecondStep) {
   for (std::size_t i = 1; i < 5; ++i) EXPECT_LT(repeated.losses[i], repeated.losses[i - 1]);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::verify_test

@@ -11,8 +11,7 @@
 #include "core/json.h"
 #include "scenarios/dialects/dialects.h"
 
-namespace plait {
-namespace {
+namespace plait::export_test {
 
 const std::string kRoot = PLAIT_SOURCE_DIR;
 
@@ -99,5 +98,4 @@ TEST(Export, ALauncherStartsOnlyWhatItCan) {
   }
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::export_test

@@ -8,8 +8,7 @@
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/yaml_map.h"
 
-namespace plait {
-namespace {
+namespace plait::import_test {
 
 constexpr const char* kBase = R"({"model": "llama-3.1-8b",
   "workload": {"sequence_length": 4096, "global_batch": 64}, "cluster": "hgx-h100"})";
@@ -307,5 +306,4 @@ TEST(YamlMap, PathsOfNestedMaps) {
   EXPECT_EQ(paths, expected);
 }
 
-}  // namespace
-}  // namespace plait
+}  // namespace plait::import_test

@@ -3,8 +3,7 @@
 #include "kernels/cuda/attention_cudnn.h"
 #include "tests/kernels/cuda/device.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::attention_test {
 
 /// [b, heads, s] from [s, b, heads].
 std::vector<float> by_head(const std::vector<float>& lse, const AttentionShape& s) {
@@ -76,5 +75,4 @@ TEST(CudnnAttention, LeavesDropoutAndContextParallelismToTheOwnKernels) {
   EXPECT_FALSE(CudnnAttention::takes(later, {}));
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::attention_test

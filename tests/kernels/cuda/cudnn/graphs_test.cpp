@@ -8,8 +8,7 @@
 #include "core/error.h"
 #include "kernels/cuda/attention_cudnn.h"
 
-namespace plait::kernels::cuda {
-namespace {
+namespace plait::kernels::cuda::graphs_test {
 
 /// An H200 (compute capability 9.0, 132 multiprocessors) as CUDA describes devices; limits from the
 /// CUDA programming guide, "Compute capabilities".
@@ -56,5 +55,4 @@ TEST(CudnnGraphs, WhatCudnnHasNoKernelForIsToldApart) {
   EXPECT_NE(refused.find("multiple of 8"), std::string::npos) << refused;
 }
 
-}  // namespace
-}  // namespace plait::kernels::cuda
+}  // namespace plait::kernels::cuda::graphs_test

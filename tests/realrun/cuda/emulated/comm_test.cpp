@@ -11,8 +11,7 @@
 #include "realrun/compute/cuda/direct.h"
 #include "realrun/launch/rank_threads.h"
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::comm_test {
 
 TEST(GpuComm, GroupsAreTheFirstRanksAndOneOfEachNode) {
   EXPECT_EQ(measured_groups({0, 0, 0, 0, 0, 0}),
@@ -65,5 +64,4 @@ TEST(GpuComm, EveryCollectiveOfEveryGroupIsMeasuredOnce) {
   std::filesystem::remove(path);
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::comm_test

@@ -9,8 +9,7 @@
 #include "tests/realrun/cuda/emulated/kinds_of_communication.h"
 #include "tests/realrun/cuda/expect_pass.h"
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::green_test {
 
 MakeDevice gpu_of_green() { return cuda_device({.green = true}); }
 
@@ -46,5 +45,4 @@ TEST(GreenContexts, AreAsLargeAsPartitionsAllow) {
   EXPECT_THROW(green_contexts(0, 17), EnvironmentError);
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::green_test

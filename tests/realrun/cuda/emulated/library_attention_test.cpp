@@ -10,8 +10,7 @@
 #include "realrun/matrix.h"
 #include "tests/emulated_cuda/emulated_runtime.h"
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::library_attention_test {
 
 using kernels::AttentionShape;
 using Bf16 = __nv_bfloat16;
@@ -107,5 +106,4 @@ TEST(LibraryAttention, LeavesTheRestToTheOwnKernels) {
   EXPECT_EQ(calls_in(pairs(), RunPrecision::kFp32), 0);
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::library_attention_test

@@ -10,8 +10,7 @@
 #include "tests/realrun/cuda/emulated/kinds_of_communication.h"
 #include "tests/realrun/cuda/expect_pass.h"
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::nccl_test {
 
 MakeDevice gpu_of_nccl() { return cuda_device({.nccl = true}); }
 
@@ -44,5 +43,4 @@ TEST(Nccl, DISABLED_EveryCaseInBf16) {
   expect_pass(gpu_of_nccl(), RunPrecision::kBf16, matrix_cases());
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::nccl_test

@@ -14,8 +14,7 @@
 #include "realrun/launch/rank_threads.h"
 #include "tests/emulated_cuda/emulated_runtime.h"
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::overlap_test {
 
 constexpr std::int64_t kOverlapPool = 4 << 20;
 
@@ -146,5 +145,4 @@ TEST_F(GpuOverlapBench, SaysWhereItDidNot) {
   EXPECT_FALSE(std::get<OverlapRow>(rows.at(1)).covered);
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::overlap_test

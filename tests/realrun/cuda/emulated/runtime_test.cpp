@@ -8,8 +8,7 @@
 #include "realrun/compute/cuda/shared_gpu.h"
 #include "tests/emulated_cuda/emulated_runtime.h"
 
-namespace plait::cuda {
-namespace {
+namespace plait::cuda::runtime_test {
 
 TEST(EmulatedStream, WhoDoesNotWaitSeesWhatWasThereBefore) {
   const StreamHandle writer = make_stream(), reader = make_stream();
@@ -106,5 +105,4 @@ TEST(EmulatedMemory, IsPoisonedAndCounted) {
   EXPECT_EQ(emulated::device_bytes(), before);
 }
 
-}  // namespace
-}  // namespace plait::cuda
+}  // namespace plait::cuda::runtime_test
