@@ -20,18 +20,19 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# calls_of SCENARIO FOLDER: what is asked about it, a line for each.
+# calls_of SCENARIO FOLDER: what is asked about it, a line for each. JSON has every number of a report;
+# the other formats, and what takes long under sanitizers, are asked about small scenarios.
 calls_of() {
-  local json="run --format json" small=scenarios/@(tiny|side-by-side|mistral|llama)/*
+  local json="run --format json"
   if grep -q '"serving":' "$1"; then
     printf '%s\n' "serve --format json" "serve --format csv" serve
     return
   fi
-  # The largest pipelines make gigabytes of trace and take the engine of shared links for seconds.
-  # shellcheck disable=SC2053  # a pattern
-  [[ $1 != $small ]] || echo "run --network flow"
-  [[ $1 != scenarios/@(tiny|side-by-side|mistral)/* ]] || json+=" --trace $2/trace"
-  printf '%s\n' "$json" "run --format csv" run check plan
+  if [[ $1 == scenarios/@(tiny|side-by-side|mistral)/* ]]; then
+    json+=" --trace $2/trace"
+    printf '%s\n' "run --format csv" run check "run --network flow"
+  fi
+  printf '%s\n' "$json" plan
 }
 
 # all_outputs COMMAND SCENARIO FOLDER KEPT: everything that the command says about a scenario, moved
