@@ -37,7 +37,9 @@ std::size_t Cluster::kind_of(std::int64_t device_index) const {
   return 0;
 }
 
-bool Cluster::shares_memory() const { return graph->kinds[0].island.shared_memory.value > 0; }
+bool Cluster::shares_memory() const {
+  return graph != nullptr && graph->kinds[0].island.shared_memory.value > 0;
+}
 
 double Cluster::share(std::size_t k) const {
   const auto share_of = [this](const OtherKind& o) {
