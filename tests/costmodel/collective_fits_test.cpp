@@ -29,7 +29,8 @@ std::vector<Measured> predictions(const Device& device) {
   for (CollectiveKind kind : {kAllReduce, kAllGather, kReduceScatter}) {
     for (std::int64_t n : {2, 4, 8}) {
       for (int power = 9; power <= 29; ++power) {
-        rows.push_back(measured(kind, island(device, n), device, Bytes(std::int64_t{1} << power), {}));
+        rows.push_back(
+            measured(kind, island(device, n), device, Bytes(std::int64_t{1} << power), {}));
         rows.back().row.time = predicted(rows.back());
       }
     }

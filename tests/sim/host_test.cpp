@@ -188,10 +188,11 @@ TEST(Host, ThatBlocksIssuesNothingAhead) {
 TEST(Host, DoesNotWaitForWhatRunsBesideTheChoice) {
   Plan plan = routed(1);
   const SimTime d = kernel_time(), c = d / 100;
-  plan.blocks[0].ops.insert(plan.blocks[0].ops.begin(), Op{Copy{.bytes = Bytes(1LL << 40)},
-                                                           Stream::kDeviceToHost,
-                                                           Phase::kForward,
-                                                           {{1, Use::kUpdate, 0}}});
+  plan.blocks[0].ops.insert(plan.blocks[0].ops.begin(),
+                            Op{Copy{.bytes = Bytes(std::int64_t{1} << 40)},
+                               Stream::kDeviceToHost,
+                               Phase::kForward,
+                               {{1, Use::kUpdate, 0}}});
   CostModel costs = costs_with(c);
   costs.host.waits_for_routing = true;
   const Track track = simulate(plan, ideal_machine(1), costs).timeline.tracks.at(0);
