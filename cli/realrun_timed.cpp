@@ -123,7 +123,6 @@ void move_to_parts(Scenario& scenario, std::int64_t ranks) {
   if (scenario.cluster.shares_memory()) return;
   scenario.cluster = make_cluster(
       {.preset = "gpu-parts", .device = scenario.cluster.device, .devices_per_node = ranks});
-  scenario.flow_network = true;
 }
 
 /// As `plait run` does, with or without a calibration. None of stages of different tensor-parallel

@@ -8,7 +8,7 @@
 namespace plait {
 namespace {
 
-/// TablePlace on an axis: index of the point below and how far it is to the next, 0 to 1.
+/// Place on an axis: index of the point below and how far it is to the next, 0 to 1.
 struct TablePlace {
   std::size_t below = 0;
   double above = 0;

@@ -15,7 +15,7 @@ using KeptOps = std::vector<bool>;
 bool whole(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
 bool none(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), true) == kept.end(); }
 
-/// KeptOps: what attention, reduce_scatter and every other product write, beginning with the first.
+/// Kept: what attention, reduce_scatter and every other product write, beginning with the first.
 /// torchtitan has a matrix for each of query, key and value, and of gate and up, so that sections
 /// of a packed product count one by one.
 class KeepPolicy {
