@@ -210,19 +210,19 @@ __device__ void multiply_columns(Columns<D>& part, const Scores& p,
 template <int D>
 __device__ void multiply_columns(Columns<D>& part, const Scores& p, const SharedTile<D, float>& b) {
   const int quad = lane_of_warp() / 4 * 4, column = column_of(0, 0);
+  // Indexed as the loop goes, so not in registers: unrolled it would take half a minute to compile.
+  float mine[kScoreParts][4];
+  memcpy(mine, p, sizeof(mine));
 #pragma unroll 1
-  for (int source = 0; source < 4; ++source) {  // the row's lanes, each of which has 16 columns
+  for (int k = 0; k < kTileRows; ++k) {
+    const int source = quad + k % 8 / 2;  // the row's lane that has column k
+    const float upper = __shfl_sync(kAllLanes, mine[k / 8][k % 2], source);
+    const float lower = __shfl_sync(kAllLanes, mine[k / 8][2 + k % 2], source);
 #pragma unroll
-    for (int n = 0; n < 2 * kScoreParts; ++n) {
-      const float upper = __shfl_sync(kAllLanes, p[n / 2][n % 2], quad + source);
-      const float lower = __shfl_sync(kAllLanes, p[n / 2][2 + n % 2], quad + source);
-      const int k = n / 2 * 8 + 2 * source + n % 2;
+    for (int t = 0; t < D / 8; ++t) {
+      const float right[2] = {b.at(k, column + 8 * t), b.at(k, column + 8 * t + 1)};
 #pragma unroll
-      for (int t = 0; t < D / 8; ++t) {
-        const float right[2] = {b.at(k, column + 8 * t), b.at(k, column + 8 * t + 1)};
-#pragma unroll
-        for (int e = 0; e < 4; ++e) part[t][e] += (e < 2 ? upper : lower) * right[e % 2];
-      }
+      for (int e = 0; e < 4; ++e) part[t][e] += (e < 2 ? upper : lower) * right[e % 2];
     }
   }
 }
