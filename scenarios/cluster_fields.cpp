@@ -215,4 +215,9 @@ const Table<ScenarioParts>& scenario_table() {
   return table;
 }
 
+const Shape& scenario_shape() {
+  static const Shape shape = scenario_table().shape();
+  return shape;
+}
+
 }  // namespace plait

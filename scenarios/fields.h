@@ -129,5 +129,7 @@ const Table<Named<Fabric>>& fabric_part_table();
 const Table<ClusterPart>& cluster_table();
 const Table<Host>& host_table();
 const Table<ScenarioParts>& scenario_table();
+/// Its shape, made once: it has a few hundred fields.
+const Shape& scenario_shape();
 
 }  // namespace plait

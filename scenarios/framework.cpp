@@ -79,10 +79,9 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
   if (name == nullptr || !name->is(Json::Kind::kText)) return out;  // a wrong type is refused later
   const auto found = std::ranges::find(frameworks(), name->text(), &Framework::name);
   if (found == frameworks().end()) return out;  // the same
-  const Shape shape = scenario_table().shape();
   for (const FrameworkDefault& d : found->defaults) {
-    if (says(document.root(), shape, d.path) || !applies(d, document.root())) continue;
-    apply_override(document, shape, d.path, value_for(d, document.root()));
+    if (says(document.root(), scenario_shape(), d.path) || !applies(d, document.root())) continue;
+    apply_override(document, scenario_shape(), d.path, value_for(d, document.root()));
     out.push_back(d.path);
   }
   return out;

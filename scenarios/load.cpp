@@ -149,9 +149,8 @@ JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides) {
   JsonDocument document = parse_json(text, file);
   if (overrides.empty()) return document;
-  const Shape shape = scenario_table().shape();
   for (const auto& [path, value] : overrides) {
-    apply_override(document, shape, canonical_path(path), with_quotes(value));
+    apply_override(document, scenario_shape(), canonical_path(path), with_quotes(value));
   }
   return document;
 }
@@ -226,9 +225,7 @@ InputError locate(const InputError& error, const Scenario& scenario) {
   return scenario.source == nullptr ? error : located(error, *scenario.source);
 }
 
-std::string scenario_schema() {
-  return schema_document(scenario_table().shape(), "Plait scenario");
-}
+std::string scenario_schema() { return schema_document(scenario_shape(), "Plait scenario"); }
 
 std::string scenario_reference() {
   return "# Scenario files\n\n"
@@ -240,7 +237,7 @@ std::string scenario_reference() {
          "This page is made from the tables that the reader uses. A field with a star may be left "
          "open for `plait search`: `\"auto\"`, a list of values or a range such as "
          "`\"2..16\"`.\n\n" +
-         reference_of(scenario_table().shape()) + other_names();
+         reference_of(scenario_shape()) + other_names();
 }
 
 }  // namespace plait

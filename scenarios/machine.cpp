@@ -19,8 +19,8 @@ Cluster parse_machine(const std::string& text, const std::string& file,
   Scenario scenario;
   auto document = std::make_shared<JsonDocument>(document_of(text, file));
   scenario.source = document;
-  const Shape shape = scenario_table().shape();
-  for (const auto& [path, value] : overrides) apply_override(*document, shape, path, value);
+  for (const auto& [path, value] : overrides)
+    apply_override(*document, scenario_shape(), path, value);
   try {
     const Json& json = *document->root().find("cluster");
     ClusterPart part;

@@ -112,7 +112,7 @@ const SearchField* OpenScenario::find(const std::string& path) const {
 }
 
 const std::vector<std::string>& search_paths() {
-  static const std::vector<std::string> paths = searchable_paths(scenario_table().shape());
+  static const std::vector<std::string> paths = searchable_paths(scenario_shape());
   return paths;
 }
 

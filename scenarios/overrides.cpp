@@ -23,7 +23,7 @@ std::string with_quotes(const std::string& value) {
 }
 
 bool is_continuous(const std::string& path) {
-  Shape at = scenario_table().shape();
+  Shape at = scenario_shape();
   for (const std::string& step : split_path(canonical_path(path))) {
     if (!at.element.empty()) {
       at = Shape(at.element.front());  // `step` is an index

@@ -109,7 +109,7 @@ void ExportDraft::copy(std::string key, std::string_view path) {
 
 Settings ExportDraft::finish(Dialect dialect) && {
   Unsaid unsaid(resolved_, said_);
-  unsaid.walk(scenario_table().shape(), "");
+  unsaid.walk(scenario_shape(), "");
   return {.dialect = dialect,
           .scenario = scenario.name,
           .settings = std::move(settings_),

@@ -139,7 +139,7 @@ class Merge {
   /// A text on the way stands for an object with one key: "bf16" for {"weights": "bf16"}.
   void set(const std::string& path, Tree value) {
     Tree* at = &tree_;
-    const Shape* shape = &shape_;
+    const Shape* shape = &scenario_shape();
     for (const std::string& step : split_path(path)) {
       if (at->is_string()) *at = Tree{{shape->shorthand, *at}};
       if (!at->is_object()) *at = Tree::object();
@@ -192,7 +192,6 @@ class Merge {
 
   const Imported& imported_;
   const std::string& file_;
-  const Shape shape_ = scenario_table().shape();
   Tree tree_;
   bool serves_ = false;  // or trains
 };
