@@ -97,6 +97,7 @@ class Group {
   std::vector<Elements> run(const std::vector<Elements>& input) {
     buffers_ = input;
     at_.assign(rounds.size(), {});
+    switches_.clear();
     for (Elements& b : buffers_) b.resize(b.size() * (all_to_all_ ? 3 : 1), -1.0F);
     for (bool moved = true; moved;) {
       moved = false;
