@@ -33,9 +33,13 @@ void exchange(Resume& from, Resume& to) {
   setcontext(&to.start);
 }
 
+/// A stack on which threads run: one after the other, as long as none has to wait.
 struct Fiber {
   Resume resume{};
   std::unique_ptr<std::byte[]> stack{new std::byte[kStackBytes]};  // touched where it is used
+};
+struct Thread {
+  Fiber* fiber = nullptr;  // none before it begins
   uint3 at{};
   bool waits_for_block = false, done = true;
   LaterCopies copies;
@@ -47,16 +51,15 @@ struct Warp {
   bool progress = true;  // since its lanes last had their turns
 };
 
-/// The fibers of one host thread. They stay between launches and each runs `body` once per block.
+/// The fibers of one host thread, which stay between launches, and the threads of a block on them.
 class Scheduler {
  public:
   void run(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {
-    place_.grid = grid, place_.block = block, body_ = &body;
+    this_thread.grid = grid, this_thread.block = block, body_ = &body;
     shared_.assign(shared_bytes / sizeof(shared_[0]) + 1, {});
     const std::size_t threads = std::size_t{block.x} * block.y * block.z;
     if (threads == 0 || threads > 1024 || threads % kWarp != 0) fail("a block of whole warps");
-    while (fibers_.size() < threads) add_fiber();
-    threads_ = threads, warps_.assign(threads / kWarp, {});
+    threads_.resize(threads), warps_.assign(threads / kWarp, {});
     const std::uint32_t draw = ++launches_ * 0x9E3779B1U;  // 2^32 over the golden ratio
     upwards_ = draw >> 31 != 0, copies_at_once_ = (draw >> 30 & 1) != 0;
     for (unsigned z = 0; z < grid.z; ++z) {
@@ -67,7 +70,7 @@ class Scheduler {
   }
 
   void meet_block() {
-    Fiber& mine = *fibers_[current_];
+    Thread& mine = threads_[current_];
     mine.waits_for_block = true;
     ++waiting_;
     open_barrier();
@@ -86,8 +89,7 @@ class Scheduler {
     while (warp.meetings == meeting) yield();
     warp.progress = true;
   }
-  Place& place() { return place_; }
-  LaterCopies& copies() { return fibers_[current_]->copies; }
+  LaterCopies& copies() { return threads_[current_].copies; }
   bool copies_at_once() const { return copies_at_once_; }
   std::size_t current() const { return current_; }
   void* shared() { return shared_.data(); }
@@ -98,25 +100,32 @@ class Scheduler {
   };
 
   void run_block(uint3 at) {
-    place_.at_block = at;
-    live_ = threads_, waiting_ = 0;
-    for (std::size_t i = 0; i < threads_; ++i) {
+    this_thread.at_block = at;
+    live_ = threads_.size(), waiting_ = 0;
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
       const auto n = static_cast<unsigned>(i);
-      const dim3& b = place_.block;
-      fibers_[i]->at = {n % b.x, n / b.x % b.y, n / b.x / b.y};
-      fibers_[i]->done = false, fibers_[i]->waits_for_block = false;
-      fibers_[i]->copies = {};
+      const dim3& b = this_thread.block;
+      threads_[i].at = {n % b.x, n / b.x % b.y, n / b.x / b.y};
+      threads_[i].done = false, threads_[i].fiber = nullptr;
+      threads_[i].copies.open.clear(), threads_[i].copies.groups.clear();
     }
     for (Warp& warp : warps_) warp.progress = true;
-    current_ = upwards_ ? 0 : threads_ - kWarp;
-    place_.at_thread = fibers_[current_]->at;
-    exchange(main_, fibers_[current_]->resume);
+    current_ = upwards_ ? 0 : threads_.size() - kWarp;
+    exchange(main_, begin_current(idle_fiber()).resume);
   }
   /// A warp goes on as long as its lanes get anywhere, then another one: threads that should wait
   /// for others and do not run ahead of them as far as can be. Warps follow one another upwards in
   /// some launches, downwards in others.
   void yield() {
-    const std::size_t from = current_, warps = threads_ / kWarp;
+    const std::size_t from = current_;
+    choose_next();
+    if (current_ == from) return;
+    const bool begun = threads_[current_].fiber != nullptr;
+    Fiber& to = begun ? resume_current() : begin_current(idle_fiber());
+    exchange(threads_[from].fiber->resume, to.resume);
+  }
+  void choose_next() {
+    const std::size_t from = current_, warps = warps_.size();
     std::size_t warp = from / kWarp;
     current_ = runnable(from + 1, (warp + 1) * kWarp);
     for (std::size_t tried = 0; current_ == kNone; ++tried) {
@@ -126,33 +135,47 @@ class Scheduler {
       }
       if (current_ == kNone) warp = (warp + (upwards_ ? 1 : warps - 1)) % warps;
     }
-    switch_from(from);
   }
   std::size_t runnable(std::size_t first, std::size_t end) const {
-    while (first < end && (fibers_[first]->done || fibers_[first]->waits_for_block)) ++first;
+    while (first < end && (threads_[first].done || threads_[first].waits_for_block)) ++first;
     return first < end ? first : kNone;
   }
-  void switch_from(std::size_t from) {
-    if (current_ == from) return;
-    place_.at_thread = fibers_[current_]->at;
-    exchange(fibers_[from]->resume, fibers_[current_]->resume);
+  /// The current thread, which has not begun, runs on the fiber.
+  Fiber& begin_current(Fiber& fiber) {
+    threads_[current_].fiber = &fiber;
+    this_thread.at_thread = threads_[current_].at;
+    return fiber;
+  }
+  Fiber& resume_current() {
+    this_thread.at_thread = threads_[current_].at;
+    return *threads_[current_].fiber;
   }
   void open_barrier() {
     if (waiting_ == 0 || waiting_ < live_) return;
-    for (std::size_t i = 0; i < threads_; ++i) fibers_[i]->waits_for_block = false;
+    for (Thread& thread : threads_) thread.waits_for_block = false;
     for (Warp& warp : warps_) warp.progress = true;
     waiting_ = 0;
   }
+  /// The current thread has returned: its fiber is free for another one.
   void finish() {
-    fibers_[current_]->done = true;
+    Fiber& fiber = *threads_[current_].fiber;
+    threads_[current_].done = true;
     warps_[current_ / kWarp].progress = true;
     --live_;
     open_barrier();
-    if (live_ == 0) {
-      exchange(fibers_[current_]->resume, main_);
-    } else {
-      yield();
+    if (live_ > 0) choose_next();
+    if (live_ > 0 && threads_[current_].fiber == nullptr) {
+      begin_current(fiber);
+      return;
     }
+    idle_.push_back(&fiber);
+    exchange(fiber.resume, live_ == 0 ? main_ : resume_current().resume);
+  }
+  Fiber& idle_fiber() {
+    if (idle_.empty()) add_fiber();
+    Fiber& fiber = *idle_.back();
+    idle_.pop_back();
+    return fiber;
   }
   void add_fiber() {
     fibers_.push_back(std::make_unique<Fiber>());
@@ -163,6 +186,7 @@ class Scheduler {
     f.resume.start.uc_link = nullptr;
     f.resume.started = false;
     makecontext(&f.resume.start, &Scheduler::fiber_main, 0);
+    idle_.push_back(&f);
   }
   static void fiber_main();
   [[noreturn]] static void fail(const char* expected) {
@@ -170,41 +194,41 @@ class Scheduler {
     std::abort();
   }
 
-  Place place_;
   const std::function<void()>* body_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<Sixteen> shared_;
-  std::size_t threads_ = 0, live_ = 0, waiting_ = 0, current_ = 0;
+  std::size_t live_ = 0, waiting_ = 0, current_ = 0;
   bool upwards_ = false, copies_at_once_ = false;
   std::uint32_t launches_ = 0;
   Resume main_{};
 };
 
-Scheduler& scheduler() {
-  thread_local Scheduler of_this_thread;
-  return of_this_thread;
-}
+constinit thread_local Scheduler* running = nullptr;
 
 void Scheduler::fiber_main() {
-  Scheduler& s = scheduler();
   while (true) {
-    (*s.body_)();
-    s.finish();
+    (*running->body_)();
+    running->finish();
   }
 }
 
 }  // namespace
 
-const Place& here() { return scheduler().place(); }
-bool copies_at_once() { return scheduler().copies_at_once(); }
-LaterCopies& later_copies() { return scheduler().copies(); }
-int lane() { return static_cast<int>(scheduler().current() % kWarp); }
+constinit thread_local Place this_thread;
+
+bool copies_at_once() { return running->copies_at_once(); }
+LaterCopies& later_copies() { return running->copies(); }
+int lane() { return static_cast<int>(running->current() % kWarp); }
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body) {
-  scheduler().run(grid, block, shared_bytes, body);
+  thread_local Scheduler of_this_thread;
+  running = &of_this_thread;
+  running->run(grid, block, shared_bytes, body);
 }
-void meet_block() { scheduler().meet_block(); }
-void meet_warp(void* mine, Combine combine) { scheduler().meet_warp(mine, combine); }
-void* shared_memory() { return scheduler().shared(); }
+void meet_block() { running->meet_block(); }
+void meet_warp(void* mine, Combine combine) { running->meet_warp(mine, combine); }
+void* shared_memory() { return running->shared(); }
 
 }  // namespace plait::emulated

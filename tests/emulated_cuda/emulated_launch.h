@@ -21,8 +21,9 @@ struct Place {
   dim3 grid, block;
   uint3 at_block{}, at_thread{};
 };
-/// Of the fiber that runs.
-const Place& here();
+/// Of the thread that runs.
+extern constinit thread_local Place this_thread;
+inline const Place& here() { return this_thread; }
 
 /// Runs body once per thread of the grid.
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& body);
@@ -48,7 +49,7 @@ struct LaterCopies {
   std::vector<Copy> open;
   std::vector<std::vector<Copy>> groups;
 };
-/// Of the fiber that runs.
+/// Of the thread that runs.
 LaterCopies& later_copies();
 bool copies_at_once();  // in this launch
 
