@@ -96,6 +96,11 @@ void describe_between_gpus(RunRow& about, const Gpus& gpus) {
   about.blas = gpus.comm_library() + ", " + about.blas;
 }
 
+/// What others take of the processors is no matter to GPUs.
+void end_on_gpus(RowsFile& file, const RunRow& about) {
+  if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
+}
+
 void measure_gpu(const BenchCommand& bench, const std::string& line) {
   const std::unique_ptr<Gpus> gpus = load_gpus();
   RunRow about = describe_run(bench.what, this_version(), line, {});
@@ -115,7 +120,7 @@ void measure_gpu(const BenchCommand& bench, const std::string& line) {
   progress.finish();
   note("end");  // the clocks right behind the last kernel
   gpus->describe(about);
-  if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
+  end_on_gpus(file, about);
 }
 
 /// On which node each rank is, by the names of their hosts.
@@ -152,7 +157,7 @@ void measure_between_gpus(const BenchCommand& bench, const std::string& line, co
   RowsFile file(bench.output, about);
   bench_gpu_comm(transport, &file, options, nodes, *comm);
   progress.finish();
-  if (!file.has(EndRow{})) file.add(EndRow{.stolen = 0, .quiet = about.quiet});
+  end_on_gpus(file, about);
 }
 
 /// On each rank; rank 0 has the file. What one GPU can do without another one, or NCCL between all.
@@ -174,7 +179,7 @@ void measure_overlap(const BenchCommand& bench, const std::string& line, const G
     bench_gpu_overlap(transport, file.get(), options, nodes, *gpu);
   }
   progress.finish();
-  if (file && !file->has(EndRow{})) file->add(EndRow{.stolen = 0, .quiet = about.quiet});
+  if (file) end_on_gpus(*file, about);
 }
 
 int run_on_gpus(const BenchCommand& bench, const Command& command) {

@@ -88,7 +88,7 @@ void Control::barrier() {
 
 std::int64_t Control::common_start() {
   gather({});
-  const auto at = as_value<std::int64_t>(broadcast(as_vector(now_ns() + kLeadNs)));
+  const auto at = agreed<std::int64_t>(now_ns() + kLeadNs);
   // Another machine has another clock: its ranks start when they hear of it.
   if (std::abs(at - now_ns()) > kSameClockNs) return now_ns();
   std::this_thread::sleep_for(std::chrono::nanoseconds(at - now_ns()));

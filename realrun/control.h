@@ -24,6 +24,9 @@ class Control {
   std::vector<std::vector<std::byte>> gather(const std::vector<std::byte>& mine);
   /// Everybody gets what rank 0 gives.
   std::vector<std::byte> broadcast(const std::vector<std::byte>& from_rank_0);
+  /// What rank 0 gives, as a value.
+  template <class T>
+  T agreed(const T& mine);
   /// Returns on no rank before all have called it.
   void barrier();
   /// Lets all ranks of one machine go on at the same moment; returns that moment, now_ns(). Ranks
@@ -56,6 +59,11 @@ T as_value(const std::vector<std::byte>& bytes) {
   T out;
   std::memcpy(&out, bytes.data(), sizeof(T));
   return out;
+}
+
+template <class T>
+T Control::agreed(const T& mine) {
+  return as_value<T>(broadcast(as_vector(mine)));
 }
 
 /// Channels that a transport needs: one for each stream of the plan, one for control.

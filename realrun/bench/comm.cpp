@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "realrun/bench/bench.h"
 #include "realrun/bench/ping_pong.h"
+#include "realrun/bench/shared_rows.h"
 #include "realrun/bench/timed_collective.h"
 #include "realrun/bench/timing.h"
 
@@ -19,15 +20,15 @@ class CommBench {
  public:
   CommBench(Transport& transport, RowsFile* file, const BenchOptions& options)
       : transport_(transport),
-        file_(file),
-        options_(options),
         quick_(options.size == GridSize::kQuick),
-        control_(transport, kPatience) {
+        control_(transport, kPatience),
+        rows_(control_, file, options) {
     for (std::int64_t n = 2; n < transport.ranks(); n *= 2) groups_.push_back(n);
     groups_.push_back(transport.ranks());
     const std::size_t collectives = sizes().size() * std::size(kKinds) * groups_.size();
-    rows_ = 1 + sizes().size() + collectives;
-    seconds_ = options.seconds > 0 ? options.seconds / static_cast<double>(rows_)
+    const std::size_t rows = 1 + sizes().size() + collectives;
+    rows_.expect(rows);
+    seconds_ = options.seconds > 0 ? options.seconds / static_cast<double>(rows)
                : quick_            ? kQuickSeconds
                                    : kSeconds;
   }
@@ -55,8 +56,6 @@ class CommBench {
       out.push_back(size);
     return out;
   }
-  /// Everybody learns what rank 0 knows.
-  double agreed(double mine) { return as_value<double>(control_.broadcast(as_vector(mine))); }
   double mean_over(std::int64_t members, double mine) {
     const auto all = control_.gather(as_vector(mine));
     double sum = 0;
@@ -65,34 +64,28 @@ class CommBench {
     }
     return sum / static_cast<double>(members);
   }
-  /// Whether this row is still to be measured, the same on all ranks.
-  bool is_due(const Row& row, const std::string& what) {
-    if (file_ != nullptr) options_.progress(done_, rows_, what);
-    ++done_;
-    return agreed(file_ != nullptr && file_->has(row) ? 0 : 1) > 0;
-  }
   /// How often something is repeated that takes `seconds` on rank 0.
   std::int64_t repeats_of(double seconds) {
-    const double wanted = agreed(seconds_ / std::max(seconds, 1e-9));
+    const double wanted = control_.agreed(seconds_ / std::max(seconds, 1e-9));
     return static_cast<std::int64_t>(std::clamp(wanted, 5.0, 400.0));
   }
 
   void wake() {
     WakeRow row;
     row.transport = transport_.name();
-    if (!is_due(row, "wake")) return;
+    if (!rows_.is_due(row, "wake")) return;
     row.repeats = quick_ ? 50 : 300;
     const WakeTimes times = wake_times(transport_, control_, row.repeats);
-    if (file_ == nullptr) return;
+    if (transport_.rank() != 0) return;
     row.wall = spread_of(times.wake), row.exchange = spread_of(times.exchange);
     row.bytes = kExchanged;
-    file_->add(row);
+    rows_.add(row);
   }
 
   void message(std::int64_t bytes) {
     MessageRow row;
     row.transport = transport_.name(), row.bytes = bytes;
-    if (!is_due(row, "messages")) return;
+    if (!rows_.is_due(row, "messages")) return;
     const bool takes_part = transport_.rank() < 2;
     PingPong trial;
     if (takes_part) trial = ping_pong(transport_, bytes, 3);
@@ -102,7 +95,7 @@ class CommBench {
     const PingPong p = ping_pong(transport_, bytes, row.repeats);
     row.one_way = spread_of(p.one_way);
     row.send_cpu = spread_of(p.send_cpu), row.receive_cpu = spread_of(p.receive_cpu);
-    if (file_ != nullptr) file_->add(row);
+    rows_.add(row);
   }
 
   CollectiveRow::Timed timed(CollectiveRow& row, CollectiveKind kind, bool in_place) {
@@ -124,7 +117,7 @@ class CommBench {
     row.transport = transport_.name(), row.collective = std::string(name_of(kind));
     row.ranks = members;
     row.size = bytes / (members * size_of(DType::kFp32)) * members * size_of(DType::kFp32);
-    if (row.size == 0 || !is_due(row, row.collective)) return;
+    if (row.size == 0 || !rows_.is_due(row, row.collective)) return;
     const bool whole = kind == CollectiveKind::kAllReduce;
     row.count = row.size / size_of(DType::kFp32) / (whole ? 1 : members);
     row.redop = kind == CollectiveKind::kAllGather ? "none" : "sum";
@@ -132,16 +125,14 @@ class CommBench {
     row.repeats = repeats_of(2e-6 * timed(row, kind, false).time_us);
     row.out_of_place = timed(row, kind, false);
     row.in_place = timed(row, kind, true);
-    if (file_ != nullptr) file_->add(row);
+    rows_.add(row);
   }
 
   Transport& transport_;
-  RowsFile* file_;
-  const BenchOptions& options_;
   bool quick_;
   Control control_;
+  SharedRows rows_;
   std::vector<std::int64_t> groups_;
-  std::size_t rows_ = 0, done_ = 0;
   double seconds_ = kSeconds;
 };
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "realrun/bench/bench.h"
+#include "realrun/bench/shared_rows.h"
 #include "realrun/bench/timed_collective.h"
-#include "realrun/control.h"
 
 namespace plait {
 namespace {
@@ -17,6 +17,8 @@ constexpr double kSecondsPerSize = 0.02, kQuickSecondsPerSize = 0.002;
 constexpr double kMostRepeats = 200, kLeastRepeats = 3;
 constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
                                      CollectiveKind::kReduceScatter, CollectiveKind::kAllToAll};
+/// Each is timed out of place and in place, all_to_all only out of place.
+constexpr std::size_t kTimesOfAGroup = 2 * std::size(kKinds) - 1;
 
 /// What all ranks do together, told by rank 0, which has the file.
 class GpuCommBench {
@@ -24,17 +26,22 @@ class GpuCommBench {
   GpuCommBench(Transport& transport, RowsFile* file, const BenchOptions& options,
                const std::vector<std::int64_t>& node_of, GpuComm& gpus)
       : rank_(transport.rank()),
-        file_(file),
         options_(options),
-        quick_(options.size == GridSize::kQuick),
         node_of_(node_of),
         gpus_(gpus),
-        control_(transport, kPatience) {}
+        control_(transport, kPatience),
+        rows_(control_, file, options) {}
 
   void measure() {
     const auto groups = measured_groups(node_of_);
     const auto pairs = measured_pairs(node_of_);
-    rows_ = sizes().size() * (pairs.size() + groups.size() * std::size(kKinds));
+    rows_.expect(sizes().size() * (pairs.size() + groups.size() * std::size(kKinds)));
+    const bool quick = options_.size == GridSize::kQuick;
+    seconds_ = quick ? kQuickSecondsPerSize : kSecondsPerSize;
+    if (options_.seconds > 0) {
+      const std::size_t timed = sizes().size() * (pairs.size() + groups.size() * kTimesOfAGroup);
+      seconds_ = options_.seconds / static_cast<double>(timed);
+    }
     for (const RankGroup& pair : pairs) {
       for (const std::int64_t bytes : sizes()) message(pair, bytes);
     }
@@ -59,19 +66,12 @@ class GpuCommBench {
     for (const std::int64_t r : group) nodes.push_back(node_of_[static_cast<std::size_t>(r)]);
     return "nccl" + over_nodes(nodes);
   }
-  double agreed(double mine) { return as_value<double>(control_.broadcast(as_vector(mine))); }
-  bool is_due(const Row& row, const std::string& what) {
-    if (file_ != nullptr) options_.progress(done_, rows_, what);
-    ++done_;
-    return agreed(file_ != nullptr && file_->has(row) ? 0 : 1) > 0;
-  }
   /// What rank 0, a member of every group, sees of `time(repeats)`.
   template <class F>
   double measured(const RankGroup& group, std::int64_t& repeats, F&& time) {
     const bool member = std::ranges::find(group, rank_) != group.end();
     const double trial = member ? time(2) : 0;
-    const double budget = quick_ ? kQuickSecondsPerSize : kSecondsPerSize;
-    const double wanted = agreed(budget / std::max(trial, 1e-7));
+    const double wanted = control_.agreed(seconds_ / std::max(trial, 1e-7));
     repeats = static_cast<std::int64_t>(std::clamp(wanted, kLeastRepeats, kMostRepeats));
     return member ? time(repeats) : 0;
   }
@@ -79,11 +79,11 @@ class GpuCommBench {
   void message(const RankGroup& pair, std::int64_t size) {
     MessageRow row;
     row.transport = name_of_way(pair), row.bytes = size;
-    if (!is_due(row, "messages")) return;
+    if (!rows_.is_due(row, "messages")) return;
     const double seconds =
         measured(pair, row.repeats, [&](std::int64_t n) { return gpus_.message(pair, size, n); });
     row.one_way = row.send_cpu = row.receive_cpu = {seconds, seconds, seconds};
-    if (file_ != nullptr) file_->add(row);
+    rows_.add(row);
   }
   void collective(CollectiveKind kind, const RankGroup& group, std::int64_t size) {
     const auto n = static_cast<std::int64_t>(group.size());
@@ -91,7 +91,7 @@ class GpuCommBench {
     row.transport = name_of_way(group), row.collective = std::string(name_of(kind)), row.ranks = n;
     const std::int64_t elements = size / (n * size_of(DType::kFp32)) * n;
     row.size = elements * size_of(DType::kFp32);
-    if (elements == 0 || !is_due(row, row.collective)) return;
+    if (elements == 0 || !rows_.is_due(row, row.collective)) return;
     row.count = kind == CollectiveKind::kAllReduce ? elements : elements / n;
     const bool sums = kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
     row.redop = sums ? "sum" : "none";
@@ -107,17 +107,16 @@ class GpuCommBench {
     };
     row.out_of_place = timed(false);
     row.in_place = kind == CollectiveKind::kAllToAll ? row.out_of_place : timed(true);
-    if (file_ != nullptr) file_->add(row);
+    rows_.add(row);
   }
 
   std::int64_t rank_;
-  RowsFile* file_;
   const BenchOptions& options_;
-  bool quick_;
   const std::vector<std::int64_t>& node_of_;
   GpuComm& gpus_;
   Control control_;
-  std::size_t rows_ = 0, done_ = 0;
+  SharedRows rows_;
+  double seconds_ = kSecondsPerSize;
 };
 
 std::vector<std::int64_t> first_of_each_node(const std::vector<std::int64_t>& node_of) {

@@ -6,8 +6,8 @@
 #include "model/op_json.h"
 #include "realrun/bench/bench.h"
 #include "realrun/bench/gpu_comm.h"
+#include "realrun/bench/shared_rows.h"
 #include "realrun/bench/timing.h"
-#include "realrun/control.h"
 
 namespace plait {
 namespace {
@@ -30,22 +30,23 @@ class OverlapBench {
  public:
   OverlapBench(Transport& transport, RowsFile* file, const BenchOptions& options,
                const std::vector<std::int64_t>& node_of, GpuOverlap& gpu)
-      : file_(file),
-        options_(options),
+      : options_(options),
         spans_(options.size == GridSize::kQuick ? kQuickSpans : kSpans),
         way_(gpu.transport() + over_nodes(node_of)),
         gpu_(gpu),
-        control_(transport, kOverlapPatience) {}
+        control_(transport, kOverlapPatience),
+        rows_(control_, file, options) {}
 
   void measure() {
     const std::int64_t largest = largest_overlap(options_.size);
     const std::vector<std::int64_t> sizes = {largest / 8, largest};
     const std::vector<Compute> ops = overlapped_ops(options_.size);
     const std::vector<std::string> communications = gpu_.communications();
-    rows_ = sizes.size() * ops.size() * communications.size();
+    const std::size_t rows = sizes.size() * ops.size() * communications.size();
+    rows_.expect(rows);
     span_ = options_.size == GridSize::kQuick ? kQuickSpan : kSpan;
     if (options_.seconds > 0) {
-      span_ = options_.seconds / (static_cast<double>(rows_ * spans_) * kTimesSpan);
+      span_ = options_.seconds / (static_cast<double>(rows * spans_) * kTimesSpan);
     }
     for (const std::string& communication : communications) {
       for (const std::int64_t size : sizes) {
@@ -55,18 +56,12 @@ class OverlapBench {
   }
 
  private:
-  double agreed(double mine) { return as_value<double>(control_.broadcast(as_vector(mine))); }
-  bool is_due(const Row& row, const std::string& what) {
-    if (file_ != nullptr) options_.progress(done_, rows_, what);
-    ++done_;
-    return agreed(file_ != nullptr && file_->has(row) ? 0 : 1) > 0;
-  }
   bool on_all_ranks(bool mine) {
     bool all = true;
     for (const std::vector<std::byte>& one : control_.gather(as_vector(mine))) {
       all = all && as_value<bool>(one);
     }
-    return as_value<bool>(control_.broadcast(as_vector(all)));
+    return control_.agreed(all);
   }
 
   struct Alone {
@@ -77,7 +72,7 @@ class OverlapBench {
   Alone alone(OverlapSide side) {
     constexpr std::int64_t kTrial = 3;
     Alone out;
-    out.seconds = std::max(agreed(gpu_.time(side, kTrial, 0).seconds), 1e-9);
+    out.seconds = std::max(control_.agreed(gpu_.time(side, kTrial, 0).seconds), 1e-9);
     const double calls = std::ceil(span_ / out.seconds);
     out.calls = std::clamp<std::int64_t>(std::llround(calls), 1, kMostCallsOfSpan);
     out.spread = spread_of(spans(side, out.calls, 0).seconds);
@@ -113,24 +108,23 @@ class OverlapBench {
     OverlapRow row;
     row.op = op, row.transport = way_, row.communication = communication;
     row.ranks = gpu_.ranks(), row.size = size, row.multiprocessors = gpu_.multiprocessors();
-    if (!is_due(row, std::string(kernel_name(op)) + " beside " + communication)) return;
+    if (!rows_.is_due(row, std::string(kernel_name(op)) + " beside " + communication)) return;
     gpu_.take(op, communication, size);
     const Alone compute = alone(OverlapSide::kCompute), moves = alone(OverlapSide::kCommunication);
     row.repeats = static_cast<std::int64_t>(spans_), row.covered = true;
     row.compute_alone = compute.spread, row.communication_alone = moves.spread;
     row.compute_beside = beside(OverlapSide::kCompute, compute, moves, row);
     row.communication_beside = beside(OverlapSide::kCommunication, moves, compute, row);
-    if (file_ != nullptr) file_->add(row);
+    rows_.add(row);
   }
 
-  RowsFile* file_;
   const BenchOptions& options_;
   std::size_t spans_;
   double span_ = kSpan;  // seconds
   std::string way_;
   GpuOverlap& gpu_;
   Control control_;
-  std::size_t rows_ = 0, done_ = 0;
+  SharedRows rows_;
 };
 
 }  // namespace

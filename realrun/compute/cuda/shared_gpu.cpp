@@ -68,8 +68,7 @@ std::shared_ptr<SharedGpu> meet_on_gpu(int device, Transport& transport) {
   }
   // Where rank 0 has it, until all have taken it over.
   const std::shared_ptr<SharedGpu>* const mine = &gpu;
-  const auto of_rank_0 =
-      as_value<const std::shared_ptr<SharedGpu>*>(control.broadcast(as_vector(mine)));
+  const std::shared_ptr<SharedGpu>* const of_rank_0 = control.agreed(mine);
   if (transport.rank() != 0) gpu = *of_rank_0;
   control.barrier();
   if (failure) std::rethrow_exception(failure);

@@ -103,7 +103,7 @@ Groups::Groups(const Api& api, const std::vector<Split>& splits, Transport& tran
   const auto ranks = static_cast<int>(transport.ranks()), rank = static_cast<int>(transport.rank());
   ncclUniqueId id{};
   if (rank == 0) api_.check(api_.unique_id(&id), "ncclGetUniqueId");
-  id = as_value<ncclUniqueId>(Control(transport, kPatience).broadcast(as_vector(id)));
+  id = Control(transport, kPatience).agreed(id);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   try {

@@ -64,4 +64,43 @@ TEST(GpuComm, EveryCollectiveOfEveryGroupIsMeasuredOnce) {
   std::filesystem::remove(path);
 }
 
+/// Everything takes the same time.
+class Steady : public GpuComm {
+ public:
+  static constexpr double kEach = 1.0 / 64;
+  double message(const RankGroup&, std::int64_t, std::int64_t) override { return kEach; }
+  double collective(CollectiveKind, const RankGroup&, std::int64_t, bool, std::int64_t) override {
+    return kEach;
+  }
+};
+
+/// Two ranks: of each of four sizes one message, three collectives in place and out of place, and
+/// one only out of place.
+TEST(GpuComm, RepeatsFollowTheSecondsThatThereAre) {
+  constexpr std::int64_t kRepeats = 10, kTimed = 4 * (1 + 3 * 2 + 1);
+  const std::string path =
+      (std::filesystem::temp_directory_path() / "plait_gpu_comm_seconds_test.jsonl").string();
+  std::filesystem::remove(path);
+  run_threads(2, [&](Transport& transport) {
+    BenchOptions options;
+    options.size = GridSize::kQuick;
+    options.seconds = kTimed * kRepeats * Steady::kEach;
+    RunRow about;
+    about.bench = "comm";
+    const auto file = transport.rank() == 0 ? std::make_unique<RowsFile>(path, about) : nullptr;
+    Steady steady;
+    bench_gpu_comm(transport, file.get(), options, {0, 0}, steady);
+    return 0;
+  });
+  std::vector<std::int64_t> repeats;
+  std::ifstream written(path);
+  const std::string text{std::istreambuf_iterator<char>(written), {}};
+  for (const Row& row : parse_rows(text, path)) {
+    if (const auto* m = std::get_if<MessageRow>(&row)) repeats.push_back(m->repeats);
+    if (const auto* c = std::get_if<CollectiveRow>(&row)) repeats.push_back(c->repeats);
+  }
+  EXPECT_EQ(repeats, std::vector<std::int64_t>(4 * (1 + 4), kRepeats));
+  std::filesystem::remove(path);
+}
+
 }  // namespace plait::cuda::comm_test
