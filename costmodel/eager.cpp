@@ -79,6 +79,12 @@ struct Chains {
     if (kernels.norm == Fusion::kFused || op.kind != NormKind::kRmsNorm) return {};
     return chain(norm_chain(op.pass, size(op.dtype)), op.rows, op.width);
   }
+  /// Queries and keys.
+  KernelChain operator()(const HeadNorm& op) const {
+    KernelChain of_heads = (*this)(norm_of_heads(op));
+    of_heads.kernels *= 2;
+    return of_heads;
+  }
   KernelChain operator()(const Rope& op) const {
     if (kernels.rope == Fusion::kFused || op.pass == Pass::kWeightGrad) return {};
     return chain(rope_chain(op.pass, size(op.dtype)), op.rows, op.width);

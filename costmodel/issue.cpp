@@ -44,6 +44,8 @@ struct HostCalls {
     const bool sums = n.pass == Pass::kBackward || n.pass == Pass::kWeightGrad;
     return 1 + (sums ? (n.kind == NormKind::kLayerNorm ? 2 : 1) : 0);
   }
+  /// Queries and keys.
+  int operator()(const HeadNorm& n) const { return 2 * (*this)(norm_of_heads(n)); }
   /// Gated: f and the product; backward f', two products, and the concatenation of both halves.
   int operator()(const Activation& a) const {
     if (!a.gated) return 1;

@@ -47,6 +47,7 @@ std::string variant_of(const Attention& op) {
 std::string variant_of(const Norm& op) {
   return (op.kind == NormKind::kLayerNorm ? ".layer" : ".rms") + std::string(pass_name(op.pass));
 }
+std::string variant_of(const HeadNorm& op) { return variant_of(norm_of_heads(op)); }
 std::string variant_of(const Activation& op) {
   std::string name;
   switch (op.kind) {
@@ -175,6 +176,11 @@ Values features_of(const CrossEntropy& op) {
   const bool per_row = op.step == CrossEntropy::Step::kLoss;
   return of_rows(static_cast<double>(op.rows), per_row ? 0 : static_cast<double>(op.vocab));
 }
+/// Each head is a row.
+Values features_of(const HeadNorm& op) {
+  const Norm n = norm_of_heads(op);
+  return of_rows(static_cast<double>(n.rows), static_cast<double>(n.width));
+}
 /// Elements of the packed rows.
 Values features_of(const LatentHeads& op) {
   return {1, product(op.rows, op.heads, 2 * op.head_dim + op.value_dim)};
@@ -219,6 +225,7 @@ Values features_of(const Rows& op) {
 }  // namespace
 
 std::string kernel_class(const Compute& op) {
+  if (const auto* heads = std::get_if<HeadNorm>(&op)) return kernel_class(norm_of_heads(*heads));
   std::string name(kernel_name(op));
   name += std::visit([](const auto& kernel) { return variant_of(kernel); }, op);
   const DType dtype = std::visit(ElementType{}, op);
@@ -239,7 +246,7 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
     return {"calls", "rows", "elements", "far_rows", "far_elements", "walked_rows"};
   }
   for (std::string_view rows :
-       {"norm", "activation", "rope", "cross_entropy", "add", "bias_grad"}) {
+       {"norm", "head_norm", "activation", "rope", "cross_entropy", "add", "bias_grad"}) {
     if (kernel == rows) {
       return {"calls",        "rows",         "elements_64",   "elements_128",
               "elements_256", "elements_512", "elements_1024", "elements_2048"};

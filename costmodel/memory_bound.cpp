@@ -7,7 +7,8 @@ namespace plait {
 namespace {
 
 StreamKind kind_of(const Compute& op) {
-  if (std::holds_alternative<Norm>(op)) return StreamKind::kNorm;
+  if (std::holds_alternative<Norm>(op) || std::holds_alternative<HeadNorm>(op))
+    return StreamKind::kNorm;
   if (std::holds_alternative<Activation>(op)) return StreamKind::kActivation;
   if (std::holds_alternative<Rope>(op)) return StreamKind::kRope;
   if (std::holds_alternative<Embedding>(op)) return StreamKind::kEmbedding;

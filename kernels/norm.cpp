@@ -119,6 +119,25 @@ void rms_norm_backward(T* dx, T* dgamma, const T* dy, const T* x, const T* stats
   }
 }
 
+template <class T>
+void head_norm_forward(T* y, T* stats, const T* x, const T* gamma, const NormedHeads& h,
+                       double epsilon) {
+  for (std::int64_t r = 0; r < h.rows; ++r) {
+    const std::int64_t at = r * h.row_width;
+    rms_norm_forward(y + at, stats + r * h.stats_width, x + at, gamma, h.heads, h.width, epsilon);
+  }
+}
+
+template <class T>
+void head_norm_backward(T* dx, T* dgamma, const T* dy, const T* x, const T* stats, const T* gamma,
+                        const NormedHeads& h, bool accumulate) {
+  for (std::int64_t r = 0; r < h.rows; ++r) {
+    const std::int64_t at = r * h.row_width;
+    rms_norm_backward(dx + at, dgamma, dy + at, x + at, stats + r * h.stats_width, gamma, h.heads,
+                      h.width, accumulate || r > 0);
+  }
+}
+
 #define PLAIT_INSTANTIATE(T)                                                                      \
   template void layer_norm_forward(T*, T*, const T*, const T*, const T*, std::int64_t,            \
                                    std::int64_t, double);                                         \
@@ -126,7 +145,10 @@ void rms_norm_backward(T* dx, T* dgamma, const T* dy, const T* x, const T* stats
                                     std::int64_t, std::int64_t, bool);                            \
   template void rms_norm_forward(T*, T*, const T*, const T*, std::int64_t, std::int64_t, double); \
   template void rms_norm_backward(T*, T*, const T*, const T*, const T*, const T*, std::int64_t,   \
-                                  std::int64_t, bool);
+                                  std::int64_t, bool);                                            \
+  template void head_norm_forward(T*, T*, const T*, const T*, const NormedHeads&, double);        \
+  template void head_norm_backward(T*, T*, const T*, const T*, const T*, const T*,                \
+                                   const NormedHeads&, bool);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 #undef PLAIT_INSTANTIATE

@@ -72,6 +72,7 @@ void read_head_dim(Model& m, HfReader& config) {
 
 struct LlamaDefaults {
   std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
+  bool tied_embeddings = false;
 };
 
 /// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen2 and deepseek share.
@@ -88,7 +89,7 @@ Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults) {
                            absent && defaults.kv_heads > 0 ? defaults.kv_heads : m.heads);
   m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
   m.activation = read_activation(config, {"hidden_act"}, "silu");
-  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, defaults.tied_embeddings);
   read_dropout(m, config, {"attention_dropout"}, {}, 0);
   return m;
 }
@@ -113,6 +114,21 @@ Model read_mistral(HfReader& config) {
 Model read_qwen2(HfReader& config) {
   Model m = read_llama_shape(config, {151936, 4096, 22016, 32, 32, 32, 32768});
   m.qkv_bias = true;
+  return m;
+}
+
+/// One matrix for queries, keys and values and one for gate and up, which is how all are planned.
+Model read_phi3(HfReader& config) {
+  return read_llama_shape(config, {32064, 3072, 8192, 32, 32, 0, 4096});
+}
+
+/// GELU in a gated MLP, and one matrix for embedding and output. Where both keys of the activation
+/// stand, the class takes the longer one.
+Model read_gemma(HfReader& config) {
+  Model m = read_llama_sizes(config, {256000, 3072, 24576, 28, 16, 16, 8192, true});
+  m.head_dim = config.size({"head_dim"}, kMaxHeads, 256);
+  m.activation = read_activation(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   return m;
 }
 
@@ -147,10 +163,19 @@ Model read_qwen2_moe(HfReader& config) {
   return m;
 }
 
-/// The norms of queries and keys, 2 head_dim weights a layer, are left out.
+/// Heads of 128 where a file states none, whatever the width, with norms of their own.
+Model read_qwen3(HfReader& config) {
+  Model m = read_llama_sizes(config, {151936, 4096, 22016, 32, 32, 32, 32768});
+  m.head_dim = config.size({"head_dim"}, kMaxHeads, 128);
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  m.qk_norm = true;
+  return m;
+}
+
 Model read_qwen3_moe(HfReader& config) {
   Model m = read_llama_shape(config, {151936, 2048, 6144, 24, 32, 4, 32768});
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  m.qk_norm = true;
   read_qwen_experts(m, config, 128, 8, 768);
   return m;
 }
@@ -196,11 +221,31 @@ Model read_deepseek_v2(HfReader& config) {
   return read_deepseek(config, {32000, 4096, 11008, 32, 32, 0, 2048}, {64, 6, 1407, 2, 0});
 }
 
-/// The class has no modules that predict further tokens; the published files name theirs.
-Model read_deepseek_v3(HfReader& config) {
-  Model m = read_deepseek(config, {129280, 7168, 18432, 61, 128, 0, 4096}, {256, 8, 2048, 1, 3});
+/// The classes have no modules that predict further tokens; the published files name theirs.
+void read_modules(Model& m, HfReader& config) {
   constexpr const char* kModules = "num_nextn_predict_layers";
   if (config.peek(kModules) != nullptr) m.mtp_layers = config.count({kModules}, kMaxModules, 0);
+}
+
+/// Kimi K2 too, which states its sizes.
+Model read_deepseek_v3(HfReader& config) {
+  Model m = read_deepseek(config, {129280, 7168, 18432, 61, 128, 0, 4096}, {256, 8, 2048, 1, 3});
+  read_modules(m, config);
+  return m;
+}
+
+/// GLM-4.5: experts behind the first dense layers, beside those that every token sees; half of each
+/// head is rotated.
+Model read_glm4_moe(HfReader& config) {
+  Model m = read_llama_shape(config, {151552, 4096, 10944, 46, 96, 8, 131072});
+  m.qkv_bias = config.flag({"attention_bias"}, false);
+  m.qk_norm = config.flag({"use_qk_norm"}, false);
+  m.experts = config.size({"n_routed_experts"}, kMaxExperts, 128);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 8);
+  m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, 1408);
+  m.shared_ffn_hidden = m.expert_ffn_hidden * config.count({"n_shared_experts"}, kMaxExperts, 1);
+  m.first_dense_layers = config.count({"first_k_dense_replace"}, m.layers, 1);
+  read_modules(m, config);
   return m;
 }
 
@@ -287,6 +332,9 @@ constexpr std::array kFamilies = {
     HfFamily{"llama", read_llama},
     HfFamily{"mistral", read_mistral},
     HfFamily{"qwen2", read_qwen2},
+    HfFamily{"qwen3", read_qwen3},
+    HfFamily{"phi3", read_phi3},
+    HfFamily{"gemma", read_gemma},
     HfFamily{"falcon", read_falcon},
     HfFamily{"gpt2", read_gpt2},
     HfFamily{"gpt_neox", read_gpt_neox},
@@ -295,6 +343,8 @@ constexpr std::array kFamilies = {
     HfFamily{"qwen3_moe", read_qwen3_moe, true},
     HfFamily{"deepseek_v2", read_deepseek_v2, true, true},
     HfFamily{"deepseek_v3", read_deepseek_v3, true, true},
+    HfFamily{"kimi_k2", read_deepseek_v3, true, true},
+    HfFamily{"glm4_moe", read_glm4_moe, true},
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ void refuse_config(const Json& key, const std::string& what) {
   throw InputError({.code = "M004",
                     .problem = fmt::format("{} not yet planned (key {})", what, key.key()),
                     .where = key.where(),
-                    .expected = "a dense decoder-only transformer",
-                    .cure = "describe the nearest dense model in the scenario itself"});
+                    .expected = "a decoder-only transformer without it",
+                    .cure = "describe the nearest model in the scenario itself"});
 }
 
 std::size_t find_word(const std::vector<std::string>& names, const std::string& word,

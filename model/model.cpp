@@ -35,9 +35,9 @@ ParameterCount count_parameters(const Model& model) {
   ParameterCount count;
   count.embedding = token_table + (learned ? model.max_positions * h : 0);
   const std::int64_t of_latents = (model.q_lora_rank + model.kv_lora_rank) * vectors;
-  const std::int64_t around = 2 * norm + of_latents + model.attention_weights() +
-                              (model.qkv_bias ? model.qkv_width() : 0) +
-                              (model.attention_output_bias ? h : 0);
+  const std::int64_t around =
+      2 * norm + of_latents + model.attention_weights() + (model.qkv_bias ? model.qkv_width() : 0) +
+      (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_output_bias ? h : 0);
   const auto mlp = [&](std::int64_t width) {
     return linear(h, model.mlp_input_width(width), model.mlp_bias) +
            linear(width, h, model.mlp_bias);

@@ -32,6 +32,10 @@ struct Model {
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool mlp_bias = false;
+  /// RMSNorm of each head's query and of each head's key, before positions rotate them: a gamma of
+  /// head_dim for all queries of a layer and one for all keys (Henry et al. 2020, arXiv 2010.04245;
+  /// Qwen3, arXiv 2505.09388, section 2).
+  bool qk_norm = false;
   bool parallel_attention = false;  // Falcon, GPT-J: x + attention(norm(x)) + mlp(norm'(x))
   double dropout = 0;  // probability on attention weights and on both residual branches
 

@@ -83,6 +83,7 @@ struct KernelName {
   std::string_view operator()(const MatMul&) const { return "matmul"; }
   std::string_view operator()(const Attention&) const { return "attention"; }
   std::string_view operator()(const Norm&) const { return "norm"; }
+  std::string_view operator()(const HeadNorm&) const { return "head_norm"; }
   std::string_view operator()(const Activation&) const { return "activation"; }
   std::string_view operator()(const Rope&) const { return "rope"; }
   std::string_view operator()(const LatentHeads&) const { return "latent_heads"; }

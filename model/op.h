@@ -90,6 +90,19 @@ struct Norm {
   DType dtype = DType::kBf16;
 };
 
+/// Packed rows [q | k | v] of which each of the `heads` queries and `kv_heads` keys, head_dim
+/// columns each, is normalised by itself, x rstd gamma, with one gamma for queries and one for
+/// keys; values stay as they are. kBackward: gradients of queries and keys, in place.
+struct HeadNorm {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, value_width = 0;
+  DType dtype = DType::kBf16;
+};
+/// The heads as rows of their own.
+inline Norm norm_of_heads(const HeadNorm& h) {
+  return {h.pass, NormKind::kRmsNorm, h.rows * (h.heads + h.kv_heads), h.head_dim, h.dtype};
+}
+
 /// y[rows, width] = f(x); gated: y = f(gate) * up with x[rows, 2 width].
 struct Activation {
   Pass pass = Pass::kForward;
@@ -209,9 +222,9 @@ struct Adam {
   bool split = false;  // the weight is the master's upper half, and is read too
 };
 
-using Compute =
-    std::variant<MatMul, Attention, Norm, Activation, Rope, LatentHeads, Embedding, CrossEntropy,
-                 Route, Dispatch, Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Adam>;
+using Compute = std::variant<MatMul, Attention, Norm, HeadNorm, Activation, Rope, LatentHeads,
+                             Embedding, CrossEntropy, Route, Dispatch, Combine, Add, BiasGrad, Cast,
+                             Fill, SquaredNorm, Adam>;
 
 /// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
 /// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.

@@ -77,6 +77,16 @@ std::vector<Field<Norm>> fields(const Norm*) {
   return {pass(&T::pass), field("kind", &T::kind, kinds, ""), size("rows", &T::rows),
           size("width", &T::width), dtype("dtype", &T::dtype)};
 }
+std::vector<Field<HeadNorm>> fields(const HeadNorm*) {
+  using T = HeadNorm;
+  return {pass(&T::pass),
+          size("rows", &T::rows),
+          size("heads", &T::heads),
+          size("kv_heads", &T::kv_heads),
+          size("head_dim", &T::head_dim),
+          size("value_width", &T::value_width),
+          dtype("dtype", &T::dtype)};
+}
 std::vector<Field<Activation>> fields(const Activation*) {
   using T = Activation;
   const Choice<ActivationKind> kinds{{{"gelu", ActivationKind::kGelu},

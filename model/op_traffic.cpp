@@ -125,6 +125,23 @@ std::int64_t traffic(const Norm& op) {
   return 0;
 }
 
+/// Forward reads and writes whole rows, backward queries and keys: x, and dy that becomes dx.
+std::int64_t traffic(const HeadNorm& op) {
+  const std::int64_t normed = op.rows * (op.heads + op.kv_heads);
+  const std::int64_t matrix = normed * op.head_dim * size_of(op.dtype);
+  const std::int64_t values = op.rows * op.value_width * size_of(op.dtype);
+  const std::int64_t stats = normed * kStatBytes;
+  const std::int64_t gammas = 2 * op.head_dim * size_of(op.dtype);
+  switch (op.pass) {
+    case Pass::kForward: return 2 * (matrix + values) + stats + gammas;
+    case Pass::kBackward: return 3 * matrix + stats + 2 * gammas;
+    case Pass::kInputGrad: return 3 * matrix + stats + gammas;
+    case Pass::kWeightGrad: return 2 * matrix + stats + gammas;
+    case Pass::kOptimizer: return 0;
+  }
+  return 0;
+}
+
 /// Backward reads the saved input and dy, writes dx: the output is never needed again.
 std::int64_t traffic(const Activation& op) {
   const std::int64_t output = op.rows * op.width * size_of(op.dtype);

@@ -61,11 +61,14 @@ Model with_experts(Model m, std::int64_t experts, std::int64_t per_token, std::i
   return m;
 }
 
-/// Qwen3 with 128 experts; heads of 128 whatever the width.
-Model qwen_3_moe(std::string name, const LlamaShape& shape, std::int64_t width) {
-  Model m = with_experts(llama(std::move(name), shape), 128, 8, width);
-  m.head_dim = 128;
+/// Heads of 128 whatever the width, with norms of their own.
+Model qwen_3(std::string name, const LlamaShape& shape) {
+  Model m = llama(std::move(name), shape);
+  m.head_dim = 128, m.qk_norm = true;
   return m;
+}
+Model qwen_3_moe(std::string name, const LlamaShape& shape, std::int64_t width) {
+  return with_experts(qwen_3(std::move(name), shape), 128, 8, width);
 }
 
 struct DeepseekShape {
@@ -129,8 +132,7 @@ constexpr std::string_view kMixtral =
     "Jiang et al. 2024 (arXiv 2401.04088), Table 1, and its config.json";
 constexpr std::string_view kMixtral22 = "config.json of mistralai/Mixtral-8x22B-v0.1";
 constexpr std::string_view kQwen3 =
-    "Yang et al. 2025 (arXiv 2505.09388), Table 2, and its config.json; the norms of queries and "
-    "keys, 256 weights a layer, are left out";
+    "Yang et al. 2025 (arXiv 2505.09388), Tables 1 and 2, and its config.json";
 constexpr std::string_view kDeepseekV2 =
     "DeepSeek-AI 2024 (arXiv 2405.04434), section 3.1.2 and appendix B, and its config.json";
 constexpr std::string_view kDeepseekV3 =
@@ -200,10 +202,12 @@ void append_open_weights(std::vector<Preset>& table) {
       46'702'792'704, kMixtral);
   add(with_experts(llama("mixtral-8x22b", {56, 6144, 16384, 48, 8, 32000, 65536}), 8, 2, 16384),
       140'620'634'112, kMixtral22);
-  table.push_back({qwen_3_moe("qwen3-30b-a3b", {48, 2048, 6144, 32, 4, 151936, 40960}, 768),
-                   30'532'122'624, 48 * 256, kQwen3});
-  table.push_back({qwen_3_moe("qwen3-235b-a22b", {94, 4096, 12288, 64, 4, 151936, 40960}, 1536),
-                   235'093'634'560, 94 * 256, kQwen3});
+  add(qwen_3("qwen3-8b", {36, 4096, 12288, 32, 8, 151936, 40960}), 8'190'735'360, kQwen3);
+  add(qwen_3("qwen3-32b", {64, 5120, 25600, 64, 8, 151936, 40960}), 32'762'123'264, kQwen3);
+  add(qwen_3_moe("qwen3-30b-a3b", {48, 2048, 6144, 32, 4, 151936, 40960}, 768), 30'532'122'624,
+      kQwen3);
+  add(qwen_3_moe("qwen3-235b-a22b", {94, 4096, 12288, 64, 4, 151936, 40960}, 1536), 235'093'634'560,
+      kQwen3);
   append_deepseek(table);
 }
 

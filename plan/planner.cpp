@@ -48,10 +48,15 @@ void require_latents(const Model& m) {
                   "model.head_dim",
                   "correct model.kv_heads and model.rope_head_dim");
   }
-  if (m.positions != PositionKind::kRotary || m.qkv_bias) {
-    throw refusal("S122", "latent attention is planned with rotary positions and without biases",
-                  m.qkv_bias ? "model.qkv_bias" : "model.positions",
-                  "model.positions = \"rotary\", model.qkv_bias = false", "change it");
+  if (m.positions != PositionKind::kRotary || m.qkv_bias || m.qk_norm) {
+    throw refusal(
+        "S122",
+        "latent attention is planned with rotary positions, without biases and without norms of "
+        "heads",
+        m.qk_norm    ? "model.qk_norm"
+        : m.qkv_bias ? "model.qkv_bias"
+                     : "model.positions",
+        "model.positions = \"rotary\", model.qkv_bias = false, model.qk_norm = false", "change it");
   }
 }
 

@@ -49,6 +49,9 @@ struct Sizes {
                        values, documents);
   }
   std::string operator()(const Norm& n) const { return fmt::format("{}x{}", n.rows, n.width); }
+  std::string operator()(const HeadNorm& n) const {
+    return fmt::format("{} h{}/{} d{}", n.rows, n.heads, n.kv_heads, n.head_dim);
+  }
   std::string operator()(const Activation& a) const {
     return fmt::format("{}x{}", a.rows, a.width);
   }

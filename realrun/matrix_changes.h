@@ -167,6 +167,8 @@ class List {
 
 /// matrix_of_latents.cpp: models with latent attention.
 void latent_attention(List& list);
+/// matrix_of_heads.cpp: models whose heads have norms.
+void norms_of_heads(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

@@ -70,6 +70,18 @@ Model deepseek() {
   return m;
 }
 
+Model qwen3() {
+  Model m = llama();
+  m.name = "qwen3", m.qk_norm = true;
+  return m;
+}
+
+Model qwen3_moe() {
+  Model m = mixtral();
+  m.name = "qwen3 moe", m.qk_norm = true;
+  return m;
+}
+
 Model latent() {
   Model m = with_latents(llama());
   m.name = "latent";

@@ -28,6 +28,9 @@ Model relu();
 Model mixtral();
 /// A dense layer first, then experts beside one that sees every token.
 Model deepseek();
+/// Llama and Mixtral whose heads' queries and keys have norms.
+Model qwen3();
+Model qwen3_moe();
 /// Multi-head latent attention: heads of 8 + 4 columns with values of 6, latents of 20 and 12.
 Model latent();
 /// The same without a latent of the queries.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -57,7 +58,8 @@ std::vector<SensitivityLine> sensitivities(const std::vector<Sensitivity>& from,
 }
 
 bool same_collective(const Collective& a, const Collective& b) {
-  return a.kind == b.kind && a.axes == b.axes && a.bytes() == b.bytes() && a.stages == b.stages;
+  return a.kind == b.kind && a.axes == b.axes && a.bytes() == b.bytes() && a.stages == b.stages &&
+         a.projections == b.projections;
 }
 
 /// Calls of `op` in one step, on the stage that makes the most of them.
@@ -77,8 +79,17 @@ std::int64_t calls_of(const Plan& plan, const Collective& op) {
   return most;
 }
 
+/// But for how often they run.
+bool reads_the_same(const CollectiveLine& a, const CollectiveLine& b) {
+  const auto all = [](const CollectiveLine& l) {
+    return std::tie(l.kind, l.axes, l.algorithm, l.protocol, l.bytes, l.ranks, l.nodes, l.time_s);
+  };
+  return all(a) == all(b);
+}
+
 std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
   std::vector<CollectiveLine> out;
+  std::vector<std::vector<Collective>> counted;  // of each line
   for (const ChosenCollective& c : in.collectives) {
     if (c.group.ranks <= 1) continue;
     CollectiveLine line;
@@ -91,7 +102,20 @@ std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
     line.nodes = c.group.nodes;
     line.calls = calls_of(in.plan, c.op);
     line.time_s = c.cost.cost.total().value;
-    out.push_back(std::move(line));
+    const auto same = std::find_if(out.begin(), out.end(), [&](const CollectiveLine& other) {
+      return reads_the_same(line, other);
+    });
+    if (same == out.end()) {
+      out.push_back(std::move(line));
+      counted.push_back({c.op});
+      continue;
+    }
+    std::vector<Collective>& ops = counted[static_cast<std::size_t>(same - out.begin())];
+    const auto is_this = [&c](const Collective& op) { return same_collective(op, c.op); };
+    if (std::none_of(ops.begin(), ops.end(), is_this)) {
+      same->calls += line.calls;
+      ops.push_back(c.op);
+    }
   }
   std::stable_sort(out.begin(), out.end(), [](const CollectiveLine& a, const CollectiveLine& b) {
     return static_cast<double>(a.calls) * a.time_s > static_cast<double>(b.calls) * b.time_s;

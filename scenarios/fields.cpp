@@ -123,6 +123,8 @@ const Table<Model>& model_table() {
           field("attention_output_bias", &Model::attention_output_bias, Flag{},
                 "Bias of the projection behind attention."),
           field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
+          field("qk_norm", &Model::qk_norm, Flag{},
+                "RMSNorm of each head's query and key (Qwen3)."),
           field("parallel_attention", &Model::parallel_attention, Flag{},
                 "Attention and MLP side by side (Falcon, GPT-J)."),
           field("experts", &Model::experts, Int{.min = 0, .max = 1 << 16},

@@ -31,4 +31,15 @@ void rms_norm_backward(const Queue& q, T* dx, G* dgamma, const T* dy, const T* x
                        const float* stats, const T* gamma, std::int64_t rows, std::int64_t width,
                        bool accumulate);
 
+/// rms_norm_forward of each head; pointers are to the first head and its statistic.
+template <class T>
+void head_norm_forward(const Queue& q, T* y, float* stats, const T* x, const T* gamma,
+                       const NormedHeads& heads, double epsilon);
+
+/// rms_norm_backward of each head; dx may be dy, and neither dx nor dgamma is null.
+template <class T, class G>
+void head_norm_backward(const Queue& q, T* dx, G* dgamma, const T* dy, const T* x,
+                        const float* stats, const T* gamma, const NormedHeads& heads,
+                        bool accumulate);
+
 }  // namespace plait::kernels::cuda

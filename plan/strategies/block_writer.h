@@ -37,6 +37,12 @@ class BlockWriter {
     TensorId stats = kNoTensor;
   };
 
+  /// Norms of heads (Model::qk_norm), and the rows [q | k | v] that they normalise.
+  struct HeadNormWeights {
+    Parameter queries{}, keys{};
+    TensorId projected = kNoTensor, stats = kNoTensor;
+  };
+
   // ---- tensors
   /// The tokens of a sequence, shared out over cp and ulysses.
   Dim sequence() const {
@@ -123,6 +129,15 @@ class BlockWriter {
                    in_layers(unit) ? Scope::kLayerMicrobatch : Scope::kMicrobatch);
     return n;
   }
+  HeadNormWeights head_norm_weights(UnitKind unit, const std::array<std::int64_t, 3>& sections) {
+    HeadNormWeights n;
+    n.queries = parameter(unit, "layer.q_norm.gamma", {Dim{m_.head_dim}});
+    n.keys = parameter(unit, "layer.k_norm.gamma", {Dim{m_.head_dim}});
+    n.projected = saved("projected", m_.qkv_width(), sections);
+    n.stats = rows("layer.head_norm.stats", Dim{m_.heads + m_.kv_heads}, DType::kFp32,
+                   Scope::kLayerMicrobatch);
+    return n;
+  }
 
   // ---- ops
   void emit(Compute body, Phase phase, std::vector<Operand> operands) {
@@ -139,6 +154,16 @@ class BlockWriter {
         read(dy), x, read(w.stats), read(w.gamma.weight), dx, update(w.gamma.gradient)};
     if (m_.norm_bias()) o.push_back(update(w.beta.gradient));
     emit(Norm{Pass::kBackward, m_.norm, 0, 0, dtype_}, Phase::kBackward, o);
+  }
+  void head_norm_forward(const HeadNormWeights& w, TensorId out) {
+    emit(HeadNorm{Pass::kForward, 0, 0, 0, 0, 0, dtype_}, Phase::kForward,
+         {read(w.projected), read(w.queries.weight), read(w.keys.weight), written(out),
+          written(w.stats)});
+  }
+  void head_norm_backward(const HeadNormWeights& w, TensorId dqkv) {
+    emit(HeadNorm{Pass::kBackward, 0, 0, 0, 0, 0, dtype_}, Phase::kBackward,
+         {update(dqkv), read(w.projected), read(w.stats), read(w.queries.weight),
+          read(w.keys.weight), update(w.queries.gradient), update(w.keys.gradient)});
   }
   /// Queries and keys, or their gradients, in place.
   void rotate(Pass pass, TensorId rows) {

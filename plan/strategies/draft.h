@@ -10,6 +10,8 @@
 //   {dy R, x R, dw, [dbias]}
 // - Norm: forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x R, stats R, gamma R,
 //   dx W, dgamma, [dbeta]}
+// - HeadNorm: forward {qkv R, gamma of queries R, of keys R, out W, stats W}; backward {dqkv U,
+//   qkv R, stats R, gamma R, gamma R, dgamma, dgamma}
 // - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
 //   saved R, [kv R, dkv W], dqkv W}
 // - Activation: forward {u R, a W}; backward {da R, u R, du W}

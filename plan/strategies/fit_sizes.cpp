@@ -1,6 +1,7 @@
 // Sizes of op bodies from the local shapes of their operands. Rows of an activation (s, b, width)
 // are s b tokens. Operand order is the one in draft.h.
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "plan/strategies/draft.h"
@@ -39,19 +40,24 @@ class Fitter {
   }
   void operator()(Attention& a) const {
     const std::size_t qkv = a.pass == Pass::kForward ? 0 : 1;
-    const Tensor& t = tensor(qkv);
-    const Dim& packed = t.dims[2];  // q | k | v
-    const std::int64_t a_head = d_.model.head_dim * d_.mesh().size_of(packed.sharded);
+    const auto [heads, kv_heads] = heads_of(qkv);
     a.batch = dim(qkv, 1);
     a.seq_q = dim(qkv, 0);
     a.seq_kv =
         a.ring_step < 0 ? d_.workload.sequence_length : a.seq_q;  // a block is a rank's share
-    a.heads = packed.sections[0] / a_head, a.kv_heads = packed.sections[1] / a_head;
+    a.heads = heads, a.kv_heads = kv_heads;
     a.head_dim = d_.model.head_dim, a.value_dim = d_.model.v_head_dim;
     a.documents =
         a.balanced ? d_.documents.largest_share(d_.mesh()[Axis::kCp]) : d_.documents.sizes();
   }
   void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
+  void operator()(HeadNorm& n) const {
+    const std::size_t qkv = n.pass == Pass::kForward ? 0 : 1;
+    const auto [heads, kv_heads] = heads_of(qkv);
+    n.rows = rows(qkv), n.heads = heads, n.kv_heads = kv_heads;
+    n.head_dim = d_.model.head_dim;
+    n.value_width = last(qkv) - (heads + kv_heads) * n.head_dim;
+  }
   void operator()(Activation& a) const {
     const std::size_t out = a.pass == Pass::kForward ? 1 : 0;
     a.rows = rows(out), a.width = last(out);
@@ -118,6 +124,12 @@ class Fitter {
   static PackedProjections packed_in(const std::array<std::int64_t, 3>& sections) {
     if (sections[1] == 0) return {};
     return {sections, sections[2] == 0};
+  }
+  /// Query heads and key heads of this rank in packed rows [q | k | v].
+  std::pair<std::int64_t, std::int64_t> heads_of(std::size_t operand) const {
+    const Dim& packed = tensor(operand).dims[2];
+    const std::int64_t a_head = d_.model.head_dim * d_.mesh().size_of(packed.sharded);
+    return {packed.sections[0] / a_head, packed.sections[1] / a_head};
   }
   const Tensor& tensor(std::size_t operand) const {
     return d_.tensors[op_.operands.at(operand).tensor];

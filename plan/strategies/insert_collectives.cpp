@@ -50,6 +50,14 @@ class Propagation {
     yield(4, layout(1));
     for (std::size_t i = 5; i < op_.operands.size(); ++i) owe_if_sharded(1, i);
   }
+  /// Each rank has its heads, and all have the same gammas.
+  void follow(HeadNorm& n) {
+    if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
+    if (layout(1) != Layout::kFeature) return;
+    for (const std::size_t gradient : {5, 6}) {
+      set_layout(op_.operands[gradient].tensor, Layout::kPartial);
+    }
+  }
   void follow(MatMul& g) {
     const Tensor& weight = tensor(g.pass == Pass::kWeightGrad ? 2 : 1);
     const auto columns = static_cast<std::size_t>(weight.rank - 1);  // before them, experts

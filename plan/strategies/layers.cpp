@@ -54,6 +54,7 @@ class LayerWriter {
     BlockWriter::NormWeights norm;
     BlockWriter::Linear qkv, out;
     std::optional<LatentWriter> latents;  // in place of qkv
+    std::optional<BlockWriter::HeadNormWeights> heads;
     TensorId h, packed, context, saved, drop_mask = kNoTensor, dropped = kNoTensor, residual_mask;
   };
   /// One of the two MLPs.
@@ -79,6 +80,7 @@ class LayerWriter {
       p.qkv = w_.linear(unit, "layer.qkv", Dim{m_.qkv_width(), {}, qkv_sections()}, Dim{m_.hidden},
                         m_.qkv_bias);
     }
+    if (m_.qk_norm) p.heads = w_.head_norm_weights(unit, qkv_sections());
     p.out = w_.linear(unit, "layer.attention_out", Dim{m_.hidden}, Dim{m_.context_width()},
                       m_.attention_output_bias);
     p.h = w_.saved("attention_input", m_.hidden);
@@ -126,12 +128,15 @@ class LayerWriter {
 
   void project(const AttentionPart& p) {
     if (p.latents) return p.latents->forward(p.h, p.packed);
-    w_.linear_forward(p.h, p.qkv, p.packed, p.qkv.has_bias());
+    const TensorId projected = p.heads ? p.heads->projected : p.packed;
+    w_.linear_forward(p.h, p.qkv, projected, p.qkv.has_bias());
+    if (p.heads) w_.head_norm_forward(*p.heads, p.packed);
     if (m_.positions == PositionKind::kRotary) w_.rotate(Pass::kForward, p.packed);
   }
   void project_backward(const AttentionPart& p, TensorId dqkv, TensorId dh) {
     if (p.latents) return p.latents->backward(dqkv, p.h, dh);
     if (m_.positions == PositionKind::kRotary) w_.rotate(Pass::kBackward, dqkv);
+    if (p.heads) w_.head_norm_backward(*p.heads, dqkv);
     w_.linear_input_grad(read(dqkv), p.qkv, dh);
     w_.linear_weight_grad(read(dqkv), p.h, p.qkv, p.qkv.has_bias());
   }

@@ -83,6 +83,9 @@ class KernelCaller {
       r.pass == Pass::kForward ? rope_forward(q_, packed, shape) : rope_backward(q_, packed, shape);
     });
   }
+  void operator()(const HeadNorm&) const {
+    PLAIT_CHECK(false, "norms of heads are of the class of other norms, which is measured");
+  }
   void operator()(const LatentHeads&) const {
     PLAIT_CHECK(false, "rows of latent attention are not measured alone");
   }

@@ -87,6 +87,26 @@ class CpuCompute : private OpView {
     kernels::rms_norm_backward(at(4), at(5), at(0), at(1), at(2), at(3), n.rows, n.width,
                                accumulate);
   }
+  void operator()(const HeadNorm& n) {
+    const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);
+    const std::int64_t key = n.heads * n.head_dim, value = key + n.kv_heads * n.head_dim;
+    if (n.pass == Pass::kForward) {
+      T *out = at(3), *stats = at(4);
+      const T* in = at(0);
+      kernels::head_norm_forward(out, stats, in, at(1), queries, kNormEpsilon);
+      kernels::head_norm_forward(out + key, stats + n.heads, in + key, at(2), keys, kNormEpsilon);
+      for (std::int64_t r = 0; r < n.rows; ++r) {
+        const std::int64_t row = r * queries.row_width + value;
+        std::copy_n(in + row, n.value_width, out + row);
+      }
+      return;
+    }
+    T* d = at(0);
+    const T *x = at(1), *stats = at(2);
+    kernels::head_norm_backward(d, at(5), d, x, stats, at(3), queries, updates(5));
+    kernels::head_norm_backward(d + key, at(6), d + key, x + key, stats + n.heads, at(4), keys,
+                                updates(6));
+  }
   void operator()(const Activation& a) {
     const auto f = static_cast<kernels::Nonlinearity>(a.kind);
     if (a.pass == Pass::kForward) {

@@ -10,6 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/dropout.h"
 #include "kernels/latent_heads.h"
+#include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/route.h"
 #include "realrun/compute.h"
@@ -68,6 +69,16 @@ class OpView {
   kernels::AttentionShape shape_of(const Attention& a) const;
   kernels::Dropout dropout_of(const Attention& a) const;
   kernels::RopeShape shape_of(const Rope& r) const;
+  /// Queries, or the keys behind them.
+  static kernels::NormedHeads queries_of(const HeadNorm& n) {
+    return {n.rows, n.heads, n.head_dim, (n.heads + n.kv_heads) * n.head_dim + n.value_width,
+            n.heads + n.kv_heads};
+  }
+  static kernels::NormedHeads keys_of(const HeadNorm& n) {
+    kernels::NormedHeads keys = queries_of(n);
+    keys.heads = n.kv_heads;
+    return keys;
+  }
   static kernels::LatentShape shape_of(const LatentHeads& x) {
     return {x.rows, x.heads, x.head_dim - x.rope_dim, x.rope_dim, x.value_dim};
   }

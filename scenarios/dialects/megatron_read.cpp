@@ -110,6 +110,9 @@ class Reading {
     give("--normalization", "model.norm", rms ? R"("rmsnorm")" : R"("layernorm")");
     give("--untie-embeddings-and-output-weights", "model.tied_embeddings",
          truth(!args_.flag("--untie-embeddings-and-output-weights")));
+    const bool heads = args_.flag("--qk-layernorm");
+    if (heads && !rms) near("--qk-layernorm is read as RMSNorm");
+    give("--qk-layernorm", "model.qk_norm", truth(heads));
     biases();
     give("", "model.parallel_attention", "false");
     const std::int64_t modules = args_.integer("--mtp-num-layers", 0).value_or(0);

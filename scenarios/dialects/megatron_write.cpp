@@ -43,6 +43,9 @@ void write_model(ExportDraft& d) {
     if (m.qkv_bias && !others) d.set("--add-qkv-bias");
     d.say({"model.qkv_bias", "model.attention_output_bias", "model.mlp_bias"});
   }
+  const bool rms_heads = m.qk_norm && m.norm == NormKind::kRmsNorm;  // the model's kind of norm
+  if (rms_heads) d.set("--qk-layernorm");
+  if (rms_heads || !m.qk_norm) d.say({"model.qk_norm"});
   if (!m.parallel_attention) d.say({"model.parallel_attention"});
   if (m.mtp_layers > 0) d.set("--mtp-num-layers", m.mtp_layers);
   d.say({"model.mtp_layers"});

@@ -43,6 +43,9 @@ class ModelWriter {
     const bool by_family = framework_ == "nemo-launcher" || framework_ == "paddle";
     if (by_family && out["positions"] == "rotary") out["dropout"] = 0;
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
+    // Qwen3's heads have norms, and so have those of Megatron-LM's tests that say so in their name.
+    if (mentions(lower(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
+      out["qk_norm"] = true;
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);
     add_modules(out);

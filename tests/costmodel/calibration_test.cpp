@@ -176,9 +176,9 @@ TEST(CalibratedCost, WhatWasNotMeasuredIsAsWithout) {
 // ---- features
 
 std::vector<Compute> every_op() {
-  return {MatMul{},    Attention{},    Norm{},  Activation{}, Rope{},       LatentHeads{},
-          Embedding{}, CrossEntropy{}, Route{}, Dispatch{},   Combine{},    Add{},
-          BiasGrad{},  Cast{},         Fill{},  Adam{},       SquaredNorm{}};
+  return {MatMul{},      Attention{}, Norm{},         HeadNorm{}, Activation{}, Rope{},
+          LatentHeads{}, Embedding{}, CrossEntropy{}, Route{},    Dispatch{},   Combine{},
+          Add{},         BiasGrad{},  Cast{},         Fill{},     Adam{},       SquaredNorm{}};
 }
 
 TEST(KernelFeatures, EveryOpHasAValueForEachName) {
@@ -187,7 +187,8 @@ TEST(KernelFeatures, EveryOpHasAValueForEachName) {
     const std::vector<double> values = kernel_features(op);
     EXPECT_EQ(values.size(), feature_names(kernel_name(op)).size()) << kernel_name(op);
     EXPECT_EQ(values.at(0), 1) << "the call itself";
-    EXPECT_TRUE(kernel_class(op).starts_with(kernel_name(op)));
+    const bool heads = std::holds_alternative<HeadNorm>(op);
+    EXPECT_TRUE(kernel_class(op).starts_with(heads ? "norm" : kernel_name(op)));
   }
   EXPECT_TRUE(feature_names("no such kernel").empty());
 }
@@ -226,6 +227,8 @@ TEST(KernelFeatures, ClassesTellApartWhatRunsDifferentCode) {
   EXPECT_EQ(kernel_class(MatMul{.m = 1, .n = 1, .k = 1}), "matmul.nt.small.bf16");
   EXPECT_EQ(kernel_class(Norm{Pass::kBackward, NormKind::kLayerNorm, 1, 1, DType::kFp32}),
             "norm.layer.backward");
+  EXPECT_EQ(kernel_class(HeadNorm{.pass = Pass::kBackward, .dtype = DType::kFp32}),
+            "norm.rms.backward");
   EXPECT_EQ(kernel_class(Add{Pass::kForward, 1, 1, true, true, DType::kFp32}),
             "add.dropout.bias.forward");
 }

@@ -131,6 +131,49 @@ TEST(Norm, FloatBackwardAgreesWithDouble) {
   });
 }
 
+/// Rows [2 heads of 3 | 1 of 3 | 2 other columns]; the heads alone, one behind the other.
+constexpr NormedHeads kHeads = {
+    .rows = 4, .heads = 2, .width = 3, .row_width = 11, .stats_width = 3};
+std::vector<double> heads_of(const std::vector<double>& rows) {
+  std::vector<double> out;
+  for (std::size_t r = 0; r < 4; ++r) out.insert(out.end(), &rows[r * 11], &rows[r * 11] + 6);
+  return out;
+}
+
+TEST(HeadNorm, NormalisesEachHeadAsARowOfItsOwn) {
+  Random random;
+  const auto x = random.values<double>(44), gamma = random.values<double>(3);
+  auto y = poisoned<double>(44), stats = poisoned<double>(12);
+  head_norm_forward(y.data(), stats.data(), x.data(), gamma.data(), kHeads, kEpsilon);
+  const Result want = reference(Kind::kRms, heads_of(x), gamma, {});
+  expect_near(heads_of(y), want.y, 1e-14);
+  for (std::size_t r = 0; r < 4; ++r) {
+    EXPECT_NEAR(stats[3 * r], want.stats[2 * r], 1e-14);
+    EXPECT_NEAR(stats[3 * r + 1], want.stats[2 * r + 1], 1e-14);
+    EXPECT_TRUE(std::isnan(stats[3 * r + 2])) << "of the heads behind";
+    EXPECT_TRUE(std::isnan(y[11 * r + 6])) << "of the heads behind";
+  }
+}
+
+TEST(HeadNorm, BackwardInPlaceIsThatOfRows) {
+  Random random;
+  const auto x = random.values<double>(44), gamma = random.values<double>(3);
+  const auto dy = random.values<double>(44), start = random.values<double>(3);
+  auto y = poisoned<double>(44), stats = poisoned<double>(12);
+  head_norm_forward(y.data(), stats.data(), x.data(), gamma.data(), kHeads, kEpsilon);
+  const Result alone = reference(Kind::kRms, heads_of(x), gamma, {});
+  for (const bool accumulate : {true, false}) {
+    auto dx = poisoned<double>(24), want = start, dgamma = start, d = dy;
+    rms_norm_backward(dx.data(), want.data(), heads_of(dy).data(), heads_of(x).data(),
+                      alone.stats.data(), gamma.data(), 8, 3, accumulate);
+    head_norm_backward(d.data(), dgamma.data(), d.data(), x.data(), stats.data(), gamma.data(),
+                       kHeads, accumulate);
+    expect_near(heads_of(d), dx, 1e-13);
+    expect_near(dgamma, want, 1e-13);
+    for (std::size_t r = 0; r < 4; ++r) EXPECT_EQ(d[11 * r + 6], dy[11 * r + 6]);
+  }
+}
+
 TEST(Norm, ParameterGradientsAccumulateAndInputGradientsDoNot) {
   for_each_shape([](Kind kind, std::int64_t rows, std::int64_t width) {
     const Case<double> c(rows, width);

@@ -37,6 +37,7 @@ void expect_same_shape(const Model& a, const Model& b) {
   EXPECT_EQ(a.qkv_bias, b.qkv_bias);
   EXPECT_EQ(a.attention_output_bias, b.attention_output_bias);
   EXPECT_EQ(a.mlp_bias, b.mlp_bias);
+  EXPECT_EQ(a.qk_norm, b.qk_norm);
   EXPECT_EQ(a.parallel_attention, b.parallel_attention);
   EXPECT_EQ(a.dropout, b.dropout);
 }
@@ -197,7 +198,62 @@ TEST(HfConfig, ReadsMixturesOfExperts) {
       "mlp_only_layers": [], "hidden_size": 2048, "head_dim": 128, "num_hidden_layers": 48,
       "num_attention_heads": 32, "num_key_value_heads": 4, "vocab_size": 151936})");
   EXPECT_EQ(qwen.expert_ffn_hidden, 768);
-  EXPECT_EQ(total(qwen), 30'532'122'624 - 48 * 256);  // without the norms of queries and keys
+  EXPECT_EQ(total(qwen), 30'532'122'624);
+}
+
+// Keys and values as published with Qwen/Qwen3-8B.
+TEST(HfConfig, Qwen3IsThePresetOfThatName) {
+  const Model qwen = imported(R"({"model_type": "qwen3", "attention_bias": false,
+      "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 12288,
+      "max_position_embeddings": 40960, "num_attention_heads": 32, "num_hidden_layers": 36,
+      "num_key_value_heads": 8, "sliding_window": null, "tie_word_embeddings": false,
+      "vocab_size": 151936})");
+  expect_same_shape(qwen, *find_preset("qwen3-8b"));
+}
+
+// Sums of the tensors of google/gemma-7b and microsoft/Phi-3-mini-4k-instruct.
+TEST(HfConfig, ReadsGemmaWithWideHeadsAndPhi3) {
+  const Model gemma = imported(R"({"model_type": "gemma", "head_dim": 256, "hidden_act": "gelu",
+      "hidden_size": 3072, "intermediate_size": 24576, "num_attention_heads": 16,
+      "num_hidden_layers": 28, "num_key_value_heads": 16, "vocab_size": 256000})");
+  EXPECT_EQ(total(gemma), 8'537'680'896);
+  EXPECT_TRUE(gemma.gated_mlp && gemma.tied_embeddings);
+  EXPECT_EQ(gemma.activation, ActivationKind::kGelu);
+  const Model phi = imported(R"({"model_type": "phi3", "hidden_act": "silu", "hidden_size": 3072,
+      "intermediate_size": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
+      "num_key_value_heads": 32, "sliding_window": 2047, "vocab_size": 32064})");
+  EXPECT_EQ(total(phi), 3'821'079'552);
+}
+
+// moonshotai/Kimi-K2-Instruct: 1 T parameters, 32 billion of which a token meets.
+TEST(HfConfig, KimiK2IsOfDeepseeksKind) {
+  const Model kimi = imported(R"({"model_type": "kimi_k2", "first_k_dense_replace": 1,
+      "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512,
+      "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_routed_experts": 384,
+      "n_shared_experts": 1, "num_attention_heads": 64, "num_experts_per_tok": 8,
+      "num_hidden_layers": 61, "num_key_value_heads": 64, "num_nextn_predict_layers": 0,
+      "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+      "vocab_size": 163840})");
+  EXPECT_NEAR(static_cast<double>(total(kimi)), 1.03e12, 0.01e12);
+  EXPECT_NEAR(static_cast<double>(count_parameters(kimi).active(kimi)), 32e9, 1e9);
+  EXPECT_EQ(kimi.mtp_layers, 0);
+}
+
+// zai-org/GLM-4.5-Air: 106 billion parameters, 12 of which a token meets, counted without embedding
+// and output matrix.
+TEST(HfConfig, ReadsGlm4MixturesWithNormsOfHeadsWhereTheyHaveThem) {
+  const std::string air = R"("model_type": "glm4_moe", "attention_bias": true, "head_dim": 128,
+      "hidden_size": 4096, "intermediate_size": 10944, "first_k_dense_replace": 1,
+      "moe_intermediate_size": 1408, "n_routed_experts": 128, "n_shared_experts": 1,
+      "num_attention_heads": 96, "num_experts_per_tok": 8, "num_hidden_layers": 46,
+      "num_key_value_heads": 8, "num_nextn_predict_layers": 1, "vocab_size": 151552)";
+  const Model m = imported("{" + air + R"(, "use_qk_norm": false})");
+  EXPECT_NEAR(static_cast<double>(total(m)), 110e9, 1e9);  // with the module behind the last layer
+  const std::int64_t ends = 2 * m.vocab * m.hidden;
+  EXPECT_NEAR(static_cast<double>(count_parameters(m).active(m) - ends), 12e9, 0.5e9);
+  EXPECT_TRUE(m.qkv_bias && !m.attention_output_bias && !m.qk_norm);
+  EXPECT_EQ(m.mtp_layers, 1);
+  EXPECT_TRUE(imported("{" + air + R"(, "use_qk_norm": true})").qk_norm);
 }
 
 TEST(HfConfig, DeepseekIsThePresetOfThatName) {

@@ -222,6 +222,20 @@ RC_GTEST_PROP(TrafficProperty, SplittingRowsConservesTheBytesOfRowWiseOps, ()) {
   RC_ASSERT(memory_traffic(share) * ranks == memory_traffic(sum));
 }
 
+// ---- norms of heads: rows [q | k | v] of which queries and keys are normalised
+
+TEST(TrafficOfHeadNorm, ForwardMovesWholeRowsAndBackwardQueriesAndKeys) {
+  const double r = 6, a = 4, kv = 2, d = 8, v = 2 * 8, e = 2, stat = 4;
+  HeadNorm op{.rows = 6, .heads = 4, .kv_heads = 2, .head_dim = 8, .value_width = 16};
+  const double normed = r * (a + kv) * d * e, stats = r * (a + kv) * stat, gammas = 2 * d * e;
+  const auto bytes = [&op](Pass pass) {
+    op.pass = pass;
+    return static_cast<double>(memory_traffic(op).value);
+  };
+  EXPECT_EQ(bytes(Pass::kForward), 2 * (normed + r * v * e) + stats + gammas);
+  EXPECT_EQ(bytes(Pass::kBackward), 3 * normed + stats + 2 * gammas);
+}
+
 // ---- latent attention: heads are put together from three operands, and taken apart again
 
 TEST(TrafficOfLatentHeads, IsEveryOperandOnce) {

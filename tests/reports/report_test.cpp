@@ -124,6 +124,21 @@ TEST(Report, CollectivesAreCountedOnTheBusiestStage) {
   EXPECT_EQ(r.collectives[0].calls, 3);
 }
 
+// Those of a gradient that two projections share, and of any other, take the same time in most
+// frameworks: one line, of all calls.
+TEST(Report, CollectivesThatReadTheSameAreOneLine) {
+  MadeUp m;
+  Op other = m.plan.blocks[1].ops[2];
+  std::get<Collective>(other.body).projections = 2;
+  m.plan.blocks[1].ops.push_back(other);
+  m.collectives.push_back(m.collectives[0]);
+  m.collectives.back().op.projections = 2;
+  m.collectives.push_back(m.collectives[0]);  // met again
+  const Report r = m.report();
+  ASSERT_EQ(r.collectives.size(), 1U);
+  EXPECT_EQ(r.collectives[0].calls, 2);
+}
+
 TEST(Report, PredictionsDifferByNumbersNotByNames) {
   MadeUp m;
   const Report a = m.report();

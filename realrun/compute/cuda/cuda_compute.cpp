@@ -7,6 +7,7 @@
 #include "kernels/cuda/add.h"
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/bias_grad.h"
+#include "kernels/cuda/cast.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/cross_entropy.h"
 #include "kernels/cuda/embedding.h"
@@ -75,6 +76,9 @@ class CudaCompute : private OpView {
       k::rms_norm_backward(q_, at<T>(4), at<G>(5), at<T>(0), at<T>(1), at<float>(2), at<T>(3),
                            n.rows, n.width, updates(5));
     });
+  }
+  void operator()(const HeadNorm& n) {
+    n.pass == Pass::kForward ? head_norm(n) : head_norm_backward(n);
   }
   void operator()(const Activation& a) {
     const auto f = static_cast<kernels::Nonlinearity>(a.kind);
@@ -250,6 +254,30 @@ class CudaCompute : private OpView {
                                  to_y ? in_kept : in_y, to_y ? kept_row : y_row,
                                  bytes<Y>(s.columns), static_cast<std::size_t>(rows),
                                  cudaMemcpyDeviceToDevice, q_.stream));
+  }
+  void head_norm(const HeadNorm& n) {
+    const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);
+    const std::int64_t key = n.heads * n.head_dim, value = key + n.kv_heads * n.head_dim;
+    with_type(type(0), [&]<class T>(T) {
+      T* out = at<T>(3);
+      const T* in = at<T>(0);
+      float* stats = at<float>(4);
+      k::head_norm_forward(q_, out, stats, in, at<T>(1), queries, kNormEpsilon);
+      k::head_norm_forward(q_, out + key, stats + n.heads, in + key, at<T>(2), keys, kNormEpsilon);
+      k::copy_columns(q_, out + value, queries.row_width, in + value, queries.row_width, n.rows,
+                      n.value_width);
+    });
+  }
+  void head_norm_backward(const HeadNorm& n) {
+    const std::int64_t key = n.heads * n.head_dim;
+    with_types(type(5), type(0), [&]<class G, class T>(G, T) {
+      T* d = at<T>(0);
+      const T* x = at<T>(1);
+      const float* stats = at<float>(2);
+      k::head_norm_backward(q_, d, at<G>(5), d, x, stats, at<T>(3), queries_of(n), updates(5));
+      k::head_norm_backward(q_, d + key, at<G>(6), d + key, x + key, stats + n.heads, at<T>(4),
+                            keys_of(n), updates(6));
+    });
   }
   template <class T>
   void attention(const Attention& a) {

@@ -131,6 +131,48 @@ TEST(CudaNorm, BackwardEqualsItsTwinWithFloatGradients) {
   backward_equals_its_twin<__nv_bfloat16, float>();
 }
 
+/// Heads of whole vectors and of parts of them, rows that begin at vectors and that do not; a long
+/// row that registers do not hold.
+constexpr NormedHeads kHeadCases[] = {
+    {.rows = 5, .heads = 3, .width = 16, .row_width = 80, .stats_width = 5},
+    {.rows = 40, .heads = 2, .width = 6, .row_width = 21, .stats_width = 3},
+    {.rows = 2, .heads = 1, .width = 2 * 8200, .row_width = 2 * 8208, .stats_width = 1}};
+
+template <class T, class G>
+void heads_equal_their_twin() {
+  Random random;
+  for (const NormedHeads& h : kHeadCases) {
+    for (const std::int64_t shift : {0, 1}) {
+      const std::int64_t n = h.rows * h.row_width;
+      const auto x = numbers<T>(random, n), dy = numbers<T>(random, n);
+      const auto gamma = numbers<T>(random, h.width);
+      const auto start = narrowed<G>(random.values<float>(h.width));
+      OnDevice<T> device_x(x.narrow, shift), device_gamma(gamma.narrow, shift);
+      OnDevice<T> y(x.narrow, shift), d(dy.narrow, shift);
+      OnDevice<float> device_stats(
+          std::vector<float>(static_cast<std::size_t>(h.rows * h.stats_width)));
+      OnDevice<G> device_dgamma(start.narrow);
+      std::vector<float> want = x.wide, dx = dy.wide, dgamma = start.wide;
+      std::vector<float> stats(static_cast<std::size_t>(h.rows * h.stats_width));
+      kernels::head_norm_forward(want.data(), stats.data(), x.wide.data(), gamma.wide.data(), h,
+                                 kEpsilon);
+      head_norm_forward(queue(), y.data(), device_stats.data(), device_x.data(),
+                        device_gamma.data(), h, kEpsilon);
+      expect_close(y, want, 64, 4);
+      expect_close(device_stats, stats, 64, 4);
+      kernels::head_norm_backward(dx.data(), dgamma.data(), dx.data(), x.wide.data(), stats.data(),
+                                  gamma.wide.data(), h, true);
+      head_norm_backward(queue(), d.data(), device_dgamma.data(), d.data(), device_x.data(),
+                         device_stats.data(), device_gamma.data(), h, true);
+      expect_close(d, dx, 64, 4);
+      expect_gradient_close<T>(device_dgamma, dgamma, h.rows * h.heads);
+    }
+  }
+}
+
+TEST(CudaHeadNorm, EqualsItsTwinInFloat) { heads_equal_their_twin<float, float>(); }
+TEST(CudaHeadNorm, EqualsItsTwinInBf16) { heads_equal_their_twin<__nv_bfloat16, __nv_bfloat16>(); }
+
 TEST(CudaNorm, GivesInputAndParameterGradientsAlone) {
   Random random;
   const Case c{9, 40, 0};

@@ -42,6 +42,7 @@ json random_model() {
           {"qkv_bias", coin()},
           {"attention_output_bias", coin()},
           {"mlp_bias", coin()},
+          {"qk_norm", coin()},
           {"mtp_layers", size({0, 0, 1, 2})},
           {"dropout", coin() ? 0.1 : 0.0}};
 }
