@@ -1,9 +1,18 @@
 #include "scenarios/fields.h"
 
+#include <fmt/format.h>
+
+#include "model/hf_families.h"
 #include "model/presets.h"
 
 namespace plait {
 namespace {
+
+std::string hf_types() {
+  std::vector<std::string_view> names;
+  for (const HfFamily& family : hf_families()) names.push_back(family.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Choice<DType> product_types() {
   return choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8});
@@ -155,7 +164,9 @@ const Table<ModelPart>& model_part_table() {
                                  "A known model; the other keys change it.")
                                .otherwise("none"),
                            field("hf_config", &ModelPart::hf_config, Text{},
-                                 "Path of a Hugging Face config.json, relative to this file.")
+                                 "Path of a Hugging Face config.json, relative to this file. Its "
+                                 "model_type: " +
+                                     hf_types() + ".")
                                .otherwise("none"),
                        },
                        "preset");
