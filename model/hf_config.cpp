@@ -23,6 +23,23 @@ constexpr std::array kDTypes = {
     NamedDType{"float8_e4m3fn", DType::kFp8},
 };
 
+/// Keys of all families that change neither shapes nor work: who wrote the file, token ids, how
+/// weights are drawn, numbers inside of kernels, the generation of text.
+constexpr std::array<std::string_view, 17> kWithoutWork = {
+    "architectures",       "auto_map",           "transformers_version", "bos_token_id",
+    "eos_token_id",        "pad_token_id",       "initializer_range",    "rms_norm_eps",
+    "layer_norm_eps",      "layer_norm_epsilon", "rope_theta",           "rope_scaling",
+    "rope_parameters",     "use_cache",          "pretraining_tp",       "output_router_logits",
+    "router_aux_loss_coef"};
+
+/// A window that attention does not use.
+void skip_unused_window(HfReader& config) {
+  const Json* used = config.peek("use_sliding_window");
+  if (used == nullptr || !used->is(Json::Kind::kBool) || used->boolean()) return;
+  for (const char* name : {"use_sliding_window", "sliding_window", "max_window_layers"})
+    config.take({name});
+}
+
 /// `torch_dtype` until transformers 4.56, `dtype` since; "auto" leaves it open.
 std::optional<DType> read_dtype(HfReader& config) {
   const Json* value = config.take({"dtype", "torch_dtype"});
@@ -87,6 +104,8 @@ ImportedModel import_hf_config(const std::string& text, const std::string& file)
          .problem = fmt::format("{} heads cannot share {} key-value heads", m.heads, m.kv_heads),
          .where = config.where(),
          .expected = "a number of key-value heads that divides the heads"});
+  for (const std::string_view key : kWithoutWork) config.take({key});
+  skip_unused_window(config);
   imported.ignored_keys = config.unused();
   imported.assumed_defaults = config.assumed();
   return imported;

@@ -1,9 +1,10 @@
 #pragma once
 // Import of a Hugging Face config.json: the shapes of the language model of the families that
 // hf_families.h names. Missing keys take the defaults of the family's configuration class in
-// `transformers`. What the model description has no word for is either listed (rotary constants,
-// sliding windows, token ids, how experts are scored) or, when it changes the work or the
-// parameters, refused (experts or latent attention in another family, ALiBi).
+// `transformers`. What the model description has no word for is left out in silence (token ids,
+// constants of norms and rotations), listed (sliding windows, how experts are scored) or, when it
+// changes the work or the parameters, refused (experts or latent attention in another family,
+// ALiBi).
 
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@ namespace plait {
 struct ImportedModel {
   Model model;
   std::optional<DType> dtype;                 // of the published weights, when stated
-  std::vector<std::string> ignored_keys;      // dotted paths, in the order of the file
+  std::vector<std::string> ignored_keys;      // that may matter: dotted paths, in the file's order
   std::vector<std::string> assumed_defaults;  // "num_key_value_heads = 32"
 };
 

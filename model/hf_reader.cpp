@@ -121,7 +121,8 @@ void HfReader::assume(std::string_view name, const std::string& value) {
 std::vector<std::string> HfReader::unused() const {
   std::vector<std::string> paths;
   const auto note_if_unused = [&](const Json* key) {
-    if (std::find(used_.begin(), used_.end(), key) == used_.end()) paths.push_back(key->path());
+    const bool used = std::find(used_.begin(), used_.end(), key) != used_.end();
+    if (!used && !key->is(Json::Kind::kNull)) paths.push_back(key->path());
   };
   for (const Json* key : root_.children()) {
     note_if_unused(key);

@@ -45,7 +45,7 @@ class HfReader {
   void assume(std::string_view name, const std::string& value);
 
   Where where() const { return root_.where(); }
-  /// Dotted paths of the keys that nobody took, in the order of the file.
+  /// Dotted paths of the keys that nobody took, but for nulls, in the order of the file.
   std::vector<std::string> unused() const;
   const std::vector<std::string>& assumed() const { return assumed_; }
 

@@ -70,11 +70,25 @@ TEST(HfConfig, OfLlama31IsThePreset) {
   EXPECT_TRUE(got.assumed_defaults.empty());
 }
 
-TEST(HfConfig, ListsEveryKeyThatItDidNotUseInTheOrderOfTheFile) {
-  const ImportedModel got = import_hf_config(kLlama31, "config.json");
-  EXPECT_EQ(got.ignored_keys,
-            (std::vector<std::string>{"architectures", "initializer_range", "rms_norm_eps",
-                                      "rope_scaling", "rope_theta"}));
+TEST(HfConfig, ListsKeysThatMayMatterInTheOrderOfTheFile) {
+  EXPECT_TRUE(import_hf_config(kLlama31, "config.json").ignored_keys.empty());
+  const ImportedModel got = import_hf_config(R"({"model_type": "qwen2", "use_mrope": true,
+      "layer_types": ["full_attention"], "rope_theta": 1e6, "attn_logit_cap": null})",
+                                             "config.json");
+  EXPECT_EQ(got.ignored_keys, (std::vector<std::string>{"use_mrope", "layer_types"}));
+}
+
+TEST(HfConfig, ListsASlidingWindowThatIsUsed) {
+  const auto ignored = [](const std::string& use) {
+    return import_hf_config(R"({"model_type": "qwen2", "sliding_window": 4096,
+        "max_window_layers": 28, "use_sliding_window": )" +
+                                use + "}",
+                            "config.json")
+        .ignored_keys;
+  };
+  EXPECT_TRUE(ignored("false").empty());
+  EXPECT_EQ(ignored("true"), (std::vector<std::string>{"sliding_window", "max_window_layers",
+                                                       "use_sliding_window"}));
 }
 
 TEST(HfConfig, OfMistralIsThePreset) {
@@ -168,13 +182,14 @@ TEST(HfConfig, TextConfigComesBeforeTheOuterKeys) {
   const ImportedModel got = import_hf_config(
       R"({"model_type": "llava", "vision_config": {"hidden_size": 1024}, "hidden_size": 1,
           "torch_dtype": "bfloat16",
-          "text_config": {"model_type": "mistral", "hidden_size": 2048, "rope_theta": 1.0}})",
+          "text_config": {"model_type": "mistral", "hidden_size": 2048, "sliding_window": 9}})",
       "config.json");
   EXPECT_EQ(got.model.hidden, 2048);
   EXPECT_EQ(got.model.kv_heads, 8);
   EXPECT_EQ(got.dtype, DType::kBf16);
-  EXPECT_EQ(got.ignored_keys, (std::vector<std::string>{"model_type", "vision_config",
-                                                        "hidden_size", "text_config.rope_theta"}));
+  EXPECT_EQ(got.ignored_keys,
+            (std::vector<std::string>{"model_type", "vision_config", "hidden_size",
+                                      "text_config.sliding_window"}));
 }
 
 TEST(HfConfig, NameIsThatOfTheRepositoryWhenStated) {
