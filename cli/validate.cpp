@@ -71,7 +71,7 @@ bool counts(MemoryStatistic statistic, const MemoryItem& item) {
       return item.name != "cuda_context" && item.name != "communicator_buffers";
     case MemoryStatistic::kAllocated:
       return item.name != "cuda_context" && item.name != "communicator_buffers" &&
-             item.name != "allocator_reserve";
+             item.name != "allocator_reserve" && item.name != "stream_pools";
   }
   return false;
 }

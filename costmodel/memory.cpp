@@ -81,16 +81,32 @@ constexpr std::int64_t kMessageChannels = 2 * 2 * 2;
 // PyTorch's caching allocator asks the driver for multiples of 2 MiB. What it reserves beyond that
 // (blocks split and not yet reusable) depends on the program: 0 with expandable segments, 15 % on
 // average without (Guo et al. 2024, GMLake, abstract). `room`: what is left of the device's memory.
-MemoryItem allocator_reserve(Bytes live, const FrameworkMemory& framework, Bytes room) {
-  const auto reserve = [live](double fragmentation) {
-    const double all = static_cast<double>(live.value) * (1 + fragmentation);
-    return Bytes(round_up(static_cast<std::int64_t>(all), mib(2).value)) - live;
-  };
+Bytes reserved_beside(Bytes live, double fragmentation) {
+  const double all = static_cast<double>(live.value) * (1 + fragmentation);
+  return Bytes(round_up(static_cast<std::int64_t>(all), mib(2).value)) - live;
+}
+
+/// `gap`: what is free between copies of the logits.
+MemoryItem allocator_reserve(Bytes live, const FrameworkMemory& framework, Bytes gap, Bytes room) {
   return {
       "allocator_reserve",
-      std::clamp(room, reserve(framework.least_fragmentation()), reserve(framework.fragmentation)),
+      std::clamp(room, reserved_beside(live, framework.least_fragmentation()),
+                 reserved_beside(live, framework.fragmentation) + gap),
       "2 MiB segments (PyTorch CUDACachingAllocator) and the fragmentation of memory.*, assumed "
       "between 0 with expandable segments and 15 % without (Guo et al. 2024, GMLake)"};
+}
+
+/// Pools of memory for tensors that are allocated on several streams.
+std::list<LiveMemory> pools_of(const Plan& plan) {
+  const std::vector<Stream> streams = allocating_streams(plan);
+  std::list<LiveMemory> out;
+  const std::set<Stream> used(streams.begin(), streams.end());
+  for (const Stream stream : used.size() > 1 ? used : std::set<Stream>()) {
+    std::vector<bool> counted;
+    for (const Stream s : streams) counted.push_back(s == stream);
+    out.emplace_back(plan, Place::kDevice, Role{}, counted);
+  }
+  return out;
 }
 
 Bytes times(double each, std::int64_t count) {
@@ -140,6 +156,7 @@ StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
       cluster_(cluster),
       framework_(framework),
       intermediates_(intermediates_by_tensor(plan, kernels)),
+      pools_(pools_of(plan)),
       period_(symmetry_period(cluster)),
       pairs_(kernels.exchange == Dispatcher::kNccl) {
   for (const Block& block : plan.blocks) blocks_.push_back(needs_of(block));
@@ -157,10 +174,23 @@ StageOverheads::BlockNeeds StageOverheads::needs_of(const Block& block) const {
     if (compute == nullptr) continue;
     if (const auto* adam = std::get_if<Adam>(compute)) out.updated += adam->elements;
     if (const auto* loss = std::get_if<CrossEntropy>(compute)) {
-      out.logits = std::max(out.logits, loss->rows * loss->vocab);
+      out.loss = std::max(out.loss, loss_copies(*loss, op));
+      out.gap =
+          std::max(out.gap, times(framework_.loss_gap_bytes_per_logit, loss->rows * loss->vocab));
     }
   }
   return out;
+}
+
+Bytes StageOverheads::loss_copies(const CrossEntropy& loss, const Op& op) const {
+  double each = framework_.loss_bytes_per_logit;
+  if (framework_.split_loss_bytes_per_logit >= 0 && !op.operands.empty()) {
+    const Tensor& logits = plan_.tensors[static_cast<std::size_t>(op.operands[0].tensor)];
+    const Dim& vocabulary = logits.dims[static_cast<std::size_t>(logits.rank - 1)];
+    const bool split = plan_.mesh.size_of(vocabulary.sharded) > 1;
+    if (split) each = framework_.split_loss_bytes_per_logit;
+  }
+  return times(each, loss.rows * loss.vocab);
 }
 
 /// NCCL before 2.22 connects trees beside the rings when it makes a communicator: from two sides
@@ -216,20 +246,33 @@ Bytes StageOverheads::eager_intermediates(const StageMemory& live) const {
   return sum;
 }
 
+Bytes StageOverheads::most(const std::vector<std::int64_t>& calls, Bytes BlockNeeds::*what) const {
+  Bytes out;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    if (calls[b] > 0) out = std::max(out, blocks_[b].*what);
+  }
+  return out;
+}
+
+/// Each pool stays as large as it has been, and not all of them are full at the peak of all.
+Bytes StageOverheads::idle_pools(std::size_t stage, const StageMemory& live) const {
+  if (pools_.empty()) return {};
+  Bytes sum;
+  for (const LiveMemory& pool : pools_) sum += pool.of(stage).peak;
+  return std::max(Bytes(), sum - live.peak);
+}
+
 /// Tensors that the framework allocates and the plan does not know.
 std::vector<MemoryItem> StageOverheads::framework_tensors(
     const StageMemory& live, const std::vector<std::int64_t>& calls) const {
-  std::int64_t updated = 0, logits = 0;
-  for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    updated += calls[b] * blocks_[b].updated;
-    if (calls[b] > 0) logits = std::max(logits, blocks_[b].logits);
-  }
-  const Bytes loss = times(framework_.loss_bytes_per_logit, logits);
+  std::int64_t updated = 0;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) updated += calls[b] * blocks_[b].updated;
+  const Bytes loss = most(calls, &BlockNeeds::loss);
   const Bytes eager = eager_intermediates(live);
   const Bytes at_step = training_state(live) + times(framework_.step_bytes_per_parameter, updated);
   return {{"eager_intermediates", eager,
            "what autograd keeps of the chains of kernels.*: docs/models/memory.md"},
-          {"loss_copies", loss, "memory.loss_bytes_per_logit"},
+          {"loss_copies", loss, "memory.loss_bytes_per_logit, split_loss_bytes_per_logit"},
           {"step_temporaries", std::max(at_step - live.peak - loss - eager, Bytes()),
            "memory.step_bytes_per_parameter, as far as they exceed the peak of the passes"},
           {"buckets", framework_.buckets, "memory.buckets"}};
@@ -253,7 +296,17 @@ std::vector<MemoryItem> StageOverheads::of(std::size_t stage, const StageMemory&
     tensors += item.bytes;
     if (item.bytes.value > 0) out.push_back(std::move(item));
   }
-  out.push_back(allocator_reserve(tensors, framework_, room - tensors));
+  room = room - tensors;
+  // Given back where memory is short.
+  const Bytes least = reserved_beside(tensors, framework_.least_fragmentation());
+  const Bytes idle = std::clamp(room - least, Bytes(), idle_pools(stage, live));
+  if (idle.value > 0) {
+    out.push_back({"stream_pools", idle,
+                   "PyTorch CUDACachingAllocator: blocks go back to the stream that they were "
+                   "allocated on"});
+  }
+  const Bytes gap = most(calls, &BlockNeeds::gap);
+  out.push_back(allocator_reserve(tensors, framework_, gap, room - idle));
   return out;
 }
 

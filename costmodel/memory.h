@@ -2,6 +2,7 @@
 // Device memory besides live tensors: items with a name and a source, never a fudge factor.
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <string>
 #include <tuple>
@@ -17,8 +18,8 @@
 namespace plait {
 
 struct MemoryItem {
-  std::string name;  // "cuda_context", "communicator_buffers", "workspace", "allocator_reserve",
-                     // "loss_copies", "step_temporaries", "buckets",
+  std::string name;  // "cuda_context", "communicator_buffers", "workspace", "stream_pools",
+                     // "allocator_reserve", "loss_copies", "step_temporaries", "buckets",
                      // "eager_intermediates"
   Bytes bytes;
   std::string source;  // where the number comes from
@@ -52,9 +53,10 @@ class StageOverheads {
   struct BlockNeeds {
     std::vector<NeededCommunicator> communicators;
     std::int64_t updated = 0;  // parameters that a rank's optimizer updates
-    std::int64_t logits = 0;   // of one microbatch on a rank
+    Bytes loss, gap;           // copies of one microbatch's logits, and free between them
   };
   BlockNeeds needs_of(const Block& block) const;
+  Bytes loss_copies(const CrossEntropy& loss, const Op& op) const;
   Bytes buffers(const NeededCommunicator& c, std::size_t stage);
   Bytes ring_buffers(const GroupPlacement& group, CollectiveKind kind) const;
   Bytes pair_buffers(const GroupPlacement& group) const;
@@ -62,12 +64,16 @@ class StageOverheads {
   std::vector<MemoryItem> framework_tensors(const StageMemory& live,
                                             const std::vector<std::int64_t>& calls) const;
   Bytes eager_intermediates(const StageMemory& live) const;
+  /// In a block that the stage calls.
+  Bytes most(const std::vector<std::int64_t>& calls, Bytes BlockNeeds::*what) const;
+  Bytes idle_pools(std::size_t stage, const StageMemory& live) const;
 
   const Plan& plan_;
   const Cluster& cluster_;
   FrameworkMemory framework_;
   std::vector<BlockNeeds> blocks_;
   std::vector<double> intermediates_;  // by tensor: bytes per byte of it
+  std::list<LiveMemory> pools_;        // by stream that allocates; none: there is one
   std::int64_t period_;                // of the machine's symmetry, in ranks
   std::map<std::tuple<NeededCommunicator, CollectiveKind, std::int64_t, std::int64_t>, Bytes>
       buffers_;

@@ -17,6 +17,9 @@ struct FrameworkMemory {
   std::int64_t library_workspaces = 0;  // of cuBLASLt, by kernel libraries beside the framework
   double step_bytes_per_parameter = 0;  // temporaries of the optimizer step, per updated parameter
   double loss_bytes_per_logit = 0;      // copies of the logits that the loss holds at once
+  /// The same where each rank along tp has its share of the vocabulary; below 0: the same number.
+  double split_loss_bytes_per_logit = -1;
+  double loss_gap_bytes_per_logit = 0;  // free, between copies of the logits that do not fit in
   bool trees = false;  // NCCL before 2.22: communicators connect trees too, used or not
   Bytes buckets;       // flat communication buffers
 

@@ -47,7 +47,8 @@ void prolong_or_add(std::vector<MemoryTouch>& touches, const MemoryTouch& t, std
   }
 }
 
-std::vector<MemoryTouch> touches_of(const Plan& plan, const Block& block, Place place, Role role) {
+std::vector<MemoryTouch> touches_of(const Plan& plan, const Block& block, Place place, Role role,
+                                    const std::vector<bool>& counted) {
   std::vector<MemoryTouch> out;
   std::vector<std::int32_t> latest(plan.tensors.size(), kNoTouch);
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
@@ -55,7 +56,7 @@ std::vector<MemoryTouch> touches_of(const Plan& plan, const Block& block, Place 
       const bool view = plan.tensors[o.tensor].is_view();
       const TensorId root = storage_of(plan, o.tensor);
       const Tensor& held = plan.tensors[root];
-      if (held.place != place || !holds(role, held.holders)) continue;
+      if (held.place != place || !holds(role, held.holders) || !counted[root]) continue;
       const auto op = static_cast<std::int64_t>(i);
       const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
       const bool afresh = !view && o.use == Use::kWrite && !held.persistent;
@@ -227,7 +228,28 @@ std::vector<std::size_t> a_stage_of_each_block(const Plan& plan) {
 
 }  // namespace
 
-LiveMemory::LiveMemory(const Plan& plan, Place place, Role role) : plan_(plan) {
+std::vector<Stream> allocating_streams(const Plan& plan) {
+  std::vector<Stream> out(plan.tensors.size(), Stream::kCompute);
+  std::vector<bool> known(plan.tensors.size());
+  for (const Block& block : plan.blocks) {
+    for (const Op& op : block.ops) {
+      for (const Operand& o : op.operands) {
+        const TensorId root = storage_of(plan, o.tensor);
+        if (o.use != Use::kWrite || known[root] || plan.tensors[root].persistent) continue;
+        known[root] = true;
+        const bool apart = op.stream == Stream::kParamGather || op.stream == Stream::kGradSync;
+        if (apart) out[root] = op.stream;
+      }
+    }
+  }
+  return out;
+}
+
+LiveMemory::LiveMemory(const Plan& plan, Place place, Role role)
+    : LiveMemory(plan, place, role, std::vector<bool>(plan.tensors.size(), true)) {}
+
+LiveMemory::LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted)
+    : plan_(plan) {
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     const Mesh mesh = mesh_of(plan, static_cast<std::int64_t>(s));
     const auto [at, fresh] = bytes_.try_emplace(mesh[Axis::kTp]);
@@ -240,7 +262,7 @@ LiveMemory::LiveMemory(const Plan& plan, Place place, Role role) : plan_(plan) {
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const std::vector<std::int64_t>& bytes = bytes_on(stage_of_block[b]);
     BlockTouches& out = blocks_.emplace_back();
-    out.all = touches_of(plan, plan.blocks[b], place, role);
+    out.all = touches_of(plan, plan.blocks[b], place, role, counted);
     out.within.assign(plan.blocks[b].ops.size(), 0);
     for (const MemoryTouch& t : out.all) {
       if (t.outlives()) out.outliving.push_back(t);

@@ -48,11 +48,20 @@ struct StageMemory {
   std::vector<MemoryPoint> curve;   // filled when asked for: one point per change
 };
 
+/// The stream on which each tensor is allocated. PyTorch's caching allocator gives a freed block
+/// back to that stream and to no other (c10/cuda/CUDACachingAllocator.cpp, first comment).
+/// Frameworks allocate what gathers and reductions of shards write on streams of their own
+/// (fsdp_copies.cpp); all other tensors, those of other collectives too, on the compute stream,
+/// which calls them. By tensor.
+std::vector<Stream> allocating_streams(const Plan& plan);
+
 /// The memory of one stage after another: what blocks do to it is looked up once. What lives within
 /// a call is the same in every call of a block. The plan outlives it.
 class LiveMemory {
  public:
   explicit LiveMemory(const Plan& plan, Place place = Place::kDevice, Role role = {});
+  /// Of the tensors whose turn it is in `counted`, by tensor.
+  LiveMemory(const Plan& plan, Place place, Role role, const std::vector<bool>& counted);
   ~LiveMemory();
   LiveMemory(const LiveMemory&) = delete;
   LiveMemory& operator=(const LiveMemory&) = delete;

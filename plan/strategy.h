@@ -118,6 +118,9 @@ struct RecomputeOptions {
   std::int64_t every = 1;    // full: only each `every`-th layer of a stage
   std::vector<RecomputeModule> modules = {};  // of kModules
   bool head = false;  // full: the last norm and the output matrix are computed again too
+  /// ops: what is kept by its kind stays until the backward pass of its op even where nothing reads
+  /// it.
+  bool unread = false;
 };
 
 struct DataParallelOptions {
@@ -128,7 +131,10 @@ struct DataParallelOptions {
 
 struct FsdpOptions {
   bool reshard_after_forward = true;  // false: keep gathered weights until backward (SHARD_GRAD_OP)
-  std::int64_t prefetch = 1;          // layers gathered ahead of the one that computes
+  bool reshard_last_layer = true;     // false: keep its gathered weights, whose backward is next
+  /// What is in no layer is one unit, PyTorch's root, whole from its first use to its last.
+  bool root = false;
+  std::int64_t prefetch = 1;  // layers gathered ahead of the one that computes
   FsdpCopies copies = FsdpCopies::kNone;
 };
 

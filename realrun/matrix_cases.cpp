@@ -46,6 +46,10 @@ void copied_shards(List& l) {
   l.add("fsdp1", llama(), {.fsdp = 2}, 3, {as_fsdp1});
   l.add("fsdp1, reduced in fp32, hybrid", gpt(), {.dp = 2, .fsdp = 2}, 3, {as_fsdp1});
   l.add("fsdp2", llama(), {.fsdp = 4}, 3, {as_fsdp2});
+  l.add("fsdp1, root", gpt(), {.fsdp = 2}, 3, {as_fsdp1, root});
+  l.add("fsdp2, root, last layer kept, recompute ops", llama(), {.fsdp = 2}, 3,
+        {as_fsdp2, root, last_layer_kept, unread_kept});
+  l.add("fsdp2, root, hybrid, sp", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3, {as_fsdp2, root, sp});
   l.add("fsdp2, tied, kept after forward", gpt(), {.fsdp = 2}, 3, {as_fsdp2, kept});
   l.add("fsdp2, two ahead, reduced in bf16", qwen(), {.fsdp = 2}, 3,
         {as_fsdp2, two_ahead, bf16_wire});

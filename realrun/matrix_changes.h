@@ -55,6 +55,9 @@ inline void head_again(MatrixCase& c) {
 inline void loss_of_2(MatrixCase& c) { c.workload.loss_pieces = 2; }
 inline void loss_of_4(MatrixCase& c) { c.workload.loss_pieces = 4; }
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
+inline void unread_kept(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kOps, .unread = true};
+}
 inline void second_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, -1, 2}; }
 inline void one_again(MatrixCase& c) { c.strategy.recompute = {Recompute::kFull, 1, 1}; }
 inline void gpipe(MatrixCase& c) { c.strategy.pipeline.schedule = Schedule::kGpipe; }
@@ -88,6 +91,8 @@ inline void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers =
 inline void small_buckets(MatrixCase& c) { c.strategy.data.bucket = Bytes(1024); }
 inline void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
 inline void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
+inline void last_layer_kept(MatrixCase& c) { c.strategy.fsdp.reshard_last_layer = false; }
+inline void root(MatrixCase& c) { c.strategy.fsdp.root = true; }
 inline void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
 inline void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
 inline void as_fsdp1(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kFsdp1; }

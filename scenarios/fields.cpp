@@ -229,6 +229,12 @@ const Table<FrameworkMemory>& memory_table() {
                 "Temporaries of the optimizer step, per parameter that a rank updates."),
           field("loss_bytes_per_logit", &M::loss_bytes_per_logit, Real{.min = 0, .max = 64},
                 "Copies of the logits that the loss holds beyond the plan's."),
+          field("split_loss_bytes_per_logit", &M::split_loss_bytes_per_logit,
+                Real{.min = -1, .max = 64},
+                "The same where ranks along tp have shares of the vocabulary; -1: "
+                "`loss_bytes_per_logit`."),
+          field("loss_gap_bytes_per_logit", &M::loss_gap_bytes_per_logit, Real{.min = 0, .max = 64},
+                "What the allocator holds free between copies of the logits, too small for one."),
           field("trees", &M::trees, Flag{},
                 "NCCL before 2.22: communicators have buffers of trees too, used or not."),
           field("buckets", &M::buckets, Amount<Bytes>{}, "Flat communication buffers."),

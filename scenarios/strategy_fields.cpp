@@ -95,6 +95,9 @@ const Table<RecomputeOptions>& recompute_table() {
           field("head", &R::head, Flag{},
                 "With `full` and without workload.loss_pieces, the last norm and the output matrix "
                 "are computed again too."),
+          field("unread", &R::unread, Flag{},
+                "With `ops`, products that are kept stay until their backward pass even where "
+                "nothing reads them: eager PyTorch, without torch.compile."),
       },
       "kind");
   return table;
@@ -122,6 +125,11 @@ const Table<FsdpOptions>& fsdp_table() {
           field("reshard_after_forward", &F::reshard_after_forward, Flag{},
                 "Drop gathered weights after the forward pass and gather them again for backward.")
               .searchable(),
+          field("reshard_last_layer", &F::reshard_last_layer, Flag{},
+                "The same of the last layer, which the backward pass begins with."),
+          field("root", &F::root, Flag{},
+                "Embedding, last norm and output matrix are one unit, where there is no pipeline, "
+                "and stay gathered from their first use to their last: PyTorch's root module."),
           field("prefetch", &F::prefetch, Int{.min = 0, .max = 1024},
                 "Layers gathered ahead of the one that computes.")
               .searchable(),

@@ -151,6 +151,8 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   const Sharers all = sharers_of(l);
   UnitExchange out;
   out.embedding = unit(all, sizes, sizes.embedding), out.head = unit(all, sizes, sizes.head);
+  // One unit takes no less than either of the two by itself, and perhaps no more.
+  if (l.zero_stage == 3 && scenario_.strategy.fsdp.root) out.head = {};
   if (sizes.module > 0) out.module = unit(all, sizes, sizes.module);
   for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
     const std::int64_t parameters = sizes.layers[k].parameters;

@@ -6,8 +6,8 @@
 //
 // Operand order, for every op (R read, W write, U update; [] where the op has it):
 // - MatMul: forward {x R, w R, y W, [bias R], [kept]}, where sections of y outlive it in `kept` (W)
-//   or are taken from there and not computed (R); input gradient {dy R, w R, dx W}; weight gradient
-//   {dy R, x R, dw, [dbias]}
+//   or are taken from there and not computed (R); input gradient {dy R, w R, dx W, [y R]}, where y
+//   is kept until then though nothing needs it; weight gradient {dy R, x R, dw, [dbias]}
 // - Norm: forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x R, stats R, gamma R,
 //   dx W, dgamma, [dbeta]}
 // - HeadNorm: forward {qkv R, gamma of queries R, of keys R, out W, stats W}; backward {dqkv U,
@@ -105,6 +105,9 @@ struct UnitInstance {
   std::int32_t layer = 0;  // 0 unless in_layers(kind)
   auto operator<=>(const UnitInstance&) const = default;
 };
+/// The unit of the last norm and the output matrix: the head's own, or the embedding's, which is
+/// then all of PyTorch's root.
+UnitKind head_unit(const Strategy& strategy);
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
 struct UnitMask {
   std::uint8_t reads = 0, grades = 0;

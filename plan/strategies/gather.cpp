@@ -1,7 +1,8 @@
 // Gathering of sharded weights (ZeRO-3, FSDP; Zhao et al. 2023, section 3): every unit is gathered
 // before a call that reads it and freed behind it. Gathers run on their own stream, `prefetch` uses
 // ahead; the one for use k may start only when use k - prefetch - 1 has finished, which bounds the
-// memory held by gathered weights. ZeRO-1 and -2 gather what the previous step's optimizer updated,
+// memory held by gathered weights. FSDP's root, all that is in no layer, stays whole until the
+// backward pass has read it. ZeRO-1 and -2 gather what the previous step's optimizer updated,
 // at the start of the step when overlapping with the forward pass, else behind the optimizer.
 // ZeRO++'s hpZ (Wang et al. 2023, section 3.2) has a forward gather leave a second shard, within
 // the node, for the backward one.
@@ -99,6 +100,7 @@ class GatherPlan {
         if (d.unit(u.kind).zero_stage < 3) continue;
         if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u, forward});
         held.insert(u);
+        if (is_root(u)) root_is_done_with_ = !forward;
       }
       previous.clear();
       for (const UnitInstance& u : reads) previous.insert(u);
@@ -117,10 +119,21 @@ class GatherPlan {
   bool stays(const UnitInstance& u, const UnitSet& held, const UnitSet& previous,
              bool forward) const {
     if (previous.contains(u)) return true;
-    if (d_.strategy.fsdp.reshard_after_forward || !held.contains(u)) return false;
+    if (!held.contains(u)) return false;
+    if (is_root(u)) return !forward || !root_is_done_with_;
+    if (reshards(u)) return false;
     return d_.mesh()[Axis::kPp] > 1 || !forward;
   }
+  bool is_root(const UnitInstance& u) const {
+    return u.kind == UnitKind::kEmbedding && head_unit(d_.strategy) == u.kind;
+  }
+  bool reshards(const UnitInstance& u) const {
+    const FsdpOptions& options = d_.strategy.fsdp;
+    const bool last_layer = in_layers(u.kind) && u.layer == d_.model.layers - 1;
+    return options.reshard_after_forward && (options.reshard_last_layer || !last_layer);
+  }
   const Draft& d_;
+  bool root_is_done_with_ = false;  // the backward pass of a microbatch has read it
 };
 
 }  // namespace

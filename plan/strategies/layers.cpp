@@ -228,7 +228,8 @@ class LayerWriter {
 
   void write_ends() {
     const bool shares_table = m_.tied_embeddings && !tied_apart(d_);
-    HeadWriter head(d_, w_, {UnitKind::kHead, "", read(d_.x), written(d_.dx), read(d_.labels)},
+    const UnitKind unit = head_unit(d_.strategy);
+    HeadWriter head(d_, w_, {unit, "", read(d_.x), written(d_.dx), read(d_.labels)},
                     shares_table ? std::optional(table_) : std::nullopt);
     d_.loss = head.loss();
     w_.begin(d_.head_forward, "head.forward");

@@ -1,6 +1,8 @@
 // Recomputation op by op: a layer keeps what some ops write, and backward first runs the others
 // again, as far as it needs them. Which ops: those that torchtitan's selective checkpoints keep
-// (option "op", torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy).
+// (option "op", torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy). Eager
+// PyTorch keeps them whether or not backward reads them (torch/utils/checkpoint.py, note of
+// CheckpointPolicy), the output of the layer's last product too, which torch.compile leaves out.
 #include <algorithm>
 #include <optional>
 
@@ -78,7 +80,12 @@ class OpRecompute {
       const bool wanted =
           std::any_of(op.operands.begin(), op.operands.end(),
                       [&](const Operand& o) { return writes(o) && needed_[o.tensor]; });
-      if (!wanted) continue;
+      if (!wanted) {
+        if (d_.strategy.recompute.unread && whole(kept[i]) && body_of<MatMul>(op) != nullptr) {
+          keep_unread(op);
+        }
+        continue;
+      }
       again_[i] = !whole(kept[i]);
       if (!again_[i]) {
         for (const Operand& o : op.operands) keep(o);
@@ -100,6 +107,13 @@ class OpRecompute {
     if (t.scope != Scope::kCall) return;
     t.name += ".kept", t.scope = Scope::kLayerMicrobatch;
     kept_[o.tensor] = d_.add(t);
+  }
+  /// A product's output that nobody reads behind the layer's forward pass, until its backward pass.
+  void keep_unread(const Op& product) {
+    const TensorId out = product.operands[2].tensor, weight = product.operands[1].tensor;
+    needed_[out] = true;
+    keep(product.operands[2]);
+    unread_[weight] = kept_[out];
   }
   /// The kept sections of a packed product; the others have no columns.
   TensorId columns(TensorId packed, const KeptOps& kept) {
@@ -143,6 +157,10 @@ class OpRecompute {
     }
     for (Op op : layer_.backward.ops) {
       for (Operand& o : op.operands) o = redirected(o, again);
+      if (is_product(op, Pass::kInputGrad)) {
+        const auto unread = unread_.find(op.operands[1].tensor);
+        if (unread != unread_.end()) op.operands.push_back({unread->second, Use::kRead, 0});
+      }
       out.ops.push_back(std::move(op));
     }
     return out;
@@ -152,6 +170,7 @@ class OpRecompute {
   const LayerPasses& layer_;
   std::vector<bool> made_, needed_;  // by tensor: written forward; and read by what runs later
   std::map<TensorId, TensorId> kept_;
+  std::map<TensorId, TensorId> unread_;           // by the product's weight
   std::vector<bool> again_;                       // by op of the forward pass
   std::vector<std::optional<TensorId>> columns_;  // kept sections of its product
 };

@@ -24,12 +24,17 @@ DType written_gradients(const Draft& d) {
 constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer",
                                                 "experts",   "mtp",   "head"};
 
+const char* name_of(const Draft& d, UnitKind kind) {
+  const bool root = kind == UnitKind::kEmbedding && head_unit(d.strategy) == kind;
+  return root ? "root" : kUnitNames[static_cast<std::size_t>(kind)];
+}
+
 class Packer {
  public:
   Packer(Draft& d, UnitKind kind)
       : d_(d),
         unit_(d.unit(kind)),
-        name_(kUnitNames[static_cast<std::size_t>(kind)]),
+        name_(name_of(d, kind)),
         in_layers_(in_layers(kind)),
         stage_(unit_.zero_stage) {
     const AxisSet shard = stage_ > 0 ? unit_.shard_axes : AxisSet();
@@ -214,9 +219,35 @@ bool is_sharded(const Draft& d, TensorId buffer) {
   });
 }
 
+/// Gradients that rows are added to, token by token: of the tables that tokens and positions are
+/// looked up in.
+std::set<TensorId> scattered_gradients(const Draft& d) {
+  std::set<TensorId> out;
+  for (const Op& op : d.embed_backward.ops) {
+    for (const Operand& o : op.operands) {
+      if (d.tensors[o.tensor].kind == TensorClass::kGradient) out.insert(o.tensor);
+    }
+  }
+  return out;
+}
+
+/// Zeros to begin with, all at once where they are all that the buffer has.
+Op start_from_zero(const Draft& d, const std::set<TensorId>& gradients) {
+  const Unit& unit = d.unit(UnitKind::kEmbedding);
+  Op fill{Compute(Fill{0, written_gradients(d)}), Stream::kCompute, Phase::kBackward, {}};
+  if (gradients.size() == unit.gradients.size()) {
+    fill.operands.push_back({unit.gradient_buffer, Use::kWrite, 0});
+  } else {
+    for (TensorId g : gradients) fill.operands.push_back({g, Use::kWrite, 0});
+  }
+  return fill;
+}
+
 /// With sharded gradients each microbatch writes its own buffer, so nothing accumulates into it.
 void write_gradients_afresh(Draft& d) {
-  d.for_each_block([&d](Block& block) {
+  const std::set<TensorId> tables = scattered_gradients(d);
+  const TensorId of_head = d.unit(head_unit(d.strategy)).gradient_buffer;
+  d.for_each_block([&](Block& block) {
     std::set<TensorId> made;  // in this block
     for (Op& op : block.ops) {
       bool added = false, sharded = false;
@@ -226,10 +257,8 @@ void write_gradients_afresh(Draft& d) {
         sharded = is_sharded(d, t.storage);
         if (!sharded) continue;
         // The output matrix's is written by the model's head, which comes before the others.
-        const bool again =
-            &block == &d.mtp_head.backward && t.storage == d.unit(UnitKind::kHead).gradient_buffer;
-        added = !made.insert(o.tensor).second || again ||
-                t.storage == d.unit(UnitKind::kEmbedding).gradient_buffer;
+        const bool again = &block == &d.mtp_head.backward && t.storage == of_head;
+        added = !made.insert(o.tensor).second || again || tables.contains(o.tensor);
         if (!added) o.use = Use::kWrite;
       }
       MatMul* g = body_of<MatMul>(op);
@@ -244,11 +273,8 @@ void write_gradients_afresh(Draft& d) {
   // head, as both ways each one for half of the microbatches.
   const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
   const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
-  const Operand all{d.unit(UnitKind::kEmbedding).gradient_buffer, Use::kWrite, 0};
   const auto start = [&](Block& block) {
-    block.ops.insert(
-        block.ops.begin(),
-        {Compute(Fill{0, written_gradients(d)}), Stream::kCompute, Phase::kBackward, {all}});
+    block.ops.insert(block.ops.begin(), start_from_zero(d, tables));
   };
   if (shared) start(d.head_backward);
   if (!shared || embeds_twice(d) || both_ways(d.strategy)) start(d.embed_backward);
@@ -262,6 +288,11 @@ AxisSet data_axes(const Draft& d) {
     if (d.mesh()[a] > 1) axes = axes | a;
   }
   return axes;
+}
+
+UnitKind head_unit(const Strategy& s) {
+  const bool root = s.fsdp.root && s.zero_stage == 3 && s.mesh[Axis::kPp] == 1;
+  return root ? UnitKind::kEmbedding : UnitKind::kHead;
 }
 
 bool tied_apart(const Draft& d) { return d.model.tied_embeddings && !ends_meet(d.strategy); }

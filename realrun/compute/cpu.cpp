@@ -37,7 +37,7 @@ class CpuCompute : private OpView {
     T* bias = g.bias ? at(3) : nullptr;
     const bool accumulate = updates(2);
     const std::size_t kept = g.bias ? 4 : 3;
-    if (kept < count()) return product_in_sections(g, kept);
+    if (g.pass == Pass::kForward && kept < count()) return product_in_sections(g, kept);
     switch (g.layout) {
       case GemmLayout::kNT:
         return kernels::gemm_nt(out, at(0), at(1), bias, g.m, g.n, g.k, g.batch, accumulate);

@@ -52,6 +52,7 @@ void write_fsdp(ExportDraft& d) {
   d.set("fsdp_state_dict_type", "SHARDED_STATE_DICT");
   d.say({"strategy.fsdp_options.reshard_after_forward"});
   if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
+  if (s.fsdp.root) d.say({"strategy.fsdp_options.root"});  // what no layer wraps
   if ((full || s.recompute.kind == Recompute::kNone) && s.recompute.every == 1) {
     d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.layers"});
   }
@@ -204,6 +205,7 @@ class Reading {
     const std::int64_t version = integer(at + "version", 1);
     give(at + "version", "strategy.fsdp_options.copies",
          json_quote(version == 1 ? "fsdp1" : "fsdp2"));
+    give(at + "auto_wrap_policy", "strategy.fsdp_options.root", "true");
     const bool recompute = flag(at + "activation_checkpointing", false);
     give(at + "activation_checkpointing", "strategy.recompute",
          recompute ? R"("full")" : R"("none")");

@@ -67,6 +67,12 @@ void write_pipeline(ExportDraft& d) {
   }
 }
 
+/// "default": of all layers but the last.
+const char* reshards(const FsdpOptions& f) {
+  if (!f.reshard_after_forward) return R"("never")";
+  return f.reshard_last_layer ? R"("always")" : R"("default")";
+}
+
 void write_parallelism(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
@@ -77,9 +83,10 @@ void write_parallelism(ExportDraft& d) {
     d.say({"strategy.dp", "strategy.fsdp", "strategy.zero_stage"});
   }
   if (s.zero_stage == 3) {
-    d.set("fsdp_reshard_after_forward",
-          s.fsdp.reshard_after_forward ? R"("always")" : R"("never")");
-    d.say({"strategy.fsdp_options.reshard_after_forward"});
+    d.set("fsdp_reshard_after_forward", reshards(s.fsdp));
+    d.say({"strategy.fsdp_options.reshard_after_forward",
+           "strategy.fsdp_options.reshard_last_layer"});
+    if (s.fsdp.root) d.say({"strategy.fsdp_options.root"});  // what has no unit of its own
     if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
   }
   d.copy("tensor_parallel_degree", "strategy.tp");

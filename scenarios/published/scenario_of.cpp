@@ -142,6 +142,8 @@ class ScenarioWriter {
     if (!whole_step_graph()) out["clamp"] = "eager";
   }
 
+  bool compiles_layers() const { return mentions(run_.notes, "compile"); }
+
   bool liger() const { return mentions(run_.notes, "Liger"); }
 
   /// As many tokens at a time as make logits about as large as the hidden states (Liger-Kernel,
@@ -184,7 +186,7 @@ class ScenarioWriter {
     if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
       out["amax"] = "eager";
     if (m_.experts > 0) add_routing(out);
-    if (mentions(run_.notes, "compile"))  // of the layers
+    if (compiles_layers())
       for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
     return out;
   }
@@ -223,7 +225,7 @@ class ScenarioWriter {
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();
     if (async_tensor_parallel()) {
-      if (out["recompute"] == "ops") {
+      if (out["recompute"] == ops_again()) {
         assumed_.push_back("tensor parallelism in pieces: not with recomputation op by op");
       } else {
         out["tensor"] = "ring";
@@ -285,6 +287,11 @@ class ScenarioWriter {
     return {{"kind", "modules"}, {"modules", modules}};
   }
 
+  JsonObject ops_again() const {
+    if (compiles_layers()) return {{"kind", "ops"}, {"unread", false}};
+    return "ops";
+  }
+
   JsonObject recompute() {
     const std::string text = lower(run_.recompute);
     if (text.empty()) {
@@ -302,7 +309,7 @@ class ScenarioWriter {
     if (text.starts_with("selective:")) return recomputed_modules(text);
     const bool by_op = text.starts_with("selective (op-level") ||
                        text.starts_with("selective (per-op") || text.starts_with("selective op");
-    if (by_op || text.starts_with("selective (config default)")) return "ops";
+    if (by_op || text.starts_with("selective (config default)")) return ops_again();
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
   }
 

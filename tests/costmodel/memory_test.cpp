@@ -169,6 +169,69 @@ TEST(Memory, CopiesOfTheLogitsAreThoseOfOneMicrobatch) {
   EXPECT_EQ(item(items, "loss_copies"), Bytes(100 * 5000 * 6));
 }
 
+TEST(Memory, WhatIsFreeBetweenCopiesOfTheLogitsIsHeldWhereThereIsRoom) {
+  const std::int64_t rows = 100, vocab = 5000;
+  const Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, rows, vocab}, 1);
+  const Cluster cluster = cluster_of("hgx-h100", 1);
+  const auto reserve = [&](std::int64_t gib, double gap) {
+    FrameworkMemory framework;
+    framework.fragmentation = 0, framework.loss_gap_bytes_per_logit = gap;
+    return item(memory_overheads(plan, 0, live(gib * kGiB), cluster, 0, framework),
+                "allocator_reserve");
+  };
+  EXPECT_EQ(reserve(1, 2) - reserve(1, 0), Bytes(2 * rows * vocab));
+  EXPECT_EQ(reserve(100, 2), reserve(100, 0));
+}
+
+TEST(Memory, TheLossOverSharesOfTheVocabularyHasCopiesOfItsOwn) {
+  const std::int64_t rows = 100, shares = 2, vocab = 5000;
+  Plan plan = plan_with(CrossEntropy{CrossEntropy::Step::kGradient, rows, vocab / shares}, 1);
+  Tensor logits;
+  logits.dims = {Dim{rows}, Dim{1}, Dim{vocab, Axis::kTp}}, logits.rank = 3;
+  plan.tensors = {logits};
+  plan.blocks[0].ops[0].operands = {{0, Use::kUpdate}};
+  FrameworkMemory eager;
+  eager.loss_bytes_per_logit = 6, eager.split_loss_bytes_per_logit = 10;
+  const Cluster cluster = cluster_of("hgx-h100", 1);
+  const auto copies = [&] {
+    return item(memory_overheads(plan, 0, live(kGiB), cluster, 0, eager), "loss_copies").value;
+  };
+  EXPECT_EQ(copies(), 10 * rows * vocab / shares);
+  plan.tensors[0].dims[2].sharded = {};
+  EXPECT_EQ(copies(), 6 * rows * vocab / shares) << "all of the vocabulary";
+}
+
+/// One stream's tensor of 3 MiB is gone when the other's, of 2 MiB, comes.
+Plan plan_of_two_streams() {
+  Plan plan = small_plan();
+  for (const std::int64_t mib : {3, 2}) {
+    Tensor t;
+    t.dims = {Dim{mib << 20}}, t.rank = 1, t.dtype = DType::kInt8, t.scope = Scope::kCall;
+    plan.tensors.push_back(t);
+  }
+  const Compute cast(Cast{});
+  plan.blocks[0].ops = {Op{cast, Stream::kParamGather, Phase::kParamGather, {{0, Use::kWrite}}},
+                        Op{cast, Stream::kCompute, Phase::kForward, {{1, Use::kWrite}}}};
+  plan.programs[0].calls = {Call{0}};
+  return plan;
+}
+
+TEST(Memory, AStreamKeepsWhatItHadForItself) {
+  const Plan plan = plan_of_two_streams();
+  const StageMemory live = live_memory(plan, 0);
+  ASSERT_EQ(live.peak, Bytes(3 << 20));
+  const auto items = memory_overheads(plan, 0, live, cluster_of("hgx-h100", 1));
+  EXPECT_EQ(item(items, "stream_pools"), Bytes((3 + 2 - 3) << 20));
+}
+
+TEST(Memory, WhereMemoryIsShortStreamsGiveBackWhatTheyDoNotUse) {
+  const Plan plan = plan_of_two_streams();
+  StageMemory live = live_memory(plan, 0);
+  live.peak = Bytes(100 * kGiB);
+  for (const MemoryItem& i : memory_overheads(plan, 0, live, cluster_of("hgx-h100", 1)))
+    EXPECT_NE(i.name, "stream_pools");
+}
+
 TEST(Memory, EagerChainsKeepIntermediatesOfWhatIsLive) {
   Plan plan = plan_with(Norm{Pass::kForward, NormKind::kRmsNorm, 100, 64}, 1);
   plan.tensors.resize(1);

@@ -30,6 +30,8 @@ void choose_sharding(Strategy& s) {
   s.zero_stage = replicas ? *rc::gen::inRange(fsdp ? 1 : 0, 4) : 0;
   s.keep_weight_shard = s.zero_stage == 3 && *rc::gen::arbitrary<bool>();
   s.fsdp.reshard_after_forward = *rc::gen::arbitrary<bool>();
+  s.fsdp.reshard_last_layer = *rc::gen::arbitrary<bool>();
+  s.fsdp.root = *rc::gen::arbitrary<bool>();
   s.fsdp.prefetch = *rc::gen::inRange<std::int64_t>(0, 3);
   s.fsdp.copies = *rc::gen::element(FsdpCopies::kNone, FsdpCopies::kFsdp1, FsdpCopies::kFsdp2,
                                     FsdpCopies::kDeepSpeed);

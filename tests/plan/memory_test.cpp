@@ -176,6 +176,55 @@ TEST(Fsdp, PrefetchPlusOneUnitsAreGatheredAtOnce) {
   }
 }
 
+TEST(Fsdp, TheRootStaysBesideTheLayers) {
+  const ParameterCount n = count_parameters(tiny_llama());
+  Strategy strategy = split({.fsdp = 2}, 3);
+  strategy.fsdp.root = true;
+  const Plan plan = make_plan(tiny_llama(6), tiny_workload(2), strategy);
+  EXPECT_EQ(most_gathered(plan), 2 * (n.embedding + n.head + 2 * n.layer));
+}
+
+/// The stream that has the memory of the tensor of that name.
+Stream pool_of(const Plan& plan, std::string_view name) {
+  const std::vector<Stream> streams = allocating_streams(plan);
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    if (plan.tensors[i].name == name) return streams[i];
+  }
+  ADD_FAILURE() << "no tensor is called " << name;
+  return Stream::kHost;
+}
+
+TEST(Pools, WhatArrivesIsAllocatedOnTheStreamOfTheGathers) {
+  const auto with = [](FsdpCopies copies) {
+    Strategy strategy = split({.fsdp = 2}, 3);
+    strategy.fsdp.copies = copies;
+    return make_plan(tiny_llama(), tiny_workload(2), strategy);
+  };
+  const Plan fsdp1 = with(FsdpCopies::kFsdp1), fsdp2 = with(FsdpCopies::kFsdp2);
+  EXPECT_EQ(pool_of(fsdp1, "layer.weights"), Stream::kParamGather);
+  EXPECT_EQ(pool_of(fsdp2, "layer.weights.arrived"), Stream::kParamGather);
+  EXPECT_EQ(pool_of(fsdp2, "layer.weights"), Stream::kCompute) << "copied to";
+  EXPECT_EQ(pool_of(fsdp2, "layer.master"), Stream::kCompute) << "there from the beginning";
+}
+
+TEST(Pools, ShareTheTensorsAmongThemAndAreNeverSmallerThanThePeak) {
+  Strategy strategy = split({.fsdp = 2}, 3);
+  strategy.fsdp.copies = FsdpCopies::kFsdp2;
+  const Plan plan = make_plan(tiny_llama(4), tiny_workload(4), strategy);
+  const std::vector<Stream> streams = allocating_streams(plan);
+  std::size_t counted_in_pools = 0;
+  Bytes sum;
+  for (const Stream stream : {Stream::kCompute, Stream::kParamGather, Stream::kGradSync}) {
+    std::vector<bool> counted;
+    for (const Stream on : streams) counted.push_back(on == stream);
+    const LiveMemory pool(plan, Place::kDevice, {}, counted);
+    counted_in_pools += pool.stays(0).size();
+    sum += pool.of(0).peak;
+  }
+  EXPECT_EQ(counted_in_pools, stays(plan, 0).size());
+  EXPECT_GE(sum, live_memory(plan, 0).peak);
+}
+
 TEST(Fsdp, WithoutReshardingAllWeightsAreGatheredAtOnce) {
   Strategy strategy = split({.fsdp = 2}, 3);
   strategy.fsdp.reshard_after_forward = false;

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
 #include "scenarios/scenario.h"
 
 namespace plait::framework_test {
@@ -39,6 +44,72 @@ TEST(Framework, SomeDefaultsAreOthersWithFp16) {
   EXPECT_EQ(gradients(R"(, "precision": "fp16")"), DType::kFp16);
   EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16"})"), DType::kFp16);
   EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16", "gradients": "fp32"})"), DType::kFp32);
+}
+
+/// Blocks of one range of addresses, as PyTorch's allocator places them in an expandable segment:
+/// in the smallest hole that fits, else at the end.
+class Range {
+ public:
+  void add(const std::string& name, int size) {
+    const int none = end_ + size;
+    int best = none, begin = 0, at = end_;
+    const auto look = [&](int until) {
+      const int hole = until - begin;
+      if (until < end_ && hole >= size && hole < best) best = hole, at = begin;
+    };
+    for (const auto& [from, block] : blocks_) look(from), begin = from + block.second;
+    if (best == none) at = begin;
+    blocks_[at] = {name, size};
+    end_ = std::max(end_, at + size);
+    most_ = std::max(most_, live());
+  }
+  void drop(const std::string& name) {
+    std::erase_if(blocks_, [&](const auto& b) { return b.second.first == name; });
+  }
+  int held() const { return end_; }
+  int most_live() const { return most_; }
+
+ private:
+  int live() const {
+    int sum = 0;
+    for (const auto& [from, block] : blocks_) sum += block.second;
+    return sum;
+  }
+  std::map<int, std::pair<std::string, int>> blocks_;  // by address
+  int end_ = 0, most_ = 0;
+};
+
+constexpr int kPlanned = 2 + 4;  // bytes per logit that a plan has: in 16 bits and in fp32
+
+FrameworkMemory memory_of_torchtitan() {
+  return parse_scenario(R"({"framework": "torchtitan", "model": "gpt2", "cluster": "dgx-a100",
+             "workload": {"sequence_length": 1024, "global_batch": 8}})",
+                        "torchtitan")
+      .memory;
+}
+
+// torch.nn.functional.cross_entropy(pred.float(), labels), del pred, loss.backward().
+TEST(Framework, TorchtitansLossHoldsItsLogitsThreeTimes) {
+  Range r;
+  r.add("pred", 2), r.add("float", 4), r.add("log_softmax", 4);
+  r.drop("float"), r.drop("pred");
+  r.add("gradient of nll_loss", 4), r.add("gradient of log_softmax", 4);
+  const FrameworkMemory m = memory_of_torchtitan();
+  EXPECT_EQ(m.loss_bytes_per_logit, r.most_live() - kPlanned);
+  EXPECT_EQ(m.loss_gap_bytes_per_logit, r.held() - r.most_live());
+}
+
+// _log_softmax and _nll_loss_and_log_softmax_backward of torch/distributed/tensor/parallel/loss.py.
+TEST(Framework, TorchtitansLossOverSharesOfTheVocabularyHoldsThemFourTimes) {
+  Range r;
+  r.add("pred", 2), r.add("float", 4), r.add("shifted", 4), r.add("exp", 4);
+  r.drop("exp"), r.add("result", 4);
+  for (const char* gone : {"shifted", "float", "pred"}) r.drop(gone);
+  r.add("grad_input", 4), r.add("exp", 4), r.add("sum", 4);
+  r.drop("exp"), r.add("product", 4);
+  const FrameworkMemory m = memory_of_torchtitan();
+  EXPECT_EQ(m.split_loss_bytes_per_logit, r.most_live() - kPlanned);
+  EXPECT_EQ(m.loss_gap_bytes_per_logit, r.held() - r.most_live());
 }
 
 // OneFlow has one stream for kernels and collectives where the model is split, else two.

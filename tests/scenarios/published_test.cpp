@@ -272,6 +272,24 @@ TEST(Published, FullyShardedRunsUseTheShardingAxis) {
   EXPECT_EQ(s.strategy.zero_stage, 3);
 }
 
+TEST(Published, CompiledLayersKeepOnlyWhatTheirBackwardReads) {
+  json record = sample();
+  record["source"] = "pytorch/torchtitan benchmarks";
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"dp", 16}, {"zero_stage", 3}};
+  record["recompute"] = "selective (op-level SAC)";
+  const auto strategy = [&] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy;
+  };
+  record["notes"] = "FSDP";
+  EXPECT_EQ(strategy().recompute.kind, Recompute::kOps);
+  EXPECT_TRUE(strategy().recompute.unread);
+  EXPECT_TRUE(strategy().fsdp.root);
+  EXPECT_FALSE(strategy().fsdp.reshard_last_layer);
+  record["notes"] = "FSDP + torch.compile";
+  EXPECT_EQ(strategy().recompute.kind, Recompute::kOps);
+  EXPECT_FALSE(strategy().recompute.unread);
+}
+
 TEST(Published, ExpertGroupsAreRanksSideBySide) {
   json record = sample();
   record["source"] = "MoE Parallel Folding";

@@ -155,6 +155,7 @@ class RandomCase {
     s.fsdp.reshard_after_forward = coin();
     s.fsdp.prefetch = pick_(0, 3);
     s.fsdp.copies = static_cast<FsdpCopies>(pick_(0, 3));
+    s.fsdp.root = coin(), s.fsdp.reshard_last_layer = coin();
   }
   void draw_workload(Case& c) {
     Workload& w = c.workload;
@@ -228,7 +229,8 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) {
       << static_cast<int>(s.recompute.kind) << " of " << s.recompute.layers << ", bucket "
       << s.data.bucket.value << ", overlap " << s.data.overlap << ", reshard "
       << s.fsdp.reshard_after_forward << ", prefetch " << s.fsdp.prefetch << ", copies "
-      << name_of(s.fsdp.copies) << ", batch " << c.workload.global_batch << " by "
+      << name_of(s.fsdp.copies) << ", root " << s.fsdp.root << ", last layer "
+      << s.fsdp.reshard_last_layer << ", batch " << c.workload.global_batch << " by "
       << c.workload.micro_batch << ", clip " << c.workload.gradient_clipping << ", weights "
       << name_of(c.workload.precision.weights) << ", reduction "
       << name_of(c.workload.precision.reduction) << "\non " << c.machine.nodes << " x "

@@ -137,6 +137,50 @@ TEST(Fsdp, WithoutReshardingEveryUnitIsGatheredOncePerMicrobatch) {
             (Volume{m * kUnits, m * 2 * kParameters}));
 }
 
+TEST(Fsdp, TheRootIsGatheredAndReducedAtOnceInEachMicrobatch) {
+  Strategy s = split({.fsdp = 2}, 3);
+  s.fsdp.root = true;
+  const std::int64_t m = 3;
+  const Plan plan = plan_of(s, m);
+  const std::int64_t root = kCount.embedding + kCount.head;
+  EXPECT_EQ(traffic(plan, 0, kGather, Axis::kFsdp),
+            (Volume{m * (2 * kLayers + 1), m * 2 * (2 * kLayers * kCount.layer + root)}));
+  EXPECT_EQ(traffic(plan, 0, kScatter, Axis::kFsdp),
+            (Volume{m * (kLayers + 1), m * 4 * kParameters}));
+}
+
+TEST(Fsdp, TheRootWaitsForTheEmbeddingsGradient) {
+  Strategy s = split({.fsdp = 2}, 3);
+  s.fsdp.root = true;
+  const Plan plan = plan_of(s, 1);
+  const std::size_t embedded = calls_of(plan, "embedding.backward").front();
+  const std::vector<Call>& calls = plan.programs[0].calls;
+  for (std::size_t c : calls_of(plan, "grad_scatter")) {
+    const TensorId from = plan.blocks[calls[c].block].ops.back().operands[0].tensor;
+    EXPECT_EQ(plan.tensors[from].name == "root.gradients", c > embedded) << "call " << c;
+  }
+}
+
+TEST(Fsdp, WithATiedTableTheRootIsGatheredOnce) {
+  Model model = tiny_llama();
+  model.tied_embeddings = true;
+  Strategy s = split({.fsdp = 2}, 3);
+  s.fsdp.root = true;
+  const ParameterCount n = count_parameters(model);
+  EXPECT_EQ(traffic(make_plan(model, tiny_workload(2), s), 0, kGather, Axis::kFsdp).bytes,
+            2 * (2 * kLayers * n.layer + n.embedding + n.head));
+}
+
+TEST(Fsdp, ALastLayerThatStaysIsGatheredOncePerMicrobatch) {
+  Strategy s = split({.fsdp = 2}, 3);
+  s.fsdp.reshard_last_layer = false;
+  const std::int64_t m = 3;
+  const std::int64_t layers = 2 * kLayers - 1;
+  EXPECT_EQ(
+      traffic(plan_of(s, m), 0, kGather, Axis::kFsdp),
+      (Volume{m * (layers + 2), m * 2 * (layers * kCount.layer + kCount.embedding + kCount.head)}));
+}
+
 TEST(Fsdp, WithoutReshardingPipelineStagesGatherEveryUnitOnceAStep) {
   // Microbatches overtake one another, so weights stay until all of them are through.
   Strategy s = split({.pp = 2, .fsdp = 2}, 3);

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::recompute_test {
@@ -91,6 +92,21 @@ TEST(RecomputeByOp, RepeatsEverySecondProductThatBackwardNeeds) {
             4 * 2 * tokens * h * (kv + h + ffn));
   // Without a gate down is the sixth product; its dropout mask is drawn again from its output.
   EXPECT_EQ(flops_of(plan_of(Recompute::kOps), again).value, 4 * 2 * tokens * h * (h + h + 4 * h));
+}
+
+/// The seventh product of a layer, down, is to be kept, and no gradient needs what it writes.
+TEST(RecomputeByOp, KeepsWhatNothingReadsOnlyIfAsked) {
+  const auto plan_with = [](bool unread, std::int64_t layers) {
+    Strategy s;
+    s.recompute = {.kind = Recompute::kOps, .unread = unread};
+    return make_plan(tiny_llama(layers), tiny_workload(4), s);
+  };
+  const auto of_a_layer = [&](bool unread) {
+    return live_memory(plan_with(unread, 4), 0).peak - live_memory(plan_with(unread, 3), 0).peak;
+  };
+  const std::int64_t tokens = 8, h = 16;
+  EXPECT_EQ((of_a_layer(true) - of_a_layer(false)).value, 2 * tokens * h);
+  EXPECT_EQ(flops_of(plan_with(true, 4), again).value, flops_of(plan_with(false, 4), again).value);
 }
 
 TEST(RecomputeByOp, RepeatsNeitherAttentionNorWhatReduceScatterSums) {

@@ -93,6 +93,8 @@ json random_strategy(std::int64_t& ranks) {
           {"data", {{"overlap", coin()}, {"bucket", word({"25 MiB", "1 GB", "1001 B"})}}},
           {"fsdp_options",
            {{"reshard_after_forward", coin()},
+            {"reshard_last_layer", coin()},
+            {"root", coin()},
             {"copies", word({"none", "fsdp1", "fsdp2", "deepspeed"})}}}};
 }
 
