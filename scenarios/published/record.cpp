@@ -193,6 +193,9 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
     out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = out.mfu = std::nullopt;
   }
   read_memory(m, out);
+  // Whatever the framework: FlagPerf, training/nvidia/nvidia_monitor.py, and its READMEs' "actual /
+  // total" of the device's memory.
+  if (mentions(run.source, "FlagPerf")) out.memory_statistic = MemoryStatistic::kDevice;
   out.memory_of_last_rank = mentions(run.notes, "(last rank)");
   return out;
 }
