@@ -9,7 +9,7 @@ option(PLAIT_MERGE_SOURCES "Compile sources in lots: faster from nothing, slower
 
 if(PLAIT_MERGE_SOURCES)
   set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 40)
   # What one file of a lot sees of another is no fault of either.
   target_compile_options(plait_options INTERFACE
       "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>>"

@@ -13,14 +13,14 @@ std::vector<EmbeddedFile> catalogue_files();  // topologies/catalogue/*/*.json
 namespace {
 
 /// How messages speak of a kind of entry.
-struct Kind {
+struct EntryKind {
   std::string_view folder, noun, code;
 };
-constexpr Kind kClusters = {"clusters", "cluster", "C001"};
-constexpr Kind kDevices = {"devices", "device", "C002"};
-constexpr Kind kFabrics = {"fabrics", "fabric", "C003"};
+constexpr EntryKind kClusters = {"clusters", "cluster", "C001"};
+constexpr EntryKind kDevices = {"devices", "device", "C002"};
+constexpr EntryKind kFabrics = {"fabrics", "fabric", "C003"};
 
-std::vector<std::string> names(const Kind& kind) {
+std::vector<std::string> names(const EntryKind& kind) {
   std::vector<std::string> out;
   for (const CatalogueEntry& e : catalogue()) {
     if (e.kind == kind.folder) out.emplace_back(e.name);
@@ -29,7 +29,7 @@ std::vector<std::string> names(const Kind& kind) {
 }
 
 template <class T>
-T find(const Kind& kind, const std::string& name, const Table<T>& table) {
+T find(const EntryKind& kind, const std::string& name, const Table<T>& table) {
   for (const CatalogueEntry& e : catalogue()) {
     if (e.kind != kind.folder || e.name != name) continue;
     T out;
