@@ -76,7 +76,7 @@ constexpr std::int64_t kMostPairs = 7, kPairChannels = 32;
 constexpr std::int64_t kPairBuffer = (10 + 2 * 2) << 20;
 // Send and receive use 2 channels per peer by default on a network, Simple only, to and from each
 // of two neighbours.
-constexpr std::int64_t kMessageChannels = 2 * 2 * 2;
+constexpr std::int64_t kMessageChannels = std::int64_t{2} * 2 * 2;
 
 // PyTorch's caching allocator asks the driver for multiples of 2 MiB. What it reserves beyond that
 // (blocks split and not yet reusable) depends on the program: 0 with expandable segments, 15 % on

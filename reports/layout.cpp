@@ -88,7 +88,7 @@ std::string cluster_text(const Cluster& c) {
   }
   const std::string most = fmt::format("{} x {}", human_count(rest), c.device.name);
   if (rest > 0) parts.insert(parts.begin(), most);
-  const std::string devices = fmt::format("{}", fmt::join(parts, " + "));
+  std::string devices = fmt::format("{}", fmt::join(parts, " + "));
   if (c.nodes == 1) return devices;
   return fmt::format("{}, {} nodes of {}", devices, human_count(c.nodes), c.devices_per_node);
 }
