@@ -67,6 +67,7 @@ std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& grou
   const bool island = group.ranks_per_node == 1 || group.intra.link == LinkClass::kNvlink;
   if (op.tokens.chosen == 0 || group.ranks < 2 || generation == Generation::kCpu || !island)
     return std::nullopt;
+  if (op.tokens.width == 1) return Cost{};  // gates travel with their tokens (topk_weights)
   const Load load = load_of(op, group);
   const double links =
       group.ranks_per_node > 1 ? group.intra.bandwidth / fitted_link_rate(generation) : 1;

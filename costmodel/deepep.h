@@ -33,7 +33,8 @@ DeepEpFits deepep_fits(Generation generation);
 double groups_met(std::int64_t groups, std::int64_t experts, std::int64_t chosen);
 
 /// The mean of both directions: a plan's all_to_all does not say which it is. None off GPUs of an
-/// NVLink island, or where the collective is no exchange of tokens.
+/// NVLink island, or where the collective is no exchange of tokens; nothing for gates, which the
+/// kernels send with their tokens.
 std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& group,
                                 const Device& device);
 

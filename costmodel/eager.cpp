@@ -114,6 +114,10 @@ struct Chains {
   /// rows by slot (2), times gates (2), times the slots (3), and the sums of those rows (1).
   KernelChain operator()(const Combine& op) const {
     if (kernels.routing == Fusion::kFused) return {};
+    if (!op.weighted) {  // sums into zeros; rows by slot
+      return forward(op.pass) ? slot_chain(1, 3, 2, op.rows, op.slots, op.width, op.dtype)
+                              : slot_chain(0, 2, 1, op.rows, op.slots, op.width, op.dtype);
+    }
     if (forward(op.pass)) return slot_chain(1, 2 + 3, 3, op.rows, op.slots, op.width, op.dtype);
     return slot_chain(0, 2 + 2 + 3 + 1, 4, op.rows, op.slots, op.width, op.dtype);
   }

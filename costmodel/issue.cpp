@@ -92,7 +92,10 @@ struct HostCalls {
   /// Rows by index.
   int operator()(const Dispatch&) const { return 2; }
   /// Product with the gates, and the sum into zeros; backward also their gradients.
-  int operator()(const Combine& c) const { return c.pass == Pass::kForward ? 3 : 4; }
+  int operator()(const Combine& c) const {
+    if (!c.weighted) return 2;
+    return c.pass == Pass::kForward ? 3 : 4;
+  }
   int operator()(const Add&) const { return 1; }       // with bias and dropout: one scripted kernel
   int operator()(const BiasGrad&) const { return 2; }  // column sums, and their sum
   int operator()(const Cast&) const { return 1; }

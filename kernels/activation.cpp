@@ -116,10 +116,55 @@ void activation_backward(T* dx, const T* dy, const T* x, Nonlinearity f, bool ga
   }
 }
 
+namespace {
+
+template <class T>
+void scale(T* x, T factor, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+template <class T>
+T dot(const T* a, const T* b, std::int64_t n) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace
+
+template <class T>
+void weighted_activation_forward(T* y, const T* x, const T* gates, Nonlinearity f, bool gated,
+                                 std::int64_t rows, std::int64_t width) {
+  activation_forward(y, x, f, gated, rows, width);
+  for (std::int64_t r = 0; r < rows; ++r) scale(y + r * width, gates[r], width);
+}
+
+// f(x) of a row stands where its dx will.
+template <class T>
+void weighted_activation_backward(T* dx, T* dgates, const T* dy, const T* x, const T* gates,
+                                  Nonlinearity f, bool gated, std::int64_t rows,
+                                  std::int64_t width) {
+  const std::int64_t inputs = gated ? 2 * width : width;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T *in = x + r * inputs, *d = dy + r * width;
+    T* out = dx + r * inputs;
+    activation_forward(out, in, f, gated, 1, width);
+    dgates[r] = dot(d, out, width);
+    activation_backward(out, d, in, f, gated, 1, width);
+    scale(out, gates[r], inputs);
+  }
+}
+
 #define PLAIT_INSTANTIATE(T)                                                                      \
   template void activation_forward(T*, const T*, Nonlinearity, bool, std::int64_t, std::int64_t); \
   template void activation_backward(T*, const T*, const T*, Nonlinearity, bool, std::int64_t,     \
-                                    std::int64_t);
+                                    std::int64_t);                                                \
+  template void weighted_activation_forward(T*, const T*, const T*, Nonlinearity, bool,           \
+                                            std::int64_t, std::int64_t);                          \
+  template void weighted_activation_backward(T*, T*, const T*, const T*, const T*, Nonlinearity,  \
+                                             bool, std::int64_t, std::int64_t);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 #undef PLAIT_INSTANTIATE

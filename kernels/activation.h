@@ -20,4 +20,15 @@ template <class T>
 void activation_backward(T* dx, const T* dy, const T* x, Nonlinearity f, bool gated,
                          std::int64_t rows, std::int64_t width);
 
+/// Each row of y times its gate of gates[rows].
+template <class T>
+void weighted_activation_forward(T* y, const T* x, const T* gates, Nonlinearity f, bool gated,
+                                 std::int64_t rows, std::int64_t width);
+
+/// dx, and dgates[rows], the dot products of dy and f(x).
+template <class T>
+void weighted_activation_backward(T* dx, T* dgates, const T* dy, const T* x, const T* gates,
+                                  Nonlinearity f, bool gated, std::int64_t rows,
+                                  std::int64_t width);
+
 }  // namespace plait::kernels

@@ -103,13 +103,15 @@ inline Norm norm_of_heads(const HeadNorm& h) {
   return {h.pass, NormKind::kRmsNorm, h.rows * (h.heads + h.kv_heads), h.head_dim, h.dtype};
 }
 
-/// y[rows, width] = f(x); gated: y = f(gate) * up with x[rows, 2 width].
+/// y[rows, width] = f(x); gated: y = f(gate) * up with x[rows, 2 width]. `weighted`: times a number
+/// for each row, the gate of the token in an expert's slot; backward its gradient too.
 struct Activation {
   Pass pass = Pass::kForward;
   ActivationKind kind = ActivationKind::kSilu;
   bool gated = true;
   std::int64_t rows = 0, width = 0;
   DType dtype = DType::kBf16;
+  bool weighted = false;
 };
 
 /// Rotates query and key parts of rows of a packed projection, or of queries and keys apart (latent
@@ -166,18 +168,21 @@ struct Route {
 
 /// Copies each of `rows` tokens into the slots that it takes of `slots`, (experts, capacity x
 /// groups, width); other slots become zero. kBackward: a token's gradient is the sum over its
-/// slots.
+/// slots. `gates`: of a token's numbers, one for each choice, each goes to the slot of its choice.
 struct Dispatch {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0, chosen = 0, slots = 0;
   DType dtype = DType::kBf16;
+  bool gates = false;
 };
 
 /// out[token] = sum over its slots of gate x slot. kBackward: gradients of slots and of gates.
+/// Without gates, which experts' activations have had, the sums alone.
 struct Combine {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0, chosen = 0, slots = 0;
   DType dtype = DType::kBf16;
+  bool weighted = true;
 };
 
 /// out = a + b (+ bias[width]) (residual connections, gradient fan-in). With dropout, b is masked

@@ -146,10 +146,11 @@ std::int64_t traffic(const HeadNorm& op) {
 std::int64_t traffic(const Activation& op) {
   const std::int64_t output = op.rows * op.width * size_of(op.dtype);
   const std::int64_t input = (op.gated ? 2 : 1) * output;
+  const std::int64_t gates = op.weighted ? op.rows * size_of(op.dtype) : 0;
   switch (op.pass) {
-    case Pass::kForward: return input + output;
+    case Pass::kForward: return input + output + gates;
     case Pass::kBackward:
-    case Pass::kInputGrad: return input + output + input;
+    case Pass::kInputGrad: return input + output + input + 2 * gates;
     case Pass::kWeightGrad:
     case Pass::kOptimizer: return 0;  // no weights
   }
@@ -224,6 +225,8 @@ std::int64_t traffic(const Dispatch& op) {
 
 /// Backward reads the slots for the gates' gradients and writes those of the slots.
 std::int64_t traffic(const Combine& op) {
+  if (!op.weighted)
+    return traffic(Dispatch{op.pass, op.rows, op.width, op.chosen, op.slots, op.dtype});
   const std::int64_t chosen = op.rows * op.chosen * (size_of(op.dtype) + kIndexBytes);
   const std::int64_t tokens = op.rows * op.width, slots = op.slots * op.width;
   if (op.pass == Pass::kForward) return chosen + (tokens + slots) * size_of(op.dtype);

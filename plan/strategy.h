@@ -159,6 +159,10 @@ struct ParameterServerOptions {
   Servers layout() const { return {servers, dedicated}; }
 };
 
+/// What experts' gates multiply: what the experts give, or their activations, between the two
+/// products. The second keeps no results for the gates' gradients (Megatron-Core since 0.12).
+enum class ExpertGates : std::uint8_t { kResults, kActivations };
+
 struct Strategy {
   Mesh mesh;
   /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
@@ -166,6 +170,7 @@ struct Strategy {
   /// Parallel Folding, arXiv 2504.14960; with tp this is Megatron-LM's
   /// --expert-tensor-parallel-size 1). Without tp every expert is split over tp as an MLP is.
   AxisSet expert_axes = Axis::kEp;
+  ExpertGates expert_gates = ExpertGates::kResults;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
   /// What is sharded over the fsdp axis (over dp where fsdp = 1), over cp, ulysses and ep: 0

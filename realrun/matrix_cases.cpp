@@ -288,6 +288,19 @@ void experts(List& l) {
   l.add("ep, ulysses, zero 1", all_experts(), {.cp = 2, .ep = 2}, 1, {ulysses});
   l.add("experts over ulysses in ring", all_experts(), {.cp = 4}, 0, {hybrid, experts_over_cp});
   l.add("ep, ring, tp in pieces", all_experts(), {.tp = 2, .cp = 2, .ep = 2}, 0, {ring, in_pieces});
+  l.add("early gates", mixtral(), {}, 0, {early_gates});
+  l.add("early gates, ep of 4, tokens dropped", deepseek(), {.ep = 4}, 0,
+        {early_gates, half_of_slots});
+  l.add("early gates, ep, tp", all_experts(), {.tp = 2, .ep = 2}, 0, {early_gates});
+  l.add("early gates, ep, tp, sp, zero 1", all_experts(), {.tp = 2, .ep = 2}, 1, {early_gates, sp});
+  l.add("early gates, experts over ep and tp, sp", all_experts(), {.tp = 2, .ep = 2}, 0,
+        {early_gates, sp, experts_over_tp});
+  l.add("early gates, experts over cp and ep, fsdp", all_experts(), {.fsdp = 2, .cp = 2, .ep = 2},
+        3, {early_gates, experts_over_cp});
+  l.add("early gates, ep, recompute all", mixtral(), {.ep = 2}, 0, {early_gates, all_again});
+  l.add("early gates, ep, recompute activations", deepseek(), {.ep = 2}, 0,
+        {early_gates, expert_activations_again});
+  l.add("early gates, ep, pp, zb-h1", mixtral(), {.pp = 2, .ep = 2}, 0, {early_gates, zb_h1});
   l.add("ep, ZeRO++", all_experts(), {.dp = 2, .fsdp = 2, .ep = 2}, 3, {secondary, qwz, qgz});
 }
 

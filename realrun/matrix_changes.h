@@ -108,6 +108,11 @@ inline void experts_over_cp(MatrixCase& c) { c.strategy.expert_axes = kContextAx
 inline void experts_over_all(MatrixCase& c) {
   c.strategy.expert_axes = kContextAxes | Axis::kEp | Axis::kTp;
 }
+inline void early_gates(MatrixCase& c) { c.strategy.expert_gates = ExpertGates::kActivations; }
+inline void expert_activations_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kModules,
+                          .modules = {RecomputeModule::kExpertActivations}};
+}
 inline void unfused(MatrixCase& c) { c.workload.flash_attention = false; }
 inline void unclipped(MatrixCase& c) { c.workload.gradient_clipping = false; }
 inline void adam_on_host(MatrixCase& c) { c.strategy.offload.optimizer = Offload::kCpu; }

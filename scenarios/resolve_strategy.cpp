@@ -118,6 +118,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.share_tokens(part.cp);
   out.mesh[Axis::kTp] = part.tp;
   out.expert_axes = part.expert_axes;
+  out.expert_gates = part.expert_gates;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
   out.keep_weight_shard = part.keep_weight_shard;

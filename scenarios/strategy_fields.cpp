@@ -257,6 +257,11 @@ const Table<StrategyPart>& strategy_table() {
               "expert_axes", &S::expert_axes, expert_axes(),
               "Axes that divide the experts. With `tp`, experts are whole and the ranks along tp "
               "have different ones; else each is split over tp. With `cp`, so do those along cp."),
+          field("expert_gates", &S::expert_gates,
+                Choice<ExpertGates>{{{"results", ExpertGates::kResults},
+                                     {"activations", ExpertGates::kActivations}}},
+                "What experts' gates multiply: their results, or their activations, after which "
+                "the results need not be kept for the gates' gradients."),
           field("tp", &S::tp, axis, "Ranks that split each layer's matrices.").searchable(),
           field("stage_tp", &S::stage_tp, List{Int{.max = kLargestAxis}},
                 "`tp` of every stage, where they differ: a stage then has as many ranks of each "

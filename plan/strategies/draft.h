@@ -14,7 +14,7 @@
 //   qkv R, stats R, gamma R, gamma R, dgamma, dgamma}
 // - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
 //   saved R, [kv R, dkv W], dqkv W}
-// - Activation: forward {u R, a W}; backward {da R, u R, du W}
+// - Activation: forward {u R, a W, [gates R]}; backward {da R, u R, du W, [gates R, dgates W]}
 // - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
 // - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}, quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}; Fill {t W ...}
@@ -27,8 +27,8 @@
 // - Route: forward {logits R, gates W, slots W}; backward {dgates R, gates R, slots R, dlogits W}
 // - Dispatch: forward {x R, slots R, filled W}; backward {dfilled R, slots R, dx W}
 // - Combine: forward {filled R, gates R, slots R, out W}; backward {dout R, filled R, gates R,
-// slots
-//   R, dfilled W, dgates W}
+//   slots R, dfilled W, dgates W}; without gates {filled R, slots R, out W}, {dout R, slots R,
+//   dfilled W}
 // - SquaredNorm {norm W, gradients R ...}
 // - Adam {gradient R, norm R, weight, master U, moments U, U}
 

@@ -34,7 +34,8 @@ std::optional<std::size_t> slots_of(const Op& op, bool written) {
     if ((x->pass == Pass::kForward) == written) return written ? 2 : 0;
   }
   if (const Combine* x = std::get_if<Combine>(c)) {
-    if ((x->pass != Pass::kForward) == written) return written ? 4 : 0;
+    const std::size_t filled = x->weighted ? 4 : 2;
+    if ((x->pass != Pass::kForward) == written) return written ? filled : 0;
   }
   return std::nullopt;
 }
@@ -174,7 +175,9 @@ class ExpertRewrite {
     c.kind = kind, c.axes = axes;
     c.dtype = d_.tensors[whole].dtype, c.elements = d_.tensors[whole].elements(d_.mesh());
     const bool to_experts = kind == CollectiveKind::kAllToAll;
-    if (to_experts) c.tokens = {d_.model.experts_per_token, d_.model.experts, d_.model.hidden};
+    const Tensor& t = d_.tensors[whole];
+    const std::int64_t width = t.dims[static_cast<std::size_t>(t.rank - 1)].global;
+    if (to_experts) c.tokens = {d_.model.experts_per_token, d_.model.experts, width};
     const Stream stream = to_experts ? Stream::kEp : Stream::kTp;
     block_->ops.push_back({c, stream, phase, {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
   }

@@ -96,12 +96,13 @@ class Fitter {
     const bool forward = x.pass == Pass::kForward;
     const std::size_t tokens = forward ? 0 : 2, filled = forward ? 2 : 0;
     x.rows = rows(tokens), x.width = last(tokens), x.chosen = last(1), x.slots = rows(filled);
+    if (x.gates) x.rows *= x.chosen, x.width = x.chosen = 1;  // each number is a row
   }
   void operator()(Combine& x) const {
     const bool forward = x.pass == Pass::kForward;
-    const std::size_t tokens = forward ? 3 : 0, filled = forward ? 0 : 1;
-    x.rows = rows(tokens), x.width = last(tokens), x.slots = rows(filled);
-    x.chosen = last(forward ? 1 : 2);
+    std::size_t tokens = forward ? 3 : 0, filled = forward ? 0 : 1, chosen = forward ? 1 : 2;
+    if (!x.weighted) tokens = forward ? 2 : 0, filled = forward ? 0 : 2, chosen = 1;
+    x.rows = rows(tokens), x.width = last(tokens), x.slots = rows(filled), x.chosen = last(chosen);
   }
   void operator()(Add& a) const { a.rows = rows(0), a.width = last(0); }
   void operator()(BiasGrad& b) const { b.rows = rows(0), b.width = last(0); }

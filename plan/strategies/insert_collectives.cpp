@@ -104,6 +104,9 @@ class Propagation {
     if (x.pass != Pass::kForward) yield(2, of_slots(0, 1));
   }
   void follow(Combine& x) {
+    if (!x.weighted) {
+      return x.pass == Pass::kForward ? yield(2, of_slots(0, 1)) : need(0, layout(1));
+    }
     if (x.pass == Pass::kForward) return yield(3, of_slots(0, 1));
     need(0, layout(2));
     yield(5, of_slots(1, 2));
@@ -135,6 +138,8 @@ class Propagation {
     if (a.pass == Pass::kForward) return yield(1, layout(0));
     need(0, layout(1));
     yield(2, layout(1));
+    if (!a.weighted) return;  // a gate's gradient is a sum over columns
+    yield(4, layout(1) == Layout::kFeature ? Layout::kPartial : layout(3));
   }
   void follow(Add& a) {
     if (a.pass != Pass::kForward) return yield(2, layout(0));

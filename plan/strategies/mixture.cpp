@@ -57,7 +57,10 @@ MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w)
   slots_ = chosen("expert_slots", DType::kInt64, Scope::kLayerMicrobatch);
   expert_input_ = experts_.rows("experts_input", m_.hidden, Scope::kLayerMicrobatch, {});
   experts_.declare_saved();
-  expert_out_ = experts_.rows("experts_out", m_.hidden, Scope::kLayerMicrobatch, {});
+  const bool early = d.strategy.expert_gates == ExpertGates::kActivations;
+  if (early) slot_gates_ = experts_.rows("experts_gates", 1, Scope::kLayerMicrobatch, {});
+  const Scope kept = early ? Scope::kCall : Scope::kLayerMicrobatch;
+  expert_out_ = experts_.rows("experts_out", m_.hidden, kept, {});
   if (m_.shared_ffn_hidden == 0) return;
   shared_.emplace(d, w, UnitKind::kMoeLayer, "shared", m_.shared_ffn_hidden);
   shared_->declare_saved();
@@ -84,10 +87,17 @@ void MixtureWriter::routed_forward(TensorId h, TensorId out) {
   Dispatch dispatch;
   dispatch.dtype = dtype_;
   w_.emit(dispatch, Phase::kForward, {read(h), read(slots_), written(expert_input_)});
-  experts_.forward(expert_input_, expert_out_);
   Combine combine;
   combine.dtype = dtype_;
-  w_.emit(combine, Phase::kForward, {read(expert_out_), read(gates_), read(slots_), written(out)});
+  if (slot_gates_ == kNoTensor) {
+    experts_.forward(expert_input_, expert_out_);
+    return w_.emit(combine, Phase::kForward,
+                   {read(expert_out_), read(gates_), read(slots_), written(out)});
+  }
+  dispatch.gates = true, combine.weighted = false;
+  w_.emit(dispatch, Phase::kForward, {read(gates_), read(slots_), written(slot_gates_)});
+  experts_.forward(expert_input_, expert_out_, {slot_gates_});
+  w_.emit(combine, Phase::kForward, {read(expert_out_), read(slots_), written(out)});
 }
 
 void MixtureWriter::backward(Operand dout, TensorId h, TensorId dh) {
@@ -99,21 +109,35 @@ void MixtureWriter::backward(Operand dout, TensorId h, TensorId dh) {
   w_.sum(read(routed), read(shared), written(dh));
 }
 
-void MixtureWriter::routed_backward(Operand dout, TensorId h, TensorId dh) {
+void MixtureWriter::experts_backward(Operand dout, TensorId dgates, TensorId through_experts) {
+  const bool early = slot_gates_ != kNoTensor;
   const TensorId d_expert_out = experts_.rows("d_experts_out", m_.hidden, Scope::kCall, {});
-  const TensorId dgates = chosen("d_gates", dtype_, Scope::kCall);
-  Combine combine;
-  combine.pass = Pass::kBackward, combine.dtype = dtype_;
-  w_.emit(combine, Phase::kBackward,
-          {dout, read(expert_out_), read(gates_), read(slots_), written(d_expert_out),
-           written(dgates)});
   const TensorId d_expert_input = experts_.rows("d_experts_input", m_.hidden, Scope::kCall, {});
-  experts_.backward(read(d_expert_out), expert_input_, d_expert_input);
-  const TensorId through_experts = w_.temporary("d_dispatched", m_.hidden);
+  Combine combine;
+  combine.pass = Pass::kBackward, combine.dtype = dtype_, combine.weighted = !early;
   Dispatch dispatch;
   dispatch.pass = Pass::kBackward, dispatch.dtype = dtype_;
+  RowWeights weights;
+  if (early) {
+    weights = {slot_gates_, experts_.rows("d_experts_gates", 1, Scope::kCall, {})};
+    w_.emit(combine, Phase::kBackward, {dout, read(slots_), written(d_expert_out)});
+  } else {
+    w_.emit(combine, Phase::kBackward,
+            {dout, read(expert_out_), read(gates_), read(slots_), written(d_expert_out),
+             written(dgates)});
+  }
+  experts_.backward(read(d_expert_out), expert_input_, d_expert_input, weights);
   w_.emit(dispatch, Phase::kBackward,
           {read(d_expert_input), read(slots_), written(through_experts)});
+  if (!early) return;
+  dispatch.gates = true;
+  w_.emit(dispatch, Phase::kBackward, {read(weights.gradient), read(slots_), written(dgates)});
+}
+
+void MixtureWriter::routed_backward(Operand dout, TensorId h, TensorId dh) {
+  const TensorId dgates = chosen("d_gates", dtype_, Scope::kCall);
+  const TensorId through_experts = w_.temporary("d_dispatched", m_.hidden);
+  experts_backward(dout, dgates, through_experts);
   const TensorId dlogits = w_.temporary("d_router_logits", m_.experts);
   Route route = route_;
   route.pass = Pass::kBackward;

@@ -20,6 +20,7 @@ class MixtureWriter {
  private:
   void routed_forward(TensorId h, TensorId out);
   void routed_backward(Operand dout, TensorId h, TensorId dh);
+  void experts_backward(Operand dout, TensorId dgates, TensorId through_experts);
   TensorId chosen(std::string name, DType dtype, Scope scope);
 
   const Model& m_;
@@ -31,6 +32,7 @@ class MixtureWriter {
   std::optional<MlpWriter> shared_;
   TensorId gates_ = kNoTensor, slots_ = kNoTensor;              // (s, b, k)
   TensorId expert_input_ = kNoTensor, expert_out_ = kNoTensor;  // (E, capacity b, h)
+  TensorId slot_gates_ = kNoTensor;  // (E, capacity b, 1), where activations are multiplied by them
 };
 
 }  // namespace plait

@@ -6,6 +6,12 @@
 
 namespace plait {
 
+/// A number for each row, and its gradient: activations are multiplied by it.
+struct RowWeights {
+  TensorId value = kNoTensor, gradient = kNoTensor;
+  bool any() const { return value != kNoTensor; }
+};
+
 class MlpWriter {
  public:
   using Sections = std::array<std::int64_t, 3>;
@@ -33,18 +39,22 @@ class MlpWriter {
   /// Of the second linear layer: its bias is added by the residual sum.
   const BlockWriter::Linear& down() const { return down_; }
 
-  void forward(TensorId h, TensorId out) {
+  void forward(TensorId h, TensorId out, const RowWeights& weights = {}) {
     w_.linear_forward(h, up_, u_, up_.has_bias());
-    w_.emit(activation(Pass::kForward), Phase::kForward, {read(u_), written(a_)});
+    std::vector<Operand> o = {read(u_), written(a_)};
+    if (weights.any()) o.push_back(read(weights.value));
+    w_.emit(activation(Pass::kForward, weights), Phase::kForward, std::move(o));
     w_.linear_forward(a_, down_, out, false);
   }
-  void backward(Operand dout, TensorId h, TensorId dh) {
+  void backward(Operand dout, TensorId h, TensorId dh, const RowWeights& weights = {}) {
     const TensorId da = rows("d_" + name_ + "_activation", width_, Scope::kCall, {});
     const TensorId du =
         rows("d_" + name_ + "_up", m_.mlp_input_width(width_), Scope::kCall, sections());
     w_.linear_input_grad(dout, down_, da);
     w_.linear_weight_grad(dout, a_, down_, false);
-    w_.emit(activation(Pass::kBackward), Phase::kBackward, {read(da), read(u_), written(du)});
+    std::vector<Operand> o = {read(da), read(u_), written(du)};
+    if (weights.any()) o.push_back(read(weights.value)), o.push_back(written(weights.gradient));
+    w_.emit(activation(Pass::kBackward, weights), Phase::kBackward, std::move(o));
     w_.linear_input_grad(read(du), up_, dh);
     w_.linear_weight_grad(read(du), h, up_, up_.has_bias());
   }
@@ -57,8 +67,8 @@ class MlpWriter {
 
  private:
   Sections sections() const { return m_.gated_mlp ? Sections{width_, width_, 0} : Sections{}; }
-  Activation activation(Pass pass) const {
-    return {pass, m_.activation, m_.gated_mlp, 0, 0, dtype_};
+  Activation activation(Pass pass, const RowWeights& weights) const {
+    return {pass, m_.activation, m_.gated_mlp, 0, 0, dtype_, weights.any()};
   }
 
   const Model& m_;

@@ -109,6 +109,13 @@ class CpuCompute : private OpView {
   }
   void operator()(const Activation& a) {
     const auto f = static_cast<kernels::Nonlinearity>(a.kind);
+    if (a.weighted && a.pass == Pass::kForward) {
+      return kernels::weighted_activation_forward(at(1), at(0), at(2), f, a.gated, a.rows, a.width);
+    }
+    if (a.weighted) {
+      return kernels::weighted_activation_backward(at(2), at(4), at(0), at(1), at(3), f, a.gated,
+                                                   a.rows, a.width);
+    }
     if (a.pass == Pass::kForward) {
       return kernels::activation_forward(at(1), at(0), f, a.gated, a.rows, a.width);
     }
@@ -176,6 +183,13 @@ class CpuCompute : private OpView {
   }
   void operator()(const Combine& x) {
     const bool forward = x.pass == Pass::kForward;
+    if (!x.weighted) {
+      const std::int64_t* taken = slots_in(1, kAnyDropped, x.slots);
+      if (forward) {
+        return kernels::dispatch_backward(at(2), at(0), taken, x.rows, x.chosen, x.width);
+      }
+      return kernels::dispatch_forward(at(2), at(0), taken, x.rows, x.chosen, x.slots, x.width);
+    }
     const std::int64_t* slots = slots_in(forward ? 2 : 3, kAnyDropped, x.slots);
     if (forward) {
       return kernels::combine_forward(at(3), at(0), at(1), slots, x.rows, x.chosen, x.width);

@@ -139,4 +139,31 @@ TYPED_TEST(Activation, HugeInputsNeitherOverflowNorBecomeNaN) {
   }
 }
 
+/// Rows times gates, and the slopes in both.
+TEST(WeightedActivation, IsTheActivationTimesAGateForEachRow) {
+  Random random;
+  const std::int64_t rows = 3, width = 5;
+  for (const Nonlinearity f : kAll) {
+    for (const bool gated : {false, true}) {
+      const std::int64_t in = gated ? 2 * rows * width : rows * width;
+      const auto x = random.values<double>(in), gates = random.values<double>(rows);
+      const auto dy = random.values<double>(rows * width);
+      auto plain = poisoned<double>(rows * width), y = plain, dx = poisoned<double>(in);
+      auto dgates = poisoned<double>(rows);
+      activation_forward(plain.data(), x.data(), f, gated, rows, width);
+      weighted_activation_forward(y.data(), x.data(), gates.data(), f, gated, rows, width);
+      for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], plain[i] * gates[i / 5]);
+      weighted_activation_backward(dx.data(), dgates.data(), dy.data(), x.data(), gates.data(), f,
+                                   gated, rows, width);
+      const auto loss = [&](const std::vector<double>& a, const std::vector<double>& b) {
+        auto out = poisoned<double>(rows * width);
+        weighted_activation_forward(out.data(), a.data(), b.data(), f, gated, rows, width);
+        return dot(out, dy);
+      };
+      expect_gradient([&](const auto& at) { return loss(at, gates); }, x, dx);
+      expect_gradient([&](const auto& at) { return loss(x, at); }, gates, dgates);
+    }
+  }
+}
+
 }  // namespace plait::kernels::activation_test

@@ -222,6 +222,26 @@ RC_GTEST_PROP(TrafficProperty, SplittingRowsConservesTheBytesOfRowWiseOps, ()) {
   RC_ASSERT(memory_traffic(share) * ranks == memory_traffic(sum));
 }
 
+// ---- gates of experts
+
+TEST(TrafficOfGates, IsANumberForEachRowOfAnActivationAndOfNoCombine) {
+  const double r = 6, w = 8, e = 2;
+  Activation plain{.rows = 6, .width = 8}, weighted = plain;
+  weighted.weighted = true;
+  const auto more = [&](Pass pass) {
+    plain.pass = weighted.pass = pass;
+    return static_cast<double>((memory_traffic(weighted) - memory_traffic(plain)).value);
+  };
+  EXPECT_EQ(more(Pass::kForward), r * e);
+  EXPECT_EQ(more(Pass::kBackward), 2 * r * e);
+  const double slots = 10, k = 2, index = 8;
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    const Combine sums{
+        .pass = pass, .rows = 6, .width = 8, .chosen = 2, .slots = 10, .weighted = false};
+    EXPECT_EQ(static_cast<double>(memory_traffic(sums).value), (r + slots) * w * e + r * k * index);
+  }
+}
+
 // ---- norms of heads: rows [q | k | v] of which queries and keys are normalised
 
 TEST(TrafficOfHeadNorm, ForwardMovesWholeRowsAndBackwardQueriesAndKeys) {

@@ -83,6 +83,14 @@ class CudaCompute : private OpView {
   void operator()(const Activation& a) {
     const auto f = static_cast<kernels::Nonlinearity>(a.kind);
     with_type(type(0), [&]<class T>(T) {
+      if (a.weighted && a.pass == Pass::kForward) {
+        return k::weighted_activation_forward(q_, at<T>(1), at<T>(0), at<T>(2), f, a.gated, a.rows,
+                                              a.width);
+      }
+      if (a.weighted) {
+        return k::weighted_activation_backward(q_, at<T>(2), at<T>(4), at<T>(0), at<T>(1), at<T>(3),
+                                               f, a.gated, a.rows, a.width);
+      }
       if (a.pass == Pass::kForward) {
         return k::activation_forward(q_, at<T>(1), at<T>(0), f, a.gated, a.rows, a.width);
       }
@@ -154,6 +162,13 @@ class CudaCompute : private OpView {
   }
   void operator()(const Combine& x) {
     with_type(type(0), [&]<class T>(T) {
+      if (!x.weighted && x.pass == Pass::kForward) {
+        return k::dispatch_backward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.width);
+      }
+      if (!x.weighted) {
+        return k::dispatch_forward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.slots,
+                                   x.width);
+      }
       if (x.pass == Pass::kForward) {
         return k::combine_forward(q_, at<T>(3), at<T>(0), at<T>(1), tokens(2), x.rows, x.chosen,
                                   x.width);

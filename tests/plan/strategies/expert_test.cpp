@@ -63,6 +63,38 @@ TEST(ExpertParallel, ExchangesSayWhoseTokensTravel) {
   EXPECT_EQ(of_heads, 2);
 }
 
+Strategy early_gates(std::int64_t ep) {
+  Strategy s = over(ep);
+  s.expert_gates = ExpertGates::kActivations;
+  return s;
+}
+
+// A gate for each slot there, and its gradient back.
+TEST(ExpertParallel, GatesOfActivationsTravelWithTheTokens) {
+  const std::int64_t gates = kSlotBytes / 16;
+  const Plan plan = plan_of(early_gates(2));
+  const Volume expected{3, 2 * kSlotBytes + gates};
+  EXPECT_EQ(traffic(block_named(plan, "moe_layer.forward"), kExchange, Axis::kEp), expected);
+  EXPECT_EQ(traffic(block_named(plan, "moe_layer.backward"), kExchange, Axis::kEp), expected);
+}
+
+// k h elements of each token that gates of results keep, but for the gates in their slots.
+TEST(ExpertParallel, GatesOfActivationsKeepNoResults) {
+  const auto kept = [](const Plan& plan) {
+    std::int64_t bytes = 0;
+    for (const Tensor& t : plan.tensors) {
+      const bool of_experts = t.name.starts_with("experts_");
+      if (of_experts && t.kind == TensorClass::kActivation && t.scope == Scope::kLayerMicrobatch)
+        bytes += t.bytes(plan.mesh).value;
+    }
+    return bytes;
+  };
+  for (const std::int64_t ep : {1, 2}) {
+    EXPECT_EQ(kept(plan_of(over(ep))) - kept(plan_of(early_gates(ep))),
+              kSlotBytes - kSlotBytes / 16);
+  }
+}
+
 TEST(ExpertParallel, CapacityAndSkewScaleWhatTravels) {
   Workload w = tiny_workload(4, 2);
   w.capacity_factor = 1.5;  // ceil(1.5 * 2 * 8 / 4) = 6 slots instead of 4
