@@ -175,6 +175,9 @@ class List {
   std::vector<MatrixCase> cases;
 };
 
+/// matrix_of_experts.cpp: mixtures of experts, and gates of their activations.
+void experts(List& list);
+void early_gates_of_experts(List& list);
 /// matrix_of_latents.cpp: models with latent attention.
 void latent_attention(List& list);
 /// matrix_of_heads.cpp: models whose heads have norms.

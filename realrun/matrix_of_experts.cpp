@@ -1,0 +1,74 @@
+// Which combinations of models with experts are verified. Where results are rounded otherwise than
+// without sharding, all experts are chosen: of two that are alike the choice could be another.
+
+#include "realrun/matrix_changes.h"
+#include "realrun/matrix_models.h"
+
+namespace plait::matrix_changes {
+
+using namespace matrix_models;
+
+void experts(List& l) {
+  l.add("one rank, pairs of sequences", mixtral(), {}, 0, {pairs});
+  l.add("dp", deepseek(), {.dp = 2});
+  l.add("zero 2", mixtral(), {.dp = 2}, 2);
+  l.add("fsdp", deepseek(), {.fsdp = 2}, 3);
+  l.add("ep", mixtral(), {.ep = 2});
+  l.add("ep of 4", deepseek(), {.ep = 4});
+  l.add("ep, tokens dropped, pairs", mixtral(), {.ep = 2}, 0, {half_of_slots, pairs});
+  l.add("ep of 4, dp, tokens dropped", deepseek(), {.dp = 2, .ep = 4}, 0, {half_of_slots});
+  l.add("ep, dp, small buckets", mixtral(), {.dp = 2, .ep = 2}, 0, {small_buckets});
+  l.add("ep, zero 1", mixtral(), {.ep = 2}, 1);
+  l.add("ep, dp, zero 1", deepseek(), {.dp = 2, .ep = 2}, 1);
+  l.add("ep, dp, zero 1, no overlap", mixtral(), {.dp = 2, .ep = 2}, 1, {no_overlap});
+  l.add("ep, zero 2", deepseek(), {.ep = 4}, 2);
+  l.add("ep, dp, zero 2, reduced in bf16", mixtral(), {.dp = 2, .ep = 2}, 2, {bf16_wire});
+  l.add("ep, zero 3", mixtral(), {.ep = 2}, 3);
+  l.add("ep, fsdp", deepseek(), {.fsdp = 2, .ep = 2}, 3);
+  l.add("ep, fsdp, hybrid, weight shard", mixtral(), {.dp = 2, .fsdp = 2, .ep = 2}, 3,
+        {weight_shard});
+  l.add("ep, recompute all", mixtral(), {.ep = 2}, 0, {all_again});
+  l.add("ep, recompute attention, fsdp", deepseek(), {.fsdp = 2, .ep = 2}, 3, {attention_again});
+  l.add("ep, pp", mixtral(), {.pp = 2, .ep = 2});
+  l.add("ep, pp of 3, dp, zero 1", deepseek(), {.pp = 3, .ep = 2}, 1, {batch_of_6});
+  l.add("ep, pp, interleaved, recompute some", mixtral(), {.pp = 2, .ep = 2}, 0,
+        {deep, interleaved, one_again});
+  l.add("ep, pp, zb-h1", mixtral(), {.pp = 2, .ep = 2}, 0, {zb_h1});
+  l.add("tp", all_experts(), {.tp = 2});
+  l.add("tp, sp", all_experts(), {.tp = 2}, 0, {sp});
+  l.add("ep, tp", all_experts(), {.tp = 2, .ep = 2});
+  l.add("ep, tp, sp", all_experts(), {.tp = 2, .ep = 2}, 0, {sp});
+  l.add("ep of 4, tp, sp, zero 1", all_experts(), {.tp = 2, .ep = 4}, 1, {sp});
+  l.add("ep, tp, sp, fsdp, recompute all", all_experts(), {.fsdp = 2, .tp = 2, .ep = 2}, 3,
+        {sp, all_again});
+  l.add("experts over tp, sp", all_experts(), {.tp = 2}, 0, {sp, experts_over_tp});
+  l.add("experts over ep and tp, sp, dp, zero 1", all_experts(), {.dp = 2, .tp = 2, .ep = 2}, 1,
+        {sp, experts_over_tp});
+  l.add("cp", all_experts(), {.cp = 2});
+  l.add("ep, cp, zero 1", all_experts(), {.cp = 2, .ep = 2}, 1);
+  l.add("experts over cp and ep, zero 2", all_experts(), {.dp = 2, .cp = 2, .ep = 2}, 2,
+        {experts_over_cp});
+  l.add("experts over cp and tp, sp", all_experts(), {.tp = 2, .cp = 2}, 0, {sp, experts_over_all});
+  l.add("ep, ulysses, zero 1", all_experts(), {.cp = 2, .ep = 2}, 1, {ulysses});
+  l.add("experts over ulysses in ring", all_experts(), {.cp = 4}, 0, {hybrid, experts_over_cp});
+  l.add("ep, ring, tp in pieces", all_experts(), {.tp = 2, .cp = 2, .ep = 2}, 0, {ring, in_pieces});
+  l.add("ep, ZeRO++", all_experts(), {.dp = 2, .fsdp = 2, .ep = 2}, 3, {secondary, qwz, qgz});
+}
+
+void early_gates_of_experts(List& l) {
+  l.add("early gates", all_experts(), {}, 0, {early_gates});
+  l.add("early gates, ep of 4, tokens dropped", deepseek(), {.ep = 4}, 0,
+        {early_gates, half_of_slots});
+  l.add("early gates, ep, tp", all_experts(), {.tp = 2, .ep = 2}, 0, {early_gates});
+  l.add("early gates, ep, tp, sp, zero 1", all_experts(), {.tp = 2, .ep = 2}, 1, {early_gates, sp});
+  l.add("early gates, experts over ep and tp, sp", all_experts(), {.tp = 2, .ep = 2}, 0,
+        {early_gates, sp, experts_over_tp});
+  l.add("early gates, experts over cp and ep, fsdp", all_experts(), {.fsdp = 2, .cp = 2, .ep = 2},
+        3, {early_gates, experts_over_cp});
+  l.add("early gates, ep, recompute all", all_experts(), {.ep = 2}, 0, {early_gates, all_again});
+  l.add("early gates, ep, recompute activations", deepseek(), {.ep = 2}, 0,
+        {early_gates, expert_activations_again});
+  l.add("early gates, ep, pp, zb-h1", all_experts(), {.pp = 2, .ep = 2}, 0, {early_gates, zb_h1});
+}
+
+}  // namespace plait::matrix_changes
