@@ -54,7 +54,7 @@ class Propagation {
   void follow(HeadNorm& n) {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
     if (layout(1) != Layout::kFeature) return;
-    for (const std::size_t gradient : {5, 6}) {
+    for (const std::size_t gradient : {5U, 6U}) {
       set_layout(op_.operands[gradient].tensor, Layout::kPartial);
     }
   }
