@@ -18,7 +18,7 @@ void norms_of_heads(List& l) {
   l.add("fsdp, tp", qwen3(), {.fsdp = 2, .tp = 2}, 3);
   l.add("cp, tp", qwen3(), {.tp = 2, .cp = 2});
   l.add("ring", qwen3(), {.cp = 2}, 0, {ring});
-  l.add("ulysses, unfused", qwen3(), {.cp = 2}, 0, {ulysses, unfused});
+  l.add("ulysses, unfused", qwen3(), {.cp = 2}, 0, {ulysses, unfused, one_layer});
   l.add("pp, tp, zb-h1", qwen3(), {.pp = 2, .tp = 2}, 0, {zb_h1});
   l.add("recompute all, tp", qwen3(), {.tp = 2}, 0, {all_again});
   l.add("recompute attention, tp, sp", qwen3(), {.tp = 2}, 0, {attention_again, sp});
