@@ -108,6 +108,10 @@ struct UnitInstance {
 /// The unit of the last norm and the output matrix: the head's own, or the embedding's, which is
 /// then all of PyTorch's root.
 UnitKind head_unit(const Strategy& strategy);
+/// PyTorch's root: embedding, last norm and output matrix.
+inline bool is_root(const Strategy& strategy, UnitKind kind) {
+  return kind == UnitKind::kEmbedding && head_unit(strategy) == kind;
+}
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
 struct UnitMask {
   std::uint8_t reads = 0, grades = 0;

@@ -100,7 +100,7 @@ class GatherPlan {
         if (d.unit(u.kind).zero_stage < 3) continue;
         if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u, forward});
         held.insert(u);
-        if (is_root(u)) root_is_done_with_ = !forward;
+        if (is_root(d_.strategy, u.kind)) root_is_done_with_ = !forward;
       }
       previous.clear();
       for (const UnitInstance& u : reads) previous.insert(u);
@@ -120,12 +120,9 @@ class GatherPlan {
              bool forward) const {
     if (previous.contains(u)) return true;
     if (!held.contains(u)) return false;
-    if (is_root(u)) return !forward || !root_is_done_with_;
+    if (is_root(d_.strategy, u.kind)) return !forward || !root_is_done_with_;
     if (reshards(u)) return false;
     return d_.mesh()[Axis::kPp] > 1 || !forward;
-  }
-  bool is_root(const UnitInstance& u) const {
-    return u.kind == UnitKind::kEmbedding && head_unit(d_.strategy) == u.kind;
   }
   bool reshards(const UnitInstance& u) const {
     const FsdpOptions& options = d_.strategy.fsdp;

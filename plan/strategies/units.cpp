@@ -25,8 +25,7 @@ constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer
                                                 "experts",   "mtp",   "head"};
 
 const char* name_of(const Draft& d, UnitKind kind) {
-  const bool root = kind == UnitKind::kEmbedding && head_unit(d.strategy) == kind;
-  return root ? "root" : kUnitNames[static_cast<std::size_t>(kind)];
+  return is_root(d.strategy, kind) ? "root" : kUnitNames[static_cast<std::size_t>(kind)];
 }
 
 class Packer {
