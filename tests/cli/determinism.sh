@@ -25,7 +25,9 @@ trap 'rm -rf "$work"' EXIT
 calls_of() {
   local json="run --format json"
   if grep -q '"serving":' "$1"; then
-    printf '%s\n' "serve --format json" "serve --format csv" serve
+    echo "serve --format json"
+    # vLLM's serve thousands of requests.
+    [[ $1 == */vllm-* ]] || printf '%s\n' "serve --format csv" serve
     return
   fi
   if [[ $1 == scenarios/@(tiny|side-by-side|mistral)/* ]]; then
