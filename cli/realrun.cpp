@@ -267,10 +267,14 @@ void add_realrun(Command& command) {
   const Option scenario = add_scenario_options(sub, options->scenario).required(false);
   const Option verify = sub.flag("--verify", options->verify,
                                  "Compare losses and all gradients with the unsharded plan's");
-  sub.flag("--matrix", options->matrix,
-           "Verify the built-in list of strategies on small models and print the table")
-      .excludes(scenario)
-      .excludes(verify);
+  const Option matrix =
+      sub.flag("--matrix", options->matrix,
+               "Verify the built-in list of strategies on small models and print the table")
+          .excludes(scenario)
+          .excludes(verify);
+  sub.option("--cases", options->cases, "Of the list: those whose names contain TEXT")
+      .takes("TEXT")
+      .needs(matrix);
   sub.option("--precision", options->precisions,
              "Of the numbers: fp64 (to 1e-12; default; not on a GPU), fp32 (to 1e-5), bf16 "
              "(the scenario's "

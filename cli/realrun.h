@@ -13,6 +13,7 @@ struct RealrunOptions {
   ScenarioOptions scenario;
   OutputOptions output;
   bool verify = false, matrix = false;
+  std::string cases;  // of the matrix: those whose names contain it
   std::vector<std::string> precisions;
   int steps = 1;
   std::string transport = "threads";

@@ -86,10 +86,17 @@ std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
   return out;
 }
 
+std::vector<MatrixCase> cases_with(const std::string& text) {
+  std::vector<MatrixCase> cases = matrix_cases();
+  std::erase_if(cases, [&](const MatrixCase& c) { return c.name.find(text) == std::string::npos; });
+  if (cases.empty()) usage_error("--cases: no case of the list has \"" + text + "\" in its name");
+  return cases;
+}
+
 }  // namespace
 
 int run_matrix(const RealrunOptions& options) {
-  const std::vector<MatrixCase> cases = matrix_cases();
+  const std::vector<MatrixCase> cases = cases_with(options.cases);
   const Backend backend(options);
   std::vector<MatrixRow> rows;
   const std::size_t all = cases.size() * options.precisions.size();

@@ -17,9 +17,8 @@ class Realrun(CommandTest):
         if plait("realrun", SMALL, "--verify").code == ENVIRONMENT:
             self.skipTest("this build has no real runs")
 
-    def test_the_matrix_is_verified_and_formats_say_the_same(self):
-        call = ["realrun", "--matrix", "--precision", "fp32"]
-        result = plait(*call, "--format", "json")
+    def test_the_matrix_is_verified(self):
+        result = plait("realrun", "--matrix", "--precision", "fp32", "--format", "json")
         self.assertEqual(result.code, 0, result.out)
         cases = result.json()["cases"]
         self.assertEqual({c["precision"] for c in cases}, {"fp32"})
@@ -31,6 +30,13 @@ class Realrun(CommandTest):
                     self.assertEqual(case["allowed_error"], 1e-5)
                 self.assertTrue(case["memory_as_planned"])
                 self.assertTrue(case["passed"])
+
+    def test_cases_of_the_matrix_by_name_and_formats_say_the_same(self):
+        call = ["realrun", "--matrix", "--cases", "hpZ", "--precision", "fp32"]
+        cases = plait(*call, "--format", "json").json()["cases"]
+        self.assertGreater(len(cases), 2)
+        for case in cases:
+            self.assertIn("hpZ", case["strategy"])
         rows = list(csv.DictReader(io.StringIO(plait(*call, "--format", "csv").out)))
         text = plait(*call).out
         self.assertEqual([c["strategy"] for c in cases], [r["strategy"] for r in rows])
@@ -106,6 +112,7 @@ class Realrun(CommandTest):
 
     def test_usage_errors_are_2(self):
         for call in ([], ["--verify"], ["--matrix", "--verify"], ["--matrix", SMALL],
+                     ["--matrix", "--cases", "pigeon"], [SMALL, "--verify", "--cases", "fsdp"],
                      [SMALL, "--verify", "--precision", "fp8"],
                      [SMALL, "--verify", "--steps", "0"], [SMALL, "--verify", "--repeats", "3"],
                      [SMALL, "--verify", "--shaped"], ["--matrix", "--transport", "tcp"],
