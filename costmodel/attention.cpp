@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "costmodel/attention_fits.h"
 #include "costmodel/decode_attention.h"
@@ -33,8 +34,15 @@ double mean_width(const Attention& op) {
   return is_backward(op.pass) ? (3 * keys + 2 * values) / 5 : (keys + values) / 2;
 }
 
+/// first + (first + 1) + ..., `n` numbers of which none exceeds `most`.
+double capped_sum(double first, double n, double most) {
+  const double rising = std::clamp(most - first + 1, 0.0, n);
+  return rising * (2 * first + rising - 1) / 2 + (n - rising) * most;
+}
+
 /// Keys that the tiles of one head visit, and the longest of them; a causal mask is aligned to the
-/// last key.
+/// last key. Within a window a tile starts with the block that has the first key of its first query
+/// (n_block_min of FlashAttention's hopper/block.h).
 struct Visits {
   double tiles, keys, longest;
   explicit Visits(const Attention& op)
@@ -44,6 +52,10 @@ struct Visits {
     if (!op.causal) return;
     if (op.documents.count > 0) {
       of_documents(op);
+      return;
+    }
+    if (op.windowed()) {
+      of_window(op);
       return;
     }
     if (op.balanced) {  // chunks i and 2 cp - 1 - i: the same number for all i
@@ -56,16 +68,31 @@ struct Visits {
   }
 
  private:
+  /// Blocks that a tile visits at most: the diagonal one and those before it with a key of a
+  /// window.
+  static double most_blocks(const Attention& op) {
+    if (op.window == 0) return std::numeric_limits<double>::max();
+    return 1 + std::ceil(static_cast<double>(op.window - 1) / kTile);
+  }
+  /// Without one, tile i from 1 would visit i blocks. Queries are the last ones, or, balanced, as
+  /// those that see the most, the ones in the middle.
+  void of_window(const Attention& op) {
+    const double before = std::max(longest / kTile - tiles, 0.0) / (op.balanced ? 2 : 1);
+    keys = kTile * capped_sum(before + 1, tiles, most_blocks(op));
+    longest = kTile * std::min(before + tiles, most_blocks(op));
+  }
   /// As documents of their mean length; where they differ, what their squares are beyond: a tile of
   /// a long document sees as many keys more as half of that has tokens.
   void of_documents(const Attention& op) {
     const auto n = static_cast<double>(op.documents.count);
     const double mean = static_cast<double>(op.seq_q) / n;
     const double each = std::ceil(mean / kTile);
-    const double beyond = static_cast<double>(op.documents.squares) - n * mean * mean;
+    const double square = band_of(mean, static_cast<double>(op.window));
+    const double beyond = static_cast<double>(op.documents.squares) - n * square;
     tiles = n * each;
-    keys = kTile * n * each * (each + 1) / 2 + beyond / (2 * kTile);
-    longest = kTile * std::ceil(static_cast<double>(op.documents.longest) / kTile);
+    keys = kTile * n * capped_sum(1, each, most_blocks(op)) + beyond / (2 * kTile);
+    longest = kTile * std::min(std::ceil(static_cast<double>(op.documents.longest) / kTile),
+                               most_blocks(op));
   }
 };
 

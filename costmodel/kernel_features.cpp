@@ -111,20 +111,34 @@ double tiles_of_square(double length) {
   const double whole = std::floor(length / kFeatureTile), rest = length - whole * kFeatureTile;
   return whole * (whole + 1) / 2 * kFeatureTile * kFeatureTile + rest * length;
 }
+/// Of these, the ones that a window leaves: without those that end before the first key of their
+/// first query, the tiles of a smaller square.
+double tiles_in_window(double length, std::int64_t window) {
+  if (window == 0) return tiles_of_square(length);
+  const double reach =
+      kFeatureTile * (1 + std::ceil(static_cast<double>(window - 1) / kFeatureTile));
+  return tiles_of_square(length) - tiles_of_square(std::max(length - reach, 0.0));
+}
 /// Of each document; where they differ in length, of the mean one and half of what their squares
 /// are beyond.
 double tiles_of_documents(const Attention& op) {
   const auto n = static_cast<double>(op.documents.count);
   const double mean = static_cast<double>(op.seq_q) / n;
-  return n * tiles_of_square(mean) +
-         (static_cast<double>(op.documents.squares) - n * mean * mean) / 2;
+  const double square = band_of(mean, static_cast<double>(op.window));
+  return n * tiles_in_window(mean, op.window) +
+         (static_cast<double>(op.documents.squares) - n * square) / 2;
 }
 /// Elements of the scores that are worked on. Fused and causal: tiles on and below the diagonal.
 double visited_pairs(const Attention& op) {
   if (op.fused && op.causal && op.documents.count > 0) return tiles_of_documents(op);
-  if (op.balanced && op.fused && op.causal) return product(op.seq_q, op.seq_kv) / 2;
+  if (op.balanced && op.fused && op.causal) {
+    const auto middle = static_cast<double>(op.seq_kv + op.seq_q) / 2;
+    if (!op.windowed()) return product(op.seq_q, op.seq_kv) / 2;
+    return tiles_in_window(middle, op.window) -
+           tiles_in_window(middle - static_cast<double>(op.seq_q), op.window);
+  }
   if (!op.fused || !op.causal || op.seq_q != op.seq_kv) return product(op.seq_q, op.seq_kv);
-  return tiles_of_square(static_cast<double>(op.seq_q));
+  return tiles_in_window(static_cast<double>(op.seq_q), op.window);
 }
 
 using Values = std::vector<double>;

@@ -5,11 +5,12 @@
 // query sees keys up to its own position. Dropout acts on the softmax's results. With context
 // parallelism the queries are some of the sequence's tokens, and the keys and values of all of them
 // lie, in order, in rows [k | v] of their own. Of documents packed into a sequence each is attended
-// to by itself.
+// to by itself. Within a window a query sees its own key and those of the positions right before.
 //
 // Fused (Dao et al. 2022, FlashAttention): probabilities exist as 64 x 64 tiles on the stack only,
-// tiles above the diagonal are skipped, and backward computes them again from log_sum_exp. Unfused:
-// the whole matrix of probabilities is kept, and with dropout a mask and the dropped probabilities.
+// tiles above the diagonal and before the window are skipped, and backward computes them again from
+// log_sum_exp. Unfused: the whole matrix of probabilities is kept, and with dropout a mask and the
+// dropped probabilities.
 
 #include <cstdint>
 #include <type_traits>
@@ -34,6 +35,7 @@ struct AttentionShape {
   /// 1] - 1 of the sequence, whose keys and values all lie here. 0: the sequence is one.
   std::int64_t documents = 0;
   const std::int64_t* bounds = nullptr;
+  std::int64_t window = 0;  // positions that a query sees, its own one included; 0: all; causal
   constexpr std::int64_t keys() const { return other_keys > 0 ? other_keys : sequence; }
   constexpr std::int64_t v_dim() const { return value_dim > 0 ? value_dim : head_dim; }
   constexpr std::int64_t row_width() const { return heads * head_dim + kv_row_width(); }

@@ -39,23 +39,24 @@ void multiply(T* x, T by, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) x[i] *= by;
 }
 
-/// x becomes e^(x - shift) over the visible keys and 0 beyond; returns the sum.
+/// x becomes e^(x - shift) over the visible keys and 0 elsewhere; returns the sum.
 template <class T>
-T exponentiate_row(T* x, T shift, std::int64_t visible, std::int64_t columns) {
+T exponentiate_row(T* x, T shift, Keys visible, std::int64_t columns) {
   T sum = 0;
+  fill(x, T(0), visible.first);
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t c = 0; c < visible; ++c) {
+  for (std::int64_t c = visible.first; c < visible.end; ++c) {
     x[c] = exponential(x[c] - shift);
     sum += x[c];
   }
-  fill(x + visible, T(0), columns - visible);
+  fill(x + visible.end, T(0), columns - visible.end);
   return sum;
 }
 
 template <class T>
-T largest_of(const T* x, T start, std::int64_t n) {
+T largest_of(const T* x, T start, Keys visible) {
 #pragma omp simd reduction(max : start)
-  for (std::int64_t i = 0; i < n; ++i) start = x[i] > start ? x[i] : start;
+  for (std::int64_t i = visible.first; i < visible.end; ++i) start = x[i] > start ? x[i] : start;
   return start;
 }
 
@@ -108,7 +109,7 @@ class QueryBlock {
   /// what has been summed up relative to the old one.
   T softmax_row(const Tile& tile, std::int64_t r) {
     T* row = p_ + r * kTile;
-    const std::int64_t visible = tile.visible(shape_, r);
+    const Keys visible = tile.visible(shape_, r);
     const T max = largest_of(row, max_[r], visible);
     const T correction = exponential(max_[r] - max);
     sum_[r] = sum_[r] * correction + exponentiate_row(row, max, visible, tile.columns);
@@ -154,7 +155,7 @@ class BackwardTile {
  private:
   void row(T log_sum_exp, T delta, const Tile& tile, std::int64_t r) {
     T* p = p_ + r * kTile;
-    const std::int64_t visible = tile.visible(shape_, r);
+    const Keys visible = tile.visible(shape_, r);
     exponentiate_row(p, log_sum_exp, visible, tile.columns);
     if (dropout_.probability > 0) {
       draw_kept(kept_, dropout_, dropout_row_key(dropout_, sample_, tile.i0 + r, head_),
@@ -184,7 +185,8 @@ void forward_of(T* context, T* log_sum_exp, PackedOf<const T> rows, const Attent
         const Matrix<T> block_out = from_row(out, i0);
         T* block_lse = log_sum_exp + i0 * stride + sample * shape.heads + h;
         if (shape.merges) block.resume(block_lse, stride);
-        for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
+        const Keys seen = keys_seen(shape, i0);
+        for (std::int64_t j0 = seen.first; j0 < seen.end; j0 += kTile) {
           block.add_keys(head, j0, block_out);
         }
         block.finish(block_out, block_lse, stride);
@@ -210,7 +212,8 @@ void backward_of(PackedOf<T> gradients, const T* dcontext, PackedOf<const T> row
         row_dots(delta, from_row(dout, i0), from_row(out, i0), Tile(shape, i0, 0).rows,
                  shape.v_dim());
         const T* block_lse = log_sum_exp + i0 * stride + sample * shape.heads + h;
-        for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
+        const Keys seen = keys_seen(shape, i0);
+        for (std::int64_t j0 = seen.first; j0 < seen.end; j0 += kTile) {
           backward.run(gradient, head, dout, block_lse, stride, delta, Tile(shape, i0, j0));
         }
       }

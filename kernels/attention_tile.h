@@ -78,6 +78,15 @@ inline std::int64_t keys_before(const AttentionShape& shape, std::int64_t positi
          std::clamp<std::int64_t>(position - place.second + 1, 0, shape.keys() - place.turn);
 }
 
+/// Keys first .. end - 1.
+struct Keys {
+  std::int64_t first = 0, end = 0;
+};
+/// Those before the window of a query at that position.
+inline std::int64_t keys_out_of_window(const AttentionShape& shape, std::int64_t position) {
+  return shape.window > 0 ? keys_before(shape, position - shape.window) : 0;
+}
+
 /// Tile of the square: queries i0 .. i0 + rows against keys j0 .. j0 + columns.
 struct Tile {
   std::int64_t i0, j0, rows, columns;
@@ -86,17 +95,21 @@ struct Tile {
         j0(j),
         rows(std::min(kTile, shape.sequence - i)),
         columns(std::min(kTile, shape.keys() - j)) {}
-  /// Keys of the tile that query i0 + r may see: the first ones. None where queries of the tile
-  /// stand far apart.
-  std::int64_t visible(const AttentionShape& shape, std::int64_t r) const {
-    if (!shape.causal) return columns;
-    return std::clamp<std::int64_t>(keys_before(shape, shape.place(i0 + r)) - j0, 0, columns);
+  /// Columns that query i0 + r sees. None where queries of the tile stand far apart.
+  Keys visible(const AttentionShape& shape, std::int64_t r) const {
+    if (!shape.causal) return {0, columns};
+    const std::int64_t position = shape.place(i0 + r);
+    return {std::clamp<std::int64_t>(keys_out_of_window(shape, position) - j0, 0, columns),
+            std::clamp<std::int64_t>(keys_before(shape, position) - j0, 0, columns)};
   }
 };
-/// Keys that some query of the tiles at i0 sees.
-inline std::int64_t keys_seen(const AttentionShape& shape, std::int64_t i0) {
-  if (!shape.causal) return shape.keys();
-  return keys_before(shape, shape.place(std::min(i0 + kTile, shape.sequence) - 1));
+/// Keys that some query of the tiles at i0 sees, from the beginning of a tile on: later queries
+/// see later keys.
+inline Keys keys_seen(const AttentionShape& shape, std::int64_t i0) {
+  if (!shape.causal) return {0, shape.keys()};
+  const std::int64_t last = std::min(i0 + kTile, shape.sequence) - 1;
+  return {keys_out_of_window(shape, shape.place(i0)) / kTile * kTile,
+          keys_before(shape, shape.place(last))};
 }
 
 /// delta[r] = dO_r . O_r, which is the sum over keys of probability times its gradient (Dao et al.
@@ -116,11 +129,14 @@ void row_dots(T* delta, Matrix<const T> dout, Matrix<const T> out, std::int64_t 
 /// dS = P (dP - delta) over the visible keys, where dP = kept dP' and kept[] is 0 or 1 / (1 - p);
 /// 0 elsewhere. dS replaces dP'.
 template <class T>
-void score_gradient_row(T* dp, const T* p, const T* kept, T delta, std::int64_t visible,
+void score_gradient_row(T* dp, const T* p, const T* kept, T delta, Keys visible,
                         std::int64_t columns) {
+  fill(dp, T(0), visible.first);
 #pragma omp simd
-  for (std::int64_t c = 0; c < visible; ++c) dp[c] = p[c] * (dp[c] * kept[c] - delta);
-  fill(dp + visible, T(0), columns - visible);
+  for (std::int64_t c = visible.first; c < visible.end; ++c) {
+    dp[c] = p[c] * (dp[c] * kept[c] - delta);
+  }
+  fill(dp + visible.end, T(0), columns - visible.end);
 }
 
 /// dQ += dS K, dK += dS^T Q for one tile, ds[rows, kTile].

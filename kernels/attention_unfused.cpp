@@ -1,6 +1,6 @@
 // Forward: S = scale Q K^T; P = softmax(mask(S)); P' = dropout(P); O = P' V, each a whole matrix
-// per head; the mask hides other documents too. Backward goes tile by tile, since only P is kept,
-// which is 0 where the mask hides: dV = P'^T dO;
+// per head; the mask hides other documents too, and what is before a window. Backward goes tile by
+// tile, since only P is kept, which is 0 where the mask hides: dV = P'^T dO;
 //   dP = dropout(dO V^T);  dS = P (dP - rowsum(dO O));  dQ, dK from dS.
 
 #include "kernels/attention_tile.h"
@@ -92,7 +92,8 @@ void attention_unfused_forward(T* context, T* probabilities, std::uint8_t* mask,
         T* row = p.data + i * p.stride;
         const std::int64_t position = shape.place(i);
         while (document < shape.documents && shape.bounds[document + 1] <= position) ++document;
-        const std::int64_t first = shape.documents > 0 ? shape.bounds[document] : 0;
+        const std::int64_t first = std::max(shape.documents > 0 ? shape.bounds[document] : 0,
+                                            keys_out_of_window(shape, position));
         softmax_row(row, first, shape.causal ? position + 1 : keys, keys);
         if (mask == nullptr) continue;
         dropout_row(square_of(mask, shape, sample, h).data + i * p.stride,
@@ -129,7 +130,8 @@ void attention_unfused_backward(PackedOf<T> gradients, const T* dcontext, Packed
         T delta[kTile];
         row_dots(delta, from_row(saved.dout, i0), from_row(out, i0), Tile(shape, i0, 0).rows,
                  shape.v_dim());
-        for (std::int64_t j0 = 0; j0 < keys_seen(shape, i0); j0 += kTile) {
+        const Keys seen = keys_seen(shape, i0);
+        for (std::int64_t j0 = seen.first; j0 < seen.end; j0 += kTile) {
           backward_tile(gradient, head, saved, delta, Tile(shape, i0, j0), shape);
         }
       }

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "model/hf_windows.h"
 
 namespace plait {
 namespace {
@@ -108,18 +109,25 @@ Model read_llama(HfReader& config) {
 }
 
 Model read_mistral(HfReader& config) {
-  return read_llama_shape(config, {32000, 4096, 14336, 32, 32, 8, 131072});
+  Model m = read_llama_shape(config, {32000, 4096, 14336, 32, 32, 8, 131072});
+  read_windows(m, config, {.window = 4096});
+  return m;
 }
+
+constexpr HfWindows kQwenWindows = {.window = 4096, .switched = true, .first = 28};
 
 Model read_qwen2(HfReader& config) {
   Model m = read_llama_shape(config, {151936, 4096, 22016, 32, 32, 32, 32768});
   m.qkv_bias = true;
+  read_windows(m, config, kQwenWindows);
   return m;
 }
 
 /// One matrix for queries, keys and values and one for gate and up, which is how all are planned.
 Model read_phi3(HfReader& config) {
-  return read_llama_shape(config, {32064, 3072, 8192, 32, 32, 0, 4096});
+  Model m = read_llama_shape(config, {32064, 3072, 8192, 32, 32, 0, 4096});
+  read_windows(m, config, {});
+  return m;
 }
 
 /// GELU in a gated MLP, and one matrix for embedding and output. Where both keys of the activation
@@ -138,6 +146,21 @@ Model read_mixtral(HfReader& config) {
   m.experts = config.size({"num_local_experts"}, kMaxExperts, 8);
   m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 2);
   m.expert_ffn_hidden = m.ffn_hidden;
+  read_windows(m, config, {});
+  return m;
+}
+
+/// Left out are what each head adds to its softmax's denominator and the biases of router and
+/// experts.
+Model read_gpt_oss(HfReader& config) {
+  Model m = read_llama_sizes(config, {201088, 2880, 2880, 36, 64, 8, 131072});
+  m.head_dim = config.size({"head_dim"}, kMaxHeads, 64);
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
+  m.experts = config.size({"num_local_experts"}, kMaxExperts, 128);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 4);
+  config.take({"experts_per_token"});  // the same
+  m.expert_ffn_hidden = m.ffn_hidden;
+  read_windows(m, config, {.window = 128, .every = 2});
   return m;
 }
 
@@ -160,6 +183,7 @@ Model read_qwen2_moe(HfReader& config) {
   m.qkv_bias = true;
   read_qwen_experts(m, config, 60, 4, 1408);
   m.shared_ffn_hidden = config.size({"shared_expert_intermediate_size"}, kMaxWidth, 5632);
+  read_windows(m, config, kQwenWindows);
   return m;
 }
 
@@ -169,6 +193,7 @@ Model read_qwen3(HfReader& config) {
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 128);
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   m.qk_norm = true;
+  read_windows(m, config, kQwenWindows);
   return m;
 }
 
@@ -177,6 +202,7 @@ Model read_qwen3_moe(HfReader& config) {
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   m.qk_norm = true;
   read_qwen_experts(m, config, 128, 8, 768);
+  read_windows(m, config, {.window = 4096, .switched = true});
   return m;
 }
 
@@ -339,6 +365,7 @@ constexpr std::array kFamilies = {
     HfFamily{"gpt2", read_gpt2},
     HfFamily{"gpt_neox", read_gpt_neox},
     HfFamily{"mixtral", read_mixtral, true},
+    HfFamily{"gpt_oss", read_gpt_oss, true},
     HfFamily{"qwen2_moe", read_qwen2_moe, true},
     HfFamily{"qwen3_moe", read_qwen3_moe, true},
     HfFamily{"deepseek_v2", read_deepseek_v2, true, true},

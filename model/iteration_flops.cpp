@@ -1,5 +1,7 @@
 #include "model/iteration_flops.h"
 
+#include "model/op.h"
+
 namespace plait {
 namespace {
 
@@ -22,10 +24,16 @@ double linear_flops(const Model& m, bool router) {
   return 2.0 * static_cast<double>(weights);
 }
 
-/// Forward FLOPs per token of QK^T and PV of all layers against `keys` positions.
-double attention_flops(const Model& m, double keys) {
+/// Forward FLOPs per token of QK^T and PV of all layers over the squares of a batch, of which
+/// windows leave the bands.
+double attention_flops(const Model& m, const BatchSizes& batch) {
   const auto columns = static_cast<double>(m.query_width() + m.context_width());
-  return 2.0 * static_cast<double>(m.layers + m.mtp_layers) * keys * columns;
+  const auto layers = static_cast<double>(m.layers + m.mtp_layers);
+  const auto windowed =
+      static_cast<double>(m.windowed_layers() + (m.mtp_has_window() ? m.mtp_layers : 0));
+  const double keys = (layers - windowed) * (batch.squares / batch.tokens) +
+                      windowed * (batch.bands / batch.tokens);
+  return 2.0 * keys * columns;
 }
 
 /// Of the model's head and of those of the modules that predict further tokens.
@@ -36,9 +44,16 @@ double logit_flops(const Model& m) {
 
 }  // namespace
 
-BatchSizes BatchSizes::of_sequences(std::int64_t length, std::int64_t count) {
-  const double tokens = static_cast<double>(length) * static_cast<double>(count);
-  return {tokens, tokens * static_cast<double>(length)};
+void BatchSizes::add(const Model& model, std::int64_t length, std::int64_t count) {
+  const auto each = static_cast<double>(length), n = static_cast<double>(count);
+  tokens += n * each, squares += n * each * each;
+  bands += n * band_of(each, static_cast<double>(model.attention_window));
+}
+
+BatchSizes BatchSizes::of_sequences(const Model& model, std::int64_t length, std::int64_t count) {
+  BatchSizes out;
+  out.add(model, length, count);
+  return out;
 }
 
 // Narayanan et al. 2021 (arXiv 2104.04473), section 5.1 and appendix, for h = a d, four-fold MLP:
@@ -51,23 +66,22 @@ BatchSizes BatchSizes::of_sequences(std::int64_t length, std::int64_t count) {
 // counts it, less the norms.
 Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute) {
-  const double layers =
-      linear_flops(model, false) + attention_flops(model, batch.squares / batch.tokens);
+  const double layers = linear_flops(model, false) + attention_flops(model, batch);
   const double runs = full_recompute ? 4 : 3;
   return Flops(batch.tokens * (runs * layers + 3 * logit_flops(model)));
 }
 Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
                                    bool full_recompute) {
-  return megatron_flops_per_iteration(model, BatchSizes::of_sequences(seq, batch), full_recompute);
+  return megatron_flops_per_iteration(model, BatchSizes::of_sequences(model, seq, batch),
+                                      full_recompute);
 }
 
 // Later versions of the same Megatron-LM function (commit 001b00c2) count seq / 2 keys per query:
 // half of a causal mask is empty.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {
-  const double layers =
-      linear_flops(model, true) + attention_flops(model, static_cast<double>(seq) / 2);
-  const double tokens = BatchSizes::of_sequences(seq, batch).tokens;
-  return Flops(tokens * 3 * (layers + logit_flops(model)));
+  const BatchSizes sizes = BatchSizes::of_sequences(model, seq, batch);
+  const double layers = linear_flops(model, true) + attention_flops(model, sizes) / 2;
+  return Flops(sizes.tokens * 3 * (layers + logit_flops(model)));
 }
 
 }  // namespace plait

@@ -15,20 +15,25 @@ namespace plait {
 /// the documents, or whole sequences, within which attention looks back.
 struct BatchSizes {
   double tokens = 0, squares = 0;
-  static BatchSizes of_sequences(std::int64_t length, std::int64_t count);
+  double bands = 0;  // of the squares, what the model's window leaves (band_of, model/op.h)
+  static BatchSizes of_sequences(const Model& model, std::int64_t length, std::int64_t count);
+  /// So many sequences, or documents, of that length.
+  void add(const Model& model, std::int64_t length, std::int64_t count = 1);
 };
 
 /// The convention of Narayanan et al. 2021: attention counts the whole square, causal or not. For
 /// GPT shapes with `full_recompute` this is their equation (3); `batch` is the global batch in
 /// sequences of `seq` tokens. Documents: as Megatron-LM's function at commit 71092579, which takes
-/// tokens that are no padding and the squares of documents.
+/// tokens that are no padding and the squares of documents. Windows: twice the pairs that are seen,
+/// that is, of the square what lies within the window on both sides of the diagonal.
 Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
                                    bool full_recompute = false);
 Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute = false);
 
-/// What the algorithm needs: the half of the square below the diagonal, nothing recomputed. Equal
-/// to the sum of `flops` over all ops of an iteration, and the convention of recent Megatron-LM.
+/// What the algorithm needs: the half of the square below the diagonal, within the window where
+/// there is one, nothing recomputed. Equal to the sum of `flops` over all ops of an iteration, and
+/// the convention of recent Megatron-LM.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch);
 
 }  // namespace plait

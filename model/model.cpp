@@ -15,6 +15,12 @@ std::int64_t Model::moe_layers() const {
   return (layers - first_dense_layers + moe_every - 1) / moe_every;
 }
 
+std::int64_t Model::windowed_layers() const {
+  std::int64_t n = 0;
+  for (std::int64_t layer = 0; layer < layers; ++layer) n += has_window(layer) ? 1 : 0;
+  return n;
+}
+
 std::int64_t Model::attention_weights() const {
   const std::int64_t out = context_width() * hidden;
   if (!latent_attention()) return hidden * qkv_width() + out;

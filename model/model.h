@@ -48,6 +48,16 @@ struct Model {
   std::int64_t rope_head_dim = 0;  // of head_dim
   std::int64_t v_head_dim = 0;     // of values and results; 0: head_dim
 
+  // Sliding windows (Jiang et al. 2023, Mistral 7B, arXiv 2310.06825, section 2): in some layers a
+  // query sees itself and the tokens right before it, `attention_window` in all, as by
+  // transformers' sliding_window (masking_utils.py: key > query - window) and FlashAttention's
+  // window_size = (attention_window - 1, 0). Which layers see all tokens instead: the first ones
+  // (Qwen2's max_window_layers) and, counted from 1, each n-th (Gemma 3's sliding_window_pattern,
+  // Megatron-LM's --window-attn-skip-freq).
+  std::int64_t attention_window = 0;  // in tokens; 0: every layer sees all of them
+  std::int64_t full_attention_first = 0;
+  std::int64_t full_attention_every = 0;  // n; 0: none but the first ones
+
   // Mixture of experts (Shazeer et al. 2017, arXiv 1701.06538): in some layers a router sends each
   // token to k of E MLPs of the same shape and adds up their results, weighted by the softmax over
   // the k chosen logits (Jiang et al. 2024, arXiv 2401.04088, section 2.1).
@@ -82,6 +92,12 @@ struct Model {
   std::int64_t mlp_input_width(std::int64_t width) const { return (gated_mlp ? 2 : 1) * width; }
   /// Biases in norms come with LayerNorm and are absent in RMSNorm.
   bool norm_bias() const { return norm == NormKind::kLayerNorm; }
+  bool has_window(std::int64_t layer) const {
+    return attention_window > 0 && layer >= full_attention_first &&
+           (full_attention_every == 0 || (layer + 1) % full_attention_every != 0);
+  }
+  /// Layers with a window.
+  std::int64_t windowed_layers() const;
   bool has_experts(std::int64_t layer) const {
     return experts > 0 && layer >= first_dense_layers &&
            (layer - first_dense_layers) % moe_every == 0;
@@ -91,6 +107,7 @@ struct Model {
   std::int64_t dense_layers() const { return layers - moe_layers(); }
   /// The modules that predict further tokens have.
   bool mtp_has_experts() const { return has_experts(layers - 1); }
+  bool mtp_has_window() const { return has_window(layers - 1); }
 };
 
 /// Parameters by part, exactly as stored (a tied output matrix counts once).

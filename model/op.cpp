@@ -23,18 +23,30 @@ Flops pair_flops(const Attention& op, double pairs, Products n) {
   return Flops(2 * heads * pairs * columns);
 }
 
-/// Over the whole square, and over those of documents.
+/// Whether the queries stand among the keys. Else they are the last ones of a longer sequence.
+bool has_diagonal(const Attention& op) { return op.balanced || op.seq_q == op.seq_kv; }
+
+/// Pairs within the window of queries that are the last ones, or, balanced, of those that see the
+/// most: their chunks are the two in the middle.
+double windowed_pairs(const Attention& op) {
+  const auto w = static_cast<double>(op.window), queries = static_cast<double>(op.seq_q);
+  const auto keys = static_cast<double>(op.seq_kv);
+  const double end = op.balanced ? (keys + queries) / 2 : keys;
+  return (band_of(end, w) - band_of(end - queries, w)) / 2;
+}
+
+/// Over the whole square, and over what documents and windows leave of it.
 double square(const Attention& op) { return product(1, 1, op.seq_q, op.seq_kv); }
-double document_squares(const Attention& op) {
-  return op.documents.count > 0 ? static_cast<double>(op.documents.squares) : square(op);
+double seen_squares(const Attention& op) {
+  if (op.documents.count > 0) return static_cast<double>(op.documents.squares);
+  if (!op.windowed()) return square(op);
+  return (has_diagonal(op) ? 2 : 1) * windowed_pairs(op);
 }
 
 /// Share of the square below the diagonal. Half, not (s + 1) / 2s: the convention of FlashAttention
 /// (Dao 2023, arXiv 2307.08691, section 4.1). A rectangle has no diagonal of its own and counts
-/// whole, unless its queries are balanced.
-double causal_share(const Attention& op) {
-  return op.causal && (op.balanced || op.seq_q == op.seq_kv) ? 0.5 : 1.0;
-}
+/// whole.
+double causal_share(const Attention& op) { return op.causal && has_diagonal(op) ? 0.5 : 1.0; }
 
 /// Products that the mathematics needs: QK^T and PV forward; dV, dP, dQ and dK backward. Attention
 /// has no weights of its own, so its whole backward pass is the input gradient.
@@ -50,17 +62,18 @@ Products needed_products(const Attention& op) {
 }
 
 Flops attention_flops(const Attention& op) {
-  return causal_share(op) * pair_flops(op, document_squares(op), needed_products(op));
+  return causal_share(op) * pair_flops(op, seen_squares(op), needed_products(op));
 }
 
-/// Fused: the blocks above the diagonal are skipped, and backward computes QK^T again (Dao et al.
-/// 2022, algorithm 4: five products against two, 2.5 times forward). Unfused: the library's batched
-/// GEMM fills the whole square and a mask overwrites half of it, and what is between documents.
+/// Fused: the blocks above the diagonal and those outside of a window are skipped, and backward
+/// computes QK^T again (Dao et al. 2022, algorithm 4: five products against two, 2.5 times
+/// forward). Unfused: the library's batched GEMM fills the whole square and a mask overwrites half
+/// of it, and what is between documents or outside of a window.
 Flops attention_hardware_flops(const Attention& op) {
   Products products = needed_products(op);
   if (!op.fused) return pair_flops(op, square(op), products);
   if (products.with_values == 2) products.with_keys += 1;
-  return causal_share(op) * pair_flops(op, document_squares(op), products);
+  return causal_share(op) * pair_flops(op, seen_squares(op), products);
 }
 
 struct PassOf {

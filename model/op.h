@@ -53,11 +53,20 @@ struct MatMul {
 /// is a newer one.
 enum class FlashKernel : std::uint8_t { kNewest, kFlash2, kFlash1 };
 /// Documents packed into each sequence, none of which sees another (FlashAttention's varlen
-/// kernels): how many, the longest, and the sum of their lengths' squares. Where queries are a
-/// share of the sequence: their runs within documents, the most keys of one, and twice their pairs.
+/// kernels): how many, the longest, and the sum of their lengths' squares, or of what a window
+/// leaves of these (band_of). Where queries are a share of the sequence: their runs within
+/// documents, the most keys of one, and twice their pairs.
 struct DocumentSizes {
   std::int64_t count = 0, longest = 0, squares = 0;  // count 0: the sequence is one
 };
+/// Of a square of `length` queries and keys, what lies within a window on both sides of the
+/// diagonal: l^2 - (l - w)^2. 0: no window. Half of it are the causal pairs, whose diagonal counts
+/// half, as that of the whole square does.
+template <class T>
+constexpr T band_of(T length, T window) {
+  const T beyond = window > 0 && window < length ? length - window : 0;
+  return length * length - beyond * beyond;
+}
 struct Attention {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, heads = 0, kv_heads = 0, seq_q = 0, seq_kv = 0, head_dim = 0;
@@ -77,6 +86,9 @@ struct Attention {
   /// along cp, and results are merged with those of the blocks before (log-sum-exp). -1: no ring.
   std::int64_t ring_step = -1;
   DocumentSizes documents = {};
+  /// Keys that a query sees: its own and those right before it (Model::attention_window). 0: all.
+  std::int64_t window = 0;
+  bool windowed() const { return window > 0 && window < seq_kv; }
   bool merges() const { return ring_step > 0; }
   std::int64_t v_dim() const { return value_dim > 0 ? value_dim : head_dim; }
 };

@@ -68,7 +68,8 @@ std::vector<Field<Attention>> fields(const Attention*) {
           flag("fused", &T::fused),
           flag("dropout", &T::dropout),
           dtype("dtype", &T::dtype),
-          flag("balanced", &T::balanced)};
+          flag("balanced", &T::balanced),
+          size("window", &T::window)};
 }
 std::vector<Field<Norm>> fields(const Norm*) {
   using T = Norm;

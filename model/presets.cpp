@@ -54,6 +54,11 @@ Model qwen_2_5_72b() {
   return m;
 }
 
+Model with_window(Model m, std::int64_t window, std::int64_t full_every = 0) {
+  m.attention_window = window, m.full_attention_every = full_every;
+  return m;
+}
+
 Model with_experts(Model m, std::int64_t experts, std::int64_t per_token, std::int64_t width) {
   m.experts = experts;
   m.experts_per_token = per_token;
@@ -69,6 +74,13 @@ Model qwen_3(std::string name, const LlamaShape& shape) {
 }
 Model qwen_3_moe(std::string name, const LlamaShape& shape, std::int64_t width) {
   return with_experts(qwen_3(std::move(name), shape), 128, 8, width);
+}
+
+/// Experts in every layer, biases of attention, and windows of 128 tokens in every other layer.
+Model gpt_oss(std::string name, std::int64_t layers, std::int64_t experts) {
+  Model m = llama(std::move(name), {layers, 2880, 2880, 64, 8, 201088, 131072});
+  m.head_dim = 64, m.qkv_bias = m.attention_output_bias = true;
+  return with_window(with_experts(std::move(m), experts, 4, 2880), 128, 2);
 }
 
 struct DeepseekShape {
@@ -126,7 +138,12 @@ constexpr std::string_view kBrown =
 constexpr std::string_view kLlama2 = "Touvron et al. 2023 (arXiv 2307.09288) and its config.json";
 constexpr std::string_view kLlama31 =
     "Grattafiori et al. 2024 (arXiv 2407.21783), Table 3, and its config.json";
-constexpr std::string_view kMistral = "Jiang et al. 2023 (arXiv 2310.06825), Table 1";
+constexpr std::string_view kMistral =
+    "Jiang et al. 2023 (arXiv 2310.06825), Table 1, without its window, as since v0.2";
+constexpr std::string_view kMistral1 = "Jiang et al. 2023 (arXiv 2310.06825), Table 1";
+constexpr std::string_view kGptOss =
+    "OpenAI 2025 (arXiv 2508.10925), section 2, and its config.json; without the biases of router "
+    "and experts and what heads add to the softmax's denominator";
 constexpr std::string_view kQwen = "config.json of Qwen/Qwen2.5-72B";
 constexpr std::string_view kMixtral =
     "Jiang et al. 2024 (arXiv 2401.04088), Table 1, and its config.json";
@@ -183,6 +200,17 @@ void append_deepseek(std::vector<Preset>& table) {
       1, 671'026'419'200, balancing, kDeepseekV3);
 }
 
+/// Of each layer these have, beside what is planned, biases of E (2 ffn + h + 1) and a number of
+/// each head.
+void append_gpt_oss(std::vector<Preset>& table) {
+  const auto left_out = [](const Model& m) {
+    return m.layers * (m.experts * (2 * m.expert_ffn_hidden + m.hidden + 1) + m.heads);
+  };
+  const Model small = gpt_oss("gpt-oss-20b", 24, 32), large = gpt_oss("gpt-oss-120b", 36, 128);
+  table.push_back({small, 20'914'757'184, left_out(small), kGptOss});
+  table.push_back({large, 116'829'156'672, left_out(large), kGptOss});
+}
+
 /// Counts are the sums of the tensors of the published checkpoints.
 void append_open_weights(std::vector<Preset>& table) {
   const auto add = [&table](Model model, std::int64_t parameters, std::string_view source) {
@@ -196,6 +224,8 @@ void append_open_weights(std::vector<Preset>& table) {
   add(llama("llama-3.1-405b", {126, 16384, 53248, 128, 8, 128256, 131072}), 405'853'388'800,
       kLlama31);
   add(llama("mistral-7b", {32, 4096, 14336, 32, 8, 32000, 32768}), 7'241'732'096, kMistral);
+  add(with_window(llama("mistral-7b-v0.1", {32, 4096, 14336, 32, 8, 32000, 32768}), 4096),
+      7'241'732'096, kMistral1);
   add(qwen_2_5_72b(), 72'706'203'648, kQwen);
   add(falcon_40b(), 41'303'293'952, kFalcon);
   add(with_experts(llama("mixtral-8x7b", {32, 4096, 14336, 32, 8, 32000, 32768}), 8, 2, 14336),
@@ -208,6 +238,7 @@ void append_open_weights(std::vector<Preset>& table) {
       kQwen3);
   add(qwen_3_moe("qwen3-235b-a22b", {94, 4096, 12288, 64, 4, 151936, 40960}, 1536), 235'093'634'560,
       kQwen3);
+  append_gpt_oss(table);
   append_deepseek(table);
 }
 

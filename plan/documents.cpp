@@ -7,10 +7,6 @@
 namespace plait {
 namespace {
 
-double square_of(std::int64_t length) {
-  return static_cast<double>(length) * static_cast<double>(length);
-}
-
 void require_one_length(const Documents& d) {
   if (d.length == 0 || d.lengths.empty()) return;
   throw refusal("S131", "documents have one length for all of them and a list of lengths",
@@ -37,16 +33,18 @@ void require_room(std::int64_t tokens, std::int64_t sequence_length) {
                 "shorten the documents or raise workload.sequence_length");
 }
 
-/// Positions first .. first + n - 1. The query at offset x of a document sees x + 1/2 keys, so that
-/// a whole document of l has l^2 / 2 pairs: twice those of offsets u .. v - 1 are v^2 - u^2.
-void add_queries(DocumentSizes& to, const std::vector<std::int64_t>& bounds, std::int64_t first,
-                 std::int64_t n) {
+/// Positions first .. first + n - 1. The query at offset x of a document sees x + 1/2 keys, but no
+/// more than a window, so that a whole document of l has l^2 / 2 pairs: twice those of offsets u ..
+/// v - 1 are v^2 - u^2, or what the window leaves of these.
+void add_queries(DocumentSizes& to, const std::vector<std::int64_t>& bounds, std::int64_t window,
+                 std::int64_t first, std::int64_t n) {
   for (std::size_t i = 1; i < bounds.size(); ++i) {
     const std::int64_t begin = bounds[i - 1];
     const std::int64_t u = std::max(first, begin) - begin;
     const std::int64_t v = std::min(first + n, bounds[i]) - begin;
     if (v <= u) continue;
-    ++to.count, to.longest = std::max(to.longest, v), to.squares += v * v - u * u;
+    ++to.count, to.longest = std::max(to.longest, v),
+                to.squares += band_of(v, window) - band_of(u, window);
   }
 }
 
@@ -82,23 +80,24 @@ std::string_view name_of(Packing packing) {
   return "?";
 }
 
-DocumentSizes DocumentLayout::sizes() const {
+DocumentSizes DocumentLayout::sizes(std::int64_t window) const {
   DocumentSizes out;
   for (std::size_t i = 1; i < bounds.size(); ++i) {
     const std::int64_t length = bounds[i] - bounds[i - 1];
-    ++out.count, out.longest = std::max(out.longest, length), out.squares += length * length;
+    ++out.count, out.longest = std::max(out.longest, length);
+    out.squares += band_of(length, window);
   }
   return out;
 }
 
-DocumentSizes DocumentLayout::largest_share(std::int64_t ranks) const {
+DocumentSizes DocumentLayout::largest_share(std::int64_t ranks, std::int64_t window) const {
   DocumentSizes most;
   if (bounds.empty()) return most;
   const std::int64_t chunk = bounds.back() / (2 * ranks);
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     DocumentSizes own;
-    add_queries(own, bounds, rank * chunk, chunk);
-    add_queries(own, bounds, (2 * ranks - 1 - rank) * chunk, chunk);
+    add_queries(own, bounds, window, rank * chunk, chunk);
+    add_queries(own, bounds, window, (2 * ranks - 1 - rank) * chunk, chunk);
     if (own.squares > most.squares) most = own;
   }
   return most;
@@ -111,31 +110,29 @@ DocumentLayout lay_out(const Documents& documents, std::int64_t sequence_length)
                                                : padded(documents, sequence_length);
 }
 
-BatchSizes trained_on(const DocumentLayout& layout, std::int64_t sequence_length,
-                      std::int64_t batch) {
-  if (!layout.any()) return BatchSizes::of_sequences(sequence_length, batch);
+BatchSizes trained_on(const Model& model, const DocumentLayout& layout,
+                      std::int64_t sequence_length, std::int64_t batch) {
+  if (!layout.any()) return BatchSizes::of_sequences(model, sequence_length, batch);
   BatchSizes out;
   if (layout.bounds.empty()) {
-    for (std::int64_t i = 0; i < batch; ++i) {
-      const std::int64_t tokens = layout.end_of(i, sequence_length);
-      out.tokens += static_cast<double>(tokens), out.squares += square_of(tokens);
-    }
+    for (std::int64_t i = 0; i < batch; ++i) out.add(model, layout.end_of(i, sequence_length));
     return out;
   }
   const std::int64_t end = layout.end_of(0, sequence_length);
-  double squares = 0;
   for (std::size_t i = 1; i < layout.bounds.size() && layout.bounds[i] <= end; ++i) {
-    squares += square_of(layout.bounds[i] - layout.bounds[i - 1]);
+    out.add(model, layout.bounds[i] - layout.bounds[i - 1], batch);
   }
-  const auto sequences = static_cast<double>(batch);
-  return {sequences * static_cast<double>(end), sequences * squares};
+  return out;
 }
 
-BatchSizes computed(const DocumentLayout& layout, bool by_part, std::int64_t sequence_length,
-                    std::int64_t batch) {
-  BatchSizes out = BatchSizes::of_sequences(sequence_length, batch);
-  if (by_part && !layout.bounds.empty()) {
-    out.squares = static_cast<double>(batch) * static_cast<double>(layout.sizes().squares);
+BatchSizes computed(const Model& model, const DocumentLayout& layout, bool by_part,
+                    std::int64_t sequence_length, std::int64_t batch) {
+  if (!by_part || layout.bounds.empty()) {
+    return BatchSizes::of_sequences(model, sequence_length, batch);
+  }
+  BatchSizes out;
+  for (std::size_t i = 1; i < layout.bounds.size(); ++i) {
+    out.add(model, layout.bounds[i] - layout.bounds[i - 1], batch);
   }
   return out;
 }

@@ -38,10 +38,11 @@ struct DocumentLayout {
   std::vector<std::int64_t> filled;
 
   bool any() const { return !bounds.empty() || !filled.empty(); }
-  DocumentSizes sizes() const;
+  /// Within a window of so many tokens; 0: none.
+  DocumentSizes sizes(std::int64_t window = 0) const;
   /// Of the two chunks that a rank of `ranks` holds (plan/strategies/context.cpp): those of the
   /// rank whose queries see the most keys.
-  DocumentSizes largest_share(std::int64_t ranks) const;
+  DocumentSizes largest_share(std::int64_t ranks, std::int64_t window = 0) const;
   /// The first position of a sequence whose token is padding.
   std::int64_t end_of(std::int64_t sample, std::int64_t sequence_length) const {
     return filled.empty() ? sequence_length
@@ -53,10 +54,10 @@ struct DocumentLayout {
 DocumentLayout lay_out(const Documents& documents, std::int64_t sequence_length);
 
 /// Of a batch of so many sequences, what the model is trained on: without padding.
-BatchSizes trained_on(const DocumentLayout& layout, std::int64_t sequence_length,
-                      std::int64_t batch);
+BatchSizes trained_on(const Model& model, const DocumentLayout& layout,
+                      std::int64_t sequence_length, std::int64_t batch);
 /// What is computed: padding too, and attention `by_part` or over whole sequences.
-BatchSizes computed(const DocumentLayout& layout, bool by_part, std::int64_t sequence_length,
-                    std::int64_t batch);
+BatchSizes computed(const Model& model, const DocumentLayout& layout, bool by_part,
+                    std::int64_t sequence_length, std::int64_t batch);
 
 }  // namespace plait

@@ -48,15 +48,19 @@ void require_latents(const Model& m) {
                   "model.head_dim",
                   "correct model.kv_heads and model.rope_head_dim");
   }
-  if (m.positions != PositionKind::kRotary || m.qkv_bias || m.qk_norm) {
-    throw refusal(
-        "S122",
-        "latent attention is planned with rotary positions, without biases and without norms of "
-        "heads",
-        m.qk_norm    ? "model.qk_norm"
-        : m.qkv_bias ? "model.qkv_bias"
-                     : "model.positions",
-        "model.positions = \"rotary\", model.qkv_bias = false, model.qk_norm = false", "change it");
+  const char* other = m.attention_window > 0                 ? "model.attention_window"
+                      : m.qk_norm                            ? "model.qk_norm"
+                      : m.qkv_bias                           ? "model.qkv_bias"
+                      : m.positions != PositionKind::kRotary ? "model.positions"
+                                                             : nullptr;
+  if (other != nullptr) {
+    throw refusal("S122",
+                  "latent attention is planned with rotary positions, without biases, norms of "
+                  "heads and windows",
+                  other,
+                  "model.positions = \"rotary\", model.qkv_bias = false, model.qk_norm = false, "
+                  "model.attention_window = 0",
+                  "change it");
   }
 }
 
@@ -124,8 +128,9 @@ std::int64_t microbatches(const Workload& w, std::int64_t replicas) {
 }
 
 void count_work(const Workload& w, const DocumentLayout& documents, const Model& m, Plan& plan) {
-  const BatchSizes trained = trained_on(documents, w.sequence_length, w.global_batch);
-  const BatchSizes run = computed(documents, w.flash_attention, w.sequence_length, w.global_batch);
+  const BatchSizes trained = trained_on(m, documents, w.sequence_length, w.global_batch);
+  const BatchSizes run =
+      computed(m, documents, w.flash_attention, w.sequence_length, w.global_batch);
   plan.tokens_per_step = static_cast<std::int64_t>(trained.tokens);
   plan.model_flops = megatron_flops_per_iteration(m, trained);
   plan.unneeded_flops = megatron_flops_per_iteration(m, run) - plan.model_flops;
@@ -149,6 +154,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   apply_recompute(draft);
   pack_units(draft);
   split_backward(draft);
+  apply_windows(draft);
   apply_pipeline(draft);
   apply_data_parallel(draft);
   apply_optimizer(draft);

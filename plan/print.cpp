@@ -45,8 +45,9 @@ struct Sizes {
     const std::string values = a.v_dim() == a.head_dim ? "" : fmt::format("/{}", a.v_dim());
     const std::int64_t n = a.documents.count;
     const std::string documents = n > 0 ? fmt::format(" of {} documents", n) : "";
-    return fmt::format("b{} h{}/{} s{} d{}{}{}", a.batch, a.heads, a.kv_heads, a.seq_q, a.head_dim,
-                       values, documents);
+    const std::string window = a.windowed() ? fmt::format(" w{}", a.window) : "";
+    return fmt::format("b{} h{}/{} s{}{} d{}{}{}", a.batch, a.heads, a.kv_heads, a.seq_q, window,
+                       a.head_dim, values, documents);
   }
   std::string operator()(const Norm& n) const { return fmt::format("{}x{}", n.rows, n.width); }
   std::string operator()(const HeadNorm& n) const {

@@ -218,6 +218,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
   for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
   if (layout.expert_parallel) gather_replicas(draft);
+  apply_windows(draft);
   if (model.latent_attention()) {
     attend_to_latent_cache(draft, step, precision.kv_cache, cache_tokens);
   } else {

@@ -12,7 +12,8 @@ namespace {
 auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.tied_embeddings, m.experts, m.experts_per_token,
-                  m.first_dense_layers, m.q_lora_rank, m.mtp_layers);
+                  m.first_dense_layers, m.q_lora_rank, m.mtp_layers, m.attention_window,
+                  m.full_attention_first, m.full_attention_every);
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
@@ -41,6 +42,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"latent.cpp", c.model.latent_attention()},
       {"mixture.cpp", c.model.experts > 0},
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
+      {"windows.cpp", c.model.windowed_layers() > 0},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},

@@ -142,6 +142,7 @@ inline void deep(MatrixCase& c) { c.model.layers = 4; }
 inline void one_layer(MatrixCase& c) { c.model.layers = 1; }
 inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
 inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
+inline void window_of_3(MatrixCase& c) { c.model.attention_window = 3; }
 inline void mtp(MatrixCase& c) { c.model.mtp_layers = 1; }
 inline void mtp_of_2(MatrixCase& c) { c.model.mtp_layers = 2; }
 inline void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
@@ -182,6 +183,8 @@ void early_gates_of_experts(List& list);
 void latent_attention(List& list);
 /// matrix_of_heads.cpp: models whose heads have norms.
 void norms_of_heads(List& list);
+/// matrix_of_windows.cpp: models whose queries see the last tokens alone.
+void sliding_windows(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

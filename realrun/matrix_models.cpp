@@ -82,6 +82,24 @@ Model qwen3_moe() {
   return m;
 }
 
+Model mistral() {
+  Model m = llama();
+  m.name = "mistral", m.attention_window = 3;
+  return m;
+}
+
+Model gemma() {
+  Model m = mistral();
+  m.name = "gemma", m.full_attention_every = 2;
+  return m;
+}
+
+Model gpt_oss() {
+  Model m = mixtral();
+  m.name = "gpt-oss", m.attention_window = 2, m.full_attention_first = 1;
+  return m;
+}
+
 Model latent() {
   Model m = with_latents(llama());
   m.name = "latent";

@@ -31,6 +31,11 @@ Model deepseek();
 /// Llama and Mixtral whose heads' queries and keys have norms.
 Model qwen3();
 Model qwen3_moe();
+/// Llama whose queries see three tokens, in every layer and in every second one, and Mixtral with
+/// windows of two behind a first layer that sees all.
+Model mistral();
+Model gemma();
+Model gpt_oss();
 /// Multi-head latent attention: heads of 8 + 4 columns with values of 6, latents of 20 and 12.
 Model latent();
 /// The same without a latent of the queries.

@@ -134,6 +134,13 @@ const Table<Model>& model_table() {
           field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
           field("qk_norm", &Model::qk_norm, Flag{},
                 "RMSNorm of each head's query and key (Qwen3)."),
+          field("attention_window", &Model::attention_window, Int{.min = 0, .max = 1 << 28},
+                "Sliding window: tokens that a query sees, itself included; 0: all of them."),
+          field("full_attention_first", &Model::full_attention_first, Int{.min = 0, .max = 100'000},
+                "With a window: layers, the first ones, that see all tokens all the same."),
+          field("full_attention_every", &Model::full_attention_every, Int{.min = 0, .max = 100'000},
+                "With a window: each so-many-th layer, counted from 1, sees all tokens all the "
+                "same; 0: none."),
           field("parallel_attention", &Model::parallel_attention, Flag{},
                 "Attention and MLP side by side (Falcon, GPT-J)."),
           field("experts", &Model::experts, Int{.min = 0, .max = 1 << 16},

@@ -44,6 +44,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   const std::int64_t of_each = 2 * layout.pp;
   model.layers = (dense && mixture ? 2 : 1) * of_each;
   model.first_dense_layers = dense ? of_each : 0, model.moe_every = 1;
+  model.full_attention_first = model.full_attention_every = 0;  // a window never takes longer
   if (split) model.tied_embeddings = false;
   workload.micro_batch = layout.micro_batch;
   workload.global_batch = layout.micro_batch * layout.replicas();

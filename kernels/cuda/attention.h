@@ -1,13 +1,14 @@
 #pragma once
 // Scaled dot-product attention on the device: kernels/attention.h, T = float or bf16. Packed rows,
 // grouped heads, values of another width, context parallelism, blocks of keys that are merged,
-// packed documents (bounds in device memory) and dropout are those of the twin, the same draws
-// included. Fused: head_dim and v_dim are multiples of 8, at most 192 and 128; heads, batch < 2^16.
+// packed documents (bounds in device memory), windows and dropout are those of the twin, the same
+// draws included. Fused: head_dim and v_dim are multiples of 8, at most 192 and 128; heads, batch <
+// 2^16.
 //
 // Fused: tiles of scores stay in registers; products run on tensor cores for bf16; tiles that lie
-// between documents are skipped. Backward is deterministic: one pass makes dk and dv, another dq.
-// Unfused: batched products and a softmax over whole rows; backward takes as many queries at a time
-// as the scratch memory holds.
+// between documents or before a window are skipped. Backward is deterministic: one pass makes dk
+// and dv, another dq. Unfused: batched products and a softmax over whole rows; backward takes as
+// many queries at a time as the scratch memory holds.
 
 #include <cuda_bf16.h>
 

@@ -185,9 +185,10 @@ CudnnAttention::~CudnnAttention() {
 
 bool CudnnAttention::takes(const AttentionShape& shape, const Dropout& dropout) {
   constexpr std::int64_t kMostHeadDim = 128;
-  return dropout.probability == 0 && shape.documents == 0 && shape.other_keys == 0 &&
-         shape.place.first == 0 && shape.place.turn >= shape.sequence && shape.head_dim % 8 == 0 &&
-         shape.head_dim <= kMostHeadDim && shape.v_dim() == shape.head_dim;
+  return dropout.probability == 0 && shape.documents == 0 && shape.window == 0 &&
+         shape.other_keys == 0 && shape.place.first == 0 && shape.place.turn >= shape.sequence &&
+         shape.head_dim % 8 == 0 && shape.head_dim <= kMostHeadDim &&
+         shape.v_dim() == shape.head_dim;
 }
 
 std::size_t CudnnAttention::workspace_bytes(const AttentionShape& shape) {

@@ -22,7 +22,8 @@ class CudnnAttention {
   CudnnAttention(const CudnnAttention&) = delete;
   CudnnAttention& operator=(const CudnnAttention&) = delete;
 
-  /// Queries and keys are the same tokens, from the first one on; heads of 8, 16, ... 128 elements.
+  /// Queries and keys are the same tokens, from the first one on, without documents and windows;
+  /// heads of 8, 16, ... 128 elements.
   static bool takes(const AttentionShape& shape, const Dropout& dropout);
   /// Bytes that both passes want beside their operands. Makes the plans, which takes seconds.
   std::size_t workspace_bytes(const AttentionShape& shape);

@@ -20,7 +20,8 @@ inline constexpr std::int64_t kMostHeadDim = 192, kMostValueDim = 128;
 
 inline void check_keys(const AttentionShape& shape) {
   PLAIT_CHECK(shape.keys() <= std::numeric_limits<int>::max(), "more keys than attention counts");
-  PLAIT_CHECK(shape.documents == 0 || shape.causal, "documents whose queries see later keys");
+  PLAIT_CHECK((shape.documents == 0 && shape.window == 0) || shape.causal,
+              "documents or windows whose queries see later keys");
 }
 /// Rows go to shared memory 16 bytes at a time.
 inline void check_fused(const AttentionShape& shape, bool vectors) {

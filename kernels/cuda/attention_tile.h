@@ -72,16 +72,25 @@ __device__ inline std::int64_t document_of(const AttentionShape& shape, std::int
   }
   return shape.bounds[document];
 }
-/// Keys before the first one that comes too late for the query: the first ones, whose two runs
-/// stand one before the other.
-__device__ inline std::int64_t keys_until(const AttentionShape& shape, std::int64_t query) {
+/// Keys up to a position of the sequence: the first ones, whose two runs stand one before the
+/// other.
+__device__ inline std::int64_t keys_before(const AttentionShape& shape, std::int64_t position) {
   const std::int64_t keys = shape.keys();
-  if (!shape.causal) return keys;
   const Positions& place = shape.keys_place;
-  const std::int64_t position = shape.place(query);
   if (place.turn >= keys) return within(position - place.first + 1, keys);
   return within(position - place.first + 1, place.turn) +
          within(position - place.second + 1, keys - place.turn);
+}
+/// Keys before the first one that comes too late for the query.
+__device__ inline std::int64_t keys_until(const AttentionShape& shape, std::int64_t query) {
+  return shape.causal ? keys_before(shape, shape.place(query)) : shape.keys();
+}
+/// The first key of the query's document and window.
+__device__ inline std::int64_t keys_from(const AttentionShape& shape, std::int64_t query) {
+  const std::int64_t document = document_of(shape, query);
+  if (shape.window == 0) return document;
+  const std::int64_t out = keys_before(shape, shape.place(query) - shape.window);
+  return out > document ? out : document;
 }
 /// Columns first .. end - 1 of a tile of keys.
 struct Visible {
@@ -104,12 +113,12 @@ struct Keys {
 };
 /// Those that the query sees.
 __device__ inline Keys keys_of(const AttentionShape& shape, std::int64_t query) {
-  return {static_cast<int>(document_of(shape, query)), static_cast<int>(keys_until(shape, query))};
+  return {static_cast<int>(keys_from(shape, query)), static_cast<int>(keys_until(shape, query))};
 }
 /// Those that some query of the tile at i0 sees: later queries see later keys.
 __device__ inline Keys keys_of_tile(const AttentionShape& shape, std::int64_t i0) {
   const std::int64_t end = i0 + kTileRows < shape.sequence ? i0 + kTileRows : shape.sequence;
-  return {static_cast<int>(document_of(shape, i0)), static_cast<int>(keys_until(shape, end - 1))};
+  return {static_cast<int>(keys_from(shape, i0)), static_cast<int>(keys_until(shape, end - 1))};
 }
 
 /// A tile [64, D] in shared memory. The 16-byte pieces of a row are exchanged by the row's number,

@@ -92,8 +92,9 @@ struct LayerPasses {
   Block forward, backward;
   Block weight_grads;  // where backward is cut in two
 };
-/// Layers with a dense MLP, or those with experts.
+/// Layers with a dense MLP, or those with experts; whose attention sees all tokens, or a window.
 struct LayerKind {
+  bool experts = false, windowed = false;
   LayerPasses kept;                       // as written
   std::optional<LayerPasses> recomputed;  // in the backward pass, where the strategy does so
   Block once;  // before a layer's first forward pass of the step; empty: nothing to do
@@ -129,7 +130,7 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
-  std::vector<LayerKind> layers;  // one or two kinds: dense before experts
+  std::vector<LayerKind> layers;  // dense before experts; from apply_windows on windowed before all
   LayerKind mtp;                  // before the layer of a module that predicts a further token
   LayerPasses mtp_head;           // and behind it; empty without modules
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
@@ -159,9 +160,13 @@ struct Draft {
     }
     f(mtp.kept.forward), f(mtp.kept.backward), f(mtp_head.forward), f(mtp_head.backward);
   }
-  /// Of `layers`. Those of modules behind the model are like its last one.
+  /// Of `layers`, from apply_windows on. Those of modules behind the model are like its last one.
   std::size_t kind_of(std::int64_t layer) const {
-    return layers.size() > 1 && model.has_experts(std::min(layer, model.layers - 1)) ? 1 : 0;
+    const std::int64_t like = std::min(layer, model.layers - 1);
+    const auto same = [&](const LayerKind& k) {
+      return k.experts == model.has_experts(like) && k.windowed == model.has_window(like);
+    };
+    return static_cast<std::size_t>(std::ranges::find_if(layers, same) - layers.begin());
   }
   /// The layer of module `k`, from 0, that predicts a further token; one number less is where its
   /// input comes from.
@@ -211,6 +216,7 @@ void insert_collectives(Draft& draft);  // makes every operand arrive in the lay
 void overlap_tensor_parallel(Draft& draft);  // what hides what travels over tp
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
+void apply_windows(Draft& draft);  // the attention of some layers sees the last tokens alone
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
 LayerPasses recompute_modules(Draft& draft, const LayerPasses& layer);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state

@@ -47,8 +47,8 @@ class Fitter {
         a.ring_step < 0 ? d_.workload.sequence_length : a.seq_q;  // a block is a rank's share
     a.heads = heads, a.kv_heads = kv_heads;
     a.head_dim = d_.model.head_dim, a.value_dim = d_.model.v_head_dim;
-    a.documents =
-        a.balanced ? d_.documents.largest_share(d_.mesh()[Axis::kCp]) : d_.documents.sizes();
+    a.documents = a.balanced ? d_.documents.largest_share(d_.mesh()[Axis::kCp], a.window)
+                             : d_.documents.sizes(a.window);
   }
   void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
   void operator()(HeadNorm& n) const {

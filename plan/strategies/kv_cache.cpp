@@ -49,6 +49,7 @@ class CacheRewrite {
   }
   Op attention(const Op& op, Attention a, const Chunk& chunk, Use use) const {
     a.batch = chunk.sequences, a.seq_q = chunk.tokens, a.seq_kv = chunk.context;
+    if (a.window > 0) a.seq_kv = std::min(a.seq_kv, chunk.tokens + a.window - 1);
     a.causal = chunk.tokens > 1;
     if (chunk.tokens == 1) a.dtype = type_;  // what is streamed is the cache
     Op out = op;

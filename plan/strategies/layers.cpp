@@ -178,7 +178,7 @@ class LayerWriter {
   void write_layer(UnitKind unit) {
     const AttentionPart attention = declare_attention(unit);
     MlpPart mlp = declare_mlp(unit);
-    d_.layers.emplace_back();
+    d_.layers.emplace_back().experts = unit == UnitKind::kMoeLayer;
     const std::string name = unit == UnitKind::kLayer ? "layer" : "moe_layer";
     d_.layers.back().kept.forward.name = name + ".forward";
     d_.layers.back().kept.backward.name = name + ".backward";

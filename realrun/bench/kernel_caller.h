@@ -48,8 +48,8 @@ class KernelCaller {
     });
   }
   void operator()(const Attention& a) const {
-    const kernels::AttentionShape shape{a.seq_q,    a.batch,    a.heads,
-                                        a.kv_heads, a.head_dim, a.causal};
+    kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
+    shape.window = a.window;
     kernels::Dropout d;
     d.probability = a.dropout ? kDropped : 0;
     d.positions = a.seq_q, d.heads = a.heads;

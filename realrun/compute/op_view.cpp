@@ -31,7 +31,7 @@ kernels::Dropout OpView::dropout_of_sum(std::size_t mask) const {
 
 kernels::AttentionShape OpView::shape_of(const Attention& a) const {
   kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
-  shape.value_dim = a.value_dim;
+  shape.value_dim = a.value_dim, shape.window = a.window;
   const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
   shape.place = place_of(packed);
   if (a.documents.count > 0) {

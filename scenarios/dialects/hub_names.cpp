@@ -23,7 +23,10 @@ constexpr std::array kRows = {
     Row{"llama-3.1-8b", "meta-llama/Llama-3.1-8B", {"llama3", "8B"}},
     Row{"llama-3.1-70b", "meta-llama/Llama-3.1-70B", {"llama3", "70B"}},
     Row{"llama-3.1-405b", "meta-llama/Llama-3.1-405B", {"llama3", "405B"}},
-    Row{"mistral-7b", "mistralai/Mistral-7B-v0.1"},
+    Row{"mistral-7b", "mistralai/Mistral-7B-Instruct-v0.2"},
+    Row{"mistral-7b-v0.1", "mistralai/Mistral-7B-v0.1"},
+    Row{"gpt-oss-20b", "openai/gpt-oss-20b"},
+    Row{"gpt-oss-120b", "openai/gpt-oss-120b"},
     Row{"qwen-2.5-72b", "Qwen/Qwen2.5-72B"},
     Row{"falcon-40b", "tiiuae/falcon-40b"},
 };

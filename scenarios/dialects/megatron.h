@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/export_draft.h"
 
 namespace plait::megatron {
@@ -48,6 +49,10 @@ inline constexpr SameModule kRecomputeModules[] = {
     {RecomputeModule::kMlp, "mlp"},
     {RecomputeModule::kSharedExperts, "shared_experts"},
 };
+
+/// Sliding windows; `layers` of the model.
+void write_windows(ExportDraft& draft);
+void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 
 void write(ExportDraft& draft, Launcher launcher);
 Imported read(const std::string& text, const std::string& file);

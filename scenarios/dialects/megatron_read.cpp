@@ -113,6 +113,7 @@ class Reading {
     const bool heads = args_.flag("--qk-layernorm");
     if (heads && !rms) near("--qk-layernorm is read as RMSNorm");
     give("--qk-layernorm", "model.qk_norm", truth(heads));
+    read_windows(args_, out_, layers_);
     biases();
     give("", "model.parallel_attention", "false");
     const std::int64_t modules = args_.integer("--mtp-num-layers", 0).value_or(0);

@@ -47,6 +47,7 @@ void write_model(ExportDraft& d) {
   if (rms_heads) d.set("--qk-layernorm");
   if (rms_heads || !m.qk_norm) d.say({"model.qk_norm"});
   if (!m.parallel_attention) d.say({"model.parallel_attention"});
+  write_windows(d);
   if (m.mtp_layers > 0) d.set("--mtp-num-layers", m.mtp_layers);
   d.say({"model.mtp_layers"});
 }

@@ -59,8 +59,9 @@ class ModelWriter {
     if (mentions(name, "qwen3")) out["head_dim"] = 128;
     if (mentions(name, "gpt oss")) {
       out["head_dim"] = 64;
-      assumed_.push_back(
-          "sliding windows: attention to all positions; of biases the sums behind experts alone");
+      // sliding_window and layer_types of openai/gpt-oss-120b's config.json.
+      out.update({{"attention_window", 128}, {"full_attention_every", 2}});
+      assumed_.push_back("of biases the sums behind experts alone");
     }
     out["experts"] = m_.experts;
     out["experts_per_token"] = m_.experts_per_token;

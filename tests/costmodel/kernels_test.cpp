@@ -239,6 +239,33 @@ TEST(Attention, UnevenDocumentsVisitTheTilesOfEach) {
   EXPECT_NEAR(fused_time(fit, op, device).compute / one, 24.0 / 36, 0.01);
 }
 
+TEST(Attention, WithinAWindowVisitsTheTilesThatHaveItsKeys) {
+  // 8 tiles of queries: those of a window of 1 + 2 * 128 keys visit 1, 2 and then 3 tiles of keys,
+  // and of one key more 4 at most. Many heads, so that nothing idles.
+  const AttentionFit fit = {.flops = 0.5, .throttle_teraflops = 1, .backward_rate = 1};
+  Attention op = attention(1024, true);
+  op.batch = 1 << 16;
+  Device device = h100();
+  device.memory_bandwidth *= 1e3;
+  const auto visited = [&] { return fused_time(fit, op, device).compute; };
+  const Seconds all = visited();
+  op.window = 257;
+  EXPECT_NEAR(visited() / all, (1 + 2 + 6 * 3) / 36.0, 0.01);
+  op.window = 258;
+  EXPECT_NEAR(visited() / all, (1 + 2 + 3 + 5 * 4) / 36.0, 0.01);
+  op.window = 1024;
+  EXPECT_EQ(visited(), all);
+  // A share of 4: of 8 tiles the two in the middle, which would visit 4 and 5.
+  op.seq_q = 256, op.balanced = true, op.window = 0;
+  EXPECT_NEAR(visited() / all, 9 / 36.0, 0.01);
+  op.window = 257;
+  EXPECT_NEAR(visited() / all, 6 / 36.0, 0.01);
+  // Documents of 5 and 3 tiles.
+  op = attention(1024, true), op.batch = 1 << 16, op.window = 129;
+  op.documents = {2, 640, band_of<std::int64_t>(640, 129) + band_of<std::int64_t>(384, 129)};
+  EXPECT_NEAR(visited() / all, (1 + 4 * 2 + 1 + 2 * 2) / 36.0, 0.01);
+}
+
 TEST(Attention, FlashAttention2IsSlowerOnHopper) {
   Attention op = attention(4096, true);
   const Seconds newest = kModel.compute(op, h100()).total();

@@ -166,4 +166,15 @@ TEST(AttentionShares, UnfusedOnesOfDocumentsMakeTheWhole) {
   expect_shares_make_the_whole(false, of_documents());
 }
 
+/// Within a tile, over several and over chunks; of documents too.
+TEST(AttentionShares, OnesWithinAWindowMakeTheWhole) {
+  for (const std::int64_t window : {1, 20, 70, 150}) {
+    for (AttentionShape s : {whole(), of_documents()}) {
+      s.window = window;
+      expect_shares_make_the_whole(true, s);
+      expect_shares_make_the_whole(false, s);
+    }
+  }
+}
+
 }  // namespace plait::kernels::attention_shares_test

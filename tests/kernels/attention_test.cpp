@@ -19,7 +19,12 @@ AttentionShape with_documents(AttentionShape s, const std::int64_t (&bounds)[4])
   s.documents = 3, s.bounds = bounds;
   return s;
 }
-/// Multi-head, grouped, multi-query; below, at and above one tile of 64; causal or not.
+AttentionShape with_window(AttentionShape s, std::int64_t window) {
+  s.window = window;
+  return s;
+}
+/// Multi-head, grouped, multi-query; below, at and above one tile of 64; causal or not; windows of
+/// one key, within a tile and over several, and with documents.
 const AttentionShape kShapes[] = {shape(1, 1, 1, 1, 1),
                                   shape(3, 2, 4, 2, 5),
                                   shape(17, 1, 3, 1, 3),
@@ -32,7 +37,12 @@ const AttentionShape kShapes[] = {shape(1, 1, 1, 1, 1),
                                   with_values(shape(65, 2, 2, 1, 6), 3),
                                   with_values(shape(3, 2, 4, 2, 5), 9),
                                   with_documents(shape(5, 2, 4, 2, 3), kShort),
-                                  with_documents(with_values(shape(130, 1, 2, 1, 5), 3), kLong)};
+                                  with_documents(with_values(shape(130, 1, 2, 1, 5), 3), kLong),
+                                  with_window(shape(5, 2, 4, 2, 3), 1),
+                                  with_window(shape(200, 1, 2, 1, 5), 3),
+                                  with_window(shape(200, 1, 2, 2, 3), 66),
+                                  with_window(shape(65, 2, 2, 1, 5), 100),
+                                  with_window(with_documents(shape(130, 1, 2, 1, 5), kLong), 7)};
 
 Dropout dropout(const AttentionShape& s, double probability) {
   Dropout d;
@@ -99,8 +109,9 @@ Reference reference(const std::vector<double>& qkv, const AttentionShape& s,
       return qkv[static_cast<std::size_t>(at)];
     };
     const std::int64_t seen = s.causal ? i + 1 : s.sequence;
-    const std::int64_t first =
+    std::int64_t first =
         s.documents > 0 ? *(std::upper_bound(s.bounds, s.bounds + s.documents, i) - 1) : 0;
+    if (s.window > 0) first = std::max(first, i - s.window + 1);
     std::vector<double> p(static_cast<std::size_t>(s.sequence));
     double sum = 0;
     for (std::int64_t j = first; j < seen; ++j) {

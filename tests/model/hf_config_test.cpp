@@ -39,6 +39,9 @@ void expect_same_shape(const Model& a, const Model& b) {
   EXPECT_EQ(a.mlp_bias, b.mlp_bias);
   EXPECT_EQ(a.qk_norm, b.qk_norm);
   EXPECT_EQ(a.parallel_attention, b.parallel_attention);
+  EXPECT_EQ(a.attention_window, b.attention_window);
+  EXPECT_EQ(a.full_attention_first, b.full_attention_first);
+  EXPECT_EQ(a.full_attention_every, b.full_attention_every);
   EXPECT_EQ(a.dropout, b.dropout);
 }
 
@@ -78,17 +81,81 @@ TEST(HfConfig, ListsKeysThatMayMatterInTheOrderOfTheFile) {
   EXPECT_EQ(got.ignored_keys, (std::vector<std::string>{"use_mrope", "layer_types"}));
 }
 
-TEST(HfConfig, ListsASlidingWindowThatIsUsed) {
-  const auto ignored = [](const std::string& use) {
-    return import_hf_config(R"({"model_type": "qwen2", "sliding_window": 4096,
-        "max_window_layers": 28, "use_sliding_window": )" +
-                                use + "}",
-                            "config.json")
-        .ignored_keys;
+using Layers = std::vector<bool>;
+
+/// Of a model of 4 layers, those with a window of `size` tokens; all others see all tokens.
+Layers windowed(const std::string& keys, std::int64_t size) {
+  const ImportedModel got =
+      import_hf_config(R"({"num_hidden_layers": 4, )" + keys + "}", "config.json");
+  EXPECT_TRUE(got.ignored_keys.empty()) << keys;
+  Layers out;
+  for (std::int64_t l = 0; l < 4; ++l) out.push_back(got.model.has_window(l));
+  EXPECT_EQ(got.model.attention_window, got.model.windowed_layers() > 0 ? size : 0) << keys;
+  return out;
+}
+
+TEST(HfConfig, QwensWindowsAreBehindTheFirstLayersWhereTheyAreSwitchedOn) {
+  const std::string qwen = R"("model_type": "qwen2", "sliding_window": 9, )";
+  const std::string on = qwen + R"("use_sliding_window": true, )";
+  EXPECT_EQ(windowed(on + R"("max_window_layers": 1)", 9), (Layers{false, true, true, true}));
+  EXPECT_EQ(windowed(on + R"("max_window_layers": 0)", 9), Layers(4, true));
+  EXPECT_EQ(windowed(on + R"("max_window_layers": 28)", 9), Layers(4, false));
+  EXPECT_EQ(windowed(qwen + R"("use_sliding_window": false, "max_window_layers": 1)", 9),
+            Layers(4, false));
+  EXPECT_EQ(windowed(qwen + R"("max_window_layers": 1)", 9), Layers(4, false));
+}
+
+TEST(HfConfig, WindowsAreThoseOfTheClassWhereAFileSaysNothing) {
+  EXPECT_EQ(windowed(R"("model_type": "mistral")", 4096), Layers(4, true));
+  EXPECT_EQ(windowed(R"("model_type": "mistral", "sliding_window": null)", 0), Layers(4, false));
+  EXPECT_EQ(windowed(R"("model_type": "mixtral")", 0), Layers(4, false));
+  EXPECT_EQ(windowed(R"("model_type": "phi3", "sliding_window": 2047)", 2047), Layers(4, true));
+  EXPECT_EQ(windowed(R"("model_type": "gpt_oss")", 128), (Layers{true, false, true, false}));
+}
+
+TEST(HfConfig, AListOfLayersComesBeforeTheRule) {
+  const auto listed = [](const std::string& types) {
+    return windowed(
+        R"("model_type": "gpt_oss", "sliding_window": 5, "layer_types": [)" + types + "]", 5);
   };
-  EXPECT_TRUE(ignored("false").empty());
-  EXPECT_EQ(ignored("true"), (std::vector<std::string>{"sliding_window", "max_window_layers",
-                                                       "use_sliding_window"}));
+  const std::string window = R"("sliding_attention")", all = R"("full_attention")";
+  const std::string comma = ", ";
+  EXPECT_EQ(listed(window + comma + window + comma + all + comma + window),
+            (Layers{true, true, false, true}));
+  EXPECT_EQ(listed(all + comma + all + comma + window + comma + window),
+            (Layers{false, false, true, true}));
+  EXPECT_EQ(listed(all + comma + all + comma + all + comma + all), Layers(4, false));
+}
+
+TEST(HfConfigRefusal, OfListsOfLayersThatAreNotPlanned) {
+  const auto code = [](const std::string& types) {
+    return refusal(R"({"model_type": "gpt_oss", "num_hidden_layers": 4, "layer_types": [)" + types +
+                   "]}")
+        .code;
+  };
+  const std::string window = R"("sliding_attention")", all = R"("full_attention")";
+  EXPECT_EQ(code(window + ", " + all), "M006");
+  EXPECT_EQ(code(window + ", " + all + ", " + all + ", " + window), "M004");
+  EXPECT_EQ(code(R"("linear_attention")"), "M004");
+}
+
+// Keys and values as published with openai/gpt-oss-20b; without those of its stored weights.
+TEST(HfConfig, OfGptOssIsThePreset) {
+  std::string types;
+  for (int i = 0; i < 12; ++i) {
+    types += std::string(i > 0 ? ", " : "") + R"("sliding_attention", "full_attention")";
+  }
+  const ImportedModel got = import_hf_config(
+      R"({"model_type": "gpt_oss", "attention_bias": true, "attention_dropout": 0.0,
+      "experts_per_token": 4, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2880,
+      "intermediate_size": 2880, "max_position_embeddings": 131072, "num_attention_heads": 64,
+      "num_experts_per_tok": 4, "num_hidden_layers": 24, "num_key_value_heads": 8,
+      "num_local_experts": 32, "sliding_window": 128, "tie_word_embeddings": false,
+      "vocab_size": 201088, "layer_types": [)" +
+          types + "]}",
+      "config.json");
+  expect_same_shape(got.model, *find_preset("gpt-oss-20b"));
+  EXPECT_TRUE(got.assumed_defaults.empty());
 }
 
 TEST(HfConfig, OfMistralIsThePreset) {
@@ -97,8 +164,8 @@ TEST(HfConfig, OfMistralIsThePreset) {
       "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 32768,
       "sliding_window": 4096, "torch_dtype": "bfloat16"})",
                                              "config.json");
-  expect_same_shape(got.model, *find_preset("mistral-7b"));
-  EXPECT_EQ(got.ignored_keys, std::vector<std::string>{"sliding_window"});
+  expect_same_shape(got.model, *find_preset("mistral-7b-v0.1"));
+  EXPECT_TRUE(got.ignored_keys.empty());
 }
 
 TEST(HfConfig, OfQwen25IsThePresetWithItsQkvBias) {
@@ -187,9 +254,9 @@ TEST(HfConfig, TextConfigComesBeforeTheOuterKeys) {
   EXPECT_EQ(got.model.hidden, 2048);
   EXPECT_EQ(got.model.kv_heads, 8);
   EXPECT_EQ(got.dtype, DType::kBf16);
+  EXPECT_EQ(got.model.attention_window, 9);
   EXPECT_EQ(got.ignored_keys,
-            (std::vector<std::string>{"model_type", "vision_config", "hidden_size",
-                                      "text_config.sliding_window"}));
+            (std::vector<std::string>{"model_type", "vision_config", "hidden_size"}));
 }
 
 TEST(HfConfig, NameIsThatOfTheRepositoryWhenStated) {

@@ -139,6 +139,30 @@ TEST(NeededFlops, LackHalfOfTheAttentionSquare) {
   EXPECT_NEAR((whole - needed_flops_per_iteration(m, 8192, 1)).value / half, 1, 1e-9);
 }
 
+/// Twice and once the pairs of s queries that see w keys, but the first ones as many as there are.
+TEST(WindowFlops, CountWhatIsSeenInTheLayersThatHaveAWindow) {
+  Model m = *find_preset("llama-3.1-8b");
+  const double s = 8192, w = 1024, width = 4096;
+  const Flops whole = megatron_flops_per_iteration(m, 8192, 2);
+  const Flops needed = needed_flops_per_iteration(m, 8192, 2);
+  const double saved = s * s / 2 - (w * s - w * w / 2);  // pairs, of one layer and sequence
+  m.attention_window = 1024;
+  for (const std::int64_t every : {0, 4, 2, 1}) {
+    m.full_attention_every = every;
+    const double layers = every == 0 ? 32 : 32 - 32 / static_cast<double>(every);
+    const double fewer = 2 * layers * 3 * 2 * 2 * width * saved;  // 3 passes, 2 products
+    EXPECT_EQ(m.windowed_layers(), layers);
+    EXPECT_NEAR((needed - needed_flops_per_iteration(m, 8192, 2)).value, fewer,
+                1e-9 * needed.value);
+    EXPECT_NEAR((whole - megatron_flops_per_iteration(m, 8192, 2)).value, 2 * fewer,
+                1e-9 * whole.value);
+  }
+  m.full_attention_every = 0, m.full_attention_first = 30;
+  EXPECT_EQ(m.windowed_layers(), 2);
+  m.attention_window = 8192, m.full_attention_first = 0;
+  EXPECT_EQ(megatron_flops_per_iteration(m, 8192, 2), whole);
+}
+
 TEST(MegatronFlops, RecomputationAddsOneForwardOfTheLayersOnly) {
   const Model m = *find_preset("tiny");
   const Flops extra =

@@ -92,6 +92,46 @@ TEST(AttentionFlops, OfACausalRectangleAreWhole) {
   EXPECT_EQ(causal, flops(op));
 }
 
+/// Causal pairs of queries first .. last, where the own key counts half unless the window is full.
+double pairs_within(std::int64_t first, std::int64_t last, std::int64_t window) {
+  double sum = 0;
+  for (std::int64_t i = first; i <= last; ++i) {
+    sum += std::min(static_cast<double>(i) + 0.5, static_cast<double>(window));
+  }
+  return sum;
+}
+
+TEST(AttentionFlops, OfAWindowCountThePairsThatAreSeen) {
+  Attention op = square_attention();
+  const double pair = 2.0 * 2 * 6 * 2 * 8;  // 2 b a (d + d_v)
+  const Flops without = flops(op);
+  for (std::int64_t w = 1; w <= 17; ++w) {
+    op.window = w;
+    EXPECT_EQ(flops(op), Flops(pair * pairs_within(0, 15, w))) << w;
+    EXPECT_EQ(hardware_flops(op), flops(op));
+    EXPECT_LE(flops(op), without);
+  }
+  EXPECT_EQ(flops(op), without);
+  op.window = 3, op.fused = false;  // the whole square is multiplied and masked
+  EXPECT_EQ(hardware_flops(op), Flops(pair * 16 * 16));
+}
+
+TEST(AttentionFlops, OfABalancedShareWithinAWindowAreThoseOfTheRankThatSeesMost) {
+  const std::int64_t s = 16, ranks = 4, chunk = s / (2 * ranks);
+  Attention op = square_attention();
+  op.seq_kv = s, op.seq_q = 2 * chunk, op.balanced = true;
+  for (const std::int64_t w : {1, 3, 8, 16}) {
+    double most = 0;
+    for (std::int64_t r = 0; r < ranks; ++r) {
+      const std::int64_t last = (2 * ranks - 1 - r) * chunk;
+      most = std::max(most, pairs_within(r * chunk, (r + 1) * chunk - 1, w) +
+                                pairs_within(last, last + chunk - 1, w));
+    }
+    op.window = w;
+    EXPECT_EQ(flops(op), Flops(2.0 * 2 * 6 * 2 * 8 * most)) << w;
+  }
+}
+
 TEST(AttentionFlops, FusedBackwardExecutesFiveProductsAgainstTwo) {
   Attention op = square_attention();
   const Flops forward = hardware_flops(op);

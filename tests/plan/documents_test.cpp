@@ -102,6 +102,15 @@ TEST(PackedDocuments, CostWhatTheRankThatSeesMostComputesUnderAllGather) {
   EXPECT_DOUBLE_EQ(shared.value, whole.value * 2 * 22 / 30);  // both ranks as the slower one
 }
 
+TEST(PackedDocuments, WithinAWindowSeeItsTokens) {
+  // Twice the pairs of 5 and 3 tokens of which each sees 2: x + 1/2 at offset x, but at most 2.
+  const DocumentLayout layout = lay_out(packed({5, 3}), 8);
+  EXPECT_EQ(layout.sizes(2).squares, 2 * (0.5 + 1.5 + 2 + 2 + 2 + 0.5 + 1.5 + 2));
+  EXPECT_EQ(layout.sizes(9).squares, layout.sizes().squares);
+  EXPECT_EQ(layout.largest_share(1, 2).squares, layout.sizes(2).squares);
+  EXPECT_EQ(layout.largest_share(2, 2).squares, 2 * (2 + 2 + 2 + 0.5));  // tokens 2 .. 5
+}
+
 TEST(PackedDocuments, OfWhichEachChunkHoldsItsOwnAreSharedEvenly) {
   const DocumentLayout layout = lay_out({Packing::kPacked, 2, {}}, 8);
   for (const std::int64_t ranks : {1, 2, 4})

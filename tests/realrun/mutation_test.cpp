@@ -1,7 +1,8 @@
 // Verification finds faults: in the verified matrix no collective and no copy can be dropped or
-// misgrouped, and no two microbatches exchanged, without another result or an error. A collective
-// that could be dropped would be one that the plan does not need; the few of these are named in
-// mutations.h, and each is checked to be one. So are sums whose order does not matter.
+// misgrouped, no two microbatches exchanged and no window forgotten, without another result or an
+// error. A collective that could be dropped would be one that the plan does not need; the few of
+// these are named in mutations.h, and each is checked to be one. So are sums whose order does not
+// matter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,6 +97,14 @@ TEST(Mutation, MisgroupedCollectivesAreCaught) { EXPECT_GT(expect_all_caught(1, 
 
 TEST(Mutation, SwappedMicrobatchesAreCaught) {
   EXPECT_GT(expect_all_caught(2, swapped_microbatches), 75U);
+}
+
+TEST(Mutation, OtherWindowsAreCaught) {
+  std::size_t n = 0;
+  for (const MatrixCase& c : matrix_cases()) {
+    if (c.model.windowed_layers() > 0) n += expect_caught(c, other_windows);
+  }
+  EXPECT_GT(n, 80U);
 }
 
 TEST(Mutation, DroppedCopiesAreCaught) {

@@ -271,6 +271,26 @@ inline bool commutes(const Plan& plan, const Program& program, std::size_t i, st
   return false;
 }
 
+/// Each attention within a window with none, and with one that is a token longer. Where it is not
+/// fused the backward pass has the probabilities, which are zero outside: it need not know.
+inline std::vector<Mutation> other_windows(const Plan& plan) {
+  std::vector<Mutation> out;
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    for (std::size_t i = 0; is_called(plan, b) && i < plan.blocks[b].ops.size(); ++i) {
+      const auto* c = std::get_if<Compute>(&plan.blocks[b].ops[i].body);
+      const auto* a = c == nullptr ? nullptr : std::get_if<Attention>(c);
+      if (a == nullptr || a->window == 0) continue;
+      for (const std::int64_t window : {std::int64_t{0}, a->window + 1}) {
+        Mutation m{plan.blocks[b].name + ": a window of " + std::to_string(window), plan,
+                   !a->fused && a->pass == Pass::kBackward};
+        std::get<Attention>(std::get<Compute>(m.plan.blocks[b].ops[i].body)).window = window;
+        out.push_back(std::move(m));
+      }
+    }
+  }
+  return out;
+}
+
 /// In each stage, for each block that works on a microbatch: the first two of its calls for the
 /// same layer and different microbatches, with these exchanged. But for those that bring back what
 /// left the device: it may come early, or once more.

@@ -14,6 +14,7 @@ struct Case {
   bool block = false;  // the keys are those of another rank, and results are merged with others
   /// Of the first of the packed documents; each of the others is twice as long as the one before.
   std::int64_t document = 0;
+  std::int64_t window = 0;
 };
 constexpr Case kCases[] = {
     {8, 1, 1, 1, 8, true, 0, 0},
@@ -30,6 +31,12 @@ constexpr Case kCases[] = {
     {200, 1, 2, 1, 16, true, 0.2, 0, 8, false, 64},
     {150, 1, 2, 2, 72, true, 0, 0, 0, false, 1},
     {72, 2, 2, 1, 40, true, 0.1, 200, 0, false, 30},
+    // Windows of one key, within a tile, over several; from two places; of documents.
+    {70, 2, 4, 2, 24, true, 0, 0, 0, false, 0, 1},
+    {200, 1, 2, 1, 16, true, 0.2, 0, 8, false, 0, 30},
+    {200, 1, 2, 2, 72, true, 0, 0, 0, false, 0, 66},
+    {72, 2, 2, 1, 40, true, 0.1, 200, 0, false, 0, 9},
+    {150, 1, 2, 2, 24, true, 0, 0, 0, false, 3, 20},
 };
 /// Blocks of keys, as many as queries: some of the first run alone, the first one and some of the
 /// second.
@@ -52,7 +59,7 @@ AttentionShape shape_of(const Case& c) {
     s.other_keys = c.other_keys;
     s.place = {10, c.sequence / 2, c.other_keys - c.sequence};
   }
-  s.value_dim = c.value_dim;
+  s.value_dim = c.value_dim, s.window = c.window;
   s.documents = static_cast<std::int64_t>(bounds_of(c).size()) - 1;
   if (c.block) {
     const std::int64_t run = c.sequence / 2;

@@ -33,6 +33,7 @@ const std::vector<std::vector<Override>> kChanges = {
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.every", "2"}},
     {{"workload.precision", R"({"weights": "bf16", "gradients": "bf16", "moments": "bf16"})"}},
     {{"model.qkv_bias", "true"}},
+    {{"model.attention_window", "128"}, {"model.full_attention_every", "2"}},
 };
 
 std::vector<std::string> known_options(const DialectRow& row) {

@@ -105,6 +105,34 @@ TEST(ImportMegatron, WhatItDoesNotReadItNames) {
             std::string::npos);
 }
 
+TEST(ImportMegatron, WindowsAreTheKeysBeforeAQueryAndItsOwn) {
+  const auto model = [](const std::string& more) {
+    const std::string sizes =
+        "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --padded-vocab-size 512 ";
+    return imported(Dialect::kMegatronCore, sizes + more).model;
+  };
+  EXPECT_EQ(model("").attention_window, 0);
+  EXPECT_EQ(model("--window-size 127,0").attention_window, 128);
+  EXPECT_EQ(model("--window-size '(127, 0)'").windowed_layers(), 4);
+  EXPECT_EQ(model("--window-size -1,0").attention_window, 0);
+  const Model every = model("--window-size 127,0 --window-attn-skip-freq 2");
+  EXPECT_TRUE(every.has_window(0) && !every.has_window(1) && every.has_window(2));
+  const Model listed = model("--window-size 127,0 --window-attn-skip-freq [0,1,1,1]");
+  EXPECT_TRUE(!listed.has_window(0) && listed.has_window(1) && listed.has_window(3));
+  const auto code = [&](const std::string& more) {
+    try {
+      model(more);
+    } catch (const InputError& e) {
+      return e.text().code;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(code("--window-size 127"), "D006");
+  EXPECT_EQ(code("--window-size 127,3"), "D006");
+  EXPECT_EQ(code("--window-size 127,0 --window-attn-skip-freq [1,0]"), "D006");
+  EXPECT_EQ(code("--window-size 127,0 --window-attn-skip-freq ([1]*3+[0])"), "D006");
+}
+
 TEST(ImportMegatron, ShardsTakeWhatTheOtherAxesLeave) {
   const Scenario s =
       imported(Dialect::kMegatronCore,

@@ -43,6 +43,9 @@ json random_model() {
           {"attention_output_bias", coin()},
           {"mlp_bias", coin()},
           {"qk_norm", coin()},
+          {"attention_window", size({0, 0, 128})},
+          {"full_attention_first", size({0, 0, 3})},
+          {"full_attention_every", size({0, 2, 5})},
           {"mtp_layers", size({0, 0, 1, 2})},
           {"dropout", coin() ? 0.1 : 0.0}};
 }
