@@ -97,12 +97,12 @@ ServingReport report_of(const Scenario& s, const RunFacts& facts, ProgressLine& 
   r.replicas = replicas;
   r.limits = serving.limits;
   r.capacity = cache_capacity(served, serving.limits, s.memory);
-  r.fits = r.capacity.tokens >= serving.limits.max_context;
+  r.fits = r.capacity.holds(serving.limits);
   if (!r.fits) return r;
   StepCosts costs(served);
   ServerOptions options;
   options.limits = serving.limits;
-  options.blocks = r.capacity.blocks;
+  options.blocks = r.capacity.blocks, options.kept = r.capacity.kept;
   options.replicas = replicas;
   options.batches_in_flight = s.strategy.mesh[Axis::kPp];
   TokenCount count(requests, progress);

@@ -61,7 +61,7 @@ Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
           {"blocks", c.blocks},
           {"block_size_tokens", limits.block_size},
           {"max_model_len_tokens", limits.max_context},
-          {"max_concurrency", c.concurrency(limits.max_context, limits.block_size)},
+          {"max_concurrency", c.concurrency(limits)},
           {"stages", std::move(stages)}};
 }
 

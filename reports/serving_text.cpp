@@ -49,9 +49,9 @@ std::vector<Line> capacity_lines(const ServingReport& r) {
                                     human_count(r.capacity.tokens),
                                     human_bytes(room.bytes_per_token.value * r.capacity.tokens),
                                     human_bytes(room.bytes_per_token.value))),
-      labelled("", fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
-                               human_count(r.limits.max_context),
-                               r.capacity.concurrency(r.limits.max_context, r.limits.block_size)))};
+      labelled("",
+               fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
+                           human_count(r.limits.max_context), r.capacity.concurrency(r.limits)))};
 }
 
 std::vector<Line> rate_lines(const ServingReport& r) {

@@ -7,11 +7,18 @@ namespace plait {
 namespace {
 
 /// Layers of the stage whose keys and values are in its device's memory.
-std::int64_t layers_on(const LayerMap& map, std::size_t stage) {
-  if (map.cache_on_host) return 0;
-  return std::ranges::count_if(map.layers, [&](const LayerPlace& p) {
-    return p.stage == static_cast<std::int32_t>(stage) && p.residence != Residence::kProcessor;
-  });
+KeptLayers layers_on(const ServedModel& s, std::size_t stage) {
+  const LayerMap& map = s.layout.map;
+  KeptLayers out{.all = 0, .windowed = 0, .window = s.model.attention_window};
+  if (map.cache_on_host) return out;
+  for (std::size_t l = 0; l < map.layers.size(); ++l) {
+    const LayerPlace& p = map.layers[l];
+    if (p.stage != static_cast<std::int32_t>(stage) || p.residence == Residence::kProcessor) {
+      continue;
+    }
+    ++(s.model.has_window(static_cast<std::int64_t>(l)) ? out.windowed : out.all);
+  }
+  return out;
 }
 
 StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
@@ -22,8 +29,8 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
   const Bytes usable(static_cast<std::int64_t>(memory * limits.memory_utilization));
   room.cache = std::max(usable - room.use.bytes(), Bytes(0));
   const std::int64_t tp = s.layout.mesh[Axis::kTp];
-  room.bytes_per_token =
-      kv_bytes_per_token(s.model, s.precision, tp) * layers_on(s.layout.map, stage);
+  room.kept = layers_on(s, stage);
+  room.bytes_per_token = kv_bytes_per_token(s.model, s.precision, tp) * room.kept.layers();
   if (room.bytes_per_token.value > 0) {
     const std::int64_t block = limits.block_size * room.bytes_per_token.value;
     room.tokens = room.cache.value / block * limits.block_size;
@@ -33,9 +40,16 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
 
 }  // namespace
 
-double CacheCapacity::concurrency(std::int64_t tokens_per_request, std::int64_t block_size) const {
-  const std::int64_t each = (tokens_per_request + block_size - 1) / block_size;
+double CacheCapacity::concurrency(const EngineLimits& limits) const {
+  const std::int64_t each =
+      kept.most_blocks(limits.max_context, limits.max_tokens, limits.block_size);
   return each > 0 ? static_cast<double>(blocks) / static_cast<double>(each) : 0;
+}
+
+bool CacheCapacity::holds(const EngineLimits& limits, std::int64_t sequences) const {
+  if (kept.windowed == 0) return tokens >= sequences * limits.max_context;
+  return blocks >=
+         sequences * kept.most_blocks(limits.max_context, limits.max_tokens, limits.block_size);
 }
 
 Step largest_step(const EngineLimits& limits) {
@@ -56,12 +70,14 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     out.stages.push_back(room_on(s, plan, stage, limits, framework));
     const StageRoom& room = out.stages.back();
-    if (room.bytes_per_token.value > 0) out.tokens = std::min(out.tokens, room.tokens);
+    if (room.bytes_per_token.value == 0 || room.tokens >= out.tokens) continue;
+    out.tokens = room.tokens;
+    if (room.kept.windowed > 0) out.kept = room.kept;
   }
   if (out.tokens == std::numeric_limits<std::int64_t>::max()) {
     out.tokens = limits.max_sequences * limits.max_context;
   }
-  out.blocks = out.tokens / limits.block_size;
+  out.blocks = out.tokens / limits.block_size * out.kept.layers();
   return out;
 }
 

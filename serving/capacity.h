@@ -4,10 +4,13 @@
 // all layers of a stage; the stage with the least room decides (vLLM's determine_available_memory
 // after a profiling run of max_num_batched_tokens).
 //   tokens = block floor((utilization memory - used) / (block layers bytes_per_token_and_layer))
+// Where some layers keep no more than a window, `tokens` is what all layers could keep, and a
+// sequence takes fewer blocks than it has tokens for (serving/kept_layers.h).
 
 #include <vector>
 
 #include "costmodel/stage_use.h"
+#include "serving/kept_layers.h"
 #include "serving/step_costs.h"
 
 namespace plait {
@@ -17,13 +20,17 @@ struct StageRoom {
   Bytes cache;              // what is left for it
   Bytes bytes_per_token;    // of all layers of the stage, on one rank
   std::int64_t tokens = 0;  // whole blocks
+  KeptLayers kept;          // layers whose keys and values are here
 };
 
 struct CacheCapacity {
   std::vector<StageRoom> stages;
   std::int64_t blocks = 0, tokens = 0;
-  /// vLLM's "Maximum concurrency for N tokens per request".
-  double concurrency(std::int64_t tokens_per_request, std::int64_t block_size) const;
+  KeptLayers kept;  // of the stage with the least room
+  /// vLLM's "Maximum concurrency for max_context tokens per request".
+  double concurrency(const EngineLimits& limits) const;
+  /// So many sequences of max_context tokens have room at a time.
+  bool holds(const EngineLimits& limits, std::int64_t sequences = 1) const;
 };
 
 /// The step of the profiling run: as many tokens as a step may have, in prompts as long as a

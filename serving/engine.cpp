@@ -32,21 +32,24 @@ struct Mean {
 }  // namespace
 
 Engine::Engine(const EngineLimits& limits, std::int64_t blocks,
-               const std::vector<Request>& requests)
+               const std::vector<Request>& requests, const KeptLayers& kept)
     : limits_(limits),
       blocks_(blocks),
+      kept_(kept),
       requests_(requests),
       state_(requests.size()),
       free_(blocks) {}
 
 bool Engine::fits(const Request& r) const {
-  return divided_up(r.prompt + r.output - 1, limits_.block_size) <= blocks_ &&
+  const std::int64_t tokens = r.prompt + r.output - 1;
+  return kept_.most_blocks(tokens, limits_.max_tokens, limits_.block_size) <= blocks_ &&
          (limits_.chunked_prefill || r.prompt + r.output - 1 <= limits_.max_tokens);
 }
 
 bool Engine::take_blocks(std::size_t r, std::int64_t tokens) {
   State& s = state_[r];
-  const std::int64_t more = divided_up(s.computed + tokens, limits_.block_size) - s.blocks;
+  const std::int64_t more =
+      kept_.blocks(s.computed, tokens, limits_.block_size) - s.blocks;  // below 0: some go back
   if (more > free_) return false;
   s.blocks += more, free_ -= more;
   return true;

@@ -12,6 +12,7 @@
 
 #include "plan/requests.h"
 #include "plan/serving.h"
+#include "serving/kept_layers.h"
 #include "serving/requests.h"
 
 namespace plait {
@@ -38,7 +39,8 @@ struct Progress {
 class Engine {
  public:
   /// `blocks`: of the cache. `requests` outlives the engine.
-  Engine(const EngineLimits& limits, std::int64_t blocks, const std::vector<Request>& requests);
+  Engine(const EngineLimits& limits, std::int64_t blocks, const std::vector<Request>& requests,
+         const KeptLayers& kept = {});
 
   void admit(std::size_t request) { waiting_.push_back(request); }
   /// The next batch, of sequences that are in no batch at the moment; empty: nothing can run.
@@ -71,6 +73,7 @@ class Engine {
 
   EngineLimits limits_;
   std::int64_t blocks_ = 0;
+  KeptLayers kept_;
   const std::vector<Request>& requests_;
   std::vector<State> state_;
   std::deque<std::size_t> waiting_;

@@ -53,8 +53,7 @@ bool fits(ServedModel s, const LayerMap& map, const EngineLimits& limits,
   s.layout.map = map;
   const CacheCapacity c = cache_capacity(s, limits, framework);
   const auto full = [](const StageRoom& room) { return room.cache.value <= 0; };
-  return std::ranges::none_of(c.stages, full) &&
-         c.tokens >= limits.max_context * limits.max_sequences;
+  return std::ranges::none_of(c.stages, full) && c.holds(limits, limits.max_sequences);
 }
 
 std::int64_t most_gpu_layers(const ServedModel& s, const LayerRule& rule,

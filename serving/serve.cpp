@@ -36,7 +36,8 @@ class Server {
     out_.requests.resize(requests.size());
     last_token_.resize(requests.size());
     for (std::int64_t i = 0; i < options.replicas; ++i) {
-      replicas_.push_back({Engine(options.limits, options.blocks, requests), {}, 0, {}});
+      replicas_.push_back(
+          {Engine(options.limits, options.blocks, requests, options.kept), {}, 0, {}});
     }
     for (std::size_t i = 0; i < requests.size(); ++i) require_room(i);
   }
@@ -64,14 +65,14 @@ class Server {
   void require_room(std::size_t i) const {
     const Request& r = requests_[i];
     if (r.prompt > 0 && r.output > 0 && replicas_[0].engine.fits(r)) return;
-    throw InputError({"R002",
-                      "request " + std::to_string(i) + " of " + std::to_string(r.prompt) +
-                          " prompt and " + std::to_string(r.output) +
-                          " output tokens never fits into the cache of a replica",
-                      {"", 0, 0, "serving"},
-                      "at least 1 token each, and together at most " +
-                          std::to_string(options_.blocks * options_.limits.block_size),
-                      "shorten the requests, or use more devices or narrower weights"});
+    throw InputError(
+        {"R002",
+         "request " + std::to_string(i) + " of " + std::to_string(r.prompt) + " prompt and " +
+             std::to_string(r.output) + " output tokens never fits into the cache of a replica",
+         {"", 0, 0, "serving"},
+         "at least 1 token each, and together at most " +
+             std::to_string(options_.blocks / options_.kept.layers() * options_.limits.block_size),
+         "shorten the requests, or use more devices or narrower weights"});
   }
   void arrive_at_start() {
     const bool closed = load_.arrivals == Arrivals::kClosed;

@@ -35,6 +35,7 @@ using StepPrice = std::function<const StepTime&(const Step&)>;
 struct ServerOptions {
   EngineLimits limits;
   std::int64_t blocks = 0;  // of each replica's cache
+  KeptLayers kept = {};
   std::int64_t replicas = 1;
   std::int64_t batches_in_flight = 1;  // as many as there are stages
 };

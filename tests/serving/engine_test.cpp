@@ -12,6 +12,7 @@ struct Case {
   EngineLimits limits;
   std::int64_t blocks = 0;
   std::vector<Request> requests;
+  KeptLayers kept = {};
 };
 
 Case drawn_case() {
@@ -27,7 +28,8 @@ Case drawn_case() {
     longest = std::max(longest, r.prompt + r.output);
     c.requests.push_back(r);
   }
-  const std::int64_t least = (longest + c.limits.block_size - 1) / c.limits.block_size;
+  if (*rc::gen::arbitrary<bool>()) c.kept = {.all = 1, .windowed = 2, .window = 5};
+  const std::int64_t least = c.kept.most_blocks(longest, c.limits.max_tokens, c.limits.block_size);
   c.blocks = least + *rc::gen::inRange(0, 10);
   return c;
 }
@@ -57,7 +59,7 @@ std::vector<std::size_t> run(const Case& c, std::size_t in_flight, Engine& engin
 RC_GTEST_PROP(Engine, EveryRequestFinishesAndGivesItsBlocksBack, ()) {
   const Case c = drawn_case();
   const auto in_flight = static_cast<std::size_t>(*rc::gen::inRange(1, 4));
-  Engine engine(c.limits, c.blocks, c.requests);
+  Engine engine(c.limits, c.blocks, c.requests, c.kept);
   run(c, in_flight, engine, [](const Batch&) {});
   RC_ASSERT(engine.free_blocks() == c.blocks);
   RC_ASSERT(engine.outstanding() == 0U);
@@ -65,7 +67,7 @@ RC_GTEST_PROP(Engine, EveryRequestFinishesAndGivesItsBlocksBack, ()) {
 
 RC_GTEST_PROP(Engine, KeepsBudgetSequencesAndBlocks, ()) {
   const Case c = drawn_case();
-  Engine engine(c.limits, c.blocks, c.requests);
+  Engine engine(c.limits, c.blocks, c.requests, c.kept);
   run(c, 1, engine, [&](const Batch& batch) {
     std::int64_t tokens = 0;
     for (const Scheduled& s : batch.sequences) tokens += s.tokens;
@@ -77,7 +79,7 @@ RC_GTEST_PROP(Engine, KeepsBudgetSequencesAndBlocks, ()) {
 
 RC_GTEST_PROP(Engine, NoSequenceIsInTwoBatchesAtOnce, ()) {
   const Case c = drawn_case();
-  Engine engine(c.limits, c.blocks, c.requests);
+  Engine engine(c.limits, c.blocks, c.requests, c.kept);
   std::vector<std::int64_t> computed(c.requests.size());
   // Without preemption each token is computed once: those of the prompt and all answers but the
   // last.
@@ -96,7 +98,7 @@ RC_GTEST_PROP(Engine, NoSequenceIsInTwoBatchesAtOnce, ()) {
 RC_GTEST_PROP(Engine, EqualRequestsFinishInTheOrderOfArrival, ()) {
   Case c = drawn_case();
   for (Request& r : c.requests) r = c.requests[0];
-  Engine engine(c.limits, c.blocks, c.requests);
+  Engine engine(c.limits, c.blocks, c.requests, c.kept);
   const std::vector<std::size_t> finished = run(c, 1, engine, [](const Batch&) {});
   RC_ASSERT(std::ranges::is_sorted(finished));
 }

@@ -194,7 +194,7 @@ TEST(PublishedServing, ThroughputOverPipelineStages) {
     load.kinds = {{"all", 1, 1000, 1000, 0}};
     load.concurrency = load.count = 3000;
     const CacheCapacity capacity = cache_capacity(s, limits, {});
-    limits.max_sequences = static_cast<std::int64_t>(capacity.concurrency(2000, limits.block_size));
+    limits.max_sequences = static_cast<std::int64_t>(capacity.concurrency(limits));
     const double rate = summary(s, load, limits).output_tokens_per_s;
     const double measured = row["tokens_per_s"];
     if (pp == 1) first = rate, measured_first = measured;

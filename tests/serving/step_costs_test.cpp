@@ -79,7 +79,42 @@ TEST(Capacity, IsWhatMemoryLeavesOverBytesPerToken) {
   EXPECT_EQ(room.bytes_per_token.value, token);
   EXPECT_EQ(c.blocks, (usable - room.use.bytes().value) / (16 * token));
   EXPECT_EQ(c.tokens, c.blocks * 16);
-  EXPECT_NEAR(c.concurrency(4096, 16), static_cast<double>(c.tokens) / 4096, 1e-9);
+  EXPECT_NEAR(c.concurrency(limits), static_cast<double>(c.tokens) / 4096, 1e-9);
+}
+
+// Of every second layer no more than a window is kept: w - 1 tokens before a step of at most 512,
+// which begin within a block.
+TEST(Capacity, OfWindowsIsThatOfTheTokensInThem) {
+  ServedModel s = served();
+  EngineLimits limits;
+  limits.max_context = 65536, limits.max_tokens = 512;
+  const CacheCapacity all = cache_capacity(s, limits, {});
+  s.model.attention_window = 1025, s.model.full_attention_every = 2;
+  const CacheCapacity some = cache_capacity(s, limits, {});
+  EXPECT_EQ(some.tokens, all.tokens);
+  EXPECT_EQ(some.blocks, all.blocks * 32);  // of a layer each
+  EXPECT_EQ(some.kept.all, 16);
+  EXPECT_EQ(some.kept.windowed, 16);
+  const double each = 16 * (65536 / 16) + 16 * ((1024 + 512) / 16 + 1);
+  EXPECT_DOUBLE_EQ(some.concurrency(limits), static_cast<double>(some.blocks) / each);
+  EXPECT_GT(some.concurrency(limits), 1.9 * all.concurrency(limits));
+}
+
+TEST(KeptLayers, OfAWindowGiveBlocksBack) {
+  const KeptLayers kept{.all = 1, .windowed = 2, .window = 9};  // 8 tokens before a step's own
+  // A prompt of 20 in blocks of 4, then token by token. Token 21 sees 13 .. 21: of 6 blocks those
+  // of 13 .. 16, 17 .. 20 and 21.
+  EXPECT_EQ(kept.blocks(0, 20, 4), 3 * 5);
+  EXPECT_EQ(kept.blocks(20, 1, 4), 6 + 2 * 3);
+  EXPECT_EQ(kept.blocks(21, 1, 4), 6 + 2 * 3);
+  EXPECT_EQ(kept.blocks(24, 1, 4), 7 + 2 * 3);
+  EXPECT_EQ(kept.most_blocks(20, 20, 4), 3 * 5);
+  EXPECT_EQ(kept.most_blocks(100, 1, 4), 25 + 2 * 4);
+  for (std::int64_t n = 0; n < 100; ++n) {
+    for (const std::int64_t at_once : {1, 5}) {
+      EXPECT_LE(kept.blocks(n, at_once, 4), kept.most_blocks(n + at_once, at_once, 4));
+    }
+  }
 }
 
 TEST(Capacity, TheStageWithTheLeastRoomDecides) {
