@@ -96,6 +96,10 @@ class Neighbours {
 
   void overlap() {
     if (!s_.data.overlap) toggle("overlap", "strategy.data.overlap", false);
+    const PipelineOptions& p = s_.pipeline;
+    if (has_experts_ && size(Axis::kEp) > 1 && can_pair(p, size(Axis::kPp)) && !p.pairs_passes()) {
+      add("exchange_overlap", {{"strategy.pipeline.exchange_overlap", "passes"}});
+    }
     if (size(Axis::kTp) < 2) return;
     toggle("sequence_parallel", "strategy.sequence_parallel", s_.sequence_parallel);
     if (s_.tensor.overlap == TensorOverlap::kNone) {

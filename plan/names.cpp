@@ -100,6 +100,15 @@ std::string_view name_of(ContextKind kind) {
   return "?";
 }
 
+std::string_view name_of(ExchangeOverlap overlap) {
+  switch (overlap) {
+    case ExchangeOverlap::kSchedule: return "schedule";
+    case ExchangeOverlap::kNone: return "none";
+    case ExchangeOverlap::kPasses: return "passes";
+  }
+  return "?";
+}
+
 std::string_view name_of(TensorOverlap overlap) {
   switch (overlap) {
     case TensorOverlap::kNone: return "none";

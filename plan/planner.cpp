@@ -155,6 +155,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   pack_units(draft);
   split_backward(draft);
   apply_windows(draft);
+  part_passes(draft);
   apply_pipeline(draft);
   apply_data_parallel(draft);
   apply_optimizer(draft);

@@ -42,11 +42,13 @@ std::int64_t weight_grad_lag(Schedule kind, std::int64_t stage) {
   return kind == Schedule::kZbH2 ? 2 * stage : stage;
 }
 
-/// Warm-up forwards, then one forward, one backward, with W behind where backward is split.
+/// Warm-up forwards, then one forward, one backward, with W behind where backward is split. Those
+/// that pair are one forward further apart, which then is not what the backward pass waits for.
 std::vector<Task> alternating(Schedule kind, std::int64_t stages, std::int64_t stage,
-                              std::int64_t chunks, std::int64_t microbatches) {
+                              std::int64_t chunks, std::int64_t microbatches, bool pairs) {
   const std::int64_t total = microbatches * chunks;
-  const std::int64_t ahead = warm_up(kind, stages, stage, chunks, microbatches);
+  const std::int64_t ahead =
+      std::min(warm_up(kind, stages, stage, chunks, microbatches) + (pairs ? 1 : 0), total);
   const bool splits = splits_backward(kind);
   const std::int64_t lag = splits ? std::min(weight_grad_lag(kind, stage), total) : 0;
   std::vector<Task> tasks;
@@ -56,7 +58,10 @@ std::vector<Task> alternating(Schedule kind, std::int64_t stages, std::int64_t s
   };
   for (std::int64_t k = 0; k < ahead; ++k) push(k, TaskPass::kForward);
   for (std::int64_t k = 0; k < total; ++k) {
-    if (k + ahead < total) push(k + ahead, TaskPass::kForward);
+    if (k + ahead < total) {
+      push(k + ahead, TaskPass::kForward);
+      tasks.back().pairs = pairs;
+    }
     push(k, TaskPass::kBackward);
     if (splits && k >= lag) push(k - lag, TaskPass::kWeightGrad);
   }
@@ -66,6 +71,19 @@ std::vector<Task> alternating(Schedule kind, std::int64_t stages, std::int64_t s
 
 bool is_automatic(Schedule kind) { return kind == Schedule::kZb1p || kind == Schedule::kZb2p; }
 bool repeats_a_block(Schedule kind) { return kind == Schedule::kVHalf || kind == Schedule::kVMin; }
+
+/// Of schedules that are made stage by stage.
+std::vector<Task> of_stage(const PipelineOptions& options, std::int64_t stages, std::int64_t stage,
+                           std::int64_t microbatches) {
+  switch (options.schedule) {
+    case Schedule::kZbV: return zb_v(stages, stage, microbatches);
+    case Schedule::kDualPipeV: return dualpipe_v(stages, stage, microbatches);
+    case Schedule::kDualPipe: return dualpipe(stages, stage, microbatches);
+    default:
+      return alternating(options.schedule, stages, stage, options.chunks, microbatches,
+                         options.pairs_passes());
+  }
+}
 
 }  // namespace
 
@@ -80,21 +98,18 @@ std::vector<std::vector<Task>> schedule(const PipelineOptions& options, std::int
   }
   std::vector<std::vector<Task>> out;
   for (std::int64_t s = 0; s < stages; ++s) {
-    out.push_back(schedule(options.schedule, stages, s, options.chunks, microbatches));
+    out.push_back(of_stage(options, stages, s, microbatches));
   }
   return out;
 }
 
 std::vector<Task> schedule(Schedule kind, std::int64_t stages, std::int64_t stage,
                            std::int64_t chunks, std::int64_t microbatches) {
+  const PipelineOptions options{.schedule = kind, .chunks = chunks};
   if (is_automatic(kind) || repeats_a_block(kind)) {
-    return schedule(PipelineOptions{.schedule = kind}, stages,
-                    microbatches)[static_cast<std::size_t>(stage)];
+    return schedule(options, stages, microbatches)[static_cast<std::size_t>(stage)];
   }
-  if (kind == Schedule::kZbV) return zb_v(stages, stage, microbatches);
-  if (kind == Schedule::kDualPipeV) return dualpipe_v(stages, stage, microbatches);
-  if (kind == Schedule::kDualPipe) return dualpipe(stages, stage, microbatches);
-  return alternating(kind, stages, stage, chunks, microbatches);
+  return of_stage(options, stages, stage, microbatches);
 }
 
 }  // namespace plait

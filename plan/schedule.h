@@ -22,6 +22,8 @@ struct Task {
   std::int16_t chunk = 0;
   std::int32_t microbatch = 0;
   TaskPass pass = TaskPass::kForward;
+  /// F: it and the B behind it need nothing of each other, and may take turns.
+  bool pairs = false;
   bool operator==(const Task&) const = default;
 };
 
@@ -114,6 +116,18 @@ inline bool ends_meet(const Strategy& s) {
 /// Every stage has a copy of what the one as far from the other end has.
 inline bool both_ways(const Strategy& s) {
   return kind_of(s.pipeline.schedule).shape == PipelineShape::kBothWays;
+}
+
+/// The schedule has passes that take turns on request: each pair of one forward, one backward pass,
+/// with time for a message between one and the next; without stages there are no messages.
+inline bool can_pair(const PipelineOptions& p, std::int64_t stages) {
+  switch (p.schedule) {
+    case Schedule::kInterleaved:
+    case Schedule::kDualPipe:
+    case Schedule::kDualPipeV: return true;
+    case Schedule::k1f1b: return stages == 1;
+    default: return false;
+  }
 }
 
 /// Tasks of every stage.

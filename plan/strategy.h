@@ -29,6 +29,10 @@ enum class Schedule : std::uint8_t {
   kVMin,
   kSequential
 };
+/// Whose all_to_alls of experts hide behind what: those of the pairs of passes that the schedule
+/// runs side by side (dualpipe, dualpipe-v), nobody's, or those of any forward pass and the
+/// backward pass behind it.
+enum class ExchangeOverlap : std::uint8_t { kSchedule, kNone, kPasses };
 enum class Recompute : std::uint8_t { kNone, kSelective, kModules, kOps, kFull };
 /// Parts of a layer that can be computed again by themselves. kLatents: what latent attention makes
 /// of its latents; kMlp: that of layers without experts.
@@ -56,6 +60,7 @@ enum class TensorOverlap : std::uint8_t { kNone, kWeightGrad, kRing };
 enum class FsdpCopies : std::uint8_t { kNone, kFsdp1, kFsdp2, kDeepSpeed };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
+std::string_view name_of(ExchangeOverlap overlap);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(RecomputeModule module);
 std::string_view name_of(ContextKind kind);
@@ -85,6 +90,15 @@ struct PipelineOptions {
   /// largest (plan/places.h).
   std::vector<std::int64_t> stage_tp = {};
   PassProfile profile = {};  // of zb-1p and zb-2p
+  ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;
+
+  /// Pairs of a forward and a backward pass take turns, layer by layer, where experts are on
+  /// several ranks (plan/strategies/pass_parts.cpp).
+  bool pairs_passes() const {
+    const bool of_schedule = schedule == Schedule::kDualPipe || schedule == Schedule::kDualPipeV;
+    return exchange_overlap == ExchangeOverlap::kPasses ||
+           (exchange_overlap == ExchangeOverlap::kSchedule && of_schedule);
+  }
 };
 
 /// The sizes are those of the mesh: the ring or the gathering group along cp, tokens exchanged for

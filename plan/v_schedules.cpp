@@ -33,6 +33,14 @@ class VScheduleWriter {
     owed_.pop_back();
     push(w.chunk, w.microbatch, w.pass);
   }
+  /// F of one chunk and the whole backward pass of the other, side by side: F&B.
+  void pair(std::int16_t forward_chunk, std::int16_t backward_chunk) {
+    const std::size_t first = tasks.size();
+    forward(forward_chunk);
+    const std::size_t second = tasks.size();
+    backward(backward_chunk);
+    if (second > first && tasks.size() > second) tasks[first].pairs = true;
+  }
   /// The W that has been owed for longest.
   void weights() {
     const Task w = owed_.front();
@@ -85,8 +93,7 @@ std::vector<Task> zb_v(std::int64_t stages, std::int64_t stage, std::int64_t mic
 // DualPipeV: DualPipe (DeepSeek-AI 2024, DeepSeek-V3 technical report, section 3.2.1), which feeds
 // microbatches from both ends of 2 p devices that hold two pieces each, folded in half, so that p
 // devices with two pieces each do the same on one copy of the parameters. Steps 1 to 8 are those of
-// github.com/deepseek-ai/DualPipe. A forward and a backward pass that the authors run side by side
-// (F&B) come one behind the other here.
+// github.com/deepseek-ai/DualPipe.
 std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64_t microbatches) {
   const std::int64_t further = stages - stage - 1, passed = stage + 1;
   const std::int64_t n = std::max(microbatches, 2 * stages);
@@ -94,9 +101,16 @@ std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64
   repeat(2 * further, [&](std::int64_t) { w.forward(0); });
   repeat(passed, [&](std::int64_t) { w.forward(0), w.forward(1); });
   repeat(further, [&](std::int64_t) { w.input(1), w.weights(), w.forward(1); });
-  repeat(n - 2 * stages + passed,
-         [&](std::int64_t) { w.forward(0), w.backward(1), w.forward(1), w.backward(0); });
-  repeat(further, [&](std::int64_t) { w.backward(1), w.forward(1), w.backward(0); });
+  repeat(n - 2 * stages + passed, [&](std::int64_t i) {
+    // At the turn the first pair would keep the microbatch from the other chunk.
+    if (i == 0 && further == 0) {
+      w.forward(0), w.backward(1);
+    } else {
+      w.pair(0, 1);
+    }
+    w.pair(1, 0);
+  });
+  repeat(further, [&](std::int64_t) { w.backward(1), w.pair(1, 0); });
   // From the middle of step 6 on W is put off: the stages before wait for B.
   repeat(2 * passed, [&](std::int64_t i) {
     const auto chunk = static_cast<std::int16_t>(1 - i % 2);
@@ -113,11 +127,16 @@ std::vector<Task> dualpipe_v(std::int64_t stages, std::int64_t stage, std::int64
 std::vector<Task> dualpipe(std::int64_t stages, std::int64_t stage, std::int64_t microbatches) {
   const std::int64_t down = (microbatches + 1) / 2;  // of them enter at the first stage
   const bool upper = stage < stages / 2;
-  std::vector<Task> out;
-  for (Task t : dualpipe_v(stages / 2, upper ? stage : stages - 1 - stage, down)) {
+  const auto there = [&](const Task& t) { return t.microbatch < microbatches; };
+  std::vector<Task> out, all = dualpipe_v(stages / 2, upper ? stage : stages - 1 - stage, down);
+  for (Task& t : all) {
     if (!upper) t.chunk = static_cast<std::int16_t>(1 - t.chunk);
     if (t.chunk == 1) t.microbatch += static_cast<std::int32_t>(down);
-    if (t.microbatch < microbatches) out.push_back(t);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!there(all[i])) continue;
+    out.push_back(all[i]);
+    out.back().pairs = all[i].pairs && there(all[i + 1]);
   }
   return out;
 }

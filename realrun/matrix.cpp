@@ -48,6 +48,8 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"insert_collectives.cpp", tp},
       {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},
       {"zero_bubble.cpp", splits_backward(s.pipeline.schedule)},
+      {"pass_parts.cpp",
+       c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1 && s.pipeline.pairs_passes()},
       {"context.cpp", s.mesh.size_of(kContextAxes) > 1},
       {"context_gather.cpp", s.mesh[Axis::kCp] > 1 && !s.context.rings()},
       {"context_ring.cpp", s.mesh[Axis::kCp] > 1 && s.context.rings()},

@@ -316,10 +316,10 @@ std::vector<MatrixCase> matrix_cases() {
   data_parallel(list), copied_shards(list), zero_plus_plus(list), tensor_parallel(list),
       tensor_overlap(list), context_parallel(list), context_kinds(list), pipeline(list),
       both_ways_and_building_blocks(list), recomputation(list), experts(list),
-      early_gates_of_experts(list), latent_attention(list), norms_of_heads(list),
-      sliding_windows(list), further_tokens(list), offload(list), parameter_servers(list),
-      hybrids(list), packed_documents(list), uneven_stages(list), losses_in_pieces(list),
-      whole_losses(list);
+      early_gates_of_experts(list), exchanges_beside_passes(list), latent_attention(list),
+      norms_of_heads(list), sliding_windows(list), further_tokens(list), offload(list),
+      parameter_servers(list), hybrids(list), packed_documents(list), uneven_stages(list),
+      losses_in_pieces(list), whole_losses(list);
   return std::move(list.cases);
 }
 

@@ -88,6 +88,9 @@ inline void short_ends(MatrixCase& c) {
 inline void bare_ends(MatrixCase& c) { c.strategy.pipeline.stage_layers = {0, 1, 1, 0}; }
 inline void one_two_one_none(MatrixCase& c) { c.strategy.pipeline.stage_layers = {1, 2, 1, 0}; }
 inline void bare_start(MatrixCase& c) { c.strategy.pipeline.first_stage_layers = 0; }
+inline void in_turns(MatrixCase& c) {
+  c.strategy.pipeline.exchange_overlap = ExchangeOverlap::kPasses;
+}
 inline void small_buckets(MatrixCase& c) { c.strategy.data.bucket = Bytes(1024); }
 inline void no_overlap(MatrixCase& c) { c.strategy.data.overlap = false; }
 inline void kept(MatrixCase& c) { c.strategy.fsdp.reshard_after_forward = false; }
@@ -179,6 +182,7 @@ class List {
 /// matrix_of_experts.cpp: mixtures of experts, and gates of their activations.
 void experts(List& list);
 void early_gates_of_experts(List& list);
+void exchanges_beside_passes(List& list);
 /// matrix_of_latents.cpp: models with latent attention.
 void latent_attention(List& list);
 /// matrix_of_heads.cpp: models whose heads have norms.

@@ -71,4 +71,20 @@ void early_gates_of_experts(List& l) {
   l.add("early gates, ep, pp, zb-h1", all_experts(), {.pp = 2, .ep = 2}, 0, {early_gates, zb_h1});
 }
 
+void exchanges_beside_passes(List& l) {
+  l.add("ep, in turns", mixtral(), {.ep = 2}, 0, {in_turns});
+  l.add("ep of 4, zero 2, in turns", deepseek(), {.ep = 4}, 2, {in_turns});
+  l.add("ep, tp, sp, in turns", all_experts(), {.tp = 2, .ep = 2}, 1, {in_turns, sp});
+  l.add("ep, fsdp, in turns", mixtral(), {.fsdp = 2, .ep = 2}, 3, {in_turns});
+  l.add("ep, recompute all, in turns", deepseek(), {.ep = 2}, 0, {in_turns, all_again});
+  l.add("ep, activations in host memory, in turns", mixtral(), {.ep = 2}, 0,
+        {in_turns, deep, activations_on_host});
+  l.add("ep, pp, interleaved, in turns", mixtral(), {.pp = 2, .ep = 2}, 1,
+        {in_turns, deep, interleaved});
+  l.add("ep, pp, dualpipe-v", deepseek(), {.pp = 2, .ep = 2}, 1, {deep, dualpipe_v});
+  l.add("ep, pp, dualpipe", mixtral(), {.pp = 2, .ep = 2}, 0, {deep, dualpipe});
+  l.add("ep, pp, dualpipe-v, recompute some, cp", all_experts(), {.pp = 2, .cp = 2, .ep = 2}, 1,
+        {deep, dualpipe_v, one_again});
+}
+
 }  // namespace plait::matrix_changes

@@ -144,7 +144,8 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
   const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
   const Rule rules[] = {
       {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
-      {"pipeline", part.pp == 1, "pp is 1"},
+      {"pipeline", part.pp == 1 && part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
+       "pp is 1"},
       {"fsdp_options", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
       {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
        "no parameters are sharded"},

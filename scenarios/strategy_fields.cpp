@@ -60,6 +60,14 @@ const Table<PipelineOptions>& pipeline_table() {
           field("stage_layers", &P::stage_layers, List{Int{.min = 0}},
                 "Layers of every piece (pp * chunks of them), in the order of the model; empty: "
                 "even shares."),
+          field("exchange_overlap", &P::exchange_overlap,
+                choice_of(
+                    {ExchangeOverlap::kSchedule, ExchangeOverlap::kNone, ExchangeOverlap::kPasses}),
+                "Where experts are on several ranks, a forward and a backward pass take turns "
+                "layer by layer, so that tokens of one travel while the other computes: the pairs "
+                "that dualpipe and dualpipe-v run side by side (`schedule`), nobody, or also each "
+                "pair of `interleaved`, or of `1f1b` without stages (`passes`), which holds one "
+                "chunk of a microbatch more."),
           field("profile", &P::profile, Nested{&profile_table()},
                 "What zb-1p and zb-2p are laid out for: durations in any common unit."),
       },

@@ -80,7 +80,9 @@ SimTime Bounds::closer(const Layout& l) const {
   Recent recent;
   const Pieces pieces(l, kinds_);
   const PipelineCosts stages = *costs(l, pieces, std::nullopt, recent);
-  if (pieces.places.both_ways()) return 0;
+  // Passes both ways, or side by side, end at other times than one behind the other.
+  const PipelineOptions pairs = strategy_of(l, scenario_.strategy).pipeline;
+  if (pieces.places.both_ways() || (pairs.pairs_passes() && scenario_.model.experts > 0)) return 0;
   if (stages.microbatches * pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
   const PassProfile& profile = scenario_.strategy.pipeline.profile;

@@ -51,6 +51,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   Strategy strategy = strategy_of(layout, base);
   strategy.recompute.kind = kind;
   strategy.recompute.layers = -1, strategy.recompute.every = 1;
+  strategy.pipeline.exchange_overlap = ExchangeOverlap::kNone;
   if (kind != Recompute::kModules) strategy.recompute.modules.clear();
   strategy.keep_weight_shard = false;
   return make_plan(model, workload, strategy);
@@ -250,10 +251,18 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   return out;
 }
 
-ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups) {
+/// Of schedules that share these times with `schedule`, one may hide exchanges of experts.
+bool may_hide_exchanges(const Strategy& base, Schedule schedule) {
+  const ExchangeOverlap overlap = base.pipeline.exchange_overlap;
+  return overlap == ExchangeOverlap::kPasses ||
+         (overlap == ExchangeOverlap::kSchedule && splits_backward(schedule));
+}
+
+ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups,
+                          bool hidden) {
   const Dependencies deps = dependencies(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, deps, {plan, costs, groups, written, kind});
+    return read_times(plan, deps, {plan, costs, groups, written, kind, hidden});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
   const std::size_t kinds = groups.cluster().kinds();
@@ -288,9 +297,10 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
       if (partly) layer.beside_backward = layer.beside_gradients = layer.copies = {};
     }
     const DType written = written_gradients(base, workload.precision);
+    const bool hidden = may_hide_exchanges(base, whole.schedule);
     out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), written,
-                                  costs, groups)
-                       : times_of(plan, written, costs, groups);
+                                  costs, groups, hidden)
+                       : times_of(plan, written, costs, groups, hidden);
     return out;
   } catch (const InputError&) {
     return std::nullopt;
@@ -304,7 +314,8 @@ std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& 
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, written_gradients(base, workload.precision), costs, groups);
+    return times_of(plan, written_gradients(base, workload.precision), costs, groups,
+                    may_hide_exchanges(base, layout.schedule));
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -191,6 +191,7 @@ class Enumeration {
       }
       const bool pairs = layout_.pp % 2 == 0 && microbatches > 1;
       if (kind.shape == PipelineShape::kBothWays && !pairs) continue;  // S036, S038
+      if (must_pair() && !can_pair({.schedule = kind.schedule}, layout_.pp)) continue;  // S039
       layout_.schedule = kind.schedule;
       if (kind.most_chunks == 1) {
         pieces(1);
@@ -202,6 +203,7 @@ class Enumeration {
       }
     }
   }
+  bool must_pair() const { return of_.exchange_overlap == ExchangeOverlap::kPasses; }
   void pieces(std::int64_t chunks) {
     layout_.chunks = static_cast<std::int16_t>(chunks);
     const std::int64_t count = PieceMap(layout_.schedule, layout_.pp, chunks).count();

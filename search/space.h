@@ -42,6 +42,7 @@ struct SpaceOf {
   Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
   AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
   bool names_modules = false;       // to recompute: RecomputeOptions::modules
+  ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;  // PipelineOptions'
 };
 
 using Layouts = FilledLater<Layout>;

@@ -21,7 +21,8 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
       layouts_(
           all_layouts({space, scenario.model, scenario.workload, scenario.cluster.world_size(),
                        layout_of(scenario.strategy, scenario.workload),
-                       scenario.strategy.expert_axes, !scenario.strategy.recompute.modules.empty()},
+                       scenario.strategy.expert_axes, !scenario.strategy.recompute.modules.empty(),
+                       scenario.strategy.pipeline.exchange_overlap},
                       threads)) {}
 
 Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {

@@ -91,6 +91,9 @@ struct Unit {
 struct LayerPasses {
   Block forward, backward;
   Block weight_grads;  // where backward is cut in two
+  /// The passes once more, the backward one whole, cut where another pass may go on; empty where
+  /// none does: pass_parts.cpp.
+  std::vector<Block> forward_parts = {}, backward_parts = {};
 };
 /// Layers with a dense MLP, or those with experts; whose attention sees all tokens, or a window.
 struct LayerKind {
@@ -221,6 +224,7 @@ LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply
 LayerPasses recompute_modules(Draft& draft, const LayerPasses& layer);
 void pack_units(Draft& draft);           // weights and gradients into flat buffers; optimizer state
 void split_backward(Draft& draft);       // into B and W, for schedules that ask for it
+void part_passes(Draft& draft);          // which take turns, so that exchanges hide
 void apply_pipeline(Draft& draft);       // calls in the order of the schedule, sends and receives
 void apply_data_parallel(Draft& draft);  // gathers of sharded weights, reduction of gradients
 void push_gradients(Draft& draft, Program& program);  // to parameter servers

@@ -7,6 +7,7 @@
 // ZeRO++'s hpZ (Wang et al. 2023, section 3.2) has a forward gather leave a second shard, within
 // the node, for the backward one.
 #include <algorithm>
+#include <array>
 
 #include "plan/strategies/data_parallel.h"
 
@@ -92,18 +93,22 @@ class GatherPlan {
  public:
   GatherPlan(const Draft& d, const Program& program) : d_(d) {
     UnitSet held(d), previous(d);
+    std::array of_pass = {Latest(d), Latest(d)};  // backward, forward
     for (std::size_t i = 0; i < program.calls.size(); ++i) {
       const UnitList reads = unit_reads(d, program.calls[i]);
       if (reads.empty()) continue;
       const bool forward = is_forward(program.calls[i]);
+      Latest& pass = of_pass[forward ? 1 : 0];
+      pass.enter(program.calls[i].microbatch);
       for (const UnitInstance& u : reads) {
         if (d.unit(u.kind).zero_stage < 3) continue;
-        if (!stays(u, held, previous, forward)) gathers.push_back({uses.size(), u, forward});
+        const bool just_read = previous.contains(u) || pass.units.contains(u);
+        if (!just_read && !stays(u, held, forward)) gathers.push_back({uses.size(), u, forward});
         held.insert(u);
         if (is_root(d_.strategy, u.kind)) root_is_done_with_ = !forward;
       }
-      previous.clear();
-      for (const UnitInstance& u : reads) previous.insert(u);
+      previous.clear(), pass.units.clear();
+      for (const UnitInstance& u : reads) previous.insert(u), pass.units.insert(u);
       uses.push_back(i);
     }
   }
@@ -111,14 +116,23 @@ class GatherPlan {
   std::vector<Gather> gathers;
 
  private:
+  /// What the latest call of a microbatch's forward or backward pass read; between two calls of it
+  /// another pass may have its turn.
+  struct Latest {
+    explicit Latest(const Draft& d) : units(d) {}
+    void enter(std::int32_t of) {
+      if (of != microbatch) units.clear();
+      microbatch = of;
+    }
+    UnitSet units;
+    std::int32_t microbatch = -1;
+  };
   bool is_forward(const Call& c) const {
     const Phase p = d_.blocks[c.block].ops.back().phase;
     return p == Phase::kForward;
   }
   /// Weights still there from an earlier use.
-  bool stays(const UnitInstance& u, const UnitSet& held, const UnitSet& previous,
-             bool forward) const {
-    if (previous.contains(u)) return true;
+  bool stays(const UnitInstance& u, const UnitSet& held, bool forward) const {
     if (!held.contains(u)) return false;
     if (is_root(d_.strategy, u.kind)) return !forward || !root_is_done_with_;
     if (reshards(u)) return false;

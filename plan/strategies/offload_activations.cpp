@@ -99,6 +99,7 @@ class ActivationOffload {
   /// What each passage keeps, and the first call of its backward pass.
   void find(const Program& program) {
     forward_.clear(), kept_.clear(), backward_.clear(), stored_.clear(), fetched_.clear();
+    std::map<Passage, std::set<Kept>> made;
     std::map<std::int16_t, std::set<std::int32_t>> layers;
     for (std::size_t i = 0; i < program.calls.size(); ++i) {
       const Call& c = program.calls[i];
@@ -107,13 +108,13 @@ class ActivationOffload {
       const Passage at{c.layer, c.microbatch};
       layers[c.chunk].insert(c.layer);
       if (!t.backward) {
-        forward_[at] = i;
+        forward_[at] = i;  // the last part of it
+        made[at].insert(t.used.begin(), t.used.end());
         continue;
       }
       if (!kept_.contains(at)) backward_.push_back(i);
-      const std::set<Kept>& made = touches_[program.calls[forward_.at(at)].block].used;
       for (const Kept& p : t.taken) {
-        if (made.contains(p)) kept_[at].insert(p);
+        if (made.at(at).contains(p)) kept_[at].insert(p);
       }
     }
     offloaded_.clear();

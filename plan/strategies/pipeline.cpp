@@ -3,6 +3,8 @@
 // (PieceMap); piece 0 has the embedding, the last one the head, and before it the modules that
 // predict further tokens.
 //
+// Passes that the schedule pairs take turns where their layers are in parts (pass_parts.cpp).
+//
 // Both ways, every piece is on two stages, which work on different microbatches: parameters are
 // there twice, and their gradients are summed over the two (reduce.cpp).
 #include <map>
@@ -13,6 +15,7 @@
 #include "plan/strategies/draft.h"
 #include "plan/strategies/pieces.h"
 #include "plan/strategies/stage_tp.h"
+#include "plan/strategies/turns.h"
 
 namespace plait {
 namespace {
@@ -31,6 +34,16 @@ void require_pairs(const Draft& d, const std::string& name) {
                   "strategy.pipeline.schedule", "2 microbatches per replica or more",
                   "raise workload.global_batch, or set the schedule to \"dualpipe-v\"");
   }
+}
+
+void require_exchange_overlap(const Draft& d, const std::string& name) {
+  const PipelineOptions& p = d.strategy.pipeline;
+  if (p.exchange_overlap != ExchangeOverlap::kPasses || can_pair(p, d.mesh()[Axis::kPp])) return;
+  throw refusal(
+      "S039", "the schedule " + name + " has no passes side by side to hide exchanges",
+      "strategy.pipeline.exchange_overlap",
+      "the schedule \"interleaved\", \"dualpipe\" or \"dualpipe-v\", or \"1f1b\" with pp = 1",
+      "change strategy.pipeline.schedule, or set exchange_overlap to \"none\"");
 }
 
 void require_schedule(const Draft& d) {
@@ -61,6 +74,7 @@ void require_schedule(const Draft& d) {
                   "set strategy.pp to 2 or more, or the schedule to \"1f1b\"");
   }
   if (kind.shape == PipelineShape::kBothWays) require_pairs(d, name);
+  require_exchange_overlap(d, name);
   if (p.schedule == Schedule::kInterleaved && d.microbatches % stages != 0) {
     throw refusal("S033",
                   std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
@@ -74,15 +88,14 @@ class ProgramWriter {
  public:
   explicit ProgramWriter(Draft& d)
       : d_(d),
+        splits_(splits_backward(d.strategy.pipeline.schedule)),
         pieces_(d.strategy.pipeline.schedule, d.mesh()[Axis::kPp], d.strategy.pipeline.chunks),
         start_(first_layers(d.model.layers, pieces_.count(), d.strategy.pipeline)) {
     embed_forward_ = d.add_block(d.embed_forward), embed_backward_ = d.add_block(d.embed_backward);
-    head_forward_ = d.add_block(d.head_forward), head_backward_ = d.add_block(d.head_backward);
+    head_.forward = d.add_block(d.head_forward), head_.backward = d.add_block(d.head_backward);
     for (const LayerKind& k : d.layers) layers_.push_back(add_layer(k));
     if (d.model.mtp_layers > 0) mtp_ = add_layer(d.mtp), mtp_head_ = add_passes(d.mtp_head);
-    if (splits_backward(d.strategy.pipeline.schedule)) {
-      head_weights_ = d.add_block(d.head_weight_grads);
-    }
+    if (splits_) head_.weights = d.add_block(d.head_weight_grads);
     if (pieces_.stages == 1) return;
     for (std::int64_t s = 0; s < pieces_.stages; ++s) {
       const std::int64_t tp = tp_of_stage(d.strategy, s);
@@ -94,14 +107,14 @@ class ProgramWriter {
 
   Program write(std::int64_t stage, const std::vector<Task>& tasks) {
     Program program;
-    calls_ = &program.calls, stage_ = stage;
-    for (const Task& task : tasks) {
-      task_ = task;
-      const std::int64_t piece = pieces_.piece_of(stage, task.chunk);
-      switch (task.pass) {
-        case TaskPass::kForward: forward(piece); break;
-        case TaskPass::kBackward: backward(piece); break;
-        case TaskPass::kWeightGrad: weight_grads(piece); break;
+    stage_ = stage;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      if (tasks[i].pairs && in_parts_) {
+        take_turns(pass(tasks[i + 1], true), pass(tasks[i], true), program.calls);
+        i += splits_ ? 2 : 1;  // the weights' gradients are part of the pair's backward pass
+      } else {
+        const PassCalls alone = pass(tasks[i], false);
+        program.calls.insert(program.calls.end(), alone.calls.begin(), alone.calls.end());
       }
     }
     return program;
@@ -110,6 +123,7 @@ class ProgramWriter {
  private:
   struct PassBlocks {
     BlockId forward = 0, backward = 0, weights = 0;
+    std::vector<BlockId> forward_parts = {}, backward_parts = {};
   };
   struct LayerBlocks {
     std::optional<BlockId> once;
@@ -124,9 +138,10 @@ class ProgramWriter {
   }
   PassBlocks add_passes(const LayerPasses& layer) {
     PassBlocks out{d_.add_block(layer.forward), d_.add_block(layer.backward)};
-    if (splits_backward(d_.strategy.pipeline.schedule)) {
-      out.weights = d_.add_block(layer.weight_grads);
-    }
+    if (splits_) out.weights = d_.add_block(layer.weight_grads);
+    for (const Block& b : layer.forward_parts) out.forward_parts.push_back(d_.add_block(b));
+    for (const Block& b : layer.backward_parts) out.backward_parts.push_back(d_.add_block(b));
+    in_parts_ = in_parts_ || !out.forward_parts.empty();
     return out;
   }
   const LayerBlocks& layer(std::int32_t l) const { return layers_[d_.kind_of(l)]; }
@@ -180,8 +195,34 @@ class ProgramWriter {
     const std::int64_t n = pieces_.stages, other = (stage_ + (ahead ? step : -step) + n) % n;
     call((step > 0 ? onward_ : back_).at(tp_of_stage(d_.strategy, other)).*what, layer);
   }
+  PassCalls pass(const Task& task, bool paired) {
+    PassCalls out;
+    task_ = task, calls_ = &out, paired_ = paired;
+    const std::int64_t piece = pieces_.piece_of(stage_, task.chunk);
+    switch (task.pass) {
+      case TaskPass::kForward: forward(piece); break;
+      case TaskPass::kBackward: backward(piece); break;
+      case TaskPass::kWeightGrad: weight_grads(piece); break;
+    }
+    return out;
+  }
   void call(BlockId block, std::int32_t layer) {
-    calls_->push_back({block, task_.chunk, layer, task_.microbatch, -1});
+    calls_->calls.push_back({block, task_.chunk, layer, task_.microbatch, -1});
+  }
+  void call_parts(const std::vector<BlockId>& parts, std::int32_t layer) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (i > 0) calls_->parts.push_back(calls_->calls.size());
+      call(parts[i], layer);
+    }
+  }
+  void call_forward(const PassBlocks& blocks, std::int32_t layer) {
+    if (paired_ && !blocks.forward_parts.empty()) return call_parts(blocks.forward_parts, layer);
+    call(blocks.forward, layer);
+  }
+  void call_backward(const PassBlocks& blocks, std::int32_t layer) {
+    if (paired_ && !blocks.backward_parts.empty()) return call_parts(blocks.backward_parts, layer);
+    call(blocks.backward, layer);
+    if (paired_ && splits_) call(blocks.weights, layer);
   }
   /// Recomputed layers are the first ones of each chunk (Megatron-LM's "block" method), or each
   /// n-th one of the stage (torchtitan's selective checkpoints by layer).
@@ -219,7 +260,7 @@ class ProgramWriter {
   }
   void layer_forward(std::int64_t piece, std::int32_t l) {
     once(layer(l), l);
-    call(passes(piece, l).forward, l);
+    call_forward(passes(piece, l), l);
   }
   void once(const LayerBlocks& blocks, std::int32_t l) {
     if (blocks.once && task_.microbatch == 0) call(*blocks.once, l);
@@ -235,17 +276,17 @@ class ProgramWriter {
     for (std::int64_t k = 0; k < d_.model.mtp_layers; ++k) {
       call(mtp_head_.forward, d_.mtp_layer(k));
     }
-    call(head_forward_, end);
+    call(head_.forward, end);
   }
   void heads_backward(std::int64_t piece, std::int32_t end) {
-    call(head_backward_, end);
+    call_backward(head_, end);
     for (std::int64_t k = d_.model.mtp_layers; k-- > 0;) {
-      call(mtp_head_.backward, d_.mtp_layer(k));
+      call_backward(mtp_head_, d_.mtp_layer(k));
     }
     for (std::int64_t k = d_.model.mtp_layers; k-- > 0;) {
       const std::int32_t l = d_.mtp_layer(k);
-      call(passes(piece, l).backward, l);
-      call(mtp_.kept.backward, l);
+      call_backward(passes(piece, l), l);
+      call_backward(mtp_.kept, l);
     }
   }
   void backward(std::int64_t piece) {
@@ -254,7 +295,7 @@ class ProgramWriter {
       heads_backward(piece, end);
     else
       cross(piece, &Exchanges::recv_backward, end);
-    for (std::int32_t l = end; l-- > begin;) call(passes(piece, l).backward, l);
+    for (std::int32_t l = end; l-- > begin;) call_backward(passes(piece, l), l);
     if (piece == 0)
       call(embed_backward_, 0);
     else
@@ -263,7 +304,7 @@ class ProgramWriter {
   void weight_grads(std::int64_t piece) {
     const std::int32_t begin = first(piece), end = first(piece + 1);
     if (is_last(piece)) {
-      call(head_weights_, end);
+      call(head_.weights, end);
       for (std::int64_t k = d_.model.mtp_layers; k-- > 0;) {
         const std::int32_t l = d_.mtp_layer(k);
         call(mtp_head_.weights, l), call(passes(piece, l).weights, l), call(mtp_.kept.weights, l);
@@ -273,18 +314,20 @@ class ProgramWriter {
   }
 
   Draft& d_;
+  bool splits_, in_parts_ = false;  // backward into B and W; passes that can take turns
   PieceMap pieces_;
   std::vector<std::int32_t> start_;
-  BlockId embed_forward_, embed_backward_, head_forward_, head_backward_;
+  BlockId embed_forward_, embed_backward_;
   std::vector<LayerBlocks> layers_;  // as Draft::layers
   LayerBlocks mtp_;
-  PassBlocks mtp_head_;
-  BlockId head_weights_ = 0;
+  PassBlocks head_, mtp_head_;
   std::map<std::int64_t, Exchanges> onward_, back_;  // by the tensor-parallel degree over there
   Fan fan_;                                          // of those being written
-  std::vector<Call>* calls_ = nullptr;
+  // Of the pass being written:
+  PassCalls* calls_ = nullptr;
   std::int64_t stage_ = 0;
   Task task_;
+  bool paired_ = false;
 };
 
 }  // namespace

@@ -30,13 +30,17 @@ void name_windowed(Block& block) {
 
 LayerKind with_window(LayerKind kind, std::int64_t window, bool renamed) {
   kind.windowed = true;
+  const auto change_block = [&](Block& block) {
+    if (renamed) name_windowed(block);
+    for (Op& op : block.ops) {
+      if (Attention* a = body_of<Attention>(op)) a->window = window;
+    }
+  };
   const auto change = [&](LayerPasses& passes) {
     for (Block* block : {&passes.forward, &passes.backward, &passes.weight_grads}) {
-      if (renamed) name_windowed(*block);
-      for (Op& op : block->ops) {
-        if (Attention* a = body_of<Attention>(op)) a->window = window;
-      }
+      change_block(*block);
     }
+    for (Block& whole : passes.backward_parts) change_block(whole);
   };
   change(kind.kept);
   if (kind.recomputed) change(*kind.recomputed);

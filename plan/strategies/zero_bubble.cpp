@@ -69,9 +69,13 @@ class Split {
 
 void split_backward(Draft& d) {
   if (!splits_backward(d.strategy.pipeline.schedule)) return;
+  const auto split = [&](LayerPasses& layer) {
+    if (d.strategy.pipeline.pairs_passes()) layer.backward_parts = {layer.backward};
+    layer.weight_grads = Split(d, layer.backward).run();
+  };
   for (LayerKind& k : d.layers) {
-    k.kept.weight_grads = Split(d, k.kept.backward).run();
-    if (k.recomputed) k.recomputed->weight_grads = Split(d, k.recomputed->backward).run();
+    split(k.kept);
+    if (k.recomputed) split(*k.recomputed);
   }
   d.head_weight_grads = Split(d, d.head_backward).run();
   d.mtp.kept.weight_grads = Split(d, d.mtp.kept.backward).run();

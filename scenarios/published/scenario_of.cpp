@@ -123,8 +123,6 @@ class ScenarioWriter {
   /// (yanring/Megatron-MoE-ModelZoo, model_configs/benchmarking).
   void add_routing(JsonObject& out) {
     const std::string notes = lower(run_.notes);
-    if (mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap"))
-      assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
     // HybridEP sends as DeepEP does, but for an NVLink domain of racks, where neither was measured.
     const bool deepep = mentions(notes, "deepep");
     const bool hybridep = mentions(notes, "hybridep") && !run_.gpu.starts_with("GB");
@@ -233,6 +231,7 @@ class ScenarioWriter {
     }
     if (!p_.offload.empty()) out["offload"] = offload();
     if (p_.pp > 1) out["pipeline"] = pipeline();
+    if (p_.pp == 1 && hides_exchanges()) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
   }
 
@@ -313,6 +312,12 @@ class ScenarioWriter {
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
   }
 
+  /// Megatron-Core's overlap_moe_expert_parallel_comm.
+  bool hides_exchanges() const {
+    const std::string notes = lower(run_.notes);
+    return mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
+  }
+
   JsonObject pipeline() {
     const std::string schedule = lower(p_.schedule);
     JsonObject out = {{"schedule", "1f1b"}};
@@ -328,6 +333,11 @@ class ScenarioWriter {
     if (mentions(schedule, "zb-2p")) out = {{"schedule", "zb-2p"}, {"profile", profile()}};
     if (chunks > 1) out = {{"schedule", "interleaved"}, {"chunks", chunks}};
     const std::int64_t stages = p_.pp * chunks;
+    if (hides_exchanges() && chunks > 1) {
+      out["exchange_overlap"] = "passes";
+    } else if (hides_exchanges()) {  // which Megatron-Core refuses
+      assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
+    }
     if (short_ends) {
       out["first_stage_layers"] = pieces / stages - 1;
       out["last_stage_layers"] = pieces / stages - 1;

@@ -316,6 +316,13 @@ TEST(Refused, VWithoutTwoChunks) {
   }
 }
 
+TEST(Refused, PassesInTurnsWithoutAnyThatPair) {
+  Input in;
+  in.strategy = split({.pp = 2});
+  in.strategy.pipeline.exchange_overlap = ExchangeOverlap::kPasses;
+  expect_refused(in, "S039", "strategy.pipeline.exchange_overlap");
+}
+
 /// Microbatches from both ends.
 Input both_ways_through(std::int64_t stages, std::int64_t layers, std::int64_t global_batch) {
   Input in;

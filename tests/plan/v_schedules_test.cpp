@@ -50,6 +50,43 @@ RC_GTEST_PROP(VSchedules, CanBeExecutedWithAnyNumberOfMicrobatches, ()) {
   RC_ASSERT(walk_passes(two_chunks(kind), p, m, {}).end >= (pairs ? 3 : 6) * m);
 }
 
+/// As `exchange_overlap` "passes" has it.
+PipelineOptions in_turns(Schedule kind, std::int64_t chunks) {
+  return {.schedule = kind, .chunks = chunks, .exchange_overlap = ExchangeOverlap::kPasses};
+}
+
+RC_GTEST_PROP(Pairs, CanBeDoneSideBySide, ()) {
+  const Schedule kind =
+      *rc::gen::element(Schedule::kInterleaved, Schedule::kDualPipeV, Schedule::kDualPipe);
+  const bool loop = kind == Schedule::kInterleaved;
+  const std::int64_t p = *rc::gen::inRange<std::int64_t>(1, 5) * 2;
+  const std::int64_t chunks = loop ? *rc::gen::inRange<std::int64_t>(2, 5) : 2;
+  const std::int64_t m = *rc::gen::inRange<std::int64_t>(1, 20) * (loop ? p : 1);
+  const PipelineOptions options = in_turns(kind, chunks);
+  RC_ASSERT(walk_passes(options, p, m, {}, Pairs::kSideBySide).end > 0);
+  for (const std::vector<Task>& tasks : schedule(options, p, m)) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      if (!tasks[i].pairs) continue;
+      RC_ASSERT(tasks[i].pass == TaskPass::kForward);
+      RC_ASSERT(tasks[i + 1].pass == TaskPass::kBackward);
+      RC_ASSERT(tasks[i].microbatch != tasks[i + 1].microbatch ||
+                tasks[i].chunk != tasks[i + 1].chunk);
+    }
+  }
+}
+
+// Most passes are in pairs: all but those of warm-up and cool-down.
+TEST(Pairs, AreWhatASteadyPipelineDoes) {
+  const std::int64_t p = 4, m = 40;
+  for (const Schedule kind : {Schedule::kInterleaved, Schedule::kDualPipeV}) {
+    for (const std::vector<Task>& tasks : schedule(in_turns(kind, 2), p, m)) {
+      const auto pairs = std::ranges::count_if(tasks, [](const Task& t) { return t.pairs; });
+      EXPECT_GE(pairs, 2 * m - 4 * p) << name_of(kind);
+      EXPECT_LT(pairs, 2 * m) << name_of(kind);
+    }
+  }
+}
+
 // Qi et al. 2023, section 6: with f = b = w a stage never waits between its first pass and its last
 // one, whatever p, once there are microbatches to fill the V.
 TEST(ZbV, HasNoBubbleWherePassesAreEqual) {
@@ -83,7 +120,7 @@ TEST(DualPipeV, HoldsTwoPiecesPerStageAndOneMore) {
 }
 
 // The same table: (PP/2 - 1) (F&B + B - 3 W), where B is the whole backward pass, b + w, and F&B
-// the two of a pair together. Here they come one behind the other and F's result leaves before B
+// the two of a pair together. Where they come one behind the other F's result leaves before B
 // begins, so with F&B = F + B the stages wait no longer than that.
 TEST(DualPipeV, WaitsNoLongerThanThePapersFormula) {
   const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
@@ -98,6 +135,24 @@ TEST(DualPipeV, WaitsNoLongerThanThePapersFormula) {
     // Equal passes: one pass per stage behind the first.
     const std::int64_t m = 4 * p;
     EXPECT_EQ(walk_passes(two_chunks(Schedule::kDualPipeV), p, m, {}).longest_span, 6 * m + p - 1);
+  }
+}
+
+// Side by side both results leave at the end of F&B only, which is later than one behind the other;
+// with equal passes the stages then wait as long as the formula says.
+TEST(DualPipeV, WaitsAsThePapersFormulaWherePairsAreSideBySide) {
+  const PassTimes kTimes[] = {{1, 1, 1}, {10, 12, 8}, {10, 15, 5}, {20, 18, 9}};
+  for (const std::int64_t p : {2, 3, 4, 8}) {
+    for (const PassTimes& t : kTimes) {
+      const std::int64_t m = 4 * p, busy = 2 * m * (t.f + t.b + t.w), backward = t.b + t.w;
+      const std::int64_t formula = (p - 1) * (t.f + backward + backward - 3 * t.w);
+      const PipelineOptions options = two_chunks(Schedule::kDualPipeV);
+      const std::int64_t waits =
+          walk_passes(options, p, m, t, Pairs::kSideBySide).longest_span - busy;
+      EXPECT_GE(waits, walk_passes(options, p, m, t).longest_span - busy);
+      const bool equal = t.f == t.b && t.b == t.w;
+      EXPECT_TRUE(waits == formula || !equal) << p << " stages";
+    }
   }
 }
 

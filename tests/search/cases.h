@@ -27,6 +27,7 @@ inline void mix(Case& c) {
   for (const Axis a : {Axis::kCp, Axis::kTp}) {
     if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | a;
   }
+  c.strategy.pipeline.exchange_overlap = static_cast<ExchangeOverlap>(pick(0, 2));
   c.workload.expert_skew = 1 + static_cast<double>(pick(0, 2)) / 4;
 }
 
@@ -64,9 +65,10 @@ inline Case searchable() {
 }
 
 inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
-  const Layouts all = all_layouts({space, s.model, s.workload, s.cluster.world_size(),
-                                   layout_of(s.strategy, s.workload), s.strategy.expert_axes,
-                                   !s.strategy.recompute.modules.empty()});
+  const Layouts all =
+      all_layouts({space, s.model, s.workload, s.cluster.world_size(),
+                   layout_of(s.strategy, s.workload), s.strategy.expert_axes,
+                   !s.strategy.recompute.modules.empty(), s.strategy.pipeline.exchange_overlap});
   return {all.begin(), all.end()};
 }
 
