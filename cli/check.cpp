@@ -84,6 +84,10 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   add("model", fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters",
                            s.model.name, s.model.layers, s.model.hidden, s.model.heads,
                            human_count(s.model.vocab), parameter_text(parameters)));
+  if (const std::int64_t n = s.model.windowed_layers(); n > 0) {
+    add("", fmt::format("windows: {} of {} layers see {} tokens", n, s.model.layers,
+                        human_count(s.model.attention_window)));
+  }
   add("batch",
       fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "
                   "microbatches of {} on each data-parallel rank",

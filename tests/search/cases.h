@@ -40,22 +40,33 @@ inline void compress(Case& c) {
   m.positions = PositionKind::kRotary, m.qkv_bias = false;
 }
 
+/// Sliding windows, in all layers or in some.
+inline void look_back(Case& c) {
+  Model& m = c.model;
+  m.attention_window = pick(1, c.workload.sequence_length);
+  m.full_attention_first = pick(0, 2), m.full_attention_every = pick(0, 3);
+}
+
 /// Modules that predict further tokens behind the last layer.
 inline void predict(Case& c) {
   c.model.mtp_layers = pick(1, 2);
   c.model.positions = PositionKind::kRotary;
 }
 
-/// A random machine and model, each third with experts, each fourth with latent attention, each
-/// third with modules that predict further tokens, each third with parts of a layer to compute
-/// again, some with products of 8 bits; the batch has divisors.
+/// A random machine and model, each third with experts, each fourth with latent attention, of the
+/// others each third with windows, each third with modules that predict further tokens, each third
+/// with parts of a layer to compute again, some with products of 8 bits; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
   c.model.layers = pick(2, 6);
   c.strategy.pipeline = {};
   if (pick(0, 2) == 0) mix(c);
-  if (pick(0, 3) == 0) compress(c);
+  if (pick(0, 3) == 0) {
+    compress(c);
+  } else if (pick(0, 2) == 0) {
+    look_back(c);
+  }
   if (pick(0, 2) == 0) predict(c);
   if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) c.workload.precision.matmul = DType::kFp8;
   if (pick(0, 2) == 0) {
