@@ -1,9 +1,9 @@
 #pragma once
-// What a cache keeps of a sequence, in blocks of a pool that all layers share. A layer that sees all
-// tokens keeps all of them. One with a window keeps the last window - 1 that have been computed and
-// those that a step computes, in the blocks where these stand; blocks before go back to the pool
-// (vLLM's SlidingWindowManager, remove_skipped_blocks). Without windows a block is of all layers,
-// and with them of one.
+// What a cache keeps of a sequence, in blocks of a pool that all layers share. A layer that sees
+// all tokens keeps all of them. One with a window keeps the last window - 1 that have been computed
+// and those that a step computes, in the blocks where these stand; blocks before go back to the
+// pool (vLLM's SlidingWindowManager, remove_skipped_blocks). Without windows a block is of all
+// layers, and with them of one.
 
 #include <cstdint>
 
