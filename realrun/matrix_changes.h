@@ -145,6 +145,10 @@ inline void deep(MatrixCase& c) { c.model.layers = 4; }
 inline void one_layer(MatrixCase& c) { c.model.layers = 1; }
 inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
 inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }
+/// In every second layer.
+inline void windows_of_2(MatrixCase& c) {
+  c.model.attention_window = 2, c.model.full_attention_every = 2;
+}
 inline void window_of_3(MatrixCase& c) { c.model.attention_window = 3; }
 inline void mtp(MatrixCase& c) { c.model.mtp_layers = 1; }
 inline void mtp_of_2(MatrixCase& c) { c.model.mtp_layers = 2; }

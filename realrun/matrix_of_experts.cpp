@@ -82,7 +82,8 @@ void exchanges_beside_passes(List& l) {
   l.add("ep, pp, interleaved, in turns", mixtral(), {.pp = 2, .ep = 2}, 1,
         {in_turns, deep, interleaved});
   l.add("ep, pp, dualpipe-v", deepseek(), {.pp = 2, .ep = 2}, 1, {deep, dualpipe_v});
-  l.add("ep, pp, dualpipe", mixtral(), {.pp = 2, .ep = 2}, 0, {deep, dualpipe});
+  l.add("ep, pp, dualpipe, windows", mixtral(), {.pp = 2, .ep = 2}, 0,
+        {deep, dualpipe, windows_of_2});
   l.add("ep, pp, dualpipe-v, recompute some, cp", all_experts(), {.pp = 2, .cp = 2, .ep = 2}, 1,
         {deep, dualpipe_v, one_again});
 }
