@@ -32,6 +32,7 @@ void sliding_windows(List& l) {
   l.add("activations on the host", gemma(), {.dp = 2}, 0, {activations_on_host});
   l.add("ep, tp, sp", gpt_oss(), {.tp = 2, .ep = 2}, 0, {sp});
   l.add("ep, mtp, zero 1", gpt_oss(), {.dp = 2, .ep = 2}, 1, {mtp});
+  l.add("ep, in turns", gpt_oss(), {.ep = 2}, 0, {in_turns});
 }
 
 }  // namespace plait::matrix_changes
