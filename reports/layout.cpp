@@ -70,6 +70,9 @@ std::string layout_text(const Strategy& s) {
   if (s.mesh[Axis::kCp] > 1 && s.context.rings()) parts.emplace_back("ring attention");
   if (parts.empty()) parts.emplace_back("one device");
   if (s.mesh[Axis::kPp] > 1) parts.push_back(schedule_text(s.pipeline));
+  if (s.pipeline.exchange_overlap == ExchangeOverlap::kPasses) {
+    parts.emplace_back("exchanges behind passes");
+  }
   if (s.sequence_parallel) parts.emplace_back("sequence parallel");
   if (s.zero_stage > 0) parts.push_back(fmt::format("zero {}", s.zero_stage));
   parts.push_back(recompute_text(s.recompute));
