@@ -9,39 +9,21 @@
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/scenario.h"
+#include "tests/scenarios/published_sample.h"
 
 namespace plait::published_test {
 
 using nlohmann::json;
 
-/// A run of a 1.3B GPT on two nodes, as record files write it.
-json sample() {
-  return json::parse(R"({
-    "id": "sample#1", "source": "Narayanan et al. SC21", "tier": "A", "task_kind": "pretrain",
-    "model": {"name": "GPT", "layers": 24, "hidden": 2048, "ffn_hidden": 8192, "heads": 16,
-              "kv_heads": 16, "vocab": 50257, "seq_len": 1024, "gated_mlp": false},
-    "cluster": {"gpu": "A100-SXM4-80GB", "num_gpus": 16, "gpus_per_node": 8,
-                "interconnect": "8x HDR 200 Gb/s IB per node"},
-    "parallel": {"tp": 2, "sp": false, "cp": 1, "ep": 1, "pp": 4, "vpp": 3, "dp": 2,
-                 "schedule": "interleaved 1F1B", "zero_stage": 0},
-    "batch": {"global_batch": 64, "micro_batch": 2},
-    "precision": "fp16", "recompute": "full",
-    "measured": {"tokens_per_s_per_gpu": 1000, "oom": false, "peak_memory_gb_nvidia_smi": 20}})");
-}
-
-PublishedRun run_of(const json& record) {
-  return read_published_runs(parse_json(json::array({record}).dump(), "runs.json")).at(0);
-}
-
 TEST(Published, ARateBecomesATime) {
-  const PublishedRun run = run_of(sample());
+  const PublishedRun run = run_of(published_sample());
   EXPECT_NEAR(*run.measured.step_s, 64.0 * 1024 / (1000 * 16), 1e-12);
   EXPECT_NEAR(*run.measured.memory_bytes, 20.0 * 1024 * 1024 * 1024, 1);
   EXPECT_EQ(run.measured.memory_statistic, MemoryStatistic::kDevice);
 }
 
 TEST(Published, FlagPerfReadsMemoryOffTheDevice) {
-  json record = sample();
+  json record = published_sample();
   record["measured"] = {{"peak_memory_gb", 20}};
   EXPECT_EQ(run_of(record).measured.memory_statistic, MemoryStatistic::kReserved);
   record["source"] = "FlagOpen/FlagPerf training/nvidia/llama1_7B-paddle/README.md";
@@ -49,13 +31,13 @@ TEST(Published, FlagPerfReadsMemoryOffTheDevice) {
 }
 
 TEST(Published, ARateOfZeroSaysNothing) {
-  json record = sample();
+  json record = published_sample();
   record["measured"] = {{"samples_per_s", 0}, {"tokens_per_s", 32768}};
   EXPECT_NEAR(*run_of(record).measured.step_s, 2, 1e-12);
 }
 
 TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
-  json record = sample();
+  json record = published_sample();
   record["flags"] = json::array({"tiny-model: launch-overhead bound, memory only"});
   const Measured m = run_of(record).measured;
   EXPECT_FALSE(m.step_s.has_value());
@@ -66,7 +48,7 @@ TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
 }
 
 TEST(Published, LayersThatStagesCannotShareAreListed) {
-  json record = sample();
+  json record = published_sample();
   record["model"]["layers"] = 75;
   record["parallel"] = {{"tp", 2}, {"pp", 4}, {"dp", 2}};
   const RecordScenario written = scenario_of(run_of(record));
@@ -79,7 +61,7 @@ TEST(Published, LayersThatStagesCannotShareAreListed) {
 }
 
 TEST(Published, ZeroBubbleIsLaidOutForThePassesThatWereProfiled) {
-  json record = sample();
+  json record = published_sample();
   record["parallel"] = {{"pp", 4}, {"schedule", "ZB-2p"}, {"dp", 4}};
   record["stage_profile_ms"] = {{"TF", 18.5}, {"TB", 18}, {"TW", 9}, {"Tcomm", 0.6}};
   const json pipeline = json::parse(scenario_of(run_of(record)).json)["strategy"]["pipeline"];
@@ -91,7 +73,7 @@ TEST(Published, ZeroBubbleIsLaidOutForThePassesThatWereProfiled) {
 }
 
 TEST(Published, EarlyMegatronCountedRecomputedWork) {
-  json record = sample();
+  json record = published_sample();
   record["measured"] = {{"tflops_per_gpu", 140}};
   EXPECT_TRUE(run_of(record).measured.hardware_tflops_per_gpu.has_value());
   record["source"] = "NVIDIA NeMo documentation";
@@ -99,66 +81,15 @@ TEST(Published, EarlyMegatronCountedRecomputedWork) {
 }
 
 // Qwen3-235B in the zoo's table: 19.7 s and 245 TFLOP/s on 256 GPUs, 2,048 sequences of 4,096. By
-// the function that counts half of each square the two agree, by the one that counts all they do
-// not.
-TEST(Published, TheZooCountsHalfOfCausalSquares) {
-  Model m;
-  m.layers = 94, m.hidden = 4096, m.vocab = 151936, m.max_positions = 4096;
-  m.heads = 64, m.kv_heads = 4, m.head_dim = 128, m.gated_mlp = true;
-  m.experts = 128, m.experts_per_token = 8, m.expert_ffn_hidden = 1536;
-  const Flops said(245e12 * 19.7 * 256);
-  EXPECT_NEAR(said / needed_flops_per_iteration(m, 4096, 2048), 1, 0.01);
-  EXPECT_LT(said / megatron_flops_per_iteration(m, 4096, 2048), 0.9);
-  json record = sample();
-  EXPECT_FALSE(run_of(record).measured.half_squares);
-  record["source"] = "yanring/Megatron-MoE-ModelZoo best_practice";
-  EXPECT_TRUE(run_of(record).measured.half_squares);
-}
 
-TEST(Published, DispatchersAndFusedRoutingAreTheRecords) {
-  json record = sample();
-  record["source"] = "yanring/Megatron-MoE-ModelZoo best_practice";
-  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
-  record["notes"] = "dispatcher DeepEP";
-  const Scenario zoo = parse_scenario(scenario_of(run_of(record)).json, "sample");
-  EXPECT_EQ(zoo.kernels.exchange, Dispatcher::kDeepEp);
-  EXPECT_EQ(zoo.kernels.routing, Fusion::kFused);
-  EXPECT_TRUE(zoo.host.waits_for_routing);
-  record["source"] = "Megatron-LM README";
-  record["notes"] = "token drop capacity 1.0; alltoall dispatcher";
-  const Scenario plain = parse_scenario(scenario_of(run_of(record)).json, "sample");
-  EXPECT_EQ(plain.kernels.exchange, Dispatcher::kNccl);
-  EXPECT_EQ(plain.kernels.routing, Fusion::kEager) << "flags that are off unless given";
-  EXPECT_FALSE(plain.host.waits_for_routing) << "slots are known";
-  record["notes"] = "cuda_graph=full_iteration/[], a2a_overlap=True, dispatcher=hybridep";
-  const RecordScenario graphs = scenario_of(run_of(record));
-  const Scenario graph = parse_scenario(graphs.json, "sample");
-  EXPECT_TRUE(graph.host.graphs);
-  EXPECT_FALSE(graph.host.waits_for_routing);
-  EXPECT_EQ(graph.kernels.exchange, Dispatcher::kDeepEp);
-}
+// the function that counts half of each square the two agree, by the one that counts all they do
+
+// not.
 
 // Megatron-Core refuses it with stages that have one chunk each.
-TEST(Published, ExchangesHideBehindPassesWhereTheRecordSaysSoAndTheScheduleCan) {
-  json record = sample();
-  record["source"] = "Megatron-LM README";
-  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
-  record["notes"] = "dispatcher DeepEP. +1F1B EP A2A overlap";
-  const auto overlap_with = [&](std::int64_t pp, std::int64_t chunks) {
-    record["parallel"].update({{"pp", pp}, {"dp", 8 / pp}, {"vpp", chunks}});
-    const RecordScenario s = scenario_of(run_of(record));
-    const auto assumed = std::ranges::count_if(
-        s.assumed, [](const std::string& text) { return text.starts_with("all_to_all beside"); });
-    const Strategy strategy = parse_scenario(s.json, "sample").strategy;
-    return std::pair(strategy.pipeline.exchange_overlap == ExchangeOverlap::kPasses, assumed);
-  };
-  EXPECT_EQ(overlap_with(1, 1), std::pair(true, std::ptrdiff_t{0}));
-  EXPECT_EQ(overlap_with(2, 2), std::pair(true, std::ptrdiff_t{0}));
-  EXPECT_EQ(overlap_with(2, 1), std::pair(false, std::ptrdiff_t{1}));
-}
 
 TEST(Published, LaunchesBlockFromAsManyNodesOnAsTheRecordSays) {
-  json record = sample();
+  json record = published_sample();
   record["notes"] = "CUDA_LAUNCH_BLOCKING=1 was the standing workaround at >=2 nodes.";
   const auto blocks = [&] {
     return parse_scenario(scenario_of(run_of(record)).json, "sample").host.blocking;
@@ -169,7 +100,7 @@ TEST(Published, LaunchesBlockFromAsManyNodesOnAsTheRecordSays) {
 }
 
 TEST(Published, VTrainSplitsTheVocabularyWithoutPadding) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "vTrain (Bang et al., MICRO 2024)";
   EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.vocab, 50256);
   record["parallel"] = {{"tp", 1}, {"dp", 16}};
@@ -177,7 +108,7 @@ TEST(Published, VTrainSplitsTheVocabularyWithoutPadding) {
 }
 
 TEST(Published, TheSourceNamesTheFrameworkBeforeItsSharding) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "NVIDIA NeMo Megatron-Bridge performance summary";
   record["parallel"]["fsdp"] = "Megatron-FSDP";
   EXPECT_EQ(framework_of(run_of(record)), "nemo");
@@ -187,7 +118,7 @@ TEST(Published, TheSourceNamesTheFrameworkBeforeItsSharding) {
 }
 
 TEST(Published, NeMosLauncherHadFlashAttention2AndDropoutInGptAlone) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "NVIDIA NeMo docs performance_summary.md; container/release 24.07";
   EXPECT_EQ(framework_of(run_of(record)), "nemo-launcher");
   const auto scenario = [&] { return parse_scenario(scenario_of(run_of(record)).json, "sample"); };
@@ -201,7 +132,7 @@ TEST(Published, NeMosLauncherHadFlashAttention2AndDropoutInGptAlone) {
 }
 
 TEST(Published, AsyncTensorParallelismGathersInPieces) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "pytorch/torchtitan benchmarks";
   record["parallel"] = {{"tp", 8}, {"sp", true}, {"dp", 2}};
   record["recompute"] = "full";
@@ -215,7 +146,7 @@ TEST(Published, AsyncTensorParallelismGathersInPieces) {
 }
 
 TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "MoE Parallel Folding (arXiv:2504.14960) Table 3";
   record["parallel"]["fsdp"] = "ZeRO-3/FSDP";
   EXPECT_EQ(framework_of(run_of(record)), "megatron-core");
@@ -223,56 +154,12 @@ TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
   EXPECT_EQ(framework_of(run_of(record)), "deepspeed-zero3");
 }
 
-TEST(Published, ListsOfLayersMayBeginWithDenseOnes) {
-  json record = sample();
-  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
-  record["extra_args"] = {{"moe-layer-freq", "([0]*4+[1]*20)"}};
-  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.first_dense_layers, 4);
-  record["extra_args"] = {{"moe-layer-freq", "([0,1]*12)"}};
-  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
-}
-
 // Megatron-LM has modules that predict further tokens with rotary positions, or with none.
-TEST(Published, ModulesThatPredictFurtherTokensAreThoseOfTheArguments) {
-  json record = sample();
-  record["model"]["gated_mlp"] = false;
-  const Model without = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
-  EXPECT_EQ(without.positions, PositionKind::kLearned);
-  record["extra_args"] = {{"mtp-num-layers", "2"}};
-  const Model with = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
-  EXPECT_EQ(with.mtp_layers, 2);
-  EXPECT_EQ(with.positions, PositionKind::kRotary);
-}
 
 // What arguments say of the latents, else DeepSeek-V3's; shared experts by their number or width.
-TEST(Published, LatentAttentionIsThatOfTheArgumentsOrDeepseeks) {
-  json record = sample();
-  record["model"].update({{"attention", "MLA"}, {"heads", 16}, {"gated_mlp", true}});
-  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
-  record["model"].update({{"shared_experts", 2}, {"first_dense_layers", 3}});
-  record["extra_args"] = {{"q-lora-rank", "192"}, {"kv-lora-rank", "64"}};
-  record["recompute"] = "selective: mlp, mla_up_proj";
-  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
-  EXPECT_EQ(s.strategy.recompute.kind, Recompute::kModules);
-  EXPECT_EQ(s.strategy.recompute.modules,
-            (std::vector{RecomputeModule::kLatents, RecomputeModule::kMlp}));
-  const Model& m = s.model;
-  EXPECT_EQ(m.q_lora_rank, 192);
-  EXPECT_EQ(m.kv_lora_rank, 64);
-  EXPECT_EQ(m.head_dim, 192);
-  EXPECT_EQ(m.rope_head_dim, 64);
-  EXPECT_EQ(m.v_head_dim, 128);
-  EXPECT_EQ(m.kv_heads, 16);
-  EXPECT_EQ(m.first_dense_layers, 3);
-  EXPECT_EQ(m.shared_ffn_hidden, 2 * 512);
-  record["extra_args"] = json::object();
-  const Model v3 = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
-  EXPECT_EQ(v3.q_lora_rank, 1536);
-  EXPECT_EQ(v3.kv_lora_rank, 512);
-}
 
 TEST(Published, BecomesTheScenarioThatItDescribes) {
-  const RecordScenario made = scenario_of(run_of(sample()));
+  const RecordScenario made = scenario_of(run_of(published_sample()));
   const Scenario s = parse_scenario(made.json, "sample");
   EXPECT_EQ(s.model.layers, 24);
   EXPECT_EQ(s.model.vocab, 50432) << "50,257 up to a multiple of 128 * tp";
@@ -287,7 +174,7 @@ TEST(Published, BecomesTheScenarioThatItDescribes) {
 }
 
 TEST(Published, FullyShardedRunsUseTheShardingAxis) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "pytorch/torchtitan benchmarks";
   record["parallel"] = {{"tp", 1}, {"pp", 1}, {"dp", 16}, {"zero_stage", 3}};
   const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
@@ -296,7 +183,7 @@ TEST(Published, FullyShardedRunsUseTheShardingAxis) {
 }
 
 TEST(Published, CompiledLayersKeepOnlyWhatTheirBackwardReads) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "pytorch/torchtitan benchmarks";
   record["parallel"] = {{"dp", 16}, {"zero_stage", 3}};
   record["recompute"] = "selective (op-level SAC)";
@@ -311,27 +198,10 @@ TEST(Published, CompiledLayersKeepOnlyWhatTheirBackwardReads) {
   EXPECT_FALSE(strategy().recompute.unread);
 }
 
-TEST(Published, ExpertGroupsAreRanksSideBySide) {
-  json record = sample();
-  record["source"] = "MoE Parallel Folding";
-  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
-  // An expert mesh of 8 whole experts: 2 ranks along tp by 4 of the 8 replicas.
-  record["cluster"]["num_gpus"] = 16;
-  record["parallel"] = {{"tp", 2}, {"sp", true}, {"ep", 8}, {"etp", 1}, {"pp", 1}, {"dp", 8}};
-  const Scenario folded = parse_scenario(scenario_of(run_of(record)).json, "sample");
-  EXPECT_EQ(folded.strategy.mesh[Axis::kEp], 4);
-  EXPECT_EQ(folded.strategy.mesh[Axis::kDp], 2);
-  EXPECT_EQ(folded.strategy.expert_axes, AxisSet(Axis::kEp) | Axis::kTp);
-  EXPECT_EQ(folded.model.expert_ffn_hidden, 512);
-  record["parallel"].erase("etp");  // Megatron-LM's default: split as the rest is
-  const Scenario split = parse_scenario(scenario_of(run_of(record)).json, "sample");
-  EXPECT_EQ(split.strategy.mesh[Axis::kEp], 8);
-  EXPECT_EQ(split.strategy.mesh[Axis::kDp], 1);
-}
-
 // 8,192 tokens and a vocabulary 32 times as wide as the hidden states: 256 tokens at a time.
+
 TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
-  json record = sample();
+  json record = published_sample();
   record["source"] = "stas00/ml-engineering insights/when-to-upgrade-gpus/README.md";
   record["notes"] = "causal model FLOPs, recompute excluded; Liger fused kernels (fused CE)";
   record["model"].update({{"hidden", 4096}, {"vocab", 128256}, {"seq_len", 8192}});
@@ -346,22 +216,22 @@ TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
 }
 
 TEST(Published, WhatCannotBeSaidIsRefusedByName) {
-  json record = sample();
+  json record = published_sample();
   record["notes"] = "best model/data-parallel configuration, not listed";
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
-  record = sample();
+  record = published_sample();
   record["cluster"]["gpu"] = "TPU v4";
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
-  record = sample();
+  record = published_sample();
   record["model"].erase("layers");
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
-  record = sample();
+  record = published_sample();
   record["task_kind"] = "lora";
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
 TEST(Published, WhatARecordLeavesOutIsNamed) {
-  json record = sample();
+  json record = published_sample();
   record["batch"].erase("micro_batch");
   record.erase("recompute");
   record["cluster"].erase("interconnect");

@@ -1,0 +1,135 @@
+// Published runs of mixtures of experts, latent attention and further predicted tokens, as scenarios.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/iteration_flops.h"
+#include "scenarios/published/scenario_of.h"
+#include "scenarios/scenario.h"
+#include "tests/scenarios/published_sample.h"
+
+namespace plait::published_mixtures_test {
+
+using nlohmann::json;
+
+TEST(PublishedMixtures, TheZooCountsHalfOfCausalSquares) {
+  Model m;
+  m.layers = 94, m.hidden = 4096, m.vocab = 151936, m.max_positions = 4096;
+  m.heads = 64, m.kv_heads = 4, m.head_dim = 128, m.gated_mlp = true;
+  m.experts = 128, m.experts_per_token = 8, m.expert_ffn_hidden = 1536;
+  const Flops said(245e12 * 19.7 * 256);
+  EXPECT_NEAR(said / needed_flops_per_iteration(m, 4096, 2048), 1, 0.01);
+  EXPECT_LT(said / megatron_flops_per_iteration(m, 4096, 2048), 0.9);
+  json record = published_sample();
+  EXPECT_FALSE(run_of(record).measured.half_squares);
+  record["source"] = "yanring/Megatron-MoE-ModelZoo best_practice";
+  EXPECT_TRUE(run_of(record).measured.half_squares);
+}
+
+TEST(PublishedMixtures, DispatchersAndFusedRoutingAreTheRecords) {
+  json record = published_sample();
+  record["source"] = "yanring/Megatron-MoE-ModelZoo best_practice";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["notes"] = "dispatcher DeepEP";
+  const Scenario zoo = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(zoo.kernels.exchange, Dispatcher::kDeepEp);
+  EXPECT_EQ(zoo.kernels.routing, Fusion::kFused);
+  EXPECT_TRUE(zoo.host.waits_for_routing);
+  record["source"] = "Megatron-LM README";
+  record["notes"] = "token drop capacity 1.0; alltoall dispatcher";
+  const Scenario plain = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(plain.kernels.exchange, Dispatcher::kNccl);
+  EXPECT_EQ(plain.kernels.routing, Fusion::kEager) << "flags that are off unless given";
+  EXPECT_FALSE(plain.host.waits_for_routing) << "slots are known";
+  record["notes"] = "cuda_graph=full_iteration/[], a2a_overlap=True, dispatcher=hybridep";
+  const RecordScenario graphs = scenario_of(run_of(record));
+  const Scenario graph = parse_scenario(graphs.json, "sample");
+  EXPECT_TRUE(graph.host.graphs);
+  EXPECT_FALSE(graph.host.waits_for_routing);
+  EXPECT_EQ(graph.kernels.exchange, Dispatcher::kDeepEp);
+}
+
+TEST(PublishedMixtures, ExchangesHideBehindPassesWhereTheRecordSaysSoAndTheScheduleCan) {
+  json record = published_sample();
+  record["source"] = "Megatron-LM README";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["notes"] = "dispatcher DeepEP. +1F1B EP A2A overlap";
+  const auto overlap_with = [&](std::int64_t pp, std::int64_t chunks) {
+    record["parallel"].update({{"pp", pp}, {"dp", 8 / pp}, {"vpp", chunks}});
+    const RecordScenario s = scenario_of(run_of(record));
+    const auto assumed = std::ranges::count_if(
+        s.assumed, [](const std::string& text) { return text.starts_with("all_to_all beside"); });
+    const Strategy strategy = parse_scenario(s.json, "sample").strategy;
+    return std::pair(strategy.pipeline.exchange_overlap == ExchangeOverlap::kPasses, assumed);
+  };
+  EXPECT_EQ(overlap_with(1, 1), std::pair(true, std::ptrdiff_t{0}));
+  EXPECT_EQ(overlap_with(2, 2), std::pair(true, std::ptrdiff_t{0}));
+  EXPECT_EQ(overlap_with(2, 1), std::pair(false, std::ptrdiff_t{1}));
+}
+
+TEST(PublishedMixtures, ListsOfLayersMayBeginWithDenseOnes) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["extra_args"] = {{"moe-layer-freq", "([0]*4+[1]*20)"}};
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.first_dense_layers, 4);
+  record["extra_args"] = {{"moe-layer-freq", "([0,1]*12)"}};
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
+}
+
+TEST(PublishedMixtures, ModulesThatPredictFurtherTokensAreThoseOfTheArguments) {
+  json record = published_sample();
+  record["model"]["gated_mlp"] = false;
+  const Model without = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
+  EXPECT_EQ(without.positions, PositionKind::kLearned);
+  record["extra_args"] = {{"mtp-num-layers", "2"}};
+  const Model with = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
+  EXPECT_EQ(with.mtp_layers, 2);
+  EXPECT_EQ(with.positions, PositionKind::kRotary);
+}
+
+TEST(PublishedMixtures, LatentAttentionIsThatOfTheArgumentsOrDeepseeks) {
+  json record = published_sample();
+  record["model"].update({{"attention", "MLA"}, {"heads", 16}, {"gated_mlp", true}});
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["model"].update({{"shared_experts", 2}, {"first_dense_layers", 3}});
+  record["extra_args"] = {{"q-lora-rank", "192"}, {"kv-lora-rank", "64"}};
+  record["recompute"] = "selective: mlp, mla_up_proj";
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(s.strategy.recompute.kind, Recompute::kModules);
+  EXPECT_EQ(s.strategy.recompute.modules,
+            (std::vector{RecomputeModule::kLatents, RecomputeModule::kMlp}));
+  const Model& m = s.model;
+  EXPECT_EQ(m.q_lora_rank, 192);
+  EXPECT_EQ(m.kv_lora_rank, 64);
+  EXPECT_EQ(m.head_dim, 192);
+  EXPECT_EQ(m.rope_head_dim, 64);
+  EXPECT_EQ(m.v_head_dim, 128);
+  EXPECT_EQ(m.kv_heads, 16);
+  EXPECT_EQ(m.first_dense_layers, 3);
+  EXPECT_EQ(m.shared_ffn_hidden, 2 * 512);
+  record["extra_args"] = json::object();
+  const Model v3 = parse_scenario(scenario_of(run_of(record)).json, "sample").model;
+  EXPECT_EQ(v3.q_lora_rank, 1536);
+  EXPECT_EQ(v3.kv_lora_rank, 512);
+}
+
+TEST(PublishedMixtures, ExpertGroupsAreRanksSideBySide) {
+  json record = published_sample();
+  record["source"] = "MoE Parallel Folding";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  // An expert mesh of 8 whole experts: 2 ranks along tp by 4 of the 8 replicas.
+  record["cluster"]["num_gpus"] = 16;
+  record["parallel"] = {{"tp", 2}, {"sp", true}, {"ep", 8}, {"etp", 1}, {"pp", 1}, {"dp", 8}};
+  const Scenario folded = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(folded.strategy.mesh[Axis::kEp], 4);
+  EXPECT_EQ(folded.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(folded.strategy.expert_axes, AxisSet(Axis::kEp) | Axis::kTp);
+  EXPECT_EQ(folded.model.expert_ffn_hidden, 512);
+  record["parallel"].erase("etp");  // Megatron-LM's default: split as the rest is
+  const Scenario split = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(split.strategy.mesh[Axis::kEp], 8);
+  EXPECT_EQ(split.strategy.mesh[Axis::kDp], 1);
+}
+
+}  // namespace plait::published_mixtures_test
