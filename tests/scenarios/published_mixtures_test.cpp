@@ -1,4 +1,4 @@
-// Published runs of mixtures of experts, latent attention and further predicted tokens, as scenarios.
+// Published runs of mixtures of experts, latent attention and further tokens, as scenarios.
 #include <gtest/gtest.h>
 
 #include <algorithm>
