@@ -13,6 +13,7 @@
 // Both are found between two neighbours by bisection in log v, to half a percent. f need not be
 // monotone (NCCL may choose another algorithm): then that is said, with the worst of it.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
