@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "costmodel/fit/overlap.h"
 #include "costmodel/held_multiprocessors.h"
@@ -34,11 +35,11 @@ CalibrationResult fitted(const std::vector<Row>& rows) {
   fit_overlap(rows, out);
   return out;
 }
-const FitQuality& quality_of(const CalibrationResult& result, const std::string& name) {
+const FitQuality& quality_of(const CalibrationResult& result, std::string_view name) {
   for (const FitQuality& q : result.quality) {
     if (q.name == name) return q;
   }
-  throw std::runtime_error("no quality of " + name);
+  throw std::runtime_error("no quality of " + std::string(name));
 }
 
 /// With 24 of 132 held a product takes 132 / 108 of its time.

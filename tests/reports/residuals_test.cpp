@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "reports/walk.h"
 
@@ -37,7 +38,7 @@ Timeline in_a_row(const Plan& plan) {
   return out;
 }
 
-const ClassResidual& of(const std::vector<ClassResidual>& all, const std::string& name) {
+const ClassResidual& of(const std::vector<ClassResidual>& all, std::string_view name) {
   for (const ClassResidual& r : all) {
     if (r.name == name) return r;
   }
