@@ -21,7 +21,7 @@ void sliding_windows(List& l) {
   l.add("cp, tp, unfused", gemma(), {.tp = 2, .cp = 2}, 0, {unfused});
   l.add("ulysses", gemma(), {.cp = 2}, 0, {ulysses});
   l.add("pp, zb-h1", gemma(), {.pp = 2}, 0, {zb_h1});
-  l.add("pp, tp, interleaved", gemma(), {.pp = 2, .tp = 2}, 0, {deep, interleaved});
+  l.add("pp, interleaved", gemma(), {.pp = 2}, 0, {deep, interleaved});
   l.add("recompute all, cp", gemma(), {.cp = 2}, 0, {all_again});
   l.add("recompute attention, tp, sp", gemma(), {.tp = 2}, 0, {attention_again, sp});
   l.add("recompute ops", gemma(), {.dp = 2}, 0, {ops_again});
