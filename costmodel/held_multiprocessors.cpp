@@ -6,12 +6,20 @@
 
 namespace plait {
 
+namespace {
+constexpr int kDeepEpMultiprocessors = 20;  // Megatron-LM, transformer_config.py
+}
+
 std::string held_key(const std::string& collective, bool over_nodes) {
   return over_nodes ? collective + " over nodes" : collective;
 }
 
-int held_multiprocessors(CollectiveKind kind, const GroupPlacement& group, const NodeKind& node,
+int held_multiprocessors(const Collective& collective, Algorithm algorithm,
+                         const GroupPlacement& group, const NodeKind& node,
                          const Calibration* calibration) {
+  const CollectiveKind kind = collective.kind;
+  if (kind == CollectiveKind::kShift && collective.axes.has(Axis::kTp)) return 0;
+  if (algorithm == Algorithm::kDeepEp) return kDeepEpMultiprocessors;
   if (calibration != nullptr) {
     const auto& measured = calibration->held_multiprocessors;
     const auto found = measured.find(held_key(std::string(name_of(kind)), group.nodes > 1));

@@ -209,8 +209,7 @@ const Table<ScenarioParts>& scenario_table() {
               .otherwise("none: data sheets"),
           field("network", &S::network, Text{{"analytic", "flow"}},
                 "analytic: each message takes its time by itself. flow: what is on the network at "
-                "the same time shares its links, and collectives slow down compute. Parts of a GPU "
-                "always take the latter."),
+                "the same time shares its links. Parts of a GPU always take the latter."),
       });
   return table;
 }

@@ -4,13 +4,18 @@
 // in time.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "plan/dependencies.h"
 #include "sim/durations.h"
+#include "sim/holdings.h"
 
 namespace plait {
+
+/// Index of the compute stream's clock.
+inline constexpr auto kComputeClock = static_cast<std::size_t>(Stream::kCompute);
 
 struct BlockProfile {
   bool shiftable = false;     // starts behind compute and waits for no other rank class
@@ -18,6 +23,7 @@ struct BlockProfile {
   std::uint16_t streams = 0;  // used, a bit each
   std::array<SimTime, kStreams> clock = {};  // of used streams, at the end
   std::vector<SimTime> start, end;           // per op
+  std::vector<Holding> holdings;             // of collectives that outlast the last kernel
   SimTime issue = 0;                         // of all ops
   SimTime lead = 0;  // the host must have begun so long before, or it delays an op
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "costmodel/held_multiprocessors.h"
 #include "costmodel/issue.h"
 
 namespace plait {
@@ -14,13 +15,14 @@ constexpr std::uint32_t kByLane = 0x80000000U;
 class Durations::Pricer {
  public:
   Pricer(Durations& out, const Plan& plan, const Cluster& cluster, const CostModel& costs,
-         const Sites& sites, const Lanes& lanes)
+         const Sites& sites, const Lanes& lanes, bool interference)
       : out_(out),
         plan_(plan),
         cluster_(cluster),
         model_(costs),
         sites_(sites),
         lanes_(lanes),
+        interference_(interference && !cluster.shares_memory()),
         ranks_per_node_(std::min(cluster.devices_per_node, plan.mesh.world_size())) {}
 
   void run() {
@@ -31,12 +33,17 @@ class Durations::Pricer {
       out_.ops_ += b.ops.size();
       for (const Seconds t : issue_times(b, model_.host, model_.kernels))
         out_.issue_.push_back(to_sim_time(t));
-      for (const Op& op : b.ops) out_.host_wait_after_.push_back(wait_after(op, model_.host));
+      for (const Op& op : b.ops) {
+        out_.host_wait_after_.push_back(wait_after(op, model_.host));
+        out_.kernel_.push_back(std::holds_alternative<Compute>(op.body) &&
+                               op.stream == Stream::kCompute && !is_on_host(op));
+      }
     }
     out_.host_takes_time_ = model_.host.takes_time();
     out_.slots_.resize(stages * out_.ops_);
     out_.cost_of_.resize(stages * out_.ops_);
     collect_factors(stages);
+    collect_multiprocessors(stages);
     const std::vector<std::vector<bool>> called = called_blocks();
     for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
       for (const Op& op : plan_.blocks[b].ops) {
@@ -65,6 +72,23 @@ class Durations::Pricer {
     for (std::size_t s = 0; s < stages; ++s) {
       for (std::int64_t r : lanes_.representative) {
         out_.factors_.push_back(sites_.factors[sites_.factor.at(static_cast<std::int64_t>(s), r)]);
+      }
+    }
+  }
+  /// Of processors none, and none where kernels are not to be slowed down.
+  int multiprocessors(std::size_t kind) const {
+    const Device& device = cluster_.kind(kind).device;
+    return interference_ && device.compute_capability > 0 ? device.sms : 0;
+  }
+  void collect_multiprocessors(std::size_t stages) {
+    if (sites_.kind.uniform()) {
+      out_.multiprocessors_ = {multiprocessors(sites_.kind.at(0, 0))};
+      return;
+    }
+    for (std::size_t s = 0; s < stages; ++s) {
+      for (std::int64_t r : lanes_.representative) {
+        out_.multiprocessors_.push_back(
+            multiprocessors(sites_.kind.at(static_cast<std::int64_t>(s), r)));
       }
     }
   }
@@ -138,6 +162,7 @@ class Durations::Pricer {
   }
   std::uint32_t nothing() {
     out_.costs_.emplace_back();
+    out_.held_.push_back(0);
     return static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }
   /// Index of the cost of this op at this site.
@@ -145,7 +170,9 @@ class Durations::Pricer {
     const auto found = by_site_.find(site);
     if (found != by_site_.end()) return found->second;
     const std::int64_t sharers = op.stream == Stream::kCompute ? 1 : ranks_per_node_;
+    held_ = 0;
     out_.costs_.push_back(std::visit(Cases{*this, site, is_on_host(op), sharers}, op.body));
+    out_.held_.push_back(held_);
     return by_site_[site] = static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }
   struct Cases {
@@ -158,7 +185,9 @@ class Durations::Pricer {
                      : p.model_.compute(c, p.cluster_.kind(site).device);
     }
     Cost operator()(const Collective& c) const {
-      const CollectiveCost priced = p.model_.collective(c, p.sites_.groups[site], p.cluster_);
+      const GroupPlacement& group = p.sites_.groups[site];
+      const CollectiveCost priced = p.model_.collective(c, group, p.cluster_);
+      p.held_ = p.held(c, group, priced.algorithm);
       p.remember(c, site, priced);
       return priced.cost;
     }
@@ -172,6 +201,13 @@ class Durations::Pricer {
       return p.model_.copy(c, p.cluster_.kind(site), sharers);
     }
   };
+  /// Collectives across stages, whose members begin at times of their own, keep none.
+  int held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const {
+    if (c.axes.has(Axis::kPp)) return 0;
+    if (multiprocessors(group.kind) == 0 || group.ranks <= 1) return 0;
+    return held_multiprocessors(c, algorithm, group, cluster_.kind(group.kind),
+                                model_.calibration.get());
+  }
   void remember(const Collective& c, std::uint32_t site, const CollectiveCost& priced) {
     for (const Choice& known : out_.choices_) {
       if (known.site == site && known.op.kind == c.kind && known.op.axes == c.axes &&
@@ -189,30 +225,41 @@ class Durations::Pricer {
   const CostModel& model_;
   const Sites& sites_;
   const Lanes& lanes_;
+  bool interference_;
   std::int64_t ranks_per_node_;
+  int held_ = 0;  // by the op that is being priced
   std::size_t op_ = 0;
   std::map<std::uint32_t, std::uint32_t> by_site_, rows_;  // of the current op
 };
 
 Durations::Durations(const Plan& plan, const Cluster& cluster, const CostModel& costs,
-                     const Sites& sites, const Lanes& lanes) {
-  Pricer(*this, plan, cluster, costs, sites, lanes).run();
+                     const Sites& sites, const Lanes& lanes, bool interference) {
+  Pricer(*this, plan, cluster, costs, sites, lanes, interference).run();
 }
 
 double Durations::factor(std::size_t stage, std::size_t lane) const {
   return factors_.empty() ? 1.0 : factors_[stage * lanes_ + lane];
 }
 
-const Cost& Durations::cost(std::size_t stage, std::size_t lane, std::size_t op) const {
+std::uint32_t Durations::cost_index(std::size_t stage, std::size_t lane, std::size_t op) const {
   const std::uint32_t index = cost_of_[stage * ops_ + op];
-  if ((index & kByLane) == 0) return costs_[index];
-  return costs_[by_lane_[index & ~kByLane][lane]];
+  return (index & kByLane) == 0 ? index : by_lane_[index & ~kByLane][lane];
+}
+
+const Cost& Durations::cost(std::size_t stage, std::size_t lane, std::size_t op) const {
+  return costs_[cost_index(stage, lane, op)];
+}
+
+int Durations::held(std::size_t stage, std::size_t lane, std::size_t op) const {
+  return held_[cost_index(stage, lane, op)];
 }
 
 bool Durations::same(std::size_t a, std::size_t b) const {
+  if (multiprocessors(a, 0) != multiprocessors(b, 0)) return false;
   for (std::size_t op = 0; op < ops_; ++op) {
     const DurationRow x = row(a, op), y = row(b, op);
     if (x.per_lane || y.per_lane || *x.value != *y.value) return false;
+    if (held(a, 0, op) != held(b, 0, op)) return false;
   }
   return true;
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "sim/causes.h"
+#include "sim/slowed.h"
 
 namespace plait {
 namespace {
@@ -43,6 +44,8 @@ class Explainer {
     }
     for (const Track& t : tracks_) {
       const auto s = static_cast<std::size_t>(t.stage);
+      slowed_by_.push_back(
+          plait::slowed_by(plan, *sim.durations, t, lane_of(causes_.size()), ops_[s]));
       causes_.push_back(causes(plan, deps_, t, ops_[s]));
       issues_.push_back(issues(plan, *sim.durations, t, ops_[s]));
     }
@@ -303,8 +306,19 @@ class Explainer {
     }
     return kNoCause;
   }
-  /// Splits time on the path by the hardware it is spent on.
+  /// Splits time on the path by the hardware it is spent on. What a kernel takes longer than alone
+  /// is its collective's: it grows with the time for which that holds multiprocessors.
   void spend(const Place& at, SimTime d, std::array<Seconds, kResources>& resources) const {
+    const std::size_t s = stage_of(at.track);
+    const std::uint32_t slowed_by = slowed_by_[at.track][at.flat];
+    SimTime own = d;
+    if (slowed_by != kNoCause) {
+      own = std::min(d, sim_.durations->row(s, op_id(s, at.flat)).at(lane_of(at.track)));
+      share_out({at.track, slowed_by}, d - own, resources);
+    }
+    share_out(at, own, resources);
+  }
+  void share_out(const Place& at, SimTime d, std::array<Seconds, kResources>& resources) const {
     const std::size_t s = stage_of(at.track);
     const Cost& cost = sim_.durations->cost(s, lane_of(at.track), op_id(s, at.flat));
     const double total = cost.total().value;
@@ -345,9 +359,9 @@ class Explainer {
   const Simulation& sim_;
   const Dependencies& deps_;
   const std::vector<Track>& tracks_;
-  std::vector<std::vector<OpSite>> ops_;            // per stage
-  std::vector<std::vector<std::uint32_t>> causes_;  // per track
-  std::vector<std::vector<Issue>> issues_;          // per track; empty where the host takes no time
+  std::vector<std::vector<OpSite>> ops_;                        // per stage
+  std::vector<std::vector<std::uint32_t>> causes_, slowed_by_;  // per track
+  std::vector<std::vector<Issue>> issues_;  // per track; empty where the host takes no time
   std::vector<Label> names_;
   std::vector<std::size_t> labels_;                 // per op id: index into names_
   std::vector<Place> sender_;                       // per message: stage and flat op of its Send

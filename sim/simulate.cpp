@@ -61,7 +61,8 @@ std::shared_ptr<const Dependencies> dependencies_for(const Plan& plan, bool many
 void swept(Simulation& out, const Plan& plan, const Cluster& cluster, const CostModel& costs,
            const Sites& sites, const SimulationOptions& options) {
   out.lanes = std::make_shared<Lanes>(fold(plan, sites, options.unfold));
-  out.durations = std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes);
+  out.durations =
+      std::make_shared<Durations>(plan, cluster, costs, sites, *out.lanes, options.interference);
   out.dependencies = dependencies_for(plan, out.lanes->count() > 1);
   Sweep run = sweep(plan, *out.dependencies, *out.lanes, *out.durations, options.record);
   out.timeline = {run.step_time, std::move(run.tracks)};

@@ -1,8 +1,8 @@
 #pragma once
 // simulate(Plan, Cluster, CostModel) -> Timeline, exactly and in microseconds: an engine on rank
-// classes. Ranks that cannot be told apart are simulated once. With the analytic network durations
-// do not depend on what else runs and the sweep engine adds them up; with the flow network messages
-// share links, and the flow engine follows them.
+// classes. Ranks that cannot be told apart are simulated once. With the analytic network
+// messages take as long as they do alone and the sweep engine adds durations up; with the flow
+// network messages share links, and the flow engine follows them.
 
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@ struct SimulationOptions {
   /// Links that messages share (make_network of the cluster); null: the analytic network, where
   /// each takes its time by itself.
   std::shared_ptr<const Network> network = nullptr;
-  /// With a network: kernels slow down while collectives hold SMs.
+  /// Kernels slow down while collectives hold SMs.
   bool interference = true;
   bool unfold = false;  // every rank on its own; same step time to the picosecond
   bool record = true;   // fill Timeline::tracks

@@ -7,13 +7,12 @@
 
 #include "core/error.h"
 #include "sim/block_profile.h"
+#include "sim/holdings.h"
 #include "sim/lane_clocks.h"
 #include "sim/tracks.h"
 
 namespace plait {
 namespace {
-
-constexpr std::size_t kComputeClock = static_cast<std::size_t>(Stream::kCompute);
 
 /// What the walk needs of an op, without a look at the plan.
 struct FlatOp {
@@ -22,6 +21,7 @@ struct FlatOp {
   std::uint8_t stream = 0;
   bool behind = false;
   bool end_needed = false;               // a later op of the block waits for it
+  bool kernel = false;                   // collectives slow it down
   HostWait host_waits = HostWait::kNot;  // behind it
   Stages stages = Stages::kAll;
   std::uint32_t grouping = 0;
@@ -40,6 +40,8 @@ struct StageState {
   std::array<std::size_t, 3> met = {};     // rendezvous so far, by Stages
   std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
   std::vector<SimTime> issued;             // [lane]: the host's clock
+  std::vector<std::vector<Holding>> held;  // [lane]: by collectives that may go on
+  SimTime held_until = 0;                  // the latest end among them
   const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
 };
 
@@ -88,6 +90,7 @@ class Sweeper {
       for (const Op& op : plan_.blocks[b].ops) {
         ops_.push_back(flat(op));
         ops_.back().host_waits = durations_.host_wait_after(ops_.size() - 1);
+        ops_.back().kernel = durations_.kernel(ops_.size() - 1);
       }
       for (std::uint16_t i : deps_.blocks[b].before) ops_[first + i].end_needed = true;
       longest_ = std::max(longest_, plan_.blocks[b].ops.size());
@@ -112,6 +115,7 @@ class Sweeper {
     st.event.assign(deps_.programs[s].events * width_, 0);
     st.end.assign(longest_ * width_, 0);
     st.issued.assign(width_, 0);
+    st.held.resize(width_);
     if (width_ == 1) {
       if (s == 0 || !durations_.same(s, s - 1)) {
         profiles_.emplace_back();
@@ -157,13 +161,14 @@ class Sweeper {
         if (waits[w].op == 0) start = std::max(start, st.event[waits[w].event]);
       }
     }
-    if (st.issued[0] + p.lead > start) return false;
+    if (st.issued[0] + p.lead > start || st.held_until > start) return false;
     for (std::uint32_t w = w0; w < w1; ++w) {
       if (st.event[waits[w].event] > start + p.start[waits[w].op]) return false;
     }
     for (std::size_t k = 0; k < kStreams; ++k) {
       if ((p.streams >> k & 1U) != 0 && st.clock[k] > start) return false;
     }
+    for (const Holding& h : p.holdings) hold(st, 0, {start + h.start, start + h.end, h.sms});
     st.issued[0] += p.issue;
     for (std::size_t k = 0; k < kStreams; ++k) {
       if ((p.streams >> k & 1U) != 0) st.clock[k] = start + p.clock[k];
@@ -197,6 +202,7 @@ class Sweeper {
       case FlatOp::Kind::kLocal: break;
       case FlatOp::Kind::kMeet:
         meet(clock, lanes_.groupings[op.grouping], width_, scratch_.data());
+        hold_all(s, id, clock, row);
         break;
       case FlatOp::Kind::kMeetAcrossStages:
         if (!meet_across_stages(s, op, clock)) return false;
@@ -208,7 +214,7 @@ class Sweeper {
       receive(s, clock, row, st.flat + i);
     } else {
       if (record_) record(s, st.flat + i, clock, true);
-      advance(clock, row, width_);
+      op.kernel ? advance_beside(s, clock, row) : advance(clock, row, width_);
       if (op.kind == FlatOp::Kind::kSend) deliver(deps_.programs[s].message[st.call], clock);
     }
     const bool message = op.kind == FlatOp::Kind::kSend || op.kind == FlatOp::Kind::kRecv;
@@ -217,6 +223,34 @@ class Sweeper {
     publish(s, i, op, clock);
     if (op.host_waits != HostWait::kNot) let_host_wait(st, op);
     return true;
+  }
+
+  // ---- multiprocessors that collectives hold
+  static void hold(StageState& st, std::size_t lane, const Holding& h) {
+    st.held[lane].push_back(h);
+    st.held_until = std::max(st.held_until, h.end);
+  }
+  /// A collective begins at `clock`.
+  void hold_all(std::size_t s, std::size_t id, const SimTime* clock, const DurationRow& row) {
+    for (std::size_t l = 0; l < width_; ++l) {
+      const int sms = durations_.held(s, l, id);
+      if (sms > 0) hold(state_[s], l, {clock[l], clock[l] + row.at(l), sms});
+    }
+  }
+  /// A kernel on all lanes, at the pace of the multiprocessors that are left.
+  void advance_beside(std::size_t s, SimTime* clock, const DurationRow& row) {
+    StageState& st = state_[s];
+    if (st.held_until <= *std::min_element(clock, clock + width_)) {
+      if (st.held_until > 0) {
+        for (std::vector<Holding>& h : st.held) h.clear();
+      }
+      st.held_until = 0;
+      return advance(clock, row, width_);
+    }
+    for (std::size_t l = 0; l < width_; ++l) {
+      forget_ended(st.held[l], clock[l]);
+      clock[l] = end_beside(st.held[l], durations_.multiprocessors(s, l), clock[l], row.at(l));
+    }
   }
 
   /// The host goes on when the op, or all that it has issued, has ended.

@@ -30,7 +30,7 @@ Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis
   const bool gpu =
       node.device.compute_capability > 0 && group.ranks > 1 && !cluster.shares_memory();
   return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind},
-          gpu ? held_multiprocessors(c.kind, group, node, costs.calibration.get()) : 0};
+          gpu ? held_multiprocessors(c, algorithm, group, node, costs.calibration.get()) : 0};
 }
 
 FlowKind kind_of(const Send& send) {

@@ -108,7 +108,9 @@ TEST(HeldMultiprocessors, AreTheMeasuredOnesWhereThereAreAny) {
   Calibration measured;
   measured.held_multiprocessors = {{"all_reduce", 17.4}};
   const auto held = [&](CollectiveKind kind, const GroupPlacement& group, const Calibration* c) {
-    return held_multiprocessors(kind, group, node, c);
+    Collective collective;
+    collective.kind = kind;
+    return held_multiprocessors(collective, Algorithm::kRing, group, node, c);
   };
   EXPECT_EQ(held(CollectiveKind::kAllReduce, island, &measured), 17);
   for (const auto& [kind, group] : {std::pair{CollectiveKind::kAllGather, island},
@@ -116,6 +118,23 @@ TEST(HeldMultiprocessors, AreTheMeasuredOnesWhereThereAreAny) {
     EXPECT_EQ(held(kind, group, &measured), communicator_channels(nccl_group(kind, group, node)));
     EXPECT_EQ(held(kind, group, &measured), held(kind, group, nullptr));
   }
+}
+
+TEST(HeldMultiprocessors, AreDeepEpsOwnAndNoneWhereCopyEnginesMovePieces) {
+  NodeKind node;
+  node.device = h100();
+  GroupPlacement island;
+  island.ranks = island.ranks_per_node = 8;
+  Collective exchange, piece;
+  exchange.kind = CollectiveKind::kAllToAll;
+  piece.kind = CollectiveKind::kShift;
+  EXPECT_EQ(held_multiprocessors(exchange, Algorithm::kDeepEp, island, node, nullptr), 20);
+  EXPECT_EQ(held_multiprocessors(exchange, Algorithm::kPairwise, island, node, nullptr),
+            communicator_channels(nccl_group(exchange.kind, island, node)));
+  piece.axes = Axis::kTp;
+  EXPECT_EQ(held_multiprocessors(piece, Algorithm::kDirect, island, node, nullptr), 0);
+  piece.axes = Axis::kCp;
+  EXPECT_GT(held_multiprocessors(piece, Algorithm::kDirect, island, node, nullptr), 0);
 }
 
 }  // namespace plait::overlap_fit_test

@@ -48,8 +48,9 @@ Runs run_all(const Case& c, const Plan& plan, const Cluster& cluster) {
       factor[r] = out.unfolded.durations->factor(r / stage_size, r % stage_size);
     }
   }
-  out.reference =
-      reference_run(plan, priced_one_by_one(plan, cluster, c.costs(), c.placement, factor), c.host);
+  const CostModel costs = c.costs();
+  out.reference = reference_run(plan, priced_one_by_one(plan, cluster, costs, c.placement, factor),
+                                c.host, remembered(beside_of(plan, cluster, costs, c.placement)));
   return out;
 }
 void expect_agreement(const Case& c) {

@@ -48,9 +48,9 @@ RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
   SimulationOptions options;
   options.placement = c.placement;
   options.unfold = pick(0, 1) == 1;
+  options.interference = false;
   const Simulation swept = simulate(plan, cluster, c.costs(), options);
   options.network = crossbar(cluster, BytesPerSecond(1e15));
-  options.interference = false;
   const Simulation flowed = simulate(plan, cluster, c.costs(), options);
   RC_ASSERT(difference(plan, swept, flowed) == std::string());
   RC_ASSERT(flowed.contention.empty());

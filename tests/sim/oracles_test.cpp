@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "costmodel/held_multiprocessors.h"
 #include "plan/steady_step.h"
 #include "sim/explain.h"
 #include "sim/simulate.h"
@@ -177,15 +178,40 @@ SimTime reduction_time(const Plan& plan, const Cluster& cluster) {
 TEST(DataParallel, TheStepIsComputePlusExposedReduction) {
   constexpr std::int64_t kLayers = 5;
   const Cluster cluster = ideal_machine(4);
+  SimulationOptions undisturbed;
+  undisturbed.interference = false;
   for (std::int64_t k : {1, 100, 100000}) {
     const Plan plan = data_parallel(kLayers, k, true);
     const SimTime b = time_of(k), r = reduction_time(plan, cluster);
     const SimTime exposed = r <= b ? r : b + kLayers * r - kLayers * b;
-    EXPECT_EQ(simulate(plan, cluster, {}).timeline.step_time, kLayers * b + exposed) << k;
+    EXPECT_EQ(simulate(plan, cluster, {}, undisturbed).timeline.step_time, kLayers * b + exposed)
+        << k;
   }
   const Plan hidden = data_parallel(kLayers, 100000, true);
   EXPECT_LT(reduction_time(hidden, cluster), time_of(100000));  // both cases occur above
   EXPECT_GT(reduction_time(hidden, cluster), time_of(1));
+}
+
+// A reduction of r holds h of S multiprocessors beside the next kernel: for that long the kernel
+// does (S - h) / S of what it does alone, so it takes r h / S longer. The first kernel has
+// none beside it, and the last reduction no kernel.
+TEST(DataParallel, AReductionTakesItsMultiprocessorsFromTheNextKernel) {
+  constexpr std::int64_t kLayers = 5;
+  const Cluster cluster = ideal_machine(4);
+  const Plan plan = data_parallel(kLayers, 100000, true);
+  const GroupPlacement group = place_group(cluster, std::vector<std::int64_t>{0, 1, 2, 3});
+  const NodeKind& node = cluster.kind(0);
+  const auto& c = std::get<Collective>(plan.blocks[1].ops[0].body);
+  const Algorithm algorithm = CostModel().collective(c, group, cluster).algorithm;
+  const int held = held_multiprocessors(c, algorithm, group, node, nullptr);
+  const SimTime b = time_of(100000), r = reduction_time(plan, cluster);
+  ASSERT_GT(held, 0);
+  ASSERT_LT(r, b);
+  const double slower = static_cast<double>(r) * held / node.device.sms;
+  const double step = static_cast<double>(kLayers * b + r) + (kLayers - 1) * slower;
+  // Each kernel rounds up where the collective begins and where it ends.
+  EXPECT_NEAR(static_cast<double>(simulate(plan, cluster, {}).timeline.step_time), step,
+              2 * kLayers);
 }
 
 TEST(DataParallel, WithoutOverlapEveryReductionIsExposed) {

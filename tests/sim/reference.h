@@ -10,6 +10,7 @@
 #include "core/time.h"
 #include "costmodel/costmodel.h"
 #include "plan/plan.h"
+#include "tests/sim/beside.h"
 #include "topologies/cluster.h"
 
 namespace plait {
@@ -27,8 +28,10 @@ struct ReferenceRun {
   std::vector<RankSpans> ranks;
 };
 
-/// The host issues each rank's ops one after the other.
-ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host = {});
+/// The host issues each rank's ops one after the other; kernels of the compute stream are slowed
+/// down by the rank's collectives that were issued before them.
+ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host = {},
+                           const Beside& beside = {});
 
 /// Per flat op of a rank of `stage`: the earlier flat ops of that rank that must have ended before
 /// it starts.

@@ -105,8 +105,8 @@ struct State {
 
 class Reference {
  public:
-  Reference(const Plan& plan, const OpDuration& duration, const Host& host)
-      : plan_(plan), duration_(duration), host_(host) {
+  Reference(const Plan& plan, const OpDuration& duration, const Host& host, const Beside& beside)
+      : plan_(plan), duration_(duration), host_(host), beside_(beside) {
     for (std::int64_t r = 0; r < plan.mesh.world_size(); ++r) {
       const auto stage = static_cast<std::size_t>(r / plan.places_per_stage());
       State s;
@@ -151,10 +151,34 @@ class Reference {
       if (!ranks_[r].done[w]) return false;
       when = std::max(when, ranks_[r].spans.end[w]);
     }
+    if (slowed(r, i)) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (held(r, j) > 0 && !ranks_[r].done[j]) return false;
+      }
+    }
     if (!host_.takes_time()) return true;
     if (!ranks_[r].may_issue(i, host_)) return false;
     when = std::max(when, ranks_[r].issued(i, host_));
     return true;
+  }
+  /// A kernel that collectives may slow down.
+  bool slowed(std::size_t r, std::size_t i) const {
+    const Op& op = *ranks_[r].ops[i].op;
+    return beside_.device && op.stream == Stream::kCompute &&
+           std::holds_alternative<Compute>(op.body);
+  }
+  int held(std::size_t r, std::size_t i) const {
+    const Instance& at = ranks_[r].ops[i];
+    return beside_.held(static_cast<std::int64_t>(r), at.block, at.index);
+  }
+  SimTime end_of(std::size_t r, std::size_t i, SimTime start, SimTime work) const {
+    if (!slowed(r, i)) return start + work;
+    std::vector<Stretch> stretches;
+    for (std::size_t j = 0; j < i; ++j) {
+      const int sms = held(r, j);
+      if (sms > 0) stretches.push_back({ranks_[r].spans.start[j], ranks_[r].spans.end[j], sms});
+    }
+    return end_of_kernel(stretches, beside_.device(static_cast<std::int64_t>(r)), start, work);
   }
   SimTime duration(std::size_t r, std::size_t i) const {
     const Instance& at = ranks_[r].ops[i];
@@ -191,7 +215,7 @@ class Reference {
       arrivals.pop_front();
       return true;
     }
-    finish(r, i, when, when + d);
+    finish(r, i, when, end_of(r, i, when, d));
     return true;
   }
 
@@ -233,6 +257,7 @@ class Reference {
   const Plan& plan_;
   const OpDuration& duration_;
   Host host_;
+  const Beside& beside_;
   std::vector<State> ranks_;
   std::map<Message, std::deque<SimTime>> arrived_;
 };
@@ -273,8 +298,9 @@ std::vector<std::vector<std::size_t>> reference_waits(const Plan& plan, std::siz
   return waits;
 }
 
-ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host) {
-  return Reference(plan, duration, host).run();
+ReferenceRun reference_run(const Plan& plan, const OpDuration& duration, const Host& host,
+                           const Beside& beside) {
+  return Reference(plan, duration, host, beside).run();
 }
 
 std::vector<double> factors_of(const Cluster& cluster, const std::vector<std::int64_t>& placement) {
