@@ -48,7 +48,7 @@ BlockProfile profile(const Plan& plan, const Dependencies& deps, const Durations
     out.issue += durations.issue(id);
     out.lead = std::max(out.lead, out.issue - ready);
     const int held = durations.held(stage, 0, id);
-    if (held > 0) out.holdings.push_back({ready, out.end.back(), held});
+    if (held > 0) out.holdings.push_back({ready, out.end.back(), held, s});
     out.clock[s] = out.end.back();
     out.streams = static_cast<std::uint16_t>(out.streams | 1U << s);
     const bool host_waits = durations.host_wait_after(id) != HostWait::kNot;

@@ -250,6 +250,13 @@ const Cost& Durations::cost(std::size_t stage, std::size_t lane, std::size_t op)
   return costs_[cost_index(stage, lane, op)];
 }
 
+bool Durations::holds(std::size_t stage, std::size_t op) const {
+  const std::uint32_t index = cost_of_[stage * ops_ + op];
+  if ((index & kByLane) == 0) return held_[index] > 0;
+  return std::ranges::any_of(by_lane_[index & ~kByLane],
+                             [&](std::uint32_t cost) { return held_[cost] > 0; });
+}
+
 int Durations::held(std::size_t stage, std::size_t lane, std::size_t op) const {
   return held_[cost_index(stage, lane, op)];
 }

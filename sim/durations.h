@@ -47,6 +47,8 @@ class Durations {
   bool kernel(std::size_t op) const { return kernel_[op]; }
   /// Multiprocessors that a collective of several GPUs of one stage keeps while it runs; else 0.
   int held(std::size_t stage, std::size_t lane, std::size_t op) const;
+  /// Whether it keeps any on any lane.
+  bool holds(std::size_t stage, std::size_t op) const;
   /// Of the lane's device; 0 where collectives slow no kernel down: on processors, and with
   /// `interference` off.
   int multiprocessors(std::size_t stage, std::size_t lane) const {

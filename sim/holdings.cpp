@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/lane_clocks.h"
+
 namespace plait {
 namespace {
 
@@ -10,26 +12,21 @@ namespace {
 struct Held {
   int sms = 0;
   SimTime until = std::numeric_limits<SimTime>::max();
+  /// One that has not ended by `now`.
+  void add(SimTime start, SimTime end, int its, SimTime now) {
+    const bool begun = start <= now;
+    if (begun) sms += its;
+    until = std::min(until, begun ? end : start);
+  }
 };
 
-Held held_at(const std::vector<Holding>& holdings, SimTime now) {
-  Held out;
-  for (const Holding& h : holdings) {
-    if (h.end <= now) continue;
-    const bool begun = h.start <= now;
-    if (begun) out.sms += h.sms;
-    out.until = std::min(out.until, begun ? h.end : h.start);
-  }
-  return out;
-}
-
-}  // namespace
-
-SimTime end_beside(const std::vector<Holding>& holdings, int sms, SimTime start, SimTime duration) {
+/// From one change of what is held to the next. `held_at`: at a time, no earlier than before.
+template <class HeldAt>
+SimTime paced_end(int sms, SimTime start, SimTime duration, HeldAt&& held_at) {
   SimTime now = start, end = start + duration;
   int pace = sms;  // that `end` reckons with
   while (sms > 0) {
-    const Held held = held_at(holdings, now);
+    const Held held = held_at(now);
     const int free = std::max(1, sms - held.sms);
     if (free != pace) end = now + ((end - now) * pace + free - 1) / free;
     if (end <= held.until) break;
@@ -39,8 +36,105 @@ SimTime end_beside(const std::vector<Holding>& holdings, int sms, SimTime start,
   return end;
 }
 
+}  // namespace
+
+SimTime end_beside(std::span<const Holding> holdings, int sms, SimTime start, SimTime duration) {
+  return paced_end(sms, start, duration, [&](SimTime now) {
+    Held out;
+    for (const Holding& h : holdings) {
+      if (h.end > now) out.add(h.start, h.end, h.sms, now);
+    }
+    return out;
+  });
+}
+
 void forget_ended(std::vector<Holding>& holdings, SimTime now) {
   std::erase_if(holdings, [&](const Holding& h) { return h.end <= now; });
+}
+
+StageHoldings::StageHoldings(const Durations& durations, std::size_t stage, std::size_t lanes)
+    : durations_(durations), stage_(stage), lanes_(lanes) {}
+
+StageHoldings::Collective& StageHoldings::next(std::size_t stream) {
+  Queue& q = queues_[stream];
+  if (q.first == q.size) q.first = q.size = 0;
+  busy_ |= 1U << stream;
+  if (q.size == q.items.size()) q.items.emplace_back();
+  Collective& c = q.items[q.size++];
+  c.start.resize(lanes_), c.end.resize(lanes_), c.sms.resize(lanes_);
+  return c;
+}
+
+void StageHoldings::begin(std::size_t op, std::size_t stream, const SimTime* start,
+                          const DurationRow& row) {
+  if (!durations_.holds(stage_, op)) return;
+  Collective& c = next(stream);
+  std::copy(start, start + lanes_, c.start.begin());
+  std::copy(start, start + lanes_, c.end.begin());
+  plait::advance(c.end.data(), row, lanes_);
+  for (std::size_t l = 0; l < lanes_; ++l) c.sms[l] = durations_.held(stage_, l, op);
+  c.until = *std::max_element(c.end.begin(), c.end.end());
+  until_ = std::max(until_, c.until);
+}
+
+void StageHoldings::add(const Holding& holding) {
+  Collective& c = next(holding.stream);
+  c.start[0] = holding.start, c.end[0] = c.until = holding.end, c.sms[0] = holding.sms;
+  until_ = std::max(until_, holding.end);
+}
+
+void StageHoldings::forget(SimTime now) {
+  if (until_ <= now) until_ = 0;
+  for_each_busy([&](std::size_t s) {
+    Queue& q = queues_[s];
+    while (q.first < q.size && q.items[q.first].until <= now) ++q.first;
+    if (q.first == q.size) busy_ &= ~(1U << s);
+  });
+}
+
+bool StageHoldings::as_before(std::size_t lane, SimTime end) const {
+  bool alike = true;
+  for_each_busy([&](std::size_t s) {
+    const Queue& q = queues_[s];
+    for (std::size_t i = q.first; i < q.size && alike; ++i) {
+      const Collective& c = q.items[i];
+      if (c.start[lane] >= end && c.start[lane - 1] >= end) break;
+      alike = c.start[lane] == c.start[lane - 1] && c.end[lane] == c.end[lane - 1] &&
+              c.sms[lane] == c.sms[lane - 1];
+    }
+  });
+  return alike;
+}
+
+SimTime StageHoldings::end_on(std::size_t lane, SimTime start, SimTime duration) {
+  for_each_busy([&](std::size_t s) { at_[s] = queues_[s].first; });
+  const int sms = durations_.multiprocessors(stage_, lane);
+  return paced_end(sms, start, duration, [&](SimTime now) {
+    Held out;
+    for_each_busy([&](std::size_t s) {
+      const Queue& q = queues_[s];
+      while (at_[s] < q.size && q.items[at_[s]].end[lane] <= now) ++at_[s];
+      if (at_[s] == q.size) return;
+      const Collective& c = q.items[at_[s]];
+      out.add(c.start[lane], c.end[lane], c.sms[lane], now);
+    });
+    return out;
+  });
+}
+
+void StageHoldings::advance(SimTime* clock, const DurationRow& row) {
+  if (until_ > 0) forget(*std::min_element(clock, clock + lanes_));
+  if (until_ == 0) return plait::advance(clock, row, lanes_);
+  SimTime start_before = 0;
+  for (std::size_t l = 0; l < lanes_; ++l) {
+    const SimTime start = clock[l];
+    const bool alike =
+        l > 0 && start == start_before && row.at(l) == row.at(l - 1) &&
+        durations_.multiprocessors(stage_, l) == durations_.multiprocessors(stage_, l - 1) &&
+        as_before(l, clock[l - 1]);
+    clock[l] = alike ? clock[l - 1] : end_on(l, start, row.at(l));
+    start_before = start;
+  }
 }
 
 }  // namespace plait

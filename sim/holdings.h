@@ -6,10 +6,15 @@
 // (docs/models/simulator.md, section 1). Times are picoseconds; where the pace changes, what is
 // left of the kernel is rounded up.
 
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/time.h"
+#include "sim/durations.h"
 
 namespace plait {
 
@@ -17,13 +22,61 @@ namespace plait {
 struct Holding {
   SimTime start = 0, end = 0;
   int sms = 0;
+  std::size_t stream = 0;  // on which it runs
 };
 
 /// When a kernel ends that starts at `start` and would take `duration` with all `sms` of its
 /// device. Shifting all times shifts the result. `sms` 0: nothing slows it down.
-SimTime end_beside(const std::vector<Holding>& holdings, int sms, SimTime start, SimTime duration);
+SimTime end_beside(std::span<const Holding> holdings, int sms, SimTime start, SimTime duration);
 
 /// Leaves those out that have ended by `now`.
 void forget_ended(std::vector<Holding>& holdings, SimTime now);
+
+/// What collectives keep of the devices of one stage's lanes. Those of one stream come one after
+/// the other.
+class StageHoldings {
+ public:
+  /// `stage` of `durations`, which must outlive this.
+  StageHoldings(const Durations& durations, std::size_t stage, std::size_t lanes);
+
+  /// Collective `op` on `stream` begins at start[lane] and takes `row`.
+  void begin(std::size_t op, std::size_t stream, const SimTime* start, const DurationRow& row);
+  /// The same of a single lane.
+  void add(const Holding& holding);
+  /// The latest end on any lane; 0: nothing is held.
+  SimTime until() const { return until_; }
+  /// A kernel on all lanes: clock[lane] goes from its start to its end.
+  void advance(SimTime* clock, const DurationRow& row);
+
+ private:
+  struct Collective {
+    std::vector<SimTime> start, end;  // [lane]
+    std::vector<int> sms;             // [lane]
+    SimTime until = 0;                // the latest end
+  };
+  /// Collectives [first, size) of a stream; what has ended is used again.
+  struct Queue {
+    std::vector<Collective> items;
+    std::size_t first = 0, size = 0;
+  };
+  Collective& next(std::size_t stream);
+  void forget(SimTime now);
+  /// True if what lane and the one before it hold before `end` is the same.
+  bool as_before(std::size_t lane, SimTime end) const;
+  SimTime end_on(std::size_t lane, SimTime start, SimTime duration);
+
+  const Durations& durations_;
+  std::size_t stage_, lanes_;
+  std::array<Queue, kStreams> queues_;
+  std::uint32_t busy_ = 0;  // queues that are not empty, a bit each
+  template <class Visit>
+  void for_each_busy(Visit visit) const {
+    for (std::uint32_t left = busy_; left != 0; left &= left - 1)
+      visit(static_cast<std::size_t>(std::countr_zero(left)));
+  }
+
+  std::array<std::size_t, kStreams> at_ = {};  // where the walk of one lane stands in each queue
+  SimTime until_ = 0;
+};
 
 }  // namespace plait

@@ -31,9 +31,8 @@ std::vector<std::uint32_t> slowed_by(const Plan& plan, const Durations& duration
     const SimTime start = track.start[i], end = track.end[i];
     const int sms = durations.held(stage, lane, id);
     if (sms > 0) holders.push_back({{start, end, sms}, i});
-    if (!durations.kernel(id)) continue;
+    if (!durations.kernel(id) || end - start == durations.row(stage, id).at(lane)) continue;
     std::erase_if(holders, [&](const Holder& h) { return h.holding.end <= start; });
-    if (end - start == durations.row(stage, id).at(lane)) continue;
     SimTime most = 0;
     for (const Holder& h : holders) {
       if (h.kept(start, end) > most) most = h.kept(start, end), out[i] = h.flat;

@@ -34,14 +34,15 @@ struct Rendezvous {
 };
 
 struct StageState {
+  StageState(const Durations& durations, std::size_t stage, std::size_t lanes)
+      : held(durations, stage, lanes) {}
   std::uint32_t call = 0, flat = 0;        // the next call; flat index of its first op
   std::uint16_t op = 0;                    // where the walk stands within it
   bool joined = false;                     // waits in a rendezvous
   std::array<std::size_t, 3> met = {};     // rendezvous so far, by Stages
   std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
   std::vector<SimTime> issued;             // [lane]: the host's clock
-  std::vector<std::vector<Holding>> held;  // [lane]: by collectives that may go on
-  SimTime held_until = 0;                  // the latest end among them
+  StageHoldings held;                      // by collectives that may go on
   const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
 };
 
@@ -56,10 +57,11 @@ class Sweeper {
         record_(record),
         hosted_(durations.host_takes_time()),
         width_(lanes.count()),
-        state_(plan.programs.size()),
         begin_(width_),
         scratch_(width_ + 1),
         arrival_(deps.messages, kNoMessage) {
+    for (std::size_t s = 0; s < plan.programs.size(); ++s)
+      state_.emplace_back(durations, s, width_);
     flatten();
     if (record) out_.tracks = empty_tracks(plan, lanes);
     recorded_ = out_.tracks.size() / state_.size();
@@ -115,7 +117,6 @@ class Sweeper {
     st.event.assign(deps_.programs[s].events * width_, 0);
     st.end.assign(longest_ * width_, 0);
     st.issued.assign(width_, 0);
-    st.held.resize(width_);
     if (width_ == 1) {
       if (s == 0 || !durations_.same(s, s - 1)) {
         profiles_.emplace_back();
@@ -161,14 +162,15 @@ class Sweeper {
         if (waits[w].op == 0) start = std::max(start, st.event[waits[w].event]);
       }
     }
-    if (st.issued[0] + p.lead > start || st.held_until > start) return false;
+    if (st.issued[0] + p.lead > start || st.held.until() > start) return false;
     for (std::uint32_t w = w0; w < w1; ++w) {
       if (st.event[waits[w].event] > start + p.start[waits[w].op]) return false;
     }
     for (std::size_t k = 0; k < kStreams; ++k) {
       if ((p.streams >> k & 1U) != 0 && st.clock[k] > start) return false;
     }
-    for (const Holding& h : p.holdings) hold(st, 0, {start + h.start, start + h.end, h.sms});
+    for (const Holding& h : p.holdings)
+      st.held.add({start + h.start, start + h.end, h.sms, h.stream});
     st.issued[0] += p.issue;
     for (std::size_t k = 0; k < kStreams; ++k) {
       if ((p.streams >> k & 1U) != 0) st.clock[k] = start + p.clock[k];
@@ -202,7 +204,7 @@ class Sweeper {
       case FlatOp::Kind::kLocal: break;
       case FlatOp::Kind::kMeet:
         meet(clock, lanes_.groupings[op.grouping], width_, scratch_.data());
-        hold_all(s, id, clock, row);
+        st.held.begin(id, op.stream, clock, row);
         break;
       case FlatOp::Kind::kMeetAcrossStages:
         if (!meet_across_stages(s, op, clock)) return false;
@@ -214,7 +216,7 @@ class Sweeper {
       receive(s, clock, row, st.flat + i);
     } else {
       if (record_) record(s, st.flat + i, clock, true);
-      op.kernel ? advance_beside(s, clock, row) : advance(clock, row, width_);
+      op.kernel ? st.held.advance(clock, row) : advance(clock, row, width_);
       if (op.kind == FlatOp::Kind::kSend) deliver(deps_.programs[s].message[st.call], clock);
     }
     const bool message = op.kind == FlatOp::Kind::kSend || op.kind == FlatOp::Kind::kRecv;
@@ -223,34 +225,6 @@ class Sweeper {
     publish(s, i, op, clock);
     if (op.host_waits != HostWait::kNot) let_host_wait(st, op);
     return true;
-  }
-
-  // ---- multiprocessors that collectives hold
-  static void hold(StageState& st, std::size_t lane, const Holding& h) {
-    st.held[lane].push_back(h);
-    st.held_until = std::max(st.held_until, h.end);
-  }
-  /// A collective begins at `clock`.
-  void hold_all(std::size_t s, std::size_t id, const SimTime* clock, const DurationRow& row) {
-    for (std::size_t l = 0; l < width_; ++l) {
-      const int sms = durations_.held(s, l, id);
-      if (sms > 0) hold(state_[s], l, {clock[l], clock[l] + row.at(l), sms});
-    }
-  }
-  /// A kernel on all lanes, at the pace of the multiprocessors that are left.
-  void advance_beside(std::size_t s, SimTime* clock, const DurationRow& row) {
-    StageState& st = state_[s];
-    if (st.held_until <= *std::min_element(clock, clock + width_)) {
-      if (st.held_until > 0) {
-        for (std::vector<Holding>& h : st.held) h.clear();
-      }
-      st.held_until = 0;
-      return advance(clock, row, width_);
-    }
-    for (std::size_t l = 0; l < width_; ++l) {
-      forget_ended(st.held[l], clock[l]);
-      clock[l] = end_beside(st.held[l], durations_.multiprocessors(s, l), clock[l], row.at(l));
-    }
   }
 
   /// The host goes on when the op, or all that it has issued, has ended.

@@ -14,26 +14,28 @@ namespace plait::holdings_test {
 constexpr int kSms = 100;
 
 TEST(Holdings, AKernelAloneTakesWhatItTakes) {
-  EXPECT_EQ(end_beside({}, kSms, 7, 1000), 1007);
-  EXPECT_EQ(end_beside({{0, 7, 20}, {1007, 2000, 20}}, kSms, 7, 1000), 1007);
+  EXPECT_EQ(end_beside(std::vector<Holding>{}, kSms, 7, 1000), 1007);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{0, 7, 20}, {1007, 2000, 20}}, kSms, 7, 1000), 1007);
 }
 TEST(Holdings, WithAFifthHeldAllTheTimeItTakesFiveFourths) {
-  EXPECT_EQ(end_beside({{0, 5000, 20}}, kSms, 0, 1000), 1250);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{0, 5000, 20}}, kSms, 0, 1000), 1250);
 }
 TEST(Holdings, OnlyTheStretchThatIsSharedIsSlower) {
   // From 300 to 500 it does 160 of work: 40 are left over.
-  EXPECT_EQ(end_beside({{300, 500, 20}}, kSms, 0, 1000), 1040);
-  EXPECT_EQ(end_beside({{-100, 200, 20}}, kSms, 0, 1000), 1040);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{300, 500, 20}}, kSms, 0, 1000), 1040);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{-100, 200, 20}}, kSms, 0, 1000), 1040);
 }
 TEST(Holdings, SeveralCollectivesAddUp) {
   // 10,000 each at 80, 50 and 70 %: 2,000 + 5,000 + 3,000 are left over, and 1 by rounding up.
-  EXPECT_EQ(end_beside({{0, 20000, 20}, {10000, 30000, 30}}, kSms, 0, 100000), 110000 + 1);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{0, 20000, 20}, {10000, 30000, 30}}, kSms, 0, 100000),
+            110000 + 1);
 }
 TEST(Holdings, OneMultiprocessorIsAlwaysLeft) {
-  EXPECT_EQ(end_beside({{0, 1 << 30, 80}, {0, 1 << 30, 40}}, kSms, 0, 1000), 1000 * kSms);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{0, 1 << 30, 80}, {0, 1 << 30, 40}}, kSms, 0, 1000),
+            1000 * kSms);
 }
 TEST(Holdings, NothingSlowsDownWhatHasNoMultiprocessors) {
-  EXPECT_EQ(end_beside({{0, 5000, 20}}, 0, 0, 1000), 1000);
+  EXPECT_EQ(end_beside(std::vector<Holding>{{0, 5000, 20}}, 0, 0, 1000), 1000);
 }
 TEST(Holdings, WhatHasEndedIsForgotten) {
   std::vector<Holding> holdings = {{0, 10, 1}, {0, 11, 2}, {20, 30, 3}};
