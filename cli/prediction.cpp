@@ -105,6 +105,7 @@ Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOp
     return simulate(
         p.plan, s.cluster, costs,
         {.network = s.flow_network ? make_network(s.cluster, routing_of(s.cluster)) : nullptr,
+         .interference = s.interference,
          .unfold = options.unfold,
          .record = true,
          .placement = s.placement,

@@ -131,7 +131,8 @@ void move_to_parts(Scenario& scenario, std::int64_t ranks) {
 std::optional<Timeline> prediction_on_gpus(const TimedRun& run) {
   const Scenario& s = run.scenario;
   if (s.cluster.shares_memory() && stages_differ(s.strategy)) return std::nullopt;
-  SimulationOptions options{.unfold = true, .record = true, .placement = s.placement};
+  SimulationOptions options{
+      .interference = s.interference, .unfold = true, .record = true, .placement = s.placement};
   if (s.cluster.shares_memory()) options.network = make_network(s.cluster);
   Timeline out = simulate(run.plan, s.cluster, run.costs, options).timeline;
   std::erase_if(out.tracks, [](const Track& t) { return t.multiplicity == 0; });  // other places

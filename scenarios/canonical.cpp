@@ -74,6 +74,7 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
     members.push_back({"memory", memory_table().write(scenario.memory)});
   }
   if (scenario.flow_network) members.push_back({"network", json_quote("flow")});
+  if (!scenario.interference) members.push_back({"interference", "false"});
   return json_object(std::move(members));
 }
 

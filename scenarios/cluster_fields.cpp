@@ -210,6 +210,9 @@ const Table<ScenarioParts>& scenario_table() {
           field("network", &S::network, Text{{"analytic", "flow"}},
                 "analytic: each message takes its time by itself. flow: what is on the network at "
                 "the same time shares its links. Parts of a GPU always take the latter."),
+          field("interference", &S::interference, Flag{},
+                "Collectives slow down the kernels beside them by the multiprocessors that they "
+                "hold. A search is faster without, as its bounds do not count it."),
       });
   return table;
 }

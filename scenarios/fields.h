@@ -96,6 +96,7 @@ struct ScenarioParts {
   Host host;
   std::string calibration;  // path, relative to the scenario file
   std::string network = "analytic";
+  bool interference = true;
 };
 
 /// Members of a part whose base value comes later: what is required is checked then.

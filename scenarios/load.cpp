@@ -139,6 +139,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
   out.flow_network = parts.network == "flow" || out.cluster.shares_memory();
+  out.interference = parts.interference;
   out.canonical_json =
       canonical_json(out, parts.strategy, parts.cluster, parts.placement, calibration.sha256);
 }

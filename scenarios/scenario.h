@@ -44,6 +44,7 @@ struct Scenario {
   Host host;                          // issues the ops of each rank
   std::string calibration;            // path of a calibration of the device; "": none
   bool flow_network = false;          // messages share links
+  bool interference = true;           // collectives slow kernels down
   std::vector<std::string> warnings;  // ignored keys of an imported config.json, ...
   std::string canonical_json;         // resolved, keys sorted: what sha256 and reports quote
   std::shared_ptr<const JsonDocument> source;  // the text as read, for `locate`

@@ -15,7 +15,8 @@ SimTime step_time(const Plan& plan, const Scenario& s, const CostModel& costs) {
   // Only steps that run into one another are read off the timeline.
   const bool record = plan.programs.size() > 1 && !s.workload.gradient_clipping;
   const Simulation run =
-      simulate(plan, s.cluster, costs, {.record = record, .placement = s.placement});
+      simulate(plan, s.cluster, costs,
+               {.interference = s.interference, .record = record, .placement = s.placement});
   return record ? steady_step(plan, run.timeline) : run.timeline.step_time;
 }
 

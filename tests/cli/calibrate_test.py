@@ -151,10 +151,11 @@ class CalibrateOverlaps(CommandTest):
             self.assertAlmostEqual(value, held, places=6)
         return fitted
 
-    def step_time(self, calibration, network):
+    def step_time(self, calibration, network, interference=True):
         settings = {"model": "megatron-7.5b", "workload.sequence_length": 2048,
                     "workload.global_batch": 8, "workload.micro_batch": 1,
-                    "strategy": {"fsdp": 8}, "calibration": str(calibration)}
+                    "strategy": {"fsdp": 8}, "calibration": str(calibration),
+                    "interference": interference}
         flags = [f for key, value in settings.items() for f in ("--set", f"{key}={json.dumps(value)}")]
         result = plait("run", SOURCE / "scenarios" / "tiny" / "tiny-8xh100.json", *flags,
                        "--network", network, "--format", "json")
@@ -166,6 +167,9 @@ class CalibrateOverlaps(CommandTest):
         for network in ("analytic", "flow"):
             with self.subTest(network=network):
                 self.assertGreater(self.step_time(many, network), 1.1 * self.step_time(few, network))
+                self.assertEqual(self.step_time(many, network, False),
+                                 self.step_time(few, network, False))
+                self.assertLess(self.step_time(few, network, False), self.step_time(few, network))
 
 
 class CalibrateErrors(CommandTest):
