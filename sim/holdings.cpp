@@ -57,8 +57,13 @@ StageHoldings::StageHoldings(const Durations& durations, std::size_t stage, std:
 
 StageHoldings::Collective& StageHoldings::next(std::size_t stream) {
   Queue& q = queues_[stream];
-  if (q.first == q.size) q.first = q.size = 0;
   busy_ |= 1U << stream;
+  if (q.first == q.size) q.first = q.size = 0;
+  if (q.size == q.items.size() && 2 * q.first >= q.size) {
+    std::rotate(q.items.begin(), q.items.begin() + static_cast<std::ptrdiff_t>(q.first),
+                q.items.end());
+    q.size -= q.first, q.first = 0;
+  }
   if (q.size == q.items.size()) q.items.emplace_back();
   Collective& c = q.items[q.size++];
   c.start.resize(lanes_), c.end.resize(lanes_), c.sms.resize(lanes_);
