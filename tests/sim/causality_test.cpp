@@ -89,7 +89,8 @@ RC_GTEST_PROP(Causality, TracksStandForEveryRankOnce, ()) {
   for (std::int64_t n : ranks) RC_ASSERT(n == r.plan.places_per_stage());
 }
 
-// Durations are integers and the earliest times that satisfy all waits grow with each of them.
+// Durations are integers and the earliest times that satisfy all waits grow with each of them, but
+// for kernels that a collective slows down: it may come to lie beside others.
 RC_GTEST_PROP(Causality, ASlowerDeviceNeverMakesTheStepShorter, ()) {
   Case c = RandomCase(pick).draw();
   RC_LOG() << c << "\n";
@@ -97,6 +98,7 @@ RC_GTEST_PROP(Causality, ASlowerDeviceNeverMakesTheStepShorter, ()) {
   SimulationOptions options;
   options.placement = c.placement;
   options.record = false;
+  options.interference = false;
   const SimTime before = simulate(plan, c.cluster(), c.costs(), options).timeline.step_time;
   c.machine.slowdowns.push_back({pick(0, plan.mesh.world_size() - 1), 1.25});
   RC_ASSERT(simulate(plan, c.cluster(), c.costs(), options).timeline.step_time >= before);
