@@ -18,6 +18,7 @@ int held_multiprocessors(const Collective& collective, Algorithm algorithm,
                          const GroupPlacement& group, const NodeKind& node,
                          const Calibration* calibration) {
   const CollectiveKind kind = collective.kind;
+  if (node.device.compute_capability == 0 || group.ranks <= 1) return 0;
   if (kind == CollectiveKind::kShift && collective.axes.has(Axis::kTp)) return 0;
   if (algorithm == Algorithm::kDeepEp) return kDeepEpMultiprocessors;
   if (calibration != nullptr) {

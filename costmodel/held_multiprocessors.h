@@ -14,10 +14,11 @@ namespace plait {
 /// Under which a calibration has them: "all_reduce", "all_reduce over nodes".
 std::string held_key(const std::string& collective, bool over_nodes);
 
-/// Of GPUs of a group of several ranks, for a collective that runs as `algorithm`. Pieces that go
-/// around beside a product of tensor parallelism hold none: copy engines move them (Transformer
-/// Engine, userbuffers, `use_ce`; PyTorch, symmetric memory). DeepEP's exchanges hold 20
-/// (Megatron-LM, `moe_deepep_num_sms`). `calibration` may be null.
+/// Of each device of the group, on nodes of kind `node`, for a collective that runs as `algorithm`;
+/// none of processors, and none where a group is one rank. Pieces that go around beside a product
+/// of tensor parallelism hold none: copy engines move them (Transformer Engine, userbuffers,
+/// `use_ce`; PyTorch, symmetric memory). DeepEP's exchanges hold 20 (Megatron-LM,
+/// `moe_deepep_num_sms`). `calibration` may be null.
 int held_multiprocessors(const Collective& collective, Algorithm algorithm,
                          const GroupPlacement& group, const NodeKind& node,
                          const Calibration* calibration);

@@ -203,8 +203,7 @@ class Durations::Pricer {
   };
   /// Collectives across stages, whose members begin at times of their own, keep none.
   int held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const {
-    if (c.axes.has(Axis::kPp)) return 0;
-    if (multiprocessors(group.kind) == 0 || group.ranks <= 1) return 0;
+    if (!interference_ || c.axes.has(Axis::kPp)) return 0;
     return held_multiprocessors(c, algorithm, group, cluster_.kind(group.kind),
                                 model_.calibration.get());
   }

@@ -59,6 +59,12 @@ class StageHoldings {
     std::vector<Collective> items;
     std::size_t first = 0, size = 0;
   };
+  /// Of each queue that is not empty, its stream.
+  template <class Visit>
+  void for_each_busy(Visit visit) const {
+    for (std::uint32_t left = busy_; left != 0; left &= left - 1)
+      visit(static_cast<std::size_t>(std::countr_zero(left)));
+  }
   Collective& next(std::size_t stream);
   void forget(SimTime now);
   /// True if what lane and the one before it hold before `end` is the same.
@@ -68,13 +74,7 @@ class StageHoldings {
   const Durations& durations_;
   std::size_t stage_, lanes_;
   std::array<Queue, kStreams> queues_;
-  std::uint32_t busy_ = 0;  // queues that are not empty, a bit each
-  template <class Visit>
-  void for_each_busy(Visit visit) const {
-    for (std::uint32_t left = busy_; left != 0; left &= left - 1)
-      visit(static_cast<std::size_t>(std::countr_zero(left)));
-  }
-
+  std::uint32_t busy_ = 0;                     // queues that are not empty, a bit each
   std::array<std::size_t, kStreams> at_ = {};  // where the walk of one lane stands in each queue
   SimTime until_ = 0;
 };

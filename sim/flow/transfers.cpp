@@ -26,11 +26,11 @@ struct Choice {
 Choice choose(const Collective& c, const GroupPlacement& group, std::size_t axis_set,
               const Cluster& cluster, const CostModel& costs) {
   const Algorithm algorithm = costs.collective(c, group, cluster).algorithm;
-  const NodeKind& node = cluster.kind(group.kind);
-  const bool gpu =
-      node.device.compute_capability > 0 && group.ranks > 1 && !cluster.shares_memory();
-  return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind},
-          gpu ? held_multiprocessors(c, algorithm, group, node, costs.calibration.get()) : 0};
+  const int sms = cluster.shares_memory()
+                      ? 0
+                      : held_multiprocessors(c, algorithm, group, cluster.kind(group.kind),
+                                             costs.calibration.get());
+  return {{FlowKind::What::kCollective, axis_set, algorithm, c.kind}, sms};
 }
 
 FlowKind kind_of(const Send& send) {
