@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -151,6 +152,18 @@ class Missing(FaultTest):
         err = self.expect_end(self.start("--transport", "mpi", env={"PATH": "/nonexistent"}))
         self.assertIn("mpirun was not found: install it (Debian: openmpi-bin), or use "
                       "--transport tcp", err)
+
+    def test_an_mpirun_that_outlives_its_ranks(self):
+        self.need_mpi()
+        (self.folder / "bin").mkdir()
+        lingers = self.file("bin/mpirun", f"""#!{sys.executable}
+import signal, subprocess
+for rank in [subprocess.Popen(["/bin/sleep", "0.5"]) for _ in range({RANKS})]: rank.wait()
+signal.pause()
+""")
+        lingers.chmod(0o755)
+        err = self.expect_end(self.start("--transport", "mpi", env={"PATH": lingers.parent}))
+        self.assertIn("mpirun went on for 5 s after its ranks had ended, and was killed", err)
 
     def test_a_build_without_mpi(self):
         alone = self.folder / "bin" / "plait"
