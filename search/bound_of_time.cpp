@@ -39,9 +39,9 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
     out = std::max(out, joined ? exchanged + own_update : std::max(exchanged, worked + own_update));
     if (l.zero_stage == 3) {
       const std::int64_t n = parts.layers(kDenseLayer) + parts.layers(kMoeLayer);
-      const std::int64_t gathers = l.reshard  ? m * (2 * n - 2 * l.chunks)
-                                   : l.pp > 1 ? n
-                                              : m * (n - 1);
+      const std::int64_t all = l.reshard ? m * (2 * n - 2 * l.chunks) : l.pp > 1 ? n : m * (n - 1);
+      // A stage that runs into its next step has gathered ahead by the first pass of it.
+      const std::int64_t gathers = std::max<std::int64_t>(0, all - (waits ? 0 : 1 + l.prefetch));
       const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
       const SimTime each = stages.pieces.kinds.least(
           [&](std::size_t kind) { return stages.x.layer(kind, &UnitCosts::gather); });

@@ -80,13 +80,10 @@ SimTime Bounds::closer(const Layout& l) const {
   Recent recent;
   const Pieces pieces(l, kinds_);
   const PipelineCosts stages = *costs(l, pieces, std::nullopt, recent);
-  // Passes both ways, or side by side, end at other times than one behind the other.
-  const PipelineOptions pairs = strategy_of(l, scenario_.strategy).pipeline;
-  if (pieces.places.both_ways() || (pairs.pairs_passes() && scenario_.model.experts > 0)) return 0;
-  if (stages.microbatches * pieces.count > kMostTasks) return 0;
+  const std::int64_t all = microbatches_of_replica(l);
+  if (all * pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
-  const PassProfile& profile = scenario_.strategy.pipeline.profile;
-  return walk_passes(stages, *schedules_.of(l, stages.microbatches, profile), rules);
+  return walk_passes(stages, *schedules_.of(l, all, scenario_.strategy.pipeline), all, rules);
 }
 
 /// Where nodes differ: all passes of a stage on the slowest kind that has ranks of it.
@@ -109,9 +106,19 @@ SimTime Bounds::slowest_stage(const Layout& l, const Pieces& pieces, Recent& rec
   return out;
 }
 
+std::int64_t Bounds::microbatches_of_replica(const Layout& l) const {
+  return scenario_.workload.global_batch / (l.replicas() * l.micro_batch);
+}
+
 std::int64_t Bounds::microbatches(const Layout& l) const {
   const std::int64_t ways = kind_of(l.schedule).shape == PipelineShape::kBothWays ? 2 : 1;
-  return scenario_.workload.global_batch / (l.replicas() * l.micro_batch) / ways;
+  return microbatches_of_replica(l) / ways;
+}
+
+bool Bounds::pairs(const Layout& l) const {
+  if (kinds_.present[kMoeLayer] == 0) return false;
+  const ExchangeOverlap overlap = scenario_.strategy.pipeline.exchange_overlap;
+  return PipelineOptions{.schedule = l.schedule, .exchange_overlap = overlap}.pairs_passes();
 }
 
 std::optional<Bounds::PlannedSizes> Bounds::sizes(const Layout& l, Recent& recent) const {
@@ -147,7 +154,8 @@ std::optional<PipelineCosts> Bounds::costs(const Layout& l, const Pieces& pieces
                        choose(*again),
                        recent.exchange.in(exchanges_, exchange_key(l)),
                        microbatches(l),
-                       recent.message.in(messages_, message_key(l, planned->kept))};
+                       recent.message.in(messages_, message_key(l, planned->kept)),
+                       pairs(l)};
 }
 
 }  // namespace plait

@@ -144,7 +144,9 @@ class Bounds {
   /// On nodes of that kind, or on any. Nothing where the layout cannot be planned.
   std::optional<PipelineCosts> costs(const Layout& l, const Pieces& pieces,
                                      std::optional<std::size_t> kind, Recent& recent) const;
+  std::int64_t microbatches_of_replica(const Layout& l) const;
   std::int64_t microbatches(const Layout& l) const;  // that a piece sees
+  bool pairs(const Layout& l) const;                 // some of its passes take turns
   SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
   UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters);

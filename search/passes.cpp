@@ -1,22 +1,26 @@
 #include "search/passes.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 
 namespace plait {
 namespace {
 
-constexpr SimTime kNotYet = -1;
+constexpr SimTime kNotYet = -1, kNever = std::numeric_limits<SimTime>::max();
 
 class Walk {
  public:
-  Walk(const PipelineCosts& stages, const Schedules::Tasks& tasks, StepRules rules)
+  Walk(const PipelineCosts& stages, const Schedules::Tasks& tasks, std::int64_t microbatches,
+       StepRules rules)
       : s_(stages),
         tasks_(tasks),
+        microbatches_(microbatches),
         rules_(rules),
-        overlaps_(rules.overlaps || stages.l.zero_stage >= 2),
-        forward_(static_cast<std::size_t>(s_.pieces.count * s_.microbatches), kNotYet),
+        both_ways_(stages.pieces.places.both_ways()),
+        overlaps_(!both_ways_ && (rules.overlaps || stages.l.zero_stage >= 2)),
+        forward_(static_cast<std::size_t>(s_.pieces.count * microbatches), kNotYet),
         backward_(forward_.size(), kNotYet),
         at_(tasks.size()) {
     for (std::int64_t i = 0; i < s_.pieces.count; ++i) takes_.push_back(passes_of(i));
@@ -51,7 +55,9 @@ class Walk {
   OfPiece passes_of(std::int64_t piece) const {
     const Parts parts = s_.pieces.parts(piece);
     OfPiece out;
-    for (const auto pass : {&PassTimes::forward, &PassTimes::backward, &PassTimes::weights}) {
+    for (const auto pass : {&PassTimes::forward, &PassTimes::backward, &PassTimes::weights,
+                            &PassTimes::forward_turns, &PassTimes::backward_turns,
+                            &PassTimes::forward_exchanges, &PassTimes::backward_exchanges}) {
       out.*pass = s_.of(parts, pass);
     }
     out.ahead = s_.ahead(piece);
@@ -61,76 +67,103 @@ class Walk {
   const OfPiece& of(std::int64_t piece) const { return takes_[static_cast<std::size_t>(piece)]; }
 
   std::size_t index(std::int64_t piece, std::int64_t microbatch) const {
-    return static_cast<std::size_t>(piece * s_.microbatches + microbatch);
+    return static_cast<std::size_t>(piece * microbatches_ + microbatch);
   }
   bool walk(std::size_t stage) {
     Place& at = at_[stage];
     const std::vector<Task>& tasks = tasks_[stage];
     const std::size_t first = at.next;
-    for (; at.next < tasks.size(); ++at.next) {
-      if (!run(tasks[at.next], static_cast<std::int64_t>(stage), at)) break;
+    const auto s = static_cast<std::int64_t>(stage);
+    while (at.next < tasks.size()) {
+      const Task& task = tasks[at.next];
+      const bool turns = s_.pairs && task.pairs;
+      if (!(turns ? take_turns(task, tasks[at.next + 1], s, at) : run(task, s, at))) break;
+      at.next += turns ? s_.split ? 3 : 2 : 1;
     }
     return at.next > first;
   }
   /// False when what it needs has not been sent yet.
   bool run(const Task& task, std::int64_t stage, Place& at) {
     const std::int64_t piece = s_.pieces.places.piece_of(stage, task.chunk);
-    const std::size_t i = index(piece, task.microbatch);
-    const bool several = s_.l.pp > 1;
+    const SimTime begin = std::max(at.compute, may_begin(task, piece));
+    if (begin == kNever) return false;
     switch (task.pass) {
       case TaskPass::kForward:
-        if (piece > 0 && several) {
-          if (forward_[i] == kNotYet) return false;
-          at.compute = std::max(at.compute, forward_[i]);
-        }
-        at.compute += of(piece).forward;
+        at.compute = begin + of(piece).forward;
         if (task.microbatch == 0) wait_for_weights(task.chunk, stage, at);
-        if (!s_.pieces.is_last(piece) && several) {
-          forward_[index(piece + 1, task.microbatch)] = send(piece, at.compute, at.sent_forward);
-        }
+        send_forward(task, piece, at.compute, at);
         return true;
       case TaskPass::kBackward:
-        if (!s_.pieces.is_last(piece) && several) {
-          if (backward_[i] == kNotYet) return false;
-          at.compute = std::max(at.compute, backward_[i] - of(piece).ahead);
-        }
-        pass(task, piece, of(piece).backward, !s_.split, at);
-        if (piece > 0 && several) {
-          backward_[index(piece - 1, task.microbatch)] =
-              send(piece - 1, at.compute, at.sent_backward);
-        }
+        at.compute = begin + of(piece).backward;
+        if (!s_.split) reduce(task, piece, begin, at);
+        send_backward(task, piece, at.compute, at);
         return true;
-      case TaskPass::kWeightGrad: pass(task, piece, of(piece).weights, true, at); return true;
+      case TaskPass::kWeightGrad:
+        at.compute = begin + of(piece).weights;
+        reduce(task, piece, begin, at);
+        return true;
     }
     return true;
   }
+  /// A forward and a backward pass, with the weights' gradients: neither takes less than alone, nor
+  /// both less than their compute, or their exchanges, one behind the other.
+  bool take_turns(const Task& ahead, const Task& back, std::int64_t stage, Place& at) {
+    const std::int64_t f = s_.pieces.places.piece_of(stage, ahead.chunk);
+    const std::int64_t b = s_.pieces.places.piece_of(stage, back.chunk);
+    const SimTime begin_f = std::max(at.compute, may_begin(ahead, f));
+    const SimTime begin_b = std::max(at.compute, may_begin(back, b));
+    if (begin_f == kNever || begin_b == kNever) return false;
+    const SimTime both = std::max(of(f).forward_turns + of(b).backward_turns,
+                                  of(f).forward_exchanges + of(b).backward_exchanges);
+    const SimTime end_f = begin_f + of(f).forward, end_b = begin_b + of(b).backward;
+    at.compute = std::max({end_f, end_b, std::min(begin_f, begin_b) + both});
+    if (ahead.microbatch == 0) wait_for_weights(ahead.chunk, stage, at);
+    reduce(back, b, begin_b, at);
+    send_forward(ahead, f, end_f, at), send_backward(back, b, end_b, at);
+    return true;
+  }
+  /// When what a pass needs is there, or, of a backward pass, will be when it needs it.
+  SimTime may_begin(const Task& task, std::int64_t piece) const {
+    const bool forward = task.pass == TaskPass::kForward;
+    const bool first = forward ? piece == 0 : s_.pieces.is_last(piece);
+    if (task.pass == TaskPass::kWeightGrad || first || s_.l.pp == 1) return 0;
+    const SimTime sent = (forward ? forward_ : backward_)[index(piece, task.microbatch)];
+    if (sent == kNotYet) return kNever;
+    return forward ? sent : sent - of(piece).ahead;
+  }
+  void send_forward(const Task& task, std::int64_t piece, SimTime ready, Place& at) {
+    if (s_.pieces.is_last(piece) || s_.l.pp == 1) return;
+    forward_[index(piece + 1, task.microbatch)] = send(piece, task, ready, at.sent_forward);
+  }
+  void send_backward(const Task& task, std::int64_t piece, SimTime ready, Place& at) {
+    if (piece == 0 || s_.l.pp == 1) return;
+    backward_[index(piece - 1, task.microbatch)] = send(piece - 1, task, ready, at.sent_backward);
+  }
   /// Over the boundary behind a piece; two pieces of one stage send nothing.
-  SimTime send(std::int64_t boundary, SimTime ready, SimTime& stream) const {
-    if (s_.pieces.places.step_behind(boundary) == 0) return ready;
+  SimTime send(std::int64_t boundary, const Task& task, SimTime ready, SimTime& stream) const {
+    if (s_.pieces.places.step_behind(boundary, task.chunk) == 0) return ready;
     stream = std::max(stream, ready) + s_.message;
     return stream;
   }
   /// ZeRO-1 and -2 gather the weights that the step before updated in the order of their use: the
   /// last layer of the chunk cannot begin before.
   void wait_for_weights(std::int64_t chunk, std::int64_t stage, Place& at) const {
-    if (s_.l.zero_stage == 0 || s_.l.zero_stage == 3 || !rules_.overlaps) return;
+    const bool gathers = s_.l.zero_stage == 1 || s_.l.zero_stage == 2;
+    if (!gathers || both_ways_ || !rules_.overlaps) return;
     SimTime gathered = 0;
     for (std::int64_t c = 0; c <= chunk; ++c) {
       gathered += of(s_.pieces.places.piece_of(stage, c)).gather;
     }
     at.compute = std::max(at.compute, gathered);
   }
-  /// A backward pass. The gradients that it completes are reduced after its beginning, the last
-  /// ones after its end.
-  void pass(const Task& task, std::int64_t piece, SimTime takes, bool completes, Place& at) const {
-    const SimTime start = at.compute;
-    at.compute += takes;
-    const bool reduces = s_.l.zero_stage >= 2 || task.microbatch == s_.microbatches - 1;
-    if (!completes || !reduces || !overlaps_) return;
+  /// Gradients that a backward pass completes, after its beginning, the last ones after its end.
+  void reduce(const Task& task, std::int64_t piece, SimTime begin, Place& at) const {
+    const bool reduces = s_.l.zero_stage >= 2 || task.microbatch == microbatches_ - 1;
+    if (!reduces || !overlaps_) return;
     // The embedding's gradient comes with the gradient of its output, before that of the weights.
     const bool embeds = piece == 0 && !s_.split;
     const SimTime early = piece == 0 && s_.split ? s_.x.embedding.reduce : 0;
-    at.reduced = std::max(at.reduced, start) + of(piece).reduce - early;
+    at.reduced = std::max(at.reduced, begin) + of(piece).reduce - early;
     const UnitCosts& last = embeds                        ? s_.x.embedding
                             : s_.pieces.layers(piece) > 0 ? s_.x.layers[s_.pieces.first_kind(piece)]
                             : s_.pieces.kinds.modules > 0 ? s_.x.module
@@ -146,7 +179,9 @@ class Walk {
       const auto s = static_cast<std::int64_t>(stage);
       const Parts parts = s_.pieces.parts_of_stage(s);
       SimTime gradients = std::max(at_[stage].compute, at_[stage].reduced);
-      if (!overlaps_) gradients = at_[stage].compute + s_.of(parts, &UnitCosts::reduce);
+      if (!overlaps_ && !both_ways_) {
+        gradients = at_[stage].compute + s_.of(parts, &UnitCosts::reduce);
+      }
       ready = std::max(ready, gradients);
       update = std::max(update, s_.of(parts, &UnitCosts::update));
     }
@@ -159,8 +194,10 @@ class Walk {
 
   const PipelineCosts& s_;
   const Schedules::Tasks& tasks_;
+  std::int64_t microbatches_;
   StepRules rules_;
-  bool overlaps_;                            // its gradients
+  bool both_ways_;  // two stages have each piece; their gradients, behind all passes, count nothing
+  bool overlaps_;   // its gradients
   std::vector<SimTime> forward_, backward_;  // arrival at a piece, by microbatch
   std::vector<Place> at_;
   std::vector<OfPiece> takes_;
@@ -169,18 +206,20 @@ class Walk {
 }  // namespace
 
 std::shared_ptr<const Schedules::Tasks> Schedules::of(const Layout& l, std::int64_t microbatches,
-                                                      const PassProfile& profile) {
+                                                      const PipelineOptions& of_all) {
   const std::lock_guard lock(mutex_);
   const auto [at, fresh] = known_.try_emplace({l.schedule, l.pp, l.chunks, microbatches});
   if (fresh) {
-    const PipelineOptions options{.schedule = l.schedule, .chunks = l.chunks, .profile = profile};
+    PipelineOptions options = of_all;
+    options.schedule = l.schedule, options.chunks = l.chunks;
     at->second = std::make_shared<Tasks>(schedule(options, l.pp, microbatches));
   }
   return at->second;
 }
 
-SimTime walk_passes(const PipelineCosts& stages, const Schedules::Tasks& tasks, StepRules rules) {
-  return Walk(stages, tasks, rules).run();
+SimTime walk_passes(const PipelineCosts& stages, const Schedules::Tasks& tasks,
+                    std::int64_t microbatches, StepRules rules) {
+  return Walk(stages, tasks, microbatches, rules).run();
 }
 
 }  // namespace plait

@@ -18,9 +18,9 @@ namespace plait {
 class Schedules {
  public:
   using Tasks = std::vector<std::vector<Task>>;
-  /// `profile`: always the same one.
+  /// `of_all`: what is the same for all layouts.
   std::shared_ptr<const Tasks> of(const Layout& layout, std::int64_t microbatches,
-                                  const PassProfile& profile);
+                                  const PipelineOptions& of_all);
 
  private:
   std::mutex mutex_;
@@ -36,7 +36,9 @@ struct StepRules {
 };
 
 /// How long the step takes at least. Pipelines of more than kMostTasks tasks are not walked: 0.
-SimTime walk_passes(const PipelineCosts& stages, const Schedules::Tasks& tasks, StepRules rules);
+/// `microbatches`: of a replica, whichever end they enter at.
+SimTime walk_passes(const PipelineCosts& stages, const Schedules::Tasks& tasks,
+                    std::int64_t microbatches, StepRules rules);
 inline constexpr std::int64_t kMostTasks = 50'000;
 
 }  // namespace plait

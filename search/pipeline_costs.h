@@ -54,6 +54,12 @@ struct PipelineCosts {
   }
   /// All passes of all microbatches that pieces with these parts see.
   SimTime work(const Parts& parts) const {
+    if (pairs) {
+      return microbatches *
+             std::max(of(parts, &PassTimes::forward_turns) + of(parts, &PassTimes::backward_turns),
+                      of(parts, &PassTimes::forward_exchanges) +
+                          of(parts, &PassTimes::backward_exchanges));
+    }
     return microbatches * (of(parts, &PassTimes::forward) + of(parts, &PassTimes::backward) +
                            of(parts, &PassTimes::weights));
   }
@@ -80,6 +86,7 @@ struct PipelineCosts {
   const UnitExchange& x;
   std::int64_t microbatches;  // that a piece sees
   SimTime message;            // between neighbouring stages
+  bool pairs;                 // passes may take turns
   bool split = splits_backward(l.schedule);
 };
 

@@ -20,31 +20,23 @@ using PriceOfBoth = std::array<SimTime, 2>;
 class Prices {
  public:
   /// `written`: type of gradients that are written and not added to. `kind`: of the node; without
-  /// one, the fastest. `hidden`: what travels in passes with exchanges of experts may hide behind
-  /// another pass.
+  /// one, the fastest.
   Prices(const Plan& plan, const CostModel& costs, Groups& groups, DType written,
-         std::optional<std::size_t> kind, bool hidden)
-      : plan_(plan),
-        costs_(costs),
-        groups_(groups),
-        written_(written),
-        kind_(kind),
-        hidden_(hidden) {}
+         std::optional<std::size_t> kind)
+      : plan_(plan), costs_(costs), groups_(groups), written_(written), kind_(kind) {}
 
   std::vector<PriceOfBoth> of(const Block& block) const {
-    const auto exchanges = [](const Op& op) { return op.stream == Stream::kEp; };
-    const bool hides = hidden_ && std::ranges::any_of(block.ops, exchanges);
     std::vector<PriceOfBoth> out;
     out.reserve(block.ops.size());
-    for (const Op& op : block.ops) out.push_back(of(op, hides));
+    for (const Op& op : block.ops) out.push_back(of(op));
     return out;
   }
 
  private:
-  PriceOfBoth of(const Op& op, bool hides) const {
+  PriceOfBoth of(const Op& op) const {
     if (const auto* c = std::get_if<Compute>(&op.body)) return of(*c);
     const auto* c = std::get_if<Collective>(&op.body);
-    const SimTime takes = c == nullptr || hides ? 0 : least(*c);
+    const SimTime takes = c == nullptr ? 0 : least(*c);
     return {takes, takes};
   }
   PriceOfBoth of(const Compute& op) const {
@@ -83,7 +75,6 @@ class Prices {
   Groups& groups_;
   DType written_;
   std::optional<std::size_t> kind_;
-  bool hidden_;
 };
 
 }  // namespace plait

@@ -32,6 +32,45 @@ SimTime chain(const Block& block, const BlockDependencies& deps,
   return out;
 }
 
+/// What the ops of one pass on a stream take.
+SimTime total(const Block& block, Stream stream, const std::vector<PriceOfBoth>& prices,
+              std::size_t of) {
+  SimTime out = 0;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    if (block.ops[i].stream == stream) out += prices[i][of];
+  }
+  return out;
+}
+
+/// How long compute is busy with one pass, or waits, while nothing else can run: another pass may
+/// in front of each compute op that waits for what is on its way to or from experts.
+SimTime turns(const Block& block, const BlockDependencies& deps,
+              const std::vector<PriceOfBoth>& prices, std::size_t of) {
+  std::vector<bool> under_way(block.ops.size());
+  std::vector<SimTime> end(block.ops.size());
+  std::array<SimTime, kStreams> clock = {};
+  SimTime out = 0;
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    const Op& op = block.ops[i];
+    const bool computes = op.stream == Stream::kCompute;
+    SimTime ready = clock[static_cast<std::size_t>(op.stream)];
+    bool waits = false;
+    for (std::size_t k = deps.first[i]; k < deps.first[i + 1]; ++k) {
+      waits = waits || under_way[deps.before[k]];
+      ready = std::max(ready, end[deps.before[k]]);
+    }
+    under_way[i] = !computes && (waits || op.stream == Stream::kEp);
+    if (computes && waits) {  // by then all before it may have ended
+      clock.fill(out), end.assign(end.size(), out);
+      ready = out;
+    }
+    if (behind_compute(op.stream)) ready = std::max(ready, out);
+    end[i] = clock[static_cast<std::size_t>(op.stream)] = ready + prices[i][of];
+    if (computes) out = end[i];
+  }
+  return out;
+}
+
 /// The plan of one microbatch on the ranks that share it, with two layers of each kind, those with
 /// experts last; on two stages where the schedule cuts the backward pass in two.
 Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, Recompute kind) {
@@ -226,6 +265,8 @@ PassTimes* times_of_piece(ShardTimes& t, std::string_view piece, std::size_t kin
 ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Prices& prices) {
   ShardTimesOfBoth out;
   const TensorId dx = tensor_named(plan, "dx");
+  const bool split =
+      std::ranges::any_of(plan.blocks, [](const Block& b) { return b.name.ends_with(".weights"); });
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const Block& block = plan.blocks[b];
     const std::string_view name = name_of(block), piece = name.substr(0, name.find('.') + 1);
@@ -238,12 +279,20 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
       if (found == nullptr) break;
       PassTimes& times = *found;
       const SimTime takes = chain(block, deps.blocks[b], each, both);
+      const SimTime compute = total(block, Stream::kCompute, each, both);
+      const SimTime alone = turns(block, deps.blocks[b], each, both);
+      const SimTime exchanges = total(block, Stream::kEp, each, both);
       if (forward) {
         times.forward = takes;
+        times.forward_turns = alone, times.forward_exchanges = exchanges;
       } else if (pass.ends_with(".weights")) {
         times.weights = takes;
+        times.backward_turns += compute;
       } else {
         times.backward = takes;
+        // Weights' gradients may fill what the others wait for.
+        times.backward_turns = split ? compute : alone;
+        times.backward_exchanges = exchanges;
         times.ahead = takes - chain(block, deps.blocks[b], each, both, first_reader(block, dx));
       }
     }
@@ -251,18 +300,10 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   return out;
 }
 
-/// Of schedules that share these times with `schedule`, one may hide exchanges of experts.
-bool may_hide_exchanges(const Strategy& base, Schedule schedule) {
-  const ExchangeOverlap overlap = base.pipeline.exchange_overlap;
-  return overlap == ExchangeOverlap::kPasses ||
-         (overlap == ExchangeOverlap::kSchedule && splits_backward(schedule));
-}
-
-ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups,
-                          bool hidden) {
+ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups) {
   const Dependencies deps = dependencies(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, deps, {plan, costs, groups, written, kind, hidden});
+    return read_times(plan, deps, {plan, costs, groups, written, kind});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
   const std::size_t kinds = groups.cluster().kinds();
@@ -297,10 +338,9 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
       if (partly) layer.beside_backward = layer.beside_gradients = layer.copies = {};
     }
     const DType written = written_gradients(base, workload.precision);
-    const bool hidden = may_hide_exchanges(base, whole.schedule);
     out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), written,
-                                  costs, groups, hidden)
-                       : times_of(plan, written, costs, groups, hidden);
+                                  costs, groups)
+                       : times_of(plan, written, costs, groups);
     return out;
   } catch (const InputError&) {
     return std::nullopt;
@@ -314,8 +354,7 @@ std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& 
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, written_gradients(base, workload.precision), costs, groups,
-                    may_hide_exchanges(base, layout.schedule));
+    return times_of(plan, written_gradients(base, workload.precision), costs, groups);
   } catch (const InputError&) {
     return std::nullopt;
   }

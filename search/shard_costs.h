@@ -46,6 +46,11 @@ struct PassTimes {
   SimTime weights = 0;
   /// What the backward pass can do before the gradient of its output is there: recomputation.
   SimTime ahead = 0;
+
+  // Where passes take turns, what keeps compute from the other one of the pair, with the weights'
+  // gradients, and what the stream of experts' exchanges takes: one hides behind the other.
+  SimTime forward_turns = 0, backward_turns = 0;
+  SimTime forward_exchanges = 0, backward_exchanges = 0;
 };
 
 struct ShardTimes {
