@@ -145,13 +145,12 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
 SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
   const PipelineOptions& open = open_.scenario.strategy.pipeline;
   Scenario s = with_layout(open_.scenario, layout);
-  s.strategy.pipeline.stage_layers = pieces.stage_layers;
   s.strategy.pipeline.ends_are_layers = pieces.ends_are_layers;
   s.strategy.pipeline.stage_tp = pieces.stage_tp;
   SearchRow out;
   out.machine = machine_;
   out.settings = needed(layout, open_);
-  if (pieces.stage_layers != open.stage_layers) {
+  if (s.strategy.pipeline.stage_layers != open.stage_layers) {
     out.settings.emplace_back("strategy.pipeline.stage_layers", "[]");
   }
   if (pieces.ends_are_layers != open.ends_are_layers) {

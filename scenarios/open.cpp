@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <regex>
 
 #include "scenarios/resolve.h"
@@ -97,6 +98,16 @@ void refuse_parameter_server(const ParameterServerOptions& servers) {
        .cure = "compare them with `plait compare -L strategy.parameter_server.servers=1,2,4`"});
 }
 
+/// The size of the axis, where one is given.
+std::int64_t given_size(const OpenScenario& open, Axis axis) {
+  const SearchField* field = open.find(fmt::format("strategy.{}", name_of(axis)));
+  if (field == nullptr || field->all || field->values.size() != 1) return 1;
+  std::int64_t out = 1;
+  const std::string& text = field->values.front();
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
 bool is_axis(const std::string& path) {
   return std::ranges::any_of(
       kAxisNames, [&](std::string_view axis) { return path == fmt::format("strategy.{}", axis); });
@@ -133,6 +144,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
     out.fields.push_back(std::move(field));
   }
   out.scenario = read_scenario(std::move(document), file);
+  out.scenario.strategy.mesh[Axis::kPp] = given_size(out, Axis::kPp);
   require_training(out.scenario);
   refuse_offload(out.scenario.strategy.offload);
   refuse_parameter_server(out.scenario.strategy.parameter_server);

@@ -20,7 +20,8 @@ struct SearchField {
 };
 
 struct OpenScenario {
-  /// What is not open, on one device per replica: the sizes of the axes are in `fields` alone.
+  /// What is not open, on one device per replica: the sizes of the axes are in `fields` alone, but
+  /// for that of pp where it is given, which layers of the first and the last piece go with.
   Scenario scenario;
   std::vector<SearchField> fields;
   bool leaves_open() const;

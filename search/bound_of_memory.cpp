@@ -119,7 +119,7 @@ class LeastMemory {
     };
     const std::int64_t last = l_.chunks - 1;
     std::int64_t out = by_chunk(0) + by_chunk(last);
-    if (!pieces_.kinds.mixed()) {
+    if (pieces_.alike()) {
       const std::int64_t between = held - passes_of(0) - passes_of(last);
       return out + (between > 0 ? between * saved_by(1) : 0);
     }
@@ -129,7 +129,7 @@ class LeastMemory {
   /// By the piece that keeps least.
   std::int64_t least_saved() const {
     std::int64_t out = std::min(saved_by(0), saved_by(1));
-    for (std::int64_t i = 2; pieces_.kinds.mixed() && i < pieces_.count; ++i) {
+    for (std::int64_t i = 2; !pieces_.alike() && i < pieces_.count; ++i) {
       out = std::min(out, saved_by(i));
     }
     return out;

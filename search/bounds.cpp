@@ -8,7 +8,7 @@ namespace plait {
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario),
       costs_(costs),
-      kinds_(scenario.model),
+      kinds_(scenario.model, listed_pieces(scenario.strategy, scenario.model.layers)),
       groups_(scenario.cluster, scenario.placement.empty()),
       most_memory_(plait::most_memory(scenario.cluster)) {}
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+#include "plan/strategies/pieces.h"
+
 namespace plait {
 
 Strategy strategy_of(const Layout& l, const Strategy& base) {
@@ -16,8 +19,8 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.zero_stage = l.zero_stage;
   s.pipeline.schedule = l.schedule, s.pipeline.chunks = l.chunks;
   s.pipeline.first_stage_layers = l.first_layers, s.pipeline.last_stage_layers = l.last_layers;
-  // Those of the ends are all that a layout says.
-  s.pipeline.stage_layers.clear(), s.pipeline.ends_are_layers = false;
+  if (!l.listed_pieces) s.pipeline.stage_layers.clear();
+  s.pipeline.ends_are_layers = false;
   s.pipeline.stage_tp.clear();
   s.recompute.kind = l.recompute;
   if (l.recompute != Recompute::kModules) s.recompute.modules.clear();
@@ -39,6 +42,7 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   l.chunks = static_cast<std::int16_t>(s.pipeline.chunks);
   l.first_layers = static_cast<std::int16_t>(s.pipeline.first_stage_layers);
   l.last_layers = static_cast<std::int16_t>(s.pipeline.last_stage_layers);
+  l.listed_pieces = !s.pipeline.stage_layers.empty();
   l.zero_stage = static_cast<std::int8_t>(s.zero_stage);
   l.schedule = s.pipeline.schedule, l.recompute = s.recompute.kind;
   l.recompute_layers = static_cast<std::int16_t>(s.recompute.layers);
@@ -47,6 +51,16 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   l.prefetch = static_cast<std::int8_t>(std::min<std::int64_t>(s.fsdp.prefetch, 127));
   l.keep_weight_shard = s.keep_weight_shard;
   return l;
+}
+
+std::vector<std::int32_t> listed_pieces(const Strategy& s, std::int64_t layers) {
+  const std::int64_t pieces = std::ssize(s.pipeline.stage_layers);
+  if (pieces == 0) return {};
+  try {
+    return first_layers(layers, pieces, s.pipeline);
+  } catch (const InputError&) {
+    return {};
+  }
 }
 
 std::vector<std::pair<std::string, std::string>> settings_of(const Layout& l) {

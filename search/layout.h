@@ -17,6 +17,8 @@ struct Layout {
   std::int16_t chunks = 1;
   std::int16_t recompute_layers = -1;  // of each chunk, with full recomputation; -1: all
   std::int16_t first_layers = -1, last_layers = -1;  // of the first and the last chunk
+  /// Layers are dealt to the pieces as the scenario lists them (stage_layers).
+  bool listed_pieces = false;
   std::int8_t zero_stage = 0;
   Schedule schedule = Schedule::k1f1b;
   Recompute recompute = Recompute::kNone;
@@ -35,6 +37,10 @@ struct Layout {
 Strategy strategy_of(const Layout& layout, const Strategy& base);
 /// The layout that a strategy is.
 Layout layout_of(const Strategy& strategy, const Workload& workload);
+
+/// Where the pieces of layouts with listed_pieces begin (plan/strategies/pieces.h); empty where the
+/// strategy lists no layers, or not those of the model.
+std::vector<std::int32_t> listed_pieces(const Strategy& strategy, std::int64_t layers);
 
 /// Fields of the scenario that make it this layout: {"strategy.tp", "8"}, ...; those that are
 /// always written come first.

@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
 
+#include "core/error.h"
 #include "model/model.h"
 #include "plan/schedule.h"
 #include "search/shard_costs.h"
@@ -16,8 +20,10 @@ namespace plait {
 /// last.
 class LayerKinds {
  public:
-  explicit LayerKinds(const Model& m)
+  /// `listed`: where the pieces of layouts with listed_pieces begin.
+  explicit LayerKinds(const Model& m, std::vector<std::int32_t> listed = {})
       : layers(m.layers),
+        listed_pieces(std::move(listed)),
         modules(m.mtp_layers),
         of_modules(m.mtp_layers > 0 && m.mtp_has_experts() ? kMoeLayer : kDenseLayer),
         embeds_again(m.mtp_layers > 0 && !m.tied_embeddings),
@@ -41,6 +47,7 @@ class LayerKinds {
   }
 
   std::int64_t layers;
+  std::vector<std::int32_t> listed_pieces;
   std::int64_t modules;    // that predict further tokens, each with a layer of its own
   std::size_t of_modules;  // kind of these
   bool embeds_again;       // the last piece looks tokens up too
@@ -70,14 +77,17 @@ struct Parts {
   }
 };
 
-/// All pieces have as many layers but for the ends.
+/// All pieces have as many layers but for the ends, or those that are listed.
 class Pieces {
  public:
   Pieces(const Layout& l, const LayerKinds& layer_kinds)
       : kinds(layer_kinds),
         places(l.schedule, l.pp, l.chunks),
         count(places.count()),
-        recompute_(l.recompute_layers) {
+        recompute_(l.recompute_layers),
+        listed_(l.listed_pieces) {
+    PLAIT_CHECK(!listed_ || std::ssize(kinds.listed_pieces) == count + 1,
+                "a layout with pieces that are not listed");
     const bool has_first = l.first_layers >= 0, has_last = l.last_layers >= 0 && count > 1;
     const std::int64_t sharing = count - (has_first ? 1 : 0) - (has_last ? 1 : 0);
     const std::int64_t given = (has_first ? l.first_layers : 0) + (has_last ? l.last_layers : 0);
@@ -87,7 +97,10 @@ class Pieces {
   }
 
   bool is_last(std::int64_t piece) const { return piece == count - 1; }
+  /// Those between the ends.
+  bool alike() const { return !kinds.mixed() && !listed_; }
   std::int64_t layers(std::int64_t piece) const {
+    if (listed_) return before(piece + 1) - before(piece);
     return piece == 0 ? first_ : is_last(piece) ? last_ : middle_;
   }
   /// Of its layers: the first ones.
@@ -121,7 +134,7 @@ class Pieces {
     const std::int64_t chunks = places.chunks;
     const std::int64_t begin = places.piece_of(stage, 0), end = places.piece_of(stage, chunks - 1);
     Parts out;
-    if (kinds.mixed()) {
+    if (!alike()) {
       for (std::int64_t c = 0; c < chunks; ++c) out += parts(places.piece_of(stage, c));
       return out;
     }
@@ -140,7 +153,7 @@ class Pieces {
   Parts parts_between(std::int64_t end) const {
     Parts out;
     if (end <= 1) return out;
-    if (!kinds.mixed()) {
+    if (alike()) {
       const std::int64_t again = recomputed_of(middle_);
       out.again[kinds.only()] = (end - 1) * again;
       out.once[kinds.only()] = (end - 1) * (middle_ - again);
@@ -159,7 +172,8 @@ class Pieces {
   /// last piece.
   void add_modules(Parts& parts) const {
     if (parts.heads == 0 || kinds.modules == 0) return;
-    const std::int64_t again = recomputed_of(last_ + kinds.modules) - recomputed_of(last_);
+    const std::int64_t last = layers(count - 1);
+    const std::int64_t again = recomputed_of(last + kinds.modules) - recomputed_of(last);
     parts.modules = kinds.modules;
     parts.again[kinds.of_modules] += again;
     parts.once[kinds.of_modules] += kinds.modules - again;
@@ -169,9 +183,11 @@ class Pieces {
   }
   /// Layers before the piece.
   std::int64_t before(std::int64_t piece) const {
+    if (listed_) return kinds.listed_pieces[static_cast<std::size_t>(piece)];
     return piece == 0 ? 0 : first_ + (piece - 1) * middle_;
   }
   std::int64_t recompute_;  // layers of each piece; -1: all
+  bool listed_;
   std::int64_t first_ = 0, middle_ = 0, last_ = 0;
 };
 

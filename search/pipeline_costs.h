@@ -74,8 +74,15 @@ struct PipelineCosts {
   SimTime drain(std::int64_t stage) const {
     if (stage == 0 || pieces.places.both_ways()) return 0;
     return pass_of_piece(0, &PassTimes::backward) - ahead(0) + stage * message +
-           of(pieces.parts_between(stage), &PassTimes::backward) -
-           (stage > 1 ? (stage - 1) * ahead(1) : 0);
+           of(pieces.parts_between(stage), &PassTimes::backward) - ahead_between(stage);
+  }
+  /// Of pieces 1 .. end - 1.
+  SimTime ahead_between(std::int64_t end) const {
+    if (end <= 1) return 0;
+    if (pieces.alike()) return (end - 1) * ahead(1);
+    SimTime out = 0;
+    for (std::int64_t i = 1; i < end; ++i) out += ahead(i);
+    return out;
   }
 
   const Layout& l;

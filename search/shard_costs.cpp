@@ -77,6 +77,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   const bool split = splits_backward(layout.schedule);
   layout.dp = layout.fsdp = 1, layout.pp = split ? 2 : 1;
   layout.chunks = 1, layout.first_layers = layout.last_layers = -1;
+  layout.listed_pieces = false;
   layout.zero_stage = 0, layout.reshard = true;
   layout.schedule = split ? Schedule::kZbH1 : Schedule::k1f1b;
   const bool dense = model.dense_layers() > 0, mixture = model.moe_layers() > 0;

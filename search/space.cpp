@@ -186,7 +186,8 @@ class Enumeration {
       return pieces(1);
     }
     for (const ScheduleKind& kind : kSchedules) {
-      if (space_.schedule.empty() ? !kind.searched : !allows(space_.schedule, kind.schedule)) {
+      const bool searched = kind.searched || kind.schedule == of_.base.schedule;
+      if (space_.schedule.empty() ? !searched : !allows(space_.schedule, kind.schedule)) {
         continue;
       }
       const bool pairs = layout_.pp % 2 == 0 && microbatches > 1;
@@ -207,9 +208,13 @@ class Enumeration {
   void pieces(std::int64_t chunks) {
     layout_.chunks = static_cast<std::int16_t>(chunks);
     const std::int64_t count = PieceMap(layout_.schedule, layout_.pp, chunks).count();
-    const bool as_base = layout_.pp == of_.base.pp && chunks == of_.base.chunks;
-    if (as_base && (of_.base.first_layers >= 0 || of_.base.last_layers >= 0)) {
-      layout_.first_layers = of_.base.first_layers, layout_.last_layers = of_.base.last_layers;
+    const Layout& base = of_.base;
+    const bool as_base = layout_.pp == base.pp && chunks == base.chunks;
+    layout_.listed_pieces = count == of_.listed_pieces;
+    if (layout_.listed_pieces) {
+      layout_.first_layers = layout_.last_layers = -1;
+    } else if (as_base && (base.first_layers >= 0 || base.last_layers >= 0)) {
+      layout_.first_layers = base.first_layers, layout_.last_layers = base.last_layers;
     } else if (!share_layers(of_.model.layers, count, layout_)) {
       return;
     }
@@ -268,6 +273,18 @@ std::string text_of(const Space& s) {
   add("reshard", s.reshard), add("prefetch", s.prefetch);
   add("keep_weight_shard", s.keep_weight_shard);
   return out;
+}
+
+SpaceOf space_in(const Scenario& s, const Space& space) {
+  return {space,
+          s.model,
+          s.workload,
+          s.cluster.world_size(),
+          layout_of(s.strategy, s.workload),
+          std::ssize(listed_pieces(s.strategy, s.model.layers)) - 1,
+          s.strategy.expert_axes,
+          !s.strategy.recompute.modules.empty(),
+          s.strategy.pipeline.exchange_overlap};
 }
 
 Layouts all_layouts(const SpaceOf& of, int threads) {

@@ -8,6 +8,7 @@
 
 #include "core/filled_later.h"
 #include "model/model.h"
+#include "scenarios/scenario.h"
 #include "search/layout.h"
 
 namespace plait {
@@ -40,10 +41,14 @@ struct SpaceOf {
   const Workload& workload;
   std::int64_t devices = 1;
   Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
+  std::int64_t listed_pieces = -1;  // whose layers the scenario lists; of layouts with as many
   AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
   bool names_modules = false;       // to recompute: RecomputeOptions::modules
   ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;  // PipelineOptions'
 };
+
+/// What a scenario says of its layouts, whatever the space.
+SpaceOf space_in(const Scenario& scenario, const Space& space);
 
 using Layouts = FilledLater<Layout>;
 

@@ -18,12 +18,7 @@ SearchWork::SearchWork(const Scenario& scenario, const CostModel& costs, const S
     : scenario_(scenario),
       costs_(costs),
       bounds_(scenario, costs),
-      layouts_(
-          all_layouts({space, scenario.model, scenario.workload, scenario.cluster.world_size(),
-                       layout_of(scenario.strategy, scenario.workload),
-                       scenario.strategy.expert_axes, !scenario.strategy.recompute.modules.empty(),
-                       scenario.strategy.pipeline.exchange_overlap},
-                      threads)) {}
+      layouts_(all_layouts(space_in(scenario, space), threads)) {}
 
 Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
   Answers out(q.layouts.size());

@@ -1,6 +1,8 @@
 #pragma once
 // Small scenarios with a space that can be searched by hand.
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -53,15 +55,26 @@ inline void predict(Case& c) {
   c.model.positions = PositionKind::kRotary;
 }
 
+/// Layers of two to four pieces, which layouts with as many have.
+inline void list_layers(Case& c) {
+  std::vector<std::int64_t>& each = c.strategy.pipeline.stage_layers;
+  each.assign(static_cast<std::size_t>(pick(2, std::min<std::int64_t>(4, c.model.layers))), 1);
+  for (auto left = c.model.layers - std::ssize(each); left > 0; --left) {
+    ++each[static_cast<std::size_t>(pick(0, std::ssize(each) - 1))];
+  }
+}
+
 /// A random machine and model, each third with experts, each fourth with latent attention, of the
 /// others each third with windows, each third with modules that predict further tokens, each third
-/// with parts of a layer to compute again, some with products of 8 bits; the batch has divisors.
+/// with parts of a layer to compute again, some with products of 8 bits, some with layers dealt to
+/// pieces by a list; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
   c.model.layers = pick(2, 6);
   c.strategy.pipeline = {};
   if (pick(0, 2) == 0) mix(c);
+  if (pick(0, 3) == 0) list_layers(c);
   if (pick(0, 3) == 0) {
     compress(c);
   } else if (pick(0, 2) == 0) {
@@ -76,10 +89,7 @@ inline Case searchable() {
 }
 
 inline std::vector<Layout> layouts_of(const Scenario& s, const Space& space = {}) {
-  const Layouts all =
-      all_layouts({space, s.model, s.workload, s.cluster.world_size(),
-                   layout_of(s.strategy, s.workload), s.strategy.expert_axes,
-                   !s.strategy.recompute.modules.empty(), s.strategy.pipeline.exchange_overlap});
+  const Layouts all = all_layouts(space_in(s, space));
   return {all.begin(), all.end()};
 }
 

@@ -77,6 +77,34 @@ TEST(Space, LayersAreSharedAsEvenlyAsCanBe) {
   EXPECT_FALSE(share_layers(3, 2, l));
 }
 
+// A list of layers is of all layouts with as many pieces, and of no others.
+TEST(Space, ListedLayersGoWithAsManyPieces) {
+  Scenario s = one_node();
+  s.model.layers = 6;
+  s.strategy.pipeline.stage_layers = {1, 2, 2, 1};
+  std::set<std::int64_t> listed, others;
+  for (const Layout& l : layouts_of(s)) {
+    const std::int64_t pieces = PieceMap(l.schedule, l.pp, l.chunks).count();
+    (l.listed_pieces ? listed : others).insert(pieces);
+    EXPECT_EQ(strategy_of(l, s.strategy).pipeline.stage_layers.empty(), !l.listed_pieces);
+  }
+  EXPECT_EQ(listed, std::set<std::int64_t>{4});
+  EXPECT_TRUE(others.contains(2) && others.contains(6) && !others.contains(4));
+  s.strategy.pipeline.stage_layers = {1, 2, 2, 2};  // not those of the model
+  for (const Layout& l : layouts_of(s)) EXPECT_FALSE(l.listed_pieces);
+}
+
+// The scenario's own schedule is tried, too, where it is not one that every search tries.
+TEST(Space, HasTheScenariosOwnSchedule) {
+  Scenario s = one_node();
+  const auto tries = [&] {
+    return std::ranges::count(layouts_of(s), Schedule::kDualPipeV, &Layout::schedule);
+  };
+  EXPECT_EQ(tries(), 0);
+  s.strategy.pipeline.schedule = Schedule::kDualPipeV, s.strategy.pipeline.chunks = 2;
+  EXPECT_GT(tries(), 0);
+}
+
 // Experts are shared out evenly, over tp too where expert_axes has it, and each rank along ep has
 // sequences of its own.
 TEST(Space, ExpertsAreSharedEvenly) {
