@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
+#include "scenarios/published/recipe_of.h"
 
 namespace plait {
 namespace {
@@ -17,7 +18,16 @@ using JsonObject = nlohmann::ordered_json;
 class ScenarioWriter {
  public:
   explicit ScenarioWriter(const PublishedRun& run)
-      : run_(run), m_(run.model), p_(run.layout), framework_(framework_of(run)) {}
+      : run_(run),
+        m_(run.model),
+        p_(run.layout),
+        framework_(framework_of(run)),
+        recipe_(recipe_of(run)) {
+    if (recipe_.by_release) {
+      assumed_.push_back(
+          "recipe: that of the release, a graph of the whole step, hidden exchanges");
+    }
+  }
 
   RecordScenario write() {
     refuse_what_no_plan_has();
@@ -31,7 +41,7 @@ class ScenarioWriter {
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
     if (blocks_launches()) out["host"] = {{"blocking", true}};
     // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
-    if (whole_step_graph() || drops_in_a_graph())
+    if (recipe_.whole_step_graph || drops_in_a_graph())
       out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
     if (mentions(run_.notes, "'moe_router', 'moe_preprocess'"))
       out["host"] = {{"routing_graph", true}};
@@ -131,13 +141,13 @@ class ScenarioWriter {
       out["routing"] = "fused";
     // A graph of the whole step cannot know how many tokens each expert has: one product of all
     // takes them from device memory (Megatron-Bridge: cutedsl_fused_grouped_mlp).
-    if (whole_step_graph()) out["experts"] = "fused";
+    if (recipe_.whole_step_graph) out["experts"] = "fused";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
     if (!mentions(lower(m_.name), "gpt oss")) return;
     out["expert_bias"] = "eager";
     // activation_func_clamp_value 7 of the same file; the product with its activation in one kernel
     // clamps there.
-    if (!whole_step_graph()) out["clamp"] = "eager";
+    if (!recipe_.whole_step_graph) out["clamp"] = "eager";
   }
 
   bool compiles_layers() const { return mentions(run_.notes, "compile"); }
@@ -154,8 +164,6 @@ class ScenarioWriter {
     while (each < (tokens + wide - 1) / wide) each *= 2;
     return std::max<std::int64_t>(1, tokens / each);
   }
-
-  bool whole_step_graph() const { return mentions(run_.notes, "cuda_graph=full_iteration"); }
 
   /// Dropped tokens leave shapes that are known, and Megatron-Bridge 0.1 captures such steps whole
   /// on Blackwell (scripts/performance/configs/qwen3/qwen3_30b_a3b_llm_pretrain.py: use_tokendrop
@@ -231,7 +239,7 @@ class ScenarioWriter {
     }
     if (!p_.offload.empty()) out["offload"] = offload();
     if (p_.pp > 1) out["pipeline"] = pipeline();
-    if (p_.pp == 1 && hides_exchanges()) out["pipeline"] = {{"exchange_overlap", "passes"}};
+    if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
   }
 
@@ -312,12 +320,6 @@ class ScenarioWriter {
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
   }
 
-  /// Megatron-Core's overlap_moe_expert_parallel_comm.
-  bool hides_exchanges() const {
-    const std::string notes = lower(run_.notes);
-    return mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
-  }
-
   JsonObject pipeline() {
     const std::string schedule = lower(p_.schedule);
     JsonObject out = {{"schedule", "1f1b"}};
@@ -333,9 +335,9 @@ class ScenarioWriter {
     if (mentions(schedule, "zb-2p")) out = {{"schedule", "zb-2p"}, {"profile", profile()}};
     if (chunks > 1) out = {{"schedule", "interleaved"}, {"chunks", chunks}};
     const std::int64_t stages = p_.pp * chunks;
-    if (hides_exchanges() && chunks > 1) {
+    if (recipe_.hides_exchanges && chunks > 1) {
       out["exchange_overlap"] = "passes";
-    } else if (hides_exchanges()) {  // which Megatron-Core refuses
+    } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
       assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
     }
     if (short_ends) {
@@ -374,6 +376,7 @@ class ScenarioWriter {
   const PublishedModel& m_;
   const PublishedLayout& p_;
   std::string framework_;
+  Recipe recipe_;
   std::vector<std::string> assumed_;
 };
 

@@ -50,6 +50,34 @@ TEST(PublishedMixtures, DispatchersAndFusedRoutingAreTheRecords) {
   EXPECT_EQ(graph.kernels.exchange, Dispatcher::kDeepEp);
 }
 
+// Megatron-Bridge's own, where the record quotes none.
+TEST(PublishedMixtures, ARecipeIsThatOfTheRelease) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["cluster"]["gpu"] = "GB200-NVL72-186GB";
+  record["precision"] = "MXFP8";
+  record["notes"] = "task: Pre-Training Performance";
+  const auto captured = [&](const char* release) {
+    record["source"] = std::string("NVIDIA Megatron-Bridge; container/release ") + release;
+    const RecordScenario s = scenario_of(run_of(record));
+    const bool graphs = parse_scenario(s.json, "sample").host.graphs;
+    EXPECT_EQ(graphs, std::ranges::any_of(s.assumed, [](const std::string& text) {
+                return text.starts_with("recipe: that of the release");
+              }));
+    return graphs;
+  };
+  EXPECT_TRUE(captured("26.06"));
+  EXPECT_TRUE(captured("26.08"));
+  EXPECT_FALSE(captured("26.04"));
+  record["precision"] = "BF16";
+  EXPECT_FALSE(captured("26.08"));
+  record["precision"] = "MXFP8", record["cluster"]["gpu"] = "B200-SXM-180GB";
+  EXPECT_FALSE(captured("26.08"));
+  record["cluster"]["gpu"] = "GB200-NVL72-186GB";
+  record["notes"] = "recipe X (tag v0.5.0): cuda_graph=None/None, a2a_overlap=False";
+  EXPECT_FALSE(captured("26.08")) << "what the record quotes goes first";
+}
+
 TEST(PublishedMixtures, ExchangesHideBehindPassesWhereTheRecordSaysSoAndTheScheduleCan) {
   json record = published_sample();
   record["source"] = "Megatron-LM README";

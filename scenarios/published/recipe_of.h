@@ -1,0 +1,17 @@
+#pragma once
+// How Megatron-Bridge's recipe for a published run issues its step: what the record quotes of it,
+// or, where it quotes nothing, what the recipes of its release say.
+
+#include "scenarios/published/record.h"
+
+namespace plait {
+
+struct Recipe {
+  bool whole_step_graph = false;  // one CUDA graph for the step (cuda_graph_impl full_iteration)
+  bool hides_exchanges = false;   // Megatron-Core's overlap_moe_expert_parallel_comm
+  bool by_release = false;        // the record itself does not say so
+};
+
+Recipe recipe_of(const PublishedRun& run);
+
+}  // namespace plait
