@@ -22,21 +22,63 @@ int release_of(const std::string& source) {
 constexpr int kFirstRelease = 2606;
 constexpr std::array<std::string_view, 3> kGpus = {"GB200", "GB300", "B300"};
 
+bool in_mxfp8(const PublishedRun& run) {
+  const std::string precision = lower(run.precision);
+  return mentions(precision, "mxfp8") || mentions(precision, "fp8-mx");
+}
+
 bool captures_by_release(const PublishedRun& run) {
   const bool gpu = std::ranges::any_of(kGpus, [&](auto name) { return run.gpu.starts_with(name); });
-  const std::string precision = lower(run.precision);
-  return run.model.experts > 0 && gpu && mentions(run.source, "Megatron-Bridge") &&
-         (mentions(precision, "mxfp8") || mentions(precision, "fp8-mx")) &&
-         release_of(run.source) >= kFirstRelease;
+  return run.model.experts > 0 && gpu && in_mxfp8(run) && release_of(run.source) >= kFirstRelease;
+}
+
+/// GPT OSS 120B computes norms and its experts' activations again in the recipes of all releases
+/// (gpt_oss/workload_base_configs.py, later gpt_oss_workload_base_configs.py), but for those that
+/// capture the step and for GB300 and B300, which have the memory.
+bool recomputes_by_release(const PublishedRun& run) {
+  const bool roomy = run.gpu.starts_with("GB300") || run.gpu.starts_with("B300");
+  return run.recompute.empty() && mentions(lower(run.model.name), "gpt oss") && !roomy;
+}
+
+/// Layers of Llama 3 70B whose activations Megatron-FSDP's recipes keep on the host
+/// (cpu_offloading_num_layers in llama3_70b_llm_pretrain.py of release 25.09 and
+/// llama3/workload_base_configs.py of 25.11). 0: no such recipe.
+int offloaded_by_release(const PublishedRun& run) {
+  const std::string name = lower(run.model.name);
+  const bool silent = run.recompute.empty() && run.layout.offload.empty();
+  const bool sharded = run.layout.zero_stage.value_or(0) == 3;
+  if (!silent || !sharded || !mentions(name, "llama3") || !mentions(name, "70b")) return 0;
+  const bool fp8 = mentions(lower(run.precision), "fp8");
+  if (run.gpu.starts_with("GB200")) return fp8 ? 40 : 20;
+  if (run.gpu.starts_with("GB300")) return fp8 ? 20 : 30;
+  return 0;
+}
+
+void complete_by_release(const PublishedRun& run, Recipe& recipe) {
+  if (captures_by_release(run)) {
+    recipe.whole_step_graph = recipe.hides_exchanges = true;
+    recipe.recompute = "none";
+    recipe.by_release = "a graph of the whole step, hidden exchanges";
+  } else if (recomputes_by_release(run)) {
+    recipe.recompute = "selective: layernorm/moe_act";
+    recipe.by_release = "norms and activations of experts computed again";
+  } else if (const int layers = offloaded_by_release(run)) {
+    recipe.recompute = "none";
+    recipe.offload = "activation offload " + std::to_string(layers) + " layers";
+    recipe.by_release = "activations of " + std::to_string(layers) + " layers on the host";
+  }
 }
 
 }  // namespace
 
 Recipe recipe_of(const PublishedRun& run) {
   const std::string notes = lower(run.notes);
-  if (!mentions(notes, "recipe ") && captures_by_release(run)) return {true, true, true};
-  return {.whole_step_graph = mentions(notes, "cuda_graph=full_iteration"),
-          .hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap")};
+  Recipe out;
+  out.whole_step_graph = mentions(notes, "cuda_graph=full_iteration");
+  out.hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
+  const bool quoted = mentions(notes, "recipe ");
+  if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
+  return out;
 }
 
 }  // namespace plait

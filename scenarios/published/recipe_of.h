@@ -2,6 +2,8 @@
 // How Megatron-Bridge's recipe for a published run issues its step: what the record quotes of it,
 // or, where it quotes nothing, what the recipes of its release say.
 
+#include <string>
+
 #include "scenarios/published/record.h"
 
 namespace plait {
@@ -9,7 +11,9 @@ namespace plait {
 struct Recipe {
   bool whole_step_graph = false;  // one CUDA graph for the step (cuda_graph_impl full_iteration)
   bool hides_exchanges = false;   // Megatron-Core's overlap_moe_expert_parallel_comm
-  bool by_release = false;        // the record itself does not say so
+  std::string recompute;          // as records write it; empty: the recipe is not known
+  std::string offload;            // likewise
+  std::string by_release;         // what of it the release says and the record does not
 };
 
 Recipe recipe_of(const PublishedRun& run);

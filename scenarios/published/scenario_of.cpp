@@ -17,15 +17,14 @@ using JsonObject = nlohmann::ordered_json;
 
 class ScenarioWriter {
  public:
-  explicit ScenarioWriter(const PublishedRun& run)
+  ScenarioWriter(const PublishedRun& run, Recipe recipe)
       : run_(run),
         m_(run.model),
         p_(run.layout),
         framework_(framework_of(run)),
-        recipe_(recipe_of(run)) {
-    if (recipe_.by_release) {
-      assumed_.push_back(
-          "recipe: that of the release, a graph of the whole step, hidden exchanges");
+        recipe_(std::move(recipe)) {
+    if (!recipe_.by_release.empty()) {
+      assumed_.push_back("recipe: that of the release, " + recipe_.by_release);
     }
   }
 
@@ -382,6 +381,12 @@ class ScenarioWriter {
 
 }  // namespace
 
-RecordScenario scenario_of(const PublishedRun& run) { return ScenarioWriter(run).write(); }
+RecordScenario scenario_of(const PublishedRun& run) {
+  Recipe recipe = recipe_of(run);
+  PublishedRun completed = run;
+  if (run.recompute.empty()) completed.recompute = recipe.recompute;
+  if (run.layout.offload.empty()) completed.layout.offload = recipe.offload;
+  return ScenarioWriter(completed, std::move(recipe)).write();
+}
 
 }  // namespace plait

@@ -78,6 +78,46 @@ TEST(PublishedMixtures, ARecipeIsThatOfTheRelease) {
   EXPECT_FALSE(captured("26.08")) << "what the record quotes goes first";
 }
 
+TEST(PublishedMixtures, WhatIsComputedAgainIsThatOfTheRelease) {
+  json record = published_sample();
+  record["model"].update(
+      {{"name", "GPT OSS 120B"}, {"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  record["cluster"]["gpu"] = "B200-SXM-180GB";
+  record["source"] = "NVIDIA Megatron-Bridge; container/release 25.11";
+  record.erase("recompute");
+  const auto recomputed = [&] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.recompute.kind;
+  };
+  EXPECT_EQ(recomputed(), Recompute::kModules);
+  record["precision"] = "MXFP8", record["cluster"]["gpu"] = "GB200-NVL72-186GB";
+  record["source"] = "NVIDIA Megatron-Bridge; container/release 26.06";
+  EXPECT_EQ(recomputed(), Recompute::kNone) << "a captured step keeps all";
+  record["cluster"]["gpu"] = "B200-SXM-180GB";
+  EXPECT_EQ(recomputed(), Recompute::kModules);
+  record["recompute"] = "none";
+  EXPECT_EQ(recomputed(), Recompute::kNone) << "what the record quotes goes first";
+}
+
+TEST(PublishedMixtures, ActivationsOnTheHostAreThoseOfTheRelease) {
+  json record = published_sample();
+  record["model"]["name"] = "LLAMA3_70B";
+  record["model"]["layers"] = 80;
+  record["cluster"]["gpu"] = "GB200-NVL72-186GB";
+  record["source"] = "NVIDIA Megatron-Bridge; container/release 25.11";
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"zero_stage", 3}};
+  record.erase("recompute");
+  const auto layers = [&](const char* precision) {
+    record["precision"] = precision;
+    const OffloadOptions o =
+        parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.offload;
+    return o.activations == Offload::kNone ? std::int64_t{0} : o.activation_layers;
+  };
+  EXPECT_EQ(layers("FP8-CS"), 40);
+  EXPECT_EQ(layers("BF16"), 20);
+  record["parallel"]["zero_stage"] = 1;
+  EXPECT_EQ(layers("BF16"), 0);
+}
+
 TEST(PublishedMixtures, ExchangesHideBehindPassesWhereTheRecordSaysSoAndTheScheduleCan) {
   json record = published_sample();
   record["source"] = "Megatron-LM README";
