@@ -2,12 +2,69 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace plait {
+namespace {
+
+/// Threads that stay and sleep between calls. A new thread begins on the processor of the one that
+/// made it, and can wait there for milliseconds, which is longer than most calls take.
+class Helpers {
+ public:
+  /// Those of the process. They end with it, not before: nothing is left to free them.
+  static Helpers& of_process() {
+    static auto& helpers = *new Helpers;
+    return helpers;
+  }
+
+  /// `loop` by the caller and by up to `hands` helpers at the same time, as many as are free while
+  /// it runs; returns when all that entered it have left.
+  void run(int hands, const std::function<void()>& loop) {
+    Call call{loop, hands};
+    {
+      const std::lock_guard lock(mutex_);
+      for (; size_ < hands; ++size_) std::thread([this] { serve(); }).detach();
+      calls_.push_back(&call);
+    }
+    called_.notify_all();
+    loop();
+    std::unique_lock lock(mutex_);
+    std::erase(calls_, &call);
+    left_.wait(lock, [&] { return call.inside == 0; });
+  }
+
+ private:
+  struct Call {
+    const std::function<void()>& loop;
+    int wanted;  // helpers that may still enter
+    int inside = 0;
+  };
+
+  [[noreturn]] void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      called_.wait(lock, [&] { return !calls_.empty(); });
+      Call& call = *calls_.front();
+      ++call.inside;
+      if (--call.wanted == 0) calls_.erase(calls_.begin());
+      lock.unlock();
+      call.loop();
+      lock.lock();
+      if (--call.inside == 0) left_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable called_, left_;
+  std::vector<Call*> calls_;  // that want helpers
+  int size_ = 0;
+};
+
+}  // namespace
 
 void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>& work,
                  const std::function<void(std::size_t)>& done) {
@@ -27,11 +84,8 @@ void in_parallel(std::size_t n, int jobs, const std::function<void(std::size_t)>
       if (done) done(finished);
     }
   };
-  {
-    std::vector<std::jthread> helpers;
-    for (int j = 1; j < jobs; ++j) helpers.emplace_back(loop);
-    loop();
-  }
+  const auto hands = static_cast<int>(std::min<std::size_t>(n, static_cast<std::size_t>(jobs))) - 1;
+  hands > 0 ? Helpers::of_process().run(hands, loop) : loop();
   for (const std::exception_ptr& e : errors) {
     if (e) std::rethrow_exception(e);
   }
