@@ -91,8 +91,8 @@ const ModelState& MatrixRunner::reference(const MatrixCase& c) {
 MatrixRow MatrixRunner::run(const MatrixCase& c) {
   const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
   const ModelState state = run_steps(c.model, plan, precision_, run_);
-  MatrixRow row{&c, precision_, compare(state, reference(c)), tolerance_of(precision_, plan),
-                false};
+  MatrixRow row{&c, precision_, compare(state, reference(c)),
+                tolerance_of(precision_, plan, run_.steps), false};
   row.passed = passes(row.result, row.allowed);
   return row;
 }

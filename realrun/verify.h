@@ -34,9 +34,10 @@ struct Tolerance {
   /// gradients and makes a whole step of one that is nothing but rounding errors.
   double weights = 0;
 };
-Tolerance tolerance_of(RunPrecision precision);
+/// Of the last of `steps` optimizer steps.
+Tolerance tolerance_of(RunPrecision precision, int steps = 1);
 /// The same, and what the plan's quantised exchanges may add.
-Tolerance tolerance_of(RunPrecision precision, const Plan& plan);
+Tolerance tolerance_of(RunPrecision precision, const Plan& plan, int steps);
 
 /// What the plan of a strategy is compared with: one rank, and where parameter servers apply
 /// gradients late, one beside it that does.

@@ -12,8 +12,8 @@ import unittest
 from plait_command import PLAIT, SOURCE, TIMEOUT_S, TINY, CommandTest
 
 LARGE = SOURCE / "scenarios/llama/llama-3.1-405b-16384xh100.json"
-# A second or more on any machine: 48 points, one after the other, and break-evens.
-LONG = ["whatif", LARGE, "-L", "workload.global_batch=" + ",".join(str(2048 * k) for k in range(1, 9)),
+# Seconds on any machine: 72 points, one after the other, and break-evens.
+LONG = ["whatif", LARGE, "-L", "workload.global_batch=" + ",".join(str(2048 * k) for k in range(1, 13)),
         "-L", "strategy.recompute=none,selective,full", "-L", "strategy.zero_stage=1,3"]
 
 
