@@ -69,6 +69,14 @@ void complete_by_release(const PublishedRun& run, Recipe& recipe) {
   }
 }
 
+/// "--overlap-grad-reduce --overlap-param-gather", "overlap grad reduce + param gather".
+void read_overlaps(const std::string& notes, Recipe& recipe) {
+  recipe.overlaps_gradients =
+      mentions(notes, "--overlap-grad-reduce") || mentions(notes, "overlap grad reduce");
+  recipe.overlaps_gathers = mentions(notes, "--overlap-param-gather") ||
+                            mentions(notes, "overlap grad reduce + param gather");
+}
+
 }  // namespace
 
 Recipe recipe_of(const PublishedRun& run) {
@@ -76,6 +84,7 @@ Recipe recipe_of(const PublishedRun& run) {
   Recipe out;
   out.whole_step_graph = mentions(notes, "cuda_graph=full_iteration");
   out.hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
+  read_overlaps(notes, out);
   const bool quoted = mentions(notes, "recipe ");
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
   return out;

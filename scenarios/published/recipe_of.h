@@ -1,6 +1,6 @@
 #pragma once
-// How Megatron-Bridge's recipe for a published run issues its step: what the record quotes of it,
-// or, where it quotes nothing, what the recipes of its release say.
+// How the recipe of a published run on Megatron-Core issues its step: what the record quotes of it,
+// or, where one of Megatron-Bridge quotes nothing, what the recipes of its release say.
 
 #include <string>
 
@@ -9,11 +9,13 @@
 namespace plait {
 
 struct Recipe {
-  bool whole_step_graph = false;  // one CUDA graph for the step (cuda_graph_impl full_iteration)
-  bool hides_exchanges = false;   // Megatron-Core's overlap_moe_expert_parallel_comm
-  std::string recompute;          // as records write it; empty: the recipe is not known
-  std::string offload;            // likewise
-  std::string by_release;         // what of it the release says and the record does not
+  bool whole_step_graph = false;    // one CUDA graph for the step (cuda_graph_impl full_iteration)
+  bool hides_exchanges = false;     // Megatron-Core's overlap_moe_expert_parallel_comm
+  bool overlaps_gradients = false;  // --overlap-grad-reduce
+  bool overlaps_gathers = false;    // --overlap-param-gather
+  std::string recompute;            // as records write it; empty: the recipe is not known
+  std::string offload;              // likewise
+  std::string by_release;           // what of it the release says and the record does not
 };
 
 Recipe recipe_of(const PublishedRun& run);

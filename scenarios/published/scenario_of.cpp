@@ -237,6 +237,8 @@ class ScenarioWriter {
       }
     }
     if (!p_.offload.empty()) out["offload"] = offload();
+    if (recipe_.overlaps_gradients) out["data"] = {{"overlap", true}};
+    if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
     if (p_.pp > 1) out["pipeline"] = pipeline();
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;

@@ -154,6 +154,24 @@ TEST(Published, APaperOnMegatronsOwnShardingIsMegatrons) {
   EXPECT_EQ(framework_of(run_of(record)), "deepspeed-zero3");
 }
 
+// Its switches are off unless given: --overlap-grad-reduce, --overlap-param-gather.
+TEST(Published, MegatronOverlapsDataParallelismWhereTheRecordSaysSo) {
+  json record = published_sample();
+  record["source"] = "Megatron-LM README";
+  record["parallel"] = {{"tp", 1}, {"dp", 16}, {"zero_stage", 3}, {"fsdp", "Megatron-FSDP"}};
+  const auto strategy = [&] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy;
+  };
+  EXPECT_FALSE(strategy().data.overlap);
+  EXPECT_EQ(strategy().fsdp.prefetch, 0);
+  for (const char* words : {"--overlap-grad-reduce --overlap-param-gather (README)",
+                            "Megatron flags: overlap grad reduce + param gather, TE"}) {
+    record["notes"] = words;
+    EXPECT_TRUE(strategy().data.overlap) << words;
+    EXPECT_EQ(strategy().fsdp.prefetch, 1) << words;
+  }
+}
+
 // Megatron-LM has modules that predict further tokens with rotary positions, or with none.
 
 // What arguments say of the latents, else DeepSeek-V3's; shared experts by their number or width.
