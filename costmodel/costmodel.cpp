@@ -153,7 +153,11 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 /// Nothing where there is no chain.
 Cost chain_cost(const KernelChain& chain, const Device& device) {
   if (chain.kernels == 0) return {};
-  return stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+  Cost cost = stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+  const StreamFit fit = stream_fit(device, StreamKind::kCopy);
+  cost.share[kMemoryBandwidth] +=
+      atomic_wait(chain, device, device.memory_bandwidth * fit.bandwidth);
+  return cost;
 }
 
 Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {

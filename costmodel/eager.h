@@ -6,6 +6,7 @@
 #include "model/kernels.h"
 #include "model/op.h"
 #include "plan/op.h"
+#include "topologies/cluster.h"
 
 namespace plait {
 
@@ -13,7 +14,11 @@ namespace plait {
 struct KernelChain {
   Bytes bytes;
   int kernels = 0;
+  std::int64_t atomic_adds = 0;  // elements that a kernel of it adds to rows in no order
+  Bytes atomic_bytes = {};       // of `bytes`, what that kernel moves
 };
+/// What a chain's additions take beyond the time of their bytes, of which `copies` is the rate.
+Seconds atomic_wait(const KernelChain& chain, const Device& device, BytesPerSecond copies);
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// The sum of a weight's gradients, besides the product that then only writes them.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels);
