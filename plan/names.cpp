@@ -100,6 +100,15 @@ std::string_view name_of(ContextKind kind) {
   return "?";
 }
 
+std::string_view name_of(BlockingSends sends) {
+  switch (sends) {
+    case BlockingSends::kNone: return "none";
+    case BlockingSends::kPlain: return "plain";
+    case BlockingSends::kAll: return "all";
+  }
+  return "?";
+}
+
 std::string_view name_of(ExchangeOverlap overlap) {
   switch (overlap) {
     case ExchangeOverlap::kSchedule: return "schedule";

@@ -160,6 +160,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   apply_data_parallel(draft);
   apply_optimizer(draft);
   apply_offload(draft);
+  apply_blocking_sends(draft);
 
   Plan plan;
   plan.name = model.name;

@@ -50,11 +50,11 @@ inline constexpr std::int64_t kAnyChunks = std::numeric_limits<std::int64_t>::ma
 ///   a time (naive model parallelism). gpipe (Huang et al. 2019): all forwards, then all backwards,
 ///   microbatches in the same order. 1f1b (Narayanan et al. 2019): stages - stage - 1 warm-up
 ///   forwards, then one forward, one backward. interleaved (Narayanan et al. 2021, section 2.2):
-///   microbatches in groups of `stages` go through the chunks in turn; needs microbatches to be a
-///   multiple of stages. zb-h1 (Qi et al. 2023, section 2.1): 1F1B whose W come `stage`
-///   microbatches behind their B, so that as many microbatches are held as in 1F1B and the last W
-///   fill the drain. zb-h2 (section 2.2): 2 (stages - stage - 1) warm-up forwards fill the ramp up
-///   too, W come 2 stage microbatches behind. zb-1p, zb-2p (section 3): laid out for given
+///   microbatches in groups go through the chunks in turn; what the last group has left over must
+///   fill the stages too (groups_fit). zb-h1 (Qi et al. 2023, section 2.1): 1F1B whose W come
+///   `stage` microbatches behind their B, so that as many microbatches are held as in 1F1B and the
+///   last W fill the drain. zb-h2 (section 2.2): 2 (stages - stage - 1) warm-up forwards fill the
+///   ramp up too, W come 2 stage microbatches behind. zb-1p, zb-2p (section 3): laid out for given
 ///   durations by automatic_schedule.h, holding the activations of no more than p microbatches, or
 ///   2 p. zb-v (section 6), dualpipe and dualpipe-v (DeepSeek-AI 2024, 2025): v_schedules.cpp.
 ///   v-half, v-min (Qi et al. 2024): building_blocks.cpp.
@@ -76,6 +76,22 @@ inline constexpr std::array<ScheduleKind, 13> kSchedules = {{
 constexpr const ScheduleKind& kind_of(Schedule s) {
   return kSchedules[static_cast<std::size_t>(s)];
 }
+/// Interleaved: microbatches that go through a chunk one behind the other, before they go through
+/// the next one: as many as there are stages, or more, which leaves messages the time of the
+/// further ones (Megatron-Core's --microbatch-group-size-per-virtual-pipeline-stage).
+constexpr std::int64_t group_of(const PipelineOptions& p, std::int64_t stages) {
+  return p.microbatch_group > 0 ? p.microbatch_group : stages;
+}
+/// No stage of the interleaved schedule waits for a microbatch that comes behind its own: every
+/// group has at least one for each stage, the last one too (Megatron-LM
+/// megatron/core/pipeline_parallel/schedules.py, forward_backward_pipelining_with_interleaving).
+constexpr bool groups_fit(const PipelineOptions& p, std::int64_t stages,
+                          std::int64_t microbatches) {
+  const std::int64_t group = group_of(p, stages), last = microbatches % group;
+  return group >= stages && group <= microbatches && (last == 0 || last >= stages);
+}
+/// The smallest groups that fit; 0: there are fewer microbatches than stages.
+std::int64_t fitting_group(std::int64_t stages, std::int64_t microbatches);
 /// True where backward is cut into B and W.
 constexpr bool splits_backward(Schedule s) { return kind_of(s).splits_backward; }
 

@@ -33,6 +33,9 @@ enum class Schedule : std::uint8_t {
 /// runs side by side (dualpipe, dualpipe-v), nobody's, or those of any forward pass and the
 /// backward pass behind it.
 enum class ExchangeOverlap : std::uint8_t { kSchedule, kNone, kPasses };
+/// Whose compute waits until what the stage has sent is on its way: nobody's, that of schedules of
+/// whole passes over one chunk, or of all.
+enum class BlockingSends : std::uint8_t { kNone, kPlain, kAll };
 enum class Recompute : std::uint8_t { kNone, kSelective, kModules, kOps, kFull };
 /// Parts of a layer that can be computed again by themselves. kLatents: what latent attention makes
 /// of its latents; kMlp: that of layers without experts.
@@ -61,6 +64,7 @@ enum class FsdpCopies : std::uint8_t { kNone, kFsdp1, kFsdp2, kDeepSpeed };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(ExchangeOverlap overlap);
+std::string_view name_of(BlockingSends sends);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(RecomputeModule module);
 std::string_view name_of(ContextKind kind);
@@ -79,6 +83,7 @@ struct PassProfile {
 struct PipelineOptions {
   Schedule schedule = Schedule::k1f1b;
   std::int64_t chunks = 1;               // model chunks ("virtual stages") per rank
+  std::int64_t microbatch_group = 0;     // interleaved: see group_of in plan/schedule.h
   std::int64_t first_stage_layers = -1;  // layers of the first chunk; -1: an even share
   std::int64_t last_stage_layers = -1;   // layers of the last chunk; -1: an even share
   /// Layers of every piece, in the order of the model; empty: as above.
@@ -91,6 +96,7 @@ struct PipelineOptions {
   std::vector<std::int64_t> stage_tp = {};
   PassProfile profile = {};  // of zb-1p and zb-2p
   ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;
+  BlockingSends blocking_sends = BlockingSends::kNone;  // plan/strategies/blocking_sends.cpp
 
   /// Pairs of a forward and a backward pass take turns, layer by layer, where experts are on
   /// several ranks (plan/strategies/pass_parts.cpp).

@@ -165,6 +165,8 @@ void pipeline(List& l) {
   l.add("pp of 4, gpipe, pairs", qwen(), {.pp = 4}, 0, {deep, gpipe, pairs});
   l.add("pp, interleaved", llama(), {.pp = 2}, 0, {deep, interleaved});
   l.add("pp, interleaved", gpt(), {.pp = 2}, 0, {deep, interleaved});
+  l.add("pp, 1f1b, blocking sends", llama(), {.pp = 4}, 0, {deep, blocking_sends});
+  l.add("pp, interleaved, groups of 3", gpt(), {.pp = 2}, 0, {deep, groups_of_3});
   l.add("pp, zb-h1", llama(), {.pp = 2}, 0, {zb_h1});
   l.add("pp of 4, zb-h1", gpt(), {.pp = 4}, 0, {deep, zb_h1});
   l.add("pp, zb-h2", gpt(), {.pp = 2}, 0, {zb_h2});

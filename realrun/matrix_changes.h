@@ -65,6 +65,10 @@ inline void two_chunks(MatrixCase& c, Schedule schedule) {
   c.strategy.pipeline.schedule = schedule, c.strategy.pipeline.chunks = 2;
 }
 inline void interleaved(MatrixCase& c) { two_chunks(c, Schedule::kInterleaved); }
+inline void groups_of_3(MatrixCase& c) { interleaved(c), c.strategy.pipeline.microbatch_group = 3; }
+inline void blocking_sends(MatrixCase& c) {
+  c.strategy.pipeline.blocking_sends = BlockingSends::kAll;
+}
 inline void zb_v(MatrixCase& c) { two_chunks(c, Schedule::kZbV); }
 inline void dualpipe_v(MatrixCase& c) { two_chunks(c, Schedule::kDualPipeV); }
 inline void dualpipe(MatrixCase& c) { two_chunks(c, Schedule::kDualPipe); }

@@ -50,6 +50,10 @@ const Table<PipelineOptions>& pipeline_table() {
                 "Model chunks (virtual stages) per rank: 2 or more with `interleaved`, 2 with "
                 "`zb-v`, `dualpipe`, `dualpipe-v`, `v-half` and `v-min`, else 1.")
               .searchable(),
+          field(
+              "microbatch_group", &P::microbatch_group, Int{.min = 0},
+              "Microbatches that go through a chunk of `interleaved` one behind the other, before "
+              "they go through the next one: pp or more; 0: pp."),
           field("first_stage_layers", &P::first_stage_layers, Int{.min = -1},
                 "Layers of the first chunk; -1: an even share."),
           field("last_stage_layers", &P::last_stage_layers, Int{.min = -1},
@@ -68,6 +72,11 @@ const Table<PipelineOptions>& pipeline_table() {
                 "that dualpipe and dualpipe-v run side by side (`schedule`), nobody, or also each "
                 "pair of `interleaved`, or of `1f1b` without stages (`passes`), which holds one "
                 "chunk of a microbatch more."),
+          field("blocking_sends", &P::blocking_sends,
+                choice_of({BlockingSends::kNone, BlockingSends::kPlain, BlockingSends::kAll}),
+                "Whose compute waits until what the stage has sent is on its way: nobody's "
+                "(`none`), that of schedules of whole passes over one chunk (`plain`: `1f1b`, "
+                "`gpipe`, `sequential`), or of `all`."),
           field("profile", &P::profile, Nested{&profile_table()},
                 "What zb-1p and zb-2p are laid out for: durations in any common unit."),
       },

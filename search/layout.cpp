@@ -19,6 +19,7 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.zero_stage = l.zero_stage;
   s.pipeline.schedule = l.schedule, s.pipeline.chunks = l.chunks;
   s.pipeline.first_stage_layers = l.first_layers, s.pipeline.last_stage_layers = l.last_layers;
+  if (l.pp != base.mesh[Axis::kPp]) s.pipeline.microbatch_group = 0;
   if (!l.listed_pieces) s.pipeline.stage_layers.clear();
   s.pipeline.ends_are_layers = false;
   s.pipeline.stage_tp.clear();

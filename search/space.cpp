@@ -196,13 +196,18 @@ class Enumeration {
       layout_.schedule = kind.schedule;
       if (kind.most_chunks == 1) {
         pieces(1);
-      } else if (kind.schedule != Schedule::kInterleaved || microbatches % layout_.pp == 0) {
+      } else if (kind.schedule != Schedule::kInterleaved ||
+                 groups_fit(turns(), layout_.pp, microbatches)) {
         const std::int64_t most = std::min(kind.most_chunks, of_.model.layers / layout_.pp);
         for (std::int64_t v = kind.fewest_chunks; v <= most; ++v) {
           if (kind.most_chunks == 2 || allows(space_.chunks, v)) pieces(v);
         }
       }
     }
+  }
+  /// As strategy_of has them.
+  PipelineOptions turns() const {
+    return {.microbatch_group = layout_.pp == of_.base.pp ? of_.microbatch_group : 0};
   }
   bool must_pair() const { return of_.exchange_overlap == ExchangeOverlap::kPasses; }
   void pieces(std::int64_t chunks) {
@@ -284,7 +289,8 @@ SpaceOf space_in(const Scenario& s, const Space& space) {
           std::ssize(listed_pieces(s.strategy, s.model.layers)) - 1,
           s.strategy.expert_axes,
           !s.strategy.recompute.modules.empty(),
-          s.strategy.pipeline.exchange_overlap};
+          s.strategy.pipeline.exchange_overlap,
+          s.strategy.pipeline.microbatch_group};
 }
 
 Layouts all_layouts(const SpaceOf& of, int threads) {

@@ -45,6 +45,7 @@ struct SpaceOf {
   AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
   bool names_modules = false;       // to recompute: RecomputeOptions::modules
   ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;  // PipelineOptions'
+  std::int64_t microbatch_group = 0;  // PipelineOptions', of layouts with as many stages as base
 };
 
 /// What a scenario says of its layouts, whatever the space.

@@ -46,6 +46,22 @@ void require_exchange_overlap(const Draft& d, const std::string& name) {
       "change strategy.pipeline.schedule, or set exchange_overlap to \"none\"");
 }
 
+void require_groups(const Draft& d) {
+  const PipelineOptions& p = d.strategy.pipeline;
+  const std::int64_t stages = d.mesh()[Axis::kPp], fitting = fitting_group(stages, d.microbatches);
+  if (groups_fit(p, stages, d.microbatches)) return;
+  throw refusal(
+      "S033",
+      std::to_string(d.microbatches) + " microbatches in groups of " +
+          std::to_string(group_of(p, stages)) + " leave a group that is too small for " +
+          std::to_string(stages) + " stages of the interleaved schedule",
+      p.microbatch_group > 0 ? "strategy.pipeline.microbatch_group" : "strategy.pipeline.schedule",
+      "groups of pp to all microbatches, and pp or none left over",
+      fitting > 0 ? "set strategy.pipeline.microbatch_group to " + std::to_string(fitting) +
+                        ", or change workload.global_batch or workload.micro_batch"
+                  : "raise workload.global_batch, or choose the schedule \"1f1b\"");
+}
+
 void require_schedule(const Draft& d) {
   const PipelineOptions& p = d.strategy.pipeline;
   const ScheduleKind& kind = kind_of(p.schedule);
@@ -75,13 +91,7 @@ void require_schedule(const Draft& d) {
   }
   if (kind.shape == PipelineShape::kBothWays) require_pairs(d, name);
   require_exchange_overlap(d, name);
-  if (p.schedule == Schedule::kInterleaved && d.microbatches % stages != 0) {
-    throw refusal("S033",
-                  std::to_string(d.microbatches) + " microbatches are not a multiple of pp = " +
-                      std::to_string(stages) + ", as the interleaved schedule needs",
-                  "strategy.pipeline.schedule", "microbatches per replica divisible by pp",
-                  "change workload.global_batch, workload.micro_batch or the schedule");
-  }
+  if (p.schedule == Schedule::kInterleaved) require_groups(d);
 }
 
 class ProgramWriter {

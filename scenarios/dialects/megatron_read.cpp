@@ -240,6 +240,9 @@ class Reading {
     out_.give("strategy.pipeline.schedule", chunks > 1 ? R"("interleaved")" : R"("1f1b")");
     give("--num-virtual-stages-per-pipeline-rank", "strategy.pipeline.chunks",
          std::to_string(chunks));
+    const char* group = "--microbatch-group-size-per-virtual-pipeline-stage";
+    give(group, "strategy.pipeline.microbatch_group",
+         std::to_string(args_.integer(group).value_or(0)));
     const auto end = [&](const char* count, bool is_counted, const char* argument,
                          const char* path) {
       std::int64_t layers = is_counted && layers_ > 0 ? counted / (pp_ * chunks) - 1 : -1;

@@ -161,6 +161,9 @@ void write_pipeline(ExportDraft& d) {
   if (p.schedule == Schedule::k1f1b || (interleaved && p.chunks > 1)) {
     d.say({"strategy.pipeline.schedule", "strategy.pipeline.chunks"});
   }
+  if (p.microbatch_group > 0 && interleaved)
+    d.set("--microbatch-group-size-per-virtual-pipeline-stage", p.microbatch_group);
+  if (p.microbatch_group == 0 || interleaved) d.say({"strategy.pipeline.microbatch_group"});
   write_ends(d);
 }
 

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
+#include "scenarios/published/pipeline_of.h"
 #include "scenarios/published/recipe_of.h"
 
 namespace plait {
@@ -239,7 +240,7 @@ class ScenarioWriter {
     if (!p_.offload.empty()) out["offload"] = offload();
     if (recipe_.overlaps_gradients) out["data"] = {{"overlap", true}};
     if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
-    if (p_.pp > 1) out["pipeline"] = pipeline();
+    if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, recipe_, assumed_);
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
   }
@@ -319,58 +320,6 @@ class ScenarioWriter {
                        text.starts_with("selective (per-op") || text.starts_with("selective op");
     if (by_op || text.starts_with("selective (config default)")) return ops_again();
     throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
-  }
-
-  JsonObject pipeline() {
-    const std::string schedule = lower(p_.schedule);
-    JsonObject out = {{"schedule", "1f1b"}};
-    const bool short_ends = mentions(run_.notes, "one transformer layer less");
-    const std::int64_t pieces = m_.layers + (short_ends ? 2 : 0);
-    std::int64_t chunks = std::max<std::int64_t>(1, p_.chunks);
-    if (p_.most_chunks) chunks = pieces / p_.pp;
-    if (p_.chunks == 0 && !p_.most_chunks && mentions(schedule, "interleaved")) {
-      assumed_.push_back("interleaved pipeline: 1 layer per chunk");
-      chunks = pieces / p_.pp;
-    }
-    if (mentions(schedule, "zb-1p")) out = {{"schedule", "zb-1p"}, {"profile", profile()}};
-    if (mentions(schedule, "zb-2p")) out = {{"schedule", "zb-2p"}, {"profile", profile()}};
-    if (chunks > 1) out = {{"schedule", "interleaved"}, {"chunks", chunks}};
-    const std::int64_t stages = p_.pp * chunks;
-    if (recipe_.hides_exchanges && chunks > 1) {
-      out["exchange_overlap"] = "passes";
-    } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
-      assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
-    }
-    if (short_ends) {
-      out["first_stage_layers"] = pieces / stages - 1;
-      out["last_stage_layers"] = pieces / stages - 1;
-    } else if (m_.layers % stages != 0 && (m_.layers + 2) % stages == 0) {
-      // Embedding and head count as a layer each (Megatron-LM's
-      // account-for-embedding-in-pipeline-split, DeepSpeed's partition by parameters).
-      out["first_stage_layers"] = (m_.layers + 2) / stages - 1;
-      out["last_stage_layers"] = (m_.layers + 2) / stages - 1;
-    } else if (m_.layers % stages != 0) {
-      assumed_.push_back("the first stages have one layer more than the last ones");
-      JsonObject layers = JsonObject::array();
-      for (std::int64_t i = 0; i < stages; ++i) {
-        layers.push_back(m_.layers / stages + (i < m_.layers % stages ? 1 : 0));
-      }
-      out["stage_layers"] = std::move(layers);
-    }
-    return out;
-  }
-  /// What the run's schedule was laid out for. B leaves the inputs of the linear layers to W, 32 h
-  /// of 34 h + 5 a s without fused attention (Qi et al. 2023, table 1).
-  JsonObject profile() {
-    const PassProfile p = run_.profile.value_or(PassProfile{});
-    if (!run_.profile) assumed_.push_back("a schedule for passes of equal length");
-    const auto linear = static_cast<double>(32 * m_.hidden);
-    const auto all = static_cast<double>(34 * m_.hidden + 5 * m_.heads * m_.sequence_length);
-    return {{"forward", p.forward},
-            {"backward", p.backward},
-            {"weights", p.weights},
-            {"message", p.message},
-            {"kept", linear / all}};
   }
 
   const PublishedRun& run_;

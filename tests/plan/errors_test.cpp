@@ -385,6 +385,10 @@ TEST(Refused, InterleavedMicrobatchesThatAreNoMultipleOfStages) {
   in.strategy.pipeline.schedule = Schedule::kInterleaved, in.strategy.pipeline.chunks = 2;
   in.workload = tiny_workload(3);
   expect_refused(in, "S033", "strategy.pipeline.schedule");
+  in.strategy.pipeline.microbatch_group = 3;
+  EXPECT_NO_THROW(make_plan(in.model, in.workload, in.strategy));
+  in.workload = tiny_workload(4);
+  expect_refused(in, "S033", "strategy.pipeline.microbatch_group");
 }
 
 }  // namespace plait::errors_test

@@ -55,6 +55,50 @@ TEST(Interleaved, TwoStagesOfTwoChunks) {
             "B0.2 B0.3");
 }
 
+TEST(Interleaved, GroupsOfThreeAndTheTwoThatAreLeft) {
+  // Megatron-LM, schedules.py, get_schedule_table: three microbatches through chunk 0, then through
+  // chunk 1, then the last two. Warm-up 2 (p - s - 1) + (v - 1) group.
+  const PipelineOptions threes = {
+      .schedule = Schedule::kInterleaved, .chunks = 2, .microbatch_group = 3};
+  const auto stages = schedule(threes, 2, 5);
+  EXPECT_EQ(text(stages[0], true),
+            "F0.0 F0.1 F0.2 F1.0 F1.1 "
+            "F1.2 B1.0 F0.3 B1.1 F0.4 B1.2 F1.3 B0.0 F1.4 B0.1 "
+            "B0.2 B1.3 B1.4 B0.3 B0.4");
+  EXPECT_EQ(text(stages[1], true),
+            "F0.0 F0.1 F0.2 "
+            "F1.0 B1.0 F1.1 B1.1 F1.2 B1.2 F0.3 B0.0 F0.4 B0.1 F1.3 B0.2 F1.4 B1.3 "
+            "B1.4 B0.3 B0.4");
+}
+
+TEST(Interleaved, GroupsFitThatHaveAMicrobatchForEveryStage) {
+  const auto fit = [](std::int64_t group, std::int64_t stages, std::int64_t microbatches) {
+    return groups_fit({.microbatch_group = group}, stages, microbatches);
+  };
+  EXPECT_TRUE(fit(0, 4, 8)) << "as many as there are stages";
+  EXPECT_FALSE(fit(0, 4, 6)) << "two are left over";
+  EXPECT_FALSE(fit(3, 4, 8));
+  EXPECT_TRUE(fit(6, 4, 10));
+  EXPECT_FALSE(fit(6, 4, 8));
+  EXPECT_FALSE(fit(12, 4, 8)) << "more than there are";
+  EXPECT_EQ(fitting_group(4, 8), 4);
+  EXPECT_EQ(fitting_group(4, 10), 5);
+  EXPECT_EQ(fitting_group(4, 3), 0);
+}
+
+RC_GTEST_PROP(Interleaved, AnyGroupsThatFitEndAndHoldMore, ()) {
+  const auto stages = *rc::gen::inRange<std::int64_t>(2, 5);
+  const auto microbatches = *rc::gen::inRange<std::int64_t>(stages, 14);
+  PipelineOptions p = {.schedule = Schedule::kInterleaved, .chunks = 2};
+  p.chunks = *rc::gen::inRange<std::int64_t>(2, 4);
+  p.microbatch_group = *rc::gen::inRange<std::int64_t>(stages, microbatches + 1);
+  RC_PRE(groups_fit(p, stages, microbatches));
+  const PassTimes t{10, 20, 0, 1};
+  const Walked walk = walk_passes(p, stages, microbatches, t);
+  // As with groups of as many as there are stages: no stage waits between its passes.
+  RC_ASSERT(walk.end == (microbatches * p.chunks + stages - 1) * (t.f + t.b));
+}
+
 TEST(SingleStage, EveryScheduleWithoutWarmUpAlternates) {
   EXPECT_EQ(text(schedule(Schedule::k1f1b, 1, 0, 1, 2)), "F0 B0 F1 B1");
 }

@@ -73,6 +73,7 @@ json random_strategy(std::int64_t& ranks) {
   const std::int64_t chunks = pp > 1 ? size({1, 1, 2}) : 1;
   json pipeline = {{"schedule", chunks > 1 ? "interleaved" : word({"1f1b", "gpipe"})},
                    {"chunks", chunks}};
+  if (chunks > 1 && coin()) pipeline["microbatch_group"] = pp;
   if (pp > 1 && coin()) pipeline["first_stage_layers"] = size({0, 1, 3});
   if (pp > 1 && coin()) pipeline["last_stage_layers"] = size({0, 1, 3});
   json recompute = {{"kind", word({"none", "selective", "full", "ops", "modules"})}};

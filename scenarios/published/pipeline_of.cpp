@@ -1,0 +1,107 @@
+#include "scenarios/published/pipeline_of.h"
+
+#include <fmt/format.h>
+
+#include "plan/schedule.h"
+
+namespace plait {
+namespace {
+
+using JsonObject = nlohmann::ordered_json;
+
+class PipelineWriter {
+ public:
+  PipelineWriter(const PublishedRun& run, const Recipe& recipe, std::vector<std::string>& assumed)
+      : run_(run),
+        m_(run.model),
+        p_(run.layout),
+        recipe_(recipe),
+        assumed_(assumed),
+        short_ends_(mentions(run.notes, "one transformer layer less")) {}
+
+  JsonObject write() {
+    JsonObject out = schedule();
+    if (chunks_ > 1) group_microbatches(out);
+    if (recipe_.hides_exchanges && chunks_ > 1) {
+      out["exchange_overlap"] = "passes";
+    } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
+      assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
+    }
+    share_layers(out);
+    return out;
+  }
+
+ private:
+  /// And how many chunks a stage has.
+  JsonObject schedule() {
+    const std::string words = lower(p_.schedule);
+    const std::int64_t most = (m_.layers + (short_ends_ ? 2 : 0)) / p_.pp;
+    chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
+    if (p_.chunks == 0 && !p_.most_chunks && mentions(words, "interleaved")) {
+      assumed_.push_back("interleaved pipeline: 1 layer per chunk");
+      chunks_ = most;
+    }
+    if (chunks_ > 1) return {{"schedule", "interleaved"}, {"chunks", chunks_}};
+    if (mentions(words, "zb-1p")) return {{"schedule", "zb-1p"}, {"profile", profile()}};
+    if (mentions(words, "zb-2p")) return {{"schedule", "zb-2p"}, {"profile", profile()}};
+    return {{"schedule", "1f1b"}};
+  }
+  /// Megatron-Core refuses groups of as many microbatches as there are stages where their number is
+  /// no multiple, so such a run had others.
+  void group_microbatches(JsonObject& out) {
+    const std::int64_t replicas =
+        p_.dp > 0 ? p_.dp : std::max<std::int64_t>(1, run_.gpus / (p_.tp * p_.pp * p_.cp));
+    const std::int64_t each = std::max<std::int64_t>(1, run_.micro_batch);
+    const std::int64_t microbatches = run_.global_batch / (each * replicas);
+    const std::int64_t group = fitting_group(p_.pp, microbatches);
+    if (group <= p_.pp) return;
+    assumed_.push_back("microbatches in groups: the smallest that fit the stages");
+    out["microbatch_group"] = group;
+  }
+  void share_layers(JsonObject& out) {
+    const std::int64_t pieces = p_.pp * chunks_, over = m_.layers % pieces;
+    if (short_ends_ || (over != 0 && (m_.layers + 2) % pieces == 0)) {
+      // Embedding and head count as a layer each (Megatron-LM's
+      // account-for-embedding-in-pipeline-split, DeepSpeed's partition by parameters).
+      out["first_stage_layers"] = (m_.layers + 2) / pieces - 1;
+      out["last_stage_layers"] = (m_.layers + 2) / pieces - 1;
+    } else if (over != 0) {
+      assumed_.push_back("the first stages have one layer more than the last ones");
+      JsonObject layers = JsonObject::array();
+      for (std::int64_t i = 0; i < pieces; ++i) {
+        layers.push_back(m_.layers / pieces + (i < over ? 1 : 0));
+      }
+      out["stage_layers"] = std::move(layers);
+    }
+  }
+  /// What the run's schedule was laid out for. B leaves the inputs of the linear layers to W, 32 h
+  /// of 34 h + 5 a s without fused attention (Qi et al. 2023, table 1).
+  JsonObject profile() {
+    const PassProfile p = run_.profile.value_or(PassProfile{});
+    if (!run_.profile) assumed_.push_back("a schedule for passes of equal length");
+    const auto linear = static_cast<double>(32 * m_.hidden);
+    const auto all = static_cast<double>(34 * m_.hidden + 5 * m_.heads * m_.sequence_length);
+    return {{"forward", p.forward},
+            {"backward", p.backward},
+            {"weights", p.weights},
+            {"message", p.message},
+            {"kept", linear / all}};
+  }
+
+  const PublishedRun& run_;
+  const PublishedModel& m_;
+  const PublishedLayout& p_;
+  const Recipe& recipe_;
+  std::vector<std::string>& assumed_;
+  bool short_ends_;
+  std::int64_t chunks_ = 1;
+};
+
+}  // namespace
+
+JsonObject pipeline_of(const PublishedRun& run, const Recipe& recipe,
+                       std::vector<std::string>& assumed) {
+  return PipelineWriter(run, recipe, assumed).write();
+}
+
+}  // namespace plait
