@@ -33,9 +33,10 @@ void embedding_backward(T* dtable, const std::int64_t* tokens, const T* dout, st
 
 template <class T>
 void positions_forward(T* out, const T* in, const T* table, std::int64_t sequence,
-                       std::int64_t batch, std::int64_t width, const Positions& place) {
+                       std::int64_t batch, std::int64_t width, const Positions& place,
+                       std::int64_t run) {
   for (std::int64_t r = 0; r < sequence * batch; ++r) {
-    const T* position = table + place(r / batch) * width;
+    const T* position = table + place(r / batch) / run * width;
     const T* from = in + r * width;
     T* to = out + r * width;
 #pragma omp simd
@@ -46,10 +47,10 @@ void positions_forward(T* out, const T* in, const T* table, std::int64_t sequenc
 template <class T>
 void positions_backward(T* dtable, const T* dout, std::int64_t sequence, std::int64_t batch,
                         std::int64_t width, std::int64_t positions, const Positions& place,
-                        bool accumulate) {
+                        bool accumulate, std::int64_t run) {
   if (!accumulate) fill(dtable, T(0), positions * width);
   for (std::int64_t s = 0; s < sequence; ++s) {
-    bias_grad(dtable + place(s) * width, dout + s * batch * width, batch, width, true);
+    bias_grad(dtable + place(s) / run * width, dout + s * batch * width, batch, width, true);
   }
 }
 
@@ -59,9 +60,9 @@ void positions_backward(T* dtable, const T* dout, std::int64_t sequence, std::in
   template void embedding_backward(T*, const std::int64_t*, const T*, std::int64_t, std::int64_t, \
                                    std::int64_t, std::int64_t, bool);                             \
   template void positions_forward(T*, const T*, const T*, std::int64_t, std::int64_t,             \
-                                  std::int64_t, const Positions&);                                \
+                                  std::int64_t, const Positions&, std::int64_t);                  \
   template void positions_backward(T*, const T*, std::int64_t, std::int64_t, std::int64_t,        \
-                                   std::int64_t, const Positions&, bool);
+                                   std::int64_t, const Positions&, bool, std::int64_t);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)
 #undef PLAIT_INSTANTIATE

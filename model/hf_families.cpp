@@ -8,68 +8,14 @@
 #include <array>
 
 #include "core/error.h"
+#include "model/hf_encoders.h"
+#include "model/hf_parts.h"
 #include "model/hf_windows.h"
 
 namespace plait {
 namespace {
 
-// Bounds that keep every parameter count and FLOP count of a model far from 2^63.
-constexpr std::int64_t kMaxLayers = 10'000;
-constexpr std::int64_t kMaxWidth = 1 << 20;  // hidden, MLP, vocabulary
-constexpr std::int64_t kMaxHeads = 1 << 12;  // also of head_dim
-constexpr std::int64_t kMaxPositions = 1 << 30;
-constexpr std::int64_t kMaxExperts = 1 << 16;
-constexpr std::int64_t kMaxModules = 64;
-
-struct NamedActivation {
-  std::string_view name;
-  ActivationKind kind;
-};
-/// Names of transformers' ACT2FN; the variants of GELU cost the same.
-constexpr std::array kActivations = {
-    NamedActivation{"silu", ActivationKind::kSilu},
-    NamedActivation{"swish", ActivationKind::kSilu},
-    NamedActivation{"gelu", ActivationKind::kGelu},
-    NamedActivation{"gelu_new", ActivationKind::kGelu},
-    NamedActivation{"gelu_fast", ActivationKind::kGelu},
-    NamedActivation{"gelu_pytorch_tanh", ActivationKind::kGelu},
-    NamedActivation{"quick_gelu", ActivationKind::kGelu},
-    NamedActivation{"relu", ActivationKind::kRelu},
-};
-
-ActivationKind read_activation(HfReader& config, HfReader::Names names, std::string_view fallback) {
-  const std::string word = config.word(names, fallback);
-  const Json* stated = config.take(names);
-  const Where where = stated == nullptr ? config.where() : stated->where();
-  return look_up(kActivations, word, *names.begin(), where).kind;
-}
-
-/// One probability stands for attention weights and residual branches alike.
-void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
-                  double fallback) {
-  m.dropout = config.probability(attention, fallback);
-  const double branches = residual.size() == 0 ? 0 : config.probability(residual, fallback);
-  if (m.dropout == branches) return;
-  const Json* stated = config.take(attention);  // at least one is, since the defaults agree
-  if (stated == nullptr) stated = config.take(residual);
-  refuse_config(*stated, "dropout that differs between attention and residual branches is");
-}
-
-void read_head_dim(Model& m, HfReader& config) {
-  const Json* stated = config.take({"head_dim"});
-  if (stated != nullptr && !stated->is(Json::Kind::kNull)) {
-    m.head_dim = config.size({"head_dim"}, kMaxHeads, 0);
-    return;
-  }
-  if (m.hidden % m.heads != 0)
-    throw InputError(
-        {.code = "M006",
-         .problem = fmt::format("hidden size {} is not a multiple of {} heads", m.hidden, m.heads),
-         .where = config.where(),
-         .expected = "a whole head dimension",
-         .cure = "state head_dim"});
-  m.head_dim = m.hidden / m.heads;
-}
+using namespace hf;
 
 struct LlamaDefaults {
   std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
@@ -275,14 +221,6 @@ Model read_glm4_moe(HfReader& config) {
   return m;
 }
 
-/// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX and Falcon have them.
-Model layer_norm_model() {
-  Model m;
-  m.norm = NormKind::kLayerNorm;
-  m.gated_mlp = false;
-  return m;
-}
-
 Model read_gpt2(HfReader& config) {
   Model m = layer_norm_model();
   m.vocab = config.size({"vocab_size"}, kMaxWidth, 50257);
@@ -363,6 +301,8 @@ constexpr std::array kFamilies = {
     HfFamily{"gemma", read_gemma},
     HfFamily{"falcon", read_falcon},
     HfFamily{"gpt2", read_gpt2},
+    HfFamily{"bert", read_bert},
+    HfFamily{"roberta", read_roberta},
     HfFamily{"gpt_neox", read_gpt_neox},
     HfFamily{"mixtral", read_mixtral, true},
     HfFamily{"gpt_oss", read_gpt_oss, true},

@@ -39,7 +39,8 @@ double attention_flops(const Model& m, const BatchSizes& batch) {
 /// Of the model's head and of those of the modules that predict further tokens.
 double logit_flops(const Model& m) {
   const auto heads = static_cast<double>(1 + m.mtp_layers);
-  return 2.0 * heads * static_cast<double>(m.hidden) * static_cast<double>(m.vocab);
+  const std::int64_t columns = m.vocab + (m.masked_lm_head ? m.hidden : 0);
+  return 2.0 * heads * static_cast<double>(m.hidden) * static_cast<double>(columns);
 }
 
 }  // namespace
@@ -77,10 +78,11 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
 }
 
 // Later versions of the same Megatron-LM function (commit 001b00c2) count seq / 2 keys per query:
-// half of a causal mask is empty.
+// half of a causal mask is empty. Without one the whole square is needed.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {
   const BatchSizes sizes = BatchSizes::of_sequences(model, seq, batch);
-  const double layers = linear_flops(model, true) + attention_flops(model, sizes) / 2;
+  const double seen = model.causal ? 0.5 : 1;
+  const double layers = linear_flops(model, true) + attention_flops(model, sizes) * seen;
   return Flops(sizes.tokens * 3 * (layers + logit_flops(model)));
 }
 

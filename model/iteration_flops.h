@@ -31,9 +31,9 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
 Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute = false);
 
-/// What the algorithm needs: the half of the square below the diagonal, within the window where
-/// there is one, nothing recomputed. Equal to the sum of `flops` over all ops of an iteration, and
-/// the convention of recent Megatron-LM.
+/// What the algorithm needs: of causal attention the half of the square below the diagonal, within
+/// the window where there is one, nothing recomputed. Equal to the sum of `flops` over all ops of
+/// an iteration, and the convention of recent Megatron-LM.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch);
 
 }  // namespace plait

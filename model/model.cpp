@@ -39,7 +39,8 @@ ParameterCount count_parameters(const Model& model) {
   const bool learned = model.positions == PositionKind::kLearned;
 
   ParameterCount count;
-  count.embedding = token_table + (learned ? model.max_positions * h : 0);
+  count.embedding = token_table + (learned ? model.max_positions * h : 0) + model.token_types * h +
+                    (model.embedding_norm ? norm : 0);
   const std::int64_t of_latents = (model.q_lora_rank + model.kv_lora_rank) * vectors;
   const std::int64_t around =
       2 * norm + of_latents + model.attention_weights() + (model.qkv_bias ? model.qkv_width() : 0) +
@@ -56,7 +57,8 @@ ParameterCount count_parameters(const Model& model) {
     count.moe_layer = routed + model.experts * expert;
     count.active_moe_layer = routed + model.experts_per_token * expert;
   }
-  count.head = norm + (model.tied_embeddings ? 0 : token_table);
+  count.head = (model.has_final_norm() ? norm : 0) + (model.tied_embeddings ? 0 : token_table) +
+               (model.masked_lm_head ? linear(h, h, true) + norm + model.vocab : 0);
   if (model.mtp_layers > 0) {
     count.mtp = 3 * norm + linear(2 * h, h, false) +
                 (model.mtp_has_experts() ? count.moe_layer : count.layer);

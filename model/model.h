@@ -1,9 +1,10 @@
 #pragma once
-// The network being trained: a decoder-only transformer, described by its shapes. Symbols of the
-// Megatron papers: s sequence length, h hidden, a heads, L layers, V vocabulary; of mixtures of
-// experts: E experts, k of them per token. Everything about a
-// layer that the plan needs follows from these fields; nothing here knows about devices or
-// sharding.
+// The network being trained: a transformer of decoder layers, as GPT's, or encoder layers, as
+// BERT's, described by its shapes. Symbols of the Megatron papers: s sequence length, h hidden, a
+// heads, L layers, V vocabulary; of mixtures of experts: E experts, k of them per token. Everything
+// about a layer that the plan needs follows from these fields; nothing here knows about devices or
+// sharding. Fields have the values of a decoder, Llama's as far as there are several; an encoder
+// changes those that stand together below.
 
 #include <cstdint>
 #include <string>
@@ -13,6 +14,9 @@ namespace plait {
 enum class NormKind : std::uint8_t { kLayerNorm, kRmsNorm };
 enum class ActivationKind : std::uint8_t { kGelu, kSilu, kRelu };
 enum class PositionKind : std::uint8_t { kLearned, kRotary, kNone };
+/// In front of attention and MLP, x + f(norm(x)), with one more norm behind the last layer; or
+/// behind their residual sums, norm(x + f(x)) (Vaswani et al. 2017, arXiv 1706.03762, section 3.1).
+enum class NormPosition : std::uint8_t { kPre, kPost };
 
 struct Model {
   std::string name;
@@ -38,6 +42,16 @@ struct Model {
   bool qk_norm = false;
   bool parallel_attention = false;  // Falcon, GPT-J: x + attention(norm(x)) + mlp(norm'(x))
   double dropout = 0;  // probability on attention weights and on both residual branches
+
+  // Bidirectional encoders (Devlin et al. 2018, BERT, arXiv 1810.04805, section 3): a token sees
+  // all of its sequence, and the model is trained to tell tokens that are masked in its input.
+  bool causal = true;  // a token sees itself and those before it
+  NormPosition norm_position = NormPosition::kPre;
+  bool embedding_norm = false;   // of the sum of all embeddings
+  std::int64_t token_types = 0;  // rows of a table that is added too: which of two texts, A or B
+  /// Masked-LM head: a linear layer of h columns with a bias, the activation, without a gate, and a
+  /// norm stand before the output matrix, which has a bias too (BERT's cls.predictions).
+  bool masked_lm_head = false;
 
   // Multi-head latent attention (DeepSeek-AI 2024, DeepSeek-V2, arXiv 2405.04434, section 2.1): the
   // keys and values of all heads are made of one latent vector of their token, its queries of
@@ -92,6 +106,10 @@ struct Model {
   std::int64_t mlp_input_width(std::int64_t width) const { return (gated_mlp ? 2 : 1) * width; }
   /// Biases in norms come with LayerNorm and are absent in RMSNorm.
   bool norm_bias() const { return norm == NormKind::kLayerNorm; }
+  /// The residual stream's own, behind the last layer.
+  bool has_final_norm() const { return norm_position == NormPosition::kPre; }
+  /// Whether it continues a text token by token.
+  bool generates() const { return causal && !masked_lm_head && token_types == 0; }
   bool has_window(std::int64_t layer) const {
     return attention_window > 0 && layer >= full_attention_first &&
            (full_attention_every == 0 || (layer + 1) % full_attention_every != 0);
@@ -112,12 +130,12 @@ struct Model {
 
 /// Parameters by part, exactly as stored (a tied output matrix counts once).
 struct ParameterCount {
-  std::int64_t embedding = 0;         // token table and learned positions
+  std::int64_t embedding = 0;         // token table, learned positions, token types, their norm
   std::int64_t layer = 0;             // one transformer layer with a dense MLP
   std::int64_t moe_layer = 0;         // one with experts, all of them
   std::int64_t active_moe_layer = 0;  // of these, what one token meets
-  std::int64_t head = 0;              // final norm and, when untied, the output matrix
-  std::int64_t mtp = 0;  // one module that predicts a further token, without what it shares
+  std::int64_t head = 0;  // final norm, masked-LM head and, when untied, the output matrix
+  std::int64_t mtp = 0;   // one module that predicts a further token, without what it shares
   std::int64_t total(const Model& m) const { return sum(m, moe_layer) + m.mtp_layers * mtp; }
   /// What one token meets that the model is asked for: the "A22B" of a model's name.
   std::int64_t active(const Model& m) const { return sum(m, active_moe_layer); }

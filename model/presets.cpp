@@ -29,6 +29,30 @@ Model megatron_gpt(std::string name, std::int64_t layers, std::int64_t hidden, s
   return m;
 }
 
+/// BERT as it was published: GPT's layers, but for norms behind the residual sums and the
+/// embedding; positions for 512 tokens, two types of them.
+Model bert(std::string name, std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  Model m = megatron_gpt(std::move(name), layers, hidden, heads);
+  m.vocab = 30522;
+  m.max_positions = 512;
+  m.causal = false;
+  m.norm_position = NormPosition::kPost;
+  m.embedding_norm = true;
+  m.token_types = 2;
+  m.masked_lm_head = true;
+  return m;
+}
+
+/// One type of tokens, and two rows of positions before the first (padding's and one that is not
+/// used).
+Model roberta(std::string name, std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
+  Model m = bert(std::move(name), layers, hidden, heads);
+  m.vocab = 50265;
+  m.max_positions = 514;
+  m.token_types = 1;
+  return m;
+}
+
 struct LlamaShape {
   std::int64_t layers, hidden, ffn_hidden, heads, kv_heads, vocab, max_positions;
 };
@@ -158,6 +182,12 @@ constexpr std::string_view kDeepseekV3 =
 constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
 constexpr std::string_view kGpt2 = "Radford et al. 2019 and config.json of openai-community/gpt2";
+constexpr std::string_view kBert =
+    "Devlin et al. 2018 (arXiv 1810.04805), section 3, and config.json of google-bert; counted as "
+    "transformers' BertForMaskedLM, without pooler and next-sentence head";
+constexpr std::string_view kRoberta =
+    "Liu et al. 2019 (arXiv 1907.11692) and config.json of FacebookAI; counted as transformers' "
+    "RobertaForMaskedLM";
 constexpr std::string_view kTiny = "a small shape for tests";
 
 constexpr std::int64_t kMillion = 1'000'000;
@@ -242,9 +272,17 @@ void append_open_weights(std::vector<Preset>& table) {
   append_deepseek(table);
 }
 
+void append_encoders(std::vector<Preset>& table) {
+  table.push_back({bert("bert-base", 12, 768, 12), 109'514'298, 0, kBert});
+  table.push_back({bert("bert-large", 24, 1024, 16), 335'174'458, 0, kBert});
+  table.push_back({roberta("roberta-base", 12, 768, 12), 124'697'433, 0, kRoberta});
+  table.push_back({roberta("roberta-large", 24, 1024, 16), 355'412'057, 0, kRoberta});
+}
+
 std::vector<Preset> make_presets() {
   std::vector<Preset> table;
   append_gpt(table);
+  append_encoders(table);
   append_open_weights(table);
   table.push_back({llama("tiny", {2, 64, 256, 4, 4, 128, 64}), 0, 0, kTiny});
   table.push_back({tiny_gpt(), 0, 0, kTiny});

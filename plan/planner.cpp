@@ -91,6 +91,35 @@ void require_experts(const Model& m) {
   }
 }
 
+/// What bidirectional attention, norms behind the layers and heads of masked-LM stand beside.
+void require_encoder(const Model& m, const Workload& w) {
+  if (!m.causal && m.attention_window > 0) {
+    throw refusal("S140", "a sliding window is one of the tokens before, and an encoder sees all",
+                  "model.attention_window", "0 with model.causal = false",
+                  "set model.attention_window to 0, or model.causal to true");
+  }
+  if (!m.causal && w.documents.packing != Packing::kNone) {
+    throw refusal("S141", "documents and padding are planned under causal masks only",
+                  "workload.documents.packing", "\"none\" with model.causal = false",
+                  "remove workload.documents: sequences of one document each");
+  }
+  if (m.mtp_layers > 0 && !(m.generates() && m.has_final_norm())) {
+    throw refusal("S142",
+                  "modules that predict further tokens belong to a model that continues text",
+                  "model.mtp_layers", "0 with an encoder, its head or norms behind the layers",
+                  "set model.mtp_layers to 0");
+  }
+  if (m.has_final_norm()) return;
+  if (!m.masked_lm_head || m.parallel_attention) {
+    throw refusal("S143",
+                  "norms behind the layers are planned with the masked-LM head, and with "
+                  "attention in front of the MLP",
+                  "model.norm_position",
+                  "\"post\" with model.masked_lm_head = true, model.parallel_attention = false",
+                  "set model.norm_position to \"pre\"");
+  }
+}
+
 void require_sequence(const Model& m, const Workload& w, std::int64_t cp) {
   if (m.positions == PositionKind::kLearned && w.sequence_length > m.max_positions) {
     throw refusal("S042",
@@ -183,6 +212,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   require_latents(model);
   require_experts(model);
   require_modules(model);
+  require_encoder(model, workload);
   require_parameter_server(strategy);
   require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
   require_stage_tp(model, strategy);

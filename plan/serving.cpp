@@ -39,6 +39,12 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
   PLAIT_CHECK(step.tokens() > 0, "a step without tokens");
   PLAIT_CHECK(static_cast<std::int64_t>(layout.map.layers.size()) == m.layers,
               "a map that does not name a place for each layer");
+  if (!m.generates()) {
+    throw refusal("S144", "an encoder does not continue a text token by token",
+                  m.causal ? "model.masked_lm_head" : "model.causal",
+                  "model.causal = true, model.masked_lm_head = false and model.token_types = 0",
+                  "serve a decoder; an encoder's training is planned with `workload`");
+  }
   const Mesh& mesh = layout.mesh;
   if (mesh[Axis::kTp] > 1 && leaves_device(layout.map)) {
     throw refusal("S067", "layers off the device together with tensor parallelism", "strategy.tp",

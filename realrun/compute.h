@@ -14,6 +14,8 @@ struct RunContext {
   const Plan& plan;
   const Model& model;
   Rank rank;
+  /// That the loss of a step is the mean over, on all ranks.
+  std::int64_t trained_tokens = 0;
   std::int64_t step = 0;  // counts from 1; Adam's bias correction and dropout depend on it
   double learning_rate = 1e-3;
 };

@@ -13,7 +13,7 @@ auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.tied_embeddings, m.experts, m.experts_per_token,
                   m.first_dense_layers, m.q_lora_rank, m.mtp_layers, m.attention_window,
-                  m.full_attention_first, m.full_attention_every);
+                  m.full_attention_first, m.full_attention_every, m.causal);
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
@@ -34,6 +34,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
   const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | kContextAxes | Axis::kEp) > 1;
   const std::pair<const char*, bool> files[] = {
       {"layers.cpp", true},
+      {"embedding_writer.cpp", true},
       {"head_writer.cpp", true},
       {"fit_sizes.cpp", true},
       {"units.cpp", true},

@@ -197,6 +197,8 @@ void latent_attention(List& list);
 void norms_of_heads(List& list);
 /// matrix_of_windows.cpp: models whose queries see the last tokens alone.
 void sliding_windows(List& list);
+/// matrix_of_encoders.cpp: models whose tokens see all others.
+void encoders(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

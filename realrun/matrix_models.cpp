@@ -118,6 +118,18 @@ Model deepseek_v3() {
   return m;
 }
 
+Model megatron_bert() {
+  Model m = gpt();
+  m.name = "megatron bert", m.causal = false, m.token_types = 2, m.masked_lm_head = true;
+  return m;
+}
+
+Model bert() {
+  Model m = megatron_bert();
+  m.name = "bert", m.norm_position = NormPosition::kPost, m.embedding_norm = true;
+  return m;
+}
+
 Model all_experts() {
   Model m = mixtral();
   m.name = "all experts", m.experts_per_token = 4;

@@ -42,6 +42,11 @@ Model latent();
 Model latent_keys();
 /// A dense layer first, then experts beside one that sees every token, with latent attention.
 Model deepseek_v3();
+/// BERT: GPT's parts, but that tokens see all others, norms stand behind the residual sums and the
+/// embedding, and a table of two texts and the masked-LM head come in.
+Model bert();
+/// The same as Megatron-LM has it, with norms in front and none behind the embedding.
+Model megatron_bert();
 /// Every token meets every expert: where bf16 rounds logits of ranks otherwise, none is chosen in
 /// another's place. So this one is split over tp and cp here.
 Model all_experts();

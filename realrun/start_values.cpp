@@ -33,7 +33,9 @@ double initial_weight(std::string_view name, std::int64_t layer, std::int64_t el
   const double u = hashed_uniform(name, layer, element);
   if (name.ends_with("gamma")) return 1 + 0.1 * u;
   if (name.ends_with("beta") || name.ends_with("bias")) return 0.05 * u;
-  if (name == "embedding.weight" || name == "position.weight") return 0.5 * u;
+  const bool looked_up =
+      name == "embedding.weight" || name == "position.weight" || name == "token_type.weight";
+  if (looked_up) return 0.5 * u;
   return 1.7 * u / std::sqrt(static_cast<double>(inputs));
 }
 

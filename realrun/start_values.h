@@ -20,7 +20,14 @@ double initial_weight(std::string_view name, std::int64_t layer, std::int64_t el
 /// Token of a sample at a position, in [0, vocab).
 std::int64_t token_at(std::int64_t sample, std::int64_t position, std::int64_t vocab);
 
-/// In place of the label of padding, which is not trained on.
+/// An encoder is trained to tell the tokens that its input hides, each of them replaced by the last
+/// one of the vocabulary: every seventh (BERT's 15 %; Devlin et al. 2018, arXiv 1810.04805, section
+/// 3.1), beginning elsewhere in each sample.
+constexpr bool masked_at(std::int64_t sample, std::int64_t position) {
+  return (sample + position) % 7 == 0;
+}
+
+/// In place of the label of padding and of tokens that are not masked, which are not trained on.
 inline constexpr std::int64_t kNoLabel = -1;
 
 }  // namespace plait

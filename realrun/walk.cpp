@@ -18,9 +18,29 @@ std::vector<std::int32_t> layers_of(const Plan& plan, std::size_t stage, TensorI
   return {layers.begin(), layers.end()};
 }
 
+namespace {
+
+/// Of an encoder those that are masked, which has no padding.
+std::int64_t trained_tokens(const Plan& plan, const Model& model) {
+  if (model.causal) return plan.tokens_per_step;
+  const std::int64_t s = plan.tensors[0].dims[0].global;  // of the tokens
+  std::int64_t n = 0;
+  for (std::int64_t i = 0; i < plan.tokens_per_step; ++i) n += masked_at(i / s, i % s) ? 1 : 0;
+  return std::max<std::int64_t>(1, n);
+}
+
+/// What an encoder reads, or as label is to tell.
+std::int64_t masked_id(const Model& model, bool label, std::int64_t sample, std::int64_t position) {
+  const bool masked = masked_at(sample, position);
+  if (label != masked) return label ? kNoLabel : token_at(sample, position, model.vocab);
+  return label ? token_at(sample, position, model.vocab) : model.vocab - 1;
+}
+
+}  // namespace
+
 Walker::Walker(const Plan& plan, const Model& model, Transport& transport,
                const MakeDevice& make_device, const WalkOptions& options)
-    : context_{plan, model, Rank(plan, transport.rank())},
+    : context_{plan, model, Rank(plan, transport.rank()), trained_tokens(plan, model)},
       transport_(transport),
       options_(options),
       device_(make_device(plan, context_.rank, transport)),
@@ -67,6 +87,7 @@ OpTime Walker::time(std::int64_t flat) const {
 void Walker::fill_tokens() {
   if (!rank().role.works) return;
   const Plan& plan = context_.plan;
+  const Model& model = context_.model;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const Tensor& tensor = plan.tensors[t];
     const bool further = tensor.name == "mtp.tokens";
@@ -80,9 +101,9 @@ void Walker::fill_tokens() {
         for (std::int64_t i = 0; i < s * b; ++i) {
           const std::int64_t sample = first + i % b, position = place(i / b);
           const bool has_label = position < plan.documents.end_of(sample, tensor.dims[0].global);
-          ids[static_cast<std::size_t>(i)] =
-              ahead > 0 && !has_label ? kNoLabel
-                                      : token_at(sample, position + ahead, context_.model.vocab);
+          std::int64_t& id = ids[static_cast<std::size_t>(i)];
+          id = ahead > 0 && !has_label ? kNoLabel : token_at(sample, position + ahead, model.vocab);
+          if (!model.causal) id = masked_id(model, ahead > 0, sample, position);
         }
         device_->write({static_cast<TensorId>(t), layer, mb}, ids);
       }
@@ -92,7 +113,7 @@ void Walker::fill_tokens() {
       continue;
     }
     for (const std::int32_t layer : layers_of(plan, rank().stage, static_cast<TensorId>(t))) {
-      fill(layer, 1 + (layer - context_.model.layers) / 2);  // plan/strategies/prediction_writer.h
+      fill(layer, 1 + (layer - model.layers) / 2);  // plan/strategies/prediction_writer.h
     }
   }
 }

@@ -141,6 +141,21 @@ const Table<Model>& model_table() {
           field("full_attention_every", &Model::full_attention_every, Int{.min = 0, .max = 100'000},
                 "With a window: each so-many-th layer, counted from 1, sees all tokens all the "
                 "same; 0: none."),
+          field("causal", &Model::causal, Flag{},
+                "A token sees itself and those before it; false: all of its sequence (an encoder), "
+                "which is trained to tell masked tokens."),
+          field("norm_position", &Model::norm_position,
+                Choice<NormPosition>{{{"pre", NormPosition::kPre}, {"post", NormPosition::kPost}}},
+                "In front of attention and MLP, with a last one behind all layers, or behind their "
+                "residual sums."),
+          field("embedding_norm", &Model::embedding_norm, Flag{},
+                "A norm of the sum of all embeddings."),
+          field("token_types", &Model::token_types, Int{.min = 0, .max = 1 << 16},
+                "Rows of a table that says which text of its sequence a token belongs to (BERT's "
+                "segments); 0: none."),
+          field("masked_lm_head", &Model::masked_lm_head, Flag{},
+                "A linear layer, the activation and a norm before the output matrix, which has a "
+                "bias (BERT)."),
           field("parallel_attention", &Model::parallel_attention, Flag{},
                 "Attention and MLP side by side (Falcon, GPT-J)."),
           field("experts", &Model::experts, Int{.min = 0, .max = 1 << 16},

@@ -1,10 +1,12 @@
 // Backward, without atomic additions of floats: the rows of a token are added up by the block of
 // the token's first row. `Span` says for each token of the table where its first and its last row
 // is; between them that block looks for further ones. A token that comes once costs no search.
+// Positions that share a row are neighbours, so their rows are summed as those of a bias.
 
 #include <limits>
 
 #include "core/error.h"
+#include "kernels/cuda/bias_grad.h"
 #include "kernels/cuda/elementwise.h"
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/fill.h"
@@ -100,10 +102,11 @@ struct AddPositions {
   const T *in, *table;
   std::int64_t batch, width;
   Positions place;
+  std::int64_t sharing;  // positions of a row of the table
   template <int V>
   __device__ void run(std::int64_t row, std::int64_t column) const {
     Floats<V> x = load<V>(in + row * width + column);
-    const Floats<V> p = load<V>(table + place(row / batch) * width + column);
+    const Floats<V> p = load<V>(table + place(row / batch) / sharing * width + column);
 #pragma unroll
     for (int i = 0; i < V; ++i) x.at[i] += p.at[i];
     store(out + row * width + column, x);
@@ -128,6 +131,22 @@ struct PositionsGradient {
     store(out, sum);
   }
 };
+
+struct RowShape {
+  std::int64_t sequence, batch, width;
+};
+
+/// Neighbouring positions of one row of the table at a time.
+template <class G, class T>
+void shared_rows(const Queue& q, G* dtable, const T* dout, const RowShape& shape,
+                 const Positions& place, std::int64_t run) {
+  for (std::int64_t first = 0, end = 0; first < shape.sequence; first = end) {
+    const std::int64_t row = place(first) / run;
+    for (end = first + 1; end < shape.sequence && place(end) / run == row;) ++end;
+    bias_grad(q, dtable + row * shape.width, dout + first * shape.batch * shape.width,
+              (end - first) * shape.batch, shape.width, true);
+  }
+}
 
 }  // namespace
 
@@ -163,16 +182,18 @@ void embedding_backward(const Queue& q, G* dtable, const std::int64_t* tokens, c
 
 template <class T>
 void positions_forward(const Queue& q, T* out, const T* in, const T* table, std::int64_t sequence,
-                       std::int64_t batch, std::int64_t width, const Positions& place) {
+                       std::int64_t batch, std::int64_t width, const Positions& place,
+                       std::int64_t run) {
   for_each_in_rows<kVector<T>>(q, aligned({out, in, table}), sequence * batch, width,
-                               AddPositions<T>{out, in, table, batch, width, place});
+                               AddPositions<T>{out, in, table, batch, width, place, run});
 }
 
 template <class G, class T>
 void positions_backward(const Queue& q, G* dtable, const T* dout, std::int64_t sequence,
                         std::int64_t batch, std::int64_t width, std::int64_t positions,
-                        const Positions& place, bool accumulate) {
+                        const Positions& place, bool accumulate, std::int64_t run) {
   if (!accumulate) fill(q, dtable, from_float<G>(0), positions * width);
+  if (run > 1) return shared_rows(q, dtable, dout, {sequence, batch, width}, place, run);
   for_each_in_rows<kVector<T>>(q, aligned({dtable, dout}), sequence, width,
                                PositionsGradient<G, T>{dtable, dout, batch, width, place});
 }
@@ -181,14 +202,15 @@ void positions_backward(const Queue& q, G* dtable, const T* dout, std::int64_t s
   template void embedding_forward(const Queue&, T*, const std::int64_t*, const T*, std::int64_t, \
                                   std::int64_t, std::int64_t, std::int64_t);                     \
   template void positions_forward(const Queue&, T*, const T*, const T*, std::int64_t,            \
-                                  std::int64_t, std::int64_t, const Positions&);
+                                  std::int64_t, std::int64_t, const Positions&, std::int64_t);
 PLAIT_FOR_ACTIVATIONS(PLAIT_INSTANTIATE)
 #undef PLAIT_INSTANTIATE
 #define PLAIT_INSTANTIATE(T, G)                                                                   \
   template void embedding_backward(const Queue&, G*, const std::int64_t*, const T*, std::int64_t, \
                                    std::int64_t, std::int64_t, std::int64_t, bool);               \
   template void positions_backward(const Queue&, G*, const T*, std::int64_t, std::int64_t,        \
-                                   std::int64_t, std::int64_t, const Positions&, bool);
+                                   std::int64_t, std::int64_t, const Positions&, bool,            \
+                                   std::int64_t);
 PLAIT_FOR_GRADIENTS(PLAIT_INSTANTIATE)
 #undef PLAIT_INSTANTIATE
 

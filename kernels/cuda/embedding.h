@@ -1,6 +1,6 @@
 #pragma once
-// Token and learned position embeddings on the device: kernels/embedding.h, T = float or bf16. Sums
-// run in the order of the rows, in float: the same bits in every run.
+// Token, learned position and token-type embeddings on the device: kernels/embedding.h, T = float
+// or bf16. Sums run in the order of the rows, in float: the same bits in every run.
 
 #include "kernels/cuda/queue.h"
 #include "kernels/embedding.h"
@@ -20,16 +20,18 @@ void embedding_backward(const Queue& q, G* dtable, const std::int64_t* tokens, c
                         std::int64_t rows, std::int64_t width, std::int64_t vocab,
                         std::int64_t vocab_offset, bool accumulate);
 
-/// out[s, b, width] = in + table[place(s)]. `out` may be `in`.
+/// out[s, b, width] = in + table[place(s) / run]. `out` may be `in`. `run` positions share a row:
+/// one each, or those of a text, whose type the row is of.
 template <class T>
 void positions_forward(const Queue& q, T* out, const T* in, const T* table, std::int64_t sequence,
-                       std::int64_t batch, std::int64_t width, const Positions& place);
+                       std::int64_t batch, std::int64_t width, const Positions& place,
+                       std::int64_t run = 1);
 
-/// dtable[positions, width] = (`accumulate`: +=) sum over the batch of dout[s, b, width]; G and T
-/// as above.
+/// dtable[positions, width] = (`accumulate`: +=) sum over the batch, and the positions that share a
+/// row, of dout[s, b, width]; G and T as above.
 template <class G, class T>
 void positions_backward(const Queue& q, G* dtable, const T* dout, std::int64_t sequence,
                         std::int64_t batch, std::int64_t width, std::int64_t positions,
-                        const Positions& place, bool accumulate);
+                        const Positions& place, bool accumulate, std::int64_t run = 1);
 
 }  // namespace plait::kernels::cuda

@@ -143,15 +143,19 @@ class BlockWriter {
   void emit(Compute body, Phase phase, std::vector<Operand> operands) {
     block_->ops.push_back({Body(body), Stream::kCompute, phase, std::move(operands)});
   }
-  void norm_forward(Operand x, const NormWeights& w, TensorId y) {
+  void norm_forward(Operand x, const NormWeights& w, TensorId y) { norm_forward(x, w, written(y)); }
+  void norm_forward(Operand x, const NormWeights& w, Operand y) {
     std::vector<Operand> o = {x, read(w.gamma.weight)};
     if (m_.norm_bias()) o.push_back(read(w.beta.weight));
-    o.push_back(written(y)), o.push_back(written(w.stats));
+    o.push_back(y), o.push_back(written(w.stats));
     emit(Norm{Pass::kForward, m_.norm, 0, 0, dtype_}, Phase::kForward, o);
   }
   void norm_backward(TensorId dy, Operand x, const NormWeights& w, Operand dx) {
+    norm_backward(read(dy), x, w, dx);
+  }
+  void norm_backward(Operand dy, Operand x, const NormWeights& w, Operand dx) {
     std::vector<Operand> o = {
-        read(dy), x, read(w.stats), read(w.gamma.weight), dx, update(w.gamma.gradient)};
+        dy, x, read(w.stats), read(w.gamma.weight), dx, update(w.gamma.gradient)};
     if (m_.norm_bias()) o.push_back(update(w.beta.gradient));
     emit(Norm{Pass::kBackward, m_.norm, 0, 0, dtype_}, Phase::kBackward, o);
   }
@@ -188,8 +192,11 @@ class BlockWriter {
     emit(matmul(Pass::kForward, GemmLayout::kNT, add_bias), Phase::kForward, o);
   }
   void linear_input_grad(Operand dy, const Linear& w, TensorId dx) {
+    linear_input_grad(dy, w, written(dx));
+  }
+  void linear_input_grad(Operand dy, const Linear& w, Operand dx) {
     emit(matmul(Pass::kInputGrad, GemmLayout::kNN, false), Phase::kBackward,
-         {dy, read(w.weight.weight), written(dx)});
+         {dy, read(w.weight.weight), dx});
   }
   void linear_weight_grad(Operand dy, TensorId x, const Linear& w, bool bias) {
     std::vector<Operand> o = {dy, read(x), update(w.weight.gradient)};
@@ -207,6 +214,11 @@ class BlockWriter {
   void sum(Operand a, Operand b, Operand out) {
     emit(Add{Pass::kForward, 0, 0, false, false, dtype_}, Phase::kBackward, {a, b, out});
   }
+  void bias_grad(Operand dy, const Linear& w) {
+    if (!w.has_bias()) return;
+    emit(BiasGrad{0, 0, dtype_, d_.workload.precision.gradients}, Phase::kBackward,
+         {dy, update(w.bias.gradient)});
+  }
   /// Gradient of a residual branch's output before bias and dropout.
   Operand branch_gradient(Operand dout, TensorId dropout_mask, const char* name,
                           const Linear* bias) {
@@ -217,10 +229,7 @@ class BlockWriter {
            {dout, read(dropout_mask), written(masked)});
       d = read(masked);
     }
-    if (bias != nullptr && bias->has_bias()) {
-      emit(BiasGrad{0, 0, dtype_, d_.workload.precision.gradients}, Phase::kBackward,
-           {d, update(bias->bias.gradient)});
-    }
+    if (bias != nullptr) bias_grad(d, *bias);
     return d;
   }
 

@@ -137,6 +137,7 @@ struct Draft {
   LayerKind mtp;                  // before the layer of a module that predicts a further token
   LayerPasses mtp_head;           // and behind it; empty without modules
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
+  TensorId embedded = kNoTensor;       // sum of the embeddings before their norm, sharded as x
   TensorId mtp_embedded = kNoTensor;   // (s, b, h), sharded as x
   TensorId gradient_norm = kNoTensor;  // from apply_optimizer on
 

@@ -38,11 +38,15 @@ HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
       vocab_(d.model.vocab) {
   const std::string& prefix = place_.prefix;
   const Scope scope = in_layers(place_.unit) ? Scope::kLayerMicrobatch : Scope::kMicrobatch;
-  norm_ = w.norm_weights(place_.unit, prefix + "final_norm");
+  const Model& m = d.model;
+  if (m.has_final_norm()) norm_ = w.norm_weights(place_.unit, prefix + "final_norm");
+  if (m.masked_lm_head) masked_lm_.emplace(d, w, place_.unit);
   out_.weight =
       matrix ? *matrix
              : w.parameter(place_.unit, prefix + "output.weight", {Dim{vocab_}, Dim{hidden_}});
-  h_ = w.activation(prefix + "final_hidden", hidden_, scope);
+  if (m.masked_lm_head) out_.bias = w.parameter(place_.unit, "output.bias", {Dim{vocab_}});
+  normed_ = norm_ ? w.activation(prefix + "final_hidden", hidden_, scope) : place_.x.tensor;
+  h_ = masked_lm_ ? masked_lm_->out() : normed_;
   const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;
   wide_ = cast ? DType::kFp32 : dtype_;
   logits_ = logits_of(prefix + "logits", wide_, pieces_ > 1 ? Scope::kCall : scope);
@@ -80,7 +84,7 @@ HeadWriter::Piece HeadWriter::piece(TensorId dh, std::int64_t i) {
 
 void HeadWriter::logits_and_sums(const Piece& p) {
   using Step = CrossEntropy::Step;
-  w_.linear_forward(p.h, out_, narrow_, false);
+  w_.linear_forward(p.h, out_, narrow_, out_.has_bias());
   if (casts()) {
     w_.emit(Cast{0, dtype_, wide_}, Phase::kForward, {read(narrow_), written(logits_)});
   }
@@ -97,10 +101,12 @@ void HeadWriter::gradients(const Piece& p) {
   }
   w_.linear_input_grad(read(dlogits_), out_, p.dh);
   w_.linear_weight_grad(read(dlogits_), p.h, out_, false);
+  w_.bias_grad(read(dlogits_), out_);
 }
 
 void HeadWriter::forward() {
-  w_.norm_forward(place_.x, norm_, h_);
+  if (norm_) w_.norm_forward(place_.x, *norm_, normed_);
+  if (masked_lm_) masked_lm_->forward(normed_);
   if (pieces_ > 1) return;
   logits_and_sums({h_, kNoTensor, max_, sums_, place_.labels});
   w_.emit(step(CrossEntropy::Step::kLoss), Phase::kForward, {read(sums_), written(loss_)});
@@ -109,7 +115,8 @@ void HeadWriter::forward() {
 void HeadWriter::backward() {
   const std::string prefix = "d_" + place_.prefix;
   dlogits_ = casts() ? logits_of(prefix + "logits", dtype_, Scope::kCall) : logits_;
-  const TensorId dh = w_.temporary(prefix + "final_hidden", hidden_);
+  const TensorId dnormed = w_.temporary(prefix + "final_hidden", hidden_);
+  const TensorId dh = masked_lm_ ? w_.temporary("d_lm_head_hidden", hidden_) : dnormed;
   for (std::int64_t i = 0; i < pieces_; ++i) {
     const Piece p = piece(dh, i);
     if (pieces_ > 1) logits_and_sums(p);
@@ -118,7 +125,8 @@ void HeadWriter::backward() {
   if (pieces_ > 1) {
     w_.emit(step(CrossEntropy::Step::kLoss), Phase::kForward, {read(sums_), written(loss_)});
   }
-  w_.norm_backward(dh, place_.x, norm_, place_.dx);
+  if (masked_lm_) masked_lm_->backward(dh, normed_, norm_ ? written(dnormed) : place_.dx);
+  if (norm_) w_.norm_backward(dnormed, place_.x, *norm_, place_.dx);
 }
 
 }  // namespace plait

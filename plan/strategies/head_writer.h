@@ -1,13 +1,14 @@
 #pragma once
 // The end of the model, and of each module that predicts a further token: a norm, the output matrix
-// and a loss, unsharded. Where the loss takes tokens in pieces, its logits are those of one piece,
-// and so the whole of each piece, from logits to gradients, stands in the backward block, which
-// follows upon the forward block (Liger-Kernel's fused linear cross entropy, Hsu et al. 2024, arXiv
-// 2410.10989, section 3.2).
+// and a loss, unsharded; layers with norms behind them need none, and a model that tells masked
+// tokens has a linear layer more. Where the loss takes tokens in pieces, its logits are those of
+// one piece, and so the whole of each piece, from logits to gradients, stands in the backward
+// block, which follows upon the forward block (Liger-Kernel's fused linear cross entropy, Hsu et
+// al. 2024, arXiv 2410.10989, section 3.2).
 
 #include <optional>
 
-#include "plan/strategies/block_writer.h"
+#include "plan/strategies/masked_lm_writer.h"
 
 namespace plait {
 
@@ -48,10 +49,12 @@ class HeadWriter {
   std::int64_t pieces_;
   DType dtype_, wide_;  // cross-entropy is in `wide_`
   std::int64_t hidden_, vocab_;
-  BlockWriter::NormWeights norm_;
+  std::optional<BlockWriter::NormWeights> norm_;
+  std::optional<MaskedLmWriter> masked_lm_;
   BlockWriter::Linear out_{};
   TensorId dlogits_ = kNoTensor;
-  TensorId h_, logits_, narrow_, max_, sums_, loss_;  // what backward needs, and the loss
+  TensorId normed_, h_;                           // behind the norm; what the output matrix reads
+  TensorId logits_, narrow_, max_, sums_, loss_;  // what backward needs, and the loss
 };
 
 }  // namespace plait

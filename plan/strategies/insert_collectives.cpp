@@ -70,6 +70,7 @@ class Propagation {
           need(1, split_in ? Layout::kFeature : Layout::kReplicated);
         } else if (layout(2) == Layout::kReplicated) {
           owe_if_sharded(0, 2);
+          if (g.bias) owe_if_sharded(0, 3);
         }
         return;
       case Pass::kInputGrad:
@@ -164,7 +165,10 @@ class Propagation {
     const std::size_t table = e.pass == Pass::kForward ? 1 : op_.operands.size() - 1;
     const bool split = !tensor(table).dims[0].sharded.empty();
     if (e.pass == Pass::kForward) {
-      if (e.learned_positions) return need(0, layout(2));
+      if (e.learned_positions) {  // on the tokens of the residual stream
+        yield(2, layout_of(d_.x));
+        return need(0, layout(2));
+      }
       if (split) reduce_output(2);
       return;
     }

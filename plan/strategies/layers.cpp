@@ -1,6 +1,7 @@
-// The unsharded transformer: embedding, one pre-norm layer, head with loss, forward and backward,
-// as ops on global shapes. Activations are (s, b, width), sequence first, so that a shard of the
+// The unsharded transformer: embedding, one layer, head with loss, forward and backward, as ops on
+// global shapes. Activations are (s, b, width), sequence first, so that a shard of the
 // sequence is contiguous. Shapes: s sequence, b microbatch, h hidden, V vocabulary.
+#include "plan/strategies/embedding_writer.h"
 #include "plan/strategies/latent_writer.h"
 #include "plan/strategies/mixture_writer.h"
 #include "plan/strategies/prediction_writer.h"
@@ -26,28 +27,12 @@ class LayerWriter {
 
  private:
   void write_embedding() {
-    table_ =
-        w_.parameter(UnitKind::kEmbedding, "embedding.weight", {Dim{m_.vocab}, Dim{m_.hidden}});
-    const bool learned = m_.positions == PositionKind::kLearned;
-    const DType g = d_.workload.precision.gradients;
-    const Embedding lookup{Pass::kForward, 0, 0, 0, false, dtype_, g};
-    const Embedding scatter{Pass::kBackward, 0, 0, 0, false, dtype_, g};
+    EmbeddingWriter embedding(d_, w_);
     w_.begin(d_.embed_forward, "embedding.forward");
-    const TensorId looked_up = learned ? w_.temporary("embedded", m_.hidden) : d_.x;
-    w_.emit(lookup, Phase::kForward, {read(d_.tokens), read(table_.weight), written(looked_up)});
-    BlockWriter::Parameter positions{};
-    if (learned) {
-      positions = w_.parameter(UnitKind::kEmbedding, "position.weight",
-                               {Dim{m_.max_positions}, Dim{m_.hidden}});
-      w_.emit(Embedding{Pass::kForward, 0, 0, 0, true, dtype_, g}, Phase::kForward,
-              {read(looked_up), read(positions.weight), written(d_.x)});
-    }
+    embedding.forward();
     w_.begin(d_.embed_backward, "embedding.backward");
-    if (learned) {
-      w_.emit(Embedding{Pass::kBackward, 0, 0, 0, true, dtype_, g}, Phase::kBackward,
-              {read(d_.dx), update(positions.gradient)});
-    }
-    w_.emit(scatter, Phase::kBackward, {read(d_.tokens), read(d_.dx), update(table_.gradient)});
+    embedding.backward();
+    table_ = embedding.table();
   }
 
   struct AttentionPart {
@@ -83,7 +68,7 @@ class LayerWriter {
     if (m_.qk_norm) p.heads = w_.head_norm_weights(unit, qkv_sections());
     p.out = w_.linear(unit, "layer.attention_out", Dim{m_.hidden}, Dim{m_.context_width()},
                       m_.attention_output_bias);
-    p.h = w_.saved("attention_input", m_.hidden);
+    p.h = post_norm() ? d_.x : w_.saved("attention_input", m_.hidden);
     p.packed = w_.saved("qkv", m_.qkv_width(), qkv_sections());
     p.context = w_.saved("context", m_.context_width());
     const std::int64_t s = d_.workload.sequence_length;
@@ -122,6 +107,7 @@ class LayerWriter {
     a.pass = pass;
     a.fused = d_.workload.flash_attention;
     a.dropout = dropout_;
+    a.causal = m_.causal;
     a.dtype = dtype_;
     return a;
   }
@@ -140,8 +126,10 @@ class LayerWriter {
     w_.linear_input_grad(read(dqkv), p.qkv, dh);
     w_.linear_weight_grad(read(dqkv), p.h, p.qkv, p.qkv.has_bias());
   }
-  void attention_forward(Operand x, const AttentionPart& p, TensorId out) {
-    w_.norm_forward(x, p.norm, p.h);
+  bool post_norm() const { return m_.norm_position == NormPosition::kPost; }
+
+  // ---- branches, of what their linear layers read
+  void attention_forward(const AttentionPart& p, TensorId out) {
     project(p);
     std::vector<Operand> o = {read(p.packed), written(p.context), written(p.saved)};
     if (p.dropped != kNoTensor) {
@@ -150,17 +138,16 @@ class LayerWriter {
     w_.emit(attention_body(Pass::kForward), Phase::kForward, o);
     w_.linear_forward(p.context, p.out, out, false);
   }
-  void mlp_forward(Operand x, MlpPart& p, TensorId out) {
-    w_.norm_forward(x, p.norm, p.h);
+  void mlp_forward(MlpPart& p, TensorId out) {
     p.dense ? p.dense->forward(p.h, out) : p.mixture->forward(p.h, out);
   }
-  void mlp_backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
+  TensorId mlp_backward(Operand dout, MlpPart& p) {
     const TensorId dh = w_.temporary("d_mlp_input", m_.hidden);
     const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_mlp_out", p.last());
     p.dense ? p.dense->backward(d, p.h, dh) : p.mixture->backward(d, p.h, dh);
-    w_.norm_backward(dh, x, p.norm, dx);
+    return dh;
   }
-  void attention_backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
+  TensorId attention_backward(Operand dout, const AttentionPart& p) {
     const TensorId dcontext = w_.temporary("d_context", m_.context_width());
     const TensorId dqkv = w_.temporary("d_qkv", m_.qkv_width(), qkv_sections());
     const TensorId dh = w_.temporary("d_attention_input", m_.hidden);
@@ -172,7 +159,23 @@ class LayerWriter {
     o.push_back(written(dqkv));
     w_.emit(attention_body(Pass::kBackward), Phase::kBackward, o);
     project_backward(p, dqkv, dh);
-    w_.norm_backward(dh, x, p.norm, dx);
+    return dh;
+  }
+
+  // ---- branches behind their norms
+  void attention_forward(Operand x, const AttentionPart& p, TensorId out) {
+    w_.norm_forward(x, p.norm, p.h);
+    attention_forward(p, out);
+  }
+  void mlp_forward(Operand x, MlpPart& p, TensorId out) {
+    w_.norm_forward(x, p.norm, p.h);
+    mlp_forward(p, out);
+  }
+  void mlp_backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
+    w_.norm_backward(mlp_backward(dout, p), x, p.norm, dx);
+  }
+  void attention_backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
+    w_.norm_backward(attention_backward(dout, p), x, p.norm, dx);
   }
 
   void write_layer(UnitKind unit) {
@@ -182,6 +185,7 @@ class LayerWriter {
     const std::string name = unit == UnitKind::kLayer ? "layer" : "moe_layer";
     d_.layers.back().kept.forward.name = name + ".forward";
     d_.layers.back().kept.backward.name = name + ".backward";
+    if (post_norm()) return write_post_norm_layer(attention, mlp);
     m_.parallel_attention ? write_parallel_layer(attention, mlp)
                           : write_sequential_layer(attention, mlp);
   }
@@ -204,6 +208,29 @@ class LayerWriter {
     w_.sum(read(d_.dx, 1), read(dn2), written(dx1));
     attention_backward(read(dx1), read(d_.x), attention, written(dn1));
     w_.sum(read(dx1), read(dn1), written(d_.dx));
+  }
+  /// x1 = norm(x + attention(x)); x' = norm(x1 + mlp(x1)).
+  void write_post_norm_layer(const AttentionPart& attention, MlpPart& mlp) {
+    const TensorId sum1 = w_.saved("attention_sum", m_.hidden);
+    const TensorId sum2 = w_.saved("mlp_sum", m_.hidden);
+    const TensorId attention_out = w_.temporary("attention_out", m_.hidden);
+    const TensorId mlp_out = w_.temporary("mlp_out", m_.hidden);
+    w_.begin(d_.layers.back().kept.forward);
+    attention_forward(attention, attention_out);
+    w_.residual(read(d_.x), attention_out, written(sum1), &attention.out, attention.residual_mask);
+    w_.norm_forward(read(sum1), attention.norm, mlp.h);
+    mlp_forward(mlp, mlp_out);
+    w_.residual(read(mlp.h), mlp_out, written(sum2), mlp.last(), mlp.residual_mask);
+    w_.norm_forward(read(sum2), mlp.norm, written(d_.x, 1));
+
+    const TensorId dsum2 = w_.temporary("d_mlp_sum", m_.hidden);
+    const TensorId dx1 = w_.temporary("dx_mid", m_.hidden);
+    const TensorId dsum1 = w_.temporary("d_attention_sum", m_.hidden);
+    w_.begin(d_.layers.back().kept.backward);
+    w_.norm_backward(read(d_.dx, 1), read(sum2), mlp.norm, written(dsum2));
+    w_.sum(read(dsum2), read(mlp_backward(read(dsum2), mlp)), written(dx1));
+    w_.norm_backward(dx1, read(sum1), attention.norm, written(dsum1));
+    w_.sum(read(dsum1), read(attention_backward(read(dsum1), attention)), written(d_.dx));
   }
   /// x' = x + (attention(norm(x)) + mlp(norm'(x))).
   void write_parallel_layer(const AttentionPart& attention, MlpPart& mlp) {

@@ -24,7 +24,7 @@ void apply_sequence_parallel(Draft& d) {
                   "change workload.sequence_length or strategy.tp");
   }
   // The residual stream; everything computed from it token by token follows in insert_collectives.
-  for (TensorId t : {d.x, d.dx, d.mtp_embedded}) {
+  for (TensorId t : {d.x, d.dx, d.embedded, d.mtp_embedded}) {
     if (t == kNoTensor) continue;
     Dim& sequence = d.tensors[t].dims[0];
     sequence.sharded = sequence.sharded | Axis::kTp;

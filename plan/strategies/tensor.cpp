@@ -27,6 +27,7 @@ int split_dimension(std::string_view name) {
       {"layer.experts_down.weight", 2},
       {"embedding.weight", 0},
       {"output.weight", 0},
+      {"output.bias", 0},
   };
   for (const Rule& r : kRules) {
     if (name.starts_with(r.part)) return r.dimension;

@@ -190,7 +190,10 @@ void keep_gathered(Draft& d, Block& forward, Block& backward) {
       }
     }
     d.tensors[kept].scope = d.tensors[share.tensor].scope;
-    if (readers(backward.ops, share.tensor) == 0) d.tensors[share.tensor].scope = Scope::kCall;
+    const bool stream = share.tensor == d.x;  // which the layer before has written
+    if (!stream && readers(backward.ops, share.tensor) == 0) {
+      d.tensors[share.tensor].scope = Scope::kCall;
+    }
   }
 }
 

@@ -223,6 +223,7 @@ bool is_sharded(const Draft& d, TensorId buffer) {
 std::set<TensorId> scattered_gradients(const Draft& d) {
   std::set<TensorId> out;
   for (const Op& op : d.embed_backward.ops) {
+    if (body_of<Embedding>(op) == nullptr) continue;
     for (const Operand& o : op.operands) {
       if (d.tensors[o.tensor].kind == TensorClass::kGradient) out.insert(o.tensor);
     }

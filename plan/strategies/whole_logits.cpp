@@ -18,7 +18,7 @@ class WholeLogits {
 
   void forward(Block& block) {
     for (Op& op : std::exchange(block.ops, {})) {
-      if (!is_product(op, Pass::kForward)) {
+      if (!is_product(op, Pass::kForward) || !has_own_columns(op.operands[1].tensor)) {
         block.ops.push_back(std::move(op));
         continue;
       }
@@ -33,7 +33,7 @@ class WholeLogits {
   void backward(Block& block) {
     TensorId whole = kNoTensor, own = kNoTensor;
     for (Op& op : std::exchange(block.ops, {})) {
-      if (is_product(op, Pass::kInputGrad) || is_product(op, Pass::kWeightGrad)) {
+      if (reads_own_columns(op)) {
         const TensorId gradient = op.operands[0].tensor;
         if (std::exchange(whole, gradient) != gradient) {
           own = share_of(gradient);
@@ -46,6 +46,15 @@ class WholeLogits {
   }
 
  private:
+  bool has_own_columns(TensorId weight) const {
+    return d_.tensors[weight].dims[0].sharded.has(Axis::kTp);
+  }
+  /// Of the logits' gradient: the output matrix's products, and the sum that its bias gets.
+  bool reads_own_columns(const Op& op) const {
+    if (is_product(op, Pass::kInputGrad)) return has_own_columns(op.operands[1].tensor);
+    const bool sums = is_product(op, Pass::kWeightGrad) || body_of<BiasGrad>(op) != nullptr;
+    return sums && has_own_columns(op.operands.back().tensor);
+  }
   /// A rank's columns, (s, b, V / n).
   TensorId share_of(TensorId whole) {
     Tensor t = d_.tensors[whole];

@@ -199,10 +199,10 @@ class KernelCaller {
     const T* given = input<T>(e.rows * e.width);  // the input, or the gradient
     if (e.pass == Pass::kForward) {
       return positions_forward(q_, output<T>(e.rows * e.width), given, input<T>(e.vocab * e.width),
-                               sequence, samples, e.width, kernels::Positions{});
+                               sequence, samples, e.width, kernels::Positions{}, e.run);
     }
     positions_backward(q_, output<float>(e.vocab * e.width), given, sequence, samples, e.width,
-                       e.vocab, kernels::Positions{}, true);
+                       e.vocab, kernels::Positions{}, true, e.run);
   }
   template <class T>
   void token_rows(const Embedding& e) const {

@@ -138,10 +138,10 @@ class CpuCompute : private OpView {
       const std::int64_t s = dim(activation, 0), b = dim(activation, 1);
       const kernels::Positions place = place_of(activation);
       if (e.pass == Pass::kForward) {
-        return kernels::positions_forward(at(2), at(0), at(1), s, b, e.width, place);
+        return kernels::positions_forward(at(2), at(0), at(1), s, b, e.width, place, e.run);
       }
       return kernels::positions_backward(at(last), at(0), s, b, e.width, e.vocab, place,
-                                         updates(last));
+                                         updates(last), e.run);
     }
     const std::size_t table = e.pass == Pass::kForward ? 1 : last;
     const std::int64_t offset = e.vocab * share_of(table, 0);

@@ -86,7 +86,7 @@ class OpView {
     return {r.tokens, r.groups, r.experts, r.chosen, r.capacity};
   }
   /// What one token counts for in the loss.
-  double loss_scale() const { return 1.0 / static_cast<double>(plan_.tokens_per_step); }
+  double loss_scale() const { return 1.0 / static_cast<double>(context_.trained_tokens); }
   /// First token of this rank's share of the vocabulary.
   std::int64_t vocab_offset(const CrossEntropy& c) const {
     return c.step == CrossEntropy::Step::kLoss ? 0 : c.vocab * share_of(0, 2);

@@ -12,9 +12,12 @@ using JsonObject = nlohmann::ordered_json;
 /// examples have a SentencePiece tokenizer, whose usual size is between.
 constexpr std::int64_t kOfZeroBubble = 32000;
 
-bool pads_vocabulary(const std::string& framework) {
+/// LiBai pads the tokenizer's vocabulary as Megatron-LM does (libai/tokenizer/build.py,
+/// _vocab_size_with_padding); its GPT-2 states a padded one.
+bool pads_vocabulary(const std::string& framework, std::int64_t vocab) {
+  const bool raw = vocab % 128 != 0;
   return framework.starts_with("megatron") || framework.starts_with("nemo") ||
-         framework == "flagscale";
+         framework == "flagscale" || (framework == "oneflow" && raw);
 }
 
 class ModelWriter {
@@ -53,11 +56,19 @@ class ModelWriter {
       out["qk_norm"] = true;
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);
+    if (mentions(m_.name, "BERT")) add_encoder(out);
     add_modules(out);
     return out;
   }
 
  private:
+  /// Norms in front of attention and MLP, none behind the embedding (Megatron-LM,
+  /// megatron/model/bert_model.py; LiBai, libai/models/bert_model.py).
+  void add_encoder(JsonObject& out) {
+    out.update({{"causal", false}, {"token_types", 2}, {"masked_lm_head", true}});
+    assumed_.push_back("no pooler and next-sentence head: one token of each sequence");
+  }
+
   /// Experts and what a preset of the family says of heads.
   void add_experts(JsonObject& out) {
     const std::string name = lower(m_.name);
@@ -138,7 +149,7 @@ class ModelWriter {
     }
     // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
     if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;
-    if (!pads_vocabulary(framework_)) return vocab;
+    if (!pads_vocabulary(framework_, vocab)) return vocab;
     const std::int64_t unit = 128 * p_.tp;  // Megatron-LM's make_vocab_size_divisible_by
     return (vocab + unit - 1) / unit * unit;
   }

@@ -70,7 +70,6 @@ class ScenarioWriter {
     if (!p_.offload.empty() && offload().empty()) {
       throw NotRepresentable(fmt::format("offload of another kind: {}", p_.offload));
     }
-    if (mentions(m_.name, "BERT")) throw NotRepresentable("an encoder: only decoders are planned");
     if (framework_ == "jax") throw NotRepresentable("no profile of JAX frameworks yet");
   }
 

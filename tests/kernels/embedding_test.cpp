@@ -107,6 +107,41 @@ TYPED_TEST(Embedding, PositionsAddTheRowOfTheGlobalPosition) {
   EXPECT_EQ(in_place, out);
 }
 
+// Positions 4, 5 and 6 in texts of 3 tokens: rows 1, 1 and 2.
+TYPED_TEST(Embedding, PositionsOfOneTextShareARow) {
+  using T = TypeParam;
+  const PositionCase c;
+  Random random;
+  const auto in = random.values<T>(c.elements()), table = random.values<T>(c.positions * c.width);
+  auto out = poisoned<T>(c.elements());
+  positions_forward(out.data(), in.data(), table.data(), c.sequence, c.batch, c.width, {c.offset},
+                    3);
+  const std::int64_t rows[] = {1, 1, 2};
+  for (std::int64_t i = 0; i < c.elements(); ++i) {
+    const std::int64_t row = rows[i / (c.batch * c.width)];
+    ASSERT_EQ(out[static_cast<std::size_t>(i)],
+              in[static_cast<std::size_t>(i)] +
+                  table[static_cast<std::size_t>(row * c.width + i % c.width)]);
+  }
+}
+
+TEST(Embedding, BackwardOfSharedRowsIsTheSlopeOfForward) {
+  const PositionCase c;
+  Random random;
+  const auto in = random.values<double>(c.elements()), dy = random.values<double>(c.elements());
+  const auto table = random.values<double>(c.positions * c.width);
+  auto dtable = poisoned<double>(c.positions * c.width);
+  positions_backward(dtable.data(), dy.data(), c.sequence, c.batch, c.width, c.positions,
+                     {c.offset}, false, 3);
+  const auto loss = [&](const std::vector<double>& at) {
+    auto out = poisoned<double>(c.elements());
+    positions_forward(out.data(), in.data(), at.data(), c.sequence, c.batch, c.width, {c.offset},
+                      3);
+    return dot(out, dy);
+  };
+  expect_gradient(loss, table, dtable);
+}
+
 TEST(Embedding, PositionsBackwardIsTheSlopeOfForwardAndAccumulates) {
   const PositionCase c;
   Random random;

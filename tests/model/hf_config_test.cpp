@@ -6,55 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
 #include "model/presets.h"
+#include "tests/model/hf_configs.h"
 
 namespace plait::hf_config_test {
-
-std::int64_t total(const Model& m) { return count_parameters(m).total(m); }
-
-bool holds(const std::vector<std::string>& list, const std::string& item) {
-  return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-Model imported(const std::string& text) { return import_hf_config(text, "config.json").model; }
-
-/// Every field but the name.
-void expect_same_shape(const Model& a, const Model& b) {
-  EXPECT_EQ(a.layers, b.layers);
-  EXPECT_EQ(a.hidden, b.hidden);
-  EXPECT_EQ(a.ffn_hidden, b.ffn_hidden);
-  EXPECT_EQ(a.heads, b.heads);
-  EXPECT_EQ(a.kv_heads, b.kv_heads);
-  EXPECT_EQ(a.head_dim, b.head_dim);
-  EXPECT_EQ(a.vocab, b.vocab);
-  EXPECT_EQ(a.max_positions, b.max_positions);
-  EXPECT_EQ(a.norm, b.norm);
-  EXPECT_EQ(a.activation, b.activation);
-  EXPECT_EQ(a.gated_mlp, b.gated_mlp);
-  EXPECT_EQ(a.positions, b.positions);
-  EXPECT_EQ(a.tied_embeddings, b.tied_embeddings);
-  EXPECT_EQ(a.qkv_bias, b.qkv_bias);
-  EXPECT_EQ(a.attention_output_bias, b.attention_output_bias);
-  EXPECT_EQ(a.mlp_bias, b.mlp_bias);
-  EXPECT_EQ(a.qk_norm, b.qk_norm);
-  EXPECT_EQ(a.parallel_attention, b.parallel_attention);
-  EXPECT_EQ(a.attention_window, b.attention_window);
-  EXPECT_EQ(a.full_attention_first, b.full_attention_first);
-  EXPECT_EQ(a.full_attention_every, b.full_attention_every);
-  EXPECT_EQ(a.dropout, b.dropout);
-}
-
-/// The InputError of this text.
-InputError::Text refusal(const std::string& text) {
-  try {
-    import_hf_config(text, "config.json");
-  } catch (const InputError& error) {
-    return error.text();
-  }
-  ADD_FAILURE() << "accepted: " << text;
-  return {};
-}
 
 // Keys and values as published with meta-llama/Llama-3.1-8B.
 constexpr const char* kLlama31 = R"({

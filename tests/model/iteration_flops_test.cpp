@@ -56,6 +56,7 @@ LayerFlops layer_flops(const Model& m, std::int64_t seq, std::int64_t batch, boo
 LayerFlops logit_flops(const Model& m, std::int64_t tokens) {
   LayerFlops sum;
   add_linear(sum, linear(tokens, m.hidden, m.vocab));
+  if (m.masked_lm_head) add_linear(sum, linear(tokens, m.hidden, m.hidden));
   return sum;
 }
 
@@ -117,17 +118,22 @@ TEST(MegatronFlops, AreTheSumOverTheOpsOfAnIteration) {
   }
 }
 
-TEST(NeededFlops, AreTheSumOverTheOpsOfACausalIteration) {
+TEST(NeededFlops, AreTheSumOverTheOpsOfAnIteration) {
   for (const Preset& preset : presets()) {
     const Model& m = preset.model;
     if (m.experts > 0) continue;  // tests/plan/strategies/expert_test.cpp
     const std::int64_t seq = 256, batch = 4;
-    const LayerFlops layer = layer_flops(m, seq, batch, /*causal=*/true);
+    const LayerFlops layer = layer_flops(m, seq, batch, m.causal);
     const LayerFlops logits = logit_flops(m, seq * batch);
     const double sum = static_cast<double>(m.layers) * (layer.forward + layer.backward).value +
                        (logits.forward + logits.backward).value;
     EXPECT_NEAR(needed_flops_per_iteration(m, seq, batch).value / sum, 1, kRelative) << m.name;
   }
+}
+
+TEST(NeededFlops, OfAnEncoderHaveTheWholeSquare) {
+  const Model m = *find_preset("bert-large");
+  EXPECT_EQ(needed_flops_per_iteration(m, 512, 2), megatron_flops_per_iteration(m, 512, 2));
 }
 
 TEST(NeededFlops, LackHalfOfTheAttentionSquare) {

@@ -55,12 +55,41 @@ TEST(Presets, QwenAddsTheBiasesOfQKAndV) {
 TEST(Presets, OfMegatronFollowEquation2) {
   for (const Preset& preset : presets()) {
     const Model& m = preset.model;
-    if (m.positions != PositionKind::kLearned) continue;
+    if (m.positions != PositionKind::kLearned || !m.causal) continue;
     const std::int64_t h = m.hidden;
     EXPECT_EQ(parameters_of(m),
               m.layers * (12 * h * h + 13 * h) + (m.vocab + m.max_positions) * h + 2 * h)
         << m.name;
   }
+}
+
+// Tensor by tensor as transformers' BertForMaskedLM stores them: three tables and their norm;
+// query, key, value, output, intermediate and output again, each with a bias, and two norms; the
+// head's dense layer, its norm, and the bias of the output matrix, which is the table of words. The
+// class itself says 109,514,298 of bert-base-uncased and 335,174,458 of bert-large-uncased.
+std::int64_t bert_parameters(std::int64_t layers, std::int64_t h, std::int64_t vocab) {
+  const std::int64_t norm = 2 * h, attention = 4 * (h * h + h), mlp = 2 * h * 4 * h + 4 * h + h;
+  const std::int64_t embeddings = (vocab + 512 + 2) * h + norm;
+  const std::int64_t head = h * h + h + norm + vocab;
+  return embeddings + layers * (attention + mlp + 2 * norm) + head;
+}
+
+TEST(Presets, OfBertSumTheTensorsOfItsMaskedLanguageModel) {
+  EXPECT_EQ(parameters_of(*find_preset("bert-base")), bert_parameters(12, 768, 30522));
+  EXPECT_EQ(parameters_of(*find_preset("bert-large")), bert_parameters(24, 1024, 30522));
+}
+
+// Devlin et al. 2018, section 3: "BERT-BASE (L=12, H=768, A=12, Total Parameters=110M)" and "340M"
+// of BERT-LARGE, which are counted with pooler and next-sentence head, h^2 + h and 2 h + 2, and
+// rounded up.
+TEST(Presets, OfBertAreAsLargeAsThePaperSays) {
+  const auto with_all_heads = [](const char* name) {
+    const Model& m = *find_preset(name);
+    const std::int64_t h = m.hidden, pooler = h * h + h, next_sentence = 2 * h + 2;
+    return static_cast<double>(parameters_of(m) + pooler + next_sentence);
+  };
+  EXPECT_NEAR(with_all_heads("bert-base") / 110e6, 1, 0.01);
+  EXPECT_NEAR(with_all_heads("bert-large") / 340e6, 1, 0.02);
 }
 
 TEST(Presets, FalconHasTwoLayerNormsPerLayerAndOneEmbeddingMatrix) {

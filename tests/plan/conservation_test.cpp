@@ -55,12 +55,13 @@ Case any_hybrid() {
   if (s.recompute.kind == Recompute::kFull && s.recompute.layers < 0) {
     s.recompute.every = *element<std::int64_t>(1, 2);
   }
-  c.model = *rc::gen::arbitrary<bool>() ? tiny_gpt(8) : tiny_llama(8);
+  // Without sequence shards the projection of a module, or of a masked-LM head, runs on every rank
+  // along tp.
+  const bool token_by_token = s.mesh[Axis::kTp] == 1 || s.sequence_parallel;
+  c.model = *element(tiny_gpt(8), tiny_llama(8), token_by_token ? tiny_bert(8) : tiny_gpt(8));
   const bool may_tie = ends_meet(s) || s.zero_stage < 2;  // S025
   c.model.tied_embeddings = may_tie && *rc::gen::arbitrary<bool>();
-  // Without sequence shards the projection of a module runs on every rank along tp.
-  const bool may_predict = c.model.positions != PositionKind::kLearned &&
-                           (s.mesh[Axis::kTp] == 1 || s.sequence_parallel);
+  const bool may_predict = c.model.positions != PositionKind::kLearned && token_by_token;
   if (may_predict) c.model.mtp_layers = *element<std::int64_t>(0, 0, 1, 2);
   const std::int64_t micro = *element<std::int64_t>(1, 2);
   const std::int64_t replicas = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp];

@@ -26,6 +26,15 @@ inline Model tiny_gpt(std::int64_t layers = 2) {
   return m;
 }
 
+/// BERT's shape: GPT-2's, but that tokens see all others; norms behind the residual sums and the
+/// embedding, two types of tokens, the masked-LM head.
+inline Model tiny_bert(std::int64_t layers = 2) {
+  Model m = tiny_gpt(layers);
+  m.name = "tiny-bert", m.causal = false, m.norm_position = NormPosition::kPost;
+  m.embedding_norm = true, m.token_types = 2, m.masked_lm_head = true;
+  return m;
+}
+
 /// LLaMA's shape: RMSNorm, no biases, rotary positions, gated MLP, grouped queries, untied.
 inline Model tiny_llama(std::int64_t layers = 2) {
   Model m;

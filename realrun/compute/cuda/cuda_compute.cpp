@@ -341,13 +341,13 @@ class CudaCompute : private OpView {
     const kernels::Positions place = place_of(activation);
     if (e.pass == Pass::kForward) {
       return with_type(type(2), [&]<class T>(T) {
-        k::positions_forward(q_, at<T>(2), at<T>(0), at<T>(1), s, b, e.width, place);
+        k::positions_forward(q_, at<T>(2), at<T>(0), at<T>(1), s, b, e.width, place, e.run);
       });
     }
     const std::size_t last = count() - 1;
     with_types(type(last), type(0), [&]<class G, class T>(G, T) {
-      k::positions_backward(q_, at<G>(last), at<T>(0), s, b, e.width, e.vocab, place,
-                            updates(last));
+      k::positions_backward(q_, at<G>(last), at<T>(0), s, b, e.width, e.vocab, place, updates(last),
+                            e.run);
     });
   }
   DType type(std::size_t i) const { return tensor(i).dtype; }

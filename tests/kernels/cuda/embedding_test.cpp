@@ -90,4 +90,30 @@ TYPED_TEST(CudaEmbedding, PositionsEqualTheirTwin) {
   }
 }
 
+TYPED_TEST(CudaEmbedding, RowsThatPositionsShareEqualTheirTwin) {
+  using T = TypeParam;
+  Random random;
+  // Positions 3 to 6, then 15 and 16, in texts of 5: rows 0, 0, 1, 1, 3, 3.
+  constexpr std::int64_t kSequence = 6, kBatch = 3, kTypes = 4, kRun = 5;
+  const Positions place{3, 4, 15};
+  for (const std::int64_t width : {8, 33, 2088}) {
+    const std::int64_t n = kSequence * kBatch * width;
+    const auto in = numbers<T>(random, n), table = numbers<T>(random, kTypes * width);
+    std::vector<float> want(in.wide.size());
+    kernels::positions_forward(want.data(), in.wide.data(), table.wide.data(), kSequence, kBatch,
+                               width, place, kRun);
+    OnDevice<T> device_in(in.narrow), device_table(table.narrow);
+    positions_forward(queue(), device_in.data(), device_in.data(), device_table.data(), kSequence,
+                      kBatch, width, place, kRun);
+    expect_close(device_in, want, 0);
+    std::vector<float> gradient = table.wide;
+    kernels::positions_backward(gradient.data(), in.wide.data(), kSequence, kBatch, width, kTypes,
+                                place, true, kRun);
+    OnDevice<T> dout(in.narrow), dtable(table.narrow);
+    positions_backward(queue(), dtable.data(), dout.data(), kSequence, kBatch, width, kTypes, place,
+                       true, kRun);
+    expect_close(dtable, gradient, 2 * kBatch);
+  }
+}
+
 }  // namespace plait::kernels::cuda::embedding_test

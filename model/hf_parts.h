@@ -1,0 +1,32 @@
+#pragma once
+// What the families of Hugging Face configurations read alike.
+
+#include <cstdint>
+#include <string_view>
+
+#include "model/hf_reader.h"
+#include "model/model.h"
+
+namespace plait::hf {
+
+// Bounds that keep every parameter count and FLOP count of a model far from 2^63.
+inline constexpr std::int64_t kMaxLayers = 10'000;
+inline constexpr std::int64_t kMaxWidth = 1 << 20;  // hidden, MLP, vocabulary
+inline constexpr std::int64_t kMaxHeads = 1 << 12;  // also of head_dim
+inline constexpr std::int64_t kMaxPositions = 1 << 30;
+inline constexpr std::int64_t kMaxExperts = 1 << 16;
+inline constexpr std::int64_t kMaxModules = 64;
+
+/// Throws InputError M007 for a name that transformers' ACT2FN does not have, or that is not
+/// planned.
+ActivationKind read_activation(HfReader& config, HfReader::Names names, std::string_view fallback);
+/// One probability stands for attention weights and residual branches alike; where they differ:
+/// InputError M004.
+void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
+                  double fallback);
+/// hidden / heads unless it is stated. Throws InputError M006 where that is not whole.
+void read_head_dim(Model& m, HfReader& config);
+/// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX, Falcon and BERT have them.
+Model layer_norm_model();
+
+}  // namespace plait::hf
