@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "costmodel/calibration_cost.h"
+#include "costmodel/casts.h"
 #include "costmodel/collectives.h"
 #include "costmodel/deepep.h"
 #include "costmodel/eager.h"
@@ -168,7 +169,7 @@ Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& ker
   if (sum.kernels == 0) return experts_cost(op, device, kernels, slowdown);
   MatMul alone = op;
   alone.accumulate = false;
-  alone.out = op.in;
+  alone.out = op.in == DType::kNvfp4 ? DType::kBf16 : op.in;
   return experts_cost(alone, device, kernels, slowdown) + chain_cost(sum, device);
 }
 
@@ -193,6 +194,8 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
     cost.share[kPeakFlops] = cost.share[kPeakFlops] * lowered_by_power(device, kCubeRoot);
     return cost + chain_cost(copies, device) + chain_cost(repeated, device);
   }
+  if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
+    return nvfp4_cast_cost(*cast, device);
   const KernelChain chain = eager_chain(op, kernels);
   Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
   if (const auto* combine = std::get_if<Combine>(&op))
@@ -212,8 +215,9 @@ constexpr double kAdamOverCopy = 0.5 / 0.75;
 Device share_of(Device processor, std::int64_t sharers) {
   const double n = static_cast<double>(sharers);
   processor.memory_bandwidth = processor.memory_bandwidth / n;
-  for (FlopsPerSecond* peak : {&processor.peak_fp64, &processor.peak_fp32, &processor.peak_bf16,
-                               &processor.peak_fp16, &processor.peak_fp8, &processor.vector_fp32}) {
+  for (FlopsPerSecond* peak :
+       {&processor.peak_fp64, &processor.peak_fp32, &processor.peak_bf16, &processor.peak_fp16,
+        &processor.peak_fp8, &processor.peak_fp4, &processor.vector_fp32}) {
     *peak = *peak / n;
   }
   processor.l2_cache = Bytes(processor.l2_cache.value / sharers);
@@ -234,6 +238,8 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
 }
 
 Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
+  if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
+    return nvfp4_cast_bytes(*cast);
   const KernelChain chain = eager_chain(op, kernels);
   return chain.kernels > 0 ? chain.bytes : uncached(memory_traffic(op), device);
 }

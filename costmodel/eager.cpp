@@ -201,7 +201,8 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
   const std::int64_t elements = op.batch * op.m * op.n;
-  return {Bytes(elements * (size_of(op.in) + 2 * size_of(op.out))), 1};
+  const DType product = op.in == DType::kNvfp4 ? DType::kBf16 : op.in;
+  return {Bytes(elements * (size_of(product) + 2 * size_of(op.out))), 1};
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

@@ -49,7 +49,9 @@ enum class StreamKind : std::uint8_t {
   kActivation,  // gated or plain
   kRope,        // strided halves of a head
   kEmbedding,   // gather and scatter of rows
-  kSoftmax      // row-wise exponentials
+  kSoftmax,     // row-wise exponentials
+  kAmax,        // the largest magnitude of all
+  kQuantise     // from 16 bits to 4 with a scale for each block
 };
 struct StreamFit {
   double bandwidth = 0;  // fraction of the memory bandwidth for operands from memory

@@ -4,9 +4,10 @@ namespace plait {
 namespace {
 
 // Fitted to AIConfigurator's gemm_perf tables, n and k from 64 up, 7 of 10 pairs (n, k): medians of
-// three inference engines in bf16, and for fp8 TensorRT-LLM's, which calls cuBLAS with one scale
-// per tensor as training does (the others call kernels with a scale per row). GemmFits.* in
-// tests/costmodel fits them anew and prints the errors of the other pairs.
+// three inference engines in bf16 and nvfp4, whose casts are left out, and for fp8 TensorRT-LLM's,
+// which calls cuBLAS with one scale per tensor as training does (the others call kernels with a
+// scale per row). GemmFits.* in tests/costmodel fits them anew and prints the errors of the other
+// pairs. In nvfp4 no k is split: b_S is as small as to say so.
 constexpr TiledGemm kAmpereHalf = {0.959, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32},
                                    2.14,  2.44};
 // Volta was not measured: Ampere's form with e such that a large product runs at 0.73 of the peak,
@@ -20,6 +21,8 @@ constexpr TiledGemm kBlackwellHalf = {
 constexpr TiledGemm kHopperEight = {0.787, 0.82, 257, 0.01, 0.155, 9, {1, 1, 0.94, 0.39}, 3, 2.45};
 constexpr TiledGemm kBlackwellEight = {
     0.725, 0.733, 236, 0.221, 0.25, 20, {0.961, 0.688, 0.419, 0.282}, 0.21, 2.02};
+constexpr TiledGemm kBlackwellFour = {
+    0.557, 0.698, 648, 0.474, 0.25, 19.9, {0.846, 0.643, 0.366, 0.191}, 0.001, 2.02};
 
 bool is_eight_bits(DType dtype) { return dtype == DType::kFp8 || dtype == DType::kInt8; }
 
@@ -32,7 +35,9 @@ const TiledGemm* tiled_gemm(const Device& device, DType dtype) {
     case Generation::kVolta: return &kVoltaHalf;
     case Generation::kAmpere: return &kAmpereHalf;
     case Generation::kHopper: return is_eight_bits(dtype) ? &kHopperEight : &kHopperHalf;
-    case Generation::kBlackwell: return is_eight_bits(dtype) ? &kBlackwellEight : &kBlackwellHalf;
+    case Generation::kBlackwell:
+      if (dtype == DType::kNvfp4) return &kBlackwellFour;
+      return is_eight_bits(dtype) ? &kBlackwellEight : &kBlackwellHalf;
   }
   return nullptr;
 }
@@ -45,13 +50,14 @@ Quality tiled_quality(const Device& device, DType dtype) {
   const bool half = dtype == DType::kBf16 || dtype == DType::kFp16;
   const bool eight = is_eight_bits(dtype);
   if (!is_measured(device)) return {Provenance::kDatasheet, kOtherDevice};
-  if (!half && !eight) return {Provenance::kDatasheet, kOtherType};
+  const bool four = dtype == DType::kNvfp4;
+  if (!half && !eight && !four) return {Provenance::kDatasheet, kOtherType};
   switch (generation_of(device)) {
     case Generation::kCpu:
     case Generation::kVolta: break;
     case Generation::kAmpere: return {Provenance::kFitted, 0.105};
     case Generation::kHopper: return {Provenance::kFitted, eight ? 0.06 : 0.075};
-    case Generation::kBlackwell: return {Provenance::kFitted, eight ? 0.075 : 0.10};
+    case Generation::kBlackwell: return {Provenance::kFitted, four ? 0.11 : eight ? 0.075 : 0.10};
   }
   return {Provenance::kDatasheet, kOtherDevice};
 }

@@ -6,9 +6,13 @@
 
 namespace plait {
 
-enum class DType : std::uint8_t { kFp64, kFp32, kBf16, kFp16, kFp8, kInt64, kInt32, kInt8 };
+/// kNvfp4: e2m1, with an e4m3 scale for each block of 16 elements that lie along the products' k
+/// (Abecassis et al. 2025, Pretraining Large Language Models with NVFP4, arXiv 2509.25149, section
+/// 2), and an fp32 scale for the tensor, which is not counted.
+enum class DType : std::uint8_t { kFp64, kFp32, kBf16, kFp16, kFp8, kInt64, kInt32, kInt8, kNvfp4 };
+inline constexpr std::int64_t kNvfp4Block = 16;  // elements with a scale in common
 
-/// Bytes of one element.
+/// Bytes of one element; of kNvfp4, whose elements share bytes, rounded up.
 constexpr std::int64_t size_of(DType t) {
   switch (t) {
     case DType::kFp64:
@@ -18,9 +22,17 @@ constexpr std::int64_t size_of(DType t) {
     case DType::kBf16:
     case DType::kFp16: return 2;
     case DType::kFp8:
-    case DType::kInt8: return 1;
+    case DType::kInt8:
+    case DType::kNvfp4: return 1;
   }
   return 0;
+}
+
+/// Of so many elements, with their blocks' scales.
+constexpr std::int64_t bytes_of(DType t, std::int64_t elements) {
+  if (t != DType::kNvfp4) return elements * size_of(t);
+  constexpr std::int64_t kBlockBytes = kNvfp4Block / 2 + 1;
+  return (elements * kBlockBytes + kNvfp4Block - 1) / kNvfp4Block;
 }
 
 constexpr std::string_view name_of(DType t) {
@@ -33,6 +45,7 @@ constexpr std::string_view name_of(DType t) {
     case DType::kInt64: return "int64";
     case DType::kInt32: return "int32";
     case DType::kInt8: return "int8";
+    case DType::kNvfp4: return "nvfp4";
   }
   return "?";
 }

@@ -215,10 +215,13 @@ struct BiasGrad {
   DType dtype = DType::kBf16, grad_dtype = DType::kFp32;
 };
 
-/// Element-wise conversion.
+/// Element-wise conversion. To nvfp4: `copies` of it, one with blocks along rows and one along
+/// columns; `rotated`: the second one of elements that a Hadamard transform has mixed, 16 by 16.
 struct Cast {
   std::int64_t elements = 0;
   DType from = DType::kFp32, to = DType::kBf16;
+  std::int64_t copies = 1;
+  bool rotated = false;
 };
 
 /// Sets memory to zero (gradient buffers at the start of a step).

@@ -20,13 +20,13 @@ constexpr std::int64_t kMaskBytes = 1;
 /// B as it is stored.
 std::int64_t weight_bytes(const MatMul& op) {
   const std::int64_t quantised = bytes_of_256(op.weights);
-  return quantised > 0 ? op.k * op.n * quantised / 256 : op.k * op.n * size_of(op.in);
+  return quantised > 0 ? op.k * op.n * quantised / 256 : bytes_of(op.in, op.k * op.n);
 }
 
 /// A (m, k) and B (k, n) once; out (m, n) once, or read and written when it accumulates; the
 /// epilogue reads bias[n] forward and writes dbias[m] in a weight gradient, where m counts outputs.
 std::int64_t traffic(const MatMul& op) {
-  const std::int64_t operands = op.m * op.k * size_of(op.in) + weight_bytes(op);
+  const std::int64_t operands = bytes_of(op.in, op.m * op.k) + weight_bytes(op);
   const std::int64_t touches = op.accumulate ? 2 : 1;
   const std::int64_t result = touches * op.m * op.n * size_of(op.out);
   std::int64_t bias = 0;
@@ -254,10 +254,11 @@ std::int64_t traffic(const BiasGrad& op) {
 }
 
 /// To fp8 a transposed copy is written too: products of 8 bits want both operands along k, and the
-/// backward pass multiplies along the other dimension (Transformer Engine, cast_transpose).
+/// backward pass multiplies along the other dimension (Transformer Engine, cast_transpose). To
+/// nvfp4 as many as the op says.
 std::int64_t traffic(const Cast& op) {
-  const std::int64_t copies = op.to == DType::kFp8 ? 2 : 1;
-  return op.elements * (size_of(op.from) + copies * size_of(op.to));
+  const std::int64_t copies = op.to == DType::kFp8 ? 2 : op.copies;
+  return bytes_of(op.from, op.elements) + copies * bytes_of(op.to, op.elements);
 }
 
 std::int64_t traffic(const Fill& op) { return op.elements * size_of(op.dtype); }

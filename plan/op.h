@@ -54,7 +54,7 @@ struct Collective {
   /// Of an input's gradient over tp: the projections that share the input, which sum it once for
   /// all or, in some frameworks, once for each (Kernels::input_sums).
   std::int64_t projections = 1;
-  Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
+  Bytes bytes() const { return Bytes(bytes_of(dtype, elements)); }
 };
 
 /// Ranks that meet in a collective of `rank` over `axes`, ascending.

@@ -174,7 +174,8 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   write_layers(draft);
   apply_tensor_parallel(draft);
   apply_expert_parallel(draft);
-  apply_fp8(draft);
+  keep_plain_layers(draft);
+  apply_narrow(draft);
   apply_sequence_parallel(draft);
   apply_whole_logits(draft);
   insert_collectives(draft);

@@ -74,7 +74,7 @@ struct Tensor {
     for (int i = 0; i < rank; ++i) n *= dims[static_cast<std::size_t>(i)].local(mesh);
     return n;
   }
-  Bytes bytes(const Mesh& mesh) const { return Bytes(elements(mesh) * plait::size_of(dtype)); }
+  Bytes bytes(const Mesh& mesh) const { return Bytes(bytes_of(dtype, elements(mesh))); }
   bool is_view() const { return storage != kNoTensor; }
 };
 

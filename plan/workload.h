@@ -17,13 +17,22 @@ struct Precision {
   DType reduction = DType::kFp32;  // gradients on the wire
   DType master = DType::kFp32;     // optimizer's copy of the weights; = weights means none
   DType moments = DType::kFp32;    // Adam's two moments
-  /// What the linear layers' matrix products read: fp8, or anything else for the weights' type.
+  /// What the linear layers' matrix products read: fp8, nvfp4, or anything else for the weights'
+  /// type.
   DType matmul = DType::kBf16;
+  /// Layers at the start and at the end of the model whose products read the weights' type all the
+  /// same (Megatron-Core's --first-last-layers-bf16).
+  std::int64_t plain_first = 0, plain_last = 0;
   /// Of a 32-bit master whose upper half is the 16-bit weight itself, the lower half is all that is
   /// kept (Apex's store_param_remainders).
   bool split_master = false;
   DType kept_master() const { return split_master ? weights : master; }
-  DType products() const { return matmul == DType::kFp8 ? matmul : weights; }
+  bool narrows() const { return matmul == DType::kFp8 || matmul == DType::kNvfp4; }
+  DType products() const { return narrows() ? matmul : weights; }
+  /// Layer `layer` of `layers` is one of those; no layer is where nothing is narrowed.
+  bool is_plain(std::int64_t layer, std::int64_t layers) const {
+    return narrows() && (layer < plain_first || layer >= layers - plain_last);
+  }
   bool has_master() const { return master != weights; }
 };
 

@@ -84,8 +84,11 @@ Workload in_precision(const Workload& workload, RunPrecision precision) {
   // Real tokens go where they want: slots for all of them.
   if (w.capacity_factor == 0) w.capacity_factor = std::numeric_limits<double>::infinity();
   if (precision != RunPrecision::kBf16) {
-    const DType matmul = w.precision.matmul;  // fp8: what is cast where, without the rounding
-    w.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32, matmul};
+    // fp8 and nvfp4: what is cast where, without the rounding
+    for (DType Precision::*type : {&Precision::weights, &Precision::gradients,
+                                   &Precision::reduction, &Precision::master, &Precision::moments})
+      w.precision.*type = DType::kFp32;
+    w.precision.split_master = false;
     return w;
   }
   const Precision& p = w.precision;

@@ -15,7 +15,7 @@ std::string hf_types() {
 }
 
 Choice<DType> product_types() {
-  return choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8});
+  return choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8, DType::kNvfp4});
 }
 
 Choice<DType> float_types() { return choice_of({DType::kBf16, DType::kFp16, DType::kFp32}); }
@@ -36,10 +36,19 @@ const Table<Precision>& precision_table() {
                 "Of the fp32 master only the lower halves are kept, since bf16 weights are the "
                 "upper ones (Apex's store_param_remainders)."),
           field("moments", &Precision::moments, float_types(), "Adam's two moments."),
-          field("matmul", &Precision::matmul, product_types(),
-                "What the products of the linear layers read: `fp8` casts inputs, weights and "
-                "gradients as Transformer Engine does; else the type of `weights`.")
+          field(
+              "matmul", &Precision::matmul, product_types(),
+              "What the products of the linear layers read: `fp8` and `nvfp4` cast inputs, weights "
+              "and gradients as Transformer Engine does (nvfp4 by its recipe NVFP4BlockScaling); "
+              "else the type of `weights`.")
               .otherwise("the type of `weights`"),
+          field("plain_first", &Precision::plain_first, Int{.min = 0, .max = 100'000},
+                "With fp8 or nvfp4: layers at the start of the model whose products read the type "
+                "of `weights` all the same."),
+          field("plain_last", &Precision::plain_last, Int{.min = 0, .max = 100'000},
+                "The same at its end. Transformer Engine's recipes leave none; NVFP4's authors "
+                "leave 15 % of the layers (arXiv 2509.25149), Megatron-Core as many as "
+                "--num-layers-at-end-in-bf16 says."),
       },
       "weights");
   return table;

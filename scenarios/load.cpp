@@ -48,8 +48,18 @@ void resolve_precision(const Json* json, Precision& p) {
                     fmt::format("matrix products in {} with weights in {}", name_of(p.matmul),
                                 name_of(p.weights)),
                     {"", 0, 0, "workload.precision.matmul"},
-                    "fp8, or the type of workload.precision.weights",
-                    "leave workload.precision.matmul out, or set it to \"fp8\""});
+                    "fp8, nvfp4, or the type of workload.precision.weights",
+                    "leave workload.precision.matmul out, or set it to \"fp8\" or \"nvfp4\""});
+}
+
+void warn_of_idle_plain_layers(const Precision& p, std::vector<std::string>& warnings) {
+  if (p.narrows()) return;
+  for (const auto& [name, layers] :
+       {std::pair("plain_first", p.plain_first), std::pair("plain_last", p.plain_last)}) {
+    if (layers == 0) continue;
+    warnings.push_back(
+        fmt::format("W001: workload.precision.{} has no effect: no product is narrowed", name));
+  }
 }
 
 /// Where the fields of a document are from.
@@ -103,6 +113,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   out.workload = parts.workload;
   warn_of_idle_documents(out.workload.documents, out.warnings);
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
+  warn_of_idle_plain_layers(out.workload.precision, out.warnings);
 }
 
 void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {

@@ -7,6 +7,7 @@
 #include "plan/dependencies.h"
 #include "plan/memory.h"
 #include "plan/schedule.h"
+#include "search/least_of_both.h"
 #include "search/prices.h"
 
 namespace plait {
@@ -317,6 +318,21 @@ bool partly_recomputed(const Strategy& base, const Layout& layout) {
   return layout.recompute == Recompute::kFull && base.recompute.every > 1;
 }
 
+/// What `of` says where all layers are narrow or all plain, or the least of both; nothing where no
+/// plan is made.
+template <class Of>
+auto with_each(const Workload& workload, Of&& of) -> std::optional<decltype(of(workload))> {
+  try {
+    if (!has_both(workload.precision)) return of(workload);
+    Workload narrow = workload, plain = workload;
+    narrow.precision = all_narrow(workload.precision);
+    plain.precision = all_plain(workload.precision);
+    return least_of_both(of(narrow), of(plain));
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 DType written_gradients(const Strategy& strategy, const Precision& p) {
@@ -327,10 +343,10 @@ DType written_gradients(const Strategy& strategy, const Precision& p) {
 std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
                                       const Strategy& base, const Layout& layout,
                                       const CostModel& costs, Groups& groups) {
-  try {
+  return with_each(workload, [&](const Workload& alike) {
     Layout whole = layout;
     whole.schedule = Schedule::k1f1b;
-    const Plan plan = probe(model, workload, base, whole, layout.recompute);
+    const Plan plan = probe(model, alike, base, whole, layout.recompute);
     ShardCosts out;
     read_sizes(plan, out.sizes);
     read_memory(plan, model.mtp_layers, out.sizes);
@@ -338,27 +354,23 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     for (LayerSizes& layer : out.sizes.layers) {
       if (partly) layer.beside_backward = layer.beside_gradients = layer.copies = {};
     }
-    const DType written = written_gradients(base, workload.precision);
-    out.times = partly ? times_of(probe(model, workload, base, whole, Recompute::kNone), written,
+    const DType written = written_gradients(base, alike.precision);
+    out.times = partly ? times_of(probe(model, alike, base, whole, Recompute::kNone), written,
                                   costs, groups)
                        : times_of(plan, written, costs, groups);
     return out;
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
+  });
 }
 
 std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups) {
-  try {
+  return with_each(workload, [&](const Workload& alike) {
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
-        probe(model, workload, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, written_gradients(base, workload.precision), costs, groups);
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
+        probe(model, alike, base, layout, partly ? Recompute::kNone : layout.recompute);
+    return times_of(plan, written_gradients(base, alike.precision), costs, groups);
+  });
 }
 
 }  // namespace plait

@@ -15,6 +15,7 @@ FlopsPerSecond listed_peak(const Device& d, DType dtype) {
     case DType::kBf16: return d.peak_bf16;
     case DType::kFp16: return d.peak_fp16;
     case DType::kFp8: return d.peak_fp8;
+    case DType::kNvfp4: return d.peak_fp4;
     case DType::kInt64:
     case DType::kInt32:
     case DType::kInt8: return d.vector_fp32;  // no product of integers in a plan: vector units

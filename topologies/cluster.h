@@ -22,8 +22,9 @@ std::string_view name_of(LinkClass c);
 /// An accelerator (or CPU), as in topologies/catalogue/devices/*.json, where each number has its
 /// source.
 struct Device {
-  std::string name;                                                     // "h100-sxm"
-  FlopsPerSecond peak_fp64, peak_fp32, peak_bf16, peak_fp16, peak_fp8;  // dense; fp8 0 where absent
+  std::string name;  // "h100-sxm"
+  /// Dense; fp8 and fp4 0 where absent.
+  FlopsPerSecond peak_fp64, peak_fp32, peak_bf16, peak_fp16, peak_fp8, peak_fp4;
   FlopsPerSecond vector_fp32;  // outside of the matrix units
   /// What the largest products reach of the peak, over the same for the GPU of its generation whose
   /// kernels were measured: a higher peak that the power does not carry.

@@ -69,6 +69,10 @@ const Table<Device>& device_table() {
           field("peak_bf16", &Device::peak_bf16, rate, "Dense matrix peak in bf16."),
           field("peak_fp16", &Device::peak_fp16, rate, "Dense matrix peak in fp16."),
           field("peak_fp8", &Device::peak_fp8, rate, "Dense matrix peak in fp8."),
+          field("peak_fp4", &Device::peak_fp4, rate,
+                "Dense matrix peak in 4 bits with a scale for each block, nvfp4. Data sheets put "
+                "the rate with sparsity first, which is twice that on B200 and GB200 and 4/3 of it "
+                "on GB300."),
           field("vector_fp32", &Device::vector_fp32, rate, "fp32 peak outside of matrix units.")
               .required(),
           field("matmul_yield", &Device::matmul_yield, Sourced{Real{.min = 0.1, .max = 2}},

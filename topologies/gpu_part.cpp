@@ -39,7 +39,7 @@ Device part_of(const Device& gpu, std::int64_t parts) {
   const double share = static_cast<double>(part.sms) / static_cast<double>(gpu.sms);
   part.name = fmt::format("{}, one of {} parts", gpu.name, parts);
   for (FlopsPerSecond* rate : {&part.peak_fp64, &part.peak_fp32, &part.peak_bf16, &part.peak_fp16,
-                               &part.peak_fp8, &part.vector_fp32}) {
+                               &part.peak_fp8, &part.peak_fp4, &part.vector_fp32}) {
     *rate = *rate * share;
   }
   part.memory_bandwidth = gpu.memory_bandwidth * std::min(1.0, kDrawnByAll * share);

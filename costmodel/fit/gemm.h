@@ -11,8 +11,9 @@ namespace plait {
 struct GemmRow {
   MatMul op;
   Seconds time;
-  /// Of the first operand, where an engine casts it beside the product: 2 bytes read and 1 written
-  /// for each element. Plans have casts of their own, so that its time is fitted and left out.
+  /// Of the first operand, where an engine casts it beside the product: 2 bytes read and 1 (nvfp4:
+  /// 9/16) written for each element. Plans have casts of their own, so that its time is fitted and
+  /// left out.
   Bytes cast = {};
 };
 

@@ -95,9 +95,10 @@ struct LayerPasses {
   /// none does: pass_parts.cpp.
   std::vector<Block> forward_parts = {}, backward_parts = {};
 };
-/// Layers with a dense MLP, or those with experts; whose attention sees all tokens, or a window.
+/// Layers with a dense MLP, or those with experts; whose attention sees all tokens, or a window;
+/// whose products are as narrow as the others', or plain (Precision::is_plain).
 struct LayerKind {
-  bool experts = false, windowed = false;
+  bool experts = false, windowed = false, plain = false;
   LayerPasses kept;                       // as written
   std::optional<LayerPasses> recomputed;  // in the backward pass, where the strategy does so
   Block once;  // before a layer's first forward pass of the step; empty: nothing to do
@@ -133,7 +134,7 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
-  std::vector<LayerKind> layers;  // dense before experts; from apply_windows on windowed before all
+  std::vector<LayerKind> layers;  // dense before experts; later each plain or windowed before all
   LayerKind mtp;                  // before the layer of a module that predicts a further token
   LayerPasses mtp_head;           // and behind it; empty without modules
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
@@ -164,11 +165,15 @@ struct Draft {
     }
     f(mtp.kept.forward), f(mtp.kept.backward), f(mtp_head.forward), f(mtp_head.backward);
   }
+  bool is_plain(std::int64_t layer) const {
+    return workload.precision.is_plain(layer, model.layers);
+  }
   /// Of `layers`, from apply_windows on. Those of modules behind the model are like its last one.
   std::size_t kind_of(std::int64_t layer) const {
     const std::int64_t like = std::min(layer, model.layers - 1);
     const auto same = [&](const LayerKind& k) {
-      return k.experts == model.has_experts(like) && k.windowed == model.has_window(like);
+      return k.experts == model.has_experts(like) && k.windowed == model.has_window(like) &&
+             k.plain == is_plain(like);
     };
     return static_cast<std::size_t>(std::ranges::find_if(layers, same) - layers.begin());
   }
@@ -213,7 +218,8 @@ void fit_sizes(Draft& draft, Block& block);
 void write_layers(Draft& draft);
 void apply_tensor_parallel(Draft& draft);    // shards weights over tp
 void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to them and back
-void apply_fp8(Draft& draft);                // linear layers read fp8 copies
+void keep_plain_layers(Draft& draft);        // those at the ends are kinds of their own
+void apply_narrow(Draft& draft);             // linear layers read fp8 or nvfp4 copies
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
 void apply_whole_logits(Draft& draft);       // every rank along tp takes the whole loss
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs

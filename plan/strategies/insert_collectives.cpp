@@ -159,7 +159,8 @@ class Propagation {
     if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
     if (layout(0) == Layout::kReplicated && layout(1) == Layout::kFeature) return;  // own columns
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
-    if (!orders_slots || layout(0) == Layout::kPartial) yield(1, layout(0));
+    if (orders_slots && layout(0) != Layout::kPartial) return;
+    for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0));
   }
   void follow(Embedding& e) {
     const std::size_t table = e.pass == Pass::kForward ? 1 : op_.operands.size() - 1;

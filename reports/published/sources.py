@@ -29,7 +29,7 @@ SOURCES = {
     "nanotron_ultrascale_h100": ("nanotron", "Llama of 3.6B", "H100; 1 to 32"),
     "nvidia_dgxc_benchmarking": ("DGX Cloud", "NeMo: Llama 2 and 3, GPT-3, Nemotron; BF16, FP8",
                                  "H100; 8 to 128"),
-    "nvidia_megatron_bridge_perf_summary": ("Megatron Bridge", "Llama 3, MoE; BF16, FP8",
+    "nvidia_megatron_bridge_perf_summary": ("Megatron Bridge", "Llama 3, MoE; BF16, FP8, NVFP4",
                                             "H100, B200, GB200; 8 to 64"),
     "nvidia_nemo_perf_summary_24_07": ("NeMo 24.07", "GPT-3, Llama 2 and 3, Nemotron; FP8",
                                        "H100, B200; 4 to 1,024"),

@@ -54,6 +54,10 @@ inline constexpr SameModule kRecomputeModules[] = {
 void write_windows(ExportDraft& draft);
 void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 
+/// Products in 8 or 4 bits; `weights`: the type of the others.
+void write_narrow(ExportDraft& draft);
+void read_narrow(Arguments& arguments, Imported& out, const std::string& weights);
+
 void write(ExportDraft& draft, Launcher launcher);
 Imported read(const std::string& text, const std::string& file);
 

@@ -216,8 +216,7 @@ class Reading {
     give("--grad-reduce-in-bf16", at + "reduction", json_quote(gradients));
     out_.give(at + "master", R"("fp32")");
     moments(at + "moments");
-    const bool fp8 = args_.one_of("--fp8-format", {"e4m3", "hybrid"}).has_value();
-    give("--fp8-format", at + "matmul", json_quote(fp8 ? "fp8" : weights));
+    read_narrow(args_, out_, weights);
   }
 
   void moments(const std::string& path) {

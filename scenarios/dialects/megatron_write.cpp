@@ -82,8 +82,7 @@ void write_precision(ExportDraft& d) {
     d.say({"workload.precision.moments"});
   }
   if (!small_moments) d.say({"workload.precision.moments"});
-  if (p.matmul == DType::kFp8) d.set("--fp8-format", "hybrid");
-  d.say({"workload.precision.matmul"});
+  write_narrow(d);
 }
 
 /// How long documents are is for the data to say.

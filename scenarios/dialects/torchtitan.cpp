@@ -34,7 +34,8 @@ void write_training(ExportDraft& d) {
   const Precision& p = w.precision;
   if (p.weights != DType::kFp16) {
     d.set("mixed_precision_param", p.weights == DType::kBf16 ? R"("bfloat16")" : R"("float32")");
-    d.say({"workload.precision.weights", "workload.precision.matmul"});
+    d.say({"workload.precision.weights"});
+    if (p.matmul != DType::kNvfp4) d.say({"workload.precision.matmul"});
   }
   if (p.reduction == DType::kFp32) {
     d.set("mixed_precision_reduce", R"("float32")");

@@ -91,7 +91,9 @@ class ScenarioWriter {
     out["micro_batch"] = micro_batch;
     const std::string precision = lower(run_.precision);
     JsonObject types = {{"weights", mentions(precision, "fp16") ? "fp16" : "bf16"}};
-    if (mentions(precision, "nvfp4")) throw NotRepresentable("4-bit products are not planned yet");
+    // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in
+    // bf16.
+    if (mentions(precision, "nvfp4")) types["matmul"] = "nvfp4";
     if (mentions(precision, "fp8") || mentions(precision, "float8")) types["matmul"] = "fp8";
     out["precision"] = std::move(types);
     if (m_.experts > 0 && mentions(lower(run_.notes + m_.name), "drop")) {

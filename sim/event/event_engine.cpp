@@ -236,7 +236,7 @@ class EventEngine {
       const auto peer = static_cast<std::uint32_t>(e.group[static_cast<std::size_t>(t.peer)]);
       const MessageEnd end{rank, peer,
                            s,    static_cast<std::uint32_t>(s),
-                           tag,  Bytes(t.range.elements * size_of(c.dtype))};
+                           tag,  Bytes(bytes_of(c.dtype, t.range.elements))};
       t.direction == Direction::kSend ? messages_.send(end) : messages_.receive(end);
     }
   }
@@ -248,7 +248,7 @@ class EventEngine {
     if (c == nullptr) return end_communication(rank, s);
     SimTime work = 0;
     for (const Transfer& t : stream.exchange->rounds[stream.round]) {
-      const Bytes bytes(t.range.elements * size_of(c->dtype));
+      const Bytes bytes(bytes_of(c->dtype, t.range.elements));
       if (t.combine) work += to_sim_time(system_.combine.at(bytes));
     }
     if (work == 0) return next_round(rank, s);

@@ -20,6 +20,7 @@ inline Device gpu(const char* name, int capability, double bf16, double memory, 
   d.launch_overhead = Seconds(launch);
   d.sms = sms;
   if (capability >= 90) d.peak_fp8 = FlopsPerSecond(2 * bf16);
+  if (capability >= 100) d.peak_fp4 = FlopsPerSecond(4 * bf16);
   return d;
 }
 inline Device a100() { return gpu("a100-80-sxm", 80, 312e12, 2.039e12, 40, 1.9e-6, 108); }

@@ -22,6 +22,7 @@ std::vector<Set> sets() {
   for (const MeasuredMachine& m : machines()) {
     out.push_back({m, DType::kBf16});
     if (m.device.peak_fp8.value > 0) out.push_back({m, DType::kFp8});
+    if (m.device.peak_fp4.value > 0) out.push_back({m, DType::kNvfp4});
   }
   return out;
 }
@@ -81,8 +82,10 @@ TEST(GemmFits, PredictTheOtherPairs) {
         errors.add(what + ", n or k < 1024, m >= 512", time / r.time, band);
     }
     errors.print();
+    // In nvfp4 two engines call another kernel than the third one, and each casts in its own way.
+    const double apart = set.dtype == DType::kNvfp4 ? 0.015 : 0;
     for (const auto& [what, e] : errors.summaries()) {
-      EXPECT_LE(e.mean, what.find("<") == std::string::npos ? 0.07 : 0.085) << what;
+      EXPECT_LE(e.mean - apart, what.find("<") == std::string::npos ? 0.07 : 0.085) << what;
       if (what.ends_with("all")) {
         EXPECT_NEAR(e.within_band, 0.8, 0.03) << what;
       }

@@ -23,17 +23,29 @@ inline bool is_held_out(std::int64_t n, std::int64_t k) {
   return (h >> 32) % 10 < 3;
 }
 
-/// One row for each shape with n and k from 64 up: the median over the engines in bf16,
+/// Products of one type: which tables have them, by what name, and the bytes of the cast beside
+/// each of the first operand's elements.
+struct GemmTables {
+  const char* files;
+  std::string type;
+  std::int64_t sixteenths;  // of a byte
+};
+inline GemmTables gemm_tables(DType dtype) {
+  if (dtype == DType::kFp8) return {"gemm_perf__trtllm", "fp8", 3 * 16};
+  if (dtype == DType::kNvfp4) return {"gemm_perf", "nvfp4", 2 * 16 + 9};
+  return {"gemm_perf", "bfloat16", 0};
+}
+
+/// One row for each shape with n and k from 64 up: the median over the engines in bf16 and nvfp4,
 /// TensorRT-LLM's time in fp8.
 inline std::vector<GemmRow> gemm_rows(const MeasuredMachine& machine, DType dtype,
                                       const std::filesystem::path& kernels) {
-  const bool fp8 = dtype == DType::kFp8;
+  const GemmTables from = gemm_tables(dtype);
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::vector<double>> times;
-  for (const auto& table : tables(kernels / "aiconfigurator" / machine.folder,
-                                  fp8 ? "gemm_perf__trtllm" : "gemm_perf")) {
+  for (const auto& table : tables(kernels / "aiconfigurator" / machine.folder, from.files)) {
     for (const Record& r : read_table(table)) {
       const auto type = r.find("gemm_dtype");  // a table of bf16 alone does not name it
-      if ((type == r.end() ? "bfloat16" : type->second) != (fp8 ? "fp8" : "bfloat16")) continue;
+      if ((type == r.end() ? "bfloat16" : type->second) != from.type) continue;
       const std::int64_t n = std::stoll(r.at("n")), k = std::stoll(r.at("k"));
       if (std::min(n, k) >= 64)
         times[{std::stoll(r.at("m")), n, k}].push_back(std::stod(r.at("latency_us")));
@@ -44,7 +56,7 @@ inline std::vector<GemmRow> gemm_rows(const MeasuredMachine& machine, DType dtyp
     const auto& [m, n, k] = key;
     rows.push_back({{.m = m, .n = n, .k = k, .in = dtype},
                     Seconds(middle(us) * 1e-6),
-                    fp8 ? Bytes(3 * m * k) : Bytes()});
+                    Bytes(from.sixteenths * m * k / 16)});
   }
   return rows;
 }
@@ -56,6 +68,10 @@ inline GemmResult committed_gemm(const Device& device, DType dtype) {
     const bool hopper = generation_of(device) == Generation::kHopper;
     result.cast_us = hopper ? 9.6 : 12;
     result.cast_bandwidth = hopper ? 0.386 : 0.323;
+  }
+  if (dtype == DType::kNvfp4) {
+    const StreamFit cast = stream_fit(device, StreamKind::kQuantise);
+    result.cast_us = cast.fixed.value * 1e6, result.cast_bandwidth = cast.bandwidth;
   }
   return result;
 }

@@ -204,6 +204,8 @@ TEST(AdamTraffic, MixedPrecisionMoves30BytesPerParameterAndFp32Moves28) {
 TEST(StreamTraffic, IsElementsTimesTheirSize) {
   EXPECT_EQ(memory_traffic(Cast{.elements = 7}), Bytes(7 * (4 + 2)));
   EXPECT_EQ(memory_traffic(Cast{7, DType::kBf16, DType::kFp8}), Bytes(7 * (2 + 1 + 1)));
+  // 16 elements in 8 bytes and a scale of one.
+  EXPECT_EQ(memory_traffic(Cast{48, DType::kBf16, DType::kNvfp4, 2}), Bytes(48 * 2 + 2 * 3 * 9));
   EXPECT_EQ(memory_traffic(Fill{.elements = 7}), Bytes(7 * 4));
   EXPECT_EQ(memory_traffic(SquaredNorm{.elements = 7}), Bytes(7 * 4 + 4));
   EXPECT_EQ(memory_traffic(BiasGrad{.rows = 3, .width = 5}), Bytes(3 * 5 * 2 + 5 * 4));
@@ -305,6 +307,12 @@ TEST(TrafficOfExperts, IsTokensSlotsAndChoices) {
   EXPECT_EQ(bytes(combine), (r + S) * w * e + r * k * (e + index));
   combine.pass = Pass::kBackward;
   EXPECT_EQ(bytes(combine), (r + 2 * S) * w * e + r * k * (2 * e + index));
+}
+
+TEST(Traffic, OfProductsInNvfp4CountsBlocksScales) {
+  const MatMul op{.m = 16, .n = 32, .k = 48, .in = DType::kNvfp4, .out = DType::kBf16};
+  EXPECT_EQ(memory_traffic(op), Bytes((16 * 48 + 48 * 32) / 16 * 9 + 16 * 32 * 2));
+  EXPECT_EQ(bytes_of(DType::kNvfp4, 17), 8 + 1 + 1);  // the 17th takes a byte that others may share
 }
 
 }  // namespace plait::op_traffic_test

@@ -172,10 +172,33 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
   }
 }
 
-TEST(Fp8, IsNotRounded) {
+TEST(Fp8, IsNotRoundedNorIsNvfp4) {
   Workload w = small_workload();
-  w.precision.matmul = DType::kFp8;
-  EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError);
+  for (const DType type : {DType::kFp8, DType::kNvfp4}) {
+    w.precision.matmul = type;
+    EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError) << name_of(type);
+  }
+}
+
+/// As for fp8, with layers at both ends that are not cast.
+TEST(Nvfp4, ReadsAndKeepsTheRightTensors) {
+  Workload w = small_workload();
+  w.precision.matmul = DType::kNvfp4;
+  w.precision.plain_last = 1;
+  const RunPrecision precision = RunPrecision::kFp64;
+  for (const int stage : {1, 3}) {
+    for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+      Strategy s;
+      s.mesh[Axis::kPp] = 2, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
+      s.sequence_parallel = true;
+      s.zero_stage = stage, s.recompute.kind = recompute;
+      const Plan plan = make_plan(small_llama(), in_precision(w, precision), s);
+      const Verification v = verify(small_llama(), plan, unsharded(small_llama()), precision);
+      EXPECT_TRUE(passes(v, tolerance_of(precision)))
+          << stage << ": " << v.worst_tensor << v.worst_error;
+      EXPECT_EQ(v.held, v.planned);
+    }
+  }
 }
 
 TEST(Verify, ReportsTheMemoryOfEveryRank) {

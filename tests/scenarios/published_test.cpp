@@ -47,6 +47,13 @@ TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
   EXPECT_FALSE(run_of(record).measured.step_s.has_value());
 }
 
+TEST(Published, ProductsInNvfp4LeaveNoLayerPlain) {
+  json record = published_sample();
+  record["precision"] = "NVFP4";
+  const json precision = json::parse(scenario_of(run_of(record)).json)["workload"]["precision"];
+  EXPECT_EQ(precision, json::parse(R"({"weights": "bf16", "matmul": "nvfp4"})"));
+}
+
 TEST(Published, LayersThatStagesCannotShareAreListed) {
   json record = published_sample();
   record["model"]["layers"] = 75;

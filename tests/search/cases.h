@@ -66,7 +66,8 @@ inline void list_layers(Case& c) {
 
 /// A random machine and model, each third with experts, each fourth with latent attention, of the
 /// others each third with windows, each third with modules that predict further tokens, each third
-/// with parts of a layer to compute again, some with products of 8 bits, some with layers dealt to
+/// with parts of a layer to compute again, some with products of 8 bits in all
+/// layers or all but the last one, some with layers dealt to
 /// pieces by a list; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
@@ -81,7 +82,10 @@ inline Case searchable() {
     look_back(c);
   }
   if (pick(0, 2) == 0) predict(c);
-  if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) c.workload.precision.matmul = DType::kFp8;
+  if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
+    c.workload.precision.matmul = DType::kFp8;
+    c.workload.precision.plain_last = pick(0, 1);
+  }
   if (pick(0, 2) == 0) {
     c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};
   }

@@ -137,6 +137,15 @@ TEST(SymmetryPeriod, ShiftedPairsHaveTheSameRoute) {
 TEST(Device, RefusesANumberFormatThatItDoesNotHave) {
   EXPECT_THROW(find_device("a100-80-sxm").peak(DType::kFp8), InputError);
   EXPECT_EQ(find_device("h100-sxm").peak(DType::kFp8), find_device("h100-sxm").peak_fp8);
+  EXPECT_THROW(find_device("h200-sxm").peak(DType::kNvfp4), InputError);
+}
+
+// Of each GPU with units for 4 bits: twice as many numbers as of 8 bits.
+TEST(Device, MultipliesFourBitsTwiceAsFastAsEight) {
+  for (const char* name : {"b200", "gb200", "rtx-pro-6000"}) {
+    const Device d = find_device(name);
+    EXPECT_EQ(d.peak(DType::kNvfp4), d.peak_fp8 * 2) << name;
+  }
 }
 
 }  // namespace plait::cluster_test

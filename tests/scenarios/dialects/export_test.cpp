@@ -28,6 +28,7 @@ Scenario scenario_at(const std::string& path) {
 const std::vector<std::vector<Override>> kChanges = {
     {},
     {{"strategy.recompute", "full"}, {"workload.precision.matmul", "fp8"}},
+    {{"workload.precision", R"({"matmul": "nvfp4", "plain_last": 4})"}},
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.layers", "1"}},
     {{"strategy.recompute", "ops"}, {"strategy.data.overlap", "false"}},
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.every", "2"}},

@@ -56,7 +56,9 @@ json random_precision() {
           {"gradients", word({"bf16", "fp16", "fp32"})},
           {"reduction", word({"bf16", "fp16", "fp32"})},
           {"moments", word({"bf16", "fp32"})},
-          {"matmul", coin() ? weights : "fp8"}};
+          {"matmul", coin() ? weights : word({"fp8", "nvfp4"})},
+          {"plain_first", size({0, 0, 1})},
+          {"plain_last", size({0, 0, 1})}};
 }
 
 json random_documents() {

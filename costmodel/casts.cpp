@@ -1,0 +1,31 @@
+#include "costmodel/casts.h"
+
+namespace plait {
+namespace {
+
+std::int64_t writing_kernels(const Cast& op) { return op.rotated ? op.copies : 1; }
+
+Bytes read(const Cast& op) { return Bytes(bytes_of(op.from, op.elements)); }
+Bytes written(const Cast& op) { return Bytes(op.copies * bytes_of(op.to, op.elements)); }
+
+Cost kernel_cost(StreamKind kind, Bytes bytes, const Device& device) {
+  const StreamFit fit = stream_fit(device, kind);
+  return cost_of({fit.fixed, Seconds(), stream_time(fit, bytes, device)}, fit.quality, device);
+}
+
+}  // namespace
+
+bool takes_several_kernels(const Cast& op) { return op.to == DType::kNvfp4; }
+
+Cost nvfp4_cast_cost(const Cast& op, const Device& device) {
+  const std::int64_t kernels = writing_kernels(op);
+  const Bytes each(read(op).value + written(op).value / kernels);
+  return kernel_cost(StreamKind::kAmax, read(op), device) +
+         static_cast<double>(kernels) * kernel_cost(StreamKind::kQuantise, each, device);
+}
+
+Bytes nvfp4_cast_bytes(const Cast& op) {
+  return Bytes((1 + writing_kernels(op)) * read(op).value) + written(op);
+}
+
+}  // namespace plait

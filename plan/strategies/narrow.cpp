@@ -1,0 +1,144 @@
+// Linear layers in fp8 or nvfp4, as NVIDIA's Transformer Engine runs them (Micikevicius et al.
+// 2022, FP8 Formats for Deep Learning, arXiv 2209.05433; Abecassis et al. 2025, Pretraining Large
+// Language Models with NVFP4, arXiv 2509.25149; Transformer Engine's user guide, "Using FP8"): the
+// products of the four linear layers of a transformer layer read the narrow type and write the
+// weights' type, forward, for the gradient of the input and for that of the weight, as does the
+// projection of a module that predicts a further token. Embedding, attention and the output matrix
+// stay as they are.
+//
+// A cast per linear layer and pass makes the copies: of the input, which is kept for the weight
+// gradient instead of the input itself, and of the output's gradient. Tensor parallelism with
+// sequence parallelism gathers these copies. Weights are cast once a step, before their layer's
+// first forward pass, into two copies, since tensor cores want them transposed for the input's
+// gradient; with gathered weights (zero_stage 3) wherever they are used, in one.
+//
+// fp8 has one copy of each, with one scale. Blocks of nvfp4 lie along the products' k: rows for y =
+// x w^T and dx = dy w, columns for dw = dy^T x, so that inputs and output gradients have two
+// copies, of which the second is that of elements rotated by a random Hadamard transform
+// (NVFP4Quantizer in transformer_engine/pytorch/csrc/quantizer.cpp). Of an input the rows are
+// gathered forward and the columns, which are what is kept, backward; of a row-parallel layer's
+// output gradient both
+// (_all_gather_nvfp4 in transformer_engine/pytorch/distributed.py).
+#include <algorithm>
+#include <map>
+
+#include "plan/strategies/draft.h"
+
+namespace plait {
+namespace {
+
+class NarrowRewrite {
+ public:
+  NarrowRewrite(Draft& d, LayerKind& layer, std::string name)
+      : d_(d),
+        layer_(layer),
+        name_(std::move(name)),
+        to_(d.workload.precision.products()),
+        suffix_("." + std::string(name_of(to_))),
+        blocks_(to_ == DType::kNvfp4),
+        once_a_step_(d.strategy.zero_stage < 3) {}
+
+  void run() {
+    if (once_a_step_) layer_.once.name = name_ + ".cast_weights";
+    rewrite(layer_.kept.forward);
+    rewrite(layer_.kept.backward);
+  }
+
+ private:
+  /// By what lies along a product's k.
+  struct Copies {
+    TensorId rows, columns;
+  };
+
+  void rewrite(Block& block) {
+    std::vector<Op> ops = std::move(block.ops);
+    block.ops.clear();
+    block_ = &block, local_.clear();
+    for (Op& op : ops) {
+      // Transformer Engine knows the linear layers alone, not the router.
+      MatMul* g = body_of<MatMul>(op);
+      if (g != nullptr && !is_router(d_, op)) read_narrow(*g, op);
+      block.ops.push_back(std::move(op));
+    }
+  }
+  /// {x, w, y}, {dy, w, dx} and {dy, x, dw}: the first two operands are read narrow.
+  void read_narrow(MatMul& g, Op& op) {
+    g.in = to_;
+    Operand& first = op.operands[0];
+    Operand& second = op.operands[1];
+    const bool forward = g.pass == Pass::kForward;
+    const Scope kept = forward ? Scope::kLayerMicrobatch : Scope::kCall;
+    const Copies made =
+        blocks_ ? narrowed_twice(first, kept, op.phase) : narrowed(first, kept, op.phase);
+    if (forward) saved_[first.tensor] = made.columns;
+    const bool for_weight = g.pass == Pass::kWeightGrad;
+    first = {for_weight ? made.columns : made.rows, Use::kRead, 0};
+    second = {for_weight ? saved_.at(second.tensor) : weight(second, g.pass, op), Use::kRead, 0};
+  }
+  Copies narrowed(const Operand& from, Scope scope, Phase phase) {
+    const auto key = std::pair(from.tensor, from.shift);
+    const auto found = local_.find(key);
+    if (found != local_.end()) return found->second;
+    const TensorId copy = copy_of(from.tensor, "", scope);
+    block_->ops.push_back(cast(from, {copy}, phase));
+    return local_[key] = {copy, copy};
+  }
+  /// The columns are kept, the rows are read in this call.
+  Copies narrowed_twice(const Operand& from, Scope columns, Phase phase) {
+    const auto key = std::pair(from.tensor, from.shift);
+    const auto found = local_.find(key);
+    if (found != local_.end()) return found->second;
+    const Copies made = {copy_of(from.tensor, "", Scope::kCall),
+                         copy_of(from.tensor, "_transposed", columns)};
+    Op op = cast(from, {made.rows, made.columns}, phase);
+    body_of<Cast>(op)->rotated = true;
+    block_->ops.push_back(std::move(op));
+    return local_[key] = made;
+  }
+  TensorId weight(const Operand& w, Pass pass, const Op& op) {
+    if (!once_a_step_) return narrowed(w, Scope::kCall, op.phase).rows;
+    auto found = weights_.find(w.tensor);
+    if (found == weights_.end()) {
+      const Copies made = {copy_of(w.tensor, "", Scope::kLayer),
+                           copy_of(w.tensor, "_transposed", Scope::kLayer)};
+      layer_.once.ops.push_back(cast(w, {made.rows, made.columns}, Phase::kForward));
+      found = weights_.emplace(w.tensor, made).first;
+    }
+    return pass == Pass::kForward ? found->second.rows : found->second.columns;
+  }
+  TensorId copy_of(TensorId of, const char* which, Scope scope) {
+    Tensor t = d_.tensors[of];
+    t.name += suffix_ + which, t.dtype = to_, t.scope = scope;
+    return d_.add(t);
+  }
+  Op cast(const Operand& from, std::vector<TensorId> to, Phase phase) {
+    Cast body{0, d_.tensors[from.tensor].dtype, to_};
+    if (blocks_) body.copies = std::ssize(to);
+    std::vector<Operand> operands = {from};
+    for (TensorId t : to) operands.push_back({t, Use::kWrite, 0});
+    return {Compute(body), Stream::kCompute, phase, std::move(operands)};
+  }
+
+  Draft& d_;
+  LayerKind& layer_;
+  std::string name_;
+  DType to_;
+  std::string suffix_;  // ".fp8"
+  bool blocks_, once_a_step_;
+  Block* block_ = nullptr;
+  std::map<std::pair<TensorId, std::int16_t>, Copies> local_;  // casts of this block
+  std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients
+  std::map<TensorId, Copies> weights_;
+};
+
+}  // namespace
+
+void apply_narrow(Draft& d) {
+  if (!d.workload.precision.narrows()) return;
+  for (LayerKind& layer : d.layers) {
+    if (!layer.plain) NarrowRewrite(d, layer, "layer").run();
+  }
+  if (d.model.mtp_layers > 0) NarrowRewrite(d, d.mtp, "mtp").run();
+}
+
+}  // namespace plait

@@ -1,0 +1,53 @@
+// Products in few bits as Megatron-LM has them: --fp8-format and, apart from it, --fp4-format e2m1
+// with --fp4-recipe nvfp4; --first-last-layers-bf16 leaves layers at both ends in 16 bits, one at
+// each where no other number is given (megatron/core/transformer/transformer_config.py).
+#include "core/json.h"
+#include "scenarios/dialects/megatron.h"
+
+namespace plait::megatron {
+namespace {
+
+constexpr const char *kFp8 = "--fp8-format", *kFp4 = "--fp4-format", *kRecipe = "--fp4-recipe";
+constexpr const char* kPlain = "--first-last-layers-bf16";
+struct PlainLayers {
+  const char *argument, *path;
+  std::int64_t Precision::*layers;
+};
+constexpr PlainLayers kEnds[] = {
+    {"--num-layers-at-start-in-bf16", "workload.precision.plain_first", &Precision::plain_first},
+    {"--num-layers-at-end-in-bf16", "workload.precision.plain_last", &Precision::plain_last}};
+
+}  // namespace
+
+void write_narrow(ExportDraft& d) {
+  const Precision& p = d.scenario.workload.precision;
+  if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
+  if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
+  const bool plain = p.narrows() && p.plain_first + p.plain_last > 0;
+  if (plain) d.set(kPlain);
+  for (const PlainLayers& end : kEnds) {
+    if (plain) d.set(end.argument, p.*end.layers);
+    if (p.narrows()) d.say({end.path});
+  }
+  d.say({"workload.precision.matmul"});
+}
+
+void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
+  args.exclusive(kFp8, kFp4);
+  const bool fp8 = args.one_of(kFp8, {"e4m3", "hybrid"}).has_value();
+  const bool fp4 = args.one_of(kFp4, {"e2m1"}).has_value();
+  args.one_of(kRecipe, {"nvfp4"});
+  out.give("workload.precision.matmul",
+           json_quote(fp8   ? "fp8"
+                      : fp4 ? "nvfp4"
+                            : weights),
+           args.line(fp4 ? kFp4 : kFp8));
+  const bool plain = args.flag(kPlain) && (fp8 || fp4);
+  for (const PlainLayers& end : kEnds) {
+    const std::int64_t layers = args.integer(end.argument, 0).value_or(1);
+    out.give(end.path, std::to_string(plain ? layers : 0),
+             args.line(plain ? end.argument : kPlain));
+  }
+}
+
+}  // namespace plait::megatron
