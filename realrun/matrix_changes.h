@@ -156,6 +156,7 @@ inline void windows_of_2(MatrixCase& c) {
 inline void window_of_3(MatrixCase& c) { c.model.attention_window = 3; }
 inline void mtp(MatrixCase& c) { c.model.mtp_layers = 1; }
 inline void mtp_of_2(MatrixCase& c) { c.model.mtp_layers = 2; }
+inline void untied(MatrixCase& c) { c.model.tied_embeddings = false; }
 inline void pairs(MatrixCase& c) { c.workload.micro_batch = 2; }
 /// Documents of 3 + 4 tokens, and 1 of padding; of 3 + 3 + 2.
 inline void documents(MatrixCase& c) { c.workload.documents = {Packing::kPacked, 0, {3, 4}}; }

@@ -1,4 +1,5 @@
-// Which combinations are verified with bidirectional encoders.
+// Which combinations are verified with bidirectional encoders, and with parts of them that other
+// models have.
 
 #include "realrun/matrix_changes.h"
 #include "realrun/matrix_models.h"
@@ -6,6 +7,13 @@
 namespace plait::matrix_changes {
 
 using namespace matrix_models;
+
+namespace {
+
+/// As BLOOM has it.
+void embedding_normed(MatrixCase& c) { c.model.embedding_norm = true; }
+
+}  // namespace
 
 void encoders(List& l) {
   l.add("one rank, pairs of sequences", bert(), {}, 0, {pairs});
@@ -45,6 +53,11 @@ void encoders(List& l) {
   l.add("activations on the host", bert(), {.dp = 2}, 0, {activations_on_host});
   l.add("state on the host, zero 3", megatron_bert(), {.fsdp = 2}, 3, {state_on_host});
   l.add("two of four serve", bert(), {.dp = 4}, 0, {two_servers});
+  l.add("untied, pp, zb-v, fsdp, tp", bert(), {.pp = 2, .fsdp = 2, .tp = 2}, 3,
+        {untied, deep, zb_v});
+  l.add("norm of the embedding, tp", llama(), {.tp = 2}, 0, {embedding_normed});
+  l.add("norm of the embedding, fsdp, tp, sp", llama(), {.fsdp = 2, .tp = 2}, 3,
+        {embedding_normed, sp});
 }
 
 }  // namespace plait::matrix_changes

@@ -18,8 +18,6 @@ void tp(MatrixCase& c) {
   c.strategy.mesh[Axis::kPp] = sizeof...(kDegrees);
 }
 
-void untied(MatrixCase& c) { c.model.tied_embeddings = false; }
-
 }  // namespace
 
 void uneven_stages(List& l) {

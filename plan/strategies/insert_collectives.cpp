@@ -43,6 +43,7 @@ class Propagation {
   // ---- what each op needs and yields
   void follow(Norm& n) {
     if (n.pass == Pass::kForward) {
+      if (layout(0) == Layout::kPartial) need(0, layout_of(d_.x));  // rows that were looked up
       yield(op_.operands.size() - 2, layout(0)), yield(op_.operands.size() - 1, layout(0));
       return;
     }

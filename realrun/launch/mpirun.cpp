@@ -24,7 +24,7 @@ constexpr int kNoMpirun = 127;  // as a shell says "command not found"
 constexpr int kHighestOwnCode = 4;
 constexpr std::chrono::milliseconds kLookAgain{20};
 // mpirun ends within milliseconds of its last rank.
-constexpr std::chrono::seconds kGrace{5};
+constexpr std::chrono::seconds kMpirunGrace{5};
 
 [[noreturn]] void be_mpirun(std::vector<std::string> words) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // mpirun then ends its ranks
@@ -55,7 +55,7 @@ class Ranks {
                   "/children"),
         ranks_(static_cast<std::size_t>(ranks)) {}
 
-  /// True when all have been seen and none has been alive for kGrace.
+  /// True when all have been seen and none has been alive for kMpirunGrace.
   bool long_gone() {
     const auto now = std::chrono::steady_clock::now();
     bool alive = false;
@@ -65,7 +65,7 @@ class Ranks {
       alive = alive || is_alive(pid);
     }
     if (alive || seen_.size() < ranks_) last_alive_ = now;
-    return now - last_alive_ > kGrace;
+    return now - last_alive_ > kMpirunGrace;
   }
 
  private:
@@ -88,7 +88,7 @@ int wait_for(pid_t mpirun, std::int64_t ranks) {
     if (its.long_gone()) {
       kill(mpirun, SIGKILL);
       waitpid(mpirun, &status, 0);
-      throw EnvironmentError("mpirun went on for " + std::to_string(kGrace.count()) +
+      throw EnvironmentError("mpirun went on for " + std::to_string(kMpirunGrace.count()) +
                              " s after its ranks had ended, and was killed");
     }
     std::this_thread::sleep_for(kLookAgain);

@@ -1,14 +1,8 @@
 // config.json of models with experts or latent attention.
-#include <gtest/gtest.h>
-
-#include "model/hf_config.h"
 #include "model/presets.h"
+#include "tests/model/hf_configs.h"
 
 namespace plait::hf_mixtures_test {
-
-std::int64_t total(const Model& m) { return count_parameters(m).total(m); }
-
-Model imported(const std::string& text) { return import_hf_config(text, "config.json").model; }
 
 TEST(HfMixtures, ReadsMixturesOfExperts) {
   const Model mixtral = imported(R"({"model_type": "mixtral", "num_local_experts": 8,

@@ -45,6 +45,17 @@ TEST(ServingPlan, IsSoundForEveryLayout) {
   }
 }
 
+// Rows that ranks look up are sums over them, as the norm wants them whole.
+TEST(ServingPlan, SumsTheEmbeddingBeforeItsNorm) {
+  Model m = tiny_llama();
+  m.embedding_norm = true;
+  const Step step = {{}, {4, 1, 6}, 4};
+  const Plan plan = make_serving_plan(m, step, {}, layout(2, {.tp = 2}), 64);
+  EXPECT_TRUE(validate(plan).empty());
+  EXPECT_EQ(traffic(block_named(plan, "embedding.forward"), CollectiveKind::kAllReduce, Axis::kTp),
+            (Volume{1, 2 * 4 * 16}));
+}
+
 // 2 FLOPs per weight and token; the head sees one row of each sequence that is sampled.
 TEST(ServingPlan, ProductsMultiplyEachTokenByEachWeightOnce) {
   const Model m = tiny_llama(3);
