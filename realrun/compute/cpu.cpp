@@ -14,6 +14,7 @@
 #include "kernels/gemm.h"
 #include "kernels/latent_heads.h"
 #include "kernels/norm.h"
+#include "kernels/nvfp4.h"
 #include "kernels/rope.h"
 #include "kernels/squared_norm.h"
 #include "realrun/compute.h"
@@ -212,7 +213,8 @@ class CpuCompute : private OpView {
   void operator()(const BiasGrad& b) {
     kernels::bias_grad(at(1), at(0), b.rows, b.width, updates(1));
   }
-  void operator()(const Cast&) {
+  void operator()(const Cast& c) {
+    if (c.to == DType::kNvfp4 && c.from == DType::kBf16) return round_to_blocks();
     if (is_quantized(tensor(1))) {
       const auto shares = shares_of(tensor(1), tensor(2), tensor(0), plan_.mesh);
       return kernels::quantize_shares(mask(1), at(2), at(0), shares);
@@ -251,6 +253,18 @@ class CpuCompute : private OpView {
   }
 
  private:
+  /// To nvfp4, in blocks along rows and, of a second copy, along columns; those of weights are
+  /// squares. Neither rotated nor rounded at random, which would change what is lost, not what is
+  /// read.
+  void round_to_blocks() {
+    const std::int64_t columns = width(0), rows = elements(0) / columns;
+    const bool weight = tensor(0).kind == TensorClass::kWeight;
+    for (std::size_t i = 1; i < count(); ++i) {
+      const bool down = weight || i == 2, along = weight || i == 1;
+      kernels::round_to_nvfp4(at(i), at(0), rows, columns,
+                              {down ? kNvfp4Block : 1, along ? kNvfp4Block : 1});
+    }
+  }
   static constexpr std::int64_t kAnyDropped = std::numeric_limits<std::int64_t>::min();
   /// The slots in `operand`, least .. all - 1. Where a plan lacks what would have written them,
   /// they are anything.

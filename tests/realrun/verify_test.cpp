@@ -172,12 +172,10 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
   }
 }
 
-TEST(Fp8, IsNotRoundedNorIsNvfp4) {
+TEST(Fp8, IsNotRounded) {
   Workload w = small_workload();
-  for (const DType type : {DType::kFp8, DType::kNvfp4}) {
-    w.precision.matmul = type;
-    EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError) << name_of(type);
-  }
+  w.precision.matmul = DType::kFp8;
+  EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError);
 }
 
 /// As for fp8, with layers at both ends that are not cast.
@@ -197,6 +195,50 @@ TEST(Nvfp4, ReadsAndKeepsTheRightTensors) {
       EXPECT_TRUE(passes(v, tolerance_of(precision)))
           << stage << ": " << v.worst_tensor << v.worst_error;
       EXPECT_EQ(v.held, v.planned);
+    }
+  }
+}
+
+/// Sequences of 64 tokens and rows that fill blocks of 16 on two tensor-parallel ranks.
+Model wide_llama() {
+  Model m = small_llama();
+  m.layers = 1, m.hidden = 64, m.heads = m.kv_heads = 4, m.head_dim = 16, m.ffn_hidden = 64;
+  m.max_positions = 64;
+  return m;
+}
+Workload in_nvfp4() {
+  Workload w = small_workload();
+  w.sequence_length = 64;
+  w.precision.matmul = DType::kNvfp4;
+  return in_precision(w, RunPrecision::kBf16);
+}
+
+TEST(Nvfp4, IsRoundedInBf16ByWhatItsBlocksLose) {
+  // Against the same plan without rounding: one plan errs, so half of the squares are allowed.
+  const Plan plan = make_plan(wide_llama(), in_nvfp4(), Strategy{});
+  Workload exact = in_nvfp4();
+  exact.precision.matmul = DType::kBf16;
+  const Verification v = compare(
+      run_steps(wide_llama(), plan, RunPrecision::kBf16),
+      run_steps(wide_llama(), make_plan(wide_llama(), exact, Strategy{}), RunPrecision::kBf16));
+  const double allowed = tolerance_of(RunPrecision::kBf16, plan, 1).error;
+  EXPECT_LT(v.worst_error, allowed / std::sqrt(2.0));
+  EXPECT_GT(v.worst_error, 0.05);  // a rounded operand alone loses 0.1
+}
+
+TEST(Nvfp4, RoundedGradientsOfShardsAreThoseOfTheWholeWithinWhatBlocksLose) {
+  const RunPrecision precision = RunPrecision::kBf16;
+  const Plan whole = make_plan(wide_llama(), in_nvfp4(), Strategy{});
+  for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
+    for (const int stage : {1, 3}) {
+      Strategy s;
+      s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
+      s.sequence_parallel = true;
+      s.zero_stage = stage, s.recompute.kind = recompute;
+      const Plan plan = make_plan(wide_llama(), in_nvfp4(), s);
+      const Verification v = verify(wide_llama(), plan, whole, precision);
+      EXPECT_TRUE(passes(v, tolerance_of(precision, plan, 1)))
+          << stage << ": " << v.worst_tensor << " " << v.worst_error << " " << v.worst_cosine;
     }
   }
 }
