@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/planner.h"
+#include "plan/plan.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::blocking_sends_test {
