@@ -86,14 +86,14 @@ TEST(Interleaved, GroupsFitThatHaveAMicrobatchForEveryStage) {
   EXPECT_EQ(fitting_group(4, 3), 0);
 }
 
-RC_GTEST_PROP(Interleaved, AnyGroupsThatFitEndAndHoldMore, ()) {
+RC_GTEST_PROP(Interleaved, NoStageWaitsWithAnyGroupsThatFit, ()) {
   const auto stages = *rc::gen::inRange<std::int64_t>(2, 5);
   const auto microbatches = *rc::gen::inRange<std::int64_t>(stages, 14);
   PipelineOptions p = {.schedule = Schedule::kInterleaved, .chunks = 2};
   p.chunks = *rc::gen::inRange<std::int64_t>(2, 4);
   p.microbatch_group = *rc::gen::inRange<std::int64_t>(stages, microbatches + 1);
   RC_PRE(groups_fit(p, stages, microbatches));
-  const PassTimes t{10, 20, 0, 1};
+  const PassTimes t{10, 20, 0, 0};
   const Walked walk = walk_passes(p, stages, microbatches, t);
   // As with groups of as many as there are stages: no stage waits between its passes.
   RC_ASSERT(walk.end == (microbatches * p.chunks + stages - 1) * (t.f + t.b));
