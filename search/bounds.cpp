@@ -83,7 +83,8 @@ SimTime Bounds::closer(const Layout& l) const {
   const std::int64_t all = microbatches_of_replica(l);
   if (all * pieces.count > kMostTasks) return 0;
   const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
-  return walk_passes(stages, *schedules_.of(l, all, scenario_.strategy.pipeline), all, rules);
+  const PipelineOptions options = strategy_of(l, scenario_.strategy).pipeline;
+  return walk_passes(stages, *schedules_.of(l, all, options), all, rules);
 }
 
 /// Where nodes differ: all passes of a stage on the slowest kind that has ranks of it.

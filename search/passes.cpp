@@ -206,14 +206,10 @@ class Walk {
 }  // namespace
 
 std::shared_ptr<const Schedules::Tasks> Schedules::of(const Layout& l, std::int64_t microbatches,
-                                                      const PipelineOptions& of_all) {
+                                                      const PipelineOptions& options) {
   const std::lock_guard lock(mutex_);
   const auto [at, fresh] = known_.try_emplace({l.schedule, l.pp, l.chunks, microbatches});
-  if (fresh) {
-    PipelineOptions options = of_all;
-    options.schedule = l.schedule, options.chunks = l.chunks;
-    at->second = std::make_shared<Tasks>(schedule(options, l.pp, microbatches));
-  }
+  if (fresh) at->second = std::make_shared<Tasks>(schedule(options, l.pp, microbatches));
   return at->second;
 }
 

@@ -18,9 +18,9 @@ namespace plait {
 class Schedules {
  public:
   using Tasks = std::vector<std::vector<Task>>;
-  /// `of_all`: what is the same for all layouts.
+  /// `options`: the layout's; they differ with what it is known by alone.
   std::shared_ptr<const Tasks> of(const Layout& layout, std::int64_t microbatches,
-                                  const PipelineOptions& of_all);
+                                  const PipelineOptions& options);
 
  private:
   std::mutex mutex_;

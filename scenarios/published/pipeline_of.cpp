@@ -1,6 +1,6 @@
 #include "scenarios/published/pipeline_of.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
 #include "plan/schedule.h"
 

@@ -50,6 +50,24 @@ RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
   expect_bounded(scenario_of(c), c.costs(), 40);
 }
 
+// Groups of a scenario's microbatches are for as many stages as it has: with four of them there are
+// groups of four again, of which more microbatches are held than of those of two stages.
+TEST(Bounds, WalkLayoutsOfOtherStagesInGroupsOfTheirOwn) {
+  Scenario s =
+      load_scenario(std::string(PLAIT_SOURCE_DIR) + "/scenarios/llama/llama-3.1-70b-64xh100.json");
+  const CostModel costs{.host = s.host, .kernels = s.kernels};
+  const auto closer = [&](std::int32_t pp, std::int64_t group) {
+    s.strategy.pipeline.microbatch_group = group;
+    Layout layout = layout_of(s.strategy, s.workload);
+    layout.pp = pp, layout.dp = 8 / pp, layout.chunks = 2;
+    Bounds bounds(s, costs);
+    bounds.prepare(std::vector{layout}, 1);
+    return bounds.closer(layout);
+  };
+  EXPECT_EQ(closer(4, 16), closer(4, 0));
+  EXPECT_NE(closer(2, 16), closer(2, 0));
+}
+
 // They are worth having: on a machine without surprises they come close.
 TEST(Bounds, AreClose) {
   const Scenario s =

@@ -66,9 +66,9 @@ inline void list_layers(Case& c) {
 
 /// A random machine and model, each third with experts, each fourth with latent attention, of the
 /// others each third with windows, each third with modules that predict further tokens, each third
-/// with parts of a layer to compute again, some with products of 8 bits in all
-/// layers or all but the last one, some with layers dealt to
-/// pieces by a list; the batch has divisors.
+/// with parts of a layer to compute again, some with products of 8 bits in all layers or all but
+/// the last one, some with layers dealt to pieces by a list, some with groups of microbatches of
+/// their own; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
@@ -76,6 +76,8 @@ inline Case searchable() {
   c.strategy.pipeline = {};
   if (pick(0, 2) == 0) mix(c);
   if (pick(0, 3) == 0) list_layers(c);
+  const std::int64_t stages = c.strategy.mesh[Axis::kPp];
+  if (stages > 1 && pick(0, 2) == 0) c.strategy.pipeline.microbatch_group = stages + pick(0, 2);
   if (pick(0, 3) == 0) {
     compress(c);
   } else if (pick(0, 2) == 0) {
