@@ -75,6 +75,7 @@ void read_overlaps(const std::string& notes, Recipe& recipe) {
       mentions(notes, "--overlap-grad-reduce") || mentions(notes, "overlap grad reduce");
   recipe.overlaps_gathers = mentions(notes, "--overlap-param-gather") ||
                             mentions(notes, "overlap grad reduce + param gather");
+  recipe.overlaps_tensor = mentions(notes, "--tp-comm-overlap");
 }
 
 }  // namespace

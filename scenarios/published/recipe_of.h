@@ -13,6 +13,7 @@ struct Recipe {
   bool hides_exchanges = false;     // Megatron-Core's overlap_moe_expert_parallel_comm
   bool overlaps_gradients = false;  // --overlap-grad-reduce
   bool overlaps_gathers = false;    // --overlap-param-gather
+  bool overlaps_tensor = false;     // --tp-comm-overlap
   std::string recompute;            // as records write it; empty: the recipe is not known
   std::string offload;              // likewise
   std::string by_release;           // what of it the release says and the record does not

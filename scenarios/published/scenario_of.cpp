@@ -231,7 +231,8 @@ class ScenarioWriter {
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();
-    if (async_tensor_parallel()) {
+    const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
+    if (megatrons || async_tensor_parallel()) {
       if (out["recompute"] == ops_again()) {
         assumed_.push_back("tensor parallelism in pieces: not with recomputation op by op");
       } else {

@@ -179,6 +179,18 @@ TEST(Published, MegatronOverlapsDataParallelismWhereTheRecordSaysSo) {
   }
 }
 
+TEST(Published, MegatronSendsTensorParallelPiecesBesideProductsWhereTheRecordSaysSo) {
+  json record = published_sample();
+  record["source"] = "Megatron-LM README";
+  record["parallel"] = {{"tp", 4}, {"sp", true}, {"dp", 4}};
+  const auto overlap = [&] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.tensor.overlap;
+  };
+  EXPECT_EQ(overlap(), TensorOverlap::kWeightGrad);
+  record["notes"] = "overlaps: TP --tp-comm-overlap, PP p2p (README text)";
+  EXPECT_EQ(overlap(), TensorOverlap::kRing);
+}
+
 // Megatron-LM has modules that predict further tokens with rotary positions, or with none.
 
 // What arguments say of the latents, else DeepSeek-V3's; shared experts by their number or width.
