@@ -155,9 +155,7 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 Cost chain_cost(const KernelChain& chain, const Device& device) {
   if (chain.kernels == 0) return {};
   Cost cost = stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
-  const StreamFit fit = stream_fit(device, StreamKind::kCopy);
-  cost.share[kMemoryBandwidth] +=
-      atomic_wait(chain, device, device.memory_bandwidth * fit.bandwidth);
+  cost.share[kMemoryBandwidth] += atomic_wait(chain, device);
   return cost;
 }
 
@@ -169,7 +167,7 @@ Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& ker
   if (sum.kernels == 0) return experts_cost(op, device, kernels, slowdown);
   MatMul alone = op;
   alone.accumulate = false;
-  alone.out = op.in == DType::kNvfp4 ? DType::kBf16 : op.in;
+  alone.out = written_alone(op);
   return experts_cost(alone, device, kernels, slowdown) + chain_cost(sum, device);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "costmodel/efficiency.h"
+
 namespace plait {
 namespace {
 
@@ -149,8 +151,10 @@ struct Chains {
 
 }  // namespace
 
-Seconds atomic_wait(const KernelChain& chain, const Device& device, BytesPerSecond copies) {
+Seconds atomic_wait(const KernelChain& chain, const Device& device) {
   if (chain.atomic_adds == 0 || device.sms == 0) return {};
+  const BytesPerSecond copies =
+      device.memory_bandwidth * stream_fit(device, StreamKind::kCopy).bandwidth;
   const double rate = kAtomicAddsPerMultiprocessor * static_cast<double>(device.sms);
   const Seconds adds(static_cast<double>(chain.atomic_adds) / rate);
   return std::max(Seconds(), adds - chain.atomic_bytes / copies);
@@ -196,13 +200,14 @@ KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
   return chain({32 + 4 * s, 7}, op.slots, op.width);
 }
 
+DType written_alone(const MatMul& op) { return op.in == DType::kNvfp4 ? DType::kBf16 : op.in; }
+
 // Reads what the product wrote, in the type of its operands, and reads and writes the sum.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
   const std::int64_t elements = op.batch * op.m * op.n;
-  const DType product = op.in == DType::kNvfp4 ? DType::kBf16 : op.in;
-  return {Bytes(elements * (size_of(product) + 2 * size_of(op.out))), 1};
+  return {Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

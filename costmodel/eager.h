@@ -17,9 +17,11 @@ struct KernelChain {
   std::int64_t atomic_adds = 0;  // elements that a kernel of it adds to rows in no order
   Bytes atomic_bytes = {};       // of `bytes`, what that kernel moves
 };
-/// What a chain's additions take beyond the time of their bytes, of which `copies` is the rate.
-Seconds atomic_wait(const KernelChain& chain, const Device& device, BytesPerSecond copies);
+/// What a chain's additions take beyond the time in which their bytes are copied.
+Seconds atomic_wait(const KernelChain& chain, const Device& device);
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
+/// What a product of operands as the op's writes where the sum with others is a kernel of its own.
+DType written_alone(const MatMul& op);
 /// The sum of a weight's gradients, besides the product that then only writes them.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels);
 /// Copies of a sequence that a tensor-parallel all_gather or reduce_scatter cuts, besides it.

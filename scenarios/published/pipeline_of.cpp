@@ -49,10 +49,8 @@ class PipelineWriter {
   /// Megatron-Core refuses groups of as many microbatches as there are stages where their number is
   /// no multiple, so such a run had others.
   void group_microbatches(JsonObject& out) {
-    const std::int64_t replicas =
-        p_.dp > 0 ? p_.dp : std::max<std::int64_t>(1, run_.gpus / (p_.tp * p_.pp * p_.cp));
     const std::int64_t each = std::max<std::int64_t>(1, run_.micro_batch);
-    const std::int64_t microbatches = run_.global_batch / (each * replicas);
+    const std::int64_t microbatches = run_.global_batch / (each * run_.replicas());
     const std::int64_t group = fitting_group(p_.pp, microbatches);
     if (group <= p_.pp) return;
     assumed_.push_back("microbatches in groups: the smallest that fit the stages");

@@ -72,6 +72,14 @@ struct PublishedRun {
   std::string precision, recompute;
   std::optional<PassProfile> profile;  // of a stage's passes, in ms; `kept` is not published
   Measured measured;
+
+  /// Ranks that work on different sequences; where that is not published, what the other axes leave
+  /// of the devices.
+  std::int64_t replicas() const {
+    if (layout.dp > 0) return layout.dp;
+    const std::int64_t others = std::max<std::int64_t>(1, layout.tp * layout.pp * layout.cp);
+    return std::max<std::int64_t>(1, gpus / others);
+  }
 };
 
 /// Whether a source says `words`.

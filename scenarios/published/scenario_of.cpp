@@ -224,7 +224,7 @@ class ScenarioWriter {
     const bool sharded = zero == 3;
     if (sharded) {
       if (p_.dp > 0) out["dp"] = 1;
-      out["fsdp"] = p_.dp > 0 ? p_.dp / ep : data_ranks() / ep;
+      out["fsdp"] = run_.replicas() / ep;
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp / ep;
       if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
@@ -264,10 +264,6 @@ class ScenarioWriter {
     if (folded > 1)
       out["expert_axes"] = std::string(p_.cp > 1 ? "cp+" : "") + "ep" + (whole ? "+tp" : "");
     return ep;
-  }
-
-  std::int64_t data_ranks() const {
-    return std::max<std::int64_t>(1, run_.gpus / std::max<std::int64_t>(1, p_.tp * p_.pp * p_.cp));
   }
 
   /// "optimizer to CPU (CPU AdamW)", "activation offload 40 layers"; of another kind: nothing.

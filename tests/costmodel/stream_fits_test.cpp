@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "costmodel/fit/streams.h"
+#include "tests/costmodel/committed_streams.h"
 #include "tests/costmodel/errors.h"
 #include "tests/costmodel/vidur_layers.h"
 
@@ -49,11 +50,7 @@ TEST(StreamFits, CommittedIsTheFit) {
         if (!p.held_out) rows.push_back(p.row);
       const StreamFit committed = stream_fit(device, s.kind);
       const StreamFit fit = fit_stream(rows, device, committed, s.kind == StreamKind::kCopy);
-      const std::string found = fmt::format("{} {}: b {:.3f}, b_L2 {:.3f}, t0 {:.2f} us", gpu,
-                                            s.name, fit.bandwidth, fit.l2, fit.fixed.value * 1e6);
-      EXPECT_NEAR(fit.bandwidth / committed.bandwidth, 1, 0.01) << found;
-      EXPECT_NEAR(fit.l2 / committed.l2, 1, 0.01) << found;
-      EXPECT_NEAR(fit.fixed / committed.fixed, 1, 0.01) << found;
+      committed_streams::expect_fit(committed, fit, fmt::format("{} {}", gpu, s.name));
     }
   }
 }

@@ -151,25 +151,31 @@ TEST(Bf16, OtherTypesAreRefused) {
   EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError);
 }
 
-/// In double precision nothing is rounded to fp8, so the casts, what is kept of them and what
-/// travels must leave the gradients as they are.
-TEST(Fp8, ReadsAndKeepsTheRightTensors) {
+/// In double precision nothing is rounded to narrow types, so the casts, what is kept of them and
+/// what travels must leave the gradients as they are.
+void expect_right_tensors(const Model& model, const Precision& narrow, std::int64_t stages) {
   Workload w = small_workload();
-  w.precision.matmul = DType::kFp8;
+  w.precision = narrow;
   const RunPrecision precision = RunPrecision::kFp64;
   for (const int stage : {1, 3}) {
     for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
       Strategy s;
-      s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
+      s.mesh[Axis::kPp] = stages, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
       s.sequence_parallel = true;
       s.zero_stage = stage, s.recompute.kind = recompute;
-      const Plan plan = make_plan(small_gpt(), in_precision(w, precision), s);
-      const Verification v = verify(small_gpt(), plan, unsharded(small_gpt()), precision);
+      const Plan plan = make_plan(model, in_precision(w, precision), s);
+      const Verification v = verify(model, plan, unsharded(model), precision);
       EXPECT_TRUE(passes(v, tolerance_of(precision)))
           << stage << ": " << v.worst_tensor << v.worst_error;
       EXPECT_EQ(v.held, v.planned);
     }
   }
+}
+
+TEST(Fp8, ReadsAndKeepsTheRightTensors) {
+  Precision fp8 = small_workload().precision;
+  fp8.matmul = DType::kFp8;
+  expect_right_tensors(small_gpt(), fp8, 1);
 }
 
 TEST(Fp8, IsNotRounded) {
@@ -178,25 +184,12 @@ TEST(Fp8, IsNotRounded) {
   EXPECT_THROW(in_precision(w, RunPrecision::kBf16), InputError);
 }
 
-/// As for fp8, with layers at both ends that are not cast.
+// With a last layer that is not cast.
 TEST(Nvfp4, ReadsAndKeepsTheRightTensors) {
-  Workload w = small_workload();
-  w.precision.matmul = DType::kNvfp4;
-  w.precision.plain_last = 1;
-  const RunPrecision precision = RunPrecision::kFp64;
-  for (const int stage : {1, 3}) {
-    for (const Recompute recompute : {Recompute::kNone, Recompute::kFull}) {
-      Strategy s;
-      s.mesh[Axis::kPp] = 2, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
-      s.sequence_parallel = true;
-      s.zero_stage = stage, s.recompute.kind = recompute;
-      const Plan plan = make_plan(small_llama(), in_precision(w, precision), s);
-      const Verification v = verify(small_llama(), plan, unsharded(small_llama()), precision);
-      EXPECT_TRUE(passes(v, tolerance_of(precision)))
-          << stage << ": " << v.worst_tensor << v.worst_error;
-      EXPECT_EQ(v.held, v.planned);
-    }
-  }
+  Precision nvfp4 = small_workload().precision;
+  nvfp4.matmul = DType::kNvfp4;
+  nvfp4.plain_last = 1;
+  expect_right_tensors(small_llama(), nvfp4, 2);
 }
 
 /// Sequences of 64 tokens and rows that fill blocks of 16 on two tensor-parallel ranks.

@@ -1,8 +1,10 @@
 // Linear layers in fp8: which products, what is cast, what is kept, what travels.
 #include "plan/validate.h"
-#include "tests/plan/tiny.h"
+#include "tests/plan/strategies/narrow_layers.h"
 
 namespace plait::fp8_test {
+
+using namespace narrow_layers;
 
 Plan plan_of(DType products, Degrees degrees = {}, int zero_stage = 0,
              Recompute recompute = Recompute::kNone) {
@@ -13,19 +15,6 @@ Plan plan_of(DType products, Degrees degrees = {}, int zero_stage = 0,
   w.precision.matmul = products;
   return make_plan(tiny_llama(), w, s);
 }
-
-double product_flops(const Plan& plan, DType type) {
-  return flops_of(plan,
-                  [type](const Op& op) {
-                    const MatMul* g = std::get_if<MatMul>(&std::get<Compute>(op.body));
-                    return g != nullptr && g->in == type;
-                  })
-      .value;
-}
-
-/// Parameters of the four linear layers of tiny_llama's layer: h (h + 2 kv) + h h + 2 h f + f h.
-constexpr double kLinear = 16 * 32 + 16 * 16 + 2 * 16 * 24 + 24 * 16;
-constexpr double kTokens = 4 * 8;
 
 TEST(Fp8, ReachesTheProductsOfTheLinearLayersAndNoOthers) {
   const Plan plan = plan_of(DType::kFp8);
@@ -57,25 +46,6 @@ TEST(Fp8, CastsWeightsOnceAStepOrAtEachUseWhenTheyAreGathered) {
   EXPECT_EQ(static_cast<double>(cast_elements(plan_of(DType::kFp8), true)), 2 * kLinear);
   const Plan fsdp = plan_of(DType::kFp8, {.fsdp = 2}, 3);  // 2 microbatches, forward and backward
   EXPECT_EQ(static_cast<double>(cast_elements(fsdp, true)), 2 * 2 * 2 * kLinear);
-}
-
-/// Bytes that a layer's forward pass of one microbatch keeps for its backward pass.
-std::int64_t kept(const Plan& plan) {
-  const Block forward = block_named(plan, "layer.forward"),
-              backward = block_named(plan, "layer.backward");
-  std::vector<bool> read(plan.tensors.size());
-  for (const Op& op : backward.ops) {
-    for (const Operand& o : op.operands) read[o.tensor] = read[o.tensor] || o.use == Use::kRead;
-  }
-  std::int64_t bytes = 0;
-  for (const Op& op : forward.ops) {
-    for (const Operand& o : op.operands) {
-      if (o.use == Use::kWrite && read[o.tensor]) {
-        bytes += plan.tensors[o.tensor].bytes(plan.mesh).value, read[o.tensor] = false;
-      }
-    }
-  }
-  return bytes;
 }
 
 TEST(Fp8, KeepsInputsInOneByteAndAttentionsOutputInBothTypes) {

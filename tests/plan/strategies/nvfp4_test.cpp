@@ -2,9 +2,11 @@
 // travels; and layers at the ends that stay in the weights' type.
 #include "core/error.h"
 #include "plan/validate.h"
-#include "tests/plan/tiny.h"
+#include "tests/plan/strategies/narrow_layers.h"
 
 namespace plait::nvfp4_test {
+
+using namespace narrow_layers;
 
 Plan plan_of(const Precision& precision, Degrees degrees = {}, int zero_stage = 0,
              Recompute recompute = Recompute::kNone, std::int64_t layers = 2) {
@@ -20,19 +22,6 @@ Precision nvfp4(std::int64_t plain_first = 0, std::int64_t plain_last = 0) {
   p.matmul = DType::kNvfp4, p.plain_first = plain_first, p.plain_last = plain_last;
   return p;
 }
-
-double product_flops(const Plan& plan, DType type) {
-  return flops_of(plan,
-                  [type](const Op& op) {
-                    const MatMul* g = std::get_if<MatMul>(&std::get<Compute>(op.body));
-                    return g != nullptr && g->in == type;
-                  })
-      .value;
-}
-
-/// Parameters of the four linear layers of tiny_llama's layer: h (h + 2 kv) + h h + 2 h f + f h.
-constexpr double kLinear = 16 * 32 + 16 * 16 + 2 * 16 * 24 + 24 * 16;
-constexpr double kTokens = 4 * 8;
 
 TEST(Nvfp4, ReachesTheProductsOfTheLinearLayersAndNoOthers) {
   const Plan plan = plan_of(nvfp4());
@@ -92,25 +81,6 @@ TEST(Nvfp4, CastsWeightsOnceAStepIntoTwoCopiesOrAtEachUseIntoOneWhenTheyAreGathe
   EXPECT_EQ(static_cast<double>(fsdp.elements), 2 * 2 * 2 * kLinear);  // 2 microbatches, 2 passes
   EXPECT_EQ(fsdp.written, fsdp.elements);
   EXPECT_EQ(once.rotated + fsdp.rotated, 0);
-}
-
-/// Bytes that a layer's forward pass of one microbatch keeps for its backward pass.
-std::int64_t kept(const Plan& plan) {
-  const Block forward = block_named(plan, "layer.forward"),
-              backward = block_named(plan, "layer.backward");
-  std::vector<bool> read(plan.tensors.size());
-  for (const Op& op : backward.ops) {
-    for (const Operand& o : op.operands) read[o.tensor] = read[o.tensor] || o.use == Use::kRead;
-  }
-  std::int64_t bytes = 0;
-  for (const Op& op : forward.ops) {
-    for (const Operand& o : op.operands) {
-      if (o.use == Use::kWrite && read[o.tensor]) {
-        bytes += plan.tensors[o.tensor].bytes(plan.mesh).value, read[o.tensor] = false;
-      }
-    }
-  }
-  return bytes;
 }
 
 TEST(Nvfp4, KeepsInputsInNineSixteenthsOfAByteAndAttentionsOutputInBothTypes) {
