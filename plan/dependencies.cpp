@@ -105,11 +105,14 @@ class ProgramLinker {
     std::uint16_t op = 0;
     Stream stream = Stream::kCompute;
   };
+  struct Read {
+    Ref ref;
+    std::int32_t next;  // of the same member, on a later stream
+  };
   struct Member {
     Ref writer;
     std::uint16_t waited = 0;  // streams that waited for the writer already, a bit each
-    std::array<Ref, kStreams> readers = {};
-    std::uint16_t reading = 0;  // streams with a reader since the last write
+    std::int32_t reads = -1;   // since the last write: of each stream the latest
   };
   static std::uint16_t bit(Stream s) {
     return static_cast<std::uint16_t>(1U << static_cast<unsigned>(s));
@@ -138,19 +141,29 @@ class ProgramLinker {
     m.waited = static_cast<std::uint16_t>(m.waited | bit(t.stream));
     const Ref ref{here, t.last, t.stream};
     if (t.use == Use::kRead) {
-      m.readers[static_cast<std::size_t>(t.stream)] = ref;
-      m.reading = static_cast<std::uint16_t>(m.reading | bit(t.stream));
+      read(m, ref);
       return;
     }
-    for (std::size_t s = 0; m.reading != 0 && s < kStreams; ++s) {
-      const Ref& reader = m.readers[s];
-      const bool active = (m.reading & bit(static_cast<Stream>(s))) != 0;
-      if (active && reader.call != here && reader.stream != t.stream) wait(t.first, reader);
+    for (std::int32_t r = m.reads; r >= 0; r = at(r).next) {
+      const Ref& reader = at(r).ref;
+      if (reader.call != here && reader.stream != t.stream) wait(t.first, reader);
     }
-    m.reading = 0;
+    m.reads = -1;
     m.writer = ref;
     m.waited = 0;
   }
+
+  void read(Member& m, const Ref& ref) {
+    std::int32_t* place = &m.reads;
+    while (*place >= 0 && at(*place).ref.stream < ref.stream) place = &at(*place).next;
+    if (*place >= 0 && at(*place).ref.stream == ref.stream) {
+      at(*place).ref = ref;
+      return;
+    }
+    const std::int32_t next = std::exchange(*place, static_cast<std::int32_t>(reads_.size()));
+    reads_.push_back({ref, next});
+  }
+  Read& at(std::int32_t r) { return reads_[static_cast<std::size_t>(r)]; }
 
   void wait_for_call(const Program& program, std::size_t earlier) {
     const std::vector<Op>& ops = plan_.blocks[program.calls[earlier].block].ops;
@@ -218,6 +231,7 @@ class ProgramLinker {
   std::uint32_t& messages_;
   std::vector<std::uint32_t> first_op_, event_of_op_, wait_first_;
   MemberTable<Member> members_;
+  std::vector<Read> reads_;
   std::vector<Ref> signalled_;
   std::vector<EventUse> waits_;
 };

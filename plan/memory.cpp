@@ -17,15 +17,17 @@ struct MemoryTouch {
   bool afresh;            // a full write: what was there before is no longer needed
   std::int32_t previous;  // touch of the same tensor
   bool within_call;       // the member is the call's own, and there for these ops only
-  bool outlives() const { return !within_call; }
+  bool persistent;        // the member is there from the first op to the last
 };
 
 }  // namespace
 
-/// What a block does to memory whenever it is called.
+/// What a block does to memory whenever it is called, in the order of the touches' first ops.
 struct LiveMemory::BlockTouches {
-  std::vector<MemoryTouch> all, outliving;  // in the order of their first ops
-  std::vector<std::int64_t> within;         // bytes of the call's own members, by op
+  std::vector<MemoryTouch> all;
+  std::vector<MemoryTouch> once;     // members that are always there, the same in any microbatch
+  std::vector<MemoryTouch> passing;  // all others that outlive the call
+  std::vector<std::int64_t> within;  // bytes of the call's own members, by op
   std::int64_t most_within = 0;
 };
 
@@ -61,7 +63,8 @@ std::vector<MemoryTouch> touches_of(const Plan& plan, const Block& block, Place 
       const std::int16_t shift = per_layer(held.scope) ? o.shift : std::int16_t{0};
       const bool afresh = !view && o.use == Use::kWrite && !held.persistent;
       const bool own = held.scope == Scope::kCall && !held.persistent;
-      prolong_or_add(out, {op, op, root, shift, afresh, latest[root], own}, latest[root]);
+      prolong_or_add(out, {op, op, root, shift, afresh, latest[root], own, held.persistent},
+                     latest[root]);
     }
   }
   return out;
@@ -91,7 +94,8 @@ class LiveMemory::StageWalk {
   }
 
   StageMemory run() {
-    collect(&BlockTouches::outliving);
+    collect_once();
+    collect(&BlockTouches::passing);
     sum_changes();
     StageMemory out;
     find_peak(out);
@@ -107,10 +111,16 @@ class LiveMemory::StageWalk {
       for (const MemoryTouch& t : block.*touches) touch(c, t, flat);
       flat += static_cast<std::int64_t>(block.within.size());
     }
-    for (StaySpan& s : spans_) {
-      if (!plan_.tensors[s.tensor].persistent) continue;
-      s.first = 0, s.last = ops_ - 1;
-      s.first_call = 0, s.last_call = static_cast<std::uint32_t>(calls_.size()) - 1;
+  }
+  /// Once for each block and layer.
+  void collect_once() {
+    std::vector<bool> met(blocks_.size() * (static_cast<std::size_t>(plan_.layers) + 2));
+    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
+      const Call& call = calls_[c];
+      auto known = met[call.block + static_cast<std::size_t>(call.layer) * blocks_.size()];
+      if (known) continue;
+      known = true;
+      for (const MemoryTouch& t : blocks_[call.block].once) touch(c, t, 0);
     }
   }
   /// `flat`: the number of the call's first op.
@@ -126,16 +136,22 @@ class LiveMemory::StageWalk {
       spans_.push_back(span_of(c, t, flat));
       return;
     }
+    if (t.persistent) return;
     StaySpan& open = spans_[static_cast<std::size_t>(stay)];
     open.last = flat + t.last, open.last_call = c;
   }
   StaySpan span_of(std::uint32_t c, const MemoryTouch& t, std::int64_t flat) const {
     const Call& call = calls_[c];
     const Scope scope = plan_.tensors[t.root].scope;
-    return {{t.root, per_layer(scope) ? call.layer + t.shift : 0,
-             per_microbatch(scope) ? call.microbatch : 0, flat + t.first, flat + t.last},
-            c,
-            c};
+    StaySpan out = {{t.root, per_layer(scope) ? call.layer + t.shift : 0,
+                     per_microbatch(scope) ? call.microbatch : 0, flat + t.first, flat + t.last},
+                    c,
+                    c};
+    if (t.persistent) {
+      out.first = 0, out.last = ops_ - 1;
+      out.first_call = 0, out.last_call = static_cast<std::uint32_t>(calls_.size()) - 1;
+    }
+    return out;
   }
 
   /// Of what outlives calls: by op, by call, and what a call adds at most at any of its ops.
@@ -265,7 +281,8 @@ LiveMemory::LiveMemory(const Plan& plan, Place place, Role role, const std::vect
     out.all = touches_of(plan, plan.blocks[b], place, role, counted);
     out.within.assign(plan.blocks[b].ops.size(), 0);
     for (const MemoryTouch& t : out.all) {
-      if (t.outlives()) out.outliving.push_back(t);
+      const bool once = t.persistent && !per_microbatch(plan.tensors[t.root].scope);
+      if (!t.within_call) (once ? out.once : out.passing).push_back(t);
       for (std::int64_t i = t.first; t.within_call && i <= t.last; ++i) {
         out.within[static_cast<std::size_t>(i)] += bytes[t.root];
       }
