@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "plan/member_table.h"
 #include "plan/places.h"
+#include "plan/repeats.h"
 
 namespace plait {
 namespace {
@@ -26,6 +28,7 @@ struct MemoryTouch {
 struct LiveMemory::BlockTouches {
   std::vector<MemoryTouch> all;
   std::vector<MemoryTouch> once;     // members that are always there, the same in any microbatch
+  std::vector<MemoryTouch> staying;  // members that are always there, one for each microbatch
   std::vector<MemoryTouch> passing;  // all others that outlive the call
   std::vector<std::int64_t> within;  // bytes of the call's own members, by op
   std::int64_t most_within = 0;
@@ -84,32 +87,60 @@ class LiveMemory::StageWalk {
       : plan_(memory.plan_),
         bytes_(memory.bytes_on(stage)),
         blocks_(memory.blocks_),
-        calls_(plan_.programs.at(stage).calls),
-        members_(plan_),
-        ops_(op_count(plan_, stage)) {}
+        program_(plan_.programs.at(stage).calls),
+        calls_(program_),
+        left_out_at_(program_.size()),
+        members_(plan_) {}
 
   std::vector<Stay> list() {
+    ops_ = ops_of(calls_);
     collect(&BlockTouches::all);
     return {spans_.begin(), spans_.end()};
   }
 
   StageMemory run() {
+    leave_out_repeats();
+    ops_ = ops_of(calls_);
+    collect_staying();
     collect_once();
     collect(&BlockTouches::passing);
     sum_changes();
     StageMemory out;
     find_peak(out);
     attribute(out);
+    if (peak_call_ >= left_out_at_) out.peak_op += ops_of(program_) - ops_;
     return out;
   }
 
  private:
+  /// Where calls repeat, a period of them allocates what the one before did and frees as much. With
+  /// as many before it as have microbatches in flight, one period stands for all others.
+  void leave_out_repeats() {
+    const Repeats repeats = repeats_of(program_);
+    const std::size_t kept = repeats.in_flight + 1;
+    if (repeats.periods <= kept) return;
+    shortened_ = without(program_, repeats, repeats.periods - kept);
+    calls_ = shortened_;
+    left_out_at_ = repeats.first + kept * repeats.calls;
+  }
+  std::int64_t ops_of(std::span<const Call> calls) const {
+    std::int64_t ops = 0;
+    for (const Call& call : calls) {
+      ops += static_cast<std::int64_t>(blocks_[call.block].within.size());
+    }
+    return ops;
+  }
   void collect(std::vector<MemoryTouch> BlockTouches::*touches) {
     std::int64_t flat = 0;
     for (std::uint32_t c = 0; c < calls_.size(); ++c) {
       const BlockTouches& block = blocks_[calls_[c].block];
-      for (const MemoryTouch& t : block.*touches) touch(c, t, flat);
+      for (const MemoryTouch& t : block.*touches) touch(calls_[c], c, t, flat);
       flat += static_cast<std::int64_t>(block.within.size());
+    }
+  }
+  void collect_staying() {
+    for (const Call& call : program_) {
+      for (const MemoryTouch& t : blocks_[call.block].staying) touch(call, 0, t, 0);
     }
   }
   /// Once for each block and layer.
@@ -120,28 +151,27 @@ class LiveMemory::StageWalk {
       auto known = met[call.block + static_cast<std::size_t>(call.layer) * blocks_.size()];
       if (known) continue;
       known = true;
-      for (const MemoryTouch& t : blocks_[call.block].once) touch(c, t, 0);
+      for (const MemoryTouch& t : blocks_[call.block].once) touch(call, c, t, 0);
     }
   }
-  /// `flat`: the number of the call's first op.
-  void touch(std::uint32_t c, const MemoryTouch& t, std::int64_t flat) {
+  /// `c`: the call's number; `flat`: that of its first op.
+  void touch(const Call& call, std::uint32_t c, const MemoryTouch& t, std::int64_t flat) {
     if (t.within_call) {
-      spans_.push_back(span_of(c, t, flat));
+      spans_.push_back(span_of(call, c, t, flat));
       return;
     }
-    const Call& call = calls_[c];
     std::int64_t& stay = members_.at(t.root, call.layer + t.shift, call.microbatch).stay;
     if (stay < 0 || (t.afresh && spans_[static_cast<std::size_t>(stay)].last < flat + t.first)) {
       stay = static_cast<std::int64_t>(spans_.size());
-      spans_.push_back(span_of(c, t, flat));
+      spans_.push_back(span_of(call, c, t, flat));
       return;
     }
     if (t.persistent) return;
     StaySpan& open = spans_[static_cast<std::size_t>(stay)];
     open.last = flat + t.last, open.last_call = c;
   }
-  StaySpan span_of(std::uint32_t c, const MemoryTouch& t, std::int64_t flat) const {
-    const Call& call = calls_[c];
+  StaySpan span_of(const Call& call, std::uint32_t c, const MemoryTouch& t,
+                   std::int64_t flat) const {
     const Scope scope = plan_.tensors[t.root].scope;
     StaySpan out = {{t.root, per_layer(scope) ? call.layer + t.shift : 0,
                      per_microbatch(scope) ? call.microbatch : 0, flat + t.first, flat + t.last},
@@ -222,7 +252,10 @@ class LiveMemory::StageWalk {
   const Plan& plan_;
   const std::vector<std::int64_t>& bytes_;
   const std::vector<BlockTouches>& blocks_;
-  const std::vector<Call>& calls_;
+  const std::vector<Call>& program_;
+  std::vector<Call> shortened_;  // without what repeats
+  std::span<const Call> calls_;  // one of these two
+  std::size_t left_out_at_ = 0;  // where calls are missing
   MemberTable<Member> members_;
   std::vector<StaySpan> spans_;
   std::int64_t ops_ = 0;
@@ -281,8 +314,10 @@ LiveMemory::LiveMemory(const Plan& plan, Place place, Role role, const std::vect
     out.all = touches_of(plan, plan.blocks[b], place, role, counted);
     out.within.assign(plan.blocks[b].ops.size(), 0);
     for (const MemoryTouch& t : out.all) {
-      const bool once = t.persistent && !per_microbatch(plan.tensors[t.root].scope);
-      if (!t.within_call) (once ? out.once : out.passing).push_back(t);
+      const bool many = per_microbatch(plan.tensors[t.root].scope);
+      if (!t.within_call) {
+        (!t.persistent ? out.passing : many ? out.staying : out.once).push_back(t);
+      }
       for (std::int64_t i = t.first; t.within_call && i <= t.last; ++i) {
         out.within[static_cast<std::size_t>(i)] += bytes[t.root];
       }

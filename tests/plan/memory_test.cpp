@@ -273,6 +273,7 @@ std::pair<std::int64_t, std::int64_t> fullest(const Plan& plan, std::size_t stag
   return out;
 }
 
+/// With many microbatches most of a schedule repeats, and is not looked at.
 TEST(LiveMemory, PeakIsTheFirstFullestOpOfAllStays) {
   for (const ScheduleKind& kind : kSchedules) {
     for (const int zero : {0, 2, 3}) {
@@ -280,7 +281,7 @@ TEST(LiveMemory, PeakIsTheFirstFullestOpOfAllStays) {
       strategy.zero_stage = zero;
       strategy.pipeline.schedule = kind.schedule, strategy.pipeline.chunks = kind.fewest_chunks;
       strategy.recompute.kind = zero == 2 ? Recompute::kFull : Recompute::kNone;
-      const Plan plan = make_plan(tiny_llama(8), tiny_workload(16), strategy);
+      const Plan plan = make_plan(tiny_llama(8), tiny_workload(zero == 2 ? 16 : 128), strategy);
       const LiveMemory memory(plan);
       for (std::size_t stage = 0; stage < 4; ++stage) {
         const StageMemory m = memory.of(stage);

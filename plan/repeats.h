@@ -1,0 +1,31 @@
+#pragma once
+// Programs of many microbatches repeat themselves: in the middle of a schedule each so many calls
+// do what those before did, for later microbatches. What is the same in each such period need be
+// looked at only once.
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace plait {
+
+/// Calls first .. first + calls x periods - 1: each is the one `calls` before it, of a microbatch
+/// `microbatches` later or of none. All calls of a microbatch in their middle are among them.
+struct Repeats {
+  std::size_t first = 0,
+              calls = 0;  // the first of them; those of a period, 0 where nothing repeats
+  std::size_t periods = 0;
+  std::int32_t microbatches = 0;  // of a period
+  /// Periods from a microbatch's first call to its last, at most.
+  std::size_t in_flight = 0;
+};
+
+Repeats repeats_of(const std::vector<Call>& calls);
+
+/// The calls without the last `periods` of the repeats: what stands behind is of microbatches that
+/// much earlier.
+std::vector<Call> without(const std::vector<Call>& calls, const Repeats& repeats,
+                          std::size_t periods);
+
+}  // namespace plait
