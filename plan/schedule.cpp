@@ -75,7 +75,6 @@ std::vector<Task> alternating(const PipelineOptions& options, std::int64_t stage
   return tasks;
 }
 
-bool is_automatic(Schedule kind) { return kind == Schedule::kZb1p || kind == Schedule::kZb2p; }
 bool repeats_a_block(Schedule kind) { return kind == Schedule::kVHalf || kind == Schedule::kVMin; }
 
 /// Of schedules that are made stage by stage.

@@ -92,6 +92,8 @@ constexpr bool groups_fit(const PipelineOptions& p, std::int64_t stages,
 }
 /// The smallest groups that fit; 0: there are fewer microbatches than stages.
 std::int64_t fitting_group(std::int64_t stages, std::int64_t microbatches);
+/// Laid out for durations and a number of microbatches (automatic_schedule.h).
+constexpr bool is_automatic(Schedule s) { return s == Schedule::kZb1p || s == Schedule::kZb2p; }
 /// True where backward is cut into B and W.
 constexpr bool splits_backward(Schedule s) { return kind_of(s).splits_backward; }
 

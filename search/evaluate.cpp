@@ -5,20 +5,11 @@
 
 #include "core/error.h"
 #include "costmodel/stage_use.h"
-#include "plan/steady_step.h"
 #include "scenarios/placement.h"
+#include "search/few_microbatches.h"
 
 namespace plait {
 namespace {
-
-SimTime step_time(const Plan& plan, const Scenario& s, const CostModel& costs) {
-  // Only steps that run into one another are read off the timeline.
-  const bool record = plan.programs.size() > 1 && !s.workload.gradient_clipping;
-  const Simulation run =
-      simulate(plan, s.cluster, costs,
-               {.interference = s.interference, .record = record, .placement = s.placement});
-  return record ? steady_step(plan, run.timeline) : run.timeline.step_time;
-}
 
 void count_memory(const Plan& plan, const Scenario& s, Evaluation& out) {
   bool first = true;
@@ -42,9 +33,11 @@ std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& co
                                    const Layout& layout, SimTime limit) {
   const Scenario s = with_layout(scenario, layout);
   try {
-    const Plan plan = make_plan(s.model, s.workload, s.strategy);
     Evaluation out;
-    out.step = step_time(plan, s, costs);
+    const std::optional<SimTime> step = step_of_few(s, costs);
+    if (step && *step > limit) return Evaluation{*step, {}, {}};
+    const Plan plan = make_plan(s.model, s.workload, s.strategy);
+    out.step = step ? *step : step_of_all(plan, s, costs);
     if (out.step <= limit) count_memory(plan, s, out);
     return out;
   } catch (const InputError&) {
