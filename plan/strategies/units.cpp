@@ -349,7 +349,12 @@ std::vector<UnitInstance> units_of(const Draft& d, const Program& program) {
       if (seen.insert(u)) out.push_back(u);
     }
   };
-  for (const Call& call : program.calls) {
+  const std::size_t blocks = d.block_units.size();
+  std::vector<bool> met(blocks * (static_cast<std::size_t>(d.last_stream()) + 1));
+  for (const Call& call : program.calls) {  // other microbatches have the same units
+    auto known = met[call.block + static_cast<std::size_t>(call.layer) * blocks];
+    if (known) continue;
+    known = true;
     add(unit_reads(d, call));
     add(unit_grades(d, call));
   }
