@@ -49,6 +49,12 @@ void experts_split_over_pairs(List& l) {
         {sp, experts_over_pairs, early_gates, expert_activations_again});
   l.add("ep, pairs along tp, in turns", for_tp_of_4(), {.tp = 4, .ep = 2}, 0,
         {sp, experts_over_pairs, in_turns});
+  l.add("pairs along tp, pp, dualpipe-v", for_tp_of_4(), {.pp = 2, .tp = 4}, 0,
+        {sp, experts_over_pairs, deep, dualpipe_v});
+  l.add("ring, pairs along tp, zero 1", for_tp_of_4(), {.tp = 4, .cp = 2}, 1,
+        {sp, experts_over_pairs, ring});
+  l.add("pairs along tp, fsdp, state on the host", for_tp_of_4(), {.fsdp = 2, .tp = 4}, 3,
+        {sp, experts_over_pairs, state_on_host});
   l.add("pairs along tp, further token, whole logits", for_tp_of_4(), {.tp = 4}, 0,
         {sp, experts_over_pairs, mtp, whole_logits});
 }

@@ -277,6 +277,16 @@ TEST(ExpertTensorParallel, StateOfExpertsIsShardedOverTheRanksThatHoldTheSamePar
   EXPECT_EQ(share("moe_layer"), 2 * 2);
 }
 
+// The parts of all ranks are the model's products, each once.
+TEST(ExpertTensorParallel, TogetherRanksDoTheFlopsOfTheChosenExperts) {
+  const auto all = [](const Op&) { return true; };
+  const Model m = wide_mixture();
+  for (const std::int64_t ep : {1, 2}) {
+    const Plan plan = plan_of(experts_over(2, ep), m);
+    EXPECT_DOUBLE_EQ(flops_of(plan, all).value, needed_flops_per_iteration(m, 8, 2 * ep).value);
+  }
+}
+
 TEST(ExpertTensorParallel, RefusesWhatDoesNotDivide) {
   const auto refused = [](const Strategy& s, const Model& m) {
     try {
