@@ -39,8 +39,8 @@ std::string cure_text(const Cure& cure) {
 }
 
 /// "tp: 8 ranks in one node over nvlink", for rank 0's group.
-std::string group_text(const Verdict& v, Axis axis) {
-  std::vector<std::int64_t> devices = members(v.plan, 0, axis, Stages::kAll);
+std::string group_text(const Verdict& v, AxisSet axes) {
+  std::vector<std::int64_t> devices = members(v.plan, 0, axes, Stages::kAll);
   if (!v.scenario.placement.empty()) {
     for (std::int64_t& d : devices) d = v.scenario.placement[static_cast<std::size_t>(d)];
   }
@@ -49,7 +49,7 @@ std::string group_text(const Verdict& v, Axis axis) {
       g.nodes == 1 ? fmt::format("in one node over {}", name_of(g.intra.link))
                    : fmt::format("over {} nodes, {} in each, over {}", human_count(g.nodes),
                                  g.ranks_per_node, name_of(g.inter.link));
-  return fmt::format("{}: {} ranks {}", name_of(axis), human_count(g.ranks), where);
+  return fmt::format("{}: {} ranks {}", name_of(axes), human_count(g.ranks), where);
 }
 
 /// "405.9 B": billions, as models are named.
@@ -99,9 +99,11 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   add("cluster", cluster_text(s.cluster));
   add("layout", layout_text(s.strategy));
   if (!s.placement_words.empty()) add("placed", s.placement_words);
-  for (const Axis axis :
-       {Axis::kTp, Axis::kUlysses, Axis::kCp, Axis::kEp, Axis::kPp, Axis::kFsdp, Axis::kDp}) {
-    if (v.plan.mesh[axis] > 1) add("", group_text(v, axis));
+  const AxisSet tensor = v.plan.mesh.present(kTensorAxes);
+  for (const AxisSet axes :
+       {AxisSet(Axis::kEtp), tensor, AxisSet(Axis::kUlysses), AxisSet(Axis::kCp),
+        AxisSet(Axis::kEp), AxisSet(Axis::kPp), AxisSet(Axis::kFsdp), AxisSet(Axis::kDp)}) {
+    if (v.plan.mesh.size_of(axes) > 1) add("", group_text(v, axes));
   }
   add("plan",
       fmt::format("{} ops on a rank of stage 0, {} on all ranks", human_count(op_count(v.plan, 0)),

@@ -29,7 +29,7 @@ void add_state_sharding(const Change& from, std::vector<Change>& out) {
       out.push_back(std::move(c));
     }
   }
-  if (s.mesh[Axis::kTp] > 1 && !s.sequence_parallel) {
+  if (s.mesh.size_of(kTensorAxes) > 1 && !s.sequence_parallel) {
     Change c = from;
     c.strategy.sequence_parallel = true;
     c.sets.emplace_back("strategy.sequence_parallel", "true");
@@ -63,12 +63,17 @@ void add_model_sharding(const Change& from, std::int64_t node, std::vector<Chang
   const Axis data = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
   for (const Axis axis : {Axis::kTp, Axis::kPp}) {
     for (std::int64_t factor = 2; factor <= 8 && mesh[data] % factor == 0; factor *= 2) {
-      if (axis == Axis::kTp && mesh[axis] * factor > node) break;
+      const bool tensor = axis == Axis::kTp;
+      const std::int64_t size = mesh.size_of(tensor ? kTensorAxes : AxisSet(axis)) * factor;
+      if (tensor && size > node) break;
       Change c = from;
-      c.strategy.mesh[axis] *= factor;
+      if (tensor) {
+        c.strategy.split_layers(size);
+      } else {
+        c.strategy.mesh[axis] = size;
+      }
       c.strategy.mesh[data] /= factor;
-      c.sets.push_back(
-          set_to(axis == Axis::kTp ? "strategy.tp" : "strategy.pp", c.strategy.mesh[axis]));
+      c.sets.push_back(set_to(tensor ? "strategy.tp" : "strategy.pp", size));
       c.sets.push_back(
           set_to(data == Axis::kDp ? "strategy.dp" : "strategy.fsdp", c.strategy.mesh[data]));
       out.push_back(std::move(c));

@@ -44,7 +44,7 @@ class Neighbours {
   }
 
   void split() {
-    const std::int64_t tp = size(Axis::kTp), pp = size(Axis::kPp);
+    const std::int64_t tp = s_.mesh.size_of(kTensorAxes), pp = size(Axis::kPp);
     resize("split", "strategy.tp", tp);
     resize("split", "strategy.pp", pp);
     if (pp % 2 == 0) add("split", {set("strategy.tp", 2 * tp), set("strategy.pp", pp / 2)});
@@ -100,7 +100,7 @@ class Neighbours {
     if (has_experts_ && size(Axis::kEp) > 1 && can_pair(p, size(Axis::kPp)) && !p.pairs_passes()) {
       add("exchange_overlap", {{"strategy.pipeline.exchange_overlap", "passes"}});
     }
-    if (size(Axis::kTp) < 2) return;
+    if (s_.mesh.size_of(kTensorAxes) < 2) return;
     toggle("sequence_parallel", "strategy.sequence_parallel", s_.sequence_parallel);
     if (s_.tensor.overlap == TensorOverlap::kNone) {
       add("tensor_overlap", {{"strategy.tensor.overlap", "weight-grad"}});

@@ -215,7 +215,8 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
 KernelChain sequence_chain(const Collective& op, const Kernels& kernels) {
   const bool moves =
       op.kind == CollectiveKind::kAllGather || op.kind == CollectiveKind::kReduceScatter;
-  if (kernels.sequence == Fusion::kFused || !moves || op.axes != AxisSet(Axis::kTp)) return {};
+  const bool over_tp = !op.axes.empty() && (op.axes - kTensorAxes).empty();
+  if (kernels.sequence == Fusion::kFused || !moves || !over_tp) return {};
   return {Bytes(2 * op.bytes().value), 1};
 }
 

@@ -28,6 +28,14 @@ std::int64_t Mesh::size_of(AxisSet axes) const {
   return n;
 }
 
+AxisSet Mesh::present(AxisSet axes) const {
+  AxisSet out;
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    if (size[i] > 1) out = out | static_cast<Axis>(i);
+  }
+  return out & axes;
+}
+
 Mesh::Coordinates Mesh::coordinates(std::int64_t rank) const {
   PLAIT_CHECK(rank >= 0 && rank < world_size(),
               "rank " + std::to_string(rank) + " is not in the mesh");

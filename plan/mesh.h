@@ -1,9 +1,10 @@
 #pragma once
 // The mesh: world_size ranks in a grid of named axes, outermost first: pp, dp, fsdp, cp, ulysses,
-// ep, tp. `dp` replicates parameters, `fsdp` shards them; `cp` and `ulysses` share the tokens of
-// each sequence (plan/strategies/context.cpp says how). rank = row-major index of its coordinates,
-// so tp neighbours are adjacent ranks. Which device a rank runs on belongs to the scenario, not to
-// the mesh.
+// ep, tp, etp. `dp` replicates parameters, `fsdp` shards them; `cp` and `ulysses` share the tokens
+// of each sequence (plan/strategies/context.cpp says how); `tp` and `etp` split layers. `etp` is 1
+// but where experts are split over fewer ranks than the rest of a layer: over those along etp.
+// rank = row-major index of its coordinates, so tp neighbours are adjacent ranks. Which device a
+// rank runs on belongs to the scenario, not to the mesh.
 
 #include <array>
 #include <cstdint>
@@ -13,10 +14,10 @@
 
 namespace plait {
 
-enum class Axis : std::uint8_t { kPp, kDp, kFsdp, kCp, kUlysses, kEp, kTp };
-inline constexpr int kAxes = 7;
+enum class Axis : std::uint8_t { kPp, kDp, kFsdp, kCp, kUlysses, kEp, kTp, kEtp };
+inline constexpr int kAxes = 8;
 inline constexpr std::array<std::string_view, kAxes> kAxisNames = {"pp",      "dp", "fsdp", "cp",
-                                                                   "ulysses", "ep", "tp"};
+                                                                   "ulysses", "ep", "tp",   "etp"};
 constexpr std::string_view name_of(Axis a) { return kAxisNames[static_cast<std::size_t>(a)]; }
 
 /// A set of axes; the ranks that differ only in these axes form a group.
@@ -26,6 +27,7 @@ class AxisSet {
   constexpr AxisSet(Axis a) : bits_(bit(a)) {}  // implicit: one axis is a set
   constexpr AxisSet operator|(AxisSet o) const { return from_bits(bits_ | o.bits_); }
   constexpr AxisSet operator-(AxisSet o) const { return from_bits(bits_ & ~o.bits_); }
+  constexpr AxisSet operator&(AxisSet o) const { return from_bits(bits_ & o.bits_); }
   constexpr bool has(Axis a) const { return (bits_ & bit(a)) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool operator==(const AxisSet&) const = default;
@@ -45,6 +47,8 @@ class AxisSet {
 
 /// The axes along which ranks hold different tokens of the same sequences.
 inline constexpr AxisSet kContextAxes = AxisSet(Axis::kCp) | Axis::kUlysses;
+/// The axes along which ranks hold different parts of a layer's matrices.
+inline constexpr AxisSet kTensorAxes = AxisSet(Axis::kTp) | Axis::kEtp;
 
 /// "dp+fsdp", axes outermost first.
 std::string name_of(AxisSet axes);
@@ -66,13 +70,15 @@ constexpr std::int64_t stages_in_meeting(Stages which, std::int64_t stages) {
 
 struct Mesh {
   using Coordinates = std::array<std::int64_t, kAxes>;
-  std::array<std::int64_t, kAxes> size = {1, 1, 1, 1, 1, 1, 1};
+  std::array<std::int64_t, kAxes> size = {1, 1, 1, 1, 1, 1, 1, 1};
 
   std::int64_t operator[](Axis a) const { return size[static_cast<std::size_t>(a)]; }
   std::int64_t& operator[](Axis a) { return size[static_cast<std::size_t>(a)]; }
   std::int64_t world_size() const;
   /// Ranks in a group over `axes`: the product of their sizes.
   std::int64_t size_of(AxisSet axes) const;
+  /// Those of `axes` with more than one rank.
+  AxisSet present(AxisSet axes) const;
   Coordinates coordinates(std::int64_t rank) const;
   std::int64_t rank(const Coordinates& at) const;
   /// Distance in rank between neighbours along `axis`.

@@ -50,9 +50,9 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
     throw refusal("S067", "layers off the device together with tensor parallelism", "strategy.tp",
                   "1, or all layers on devices", "split by layers: strategy.pp");
   }
-  for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kUlysses, Axis::kEp}) {
+  for (const Axis axis : {Axis::kFsdp, Axis::kCp, Axis::kUlysses, Axis::kEp, Axis::kEtp}) {
     if (mesh[axis] == 1) continue;
-    const std::string name(name_of(axis));
+    const std::string name(axis == Axis::kEtp ? "expert_tp" : name_of(axis));
     throw refusal("S061", "serving is not planned over the axis " + name, "strategy." + name, "1",
                   "split over tp, pp or dp instead");
   }

@@ -2,6 +2,7 @@
 // How the work is split. One field per decision; every combination is either planned or refused by
 // make_plan with an InputError that names the field.
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <string_view>
@@ -187,9 +188,11 @@ struct Strategy {
   Mesh mesh;
   /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
   /// them, which share a sequence's tokens, hold different experts too (Liu et al. 2025, MoE
-  /// Parallel Folding, arXiv 2504.14960; with tp this is Megatron-LM's
-  /// --expert-tensor-parallel-size 1). Without tp every expert is split over tp as an MLP is.
+  /// Parallel Folding, arXiv 2504.14960). Without tp every expert is split over tp as an MLP is.
   AxisSet expert_axes = Axis::kEp;
+  /// With tp in expert_axes: at most so many ranks, side by side along tp, split an expert
+  /// (Megatron-LM's --expert-tensor-parallel-size); the next ones have other experts.
+  std::int64_t expert_tp = 1;
   ExpertGates expert_gates = ExpertGates::kResults;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
@@ -216,6 +219,21 @@ struct Strategy {
     const std::int64_t ranks = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);
     return parameter_server.any() ? parameter_server.layout().workers(ranks) : ranks;
   }
+  /// Of `tp` ranks that split a layer, those that split an expert.
+  std::int64_t ranks_of_an_expert(std::int64_t tp) const {
+    return expert_axes.has(Axis::kTp) ? std::min(expert_tp, tp) : tp;
+  }
+  /// Splits layers over `tp` ranks in all, and experts as `expert_tp` says.
+  void split_layers(std::int64_t tp) {
+    const std::int64_t of_expert = ranks_of_an_expert(tp);
+    mesh[Axis::kEtp] = of_expert < tp ? of_expert : 1;
+    mesh[Axis::kTp] = tp / mesh[Axis::kEtp];
+  }
+  /// Those of expert_axes along which experts differ: not tp where all of its ranks split each one.
+  AxisSet axes_of_experts() const {
+    const std::int64_t tp = mesh.size_of(kTensorAxes);
+    return ranks_of_an_expert(tp) == tp ? expert_axes - Axis::kTp : expert_axes;
+  }
   /// Shares the tokens of each sequence among `cp` ranks in all, as `context` says.
   void share_tokens(std::int64_t cp) {
     std::int64_t ulysses = context.kind == ContextKind::kUlysses ? cp : 1;
@@ -224,7 +242,7 @@ struct Strategy {
   }
   /// The axes that zero_stage shards over: fsdp or dp, and those of context and ep, whose ranks
   /// hold the same weights (Megatron-LM's distributed optimizer, torchtitan). Experts differ along
-  /// expert_axes and are sharded over the others of these.
+  /// axes_of_experts() and are sharded over the others of these.
   AxisSet shard_axes() const {
     const Axis replicas = mesh[Axis::kFsdp] > 1 ? Axis::kFsdp : Axis::kDp;
     AxisSet axes;

@@ -30,7 +30,7 @@ Workload MatrixCase::unsharded() const {
 
 std::vector<std::string> strategy_files(const MatrixCase& c) {
   const Strategy& s = c.strategy;
-  const bool tp = s.mesh[Axis::kTp] > 1;
+  const bool tp = s.mesh.size_of(kTensorAxes) > 1;
   const bool data = s.mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | kContextAxes | Axis::kEp) > 1;
   const std::pair<const char*, bool> files[] = {
       {"layers.cpp", true},
@@ -44,13 +44,13 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"mixture.cpp", c.model.experts > 0},
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"windows.cpp", c.model.windowed_layers() > 0},
-      {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1},
+      {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},
       {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},
       {"zero_bubble.cpp", splits_backward(s.pipeline.schedule)},
       {"pass_parts.cpp",
-       c.model.experts > 0 && s.mesh.size_of(s.expert_axes) > 1 && s.pipeline.pairs_passes()},
+       c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1 && s.pipeline.pairs_passes()},
       {"context.cpp", s.mesh.size_of(kContextAxes) > 1},
       {"context_gather.cpp", s.mesh[Axis::kCp] > 1 && !s.context.rings()},
       {"context_ring.cpp", s.mesh[Axis::kCp] > 1 && s.context.rings()},

@@ -8,6 +8,57 @@ namespace plait::matrix_changes {
 
 using namespace matrix_models;
 
+namespace {
+
+/// Four ranks along tp have a key-value head each.
+Model for_tp_of_4() {
+  Model m = all_experts();
+  m.kv_heads = m.heads;
+  return m;
+}
+/// A dense layer first, and one expert that sees every token.
+Model shared_for_tp_of_4() {
+  Model m = for_tp_of_4();
+  m.layers = 3, m.first_dense_layers = 1, m.shared_ffn_hidden = 16;
+  return m;
+}
+
+}  // namespace
+
+/// Experts split over two of the four ranks that split the rest.
+void experts_split_over_pairs(List& l) {
+  l.add("pairs along tp", for_tp_of_4(), {.tp = 4}, 0, {sp, experts_over_pairs});
+  l.add("ep, pairs along tp, zero 1", for_tp_of_4(), {.tp = 4, .ep = 2}, 1,
+        {sp, experts_over_pairs});
+  l.add("pairs along tp, dp, zero 2", shared_for_tp_of_4(), {.dp = 2, .tp = 4}, 2,
+        {sp, experts_over_pairs});
+  l.add("pairs along tp, fsdp, recompute all", for_tp_of_4(), {.fsdp = 2, .tp = 4}, 3,
+        {sp, experts_over_pairs, all_again});
+  l.add("pairs along tp, pp, interleaved", for_tp_of_4(), {.pp = 2, .tp = 4}, 0,
+        {sp, experts_over_pairs, deep, interleaved});
+  l.add("pairs along tp, pp, zb-h1, attention again", for_tp_of_4(), {.pp = 2, .tp = 4}, 0,
+        {sp, experts_over_pairs, zb_h1, attention_again});
+  l.add("pairs along tp, in pieces", for_tp_of_4(), {.tp = 4}, 0,
+        {sp, experts_over_pairs, in_pieces});
+  l.add("pairs along tp, waits", for_tp_of_4(), {.tp = 4}, 0, {sp, experts_over_pairs, waits});
+  l.add("experts over cp and pairs along tp", for_tp_of_4(), {.tp = 4, .cp = 2}, 0,
+        {sp, experts_over_cp_and_pairs});
+  l.add("ep, pairs along tp, early gates", for_tp_of_4(), {.tp = 4, .ep = 2}, 0,
+        {sp, experts_over_pairs, early_gates});
+  l.add("pairs along tp, early gates, activations again", for_tp_of_4(), {.tp = 4}, 0,
+        {sp, experts_over_pairs, early_gates, expert_activations_again});
+  l.add("ep, pairs along tp, in turns", for_tp_of_4(), {.tp = 4, .ep = 2}, 0,
+        {sp, experts_over_pairs, in_turns});
+  l.add("pairs along tp, pp, dualpipe-v", for_tp_of_4(), {.pp = 2, .tp = 4}, 0,
+        {sp, experts_over_pairs, deep, dualpipe_v});
+  l.add("ring, pairs along tp, zero 1", for_tp_of_4(), {.tp = 4, .cp = 2}, 1,
+        {sp, experts_over_pairs, ring});
+  l.add("pairs along tp, fsdp, state on the host", for_tp_of_4(), {.fsdp = 2, .tp = 4}, 3,
+        {sp, experts_over_pairs, state_on_host});
+  l.add("pairs along tp, further token, whole logits", for_tp_of_4(), {.tp = 4}, 0,
+        {sp, experts_over_pairs, mtp, whole_logits});
+}
+
 void experts(List& l) {
   l.add("one rank, pairs of sequences", mixtral(), {}, 0, {pairs});
   l.add("dp", deepseek(), {.dp = 2});
@@ -44,6 +95,7 @@ void experts(List& l) {
   l.add("experts over tp, sp", all_experts(), {.tp = 2}, 0, {sp, experts_over_tp});
   l.add("experts over ep and tp, sp, dp, zero 1", all_experts(), {.dp = 2, .tp = 2, .ep = 2}, 1,
         {sp, experts_over_tp});
+  experts_split_over_pairs(l);
   l.add("cp", all_experts(), {.cp = 2});
   l.add("ep, cp, zero 1", all_experts(), {.cp = 2, .ep = 2}, 1);
   l.add("experts over cp and ep, zero 2", all_experts(), {.dp = 2, .cp = 2, .ep = 2}, 2,

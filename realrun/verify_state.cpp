@@ -133,7 +133,7 @@ RankState state_of(Walker& walker, const Plan& plan, const Model& model) {
 double loss_of(Walker& walker, const Plan& plan) {
   const Rank& rank = walker.rank();
   // The ranks along tp hold the same loss.
-  if (rank.along(Axis::kTp) != 0 || !rank.role.works) return 0;
+  if (rank.share(plan.mesh, kTensorAxes) != 0 || !rank.role.works) return 0;
   double loss = 0;
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     if (plan.tensors[t].name != "loss" && plan.tensors[t].name != "mtp.loss") continue;

@@ -50,7 +50,9 @@ std::string csv_row(const std::vector<std::string>& fields) {
 
 std::vector<std::string> csv_columns() {
   std::vector<std::string> out = {"scenario", "model", "cluster", "layout", "world_size"};
-  for (const std::string_view axis : kAxisNames) out.emplace_back(axis);
+  for (const std::string_view axis : kAxisNames) {
+    if (axis != name_of(Axis::kEtp)) out.emplace_back(axis);
+  }
   for (const char* name :
        {"fits", "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
         "hardware_tflops_per_gpu", "mfu", "hfu", "peak_flops_per_gpu_tflops", "peak_flops_dtype",
@@ -66,7 +68,12 @@ std::vector<std::string> csv_columns() {
 
 std::vector<std::string> csv_values(const Report& r) {
   std::vector<std::string> out = {r.run.scenario, r.model, r.cluster, r.layout, text(r.world_size)};
-  for (const std::int64_t size : r.mesh.size) out.push_back(text(size));
+  // The column tp is strategy.tp; how many of these ranks split an expert the layout says.
+  for (int a = 0; a < kAxes; ++a) {
+    const auto axis = static_cast<Axis>(a);
+    if (axis == Axis::kEtp) continue;
+    out.push_back(text(r.mesh.size_of(axis == Axis::kTp ? kTensorAxes : AxisSet(axis))));
+  }
   const MemoryReport& m = r.memory;
   out.emplace_back(m.fits ? "true" : "false");
   for (const double v :

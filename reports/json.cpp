@@ -91,7 +91,9 @@ Tree tree_of(const RunFacts& run) {
 Tree tree_of(const Mesh& mesh) {
   Tree out = Tree::object();
   for (int a = 0; a < kAxes; ++a) {
-    out[std::string(kAxisNames[static_cast<std::size_t>(a)])] = mesh[static_cast<Axis>(a)];
+    const auto axis = static_cast<Axis>(a);
+    if (axis == Axis::kEtp && mesh[axis] == 1) continue;
+    out[std::string(name_of(axis))] = mesh[axis];
   }
   return out;
 }

@@ -63,6 +63,9 @@ std::string layout_text(const Strategy& s) {
     const std::int64_t ranks = a == Axis::kDp ? s.mesh[a] - serving : s.mesh[a];
     if (a == Axis::kTp && !s.pipeline.stage_tp.empty()) {
       parts.push_back(fmt::format("tp {} by stage", fmt::join(s.pipeline.stage_tp, " + ")));
+    } else if (a == Axis::kTp && s.mesh[Axis::kEtp] > 1) {
+      parts.push_back(
+          fmt::format("tp {} (experts {})", s.mesh.size_of(kTensorAxes), s.mesh[Axis::kEtp]));
     } else if (ranks > 1) {
       parts.push_back(fmt::format("{} {}", name_of(a), ranks));
     }

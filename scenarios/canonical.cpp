@@ -31,6 +31,7 @@ std::string strategy_json(const StrategyPart& part) {
   std::vector<JsonMember> members;
   for (const Field<StrategyPart>& f : strategy_table().fields()) {
     const bool idle = (f.key == "stage_tp" && part.stage_tp.empty()) ||
+                      (f.key == "expert_tp" && part.expert_tp == 1) ||
                       (f.key == "offload" && !part.offload.any()) ||
                       (f.key == "parameter_server" && !part.parameter_server.any());
     if (!idle) members.push_back({f.key, f.write(part)});

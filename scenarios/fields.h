@@ -39,6 +39,7 @@ struct StrategyPart {
   std::int64_t pp = 1, dp = 0, fsdp = 1, cp = 1, ep = 1, tp = 1;
   std::vector<std::int64_t> stage_tp;  // of every stage; empty: tp
   AxisSet expert_axes = Axis::kEp;
+  std::int64_t expert_tp = 1;
   ExpertGates expert_gates = ExpertGates::kResults;
   bool sequence_parallel = false;
   int zero_stage = -1;  // -1: 3 where fsdp > 1, else 0

@@ -29,18 +29,22 @@ void check_order(const std::vector<Axis>& order, const Mesh& mesh) {
   }
 }
 
-/// Ranks that exchange heads are neighbours within cp where the order names cp alone: a scenario
-/// says how many ranks share a sequence, and strategy.context how.
-std::vector<Axis> with_ulysses(std::vector<Axis> order) {
-  const auto cp = std::ranges::find(order, Axis::kCp);
-  if (cp != order.end() && std::ranges::find(order, Axis::kUlysses) == order.end()) {
-    order.insert(cp, Axis::kUlysses);
+/// Ranks that exchange heads are neighbours within cp where the order names cp alone, and those
+/// that split an expert within tp: a scenario says how many ranks share a sequence or split layers,
+/// and strategy.context and strategy.expert_tp how.
+std::vector<Axis> with_inner_axes(std::vector<Axis> order) {
+  for (const auto& [outer, inner] :
+       {std::pair{Axis::kCp, Axis::kUlysses}, std::pair{Axis::kTp, Axis::kEtp}}) {
+    const auto at = std::ranges::find(order, outer);
+    if (at != order.end() && std::ranges::find(order, inner) == order.end()) {
+      order.insert(at, inner);
+    }
   }
   return order;
 }
 
 Devices in_order(const std::vector<Axis>& named, const Mesh& mesh) {
-  const std::vector<Axis> order = with_ulysses(named);
+  const std::vector<Axis> order = with_inner_axes(named);
   check_order(order, mesh);
   Mesh::Coordinates stride{};  // over devices; axes of size 1 do not matter
   std::int64_t next = 1;
@@ -68,7 +72,7 @@ Choice<Axis> axis_names() {
 bool can_share(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) {
   if (per_node % stages != 0 || mesh[Axis::kPp] % stages != 0) return false;
   const std::int64_t of_a_stage = per_node / stages;
-  return of_a_stage % mesh[Axis::kTp] == 0 && mesh.stride(Axis::kPp) % of_a_stage == 0;
+  return of_a_stage % mesh.size_of(kTensorAxes) == 0 && mesh.stride(Axis::kPp) % of_a_stage == 0;
 }
 
 void check_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) {
@@ -81,7 +85,8 @@ void check_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) 
       "S007", "stages_per_node",
       fmt::format("{} stages of tp {} cannot share each node of {} devices evenly, with pp {} "
                   "and {} ranks in a stage",
-                  stages, mesh[Axis::kTp], per_node, mesh[Axis::kPp], mesh.stride(Axis::kPp)),
+                  stages, mesh.size_of(kTensorAxes), per_node, mesh[Axis::kPp],
+                  mesh.stride(Axis::kPp)),
       possible.empty() ? "" : fmt::format("one of {}", fmt::join(possible, ", ")),
       possible.empty() ? "use placement.order, or a tp that divides the node"
                        : fmt::format("set placement.stages_per_node to {}", possible.back()));
@@ -89,7 +94,7 @@ void check_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) 
 
 Devices by_stages(std::int64_t stages, const Mesh& mesh, std::int64_t per_node) {
   check_stages(stages, mesh, per_node);
-  const std::int64_t tp = mesh[Axis::kTp], ranks = mesh.stride(Axis::kPp);
+  const std::int64_t tp = mesh.size_of(kTensorAxes), ranks = mesh.stride(Axis::kPp);
   const std::int64_t in_node = per_node / stages / tp;  // data-parallel ranks of a stage
   const std::int64_t nodes = ranks / tp / in_node;      // that hold the same stages
   Devices devices;

@@ -94,6 +94,16 @@ void check_hybrid(const StrategyPart& p) {
                            : "remove strategy.context.ulysses, or set the kind to \"hybrid\""});
 }
 
+void check_expert_tp(const StrategyPart& p, const Strategy& s) {
+  const std::int64_t ranks = s.ranks_of_an_expert(p.tp);
+  if (p.tp % ranks == 0) return;
+  const Where where{"", 0, 0, "strategy.expert_tp"};
+  throw InputError(
+      {"S095",
+       fmt::format("tp = {} ranks have no equal groups of {} that split an expert", p.tp, ranks),
+       where, fmt::format("a divisor of {}", p.tp), "change strategy.expert_tp or strategy.tp"});
+}
+
 }  // namespace
 
 Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
@@ -116,8 +126,9 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.mesh[Axis::kEp] = part.ep;
   out.context = part.context;
   out.share_tokens(part.cp);
-  out.mesh[Axis::kTp] = part.tp;
-  out.expert_axes = part.expert_axes;
+  out.expert_axes = part.expert_axes, out.expert_tp = part.expert_tp;
+  check_expert_tp(part, out);
+  out.split_layers(part.tp);
   out.expert_gates = part.expert_gates;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
@@ -143,6 +154,8 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
   };
   const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
   const Rule rules[] = {
+      {"expert_tp", part.expert_tp > 1 && !part.expert_axes.has(Axis::kTp),
+       "expert_axes has no tp"},
       {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
       {"pipeline", part.pp == 1 && part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
        "pp is 1"},

@@ -272,8 +272,13 @@ const Table<StrategyPart>& strategy_table() {
               .searchable(),
           field(
               "expert_axes", &S::expert_axes, expert_axes(),
-              "Axes that divide the experts. With `tp`, experts are whole and the ranks along tp "
-              "have different ones; else each is split over tp. With `cp`, so do those along cp."),
+              "Axes that divide the experts. With `tp`, experts are whole, or split as expert_tp "
+              "says, and the ranks along tp have different ones; else each is split over tp. With "
+              "`cp`, so do those along cp."),
+          field("expert_tp", &S::expert_tp, axis,
+                "With `tp` in expert_axes: at most so many ranks, side by side along tp, split "
+                "each expert, and the next ones have others (Megatron-LM's "
+                "--expert-tensor-parallel-size)."),
           field("expert_gates", &S::expert_gates,
                 Choice<ExpertGates>{{{"results", ExpertGates::kResults},
                                      {"activations", ExpertGates::kActivations}}},

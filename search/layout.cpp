@@ -13,8 +13,8 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   Strategy s = base;
   s.mesh = {};
   s.mesh[Axis::kPp] = l.pp, s.mesh[Axis::kDp] = l.dp, s.mesh[Axis::kFsdp] = l.fsdp;
-  s.mesh[Axis::kEp] = l.ep, s.mesh[Axis::kTp] = l.tp;
-  s.share_tokens(l.cp);
+  s.mesh[Axis::kEp] = l.ep;
+  s.share_tokens(l.cp), s.split_layers(l.tp);
   s.sequence_parallel = l.sequence_parallel;
   s.zero_stage = l.zero_stage;
   s.pipeline.schedule = l.schedule, s.pipeline.chunks = l.chunks;
@@ -37,7 +37,8 @@ Layout layout_of(const Strategy& s, const Workload& w) {
   const auto size = [&](Axis a) { return static_cast<std::int32_t>(s.mesh[a]); };
   Layout l;
   l.pp = size(Axis::kPp), l.dp = size(Axis::kDp), l.fsdp = size(Axis::kFsdp);
-  l.cp = static_cast<std::int32_t>(s.mesh.size_of(kContextAxes)), l.tp = size(Axis::kTp);
+  l.cp = static_cast<std::int32_t>(s.mesh.size_of(kContextAxes));
+  l.tp = static_cast<std::int32_t>(s.mesh.size_of(kTensorAxes));
   l.ep = size(Axis::kEp);
   l.micro_batch = static_cast<std::int32_t>(w.micro_batch);
   l.chunks = static_cast<std::int16_t>(s.pipeline.chunks);

@@ -24,7 +24,8 @@ std::vector<Layout> candidates(const Scenario& s, Recompute recompute) {
   std::vector<Layout> out;
   std::int32_t most = 1;  // that a node has
   SpaceOf of{space, s.model, s.workload, s.cluster.world_size()};
-  of.expert_axes = s.strategy.expert_axes;
+  of.strategy.expert_axes = s.strategy.expert_axes;
+  of.strategy.expert_tp = s.strategy.expert_tp;
   for (const Layout& l : all_layouts(of)) {
     const bool state_is_sharded = l.zero_stage == (l.replicas() > 1 ? 1 : 0);
     const bool shards_sequence = l.sequence_parallel == (l.tp > 1);

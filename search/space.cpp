@@ -44,9 +44,9 @@ class Cuts {
     if (m.dense_layers() > 0) shards = std::gcd(shards, m.ffn_hidden);
     if (m.experts > 0) {
       shards = std::gcd(shards, m.shared_ffn_hidden);
-      if (!of_.expert_axes.has(Axis::kTp)) shards = std::gcd(shards, m.expert_ffn_hidden);
     }
     for (const std::int64_t tp : divisors(std::gcd(shards, of_.devices), space_.tp)) {
+      if (m.experts > 0 && !splits_experts(tp)) continue;
       layout_.tp = static_cast<std::int32_t>(tp);
       context(of_.devices / tp);
     }
@@ -54,6 +54,11 @@ class Cuts {
   }
 
  private:
+  /// S010, S095.
+  bool splits_experts(std::int64_t tp) const {
+    const std::int64_t ranks = of_.strategy.ranks_of_an_expert(tp);
+    return tp % ranks == 0 && of_.model.expert_ffn_hidden % ranks == 0;
+  }
   void context(std::int64_t ranks) {
     const std::int64_t s = of_.workload.sequence_length;
     for (const std::int64_t cp : divisors(ranks, space_.cp)) {
@@ -78,8 +83,8 @@ class Cuts {
   std::int64_t groups_of_experts() const {
     if (of_.model.experts == 0) return 1;
     std::int64_t others = 1;
-    if (of_.expert_axes.has(Axis::kTp)) others *= layout_.tp;
-    if (of_.expert_axes.has(Axis::kCp)) others *= layout_.cp;
+    others *= layout_.tp / of_.strategy.ranks_of_an_expert(layout_.tp);
+    if (of_.strategy.expert_axes.has(Axis::kCp)) others *= layout_.cp;
     return of_.model.experts % others == 0 ? of_.model.experts / others : 1;
   }
   void copies(std::int64_t ranks) {
@@ -167,8 +172,8 @@ class Enumeration {
       case Recompute::kFull: return true;
       // It drops the probabilities, which fused attention never keeps.
       case Recompute::kSelective: return !of_.workload.flash_attention;
-      case Recompute::kModules: return of_.names_modules;   // S129
-      case Recompute::kOps: return of_.model.experts == 0;  // S094
+      case Recompute::kModules: return !of_.strategy.recompute.modules.empty();  // S129
+      case Recompute::kOps: return of_.model.experts == 0;                       // S094
     }
     return false;
   }
@@ -207,9 +212,12 @@ class Enumeration {
   }
   /// As strategy_of has them.
   PipelineOptions turns() const {
-    return {.microbatch_group = layout_.pp == of_.base.pp ? of_.microbatch_group : 0};
+    return {.microbatch_group =
+                layout_.pp == of_.base.pp ? of_.strategy.pipeline.microbatch_group : 0};
   }
-  bool must_pair() const { return of_.exchange_overlap == ExchangeOverlap::kPasses; }
+  bool must_pair() const {
+    return of_.strategy.pipeline.exchange_overlap == ExchangeOverlap::kPasses;
+  }
   void pieces(std::int64_t chunks) {
     layout_.chunks = static_cast<std::int16_t>(chunks);
     const std::int64_t count = PieceMap(layout_.schedule, layout_.pp, chunks).count();
@@ -287,10 +295,7 @@ SpaceOf space_in(const Scenario& s, const Space& space) {
           s.cluster.world_size(),
           layout_of(s.strategy, s.workload),
           std::ssize(listed_pieces(s.strategy, s.model.layers)) - 1,
-          s.strategy.expert_axes,
-          !s.strategy.recompute.modules.empty(),
-          s.strategy.pipeline.exchange_overlap,
-          s.strategy.pipeline.microbatch_group};
+          s.strategy};
 }
 
 Layouts all_layouts(const SpaceOf& of, int threads) {

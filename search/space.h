@@ -42,10 +42,7 @@ struct SpaceOf {
   std::int64_t devices = 1;
   Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
   std::int64_t listed_pieces = -1;  // whose layers the scenario lists; of layouts with as many
-  AxisSet expert_axes = Axis::kEp;  // of a mixture: Strategy::expert_axes
-  bool names_modules = false;       // to recompute: RecomputeOptions::modules
-  ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;  // PipelineOptions'
-  std::int64_t microbatch_group = 0;  // PipelineOptions', of layouts with as many stages as base
+  Strategy strategy = {};           // what no layout says
 };
 
 /// What a scenario says of its layouts, whatever the space.

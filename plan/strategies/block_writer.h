@@ -45,13 +45,7 @@ class BlockWriter {
 
   // ---- tensors
   /// The tokens of a sequence, shared out over cp and ulysses.
-  Dim sequence() const {
-    AxisSet shared;
-    for (const Axis a : {Axis::kCp, Axis::kUlysses}) {
-      if (d_.mesh()[a] > 1) shared = shared | a;
-    }
-    return {d_.workload.sequence_length, shared};
-  }
+  Dim sequence() const { return {d_.workload.sequence_length, d_.mesh().present(kContextAxes)}; }
   TensorId input(const char* name) {
     Tensor t;
     t.name = name;

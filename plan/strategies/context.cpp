@@ -21,7 +21,7 @@ namespace {
 /// Heads that tp leaves to a rank can be dealt to `n` ranks; key-value heads are repeated where
 /// they are fewer.
 void require_heads(const Draft& d, std::int64_t n) {
-  const std::int64_t tp = d.mesh()[Axis::kTp];
+  const std::int64_t tp = d.mesh().size_of(kTensorAxes);
   const std::int64_t heads = d.model.heads / tp, kv_heads = d.model.kv_heads / tp;
   const bool kv_deals = kv_heads % n == 0 || n % kv_heads == 0;
   if (heads % n == 0 && kv_deals) return;

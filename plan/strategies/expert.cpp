@@ -7,8 +7,15 @@
 //
 // Strategy::expert_axes may name the axes of context and tp too (MoE Parallel Folding, Liu et al.
 // 2025, arXiv 2504.14960), whose ranks hold different tokens of a sequence then. Where experts are
-// split over tp and tokens are sequence-parallel, the ranks along tp gather the slots of all their
-// tokens behind the first all_to_all and reduce and scatter the results before the second.
+// split over tp, or over the E of its ranks that Strategy::expert_tp says, and tokens are
+// sequence-parallel, these gather the slots of all their tokens behind the first all_to_all and
+// reduce and scatter the results before the second (Megatron-LM, MoEAlltoAllTokenDispatcher):
+//
+//   tp = 4, E = 2    rank 0      rank 1      rank 2      rank 3
+//   tokens             A           B           C           D
+//   experts          e0 left     e0 right    e1 left     e1 right
+//   all_to_all       between 0 and 2, and between 1 and 3: ranks of the same part
+//   all_gather       between 0 and 1, and between 2 and 3: each multiplies the slots of A to D
 //
 // Slots lie by expert, (E, slots, h), where tokens are, and by expert and sender, (E / ep, ep
 // slots, h), where experts are; between the two they are put in order by a copy, as Megatron-LM
@@ -42,11 +49,13 @@ std::optional<std::size_t> slots_of(const Op& op, bool written) {
 
 class ExpertRewrite {
  public:
-  ExpertRewrite(Draft& d, AxisSet axes, bool gathers)
+  /// `dealt`: along which ranks have other experts; `split`: other parts of one, and other tokens.
+  ExpertRewrite(Draft& d, AxisSet dealt, AxisSet split)
       : d_(d),
-        axes_(axes),
-        ranks_(d.mesh().size_of(axes)),
-        tp_(gathers ? d.mesh()[Axis::kTp] : 1),
+        axes_(dealt),
+        split_(split),
+        ranks_(d.mesh().size_of(dealt)),
+        tp_(d.mesh().size_of(split)),
         own_(d.model.experts / ranks_) {}
 
   void run(LayerPasses& layer) {
@@ -129,7 +138,7 @@ class ExpertRewrite {
     }
     if (tp_ > 1) {
       const TensorId to = ordered ? there : by_rank(here, ".gathered", ranks_ * tp_, false);
-      exchange(CollectiveKind::kAllGather, Axis::kTp, at, to, to, phase);
+      exchange(CollectiveKind::kAllGather, split_, at, to, to, phase);
       at = to;
     }
     if (at != there) copy(at, there, phase);
@@ -142,7 +151,7 @@ class ExpertRewrite {
     }
     if (tp_ > 1) {
       const TensorId to = ranks_ > 1 ? by_rank(here, ".scattered", ranks_, true) : here;
-      exchange(CollectiveKind::kReduceScatter, Axis::kTp, at, to, at, phase);
+      exchange(CollectiveKind::kReduceScatter, split_, at, to, at, phase);
       at = to;
     }
     if (ranks_ > 1) exchange(CollectiveKind::kAllToAll, axes_, at, here, here, phase);
@@ -153,7 +162,7 @@ class ExpertRewrite {
     return d_.add(t);
   }
   /// Slots as they travel: (senders, own experts, slots, h); `own`: of this rank's tokens, else of
-  /// all ranks along tp.
+  /// all ranks that split an expert.
   TensorId by_rank(TensorId of, const char* suffix, std::int64_t senders, bool own) {
     const TensorId id = copy_of(of, suffix, Scope::kCall);
     Tensor& t = d_.tensors[id];
@@ -183,29 +192,46 @@ class ExpertRewrite {
   }
 
   Draft& d_;
-  AxisSet axes_;
+  AxisSet axes_, split_;
   std::int64_t ranks_, tp_, own_;  // along axes_; that gather tokens; experts of a rank
   Block* block_ = nullptr;
   std::set<TensorId> at_experts_;
 };
 
-/// Those of expert_axes that there are.
-AxisSet expert_axes(const Draft& d) {
-  AxisSet axes;
-  for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp, Axis::kTp}) {
-    if (d.strategy.expert_axes.has(a) && d.mesh()[a] > 1) axes = axes | a;
-  }
-  return axes;
+/// Experts differ along them.
+AxisSet dealing_axes(const Draft& d) {
+  return d.mesh().present(d.strategy.axes_of_experts() & (kContextAxes | Axis::kEp | Axis::kTp));
 }
 
-void require_axes(const Draft& d) {
-  const AxisSet axes = expert_axes(d);
-  const std::int64_t ranks = d.mesh().size_of(axes);
-  if (d.model.moe_layers() == 0) {
-    if (d.mesh()[Axis::kEp] == 1) return;
+/// Tensor parallelism lies on two axes of the mesh where it splits experts less than the rest.
+void require_split(const Draft& d) {
+  const std::int64_t tp = d.mesh().size_of(kTensorAxes);
+  const std::int64_t of_expert = d.strategy.ranks_of_an_expert(tp);
+  if (d.mesh()[Axis::kEtp] == (of_expert < tp ? of_expert : 1)) return;
+  throw refusal("S095",
+                "experts are split over " + std::to_string(of_expert) +
+                    " ranks, and the mesh has tp = " + std::to_string(d.mesh()[Axis::kTp]) +
+                    " and etp = " + std::to_string(d.mesh()[Axis::kEtp]),
+                "strategy.expert_tp", "as many ranks along etp",
+                "lay layers out with Strategy::split_layers");
+}
+
+void require_no_experts(const Draft& d) {
+  if (d.mesh()[Axis::kEp] > 1) {
     throw refusal("S044", "the axis ep divides experts, and the model has none", "strategy.ep", "1",
                   "set strategy.ep to 1 and use dp or fsdp, or choose a model with experts");
   }
+  if (d.mesh()[Axis::kEtp] > 1) {
+    throw refusal("S044", "the axis etp splits experts, and the model has none",
+                  "strategy.expert_tp", "1", "remove strategy.expert_tp");
+  }
+}
+
+void require_axes(const Draft& d) {
+  const AxisSet axes = dealing_axes(d);
+  const std::int64_t ranks = d.mesh().size_of(axes);
+  if (d.model.moe_layers() == 0) return require_no_experts(d);
+  require_split(d);
   if (d.model.experts % ranks != 0) {
     throw refusal("S092",
                   std::to_string(d.model.experts) + " experts cannot be shared evenly by " +
@@ -213,7 +239,7 @@ void require_axes(const Draft& d) {
                   "strategy.ep", "a number of ranks that divides model.experts",
                   "change strategy.ep");
   }
-  if (axes.has(Axis::kTp) && d.mesh()[Axis::kTp] > 1 && !d.strategy.sequence_parallel) {
+  if (axes.has(Axis::kTp) && !d.strategy.sequence_parallel) {
     throw refusal("S093", "ranks along tp hold the same tokens, and each has other experts",
                   "strategy.expert_axes", "strategy.sequence_parallel = true with tp in it",
                   "set strategy.sequence_parallel to true, or take tp out");
@@ -230,11 +256,11 @@ void require_axes(const Draft& d) {
 void apply_expert_parallel(Draft& d) {
   require_axes(d);
   if (d.model.moe_layers() == 0) return;
-  const AxisSet axes = expert_axes(d);
-  const bool splits = d.mesh()[Axis::kTp] > 1 && !axes.has(Axis::kTp);
-  const bool gathers = splits && d.strategy.sequence_parallel;
-  if (axes.empty() && !gathers) return;
-  ExpertRewrite(d, axes, gathers).run(d.layers.back().kept);
+  const AxisSet dealt = dealing_axes(d);
+  AxisSet split = d.mesh().present(kTensorAxes - dealt);
+  if (!d.strategy.sequence_parallel) split = {};  // all have the same tokens
+  if (dealt.empty() && split.empty()) return;
+  ExpertRewrite(d, dealt, split).run(d.layers.back().kept);
 }
 
 }  // namespace plait

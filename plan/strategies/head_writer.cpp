@@ -9,7 +9,7 @@ namespace {
 std::int64_t loss_pieces(const Draft& d) {
   const std::int64_t pieces = d.workload.loss_pieces;
   if (pieces == 1) return 1;
-  if (d.mesh()[Axis::kTp] > 1 || splits_backward(d.strategy.pipeline.schedule)) {
+  if (d.mesh().size_of(kTensorAxes) > 1 || splits_backward(d.strategy.pipeline.schedule)) {
     throw refusal("S071", "a loss in pieces is not split over ranks, nor its backward pass in two",
                   "workload.loss_pieces", "1 with tensor parallelism and zero-bubble schedules",
                   "remove it");

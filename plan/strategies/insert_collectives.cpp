@@ -21,7 +21,11 @@ enum class Layout : std::uint8_t { kReplicated, kSequence, kFeature, kPartial };
 
 class Propagation {
  public:
-  Propagation(Draft& d, Block& block) : d_(d), block_(block) {}
+  Propagation(Draft& d, Block& block)
+      : d_(d),
+        block_(block),
+        axes_(d.mesh().present(kTensorAxes)),
+        innermost_(axes_.has(Axis::kEtp) ? Axis::kEtp : Axis::kTp) {}
 
   void run() {
     std::vector<Op> ops = std::move(block_.ops);
@@ -62,8 +66,9 @@ class Propagation {
   void follow(MatMul& g) {
     const Tensor& weight = tensor(g.pass == Pass::kWeightGrad ? 2 : 1);
     const auto columns = static_cast<std::size_t>(weight.rank - 1);  // before them, experts
-    const bool split_out = weight.dims[columns - 1].sharded.has(Axis::kTp),
-               split_in = weight.dims[columns].sharded.has(Axis::kTp);
+    const AxisSet over_out = weight.dims[columns - 1].sharded,
+                  over_in = weight.dims[columns].sharded;
+    const bool split_out = over_out.has(innermost_), split_in = over_in.has(innermost_);
     switch (g.pass) {
       case Pass::kWeightGrad:
         if (split_out || split_in) {
@@ -76,17 +81,17 @@ class Propagation {
         return;
       case Pass::kInputGrad:
         if (split_out)
-          need(0, Layout::kFeature), yield(2, Layout::kPartial);
+          need(0, Layout::kFeature), yield(2, Layout::kPartial, over_out);
         else if (split_in)
-          need(0, Layout::kReplicated), yield(2, Layout::kFeature);
+          need(0, Layout::kReplicated), yield(2, Layout::kFeature, over_in);
         else
           yield(2, layout(0));
         return;
       default:
         if (split_out)
-          need(0, Layout::kReplicated), yield(2, Layout::kFeature);
+          need(0, Layout::kReplicated), yield(2, Layout::kFeature, over_out);
         else if (split_in)
-          need(0, Layout::kFeature), yield(2, Layout::kPartial);
+          need(0, Layout::kFeature), yield(2, Layout::kPartial, over_in);
         else
           yield(2, of_own_experts(weight) ? Layout::kPartial : layout(0));
     }
@@ -137,11 +142,11 @@ class Propagation {
     yield(3, heads == Layout::kFeature ? Layout::kPartial : heads);
   }
   void follow(Activation& a) {
-    if (a.pass == Pass::kForward) return yield(1, layout(0));
+    if (a.pass == Pass::kForward) return yield(1, layout(0), axes(0));
     need(0, layout(1));
-    yield(2, layout(1));
+    yield(2, layout(1), axes(1));
     if (!a.weighted) return;  // a gate's gradient is a sum over columns
-    yield(4, layout(1) == Layout::kFeature ? Layout::kPartial : layout(3));
+    yield(4, layout(1) == Layout::kFeature ? Layout::kPartial : layout(3), axes(1));
   }
   void follow(Add& a) {
     if (a.pass != Pass::kForward) return yield(2, layout(0));
@@ -161,7 +166,7 @@ class Propagation {
     if (layout(0) == Layout::kReplicated && layout(1) == Layout::kFeature) return;  // own columns
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
     if (orders_slots && layout(0) != Layout::kPartial) return;
-    for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0));
+    for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0), axes(0));
   }
   void follow(Embedding& e) {
     const std::size_t table = e.pass == Pass::kForward ? 1 : op_.operands.size() - 1;
@@ -194,30 +199,38 @@ class Propagation {
   Layout layout(std::size_t operand) { return layout_of(op_.operands[operand].tensor); }
   Layout layout_of(TensorId id) const {
     const Tensor& t = d_.tensors[id];
-    if (t.partial.has(Axis::kTp)) return Layout::kPartial;
-    if (t.dims[0].sharded.has(Axis::kTp)) return Layout::kSequence;
+    if (t.partial.has(innermost_)) return Layout::kPartial;
+    if (t.dims[0].sharded.has(innermost_)) return Layout::kSequence;
     for (int i = 1; i < t.rank; ++i) {
-      if (t.dims[static_cast<std::size_t>(i)].sharded.has(Axis::kTp)) return Layout::kFeature;
+      if (t.dims[static_cast<std::size_t>(i)].sharded.has(innermost_)) return Layout::kFeature;
     }
     return Layout::kReplicated;
   }
-  void set_layout(TensorId id, Layout l) {
+  /// What the operand's layout is over: tp, or those of its ranks that split an expert.
+  AxisSet axes(std::size_t operand) {
+    const Tensor& t = tensor(operand);
+    if (const AxisSet partial = t.partial & kTensorAxes; !partial.empty()) return partial;
+    const AxisSet outermost = t.dims[0].sharded;
+    return outermost.has(innermost_) ? axes_ : axes_ - outermost;
+  }
+  void set_layout(TensorId id, Layout l) { set_layout(id, l, axes_); }
+  void set_layout(TensorId id, Layout l, AxisSet tp) {
     Tensor& t = d_.tensors[id];
-    const AxisSet tp = Axis::kTp;
     for (Dim& dim : t.dims) dim.sharded = dim.sharded - tp;
     t.partial = t.partial - tp;
     if (l == Layout::kPartial) t.partial = t.partial | tp;
     if (l == Layout::kSequence) t.dims[0].sharded = t.dims[0].sharded | tp;
     if (l == Layout::kFeature) t.dims[2].sharded = t.dims[2].sharded | tp;  // features or heads
   }
-  void yield(std::size_t operand, Layout l) {
+  void yield(std::size_t operand, Layout l) { yield(operand, l, axes_); }
+  void yield(std::size_t operand, Layout l, AxisSet over) {
     const TensorId id = op_.operands[operand].tensor;
     if (id == d_.x || id == d_.dx) {
       PLAIT_CHECK(layout_of(id) == l,
                   "the residual stream arrives in a layout that it does not have");
       return;
     }
-    set_layout(id, l);
+    set_layout(id, l, over & kTensorAxes);
   }
   /// Gradients of replicated weights from sharded tokens are partial sums.
   void owe_if_sharded(std::size_t tokens, std::size_t gradient) {
@@ -254,7 +267,7 @@ class Propagation {
     const TensorId full = scatter ? from.tensor : to;
     Collective c;
     c.kind = scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllGather;
-    c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = d_.tensors[full].elements(d_.mesh());
+    c.axes = axes_, c.dtype = t.dtype, c.elements = d_.tensors[full].elements(d_.mesh());
     insert(
         {c, Stream::kTp, op_.phase, {{from.tensor, Use::kRead, from.shift}, {to, Use::kWrite, 0}}},
         from);
@@ -263,7 +276,7 @@ class Propagation {
   Op all_reduce(const Operand& o, Reduction reduction) {
     const Tensor& t = d_.tensors[o.tensor];
     Collective c;
-    c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = t.elements(d_.mesh());
+    c.axes = axes_, c.dtype = t.dtype, c.elements = t.elements(d_.mesh());
     c.reduction = reduction;
     return {c, Stream::kTp, op_.phase, {{o.tensor, Use::kUpdate, o.shift}}};
   }
@@ -285,7 +298,7 @@ class Propagation {
     op_.operands[operand].tensor = partial;
     Collective c;
     c.kind = CollectiveKind::kReduceScatter;
-    c.axes = Axis::kTp, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
+    c.axes = axes_, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
     behind_.push_back({c, Stream::kTp, op_.phase, {{partial, Use::kRead, 0}, out}});
   }
   /// The last op so far that writes it.
@@ -315,6 +328,9 @@ class Propagation {
 
   Draft& d_;
   Block& block_;
+  AxisSet axes_;  // of tensor parallelism
+  /// What experts are dealt over has none of it; all else that is split over tp is split over it.
+  Axis innermost_;
   Op op_;
   std::vector<Op> behind_;
   std::map<std::pair<std::pair<TensorId, std::int16_t>, Layout>, TensorId> versions_;
@@ -323,7 +339,7 @@ class Propagation {
 }  // namespace
 
 void insert_collectives(Draft& draft) {
-  if (draft.mesh()[Axis::kTp] == 1) return;
+  if (draft.mesh().size_of(kTensorAxes) == 1) return;
   const auto run = [&](Block& block) { Propagation(draft, block).run(); };
   run(draft.embed_forward);
   for (LayerKind& layer : draft.layers) run(layer.kept.forward);

@@ -15,11 +15,8 @@ namespace {
 
 /// Where tokens are divided, so are their slots.
 SlotRows slots_of(const Draft& d) {
-  AxisSet axes;
-  for (const Axis a : {Axis::kCp, Axis::kUlysses}) {
-    if (d.mesh()[a] > 1) axes = axes | a;
-  }
-  if (d.strategy.sequence_parallel) axes = axes | Axis::kTp;
+  AxisSet axes = d.mesh().present(kContextAxes);
+  if (d.strategy.sequence_parallel) axes = axes | Axis::kTp | d.mesh().present(kTensorAxes);
   const std::int64_t own = expert_capacity(d) * d.workload.micro_batch;
   return {Dim{d.model.experts}, Dim{own * d.mesh().size_of(axes), axes}};
 }
@@ -33,8 +30,8 @@ bool is_router(const Draft& d, const Op& op) {
 }
 
 std::int64_t expert_capacity(const Draft& d) {
-  const std::int64_t parts =
-      d.mesh().size_of(kContextAxes) * (d.strategy.sequence_parallel ? d.mesh()[Axis::kTp] : 1);
+  const std::int64_t parts = d.mesh().size_of(kContextAxes) *
+                             (d.strategy.sequence_parallel ? d.mesh().size_of(kTensorAxes) : 1);
   const std::int64_t tokens = d.workload.sequence_length / parts;
   const Model& m = d.model;
   const double even =

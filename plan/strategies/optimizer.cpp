@@ -89,7 +89,7 @@ class StepEnd {
   /// Norm gradients from sequence shards, all layers in one message as Megatron-LM does.
   void sum_over_tp(Program& out, const std::vector<UnitInstance>& units) {
     Collective c;
-    c.axes = Axis::kTp;
+    c.axes = d_.mesh().present(kTensorAxes);
     std::vector<Operand> operands;
     const std::int32_t layer = first_layer(units);
     for (const UnitInstance& u : units) {
@@ -141,14 +141,11 @@ class StepEnd {
                            {{norm_, Use::kWrite, 0}}});
     }
     block.ops.push_back({Compute(body), Stream::kCompute, Phase::kOptimizer, std::move(o)});
-    AxisSet axes;
-    for (Axis a : {Axis::kPp, Axis::kTp}) {
-      if (d_.mesh()[a] > 1) axes = axes | a;
-    }
+    AxisSet axes = d_.mesh().present(kTensorAxes | Axis::kPp);
     if (stages_differ(d_.strategy)) axes = axes | Axis::kTp;  // of which this stage may have one
     if (d_.unit(UnitKind::kExperts).present()) {              // other experts on other ranks
       for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp}) {
-        if (d_.mesh()[a] > 1 && d_.strategy.expert_axes.has(a)) axes = axes | a;
+        if (d_.mesh()[a] > 1 && d_.strategy.axes_of_experts().has(a)) axes = axes | a;
       }
     }
     if (stage_ > 0) axes = axes | d_.strategy.shard_axes();

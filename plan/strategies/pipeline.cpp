@@ -163,7 +163,7 @@ class ProgramWriter {
     BlockId send_forward = 0, recv_forward = 0, send_backward = 0, recv_backward = 0;
   };
   Exchanges exchanges(const std::string& way, int step, std::int64_t tp_of_other) {
-    fan_ = fan_between(d_.mesh()[Axis::kTp], tp_of_other);
+    fan_ = fan_between(d_.mesh().size_of(kTensorAxes), tp_of_other);
     Exchanges out;
     out.send_forward = exchange("send_forward" + way, d_.x, true, Stream::kSendForward, step);
     out.recv_forward = exchange("recv_forward" + way, d_.x, false, Stream::kRecvForward, -step);

@@ -194,7 +194,7 @@ class Reducer {
   /// Norm gradients from a sequence shard are partial sums over tp.
   void sum_over_tp(Block& block, const Unit& unit) {
     Collective c;
-    c.axes = Axis::kTp;
+    c.axes = d_.mesh().present(kTensorAxes);
     std::vector<Operand> operands;
     for (TensorId g : unit.gradients) {
       if (!d_.tensors[g].partial.has(Axis::kTp)) continue;

@@ -9,7 +9,7 @@ namespace plait {
 
 void apply_sequence_parallel(Draft& d) {
   if (!d.strategy.sequence_parallel) return;
-  const std::int64_t tp = d.mesh()[Axis::kTp];
+  const std::int64_t tp = d.mesh().size_of(kTensorAxes);
   if (tp == 1 && d.strategy.pipeline.stage_tp.empty()) {
     throw refusal("S011", "sequence_parallel needs tensor parallelism",
                   "strategy.sequence_parallel", "strategy.tp greater than 1",
@@ -27,7 +27,8 @@ void apply_sequence_parallel(Draft& d) {
   for (TensorId t : {d.x, d.dx, d.embedded, d.mtp_embedded}) {
     if (t == kNoTensor) continue;
     Dim& sequence = d.tensors[t].dims[0];
-    sequence.sharded = sequence.sharded | Axis::kTp;
+    // A stage of tp 1 shards over tp too, as its neighbours do.
+    sequence.sharded = sequence.sharded | Axis::kTp | d.mesh().present(kTensorAxes);
   }
 }
 

@@ -20,7 +20,7 @@ constexpr const char* kPath = "strategy.stage_tp";
 
 void require_degrees(const Strategy& s) {
   const std::vector<std::int64_t>& tp = s.pipeline.stage_tp;
-  const std::int64_t stages = s.mesh[Axis::kPp], widest = s.mesh[Axis::kTp];
+  const std::int64_t stages = s.mesh[Axis::kPp], widest = s.mesh.size_of(kTensorAxes);
   const std::string most = std::to_string(widest);
   if (static_cast<std::int64_t>(tp.size()) != stages || std::ranges::max(tp) != widest) {
     refuse_degrees(std::to_string(tp.size()) + " tensor-parallel degrees for " +
@@ -53,6 +53,8 @@ void require_alone(const Model& m, const Strategy& s) {
   const std::vector<std::int64_t>& tp = s.pipeline.stage_tp;
   const bool ends_differ = !ends_meet(s) && tp.front() != tp.back();
   const Obstacle obstacles[] = {
+      {s.mesh[Axis::kEtp] > 1, "strategy.expert_tp",
+       "experts split over some of the ranks along tp"},
       {both_ways(s), "strategy.pipeline.schedule", "a schedule that holds every piece twice"},
       {m.tied_embeddings && ends_differ, "model.tied_embeddings",
        "an embedding tied between ends of different degrees"},
@@ -143,7 +145,7 @@ class Joiner {
 
 bool stages_differ(const Strategy& s) {
   return std::ranges::any_of(s.pipeline.stage_tp,
-                             [&](std::int64_t tp) { return tp != s.mesh[Axis::kTp]; });
+                             [&](std::int64_t tp) { return tp != s.mesh.size_of(kTensorAxes); });
 }
 
 void require_stage_tp(const Model& model, const Strategy& s) {
@@ -153,7 +155,7 @@ void require_stage_tp(const Model& model, const Strategy& s) {
 }
 
 std::int64_t tp_of_stage(const Strategy& s, std::int64_t stage) {
-  return s.pipeline.stage_tp.empty() ? s.mesh[Axis::kTp]
+  return s.pipeline.stage_tp.empty() ? s.mesh.size_of(kTensorAxes)
                                      : s.pipeline.stage_tp.at(static_cast<std::size_t>(stage));
 }
 

@@ -1,7 +1,7 @@
 // Tensor parallelism (Shoeybi et al. 2019, section 3): the projections into attention and MLP are
 // split by output columns, those out of them by input rows, embedding and output matrix by
-// vocabulary. Only weights are sharded here; `insert_collectives` follows the consequences through
-// the ops.
+// vocabulary. Experts are split as an MLP is, over those ranks along tp that hold the same ones.
+// Only weights are sharded here; `insert_collectives` follows the consequences through the ops.
 #include "plan/refusal.h"
 #include "plan/strategies/draft.h"
 
@@ -35,17 +35,22 @@ int split_dimension(std::string_view name) {
   return -1;
 }
 
-void require_divides(const Draft& d, std::int64_t n, const std::string& what) {
-  const std::int64_t tp = d.mesh()[Axis::kTp];
-  if (n % tp == 0) return;
+/// `axes`: kTensorAxes, or those of them that split experts.
+void require_divides(const Draft& d, std::int64_t n, const std::string& what,
+                     AxisSet axes = kTensorAxes) {
+  const std::int64_t ranks = d.mesh().size_of(axes);
+  if (n % ranks == 0) return;
+  const bool some = ranks < d.mesh().size_of(kTensorAxes);
   const bool one_for_all = d.strategy.pipeline.stage_tp.empty();
-  const std::string field = one_for_all ? "strategy.tp" : "strategy.stage_tp";
+  const std::string name = some ? "expert_tp" : one_for_all ? "tp" : "stage_tp";
+  const std::string field = "strategy." + name;
   std::string divisors;
   for (std::int64_t k = 1; k <= n && k <= 64; ++k) {
     if (n % k == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(k);
   }
   throw refusal("S010",
-                std::to_string(n) + " " + what + " cannot be split over tp = " + std::to_string(tp),
+                std::to_string(n) + " " + what + " cannot be split over " +
+                    (some ? "expert_tp" : "tp") + " = " + std::to_string(ranks),
                 field, "a divisor of " + std::to_string(n),
                 (one_for_all ? "set " : "set each of ") + field + " to one of " + divisors);
 }
@@ -53,23 +58,23 @@ void require_divides(const Draft& d, std::int64_t n, const std::string& what) {
 }  // namespace
 
 void apply_tensor_parallel(Draft& d) {
-  const std::int64_t tp = d.mesh()[Axis::kTp];
-  if (tp == 1) return;
+  const AxisSet tp = d.mesh().present(kTensorAxes);
+  if (tp.empty()) return;
+  const AxisSet of_expert = tp - d.strategy.axes_of_experts();
   require_divides(d, d.model.heads, "attention heads");
   require_divides(d, d.model.kv_heads, "key-value heads");
-  const bool splits_experts = !d.strategy.expert_axes.has(Axis::kTp);
   if (d.model.dense_layers() > 0) require_divides(d, d.model.ffn_hidden, "columns of the MLP");
   require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts");
-  if (splits_experts) require_divides(d, d.model.expert_ffn_hidden, "columns of an expert");
+  require_divides(d, d.model.expert_ffn_hidden, "columns of an expert", of_expert);
   require_divides(d, d.model.vocab, "rows of the vocabulary");
   for (UnitKind kind : kAllUnits) {
-    if (kind == UnitKind::kExperts && !splits_experts) continue;
+    const AxisSet axes = kind == UnitKind::kExperts ? of_expert : tp;
     const Unit& unit = d.unit(kind);
     for (std::size_t i = 0; i < unit.weights.size(); ++i) {
       const int split = split_dimension(d.tensors[unit.weights[i]].name);
       if (split < 0) continue;
       for (TensorId t : {unit.weights[i], unit.gradients[i]}) {
-        d.tensors[t].dims[static_cast<std::size_t>(split)].sharded = Axis::kTp;
+        d.tensors[t].dims[static_cast<std::size_t>(split)].sharded = axes;
       }
     }
   }

@@ -31,7 +31,7 @@ namespace {
 
 bool over_tp(const Op& op) {
   const Collective* c = std::get_if<Collective>(&op.body);
-  return c != nullptr && c->axes == AxisSet(Axis::kTp);
+  return c != nullptr && !c->axes.empty() && (c->axes - kTensorAxes).empty();
 }
 bool is_collective(const Op& op, CollectiveKind kind) {
   return over_tp(op) && std::get<Collective>(op.body).kind == kind;
@@ -45,7 +45,8 @@ std::ptrdiff_t readers(const std::vector<Op>& ops, TensorId t) {
 
 class OverlappedPieces {
  public:
-  OverlappedPieces(Draft& d, Block& block) : d_(d), block_(block), n_(d.mesh()[Axis::kTp]) {}
+  OverlappedPieces(Draft& d, Block& block)
+      : d_(d), block_(block), n_(d.mesh().size_of(kTensorAxes)) {}
 
   void run() {
     std::vector<Op> ops = std::exchange(block_.ops, {});
@@ -138,7 +139,7 @@ class OverlappedPieces {
   }
   void pass(const Operand& from, TensorId to, Phase phase) {
     Collective c;
-    c.kind = CollectiveKind::kShift, c.axes = Axis::kTp;
+    c.kind = CollectiveKind::kShift, c.axes = d_.mesh().present(kTensorAxes);
     c.dtype = d_.tensors[to].dtype, c.elements = d_.tensors[to].elements(d_.mesh());
     block_.ops.push_back({c, Stream::kTp, phase, {from, {to, Use::kWrite, 0}}});
   }
@@ -206,7 +207,7 @@ void hide_nothing(Draft& d, Block& forward, Block& backward) {
 
 void overlap_tensor_parallel(Draft& d) {
   const TensorOverlap overlap = d.strategy.tensor.overlap;
-  if (overlap == TensorOverlap::kWeightGrad || d.mesh()[Axis::kTp] == 1) return;
+  if (overlap == TensorOverlap::kWeightGrad || d.mesh().size_of(kTensorAxes) == 1) return;
   if (overlap == TensorOverlap::kNone) {
     for (LayerKind& layer : d.layers) hide_nothing(d, layer.kept.forward, layer.kept.backward);
     hide_nothing(d, d.head_forward, d.head_backward);

@@ -107,13 +107,12 @@ class Packer {
     const bool two_copies = tied_apart(d_);
     for (std::size_t i = 0; i < unit_.weights.size(); ++i) {
       const Tensor& weight = d_.tensors[unit_.weights[i]];
-      AxisSet copies;
-      const bool split = std::any_of(weight.dims.begin(), weight.dims.end(),
-                                     [](const Dim& d) { return d.sharded.has(Axis::kTp); });
-      if (d_.mesh()[Axis::kTp] > 1 && !split) copies = copies | Axis::kTp;
+      AxisSet copies = d_.mesh().present(kTensorAxes);
+      for (const Dim& dim : weight.dims) copies = copies - dim.sharded;
       // The norm runs over ranks with other experts, which hold the rest of the model alike.
       for (Axis a : {Axis::kCp, Axis::kUlysses, Axis::kEp}) {
-        const bool apart = d_.strategy.expert_axes.has(a) && d_.unit(UnitKind::kExperts).present();
+        const bool apart =
+            d_.strategy.axes_of_experts().has(a) && d_.unit(UnitKind::kExperts).present();
         if (apart && stage_ == 0 && unit_.data_axes.has(a)) copies = copies | a;
       }
       const bool table = weight.name == "embedding.weight";
@@ -307,7 +306,7 @@ void pack_units(Draft& d) {
   for (UnitKind kind : kAllUnits) {
     Unit& unit = d.unit(kind);
     if (!unit.present()) continue;
-    const AxisSet apart = kind == UnitKind::kExperts ? d.strategy.expert_axes : AxisSet();
+    const AxisSet apart = kind == UnitKind::kExperts ? d.strategy.axes_of_experts() : AxisSet();
     unit.data_axes = data_axes(d) - apart;
     unit.shard_axes = d.strategy.shard_axes() - apart;
     unit.zero_stage = d.mesh().size_of(unit.shard_axes) > 1 ? d.strategy.zero_stage : 0;

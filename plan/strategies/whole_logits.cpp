@@ -14,7 +14,7 @@ namespace {
 
 class WholeLogits {
  public:
-  explicit WholeLogits(Draft& d) : d_(d) {}
+  explicit WholeLogits(Draft& d) : d_(d), tp_(d.mesh().present(kTensorAxes)) {}
 
   void forward(Block& block) {
     for (Op& op : std::exchange(block.ops, {})) {
@@ -59,20 +59,20 @@ class WholeLogits {
   TensorId share_of(TensorId whole) {
     Tensor t = d_.tensors[whole];
     t.name += ".share", t.scope = Scope::kCall;
-    t.dims[2].sharded = t.dims[2].sharded | Axis::kTp;
+    t.dims[2].sharded = t.dims[2].sharded | tp_;
     return d_.add(std::move(t));
   }
   /// Those of all ranks, (n, s, b, V / n).
   TensorId shares_of(TensorId own) {
     Tensor t = d_.tensors[own];
     t.name += "s";
-    t.dims = {Dim{d_.mesh()[Axis::kTp]}, t.dims[0], t.dims[1], Dim{t.dims[2].local(d_.mesh())}};
+    t.dims = {Dim{d_.mesh().size_of(tp_)}, t.dims[0], t.dims[1], Dim{t.dims[2].local(d_.mesh())}};
     t.rank = 4;
     return d_.add(std::move(t));
   }
   Op gather(TensorId own, TensorId all, Phase phase) const {
     Collective c;
-    c.kind = CollectiveKind::kAllGather, c.axes = Axis::kTp;
+    c.kind = CollectiveKind::kAllGather, c.axes = tp_;
     c.dtype = d_.tensors[all].dtype, c.elements = d_.tensors[all].elements(d_.mesh());
     return {c, Stream::kTp, phase, {{own, Use::kRead, 0}, {all, Use::kWrite, 0}}};
   }
@@ -85,12 +85,13 @@ class WholeLogits {
   }
 
   Draft& d_;
+  AxisSet tp_;
 };
 
 }  // namespace
 
 void apply_whole_logits(Draft& d) {
-  if (!d.strategy.tensor.gather_logits || d.mesh()[Axis::kTp] == 1) return;
+  if (!d.strategy.tensor.gather_logits || d.mesh().size_of(kTensorAxes) == 1) return;
   WholeLogits whole(d);
   whole.forward(d.head_forward), whole.backward(d.head_backward);
   whole.forward(d.mtp_head.forward), whole.backward(d.mtp_head.backward);

@@ -77,8 +77,8 @@ OpView::Copied OpView::copied() const {
 }
 
 OpView::RowsOfRank OpView::rows_of_rank(const MatMul& g) const {
-  const std::int64_t n = plan_.mesh[Axis::kTp];
-  const std::int64_t from = (context_.rank.along(Axis::kTp) - g.ring_step + n) % n;
+  const std::int64_t n = plan_.mesh.size_of(kTensorAxes);
+  const std::int64_t from = (context_.rank.share(plan_.mesh, kTensorAxes) - g.ring_step + n) % n;
   const bool gathers = dim(2, 0) > dim(0, 0);
   return gathers ? RowsOfRank{0, from * g.m * dim(2, 2)} : RowsOfRank{from * g.m * g.k, 0};
 }

@@ -21,7 +21,7 @@ std::string truth(bool value) { return value ? "true" : "false"; }
 void write_mesh(ExportDraft& d) {
   const Mesh& mesh = d.scenario.strategy.mesh;
   const Replicas r = replicas_of(d.scenario.strategy);
-  const bool splits = mesh[Axis::kTp] * mesh[Axis::kCp] > 1;
+  const bool splits = mesh.size_of(kTensorAxes) * mesh[Axis::kCp] > 1;
   // parallelism_config.py refuses tp and cp together with plain replicas, and has no pp.
   if (mesh[Axis::kPp] > 1 || (splits && r.dp > 1 && r.fsdp == 1)) return;
   if (splits || (r.dp > 1 && r.fsdp > 1)) {
@@ -29,7 +29,7 @@ void write_mesh(ExportDraft& d) {
     d.set("parallelism_config_dp_replicate_size", r.dp);
     d.set("parallelism_config_dp_shard_size", r.fsdp);
     d.set("parallelism_config_cp_size", mesh[Axis::kCp]);
-    d.set("parallelism_config_tp_size", mesh[Axis::kTp]);
+    d.set("parallelism_config_tp_size", mesh.size_of(kTensorAxes));
   }
   d.say({"strategy.cp", "strategy.tp"});
   const int stage = d.scenario.strategy.zero_stage;

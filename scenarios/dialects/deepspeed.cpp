@@ -62,7 +62,7 @@ void write_zero(ExportDraft& d) {
   }
   const bool copies = r.dp > 1 && r.fsdp > 1;
   if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
-  const std::int64_t tp = s.mesh[Axis::kTp];
+  const std::int64_t tp = s.mesh.size_of(kTensorAxes);
   d.section("tensor_parallel");
   if (tp > 1) d.set("autotp_size", tp);
   d.say({"strategy.tp"});

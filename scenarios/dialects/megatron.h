@@ -58,6 +58,17 @@ void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
 void write_narrow(ExportDraft& draft);
 void read_narrow(Arguments& arguments, Imported& out, const std::string& weights);
 
+/// Mixtures of experts: the model's, and where experts are; `layers` of the model, 0 where the
+/// arguments have none.
+struct Ranks {
+  std::int64_t tp = 1, cp = 1;
+};
+void write_experts(ExportDraft& draft);
+/// Experts' groups are ones that Megatron-LM makes: not those that leave out the ranks along cp.
+bool counts_ranks_of_experts(const Strategy& strategy);
+void read_experts(Arguments& arguments, Imported& out, const Ranks& of, std::int64_t layers,
+                  std::int64_t ffn_hidden);
+
 void write(ExportDraft& draft, Launcher launcher);
 Imported read(const std::string& text, const std::string& file);
 

@@ -22,6 +22,7 @@ class Reading {
     axes();
     offload();
     if (has_model) model();
+    read_experts(args_, out_, {tp_, cp_}, layers_, ffn_hidden_);
     workload();
     precision();
     pipeline();
@@ -51,9 +52,6 @@ class Reading {
   void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
 
   void refuse_other_models() {
-    if (args_.integer("--num-experts", 0).value_or(0) > 0) {
-      args_.unsupported("--num-experts", "a mixture of experts");
-    }
     args_.unsupported("--multi-latent-attention", "latent attention");
     if (args_.number("--optimizer-offload-fraction").value_or(1) != 1) {
       args_.unsupported("--optimizer-offload-fraction", "a part of the optimizer in host memory");
@@ -74,7 +72,8 @@ class Reading {
   void axes() {
     tp_ = copy(kAxes[0], 1);
     pp_ = copy(kAxes[1], 1);
-    if (copy(kAxes[2], 1) > 1) context();
+    cp_ = copy(kAxes[2], 1);
+    if (cp_ > 1) context();
     if (tp_ > 1) {
       give("--tp-comm-overlap", "strategy.tensor.overlap",
            args_.flag("--tp-comm-overlap") ? R"("ring")" : R"("weight-grad")");
@@ -131,9 +130,11 @@ class Reading {
     const char* by = silu ? "--swiglu" : gelu ? "--quick-geglu" : "--squared-relu";
     give(by, "model.gated_mlp", truth(silu || gelu));
     give(by, "model.activation", silu ? R"("silu")" : relu ? R"("relu")" : R"("gelu")");
+    // arguments.py: two thirds of 4 h with swiglu, rounded down to 64; else 4 h.
+    const std::int64_t usual = silu ? hidden_ * 8 / 3 / 64 * 64 : 4 * hidden_;
+    ffn_hidden_ = args_.integer("--ffn-hidden-size").value_or(usual);
     if (!args_.flag("--ffn-hidden-size") && hidden_ > 0) {
-      // arguments.py: two thirds of 4 h with swiglu, rounded down to 64; else 4 h.
-      out_.give("model.ffn_hidden", std::to_string(silu ? hidden_ * 8 / 3 / 64 * 64 : 4 * hidden_));
+      out_.give("model.ffn_hidden", std::to_string(usual));
     }
   }
 
@@ -380,7 +381,8 @@ class Reading {
 
   Arguments args_;
   Imported out_;
-  std::int64_t tp_ = 1, pp_ = 1, layers_ = 0, hidden_ = 0, heads_ = 0, element_bytes_ = 4;
+  std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, layers_ = 0, hidden_ = 0, ffn_hidden_ = 0, heads_ = 0;
+  std::int64_t element_bytes_ = 4;
 };
 
 }  // namespace

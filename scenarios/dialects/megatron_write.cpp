@@ -179,6 +179,7 @@ void write_sharding(ExportDraft& d, Launcher launcher) {
   }
   if (r.dp > 1 && r.fsdp > 1) d.set("--num-distributed-optimizer-instances", r.dp);
   d.say({"strategy.zero_stage"});
+  if (!counts_ranks_of_experts(s)) return;
   // What the machine has beyond the other axes falls to one axis; how much that is, a launcher
   // says.
   const bool rest_shards = s.zero_stage >= 2 || (r.dp > 1 && r.fsdp > 1);
@@ -211,7 +212,7 @@ void write_context(ExportDraft& d) {
 void write_strategy(ExportDraft& d, Launcher launcher) {
   const Strategy& s = d.scenario.strategy;
   for (const Same& same : kAxes) d.copy(std::string(same.argument), same.path);
-  const bool splits = s.mesh[Axis::kTp] > 1;
+  const bool splits = s.mesh.size_of(kTensorAxes) > 1;
   if (s.sequence_parallel && splits) d.set("--sequence-parallel");
   if (!s.sequence_parallel || splits) d.say({"strategy.sequence_parallel"});
   write_context(d);
@@ -230,6 +231,7 @@ void write(ExportDraft& d, Launcher launcher) {
   write_model(d);
   write_workload(d);
   write_strategy(d, launcher);
+  write_experts(d);
   d.set("--mock-data");
 }
 

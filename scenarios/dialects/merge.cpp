@@ -81,12 +81,12 @@ class Merge {
   void share_out_the_ranks() {
     const std::string machine = Tree{{"cluster", tree_["cluster"]}}.dump();
     const std::int64_t devices = parse_machine(machine, file_).world_size();
-    const std::int64_t others = size("tp") * size("pp") * size("cp");
+    const std::int64_t others = size("tp") * size("pp") * size("cp") * size("ep");
     const char* named = imported_.rest_shards ? "dp" : "fsdp";
     const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
     if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
-    agree_on_batches(size(named) * std::max<std::int64_t>(rest, 1));
+    agree_on_batches(size("ep") * size(named) * std::max<std::int64_t>(rest, 1));
   }
 
   /// One stage has no schedule.

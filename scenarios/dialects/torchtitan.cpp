@@ -97,7 +97,8 @@ void write_parallelism(ExportDraft& d) {
     d.say({"strategy.context.kind"});
   }
   // Its tensor parallelism shards norms and residuals along the sequence.
-  if (s.sequence_parallel == (s.mesh[Axis::kTp] > 1)) d.say({"strategy.sequence_parallel"});
+  if (s.sequence_parallel == (s.mesh.size_of(kTensorAxes) > 1))
+    d.say({"strategy.sequence_parallel"});
   write_pipeline(d);
 }
 

@@ -220,7 +220,8 @@ class ScenarioWriter {
       zero = 3;
       assumed_.push_back("sharded data parallelism: ZeRO stage 3");
     }
-    const std::int64_t ep = p_.ep > 1 ? experts(out) : 1;
+    const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
+    const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
     const bool sharded = zero == 3;
     if (sharded) {
       if (p_.dp > 0) out["dp"] = 1;
@@ -248,21 +249,22 @@ class ScenarioWriter {
   }
 
   /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
-  /// side: where experts are not split over tp those along tp, then those along cp, then replicas.
+  /// side: those along tp that do not split the same expert, then those along cp, then replicas.
   /// Writes the axis ep and returns its size.
   std::int64_t experts(JsonObject& out) const {
-    const bool whole = p_.etp == 1 && p_.tp > 1;
-    if (p_.etp > 1 && p_.etp != p_.tp) {
-      throw NotRepresentable("experts split over fewer ranks than the rest are not planned yet");
+    const std::int64_t split = p_.etp > 0 ? p_.etp : p_.tp;  // ranks of an expert
+    if (p_.tp % split != 0) {
+      throw NotRepresentable("experts split over more ranks than the rest are not planned yet");
     }
-    const std::int64_t folded = p_.cp * (whole ? p_.tp : 1);
+    const std::int64_t beside = p_.tp / split, folded = p_.cp * beside;
     const std::int64_t ep = p_.ep / folded;
     if (ep * folded != p_.ep || (p_.dp > 0 && p_.dp % ep != 0)) {
       throw NotRepresentable("expert-parallel groups across half of an axis are not planned yet");
     }
     out["ep"] = ep;
     if (folded > 1)
-      out["expert_axes"] = std::string(p_.cp > 1 ? "cp+" : "") + "ep" + (whole ? "+tp" : "");
+      out["expert_axes"] = std::string(p_.cp > 1 ? "cp+" : "") + "ep" + (beside > 1 ? "+tp" : "");
+    if (beside > 1 && split > 1) out["expert_tp"] = split;
     return ep;
   }
 

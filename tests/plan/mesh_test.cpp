@@ -10,7 +10,7 @@ namespace plait::mesh_test {
 using Ranks = std::vector<std::int64_t>;
 
 /// pp = dp = tp = 2: rank = 4 pp + 2 dp + tp.
-Mesh cube() { return {{2, 2, 1, 1, 1, 1, 2}}; }
+Mesh cube() { return {{2, 2, 1, 1, 1, 1, 2, 1}}; }
 
 TEST(Mesh, TpNeighboursAreAdjacentRanks) {
   EXPECT_EQ(cube().group(5, Axis::kTp), (Ranks{4, 5}));
@@ -23,7 +23,7 @@ TEST(Mesh, PipelineStagesAreTheOutermostBlocks) {
 }
 
 TEST(Mesh, StrideIsTheProductOfInnerSizes) {
-  const Mesh mesh{{2, 3, 5, 1, 1, 1, 7}};
+  const Mesh mesh{{2, 3, 5, 1, 1, 1, 7, 1}};
   EXPECT_EQ(mesh.stride(Axis::kFsdp), 7);
   EXPECT_EQ(mesh.stride(Axis::kDp), 5 * 7);
   EXPECT_EQ(mesh.stride(Axis::kPp), 3 * 5 * 7);
@@ -37,10 +37,19 @@ TEST(Mesh, GroupOverTwoAxesVariesBothAndIsAscending) {
 TEST(Mesh, GroupOverNoAxisIsTheRankItself) { EXPECT_EQ(cube().group(5, AxisSet()), Ranks{5}); }
 
 TEST(Mesh, NeighbourWrapsAroundItsAxisOnly) {
-  const Mesh mesh{{3, 1, 1, 1, 1, 1, 2}};
+  const Mesh mesh{{3, 1, 1, 1, 1, 1, 2, 1}};
   EXPECT_EQ(mesh.neighbour(5, Axis::kPp, 1), 1);   // (2, 1) -> (0, 1)
   EXPECT_EQ(mesh.neighbour(1, Axis::kPp, -1), 5);  // and back
   EXPECT_EQ(mesh.neighbour(1, Axis::kPp, -4), 5);  // more than once around
+}
+
+// Ranks that split an expert are side by side within those that split the rest of a layer.
+TEST(Mesh, ExpertTensorRanksAreInnermost) {
+  const Mesh mesh{{1, 1, 1, 1, 1, 2, 2, 2}};
+  EXPECT_EQ(mesh.group(5, Axis::kEtp), (Ranks{4, 5}));
+  EXPECT_EQ(mesh.group(5, kTensorAxes), (Ranks{4, 5, 6, 7}));
+  EXPECT_EQ(mesh.group(5, AxisSet(Axis::kEp) | Axis::kTp), (Ranks{1, 3, 5, 7}));
+  EXPECT_EQ(mesh.present(kTensorAxes | kContextAxes), kTensorAxes);
 }
 
 TEST(Mesh, RankOutsideIsRefused) { EXPECT_ANY_THROW(cube().coordinates(8)); }
@@ -48,6 +57,10 @@ TEST(Mesh, RankOutsideIsRefused) { EXPECT_ANY_THROW(cube().coordinates(8)); }
 TEST(AxisSet, NamesAreInMeshOrder) {
   EXPECT_EQ(name_of(AxisSet(Axis::kTp) | Axis::kDp), "dp+tp");
   EXPECT_EQ(name_of(AxisSet()), "");
+}
+
+TEST(AxisSet, IntersectionIsWhatBothHave) {
+  EXPECT_EQ((AxisSet(Axis::kTp) | Axis::kDp) & kTensorAxes, AxisSet(Axis::kTp));
 }
 
 TEST(AxisSet, DifferenceTakesAway) {

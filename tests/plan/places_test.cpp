@@ -46,7 +46,7 @@ TEST(Places, ARankStandsAtAllPlacesThatWiderStagesDivide) {
 TEST(Places, CoordinatesAreThoseOfTheStagesOwnMesh) {
   const Plan plan = three_stages();
   const Mesh::Coordinates at = coordinates_of(plan, 11);  // stage 1, replica 1, the second of two
-  EXPECT_EQ(at, (Mesh::Coordinates{1, 1, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(at, (Mesh::Coordinates{1, 1, 0, 0, 0, 0, 1, 0}));
 }
 
 TEST(Places, GroupsNameEachRankOnce) {

@@ -57,7 +57,7 @@ struct Degrees {
 };
 inline Strategy split(Degrees d, int zero_stage = 0) {
   Strategy s;
-  s.mesh.size = {d.pp, d.dp, d.fsdp, d.cp, d.ulysses, 1, d.tp};
+  s.mesh.size = {d.pp, d.dp, d.fsdp, d.cp, d.ulysses, 1, d.tp, 1};
   s.zero_stage = zero_stage;
   return s;
 }

@@ -73,7 +73,7 @@ TEST(Strategy, EveryFieldArrives) {
       "recompute":{"kind":"full","layers":1},"data":{"bucket":"1 MiB","overlap":false},
       "fsdp_options":{"reshard_after_forward":false,"prefetch":2}})"));
   const Strategy& st = s.strategy;
-  EXPECT_EQ(st.mesh.size, (std::array<std::int64_t, kAxes>{2, 1, 2, 1, 1, 1, 2}));
+  EXPECT_EQ(st.mesh.size, (std::array<std::int64_t, kAxes>{2, 1, 2, 1, 1, 1, 2, 1}));
   EXPECT_TRUE(st.sequence_parallel && st.keep_weight_shard);
   EXPECT_EQ(st.zero_stage, 2);
   EXPECT_EQ(st.pipeline.schedule, Schedule::kInterleaved);

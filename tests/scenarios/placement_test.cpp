@@ -13,7 +13,7 @@ namespace plait::placement_test {
 using Devices = std::vector<std::int64_t>;
 
 Mesh mesh_of(std::int64_t pp, std::int64_t dp, std::int64_t fsdp, std::int64_t tp) {
-  return {{pp, dp, fsdp, 1, 1, 1, tp}};
+  return {{pp, dp, fsdp, 1, 1, 1, tp, 1}};
 }
 
 Devices ordered(const std::vector<Axis>& order, const Mesh& mesh) {
@@ -50,6 +50,15 @@ TEST(Placement, TheOrderOfTheMeshIsNoPlacement) {
                                         mesh_of(2, 2, 3, 4), 8);
   EXPECT_TRUE(p.devices.empty());
   EXPECT_EQ(p.words, "");
+}
+
+// A scenario's order names tp; the ranks of it that split an expert are side by side.
+TEST(Placement, RanksOfAnExpertAreNeighboursWithinTp) {
+  Mesh mesh = mesh_of(2, 1, 1, 2);
+  mesh[Axis::kEtp] = 2;
+  const Devices devices = ordered({Axis::kPp, Axis::kTp}, mesh);
+  // Rank 4 pp + 2 tp + etp on device pp + 2 (2 tp + etp).
+  EXPECT_EQ(devices, (Devices{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 
 RC_GTEST_PROP(Placement, AnyOrderIsAPermutationThatKeepsEveryStride, ()) {

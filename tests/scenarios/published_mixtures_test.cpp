@@ -194,7 +194,12 @@ TEST(PublishedMixtures, ExpertGroupsAreRanksSideBySide) {
   EXPECT_EQ(folded.strategy.mesh[Axis::kDp], 2);
   EXPECT_EQ(folded.strategy.expert_axes, AxisSet(Axis::kEp) | Axis::kTp);
   EXPECT_EQ(folded.model.expert_ffn_hidden, 512);
-  record["parallel"].erase("etp");  // Megatron-LM's default: split as the rest is
+  // Experts of 2 of 4 ranks each: as many others along tp by 2 of the 4 replicas.
+  record["parallel"] = {{"tp", 4}, {"sp", true}, {"ep", 4}, {"etp", 2}, {"pp", 1}, {"dp", 4}};
+  const Scenario pairs = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(pairs.strategy.mesh.size, (std::array<std::int64_t, kAxes>{1, 2, 1, 1, 1, 2, 2, 2}));
+  // Megatron-LM's default: split as the rest is.
+  record["parallel"] = {{"tp", 2}, {"sp", true}, {"ep", 8}, {"pp", 1}, {"dp", 8}};
   const Scenario split = parse_scenario(scenario_of(run_of(record)).json, "sample");
   EXPECT_EQ(split.strategy.mesh[Axis::kEp], 8);
   EXPECT_EQ(split.strategy.mesh[Axis::kDp], 1);

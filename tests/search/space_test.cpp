@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/search/cases.h"
@@ -124,6 +125,28 @@ TEST(Space, ExpertsAreSharedEvenly) {
     const std::int32_t most = axes.has(Axis::kTp) ? 2 : 4;
     EXPECT_EQ(*sizes.rbegin(), most);
   }
+}
+
+// At most so many ranks along tp split an expert as the scenario says: all of tp 2, two of four,
+// and the others have other experts.
+TEST(Space, ExpertsAreSplitAsTheScenarioSays) {
+  Case c = small_case(1, 8, 1, 1);
+  c.workload.global_batch = 16;
+  Model& m = c.model;
+  m.heads = m.kv_heads = 8;
+  m.experts = 2, m.experts_per_token = 2, m.expert_ffn_hidden = 2, m.mlp_bias = false;
+  c.strategy.expert_axes = AxisSet(Axis::kEp) | Axis::kTp, c.strategy.expert_tp = 2;
+  std::map<std::int32_t, std::int32_t> most_ep;
+  for (const Layout& l : layouts_of(scenario_of(c))) {
+    most_ep[l.tp] = std::max(most_ep[l.tp], l.ep);
+    const Strategy s = strategy_of(l, c.strategy);
+    EXPECT_EQ(s.mesh.size_of(kTensorAxes), l.tp);
+    EXPECT_EQ(s.mesh[Axis::kEtp], l.tp > 2 ? 2 : 1) << text_of(l);
+  }
+  EXPECT_EQ(most_ep[2], 2);
+  EXPECT_EQ(most_ep[4], 1);
+  c.strategy.expert_tp = 3;  // columns of an expert, and ranks, that are no threes
+  for (const Layout& l : layouts_of(scenario_of(c))) EXPECT_LE(l.tp, 2) << text_of(l);
 }
 
 // What is enumerated can be planned, but for combinations that make_plan alone refuses.

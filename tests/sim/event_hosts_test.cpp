@@ -309,7 +309,7 @@ TEST(HostsBlocked, ARankThatFinishedIsNotNamed) {
 
 TEST(HostsBlocked, ACollectiveWithoutAMemberNamesTheOthers) {
   Plan plan = one_all_reduce(2, 100);
-  plan.mesh.size = {2, 1, 1, 1, 1, 1, 1};
+  plan.mesh.size = {2, 1, 1, 1, 1, 1, 1, 1};
   std::get<Collective>(plan.blocks[1].ops[0].body).axes = Axis::kPp;
   plan.programs.resize(2);
   plan.programs[1].calls = {{.block = 0}};

@@ -23,7 +23,7 @@ const opKinds = [
   ['attention', 'sky', op => op.name.includes('attention')],
   ['optimizer', 'yellow', op => op.phase === 'optimizer' && !op.axes],
   ['messages between stages', 'purple', op => op.name === 'send' || op.name === 'recv'],
-  ['communication over tp', 'orange', op => op.axes === 'tp'],
+  ['communication over tp', 'orange', op => /^(tp|tp\+etp|etp)$/.test(op.axes)],
   ['communication over cp, ulysses or ep', 'brown', op => /cp|ulysses|ep/.test(op.axes) && !/dp/.test(op.axes)],
   ['communication over dp and fsdp', 'red', op => op.axes !== ''],
   ['copies', 'grey', op => op.name === 'copy'],

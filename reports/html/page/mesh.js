@@ -36,7 +36,8 @@ function meshFacts(rank, axes, world) {
   const shared = axes.filter(([name, size]) => size > 1 && name !== 'pp').map(([name, size]) => ({
     tp: `1/${size} of each layer’s matrices (tp)`, fsdp: `1/${size} of the state of its part (fsdp)`,
     dp: `one of ${size} copies of its part (dp)`, cp: `1/${size} of each sequence (cp)`,
-    ulysses: `1/${size} of each sequence, of the heads in attention (ulysses)`, ep: `1/${size} of the experts (ep)`}[name]));
+    ulysses: `1/${size} of each sequence, of the heads in attention (ulysses)`, ep: `1/${size} of the experts (ep)`,
+    etp: `1/${size} of each layer’s matrices, of the experts’ alone (etp)`}[name]));
   const layers = layersOf(stage);
   return el('dl', {class: 'facts'}, [
     ['Rank', `${rank}: ${axes.map(([name]) => `${name} ${at[name]}`).join(', ')}`],
@@ -51,7 +52,7 @@ function meshSection(at) {
   const sizes = Object.fromEntries(axes), stages = sizes.pp, perStage = world / stages;
   const shown = Math.min(perStage, kMostPerStage), shownStages = Math.min(stages, 16);
   const facts = el('div', {'aria-live': 'polite'}), cells = [];
-  const marks = {tp: 'blue', cp: 'brown', ulysses: 'yellow', ep: 'purple', fsdp: 'green', dp: 'orange', pp: 'sky'};
+  const marks = {tp: 'blue', etp: 'red', cp: 'brown', ulysses: 'yellow', ep: 'purple', fsdp: 'green', dp: 'orange', pp: 'sky'};
   const choose = rank => {
     const chosen = coordinatesOf(rank, axes);
     for (const {rank: r, button} of cells) {

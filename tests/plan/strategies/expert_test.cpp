@@ -1,8 +1,11 @@
 // Expert parallelism: what ranks hold, what travels, and over whom gradients are reduced.
 #include <cmath>
+#include <sstream>
 
+#include "core/error.h"
 #include "model/iteration_flops.h"
 #include "plan/memory.h"
+#include "plan/print.h"
 #include "plan/validate.h"
 #include "tests/plan/tiny.h"
 
@@ -190,6 +193,125 @@ TEST(ExpertParallel, ExpertsOverTpAreWholeAndTokensTravelOverBoth) {
             (Volume{2, 2 * kSlotBytes / 2}));
   EXPECT_EQ(tensor_named(plan, "experts_up").dims[2].local(plan.mesh), 2 * 12);
   EXPECT_EQ(tensor_named(plan, "experts_up").dims[0].local(plan.mesh), 1);
+}
+
+/// tp = 4 ranks, of which `ranks` split an expert, and ep.
+Strategy experts_over(std::int64_t ranks, std::int64_t ep, int zero_stage = 0) {
+  Strategy s = over(ep, {}, zero_stage);
+  s.sequence_parallel = true;
+  s.expert_axes = AxisSet(Axis::kEp) | Axis::kTp, s.expert_tp = ranks;
+  s.split_layers(4);
+  return s;
+}
+/// Heads, columns and tokens for four ranks.
+Model wide_mixture(std::int64_t experts = 4) {
+  Model m = tiny_mixture();
+  m.experts = experts, m.heads = m.kv_heads = 4, m.head_dim = 4;
+  return m;
+}
+
+// Megatron-LM, MoEAlltoAllTokenDispatcher: tokens go to the ranks of the same part of other
+// experts, n = ep tp / E of them, and those of an expert's E ranks gather their slots, and back.
+TEST(ExpertTensorParallel, TokensTravelBetweenRanksOfTheSamePart) {
+  const std::int64_t tp = 4, split = 2, own = kSlotBytes / tp;  // of a shard of the sequence
+  for (const std::int64_t ep : {1, 2}) {
+    const Plan plan = plan_of(experts_over(split, ep), wide_mixture());
+    const AxisSet dealt = plan.mesh.present(AxisSet(Axis::kEp) | Axis::kTp);
+    for (const char* pass : {"moe_layer.forward", "moe_layer.backward"}) {
+      const Block block = block_named(plan, pass);
+      EXPECT_EQ(traffic(block, kExchange, dealt), (Volume{2, 2 * own}));
+      // The full buffer: the slots that each of n ranks has sent to each of the E.
+      EXPECT_EQ(traffic(block, CollectiveKind::kAllGather, Axis::kEtp), (Volume{1, split * own}));
+      EXPECT_EQ(traffic(block, CollectiveKind::kReduceScatter, Axis::kEtp),
+                (Volume{1, split * own}));
+    }
+    EXPECT_TRUE(validate(plan).empty());
+  }
+}
+
+// Ranks 0 and 1 have the left and the right half of an expert's columns, 2 and 3 of another's.
+TEST(ExpertTensorParallel, EachRankHoldsAPartOfItsExperts) {
+  const std::int64_t h = 16, f = 12, experts = 8, matrices = 3;
+  const Model m = wide_mixture(experts);
+  for (const std::int64_t ep : {1, 2}) {
+    for (const std::int64_t split : {1, 2, 4}) {
+      const Plan plan = plan_of(experts_over(split, ep), m);
+      const Tensor up = tensor_named(plan, "experts_up");
+      EXPECT_EQ(up.dims[0].local(plan.mesh), experts / (ep * 4 / split));
+      EXPECT_EQ(up.dims[2].local(plan.mesh), 2 * f / split);
+      EXPECT_EQ(tensor_named(plan, "experts.weights").elements(plan.mesh),
+                experts * matrices * h * f / (4 * ep));
+      // All else is split over all four.
+      EXPECT_EQ(tensor_named(plan, "output.weight").dims[0].local(plan.mesh), m.vocab / 4);
+    }
+  }
+}
+
+std::string text_of(const Plan& plan) {
+  std::ostringstream out;
+  print(out, plan);
+  return out.str();
+}
+
+// The limits are the plans that are made without expert_tp.
+TEST(ExpertTensorParallel, OverAllRanksOrOneIsAsWithoutIt) {
+  for (const std::int64_t split : {1, 4}) {
+    Strategy without = over(2, {.tp = 4});
+    without.sequence_parallel = true;
+    if (split == 1) without.expert_axes = AxisSet(Axis::kEp) | Axis::kTp;
+    const Plan plan = plan_of(experts_over(split, 2), wide_mixture(8));
+    EXPECT_EQ(plan.mesh.size, without.mesh.size);
+    EXPECT_EQ(text_of(plan), text_of(plan_of(without, wide_mixture(8))));
+  }
+}
+
+TEST(ExpertTensorParallel, StateOfExpertsIsShardedOverTheRanksThatHoldTheSamePart) {
+  Strategy s = experts_over(2, 2, 1);
+  s.mesh[Axis::kDp] = 2;
+  const Plan plan = plan_of(s, wide_mixture());
+  const auto share = [&](const std::string& unit) {
+    return tensor_named(plan, unit + ".weights").elements(plan.mesh) /
+           tensor_named(plan, unit + ".moment1").elements(plan.mesh);
+  };
+  EXPECT_EQ(share("experts"), 2);
+  EXPECT_EQ(share("moe_layer"), 2 * 2);
+}
+
+// The parts of all ranks are the model's products, each once.
+TEST(ExpertTensorParallel, TogetherRanksDoTheFlopsOfTheChosenExperts) {
+  const auto all = [](const Op&) { return true; };
+  const Model m = wide_mixture();
+  for (const std::int64_t ep : {1, 2}) {
+    const Plan plan = plan_of(experts_over(2, ep), m);
+    EXPECT_DOUBLE_EQ(flops_of(plan, all).value, needed_flops_per_iteration(m, 8, 2 * ep).value);
+  }
+}
+
+TEST(ExpertTensorParallel, RefusesWhatDoesNotDivide) {
+  const auto refused = [](const Strategy& s, const Model& m) {
+    try {
+      plan_of(s, m);
+    } catch (const InputError& e) {
+      return e.text().code + " " + e.text().where.path;
+    }
+    return std::string("planned");
+  };
+  Strategy s = experts_over(2, 1);
+  Model m = wide_mixture();
+  EXPECT_EQ(refused(s, m), "planned");
+  m.expert_ffn_hidden = 9;
+  EXPECT_EQ(refused(s, m), "S010 strategy.expert_tp");
+  m = wide_mixture();
+  s.sequence_parallel = false;
+  EXPECT_EQ(refused(s, m), "S093 strategy.expert_axes");
+  s = experts_over(2, 1);
+  s.expert_tp = 4;  // and pairs in the mesh
+  EXPECT_EQ(refused(s, m), "S095 strategy.expert_tp");
+  s = experts_over(2, 1);
+  m.experts = 0;
+  EXPECT_EQ(refused(s, m), "S044 strategy.expert_tp");
+  s.mesh[Axis::kPp] = 2, s.pipeline.stage_tp = {4, 2};
+  EXPECT_EQ(refused(s, wide_mixture()), "S053 strategy.expert_tp");
 }
 
 TEST(Mixture, TogetherRanksDoTheFlopsOfTheChosenExperts) {

@@ -18,7 +18,8 @@ const std::string kRoot = PLAIT_SOURCE_DIR;
 const std::vector<std::string> kScenarios = {
     "gpt3/gpt3-175b-64xa100",         "llama/llama-3.1-405b-16384xh100",
     "llama/llama-3.1-8b-8xh100-fsdp", "llama/llama-3.1-8b-16xh100-hybrid",
-    "megatron/megatron-22b-8xa100",   "falcon/falcon-40b-384xa100"};
+    "megatron/megatron-22b-8xa100",   "falcon/falcon-40b-384xa100",
+    "systems/megatron-moe-qwen3-235b"};
 
 Scenario scenario_at(const std::string& path) {
   return load_scenario(kRoot + "/scenarios/" + path + ".json");
@@ -89,6 +90,21 @@ TEST(Export, GoldenFiles) {
                       exported(kScenarios[1], Dialect::kTorchtitan, Launcher::kTorchrun));
   compare_with_golden("llama-3.1-8b-hybrid.yaml", exported(kScenarios[3], Dialect::kAccelerate));
   compare_with_golden("falcon-40b.vllm.txt", exported(kScenarios[5], Dialect::kVllm));
+  compare_with_golden("qwen3-235b.args", exported(kScenarios[6], Dialect::kMegatronCore));
+}
+
+// Of tp 4 ranks pairs split an expert: 8 ranks along ep by 2 along tp have different ones.
+TEST(Export, MegatronCountsTheRanksOfExperts) {
+  const Scenario s =
+      load_scenario(kRoot + "/scenarios/" + kScenarios[6] + ".json",
+                    {{"strategy.tp", "4"}, {"strategy.expert_tp", "2"}, {"strategy.ep", "8"}});
+  const auto argument =
+      [settings = settings_of(s, Dialect::kMegatronCore, Launcher::kNone)](const char* name) {
+        return std::ranges::find(settings.settings, name, &Setting::key)->value;
+      };
+  EXPECT_EQ(argument("--tensor-model-parallel-size"), "4");
+  EXPECT_EQ(argument("--expert-tensor-parallel-size"), "2");
+  EXPECT_EQ(argument("--expert-model-parallel-size"), "16");
 }
 
 TEST(Export, ALauncherStartsOnlyWhatItCan) {

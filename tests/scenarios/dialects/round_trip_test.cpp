@@ -67,6 +67,24 @@ json random_documents() {
                            : json{{"packing", packing}, {"length", size({64, 500})}};
 }
 
+/// One time in two, experts in all layers or in some.
+void mix(json& model) {
+  if (!model.is_object() || coin()) return;
+  model["mlp_bias"] = false;
+  model["experts"] = 16, model["experts_per_token"] = size({1, 4});
+  model["expert_ffn_hidden"] = size({256, 512}), model["shared_ffn_hidden"] = size({0, 512});
+  model["first_dense_layers"] = size({0, 0, 1, 15}), model["moe_every"] = size({1, 1, 2, 3});
+}
+
+void deal_experts(json& strategy, std::int64_t& ranks) {
+  const std::int64_t ep = size({1, 2});
+  ranks *= ep;
+  strategy["ep"] = ep;
+  strategy["expert_axes"] = word({"ep", "ep+tp", "cp+ep", "cp+ep+tp"});
+  strategy["expert_tp"] = size({1, 2});
+  strategy["expert_gates"] = word({"results", "activations"});
+}
+
 json random_strategy(std::int64_t& ranks) {
   const std::int64_t pp = size({1, 1, 2, 4}), tp = size({1, 2, 4}), cp = size({1, 1, 2});
   const std::int64_t dp = size({1, 2}), fsdp = size({1, 1, 2, 4});
@@ -109,10 +127,12 @@ json machine_of(std::int64_t ranks) {
   return {{"preset", "hgx-h100"}, {"nodes", ranks / each}, {"devices_per_node", each}};
 }
 
-Scenario random_scenario() {
+Scenario random_scenario(bool mixes) {
   std::int64_t ranks = 1;
-  const json strategy = random_strategy(ranks);
-  const json scenario = {{"model", random_model()},
+  json strategy = random_strategy(ranks), model = random_model();
+  if (mixes) mix(model);
+  if (model.contains("experts")) deal_experts(strategy, ranks);
+  const json scenario = {{"model", model},
                          {"workload",
                           {{"documents", random_documents()},
                            {"sequence_length", size({512, 1024})},
@@ -120,6 +140,7 @@ Scenario random_scenario() {
                            {"micro_batch", size({1, 2})},
                            {"precision", random_precision()},
                            {"flash_attention", coin()},
+                           {"capacity_factor", size({0, 0, 2})},
                            {"gradient_clipping", coin()}}},
                          {"strategy", strategy},
                          {"cluster", machine_of(ranks)}};
@@ -187,7 +208,8 @@ json values_of(const Scenario& s) {
 }
 
 void expect_same(Dialect dialect, Launcher launcher, bool serves = false) {
-  const Scenario scenario = serves ? random_server() : random_scenario();
+  const Scenario scenario =
+      serves ? random_server() : random_scenario(dialect == Dialect::kMegatronCore);
   const Settings settings = settings_of(scenario, dialect, launcher);
   const std::string text = render(settings, launcher);
   RC_ASSERT(detect_dialect(text, "file") == dialect);
