@@ -26,6 +26,11 @@ struct Precision {
   /// Of a 32-bit master whose upper half is the 16-bit weight itself, the lower half is all that is
   /// kept (Apex's store_param_remainders).
   bool split_master = false;
+  /// The linear layers' weights are kept and gathered as `matmul` says, without a copy in the
+  /// weights' type (plan/strategies/narrow_weights.cpp); nothing is different where nothing is
+  /// narrowed.
+  bool narrow_weights = false;
+  bool keeps_narrow() const { return narrow_weights && narrows(); }
   DType kept_master() const { return split_master ? weights : master; }
   bool narrows() const { return matmul == DType::kFp8 || matmul == DType::kNvfp4; }
   DType products() const { return narrows() ? matmul : weights; }

@@ -20,7 +20,7 @@ inline constexpr std::size_t kDenseLayer = 0, kMoeLayer = 1;
 
 /// Of one layer; zero where the model has none of that kind.
 struct LayerSizes {
-  std::int64_t parameters = 0;  // elements of its flat buffer: all but those of its experts
+  std::int64_t parameters = 0;  // elements of its flat buffers: all but those of its experts
   std::int64_t experts = 0;     // parameters of its experts that a rank has
   Bytes saved;                  // that it keeps of each microbatch for its backward pass
   Bytes copies;                 // of its weights, from its first pass to the last
@@ -65,6 +65,11 @@ constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
 /// What products write gradients in: of zero_stage 2 and, where gradients are copied, 3, the type
 /// of fewer bytes.
 DType written_gradients(const Strategy& strategy, const Precision& precision);
+
+/// What weights of layers are kept and gathered in, as far as it has the fewest bytes.
+inline DType least_type_of_layers(const Precision& p) {
+  return p.keeps_narrow() ? p.products() : p.weights;
+}
 
 /// Where gradients are written, and where they are added to.
 using ShardTimesOfBoth = std::array<ShardTimes, 2>;

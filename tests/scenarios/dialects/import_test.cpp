@@ -105,6 +105,24 @@ TEST(ImportMegatron, WhatItDoesNotReadItNames) {
             std::string::npos);
 }
 
+TEST(ImportMegatron, WeightsAreGatheredIn8BitsWhereOneScaleDoes) {
+  const auto narrow = [](const std::string& more) {
+    const Precision p = imported(Dialect::kMegatronCore, kMegatron + more).workload.precision;
+    return p.matmul == DType::kFp8 && p.narrow_weights;
+  };
+  const std::string fp8 = " --fp8-format hybrid";
+  EXPECT_FALSE(narrow(fp8));
+  EXPECT_TRUE(narrow(fp8 + " --fp8-param-gather"));
+  EXPECT_TRUE(narrow(fp8 + " --fp8-recipe tensorwise --fp8-param"));
+  EXPECT_FALSE(narrow(fp8 + " --fp8-recipe mxfp8"));
+  try {
+    narrow(fp8 + " --fp8-recipe mxfp8 --fp8-param-gather");
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "D006");
+  }
+}
+
 TEST(ImportMegatron, WindowsAreTheKeysBeforeAQueryAndItsOwn) {
   const auto model = [](const std::string& more) {
     const std::string sizes =
