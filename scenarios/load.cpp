@@ -60,7 +60,7 @@ void warn_of_idle_narrowing(const Precision& p, std::vector<std::string>& warnin
     warnings.push_back(
         fmt::format("W001: workload.precision.{} has no effect: no product is narrowed", name));
   }
-  if (!p.narrow_weights) return;
+  if (p.narrow_weights == NarrowWeights::kNone) return;
   warnings.emplace_back(
       "W001: workload.precision.narrow_weights has no effect: no product is narrowed");
 }
@@ -143,7 +143,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
       stages_differ(out.strategy) ? std::optional(out.cluster.world_size()) : std::nullopt);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
-  if (out.strategy.fsdp.early_scales && !out.workload.precision.keeps_narrow()) {
+  if (out.strategy.fsdp.early_scales && !out.workload.precision.gathers_narrow()) {
     out.warnings.emplace_back(
         "W001: strategy.fsdp_options.early_scales has no effect: weights are not gathered narrow");
   }

@@ -41,10 +41,10 @@ class LeastMemory {
   }
 
   // ---- the state of training
-  std::int64_t state_on(const Sharers& on, std::int64_t parameters, DType kept) const {
+  std::int64_t state_on(const Sharers& on, std::int64_t parameters, std::int64_t kept) const {
     const Precision& p = s_.workload.precision;
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
-    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * size_of(kept);
+    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * kept;
     out += parameters / share(2) * size_of(p.gradients);
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
@@ -64,9 +64,10 @@ class LeastMemory {
     const std::int64_t ends =
         (parts.embeddings + (again ? 1 : 0)) * kept_.embedding + parts.heads * kept_.head;
     const std::int64_t experts = experts_of(parts);
-    const DType whole = s_.workload.precision.weights;
-    return state_on(all_, ends, whole) + state_on(all_, parameters_of(parts), of_layers_) +
-           (experts > 0 ? state_on(of_experts_, experts, of_layers_) : 0);
+    const Precision& p = s_.workload.precision;
+    const std::int64_t kept = kept_bytes_of_layers(p);
+    return state_on(all_, ends, size_of(p.weights)) + state_on(all_, parameters_of(parts), kept) +
+           (experts > 0 ? state_on(of_experts_, experts, kept) : 0);
   }
 
   // ---- what passes keep
@@ -140,7 +141,7 @@ class LeastMemory {
   /// Weights that zero_stage 3 has gathered.
   std::int64_t gathered(std::int64_t parameters, std::int64_t experts) const {
     return ((all_.zero_stage == 3 ? parameters : 0) + (of_experts_.zero_stage == 3 ? experts : 0)) *
-           size_of(of_layers_);
+           size_of(gathered_type_of_layers(s_.workload.precision));
   }
   std::int64_t gathered_head() const {
     return all_.zero_stage == 3 ? kept_.head * size_of(s_.workload.precision.weights) : 0;
@@ -186,7 +187,6 @@ class LeastMemory {
   const ShardSizes &kept_, &again_;
   std::int64_t microbatches_;
   Sharers all_, of_experts_;
-  DType of_layers_ = least_type_of_layers(s_.workload.precision);
 };
 
 }  // namespace

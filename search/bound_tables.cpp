@@ -155,7 +155,7 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   out.head = unit(all, sizes, sizes.head, whole);
   // One unit takes no less than either of the two by itself, and perhaps no more.
   if (l.zero_stage == 3 && scenario_.strategy.fsdp.root) out.head = {};
-  const DType kept = least_type_of_layers(scenario_.workload.precision);
+  const DType kept = gathered_type_of_layers(scenario_.workload.precision);
   if (sizes.module > 0) out.module = unit(all, sizes, sizes.module, kept);
   for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
     const std::int64_t parameters = sizes.layers[k].parameters;

@@ -66,9 +66,14 @@ constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
 /// of fewer bytes.
 DType written_gradients(const Strategy& strategy, const Precision& precision);
 
-/// What weights of layers are kept and gathered in, as far as it has the fewest bytes.
-inline DType least_type_of_layers(const Precision& p) {
-  return p.keeps_narrow() ? p.products() : p.weights;
+/// What weights of layers are gathered in, as far as it has the fewest bytes, and the bytes that
+/// are kept of each but for copies.
+inline DType gathered_type_of_layers(const Precision& p) {
+  return p.gathers_narrow() ? p.products() : p.weights;
+}
+inline std::int64_t kept_bytes_of_layers(const Precision& p) {
+  const bool passes = p.keeps_narrow() && !p.gathers_narrow();
+  return passes ? 0 : size_of(gathered_type_of_layers(p));
 }
 
 /// Where gradients are written, and where they are added to.

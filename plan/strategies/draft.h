@@ -78,6 +78,7 @@ struct Unit {
   int zero_stage = 0;
   std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
   bool narrow = false;                       // weights in the type that products read
+  bool passes = false;                       // weights go when narrow copies are made of them
   TensorId magnitudes = kNoTensor;           // the largest of each weight, of narrow ones
   TensorId weight_buffer = kNoTensor;        // flat, in the weights' type, what compute reads
   TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
@@ -101,7 +102,7 @@ struct Unit {
     return reduce_buffers.empty() ? gradient_buffer : reduce_buffers.back();
   }
   /// The weights that compute reads come from where the optimizer's shares are.
-  bool gathered() const { return zero_stage > 0 || weight_shard != kNoTensor; }
+  bool gathered() const { return zero_stage > 0 || weight_shard != kNoTensor || passes; }
 };
 
 /// A layer's ops.
@@ -151,9 +152,10 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
-  std::vector<LayerKind> layers;  // dense before experts; later each plain or windowed before all
-  LayerKind mtp;                  // before the layer of a module that predicts a further token
-  LayerPasses mtp_head;           // and behind it; empty without modules
+  std::vector<LayerKind> layers;   // dense before experts; later each plain or windowed before all
+  LayerKind mtp;                   // before the layer of a module that predicts a further token
+  LayerPasses mtp_head;            // and behind it; empty without modules
+  std::vector<TensorId> narrowed;  // weights that products read narrow
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
   TensorId embedded = kNoTensor;       // sum of the embeddings before their norm, sharded as x
   TensorId mtp_embedded = kNoTensor;   // (s, b, h), sharded as x

@@ -59,7 +59,13 @@ Block gather_block(Draft& d, UnitKind kind) {
   const Unit& unit = d.unit(kind);
   if (d.strategy.parameter_server.any()) return pull_block(d, unit);
   Block block{"param_gather", {}};
-  if (unit.zero_stage < 3) {  // this rank's share of the buffer is up to date, in place
+  if (unit.passes && unit.zero_stage == 0) {
+    block.ops.push_back(cast_master(d, unit, {unit.weight_buffer, Use::kWrite, 0},
+                                    Stream::kParamGather, Phase::kParamGather));
+    return block;
+  }
+  if (unit.zero_stage < 3 &&
+      !unit.passes) {  // this rank's share of the buffer is up to date, in place
     block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
                                    {{unit.weight_buffer, Use::kUpdate, 0}}));
     return block;

@@ -11,7 +11,7 @@
 // sequence parallelism gathers these copies. Weights are cast once a step, before their layer's
 // first forward pass, into two copies, since tensor cores want them transposed for the input's
 // gradient; with gathered weights (zero_stage 3) wherever they are used, in one. Weights that are
-// kept narrow (narrow_weights.cpp) are read as they are, and copied transposed alone.
+// gathered narrow (narrow_weights.cpp) are read as they are, and copied transposed alone.
 //
 // fp8 has one copy of each, with one scale. Blocks of nvfp4 lie along the products' k: rows for y =
 // x w^T and dx = dy w, columns for dw = dy^T x, so that inputs and output gradients have two
@@ -38,10 +38,10 @@ class NarrowRewrite {
         suffix_("." + std::string(name_of(to_))),
         blocks_(to_ == DType::kNvfp4),
         once_a_step_(d.strategy.zero_stage < 3),
-        kept_narrow_(d.workload.precision.keeps_narrow()) {}
+        gathers_narrow_(d.workload.precision.gathers_narrow()) {}
 
   void run() {
-    const char* const made = kept_narrow_ ? ".transpose_weights" : ".cast_weights";
+    const char* const made = gathers_narrow_ ? ".transpose_weights" : ".cast_weights";
     if (once_a_step_) layer_.once.name = name_ + made;
     rewrite(layer_.kept.forward);
     rewrite(layer_.kept.backward);
@@ -112,7 +112,8 @@ class NarrowRewrite {
     return copy;
   }
   TensorId weight(const Operand& w, Pass pass, const Op& op) {
-    if (kept_narrow_) return kept_weight(w, pass, op);
+    if (pass == Pass::kForward) d_.narrowed.push_back(w.tensor);
+    if (gathers_narrow_) return kept_weight(w, pass, op);
     if (!once_a_step_) return narrowed(w, Scope::kCall, op.phase).rows;
     auto found = weights_.find(w.tensor);
     if (found == weights_.end()) {
@@ -141,7 +142,7 @@ class NarrowRewrite {
   std::string name_;
   DType to_;
   std::string suffix_;  // ".fp8"
-  bool blocks_, once_a_step_, kept_narrow_;
+  bool blocks_, once_a_step_, gathers_narrow_;
   Block* block_ = nullptr;
   std::map<std::pair<TensorId, std::int16_t>, Copies> local_;  // casts of this block
   std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients

@@ -1,9 +1,9 @@
-// Weights of linear layers that are kept and gathered as their products read them, in 8 bits with
-// one scale each (Precision::narrow_weights). Without it narrow copies are cast from weights that a
-// rank has, or has gathered, in 16 bits (narrow.cpp).
+// Weights of linear layers that are kept, or kept and gathered, as their products read them, in 8
+// bits (Precision::narrow_weights). Without it narrow copies are cast from weights that a rank has,
+// or has gathered, in 16 bits (narrow.cpp).
 //
-// zero_stage 0 to 2, Megatron-LM's --fp8-param-gather: parameters of linear layers are Transformer
-// Engine's Float8Tensors, in buffers of their own (megatron/core/distributed/
+// Gathered, zero_stage 0 to 2, Megatron-LM's --fp8-param-gather: parameters of linear layers are
+// Transformer Engine's Float8Tensors, in buffers of their own (megatron/core/distributed/
 // param_and_grad_buffer.py: of uint8). Behind Adam each rank finds the largest magnitudes of its
 // share of the master, one message has those of all weights, and the share is cast into the buffer,
 // in place (transformer_engine/pytorch/tensor/utils.py, cast_master_weights_to_fp8, which
@@ -13,8 +13,14 @@
 //   stage 0: 4 + 12 + 1      stage 1: 4 + 12/n + 1     stage 2: 16/n + 1     and 1 of the transpose
 // instead of 2 and 2 of the narrow copies.
 //
-// zero_stage 3, torchao's enable_fsdp_float8_all_gather: the shard of the master is cast in front
-// of each gather (torchao/float8/fsdp_utils.py, WeightWithDynamicFloat8CastTensor.
+// Kept, zero_stage 0 to 2, the same with mxfp8: blocks lie along rows or along columns, and neither
+// form can be made of the other. When a step begins the share of the master is cast to the weights'
+// type and gathered so, both forms are made of what has come, layer by layer, and what has come
+// goes
+// (_post_param_sync in param_and_grad_buffer.py, with reuse_grad_buf_for_mxfp8_param_ag).
+//
+// Gathered, zero_stage 3, torchao's enable_fsdp_float8_all_gather: the shard of the master is cast
+// in front of each gather (torchao/float8/fsdp_utils.py, WeightWithDynamicFloat8CastTensor.
 // fsdp_pre_all_gather), by magnitudes that are found there, with a message for each weight, or,
 // with FsdpOptions::early_scales, behind the optimizer, with one message for all
 // (precompute_float8_dynamic_scale_for_fsdp). A transpose is made wherever it is used.
@@ -79,13 +85,14 @@ void part_narrow_weights(Draft& d) {
   if (!p.keeps_narrow()) return;
   require_one_scale(p);
   require_place(d.strategy);
+  if (!p.gathers_narrow() && d.strategy.zero_stage == 3) return;  // which keeps none anyhow
   for (const UnitKind kind : kAllUnits) {
     Unit& whole = d.unit(kind);
     std::vector<TensorId> weights, gradients;
     for (std::size_t i = 0; i < whole.weights.size(); ++i) {
-      const bool narrow = d.tensors[whole.weights[i]].dtype == p.products();
+      const bool narrow = std::ranges::find(d.narrowed, whole.weights[i]) != d.narrowed.end();
       Unit& part = narrow ? d.unit(matrices_of(kind)) : whole;
-      part.narrow = narrow;
+      part.narrow = narrow && p.gathers_narrow(), part.passes = narrow && !p.gathers_narrow();
       if (&part == &whole) {
         weights.push_back(whole.weights[i]), gradients.push_back(whole.gradients[i]);
       } else {

@@ -54,7 +54,8 @@ class StepEnd {
     make_narrow_weights(out, units);
     if (gathers_late_) {
       for (const UnitInstance& u : units) {
-        if (d_.unit(u.kind).gathered()) out.calls.push_back(gather_call(gathers_, u));
+        const Unit& unit = d_.unit(u.kind);  // what passes does so when the next step begins
+        if (unit.gathered() && !unit.passes) out.calls.push_back(gather_call(gathers_, u));
       }
     }
     return out;
@@ -84,7 +85,7 @@ class StepEnd {
     body.moments = p.moments, body.split = p.split_master && !p.keeps_narrow();
     std::vector<Operand> o = {{unit.reduced_gradient(), Use::kRead, 0}};
     if (d_.workload.gradient_clipping) o.push_back({norm_, Use::kRead, 0});
-    const bool whole = unit.zero_stage < 3 && !served_ && !unit.narrow;
+    const bool whole = unit.zero_stage < 3 && !served_ && !unit.narrow && !unit.passes;
     if (whole) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
     if (unit.weight_shard != kNoTensor) o.push_back({unit.weight_shard, Use::kUpdate, 0});
     if (unit.weight_shard == kNoTensor && !whole) body.weight = p.master;

@@ -49,8 +49,8 @@ class Packer {
     const Precision& p = d_.workload.precision;
     const bool served = d_.strategy.parameter_server.any();
     const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
-    unit_.weight_buffer =
-        flat(".weights", whole_, weight_type(d_, unit_), TensorClass::kWeight, !sharded_weights);
+    unit_.weight_buffer = flat(".weights", whole_, weight_type(d_, unit_), TensorClass::kWeight,
+                               !sharded_weights && !unit_.passes);
     unit_.gradient_buffer =
         flat(".gradients", whole_, sharded_gradients ? written_gradients(d_) : p.gradients,
              TensorClass::kGradient, !sharded_gradients);
@@ -64,7 +64,7 @@ class Packer {
       per_microbatch(unit_.gradient_buffer);
       for (TensorId g : unit_.gradients) per_microbatch(g);
     }
-    const bool has_master = p.has_master() || unit_.narrow;
+    const bool has_master = p.has_master() || unit_.narrow || unit_.passes;
     if (served || (sharded_weights && (d_.strategy.keep_weight_shard || !has_master))) {
       unit_.weight_shard = share(".weight_shard", p.weights, TensorClass::kWeight);
     }

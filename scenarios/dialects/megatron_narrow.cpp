@@ -1,9 +1,10 @@
 // Products in few bits as Megatron-LM has them: --fp8-format and, apart from it, --fp4-format e2m1
 // with --fp4-recipe nvfp4; --first-last-layers-bf16 leaves layers at both ends in 16 bits, one at
 // each where no other number is given (megatron/core/transformer/transformer_config.py).
-// --fp8-param-gather (TransformerConfig.fp8_param): weights are kept and gathered in 8 bits, which
-// is not so with --fp8-recipe mxfp8, whose two forms cannot be made of one another: they are
-// gathered in 16 bits and cast behind (--reuse-grad-buf-for-mxfp8-param-ag).
+// --fp8-param-gather (TransformerConfig.fp8_param): weights are kept in 8 bits, and gathered so but
+// with --fp8-recipe mxfp8, whose two forms cannot be made of one another: there both are cast
+// behind a gather in 16 bits, for which --reuse-grad-buf-for-mxfp8-param-ag has the gradients'
+// buffer.
 #include "core/json.h"
 #include "scenarios/dialects/megatron.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr const char *kFp8 = "--fp8-format", *kFp4 = "--fp4-format", *kRecipe = "--fp4-recipe";
 constexpr const char *kGather = "--fp8-param-gather", *kGatherBefore = "--fp8-param";
+constexpr const char* kReuse = "--reuse-grad-buf-for-mxfp8-param-ag";
 constexpr const char *kFp8Recipe = "--fp8-recipe", *kPlain = "--first-last-layers-bf16";
 struct PlainLayers {
   const char *argument, *path;
@@ -28,6 +30,7 @@ void write_narrow(ExportDraft& d) {
   if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
   if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
   if (p.keeps_narrow() && p.matmul == DType::kFp8) {
+    if (!p.gathers_narrow()) d.set(kFp8Recipe, "mxfp8"), d.set(kReuse);
     d.set(kGather);
     d.say({"workload.precision.narrow_weights"});
   }
@@ -54,8 +57,12 @@ void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
       args.one_of(kFp8Recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"}) == "mxfp8";
   const char* const gather = args.find(kGatherBefore) != nullptr ? kGatherBefore : kGather;
   const bool narrow = args.flag(gather) && fp8;
-  if (narrow && mxfp8) args.unsupported(gather, "mxfp8, which is gathered in 16 bits, as one form");
-  out.give("workload.precision.narrow_weights", narrow ? "true" : "false", args.line(gather));
+  args.flag(kReuse);
+  out.give("workload.precision.narrow_weights",
+           json_quote(!narrow ? "none"
+                      : mxfp8 ? "kept"
+                              : "gathered"),
+           args.line(gather));
   const bool plain = args.flag(kPlain) && (fp8 || fp4);
   for (const PlainLayers& end : kEnds) {
     const std::int64_t layers = args.integer(end.argument, 0).value_or(1);

@@ -22,7 +22,7 @@ void write_model(ExportDraft& d) {
 
 /// torchao's scaling of whole tensors, which is what it gathers in 8 bits.
 void write_float8(ExportDraft& d) {
-  if (!d.scenario.workload.precision.keeps_narrow() || d.scenario.strategy.zero_stage < 3) return;
+  if (!d.scenario.workload.precision.gathers_narrow() || d.scenario.strategy.zero_stage < 3) return;
   d.section("float8");
   d.set("enable_fsdp_float8_all_gather", "true");
   d.set("precompute_float8_dynamic_scale_for_fsdp",

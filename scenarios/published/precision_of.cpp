@@ -10,16 +10,24 @@ bool in_fp8(const std::string& precision) {
   return mentions(precision, "fp8") || mentions(precision, "float8");
 }
 
-/// Scales of blocks: MXFP8, which Megatron-Bridge's page of release 25.09 has in brackets, as finer
-/// granularity, and DeepSeek-V3's, whose recipe on H100 is of blocks in all releases and keeps
-/// weights in bf16 (Megatron-Bridge, deepseek_v3_pretrain_1024gpu_h100_fp8cs_config: fp8_recipe
-/// blockwise, fp8_param_gather False).
-bool scales_blocks(const PublishedRun& run, const std::string& precision) {
-  constexpr std::array<std::string_view, 5> kWords = {"mx", "finer granularity", "block",
-                                                      "subchannel", "rowwise"};
-  const bool named =
-      std::ranges::any_of(kWords, [&](std::string_view word) { return mentions(precision, word); });
-  return named || mentions(lower(run.model.name), "deepseek");
+/// MXFP8, which Megatron-Bridge's page of release 25.09 has in brackets, as finer granularity.
+bool in_mxfp8(const std::string& precision) {
+  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8-mx", "finer granularity"};
+  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+}
+
+/// Scales of larger blocks, or of rows.
+bool scales_blocks(const std::string& precision) {
+  constexpr std::array<std::string_view, 3> kWords = {"block", "subchannel", "rowwise"};
+  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+}
+
+/// Recipes that set fp8_param_gather False (Megatron-Bridge,
+/// deepseek_v3_pretrain_1024gpu_h100_fp8cs_config, whose scales are of blocks, and
+/// kimi_k2_pretrain_256gpu_gb200_fp8mx_config).
+bool keeps_none(const PublishedRun& run) {
+  const std::string name = lower(run.model.name);
+  return mentions(name, "deepseek") || mentions(name, "kimi");
 }
 
 bool tunes_by_launcher(const PublishedRun& run) {
@@ -50,11 +58,17 @@ bool gathers_8_bits(const PublishedRun& run) {
   return mentions(lower(run.precision), "fp8 all-gather");
 }
 
-bool keeps_8_bits(const PublishedRun& run) {
+/// A name of NarrowWeights.
+std::string narrow_weights_of(const PublishedRun& run) {
   const std::string precision = lower(run.precision);
-  if (!in_fp8(precision) || scales_blocks(run, precision)) return false;
-  const int stage = static_cast<int>(run.layout.zero_stage.value_or(0));
-  return stage == 3 ? gathers_8_bits(run) : stage == 1 && keeps_by_recipe(run);
+  if (!in_fp8(precision) || scales_blocks(precision) || keeps_none(run)) return "none";
+  const auto stage = run.layout.zero_stage.value_or(0);
+  if (stage == 3) return gathers_8_bits(run) ? "gathered" : "none";
+  if (stage != 1) return "none";
+  // bf16_with_mxfp8_mixed, in the file of the other two: fp8_param_gather True, and
+  // reuse_grad_buf_for_mxfp8_param_ag True.
+  if (in_mxfp8(precision)) return mentions(run.source, "Megatron-Bridge") ? "kept" : "none";
+  return keeps_by_recipe(run) ? "gathered" : "none";
 }
 
 }  // namespace
@@ -65,8 +79,8 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
   // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in bf16.
   if (mentions(precision, "nvfp4")) out["matmul"] = "nvfp4";
   if (in_fp8(precision)) out["matmul"] = "fp8";
-  if (keeps_8_bits(run)) {
-    out["narrow_weights"] = true;
+  if (const std::string narrow = narrow_weights_of(run); narrow != "none") {
+    out["narrow_weights"] = narrow;
     if (!gathers_8_bits(run)) assumed.push_back("recipe: its weights are kept in 8 bits");
   }
   // NeMo-Framework-Launcher, conf/peft/llama/sft.yaml: distributed_fused_adam with dtype bf16, in

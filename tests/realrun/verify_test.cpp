@@ -184,13 +184,15 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
 TEST(Fp8, WeightsThatAreKeptAndGatheredSoAreTheRightOnes) {
   const RunPrecision precision = RunPrecision::kFp64;
   Workload w = small_workload();
-  w.precision.matmul = DType::kFp8, w.precision.narrow_weights = true;
+  w.precision.matmul = DType::kFp8;
   w = in_precision(w, precision);
   using namespace matrix_models;
   for (Model model : {gpt(), llama(), mixtral(), deepseek()}) {
     model.tied_embeddings = false, model.layers = 2;
     if (!model.mlp_bias && model.experts == 0) model.mtp_layers = 1;
-    for (const int stage : {0, 1, 2, 3}) {
+    for (const int variant : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const int stage = variant % 4;
+      w.precision.narrow_weights = variant < 4 ? NarrowWeights::kGathered : NarrowWeights::kKept;
       for (const bool other : {false, true}) {
         Strategy s;
         s.mesh[Axis::kPp] = other ? 2 : 1, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
@@ -202,7 +204,7 @@ TEST(Fp8, WeightsThatAreKeptAndGatheredSoAreTheRightOnes) {
         const Verification v =
             verify(model, make_plan(model, w, s), unsharded(model), precision, {.steps = 2});
         EXPECT_TRUE(passes(v, tolerance_of(precision)))
-            << model.name << stage << other << v.worst_tensor << v.worst_error;
+            << model.name << variant << other << v.worst_tensor << v.worst_error;
         EXPECT_EQ(v.held, v.planned);
       }
     }

@@ -33,10 +33,10 @@ TEST(NarrowPrecision, PlainLayersStandAtTheEndsOfWhatIsNarrowed) {
 }
 
 TEST(NarrowPrecision, WeightsAreKeptNarrowWhereProductsAre) {
-  const Scenario s = parsed(R"({"matmul":"fp8","narrow_weights":true})");
+  const Scenario s = parsed(R"({"matmul":"fp8","narrow_weights":"gathered"})");
   EXPECT_TRUE(s.warnings.empty());
   EXPECT_TRUE(s.workload.precision.keeps_narrow());
-  const Scenario idle = parsed(R"({"narrow_weights":true})");
+  const Scenario idle = parsed(R"({"narrow_weights":"gathered"})");
   expect_idle(idle, "workload.precision.narrow_weights");
   EXPECT_FALSE(idle.workload.precision.keeps_narrow());
 }
@@ -44,7 +44,7 @@ TEST(NarrowPrecision, WeightsAreKeptNarrowWhereProductsAre) {
 TEST(NarrowPrecision, ScalesAreEarlyWhereWeightsAreGatheredNarrow) {
   const std::vector<Override> early = {{"strategy.fsdp", "8"},
                                        {"strategy.fsdp_options.early_scales", "true"}};
-  EXPECT_TRUE(parsed(R"({"matmul":"fp8","narrow_weights":true})", early).warnings.empty());
+  EXPECT_TRUE(parsed(R"({"matmul":"fp8","narrow_weights":"gathered"})", early).warnings.empty());
   expect_idle(parsed(R"({"matmul":"fp8"})", early), "strategy.fsdp_options.early_scales");
 }
 
@@ -52,8 +52,8 @@ TEST(NarrowPrecision, AbsentFieldsLeaveTheHashOfAScenarioAsItWas) {
   const std::string text = parsed(R"({"matmul":"fp8"})").canonical_json;
   EXPECT_EQ(text.find("narrow_weights"), std::string::npos);
   EXPECT_EQ(text.find("early_scales"), std::string::npos);
-  EXPECT_EQ(text, parsed(R"({"matmul":"fp8","narrow_weights":false})").canonical_json);
-  EXPECT_NE(text, parsed(R"({"matmul":"fp8","narrow_weights":true})").canonical_json);
+  EXPECT_EQ(text, parsed(R"({"matmul":"fp8","narrow_weights":"none"})").canonical_json);
+  EXPECT_NE(text, parsed(R"({"matmul":"fp8","narrow_weights":"gathered"})").canonical_json);
 }
 
 }  // namespace plait::narrow_precision_test

@@ -17,21 +17,28 @@ json run_with(const std::string& source, const std::string& precision, int zero_
   return record;
 }
 json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
-bool keeps(const json& record) {
-  return scenario(record)["workload"]["precision"].value("narrow_weights", false);
+std::string narrow(const json& record) {
+  return scenario(record)["workload"]["precision"].value("narrow_weights", "none");
 }
+bool keeps(const json& record) { return narrow(record) == "gathered"; }
 
 constexpr const char* kBridge = "NVIDIA Megatron-Bridge performance summary; release 26.02";
 
 TEST(PublishedPrecision, RecipesOfMegatronBridgeKeepWeightsIn8BitsWithOneScale) {
   EXPECT_TRUE(keeps(run_with(kBridge, "FP8")));
   EXPECT_TRUE(keeps(run_with(kBridge, "FP8-CS")));
-  for (const char* other : {"BF16", "MXFP8", "FP8-MX", "FP8 finer granularity", "NVFP4"}) {
-    EXPECT_FALSE(keeps(run_with(kBridge, other))) << other;
+  for (const char* other : {"BF16", "NVFP4", "fp8 blockwise"}) {
+    EXPECT_EQ(narrow(run_with(kBridge, other)), "none") << other;
   }
   json blocks = run_with(kBridge, "FP8");
   blocks["model"]["name"] = "DeepSeek V3";
-  EXPECT_FALSE(keeps(blocks));
+  EXPECT_EQ(narrow(blocks), "none");
+}
+
+TEST(PublishedPrecision, InMxfp8TheyGatherThemIn16Bits) {
+  for (const char* mxfp8 : {"MXFP8", "FP8-MX", "FP8 finer granularity"}) {
+    EXPECT_EQ(narrow(run_with(kBridge, mxfp8)), "kept") << mxfp8;
+  }
 }
 
 TEST(PublishedPrecision, WithoutTheDistributedOptimizerWeightsStayIn16Bits) {
@@ -48,7 +55,7 @@ TEST(PublishedPrecision, OfNeMosLauncherFinetuningDoesAndHasItsStateInBf16) {
   EXPECT_FALSE(keeps(run_with(docs + "Pretraining", "FP8")));
   const json tuned = scenario(run_with(docs + "Finetuning SFT", "FP8"));
   EXPECT_EQ(tuned["workload"]["precision"],
-            json::parse(R"({"weights": "bf16", "matmul": "fp8", "narrow_weights": true,
+            json::parse(R"({"weights": "bf16", "matmul": "fp8", "narrow_weights": "gathered",
                             "master": "bf16", "moments": "bf16", "split_master": false})"));
 }
 

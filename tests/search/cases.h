@@ -87,7 +87,8 @@ inline Case searchable() {
   if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
     c.workload.precision.matmul = DType::kFp8;
     c.workload.precision.plain_last = pick(0, 1);
-    c.workload.precision.narrow_weights = c.workload.precision.plain_last == 0 && pick(0, 1) == 0;
+    if (c.workload.precision.plain_last == 0)
+      c.workload.precision.narrow_weights = static_cast<NarrowWeights>(pick(0, 2));
     c.strategy.fsdp.early_scales = pick(0, 1) == 0;
   }
   if (pick(0, 2) == 0) {

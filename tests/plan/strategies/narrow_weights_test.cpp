@@ -1,4 +1,4 @@
-// Weights of linear layers that are kept and gathered in 8 bits: what travels, what is resident,
+// Weights of linear layers that are kept, and gathered, in 8 bits: what travels, what is resident,
 // what is cast when. tiny_llama: 2 layers of kLinear parameters in linear layers and two norms of h
 // = 16; embedding and output matrix of 16 x 32, the last norm of 16.
 #include "core/error.h"
@@ -14,13 +14,15 @@ constexpr std::int64_t kLayers = 2, kMatrices = 4;  // qkv, output, gate and up,
 constexpr std::int64_t kNarrow = static_cast<std::int64_t>(kLinear);
 constexpr std::int64_t kNorms = 2 * 16, kEnds = 16 * 32 + 16 * 32 + 16;
 
-Workload in_fp8(bool narrow_weights = true) {
+using enum NarrowWeights;
+
+Workload in_fp8(NarrowWeights narrow_weights = kGathered) {
   Workload w = tiny_workload(4);
   w.precision.matmul = DType::kFp8;
   w.precision.narrow_weights = narrow_weights;
   return w;
 }
-Plan plan_of(Degrees degrees, int zero_stage, bool narrow_weights = true,
+Plan plan_of(Degrees degrees, int zero_stage, NarrowWeights narrow_weights = kGathered,
              bool early_scales = false) {
   Strategy s = split(degrees, zero_stage);
   s.sequence_parallel = degrees.tp > 1;
@@ -61,7 +63,7 @@ Casts casts_of(const Plan& plan) {
 
 TEST(NarrowWeights, AreGatheredInOneByteAndTheOthersInTwo) {
   const Volume whole =
-      traffic(plan_of({.dp = 2}, 1, false), 0, CollectiveKind::kAllGather, Axis::kDp);
+      traffic(plan_of({.dp = 2}, 1, kNone), 0, CollectiveKind::kAllGather, Axis::kDp);
   EXPECT_EQ(whole.bytes, 2 * (kLayers * (kNarrow + kNorms) + kEnds));
   const Volume narrow = traffic(plan_of({.dp = 2}, 1), 0, CollectiveKind::kAllGather, Axis::kDp);
   EXPECT_EQ(narrow.bytes, kLayers * (kNarrow + 2 * kNorms) + 2 * kEnds);
@@ -74,7 +76,7 @@ TEST(NarrowWeights, AreResidentInOneByteBesideTheWholeMaster) {
   EXPECT_EQ(resident(plan, TensorClass::kOptimizer),
             12 * (kLayers * (kNarrow + kNorms) + kEnds) / 2);
   EXPECT_EQ(resident(plan, TensorClass::kOptimizer),
-            resident(plan_of({.dp = 2}, 1, false), TensorClass::kOptimizer));
+            resident(plan_of({.dp = 2}, 1, kNone), TensorClass::kOptimizer));
 }
 
 TEST(NarrowWeights, AreNoUpperHalvesOfTheirMasterWhichIsWhole) {
@@ -92,7 +94,7 @@ TEST(NarrowWeights, AreCastOnceAStepFromTheShardAndTransposedOnce) {
               (Casts{0, kLayers * kNarrow / 2, kLayers * kNarrow, kLayers * kNarrow / 2}));
   }
   // Otherwise the bf16 weights are cast, whole, into two copies.
-  EXPECT_EQ(casts_of(plan_of({.dp = 2}, 1, false)), (Casts{kLayers * kNarrow, 0, 0, 0}));
+  EXPECT_EQ(casts_of(plan_of({.dp = 2}, 1, kNone)), (Casts{kLayers * kNarrow, 0, 0, 0}));
 }
 
 TEST(NarrowWeights, HoldTwoBytesAParameterWhereCopiesOfOthersAddTwoToTwo) {
@@ -101,7 +103,35 @@ TEST(NarrowWeights, HoldTwoBytesAParameterWhereCopiesOfOthersAddTwoToTwo) {
     return m.by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
   };
   EXPECT_EQ(peak_weights(plan_of({}, 0)), kLayers * (2 * kNarrow + 2 * kNorms) + 2 * kEnds);
-  EXPECT_EQ(peak_weights(plan_of({}, 0, false)), kLayers * (4 * kNarrow + 2 * kNorms) + 2 * kEnds);
+  EXPECT_EQ(peak_weights(plan_of({}, 0, kNone)), kLayers * (4 * kNarrow + 2 * kNorms) + 2 * kEnds);
+}
+
+TEST(NarrowWeights, ThatAreKeptOnlyPassInTheirOwnType) {
+  const Plan kept = plan_of({.dp = 2}, 1, kKept), wide = plan_of({.dp = 2}, 1, kNone);
+  EXPECT_EQ(traffic(kept, 0, CollectiveKind::kAllGather, Axis::kDp).bytes,
+            traffic(wide, 0, CollectiveKind::kAllGather, Axis::kDp).bytes);
+  EXPECT_EQ(resident(kept, TensorClass::kWeight), kLayers * 2 * kNorms + 2 * kEnds);
+  EXPECT_EQ(resident(kept, TensorClass::kOptimizer), resident(wide, TensorClass::kOptimizer));
+  // Both forms are made of what has come; nothing is scaled beside the master.
+  EXPECT_EQ(casts_of(kept), casts_of(wide));
+  EXPECT_EQ(traffic(kept, 0, CollectiveKind::kAllReduce, Axis::kDp), Volume{});
+}
+
+TEST(NarrowWeights, ThatAreKeptGoLayerByLayerWhereTheyAreCast) {
+  // Without a gather all are cast from the master when the step begins, and the first backward pass
+  // has their copies alone.
+  const Plan plan = plan_of({}, 0, kKept);
+  for (const Stay& s : stays(plan, 0)) {
+    if (plan.tensors[s.tensor].name != "layer_matrices.weights") continue;
+    const Call* last = nullptr;
+    std::int64_t flat = 0;
+    for (const Call& call : plan.programs[0].calls) {
+      if (flat <= s.last) last = &call;
+      flat += static_cast<std::int64_t>(plan.blocks[call.block].ops.size());
+    }
+    ASSERT_NE(last, nullptr);
+    EXPECT_EQ(plan.blocks[last->block].name, "layer.cast_weights");
+  }
 }
 
 TEST(NarrowWeights, MeetTheirMagnitudesOnceAStepInOneMessage) {
@@ -116,7 +146,7 @@ TEST(NarrowWeights, OfShardedParametersAreCastForEachGather) {
   const std::int64_t gathers = 2 * 2 * kLayers;
   const Plan plan = plan_of({.fsdp = 2}, 3);
   const std::int64_t of_ends =
-      traffic(plan_of({.fsdp = 2}, 3, false), 0, CollectiveKind::kAllGather, Axis::kFsdp).bytes -
+      traffic(plan_of({.fsdp = 2}, 3, kNone), 0, CollectiveKind::kAllGather, Axis::kFsdp).bytes -
       gathers * 2 * (kNarrow + kNorms);
   EXPECT_EQ(traffic(plan, 0, CollectiveKind::kAllGather, Axis::kFsdp).bytes,
             gathers * (kNarrow + 2 * kNorms) + of_ends);
@@ -130,7 +160,7 @@ TEST(NarrowWeights, OfShardedParametersAreScaledEachByItselfOrAllAtOnce) {
   const std::int64_t gathers = 2 * 2 * kLayers;
   EXPECT_EQ(traffic(plan_of({.fsdp = 2}, 3), 0, CollectiveKind::kAllReduce, Axis::kFsdp),
             (Volume{gathers * kMatrices, 4 * gathers * kMatrices}));
-  const Plan early = plan_of({.fsdp = 2}, 3, true, true);
+  const Plan early = plan_of({.fsdp = 2}, 3, kGathered, true);
   EXPECT_EQ(traffic(early, 0, CollectiveKind::kAllReduce, Axis::kFsdp),
             (Volume{1, 4 * kLayers * kMatrices}));
   EXPECT_EQ(casts_of(early).magnitudes, kLayers * kNarrow / 2);
@@ -154,7 +184,7 @@ TEST(NarrowWeights, OfExpertsAreScaledExpertByExpertOverTheirOwnReplicas) {
 TEST(NarrowWeights, ChangeNothingWhereProductsAreNotNarrowed) {
   Workload w = tiny_workload(4);
   const Plan plain = make_plan(tiny_llama(), w, split({.dp = 2}, 1));
-  w.precision.narrow_weights = true;
+  w.precision.narrow_weights = kGathered;
   const Plan same = make_plan(tiny_llama(), w, split({.dp = 2}, 1));
   ASSERT_EQ(plain.tensors.size(), same.tensors.size());
   EXPECT_EQ(op_count(plain), op_count(same));
@@ -165,11 +195,12 @@ TEST(NarrowWeights, PlansAreExecutableWithEveryOtherStrategy) {
        {Recompute::kNone, Recompute::kSelective, Recompute::kOps, Recompute::kFull}) {
     for (const int stage : {0, 1, 2, 3}) {
       for (const bool early : {false, true}) {
+        const NarrowWeights narrow = early && stage < 3 ? kKept : kGathered;
         Strategy s = split({.pp = 2, .dp = 2, .tp = 2}, stage);
         s.sequence_parallel = true;
         s.recompute.kind = r, s.fsdp.early_scales = early;
         s.fsdp.copies = early ? FsdpCopies::kFsdp2 : FsdpCopies::kNone;
-        const Plan plan = make_plan(tiny_llama(), in_fp8(), s);
+        const Plan plan = make_plan(tiny_llama(), in_fp8(narrow), s);
         for (const PlanFault& fault : validate(plan)) ADD_FAILURE() << stage << ": " << fault.text;
       }
     }

@@ -29,7 +29,8 @@ const std::vector<std::vector<Override>> kChanges = {
     {},
     {{"strategy.recompute", "full"}, {"workload.precision.matmul", "fp8"}},
     {{"workload.precision", R"({"matmul": "nvfp4", "plain_last": 4})"}},
-    {{"workload.precision", R"({"matmul": "fp8", "narrow_weights": true})"}},
+    {{"workload.precision", R"({"matmul": "fp8", "narrow_weights": "gathered"})"}},
+    {{"workload.precision", R"({"matmul": "fp8", "narrow_weights": "kept"})"}},
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.layers", "1"}},
     {{"strategy.recompute", "ops"}, {"strategy.data.overlap", "false"}},
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.every", "2"}},
@@ -96,7 +97,7 @@ TEST(Export, GoldenFilesOfWeightsThatAreGatheredIn8Bits) {
   const auto narrow = [](const std::string& path, Dialect dialect, Override change) {
     const Scenario s = load_scenario(kRoot + "/scenarios/" + path + ".json",
                                      {{"workload.precision.matmul", "fp8"},
-                                      {"workload.precision.narrow_weights", "true"},
+                                      {"workload.precision.narrow_weights", "gathered"},
                                       std::move(change)});
     return render(settings_of(s, dialect, Launcher::kNone), Launcher::kNone);
   };

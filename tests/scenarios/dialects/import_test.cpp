@@ -105,22 +105,17 @@ TEST(ImportMegatron, WhatItDoesNotReadItNames) {
             std::string::npos);
 }
 
-TEST(ImportMegatron, WeightsAreGatheredIn8BitsWhereOneScaleDoes) {
+TEST(ImportMegatron, WeightsAreGatheredIn8BitsWhereOneFormDoes) {
   const auto narrow = [](const std::string& more) {
-    const Precision p = imported(Dialect::kMegatronCore, kMegatron + more).workload.precision;
-    return p.matmul == DType::kFp8 && p.narrow_weights;
+    const std::string text = std::string(kMegatron) + " --fp8-format hybrid " + more;
+    return imported(Dialect::kMegatronCore, text).workload.precision.narrow_weights;
   };
-  const std::string fp8 = " --fp8-format hybrid";
-  EXPECT_FALSE(narrow(fp8));
-  EXPECT_TRUE(narrow(fp8 + " --fp8-param-gather"));
-  EXPECT_TRUE(narrow(fp8 + " --fp8-recipe tensorwise --fp8-param"));
-  EXPECT_FALSE(narrow(fp8 + " --fp8-recipe mxfp8"));
-  try {
-    narrow(fp8 + " --fp8-recipe mxfp8 --fp8-param-gather");
-    ADD_FAILURE() << "accepted";
-  } catch (const InputError& e) {
-    EXPECT_EQ(e.text().code, "D006");
-  }
+  EXPECT_EQ(narrow(""), NarrowWeights::kNone);
+  EXPECT_EQ(narrow("--fp8-param-gather"), NarrowWeights::kGathered);
+  EXPECT_EQ(narrow("--fp8-recipe tensorwise --fp8-param"), NarrowWeights::kGathered);
+  const std::string mxfp8 = "--fp8-recipe mxfp8 --reuse-grad-buf-for-mxfp8-param-ag ";
+  EXPECT_EQ(narrow(mxfp8), NarrowWeights::kNone);
+  EXPECT_EQ(narrow(mxfp8 + "--fp8-param-gather"), NarrowWeights::kKept);
 }
 
 TEST(ImportMegatron, WindowsAreTheKeysBeforeAQueryAndItsOwn) {
