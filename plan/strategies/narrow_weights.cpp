@@ -35,9 +35,9 @@
 namespace plait {
 namespace {
 
-void require_one_scale(const Precision& p) {
+void require_fp8(const Precision& p) {
   if (p.matmul != DType::kFp8) {
-    throw refusal("S137", "only fp8 with one scale for each weight is kept and gathered narrow",
+    throw refusal("S137", "weights are kept narrow in fp8 alone",
                   "workload.precision.narrow_weights", "workload.precision.matmul = \"fp8\"",
                   "remove workload.precision.narrow_weights: weights are gathered in 16 bits and "
                   "cast behind the gather");
@@ -83,7 +83,7 @@ bool scales_early(const Draft& d) { return d.strategy.fsdp.early_scales; }
 void part_narrow_weights(Draft& d) {
   const Precision& p = d.workload.precision;
   if (!p.keeps_narrow()) return;
-  require_one_scale(p);
+  require_fp8(p);
   require_place(d.strategy);
   if (!p.gathers_narrow() && d.strategy.zero_stage == 3) return;  // which keeps none anyhow
   for (const UnitKind kind : kAllUnits) {
