@@ -178,6 +178,7 @@ struct Field {
   std::function<std::string(const T&)> write;
   std::function<Shape()> shape;
   bool may_be_open = false;
+  bool silent = false;
 
   Field required() && { return need = Need::kRequired, std::move(*this); }
   /// The default follows from other fields, as this prose says.
@@ -188,6 +189,9 @@ struct Field {
   }
   /// A file that is not run but searched may leave it open.
   Field searchable() && { return may_be_open = true, std::move(*this); }
+  /// Not written where it has its default, so that what was written before there was such a field,
+  /// and a hash of it, stays as it is.
+  Field silent_by_default() && { return silent = true, std::move(*this); }
 };
 
 /// What deduces Field<T>: `access` is a member pointer or a callable T& -> V&.
@@ -228,7 +232,7 @@ class Table {
       fields_.push_back({f.key, f.doc, f.need, f.fallback,
                          [part, read = f.read](const Json& j, T& into) { read(j, into.*part); },
                          [part, write = f.write](const T& from) { return write(from.*part); },
-                         f.shape, f.may_be_open});
+                         f.shape, f.may_be_open, f.silent});
     }
     return *this;
   }
@@ -247,10 +251,14 @@ class Table {
     }
   }
 
-  /// Every field, keys sorted, as compact JSON text.
+  /// Every field but the silent ones, keys sorted, as compact JSON text.
   std::string write(const T& from) const {
     std::vector<JsonMember> members;
-    for (const Field<T>& f : fields_) members.push_back({f.key, f.write(from)});
+    for (const Field<T>& f : fields_) {
+      std::string text = f.write(from);
+      if (f.silent && text == f.write(T{})) continue;
+      members.push_back({f.key, std::move(text)});
+    }
     return json_object(std::move(members));
   }
 

@@ -120,7 +120,8 @@ struct Chains {
   }
   /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
   KernelChain operator()(const Cast& op) const {
-    if (kernels.amax == Fusion::kFused || op.to != DType::kFp8) return {};
+    const bool looks_first = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
+    if (kernels.amax == Fusion::kFused || !looks_first) return {};
     const Bytes looked_at(op.elements * size_of(op.from));
     return {looked_at + memory_traffic(op), 2};
   }

@@ -101,7 +101,8 @@ struct HostCalls {
   int operator()(const Cast&) const { return 1; }
   int operator()(const Fill&) const { return 1; }
   int operator()(const SquaredNorm&) const { return 2; }  // per block of threads, and of all
-  int operator()(const Adam&) const { return 1; }         // multi-tensor: all parameters at once
+  int operator()(const Amax&) const { return 2; }
+  int operator()(const Adam&) const { return 1; }  // multi-tensor: all parameters at once
 };
 
 // One of the products that Transformer Engine's GroupedLinear hands to cuBLASLt for each expert, in

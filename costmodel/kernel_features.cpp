@@ -172,6 +172,7 @@ Values features_of(const Attention& op) {
 Values features_of(const Cast& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const Fill& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const SquaredNorm& op) { return {1, static_cast<double>(op.elements)}; }
+Values features_of(const Amax& op) { return {1, static_cast<double>(op.elements)}; }
 Values features_of(const Adam& op) { return {1, static_cast<double>(op.elements)}; }
 /// Rows of `width` elements: how well prefetching and vector loops do depends on the width, not
 /// only on rows x width, so the time per element is a line between its values at these widths.
@@ -251,7 +252,7 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
   if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "overwritten"};
   if (kernel == "attention")
     return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d", "rows_far", "pairs_far"};
-  for (std::string_view flat : {"latent_heads", "cast", "fill", "squared_norm", "adam"}) {
+  for (std::string_view flat : {"latent_heads", "cast", "fill", "squared_norm", "amax", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
   if (kernel == "route") return {"calls", "logits", "choices"};

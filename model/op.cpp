@@ -85,6 +85,7 @@ struct PassOf {
   Pass operator()(const Cast&) const { return Pass::kOptimizer; }
   Pass operator()(const Fill&) const { return Pass::kOptimizer; }
   Pass operator()(const SquaredNorm&) const { return Pass::kOptimizer; }
+  Pass operator()(const Amax&) const { return Pass::kOptimizer; }
   Pass operator()(const Adam&) const { return Pass::kOptimizer; }
   template <class Op>
   Pass operator()(const Op& op) const {
@@ -110,6 +111,7 @@ struct KernelName {
   std::string_view operator()(const Cast&) const { return "cast"; }
   std::string_view operator()(const Fill&) const { return "fill"; }
   std::string_view operator()(const SquaredNorm&) const { return "squared_norm"; }
+  std::string_view operator()(const Amax&) const { return "amax"; }
   std::string_view operator()(const Adam&) const { return "adam"; }
 };
 

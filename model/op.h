@@ -216,12 +216,14 @@ struct BiasGrad {
 };
 
 /// Element-wise conversion. To nvfp4: `copies` of it, one with blocks along rows and one along
-/// columns; `rotated`: the second one of elements that a Hadamard transform has mixed, 16 by 16.
+/// columns; `rotated`: the second one of elements that a Hadamard transform has mixed, 16 by 16. To
+/// fp8: one and, beside it, its transpose, or, `scaled` by magnitudes that are known, itself alone.
+/// From fp8 to fp8: its transpose.
 struct Cast {
   std::int64_t elements = 0;
   DType from = DType::kFp32, to = DType::kBf16;
   std::int64_t copies = 1;
-  bool rotated = false;
+  bool rotated = false, scaled = false;
 };
 
 /// Sets memory to zero (gradient buffers at the start of a step).
@@ -236,6 +238,12 @@ struct SquaredNorm {
   DType dtype = DType::kFp32;
 };
 
+/// The largest magnitude of each of the tensors that a flat buffer, or a share of it, is made of.
+struct Amax {
+  std::int64_t elements = 0;  // of all
+  DType dtype = DType::kFp32;
+};
+
 /// Adam on `elements` parameters: reads gradient, master weight and both moments, writes master,
 /// moments and, with mixed precision, the low-precision weight. The clip factor is applied here.
 struct Adam {
@@ -246,7 +254,7 @@ struct Adam {
 
 using Compute = std::variant<MatMul, Attention, Norm, HeadNorm, Activation, Rope, LatentHeads,
                              Embedding, CrossEntropy, Route, Dispatch, Combine, Add, BiasGrad, Cast,
-                             Fill, SquaredNorm, Adam>;
+                             Fill, SquaredNorm, Amax, Adam>;
 
 /// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
 /// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.

@@ -168,6 +168,9 @@ std::vector<Field<Fill>> fields(const Fill*) {
 std::vector<Field<SquaredNorm>> fields(const SquaredNorm*) {
   return {size("elements", &SquaredNorm::elements), dtype("dtype", &SquaredNorm::dtype)};
 }
+std::vector<Field<Amax>> fields(const Amax*) {
+  return {size("elements", &Amax::elements), dtype("dtype", &Amax::dtype)};
+}
 std::vector<Field<Adam>> fields(const Adam*) {
   using T = Adam;
   return {size("elements", &T::elements), dtype("weight", &T::weight),   dtype("grad", &T::grad),

@@ -257,13 +257,16 @@ std::int64_t traffic(const BiasGrad& op) {
 /// backward pass multiplies along the other dimension (Transformer Engine, cast_transpose). To
 /// nvfp4 as many as the op says.
 std::int64_t traffic(const Cast& op) {
-  const std::int64_t copies = op.to == DType::kFp8 ? 2 : op.copies;
+  const bool beside = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
+  const std::int64_t copies = beside ? 2 : op.copies;
   return bytes_of(op.from, op.elements) + copies * bytes_of(op.to, op.elements);
 }
 
 std::int64_t traffic(const Fill& op) { return op.elements * size_of(op.dtype); }
 
 std::int64_t traffic(const SquaredNorm& op) { return op.elements * size_of(op.dtype) + kStatBytes; }
+
+std::int64_t traffic(const Amax& op) { return op.elements * size_of(op.dtype); }
 
 /// Reads gradient, master and both moments; writes master and moments, and the weight when it is
 /// not the master itself (Rajbhandari et al. 2020, section 3.1, lists the states).

@@ -3,6 +3,7 @@
 #include "plan/schedule.h"
 #include "plan/strategy.h"
 #include "plan/tensor.h"
+#include "plan/workload.h"
 
 namespace plait {
 
@@ -14,6 +15,15 @@ std::string_view name_of(TensorClass c) {
     case TensorClass::kActivation: return "activation";
     case TensorClass::kKvCache: return "kv_cache";
     case TensorClass::kBuffer: return "buffer";
+  }
+  return "?";
+}
+
+std::string_view name_of(NarrowWeights narrow) {
+  switch (narrow) {
+    case NarrowWeights::kNone: return "none";
+    case NarrowWeights::kKept: return "kept";
+    case NarrowWeights::kGathered: return "gathered";
   }
   return "?";
 }

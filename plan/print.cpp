@@ -80,6 +80,7 @@ struct Sizes {
   std::string operator()(const Cast& c) const { return fmt::format("{}", c.elements); }
   std::string operator()(const Fill& f) const { return fmt::format("{}", f.elements); }
   std::string operator()(const SquaredNorm& n) const { return fmt::format("{}", n.elements); }
+  std::string operator()(const Amax& m) const { return fmt::format("{}", m.elements); }
   std::string operator()(const Adam& a) const { return fmt::format("{}", a.elements); }
   std::string operator()(const Collective& c) const {
     return fmt::format("{} {} B{}", name_of(c.axes), c.bytes().value,

@@ -156,6 +156,9 @@ struct FsdpOptions {
   /// What is in no layer is one unit, PyTorch's root, whole from its first use to its last.
   bool root = false;
   std::int64_t prefetch = 1;  // layers gathered ahead of the one that computes
+  /// What Precision::narrow_weights gathers is scaled by magnitudes that are found behind the
+  /// optimizer, once for all gathers of a step; false: in front of each gather.
+  bool early_scales = false;
   FsdpCopies copies = FsdpCopies::kNone;
 };
 

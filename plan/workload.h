@@ -3,11 +3,18 @@
 // precision.
 
 #include <cstdint>
+#include <string_view>
 
 #include "model/dtype.h"
 #include "plan/documents.h"
 
 namespace plait {
+
+/// Of linear layers whose products are narrowed (plan/strategies/narrow_weights.cpp). kNone:
+/// weights are kept and gathered in their own type, beside narrow copies. kKept: they are gathered
+/// in it, and narrow copies alone stay. kGathered: they are gathered narrow, too.
+enum class NarrowWeights : std::uint8_t { kNone, kKept, kGathered };
+std::string_view name_of(NarrowWeights narrow);
 
 /// Element types of the training state. Megatron-LM's mixed precision is bf16 weights, fp32
 /// gradients, master and moments (18 bytes per parameter); fp32 training has no master copy.
@@ -26,6 +33,9 @@ struct Precision {
   /// Of a 32-bit master whose upper half is the 16-bit weight itself, the lower half is all that is
   /// kept (Apex's store_param_remainders).
   bool split_master = false;
+  NarrowWeights narrow_weights = NarrowWeights::kNone;
+  bool keeps_narrow() const { return narrows() && narrow_weights != NarrowWeights::kNone; }
+  bool gathers_narrow() const { return narrows() && narrow_weights == NarrowWeights::kGathered; }
   DType kept_master() const { return split_master ? weights : master; }
   bool narrows() const { return matmul == DType::kFp8 || matmul == DType::kNvfp4; }
   DType products() const { return narrows() ? matmul : weights; }

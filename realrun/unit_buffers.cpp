@@ -5,7 +5,9 @@
 namespace plait {
 
 std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
-  const char* names[] = {"embedding", "root", "layer", "moe_layer", "experts", "mtp", "head"};
+  const char* names[] = {
+      "embedding", "root", "layer",          "moe_layer",          "experts",
+      "mtp",       "head", "layer_matrices", "moe_layer_matrices", "mtp_matrices"};
   std::vector<UnitBuffers> units(std::size(names));
   for (std::size_t k = 0; k < units.size(); ++k) units[k].name = names[k];
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {

@@ -11,7 +11,7 @@
 namespace plait {
 
 struct UnitBuffers {
-  std::string name;  // "embedding", "root", "layer", "moe_layer", "experts", "head"
+  std::string name;  // "embedding", "root", "layer", "experts", "layer_matrices", "head", ...
   TensorId weights = kNoTensor, gradients = kNoTensor;  // whole buffers
   TensorId weight_shard = kNoTensor, gradient_shard = kNoTensor, master = kNoTensor;
   TensorId moment = kNoTensor;

@@ -34,7 +34,7 @@ const Table<Precision>& precision_table() {
                 "none."),
           field("split_master", &Precision::split_master, Flag{},
                 "Of the fp32 master only the lower halves are kept, since bf16 weights are the "
-                "upper ones (Apex's store_param_remainders)."),
+                "upper ones (Apex's store_param_remainders); not with `narrow_weights`."),
           field("moments", &Precision::moments, float_types(), "Adam's two moments."),
           field(
               "matmul", &Precision::matmul, product_types(),
@@ -49,6 +49,15 @@ const Table<Precision>& precision_table() {
                 "The same at its end. Transformer Engine's recipes leave none; NVFP4's authors "
                 "leave 15 % of the layers (arXiv 2509.25149), Megatron-Core as many as "
                 "--num-layers-at-end-in-bf16 says."),
+          field("narrow_weights", &Precision::narrow_weights,
+                choice_of({NarrowWeights::kNone, NarrowWeights::kKept, NarrowWeights::kGathered}),
+                "With fp8, of linear layers. none: weights are kept and gathered in the type of "
+                "`weights`, beside copies in 8 bits. kept: they are gathered in it, and their "
+                "copies alone stay (Megatron-LM's --fp8-param-gather with mxfp8). gathered: they "
+                "are cast from `master` once a step, kept and gathered in 8 bits (the same with "
+                "one scale for each weight), with zero_stage 3 in front of each gather (torchao's "
+                "enable_fsdp_float8_all_gather).")
+              .silent_by_default(),
       },
       "weights");
   return table;

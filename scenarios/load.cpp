@@ -52,7 +52,7 @@ void resolve_precision(const Json* json, Precision& p) {
                     "leave workload.precision.matmul out, or set it to \"fp8\" or \"nvfp4\""});
 }
 
-void warn_of_idle_plain_layers(const Precision& p, std::vector<std::string>& warnings) {
+void warn_of_idle_narrowing(const Precision& p, std::vector<std::string>& warnings) {
   if (p.narrows()) return;
   for (const auto& [name, layers] :
        {std::pair("plain_first", p.plain_first), std::pair("plain_last", p.plain_last)}) {
@@ -60,6 +60,9 @@ void warn_of_idle_plain_layers(const Precision& p, std::vector<std::string>& war
     warnings.push_back(
         fmt::format("W001: workload.precision.{} has no effect: no product is narrowed", name));
   }
+  if (p.narrow_weights == NarrowWeights::kNone) return;
+  warnings.emplace_back(
+      "W001: workload.precision.narrow_weights has no effect: no product is narrowed");
 }
 
 /// Where the fields of a document are from.
@@ -113,7 +116,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   out.workload = parts.workload;
   warn_of_idle_documents(out.workload.documents, out.warnings);
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
-  warn_of_idle_plain_layers(out.workload.precision, out.warnings);
+  warn_of_idle_narrowing(out.workload.precision, out.warnings);
 }
 
 void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {
@@ -140,6 +143,10 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
       stages_differ(out.strategy) ? std::optional(out.cluster.world_size()) : std::nullopt);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
+  if (out.strategy.fsdp.early_scales && !out.workload.precision.gathers_narrow()) {
+    out.warnings.emplace_back(
+        "W001: strategy.fsdp_options.early_scales has no effect: weights are not gathered narrow");
+  }
   for (std::string& w : out.serving ? idle_in_serving(origins.strategy)
                                     : idle_options(origins.strategy, parts.strategy)) {
     out.warnings.push_back(std::move(w));

@@ -155,6 +155,12 @@ const Table<FsdpOptions>& fsdp_table() {
                            FsdpCopies::kDeepSpeed}),
                 "What is copied between parameters and the buffers that are gathered and reduced: "
                 "nothing, or what PyTorch's FSDP1 or FSDP2 or DeepSpeed's ZeRO-3 copies."),
+          field("early_scales", &F::early_scales, Flag{},
+                "With workload.precision.narrow_weights = \"gathered\": magnitudes that gathered "
+                "weights are scaled by are found behind the optimizer, and met in one message "
+                "(torchao's precompute_float8_dynamic_scale_for_fsdp); false: in front of each "
+                "gather, in a message for each weight.")
+              .silent_by_default(),
       });
   return table;
 }

@@ -41,10 +41,10 @@ class LeastMemory {
   }
 
   // ---- the state of training
-  std::int64_t state_on(const Sharers& on, std::int64_t parameters) const {
+  std::int64_t state_on(const Sharers& on, std::int64_t parameters, std::int64_t kept) const {
     const Precision& p = s_.workload.precision;
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
-    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * size_of(p.weights);
+    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * kept;
     out += parameters / share(2) * size_of(p.gradients);
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
@@ -64,8 +64,10 @@ class LeastMemory {
     const std::int64_t ends =
         (parts.embeddings + (again ? 1 : 0)) * kept_.embedding + parts.heads * kept_.head;
     const std::int64_t experts = experts_of(parts);
-    return state_on(all_, ends + parameters_of(parts)) +
-           (experts > 0 ? state_on(of_experts_, experts) : 0);
+    const Precision& p = s_.workload.precision;
+    const std::int64_t kept = kept_bytes_of_layers(p);
+    return state_on(all_, ends, size_of(p.weights)) + state_on(all_, parameters_of(parts), kept) +
+           (experts > 0 ? state_on(of_experts_, experts, kept) : 0);
   }
 
   // ---- what passes keep
@@ -139,7 +141,10 @@ class LeastMemory {
   /// Weights that zero_stage 3 has gathered.
   std::int64_t gathered(std::int64_t parameters, std::int64_t experts) const {
     return ((all_.zero_stage == 3 ? parameters : 0) + (of_experts_.zero_stage == 3 ? experts : 0)) *
-           size_of(s_.workload.precision.weights);
+           size_of(gathered_type_of_layers(s_.workload.precision));
+  }
+  std::int64_t gathered_head() const {
+    return all_.zero_stage == 3 ? kept_.head * size_of(s_.workload.precision.weights) : 0;
   }
   /// Those of all layers stay between the first forward pass and the last backward pass, or,
   /// without a pipeline, between those of a microbatch.
@@ -173,7 +178,7 @@ class LeastMemory {
   std::int64_t at_head(const Parts& parts) const {
     if (parts.heads == 0 || !loops()) return 0;
     const std::int64_t layers = stay() ? gathered(parameters_of(parts), experts_of(parts)) : 0;
-    return layers + copies_of(parts) + gathered(kept_.head, 0) + kept_.beside_head.value;
+    return layers + copies_of(parts) + gathered_head() + kept_.beside_head.value;
   }
 
   const Scenario& s_;

@@ -150,17 +150,20 @@ void Bounds::prepare_time(std::span<const Layout> layouts, std::span<const std::
 UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   const Sharers all = sharers_of(l);
   UnitExchange out;
-  out.embedding = unit(all, sizes, sizes.embedding), out.head = unit(all, sizes, sizes.head);
+  const DType whole = scenario_.workload.precision.weights;
+  out.embedding = unit(all, sizes, sizes.embedding, whole);
+  out.head = unit(all, sizes, sizes.head, whole);
   // One unit takes no less than either of the two by itself, and perhaps no more.
   if (l.zero_stage == 3 && scenario_.strategy.fsdp.root) out.head = {};
-  if (sizes.module > 0) out.module = unit(all, sizes, sizes.module);
+  const DType kept = gathered_type_of_layers(scenario_.workload.precision);
+  if (sizes.module > 0) out.module = unit(all, sizes, sizes.module, kept);
   for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
     const std::int64_t parameters = sizes.layers[k].parameters;
-    if (parameters > 0) out.layers[k] = unit(all, sizes, parameters);
+    if (parameters > 0) out.layers[k] = unit(all, sizes, parameters, kept);
   }
   const std::int64_t experts = sizes.layers[kMoeLayer].experts;
   if (experts > 0) {
-    out.experts = unit(sharers_of(l, scenario_.strategy.expert_axes), sizes, experts);
+    out.experts = unit(sharers_of(l, scenario_.strategy.expert_axes), sizes, experts, kept);
   }
   return out;
 }
@@ -177,7 +180,8 @@ SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, 
   return out;
 }
 
-UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters) {
+UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
+                       DType gathered) {
   const Precision& p = scenario_.workload.precision;
   UnitCosts out;
   if (sizes.update) {
@@ -191,7 +195,7 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
   }
   if (on.copies == 1) return out;
   if (on.zero_stage > 0) {
-    out.gather = priced(CollectiveKind::kAllGather, p.weights, parameters, on.shards, on.stride);
+    out.gather = priced(CollectiveKind::kAllGather, gathered, parameters, on.shards, on.stride);
   }
   if (on.zero_stage >= 2) {
     out.reduce =

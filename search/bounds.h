@@ -149,7 +149,8 @@ class Bounds {
   bool pairs(const Layout& l) const;                 // some of its passes take turns
   SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
-  UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters);
+  UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
+                 DType gathered);
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
   SimTime priced_message(MessageKey key);

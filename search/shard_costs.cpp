@@ -227,15 +227,21 @@ void read_sizes(const Plan& plan, ShardSizes& out) {
   for (const Tensor& t : plan.tensors) {
     const std::int64_t n = t.elements(plan.mesh);
     if (t.name == "embedding.weights") out.embedding = n;
-    if (t.name == "layer.weights") out.layers[kDenseLayer].parameters = n;
-    if (t.name == "moe_layer.weights") out.layers[kMoeLayer].parameters = n;
+    if (t.name == "layer.weights" || t.name == "layer_matrices.weights")
+      out.layers[kDenseLayer].parameters += n;
+    if (t.name == "moe_layer.weights" || t.name == "moe_layer_matrices.weights")
+      out.layers[kMoeLayer].parameters += n;
     if (t.name == "experts.weights") out.layers[kMoeLayer].experts = n;
     if (t.name == "head.weights") out.head = n;
-    if (t.name == "mtp.weights") out.module = n;
+    if (t.name == "mtp.weights" || t.name == "mtp_matrices.weights") out.module += n;
     if (t.name == "x") out.message = t.bytes(plan.mesh);
   }
   for (const Block& block : plan.blocks) {
-    if (const Adam* adam = update_in(block)) out.update = *adam;
+    const Adam* adam = update_in(block);
+    if (adam == nullptr) continue;
+    // Weights that are kept narrow are not written by it.
+    const bool least = !out.update || adam->weight == adam->master;
+    if (least) out.update = *adam;
   }
 }
 

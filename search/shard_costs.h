@@ -20,7 +20,7 @@ inline constexpr std::size_t kDenseLayer = 0, kMoeLayer = 1;
 
 /// Of one layer; zero where the model has none of that kind.
 struct LayerSizes {
-  std::int64_t parameters = 0;  // elements of its flat buffer: all but those of its experts
+  std::int64_t parameters = 0;  // elements of its flat buffers: all but those of its experts
   std::int64_t experts = 0;     // parameters of its experts that a rank has
   Bytes saved;                  // that it keeps of each microbatch for its backward pass
   Bytes copies;                 // of its weights, from its first pass to the last
@@ -65,6 +65,16 @@ constexpr bool adds_gradients(int zero_stage) { return zero_stage < 2; }
 /// What products write gradients in: of zero_stage 2 and, where gradients are copied, 3, the type
 /// of fewer bytes.
 DType written_gradients(const Strategy& strategy, const Precision& precision);
+
+/// What weights of layers are gathered in, as far as it has the fewest bytes, and the bytes that
+/// are kept of each but for copies.
+inline DType gathered_type_of_layers(const Precision& p) {
+  return p.gathers_narrow() ? p.products() : p.weights;
+}
+inline std::int64_t kept_bytes_of_layers(const Precision& p) {
+  const bool passes = p.keeps_narrow() && !p.gathers_narrow();
+  return passes ? 0 : size_of(gathered_type_of_layers(p));
+}
 
 /// Where gradients are written, and where they are added to.
 using ShardTimesOfBoth = std::array<ShardTimes, 2>;

@@ -26,6 +26,19 @@ Call gather_call(const GatherBlocks& blocks, const UnitInstance& unit, bool forw
 /// zero_stage 3: the program with a gather before every use.
 Program gather_before_use(const Draft& draft, const GatherBlocks& blocks, const Program& program);
 
+/// What a unit's weights are kept and gathered in.
+DType weight_type(const Draft& draft, const Unit& unit);
+
+/// narrow_weights.cpp: the magnitudes by which a narrow unit's weights are scaled; ops that find
+/// those of the rank's share, sum them up over the ranks that have the others, of each weight by
+/// itself or of several units in one message, and make weights of the master.
+void add_magnitudes(Draft& draft, Unit& unit);
+Op find_magnitudes(const Unit& unit, Stream stream, Phase phase);
+void meet_one_by_one(const Draft& draft, Block& block, const Unit& unit);
+Op cast_master(const Draft& draft, const Unit& unit, Operand into, Stream stream, Phase phase);
+/// Magnitudes are found at the end of a step, for all gathers of the next one.
+bool scales_early(const Draft& draft);
+
 /// fsdp_copies.cpp: the buffers of a unit that strategy.fsdp.copies asks for, which are of its flat
 /// buffers' scope and size. To what has arrived in one belong ops on the stream of the gathers, and
 /// ops on the compute stream, before the unit is used; to gradients that are to be reduced, ops

@@ -16,7 +16,8 @@
 //   saved R, [kv R, dkv W], dqkv W}
 // - Activation: forward {u R, a W, [gates R]}; backward {da R, u R, du W, [gates R, dgates W]}
 // - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
-// - Rope {qkv U}; BiasGrad {dy R, dbias}; Cast {in R, out W ...}, quantising {in R, q W, scales W},
+// - Rope {qkv U}; BiasGrad {dy R, dbias}
+// - Cast {in R, out W ...}, scaled {in R, out, magnitudes R}, quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
 //   mask R, db W}
@@ -29,7 +30,7 @@
 // - Combine: forward {filled R, gates R, slots R, out W}; backward {dout R, filled R, gates R,
 //   slots R, dfilled W, dgates W}; without gates {filled R, slots R, out W}, {dout R, slots R,
 //   dfilled W}
-// - SquaredNorm {norm W, gradients R ...}
+// - SquaredNorm {norm W, gradients R ...}; Amax {master R, magnitudes W}
 // - Adam {gradient R, norm R, weight, master U, moments U, U}
 
 #include <algorithm>
@@ -45,11 +46,25 @@ namespace plait {
 
 /// Parameters that are sharded, gathered and reduced together: FSDP's unit, Megatron's buffer. A
 /// layer with experts is two: the experts, which other ranks hold copies of, and the rest of it. So
-/// is a module that predicts a further token: its layer, and the rest of it.
-enum class UnitKind : std::uint8_t { kEmbedding, kLayer, kMoeLayer, kExperts, kPrediction, kHead };
-inline constexpr std::array kAllUnits = {UnitKind::kEmbedding,  UnitKind::kLayer,
-                                         UnitKind::kMoeLayer,   UnitKind::kExperts,
-                                         UnitKind::kPrediction, UnitKind::kHead};
+/// is a module that predicts a further token: its layer, and the rest of it. Of those that have
+/// other weights too, weights of linear layers that are kept narrow are units of their own, the
+/// matrices.
+enum class UnitKind : std::uint8_t {
+  kEmbedding,
+  kLayer,
+  kMoeLayer,
+  kExperts,
+  kPrediction,
+  kHead,
+  kLayerMatrices,
+  kMoeLayerMatrices,
+  kPredictionMatrices
+};
+inline constexpr std::array kAllUnits = {UnitKind::kEmbedding,         UnitKind::kLayer,
+                                         UnitKind::kMoeLayer,          UnitKind::kExperts,
+                                         UnitKind::kPrediction,        UnitKind::kHead,
+                                         UnitKind::kLayerMatrices,     UnitKind::kMoeLayerMatrices,
+                                         UnitKind::kPredictionMatrices};
 inline constexpr std::size_t kUnitKinds = kAllUnits.size();
 /// One for each layer that has it.
 constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
@@ -62,7 +77,10 @@ struct Unit {
   AxisSet shard_axes;
   int zero_stage = 0;
   std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
-  TensorId weight_buffer = kNoTensor;        // flat, weights' dtype, what compute reads
+  bool narrow = false;                       // weights in the type that products read
+  bool passes = false;                       // weights go when narrow copies are made of them
+  TensorId magnitudes = kNoTensor;           // the largest of each weight, of narrow ones
+  TensorId weight_buffer = kNoTensor;        // flat, in the weights' type, what compute reads
   TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
   TensorId gradient_shard = kNoTensor;   // zero_stage >= 2: what is left after the reduce_scatter;
                                          // of a server: the sum of what is pushed
@@ -84,7 +102,7 @@ struct Unit {
     return reduce_buffers.empty() ? gradient_buffer : reduce_buffers.back();
   }
   /// The weights that compute reads come from where the optimizer's shares are.
-  bool gathered() const { return zero_stage > 0 || weight_shard != kNoTensor; }
+  bool gathered() const { return zero_stage > 0 || weight_shard != kNoTensor || passes; }
 };
 
 /// A layer's ops.
@@ -119,7 +137,7 @@ inline bool is_root(const Strategy& strategy, UnitKind kind) {
 }
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
 struct UnitMask {
-  std::uint8_t reads = 0, grades = 0;
+  std::uint16_t reads = 0, grades = 0;
 };
 
 struct Draft {
@@ -134,9 +152,10 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
-  std::vector<LayerKind> layers;  // dense before experts; later each plain or windowed before all
-  LayerKind mtp;                  // before the layer of a module that predicts a further token
-  LayerPasses mtp_head;           // and behind it; empty without modules
+  std::vector<LayerKind> layers;   // dense before experts; later each plain or windowed before all
+  LayerKind mtp;                   // before the layer of a module that predicts a further token
+  LayerPasses mtp_head;            // and behind it; empty without modules
+  std::vector<TensorId> narrowed;  // weights that products read narrow
   TensorId tokens = kNoTensor, labels = kNoTensor, x = kNoTensor, dx = kNoTensor, loss = kNoTensor;
   TensorId embedded = kNoTensor;       // sum of the embeddings before their norm, sharded as x
   TensorId mtp_embedded = kNoTensor;   // (s, b, h), sharded as x
@@ -220,6 +239,7 @@ void apply_tensor_parallel(Draft& draft);    // shards weights over tp
 void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to them and back
 void keep_plain_layers(Draft& draft);        // those at the ends are kinds of their own
 void apply_narrow(Draft& draft);             // linear layers read fp8 or nvfp4 copies
+void part_narrow_weights(Draft& draft);      // whose weights are kept so: units of their own
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
 void apply_whole_logits(Draft& draft);       // every rank along tp takes the whole loss
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs

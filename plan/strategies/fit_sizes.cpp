@@ -117,6 +117,7 @@ class Fitter {
   void operator()(Fill& f) const { f.elements = total(0); }
   void operator()(SquaredNorm&) const {
   }  // covers a share of its operands: apply_optimizer says how much
+  void operator()(Amax& m) const { m.elements = tensor(0).elements(d_.mesh()); }
   void operator()(Adam& a) const {
     a.elements = tensor(op_.operands.size() - 1).elements(d_.mesh());
   }

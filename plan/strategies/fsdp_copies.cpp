@@ -50,7 +50,7 @@ void add_copy_buffers(Draft& d, Unit& unit) {
   if (!d.strategy.copies_gradients() || unit.zero_stage < 3) return;
   if (copies != FsdpCopies::kFsdp1) {
     const Scope scope = d.tensors[unit.weight_buffer].scope;
-    unit.gather_buffer = twin(d, unit.weight_buffer, ".arrived", p.weights, scope);
+    unit.gather_buffer = twin(d, unit.weight_buffer, ".arrived", weight_type(d, unit), scope);
   }
   const auto next = [&](const char* suffix, DType dtype, Scope scope) {
     unit.reduce_buffers.push_back(twin(d, unit.gradient_buffer, suffix, dtype, scope));

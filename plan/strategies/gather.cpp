@@ -40,26 +40,38 @@ Block pull_block(const Draft& d, const Unit& unit) {
   return {"pull", {std::move(pull)}};
 }
 
+/// The master shard in the type that is gathered.
+TensorId cast_shard(Draft& d, Block& block, const Unit& unit) {
+  Tensor cast = d.tensors[unit.master];
+  cast.name += ".cast", cast.dtype = weight_type(d, unit);
+  cast.kind = TensorClass::kBuffer, cast.scope = Scope::kCall, cast.persistent = false;
+  const TensorId shard = d.add(cast);
+  if (unit.narrow && !scales_early(d)) {
+    block.ops.push_back(find_magnitudes(unit, Stream::kParamGather, Phase::kParamGather));
+    meet_one_by_one(d, block, unit);
+  }
+  block.ops.push_back(
+      cast_master(d, unit, {shard, Use::kWrite, 0}, Stream::kParamGather, Phase::kParamGather));
+  return shard;
+}
+
 Block gather_block(Draft& d, UnitKind kind) {
   const Unit& unit = d.unit(kind);
   if (d.strategy.parameter_server.any()) return pull_block(d, unit);
   Block block{"param_gather", {}};
-  if (unit.zero_stage < 3) {  // this rank's share of the buffer is up to date, in place
+  if (unit.passes && unit.zero_stage == 0) {
+    block.ops.push_back(cast_master(d, unit, {unit.weight_buffer, Use::kWrite, 0},
+                                    Stream::kParamGather, Phase::kParamGather));
+    return block;
+  }
+  if (unit.zero_stage < 3 &&
+      !unit.passes) {  // this rank's share of the buffer is up to date, in place
     block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
                                    {{unit.weight_buffer, Use::kUpdate, 0}}));
     return block;
   }
   TensorId shard = unit.weight_shard;
-  if (shard == kNoTensor) {
-    Tensor cast = d.tensors[unit.master];
-    cast.name += ".cast", cast.dtype = d.workload.precision.weights;
-    cast.kind = TensorClass::kBuffer, cast.scope = Scope::kCall, cast.persistent = false;
-    shard = d.add(cast);
-    block.ops.push_back({Compute(Cast{0, d.workload.precision.master, cast.dtype}),
-                         Stream::kParamGather,
-                         Phase::kParamGather,
-                         {{unit.master, Use::kRead, 0}, {shard, Use::kWrite, 0}}});
-  }
+  if (shard == kNoTensor) shard = cast_shard(d, block, unit);
   gather_shard(d, block, unit.shard_axes, shard, unit.gathers_into());
   if (unit.secondary_shard != kNoTensor) {
     const DType type = d.workload.precision.weights;

@@ -192,6 +192,7 @@ class Propagation {
   void follow(Rope&) {}
   void follow(Fill&) {}
   void follow(SquaredNorm&) {}
+  void follow(Amax&) {}
   void follow(Adam&) {}
 
   // ---- layouts

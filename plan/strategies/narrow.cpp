@@ -10,7 +10,8 @@
 // gradient instead of the input itself, and of the output's gradient. Tensor parallelism with
 // sequence parallelism gathers these copies. Weights are cast once a step, before their layer's
 // first forward pass, into two copies, since tensor cores want them transposed for the input's
-// gradient; with gathered weights (zero_stage 3) wherever they are used, in one.
+// gradient; with gathered weights (zero_stage 3) wherever they are used, in one. Weights that are
+// gathered narrow (narrow_weights.cpp) are read as they are, and copied transposed alone.
 //
 // fp8 has one copy of each, with one scale. Blocks of nvfp4 lie along the products' k: rows for y =
 // x w^T and dx = dy w, columns for dw = dy^T x, so that inputs and output gradients have two
@@ -36,10 +37,12 @@ class NarrowRewrite {
         to_(d.workload.precision.products()),
         suffix_("." + std::string(name_of(to_))),
         blocks_(to_ == DType::kNvfp4),
-        once_a_step_(d.strategy.zero_stage < 3) {}
+        once_a_step_(d.strategy.zero_stage < 3),
+        gathers_narrow_(d.workload.precision.gathers_narrow()) {}
 
   void run() {
-    if (once_a_step_) layer_.once.name = name_ + ".cast_weights";
+    const char* const made = gathers_narrow_ ? ".transpose_weights" : ".cast_weights";
+    if (once_a_step_) layer_.once.name = name_ + made;
     rewrite(layer_.kept.forward);
     rewrite(layer_.kept.backward);
   }
@@ -95,7 +98,22 @@ class NarrowRewrite {
     block_->ops.push_back(std::move(op));
     return local_[key] = made;
   }
+  /// What was kept and gathered is read as it is, but where it is wanted transposed.
+  TensorId kept_weight(const Operand& w, Pass pass, const Op& op) {
+    d_.tensors[w.tensor].dtype = to_;
+    if (pass == Pass::kForward) return w.tensor;
+    const Scope scope = once_a_step_ ? Scope::kLayer : Scope::kCall;
+    const auto known = weights_.find(w.tensor);
+    if (once_a_step_ && known != weights_.end()) return known->second.columns;
+    const TensorId copy = copy_of(w.tensor, "_transposed", scope);
+    std::vector<Op>& ops = once_a_step_ ? layer_.once.ops : block_->ops;
+    ops.push_back(cast(w, {copy}, once_a_step_ ? Phase::kForward : op.phase));
+    weights_[w.tensor] = {w.tensor, copy};
+    return copy;
+  }
   TensorId weight(const Operand& w, Pass pass, const Op& op) {
+    if (pass == Pass::kForward) d_.narrowed.push_back(w.tensor);
+    if (gathers_narrow_) return kept_weight(w, pass, op);
     if (!once_a_step_) return narrowed(w, Scope::kCall, op.phase).rows;
     auto found = weights_.find(w.tensor);
     if (found == weights_.end()) {
@@ -124,7 +142,7 @@ class NarrowRewrite {
   std::string name_;
   DType to_;
   std::string suffix_;  // ".fp8"
-  bool blocks_, once_a_step_;
+  bool blocks_, once_a_step_, gathers_narrow_;
   Block* block_ = nullptr;
   std::map<std::pair<TensorId, std::int16_t>, Copies> local_;  // casts of this block
   std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients

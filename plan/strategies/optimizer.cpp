@@ -1,7 +1,7 @@
 // The end of a step: what is still owed to gradients is paid, the global gradient norm is formed
-// (Pascanu et al. 2013), Adam (Kingma and Ba 2015) updates this rank's share, and ZeRO-1 and -2
-// without overlap gather the new weights. At the start of a step accumulated gradients are set to
-// zero.
+// (Pascanu et al. 2013), Adam (Kingma and Ba 2015) updates this rank's share, of which weights that
+// are kept narrow are made (narrow_weights.cpp), and ZeRO-1 and -2 without overlap gather the new
+// weights. At the start of a step accumulated gradients are set to zero.
 #include <map>
 
 #include "plan/strategies/data_parallel.h"
@@ -28,6 +28,9 @@ class StepEnd {
       const auto k = static_cast<std::size_t>(kind);
       adam_[k] = d.add_block(adam(unit));
       if (starts_from_zero(unit)) zero_[k] = d.add_block(zero(unit));
+      if (!unit.narrow) continue;
+      if (unit.zero_stage < 3 || scales_early(d)) magnitudes_[k] = d.add_block(magnitudes(unit));
+      if (unit.zero_stage < 3) narrow_[k] = d.add_block(narrow(unit));
     }
     if (gathers_late_) gathers_ = add_gather_blocks(d);
   }
@@ -47,9 +50,11 @@ class StepEnd {
     if (shares) sum_over_ends(out, units);
     if (d_.workload.gradient_clipping) global_norm(out, units);
     for (const UnitInstance& u : units) out.calls.push_back(call(adam_, u));
+    make_narrow_weights(out, units);
     if (gathers_late_) {
       for (const UnitInstance& u : units) {
-        if (d_.unit(u.kind).gathered()) out.calls.push_back(gather_call(gathers_, u));
+        const Unit& unit = d_.unit(u.kind);  // what passes does so when the next step begins
+        if (unit.gathered() && !unit.passes) out.calls.push_back(gather_call(gathers_, u));
       }
     }
     return out;
@@ -76,15 +81,59 @@ class StepEnd {
     const Precision& p = d_.workload.precision;
     Adam body;
     body.weight = p.weights, body.grad = p.gradients, body.master = p.master,
-    body.moments = p.moments, body.split = p.split_master;
+    body.moments = p.moments, body.split = p.split_master && !p.keeps_narrow();
     std::vector<Operand> o = {{unit.reduced_gradient(), Use::kRead, 0}};
     if (d_.workload.gradient_clipping) o.push_back({norm_, Use::kRead, 0});
-    if (unit.zero_stage < 3 && !served_) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
+    const bool whole = unit.zero_stage < 3 && !served_ && !unit.narrow && !unit.passes;
+    if (whole) o.push_back({unit.weight_buffer, Use::kUpdate, 0});
     if (unit.weight_shard != kNoTensor) o.push_back({unit.weight_shard, Use::kUpdate, 0});
-    if (unit.weight_shard == kNoTensor && unit.zero_stage == 3) body.weight = p.master;
+    if (unit.weight_shard == kNoTensor && !whole) body.weight = p.master;
     if (unit.master != kNoTensor) o.push_back({unit.master, Use::kUpdate, 0});
     for (TensorId m : unit.moments) o.push_back({m, Use::kUpdate, 0});
     return {"optimizer", {{Compute(body), Stream::kCompute, Phase::kOptimizer, std::move(o)}}};
+  }
+  Block magnitudes(const Unit& unit) const {
+    return {"magnitudes", {find_magnitudes(unit, Stream::kCompute, Phase::kOptimizer)}};
+  }
+  /// This rank's share, in place.
+  Block narrow(const Unit& unit) const {
+    return {"narrow_weights",
+            {cast_master(d_, unit, {unit.weight_buffer, Use::kUpdate, 0}, Stream::kCompute,
+                         Phase::kOptimizer)}};
+  }
+  /// Of what Adam has updated: magnitudes of all weights, which ranks with other shares have in one
+  /// message, and the casts; of zero_stage 3 the magnitudes alone, unless gathers find theirs.
+  void make_narrow_weights(Program& out, const std::vector<UnitInstance>& units) {
+    std::vector<UnitInstance> narrow, of_experts;  // which are sharded over other ranks
+    for (const UnitInstance& u : units) {
+      const Unit& unit = d_.unit(u.kind);
+      if (!unit.narrow || (unit.zero_stage == 3 && !scales_early(d_))) continue;
+      (u.kind == UnitKind::kExperts ? of_experts : narrow).push_back(u);
+      out.calls.push_back(call(magnitudes_, u));
+    }
+    for (const std::vector<UnitInstance>* group : {&narrow, &of_experts}) {
+      if (group->empty()) continue;
+      meet_at_once(out, *group);
+    }
+    for (const UnitInstance& u : units) {
+      const Unit& unit = d_.unit(u.kind);
+      if (unit.narrow && unit.zero_stage < 3) out.calls.push_back(call(narrow_, u));
+    }
+  }
+  void meet_at_once(Program& out, const std::vector<UnitInstance>& units) {
+    const Unit& first = d_.unit(units.front().kind);
+    if (first.zero_stage == 0) return;  // every rank has all
+    Collective c;
+    c.axes = first.shard_axes, c.reduction = Reduction::kMax, c.dtype = DType::kFp32;
+    std::vector<Operand> operands;
+    const std::int32_t layer = first_layer(units);
+    for (const UnitInstance& u : units) {
+      const TensorId m = d_.unit(u.kind).magnitudes;
+      operands.push_back({m, Use::kUpdate, shift(u, layer)});
+      c.elements += d_.tensors[m].elements(d_.mesh());
+    }
+    append(out, "all_magnitudes", {c, Stream::kGradSync, Phase::kOptimizer, std::move(operands)},
+           layer);
   }
   /// Norm gradients from sequence shards, all layers in one message as Megatron-LM does.
   void sum_over_tp(Program& out, const std::vector<UnitInstance>& units) {
@@ -191,7 +240,7 @@ class StepEnd {
   bool served_;        // by parameter servers
   bool gathers_late_;  // without overlap: ZeRO-1 and -2, and from servers
   TensorId norm_ = kNoTensor;
-  UnitBlocks adam_{}, zero_{};
+  UnitBlocks adam_{}, zero_{}, magnitudes_{}, narrow_{};
   GatherBlocks gathers_{};
   std::map<std::pair<std::string, std::vector<std::int32_t>>, BlockId> known_;
 };

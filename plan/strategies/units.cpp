@@ -21,8 +21,9 @@ DType written_gradients(const Draft& d) {
   return d.strategy.copies_gradients() ? p.weights : p.reduction;
 }
 
-constexpr const char* kUnitNames[kUnitKinds] = {"embedding", "layer", "moe_layer",
-                                                "experts",   "mtp",   "head"};
+constexpr const char* kUnitNames[kUnitKinds] = {
+    "embedding", "layer",          "moe_layer",          "experts",     "mtp",
+    "head",      "layer_matrices", "moe_layer_matrices", "mtp_matrices"};
 
 const char* name_of(const Draft& d, UnitKind kind) {
   return is_root(d.strategy, kind) ? "root" : kUnitNames[static_cast<std::size_t>(kind)];
@@ -48,8 +49,8 @@ class Packer {
     const Precision& p = d_.workload.precision;
     const bool served = d_.strategy.parameter_server.any();
     const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
-    unit_.weight_buffer =
-        flat(".weights", whole_, p.weights, TensorClass::kWeight, !sharded_weights);
+    unit_.weight_buffer = flat(".weights", whole_, weight_type(d_, unit_), TensorClass::kWeight,
+                               !sharded_weights && !unit_.passes);
     unit_.gradient_buffer =
         flat(".gradients", whole_, sharded_gradients ? written_gradients(d_) : p.gradients,
              TensorClass::kGradient, !sharded_gradients);
@@ -63,7 +64,8 @@ class Packer {
       per_microbatch(unit_.gradient_buffer);
       for (TensorId g : unit_.gradients) per_microbatch(g);
     }
-    if (served || (sharded_weights && (d_.strategy.keep_weight_shard || !p.has_master()))) {
+    const bool has_master = p.has_master() || unit_.narrow || unit_.passes;
+    if (served || (sharded_weights && (d_.strategy.keep_weight_shard || !has_master))) {
       unit_.weight_shard = share(".weight_shard", p.weights, TensorClass::kWeight);
     }
     if (sharded_weights && d_.strategy.zero_plus_plus.secondary_shard) {
@@ -72,7 +74,11 @@ class Packer {
           flat(".secondary_shard", within, p.weights, TensorClass::kWeight, true);
     }
     add_copy_buffers(d_, unit_);
-    if (p.has_master()) unit_.master = share(".master", p.kept_master(), TensorClass::kOptimizer);
+    // Narrow weights are no upper halves, and one master is of one kind for all (NeMo r1.23,
+    // megatron_gpt_model.py, setup_optimization: store_params where there are fp8_params).
+    const DType master = p.keeps_narrow() ? p.master : p.kept_master();
+    if (has_master) unit_.master = share(".master", master, TensorClass::kOptimizer);
+    if (unit_.narrow) add_magnitudes(d_, unit_);
     unit_.moments[0] = share(".moment1", p.moments, TensorClass::kOptimizer);
     unit_.moments[1] = share(".moment2", p.moments, TensorClass::kOptimizer);
   }
@@ -139,7 +145,7 @@ class Packer {
   Dim whole_, share_;
 };
 
-UnitList instances(std::uint8_t mask, std::int32_t layer) {
+UnitList instances(std::uint16_t mask, std::int32_t layer) {
   UnitList out;
   for (UnitKind kind : kAllUnits) {
     if ((mask >> static_cast<unsigned>(kind) & 1U) == 0) continue;
@@ -200,7 +206,7 @@ void require_sharding(const Draft& d) {
 /// Lower halves of the master weights complete the weights that a rank has.
 void require_weights_to_split(const Draft& d) {
   const Precision& p = d.workload.precision;
-  if (!p.split_master) return;
+  if (!p.split_master || p.keeps_narrow()) return;
   const bool halves = p.weights == DType::kBf16 && p.master == DType::kFp32;
   const bool beside = !d.strategy.offload.state() && !d.strategy.parameter_server.any();
   if (halves && beside && d.strategy.zero_stage < 3) return;
@@ -300,6 +306,11 @@ bool embeds_twice(const Draft& d) {
   return d.model.mtp_layers > 0 && !d.model.tied_embeddings && !ends_meet(d.strategy);
 }
 
+DType weight_type(const Draft& d, const Unit& unit) {
+  const Precision& p = d.workload.precision;
+  return unit.narrow ? p.products() : p.weights;
+}
+
 void pack_units(Draft& d) {
   require_sharding(d);
   require_weights_to_split(d);
@@ -322,7 +333,7 @@ BlockId Draft::add_block(Block block) {
     for (const Operand& o : op.operands) {
       const TensorId root = tensors[o.tensor].is_view() ? tensors[o.tensor].storage : o.tensor;
       for (std::size_t k = 0; k < kUnitKinds; ++k) {
-        const auto bit = static_cast<std::uint8_t>(1U << k);
+        const auto bit = static_cast<std::uint16_t>(1U << k);
         if (root == units[k].weight_buffer) mask.reads |= bit;
         if (root == units[k].gradient_buffer) mask.grades |= bit;
       }

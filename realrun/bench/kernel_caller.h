@@ -136,6 +136,9 @@ class KernelCaller {
   void operator()(const SquaredNorm& s) const {
     squared_norm(q_, output<float>(1), input<float>(s.elements), s.elements, true);
   }
+  void operator()(const Amax&) const {
+    PLAIT_CHECK(false, "magnitudes of weights in 8 bits are not measured alone");
+  }
   void operator()(const Adam& a) const {
     const std::int64_t n = a.elements;
     machine_.with_type(a.weight, [&]<class T>(T) {

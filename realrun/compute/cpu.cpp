@@ -12,6 +12,7 @@
 #include "kernels/embedding.h"
 #include "kernels/fill.h"
 #include "kernels/gemm.h"
+#include "kernels/largest_magnitude.h"
 #include "kernels/latent_heads.h"
 #include "kernels/norm.h"
 #include "kernels/nvfp4.h"
@@ -227,8 +228,12 @@ class CpuCompute : private OpView {
       std::copy_n(at(0) + share_of(1, 0) * elements(1), elements(1), at(1));
       return;
     }
+    if (fills_share(1)) {
+      std::copy_n(at(0), elements(0), at(1) + share_of(0, 0) * elements(0));
+      return;
+    }
     if (takes_columns(1)) return take_columns();
-    for (std::size_t i = 1; i < count(); ++i) {
+    for (std::size_t i = 1; i < count() && !reads(i); ++i) {
       copy_elements(at(i), tensor(i), at(0), tensor(0), plan_.mesh);
     }
   }
@@ -239,6 +244,12 @@ class CpuCompute : private OpView {
     if (!updates(0)) *at(0) = 0;
     for (const Part& p : counted_squares()) {
       kernels::squared_norm(at(0), at(p), p.elements, true);
+    }
+  }
+  void operator()(const Amax&) {
+    T* largest = at(1);
+    for (const Part& p : parts_by_weight()) {
+      *largest++ = kernels::largest_magnitude(at(p), p.elements);
     }
   }
   void operator()(const Copy&) {

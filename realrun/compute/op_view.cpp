@@ -136,6 +136,27 @@ void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
   }
 }
 
+std::vector<Part> OpView::parts_by_weight() const {
+  std::vector<Part> out;
+  for (const UnitBuffers& unit : unit_buffers(plan_)) {
+    if (unit.master != op_.operands[0].tensor) continue;
+    const auto [first, share] = share_of_buffer(plan_, context_.rank, plan_.tensors[unit.weights],
+                                                plan_.tensors[unit.master]);
+    for (TensorId view : unit.weight_views) {
+      const Tensor& t = plan_.tensors[view];
+      const std::int64_t matrices = t.rank == 3 ? t.dims[0].local(plan_.mesh) : 1;
+      const std::int64_t each = t.elements(plan_.mesh) / matrices;
+      for (std::int64_t m = 0; m < matrices; ++m) {
+        const std::int64_t begin = std::max(t.offset + m * each, first);
+        const std::int64_t end = std::min(t.offset + (m + 1) * each, first + share);
+        out.push_back(
+            {0, std::max<std::int64_t>(0, begin - first), std::max<std::int64_t>(0, end - begin)});
+      }
+    }
+  }
+  return out;
+}
+
 OpView::AdamParts OpView::adam_parts() const {
   const std::size_t n = count();
   AdamParts out;

@@ -52,6 +52,10 @@ class OpView {
   bool takes_share(std::size_t i) const {
     return tensor(0).rank == 1 && tensor(i).rank == 1 && elements(i) < elements(0);
   }
+  /// A copy of this rank's share (operand 0) into a whole flat buffer.
+  bool fills_share(std::size_t i) const {
+    return tensor(0).rank == 1 && tensor(i).rank == 1 && elements(i) > elements(0);
+  }
   /// A copy of whole rows (operand 0) that takes the columns which are this rank's.
   bool takes_columns(std::size_t i) const {
     const bool rows = tensor(0).rank == 3 && tensor(i).rank == 3;
@@ -106,6 +110,10 @@ class OpView {
   std::vector<Section> sections_of(std::size_t kept) const;
   /// Parts of the gradients whose squares this rank counts.
   std::vector<Part> counted_squares() const;
+
+  /// Of a share of a unit's master (operand 0), what is of each of its weights, or of each
+  /// expert's; none of some.
+  std::vector<Part> parts_by_weight() const;
 
   /// The operands of an optimizer step: this rank's part of each.
   struct AdamParts {

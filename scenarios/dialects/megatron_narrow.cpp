@@ -1,6 +1,10 @@
 // Products in few bits as Megatron-LM has them: --fp8-format and, apart from it, --fp4-format e2m1
 // with --fp4-recipe nvfp4; --first-last-layers-bf16 leaves layers at both ends in 16 bits, one at
 // each where no other number is given (megatron/core/transformer/transformer_config.py).
+// --fp8-param-gather (TransformerConfig.fp8_param): weights are kept in 8 bits, and gathered so but
+// with --fp8-recipe mxfp8, whose two forms cannot be made of one another: there both are cast
+// behind a gather in 16 bits, for which --reuse-grad-buf-for-mxfp8-param-ag has the gradients'
+// buffer.
 #include "core/json.h"
 #include "scenarios/dialects/megatron.h"
 
@@ -8,7 +12,9 @@ namespace plait::megatron {
 namespace {
 
 constexpr const char *kFp8 = "--fp8-format", *kFp4 = "--fp4-format", *kRecipe = "--fp4-recipe";
-constexpr const char* kPlain = "--first-last-layers-bf16";
+constexpr const char *kGather = "--fp8-param-gather", *kGatherBefore = "--fp8-param";
+constexpr const char* kReuse = "--reuse-grad-buf-for-mxfp8-param-ag";
+constexpr const char *kFp8Recipe = "--fp8-recipe", *kPlain = "--first-last-layers-bf16";
 struct PlainLayers {
   const char *argument, *path;
   std::int64_t Precision::*layers;
@@ -23,6 +29,11 @@ void write_narrow(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   if (p.matmul == DType::kFp8) d.set(kFp8, "hybrid");
   if (p.matmul == DType::kNvfp4) d.set(kFp4, "e2m1"), d.set(kRecipe, "nvfp4");
+  if (p.keeps_narrow() && p.matmul == DType::kFp8) {
+    if (!p.gathers_narrow()) d.set(kFp8Recipe, "mxfp8"), d.set(kReuse);
+    d.set(kGather);
+    d.say({"workload.precision.narrow_weights"});
+  }
   const bool plain = p.narrows() && p.plain_first + p.plain_last > 0;
   if (plain) d.set(kPlain);
   for (const PlainLayers& end : kEnds) {
@@ -42,6 +53,16 @@ void read_narrow(Arguments& args, Imported& out, const std::string& weights) {
                       : fp4 ? "nvfp4"
                             : weights),
            args.line(fp4 ? kFp4 : kFp8));
+  const bool mxfp8 =
+      args.one_of(kFp8Recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"}) == "mxfp8";
+  const char* const gather = args.find(kGatherBefore) != nullptr ? kGatherBefore : kGather;
+  const bool narrow = args.flag(gather) && fp8;
+  args.flag(kReuse);
+  out.give("workload.precision.narrow_weights",
+           json_quote(!narrow ? "none"
+                      : mxfp8 ? "kept"
+                              : "gathered"),
+           args.line(gather));
   const bool plain = args.flag(kPlain) && (fp8 || fp4);
   for (const PlainLayers& end : kEnds) {
     const std::int64_t layers = args.integer(end.argument, 0).value_or(1);

@@ -20,6 +20,16 @@ void write_model(ExportDraft& d) {
   if (p.matmul == DType::kFp8) d.set("converters", R"(["float8"])");
 }
 
+/// torchao's scaling of whole tensors, which is what it gathers in 8 bits.
+void write_float8(ExportDraft& d) {
+  if (!d.scenario.workload.precision.gathers_narrow() || d.scenario.strategy.zero_stage < 3) return;
+  d.section("float8");
+  d.set("enable_fsdp_float8_all_gather", "true");
+  d.set("precompute_float8_dynamic_scale_for_fsdp",
+        d.scenario.strategy.fsdp.early_scales ? "true" : "false");
+  d.say({"workload.precision.narrow_weights", "strategy.fsdp_options.early_scales"});
+}
+
 void write_training(ExportDraft& d) {
   const Workload& w = d.scenario.workload;
   const Mesh& mesh = d.scenario.strategy.mesh;
@@ -121,6 +131,7 @@ void write_recompute(ExportDraft& d) {
 
 void write(ExportDraft& draft) {
   write_model(draft);
+  write_float8(draft);
   write_training(draft);
   write_parallelism(draft);
   write_recompute(draft);

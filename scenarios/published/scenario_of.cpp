@@ -9,6 +9,7 @@
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/pipeline_of.h"
+#include "scenarios/published/precision_of.h"
 #include "scenarios/published/recipe_of.h"
 
 namespace plait {
@@ -89,13 +90,7 @@ class ScenarioWriter {
       assumed_.push_back("micro-batch: 1");
     }
     out["micro_batch"] = micro_batch;
-    const std::string precision = lower(run_.precision);
-    JsonObject types = {{"weights", mentions(precision, "fp16") ? "fp16" : "bf16"}};
-    // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in
-    // bf16.
-    if (mentions(precision, "nvfp4")) types["matmul"] = "nvfp4";
-    if (mentions(precision, "fp8") || mentions(precision, "float8")) types["matmul"] = "fp8";
-    out["precision"] = std::move(types);
+    out["precision"] = precision_of(run_, assumed_);
     if (m_.experts > 0 && mentions(lower(run_.notes + m_.name), "drop")) {
       if (!mentions(run_.notes, "capacity factor 1"))
         assumed_.push_back("dropped tokens: capacity factor 1");
@@ -243,6 +238,7 @@ class ScenarioWriter {
     if (!p_.offload.empty()) out["offload"] = offload();
     if (recipe_.overlaps_gradients) out["data"] = {{"overlap", true}};
     if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
+    if (sharded && scales_early(run_)) out["fsdp_options"]["early_scales"] = true;
     if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, recipe_, assumed_);
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;

@@ -80,9 +80,12 @@ TEST(Eager, ACastTo8BitsLooksForItsScaleFirst) {
   Kernels current;
   current.amax = Fusion::kEager;
   const Cast cast{1000, DType::kBf16, DType::kFp8}, other{1000, DType::kBf16, DType::kFp32};
+  const Cast transpose{1000, DType::kFp8, DType::kFp8};
+  Cast scaled = cast;
+  scaled.scaled = true;
   EXPECT_EQ(eager_chain(cast, current).bytes, Bytes(1000 * (2 + 4)));
   EXPECT_EQ(eager_chain(cast, {}).kernels, 0);
-  EXPECT_EQ(eager_chain(other, current).kernels, 0);
+  for (const Cast& c : {other, transpose, scaled}) EXPECT_EQ(eager_chain(c, current).kernels, 0);
 }
 
 // The product writes its result (2 bytes), which another kernel reads (2) and adds to the sum of 4

@@ -46,6 +46,7 @@ std::vector<Compute> each_kind() {
       Cast{3, DType::kBf16, DType::kFp32},
       Fill{3, DType::kInt8},
       SquaredNorm{3, DType::kBf16},
+      Amax{3, DType::kBf16},
       Adam{3, DType::kFp32, DType::kBf16, DType::kFp16, DType::kBf16},
   };
 }

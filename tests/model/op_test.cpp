@@ -31,6 +31,7 @@ std::vector<Compute> each_kernel() {
           Cast{.elements = 2},
           Fill{.elements = 2},
           SquaredNorm{.elements = 2},
+          Amax{.elements = 2},
           Adam{.elements = 2}};
 }
 

@@ -204,10 +204,15 @@ TEST(AdamTraffic, MixedPrecisionMoves30BytesPerParameterAndFp32Moves28) {
 TEST(StreamTraffic, IsElementsTimesTheirSize) {
   EXPECT_EQ(memory_traffic(Cast{.elements = 7}), Bytes(7 * (4 + 2)));
   EXPECT_EQ(memory_traffic(Cast{7, DType::kBf16, DType::kFp8}), Bytes(7 * (2 + 1 + 1)));
+  // Without its transpose where the scale is known, and the transpose by itself.
+  EXPECT_EQ(memory_traffic(Cast{.elements = 7, .to = DType::kFp8, .scaled = true}),
+            Bytes(7 * (4 + 1)));
+  EXPECT_EQ(memory_traffic(Cast{7, DType::kFp8, DType::kFp8}), Bytes(7 * (1 + 1)));
   // 16 elements in 8 bytes and a scale of one.
   EXPECT_EQ(memory_traffic(Cast{48, DType::kBf16, DType::kNvfp4, 2}), Bytes(48 * 2 + 2 * 3 * 9));
   EXPECT_EQ(memory_traffic(Fill{.elements = 7}), Bytes(7 * 4));
   EXPECT_EQ(memory_traffic(SquaredNorm{.elements = 7}), Bytes(7 * 4 + 4));
+  EXPECT_EQ(memory_traffic(Amax{.elements = 7}), Bytes(7 * 4));
   EXPECT_EQ(memory_traffic(BiasGrad{.rows = 3, .width = 5}), Bytes(3 * 5 * 2 + 5 * 4));
 }
 

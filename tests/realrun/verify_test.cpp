@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "realrun/matrix_models.h"
 #include "realrun/rounding.h"
 #include "tests/realrun/verify_models.h"
 
@@ -176,6 +177,38 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
   Precision fp8 = small_workload().precision;
   fp8.matmul = DType::kFp8;
   expect_right_tensors(small_gpt(), fp8, 1);
+}
+
+/// Cast once a step and gathered, or cast and gathered for each use; of layers, experts and modules
+/// that predict further tokens.
+TEST(Fp8, WeightsThatAreKeptAndGatheredSoAreTheRightOnes) {
+  const RunPrecision precision = RunPrecision::kFp64;
+  Workload w = small_workload();
+  w.precision.matmul = DType::kFp8;
+  w = in_precision(w, precision);
+  using namespace matrix_models;
+  for (Model model : {gpt(), llama(), mixtral(), deepseek()}) {
+    model.tied_embeddings = false, model.layers = 2;
+    if (!model.mlp_bias && model.experts == 0) model.mtp_layers = 1;
+    for (const int variant : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const int stage = variant % 4;
+      w.precision.narrow_weights = variant < 4 ? NarrowWeights::kGathered : NarrowWeights::kKept;
+      for (const bool other : {false, true}) {
+        Strategy s;
+        s.mesh[Axis::kPp] = other ? 2 : 1, s.mesh[Axis::kDp] = 2, s.mesh[Axis::kTp] = 2;
+        if (model.experts > 0) s.mesh[Axis::kEp] = 2, s.mesh[Axis::kTp] = 1;
+        s.sequence_parallel = s.mesh[Axis::kTp] > 1;
+        s.zero_stage = stage, s.data.overlap = !other;
+        s.fsdp.early_scales = other, s.fsdp.copies = other ? FsdpCopies::kFsdp2 : FsdpCopies::kNone;
+        if (other) s.recompute.kind = Recompute::kFull;
+        const Verification v =
+            verify(model, make_plan(model, w, s), unsharded(model), precision, {.steps = 2});
+        EXPECT_TRUE(passes(v, tolerance_of(precision)))
+            << model.name << variant << other << v.worst_tensor << v.worst_error;
+        EXPECT_EQ(v.held, v.planned);
+      }
+    }
+  }
 }
 
 TEST(Fp8, IsNotRounded) {

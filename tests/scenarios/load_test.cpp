@@ -196,21 +196,6 @@ TEST(WorkloadPart, ProductsAreInTheTypeOfTheWeightsOrNarrower) {
   EXPECT_THROW(precision(R"({"weights":"fp32","matmul":"bf16"})"), InputError);
 }
 
-TEST(WorkloadPart, PlainLayersStandAtTheEndsOfWhatIsNarrowed) {
-  const auto parsed = [](const std::string& json) {
-    return parse(scenario("{}"), {{"workload.precision", json}});
-  };
-  const Scenario s = parsed(R"({"matmul":"nvfp4","plain_first":1,"plain_last":2})");
-  EXPECT_TRUE(s.warnings.empty());
-  std::vector<bool> plain;
-  for (std::int64_t l = 0; l < 5; ++l) plain.push_back(s.workload.precision.is_plain(l, 5));
-  EXPECT_EQ(plain, (std::vector<bool>{true, false, false, true, true}));
-  const Scenario idle = parsed(R"({"plain_last":2})");
-  ASSERT_EQ(idle.warnings.size(), 1U);
-  EXPECT_TRUE(idle.warnings[0].starts_with("W001: workload.precision.plain_last has no effect"));
-  EXPECT_FALSE(idle.workload.precision.is_plain(4, 5));
-}
-
 TEST(ClusterPart, TextAndObjectMeanTheSame) {
   const std::string text = scenario("{}");
   const Scenario a = parse(text, {{"cluster", "hgx-h100"}});

@@ -67,9 +67,9 @@ inline void list_layers(Case& c) {
 
 /// A random machine and model, each third with experts, each fourth with latent attention, of the
 /// others each third with windows, each third with modules that predict further tokens, each third
-/// with parts of a layer to compute again, some with products of 8 bits in all layers or all but
-/// the last one, some with layers dealt to pieces by a list, some with groups of microbatches of
-/// their own; the batch has divisors.
+/// with parts of a layer to compute again, some with products of 8 bits in all layers, weights too
+/// or not, or all but the last one, some with layers dealt to pieces by a list, some with groups of
+/// microbatches of their own; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
@@ -88,6 +88,9 @@ inline Case searchable() {
   if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
     c.workload.precision.matmul = DType::kFp8;
     c.workload.precision.plain_last = pick(0, 1);
+    if (c.workload.precision.plain_last == 0)
+      c.workload.precision.narrow_weights = static_cast<NarrowWeights>(pick(0, 2));
+    c.strategy.fsdp.early_scales = pick(0, 1) == 0;
   }
   if (pick(0, 2) == 0) {
     c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};

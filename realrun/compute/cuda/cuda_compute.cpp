@@ -215,6 +215,8 @@ class CudaCompute : private OpView {
                 [&]<class T>(T) { k::squared_norm(q_, at<float>(0), at<T>(p), p.elements, true); });
     }
   }
+  /// Of weights that are kept in 8 bits, for which there are no kernels here.
+  void operator()(const Amax&) { refuse(DType::kFp8); }
   void operator()(const Copy&) {
     const std::int64_t size = size_of(type(0));
     const Copied c = copied();

@@ -30,6 +30,8 @@ const std::vector<std::vector<Override>> kChanges = {
     {},
     {{"strategy.recompute", "full"}, {"workload.precision.matmul", "fp8"}},
     {{"workload.precision", R"({"matmul": "nvfp4", "plain_last": 4})"}},
+    {{"workload.precision", R"({"matmul": "fp8", "narrow_weights": "gathered"})"}},
+    {{"workload.precision", R"({"matmul": "fp8", "narrow_weights": "kept"})"}},
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.layers", "1"}},
     {{"strategy.recompute", "ops"}, {"strategy.data.overlap", "false"}},
     {{"strategy.recompute.kind", "full"}, {"strategy.recompute.every", "2"}},
@@ -105,6 +107,21 @@ TEST(Export, MegatronCountsTheRanksOfExperts) {
   EXPECT_EQ(argument("--tensor-model-parallel-size"), "4");
   EXPECT_EQ(argument("--expert-tensor-parallel-size"), "2");
   EXPECT_EQ(argument("--expert-model-parallel-size"), "16");
+}
+
+TEST(Export, GoldenFilesOfWeightsThatAreGatheredIn8Bits) {
+  const auto narrow = [](const std::string& path, Dialect dialect, Override change) {
+    const Scenario s = load_scenario(kRoot + "/scenarios/" + path + ".json",
+                                     {{"workload.precision.matmul", "fp8"},
+                                      {"workload.precision.narrow_weights", "gathered"},
+                                      std::move(change)});
+    return render(settings_of(s, dialect, Launcher::kNone), Launcher::kNone);
+  };
+  compare_with_golden("llama-3.1-405b-fp8.args",
+                      narrow(kScenarios[1], Dialect::kMegatronCore, {"strategy.zero_stage", "1"}));
+  compare_with_golden(
+      "llama-3.1-8b-fp8.toml",
+      narrow(kScenarios[2], Dialect::kTorchtitan, {"strategy.fsdp_options.early_scales", "true"}));
 }
 
 TEST(Export, ALauncherStartsOnlyWhatItCan) {

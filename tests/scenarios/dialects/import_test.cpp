@@ -105,6 +105,19 @@ TEST(ImportMegatron, WhatItDoesNotReadItNames) {
             std::string::npos);
 }
 
+TEST(ImportMegatron, WeightsAreGatheredIn8BitsWhereOneFormDoes) {
+  const auto narrow = [](const std::string& more) {
+    const std::string text = std::string(kMegatron) + " --fp8-format hybrid " + more;
+    return imported(Dialect::kMegatronCore, text).workload.precision.narrow_weights;
+  };
+  EXPECT_EQ(narrow(""), NarrowWeights::kNone);
+  EXPECT_EQ(narrow("--fp8-param-gather"), NarrowWeights::kGathered);
+  EXPECT_EQ(narrow("--fp8-recipe tensorwise --fp8-param"), NarrowWeights::kGathered);
+  const std::string mxfp8 = "--fp8-recipe mxfp8 --reuse-grad-buf-for-mxfp8-param-ag ";
+  EXPECT_EQ(narrow(mxfp8), NarrowWeights::kNone);
+  EXPECT_EQ(narrow(mxfp8 + "--fp8-param-gather"), NarrowWeights::kKept);
+}
+
 TEST(ImportMegatron, WindowsAreTheKeysBeforeAQueryAndItsOwn) {
   const auto model = [](const std::string& more) {
     const std::string sizes =

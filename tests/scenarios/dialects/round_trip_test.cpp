@@ -57,6 +57,7 @@ json random_precision() {
           {"reduction", word({"bf16", "fp16", "fp32"})},
           {"moments", word({"bf16", "fp32"})},
           {"matmul", coin() ? weights : word({"fp8", "nvfp4"})},
+          {"narrow_weights", word({"none", "kept", "gathered"})},
           {"plain_first", size({0, 0, 1})},
           {"plain_last", size({0, 0, 1})}};
 }

@@ -1,0 +1,99 @@
+#include "scenarios/published/precision_of.h"
+
+#include <algorithm>
+#include <array>
+
+namespace plait {
+namespace {
+
+bool in_fp8(const std::string& precision) {
+  return mentions(precision, "fp8") || mentions(precision, "float8");
+}
+
+/// MXFP8, which Megatron-Bridge's page of release 25.09 has in brackets, as finer granularity.
+bool in_mxfp8(const std::string& precision) {
+  constexpr std::array<std::string_view, 3> kWords = {"mxfp8", "fp8-mx", "finer granularity"};
+  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+}
+
+/// Scales of larger blocks, or of rows.
+bool scales_blocks(const std::string& precision) {
+  constexpr std::array<std::string_view, 3> kWords = {"block", "subchannel", "rowwise"};
+  return std::ranges::any_of(kWords, [&](auto word) { return mentions(precision, word); });
+}
+
+/// Recipes that set fp8_param_gather False (Megatron-Bridge,
+/// deepseek_v3_pretrain_1024gpu_h100_fp8cs_config, whose scales are of blocks, and
+/// kimi_k2_pretrain_256gpu_gb200_fp8mx_config).
+bool keeps_none(const PublishedRun& run) {
+  const std::string name = lower(run.model.name);
+  return mentions(name, "deepseek") || mentions(name, "kimi");
+}
+
+bool tunes_by_launcher(const PublishedRun& run) {
+  return mentions(run.source, "release 24.07") && mentions(run.source, "Finetuning SFT");
+}
+
+/// Whose recipes in fp8 keep weights in 8 bits beside the distributed optimizer.
+bool keeps_by_recipe(const PublishedRun& run) {
+  // src/megatron/bridge/training/mixed_precision.py, bf16_with_fp8_delayed_scaling_mixed and
+  // bf16_with_fp8_current_scaling_mixed: fp8_param_gather True; scripts/performance/utils, in all
+  // releases, takes these two and narrows the first and the last layer too.
+  if (mentions(run.source, "Megatron-Bridge")) return true;
+  // nemo/collections/llm/recipes/precision/mixed_precision.py, bf16_with_fp8_mixed, of NeMo 2.0 and
+  // later: fp8_params, later fp8_param_gather, True.
+  if (mentions(run.source, "NeMo 25.")) return true;
+  // Of v24.11.1 llama3.1/configure.sh and nemotron/configure.sh: +model.fp8_params=$FP8_ENABLED,
+  // nemo_megatron/gpt3_175b_hydra.yaml: fp8_params: true; later NeMo 2.0's recipe.
+  if (mentions(run.source, "dgxc-benchmarking")) return true;
+  // NeMo-Framework-Launcher, examples/peft/llama/h100/{7b,13b}_1node.sh, 70b_2node.sh, and those of
+  // nemotron: ++peft.model.fp8_params=true. Those in examples/training do not say it, but for
+  // Mixtral.
+  if (tunes_by_launcher(run)) return true;
+  // train_llama3_8b_h100_fp8.sh: --fp8-param-gather.
+  return mentions(run.source, "Megatron-LM examples/llama");
+}
+
+bool gathers_8_bits(const PublishedRun& run) {
+  return mentions(lower(run.precision), "fp8 all-gather");
+}
+
+/// A name of NarrowWeights.
+std::string narrow_weights_of(const PublishedRun& run) {
+  const std::string precision = lower(run.precision);
+  if (!in_fp8(precision) || scales_blocks(precision) || keeps_none(run)) return "none";
+  const auto stage = run.layout.zero_stage.value_or(0);
+  if (stage == 3) return gathers_8_bits(run) ? "gathered" : "none";
+  if (stage != 1) return "none";
+  // bf16_with_mxfp8_mixed, in the file of the other two: fp8_param_gather True, and
+  // reuse_grad_buf_for_mxfp8_param_ag True.
+  if (in_mxfp8(precision)) return mentions(run.source, "Megatron-Bridge") ? "kept" : "none";
+  return keeps_by_recipe(run) ? "gathered" : "none";
+}
+
+}  // namespace
+
+nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed) {
+  const std::string precision = lower(run.precision);
+  nlohmann::ordered_json out = {{"weights", mentions(precision, "fp16") ? "fp16" : "bf16"}};
+  // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in bf16.
+  if (mentions(precision, "nvfp4")) out["matmul"] = "nvfp4";
+  if (in_fp8(precision)) out["matmul"] = "fp8";
+  if (const std::string narrow = narrow_weights_of(run); narrow != "none") {
+    out["narrow_weights"] = narrow;
+    if (!gathers_8_bits(run)) assumed.push_back("recipe: its weights are kept in 8 bits");
+  }
+  // NeMo-Framework-Launcher, conf/peft/llama/sft.yaml: distributed_fused_adam with dtype bf16, in
+  // which Apex's DistributedFusedAdam keeps what it updates and its moments.
+  if (tunes_by_launcher(run)) {
+    out["master"] = out["moments"] = "bf16";
+    out["split_master"] = false;
+    assumed.push_back("recipe: its optimizer state is in bf16");
+  }
+  return out;
+}
+
+// benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md, the run of torchtitan that says so.
+bool scales_early(const PublishedRun& run) { return gathers_8_bits(run); }
+
+}  // namespace plait

@@ -1,0 +1,19 @@
+#pragma once
+// In which types a published run computes, and keeps and gathers its weights.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "scenarios/published/record.h"
+
+namespace plait {
+
+/// workload.precision; appends what the recipe says and the record does not.
+nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed);
+
+/// Weights are gathered in 8 bits by FSDP, and their scales found once a step (torchtitan's
+/// precompute_float8_dynamic_scale_for_fsdp).
+bool scales_early(const PublishedRun& run);
+
+}  // namespace plait

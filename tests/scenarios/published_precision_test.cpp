@@ -1,0 +1,82 @@
+// Which published runs in fp8 keep and gather their weights in 8 bits: by what their recipes say.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "scenarios/published/scenario_of.h"
+#include "tests/scenarios/published_sample.h"
+
+namespace plait::published_precision_test {
+
+using nlohmann::json;
+
+json run_with(const std::string& source, const std::string& precision, int zero_stage = 1) {
+  json record = published_sample();
+  record["source"] = source, record["precision"] = precision;
+  record["parallel"]["zero_stage"] = zero_stage;
+  return record;
+}
+json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
+std::string narrow(const json& record) {
+  return scenario(record)["workload"]["precision"].value("narrow_weights", "none");
+}
+bool keeps(const json& record) { return narrow(record) == "gathered"; }
+
+constexpr const char* kBridge = "NVIDIA Megatron-Bridge performance summary; release 26.02";
+
+TEST(PublishedPrecision, RecipesOfMegatronBridgeKeepWeightsIn8BitsWithOneScale) {
+  EXPECT_TRUE(keeps(run_with(kBridge, "FP8")));
+  EXPECT_TRUE(keeps(run_with(kBridge, "FP8-CS")));
+  for (const char* other : {"BF16", "NVFP4", "fp8 blockwise"}) {
+    EXPECT_EQ(narrow(run_with(kBridge, other)), "none") << other;
+  }
+  json blocks = run_with(kBridge, "FP8");
+  blocks["model"]["name"] = "DeepSeek V3";
+  EXPECT_EQ(narrow(blocks), "none");
+}
+
+TEST(PublishedPrecision, InMxfp8TheyGatherThemIn16Bits) {
+  for (const char* mxfp8 : {"MXFP8", "FP8-MX", "FP8 finer granularity"}) {
+    EXPECT_EQ(narrow(run_with(kBridge, mxfp8)), "kept") << mxfp8;
+  }
+}
+
+TEST(PublishedPrecision, WithoutTheDistributedOptimizerWeightsStayIn16Bits) {
+  EXPECT_FALSE(keeps(run_with(kBridge, "FP8", 0)));
+}
+
+TEST(PublishedPrecision, WhatTheRecipeSaysIsAssumed) {
+  const std::vector<std::string> assumed = scenario_of(run_of(run_with(kBridge, "FP8"))).assumed;
+  EXPECT_EQ(std::ranges::count(assumed, "recipe: its weights are kept in 8 bits"), 1);
+}
+
+TEST(PublishedPrecision, OfNeMosLauncherFinetuningDoesAndHasItsStateInBf16) {
+  const std::string docs = "NVIDIA NeMo docs; container/release 24.07@2024-08-14; ";
+  EXPECT_FALSE(keeps(run_with(docs + "Pretraining", "FP8")));
+  const json tuned = scenario(run_with(docs + "Finetuning SFT", "FP8"));
+  EXPECT_EQ(tuned["workload"]["precision"],
+            json::parse(R"({"weights": "bf16", "matmul": "fp8", "narrow_weights": "gathered",
+                            "master": "bf16", "moments": "bf16", "split_master": false})"));
+}
+
+TEST(PublishedPrecision, OtherRecipesThatSayItAreThoseOfDgxCloudNeMo2AndMegatronLmsExample) {
+  for (const char* source : {"github NVIDIA/dgxc-benchmarking llama3.1/README.md @v25.04",
+                             "NVIDIA NeMo docs, LLAMA3-8B (FP8) - B200, NeMo 25.04.rc2",
+                             "Megatron-LM examples/llama/README.md"}) {
+    EXPECT_TRUE(keeps(run_with(source, "FP8"))) << source;
+  }
+  EXPECT_FALSE(keeps(run_with("Megatron-LM golden values", "fp8")));
+}
+
+TEST(PublishedPrecision, FsdpGathersIn8BitsWhereTheRecordSaysSo) {
+  const char* source = "pytorch/torchtitan benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md";
+  json record = run_with(source, "float8 (linears, fp8 all-gather) + bf16", 3);
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"dp", 16}, {"zero_stage", 3}, {"fsdp", "FSDP2"}};
+  record["recompute"] = "none";
+  EXPECT_TRUE(keeps(record));
+  EXPECT_TRUE(scenario(record)["strategy"]["fsdp_options"]["early_scales"].get<bool>());
+  record["precision"] = "float8 (linears) + bf16";
+  EXPECT_FALSE(keeps(record));
+}
+
+}  // namespace plait::published_precision_test
