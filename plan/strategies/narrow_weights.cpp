@@ -15,7 +15,7 @@
 //
 // Kept, zero_stage 0 to 2, the same with mxfp8: blocks lie along rows or along columns, and neither
 // form can be made of the other. When a step begins the share of the master is cast to the weights'
-// type and gathered so, both forms are made of what has come, layer by layer, and what has come goes
+// type and gathered so, both forms are made of what has come, layer by layer, and that goes then
 // (_post_param_sync in param_and_grad_buffer.py, with reuse_grad_buf_for_mxfp8_param_ag).
 //
 // Gathered, zero_stage 3, torchao's enable_fsdp_float8_all_gather: the shard of the master is cast
