@@ -17,7 +17,7 @@
 namespace plait::megatron {
 namespace {
 
-constexpr const char *kExperts = "--num-experts", *kFrequency = "--moe-layer-freq",
+constexpr const char *kExperts = "--num-experts", *kLayerFrequency = "--moe-layer-freq",
                      *kEp = "--expert-model-parallel-size", *kEtp = "--expert-tensor-parallel-size",
                      *kCapacity = "--moe-expert-capacity-factor",
                      *kDispatcher = "--moe-token-dispatcher-type";
@@ -103,9 +103,9 @@ void write_layers(ExportDraft& d) {
   std::vector<bool> experts;
   for (std::int64_t l = 0; l < m.layers; ++l) experts.push_back(m.has_experts(l));
   if (rule.first == 0) {
-    d.set(kFrequency, rule.every);
+    d.set(kLayerFrequency, rule.every);
   } else {
-    d.set(kFrequency, fmt::format("[{:d}]", fmt::join(experts, ",")));
+    d.set(kLayerFrequency, fmt::format("[{:d}]", fmt::join(experts, ",")));
   }
   // Two rules may say the same of all layers, of which a list is read as one.
   if (rule.first == 0 || rule_of(experts) == rule) {
@@ -131,13 +131,14 @@ void write_ranks(ExportDraft& d) {
 }
 
 LayersOfExperts read_layers(Arguments& args, std::int64_t layers) {
-  const auto text = args.text(kFrequency);
+  const auto text = args.text(kLayerFrequency);
   if (!text) return {};
-  if (text->find('[') == std::string::npos) return {0, args.integer(kFrequency).value_or(1)};
+  if (text->find('[') == std::string::npos) return {0, args.integer(kLayerFrequency).value_or(1)};
   const auto list = LayerList(*text).read();
   const bool of_all = list && (layers == 0 || std::ssize(*list) == layers);
   const auto rule = of_all ? rule_of(*list) : std::nullopt;
-  if (!rule) args.unsupported(kFrequency, "a list that is not one of all layers, or has no rule");
+  if (!rule)
+    args.unsupported(kLayerFrequency, "a list that is not one of all layers, or has no rule");
   return *rule;
 }
 
@@ -198,8 +199,8 @@ void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t 
   const std::int64_t shared = args.integer(kSharedSize.argument, 0).value_or(0);
   out.give(std::string(kSharedSize.path), std::to_string(shared), args.line(kSharedSize.argument));
   const LayersOfExperts rule = read_layers(args, layers);
-  out.give("model.first_dense_layers", std::to_string(rule.first), args.line(kFrequency));
-  out.give("model.moe_every", std::to_string(rule.every), args.line(kFrequency));
+  out.give("model.first_dense_layers", std::to_string(rule.first), args.line(kLayerFrequency));
+  out.give("model.moe_every", std::to_string(rule.every), args.line(kLayerFrequency));
   out.give("workload.capacity_factor", json_number(args.number(kCapacity).value_or(0)),
            args.line(kCapacity));
   const auto dispatcher =
