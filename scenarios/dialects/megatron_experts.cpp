@@ -5,7 +5,8 @@
 // initialize_model_parallel).
 //
 // --moe-layer-freq is each so-many-th layer that has experts, counted from the first, or a list
-// with 1 for each layer that has, as Python writes it: ([0]*3+[1]*58).
+// with 1 for each layer that has, as Python writes it: ([0]*3+[1]*58), ([0]+[1])*12
+// (megatron/training/arguments.py, moe_freq_type).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -49,28 +50,19 @@ std::optional<LayersOfExperts> rule_of(const std::vector<bool>& experts) {
   return rule;
 }
 
-/// "[0]*3+[1]*58", "[0,1,0,1]", in parentheses or not.
+/// "[0]*3+[1]*58", "([1]*3+[0])*3", "[0,1,0,1]": lists, added, repeated and in parentheses.
 class LayerList {
  public:
-  explicit LayerList(std::string text) : text_(std::move(text)) {
-    std::erase_if(text_, [](char c) { return c == ' ' || c == '(' || c == ')'; });
-  }
+  explicit LayerList(std::string text) : text_(std::move(text)) { std::erase(text_, ' '); }
   std::optional<std::vector<bool>> read() {
     std::vector<bool> out;
-    do {
-      std::vector<bool> part;
-      if (!part_of(part)) return std::nullopt;
-      std::int64_t times = 1;
-      if (take('*') && !number(times)) return std::nullopt;
-      if (times < 0 || times > kMostLayers) return std::nullopt;
-      for (std::int64_t i = 0; i < times; ++i) out.insert(out.end(), part.begin(), part.end());
-    } while (take('+'));
-    if (at_ != text_.size()) return std::nullopt;
+    if (!sum(out) || at_ != text_.size()) return std::nullopt;
     return out;
   }
 
  private:
   static constexpr std::int64_t kMostLayers = 100'000;
+  static constexpr int kMostNested = 100;
 
   bool take(char c) {
     const bool there = at_ < text_.size() && text_[at_] == c;
@@ -83,7 +75,31 @@ class LayerList {
     at_ += static_cast<std::size_t>(end - from);
     return error == std::errc();
   }
-  bool part_of(std::vector<bool>& out) {
+  bool sum(std::vector<bool>& out) {
+    do {
+      if (!repeated(out)) return false;
+    } while (take('+'));
+    return true;
+  }
+  bool repeated(std::vector<bool>& out) {
+    std::vector<bool> part;
+    if (!one(part)) return false;
+    std::int64_t times = 1;
+    while (take('*')) {
+      std::int64_t factor = 0;
+      if (!number(factor) || factor < 0 || factor > kMostLayers) return false;
+      times *= factor;
+      if (times * std::ssize(part) > kMostLayers) return false;
+    }
+    for (std::int64_t i = 0; i < times; ++i) out.insert(out.end(), part.begin(), part.end());
+    return std::ssize(out) <= kMostLayers;
+  }
+  bool one(std::vector<bool>& out) {
+    if (take('(')) {
+      if (++nested_ > kMostNested || !sum(out)) return false;
+      --nested_;
+      return take(')');
+    }
     if (!take('[')) return false;
     do {
       std::int64_t layer = 0;
@@ -95,6 +111,7 @@ class LayerList {
 
   std::string text_;
   std::size_t at_ = 0;
+  int nested_ = 0;
 };
 
 void write_layers(ExportDraft& d) {

@@ -207,6 +207,29 @@ TEST(ImportMegatron, ExpertsAreOnTheRanksThatLieClosest) {
                InputError);
 }
 
+// megatron/training/arguments.py, moe_freq_type: a number, or what Python makes of the text.
+TEST(ImportMegatron, LayersOfExpertsAreListedAsPythonWritesThem) {
+  using Rule = std::pair<std::int64_t, std::int64_t>;  // first with experts, each so many
+  const auto rule = [](const std::string& frequency) {
+    const Model m = imported(Dialect::kMegatronCore,
+                             "--num-layers 12 --hidden-size 64 --num-attention-heads 8 "
+                             "--seq-length 64 --micro-batch-size 1 --global-batch-size 8 "
+                             "--disable-bias-linear --num-experts 8 --vocab-size 128 "
+                             "--moe-token-dispatcher-type alltoall --moe-layer-freq " +
+                                 frequency)
+                        .model;
+    return Rule(m.first_dense_layers, m.moe_every);
+  };
+  EXPECT_EQ(rule("2"), Rule(0, 2));
+  EXPECT_EQ(rule("'([1, 0])*6'"), Rule(0, 2));
+  EXPECT_EQ(rule("'[0]*2 + ([1]+[0]*1)*5'"), Rule(2, 2));
+  EXPECT_EQ(rule("'([0]+[1]*11)'"), Rule(1, 1));
+  for (const char* text : {"'[1]*11'", "'([1]*3+[0]*1)*3'", "'[1]*12)'", "'([1]*12'", "'[1]*-1'",
+                           "'[]*12'", "'[1]*99999999'"}) {
+    EXPECT_THROW(rule(text), InputError) << text;
+  }
+}
+
 TEST(ImportMegatron, RefusesAtTheLine) {
   const auto refused = [](const std::string& text) {
     return refusal(Dialect::kMegatronCore, text);
