@@ -1,0 +1,76 @@
+// Mixtures of experts as Megatron-LM's command lines have them.
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "scenarios/dialects/dialects.h"
+
+namespace plait::megatron_experts_test {
+
+constexpr const char* kBase = R"({"model": "llama-3.1-8b",
+  "workload": {"sequence_length": 4096, "global_batch": 64}, "cluster": "hgx-h100"})";
+
+Scenario imported(const std::string& text) {
+  const Imported settings = read_settings(text, "run.sh", Dialect::kMegatronCore);
+  return parse_scenario(scenario_json(settings, "run.sh", {kBase, "base.json"}, ""), "out.json");
+}
+
+// parallel_state.py: of tp 4 ranks pairs split an expert, so the four that exchange tokens are two
+// along tp, then those along cp, then replicas.
+TEST(MegatronExperts, ExpertsAreOnTheRanksThatLieClosest) {
+  const std::string usual =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 --micro-batch-size "
+      "1 "
+      "--global-batch-size 8 --disable-bias-linear --num-experts 8 --moe-layer-freq "
+      "'([0]*1+[1]*3)' "
+      "--moe-token-dispatcher-type alltoall --tensor-model-parallel-size 4 --sequence-parallel "
+      "--vocab-size 128 ";
+  const auto strategy = [&](const std::string& more) { return imported(usual + more).strategy; };
+  const Strategy pairs = strategy("--expert-tensor-parallel-size 2 --expert-model-parallel-size 4");
+  EXPECT_EQ(pairs.mesh[Axis::kEp], 2);
+  EXPECT_EQ(pairs.mesh[Axis::kTp], 2);
+  EXPECT_EQ(pairs.mesh[Axis::kEtp], 2);
+  const Strategy whole = strategy("--expert-tensor-parallel-size 1 --expert-model-parallel-size 8");
+  EXPECT_EQ(whole.mesh[Axis::kEp], 2);
+  EXPECT_EQ(whole.axes_of_experts(), AxisSet(Axis::kEp) | Axis::kTp);
+  const Strategy split = strategy("--expert-model-parallel-size 2");
+  EXPECT_EQ(split.mesh[Axis::kEp], 2);
+  EXPECT_EQ(split.axes_of_experts(), AxisSet(Axis::kEp));
+  const Strategy with_cp = strategy(
+      "--expert-tensor-parallel-size 2 --expert-model-parallel-size 4 --context-parallel-size 2");
+  EXPECT_EQ(with_cp.mesh[Axis::kEp], 1);
+  EXPECT_EQ(with_cp.axes_of_experts(), kContextAxes | Axis::kEp | Axis::kTp);
+  const Model m = imported(usual).model;
+  EXPECT_EQ(m.first_dense_layers, 1);
+  EXPECT_EQ(m.experts_per_token, 2);
+  EXPECT_EQ(m.expert_ffn_hidden, 4 * 64);
+  EXPECT_THROW(strategy("--expert-tensor-parallel-size 8"), InputError);
+  EXPECT_THROW(strategy("--expert-tensor-parallel-size 1 --expert-model-parallel-size 2"),
+               InputError);
+}
+
+// megatron/training/arguments.py, moe_freq_type: a number, or what Python makes of the text.
+TEST(MegatronExperts, LayersOfExpertsAreListedAsPythonWritesThem) {
+  using Rule = std::pair<std::int64_t, std::int64_t>;  // first with experts, each so many
+  const auto rule = [](const std::string& frequency) {
+    const Model m = imported(
+                        "--num-layers 12 --hidden-size 64 --num-attention-heads 8 "
+                        "--seq-length 64 --micro-batch-size 1 --global-batch-size 8 "
+                        "--disable-bias-linear --num-experts 8 --vocab-size 128 "
+                        "--moe-token-dispatcher-type alltoall --moe-layer-freq " +
+                        frequency)
+                        .model;
+    return Rule(m.first_dense_layers, m.moe_every);
+  };
+  EXPECT_EQ(rule("2"), Rule(0, 2));
+  EXPECT_EQ(rule("'([1, 0])*6'"), Rule(0, 2));
+  EXPECT_EQ(rule("'[0]*2 + ([1]+[0]*1)*5'"), Rule(2, 2));
+  EXPECT_EQ(rule("'([0]+[1]*11)'"), Rule(1, 1));
+  for (const char* text : {"'[1]*11'", "'([1]*3+[0]*1)*3'", "'[1]*12)'", "'([1]*12'", "'[1]*-1'",
+                           "'[]*12'", "'[1]*99999999'"}) {
+    EXPECT_THROW(rule(text), InputError) << text;
+  }
+}
+
+}  // namespace plait::megatron_experts_test
