@@ -251,16 +251,18 @@ class Table {
     }
   }
 
-  /// Every field but the silent ones, keys sorted, as compact JSON text.
-  std::string write(const T& from) const {
-    std::vector<JsonMember> members;
+  /// Every field but silent ones that have their defaults.
+  std::vector<JsonMember> members(const T& from) const {
+    std::vector<JsonMember> out;
     for (const Field<T>& f : fields_) {
       std::string text = f.write(from);
       if (f.silent && text == f.write(T{})) continue;
-      members.push_back({f.key, std::move(text)});
+      out.push_back({f.key, std::move(text)});
     }
-    return json_object(std::move(members));
+    return out;
   }
+  /// These, keys sorted, as compact JSON text.
+  std::string write(const T& from) const { return json_object(members(from)); }
 
   Shape shape() const {
     Shape out{.expectation = expectation(),

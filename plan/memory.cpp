@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "plan/calls_met.h"
 #include "plan/member_table.h"
 #include "plan/places.h"
 #include "plan/repeats.h"
@@ -145,12 +146,10 @@ class LiveMemory::StageWalk {
   }
   /// Once for each block and layer.
   void collect_once() {
-    std::vector<bool> met(blocks_.size() * (static_cast<std::size_t>(plan_.layers) + 2));
+    CallsMet met(blocks_.size(), plan_.layers + 1);
     for (std::uint32_t c = 0; c < calls_.size(); ++c) {
       const Call& call = calls_[c];
-      auto known = met[call.block + static_cast<std::size_t>(call.layer) * blocks_.size()];
-      if (known) continue;
-      known = true;
+      if (!met.insert(call)) continue;
       for (const MemoryTouch& t : blocks_[call.block].once) touch(call, c, t, 0);
     }
   }

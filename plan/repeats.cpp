@@ -6,8 +6,12 @@
 namespace plait {
 namespace {
 
-constexpr int kMostCandidates =
-    64;  // as many periods are tried: that of interleaved 1F1B on 64 stages
+/// Periods that are tried: that of interleaved 1F1B on 64 stages is the last.
+constexpr int kMostCandidates = 64;
+
+bool same_work(const Call& a, const Call& b) {
+  return a.block == b.block && a.layer == b.layer && a.chunk == b.chunk;
+}
 
 class Finder {
  public:
@@ -31,16 +35,8 @@ class Finder {
   }
 
  private:
-  static bool same_work(const Call& a, const Call& b) {
-    return a.block == b.block && a.layer == b.layer && a.chunk == b.chunk;
-  }
-  /// Call i + r.calls is call i of a later microbatch, or of the same and of none.
   bool repeated(std::size_t i, const Repeats& r) const {
-    const Call &a = calls_[i], &b = calls_[i + r.calls];
-    const auto by = static_cast<std::int32_t>(r.calls);
-    const std::int32_t later = b.microbatch - a.microbatch;
-    const bool waits_alike = a.after < 0 ? b.after < 0 : b.after - a.after == by;
-    return same_work(a, b) && waits_alike && (later == r.microbatches || later == 0);
+    return is_repeat(calls_[i], calls_[i + r.calls], r.calls, r.microbatches);
   }
   bool moves(std::size_t i, const Repeats& r) const {
     return calls_[i + r.calls].microbatch != calls_[i].microbatch;
@@ -92,6 +88,14 @@ class Finder {
 };
 
 }  // namespace
+
+bool is_repeat(const Call& call, const Call& later, std::size_t calls, std::int64_t microbatches) {
+  const std::int64_t by = later.microbatch - call.microbatch;
+  const bool waits_alike = call.after < 0
+                               ? later.after < 0
+                               : later.after - call.after == static_cast<std::int32_t>(calls);
+  return same_work(call, later) && waits_alike && (by == microbatches || by == 0);
+}
 
 Repeats repeats_of(const std::vector<Call>& calls) { return Finder(calls).run(); }
 

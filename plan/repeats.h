@@ -10,6 +10,10 @@
 
 namespace plait {
 
+/// `later` does what `call` does, `calls` calls further on, for a microbatch `microbatches` later
+/// or for the same one: what belongs to none.
+bool is_repeat(const Call& call, const Call& later, std::size_t calls, std::int64_t microbatches);
+
 /// Calls first .. first + calls x periods - 1: each is the one `calls` before it, of a microbatch
 /// `microbatches` later or of none. All calls of a microbatch in their middle are among them.
 struct Repeats {

@@ -4,10 +4,7 @@ namespace plait {
 namespace {
 
 std::string cluster_json(const ClusterPart& part) {
-  std::vector<JsonMember> members;
-  for (const Field<ClusterPart>& f : cluster_table().fields()) {
-    members.push_back({f.key, f.write(part)});
-  }
+  std::vector<JsonMember> members = cluster_table().members(part);
   // Presets are written out, so that a changed catalogue is a changed scenario.
   for (JsonMember& m : members) {
     if (m.key == "node") m.value = node_table().write(part.node.value);
@@ -28,23 +25,19 @@ std::string cluster_json(const ClusterPart& part) {
 }
 
 std::string strategy_json(const StrategyPart& part) {
-  std::vector<JsonMember> members;
-  for (const Field<StrategyPart>& f : strategy_table().fields()) {
-    const bool idle = (f.key == "stage_tp" && part.stage_tp.empty()) ||
-                      (f.key == "expert_tp" && part.expert_tp == 1) ||
-                      (f.key == "offload" && !part.offload.any()) ||
-                      (f.key == "parameter_server" && !part.parameter_server.any());
-    if (!idle) members.push_back({f.key, f.write(part)});
-  }
+  std::vector<JsonMember> members = strategy_table().members(part);
+  std::erase_if(members, [&](const JsonMember& m) {
+    return (m.key == "offload" && !part.offload.any()) ||
+           (m.key == "parameter_server" && !part.parameter_server.any());
+  });
   return json_object(std::move(members));
 }
 
 std::string workload_json(const Workload& workload) {
-  std::vector<JsonMember> members;
-  for (const Field<Workload>& f : workload_table().fields()) {
-    const bool idle = f.key == "documents" && workload.documents.packing == Packing::kNone;
-    if (!idle) members.push_back({f.key, f.write(workload)});
-  }
+  std::vector<JsonMember> members = workload_table().members(workload);
+  std::erase_if(members, [&](const JsonMember& m) {
+    return m.key == "documents" && workload.documents.packing == Packing::kNone;
+  });
   return json_object(std::move(members));
 }
 

@@ -284,7 +284,8 @@ const Table<StrategyPart>& strategy_table() {
           field("expert_tp", &S::expert_tp, axis,
                 "With `tp` in expert_axes: at most so many ranks, side by side along tp, split "
                 "each expert, and the next ones have others (Megatron-LM's "
-                "--expert-tensor-parallel-size)."),
+                "--expert-tensor-parallel-size).")
+              .silent_by_default(),
           field("expert_gates", &S::expert_gates,
                 Choice<ExpertGates>{{{"results", ExpertGates::kResults},
                                      {"activations", ExpertGates::kActivations}}},
@@ -295,7 +296,8 @@ const Table<StrategyPart>& strategy_table() {
                 "`tp` of every stage, where they differ: a stage then has as many ranks of each "
                 "replica as its own says. `pp` and `tp` may be left out: they are the number of "
                 "stages in the list and the largest in it. Of two stages that send to each other, "
-                "one has a multiple of the other's."),
+                "one has a multiple of the other's.")
+              .silent_by_default(),
           field("sequence_parallel", &S::sequence_parallel, Flag{},
                 "Megatron SP: norms and residuals sharded over tp along the sequence.")
               .searchable(),

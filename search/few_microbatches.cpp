@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "plan/repeats.h"
 #include "plan/schedule.h"
 #include "plan/steady_step.h"
 
@@ -52,28 +53,17 @@ struct Common {
   std::size_t suffix = 0;  // f
 };
 
-bool same_work(const Call& a, const Call& b) {
-  return a.block == b.block && a.layer == b.layer && a.chunk == b.chunk;
-}
-
 Common common_of(const std::vector<Call>& few, const std::vector<Call>& more, std::int64_t later) {
   Common out;
   if (more.size() <= few.size()) return out;
   out.period = more.size() - few.size();
-  while (out.prefix < few.size()) {
-    const Call &a = few[out.prefix], &b = more[out.prefix];
-    if (!same_work(a, b) || a.microbatch != b.microbatch || a.after != b.after) break;
-    ++out.prefix;
-  }
+  const auto same = [&](std::size_t i) { return is_repeat(few[i], more[i], 0, 0); };
+  const auto moved = [&](std::size_t i) {
+    return is_repeat(few[i], more[i + out.period], out.period, later);
+  };
+  while (out.prefix < few.size() && same(out.prefix)) ++out.prefix;
   out.suffix = few.size();
-  while (out.suffix > 0) {
-    const Call &a = few[out.suffix - 1], &b = more[out.suffix - 1 + out.period];
-    const bool moved = b.microbatch == a.microbatch + later || b.microbatch == a.microbatch;
-    const bool waits_alike =
-        a.after < 0 ? b.after < 0 : b.after == a.after + static_cast<std::int32_t>(out.period);
-    if (!same_work(a, b) || !moved || !waits_alike) break;
-    --out.suffix;
-  }
+  while (out.suffix > 0 && moved(out.suffix - 1)) --out.suffix;
   return out;
 }
 

@@ -14,8 +14,9 @@
 //   - no collective that spans stages comes before c;
 //   - the host, which may be ahead, needs no longer than T to issue L calls: it is never behind.
 // Whatever an op waits for is either T later with each period or falls behind for good. What is not
-// exactly so (GPipe, whose passes of one direction come all together; a machine where a period
-// takes longer until a queue is full) is simulated whole.
+// exactly so is simulated whole: GPipe, whose passes of one direction come all together; two
+// pipelines in opposite directions; schedules that are laid out for a number of microbatches; a
+// machine where a period takes longer until a queue is full.
 
 #include <optional>
 

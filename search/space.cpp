@@ -82,8 +82,7 @@ class Cuts {
   /// expert_axes leave.
   std::int64_t groups_of_experts() const {
     if (of_.model.experts == 0) return 1;
-    std::int64_t others = 1;
-    others *= layout_.tp / of_.strategy.ranks_of_an_expert(layout_.tp);
+    std::int64_t others = layout_.tp / of_.strategy.ranks_of_an_expert(layout_.tp);
     if (of_.strategy.expert_axes.has(Axis::kCp)) others *= layout_.cp;
     return of_.model.experts % others == 0 ? of_.model.experts / others : 1;
   }

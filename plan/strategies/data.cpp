@@ -7,7 +7,6 @@
 #include "plan/strategies/data_parallel.h"
 
 namespace plait {
-
 namespace {
 
 /// The weights that the previous step updated, hidden by this forward.

@@ -64,8 +64,8 @@ Block gather_block(Draft& d, UnitKind kind) {
                                     Stream::kParamGather, Phase::kParamGather));
     return block;
   }
-  if (unit.zero_stage < 3 &&
-      !unit.passes) {  // this rank's share of the buffer is up to date, in place
+  const bool in_place = unit.zero_stage < 3 && !unit.passes;  // its share is up to date there
+  if (in_place) {
     block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
                                    {{unit.weight_buffer, Use::kUpdate, 0}}));
     return block;

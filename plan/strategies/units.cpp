@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/calls_met.h"
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/data_parallel.h"
@@ -359,12 +360,9 @@ std::vector<UnitInstance> units_of(const Draft& d, const Program& program) {
       if (seen.insert(u)) out.push_back(u);
     }
   };
-  const std::size_t blocks = d.block_units.size();
-  std::vector<bool> met(blocks * (static_cast<std::size_t>(d.last_stream()) + 1));
+  CallsMet met(d.block_units.size(), d.last_stream());
   for (const Call& call : program.calls) {  // other microbatches have the same units
-    auto known = met[call.block + static_cast<std::size_t>(call.layer) * blocks];
-    if (known) continue;
-    known = true;
+    if (!met.insert(call)) continue;
     add(unit_reads(d, call));
     add(unit_grades(d, call));
   }
