@@ -151,10 +151,12 @@ std::vector<double> intermediates_by_tensor(const Plan& plan, const Kernels& ker
 }  // namespace
 
 StageOverheads::StageOverheads(const Plan& plan, const Cluster& cluster,
-                               const FrameworkMemory& framework, const Kernels& kernels)
+                               const FrameworkMemory& framework, const Kernels& kernels,
+                               std::int64_t further)
     : plan_(plan),
       cluster_(cluster),
       framework_(framework),
+      further_(further),
       intermediates_(intermediates_by_tensor(plan, kernels)),
       pools_(pools_of(plan)),
       period_(symmetry_period(cluster)),
@@ -258,7 +260,7 @@ Bytes StageOverheads::most(const std::vector<std::int64_t>& calls, Bytes BlockNe
 Bytes StageOverheads::idle_pools(std::size_t stage, const StageMemory& live) const {
   if (pools_.empty()) return {};
   Bytes sum;
-  for (const LiveMemory& pool : pools_) sum += pool.of(stage).peak;
+  for (const LiveMemory& pool : pools_) sum += pool.of_longer(stage, further_).peak;
   return std::max(Bytes(), sum - live.peak);
 }
 

@@ -43,8 +43,9 @@ struct NeededCommunicator {
 /// lie alike on the machine are placed once. The plan and the cluster outlive it.
 class StageOverheads {
  public:
+  /// `further`: microbatches that the plan stands for beside its own (LiveMemory::of_longer).
   StageOverheads(const Plan& plan, const Cluster& cluster, const FrameworkMemory& framework = {},
-                 const Kernels& kernels = {});
+                 const Kernels& kernels = {}, std::int64_t further = 0);
 
   /// As `memory_overheads`.
   std::vector<MemoryItem> of(std::size_t stage, const StageMemory& live, std::size_t kind = 0);
@@ -71,6 +72,7 @@ class StageOverheads {
   const Plan& plan_;
   const Cluster& cluster_;
   FrameworkMemory framework_;
+  std::int64_t further_;
   std::vector<BlockNeeds> blocks_;
   std::vector<double> intermediates_;  // by tensor: bytes per byte of it
   std::list<LiveMemory> pools_;        // by stream that allocates; none: there is one

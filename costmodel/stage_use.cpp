@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/places.h"
+#include "plan/repeats.h"
 
 namespace plait {
 namespace {
@@ -38,20 +39,22 @@ void find_fullest_role(const Plan& plan, std::size_t stage, bool curve, StageUse
 class StagesInUse {
  public:
   StagesInUse(const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement,
-              const FrameworkMemory& framework, const Kernels& kernels, bool curve)
+              const FrameworkMemory& framework, const Kernels& kernels, bool curve,
+              std::int64_t further = 0)
       : plan_(plan),
         cluster_(cluster),
         placement_(placement),
         curve_(curve),
+        further_(further),
         memory_(plan),
-        overheads_(plan, cluster, framework, kernels) {}
+        overheads_(plan, cluster, framework, kernels, further) {}
 
   StageUse of(std::size_t stage) {
     StageUse use;
     if (plan_.servers.any()) {
       find_fullest_role(plan_, stage, curve_, use);
     } else {
-      use.live = memory_.of(stage, curve_);
+      use.live = further_ > 0 ? memory_.of_longer(stage, further_) : memory_.of(stage, curve_);
     }
     find_least_memory(plan_, stage, cluster_, placement_, use);
     use.overheads = overheads_.of(stage, use.live, use.kind);
@@ -63,6 +66,7 @@ class StagesInUse {
   const Cluster& cluster_;
   const std::vector<std::int64_t>& placement_;
   bool curve_;
+  std::int64_t further_;  // microbatches beside those of the plan
   LiveMemory memory_;
   StageOverheads overheads_;
 };
@@ -86,6 +90,19 @@ std::vector<StageUse> stage_uses(const Plan& plan, const Cluster& cluster,
                                  const FrameworkMemory& framework, const Kernels& kernels,
                                  bool curve) {
   StagesInUse stages(plan, cluster, placement, framework, kernels, curve);
+  std::vector<StageUse> out;
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) out.push_back(stages.of(s));
+  return out;
+}
+
+std::optional<std::vector<StageUse>> stage_uses_of_longer(
+    const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement,
+    const FrameworkMemory& framework, const Kernels& kernels, std::int64_t microbatches) {
+  const bool told = !plan.servers.any() && std::ranges::all_of(plan.programs, [&](const auto& p) {
+    return is_extensible(repeats_of(p.calls), microbatches);
+  });
+  if (!told) return std::nullopt;
+  StagesInUse stages(plan, cluster, placement, framework, kernels, false, microbatches);
   std::vector<StageUse> out;
   for (std::size_t s = 0; s < plan.programs.size(); ++s) out.push_back(stages.of(s));
   return out;

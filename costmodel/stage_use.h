@@ -1,6 +1,7 @@
 #pragma once
 // Device memory of the ranks of one pipeline stage: live tensors and what comes on top.
 
+#include <optional>
 #include <vector>
 
 #include "costmodel/memory.h"
@@ -33,5 +34,10 @@ std::vector<StageUse> stage_uses(const Plan& plan, const Cluster& cluster,
                                  const std::vector<std::int64_t>& placement,
                                  const FrameworkMemory& framework, const Kernels& kernels,
                                  bool curve = false);
+/// The same of a plan with so many microbatches more in its middle, from this one; nothing where
+/// that does not tell (plan/repeats.h).
+std::optional<std::vector<StageUse>> stage_uses_of_longer(
+    const Plan& plan, const Cluster& cluster, const std::vector<std::int64_t>& placement,
+    const FrameworkMemory& framework, const Kernels& kernels, std::int64_t microbatches);
 
 }  // namespace plait

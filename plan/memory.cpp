@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
+#include <tuple>
 
+#include "core/error.h"
 #include "plan/calls_met.h"
 #include "plan/member_table.h"
 #include "plan/places.h"
@@ -84,11 +87,13 @@ struct StaySpan : Stay {
 /// The calls of one stage.
 class LiveMemory::StageWalk {
  public:
-  StageWalk(const LiveMemory& memory, std::size_t stage)
+  /// With so many microbatches more than the plan's.
+  StageWalk(const LiveMemory& memory, std::size_t stage, std::int64_t further = 0)
       : plan_(memory.plan_),
         bytes_(memory.bytes_on(stage)),
         blocks_(memory.blocks_),
         program_(plan_.programs.at(stage).calls),
+        further_(further),
         calls_(program_),
         left_out_at_(program_.size()),
         members_(plan_) {}
@@ -109,20 +114,36 @@ class LiveMemory::StageWalk {
     StageMemory out;
     find_peak(out);
     attribute(out);
-    if (peak_call_ >= left_out_at_) out.peak_op += ops_of(program_) - ops_;
+    if (peak_call_ >= left_out_at_) out.peak_op += left_out_ops_;
     return out;
   }
 
  private:
-  /// Where calls repeat, a period of them allocates what the one before did and frees as much. With
-  /// as many before it as have microbatches in flight, one period stands for all others.
+  /// Where calls repeat, a period of them allocates what the one before did and frees as much: one
+  /// stands for all others.
   void leave_out_repeats() {
     const Repeats repeats = repeats_of(program_);
-    const std::size_t kept = repeats.in_flight + 1;
-    if (repeats.periods <= kept) return;
+    PLAIT_CHECK(further_ == 0 || is_extensible(repeats, further_), "the program does not repeat");
+    const std::size_t kept = repeats.telling;
+    if (kept == 0 || repeats.periods < kept) return;
+    const std::span period = std::span(program_).subspan(repeats.first, repeats.calls);
+    const std::int64_t beyond = further_ / repeats.microbatches;
+    left_out_at_ = repeats.first + kept * repeats.calls;
+    left_out_ops_ = (static_cast<std::int64_t>(repeats.periods - kept) + beyond) * ops_of(period);
+    if (beyond > 0) stay_beyond(period, repeats.microbatches, beyond);
+    if (repeats.periods == kept) return;
     shortened_ = without(program_, repeats, repeats.periods - kept);
     calls_ = shortened_;
-    left_out_at_ = repeats.first + kept * repeats.calls;
+  }
+  /// What always is there for each microbatch, of those that a period has and the plan has not.
+  void stay_beyond(std::span<const Call> period, std::int32_t microbatches, std::int64_t periods) {
+    std::set<std::tuple<TensorId, std::int32_t, std::int32_t>> each;
+    for (const Call& call : period) {
+      for (const MemoryTouch& t : blocks_[call.block].staying) {
+        each.insert({t.root, call.layer + t.shift, call.microbatch % microbatches});
+      }
+    }
+    for (const auto& [tensor, layer, microbatch] : each) beyond_[tensor] += periods;
   }
   std::int64_t ops_of(std::span<const Call> calls) const {
     std::int64_t ops = 0;
@@ -205,6 +226,7 @@ class LiveMemory::StageWalk {
   /// Calls that cannot get higher than the peak so far are not looked at op by op.
   void find_peak(StageMemory& out) {
     std::int64_t live = 0, peak = -1;
+    for (const auto& [tensor, count] : beyond_) live += count * bytes_[tensor];
     std::size_t flat = 0;
     for (std::size_t c = 0; c < calls_.size(); ++c) {
       const BlockTouches& block = blocks_[calls_[c].block];
@@ -224,13 +246,13 @@ class LiveMemory::StageWalk {
   }
   void attribute(StageMemory& out) const {
     std::map<TensorId, LiveTensor> at_peak;
-    const auto add = [&](TensorId tensor) {
+    const auto add = [&](TensorId tensor, std::int64_t count = 1) {
       LiveTensor& t = at_peak[tensor];
-      t.tensor = tensor;
-      ++t.count;
-      t.bytes += Bytes(bytes_[tensor]);
-      out.by_class[static_cast<std::size_t>(plan_.tensors[tensor].kind)] += Bytes(bytes_[tensor]);
+      const Bytes bytes(count * bytes_[tensor]);
+      t.tensor = tensor, t.count += count, t.bytes += bytes;
+      out.by_class[static_cast<std::size_t>(plan_.tensors[tensor].kind)] += bytes;
     };
+    for (const auto& [tensor, count] : beyond_) add(tensor, count);
     for (const StaySpan& s : spans_) {
       if (out.peak_op >= s.first && out.peak_op <= s.last) add(s.tensor);
     }
@@ -252,9 +274,12 @@ class LiveMemory::StageWalk {
   const std::vector<std::int64_t>& bytes_;
   const std::vector<BlockTouches>& blocks_;
   const std::vector<Call>& program_;
+  std::int64_t further_;         // microbatches
   std::vector<Call> shortened_;  // without what repeats
   std::span<const Call> calls_;  // one of these two
-  std::size_t left_out_at_ = 0;  // where calls are missing
+  std::size_t left_out_at_ = 0;  // where calls are missing, and of how many ops
+  std::int64_t left_out_ops_ = 0;
+  std::map<TensorId, std::int64_t> beyond_;  // members of microbatches that the plan has not
   MemberTable<Member> members_;
   std::vector<StaySpan> spans_;
   std::int64_t ops_ = 0;
@@ -339,6 +364,10 @@ StageMemory LiveMemory::of(std::size_t stage, bool curve) const {
   StageMemory out = StageWalk(*this, stage).run();
   if (curve) draw(stage, out);
   return out;
+}
+
+StageMemory LiveMemory::of_longer(std::size_t stage, std::int64_t microbatches) const {
+  return StageWalk(*this, stage, microbatches).run();
 }
 
 void LiveMemory::draw(std::size_t stage, StageMemory& out) const {

@@ -69,6 +69,9 @@ class LiveMemory {
   /// As `stays` and `live_memory`.
   std::vector<Stay> stays(std::size_t stage) const;
   StageMemory of(std::size_t stage, bool curve = false) const;
+  /// Had its program so many microbatches more in the middle that repeats. Requires is_extensible
+  /// (plan/repeats.h) where they are more than none.
+  StageMemory of_longer(std::size_t stage, std::int64_t microbatches) const;
 
  private:
   struct BlockTouches;

@@ -15,7 +15,13 @@ bool same_work(const Call& a, const Call& b) {
 
 class Finder {
  public:
-  explicit Finder(const std::vector<Call>& calls) : calls_(calls) {}
+  explicit Finder(const std::vector<Call>& calls) : calls_(calls) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const auto m = static_cast<std::size_t>(calls[i].microbatch);
+      if (m >= begin_.size()) begin_.resize(m + 1, calls.size());
+      begin_[m] = std::min(begin_[m], i);
+    }
+  }
 
   Repeats run() const {
     const std::size_t n = calls_.size();
@@ -26,7 +32,7 @@ class Finder {
     for (std::size_t next = anchor + 1; 2 * next - anchor <= n; ++next) {
       if (!same_work(calls_[anchor], calls_[next])) continue;
       const Repeats found = period(anchor, next);
-      if (found.in_flight > 0) return found;
+      if (found.telling > 0) return found;
       // Passes of one direction after another (GPipe): no larger period has both.
       const bool most_of_it = 4 * found.periods * found.calls > n;
       if (most_of_it || ++candidates == kMostCandidates) break;
@@ -38,8 +44,14 @@ class Finder {
   bool repeated(std::size_t i, const Repeats& r) const {
     return is_repeat(calls_[i], calls_[i + r.calls], r.calls, r.microbatches);
   }
+  /// Of call i of the repeats: belongs to a microbatch.
   bool moves(std::size_t i, const Repeats& r) const {
-    return calls_[i + r.calls].microbatch != calls_[i].microbatch;
+    const std::size_t other = i < r.first + r.calls ? i + r.calls : i - r.calls;
+    return calls_[other].microbatch != calls_[i].microbatch;
+  }
+  /// The first call of the microbatch of call i.
+  std::size_t begin_of(std::size_t i) const {
+    return begin_[static_cast<std::size_t>(calls_[i].microbatch)];
   }
 
   /// The repeats around two calls that may be a period apart.
@@ -55,36 +67,35 @@ class Finder {
     r.first = anchor;
     while (r.first > 0 && repeated(r.first - 1, r)) --r.first;
     r.periods = (end + r.calls - r.first) / r.calls;
-    r.in_flight = in_flight(r);
+    if (holds_whole_microbatches(r)) r.telling = telling(r);
     return r;
   }
 
-  /// Of the microbatches of the period in the middle; 0 where these have calls elsewhere.
-  std::size_t in_flight(const Repeats& r) const {
+  /// Whether in the period in the middle as many begin as belong to a period, and end before the
+  /// repeats do.
+  bool holds_whole_microbatches(const Repeats& r) const {
     const std::size_t middle = r.first + (r.periods - 1) / 2 * r.calls;
-    std::int32_t least = std::numeric_limits<std::int32_t>::max(), most = -1;
-    for (std::size_t i = middle; i < middle + r.calls; ++i) {
-      if (!moves(i, r)) continue;
-      least = std::min(least, calls_[i].microbatch), most = std::max(most, calls_[i].microbatch);
+    const auto begins_there = [&](std::size_t begin) {
+      return begin >= middle && begin < middle + r.calls;
+    };
+    for (std::size_t i = r.first + r.periods * r.calls; i < calls_.size(); ++i) {
+      if (begins_there(begin_of(i))) return false;
     }
-    std::vector<std::size_t> first(static_cast<std::size_t>(most - least) + 1, calls_.size());
-    std::vector<std::size_t> last(first.size(), 0);
-    for (std::size_t i = 0; i < calls_.size(); ++i) {
-      const std::int32_t m = calls_[i].microbatch;
-      if (m < least || m > most) continue;
-      const auto at = static_cast<std::size_t>(m - least);
-      first[at] = std::min(first[at], i), last[at] = i;
-    }
-    std::size_t longest = 0;
-    for (std::size_t m = 0; m < first.size(); ++m) {
-      const bool outside = first[m] < r.first || last[m] >= r.first + r.periods * r.calls;
-      if (outside) return 0;
-      longest = std::max(longest, last[m] - first[m]);
-    }
-    return longest / r.calls + 2;
+    return std::ranges::count_if(begin_, begins_there) == r.microbatches;
+  }
+  std::size_t telling(const Repeats& r) const {
+    return std::max({periods_until_ended(r, r.first) + 1, periods_until_ended(r, r.first + r.calls),
+                     std::size_t{2}});
+  }
+  /// Periods of the repeats in which microbatches have calls that began before that one.
+  std::size_t periods_until_ended(const Repeats& r, std::size_t call) const {
+    std::size_t end = r.first + r.periods * r.calls;
+    while (end > r.first && !(moves(end - 1, r) && begin_of(end - 1) < call)) --end;
+    return (end - r.first + r.calls - 1) / r.calls;
   }
 
   const std::vector<Call>& calls_;
+  std::vector<std::size_t> begin_;  // by microbatch: its first call
 };
 
 }  // namespace
@@ -98,6 +109,10 @@ bool is_repeat(const Call& call, const Call& later, std::size_t calls, std::int6
 }
 
 Repeats repeats_of(const std::vector<Call>& calls) { return Finder(calls).run(); }
+
+bool is_extensible(const Repeats& r, std::int64_t microbatches) {
+  return r.telling > 0 && r.periods >= r.telling && microbatches % r.microbatches == 0;
+}
 
 std::vector<Call> without(const std::vector<Call>& calls, const Repeats& r, std::size_t periods) {
   const std::size_t from = r.first + (r.periods - periods) * r.calls;

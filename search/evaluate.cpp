@@ -11,13 +11,15 @@
 namespace plait {
 namespace {
 
-void count_memory(const Plan& plan, const Scenario& s, Evaluation& out) {
+Evaluation with_memory(SimTime step, const std::vector<StageUse>& uses, const Scenario& s) {
+  Evaluation out = {step, {}, {}};
   bool first = true;
-  for (const StageUse& use : stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels)) {
+  for (const StageUse& use : uses) {
     const Bytes room = s.cluster.kind(use.kind).device.memory - use.bytes();
     out.memory = std::max(out.memory, use.bytes());
     out.room = std::exchange(first, false) ? room : std::min(out.room, room);
   }
+  return out;
 }
 
 }  // namespace
@@ -33,13 +35,17 @@ std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& co
                                    const Layout& layout, SimTime limit) {
   const Scenario s = with_layout(scenario, layout);
   try {
-    Evaluation out;
-    const std::optional<SimTime> step = step_of_few(s, costs);
-    if (step && *step > limit) return Evaluation{*step, {}, {}};
+    const std::optional<ToldStep> told = step_of_few(s, costs);
+    if (told && told->step > limit) return Evaluation{told->step, {}, {}};
+    if (told) {
+      const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
+                                             told->further);
+      if (uses) return with_memory(told->step, *uses, s);
+    }
     const Plan plan = make_plan(s.model, s.workload, s.strategy);
-    out.step = step ? *step : step_of_all(plan, s, costs);
-    if (out.step <= limit) count_memory(plan, s, out);
-    return out;
+    const SimTime step = told ? told->step : step_of_all(plan, s, costs);
+    if (step > limit) return Evaluation{step, {}, {}};
+    return with_memory(step, stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels), s);
   } catch (const InputError&) {
     return std::nullopt;
   }

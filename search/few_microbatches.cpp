@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "plan/repeats.h"
@@ -211,18 +212,19 @@ class Comparison {
 
 }  // namespace
 
-std::optional<SimTime> step_of_few(const Scenario& s, const CostModel& costs) {
+std::optional<ToldStep> step_of_few(const Scenario& s, const CostModel& costs) {
   const std::int64_t later = period_of(s.strategy);
   if (later == 0) return {};
   const std::int64_t per_pass = s.strategy.replicas() * s.workload.micro_batch;
   const std::int64_t all = s.workload.global_batch / per_pass;
   const std::int64_t few = periods_of(s.strategy.pipeline.schedule) * later + all % later;
   if (s.workload.global_batch % per_pass != 0 || 3 * (2 * few + later) > 2 * all) return {};
-  const Trial shorter = trial(s, costs, few), longer = trial(s, costs, few + later);
+  Trial shorter = trial(s, costs, few);
+  const Trial longer = trial(s, costs, few + later);
   const std::optional<SimTime> added = Comparison(shorter, longer, later).added();
   const SimTime step = step_of(shorter.plan, s, shorter.run.timeline);
   if (!added || step_of(longer.plan, s, longer.run.timeline) != step + *added) return {};
-  return step + (all - few) / later * *added;
+  return ToldStep{step + (all - few) / later * *added, std::move(shorter.plan), all - few};
 }
 
 SimTime step_of_all(const Plan& plan, const Scenario& s, const CostModel& costs) {

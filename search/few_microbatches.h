@@ -18,17 +18,26 @@
 // pipelines in opposite directions; schedules that are laid out for a number of microbatches; a
 // machine where a period takes longer until a queue is full.
 
+#include <cstdint>
 #include <optional>
 
 #include "core/time.h"
+#include "plan/plan.h"
 #include "scenarios/scenario.h"
 #include "sim/simulate.h"
 
 namespace plait {
 
+/// A step told from few of its microbatches.
+struct ToldStep {
+  SimTime step = 0;
+  Plan few;                  // the shorter of the two plans
+  std::int64_t further = 0;  // microbatches of the step that it has not
+};
+
 /// Nothing where it cannot be told, or would take as long as the whole step's simulation. Throws
 /// InputError where the scenario cannot be planned.
-std::optional<SimTime> step_of_few(const Scenario& scenario, const CostModel& costs);
+std::optional<ToldStep> step_of_few(const Scenario& scenario, const CostModel& costs);
 
 /// Simulated whole.
 SimTime step_of_all(const Plan& plan, const Scenario& scenario, const CostModel& costs);

@@ -34,13 +34,15 @@ TEST(Repeats, OneForwardOneBackward) {
   EXPECT_EQ(r.microbatches, 1);
   EXPECT_EQ(r.first, 3U);
   EXPECT_EQ(r.periods, 9U);
-  EXPECT_EQ(r.in_flight, 3U + 2U);  // from the forward pass of a microbatch to its backward pass
+  // The three of before the repeats end in the third period, that of the first period in the
+  // fourth; with a period more all is there.
+  EXPECT_EQ(r.telling, 4U);
 }
 
 TEST(Repeats, NothingOfAProgramWhoseMicrobatchesAllStay) {
-  EXPECT_EQ(repeats_of(passes("FFFFFFFFFFFFBBBBBBBBBBBBU")).in_flight, 0U);
-  EXPECT_EQ(repeats_of({}).in_flight, 0U);
-  EXPECT_EQ(repeats_of(passes("FB")).in_flight, 0U);
+  EXPECT_EQ(repeats_of(passes("FFFFFFFFFFFFBBBBBBBBBBBBU")).telling, 0U);
+  EXPECT_EQ(repeats_of({}).telling, 0U);
+  EXPECT_EQ(repeats_of(passes("FB")).telling, 0U);
 }
 
 TEST(Repeats, WhatIsLeftIsTheProgramOfFewerMicrobatches) {
@@ -52,7 +54,7 @@ TEST(Repeats, WhatIsLeftIsTheProgramOfFewerMicrobatches) {
     for (std::size_t s = 0; s < 4; ++s) {
       const std::vector<Call>& calls = plan.programs[s].calls;
       const Repeats r = repeats_of(calls);
-      if (r.in_flight == 0) continue;
+      if (r.telling == 0) continue;
       ++repeating;
       ASSERT_GT(r.periods, 2U) << kind.name;
       const std::vector<Call> left = without(calls, r, 2);
