@@ -33,16 +33,14 @@ CostModel Evaluator::costs(const Scenario& scenario) {
 
 Outcome Evaluator::predicted(const Variant& variant, const std::vector<Override>& sets) {
   const Scenario s = parse_scenario(variant.scenario->text, variant.scenario->file, sets);
-  const bool pictures = !variant.timeline_label.empty();
-  Prediction p = predict(s, costs(s), {.memory_curve = pictures}, run_facts(s, command_line_));
-  Outcome out{std::move(p.report), "", std::nullopt, "", ""};
-  if (pictures) {
-    const TimelineInputs in = {
-        p.plan, p.simulation.timeline, variant.timeline_label, {}, kSpansOfOneOfMany};
-    out.timeline = timeline_json(in);
-    out.memory = memory_json(in, p.memory);
+  const RunFacts facts = run_facts(s, command_line_);
+  if (variant.timeline_label.empty()) {
+    return {report_of(s, costs(s), facts).report, "", std::nullopt, "", ""};
   }
-  return out;
+  Prediction p = predict(s, costs(s), {.memory_curve = true}, facts);
+  const TimelineInputs in = {
+      p.plan, p.simulation.timeline, variant.timeline_label, {}, kSpansOfOneOfMany};
+  return {std::move(p.report), "", std::nullopt, timeline_json(in), memory_json(in, p.memory)};
 }
 
 Outcome Evaluator::operator()(const Variant& variant) {

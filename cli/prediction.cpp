@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "core/error.h"
 #include "core/sha256.h"
 #include "plait_version.h"
+#include "plan/steady_step.h"
 #include "plan/validate.h"
+#include "search/few_microbatches.h"
 #include "sim/explain.h"
 #include "topologies/variation.h"
 
@@ -20,6 +25,18 @@ auto located(const Scenario& scenario, Work&& work) {
   } catch (const InputError& error) {
     throw locate(error, scenario);
   }
+}
+
+Plan unchecked_plan(const Scenario& s) {
+  require_training(s);
+  return located(s, [&] { return make_plan(s.model, s.workload, s.strategy); });
+}
+
+void require_sound(const Plan& plan) {
+  const std::vector<PlanFault> faults = validate(plan);
+  if (faults.empty()) return;
+  throw InternalError(fmt::format("the plan has {} faults; the first is {}: {}", faults.size(),
+                                  code_of(faults.front().kind), faults.front().text));
 }
 
 /// A calibration is of one device.
@@ -40,6 +57,58 @@ double slowest_of(const Scenario& s) {
   return slowest_device(s.cluster.variation, s.cluster.world_size() / replicas);
 }
 
+Report summarized(const Scenario& s, const CostModel& costs, const Plan& plan,
+                  const Simulation& simulation, const Explanation& explanation, StepTimes times,
+                  const std::vector<StageUse>& memory, const RunFacts& facts) {
+  std::vector<ChosenCollective> collectives;
+  for (const CollectiveChoice& c : simulation.collectives) {
+    collectives.push_back({c.op, c.group, c.cost});
+  }
+  std::vector<ContentionLine> contention;
+  for (const Contention& c : simulation.contention) {
+    contention.push_back({c.link, std::string(name_of(c.link_class)), c.links, c.bandwidth.value,
+                          c.traffic, c.with, c.time.value, c.lost.value});
+  }
+  return summarize({.model = s.model,
+                    .workload = s.workload,
+                    .strategy = s.strategy,
+                    .plan = plan,
+                    .cluster = s.cluster,
+                    .times = times,
+                    .explanation = explanation,
+                    .memory = memory,
+                    .collectives = collectives,
+                    .contention = contention,
+                    .provenance = provenance_of(plan, s.cluster, costs, simulation.collectives),
+                    .run = facts,
+                    .placement = s.placement_words,
+                    .price_per_device_hour = s.price_per_device_hour,
+                    .node = node_of(plan, s)});
+}
+
+Prediction predict(Plan plan, const Scenario& s, const CostModel& costs,
+                   const PredictionOptions& options, const RunFacts& facts) {
+  require_sound(plan);
+  Prediction p;
+  p.plan = std::move(plan);
+  p.simulation = located(s, [&] {
+    return simulate(
+        p.plan, s.cluster, costs,
+        {.network = s.flow_network ? make_network(s.cluster, routing_of(s.cluster)) : nullptr,
+         .interference = s.interference,
+         .unfold = options.unfold,
+         .record = true,
+         .placement = s.placement,
+         .watch = options.watch});
+  });
+  const Timeline& timeline = p.simulation.timeline;
+  const SimTime step = steady_step(p.plan, timeline);
+  p.memory = memory_of(p.plan, s, options.memory_curve);
+  p.report = summarized(s, costs, p.plan, p.simulation, explain(p.plan, p.simulation),
+                        {step, timeline.step_time - step}, p.memory, facts);
+  return p;
+}
+
 }  // namespace
 
 RunFacts run_facts(const Scenario& scenario, const std::string& command_line) {
@@ -54,13 +123,8 @@ RunFacts run_facts(const Scenario& scenario, const std::string& command_line) {
 }
 
 Plan sound_plan(const Scenario& s) {
-  require_training(s);
-  Plan plan = located(s, [&] { return make_plan(s.model, s.workload, s.strategy); });
-  const std::vector<PlanFault> faults = validate(plan);
-  if (!faults.empty()) {
-    throw InternalError(fmt::format("the plan has {} faults; the first is {}: {}", faults.size(),
-                                    code_of(faults.front().kind), faults.front().text));
-  }
+  Plan plan = unchecked_plan(s);
+  require_sound(plan);
   return plan;
 }
 
@@ -99,46 +163,21 @@ Prediction predict(const Scenario& s, const PredictionOptions& options, const Ru
 
 Prediction predict(const Scenario& s, const CostModel& costs, const PredictionOptions& options,
                    const RunFacts& facts) {
-  Prediction p;
-  p.plan = sound_plan(s);
-  p.simulation = located(s, [&] {
-    return simulate(
-        p.plan, s.cluster, costs,
-        {.network = s.flow_network ? make_network(s.cluster, routing_of(s.cluster)) : nullptr,
-         .interference = s.interference,
-         .unfold = options.unfold,
-         .record = true,
-         .placement = s.placement,
-         .watch = options.watch});
-  });
-  const Explanation explanation = explain(p.plan, p.simulation);
-  p.memory = memory_of(p.plan, s, options.memory_curve);
-  std::vector<ChosenCollective> collectives;
-  for (const CollectiveChoice& c : p.simulation.collectives) {
-    collectives.push_back({c.op, c.group, c.cost});
-  }
-  std::vector<ContentionLine> contention;
-  for (const Contention& c : p.simulation.contention) {
-    contention.push_back({c.link, std::string(name_of(c.link_class)), c.links, c.bandwidth.value,
-                          c.traffic, c.with, c.time.value, c.lost.value});
-  }
-  p.report =
-      summarize({.model = s.model,
-                 .workload = s.workload,
-                 .strategy = s.strategy,
-                 .plan = p.plan,
-                 .cluster = s.cluster,
-                 .timeline = p.simulation.timeline,
-                 .explanation = explanation,
-                 .memory = p.memory,
-                 .collectives = collectives,
-                 .contention = contention,
-                 .provenance = provenance_of(p.plan, s.cluster, costs, p.simulation.collectives),
-                 .run = facts,
-                 .placement = s.placement_words,
-                 .price_per_device_hour = s.price_per_device_hour,
-                 .node = node_of(p.plan, s)});
-  return p;
+  return predict(unchecked_plan(s), s, costs, options, facts);
+}
+
+Reported report_of(const Scenario& s, const CostModel& costs, const RunFacts& facts) {
+  Plan plan = unchecked_plan(s);
+  std::optional<ToldStep> told;
+  if (!s.flow_network) told = located(s, [&] { return step_of_few(s, costs); });
+  if (!told) return predict(std::move(plan), s, costs, {}, facts);
+  require_sound(told->few);
+  const SimTime hidden = told->run.timeline.step_time - steady_step(told->few, told->run.timeline);
+  Reported out;
+  out.memory = memory_of(plan, s);
+  out.report = summarized(s, costs, plan, told->run, explain(told->few, told->run, told->further),
+                          {told->step, hidden}, out.memory, facts);
+  return out;
 }
 
 }  // namespace plait

@@ -18,11 +18,15 @@ struct PredictionOptions {
   Watch watch = {};           // SimulationOptions::watch
 };
 
-struct Prediction {
-  Plan plan;
-  Simulation simulation;
+/// What is said about a step.
+struct Reported {
   std::vector<StageUse> memory;  // per stage
   Report report;
+};
+
+struct Prediction : Reported {
+  Plan plan;
+  Simulation simulation;
 };
 
 /// Throws InputError for what cannot be planned, InternalError when the plan is not sound.
@@ -31,6 +35,10 @@ Prediction predict(const Scenario& scenario, const PredictionOptions& options,
 /// The same with a cost model that is there already: costs_of(scenario).
 Prediction predict(const Scenario& scenario, const CostModel& costs,
                    const PredictionOptions& options, const RunFacts& facts);
+
+/// The report alone: to the last bit that of predict(scenario, costs, {}, facts), and sooner where
+/// most of a step repeats (search/few_microbatches.h). Throws as predict does.
+Reported report_of(const Scenario& scenario, const CostModel& costs, const RunFacts& facts);
 
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);

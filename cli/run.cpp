@@ -47,7 +47,7 @@ bool has_no_effect(const RunCommandOptions& options, const ScenarioText& text, c
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
   try {
     const Scenario scenario = parse_scenario(text.text, text.file, others);
-    const Report folded = predict(scenario, {}, {}).report;
+    const Report folded = report_of(scenario, costs_of(scenario), {}).report;
     if (folded.step_time_s != with.step_time_s) return false;  // unfolded too, but that takes long
     return same_prediction(options.unfold ? predict(scenario, {.unfold = true}, {}).report : folded,
                            with);
@@ -112,16 +112,24 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
   const PredictionOptions how = {.unfold = options.unfold,
                                  .memory_curve = !options.trace.empty() || !options.html.empty(),
                                  .watch = progress.watch("ops")};
-  Prediction p = predict(scenario, how, run_facts(scenario, command_line));
-  for (std::string& w : idle_overrides(options, text, p.report)) {
-    p.report.run.warnings.push_back(std::move(w));
+  const RunFacts facts = run_facts(scenario, command_line);
+  std::optional<Prediction> whole;  // where more is asked for than the report
+  if (how.unfold || how.memory_curve || scenario.flow_network) {
+    whole = predict(scenario, how, facts);
   }
-  save_trace(options, p);
+  Report report = whole ? whole->report : report_of(scenario, costs_of(scenario), facts).report;
+  for (std::string& w : idle_overrides(options, text, report)) {
+    report.run.warnings.push_back(std::move(w));
+  }
+  if (whole) {
+    whole->report = report;
+    save_trace(options, *whole);
+  }
   progress.finish();
-  save_page(options, text, scenario, p);
-  print_warnings(p.report.run.warnings);
-  print_result(options.output, rendered(p.report, options.output));
-  return p.report.memory.fits ? kYes : kNo;
+  if (whole) save_page(options, text, scenario, *whole);
+  print_warnings(report.run.warnings);
+  print_result(options.output, rendered(report, options.output));
+  return report.memory.fits ? kYes : kNo;
 }
 
 }  // namespace

@@ -161,7 +161,7 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
     out.settings.emplace_back("strategy.recompute.modules", "[]");
   }
   out.layout = words_of(layout, s);
-  out.report = predict(s, costs_, {}, run_facts(s, command_.line)).report;
+  out.report = report_of(s, costs_, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;
   return out;
 }

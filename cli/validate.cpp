@@ -77,7 +77,7 @@ bool counts(MemoryStatistic statistic, const MemoryItem& item) {
 }
 
 /// Bytes as the record's statistic counts them, on the stage that it was taken on.
-double memory_bytes(const Prediction& p, const Measured& measured) {
+double memory_bytes(const Reported& p, const Measured& measured) {
   double most = 0;
   for (const StageUse& use : p.memory) {
     auto bytes = static_cast<double>(use.live.peak.value);
@@ -97,7 +97,7 @@ double counted_work(const PublishedRun& run, const Scenario& s) {
          megatron_flops_per_iteration(s.model, seq, batch);
 }
 
-void take_prediction(const PublishedRun& run, const Scenario& scenario, const Prediction& p,
+void take_prediction(const PublishedRun& run, const Scenario& scenario, const Reported& p,
                      ValidationRecord& out) {
   const Report& r = p.report;
   out.layout = r.layout;
@@ -162,7 +162,7 @@ ValidationRecord validated(const ValidationTask& task, const std::string& scenar
       file.finish();
     }
     const Scenario scenario = parse_scenario(made.json, out.id);
-    take_prediction(task.run, scenario, predict(scenario, costs_of(scenario), {}, {}), out);
+    take_prediction(task.run, scenario, report_of(scenario, costs_of(scenario), {}), out);
   } catch (const NotRepresentable& why) {
     out.reason = why.what();
   } catch (const InputError& error) {

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "plan/places.h"
-#include "plan/steady_step.h"
 #include "reports/human.h"
 #include "reports/json.h"
 #include "reports/walk.h"
@@ -170,10 +169,9 @@ Report summarize(const ReportInputs& in) {
   r.mesh = in.plan.mesh;
   r.stage_tp = in.plan.stage_tp;
   r.world_size = rank_count(in.plan);
-  const SimTime step = steady_step(in.plan, in.timeline);
-  r.step_time_s = to_seconds(step).value;
+  r.step_time_s = to_seconds(in.times.step).value;
   fill_rates(in, r);
-  const Seconds hidden = to_seconds(in.timeline.step_time - step);
+  const Seconds hidden = to_seconds(in.times.hidden);
   r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
   r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
   r.bound_by = in.explanation.bound_by;

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "core/time.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/node_use.h"
 #include "costmodel/stage_use.h"
 #include "plan/explanation.h"
 #include "plan/memory.h"
-#include "plan/timeline.h"
 #include "topologies/cluster.h"
 
 namespace plait {
@@ -54,13 +54,18 @@ struct ContentionLine {
   double lost_s = 0;                 // of this, the delay
 };
 
+struct StepTimes {
+  SimTime step = 0;    // where one follows another (plan/steady_step.h)
+  SimTime hidden = 0;  // by how much its timeline is longer: waits at its ends
+};
+
 struct ReportInputs {
   const Model& model;
   const Workload& workload;
   const Strategy& strategy;
   const Plan& plan;
   const Cluster& cluster;
-  const Timeline& timeline;
+  StepTimes times;
   const Explanation& explanation;
   const std::vector<StageUse>& memory;  // one per stage
   const std::vector<ChosenCollective>& collectives;

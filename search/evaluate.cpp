@@ -39,7 +39,7 @@ std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& co
     if (told && told->step > limit) return Evaluation{told->step, {}, {}};
     if (told) {
       const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
-                                             told->further);
+                                             told->microbatches);
       if (uses) return with_memory(told->step, *uses, s);
     }
     const Plan plan = make_plan(s.model, s.workload, s.strategy);

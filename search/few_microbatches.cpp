@@ -83,8 +83,8 @@ class Comparison {
     }
   }
 
-  /// What each further period adds; nothing where periods differ.
-  std::optional<SimTime> added() const {
+  /// So many further periods; nothing where periods differ.
+  std::optional<FurtherPeriods> further(std::int64_t count) const {
     const std::size_t stages = few_.plan.programs.size();
     const bool all_recorded = few_.run.timeline.tracks.size() == stages * few_.run.lanes->count() &&
                               more_.run.timeline.tracks.size() == few_.run.timeline.tracks.size();
@@ -93,7 +93,7 @@ class Comparison {
     if (!known) return std::nullopt;
     for (std::size_t periods = 1; periods_before(periods + 1); ++periods) {
       if (ended_before_last_period(periods)) {
-        return ends_alike(periods + 1) ? std::optional(longer_) : std::nullopt;
+        return ends_alike(periods + 1) ? std::optional(further_periods(count)) : std::nullopt;
       }
     }
     return std::nullopt;
@@ -186,7 +186,16 @@ class Comparison {
       }
       return true;
     });
-    return latest <= earliest;
+    return latest < earliest;
+  }
+
+  FurtherPeriods further_periods(std::int64_t count) const {
+    FurtherPeriods out = {count, longer_, {}};
+    for (std::size_t s = 0; s < common_.size(); ++s) {
+      out.last.push_back({static_cast<std::uint32_t>(op(s, before(s, 1))),
+                          static_cast<std::uint32_t>(op(s, common_[s].prefix))});
+    }
+    return out;
   }
 
   std::size_t before(std::size_t stage, std::size_t periods) const {
@@ -221,10 +230,12 @@ std::optional<ToldStep> step_of_few(const Scenario& s, const CostModel& costs) {
   if (s.workload.global_batch % per_pass != 0 || 3 * (2 * few + later) > 2 * all) return {};
   Trial shorter = trial(s, costs, few);
   const Trial longer = trial(s, costs, few + later);
-  const std::optional<SimTime> added = Comparison(shorter, longer, later).added();
+  const auto further = Comparison(shorter, longer, later).further((all - few) / later);
+  if (!further) return {};
   const SimTime step = step_of(shorter.plan, s, shorter.run.timeline);
-  if (!added || step_of(longer.plan, s, longer.run.timeline) != step + *added) return {};
-  return ToldStep{step + (all - few) / later * *added, std::move(shorter.plan), all - few};
+  if (step_of(longer.plan, s, longer.run.timeline) != step + further->time) return {};
+  return ToldStep{step + further->count * further->time, std::move(shorter.plan),
+                  std::move(shorter.run), all - few, *further};
 }
 
 SimTime step_of_all(const Plan& plan, const Scenario& s, const CostModel& costs) {

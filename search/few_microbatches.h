@@ -9,8 +9,8 @@
 // of the first does, d microbatches later; T, by how much the second step is longer. It holds where
 //   - what comes before c starts and ends alike in both, and receives nothing sent behind c;
 //   - what comes behind x - L, with x = c - K L >= f + L, starts and ends T later in the second;
-//   - what comes before x has ended when anything of the last period, c - L to c, starts: later ops
-//     wait for what is within K periods, which is T later each time;
+//   - what comes before x has ended before anything of the last period, c - L to c, starts: later
+//     ops wait for what is within K periods, which is T later each time;
 //   - no collective that spans stages comes before c;
 //   - the host, which may be ahead, needs no longer than T to issue L calls: it is never behind.
 // Whatever an op waits for is either T later with each period or falls behind for good. What is not
@@ -24,15 +24,19 @@
 #include "core/time.h"
 #include "plan/plan.h"
 #include "scenarios/scenario.h"
+#include "sim/explain.h"
 #include "sim/simulate.h"
 
 namespace plait {
 
 /// A step told from few of its microbatches.
 struct ToldStep {
-  SimTime step = 0;
-  Plan few;                  // the shorter of the two plans
-  std::int64_t further = 0;  // microbatches of the step that it has not
+  SimTime step = 0;  // step_of_all
+  Plan few;          // the shorter of the two plans
+  Simulation run;    // of it
+  /// What the step has and the shorter plan has not.
+  std::int64_t microbatches = 0;
+  FurtherPeriods further;
 };
 
 /// Nothing where it cannot be told, or would take as long as the whole step's simulation. Throws

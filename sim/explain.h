@@ -3,12 +3,14 @@
 // on, and how much each hardware number matters.
 
 #include "plan/explanation.h"
+#include "sim/further_periods.h"
 #include "sim/simulate.h"
 
 namespace plait {
 
 /// Needs a recorded simulation. Where only some lanes are recorded (a large unfolded world), waits
 /// for lanes that are not are called "bubble" in the breakdown and end the critical path as "idle".
-Explanation explain(const Plan& plan, const Simulation& simulation);
+Explanation explain(const Plan& plan, const Simulation& simulation,
+                    const FurtherPeriods& further = {});
 
 }  // namespace plait

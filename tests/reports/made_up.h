@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/steady_step.h"
 #include "reports/report.h"
 
 namespace plait {
@@ -42,12 +43,13 @@ struct MadeUp {
   }
 
   ReportInputs inputs() const {
+    const SimTime step = steady_step(plan, timeline);
     return {model,
             workload,
             strategy,
             plan,
             cluster,
-            timeline,
+            {step, timeline.step_time - step},
             explanation,
             memory,
             collectives,

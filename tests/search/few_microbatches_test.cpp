@@ -1,6 +1,7 @@
 // Told from few microbatches, a step is exactly as long as simulated whole.
 #include "search/few_microbatches.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -28,6 +29,24 @@ std::optional<ToldStep> told_of(const Scenario& s, const CostModel& costs) {
   }
 }
 
+/// To the last bit.
+std::string text_of(const Explanation& e) {
+  std::string out = e.bound_by;
+  const auto add = [&](const std::string& name, Seconds time) {
+    out += fmt::format("\n{} {:a}", name, time.value);
+  };
+  for (const Share& s : e.breakdown) add(s.group + " " + s.name, s.time);
+  for (const Share& s : e.critical_path) add("path " + s.group + " " + s.name, s.time);
+  for (const Sensitivity& s : e.sensitivity) add(s.resource, s.time);
+  return out;
+}
+
+std::string whole_explanation(const Plan& plan, const Scenario& s, const CostModel& costs) {
+  return text_of(explain(
+      plan, simulate(plan, s.cluster, costs,
+                     {.interference = s.interference, .record = true, .placement = s.placement})));
+}
+
 /// Of every stage: what is live and when, and all that comes on top.
 std::string text_of(const std::vector<StageUse>& uses) {
   std::string out;
@@ -53,11 +72,13 @@ RC_GTEST_PROP(FewMicrobatches, TellTheStepOfMany, ()) {
   RC_CLASSIFY(told.has_value());
   if (!told) return;
   RC_ASSERT(told->step == whole(s, c.costs()));
-  const auto uses =
-      stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels, told->further);
+  const Plan plan = make_plan(s.model, s.workload, s.strategy);
+  RC_ASSERT(text_of(explain(told->few, told->run, told->further)) ==
+            whole_explanation(plan, s, c.costs()));
+  const auto uses = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
+                                         told->microbatches);
   RC_CLASSIFY(uses.has_value(), "memory too");
   if (!uses) return;
-  const Plan plan = make_plan(s.model, s.workload, s.strategy);
   RC_ASSERT(text_of(*uses) ==
             text_of(stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels)));
 }

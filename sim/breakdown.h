@@ -1,0 +1,14 @@
+#pragma once
+// What each rank's compute stream does, or waits for.
+
+#include <vector>
+
+#include "sim/further_periods.h"
+#include "sim/recorded_step.h"
+
+namespace plait {
+
+/// Mean over all ranks; sums to the step time.
+std::vector<Share> breakdown(const RecordedStep& step, const FurtherPeriods& further);
+
+}  // namespace plait
