@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/cures.h"
 #include "cli/evaluate.h"
+#include "cli/idle_overrides.h"
 #include "cli/improvements.h"
 #include "cli/link_use.h"
 #include "cli/options.h"
@@ -38,34 +39,6 @@ std::string rendered(const Report& report, const OutputOptions& output) {
     case Format::kText: return to_text(report, output.style());
   }
   return "";
-}
-
-/// Whether the prediction without override `left_out` is the same.
-bool has_no_effect(const RunCommandOptions& options, const ScenarioText& text, const Report& with,
-                   std::size_t left_out) {
-  std::vector<Override> others = options.scenario.overrides();
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
-  try {
-    const Scenario scenario = parse_scenario(text.text, text.file, others);
-    const Report folded = predict(scenario, {}, {}).report;
-    if (folded.step_time_s != with.step_time_s) return false;  // unfolded too, but that takes long
-    return same_prediction(options.unfold ? predict(scenario, {.unfold = true}, {}).report : folded,
-                           with);
-  } catch (const InputError&) {
-    return false;  // it makes the difference between a scenario that can be planned and one that
-                   // cannot
-  }
-}
-
-std::vector<std::string> idle_overrides(const RunCommandOptions& options, const ScenarioText& text,
-                                        const Report& report) {
-  std::vector<std::string> warnings;
-  for (std::size_t i = 0; i < options.scenario.sets.size(); ++i) {
-    if (!has_no_effect(options, text, report, i)) continue;
-    warnings.push_back(
-        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
-  }
-  return warnings;
 }
 
 void save_trace(const RunCommandOptions& options, const Prediction& p) {
@@ -113,7 +86,7 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
                                  .memory_curve = !options.trace.empty() || !options.html.empty(),
                                  .watch = progress.watch("ops")};
   Prediction p = predict(scenario, how, run_facts(scenario, command_line));
-  for (std::string& w : idle_overrides(options, text, p.report)) {
+  for (std::string& w : idle_overrides(options.scenario, text, p, options.unfold)) {
     p.report.run.warnings.push_back(std::move(w));
   }
   save_trace(options, p);
