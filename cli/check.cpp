@@ -53,11 +53,6 @@ std::string group_text(const Verdict& v, AxisSet axes) {
 }
 
 /// "405.9 B": billions, as models are named.
-std::string parameter_text(std::int64_t n) {
-  const auto count = static_cast<double>(n);
-  return n < 1'000'000'000 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);
-}
-
 /// "documents: packed, 7 in each sequence, the longest of 3,072 tokens; 1.6 % padding"
 std::string documents_text(const Verdict& v) {
   const Workload& w = v.scenario.workload;
@@ -83,17 +78,18 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   const std::int64_t parameters = count_parameters(s.model).total(s.model);
   add("model", fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters",
                            s.model.name, s.model.layers, s.model.hidden, s.model.heads,
-                           human_count(s.model.vocab), parameter_text(parameters)));
+                           human_count(s.model.vocab), human_parameters(parameters)));
   if (const std::int64_t n = s.model.windowed_layers(); n > 0) {
     add("", fmt::format("windows: {} of {} layers see {} tokens", n, s.model.layers,
                         human_count(s.model.attention_window)));
   }
   add("batch",
       fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "
-                  "microbatches of {} on each data-parallel rank",
+                  "{} of {} on each data-parallel rank",
                   human_count(s.workload.global_batch), human_count(s.workload.sequence_length),
                   human_rate(static_cast<double>(v.plan.tokens_per_step)),
                   human_rate(v.plan.model_flops.value), v.plan.microbatches,
+                  v.plan.microbatches == 1 ? "microbatch" : "microbatches",
                   s.workload.micro_batch));
   if (v.plan.documents.any()) add("", documents_text(v));
   add("cluster", cluster_text(s.cluster));

@@ -1,8 +1,13 @@
 #include "cli/command_line.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "core/error.h"
+#include "core/spelling.h"
 
 namespace plait {
 
@@ -64,9 +69,6 @@ std::string Option::name() const { return option_->get_name(); }
 Subcommand Subcommand::subcommand(const std::string& name, const std::string& says) {
   return Subcommand(app_->add_subcommand(name, says), action_);
 }
-Subcommand Subcommand::find(const std::string& name) {
-  return Subcommand(app_->get_subcommand(name), action_);
-}
 
 Option Subcommand::option(const std::string& names, std::string& to, const std::string& says) {
   return Option(app_->add_option(names, to, says));
@@ -113,7 +115,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& version,
                          const std::string& says)
     : app_(std::make_unique<CLI::App>(says, name)) {
   app_->require_subcommand(1);
-  app_->set_version_flag("--version", name + " " + version);
+  app_->set_version_flag("-V,--version", name + " " + version);
 }
 CommandLine::~CommandLine() = default;
 
@@ -125,14 +127,78 @@ namespace {
   throw InputError({.code = "G001", .problem = problem, .cure = "see " + command + " --help"});
 }
 
-/// "plait topology show", as far as it was understood.
-std::string understood(const CLI::App& app) {
-  std::string words = app.get_name();
-  for (const CLI::App* sub : app.get_subcommands()) words += " " + understood(*sub);
-  return words;
+/// The subcommand that the words lead to.
+const CLI::App& reached(const CLI::App& app) {
+  const std::vector<CLI::App*> next = app.get_subcommands();
+  return next.empty() ? app : reached(*next.back());
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options({})) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// "plait topology show": all words that lead to it.
+std::string path_of(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
+}
+
+[[noreturn]] void refuse_word(const std::string& problem, const std::string& word,
+                              const std::vector<std::string>& known, const std::string& expected,
+                              const std::string& command) {
+  const std::string meant = did_you_mean(word, known, "");
+  throw InputError({.code = "G001",
+                    .problem = problem,
+                    .expected = expected,
+                    .cure = (meant.empty() ? "see " : meant + " See ") + command + " --help"});
+}
+
+[[noreturn]] void refuse_subcommand(const CLI::App& at, const std::string& word,
+                                    const std::string& command) {
+  const std::vector<std::string> known = subcommand_names(at);
+  refuse_word(fmt::format("{} has no subcommand {}", command, word), word, known,
+              fmt::format("one of {}", fmt::join(known, ", ")), command);
+}
+
+/// A word that nothing takes is the reason, whatever else is then missing.
+void refuse_unknown_word(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining(true);
+  if (left.empty()) return;
+  const std::string& word = left.front();
+  const CLI::App& at = reached(app);
+  const std::string command = path_of(at);
+  if (word.starts_with('-')) {
+    refuse_word(fmt::format("{} has no option {}", command, word), word, option_names(at), "",
+                command);
+  }
+  if (at.get_require_subcommand_min() > 0) refuse_subcommand(at, word, command);
+  refuse_word(fmt::format("{} takes no further word, such as {}", command, word), word, {}, "",
+              command);
 }
 
 }  // namespace
+
+Subcommand Subcommand::find(const std::string& name) {
+  const std::vector<CLI::App*> all = app_->get_subcommands([](const CLI::App*) { return true; });
+  const auto found = std::ranges::find(all, name, &CLI::App::get_name);
+  if (found == all.end()) refuse_subcommand(*app_, name, path_of(*app_));
+  return Subcommand(*found, action_);
+}
+
+std::string Subcommand::help() const {
+  // Its own, whichever subcommand is the one on the command line.
+  return app_->get_formatter()->make_help(app_, path_of(*app_), CLI::AppFormatMode::Normal);
+}
 
 std::string CommandLine::help() const { return app_->help(); }
 
@@ -141,7 +207,8 @@ int CommandLine::run(int argc, char** argv) {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
-    refuse(error.what(), understood(*app_));
+    refuse_unknown_word(*app_);
+    refuse(error.what(), path_of(reached(*app_)));
   }
   return action_();
 }

@@ -54,7 +54,7 @@ class Subcommand {
   explicit Subcommand(CLI::App* app, std::function<int()>* action) : app_(app), action_(action) {}
 
   Subcommand subcommand(const std::string& name, const std::string& says);
-  /// One that was declared.
+  /// One that was declared. Throws InputError G001 where none was.
   Subcommand find(const std::string& name);
 
   /// `names`: "-o,--output", or a bare word for an argument. The value goes to `to`, which outlives
@@ -71,6 +71,8 @@ class Subcommand {
                 const std::string& says);
   Option flag(const std::string& names, bool& to, const std::string& says);
 
+  /// As its --help prints it.
+  std::string help() const;
   /// Below the options in --help.
   void footer(const std::string& text);
   void needs_subcommand();

@@ -39,6 +39,7 @@ void add_schema(Command& command);
 void add_explain(Command& command);
 void add_completion(Command& command);
 void add_man(Command& command);
+void add_help(Command& command);
 void add_version(Command& command);
 
 }  // namespace plait

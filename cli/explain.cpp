@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <memory>
 #include <sstream>
 
@@ -10,6 +11,8 @@
 #include "cli/options.h"
 #include "core/embedded_file.h"
 #include "core/error.h"
+#include "core/spelling.h"
+#include "reports/terminal.h"
 
 namespace plait {
 
@@ -56,15 +59,49 @@ std::string section_in(const std::string& page, const std::string& code) {
   return trimmed(page.substr(from, std::min(page.find("\n#", from), page.size()) - from)) + "\n";
 }
 
+/// Paragraphs for a terminal; code and lists stay as they are.
+std::string filled(const std::string& section) {
+  const int width = OutputOptions{}.style().width;
+  std::string out, paragraph;
+  const auto end_paragraph = [&] {
+    for (const std::string& line : wrap(paragraph, width))
+      out += paragraph.empty() ? "" : line + "\n";
+    paragraph.clear();
+  };
+  bool code = false;
+  std::istringstream lines(section);
+  for (std::string line; std::getline(lines, line);) {
+    const bool fence = line.starts_with("```");
+    const bool as_is =
+        code || fence || line.empty() || line.starts_with("|") || line.starts_with("*");
+    code = code != fence;
+    if (as_is) {
+      end_paragraph();
+      out += line + "\n";
+    } else {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+    }
+  }
+  end_paragraph();
+  return out;
+}
+
 std::string text_of(const CodeText& e) {
   const bool warning = e.code.starts_with('W');
   return fmt::format("{}  {}\n      {}{}\n{}{}", e.code, e.meaning, warning ? "" : e.family + ": ",
                      warning ? "a warning: the answer stands, the exit code is as without it"
                              : "an error, exit code 2",
-                     e.section.empty() ? "" : "\n", e.section);
+                     e.section.empty() ? "" : "\n", filled(e.section));
 }
 
-int explain(const std::string& code) {
+/// Codes are written in capitals, and typed as they come.
+std::string in_capitals(std::string code) {
+  for (char& c : code) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return code;
+}
+
+int explain(const std::string& typed) {
+  const std::string code = in_capitals(typed);
   const std::string page(pages_of_codes().front().text);
   std::vector<CodeText> table = table_in(page);
   std::string all;
@@ -81,12 +118,11 @@ int explain(const std::string& code) {
     print_result({}, all);
     return kYes;
   }
-  const std::string near = nearest(code, known);
+  const std::string meant = did_you_mean(code, known, "");
   throw InputError({.code = "G030",
-                    .problem = fmt::format("there is no code '{}'", code),
+                    .problem = fmt::format("there is no code '{}'", typed),
                     .expected = "a code as messages name it, such as S010",
-                    .cure = near.empty() ? "plait explain lists them all"
-                                         : fmt::format("did you mean {}?", near)});
+                    .cure = meant.empty() ? "plait explain lists them all" : meant});
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ void add_import(Command& command) {
   sub.option("--from", options->from, "Whose settings (default: by content)")
       .one_of(dialect_names(true))
       .takes("DIALECT");
-  sub.option("--base", options->base, "A scenario that says what the file does not")
+  sub.option("--base", options->base,
+             "A scenario, or parts of one, that says what the file does not")
       .takes("SCENARIO");
   sub.option("-o,--output", options->output.file, "Write the scenario to this file").takes("FILE");
   sub.runs([options] { return run_import(*options); });

@@ -12,10 +12,12 @@
 #include "cli/options.h"
 #include "model/presets.h"
 #include "plan/schedule.h"
+#include "reports/human.h"
 #include "reports/terminal.h"
 #include "scenarios/framework.h"
 #include "scenarios/systems.h"
 #include "topologies/catalogue.h"
+#include "topologies/families/families.h"
 
 namespace plait {
 namespace {
@@ -69,6 +71,67 @@ std::vector<std::string> system_rows() {
   return fits || ::isatty(STDOUT_FILENO) == 0 ? table : system_entries(width);
 }
 
+/// Names, and behind each what it stands for.
+using Described = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::string> in_columns(const Described& entries) {
+  std::size_t width = 0;
+  for (const auto& [name, says] : entries) width = std::max(width, name.size());
+  std::vector<std::string> out;
+  for (const auto& [name, says] : entries) {
+    out.push_back(fmt::format("{:<{}}  {}", name, width, says));
+  }
+  return out;
+}
+
+std::vector<std::string> model_rows() {
+  Described out;
+  for (const std::string& name : preset_names()) {
+    const Model& m = *find_preset(name);
+    out.emplace_back(
+        name, fmt::format("{} parameters, {} layers, hidden {}",
+                          human_parameters(count_parameters(m).total(m)), m.layers, m.hidden));
+  }
+  return in_columns(out);
+}
+
+std::vector<std::string> device_rows() {
+  Described out;
+  for (const std::string& name : device_names()) {
+    const Device d = find_device(name);
+    out.emplace_back(
+        name, fmt::format("{}, {}B/s, {}FLOP/s dense bf16", human_bytes(d.memory.value),
+                          human_rate(d.memory_bandwidth.value), human_rate(d.peak_bf16.value)));
+  }
+  return in_columns(out);
+}
+
+std::vector<std::string> cluster_rows() {
+  Described out;
+  for (const std::string& name : cluster_names()) {
+    const NodeSpec node = find_node(name);
+    out.emplace_back(name, fmt::format("{} x {}{}", node.devices, node.device,
+                                       node.fabric.empty() ? "" : ", nodes over " + node.fabric));
+  }
+  return in_columns(out);
+}
+
+std::vector<std::string> fabric_rows() {
+  Described out;
+  for (const std::string& name : fabric_names()) {
+    const Fabric f = find_fabric(name);
+    out.emplace_back(name, fmt::format("{}, {}bit/s for each NIC", name_of(f.link),
+                                       human_rate(8 * f.bandwidth.value)));
+  }
+  return in_columns(out);
+}
+
+std::vector<std::string> framework_rows() {
+  Described out;
+  for (const Framework& f : frameworks()) out.emplace_back(f.name, f.title);
+  return in_columns(out);
+}
+
 /// Scenario files under scenarios/ of the current folder.
 std::vector<std::string> scenario_files() {
   std::vector<std::string> out;
@@ -83,23 +146,24 @@ std::vector<std::string> scenario_files() {
 
 struct Kind {
   const char* name;
-  std::vector<std::string> (*names)();
+  std::vector<std::string> (*names)();  // where all kinds are listed
+  std::vector<std::string> (*rows)();   // where this one is: each begins with the name
 };
-constexpr std::array<Kind, 8> kKinds = {{{"models", preset_names},
-                                         {"devices", device_names},
-                                         {"clusters", cluster_names},
-                                         {"fabrics", fabric_names},
-                                         {"frameworks", framework_names},
-                                         {"schedules", schedule_names},
-                                         {"strategies", system_rows},
-                                         {"scenarios", scenario_files}}};
+constexpr std::array<Kind, 8> kKinds = {{{"models", preset_names, model_rows},
+                                         {"devices", device_names, device_rows},
+                                         {"clusters", cluster_names, cluster_rows},
+                                         {"fabrics", fabric_names, fabric_rows},
+                                         {"frameworks", framework_names, framework_rows},
+                                         {"schedules", schedule_names, schedule_names},
+                                         {"strategies", system_rows, system_rows},
+                                         {"scenarios", scenario_files, scenario_files}}};
 
 int list(const std::string& what) {
   std::string text;
   for (const Kind& kind : kKinds) {
     if (!what.empty() && what != kind.name) continue;
     if (what.empty()) text += fmt::format("{}\n", kind.name);
-    for (const std::string& name : kind.names()) {
+    for (const std::string& name : what.empty() ? kind.names() : kind.rows()) {
       text += fmt::format("{}{}\n", what.empty() ? "  " : "", name);
     }
   }

@@ -65,6 +65,7 @@ int plait_main(int argc, char** argv) {
   plait::add_explain(command);
   plait::add_completion(command);
   plait::add_man(command);
+  plait::add_help(command);
   plait::add_version(command);
   plait::add_examples(command.program);
   if (argc == 1) return report(parser.help().c_str(), "", plait::kUsage);

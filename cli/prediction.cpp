@@ -177,6 +177,7 @@ Reported report_of(const Scenario& s, const CostModel& costs, const RunFacts& fa
   out.memory = memory_of(plan, s);
   out.report = summarized(s, costs, plan, told->run, explain(told->few, told->run, told->further),
                           {told->step, hidden}, out.memory, facts);
+  out.plan = std::move(plan);
   return out;
 }
 

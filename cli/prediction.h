@@ -20,12 +20,12 @@ struct PredictionOptions {
 
 /// What is said about a step.
 struct Reported {
+  Plan plan;
   std::vector<StageUse> memory;  // per stage
   Report report;
 };
 
 struct Prediction : Reported {
-  Plan plan;
   Simulation simulation;
 };
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/cures.h"
 #include "cli/evaluate.h"
+#include "cli/idle_overrides.h"
 #include "cli/improvements.h"
 #include "cli/link_use.h"
 #include "cli/options.h"
@@ -38,34 +40,6 @@ std::string rendered(const Report& report, const OutputOptions& output) {
     case Format::kText: return to_text(report, output.style());
   }
   return "";
-}
-
-/// Whether the prediction without override `left_out` is the same.
-bool has_no_effect(const RunCommandOptions& options, const ScenarioText& text, const Report& with,
-                   std::size_t left_out) {
-  std::vector<Override> others = options.scenario.overrides();
-  others.erase(others.begin() + static_cast<std::ptrdiff_t>(left_out));
-  try {
-    const Scenario scenario = parse_scenario(text.text, text.file, others);
-    const Report folded = report_of(scenario, costs_of(scenario), {}).report;
-    if (folded.step_time_s != with.step_time_s) return false;  // unfolded too, but that takes long
-    return same_prediction(options.unfold ? predict(scenario, {.unfold = true}, {}).report : folded,
-                           with);
-  } catch (const InputError&) {
-    return false;  // it makes the difference between a scenario that can be planned and one that
-                   // cannot
-  }
-}
-
-std::vector<std::string> idle_overrides(const RunCommandOptions& options, const ScenarioText& text,
-                                        const Report& report) {
-  std::vector<std::string> warnings;
-  for (std::size_t i = 0; i < options.scenario.sets.size(); ++i) {
-    if (!has_no_effect(options, text, report, i)) continue;
-    warnings.push_back(
-        fmt::format("W002: --set {} changes nothing in the result", options.scenario.sets[i]));
-  }
-  return warnings;
 }
 
 void save_trace(const RunCommandOptions& options, const Prediction& p) {
@@ -117,19 +91,19 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
   if (how.unfold || how.memory_curve || scenario.flow_network) {
     whole = predict(scenario, how, facts);
   }
-  Report report = whole ? whole->report : report_of(scenario, costs_of(scenario), facts).report;
-  for (std::string& w : idle_overrides(options, text, report)) {
-    report.run.warnings.push_back(std::move(w));
+  Reported out = whole ? *whole : report_of(scenario, costs_of(scenario), facts);
+  for (std::string& w : idle_overrides(options.scenario, text, out, options.unfold)) {
+    out.report.run.warnings.push_back(std::move(w));
   }
   if (whole) {
-    whole->report = report;
+    whole->report = out.report;
     save_trace(options, *whole);
   }
   progress.finish();
   if (whole) save_page(options, text, scenario, *whole);
-  print_warnings(report.run.warnings);
-  print_result(options.output, rendered(report, options.output));
-  return report.memory.fits ? kYes : kNo;
+  print_warnings(out.report.run.warnings);
+  print_result(options.output, rendered(out.report, options.output));
+  return out.report.memory.fits ? kYes : kNo;
 }
 
 }  // namespace

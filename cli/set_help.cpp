@@ -6,6 +6,7 @@
 
 #include "cli/options.h"
 #include "core/error.h"
+#include "core/spelling.h"
 #include "reports/vary.h"
 #include "scenarios/overrides.h"
 
@@ -47,12 +48,11 @@ const Tree& field_at(const std::string& path, const Tree& root) {
     const std::string key = path.substr(begin, end - begin);
     const std::vector<std::string> keys = keys_of(*at);
     if (!at->contains("properties") || !(*at)["properties"].contains(key)) {
-      const std::string near = nearest(key, keys);
       throw InputError({.code = "G006",
                         .problem = fmt::format("no field '{}' in a scenario", path),
                         .where = {"", 0, 0, path},
                         .expected = fmt::format("one of: {}", fmt::join(keys, ", ")),
-                        .cure = near.empty() ? "" : fmt::format("did you mean '{}'?", near)});
+                        .cure = did_you_mean(key, keys)});
     }
     at = &(*at)["properties"][key];
     begin = end + 1;
@@ -61,26 +61,41 @@ const Tree& field_at(const std::string& path, const Tree& root) {
   return *at;
 }
 
+/// What a text alone may be, where it stands for an object: the names of its presets.
+const Tree* names_for(const Tree& field) {
+  const auto alternatives = field.find("anyOf");
+  if (alternatives == field.end()) return nullptr;
+  for (const Tree& a : *alternatives) {
+    if (a.contains("enum")) return &a["enum"];
+  }
+  return nullptr;
+}
+
 std::string text_of(const Tree& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string listed(const Tree& values) {
+  std::vector<std::string> texts;
+  for (const Tree& v : values) texts.push_back(text_of(v));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 std::string describe(const std::string& path, const Tree& field, const Tree& root) {
   std::string out = path + "\n";
   const Tree& resolved = resolve(field, root);
+  const bool is_object = resolved.contains("properties");
   for (const char* key : {"description", "type", "enum", "minimum", "maximum", "default"}) {
+    if (is_object && std::string(key) == "default") continue;  // each field says its own
     const Tree* from = field.contains(key) ? &field : resolved.contains(key) ? &resolved : nullptr;
     if (from == nullptr) continue;
     const Tree& value = (*from)[key];
-    std::string text = text_of(value);
-    if (value.is_array()) {
-      std::vector<std::string> choices;
-      for (const Tree& v : value) choices.push_back(text_of(v));
-      text = fmt::format("{}", fmt::join(choices, ", "));
-    }
+    const std::string text = value.is_array() ? listed(value) : text_of(value);
     const std::string label = std::string(key) == "enum" ? "one of" : key;
     out += fmt::format("  {:<12} {}\n", label, text);
   }
+  const Tree* names = is_object ? names_for(field) : nullptr;
+  if (names != nullptr) out += fmt::format("  {:<12} {}\n", "or one of", listed(*names));
   const std::vector<std::string> keys = keys_of(resolved);
   if (!keys.empty()) out += fmt::format("  {:<12} {}\n", "fields", fmt::join(keys, ", "));
   return out;

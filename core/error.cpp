@@ -2,14 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
+#include "core/spelling.h"
 
 namespace plait {
 namespace {
 
-std::string render(const InputError::Text& t) {
-  std::string out = "error[" + t.code + "]: " + t.problem;
+/// What a file says may hold bytes that a terminal would act on, or that end a text.
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return out;
+}
+
+std::string rendered(const InputError::Text& t) {
+  std::string out = "error[" + t.code + "]: " + printable(t.problem);
   const Where& w = t.where;
   std::string place;
   if (!w.file.empty()) {
@@ -18,30 +27,15 @@ std::string render(const InputError::Text& t) {
   }
   if (!w.path.empty() && !place.empty()) place = w.path + std::string(" (") + place + ")";
   if (!w.path.empty() && place.empty()) place = w.path;
-  if (!place.empty()) out += "\n  --> " + place;
-  if (!t.expected.empty()) out += "\n  expected: " + t.expected;
-  if (!t.cure.empty()) out += "\n  cure: " + t.cure;
+  if (!place.empty()) out += "\n  --> " + printable(place);
+  if (!t.expected.empty()) out += "\n  expected: " + printable(t.expected);
+  if (!t.cure.empty()) out += "\n  cure: " + printable(t.cure);
   return out;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
 
-InputError::InputError(Text text) : std::runtime_error(render(text)), text_(std::move(text)) {}
+InputError::InputError(Text text) : std::runtime_error(rendered(text)), text_(std::move(text)) {}
 
 void fail_check(const char* condition, const char* file, int line, const std::string& detail) {
   throw InternalError(std::string("internal error: ") + detail + " (" + condition + " at " + file +

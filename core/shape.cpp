@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/spelling.h"
+
 namespace plait {
 namespace {
 
@@ -40,9 +42,27 @@ std::vector<std::string> property_keys(const Shape& shape) {
 }
 
 std::string key_cure(const std::string& key, const std::vector<std::string>& keys) {
-  const std::string near = nearest(key, keys);
-  if (!near.empty()) return fmt::format("did you mean \"{}\"?", near);
-  return fmt::format("use one of {}", fmt::join(keys, ", "));
+  const std::string meant = did_you_mean(key, keys);
+  return meant.empty() ? fmt::format("use one of {}", fmt::join(keys, ", ")) : meant;
+}
+
+/// Dotted paths of the fields that are called `key`, wherever they stand.
+void add_fields_called(const std::string& key, const Shape& shape, const std::string& prefix,
+                       std::vector<std::string>& out) {
+  for (const Property& p : shape.properties) {
+    if (p.key == key) out.push_back(prefix + p.key);
+    add_fields_called(key, p.shape, prefix + p.key + ".", out);
+  }
+}
+
+/// For a path that fails at `step`: the field of that name elsewhere, "tp" for "strategy.tp".
+std::string path_cure(const std::string& step, const Shape& at, const Shape& root) {
+  std::vector<std::string> elsewhere;
+  add_fields_called(step, root, "", elsewhere);
+  if (elsewhere.empty()) return key_cure(step, property_keys(at));
+  std::ranges::stable_sort(elsewhere, {},
+                           [](const std::string& p) { return std::ranges::count(p, '.'); });
+  return fmt::format("did you mean \"{}\"?", elsewhere.front());
 }
 
 /// The value at `steps`, or nullptr.
@@ -144,7 +164,7 @@ void apply_override(JsonDocument& document, const Shape& shape, const std::strin
                                                above.empty() ? "the scenario" : above, step),
                         .where = {origin, 0, 0, path},
                         .expected = leaf ? above + " is " + at->expectation : "",
-                        .cure = leaf ? "" : key_cure(step, property_keys(*at))});
+                        .cure = leaf ? "" : path_cure(step, *at, shape)});
     }
     walked.push_back(step);
   }
@@ -199,14 +219,13 @@ void refuse_range(const Json& json, const std::string& expectation) {
 }
 
 void refuse_choice(const Json& json, const std::vector<std::string>& names) {
-  const std::string near = nearest(json.text(), names);
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + json_quote(name);
   throw InputError({.code = "F004",
                     .problem = fmt::format("{} cannot be {}", json.path(), json.describe()),
                     .where = json.where(),
                     .expected = "one of " + all,
-                    .cure = near.empty() ? "" : fmt::format("did you mean \"{}\"?", near)});
+                    .cure = did_you_mean(json.text(), names)});
 }
 
 }  // namespace plait

@@ -76,12 +76,12 @@ const HfFamily& find_family(HfReader& config) {
                       .expected = expected});
   for (const HfFamily& family : hf_families())
     if (family.name == type->text()) return family;
-  const std::string near = nearest(type->text(), names);
-  throw InputError({.code = "M003",
-                    .problem = fmt::format("model_type \"{}\" is unknown", type->text()),
-                    .where = type->where(),
-                    .expected = expected,
-                    .cure = near.empty() ? "" : "did you mean " + near + "?"});
+  throw InputError(
+      {.code = "M003",
+       .problem = fmt::format("model_type \"{}\" is unknown", type->text()),
+       .where = type->where(),
+       .expected = expected,
+       .cure = "write the model out (docs/scenario.md, model), or the nearest of these"});
 }
 
 }  // namespace

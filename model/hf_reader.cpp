@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/spelling.h"
 
 namespace plait {
 namespace {
@@ -30,12 +31,11 @@ std::size_t find_word(const std::vector<std::string>& names, const std::string& 
                       std::string_view key, const Where& where) {
   const auto found = std::find(names.begin(), names.end(), word);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  const std::string near = nearest(word, names);
   throw InputError({.code = "M007",
                     .problem = fmt::format("{} \"{}\" is unknown", key, word),
                     .where = where,
                     .expected = fmt::format("one of {}", fmt::join(names, ", ")),
-                    .cure = near.empty() ? "" : "did you mean " + near + "?"});
+                    .cure = did_you_mean(word, names, "")});
 }
 
 HfReader::HfReader(const Json& root) : root_(root) {

@@ -17,6 +17,9 @@ std::string three_digits(double v) {
   return fmt::format("{:.2f}", v);
 }
 
+/// From ten times on, nobody reads a decimal, and columns have no room for it.
+int decimals_of(double fraction, int decimals) { return std::abs(fraction) < 10 ? decimals : 0; }
+
 }  // namespace
 
 std::string human_count(std::int64_t n) {
@@ -56,14 +59,19 @@ std::string human_rate(double value) {
   return three_digits(value) + std::string(kPrefixes[prefix]);
 }
 
+std::string human_parameters(std::int64_t n) {
+  const auto count = static_cast<double>(n);
+  return n < 1'000'000'000 ? human_rate(count) : fmt::format("{:.1f} B", count * 1e-9);
+}
+
 std::string human_percent(double fraction, int decimals) {
-  return fmt::format("{:.{}f} %", fraction * 100, decimals);
+  return fmt::format("{:.{}f} %", fraction * 100, decimals_of(fraction, decimals));
 }
 
 std::string human_change(double fraction, int decimals) {
   const double unit = std::pow(10.0, -decimals);
   const double percent = std::abs(fraction * 100) < unit / 2 ? 0 : fraction * 100;
-  return fmt::format("{:+.{}f} %", percent, decimals);
+  return fmt::format("{:+.{}f} %", percent, decimals_of(fraction, decimals));
 }
 
 std::string human_words(std::string_view identifier) {

@@ -15,6 +15,8 @@ std::string human_time(double seconds);
 std::string human_bytes(std::int64_t bytes);
 /// "1.99 M": powers of 1000, three significant digits
 std::string human_rate(double value);
+/// Parameters of a model: "70.6 B", "124 M".
+std::string human_parameters(std::int64_t n);
 /// "4.2 %" of a fraction 0.042
 std::string human_percent(double fraction, int decimals = 1);
 /// The same with a sign: "-2.1 %"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plan/strategies/stage_tp.h"
+#include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
@@ -162,12 +163,23 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
       canonical_json(out, parts.strategy, parts.cluster, parts.placement, calibration.sha256);
 }
 
+/// Where it is another program's file, that is the message.
+JsonDocument parsed_scenario(const std::string& text, const std::string& file) {
+  try {
+    JsonDocument document = parse_json(text, file);
+    if (document.root().find("model") == nullptr) refuse_other_files(text, file);
+    return document;
+  } catch (const InputError& error) {
+    if (error.text().code == "J005") refuse_other_files(text, file);
+    throw;
+  }
+}
+
 }  // namespace
 
 JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides) {
-  JsonDocument document = parse_json(text, file);
-  if (overrides.empty()) return document;
+  JsonDocument document = parsed_scenario(text, file);
   for (const auto& [path, value] : overrides) {
     apply_override(document, scenario_shape(), canonical_path(path), with_quotes(value));
   }

@@ -5,6 +5,7 @@
 #include "core/embedded_file.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/spelling.h"
 
 namespace plait {
 
@@ -38,14 +39,14 @@ T find(const EntryKind& kind, const std::string& name, const Table<T>& table) {
     return out;
   }
   const std::vector<std::string> known = names(kind);
-  const std::string near = nearest(name, known);
+  const std::string meant = did_you_mean(name, known);
   throw InputError(
       {.code = std::string(kind.code),
        .problem = fmt::format("the catalogue has no {} \"{}\"", kind.noun, name),
        .expected = fmt::format("one of {}", fmt::join(known, ", ")),
-       .cure = near.empty()
+       .cure = meant.empty()
                    ? fmt::format("choose one of these, or write out your own {}", kind.noun)
-                   : fmt::format("did you mean \"{}\"?", near)});
+                   : meant});
 }
 
 }  // namespace

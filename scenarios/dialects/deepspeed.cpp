@@ -83,6 +83,11 @@ class Reading {
     zero();
     for (const char* name : {"_dialect", "_scenario", "_not_represented"}) find(name);
     report_unread();
+    if (!automatic_.empty()) {
+      out_.warnings.push_back(fmt::format(
+          "W008: as in the base, or by default, since the file leaves it to a launcher: {}",
+          fmt::join(automatic_, ", ")));
+    }
     return std::move(out_);
   }
 
@@ -93,6 +98,13 @@ class Reading {
     const Json* at = document_.root().find_path(path);
     if (at == nullptr || at->is(Json::Kind::kNull)) return nullptr;
     return at->is(Json::Kind::kText) && at->text() == "auto" ? nullptr : at;
+  }
+  /// True where a launcher fills it in, and so the program's default is not meant.
+  bool is_automatic(const std::string& path) {
+    const Json* at = document_.root().find_path(path);
+    const bool automatic = at != nullptr && at->is(Json::Kind::kText) && at->text() == "auto";
+    if (automatic) automatic_.push_back(path);
+    return automatic;
   }
 
   std::int64_t integer(const std::string& path, std::int64_t otherwise) {
@@ -141,6 +153,7 @@ class Reading {
         !clipping->is(Json::Kind::kNumber)) {
       refuse_type(*clipping, "a number");
     }
+    if (is_automatic("gradient_clipping")) return;
     give("gradient_clipping", "workload.gradient_clipping",
          clipping != nullptr && clipping->number() > 0 ? "true" : "false");
   }
@@ -151,6 +164,8 @@ class Reading {
       throw InputError({"D004", "bf16 and fp16 are both enabled", find("fp16.enabled")->where(),
                         "one of them", "disable the other"});
     }
+    const bool open = is_automatic("bf16.enabled") | is_automatic("fp16.enabled");
+    if (open && !bf16 && !fp16) return;
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     // engine.py: bf16 accumulates in fp32 without ZeRO, anything else in the type of the weights.
     const bool plain_bf16 = bf16 && integer("zero_optimization.stage", 0) == 0;
@@ -173,8 +188,10 @@ class Reading {
     give("zero_optimization.overlap_comm", "strategy.data.overlap",
          truth("zero_optimization.overlap_comm", stage == 3) ? "true" : "false");
     const std::int64_t elements = integer("zero_optimization.reduce_bucket_size", 500'000'000);
-    give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",
-         json_quote(exact_text(Bytes(elements * element_bytes_))));
+    if (!is_automatic("zero_optimization.reduce_bucket_size")) {
+      give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",
+           json_quote(exact_text(Bytes(elements * element_bytes_))));
+    }
     out_.rest_shards = stage >= 2;
     out_.give(out_.rest_shards ? "strategy.dp" : "strategy.fsdp", "1");
     give("tensor_parallel.autotp_size", "strategy.tp",
@@ -228,7 +245,7 @@ class Reading {
   }
 
   JsonDocument document_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> asked_, automatic_;
   std::int64_t element_bytes_ = 2;
   Imported out_;
 };

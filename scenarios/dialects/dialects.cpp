@@ -11,6 +11,7 @@
 #include "scenarios/dialects/megatron.h"
 #include "scenarios/dialects/torchtitan.h"
 #include "scenarios/dialects/vllm.h"
+#include "scenarios/file_kind.h"
 
 namespace plait {
 
@@ -54,10 +55,26 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
   PLAIT_CHECK(false, "a dialect that is only written");
 }
 
+namespace {
+
+/// D001 for JSON that says itself that it is something else.
+void refuse_other_objects(const std::string& text, const std::string& file) {
+  const FileKind kind = file_kind(text, file);
+  if (kind.what.empty() || kind.what.find("DeepSpeed") != std::string::npos) return;
+  throw InputError({"D001",
+                    fmt::format("the file holds {}", kind.what),
+                    {file, 0, 0, ""},
+                    "Megatron-LM or vLLM arguments, ds_config.json, or Accelerate's YAML",
+                    kind.cure});
+}
+
+}  // namespace
+
 Dialect detect_dialect(const std::string& text, const std::string& file) {
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   if (const std::size_t first = text.find_first_not_of(" \t\r\n");
       first != std::string::npos && text[first] == '{') {
+    refuse_other_objects(text, file);
     return Dialect::kDeepSpeed;
   }
   if (has("distributed_type:")) return Dialect::kAccelerate;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,23 @@ namespace plait {
 namespace {
 
 using Tree = nlohmann::ordered_json;
+
+/// A file for --base that says what is missing, each part once.
+std::string example_of(const std::vector<std::string>& missing) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kExamples = {{
+      {"model", R"("model": "llama-3.1-8b")"},
+      {"workload.sequence_length", R"("workload": {"sequence_length": 4096, "global_batch": 64})"},
+      {"workload.global_batch", R"("workload": {"sequence_length": 4096, "global_batch": 64})"},
+      {"cluster", R"("cluster": {"preset": "hgx-h100", "nodes": 8})"},
+  }};
+  std::vector<std::string_view> parts;
+  for (const auto& [path, example] : kExamples) {
+    const bool is_missing =
+        std::ranges::any_of(missing, [&](const std::string& m) { return m.starts_with(path); });
+    if (is_missing && std::ranges::count(parts, example) == 0) parts.push_back(example);
+  }
+  return fmt::format("{{{}}}", fmt::join(parts, ", "));
+}
 
 class Merge {
  public:
@@ -75,7 +93,8 @@ class Merge {
                       fmt::format("the file does not say {}", fmt::join(missing, ", ")),
                       {file_, 0, 0, ""},
                       "all that a scenario needs",
-                      "give a scenario that says the rest with --base"});
+                      "give a scenario that says the rest with --base, or its parts alone: " +
+                          example_of(missing)});
   }
 
   void share_out_the_ranks() {
@@ -196,11 +215,26 @@ class Merge {
   bool serves_ = false;  // or trains
 };
 
+/// A whole scenario is one that is right by itself. Parts of one are judged together with the file.
+void check_base(const BaseScenario& base) {
+  const JsonDocument document = parse_json(base.text, base.file);
+  const Json& root = document.root();
+  const bool task = root.find("workload") != nullptr || root.find("serving") != nullptr;
+  if (root.find("model") != nullptr && task && root.find("cluster") != nullptr) {
+    parse_scenario(base.text, base.file);
+    return;
+  }
+  if (!root.is(Json::Kind::kObject)) refuse_type(root, "an object");
+  std::vector<std::string> parts;
+  for (const Property& p : scenario_shape().properties) parts.push_back(p.key);
+  refuse_unknown_keys(root, parts);
+}
+
 }  // namespace
 
 std::string scenario_json(const Imported& imported, const std::string& file,
                           const BaseScenario& base, const std::string& folder) {
-  if (!base.text.empty()) parse_scenario(base.text, base.file);
+  if (!base.text.empty()) check_base(base);
   Merge merge(imported, file, base);
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
   merge.move_path("model.hf_config", from, folder);

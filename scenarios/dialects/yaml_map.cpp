@@ -63,7 +63,7 @@ std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& f
                          (colon + 1 == content.size() || content[colon + 1] == ' ');
     if (!is_pair) {
       throw InputError({"D002",
-                        fmt::format("\"{}\" is no line of a map", content),
+                        fmt::format("\"{}\" is no line of a map", content.substr(0, 60)),
                         {file, number, static_cast<int>(indent) + 1, ""},
                         "key: value",
                         "correct the line"});

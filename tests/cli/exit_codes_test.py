@@ -56,6 +56,26 @@ class ExitCodes(CommandTest):
         self.assertEqual((result.code, result.out), (2, ""))
         self.assertIn("Subcommands:", result.err)
 
+    def test_an_unknown_word_is_named_whatever_else_is_missing(self):
+        for call, problem, cure in ((["rnu"], "no subcommand rnu", "did you mean run?"),
+                                    (["run", "--hlep"], "no option --hlep", "did you mean --help?"),
+                                    (["help", "serch"], "no subcommand serch", "did you mean search?"),
+                                    (["run", TINY, TINY], "no further word", "plait run --help")):
+            with self.subTest(call):
+                told = plait(*call)
+                self.assertEqual(told.code, 2)
+                self.assertIn(problem, told.err)
+                self.assertIn(cure, told.err)
+
+    def test_a_message_shows_what_a_terminal_would_act_on(self):
+        binary = self.folder / "binary"
+        binary.write_bytes(b"\x7fELF\x00\x1b[31m distributed_type:" + bytes(1000))
+        told = plait("import", binary)
+        self.assertEqual(told.code, 2)
+        self.assertIn("\\x7fELF\\x00", told.err)
+        self.assertIn("cure:", told.err)
+        self.assertNotIn("\x1b", told.err)
+
     def test_a_usage_error_names_the_help_that_helps(self):
         for call, page in ((["fly"], "plait"), (["run"], "plait run"), (["topology", "show"], "plait topology show")):
             with self.subTest(call):

@@ -30,6 +30,19 @@ class Shell(CommandTest):
                                       capture_output=True, text=True, timeout=120, check=False)
                 self.assertIn(done.returncode, (0, 1, 77), done.stderr)
 
+    def test_help_of_a_command_is_what_its_option_prints(self):
+        self.assertEqual(plait("help").out, plait("--help").out)
+        self.assertEqual(plait("help", "topology", "show").out, plait("topology", "show", "--help").out)
+
+    def test_lists_begin_with_the_names_and_say_what_they_are(self):
+        names = [line.strip() for line in plait("list").out.splitlines()]
+        for kind, words in (("devices", "FLOP/s"), ("models", "parameters"), ("clusters", " x "),
+                            ("fabrics", "bit/s")):
+            rows = plait("list", kind).out.splitlines()
+            for row in rows:
+                self.assertIn(row.split()[0], names)
+                self.assertIn(words, row)
+
     def test_every_documented_code_is_explained(self):
         rows = [line.split("|")[1] for line in (SOURCE / "docs/errors.md").read_text(
             encoding="utf-8").splitlines() if line.startswith("|")]
@@ -38,6 +51,8 @@ class Shell(CommandTest):
         self.assertEqual(documented, listed)
         for code in sorted(documented):
             self.assertTrue(plait("explain", code).out.startswith(code + "  "), code)
+        self.assertEqual(plait("explain", "s010").out, plait("explain", "S010").out)
+        self.assertLessEqual(max(len(line) for line in plait("explain", "S010").out.splitlines()), 100)
 
     def test_an_unknown_code_is_an_error_with_a_suggestion(self):
         wrong = plait("explain", "S01O")

@@ -154,6 +154,7 @@ TEST(Override, ItsOwnTextIsItsPlace) {
 
 TEST(Override, UnknownPathNamesTheNearestKey) {
   for (const auto& [path, cure] : {std::pair{"front.spoke", "did you mean \"spokes\"?"},
+                                   std::pair{"spokes", "did you mean \"front.spokes\"?"},
                                    std::pair{"frnt.spokes", "did you mean \"front\"?"}}) {
     try {
       overridden(R"({"name":"a"})", path, "1");

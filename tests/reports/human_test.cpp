@@ -37,6 +37,8 @@ TEST(Human, NothingIsNeitherMoreNorLess) {
   EXPECT_EQ(human_change(-0.0001), "+0.0 %");
   EXPECT_EQ(human_change(-0.021), "-2.1 %");
   EXPECT_EQ(human_change(0.1), "+10.0 %");
+  EXPECT_EQ(human_change(16.397), "+1640 %");
+  EXPECT_EQ(human_percent(24.21), "2421 %");
 }
 
 }  // namespace plait::human_test

@@ -204,6 +204,18 @@ TEST(Import, NamesAllThatNobodySays) {
   }
 }
 
+/// The machine is what launch scripts do not say: it alone is enough of a base.
+TEST(Import, PartsOfAScenarioAreABase) {
+  const Scenario s = imported(
+      Dialect::kDeepSpeed, R"({"train_batch_size": 64})",
+      R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 4096, "global_batch": 8},
+                                  "cluster": {"preset": "hgx-h100", "nodes": 2}})");
+  EXPECT_EQ(s.cluster.world_size(), 16);
+  for (const char* base : {R"({"clutser": "hgx-h100"})", "[]", "{"}) {
+    EXPECT_THROW(imported(Dialect::kMegatronCore, kMegatron, base), InputError) << base;
+  }
+}
+
 // ---- DeepSpeed ----
 
 TEST(ImportDeepSpeed, WhatIsAutomaticComesFromTheBase) {
@@ -213,6 +225,21 @@ TEST(ImportDeepSpeed, WhatIsAutomaticComesFromTheBase) {
   EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8);
   EXPECT_EQ(s.strategy.data.bucket, Bytes(2 * 500'000'000));
   EXPECT_TRUE(s.strategy.data.overlap);  // the default of stage 3
+}
+
+/// The files of the Hugging Face Trainer leave nearly everything to it.
+TEST(ImportDeepSpeed, AnAutomaticPrecisionIsNotThePlainOne) {
+  constexpr const char* kAuto = R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"},
+    "gradient_clipping": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}})";
+  const Scenario s = imported(Dialect::kDeepSpeed, kAuto);
+  const Scenario base = parse_scenario(kBase, "base.json");
+  EXPECT_EQ(s.workload.precision.weights, base.workload.precision.weights);
+  EXPECT_EQ(s.workload.gradient_clipping, base.workload.gradient_clipping);
+  EXPECT_EQ(s.strategy.data.bucket, base.strategy.data.bucket);
+  EXPECT_EQ(warnings(Dialect::kDeepSpeed, kAuto),
+            "W008: as in the base, or by default, since the file leaves it to a launcher: "
+            "gradient_clipping, bf16.enabled, fp16.enabled, "
+            "zero_optimization.reduce_bucket_size\n");
 }
 
 TEST(ImportDeepSpeed, TheBatchIsTheProductOfItsParts) {
@@ -330,11 +357,13 @@ TEST(Import, TellsDialectsApart) {
   EXPECT_EQ(detect_dialect(" {\"zero_optimization\": {}}", "f"), Dialect::kDeepSpeed);
   EXPECT_EQ(detect_dialect("distributed_type: FSDP", "f"), Dialect::kAccelerate);
   EXPECT_EQ(detect_dialect("vllm serve x", "f"), Dialect::kVllm);
-  try {
-    detect_dialect("hello", "f");
-    ADD_FAILURE() << "accepted";
-  } catch (const InputError& e) {
-    EXPECT_EQ(e.text().code, "D001");
+  for (const char* text : {"hello", R"({"model_type": "llama"})", kBase}) {
+    try {
+      detect_dialect(text, "f");
+      ADD_FAILURE() << "accepted " << text;
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D001");
+    }
   }
 }
 

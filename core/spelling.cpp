@@ -1,0 +1,103 @@
+#include "core/spelling.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace plait {
+namespace {
+
+constexpr std::size_t kMost = 3;
+
+/// As names are compared: in lower case, with one kind of joint, without a hub's owner.
+std::string plain(std::string_view word) {
+  std::string out(word.substr(word.rfind('/') + 1));
+  std::ranges::transform(out, out.begin(), [](unsigned char c) {
+    return c == '_' || c == ' ' ? '-' : static_cast<char>(std::tolower(c));
+  });
+  return out;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Another number is another thing, and not a slip.
+std::size_t exchange_cost(char a, char b) {
+  if (a == b) return 0;
+  return is_digit(a) && is_digit(b) ? 2 : 1;
+}
+
+bool is_joint(char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }
+
+/// True where `part` is whole words of `name`: "h100" of "hgx-h100", and not "100".
+bool is_part(std::string_view part, std::string_view name) {
+  if (part.size() < 2) return false;
+  for (std::size_t at = name.find(part); at != std::string_view::npos;
+       at = name.find(part, at + 1)) {
+    const std::size_t end = at + part.size();
+    if ((at == 0 || is_joint(name[at - 1])) && (end == name.size() || is_joint(name[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The nearest name, where that is near enough to be a slip: a third of the word's letters.
+std::vector<std::string> slips(const std::string& word, const std::vector<std::string>& names) {
+  std::vector<std::string> best;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& name : names) {
+    const std::size_t d = edit_distance(word, plain(name));
+    if (d < least) best = {name}, least = d;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> rows((a.size() + 1) * width);
+  const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return rows[i * width + j]; };
+  for (std::size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t exchanged = at(i - 1, j - 1) + exchange_cost(a[i - 1], b[j - 1]);
+      at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, exchanged});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+    }
+  }
+  return rows.back();
+}
+
+std::vector<std::string> names_like(std::string_view word, const std::vector<std::string>& names) {
+  const std::string meant = plain(word);
+  std::vector<std::string> longer, shorter;
+  for (const std::string& name : names) {
+    const std::string known = plain(name);
+    if (known == meant) return {name};
+    if (is_part(meant, known)) longer.push_back(name);
+    if (is_part(known, meant)) shorter.push_back(name);
+  }
+  std::vector<std::string> out = slips(meant, names);
+  // A typo of one letter is likelier than a part of another name.
+  if (!out.empty() && edit_distance(meant, plain(out.front())) > 1) out.clear();
+  if (out.empty()) out = longer;
+  if (out.empty()) out = shorter;
+  if (out.empty()) out = slips(meant, names);
+  if (out.size() > kMost) out.resize(kMost);
+  return out;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names,
+                         std::string_view quote) {
+  const std::vector<std::string> like = names_like(word, names);
+  std::string out;
+  for (std::size_t i = 0; i < like.size(); ++i) {
+    if (i > 0) out += i + 1 == like.size() ? " or " : ", ";
+    out.append(quote).append(like[i]).append(quote);
+  }
+  return out.empty() ? "" : "did you mean " + out + "?";
+}
+
+}  // namespace plait

@@ -1,0 +1,20 @@
+#pragma once
+// What a file is that was given as a scenario and is none: people have a config.json, a launch
+// script, a ds_config.json or what nvidia-smi printed, and the message says where it belongs.
+
+#include <string>
+
+namespace plait {
+
+/// What stands in `text`, as a message says it: "a Hugging Face config.json"; "" where it is not
+/// known. `cure`: the way to use it, for the file called `file`.
+struct FileKind {
+  std::string what, cure;
+};
+FileKind file_kind(const std::string& text, const std::string& file);
+
+/// Throws InputError F006 where the text is known to be something else than a scenario. For texts
+/// that do not parse, or that have no key of a scenario.
+void refuse_other_files(const std::string& text, const std::string& file);
+
+}  // namespace plait

@@ -1,0 +1,43 @@
+#include "scenarios/file_kind.h"
+
+#include <gtest/gtest.h>
+
+#include "scenarios/scenario.h"
+
+namespace plait::file_kind_test {
+
+InputError::Text refusal(const std::string& text) {
+  try {
+    parse_scenario(text, "mine");
+  } catch (const InputError& e) {
+    return e.text();
+  }
+  ADD_FAILURE() << "accepted";
+  return {};
+}
+
+TEST(FileKind, AnotherProgramsFileIsSentWhereItBelongs) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})", "hf_config"},
+      {R"({"train_micro_batch_size_per_gpu": 1})", "plait import mine"},
+      {R"({"scenario": "x", "step_time_s": 1})", "plait compare mine"},
+      {"#!/bin/bash\ntorchrun pretrain_gpt.py --num-layers 4 --micro-batch-size 1\n",
+       "plait import mine"},
+      {"vllm serve x --tensor-parallel-size 4", "plait import mine"},
+      {"\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n", "plait topology import mine"}};
+  for (const auto& [text, cure] : cases) {
+    const InputError::Text told = refusal(text);
+    EXPECT_EQ(told.code, "F006") << text;
+    EXPECT_NE(told.cure.find(cure), std::string::npos) << told.cure;
+  }
+}
+
+/// A slip in a scenario is still told as a slip.
+TEST(FileKind, AScenarioWithAnErrorStaysAScenario) {
+  EXPECT_EQ(refusal(R"({"modle": "llama-3.1-8b", "workload": {}})").code, "F001");
+  EXPECT_EQ(refusal(R"({"model": "llama-3.1-8b",})").code, "J005");
+  EXPECT_EQ(refusal("hello").code, "J005");
+  EXPECT_EQ(refusal("{}").code, "F002");
+}
+
+}  // namespace plait::file_kind_test
