@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "model/model.h"
 
 namespace plait {
 
@@ -30,6 +31,9 @@ struct RealrunOptions {
 
 /// Whether this process, of all that take part in the run, prints warnings.
 bool speaks_for_all(const RealrunOptions& options);
+
+/// Throws InputError where the backend lacks kernels of the model.
+void require_kernels(const Model& model, const RealrunOptions& options);
 
 /// Times steps and compares them with the prediction. Returns the exit code.
 int run_timed(const RealrunOptions& options, const Command& command);

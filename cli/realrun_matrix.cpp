@@ -13,6 +13,7 @@
 #if PLAIT_HAS_REALRUN
 #include "cli/backend.h"
 #include "cli/progress.h"
+#include "plan/refusal.h"
 #include "realrun/matrix.h"
 #endif
 
@@ -86,8 +87,8 @@ std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
   return out;
 }
 
-std::vector<MatrixCase> cases_with(const std::string& text) {
-  std::vector<MatrixCase> cases = matrix_cases();
+std::vector<MatrixCase> cases_with(const std::string& text, bool on_gpu) {
+  std::vector<MatrixCase> cases = on_gpu ? gpu_matrix_cases() : matrix_cases();
   std::erase_if(cases, [&](const MatrixCase& c) { return c.name.find(text) == std::string::npos; });
   if (cases.empty()) usage_error("--cases: no case of the list has \"" + text + "\" in its name");
   return cases;
@@ -95,8 +96,14 @@ std::vector<MatrixCase> cases_with(const std::string& text) {
 
 }  // namespace
 
+void require_kernels(const Model& model, const RealrunOptions& options) {
+  if (options.backend == "cpu" || has_gpu_kernels(model)) return;
+  throw refusal("G025", "state-space mixers run on processors alone", "model.layer_pattern",
+                "--backend cpu, or a model without them", "remove --backend");
+}
+
 int run_matrix(const RealrunOptions& options) {
-  const std::vector<MatrixCase> cases = cases_with(options.cases);
+  const std::vector<MatrixCase> cases = cases_with(options.cases, options.backend != "cpu");
   const Backend backend(options);
   std::vector<MatrixRow> rows;
   const std::size_t all = cases.size() * options.precisions.size();

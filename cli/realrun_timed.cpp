@@ -152,6 +152,7 @@ std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions&
 TimedRun prepare(const RealrunOptions& options, const Command& command) {
   TimedRun run;
   run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  require_kernels(run.scenario.model, options);
   if (!on_gpu(options))
     run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
                                        DType::kFp32};

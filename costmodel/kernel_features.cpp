@@ -60,6 +60,9 @@ std::string variant_of(const Activation& op) {
 }
 std::string variant_of(const Rope& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const LatentHeads& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const CausalConv& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const Scan& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const GatedNorm& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Embedding& op) {
   return (op.learned_positions ? ".positions" : ".tokens") + std::string(pass_name(op.pass));
 }
@@ -200,6 +203,10 @@ Values features_of(const HeadNorm& op) {
 Values features_of(const LatentHeads& op) {
   return {1, product(op.rows, op.heads, 2 * op.head_dim + op.value_dim)};
 }
+/// Taps of each channel; multiply-adds of states; elements.
+Values features_of(const CausalConv& op) { return {1, product(op.rows, op.channels, op.width)}; }
+Values features_of(const Scan& op) { return {1, product(op.rows(), op.width(), op.state)}; }
+Values features_of(const GatedNorm& op) { return {1, product(op.rows, op.width)}; }
 /// Of every logit, and of every choice.
 Values features_of(const Route& op) {
   const auto rows = static_cast<double>(op.rows());
@@ -252,7 +259,8 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
   if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "overwritten"};
   if (kernel == "attention")
     return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d", "rows_far", "pairs_far"};
-  for (std::string_view flat : {"latent_heads", "cast", "fill", "squared_norm", "amax", "adam"}) {
+  for (std::string_view flat : {"latent_heads", "causal_conv", "scan", "gated_norm", "cast", "fill",
+                                "squared_norm", "amax", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
   if (kernel == "route") return {"calls", "logits", "choices"};

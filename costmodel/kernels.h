@@ -27,8 +27,11 @@ Cost attention_cost(const Attention& op, const Device& device, Fusion softmax = 
 /// memory_bound.cpp: t0 + C / (b_L2 BW) + (B - C) / (b BW), C the bytes that fit in half of the L2
 /// cache, for every op that does not run on matrix units.
 Cost memory_bound_cost(const Compute& op, const Device& device);
-/// The same without t0.
+/// memory_bound_cost without t0.
 Seconds stream_time(const StreamFit& fit, Bytes bytes, const Device& device);
+/// state_space.cpp: kernels one after the other, each t0 + max(F / P, B / (b BW)).
+bool is_of_state_space(const Compute& op);
+Cost state_space_cost(const Compute& op, const Device& device);
 /// B - C.
 Bytes uncached(Bytes bytes, const Device& device);
 

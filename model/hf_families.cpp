@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "model/hf_encoders.h"
+#include "model/hf_hybrids.h"
 #include "model/hf_parts.h"
 #include "model/hf_windows.h"
 
@@ -312,6 +313,10 @@ constexpr std::array kFamilies = {
     HfFamily{"deepseek_v3", read_deepseek_v3, true, true},
     HfFamily{"kimi_k2", read_deepseek_v3, true, true},
     HfFamily{"glm4_moe", read_glm4_moe, true},
+    HfFamily{"mamba2", read_mamba2},
+    HfFamily{"nemotron_h", read_nemotron_h, true},
+    HfFamily{"bamba", read_bamba},
+    HfFamily{"granitemoehybrid", read_granite_hybrid, true},
 };
 
 }  // namespace

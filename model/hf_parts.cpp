@@ -23,6 +23,7 @@ constexpr std::array kActivations = {
     NamedActivation{"gelu_pytorch_tanh", ActivationKind::kGelu},
     NamedActivation{"quick_gelu", ActivationKind::kGelu},
     NamedActivation{"relu", ActivationKind::kRelu},
+    NamedActivation{"relu2", ActivationKind::kRelu},  // its square, at the same cost
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ double linear_flops(const Model& m, bool router) {
   const std::int64_t in_modules =
       m.mtp_layers * (m.mtp_has_experts() ? experts : mlp(m.ffn_hidden)) +
       m.mtp_layers * 2 * m.hidden * m.hidden;
-  const std::int64_t weights = (m.layers + m.mtp_layers) * m.attention_weights() +
+  const std::int64_t weights = (m.attention_layers() + m.mtp_layers) * m.attention_weights() +
+                               m.state_space_layers() * m.state_space_weights() +
                                m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts +
                                in_modules;
   return 2.0 * static_cast<double>(weights);
@@ -28,12 +29,26 @@ double linear_flops(const Model& m, bool router) {
 /// windows leave the bands.
 double attention_flops(const Model& m, const BatchSizes& batch) {
   const auto columns = static_cast<double>(m.query_width() + m.context_width());
-  const auto layers = static_cast<double>(m.layers + m.mtp_layers);
+  const auto layers = static_cast<double>(m.attention_layers() + m.mtp_layers);
   const auto windowed =
       static_cast<double>(m.windowed_layers() + (m.mtp_has_window() ? m.mtp_layers : 0));
   const double keys = (layers - windowed) * (batch.squares / batch.tokens) +
                       windowed * (batch.bands / batch.tokens);
   return 2.0 * keys * columns;
+}
+
+/// Forward FLOPs per token of all scans, as their products: C B^T of each group and its product
+/// with x of each head within chunks, of which half of the square is needed, states out of chunks
+/// and into the next (Dao and Gu 2024, section 6; ScanWork, model/op.h).
+double scan_flops(const Model& m, const BatchSizes& batch) {
+  if (m.state_space_layers() == 0) return 0;
+  const auto layers = static_cast<double>(m.state_space_layers());
+  const auto within = static_cast<double>(m.state_group_width() + m.state_width());
+  const auto across = static_cast<double>(2 * m.state_width() * m.state_size);
+  return layers * (batch.chunks / batch.tokens * within + 2 * across);
+}
+double megatron_scan_flops(const Model& m) {
+  return 7.0 * static_cast<double>(m.state_space_layers() * m.state_width() * m.state_size);
 }
 
 /// Of the model's head and of those of the modules that predict further tokens.
@@ -49,6 +64,7 @@ void BatchSizes::add(const Model& model, std::int64_t length, std::int64_t count
   const auto each = static_cast<double>(length), n = static_cast<double>(count);
   tokens += n * each, squares += n * each * each;
   bands += n * band_of(each, static_cast<double>(model.attention_window));
+  chunks += n * static_cast<double>(squares_of_chunks(length, model.scan_chunk));
 }
 
 BatchSizes BatchSizes::of_sequences(const Model& model, std::int64_t length, std::int64_t count) {
@@ -67,7 +83,8 @@ BatchSizes BatchSizes::of_sequences(const Model& model, std::int64_t length, std
 // counts it, less the norms.
 Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute) {
-  const double layers = linear_flops(model, false) + attention_flops(model, batch);
+  const double layers =
+      linear_flops(model, false) + attention_flops(model, batch) + megatron_scan_flops(model);
   const double runs = full_recompute ? 4 : 3;
   return Flops(batch.tokens * (runs * layers + 3 * logit_flops(model)));
 }
@@ -82,7 +99,8 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {
   const BatchSizes sizes = BatchSizes::of_sequences(model, seq, batch);
   const double seen = model.causal ? 0.5 : 1;
-  const double layers = linear_flops(model, true) + attention_flops(model, sizes) * seen;
+  const double layers =
+      linear_flops(model, true) + attention_flops(model, sizes) * seen + scan_flops(model, sizes);
   return Flops(sizes.tokens * 3 * (layers + logit_flops(model)));
 }
 

@@ -8,17 +8,55 @@ std::int64_t linear(std::int64_t in, std::int64_t out, bool bias) {
   return in * out + (bias ? out : 0);
 }
 
+template <class F>
+std::int64_t count_layers(const Model& m, F&& has) {
+  std::int64_t n = 0;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) n += has(layer) ? 1 : 0;
+  return n;
+}
+
 }  // namespace
 
+LayerParts Model::parts_of(std::int64_t layer) const {
+  const FeedForward behind = meets_experts(layer) ? FeedForward::kExperts : FeedForward::kMlp;
+  if (layer_pattern.empty()) return {Mixer::kAttention, behind};
+  switch (layer_pattern.at(static_cast<std::size_t>(layer))) {
+    case 'M': return {Mixer::kStateSpace, FeedForward::kNone};
+    case '*': return {Mixer::kAttention, FeedForward::kNone};
+    case '-': return {Mixer::kNone, FeedForward::kMlp};
+    case 'E': return {Mixer::kNone, FeedForward::kExperts};
+    case 'm': return {Mixer::kStateSpace, behind};
+    default: return {Mixer::kAttention, behind};
+  }
+}
+
 std::int64_t Model::moe_layers() const {
-  if (experts == 0 || layers <= first_dense_layers) return 0;
+  if (experts == 0) return 0;
+  if (!layer_pattern.empty())
+    return count_layers(*this, [this](std::int64_t l) { return has_experts(l); });
+  if (layers <= first_dense_layers) return 0;
   return (layers - first_dense_layers + moe_every - 1) / moe_every;
 }
 
+std::int64_t Model::dense_layers() const {
+  if (layer_pattern.empty()) return layers - moe_layers();
+  return count_layers(
+      *this, [this](std::int64_t l) { return parts_of(l).feed_forward == FeedForward::kMlp; });
+}
+
+std::int64_t Model::attention_layers() const {
+  if (layer_pattern.empty()) return layers;
+  return count_layers(*this, [this](std::int64_t l) { return has_attention(l); });
+}
+
+std::int64_t Model::state_space_layers() const {
+  if (layer_pattern.empty()) return 0;
+  return count_layers(*this,
+                      [this](std::int64_t l) { return parts_of(l).mixer == Mixer::kStateSpace; });
+}
+
 std::int64_t Model::windowed_layers() const {
-  std::int64_t n = 0;
-  for (std::int64_t layer = 0; layer < layers; ++layer) n += has_window(layer) ? 1 : 0;
-  return n;
+  return count_layers(*this, [this](std::int64_t l) { return has_window(l); });
 }
 
 std::int64_t Model::attention_weights() const {
@@ -42,20 +80,27 @@ ParameterCount count_parameters(const Model& model) {
   count.embedding = token_table + (learned ? model.max_positions * h : 0) + model.token_types * h +
                     (model.embedding_norm ? norm : 0);
   const std::int64_t of_latents = (model.q_lora_rank + model.kv_lora_rank) * vectors;
-  const std::int64_t around =
-      2 * norm + of_latents + model.attention_weights() + (model.qkv_bias ? model.qkv_width() : 0) +
+  count.attention =
+      norm + of_latents + model.attention_weights() + (model.qkv_bias ? model.qkv_width() : 0) +
       (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_output_bias ? h : 0);
+  // Taps and a bias of each channel; decay, step bias and direct term of each head; the gated norm.
+  count.state_space = norm + model.state_space_weights() +
+                      model.conv_channels() * (model.conv_width + 1) + 3 * model.state_heads +
+                      model.state_width();
   const auto mlp = [&](std::int64_t width) {
     return linear(h, model.mlp_input_width(width), model.mlp_bias) +
            linear(width, h, model.mlp_bias);
   };
   const std::int64_t expert = mlp(model.expert_ffn_hidden);
   const std::int64_t shared = model.shared_ffn_hidden > 0 ? mlp(model.shared_ffn_hidden) : 0;
-  const std::int64_t routed = around + model.experts * h + shared;
-  count.layer = around + mlp(model.ffn_hidden);
+  count.mlp = norm + mlp(model.ffn_hidden);
+  count.layer = count.attention + count.mlp;
   if (model.experts > 0) {
-    count.moe_layer = routed + model.experts * expert;
-    count.active_moe_layer = routed + model.experts_per_token * expert;
+    const std::int64_t routed = norm + model.experts * h + shared;
+    count.experts = routed + model.experts * expert;
+    count.active_experts = routed + model.experts_per_token * expert;
+    count.moe_layer = count.attention + count.experts;
+    count.active_moe_layer = count.attention + count.active_experts;
   }
   count.head = (model.has_final_norm() ? norm : 0) + (model.tied_embeddings ? 0 : token_table) +
                (model.masked_lm_head ? linear(h, h, true) + norm + model.vocab : 0);

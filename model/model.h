@@ -18,6 +18,15 @@ enum class PositionKind : std::uint8_t { kLearned, kRotary, kNone };
 /// behind their residual sums, norm(x + f(x)) (Vaswani et al. 2017, arXiv 1706.03762, section 3.1).
 enum class NormPosition : std::uint8_t { kPre, kPost };
 
+/// What a layer mixes tokens with, and what stands behind that.
+enum class Mixer : std::uint8_t { kNone, kAttention, kStateSpace };
+enum class FeedForward : std::uint8_t { kNone, kMlp, kExperts };
+struct LayerParts {
+  Mixer mixer = Mixer::kAttention;
+  FeedForward feed_forward = FeedForward::kMlp;
+  bool operator==(const LayerParts&) const = default;
+};
+
 struct Model {
   std::string name;
   std::int64_t layers = 0;
@@ -82,6 +91,22 @@ struct Model {
   std::int64_t first_dense_layers = 0;  // layers before the first one with experts
   std::int64_t moe_every = 1;           // of the layers from there on, each n-th has experts
 
+  // Hybrids: what each layer has, a letter for each. With one part, as in Nemotron-H (NVIDIA 2025,
+  // arXiv 2504.03624) and Megatron-LM's hybrid patterns: M state-space mixer, * attention, - MLP, E
+  // experts. With two: m state-space mixer, a attention, and behind it an MLP, or experts where
+  // the fields above say so. Empty: a everywhere.
+  std::string layer_pattern;
+  // State-space mixers (Dao and Gu 2024, Mamba-2, arXiv 2405.21060, sections 6 and 7): of a token
+  // one product makes a gate z and inputs x of all heads, matrices B and C of all groups of heads
+  // and a step dt of each head; a convolution over the last tokens changes x, B and C, and each
+  // head has a state of head_dim x state_size that the step lets decay and adds dt x B to.
+  std::int64_t state_size = 0;      // N
+  std::int64_t state_heads = 0;     // H
+  std::int64_t state_head_dim = 0;  // P
+  std::int64_t state_groups = 1;    // G, of heads that share B and C
+  std::int64_t conv_width = 4;      // tokens that the convolution sees, itself included
+  std::int64_t scan_chunk = 256;    // Q, tokens whose states are not written out
+
   // Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 2.2): in
   // training, D modules one behind the other, of which the k-th predicts the token k places behind
   // the next one. Each has two norms, a projection of (hidden state, embedding of the next token),
@@ -112,37 +137,70 @@ struct Model {
   bool generates() const { return causal && !masked_lm_head && token_types == 0; }
   bool has_window(std::int64_t layer) const {
     return attention_window > 0 && layer >= full_attention_first &&
-           (full_attention_every == 0 || (layer + 1) % full_attention_every != 0);
+           (full_attention_every == 0 || (layer + 1) % full_attention_every != 0) &&
+           has_attention(layer);
   }
   /// Layers with a window.
   std::int64_t windowed_layers() const;
+  LayerParts parts_of(std::int64_t layer) const;
   bool has_experts(std::int64_t layer) const {
-    return experts > 0 && layer >= first_dense_layers &&
-           (layer - first_dense_layers) % moe_every == 0;
+    return parts_of(layer).feed_forward == FeedForward::kExperts;
   }
-  /// Layers with experts.
+  bool has_attention(std::int64_t layer) const {
+    return parts_of(layer).mixer == Mixer::kAttention;
+  }
+  /// Layers with experts, with an MLP, with attention and with a state-space mixer.
   std::int64_t moe_layers() const;
-  std::int64_t dense_layers() const { return layers - moe_layers(); }
+  std::int64_t dense_layers() const;
+  std::int64_t attention_layers() const;
+  std::int64_t state_space_layers() const;
+
+  // ---- of a state-space mixer
+  /// Of the gate, of x and of the results: all heads.
+  std::int64_t state_width() const { return state_heads * state_head_dim; }
+  /// Of B, and of C: all groups.
+  std::int64_t state_group_width() const { return state_groups * state_size; }
+  /// What the convolution runs over: x, B, C.
+  std::int64_t conv_channels() const { return state_width() + 2 * state_group_width(); }
+  /// Columns of the first product: z, x, B, C, dt.
+  std::int64_t state_input_width() const { return state_width() + conv_channels() + state_heads; }
+  /// Weights of its two products: what a token meets.
+  std::int64_t state_space_weights() const {
+    return hidden * (state_input_width() + state_width());
+  }
   /// The modules that predict further tokens have.
   bool mtp_has_experts() const { return has_experts(layers - 1); }
   bool mtp_has_window() const { return has_window(layers - 1); }
+
+ private:
+  /// Without a pattern, and of those parts of a pattern that do not say it themselves.
+  bool meets_experts(std::int64_t layer) const {
+    return experts > 0 && layer >= first_dense_layers &&
+           (layer - first_dense_layers) % moe_every == 0;
+  }
 };
 
 /// Parameters by part, exactly as stored (a tied output matrix counts once).
 struct ParameterCount {
-  std::int64_t embedding = 0;         // token table, learned positions, token types, their norm
+  std::int64_t embedding = 0;    // token table, learned positions, token types, their norm
+  std::int64_t attention = 0;    // of a layer, with its norm, as are the next four
+  std::int64_t state_space = 0;  // state-space mixer
+  std::int64_t mlp = 0;
+  std::int64_t experts = 0;           // router and all experts
+  std::int64_t active_experts = 0;    // of these, what one token meets
   std::int64_t layer = 0;             // one transformer layer with a dense MLP
   std::int64_t moe_layer = 0;         // one with experts, all of them
   std::int64_t active_moe_layer = 0;  // of these, what one token meets
   std::int64_t head = 0;  // final norm, masked-LM head and, when untied, the output matrix
   std::int64_t mtp = 0;   // one module that predicts a further token, without what it shares
-  std::int64_t total(const Model& m) const { return sum(m, moe_layer) + m.mtp_layers * mtp; }
+  std::int64_t total(const Model& m) const { return sum(m, experts) + m.mtp_layers * mtp; }
   /// What one token meets that the model is asked for: the "A22B" of a model's name.
-  std::int64_t active(const Model& m) const { return sum(m, active_moe_layer); }
+  std::int64_t active(const Model& m) const { return sum(m, active_experts); }
 
  private:
-  std::int64_t sum(const Model& m, std::int64_t each_moe_layer) const {
-    return embedding + m.dense_layers() * layer + m.moe_layers() * each_moe_layer + head;
+  std::int64_t sum(const Model& m, std::int64_t each_experts) const {
+    return embedding + m.attention_layers() * attention + m.state_space_layers() * state_space +
+           m.dense_layers() * mlp + m.moe_layers() * each_experts + head;
   }
 };
 ParameterCount count_parameters(const Model& model);

@@ -76,6 +76,12 @@ Flops attention_hardware_flops(const Attention& op) {
   return causal_share(op) * pair_flops(op, seen_squares(op), products);
 }
 
+Flops scan_flops(const Scan& op, double ScanKernel::*count) {
+  double sum = 0;
+  for (const ScanKernel& kernel : scan_kernels(op)) sum += kernel.*count;
+  return Flops(sum);
+}
+
 struct PassOf {
   Pass operator()(const CrossEntropy& op) const {
     return op.step == CrossEntropy::Step::kGradient ? Pass::kBackward : Pass::kForward;
@@ -101,6 +107,9 @@ struct KernelName {
   std::string_view operator()(const Activation&) const { return "activation"; }
   std::string_view operator()(const Rope&) const { return "rope"; }
   std::string_view operator()(const LatentHeads&) const { return "latent_heads"; }
+  std::string_view operator()(const CausalConv&) const { return "causal_conv"; }
+  std::string_view operator()(const Scan&) const { return "scan"; }
+  std::string_view operator()(const GatedNorm&) const { return "gated_norm"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const CrossEntropy&) const { return "cross_entropy"; }
   std::string_view operator()(const Route&) const { return "route"; }
@@ -123,23 +132,27 @@ struct KernelName {
 Flops flops(const Compute& op) {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return matmul_flops(*matmul);
   if (const auto* attention = std::get_if<Attention>(&op)) return attention_flops(*attention);
+  if (const auto* scan = std::get_if<Scan>(&op)) return scan_flops(*scan, &ScanKernel::needed);
   return Flops(0);
 }
 
 Flops hardware_flops(const Compute& op) {
   if (const auto* attention = std::get_if<Attention>(&op))
     return attention_hardware_flops(*attention);
+  if (const auto* scan = std::get_if<Scan>(&op)) return scan_flops(*scan, &ScanKernel::run);
   return flops(op);
 }
 
 bool uses_matrix_units(const Compute& op) {
-  return std::holds_alternative<MatMul>(op) || std::holds_alternative<Attention>(op);
+  return std::holds_alternative<MatMul>(op) || std::holds_alternative<Attention>(op) ||
+         std::holds_alternative<Scan>(op);
 }
 
 // Element-wise kernels load low precision and compute in fp32 registers.
 DType compute_dtype(const Compute& op) {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return matmul->in;
   if (const auto* attention = std::get_if<Attention>(&op)) return attention->dtype;
+  if (const auto* scan = std::get_if<Scan>(&op)) return scan->dtype;
   return DType::kFp32;
 }
 

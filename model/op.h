@@ -12,13 +12,11 @@
 #include "core/quantity.h"
 #include "model/dtype.h"
 #include "model/model.h"
+#include "model/pass.h"
+#include "model/state_space_ops.h"
 #include "model/weight_format.h"
 
 namespace plait {
-
-/// Forward, the backward pass as a whole, or one half of it: gradient of the input (kInputGrad, the
-/// pipeline papers' "B") and gradient of the weight (kWeightGrad, "W").
-enum class Pass : std::uint8_t { kForward, kBackward, kInputGrad, kWeightGrad, kOptimizer };
 
 /// out[m, n] = A[m, k] B[k, n], `batch` times (the experts of a rank: a grouped GEMM). Forward
 /// y = x W^T is `kNT`, dgrad dx = dy W is `kNN`, wgrad dW = dy^T x is `kTN` (row-major letters of A
@@ -253,8 +251,8 @@ struct Adam {
 };
 
 using Compute = std::variant<MatMul, Attention, Norm, HeadNorm, Activation, Rope, LatentHeads,
-                             Embedding, CrossEntropy, Route, Dispatch, Combine, Add, BiasGrad, Cast,
-                             Fill, SquaredNorm, Amax, Adam>;
+                             CausalConv, Scan, GatedNorm, Embedding, CrossEntropy, Route, Dispatch,
+                             Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Amax, Adam>;
 
 /// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
 /// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.

@@ -111,6 +111,22 @@ std::vector<Field<LatentHeads>> fields(const LatentHeads*) {
           size("rope_dim", &T::rope_dim),
           dtype("dtype", &T::dtype)};
 }
+std::vector<Field<CausalConv>> fields(const CausalConv*) {
+  using T = CausalConv;
+  return {pass(&T::pass), size("rows", &T::rows), size("channels", &T::channels),
+          size("width", &T::width), dtype("dtype", &T::dtype)};
+}
+std::vector<Field<Scan>> fields(const Scan*) {
+  using T = Scan;
+  return {pass(&T::pass),           size("batch", &T::batch),       size("seq", &T::seq),
+          size("heads", &T::heads), size("head_dim", &T::head_dim), size("groups", &T::groups),
+          size("state", &T::state), size("chunk", &T::chunk),       dtype("dtype", &T::dtype)};
+}
+std::vector<Field<GatedNorm>> fields(const GatedNorm*) {
+  using T = GatedNorm;
+  return {pass(&T::pass), size("rows", &T::rows), size("width", &T::width),
+          size("groups", &T::groups), dtype("dtype", &T::dtype)};
+}
 std::vector<Field<Embedding>> fields(const Embedding*) {
   using T = Embedding;
   return {pass(&T::pass),

@@ -173,6 +173,41 @@ std::int64_t traffic(const LatentHeads& op) {
   return op.rows * (apart + packed) * size_of(op.dtype);
 }
 
+/// x, out; backward x, dout, dx. Taps and a bias of each channel.
+std::int64_t traffic(const CausalConv& op) {
+  const std::int64_t matrix = op.rows * op.channels * size_of(op.dtype);
+  const std::int64_t weights = op.channels * (op.width + 1) * size_of(op.dtype);
+  switch (op.pass) {
+    case Pass::kForward: return 2 * matrix + weights;
+    case Pass::kBackward: return 3 * matrix + 2 * weights;
+    case Pass::kInputGrad: return 3 * matrix + weights;
+    case Pass::kWeightGrad: return 2 * matrix + weights;
+    case Pass::kOptimizer: return 0;
+  }
+  return 0;
+}
+
+std::int64_t traffic(const Scan& op) {
+  std::int64_t sum = 0;
+  for (const ScanKernel& kernel : scan_kernels(op)) sum += kernel.bytes;
+  return sum;
+}
+
+/// y, z, out; backward y, z, dout, dy, dz and out again.
+std::int64_t traffic(const GatedNorm& op) {
+  const std::int64_t matrix = op.rows * op.width * size_of(op.dtype);
+  const std::int64_t stats = op.rows * op.groups * kStatBytes;
+  const std::int64_t gamma = op.width * size_of(op.dtype);
+  switch (op.pass) {
+    case Pass::kForward: return 3 * matrix + stats + gamma;
+    case Pass::kBackward: return 6 * matrix + stats + 2 * gamma;
+    case Pass::kInputGrad: return 6 * matrix + stats + gamma;
+    case Pass::kWeightGrad: return 3 * matrix + stats + gamma;
+    case Pass::kOptimizer: return 0;
+  }
+  return 0;
+}
+
 /// Of the table at most `vocab` rows are touched, however many tokens there are. Position rows are
 /// counted per token.
 std::int64_t traffic(const Embedding& op) {

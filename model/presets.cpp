@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/preset_hybrids.h"
+
 namespace plait {
 namespace {
 
@@ -284,6 +286,7 @@ std::vector<Preset> make_presets() {
   append_gpt(table);
   append_encoders(table);
   append_open_weights(table);
+  append_hybrids(table);
   table.push_back({llama("tiny", {2, 64, 256, 4, 4, 128, 64}), 0, 0, kTiny});
   table.push_back({tiny_gpt(), 0, 0, kTiny});
   return table;

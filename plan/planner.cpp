@@ -5,6 +5,7 @@
 #include "model/iteration_flops.h"
 #include "plan/places.h"
 #include "plan/refusal.h"
+#include "plan/require_hybrid.h"
 #include "plan/strategies/draft.h"
 #include "plan/strategies/stage_tp.h"
 
@@ -211,6 +212,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
 
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
   require_model(model);
+  require_hybrid(model, workload, strategy);
   require_latents(model);
   require_experts(model);
   require_modules(model);

@@ -60,6 +60,16 @@ struct Sizes {
   std::string operator()(const LatentHeads& x) const {
     return fmt::format("{} h{} d{}/{}", x.rows, x.heads, x.head_dim, x.value_dim);
   }
+  std::string operator()(const CausalConv& c) const {
+    return fmt::format("{}x{} w{}", c.rows, c.channels, c.width);
+  }
+  std::string operator()(const Scan& s) const {
+    return fmt::format("b{} h{}/{} s{} d{}x{} c{}", s.batch, s.heads, s.groups, s.seq, s.head_dim,
+                       s.state, s.chunk);
+  }
+  std::string operator()(const GatedNorm& n) const {
+    return fmt::format("{}x{} of {}", n.rows, n.width, n.groups);
+  }
   std::string operator()(const Embedding& e) const {
     return fmt::format("{}x{} of {}", e.rows, e.width, e.vocab);
   }

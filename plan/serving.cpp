@@ -45,6 +45,11 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
                   "model.causal = true, model.masked_lm_head = false and model.token_types = 0",
                   "serve a decoder; an encoder's training is planned with `workload`");
   }
+  if (!m.layer_pattern.empty()) {
+    throw refusal("S158", "layers of a pattern are not served", "model.layer_pattern",
+                  "a model without a pattern",
+                  "serve another model; a hybrid's training is planned with `workload`");
+  }
   const Mesh& mesh = layout.mesh;
   if (mesh[Axis::kTp] > 1 && leaves_device(layout.map)) {
     throw refusal("S067", "layers off the device together with tensor parallelism", "strategy.tp",

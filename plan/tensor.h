@@ -34,13 +34,14 @@ constexpr bool per_microbatch(Scope s) {
   return s == Scope::kMicrobatch || s == Scope::kLayerMicrobatch;
 }
 
-/// One dimension: its global extent and the axes that shard it. A packed dimension (q|k|v, gate|up)
-/// has up to three sections, each of which is sharded on its own; unused sections are 0. A tensor
-/// that holds some of another's sections has them at the same places of the list.
+/// One dimension: its global extent and the axes that shard it. A packed dimension (q|k|v, gate|up,
+/// z|x|B|C|dt) has up to five sections, each of which is sharded on its own; unused sections are 0.
+/// A tensor that holds some of another's sections has them at the same places of the list.
+using Sections = std::array<std::int64_t, 5>;
 struct Dim {
   std::int64_t global = 0;
   AxisSet sharded = {};
-  std::array<std::int64_t, 3> sections = {};
+  Sections sections = {};
   std::int64_t local(const Mesh& mesh) const { return global / mesh.size_of(sharded); }
 };
 

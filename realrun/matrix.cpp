@@ -13,7 +13,8 @@ auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.tied_embeddings, m.experts, m.experts_per_token,
                   m.first_dense_layers, m.q_lora_rank, m.mtp_layers, m.attention_window,
-                  m.full_attention_first, m.full_attention_every, m.causal, m.embedding_norm);
+                  m.full_attention_first, m.full_attention_every, m.causal, m.embedding_norm,
+                  m.layer_pattern);
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
@@ -26,6 +27,12 @@ Workload MatrixCase::unsharded() const {
   Workload w = workload;
   w.micro_batch = w.loss_pieces = 1;
   return w;
+}
+
+std::vector<MatrixCase> gpu_matrix_cases() {
+  std::vector<MatrixCase> cases = matrix_cases();
+  std::erase_if(cases, [](const MatrixCase& c) { return !has_gpu_kernels(c.model); });
+  return cases;
 }
 
 std::vector<std::string> strategy_files(const MatrixCase& c) {
@@ -41,6 +48,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"optimizer.cpp", true},
       {"tensor.cpp", tp},
       {"latent.cpp", c.model.latent_attention()},
+      {"state_space.cpp", c.model.state_space_layers() > 0},
       {"mixture.cpp", c.model.experts > 0},
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"windows.cpp", c.model.windowed_layers() > 0},

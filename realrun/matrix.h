@@ -18,6 +18,8 @@ struct MatrixCase {
   Workload unsharded() const;
 };
 std::vector<MatrixCase> matrix_cases();
+/// Of these, the ones that GPUs have kernels for.
+std::vector<MatrixCase> gpu_matrix_cases();
 
 /// Files of plan/strategies whose rewrites change this case's plan: "tensor.cpp", ...
 std::vector<std::string> strategy_files(const MatrixCase& c);

@@ -208,6 +208,8 @@ void norms_of_heads(List& list);
 void sliding_windows(List& list);
 /// matrix_of_encoders.cpp: models whose tokens see all others.
 void encoders(List& list);
+/// matrix_of_state_space.cpp: models with state-space mixers.
+void state_space_layers(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

@@ -10,6 +10,16 @@ Model with_latents(Model m) {
   return m;
 }
 
+/// Four heads in two groups, whose states pass between two chunks of a sequence.
+Model with_states(Model m, const char* name, const char* pattern) {
+  m.name = name, m.layer_pattern = pattern;
+  m.layers = static_cast<std::int64_t>(m.layer_pattern.size());
+  m.positions = PositionKind::kNone;
+  m.state_size = 8, m.state_heads = 4, m.state_head_dim = 8, m.state_groups = 2;
+  m.conv_width = 3, m.scan_chunk = 5;
+  return m;
+}
+
 }  // namespace
 
 Model llama() {
@@ -115,6 +125,26 @@ Model latent_keys() {
 Model deepseek_v3() {
   Model m = with_latents(deepseek());
   m.name = "deepseek-v3";
+  return m;
+}
+
+Model nemotron_h() {
+  Model m = with_states(llama(), "nemotron-h", "M*-");
+  m.gated_mlp = false, m.activation = ActivationKind::kGelu;
+  return m;
+}
+
+Model granite() {
+  Model m = with_states(llama(), "granite", "ma");
+  m.tied_embeddings = true;
+  return m;
+}
+
+Model nemotron_moe() { return with_states(mixtral(), "nemotron moe", "ME"); }
+
+Model mamba2() {
+  Model m = with_states(llama(), "mamba2", "MM");
+  m.tied_embeddings = true, m.state_groups = 1;
   return m;
 }
 

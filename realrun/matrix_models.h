@@ -42,6 +42,13 @@ Model latent();
 Model latent_keys();
 /// A dense layer first, then experts beside one that sees every token, with latent attention.
 Model deepseek_v3();
+/// Hybrids: a layer each of state-space mixer, attention, MLP and mixer again, in Nemotron-H's
+/// letters; mixers with an MLP in each layer around one of attention, tied; with experts.
+Model nemotron_h();
+Model granite();
+Model nemotron_moe();
+/// State-space mixers alone.
+Model mamba2();
 /// BERT: GPT's parts, but that tokens see all others, norms stand behind the residual sums and the
 /// embedding, and a table of two texts and the masked-LM head come in.
 Model bert();

@@ -33,7 +33,7 @@ namespace {
 /// Index along one dimension; a packed dimension is sharded section by section.
 std::int64_t global_along(const Dim& dim, const Mesh& mesh, const Rank& rank, std::int64_t local) {
   const std::int64_t shards = mesh.size_of(dim.sharded), share = rank.share(mesh, dim.sharded);
-  std::array<std::int64_t, 3> sections = dim.sections;
+  Sections sections = dim.sections;
   if (sections[0] == 0) sections = {dim.global, 0, 0};
   std::int64_t begin = 0;
   for (std::int64_t section : sections) {

@@ -72,6 +72,8 @@ std::string_view name_of(RunPrecision precision) {
   return "?";
 }
 
+bool has_gpu_kernels(const Model& model) { return model.state_space_layers() == 0; }
+
 RunPrecision run_precision(std::string_view name) {
   for (RunPrecision p : {RunPrecision::kFp64, RunPrecision::kFp32, RunPrecision::kBf16}) {
     if (name_of(p) == name) return p;

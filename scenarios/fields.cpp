@@ -188,6 +188,30 @@ const Table<Model>& model_table() {
                 "Layers before the first one with experts."),
           field("moe_every", &Model::moe_every, Int{.max = 100'000},
                 "Of the layers from there on, each so-many-th has experts."),
+          field("layer_pattern", &Model::layer_pattern, Text{},
+                "What each layer has, a letter for each: `M` state-space mixer, `*` attention, `-` "
+                "MLP, `E` experts, alone; `m` and `a` mixer or attention with an MLP, or experts, "
+                "behind it. Empty: `a` everywhere.")
+              .otherwise("every layer has attention and an MLP, or experts")
+              .silent_by_default(),
+          field("state_size", &Model::state_size, Int{.min = 0, .max = 1 << 24},
+                "State-space mixers (Mamba-2): columns of the state of a head, N.")
+              .silent_by_default(),
+          field("state_heads", &Model::state_heads, Int{.min = 0, .max = 1 << 16},
+                "Heads of a state-space mixer, H.")
+              .silent_by_default(),
+          field("state_head_dim", &Model::state_head_dim, Int{.min = 0, .max = 1 << 16},
+                "Rows of the state of a head, P.")
+              .silent_by_default(),
+          field("state_groups", &Model::state_groups, Int{.max = 1 << 16},
+                "Groups of heads with the same B and C, G.")
+              .silent_by_default(),
+          field("conv_width", &Model::conv_width, Int{.max = 1 << 16},
+                "Tokens that the convolution of a state-space mixer sees.")
+              .silent_by_default(),
+          field("scan_chunk", &Model::scan_chunk, Int{.max = 1 << 28},
+                "Tokens that a scan takes at a time, Q.")
+              .silent_by_default(),
           field("mtp_layers", &Model::mtp_layers, Int{.min = 0, .max = 64},
                 "Modules behind the last layer that predict further tokens in training, D."),
           field("dropout", &Model::dropout, Real{.min = 0, .max = 1},

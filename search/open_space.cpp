@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "plan/refusal.h"
 #include "plan/schedule.h"
 
 namespace plait {
@@ -118,10 +119,19 @@ void require_modules(const OpenScenario& open, const Space& space) {
   refuse(*field, "modules", "a kind that names no modules, or strategy.recompute.modules");
 }
 
+/// The bounds know layers with an MLP and layers with experts.
+void require_alike_layers(const Model& m) {
+  if (m.layer_pattern.empty()) return;
+  throw refusal("S159", "models with a pattern of layers are not searched", "model.layer_pattern",
+                "a model without a pattern",
+                "compare layouts with plait run --set and plait compare");
+}
+
 }  // namespace
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
   check_names(keep);
+  require_alike_layers(open.scenario.model);
   Space space = only(layout_of(open.scenario.strategy, open.scenario.workload));
   space.dp.clear();
   const bool everything = !open.leaves_open();

@@ -66,16 +66,23 @@ class BlockWriter {
     t.scope = scope;
     return d_.add(t);
   }
-  TensorId activation(std::string name, std::int64_t width, Scope scope,
-                      std::array<std::int64_t, 3> sections = {}) {
+  TensorId activation(std::string name, std::int64_t width, Scope scope, Sections sections = {}) {
     return rows(std::move(name), Dim{width, {}, sections}, dtype_, scope);
   }
-  TensorId saved(std::string name, std::int64_t width, std::array<std::int64_t, 3> sections = {}) {
+  TensorId saved(std::string name, std::int64_t width, Sections sections = {}) {
     return activation(std::move(name), width, Scope::kLayerMicrobatch, sections);
   }
-  TensorId temporary(std::string name, std::int64_t width,
-                     std::array<std::int64_t, 3> sections = {}) {
+  TensorId temporary(std::string name, std::int64_t width, Sections sections = {}) {
     return activation(std::move(name), width, Scope::kCall, sections);
+  }
+  /// Of one call, with four dimensions.
+  TensorId table(std::string name, const std::array<Dim, 4>& dims, DType dtype) {
+    Tensor t;
+    t.name = std::move(name);
+    t.dims = dims;
+    t.rank = 4;
+    t.dtype = dtype;
+    return d_.add(t);
   }
   TensorId slots(std::string name, const SlotRows& at, Dim last, Scope scope) {
     Tensor t;
@@ -123,7 +130,7 @@ class BlockWriter {
                    in_layers(unit) ? Scope::kLayerMicrobatch : Scope::kMicrobatch);
     return n;
   }
-  HeadNormWeights head_norm_weights(UnitKind unit, const std::array<std::int64_t, 3>& sections) {
+  HeadNormWeights head_norm_weights(UnitKind unit, const Sections& sections) {
     HeadNormWeights n;
     n.queries = parameter(unit, "layer.q_norm.gamma", {Dim{m_.head_dim}});
     n.keys = parameter(unit, "layer.k_norm.gamma", {Dim{m_.head_dim}});

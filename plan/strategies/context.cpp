@@ -71,7 +71,7 @@ void require_context(const Draft& d) {
 Tensor keys_and_values(const Tensor& packed) {
   Tensor t = packed;
   t.scope = Scope::kCall;
-  std::array<std::int64_t, 3>& sections = t.dims[2].sections;
+  Sections& sections = t.dims[2].sections;
   t.dims[2].global -= std::exchange(sections[0], 0);
   return t;
 }

@@ -55,7 +55,7 @@ class HeadExchange {
     width.sharded = width.sharded | Axis::kUlysses;
     if (width.sections[1] == 0) return;
     const std::int64_t per_head[] = {d_.model.head_dim, d_.model.head_dim, d_.model.value_dim()};
-    for (std::size_t i = 0; i < width.sections.size(); ++i) {  // at least a head each
+    for (std::size_t i = 0; i < std::size(per_head); ++i) {  // at least a head each
       width.sections[i] =
           std::max(width.sections[i], d_.mesh().size_of(width.sharded) * per_head[i]);
     }

@@ -21,6 +21,14 @@
 //   restoring {q R, scales R, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
 //   mask R, db W}
+// - CausalConv: forward {packed R, taps R, bias R, out W}; backward {dout R, packed R, taps R, bias
+//   R, dpacked U, dtaps, dbias}
+// - Scan: forward {rows R, packed R, a R, d R, dt_bias R, y W, states W, scratch W ...}; backward
+// {dy
+//   R, rows R, packed R, a R, d R, dt_bias R, drows W, dpacked U, da, dd, ddt_bias, states W,
+//   scratch W ...}
+// - GatedNorm: forward {y R, packed R, gamma R, out W, stats W}; backward {dout R, y R, packed R,
+//   stats R, gamma R, dy W, dpacked W, dgamma, out W}
 // - Embedding: forward {tokens R, table R, out W}, positions {in R, table R, out W}; backward
 //   {tokens R, dout R, dtable}, positions {dout R, dtable}
 // - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
@@ -48,7 +56,7 @@ namespace plait {
 /// layer with experts is two: the experts, which other ranks hold copies of, and the rest of it. So
 /// is a module that predicts a further token: its layer, and the rest of it. Of those that have
 /// other weights too, weights of linear layers that are kept narrow are units of their own, the
-/// matrices.
+/// matrices. Layers of a hybrid are units by their parts.
 enum class UnitKind : std::uint8_t {
   kEmbedding,
   kLayer,
@@ -58,13 +66,23 @@ enum class UnitKind : std::uint8_t {
   kHead,
   kLayerMatrices,
   kMoeLayerMatrices,
-  kPredictionMatrices
+  kPredictionMatrices,
+  kAttentionLayer,
+  kStateSpaceLayer,
+  kMlpLayer,
+  kExpertsLayer,
+  kStateSpaceMlpLayer,
+  kStateSpaceMoeLayer
 };
-inline constexpr std::array kAllUnits = {UnitKind::kEmbedding,         UnitKind::kLayer,
-                                         UnitKind::kMoeLayer,          UnitKind::kExperts,
-                                         UnitKind::kPrediction,        UnitKind::kHead,
-                                         UnitKind::kLayerMatrices,     UnitKind::kMoeLayerMatrices,
-                                         UnitKind::kPredictionMatrices};
+inline constexpr std::array kAllUnits = {
+    UnitKind::kEmbedding,          UnitKind::kLayer,
+    UnitKind::kMoeLayer,           UnitKind::kExperts,
+    UnitKind::kPrediction,         UnitKind::kHead,
+    UnitKind::kLayerMatrices,      UnitKind::kMoeLayerMatrices,
+    UnitKind::kPredictionMatrices, UnitKind::kAttentionLayer,
+    UnitKind::kStateSpaceLayer,    UnitKind::kMlpLayer,
+    UnitKind::kExpertsLayer,       UnitKind::kStateSpaceMlpLayer,
+    UnitKind::kStateSpaceMoeLayer};
 inline constexpr std::size_t kUnitKinds = kAllUnits.size();
 /// One for each layer that has it.
 constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
@@ -113,10 +131,12 @@ struct LayerPasses {
   /// none does: pass_parts.cpp.
   std::vector<Block> forward_parts = {}, backward_parts = {};
 };
-/// Layers with a dense MLP, or those with experts; whose attention sees all tokens, or a window;
-/// whose products are as narrow as the others', or plain (Precision::is_plain).
+/// Layers with the same parts; whose attention sees all tokens, or a window; whose products are as
+/// narrow as the others', or plain (Precision::is_plain).
 struct LayerKind {
-  bool experts = false, windowed = false, plain = false;
+  LayerParts parts;
+  bool windowed = false, plain = false;
+  bool has_experts() const { return parts.feed_forward == FeedForward::kExperts; }
   LayerPasses kept;                       // as written
   std::optional<LayerPasses> recomputed;  // in the backward pass, where the strategy does so
   Block once;  // before a layer's first forward pass of the step; empty: nothing to do
@@ -152,7 +172,7 @@ struct Draft {
   std::vector<Tensor> tensors;
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
-  std::vector<LayerKind> layers;   // dense before experts; later each plain or windowed before all
+  std::vector<LayerKind> layers;   // experts last; later each plain or windowed before all
   LayerKind mtp;                   // before the layer of a module that predicts a further token
   LayerPasses mtp_head;            // and behind it; empty without modules
   std::vector<TensorId> narrowed;  // weights that products read narrow
@@ -191,7 +211,7 @@ struct Draft {
   std::size_t kind_of(std::int64_t layer) const {
     const std::int64_t like = std::min(layer, model.layers - 1);
     const auto same = [&](const LayerKind& k) {
-      return k.experts == model.has_experts(like) && k.windowed == model.has_window(like) &&
+      return k.parts == model.parts_of(like) && k.windowed == model.has_window(like) &&
              k.plain == is_plain(like);
     };
     return static_cast<std::size_t>(std::ranges::find_if(layers, same) - layers.begin());

@@ -76,6 +76,22 @@ class Fitter {
     x.rows = rows(queries), x.heads = last(queries) / m.head_dim;
     x.head_dim = m.head_dim, x.value_dim = m.value_dim(), x.rope_dim = m.rope_head_dim;
   }
+  void operator()(CausalConv& c) const {
+    const std::size_t out = c.pass == Pass::kForward ? 3 : 0;
+    c.rows = rows(out), c.channels = last(out), c.width = last(out == 0 ? 2 : 1);
+  }
+  void operator()(Scan& s) const {
+    const Model& m = d_.model;
+    const std::size_t y = s.pass == Pass::kForward ? 5 : 0,
+                      steps = s.pass == Pass::kForward ? 2 : 3;
+    s.seq = dim(y, 0), s.batch = dim(y, 1), s.heads = last(steps);
+    s.head_dim = m.state_head_dim, s.state = m.state_size, s.chunk = m.scan_chunk;
+    s.groups = m.state_groups * s.heads / m.state_heads;
+  }
+  void operator()(GatedNorm& n) const {
+    n.rows = rows(0), n.width = last(0);
+    n.groups = d_.model.state_groups * n.width / d_.model.state_width();
+  }
   void operator()(Embedding& e) const {
     const bool forward = e.pass == Pass::kForward;
     const std::size_t table = forward ? 1 : op_.operands.size() - 1;
@@ -123,9 +139,9 @@ class Fitter {
   }
 
  private:
-  static PackedProjections packed_in(const std::array<std::int64_t, 3>& sections) {
-    if (sections[1] == 0) return {};
-    return {sections, sections[2] == 0};
+  static PackedProjections packed_in(const Sections& sections) {
+    if (sections[1] == 0 || sections[3] > 0) return {};
+    return {{sections[0], sections[1], sections[2]}, sections[2] == 0};
   }
   /// Query heads and key heads of this rank in packed rows [q | k | v].
   std::pair<std::int64_t, std::int64_t> heads_of(std::size_t operand) const {

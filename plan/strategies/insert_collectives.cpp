@@ -141,6 +141,22 @@ class Propagation {
     yield(1, heads), yield(2, heads);
     yield(3, heads == Layout::kFeature ? Layout::kPartial : heads);
   }
+  // Each rank has its heads and the groups of these.
+  void follow(CausalConv& c) {
+    if (c.pass == Pass::kForward) yield(3, layout(0));
+  }
+  void follow(Scan& s) {
+    const bool forward = s.pass == Pass::kForward;
+    const Layout heads = layout(forward ? 0 : 1);
+    if (!forward) need(0, heads), yield(6, heads);
+    if (forward) yield(5, heads);
+    for (std::size_t i = forward ? 6 : 11; i < op_.operands.size(); ++i) yield(i, heads);
+  }
+  void follow(GatedNorm& n) {
+    if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
+    need(0, layout(1));
+    yield(5, layout(1)), yield(6, layout(1)), yield(8, layout(1));
+  }
   void follow(Activation& a) {
     if (a.pass == Pass::kForward) return yield(1, layout(0), axes(0));
     need(0, layout(1));
@@ -316,6 +332,7 @@ class Propagation {
     const auto producer = producer_of(gradient);
     if (producer == block_.ops.rend() || !is_product(*producer, Pass::kInputGrad)) return 1;
     const auto& columns = d_.tensors[producer->operands[1].tensor].dims[0].sections;
+    if (columns[3] > 0) return 1;  // one product in every framework
     return std::max<std::int64_t>(1, std::ranges::count_if(columns, [](auto n) { return n > 0; }));
   }
   void insert(Op collective, const Operand& source) {

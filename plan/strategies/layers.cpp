@@ -5,9 +5,47 @@
 #include "plan/strategies/latent_writer.h"
 #include "plan/strategies/mixture_writer.h"
 #include "plan/strategies/prediction_writer.h"
+#include "plan/strategies/state_space_writer.h"
 
 namespace plait {
 namespace {
+
+/// The unit of a layer with these parts, and its name.
+struct NamedParts {
+  LayerParts parts;
+  UnitKind unit;
+  const char* name;
+};
+constexpr NamedParts kNamedParts[] = {
+    {{Mixer::kAttention, FeedForward::kMlp}, UnitKind::kLayer, "layer"},
+    {{Mixer::kAttention, FeedForward::kExperts}, UnitKind::kMoeLayer, "moe_layer"},
+    {{Mixer::kAttention, FeedForward::kNone}, UnitKind::kAttentionLayer, "attention_layer"},
+    {{Mixer::kStateSpace, FeedForward::kNone}, UnitKind::kStateSpaceLayer, "state_space_layer"},
+    {{Mixer::kNone, FeedForward::kMlp}, UnitKind::kMlpLayer, "mlp_layer"},
+    {{Mixer::kNone, FeedForward::kExperts}, UnitKind::kExpertsLayer, "experts_layer"},
+    {{Mixer::kStateSpace, FeedForward::kMlp},
+     UnitKind::kStateSpaceMlpLayer,
+     "state_space_mlp_layer"},
+    {{Mixer::kStateSpace, FeedForward::kExperts},
+     UnitKind::kStateSpaceMoeLayer,
+     "state_space_moe_layer"}};
+
+const NamedParts& named(const LayerParts& parts) {
+  return *std::ranges::find(kNamedParts, parts, &NamedParts::parts);
+}
+
+/// Those that the model's layers have, each once: without experts, then with.
+std::vector<LayerParts> kinds_of(const Model& m) {
+  std::vector<LayerParts> out;
+  for (const bool experts : {false, true}) {
+    for (std::int64_t l = 0; l < m.layers; ++l) {
+      const LayerParts parts = m.parts_of(l);
+      if (m.has_experts(l) == experts && std::ranges::find(out, parts) == out.end())
+        out.push_back(parts);
+    }
+  }
+  return out;
+}
 
 class LayerWriter {
  public:
@@ -20,8 +58,7 @@ class LayerWriter {
     d_.x = w_.activation("x", m_.hidden, Scope::kLayerMicrobatch);
     d_.dx = w_.activation("dx", m_.hidden, Scope::kLayerMicrobatch);
     write_embedding();
-    if (m_.dense_layers() > 0) write_layer(UnitKind::kLayer);
-    if (m_.moe_layers() > 0) write_layer(UnitKind::kMoeLayer);
+    for (const LayerParts& parts : kinds_of(m_)) write_layer(parts);
     write_ends();
   }
 
@@ -42,6 +79,11 @@ class LayerWriter {
     std::optional<BlockWriter::HeadNormWeights> heads;
     TensorId h, packed, context, saved, drop_mask = kNoTensor, dropped = kNoTensor, residual_mask;
   };
+  struct StateSpacePart {
+    BlockWriter::NormWeights norm;
+    StateSpaceWriter mixer;
+    TensorId h, residual_mask;
+  };
   /// One of the two MLPs.
   struct MlpPart {
     BlockWriter::NormWeights norm;
@@ -52,9 +94,7 @@ class LayerWriter {
     const BlockWriter::Linear* last() const { return dense ? &dense->down() : nullptr; }
   };
 
-  std::array<std::int64_t, 3> qkv_sections() const {
-    return {m_.query_width(), m_.key_width(), m_.value_width()};
-  }
+  Sections qkv_sections() const { return {m_.query_width(), m_.key_width(), m_.value_width()}; }
 
   AttentionPart declare_attention(UnitKind unit) {
     AttentionPart p{};
@@ -91,13 +131,19 @@ class LayerWriter {
     t.scope = Scope::kLayerMicrobatch;
     return d_.add(t);
   }
-  MlpPart declare_mlp(UnitKind unit) {
+  StateSpacePart declare_state_space(UnitKind unit) {
+    const BlockWriter::NormWeights norm = w_.norm_weights(unit, "layer.state_space_norm");
+    const TensorId h = w_.saved("state_space_input", m_.hidden);
+    return {norm, StateSpaceWriter(d_, w_, unit), h,
+            dropout_ ? w_.mask("state_space_residual_mask") : kNoTensor};
+  }
+  MlpPart declare_mlp(UnitKind unit, FeedForward kind) {
     MlpPart p{};
     p.norm = w_.norm_weights(unit, "layer.mlp_norm");
-    if (unit == UnitKind::kLayer) p.dense.emplace(d_, w_, unit, "mlp", m_.ffn_hidden);
+    if (kind == FeedForward::kMlp) p.dense.emplace(d_, w_, unit, "mlp", m_.ffn_hidden);
     p.h = w_.saved("mlp_input", m_.hidden);
     if (p.dense) p.dense->declare_saved();
-    if (unit == UnitKind::kMoeLayer) p.mixture.emplace(d_, w_);
+    if (kind == FeedForward::kExperts) p.mixture.emplace(d_, w_, unit);
     p.residual_mask = dropout_ ? w_.mask("mlp_residual_mask") : kNoTensor;
     return p;
   }
@@ -163,50 +209,95 @@ class LayerWriter {
   }
 
   // ---- branches behind their norms
-  void attention_forward(Operand x, const AttentionPart& p, TensorId out) {
+  void forward(Operand x, const AttentionPart& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
     attention_forward(p, out);
   }
-  void mlp_forward(Operand x, MlpPart& p, TensorId out) {
+  void forward(Operand x, const StateSpacePart& p, TensorId out) {
+    w_.norm_forward(x, p.norm, p.h);
+    p.mixer.forward(p.h, out);
+  }
+  void forward(Operand x, MlpPart& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
     mlp_forward(p, out);
   }
-  void mlp_backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
+  void backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
     w_.norm_backward(mlp_backward(dout, p), x, p.norm, dx);
   }
-  void attention_backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
+  void backward(Operand dout, Operand x, const StateSpacePart& p, Operand dx) {
+    const TensorId dh = w_.temporary("d_state_space_input", m_.hidden);
+    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_state_space_out", nullptr);
+    p.mixer.backward(d, p.h, dh);
+    w_.norm_backward(dh, x, p.norm, dx);
+  }
+  void backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
     w_.norm_backward(attention_backward(dout, p), x, p.norm, dx);
   }
+  /// The linear layer whose bias the residual sum adds.
+  static const BlockWriter::Linear* last_of(const AttentionPart& p) { return &p.out; }
+  static const BlockWriter::Linear* last_of(const StateSpacePart& p) { return &p.mixer.out(); }
+  static const BlockWriter::Linear* last_of(const MlpPart& p) { return p.last(); }
 
-  void write_layer(UnitKind unit) {
+  void write_layer(const LayerParts& parts) {
+    const auto& [same, unit, name] = named(parts);
+    d_.layers.emplace_back().parts = parts;
+    d_.layers.back().kept.forward.name = std::string(name) + ".forward";
+    d_.layers.back().kept.backward.name = std::string(name) + ".backward";
+    if (parts.mixer == Mixer::kNone) {
+      MlpPart mlp = declare_mlp(unit, parts.feed_forward);
+      return write_branch(mlp, "mlp_out", "d_mlp_norm");
+    }
+    if (parts.mixer == Mixer::kStateSpace) {
+      return write_mixer(declare_state_space(unit), unit, parts.feed_forward, "state_space");
+    }
     const AttentionPart attention = declare_attention(unit);
-    MlpPart mlp = declare_mlp(unit);
-    d_.layers.emplace_back().experts = unit == UnitKind::kMoeLayer;
-    const std::string name = unit == UnitKind::kLayer ? "layer" : "moe_layer";
-    d_.layers.back().kept.forward.name = name + ".forward";
-    d_.layers.back().kept.backward.name = name + ".backward";
-    if (post_norm()) return write_post_norm_layer(attention, mlp);
-    m_.parallel_attention ? write_parallel_layer(attention, mlp)
-                          : write_sequential_layer(attention, mlp);
+    if (!post_norm() && !m_.parallel_attention) {
+      return write_mixer(attention, unit, parts.feed_forward, "attention");
+    }
+    MlpPart mlp = declare_mlp(unit, parts.feed_forward);
+    post_norm() ? write_post_norm_layer(attention, mlp) : write_parallel_layer(attention, mlp);
   }
-  /// x1 = x + attention(norm(x)); x' = x1 + mlp(norm(x1)).
-  void write_sequential_layer(const AttentionPart& attention, MlpPart& mlp) {
+  template <class MixerPart>
+  void write_mixer(const MixerPart& mixer, UnitKind unit, FeedForward behind,
+                   const std::string& name) {
+    if (behind == FeedForward::kNone) {
+      return write_branch(mixer, name + "_out", "d_" + name + "_norm");
+    }
+    MlpPart mlp = declare_mlp(unit, behind);
+    write_sequential_layer(mixer, mlp, name);
+  }
+  /// x' = x + f(norm(x)).
+  template <class Part>
+  void write_branch(Part& part, const std::string& out_name, const std::string& grad_name) {
+    const TensorId out = w_.temporary(out_name, m_.hidden);
+    w_.begin(d_.layers.back().kept.forward);
+    forward(read(d_.x), part, out);
+    w_.residual(read(d_.x), out, written(d_.x, 1), last_of(part), part.residual_mask);
+
+    const TensorId dn = w_.temporary(grad_name, m_.hidden);
+    w_.begin(d_.layers.back().kept.backward);
+    backward(read(d_.dx, 1), read(d_.x), part, written(dn));
+    w_.sum(read(d_.dx, 1), read(dn), written(d_.dx));
+  }
+  /// x1 = x + mixer(norm(x)); x' = x1 + mlp(norm(x1)).
+  template <class MixerPart>
+  void write_sequential_layer(const MixerPart& mixer, MlpPart& mlp, const std::string& name) {
     const TensorId x1 = w_.saved("x_mid", m_.hidden);
-    const TensorId attention_out = w_.temporary("attention_out", m_.hidden);
+    const TensorId mixer_out = w_.temporary(name + "_out", m_.hidden);
     const TensorId mlp_out = w_.temporary("mlp_out", m_.hidden);
     w_.begin(d_.layers.back().kept.forward);
-    attention_forward(read(d_.x), attention, attention_out);
-    w_.residual(read(d_.x), attention_out, written(x1), &attention.out, attention.residual_mask);
-    mlp_forward(read(x1), mlp, mlp_out);
+    forward(read(d_.x), mixer, mixer_out);
+    w_.residual(read(d_.x), mixer_out, written(x1), last_of(mixer), mixer.residual_mask);
+    forward(read(x1), mlp, mlp_out);
     w_.residual(read(x1), mlp_out, written(d_.x, 1), mlp.last(), mlp.residual_mask);
 
     const TensorId dx1 = w_.temporary("dx_mid", m_.hidden);
-    const TensorId dn1 = w_.temporary("d_attention_norm", m_.hidden);
+    const TensorId dn1 = w_.temporary("d_" + name + "_norm", m_.hidden);
     const TensorId dn2 = w_.temporary("d_mlp_norm", m_.hidden);
     w_.begin(d_.layers.back().kept.backward);
-    mlp_backward(read(d_.dx, 1), read(x1), mlp, written(dn2));
+    backward(read(d_.dx, 1), read(x1), mlp, written(dn2));
     w_.sum(read(d_.dx, 1), read(dn2), written(dx1));
-    attention_backward(read(dx1), read(d_.x), attention, written(dn1));
+    backward(read(dx1), read(d_.x), mixer, written(dn1));
     w_.sum(read(dx1), read(dn1), written(d_.dx));
   }
   /// x1 = norm(x + attention(x)); x' = norm(x1 + mlp(x1)).
@@ -238,8 +329,8 @@ class LayerWriter {
     const TensorId mlp_out = w_.temporary("mlp_out", m_.hidden);
     const TensorId branches = w_.temporary("branches", m_.hidden);
     w_.begin(d_.layers.back().kept.forward);
-    attention_forward(read(d_.x), attention, attention_out);
-    mlp_forward(read(d_.x), mlp, mlp_out);
+    forward(read(d_.x), attention, attention_out);
+    forward(read(d_.x), mlp, mlp_out);
     w_.residual(read(attention_out), mlp_out, written(branches), nullptr, kNoTensor);
     w_.residual(read(d_.x), branches, written(d_.x, 1), nullptr, kNoTensor);
 
@@ -247,9 +338,9 @@ class LayerWriter {
     const TensorId dn2 = w_.temporary("d_mlp_norm", m_.hidden);
     const TensorId dx1 = w_.temporary("dx_mid", m_.hidden);
     w_.begin(d_.layers.back().kept.backward);
-    mlp_backward(read(d_.dx, 1), read(d_.x), mlp, written(dn2));
+    backward(read(d_.dx, 1), read(d_.x), mlp, written(dn2));
     w_.sum(read(d_.dx, 1), read(dn2), written(dx1));
-    attention_backward(read(d_.dx, 1), read(d_.x), attention, written(dn1));
+    backward(read(d_.dx, 1), read(d_.x), attention, written(dn1));
     w_.sum(read(dx1), read(dn1), written(d_.dx));
   }
 

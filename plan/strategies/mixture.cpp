@@ -42,12 +42,11 @@ std::int64_t expert_capacity(const Draft& d) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(slots));
 }
 
-MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w)
+MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit)
     : m_(d.model),
       w_(w),
       dtype_(d.workload.precision.weights),
-      router_(
-          w.linear(UnitKind::kMoeLayer, "layer.router", Dim{m_.experts}, Dim{m_.hidden}, false)),
+      router_(w.linear(unit, "layer.router", Dim{m_.experts}, Dim{m_.hidden}, false)),
       experts_(d, w, UnitKind::kExperts, "experts", m_.expert_ffn_hidden, slots_of(d)) {
   route_.capacity = expert_capacity(d), route_.dtype = dtype_;
   gates_ = chosen("gates", dtype_, Scope::kLayerMicrobatch);
@@ -59,7 +58,7 @@ MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w)
   const Scope kept = early ? Scope::kCall : Scope::kLayerMicrobatch;
   expert_out_ = experts_.rows("experts_out", m_.hidden, kept, {});
   if (m_.shared_ffn_hidden == 0) return;
-  shared_.emplace(d, w, UnitKind::kMoeLayer, "shared", m_.shared_ffn_hidden);
+  shared_.emplace(d, w, unit, "shared", m_.shared_ffn_hidden);
   shared_->declare_saved();
 }
 

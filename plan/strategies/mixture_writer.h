@@ -12,7 +12,8 @@ std::int64_t expert_capacity(const Draft& draft);
 
 class MixtureWriter {
  public:
-  MixtureWriter(Draft& d, BlockWriter& w);
+  /// `unit`: of router and shared experts.
+  MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit);
 
   void forward(TensorId h, TensorId out);
   void backward(Operand dout, TensorId h, TensorId dh);

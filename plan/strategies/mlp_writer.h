@@ -14,7 +14,6 @@ struct RowWeights {
 
 class MlpWriter {
  public:
-  using Sections = std::array<std::int64_t, 3>;
   /// `name`: "mlp" for tensors "layer.mlp_up.weight", "mlp_activation", ...
   MlpWriter(Draft& d, BlockWriter& w, UnitKind unit, std::string name, std::int64_t width,
             std::optional<SlotRows> slots = {})

@@ -22,6 +22,7 @@
 // (_all_gather_nvfp4 in transformer_engine/pytorch/distributed.py).
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "plan/strategies/draft.h"
 
@@ -73,10 +74,20 @@ class NarrowRewrite {
     const Scope kept = forward ? Scope::kLayerMicrobatch : Scope::kCall;
     const Copies made =
         blocks_ ? narrowed_twice(first, kept, op.phase) : narrowed(first, kept, op.phase);
-    if (forward) saved_[first.tensor] = made.columns;
+    if (forward) {
+      saved_[first.tensor] = made.columns;
+      saved_for_[d_.tensors[op.operands[1].tensor].name + ".grad"] = made.columns;
+    }
     const bool for_weight = g.pass == Pass::kWeightGrad;
     first = {for_weight ? made.columns : made.rows, Use::kRead, 0};
-    second = {for_weight ? saved_.at(second.tensor) : weight(second, g.pass, op), Use::kRead, 0};
+    second = {for_weight ? saved_input(op) : weight(second, g.pass, op), Use::kRead, 0};
+  }
+  /// Of a weight's gradient. An input that backward would make again (state_space.cpp) is kept
+  /// narrow all the same, as Transformer Engine's linear layers do.
+  TensorId saved_input(const Op& op) const {
+    const auto found = saved_.find(op.operands[1].tensor);
+    if (found != saved_.end()) return found->second;
+    return saved_for_.at(d_.tensors[op.operands[2].tensor].name);
   }
   Copies narrowed(const Operand& from, Scope scope, Phase phase) {
     const auto key = std::pair(from.tensor, from.shift);
@@ -146,6 +157,7 @@ class NarrowRewrite {
   Block* block_ = nullptr;
   std::map<std::pair<TensorId, std::int16_t>, Copies> local_;  // casts of this block
   std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients
+  std::map<std::string, TensorId> saved_for_;  // the same, by the names of these
   std::map<TensorId, Copies> weights_;
 };
 

@@ -39,7 +39,7 @@ void keep_plain_layers(Draft& d) {
   for (const LayerKind& kind : d.layers) {
     bool has[2] = {};  // narrow ones, plain ones
     for (std::int64_t l = 0; l < d.model.layers; ++l) {
-      if (d.model.has_experts(l) == kind.experts) has[d.is_plain(l) ? 1 : 0] = true;
+      if (d.model.parts_of(l) == kind.parts) has[d.is_plain(l) ? 1 : 0] = true;
     }
     if (has[1]) plain.push_back(plain_kind(kind, has[0]));
     if (has[0]) narrow.push_back(kind);

@@ -3,8 +3,6 @@
 namespace plait {
 namespace {
 
-using Sections = std::array<std::int64_t, 3>;
-
 constexpr double kLossWeight = 0.1;  // of all modules together
 
 HeadWriter::Place head_of(const Draft& d, TensorId tokens) {

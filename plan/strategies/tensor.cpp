@@ -20,6 +20,11 @@ int split_dimension(std::string_view name) {
       {"layer.kv_up.", 0},
       {"layer.mlp_up.", 0},
       {"layer.shared_up.", 0},
+      {"layer.state_space_in.", 0},
+      {"layer.conv.", 0},
+      {"layer.scan.", 0},
+      {"layer.gated_norm.", 0},
+      {"layer.state_space_out.weight", 1},
       {"layer.experts_up.", 1},
       {"layer.attention_out.weight", 1},
       {"layer.mlp_down.weight", 1},
@@ -61,8 +66,14 @@ void apply_tensor_parallel(Draft& d) {
   const AxisSet tp = d.mesh().present(kTensorAxes);
   if (tp.empty()) return;
   const AxisSet of_expert = tp - d.strategy.axes_of_experts();
-  require_divides(d, d.model.heads, "attention heads");
-  require_divides(d, d.model.kv_heads, "key-value heads");
+  if (d.model.attention_layers() > 0) {
+    require_divides(d, d.model.heads, "attention heads");
+    require_divides(d, d.model.kv_heads, "key-value heads");
+  }
+  if (d.model.state_space_layers() > 0) {
+    require_divides(d, d.model.state_heads, "heads of the state-space mixer");
+    require_divides(d, d.model.state_groups, "groups of the state-space mixer");
+  }
   if (d.model.dense_layers() > 0) require_divides(d, d.model.ffn_hidden, "columns of the MLP");
   require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts");
   require_divides(d, d.model.expert_ffn_hidden, "columns of an expert", of_expert);

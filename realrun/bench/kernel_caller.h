@@ -89,6 +89,9 @@ class KernelCaller {
   void operator()(const LatentHeads&) const {
     PLAIT_CHECK(false, "rows of latent attention are not measured alone");
   }
+  void operator()(const CausalConv&) const { refuse_state_space(); }
+  void operator()(const Scan&) const { refuse_state_space(); }
+  void operator()(const GatedNorm&) const { refuse_state_space(); }
   void operator()(const Embedding& e) const {
     machine_.with_type(
         e.dtype, [&]<class T>(T) { e.learned_positions ? positions<T>(e) : token_rows<T>(e); });
@@ -155,6 +158,9 @@ class KernelCaller {
   /// Of the gradient of a loss: small, so that logits that it overwrites stay numbers.
   static constexpr double kLossScale = 0.01;
 
+  static void refuse_state_space() {
+    PLAIT_CHECK(false, "kernels of state-space mixers are not measured alone");
+  }
   static void refuse_experts() { PLAIT_CHECK(false, "routing is not measured alone"); }
   template <class T>
   const T* input(std::int64_t n) const {

@@ -11,10 +11,10 @@ std::int64_t extent(const Tensor& t, int i, const Mesh& mesh) {
 }
 
 /// Columns of the local rows that belong to each section; one section of all where there are none.
-std::array<std::int64_t, 3> sections_of(const Tensor& t, const Mesh& mesh) {
+Sections sections_of(const Tensor& t, const Mesh& mesh) {
   const Dim& columns = t.dims[static_cast<std::size_t>(t.rank - 1)];
-  if (columns.sections == std::array<std::int64_t, 3>{}) return {columns.local(mesh), 0, 0};
-  std::array<std::int64_t, 3> out = columns.sections;
+  if (columns.sections == Sections{}) return {columns.local(mesh), 0, 0};
+  Sections out = columns.sections;
   for (std::int64_t& section : out) section /= mesh.size_of(columns.sharded);
   return out;
 }
@@ -98,8 +98,8 @@ SlotRows slot_rows(const Tensor& by_sender, const Mesh& mesh) {
 kernels::HeadShares head_shares(const Tensor& parts, const Tensor& whole, const Mesh& mesh) {
   kernels::HeadShares s;
   s.ranks = extent(parts, 0, mesh), s.rows = extent(parts, 1, mesh) * extent(parts, 2, mesh);
-  std::ranges::copy(sections_of(parts, mesh), s.part);
-  std::ranges::copy(sections_of(whole, mesh), s.whole);
+  std::copy_n(sections_of(parts, mesh).begin(), std::size(s.part), s.part);
+  std::copy_n(sections_of(whole, mesh).begin(), std::size(s.whole), s.whole);
   return s;
 }
 

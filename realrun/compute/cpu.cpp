@@ -133,6 +133,31 @@ class CpuCompute : private OpView {
     }
     kernels::latent_heads_backward(at(1), at(2), at(3), at(0), shape_of(x));
   }
+  void operator()(const CausalConv& c) {
+    if (c.pass == Pass::kForward) {
+      return kernels::causal_conv_forward(at(3), at(0), at(1), at(2), shape_of(c, 0, 3));
+    }
+    kernels::causal_conv_backward(at(4), at(5), at(6), at(0), at(1), at(2), at(3),
+                                  shape_of(c, 1, 0), updates(5));
+  }
+  void operator()(const Scan& s) {
+    if (s.pass == Pass::kForward) {
+      const kernels::ScanWeights<T> weights{at(2), at(3), at(4)};
+      return kernels::scan_forward<T>(at(5), at(6), at(0), at(1), weights, shape_of(s, 1));
+    }
+    const kernels::ScanWeights<T> weights{at(3), at(4), at(5)};
+    const kernels::ScanGradients<T> gradients{at(8), at(9), at(10)};
+    kernels::scan_backward<T>(at(6), at(7), gradients, at(11), at(0), at(1), at(2), weights,
+                              shape_of(s, 2), updates(8));
+  }
+  void operator()(const GatedNorm& n) {
+    if (n.pass == Pass::kForward) {
+      return kernels::gated_norm_forward(at(3), at(4), at(0), at(1), at(2), shape_of(n, 1),
+                                         kNormEpsilon);
+    }
+    kernels::gated_norm_backward(at(5), at(6), at(7), at(8), at(0), at(1), at(2), at(3), at(4),
+                                 shape_of(n, 2), updates(7));
+  }
   void operator()(const Embedding& e) {
     const std::size_t last = count() - 1;
     if (e.learned_positions) {

@@ -8,11 +8,14 @@
 
 #include "kernels/adam.h"
 #include "kernels/attention.h"
+#include "kernels/causal_conv.h"
 #include "kernels/dropout.h"
+#include "kernels/gated_norm.h"
 #include "kernels/latent_heads.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/route.h"
+#include "kernels/scan.h"
 #include "realrun/compute.h"
 #include "realrun/exchange.h"
 
@@ -85,6 +88,18 @@ class OpView {
   }
   static kernels::LatentShape shape_of(const LatentHeads& x) {
     return {x.rows, x.heads, x.head_dim - x.rope_dim, x.rope_dim, x.value_dim};
+  }
+  // Of a state-space mixer, with operand `packed` [z | x | B | C | dt] and the tokens of `rows`.
+  kernels::ConvShape shape_of(const CausalConv& c, std::size_t packed, std::size_t rows) const {
+    const Dim& columns = tensor(packed).dims[2];
+    const std::int64_t gate = columns.sections[0] / plan_.mesh.size_of(columns.sharded);
+    return {dim(rows, 0), dim(rows, 1), c.channels, c.width, dim(packed, 2), gate};
+  }
+  kernels::ScanShape shape_of(const Scan& s, std::size_t packed) const {
+    return {s.seq, s.batch, s.heads, s.head_dim, s.groups, s.state, s.chunk, dim(packed, 2)};
+  }
+  kernels::GatedNormShape shape_of(const GatedNorm& n, std::size_t packed) const {
+    return {n.rows, n.width, n.groups, dim(packed, 2)};
   }
   static kernels::Routing routing_of(const Route& r) {
     return {r.tokens, r.groups, r.experts, r.chosen, r.capacity};

@@ -62,7 +62,7 @@ class ScenarioWriter {
     if (mentions(run_.notes, "configuration, not listed"))
       throw NotRepresentable("the layout is not published");
     if (mentions(run_.arguments, "--hybrid")) {
-      throw NotRepresentable("state-space layers are not planned yet");
+      throw NotRepresentable("the sizes of state-space mixers are not published");
     }
     if (mentions(run_.arguments, "--moe-layer-freq") && !dense_layers_first(run_)) {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");

@@ -176,9 +176,10 @@ TEST(CalibratedCost, WhatWasNotMeasuredIsAsWithout) {
 // ---- features
 
 std::vector<Compute> every_op() {
-  return {MatMul{},    Attention{},    Norm{},  HeadNorm{},    Activation{}, Rope{}, LatentHeads{},
-          Embedding{}, CrossEntropy{}, Route{}, Dispatch{},    Combine{},    Add{},  BiasGrad{},
-          Cast{},      Fill{},         Adam{},  SquaredNorm{}, Amax{}};
+  return {MatMul{},      Attention{},  Norm{},        HeadNorm{},  Activation{}, Rope{},
+          LatentHeads{}, CausalConv{}, Scan{},        GatedNorm{}, Embedding{},  CrossEntropy{},
+          Route{},       Dispatch{},   Combine{},     Add{},       BiasGrad{},   Cast{},
+          Fill{},        Adam{},       SquaredNorm{}, Amax{}};
 }
 
 TEST(KernelFeatures, EveryOpHasAValueForEachName) {

@@ -14,25 +14,29 @@ Attention square_attention() {
 }
 
 std::vector<Compute> each_kernel() {
-  return {MatMul{.m = 2, .n = 2, .k = 2},
-          square_attention(),
-          Norm{.rows = 2, .width = 2},
-          HeadNorm{.rows = 2, .heads = 2, .kv_heads = 1, .head_dim = 2, .value_width = 2},
-          Activation{.rows = 2, .width = 2},
-          Rope{.rows = 2, .width = 2},
-          LatentHeads{.rows = 2, .heads = 2, .head_dim = 4, .value_dim = 2, .rope_dim = 2},
-          Embedding{.rows = 2, .width = 2, .vocab = 2},
-          CrossEntropy{.rows = 2, .vocab = 2},
-          Route{.tokens = 2, .groups = 1, .experts = 2, .chosen = 1, .capacity = 1},
-          Dispatch{.rows = 2, .width = 2, .chosen = 1, .slots = 2},
-          Combine{.rows = 2, .width = 2, .chosen = 1, .slots = 2},
-          Add{.rows = 2, .width = 2},
-          BiasGrad{.rows = 2, .width = 2},
-          Cast{.elements = 2},
-          Fill{.elements = 2},
-          SquaredNorm{.elements = 2},
-          Amax{.elements = 2},
-          Adam{.elements = 2}};
+  return {
+      MatMul{.m = 2, .n = 2, .k = 2},
+      square_attention(),
+      Norm{.rows = 2, .width = 2},
+      HeadNorm{.rows = 2, .heads = 2, .kv_heads = 1, .head_dim = 2, .value_width = 2},
+      Activation{.rows = 2, .width = 2},
+      Rope{.rows = 2, .width = 2},
+      LatentHeads{.rows = 2, .heads = 2, .head_dim = 4, .value_dim = 2, .rope_dim = 2},
+      CausalConv{.rows = 2, .channels = 2, .width = 2},
+      Scan{.batch = 1, .seq = 2, .heads = 2, .head_dim = 2, .groups = 1, .state = 2, .chunk = 2},
+      GatedNorm{.rows = 2, .width = 2},
+      Embedding{.rows = 2, .width = 2, .vocab = 2},
+      CrossEntropy{.rows = 2, .vocab = 2},
+      Route{.tokens = 2, .groups = 1, .experts = 2, .chosen = 1, .capacity = 1},
+      Dispatch{.rows = 2, .width = 2, .chosen = 1, .slots = 2},
+      Combine{.rows = 2, .width = 2, .chosen = 1, .slots = 2},
+      Add{.rows = 2, .width = 2},
+      BiasGrad{.rows = 2, .width = 2},
+      Cast{.elements = 2},
+      Fill{.elements = 2},
+      SquaredNorm{.elements = 2},
+      Amax{.elements = 2},
+      Adam{.elements = 2}};
 }
 
 TEST(MatMul, CountsAMultiplyAddAsTwo) {
@@ -180,11 +184,11 @@ TEST(Op, ExactlyTheOpsOfTheMatrixUnitsHaveFlops) {
   }
 }
 
-TEST(Op, MatrixUnitsRunMatmulAndAttentionOnly) {
+TEST(Op, MatrixUnitsRunMatmulAttentionAndScanOnly) {
   std::set<std::string> on_matrix_units;
   for (const Compute& op : each_kernel())
     if (uses_matrix_units(op)) on_matrix_units.insert(std::string(kernel_name(op)));
-  EXPECT_EQ(on_matrix_units, (std::set<std::string>{"matmul", "attention"}));
+  EXPECT_EQ(on_matrix_units, (std::set<std::string>{"matmul", "attention", "scan"}));
 }
 
 TEST(Op, KernelNamesAreDistinct) {

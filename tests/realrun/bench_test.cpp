@@ -114,8 +114,9 @@ TEST(Grid, HasEveryKindOfKernelInBothPasses) {
   constexpr std::size_t kOfLatents = 1;  // nor are rows of latent attention
   constexpr std::size_t kOfHeads = 1;    // whose norms are of the class of other norms
   constexpr std::size_t kOfScales = 1;   // magnitudes of weights in 8 bits
-  EXPECT_EQ(passes.size(),
-            std::variant_size_v<Compute> - kOfExperts - kOfLatents - kOfHeads - kOfScales);
+  constexpr std::size_t kOfStates = 3;   // causal_conv, scan, gated_norm
+  EXPECT_EQ(passes.size(), std::variant_size_v<Compute> - kOfExperts - kOfLatents - kOfHeads -
+                               kOfScales - kOfStates);
   for (const char* both : {"attention", "norm", "activation", "rope", "embedding", "add"}) {
     EXPECT_EQ(passes[both], (std::set<Pass>{Pass::kForward, Pass::kBackward})) << both;
   }

@@ -2,6 +2,7 @@
 
 #include <cuda_bf16.h>
 
+#include "core/error.h"
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/add.h"
@@ -105,6 +106,9 @@ class CudaCompute : private OpView {
       k::latent_heads_backward(q_, at<T>(1), at<T>(2), at<T>(3), at<T>(0), shape_of(x));
     });
   }
+  void operator()(const CausalConv&) { refuse_state_space(); }
+  void operator()(const Scan&) { refuse_state_space(); }
+  void operator()(const GatedNorm&) { refuse_state_space(); }
   void operator()(const Rope& r) {
     with_type(type(0), [&]<class T>(T) {
       r.pass == Pass::kForward ? k::rope_forward(q_, at<T>(0), shape_of(r))
@@ -271,6 +275,9 @@ class CudaCompute : private OpView {
                                  to_y ? in_kept : in_y, to_y ? kept_row : y_row,
                                  bytes<Y>(s.columns), static_cast<std::size_t>(rows),
                                  cudaMemcpyDeviceToDevice, q_.stream));
+  }
+  static void refuse_state_space() {
+    PLAIT_CHECK(false, "plait realrun lets no state-space mixers onto GPUs");
   }
   void head_norm(const HeadNorm& n) {
     const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);

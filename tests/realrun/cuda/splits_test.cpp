@@ -40,7 +40,7 @@ std::vector<std::pair<int, std::vector<std::int64_t>>> looked_for(const Plan& pl
 }
 
 TEST(NcclGroups, EveryExchangeFindsItsGroup) {
-  for (const MatrixCase& c : matrix_cases()) {
+  for (const MatrixCase& c : gpu_matrix_cases()) {
     SCOPED_TRACE(c.name);
     const Plan plan = make_plan(c.model, c.workload, c.strategy);
     Known known;
@@ -54,7 +54,7 @@ TEST(NcclGroups, EveryExchangeFindsItsGroup) {
 }
 
 TEST(NcclGroups, GroupsOfASplitShareNoRank) {
-  for (const MatrixCase& c : matrix_cases()) {
+  for (const MatrixCase& c : gpu_matrix_cases()) {
     SCOPED_TRACE(c.name);
     for (const Split& s : splits_of(make_plan(c.model, c.workload, c.strategy))) {
       std::vector<std::int64_t> all;

@@ -30,7 +30,7 @@ std::vector<MatrixCase> some_cases(RunPrecision precision) {
   std::vector<MatrixCase> out;
   std::set<std::string> seen;
   std::size_t i = in_bf16 ? kEvery / 2 : 0;
-  for (const MatrixCase& c : matrix_cases()) {
+  for (const MatrixCase& c : gpu_matrix_cases()) {
     const bool travels = in_bf16 && c.workload.precision.reduction == DType::kBf16;
     const bool first = !in_bf16 && is_first_of_a_strategy(c, seen);
     if (i++ % kEvery == 0 || travels || first) out.push_back(c);
@@ -51,7 +51,7 @@ class CudaMatrixSlice : public ::testing::TestWithParam<std::size_t> {
   static std::vector<MatrixCase> cases() {
     std::vector<MatrixCase> out;
     std::size_t i = 0;
-    for (const MatrixCase& c : matrix_cases()) {
+    for (const MatrixCase& c : gpu_matrix_cases()) {
       if (i++ % kSlices == GetParam()) out.push_back(c);
     }
     return out;
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Sixteenth, CudaMatrixSlice,
 /// side of another one: relu's derivative, and the choice of some experts.
 void expect_what_processors_compute(RunPrecision precision, int steps) {
   std::vector<std::string> seen;
-  for (const MatrixCase& c : matrix_cases()) {
+  for (const MatrixCase& c : gpu_matrix_cases()) {
     const bool chooses = c.model.experts_per_token < c.model.experts;
     if (chooses && !c.model.latent_attention()) continue;  // the model with both has all of it
     const Packing packing = c.workload.documents.packing;
@@ -110,7 +110,7 @@ TEST(CudaMixes, AreWhatProcessorsCompute) {
         Mix{bf16, bf16, bf16, bf16}, Mix{fp32, fp32, bf16, fp32}}) {
     SCOPED_TRACE(::testing::Message() << name_of(m.weights) << ' ' << name_of(m.gradients) << ' '
                                       << name_of(m.reduction) << ' ' << name_of(m.master));
-    MatrixCase c = matrix_cases().front();
+    MatrixCase c = gpu_matrix_cases().front();
     c.workload.precision = {m.weights, m.gradients, m.reduction, m.master};
     c.strategy.mesh[Axis::kDp] = 2, c.strategy.zero_stage = 1;
     const Plan plan = make_plan(c.model, in_precision(c.workload, RunPrecision::kBf16), c.strategy);
@@ -126,7 +126,7 @@ TEST(CudaMixes, AreWhatProcessorsCompute) {
 /// Two steps are the same whether the second is a graph or not; then it is repeated, and the loss
 /// goes on falling on the same batch.
 TEST(CudaGraph, RepeatsTheSecondStep) {
-  const MatrixCase c = matrix_cases().front();
+  const MatrixCase c = gpu_matrix_cases().front();
   const Plan plan = make_plan(c.model, in_precision(c.workload, RunPrecision::kFp32), Strategy{});
   const auto run = [&](int steps, bool graphs) {
     return run_steps(c.model, plan, RunPrecision::kFp32,

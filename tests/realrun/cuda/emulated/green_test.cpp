@@ -29,10 +29,10 @@ TEST(GreenContexts, CarryNumbersInBf16) {
 }
 /// With --gtest_also_run_disabled_tests.
 TEST(GreenContexts, DISABLED_EveryCaseInFp32) {
-  expect_pass(gpu_of_green(), RunPrecision::kFp32, matrix_cases());
+  expect_pass(gpu_of_green(), RunPrecision::kFp32, gpu_matrix_cases());
 }
 TEST(GreenContexts, DISABLED_EveryCaseInBf16) {
-  expect_pass(gpu_of_green(), RunPrecision::kBf16, matrix_cases());
+  expect_pass(gpu_of_green(), RunPrecision::kBf16, gpu_matrix_cases());
 }
 
 /// 132 multiprocessors in partitions of 8, 16, 32, ...: three of 40 would fit and cannot be had.

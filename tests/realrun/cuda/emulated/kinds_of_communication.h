@@ -29,7 +29,7 @@ inline std::set<std::string> kinds_of(const MatrixCase& c) {
 inline std::vector<MatrixCase> first_of_each_kind() {
   std::vector<MatrixCase> out;
   std::set<std::string> seen;
-  for (const MatrixCase& c : matrix_cases()) {
+  for (const MatrixCase& c : gpu_matrix_cases()) {
     bool first = c.strategy.parameter_server.any();
     for (const std::string& kind : kinds_of(c)) first |= seen.insert(kind).second;
     if (first) out.push_back(c);

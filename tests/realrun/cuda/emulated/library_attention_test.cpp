@@ -78,7 +78,7 @@ int calls_in(const MatrixCase& c, RunPrecision precision = RunPrecision::kBf16) 
 }
 
 /// Two layers, eight sequences in pairs.
-MatrixCase pairs() { return matrix_cases().front(); }
+MatrixCase pairs() { return gpu_matrix_cases().front(); }
 constexpr int kForwards = 2 * 2 * (8 / 2);  // in two steps
 
 TEST(LibraryAttention, DoesBothPasses) { EXPECT_EQ(calls_in(pairs()), 2 * kForwards); }

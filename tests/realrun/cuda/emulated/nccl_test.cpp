@@ -20,7 +20,7 @@ TEST(Nccl, CarriesEveryKindOfCommunication) {
 /// What a rank has sent may not have left when its stream has come to its end: only where a rank
 /// fails are communicators aborted, which drops it.
 TEST(Nccl, EndsWhenAllRanksHaveFinalized) {
-  MatrixCase c = matrix_cases().front();
+  MatrixCase c = gpu_matrix_cases().front();
   c.strategy.mesh[Axis::kPp] = 2;
   const std::size_t before = emulated::aborted_communicators();
   expect_pass(gpu_of_nccl(), RunPrecision::kFp32, {c});
@@ -37,10 +37,10 @@ TEST(Nccl, AbortsWhereARankFails) {
 }
 /// With --gtest_also_run_disabled_tests.
 TEST(Nccl, DISABLED_EveryCaseInFp32) {
-  expect_pass(gpu_of_nccl(), RunPrecision::kFp32, matrix_cases());
+  expect_pass(gpu_of_nccl(), RunPrecision::kFp32, gpu_matrix_cases());
 }
 TEST(Nccl, DISABLED_EveryCaseInBf16) {
-  expect_pass(gpu_of_nccl(), RunPrecision::kBf16, matrix_cases());
+  expect_pass(gpu_of_nccl(), RunPrecision::kBf16, gpu_matrix_cases());
 }
 
 }  // namespace plait::cuda::nccl_test

@@ -1,0 +1,63 @@
+#pragma once
+// Ops of a state-space mixer (Dao and Gu 2024, Mamba-2, arXiv 2405.21060), as mamba_ssm's kernels
+// run them. Packed rows of its first product: [z | x | B | C | dt]; of the convolution [x | B | C].
+
+#include <cstdint>
+#include <vector>
+
+#include "core/quantity.h"
+#include "model/dtype.h"
+#include "model/pass.h"
+
+namespace plait {
+
+/// out[t, c] = silu(bias[c] + sum over k < width of w[c, k] x[t - width + 1 + k, c]) of the
+/// `channels` x, B and C, tokens before the sequence being zeros. kBackward computes the sums
+/// again.
+struct CausalConv {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, channels = 0, width = 0;
+  DType dtype = DType::kBf16;
+};
+
+/// Of each head with a step dt' = softplus(dt + dt_bias) and A = -exp(a_log):
+///   h[t] = exp(dt' A) h[t - 1] + dt' x[t] B[t]^T     (head_dim, state)
+///   y[t] = h[t] C[t] + d x[t],
+/// B and C being those of the head's group. The sequence is taken in chunks: states are written out
+/// between them, and within one the sums are products under a causal mask. kBackward makes the
+/// states again.
+struct Scan {
+  Pass pass = Pass::kForward;
+  std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0, groups = 0, state = 0, chunk = 0;
+  DType dtype = DType::kBf16;
+  std::int64_t rows() const { return batch * seq; }
+  std::int64_t width() const { return heads * head_dim; }
+  /// Of a sequence.
+  std::int64_t chunks() const { return chunk > 0 ? (seq + chunk - 1) / chunk : 0; }
+};
+
+/// out = g rstd gamma with g = y silu(z), rstd of each of `groups` parts of a row by itself, all of
+/// them in `width`. kBackward makes `out` again, which the product behind it reads for its
+/// weight's gradient.
+struct GatedNorm {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0, groups = 1;
+  DType dtype = DType::kBf16;
+};
+
+/// Sum over a sequence's chunks, of which the last may be shorter, of their squares.
+constexpr std::int64_t squares_of_chunks(std::int64_t length, std::int64_t chunk) {
+  if (chunk <= 0) return 0;
+  const std::int64_t rest = length % chunk;
+  return length / chunk * chunk * chunk + rest * rest;
+}
+
+/// One of the kernels that a scan is: what it moves, what of its products the algorithm needs and
+/// what it runs.
+struct ScanKernel {
+  std::int64_t bytes = 0;
+  double needed = 0, run = 0;  // FLOPs
+};
+std::vector<ScanKernel> scan_kernels(const Scan& op);
+
+}  // namespace plait

@@ -1,0 +1,109 @@
+#include "plan/require_hybrid.h"
+
+#include <algorithm>
+#include <set>
+
+#include "plan/refusal.h"
+
+namespace plait {
+namespace {
+
+void require_pattern(const Model& m) {
+  constexpr std::string_view kLetters = "M*-Ema";
+  const bool known = m.layer_pattern.find_first_not_of(kLetters) == std::string::npos;
+  const bool fits = static_cast<std::int64_t>(m.layer_pattern.size()) == m.layers;
+  const bool experts = m.experts > 0 || m.layer_pattern.find('E') == std::string::npos;
+  if (known && fits && experts) return;
+  throw refusal(
+      "S150",
+      !known ? "a pattern of layers with another letter than M, *, -, E, m and a"
+      : fits ? "a pattern with layers of experts, and the model has none"
+             : "a pattern of " + std::to_string(m.layer_pattern.size()) +
+                   " layers for a model of " + std::to_string(m.layers),
+      "model.layer_pattern",
+      "a letter for each of model.layers: M state-space mixer, * attention, - MLP, E "
+      "experts, m and a the mixer or attention with an MLP behind it",
+      known && fits ? "set model.experts" : "correct model.layer_pattern or model.layers");
+}
+
+void require_state_space(const Model& m) {
+  const bool sizes = m.state_size > 0 && m.state_heads > 0 && m.state_head_dim > 0 &&
+                     m.state_groups > 0 && m.conv_width > 0 && m.scan_chunk > 0;
+  if (sizes && m.state_heads % m.state_groups == 0) return;
+  throw refusal("S151",
+                "a state-space mixer of " + std::to_string(m.state_heads) + " heads of " +
+                    std::to_string(m.state_head_dim) + " x " + std::to_string(m.state_size) +
+                    " states in " + std::to_string(m.state_groups) + " groups",
+                "model.state_heads",
+                "model.state_size, state_heads, state_head_dim and state_groups at least 1, and "
+                "groups that divide the heads",
+                "set them");
+}
+
+/// What patterns are not planned beside, by field.
+void require_plain_layers(const Model& m) {
+  const char* other = m.parallel_attention                    ? "model.parallel_attention"
+                      : m.norm_position != NormPosition::kPre ? "model.norm_position"
+                      : !m.causal || m.masked_lm_head         ? "model.causal"
+                      : m.mtp_layers > 0                      ? "model.mtp_layers"
+                                                              : nullptr;
+  if (other == nullptr) return;
+  throw refusal("S152",
+                "a pattern of layers is planned for decoders with norms in front of their layers, "
+                "and without modules that predict further tokens",
+                other,
+                "model.causal = true, norm_position = \"pre\", parallel_attention = false, "
+                "mtp_layers = 0",
+                "change it, or remove model.layer_pattern");
+}
+
+/// All experts are one unit of each layer that has them.
+void require_experts_alike(const Model& m) {
+  std::set<Mixer> mixers;
+  for (std::int64_t l = 0; l < m.layers; ++l) {
+    if (m.has_experts(l)) mixers.insert(m.parts_of(l).mixer);
+  }
+  if (mixers.size() < 2) return;
+  throw refusal("S153", "experts in layers of several kinds", "model.layer_pattern",
+                "experts behind attention, behind state-space mixers or alone",
+                "write each layer as two, \"ME\" for m and \"*E\" for a, which computes the same");
+}
+
+void require_whole_sequences(const Model& m, const Workload& w, const Strategy& s) {
+  if (m.state_space_layers() == 0) return;
+  if (s.mesh.size_of(kContextAxes) > 1) {
+    throw refusal("S154", "states pass from token to token, and none is sent to another rank",
+                  "strategy.cp", "1 with state-space mixers",
+                  "set strategy.cp to 1, and split by strategy.tp or strategy.pp");
+  }
+  if (w.documents.packing == Packing::kNone) return;
+  throw refusal("S155", "states would pass from one document to the next",
+                "workload.documents.packing", "\"none\" with state-space mixers",
+                "remove workload.documents: sequences of one document each");
+}
+
+void require_strategy(const Workload& w, const Strategy& s) {
+  if (s.recompute.kind == Recompute::kOps) {
+    throw refusal("S156", "layers of a pattern are not computed again op by op",
+                  "strategy.recompute", "none, selective, modules or full with a pattern",
+                  "set strategy.recompute to \"full\"");
+  }
+  if (w.precision.narrow_weights == NarrowWeights::kNone) return;
+  throw refusal("S157", "weights of layers of a pattern are not kept in 8 bits",
+                "workload.precision.narrow_weights", "\"none\" with a pattern",
+                "remove workload.precision.narrow_weights");
+}
+
+}  // namespace
+
+void require_hybrid(const Model& m, const Workload& w, const Strategy& s) {
+  if (m.layer_pattern.empty()) return;
+  require_pattern(m);
+  if (m.state_space_layers() > 0) require_state_space(m);
+  require_plain_layers(m);
+  require_experts_alike(m);
+  require_whole_sequences(m, w, s);
+  require_strategy(w, s);
+}
+
+}  // namespace plait
