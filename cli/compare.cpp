@@ -55,11 +55,6 @@ struct ComparedRow {
 /// More timelines than these cannot be compared by eye.
 constexpr std::size_t kMostTimelines = 6;
 
-/// "tp=4", the last word of the path.
-std::string short_name(const Override& set) {
-  return set.first.substr(set.first.rfind('.') + 1) + "=" + set.second;
-}
-
 /// File names without folder and suffix, where that tells the files apart.
 std::vector<std::string> names_of(const std::vector<std::string>& files) {
   std::vector<std::string> names;

@@ -21,7 +21,10 @@ constexpr Examples kExamples[] = {
     {"run", "  plait run " LLAMA_70B "\n"
             "  plait run " LLAMA_70B " --set strategy.tp=4 --set strategy.pp=4 --format json\n"
             "  plait run " LLAMA_70B " --set strategy.pipeline.schedule=help\n"},
-    {"serve", "  plait serve scenarios/systems/vllm-llama-3.1-70b.json\n"},
+    {"serve",
+     "  plait serve scenarios/systems/vllm-llama-3.1-70b.json\n"
+     "  plait serve scenarios/systems/vllm-llama-3.1-70b.json -L strategy.tp=2,4,8 -L "
+     "strategy.pp=1,2\n"},
     {"check",
      "  plait check scenarios/llama/llama-3.1-8b-8xh100-fsdp.json --set workload.micro_batch=2\n"},
     {"compare", "  plait compare " LLAMA_70B " -L strategy.tp=2,4,8 -L strategy.pp=2,4\n"

@@ -7,13 +7,15 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/evaluate.h"
 #include "cli/options.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
+#include "cli/serving_prediction.h"
 #include "core/json.h"
 #include "reports/serving.h"
-#include "serving/capacity.h"
-#include "serving/layer_maps.h"
+#include "reports/serving_comparison.h"
+#include "reports/vary.h"
 
 namespace plait {
 namespace {
@@ -21,99 +23,8 @@ namespace {
 struct ServeOptions {
   ScenarioOptions scenario;
   OutputOptions output;
+  std::vector<std::string> variations;
 };
-
-ServedModel served_model(const Scenario& s, const EngineLimits& limits) {
-  ServedModel served;
-  served.model = s.model;
-  served.precision = s.serving->precision;
-  served.layout.mesh = s.strategy.mesh;
-  served.cluster = s.cluster;
-  served.costs = costs_of(s);
-  const bool vllm = s.serving->limits.engine == ServingEngine::kVllm;
-  served.precision.fused_elementwise = !vllm;
-  served.layout.expert_parallel = s.serving->expert_parallel;
-  if (s.serving->limits.own_all_reduce) {
-    served.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
-  }
-  served.placement = s.placement;
-  served.graphs = s.serving->limits.graphs;
-  served.layout.map = deal_layers(served, s.serving->layers, limits, s.memory);
-  return served;
-}
-
-std::string layout_words(const Mesh& mesh) {
-  std::string out;
-  for (const Axis a : {Axis::kTp, Axis::kPp, Axis::kDp}) {
-    if (mesh[a] > 1) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name_of(a), mesh[a]);
-  }
-  return out.empty() ? "one device" : out;
-}
-
-std::vector<Request> requests_of(Load& load) {
-  if (load.arrivals != Arrivals::kTrace) return draw_requests(load);
-  return read_trace(read_text_file(load.trace), load.trace, load);
-}
-
-/// Of a trace the longest sequence is known only now.
-void require_context(const std::vector<Request>& requests, EngineLimits& limits) {
-  if (limits.max_context > 0) return;
-  for (const Request& r : requests) {
-    limits.max_context = std::max(limits.max_context, r.prompt + r.output);
-  }
-}
-
-/// Counts the tokens that steps generate.
-class TokenCount {
- public:
-  TokenCount(const std::vector<Request>& requests, ProgressLine& progress) : progress_(progress) {
-    for (const Request& r : requests) all_ += r.output;
-  }
-  void add(std::int64_t tokens) {
-    done_ += tokens;
-    if (++steps_ % kSteps == 0) {
-      progress_(static_cast<std::size_t>(done_), static_cast<std::size_t>(all_), "tokens");
-    }
-  }
-
- private:
-  static constexpr int kSteps = 256;  // so that counting costs nothing
-  ProgressLine& progress_;
-  std::int64_t done_ = 0, all_ = 0, steps_ = 0;
-};
-
-ServingReport report_of(const Scenario& s, const RunFacts& facts, ProgressLine& progress) {
-  Serving serving = *s.serving;
-  const std::vector<Request> requests = requests_of(serving.load);
-  require_context(requests, serving.limits);
-  const ServedModel served = served_model(s, serving.limits);
-  const std::int64_t replicas = s.strategy.mesh[Axis::kDp];
-  ServingReport r;
-  r.run = facts;
-  r.model = s.model.name;
-  r.cluster = cluster_text(s.cluster);
-  r.layout = layout_words(s.strategy.mesh);
-  r.devices = s.cluster.world_size();
-  r.replicas = replicas;
-  r.limits = serving.limits;
-  r.capacity = cache_capacity(served, serving.limits, s.memory);
-  r.fits = r.capacity.holds(serving.limits);
-  if (!r.fits) return r;
-  StepCosts costs(served);
-  ServerOptions options;
-  options.limits = serving.limits;
-  options.blocks = r.capacity.blocks, options.kept = r.capacity.kept;
-  options.replicas = replicas;
-  options.batches_in_flight = s.strategy.mesh[Axis::kPp];
-  TokenCount count(requests, progress);
-  r.service = serve(requests, serving.load, options, [&](const Step& step) -> const StepTime& {
-    count.add(step.sampled);
-    return costs(step);
-  });
-  r.summary = summarize(r.service, requests, kinds_of(serving.load), r.devices, replicas);
-  r.shapes = costs.shapes();
-  return r;
-}
 
 std::string rendered(const ServingReport& report, const OutputOptions& output) {
   switch (output.kind()) {
@@ -124,24 +35,69 @@ std::string rendered(const ServingReport& report, const OutputOptions& output) {
   return "";
 }
 
+int serve_one(const ServeOptions& options, const std::string& command_line) {
+  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  ProgressLine progress("serving");
+  const ServingReport report =
+      predict_serving(scenario, run_facts(scenario, command_line), progress);
+  progress.finish();
+  print_warnings(report.run.warnings);
+  print_result(options.output, rendered(report, options.output));
+  return report.fits ? kYes : kNo;
+}
+
+std::string rendered(const std::vector<ServingCandidate>& candidates, const OutputOptions& output) {
+  switch (output.kind()) {
+    case Format::kJson: return serving_comparison_json(candidates);
+    case Format::kCsv: return serving_comparison_csv(candidates);
+    case Format::kText: return serving_comparison_text(candidates, output.style());
+  }
+  return "";
+}
+
+/// A layout that does not divide or combine (S0xx) is a row with its reason.
+ServingCandidate candidate_of(const ScenarioText& text, std::vector<Override> overrides,
+                              const Assignments& sets, const std::string& command_line,
+                              ProgressLine& progress) {
+  ServingCandidate out;
+  for (const Override& set : sets) out.label += (out.label.empty() ? "" : " ") + short_name(set);
+  const Assignments ordered = outer_first(sets);
+  overrides.insert(overrides.end(), ordered.begin(), ordered.end());
+  try {
+    const Scenario scenario = parse_scenario(text.text, text.file, overrides);
+    out.report = predict_serving(scenario, run_facts(scenario, command_line), progress);
+  } catch (const InputError& error) {
+    if (!error.text().code.starts_with('S') || error.text().code == "S066") throw;
+    out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
+  }
+  return out;
+}
+
+int serve_varied(const ServeOptions& options, const std::string& command_line) {
+  const std::string& file = options.scenario.file;
+  const ScenarioText text = {input_name(file), read_text_file(file)};
+  std::vector<Variation> variations;
+  for (const std::string& v : options.variations) variations.push_back(parse_variation(v));
+  std::vector<ServingCandidate> candidates;
+  ProgressLine progress("serving");
+  for (const Assignments& sets : combinations(variations)) {
+    candidates.push_back(
+        candidate_of(text, options.scenario.overrides(), sets, command_line, progress));
+  }
+  progress.finish();
+  print_result(options.output, rendered(candidates, options.output));
+  const bool any = std::ranges::any_of(
+      candidates, [](const ServingCandidate& c) { return c.report && c.report->fits; });
+  return any ? kYes : kNo;
+}
+
 int run(const ServeOptions& options, const std::string& command_line) {
   if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
     print_result(options.output, help);
     return kYes;
   }
-  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  require_serving(scenario);
-  ServingReport report;
-  ProgressLine progress("serving");
-  try {
-    report = report_of(scenario, run_facts(scenario, command_line), progress);
-  } catch (const InputError& error) {
-    throw locate(error, scenario);
-  }
-  progress.finish();
-  print_warnings(report.run.warnings);
-  print_result(options.output, rendered(report, options.output));
-  return report.fits ? kYes : kNo;
+  return options.variations.empty() ? serve_one(options, command_line)
+                                    : serve_varied(options, command_line);
 }
 
 }  // namespace
@@ -152,6 +108,7 @@ void add_serve(Command& command) {
       "serve",
       "Serve requests: latency, throughput and cache of an engine (exit code 1: does not fit)");
   add_scenario_options(sub, options->scenario);
+  add_vary_option(sub, options->variations);
   add_output_options(sub, options->output);
   sub.runs([&command, options] { return run(*options, command.line); });
 }

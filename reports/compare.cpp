@@ -50,6 +50,20 @@ std::vector<Line> difference_lines(const Report& from, const Report& to) {
   return out;
 }
 
+/// Tokens of a step, to a token.
+double tokens_of(const Report& r) { return std::round(r.tokens_per_s * r.step_time_s); }
+
+/// Where steps are of different batches, their times alone say little.
+std::string sizes_of(const std::vector<const Report*>& reports) {
+  if (reports.empty()) return "";
+  const auto [least, most] =
+      std::ranges::minmax_element(reports, {}, [](const Report* r) { return tokens_of(*r); });
+  // A packed batch may differ by its padding.
+  if (tokens_of(**most) <= 1.01 * tokens_of(**least)) return "";
+  return fmt::format("the steps are of {} to {} tokens: compare tokens/s, not step times",
+                     human_rate(tokens_of(**least)), human_rate(tokens_of(**most)));
+}
+
 }  // namespace
 
 std::vector<Difference> differences(const Report& from, const Report& to) {
@@ -92,6 +106,10 @@ std::string comparison_text(const std::vector<Candidate>& candidates, const Term
     if (c.report) reports.push_back(&*c.report);
   }
   std::vector<Line> lines = table_lines("", columns(), rows, style.width);
+  if (const std::string sizes = sizes_of(reports); !sizes.empty()) {
+    lines.push_back({});
+    lines.push_back({{sizes, Ink::kBold}});
+  }
   if (reports.size() == 2 && candidates.size() == 2) {
     for (Line& l : difference_lines(*reports[0], *reports[1])) lines.push_back(std::move(l));
   }

@@ -84,6 +84,10 @@ Variation parse_variation(const std::string& text) {
   return v;
 }
 
+std::string short_name(const Assignments::value_type& set) {
+  return set.first.substr(set.first.rfind('.') + 1) + "=" + set.second;
+}
+
 Assignments outer_first(Assignments sets) {
   std::ranges::stable_sort(sets, {},
                            [](const auto& set) { return std::ranges::count(set.first, '.'); });

@@ -23,6 +23,9 @@ Variation parse_variation(const std::string& text);
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 
+/// "tp=4", the last word of the path.
+std::string short_name(const Assignments::value_type& set);
+
 /// The same with a field before those inside of it ("cluster" before "cluster.nodes"), which it
 /// would undo.
 Assignments outer_first(Assignments sets);

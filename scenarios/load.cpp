@@ -238,7 +238,7 @@ void require_training(const Scenario& scenario) {
                            "a scenario of serving where a training step is needed",
                            {"", 0, 0, "serving"},
                            "a scenario with a workload",
-                           "run it by `plait serve`"}),
+                           "run it by `plait serve`, which varies fields by -L too"}),
                scenario);
 }
 

@@ -37,6 +37,29 @@ class Serve(CommandTest):
     def serve(self, scenario, *arguments):
         return plait("serve", self.file("s.json", json.dumps(scenario)), *arguments)
 
+    def test_layouts_side_by_side_are_those_alone(self):
+        sets = ["strategy.tp=1,2,3", "strategy.pp=1,2"]
+        arguments = [word for s in sets for word in ("-L", s)]
+        two = changed(SMALL, "cluster.devices_per_node", 4)
+        rows = self.serve(two, *arguments, "--format", "json").json()["candidates"]
+        self.assertEqual([r["label"] for r in rows],
+                         [f"tp={t} pp={p}" for t in (1, 2, 3) for p in (1, 2)])
+        self.assertEqual([r["served"] for r in rows], [True] * 4 + [False] * 2)
+        alone = self.serve(two, "--set", "strategy.tp=2", "--set", "strategy.pp=1", "--format", "json").json()
+        for report in (alone, rows[2]["report"]):
+            del report["run"]
+        self.assertEqual(rows[2]["report"], alone)
+        table = self.serve(two, *arguments)
+        self.assertEqual((table.code, len(table.out.splitlines())), (0, 1 + 6 + 3))
+        lines = self.serve(two, *arguments, "--format", "csv").out.splitlines()
+        self.assertEqual({line.count(",") for line in lines}, {13})
+
+    def test_a_layout_without_room_is_a_row_and_none_with_room_is_1(self):
+        small = changed(SMALL, "cluster.device", {"memory": "20 GB"})
+        told = self.serve(small, "-L", "serving.requests.count=20,40")
+        self.assertEqual(told.code, 1, told.err)
+        self.assertIn("does not fit", told.out)
+
     def test_each_scenario_is_answered_alike_twice(self):
         self.assertTrue(SERVING)
         for path in SERVING:

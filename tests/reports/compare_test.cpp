@@ -34,6 +34,13 @@ TEST(Compare, ALayoutThatCannotBePlannedShowsWhy) {
   EXPECT_NE(comparison_csv(three()).find("S014: 8 heads"), std::string::npos);
 }
 
+TEST(Compare, StepsOfDifferentSizeAreSaidToBe) {
+  std::vector<Candidate> c = three();
+  EXPECT_EQ(comparison_text(c, {}).find("compare tokens/s"), std::string::npos);
+  c[1].report->tokens_per_s *= 2;
+  EXPECT_NE(comparison_text(c, {}).find("compare tokens/s"), std::string::npos);
+}
+
 TEST(Compare, TheReferenceIsTheFirstThatCanBePlanned) {
   std::vector<Candidate> c = three();
   std::swap(c[0], c[2]);
