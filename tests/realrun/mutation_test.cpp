@@ -75,12 +75,12 @@ std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
 
 bool every_mutation() { return std::getenv("PLAIT_ALL_MUTATIONS") != nullptr; }
 
-/// Each of four kinds of fault is planted in every eighth case, so that every other case has one;
-/// in all of them where PLAIT_ALL_MUTATIONS is set.
+/// Each of four kinds of fault is planted in every sixteenth case, so that every fourth case has
+/// one; in all of them where PLAIT_ALL_MUTATIONS is set.
 std::vector<MatrixCase> cases_of(std::size_t kind) {
   std::vector<MatrixCase> all = matrix_cases(), out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (every_mutation() || i % 8 == 2 * kind) out.push_back(std::move(all[i]));
+    if (every_mutation() || i % 16 == 4 * kind) out.push_back(std::move(all[i]));
   }
   return out;
 }
@@ -123,7 +123,7 @@ TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {
     for (std::int64_t size : c.strategy.mesh.size) axes += size > 1 ? 1 : 0;
     if (axes >= 3 || (axes == 2 && c.strategy.zero_stage == 3)) n += expect_caught(c, once);
   }
-  EXPECT_GT(n, 200U);
+  EXPECT_GT(n, 100U);
 }
 
 }  // namespace plait::mutation_test
