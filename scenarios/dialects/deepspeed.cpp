@@ -164,8 +164,9 @@ class Reading {
       throw InputError({"D004", "bf16 and fp16 are both enabled", find("fp16.enabled")->where(),
                         "one of them", "disable the other"});
     }
-    const bool open = is_automatic("bf16.enabled") | is_automatic("fp16.enabled");
-    if (open && !bf16 && !fp16) return;
+    const bool bf16_is_open = is_automatic("bf16.enabled");  // each of the two is noted
+    const bool fp16_is_open = is_automatic("fp16.enabled");
+    if ((bf16_is_open || fp16_is_open) && !bf16 && !fp16) return;
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
     // engine.py: bf16 accumulates in fp32 without ZeRO, anything else in the type of the weights.
     const bool plain_bf16 = bf16 && integer("zero_optimization.stage", 0) == 0;

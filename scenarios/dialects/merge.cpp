@@ -28,8 +28,8 @@ std::string example_of(const std::vector<std::string>& missing) {
   }};
   std::vector<std::string_view> parts;
   for (const auto& [path, example] : kExamples) {
-    const bool is_missing =
-        std::ranges::any_of(missing, [&](const std::string& m) { return m.starts_with(path); });
+    const auto is_it = [field = path](const std::string& m) { return m.starts_with(field); };
+    const bool is_missing = std::ranges::any_of(missing, is_it);
     if (is_missing && std::ranges::count(parts, example) == 0) parts.push_back(example);
   }
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
