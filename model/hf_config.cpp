@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/spelling.h"
 #include "model/hf_families.h"
 #include "model/hf_reader.h"
 
@@ -76,12 +77,13 @@ const HfFamily& find_family(HfReader& config) {
                       .expected = expected});
   for (const HfFamily& family : hf_families())
     if (family.name == type->text()) return family;
-  throw InputError(
-      {.code = "M003",
-       .problem = fmt::format("model_type \"{}\" is unknown", type->text()),
-       .where = type->where(),
-       .expected = expected,
-       .cure = "write the model out (docs/scenario.md, model), or the nearest of these"});
+  const std::string meant = did_you_mean(type->text(), names);
+  const char* other = "write the model out (docs/scenario.md, model), or the nearest of these";
+  throw InputError({.code = "M003",
+                    .problem = fmt::format("model_type \"{}\" is unknown", type->text()),
+                    .where = type->where(),
+                    .expected = expected,
+                    .cure = meant.empty() ? other : meant});
 }
 
 }  // namespace

@@ -24,6 +24,16 @@ class Trace(CommandTest):
                 report, events = self.trace_of(scenario)
                 self.check(report, events)
 
+    def test_with_a_timeline_a_report_says_the_same(self):
+        # Told from few of its 256 microbatches, and simulated whole.
+        many = ["--set", "workload.global_batch=256"]
+        scenario = next(s for s in SCENARIOS if s.stem == "gpt3-175b-64xa100")
+        reports = [self.run_ok("run", scenario, *many, *more, "--format", "json").json()
+                   for more in ([], ["--trace", self.folder / "trace.json", "--trace-ranks", "0"])]
+        for report in reports:
+            del report["run"]
+        self.assertEqual(*reports)
+
     def check(self, report, events):
         by_phase = collections.defaultdict(list)
         for event in events:
