@@ -14,7 +14,7 @@ class Backend {
  public:
   /// Throws NotHere without the GPU that is asked for, EnvironmentError in a build without CUDA.
   explicit Backend(const RealrunOptions& options) {
-    if (options.backend == "cpu") return;
+    if (!options.on_gpu()) return;
     gpus_ = load_gpus();
     device_ = gpus_->device({.tf32 = options.tf32,
                              .graphs = options.graphs == "on",
@@ -33,7 +33,7 @@ class Backend {
 
 /// ", on cuda", or nothing on the processor.
 inline std::string on_backend(const RealrunOptions& options) {
-  return options.backend == "cpu" ? "" : ", on " + options.backend;
+  return options.on_gpu() ? ", on " + options.backend : "";
 }
 
 }  // namespace plait

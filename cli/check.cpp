@@ -52,7 +52,6 @@ std::string group_text(const Verdict& v, AxisSet axes) {
   return fmt::format("{}: {} ranks {}", name_of(axes), human_count(g.ranks), where);
 }
 
-/// "405.9 B": billions, as models are named.
 /// "documents: packed, 7 in each sequence, the longest of 3,072 tokens; 1.6 % padding"
 std::string documents_text(const Verdict& v) {
   const Workload& w = v.scenario.workload;

@@ -45,7 +45,7 @@ constexpr double kMostFlops = 1e12, kMostGpuFlops = 1e14;
 
 void require_small(const Plan& plan, const RealrunOptions& options) {
   const double work = plan.model_flops.value * options.steps;
-  const double most = options.backend == "cpu" ? kMostFlops : kMostGpuFlops;
+  const double most = options.on_gpu() ? kMostGpuFlops : kMostFlops;
   if (rank_count(plan) <= kMostRanks && work <= most) return;
   throw InputError({.code = "G011",
                     .problem = fmt::format("{} ranks and {:.1e} FLOPs are too much to verify",
@@ -152,7 +152,7 @@ int run_verify(const RealrunOptions&, const Command&) {
 #endif
 
 int run_mode(RealrunOptions options, const Command& command) {
-  const bool on_gpu = options.backend != "cpu";
+  const bool on_gpu = options.on_gpu();
   if (!options.matrix && !options.verify) return run_timed(options, command);
   if (!options.matrix) {
     if (options.precisions.empty()) options.precisions = {on_gpu ? "fp32" : "fp64"};
@@ -242,7 +242,7 @@ void check_options(const RealrunOptions& o, const std::vector<Option>& launch,
   if (o.transport == "mpi" && o.scenario.file == "-") {
     usage_error("--transport mpi: every rank reads the scenario: name a file");
   }
-  if (o.backend == "cpu") return;
+  if (!o.on_gpu()) return;
   if (std::ranges::find(o.precisions, "fp64") != o.precisions.end()) {
     usage_error("--precision: GPUs run fp32 and bf16 here, not fp64");
   }

@@ -27,6 +27,7 @@ struct RealrunOptions {
   std::string collectives = "rounds";
   bool shaped = false;
   std::int64_t warmup = 2, repeats = 9;
+  bool on_gpu() const { return backend != "cpu"; }
 };
 
 /// Whether this process, of all that take part in the run, prints warnings.

@@ -97,13 +97,13 @@ std::vector<MatrixCase> cases_with(const std::string& text, bool on_gpu) {
 }  // namespace
 
 void require_kernels(const Model& model, const RealrunOptions& options) {
-  if (options.backend == "cpu" || has_gpu_kernels(model)) return;
+  if (!options.on_gpu() || has_gpu_kernels(model)) return;
   throw refusal("G025", "state-space mixers run on processors alone", "model.layer_pattern",
                 "--backend cpu, or a model without them", "remove --backend");
 }
 
 int run_matrix(const RealrunOptions& options) {
-  const std::vector<MatrixCase> cases = cases_with(options.cases, options.backend != "cpu");
+  const std::vector<MatrixCase> cases = cases_with(options.cases, options.on_gpu());
   const Backend backend(options);
   std::vector<MatrixRow> rows;
   const std::size_t all = cases.size() * options.precisions.size();

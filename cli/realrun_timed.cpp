@@ -53,10 +53,8 @@ struct TimedRun {
   RunFacts facts;
 };
 
-bool on_gpu(const RealrunOptions& options) { return options.backend != "cpu"; }
-
 void require_feasible(const TimedRun& run, const RealrunOptions& options) {
-  const double most = on_gpu(options) ? kMostTimedGpuFlops : kMostTimedFlops;
+  const double most = options.on_gpu() ? kMostTimedGpuFlops : kMostTimedFlops;
   const double steps = static_cast<double>(run.measure.warmup + run.measure.repeats);
   const double work = run.measure.timed_compute_s.empty() ? run.plan.model_flops.value * steps : 0;
   if (rank_count(run.plan) <= kMostTimedRanks && work <= most) return;
@@ -143,7 +141,7 @@ std::optional<Timeline> prediction_on_gpus(const TimedRun& run) {
 std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions& options) {
   const Cluster& cluster = run.scenario.cluster;
   const std::vector<std::int64_t>& placement = run.scenario.placement;
-  if (on_gpu(options)) return prediction_on_gpus(run);
+  if (options.on_gpu()) return prediction_on_gpus(run);
   if (run.costs.calibration == nullptr) return std::nullopt;
   return simulate_hosts(run.plan, system_of(run, options),
                         work_of(run.plan, cluster, run.costs, placement), placement);
@@ -153,7 +151,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   TimedRun run;
   run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   require_kernels(run.scenario.model, options);
-  if (!on_gpu(options))
+  if (!options.on_gpu())
     run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
                                        DType::kFp32};
   run.plan = sound_plan(run.scenario);
@@ -163,7 +161,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   run.costs = costs_of(run.scenario);
   run.measure.warmup = options.warmup, run.measure.repeats = options.repeats;
   run.measure.patience_s = options.patience_s;
-  run.measure.library_collectives = options.collectives == "library" && !on_gpu(options);
+  run.measure.library_collectives = options.collectives == "library" && !options.on_gpu();
   if (run.measure.library_collectives && options.transport != "mpi") {
     throw InputError({.code = "G015",
                       .problem = options.transport + " has no collectives of its own",
@@ -175,7 +173,7 @@ TimedRun prepare(const RealrunOptions& options, const Command& command) {
   if (run.costs.calibration != nullptr) {
     run.calibration = run.costs.calibration->name + ", " + run.costs.calibration->date;
   }
-  if (on_gpu(options) && run.calibration.empty()) run.calibration = "the device's data sheet";
+  if (options.on_gpu() && run.calibration.empty()) run.calibration = "the device's data sheet";
   run.predicted = prediction_of(run, options);
   return run;
 }
@@ -214,7 +212,7 @@ RealrunReport report_of(const TimedRun& run, const RealrunOptions& options, cons
   out.layout = layout_text(run.scenario.strategy);
   out.ranks = rank_count(run.plan);
   out.transport = options.transport, out.kernels = options.kernels;
-  if (on_gpu(options)) out.kernels = options.backend;
+  if (options.on_gpu()) out.kernels = options.backend;
   if (options.shaped) out.links = "shaped links";
   out.step_s = m.step_s;
   const Interval interval = median_interval(m.step_s);

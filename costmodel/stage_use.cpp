@@ -49,6 +49,11 @@ class StagesInUse {
         memory_(plan),
         overheads_(plan, cluster, framework, kernels, further) {}
 
+  std::vector<StageUse> all() {
+    std::vector<StageUse> out;
+    for (std::size_t s = 0; s < plan_.programs.size(); ++s) out.push_back(of(s));
+    return out;
+  }
   StageUse of(std::size_t stage) {
     StageUse use;
     if (plan_.servers.any()) {
@@ -89,10 +94,7 @@ std::vector<StageUse> stage_uses(const Plan& plan, const Cluster& cluster,
                                  const std::vector<std::int64_t>& placement,
                                  const FrameworkMemory& framework, const Kernels& kernels,
                                  bool curve) {
-  StagesInUse stages(plan, cluster, placement, framework, kernels, curve);
-  std::vector<StageUse> out;
-  for (std::size_t s = 0; s < plan.programs.size(); ++s) out.push_back(stages.of(s));
-  return out;
+  return StagesInUse(plan, cluster, placement, framework, kernels, curve).all();
 }
 
 std::optional<std::vector<StageUse>> stage_uses_of_longer(
@@ -102,10 +104,7 @@ std::optional<std::vector<StageUse>> stage_uses_of_longer(
     return is_extensible(repeats_of(p.calls), microbatches);
   });
   if (!told) return std::nullopt;
-  StagesInUse stages(plan, cluster, placement, framework, kernels, false, microbatches);
-  std::vector<StageUse> out;
-  for (std::size_t s = 0; s < plan.programs.size(); ++s) out.push_back(stages.of(s));
-  return out;
+  return StagesInUse(plan, cluster, placement, framework, kernels, false, microbatches).all();
 }
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 #include "kernels/activation.h"
 
 #include "kernels/exponential.h"
+#include "kernels/silu.h"
 
 namespace plait::kernels {
 namespace {
@@ -32,12 +33,11 @@ struct Gelu {
 struct Silu {
   template <class T>
   static T value(T x) {
-    return x * sigmoid(x);
+    return silu_of(x);
   }
   template <class T>
   static T slope(T x) {
-    const T s = sigmoid(x);
-    return s + x * s * (T(1) - s);
+    return silu_slope(x);
   }
 };
 struct Relu {

@@ -116,7 +116,7 @@ struct ScanBack {
       of_step += sum * x[p];
     }
     of_decay *= keep;  // of dt' A
-    const T draw = (of_step + of_decay * head.a) * sigmoid_of(head.raw_step(t));
+    const T draw = (of_step + of_decay * head.a) * sigmoid(head.raw_step(t));
     dpacked[head.step_at(t)] = draw;
     dbias += draw;
     da += of_decay * dt * head.a;  // A = -exp(a_log) is its own slope

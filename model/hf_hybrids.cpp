@@ -202,12 +202,11 @@ Model read_granite_hybrid(HfReader& config) {
   m.hidden = config.size({"hidden_size"}, kMaxWidth, 4096);
   const std::int64_t expert = config.size({"intermediate_size"}, kMaxWidth, 11008);
   const std::int64_t shared = config.size({"shared_intermediate_size"}, kMaxWidth, 1024);
-  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 32);
-  m.layer_pattern = std::string(static_cast<std::size_t>(m.layers), 'm');
+  const std::int64_t layers = config.size({"num_hidden_layers"}, kMaxLayers, 32);
+  m.layer_pattern = std::string(static_cast<std::size_t>(layers), 'm');
   const Json* types = config.take({"layer_types", "layers_block_type"});
   if (types != nullptr && types->is(Json::Kind::kList))
     m.layer_pattern = letters_of(*types, "m", "a");
-  m.layers = static_cast<std::int64_t>(m.layer_pattern.size());
   read_attention(m, config, 32, 32);
   read_head_dim(m, config);
   read_mixer(m, config, kBambaKeys, {256, 128, 64, 1, 256});
@@ -218,8 +217,8 @@ Model read_granite_hybrid(HfReader& config) {
   if (m.experts > 0) {
     m.experts_per_token = chosen, m.expert_ffn_hidden = expert, m.shared_ffn_hidden = shared;
     m.layer_pattern = with_experts_apart(m.layer_pattern);
-    m.layers = static_cast<std::int64_t>(m.layer_pattern.size());
   }
+  m.layers = static_cast<std::int64_t>(m.layer_pattern.size());
   const bool rotated = config.word({"position_embedding_type"}, "nope") == "rope";
   m.positions = rotated ? PositionKind::kRotary : PositionKind::kNone;
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);

@@ -1,33 +1,15 @@
 #include "realrun/unit_buffers.h"
 
-#include <iterator>
+#include <string_view>
+
+#include "plan/unit_names.h"
 
 namespace plait {
-namespace {
-
-/// As plan/strategies/units.cpp has them.
-constexpr const char* kUnits[] = {"embedding",
-                                  "root",
-                                  "layer",
-                                  "moe_layer",
-                                  "experts",
-                                  "mtp",
-                                  "head",
-                                  "layer_matrices",
-                                  "moe_layer_matrices",
-                                  "mtp_matrices",
-                                  "attention_layer",
-                                  "state_space_layer",
-                                  "mlp_layer",
-                                  "experts_layer",
-                                  "state_space_mlp_layer",
-                                  "state_space_moe_layer"};
-
-}  // namespace
 
 std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
-  std::vector<UnitBuffers> units(std::size(kUnits));
-  for (std::size_t k = 0; k < units.size(); ++k) units[k].name = kUnits[k];
+  std::vector<UnitBuffers> units;
+  for (const std::string_view name : kUnitNames) units.emplace_back().name = name;
+  units.emplace_back().name = kRootName;
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     const std::string& name = plan.tensors[i].name;
     const auto id = static_cast<TensorId>(i);

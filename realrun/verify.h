@@ -20,10 +20,10 @@ namespace plait {
 enum class RunPrecision : std::uint8_t { kFp64, kFp32, kBf16 };
 std::string_view name_of(RunPrecision precision);
 /// Of "fp64", "fp32" or "bf16".
+RunPrecision run_precision(std::string_view name);
 /// Whether GPUs have a kernel for every op of the model: not for those of state-space mixers.
 bool has_gpu_kernels(const Model& model);
 
-RunPrecision run_precision(std::string_view name);
 /// What a run in `precision` plans with: fp64 and fp32 one type throughout, bf16 the workload's own
 /// mix of bf16 and fp32; experts that drop no tokens have slots for all. Throws InputError where
 /// bf16 is asked of a workload in other types.

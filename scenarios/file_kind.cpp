@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 
 #include "core/json.h"
@@ -14,32 +12,34 @@ namespace plait {
 namespace {
 
 struct Sign {
-  std::string_view key;   // of the top level
+  std::string_view key;  // of the top level
+  FileFormat format;
   std::string_view what;  // the file is that has it
   std::string_view cure;  // {}: its name
 };
 /// The first key that stands in the file decides.
 constexpr std::array<Sign, 10> kSigns = {{
-    {"model", "a scenario", "plait run {}"},
-    {"workload", "a scenario", "plait run {}"},
-    {"serving", "a scenario", "plait serve {}"},
-    {"step_time_s", "a result of plait run", "plait compare {}"},
-    {"model_type", "a Hugging Face config.json",
+    {"model", FileFormat::kScenario, "a scenario", "plait run {}"},
+    {"workload", FileFormat::kScenario, "a scenario", "plait run {}"},
+    {"serving", FileFormat::kScenario, "a scenario", "plait serve {}"},
+    {"step_time_s", FileFormat::kOther, "a result of plait run", "plait compare {}"},
+    {"model_type", FileFormat::kOther, "a Hugging Face config.json",
      R"(name it in a scenario: "model": {{"hf_config": "{}"}})"},
-    {"zero_optimization", "a ds_config.json of DeepSpeed",
+    {"zero_optimization", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
-    {"train_batch_size", "a ds_config.json of DeepSpeed",
+    {"train_batch_size", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
-    {"train_micro_batch_size_per_gpu", "a ds_config.json of DeepSpeed",
+    {"train_micro_batch_size_per_gpu", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
-    {"devices_per_node", "a cluster alone", R"(put it into a scenario: "cluster": ...)"},
-    {"node", "a cluster alone", R"(put it into a scenario: "cluster": ...)"},
+    {"devices_per_node", FileFormat::kOther, "a cluster alone",
+     R"(put it into a scenario: "cluster": ...)"},
+    {"node", FileFormat::kOther, "a cluster alone", R"(put it into a scenario: "cluster": ...)"},
 }};
 
 FileKind kind_of_object(const Json& root, const std::string& file) {
   for (const Sign& s : kSigns) {
     if (root.find(s.key) == nullptr) continue;
-    return {std::string(s.what), fmt::format(fmt::runtime(s.cure), file)};
+    return {s.format, std::string(s.what), fmt::format(fmt::runtime(s.cure), file)};
   }
   return {};
 }
@@ -52,12 +52,12 @@ FileKind kind_of_text(const std::string& text, const std::string& file) {
   const bool matrix = has(text, "GPU0") && (has(text, "NODE") || has(text, "SYS") ||
                                             has(text, "PIX") || has(text, "NV"));
   if (matrix || has(text, "<system version")) {
-    return {"a topology of nvidia-smi or NCCL",
+    return {FileFormat::kOther, "a topology of nvidia-smi or NCCL",
             fmt::format("plait topology import {} --device NAME -o cluster.json", file)};
   }
   try {
     const DialectRow& row = row_of(detect_dialect(text, file));
-    return {std::string(row.target),
+    return {FileFormat::kOther, std::string(row.target),
             fmt::format("plait import {} --base SCENARIO -o mine.json", file)};
   } catch (const InputError&) {
     return {};
@@ -79,7 +79,7 @@ FileKind file_kind(const std::string& text, const std::string& file) {
 
 void refuse_other_files(const std::string& text, const std::string& file) {
   const FileKind kind = file_kind(text, file);
-  if (kind.what.empty() || kind.what == kSigns.front().what) return;
+  if (kind.format == FileFormat::kUnknown || kind.format == FileFormat::kScenario) return;
   throw InputError({"F006",
                     fmt::format("the file holds {}", kind.what),
                     {file, 0, 0, ""},

@@ -6,10 +6,12 @@
 
 namespace plait {
 
-/// What stands in `text`, as a message says it: "a Hugging Face config.json"; "" where it is not
-/// known. `cure`: the way to use it, for the file called `file`.
+enum class FileFormat { kUnknown, kScenario, kDeepSpeed, kOther };
+/// What stands in `text`; where that is known, as a message says it ("a Hugging Face config.json"),
+/// and the way to use it, for the file called `file`.
 struct FileKind {
-  std::string what, cure;
+  FileFormat format = FileFormat::kUnknown;
+  std::string what = {}, cure = {};
 };
 FileKind file_kind(const std::string& text, const std::string& file);
 

@@ -12,6 +12,7 @@
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/data_parallel.h"
+#include "plan/unit_names.h"
 
 namespace plait {
 namespace {
@@ -22,24 +23,10 @@ DType written_gradients(const Draft& d) {
   return d.strategy.copies_gradients() ? p.weights : p.reduction;
 }
 
-constexpr const char* kUnitNames[kUnitKinds] = {"embedding",
-                                                "layer",
-                                                "moe_layer",
-                                                "experts",
-                                                "mtp",
-                                                "head",
-                                                "layer_matrices",
-                                                "moe_layer_matrices",
-                                                "mtp_matrices",
-                                                "attention_layer",
-                                                "state_space_layer",
-                                                "mlp_layer",
-                                                "experts_layer",
-                                                "state_space_mlp_layer",
-                                                "state_space_moe_layer"};
+static_assert(kUnitNames.size() == kUnitKinds);
 
-const char* name_of(const Draft& d, UnitKind kind) {
-  return is_root(d.strategy, kind) ? "root" : kUnitNames[static_cast<std::size_t>(kind)];
+std::string_view name_of(const Draft& d, UnitKind kind) {
+  return is_root(d.strategy, kind) ? kRootName : kUnitNames[static_cast<std::size_t>(kind)];
 }
 
 class Packer {

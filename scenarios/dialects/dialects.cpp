@@ -60,7 +60,7 @@ namespace {
 /// D001 for JSON that says itself that it is something else.
 void refuse_other_objects(const std::string& text, const std::string& file) {
   const FileKind kind = file_kind(text, file);
-  if (kind.what.empty() || kind.what.find("DeepSpeed") != std::string::npos) return;
+  if (kind.format == FileFormat::kUnknown || kind.format == FileFormat::kDeepSpeed) return;
   throw InputError({"D001",
                     fmt::format("the file holds {}", kind.what),
                     {file, 0, 0, ""},
