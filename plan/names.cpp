@@ -146,6 +146,17 @@ std::string_view name_of(Offload place) {
   return "?";
 }
 
+std::string_view name_of(KeptResult result) {
+  switch (result) {
+    case KeptResult::kQkv: return "qkv";
+    case KeptResult::kAttention: return "attention";
+    case KeptResult::kOut: return "out";
+    case KeptResult::kUp: return "up";
+    case KeptResult::kDown: return "down";
+  }
+  return "?";
+}
+
 std::string_view name_of(RecomputeModule module) {
   switch (module) {
     case RecomputeModule::kNorms: return "norms";

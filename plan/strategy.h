@@ -48,6 +48,9 @@ enum class RecomputeModule : std::uint8_t {
   kMlp,
   kSharedExperts
 };
+/// Products of a layer whose results recomputation op by op can be told to keep, and attention.
+/// kQkv: all before attention; kUp: gate and up.
+enum class KeptResult : std::uint8_t { kQkv, kAttention, kOut, kUp, kDown };
 /// How attention of a share of the tokens meets the keys and values of all of them: it gathers
 /// them; tokens are exchanged for heads and back; they travel round a ring, block by block; or the
 /// last two at once, ulysses within cp.
@@ -68,6 +71,7 @@ std::string_view name_of(ExchangeOverlap overlap);
 std::string_view name_of(BlockingSends sends);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(RecomputeModule module);
+std::string_view name_of(KeptResult result);
 std::string_view name_of(ContextKind kind);
 std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(Offload place);
@@ -139,6 +143,7 @@ struct RecomputeOptions {
   std::int64_t every = 1;    // full: only each `every`-th layer of a stage
   std::vector<RecomputeModule> modules = {};  // of kModules
   bool head = false;  // full: the last norm and the output matrix are computed again too
+  std::vector<KeptResult> keep = {};  // of kOps; empty: what torchtitan keeps
   /// ops: what is kept by its kind stays until the backward pass of its op even where nothing reads
   /// it.
   bool unread = false;

@@ -55,6 +55,13 @@ inline void head_again(MatrixCase& c) {
 inline void loss_of_2(MatrixCase& c) { c.workload.loss_pieces = 2; }
 inline void loss_of_4(MatrixCase& c) { c.workload.loss_pieces = 4; }
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
+inline void all_but_qkv_and_out_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kOps, .keep = {KeptResult::kQkv, KeptResult::kOut}};
+}
+inline void all_but_attention_and_mlp_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kOps,
+                          .keep = {KeptResult::kAttention, KeptResult::kUp, KeptResult::kDown}};
+}
 inline void unread_kept(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kOps, .unread = true};
 }

@@ -14,17 +14,20 @@ std::string schedule_text(const PipelineOptions& p) {
   return fmt::format("interleaved 1f1b with {} chunks", p.chunks);
 }
 
+template <typename Part>
+std::string list_of(const std::vector<Part>& parts) {
+  std::string names;
+  for (const Part p : parts) names.append(names.empty() ? "" : ", ").append(name_of(p));
+  return names;
+}
+
 std::string recompute_text(const RecomputeOptions& r) {
   switch (r.kind) {
     case Recompute::kNone: return "no recompute";
     case Recompute::kSelective: return "selective recompute";
-    case Recompute::kModules: {
-      std::string names;
-      for (const RecomputeModule m : r.modules)
-        names.append(names.empty() ? "" : ", ").append(name_of(m));
-      return "recompute of " + names;
-    }
-    case Recompute::kOps: return "recompute by op";
+    case Recompute::kModules: return "recompute of " + list_of(r.modules);
+    case Recompute::kOps:
+      return r.keep.empty() ? "recompute by op" : "recompute of all but " + list_of(r.keep);
     case Recompute::kFull:
       if (r.layers >= 0) return fmt::format("full recompute of {} layers", r.layers);
       if (r.every > 1) return fmt::format("full recompute of 1 layer in {}", r.every);

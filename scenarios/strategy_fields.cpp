@@ -109,6 +109,11 @@ const Table<RecomputeOptions>& recompute_table() {
               "With `modules`, which: norms before attention and MLP, what latent attention makes "
               "of its latents, activation functions of all MLPs or of experts alone, whole MLPs "
               "of layers without experts, shared experts."),
+          field("keep", &R::keep,
+                List{choice_of({KeptResult::kQkv, KeptResult::kAttention, KeptResult::kOut,
+                                KeptResult::kUp, KeptResult::kDown})},
+                "With `ops`, what is kept, in place of the above: results of the products before "
+                "attention, of attention, of the product behind it, of gate and up, of down."),
           field("head", &R::head, Flag{},
                 "With `full` and without workload.loss_pieces, the last norm and the output matrix "
                 "are computed again too."),

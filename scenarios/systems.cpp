@@ -18,6 +18,8 @@ constexpr System kSystems[] = {
     {"torchtitan 4D", "torchtitan-4d", "hybrid", "fsdp x tp x cp x pp"},
     {"torchtitan, async TP", "torchtitan-async-tp", "tensor-overlap",
      "fsdp x tp, products in tp pieces"},
+    {"MaxText (JAX), fsdp", "maxtext-fsdp", "recomputation",
+     "parameters over fsdp, named results kept"},
     {"DeepSpeed ZeRO-1", "deepspeed-zero-1", "zero", "optimizer over dp"},
     {"DeepSpeed ZeRO-2", "deepspeed-zero-2", "zero", "optimizer, gradients over dp"},
     {"DeepSpeed ZeRO-3", "deepspeed-zero-3", "zero", "optimizer, gradients, parameters over dp"},

@@ -25,6 +25,7 @@ Strategy strategy_of(const Layout& l, const Strategy& base) {
   s.pipeline.stage_tp.clear();
   s.recompute.kind = l.recompute;
   if (l.recompute != Recompute::kModules) s.recompute.modules.clear();
+  if (l.recompute != Recompute::kOps) s.recompute.keep.clear();
   s.recompute.layers = l.recompute == Recompute::kFull ? l.recompute_layers : -1;
   // Each n-th layer goes with full recomputation of no fixed number.
   if (l.recompute != Recompute::kFull || l.recompute_layers >= 0) s.recompute.every = 1;

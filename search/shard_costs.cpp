@@ -94,6 +94,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   strategy.recompute.layers = -1, strategy.recompute.every = 1;
   strategy.pipeline.exchange_overlap = ExchangeOverlap::kNone;
   if (kind != Recompute::kModules) strategy.recompute.modules.clear();
+  if (kind != Recompute::kOps) strategy.recompute.keep.clear();
   strategy.keep_weight_shard = false;
   return make_plan(model, workload, strategy);
 }

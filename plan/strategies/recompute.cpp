@@ -197,6 +197,11 @@ void apply_recompute(Draft& d) {
                   "strategy.recompute.modules", "strategy.recompute.kind = \"modules\"",
                   "remove strategy.recompute.modules or set the kind to \"modules\"");
   }
+  if (!options.keep.empty() && options.kind != Recompute::kOps) {
+    throw refusal("S170", "results to keep go with recomputation op by op",
+                  "strategy.recompute.keep", "strategy.recompute.kind = \"ops\"",
+                  "remove strategy.recompute.keep or set the kind to \"ops\"");
+  }
   require_whole_layers(options);
   for (LayerKind& layer : d.layers) layer.recomputed = recomputed(d, layer.kept);
   if (options.head && options.kind == Recompute::kFull) recompute_head(d);

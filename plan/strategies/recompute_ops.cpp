@@ -1,8 +1,10 @@
 // Recomputation op by op: a layer keeps what some ops write, and backward first runs the others
-// again, as far as it needs them. Which ops: those that torchtitan's selective checkpoints keep
-// (option "op", torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy). Eager
-// PyTorch keeps them whether or not backward reads them (torch/utils/checkpoint.py, note of
-// CheckpointPolicy), the output of the layer's last product too, which torch.compile leaves out.
+// again, as far as it needs them. Which ops: those that are named (JAX's save_only_these_names, of
+// which MaxText's remat_policy is made: MaxText/layers/decoders.py), or else those that
+// torchtitan's selective checkpoints keep (option "op",
+// torchtitan/parallelisms/parallelize_llama.py: _save_list and its policy). Eager PyTorch keeps
+// them whether or not backward reads them (torch/utils/checkpoint.py, note of CheckpointPolicy),
+// the output of the layer's last product too, which torch.compile leaves out.
 #include <algorithm>
 #include <optional>
 
@@ -17,12 +19,54 @@ using KeptOps = std::vector<bool>;
 bool whole(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
 bool none(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), true) == kept.end(); }
 
+/// Kept: what the products named write, with what is done to it in its place and, if it is a
+/// partial sum, the sum.
+class NamedPolicy {
+ public:
+  explicit NamedPolicy(const Draft& d) : d_(d), kept_(d.tensors.size()) {}
+  /// To be asked once for each op of the forward pass, in order.
+  KeptOps operator()(const Op& op) {
+    const bool keep = keeps(op);
+    for (const Operand& o : op.operands) {
+      if (o.use == Use::kWrite) kept_[o.tensor] = keep;
+    }
+    return {keep};
+  }
+
+ private:
+  bool keeps(const Op& op) const {
+    if (body_of<Attention>(op) != nullptr) return named(KeptResult::kAttention);
+    if (body_of<MatMul>(op) != nullptr) return named(result_of(op.operands[1].tensor));
+    if (const Collective* c = std::get_if<Collective>(&op.body)) {
+      const bool sums =
+          c->kind == CollectiveKind::kReduceScatter || c->kind == CollectiveKind::kAllReduce;
+      return sums && kept_[op.operands[0].tensor];
+    }
+    return std::ranges::any_of(
+        op.operands, [&](const Operand& o) { return o.use == Use::kUpdate && kept_[o.tensor]; });
+  }
+  KeptResult result_of(TensorId weight) const {
+    const std::string_view name = d_.tensors[weight].name;
+    if (name.starts_with("layer.attention_out")) return KeptResult::kOut;
+    if (name.starts_with("layer.mlp_up")) return KeptResult::kUp;
+    if (name.starts_with("layer.mlp_down")) return KeptResult::kDown;
+    return KeptResult::kQkv;
+  }
+  bool named(KeptResult result) const {
+    const std::vector<KeptResult>& keep = d_.strategy.recompute.keep;
+    return std::ranges::find(keep, result) != keep.end();
+  }
+
+  const Draft& d_;
+  std::vector<bool> kept_;  // by tensor
+};
+
 /// Kept: what attention, reduce_scatter and every other product write, beginning with the first.
 /// torchtitan has a matrix for each of query, key and value, and of gate and up, so that sections
 /// of a packed product count one by one.
-class KeepPolicy {
+class TorchtitanPolicy {
  public:
-  explicit KeepPolicy(const Draft& d) : d_(d) {}
+  explicit TorchtitanPolicy(const Draft& d) : d_(d) {}
   /// To be asked once for each op of the forward pass, in order.
   KeptOps operator()(const Op& op) {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
@@ -66,10 +110,9 @@ class OpRecompute {
   /// From the last op of forward to the first: what is needed later is kept or computed again,
   /// which in turn needs what that op reads.
   void choose() {
-    std::vector<KeptOps> kept;
-    KeepPolicy policy(d_);
+    const std::vector<KeptOps> kept =
+        d_.strategy.recompute.keep.empty() ? all(TorchtitanPolicy(d_)) : all(NamedPolicy(d_));
     for (const Op& op : layer_.forward.ops) {
-      kept.push_back(policy(op));
       for (const Operand& o : op.operands) {
         if (writes(o) && o.tensor != d_.x) made_[o.tensor] = true;
       }
@@ -95,13 +138,19 @@ class OpRecompute {
       need(op);
     }
   }
+  template <typename Policy>
+  std::vector<KeptOps> all(Policy policy) const {
+    std::vector<KeptOps> out;
+    for (const Op& op : layer_.forward.ops) out.push_back(policy(op));
+    return out;
+  }
   void need(const Op& op) {
     for (const Operand& o : op.operands) {
       if (o.use != Use::kWrite && made_[o.tensor]) needed_[o.tensor] = true;
     }
   }
   void keep(const Operand& o) {
-    if (!writes(o) || !needed_[o.tensor]) return;
+    if (!writes(o) || !needed_[o.tensor] || kept_.contains(o.tensor)) return;
     Tensor t = d_.tensors[o.tensor];
     kept_[o.tensor] = o.tensor;
     if (t.scope != Scope::kCall) return;

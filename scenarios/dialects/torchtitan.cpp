@@ -116,7 +116,7 @@ void write_recompute(ExportDraft& d) {
   const RecomputeOptions& r = d.scenario.strategy.recompute;
   d.section("activation_checkpoint");
   if (r.kind == Recompute::kSelective || r.kind == Recompute::kModules) return;
-  if (r.kind == Recompute::kFull && r.layers >= 0) return;
+  if ((r.kind == Recompute::kFull && r.layers >= 0) || !r.keep.empty()) return;
   const bool each = r.kind == Recompute::kFull && r.every > 1;
   if (r.kind == Recompute::kNone) d.set("mode", R"("none")");
   if (r.kind == Recompute::kFull && !each) d.set("mode", R"("full")");

@@ -81,6 +81,7 @@ void read_overlaps(const std::string& notes, Recipe& recipe) {
 }  // namespace
 
 Recipe recipe_of(const PublishedRun& run) {
+  if (mentions(run.framework, "JAX")) return jax_recipe(run);
   const std::string notes = lower(run.notes);
   Recipe out;
   out.whole_step_graph = mentions(notes, "cuda_graph=full_iteration");

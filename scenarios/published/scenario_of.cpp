@@ -58,7 +58,8 @@ class ScenarioWriter {
       throw NotRepresentable("the shape of the model is not published");
     }
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
-    if (run_.global_batch == 0) throw NotRepresentable("the global batch is not published");
+    if (run_.global_batch == 0 && run_.micro_batch == 0)
+      throw NotRepresentable("neither the global batch nor a micro-batch is published");
     if (mentions(run_.notes, "configuration, not listed"))
       throw NotRepresentable("the layout is not published");
     if (mentions(run_.arguments, "--hybrid")) {
@@ -71,7 +72,6 @@ class ScenarioWriter {
     if (!p_.offload.empty() && offload().empty()) {
       throw NotRepresentable(fmt::format("offload of another kind: {}", p_.offload));
     }
-    if (framework_ == "jax") throw NotRepresentable("no profile of JAX frameworks yet");
   }
 
   void refuse_other_mixtures() const {
@@ -83,8 +83,12 @@ class ScenarioWriter {
   }
 
   JsonObject workload() {
-    JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", run_.global_batch}};
-    std::int64_t micro_batch = run_.micro_batch;
+    std::int64_t global_batch = run_.global_batch, micro_batch = run_.micro_batch;
+    if (global_batch == 0) {
+      global_batch = micro_batch * run_.replicas();
+      assumed_.push_back("global batch: one micro-batch for each replica");
+    }
+    JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", global_batch}};
     if (micro_batch == 0) {
       micro_batch = 1;
       assumed_.push_back("micro-batch: 1");
@@ -219,8 +223,11 @@ class ScenarioWriter {
     const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
     const bool sharded = zero == 3;
     if (sharded) {
-      if (p_.dp > 0) out["dp"] = 1;
-      out["fsdp"] = run_.replicas() / ep;
+      const std::int64_t ranks = run_.replicas() / ep;
+      const bool in_groups = recipe_.shards > 0 && ranks % recipe_.shards == 0;
+      const std::int64_t shards = in_groups ? recipe_.shards : ranks;
+      if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
+      out["fsdp"] = shards;
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp / ep;
       if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
@@ -299,6 +306,7 @@ class ScenarioWriter {
 
   JsonObject recompute() {
     const std::string text = lower(run_.recompute);
+    if (text.empty() && !recipe_.keep.empty()) return {{"kind", "ops"}, {"keep", recipe_.keep}};
     if (text.empty()) {
       assumed_.push_back("recomputation: none");
       return "none";
@@ -306,6 +314,9 @@ class ScenarioWriter {
     if (text.starts_with("none") || text.starts_with("unclear")) return "none";
     if (text.starts_with("full")) return "full";
     if (text.starts_with("selective (--recompute-activations)")) return "selective";
+    // Of NeMo 1, with which the first release of DGX Cloud's benchmarks came, and of NeMo 2.
+    if (text.starts_with("selective (24.11 nemo1 yaml)"))
+      return mentions(run_.source, "v24.11") ? "selective" : "none";
     // torchtitan's selective checkpoints: option "op", its default, or each n-th layer.
     if (text.starts_with("selective layer")) {
       if (!mentions(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
@@ -333,6 +344,7 @@ RecordScenario scenario_of(const PublishedRun& run) {
   PublishedRun completed = run;
   if (run.recompute.empty()) completed.recompute = recipe.recompute;
   if (run.layout.offload.empty()) completed.layout.offload = recipe.offload;
+  if (run.model.sequence_length == 0) completed.model.sequence_length = recipe.sequence_length;
   return ScenarioWriter(completed, std::move(recipe)).write();
 }
 

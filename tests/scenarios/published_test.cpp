@@ -235,6 +235,45 @@ TEST(Published, CompiledLayersKeepOnlyWhatTheirBackwardReads) {
   EXPECT_FALSE(strategy().recompute.unread);
 }
 
+TEST(Published, JaxRunsAreShardedAndRecomputedAsTheirScriptsSay) {
+  json record = published_sample();
+  record["source"] = "github NVIDIA/dgxc-benchmarking maxtext/README_70b.md @v25.02";
+  record["framework"] = "MaxText (JAX)";
+  record["cluster"]["num_gpus"] = 1024;
+  record["parallel"] = {{"tp", 1}, {"pp", 1}, {"zero_stage", 3}, {"fsdp", "JAX FSDP"}};
+  record["batch"]["global_batch"] = 2048;
+  record.erase("recompute");
+  const auto strategy = [&] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy;
+  };
+  EXPECT_EQ(framework_of(run_of(record)), "maxtext");
+  EXPECT_EQ(strategy().mesh[Axis::kFsdp], 128);
+  EXPECT_EQ(strategy().mesh[Axis::kDp], 8);
+  EXPECT_EQ(strategy().recompute.keep, std::vector{KeptResult::kQkv});
+  record["source"] = "github NVIDIA/dgxc-benchmarking maxtext/README_70b.md @v24.11.1";
+  record["cluster"]["num_gpus"] = 64;
+  EXPECT_EQ(strategy().mesh[Axis::kFsdp], 64);
+  EXPECT_EQ(strategy().recompute.keep, (std::vector{KeptResult::kQkv, KeptResult::kOut}));
+  record["framework"] = "Paxml (JAX)";
+  record["model"]["name"] = "paxml-gpt-5b";
+  record["model"].erase("seq_len");
+  EXPECT_EQ(strategy().mesh[Axis::kFsdp], 8);
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").workload.sequence_length,
+            2048);
+}
+
+// Two releases of one benchmark, in a note on both.
+TEST(Published, SelectiveRecomputationIsThatOfTheRelease) {
+  json record = published_sample();
+  record["recompute"] = "selective (24.11 NeMo1 yaml) / none (NeMo2 recipe)";
+  const auto kind = [&](const char* release) {
+    record["source"] = std::string("NVIDIA/dgxc-benchmarking nemotron/README.md @") + release;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.recompute.kind;
+  };
+  EXPECT_EQ(kind("v24.11.1"), Recompute::kSelective);
+  EXPECT_EQ(kind("v25.02"), Recompute::kNone);
+}
+
 // 8,192 tokens and a vocabulary 32 times as wide as the hidden states: 256 tokens at a time.
 
 TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
@@ -274,6 +313,18 @@ TEST(Published, WhatARecordLeavesOutIsNamed) {
   record["cluster"].erase("interconnect");
   const std::vector<std::string> assumed = scenario_of(run_of(record)).assumed;
   EXPECT_EQ(assumed.size(), 3U);
+}
+
+// Of a run that did not fit it is not asked how often it would have gone on.
+TEST(Published, WithoutAGlobalBatchEachReplicaHasOneMicroBatch) {
+  json record = published_sample();
+  record["parallel"] = {{"tp", 2}, {"pp", 1}, {"dp", 8}};
+  record["batch"] = {{"micro_batch", 3}};
+  const RecordScenario scenario = scenario_of(run_of(record));
+  EXPECT_EQ(parse_scenario(scenario.json, "sample").workload.global_batch, 24);
+  EXPECT_EQ(scenario.assumed.back(), "global batch: one micro-batch for each replica");
+  record["batch"] = json::object();
+  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
 TEST(Published, NoListOfRecordsIsRefused) {

@@ -109,6 +109,50 @@ TEST(RecomputeByOp, KeepsWhatNothingReadsOnlyIfAsked) {
   EXPECT_EQ(flops_of(plan_with(true, 4), again).value, flops_of(plan_with(false, 4), again).value);
 }
 
+/// FLOPs of a llama's layers that are computed again where `keep` is kept, of 4 sequences.
+double again_but(std::vector<KeptResult> keep, Degrees degrees = {}) {
+  Strategy s = split(degrees);
+  s.recompute = {.kind = Recompute::kOps, .keep = std::move(keep)};
+  return flops_of(make_plan(tiny_llama(4), tiny_workload(4), s), again).value / 4;
+}
+
+TEST(RecomputeByOp, RepeatsAllThatIsNotNamedAndThatBackwardNeeds) {
+  using enum KeptResult;
+  const double tokens = 4 * 8, h = 16, kv = 2 * 4, ffn = 24;
+  const double qkv = 2 * tokens * h * (h + 2 * kv), out = 2 * tokens * h * h,
+               up = 2 * tokens * h * 2 * ffn;
+  EXPECT_EQ(again_but({kQkv, kOut}), attention_forward() + up);
+  EXPECT_EQ(again_but({kQkv}), attention_forward() + out + up);
+  EXPECT_EQ(again_but({kAttention, kUp}), qkv + out);
+  EXPECT_EQ(again_but({kAttention, kUp, kDown}), qkv + out);
+  EXPECT_EQ(again_but({kQkv, kAttention, kOut, kUp}), 0);
+  EXPECT_EQ(again_but({kOut}, {.tp = 2}), qkv + attention_forward() + up);
+}
+
+/// What tensor parallelism sums is kept as the sum: no collective runs again.
+TEST(RecomputeByOp, KeepsTheSumOfPartialResults) {
+  for (const bool sequence : {false, true}) {
+    Strategy s = split({.tp = 2});
+    s.sequence_parallel = sequence;
+    s.recompute = {.kind = Recompute::kOps, .keep = {KeptResult::kOut}};
+    const Plan plan = make_plan(tiny_llama(4), tiny_workload(4), s);
+    for (const Op& op : block_named(plan, "layer.backward.ops").ops) {
+      EXPECT_FALSE(again(op) && (name_of(op) == "all_reduce" || name_of(op) == "reduce_scatter"));
+    }
+  }
+}
+
+TEST(RecomputeByOp, NamesResultsOnlyOpByOp) {
+  Strategy s;
+  s.recompute = {.kind = Recompute::kFull, .keep = {KeptResult::kQkv}};
+  try {
+    make_plan(tiny_llama(), tiny_workload(2), s);
+    ADD_FAILURE() << "not refused";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "S170");
+  }
+}
+
 TEST(RecomputeByOp, RepeatsNeitherAttentionNorWhatReduceScatterSums) {
   Strategy s = split({.tp = 2});
   s.recompute.kind = Recompute::kOps, s.sequence_parallel = true;
