@@ -8,6 +8,10 @@
 #include <new>
 #include <string>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "cli/commands.h"
 #include "cli/examples.h"
 #include "core/error.h"
@@ -34,6 +38,17 @@ std::string command_line(int argc, char** argv) {
   std::string line = "plait";
   for (int i = 1; i < argc; ++i) line += " " + shell_word(argv[i]);
   return line;
+}
+
+/// Plans and timelines of one layout after another take about as much: glibc would give their pages
+/// back to the system each time, and the next layout would wait for new ones.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kMiB = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * kMiB);  // the most that it takes
+  mallopt(M_TRIM_THRESHOLD, 1024 * kMiB);
+  mallopt(M_TOP_PAD, 16 * kMiB);
+#endif
 }
 
 int report(const char* what, const char* more, int code) {
@@ -77,6 +92,7 @@ int plait_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // `plait run x | head -1`: a closed pipe is an error of write(), not a signal.
   std::signal(SIGPIPE, SIG_IGN);
+  keep_freed_memory();
   constexpr const char* kOurs = "This is a bug in plait. Please report it with the command line.\n";
   try {
     return plait_main(argc, argv);

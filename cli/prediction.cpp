@@ -174,7 +174,9 @@ Reported report_of(const Scenario& s, const CostModel& costs, const RunFacts& fa
   require_sound(told->few);
   const SimTime hidden = told->run.timeline.step_time - steady_step(told->few, told->run.timeline);
   Reported out;
-  out.memory = memory_of(plan, s);
+  auto memory = stage_uses_of_longer(told->few, s.cluster, s.placement, s.memory, s.kernels,
+                                     told->microbatches);
+  out.memory = memory ? std::move(*memory) : memory_of(plan, s);
   out.report = summarized(s, costs, plan, told->run, explain(told->few, told->run, told->further),
                           {told->step, hidden}, out.memory, facts);
   out.plan = std::move(plan);

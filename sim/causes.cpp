@@ -6,6 +6,7 @@ namespace plait {
 
 std::vector<OpSite> flat_ops(const Plan& plan, std::size_t stage) {
   std::vector<OpSite> out;
+  out.reserve(static_cast<std::size_t>(op_count(plan, stage)));
   const std::vector<Call>& calls = plan.programs[stage].calls;
   for (std::size_t c = 0; c < calls.size(); ++c) {
     for (std::size_t i = 0; i < plan.blocks[calls[c].block].ops.size(); ++i) {
@@ -50,6 +51,7 @@ std::vector<Issue> issues(const Plan& plan, const Durations& durations, const Tr
                           const std::vector<OpSite>& ops) {
   std::vector<Issue> out;
   if (!durations.host_takes_time()) return out;
+  out.reserve(ops.size());
   const std::vector<Call>& calls = plan.programs[static_cast<std::size_t>(track.stage)].calls;
   Issue now;
   std::uint32_t last = kNoCause;  // to end

@@ -118,13 +118,13 @@ class ProgramWriter {
   Program write(std::int64_t stage, const std::vector<Task>& tasks) {
     Program program;
     stage_ = stage;
+    later_passes_.assign(static_cast<std::size_t>(3 * pieces_.chunks), {});
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (tasks[i].pairs && in_parts_) {
         take_turns(pass(tasks[i + 1], true), pass(tasks[i], true), program.calls);
         i += splits_ ? 2 : 1;  // the weights' gradients are part of the pair's backward pass
       } else {
-        const PassCalls alone = pass(tasks[i], false);
-        program.calls.insert(program.calls.end(), alone.calls.begin(), alone.calls.end());
+        write_alone(tasks[i], program.calls);
       }
     }
     return program;
@@ -204,6 +204,22 @@ class ProgramWriter {
     const bool ahead = what == &Exchanges::send_forward || what == &Exchanges::recv_backward;
     const std::int64_t n = pieces_.stages, other = (stage_ + (ahead ? step : -step) + n) % n;
     call((step > 0 ? onward_ : back_).at(tp_of_stage(d_.strategy, other)).*what, layer);
+  }
+  /// All microbatches but the first have the same calls.
+  void write_alone(const Task& task, std::vector<Call>& to) {
+    const auto kind =
+        static_cast<std::size_t>(3 * task.chunk) + static_cast<std::size_t>(task.pass);
+    std::vector<Call>& later = later_passes_[kind];
+    if (task.microbatch == 0) {
+      const PassCalls first = pass(task, false);
+      to.insert(to.end(), first.calls.begin(), first.calls.end());
+      return;
+    }
+    if (later.empty()) later = pass(task, false).calls;
+    for (Call call : later) {
+      call.microbatch = task.microbatch;
+      to.push_back(call);
+    }
   }
   PassCalls pass(const Task& task, bool paired) {
     PassCalls out;
@@ -333,6 +349,8 @@ class ProgramWriter {
   PassBlocks head_, mtp_head_;
   std::map<std::int64_t, Exchanges> onward_, back_;  // by the tensor-parallel degree over there
   Fan fan_;                                          // of those being written
+  /// Of the stage being written, by chunk and pass: calls for any microbatch but the first.
+  std::vector<std::vector<Call>> later_passes_;
   // Of the pass being written:
   PassCalls* calls_ = nullptr;
   std::int64_t stage_ = 0;

@@ -101,6 +101,19 @@ TEST(FewMicrobatches, TellThatOfSchedulesWithAMiddle) {
   }
 }
 
+// Every pass of the last stage, which has the head, takes a little longer than those of the others:
+// what waits for it grows with each microbatch until the first stage waits too.
+TEST(FewMicrobatches, AreMoreWhereAQueueFillsSlowly) {
+  Case c = small_case(4, 1, 1, 1);
+  c.model.layers = 64;
+  c.strategy.pipeline.schedule = Schedule::kZbH1;
+  const Scenario s = with_microbatches(c, 400);
+  const std::optional<ToldStep> told = told_of(s, c.costs());
+  ASSERT_TRUE(told.has_value());
+  EXPECT_GT(told->few.microbatches, 8 * 4);
+  EXPECT_EQ(told->step, whole(s, c.costs()));
+}
+
 TEST(FewMicrobatches, AreNoneWhereManyAreFew) {
   const Case c = small_case(4, 1, 1, 1);
   EXPECT_FALSE(told_of(with_microbatches(c, 8), c.costs()).has_value());
