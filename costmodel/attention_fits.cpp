@@ -12,6 +12,10 @@ namespace {
 constexpr AttentionFit kAmpereAttention = {0.768, 18.8, 37, 1, 0, 1, 12.4, 0.93};
 constexpr AttentionFit kHopperAttention = {0.887, 38.6, 260, 0.541, 0.156, 7.5, 8, 0.87};
 constexpr AttentionFit kBlackwellAttention = {0.963, 84.2, 327, 1, 0.25, 21.9, 9.3, 0.87};
+// Blackwell Ultra takes exponentials at twice the rate ("Inside NVIDIA Blackwell Ultra"): half of
+// d0. No table of its attention is at hand; the rest is B200's.
+constexpr int kBlackwellUltra = 103;
+constexpr AttentionFit kUltraAttention = {0.963, 42.1, 327, 1, 0.25, 21.9, 9.3, 0.87};
 // FlashAttention-2 on Hopper: e that of its plots, the rest as on Ampere.
 constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82, 1, 0, 1, 8.2, 0.93};
 // A processor: 0.35 of the peak and half a tile, assumed.
@@ -35,7 +39,8 @@ AttentionFit attention_fit(const Device& device, FlashKernel kernel) {
     case Generation::kAmpere: return kAmpereAttention;
     case Generation::kHopper:
       return kernel == FlashKernel::kFlash2 ? kHopperFlash2 : kHopperAttention;
-    case Generation::kBlackwell: return kBlackwellAttention;
+    case Generation::kBlackwell:
+      return device.compute_capability == kBlackwellUltra ? kUltraAttention : kBlackwellAttention;
   }
   return {};
 }

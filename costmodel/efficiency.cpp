@@ -29,7 +29,10 @@ Generation generation_of(const Device& device) {
   return Generation::kCpu;
 }
 
+// A yield relates a GPU to the measured one of its generation, whose own is 1: H100 PCIe and NVL
+// have other peaks than the H100 SXM that was measured.
 bool is_measured(const Device& device) {
+  if (device.matmul_yield != 1) return false;
   for (const MeasuredFamily& m : kMeasured)
     if (device.name.starts_with(m.prefix) && generation_of(device) == m.generation) return true;
   return false;
