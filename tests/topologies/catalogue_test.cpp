@@ -165,12 +165,12 @@ TEST(Catalogue, PeaksAreDense) {
   }
 }
 
-// From a T4, 46 ms, to the 90 of an L4.
+// From an RTX 5080, 17 ms, to an L4, 79; GB10, whose memory is its processor's too, takes 0.47 s.
 TEST(Catalogue, MemoryIsReadOnceInATenthOfASecondAtMost) {
   for (const Device& d : gpus()) {
     const double seconds = (d.memory / d.memory_bandwidth).value;
     EXPECT_GT(seconds, 0.01) << d.name;
-    EXPECT_LT(seconds, 0.1) << d.name;
+    EXPECT_LT(seconds, d.name == "gb10" ? 0.5 : 0.1) << d.name;
   }
 }
 
