@@ -89,6 +89,39 @@ TEST(Catalogue, OnlyMeasuredGpusHaveFittedProducts) {
   }
 }
 
+// No kernel of AMD's GPUs was measured: theirs are no processor's, and say how little is known.
+TEST(Catalogue, AmdsGpusAreTakenFromTheDataSheetWithAWideBand) {
+  MatMul product;
+  product.m = product.n = product.k = 8192;
+  product.in = product.out = DType::kBf16;
+  for (const char* name : {"mi300x", "mi325x", "mi355x"}) {
+    const Device device = find_device(name);
+    EXPECT_EQ(generation_of(device), Generation::kCdna);
+    const Cost cost = CostModel{}.compute(product, device);
+    EXPECT_EQ(cost.provenance, Provenance::kDatasheet) << name;
+    EXPECT_GE(cost.band, 0.4) << name;
+    // Between what the best product reaches there (ml-engineering: 668, 785, 1565 TFLOP/s) and
+    // half.
+    const double best = device.peak_bf16.value * 0.511 * device.matmul_yield;
+    const double rate = (hardware_flops(product) / cost.total()).value;
+    EXPECT_LT(rate, best) << name;
+    EXPECT_GT(rate, best / 2) << name;
+  }
+}
+
+// Seven links of 64 GB/s, of which RCCL counts on 48 (ROCm/rccl issue 1210).
+TEST(Catalogue, RingsOverAMeshUseTheLinksToAllOthers) {
+  const Cluster cluster = machine("mi300x-8", 1);
+  const Collective op = collective(CollectiveKind::kAllReduce, 4 * kGiB);
+  const CollectiveCost c = CostModel{}.collective(op, first(cluster, 8), cluster);
+  const double busbw = 2 * 7.0 / 8 * 4 * kGiB / c.cost.total().value;
+  EXPECT_NEAR(busbw, 7 * 48e9, 0.02 * 7 * 48e9);
+  EXPECT_EQ(c.cost.provenance, Provenance::kDatasheet);
+  const CollectiveCost exchange = CostModel{}.collective(
+      collective(CollectiveKind::kAllToAll, kGiB), first(cluster, 8), cluster);
+  EXPECT_EQ(exchange.cost.provenance, Provenance::kExtrapolated);
+}
+
 TEST(Catalogue, BlackwellUltraTakesTheKernelsOfB200AsGb200Does) {
   const Device b200 = find_device("b200");
   for (const char* name : {"gb200", "gb300", "b300"}) {
