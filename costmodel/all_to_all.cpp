@@ -43,7 +43,8 @@ Cost line_cost(const ProtocolFit& line, const NcclGroup& g, Bytes bytes,
         us(kNetworkStartUs + line.step_us * (g.ranks - g.per_node)) * latency_ratio(group.inter);
   cost.share[bandwidth_of(outside > inside ? group.inter.link : group.intra.link)] +=
       std::max(inside, outside);
-  const bool measured = g.nodes <= 1 && g.ranks <= 8 && group.intra.link == LinkClass::kNvlink;
+  const bool measured = g.nodes <= 1 && g.ranks <= 8 && group.intra.link == LinkClass::kNvlink &&
+                        g.generation != Generation::kCdna;
   cost.provenance = measured ? Provenance::kFitted : Provenance::kExtrapolated;
   cost.band = measured ? 0.1 : 0.35;
   return cost;

@@ -12,6 +12,12 @@ namespace {
 constexpr AttentionFit kAmpereAttention = {0.768, 18.8, 37, 1, 0, 1, 12.4, 0.93};
 constexpr AttentionFit kHopperAttention = {0.887, 38.6, 260, 0.541, 0.156, 7.5, 8, 0.87};
 constexpr AttentionFit kBlackwellAttention = {0.963, 84.2, 327, 1, 0.25, 21.9, 9.3, 0.87};
+// Blackwell Ultra takes exponentials at twice the rate ("Inside NVIDIA Blackwell Ultra"): half of
+// d0. No table of its attention is at hand; the rest is B200's.
+constexpr int kBlackwellUltra = 103;
+constexpr AttentionFit kUltraAttention = {0.963, 42.1, 327, 1, 0.25, 21.9, 9.3, 0.87};
+// CDNA: as on Ampere, at the share of the peak that products reach; assumed.
+constexpr AttentionFit kCdnaAttention = {0.46, 18.8, 37, 1, 0, 1, 12.4, 0.93};
 // FlashAttention-2 on Hopper: e that of its plots, the rest as on Ampere.
 constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82, 1, 0, 1, 8.2, 0.93};
 // A processor: 0.35 of the peak and half a tile, assumed.
@@ -35,7 +41,9 @@ AttentionFit attention_fit(const Device& device, FlashKernel kernel) {
     case Generation::kAmpere: return kAmpereAttention;
     case Generation::kHopper:
       return kernel == FlashKernel::kFlash2 ? kHopperFlash2 : kHopperAttention;
-    case Generation::kBlackwell: return kBlackwellAttention;
+    case Generation::kCdna: return kCdnaAttention;
+    case Generation::kBlackwell:
+      return device.compute_capability == kBlackwellUltra ? kUltraAttention : kBlackwellAttention;
   }
   return {};
 }
@@ -43,12 +51,14 @@ AttentionFit attention_fit(const Device& device, FlashKernel kernel) {
 Quality attention_quality(const Device& device, FlashKernel kernel) {
   const Generation generation = generation_of(device);
   if (generation == Generation::kCpu) return {Provenance::kDatasheet, 0.5};
+  if (generation == Generation::kCdna) return {Provenance::kDatasheet, 0.4};
   if (!is_measured(device)) return {Provenance::kDatasheet, 0.25};
   if (kernel == FlashKernel::kFlash1) return {Provenance::kExtrapolated, 0.3};
   if (kernel == FlashKernel::kFlash2 && generation != Generation::kAmpere)
     return {Provenance::kFitted, 0.1};
   switch (generation) {
     case Generation::kCpu:
+    case Generation::kCdna:
     case Generation::kVolta: break;
     case Generation::kAmpere: return {Provenance::kFitted, 0.08};
     case Generation::kHopper: return {Provenance::kFitted, 0.135};

@@ -80,6 +80,7 @@ BytesPerSecond fitted_link_rate(Generation generation) {
     case kHopper: return BytesPerSecond(450e9);
     case kCpu:
     case kVolta:
+    case kCdna:
     case kAmpere: return BytesPerSecond(300e9);
   }
   return {};

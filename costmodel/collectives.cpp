@@ -38,8 +38,8 @@ Cost island_cost(const ProtocolFit& fit, const NcclGroup& g, Bytes bytes,
 // All-reduces of about 1 MB and more (all but LL) over islands of at least 8 Hoppers.
 bool has_fabric_fit(const NcclGroup& g, const NcclOption& option) {
   return g.kind == CollectiveKind::kAllReduce && g.nodes > 1 && g.per_node >= 8 &&
-         g.generation >= Generation::kHopper && g.intra_link == LinkClass::kNvlink &&
-         option.protocol != Protocol::kLl;
+         (g.generation == Generation::kHopper || g.generation == Generation::kBlackwell) &&
+         g.intra_link == LinkClass::kNvlink && option.protocol != Protocol::kLl;
 }
 
 constexpr double kFabricGbps = 384;  // of one measured island, as NCCL counts: 8 x 48

@@ -95,6 +95,7 @@ double between_other_kernels(const Device& device) {
     case Generation::kAmpere: return 1.08;
     case Generation::kHopper: return 1.10;
     case Generation::kVolta:
+    case Generation::kCdna:
     case Generation::kBlackwell: return 1.09;
   }
   return 1;
@@ -112,6 +113,7 @@ double lowered_by_power(const Device& device, double exponent) {
     case Generation::kHopper: return at(700);
     case Generation::kBlackwell: return at(1000);
     case Generation::kCpu:
+    case Generation::kCdna:
     case Generation::kVolta: return 1;
   }
   return 1;

@@ -18,6 +18,7 @@ DecodeFit decode_fit(const Device& device) {
   switch (generation_of(device)) {
     case Generation::kCpu: return {1, 0.5, 0, 0};
     case Generation::kVolta:
+    case Generation::kCdna:
     case Generation::kAmpere: return {19.4, 0.569, 0.752, 0.157};
     case Generation::kHopper: return {9.12, 0.888, 0.954, 0.045};
     case Generation::kBlackwell: return {8.98, 0.913, 0.197, 0.081};
@@ -28,6 +29,7 @@ DecodeFit decode_fit(const Device& device) {
 Quality decode_quality(const Device& device) {
   const Generation generation = generation_of(device);
   if (generation == Generation::kCpu) return {Provenance::kDatasheet, 0.5};
+  if (generation == Generation::kCdna) return {Provenance::kDatasheet, 0.4};
   if (!is_measured(device)) return {Provenance::kDatasheet, 0.25};
   return {Provenance::kFitted, 0.135};
 }

@@ -42,7 +42,8 @@ Seconds inside_time(const DeepEpFit& fit, const Load& load, double links) {
 // shapes 5 % there and 9 % back on both (DeepEp.* in tests/costmodel). A100 has none: Hopper's.
 DeepEpFits deepep_fits(Generation generation) {
   switch (generation) {
-    case Generation::kCpu: return {};
+    case Generation::kCpu:
+    case Generation::kCdna: return {};
     case Generation::kVolta:
     case Generation::kAmpere:
     case Generation::kHopper: return {{26.2, 21.4, 392, 0}, {38.1, 6.8, 522, 2.58}};
@@ -65,8 +66,8 @@ std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& grou
                                 const Device& device) {
   const Generation generation = generation_of(device);
   const bool island = group.ranks_per_node == 1 || group.intra.link == LinkClass::kNvlink;
-  if (op.tokens.chosen == 0 || group.ranks < 2 || generation == Generation::kCpu || !island)
-    return std::nullopt;
+  const bool without = generation == Generation::kCpu || generation == Generation::kCdna;
+  if (op.tokens.chosen == 0 || group.ranks < 2 || without || !island) return std::nullopt;
   if (op.tokens.width == 1) return Cost{};  // gates travel with their tokens (topk_weights)
   const Load load = load_of(op, group);
   const double links =

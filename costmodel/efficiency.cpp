@@ -22,6 +22,7 @@ constexpr std::array<MeasuredFamily, 5> kMeasured = {{{"a100", Generation::kAmpe
 }  // namespace
 
 Generation generation_of(const Device& device) {
+  if (device.compute_capability >= 900) return Generation::kCdna;
   if (device.compute_capability >= 100) return Generation::kBlackwell;
   if (device.compute_capability >= 90) return Generation::kHopper;
   if (device.compute_capability >= 80) return Generation::kAmpere;
@@ -29,7 +30,10 @@ Generation generation_of(const Device& device) {
   return Generation::kCpu;
 }
 
+// A yield relates a GPU to the measured one of its generation, whose own is 1: H100 PCIe and NVL
+// have other peaks than the H100 SXM that was measured.
 bool is_measured(const Device& device) {
+  if (device.matmul_yield != 1) return false;
   for (const MeasuredFamily& m : kMeasured)
     if (device.name.starts_with(m.prefix) && generation_of(device) == m.generation) return true;
   return false;
@@ -38,7 +42,9 @@ bool is_measured(const Device& device) {
 // e, b and t0 fitted to AIConfigurator's gemm_perf tables of A100, H100 and B200 (bf16, n and k >=
 // 1024, logarithmic loss); with peak and bandwidth swapped they miss other devices' tables by 7.5 %
 // (H100 -> H200) to 15.5 % (A100 -> H100). fp8 and nvfp4: the median rate of products with 4k <= m,
-// n, k <= 16k. Volta borrows Ampere's constants. A processor: 0.7 of both, assumed.
+// n, k <= 16k. Volta borrows Ampere's constants. A processor: 0.7 of both, assumed. CDNA: of what
+// the best product reaches on MI300X, 0.51 of the peak (ml-engineering), nine tenths, as on the
+// others; the bandwidth of its copies, below; t0 as on Ampere, assumed.
 GemmFit gemm_fit(const Device& device, DType dtype) {
   const bool fp8 = dtype == DType::kFp8 || dtype == DType::kInt8;
   const double blackwell = dtype == DType::kNvfp4 ? 0.51 : fp8 ? 0.47 : 0.677;
@@ -50,6 +56,7 @@ GemmFit gemm_fit(const Device& device, DType dtype) {
     case Generation::kHopper:
       return {fp8 ? 0.57 : 0.774, 0.826, us(3.6), {Provenance::kDatasheet, 0.2}};
     case Generation::kBlackwell: return {blackwell, 0.718, us(3.2), {Provenance::kDatasheet, 0.2}};
+    case Generation::kCdna: return {0.46, 0.75, us(7.3), {Provenance::kDatasheet, 0.4}};
   }
   return {};
 }
@@ -66,6 +73,7 @@ double ceiling(Generation generation) {
     case Generation::kAmpere: return 0.83;
     case Generation::kHopper: return 0.90;
     case Generation::kBlackwell: return 0.85;
+    case Generation::kCdna: return 0.80;
   }
   return 0;
 }
@@ -108,6 +116,7 @@ StreamFit stream_fit(const Device& device, StreamKind kind) {
   }
   StreamFit fit = gpu_stream(kind, generation);
   if (!is_measured(device)) fit.quality = {Provenance::kDatasheet, 0.25};
+  if (generation == Generation::kCdna) fit.quality.band = 0.4;
   return fit;
 }
 
@@ -117,6 +126,7 @@ Seconds fixed_time(const Device& device, Seconds fitted) {
   switch (generation_of(device)) {
     case Generation::kCpu: return fitted * (device.launch_overhead / us(1));
     case Generation::kVolta:
+    case Generation::kCdna:
     case Generation::kAmpere: return fitted * (device.launch_overhead / us(1.9));
     case Generation::kHopper:
     case Generation::kBlackwell: return fitted * (device.launch_overhead / us(1.3));

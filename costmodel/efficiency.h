@@ -10,10 +10,10 @@
 
 namespace plait {
 
-enum class Generation : std::uint8_t { kCpu, kVolta, kAmpere, kHopper, kBlackwell };
+enum class Generation : std::uint8_t { kCpu, kVolta, kAmpere, kHopper, kBlackwell, kCdna };
 
 /// By compute capability: 70-79 Volta (and Turing), 80-89 Ampere (and Ada), 90-99 Hopper, from 100
-/// Blackwell; 0 is a processor that is not an NVIDIA GPU.
+/// Blackwell, from 900 AMD's CDNA, by whose kernels nothing was fitted; 0 is a processor.
 Generation generation_of(const Device& device);
 
 /// One of the GPUs whose kernels were measured: A100, A800, H100, H800, B200.

@@ -59,7 +59,8 @@ bool rows_are_aligned(const MatMul& op) {
 double misalignment(const MatMul& op, const Device& device) {
   if (size_of(op.in) != 2 || op.weights != WeightFormat::kPlain || rows_are_aligned(op)) return 1;
   switch (generation_of(device)) {
-    case Generation::kCpu: return 1;
+    case Generation::kCpu:
+    case Generation::kCdna: return 1;
     case Generation::kVolta:
     case Generation::kAmpere: return 2;
     case Generation::kHopper:

@@ -31,7 +31,8 @@ bool is_eight_bits(DType dtype) { return dtype == DType::kFp8 || dtype == DType:
 const TiledGemm* tiled_gemm(const Device& device, DType dtype) {
   if (device.sms <= 0) return nullptr;
   switch (generation_of(device)) {
-    case Generation::kCpu: return nullptr;
+    case Generation::kCpu:
+    case Generation::kCdna: return nullptr;
     case Generation::kVolta: return &kVoltaHalf;
     case Generation::kAmpere: return &kAmpereHalf;
     case Generation::kHopper: return is_eight_bits(dtype) ? &kHopperEight : &kHopperHalf;
@@ -54,6 +55,7 @@ Quality tiled_quality(const Device& device, DType dtype) {
   if (!half && !eight && !four) return {Provenance::kDatasheet, kOtherType};
   switch (generation_of(device)) {
     case Generation::kCpu:
+    case Generation::kCdna:
     case Generation::kVolta: break;
     case Generation::kAmpere: return {Provenance::kFitted, 0.105};
     case Generation::kHopper: return {Provenance::kFitted, eight ? 0.06 : 0.075};

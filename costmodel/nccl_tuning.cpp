@@ -46,7 +46,9 @@ constexpr std::array<std::array<double, 24>, 3> kTreeCorrection = {{
      .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9},
 }};
 
+// RCCL is a fork of NCCL and its tables are for the same formula; they are not at hand. A100's.
 std::size_t row_of(Generation generation) {
+  if (generation == Generation::kCdna) generation = Generation::kAmpere;
   return static_cast<std::size_t>(generation) - static_cast<std::size_t>(Generation::kVolta);
 }
 std::size_t column_of(double nodes) { return nodes <= 1 ? 0 : nodes <= 2 ? 1 : 2; }

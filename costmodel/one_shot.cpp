@@ -15,7 +15,8 @@ namespace plait {
 OneShotFit one_shot_fit(EngineReduce engine, Generation generation) {
   const bool vllm = engine == EngineReduce::kVllm;
   switch (generation) {
-    case Generation::kCpu: return {};
+    case Generation::kCpu:
+    case Generation::kCdna: return {};
     case Generation::kVolta:
     case Generation::kAmpere:
       return vllm ? OneShotFit{4.73, 0.144, 178.3, 8.16, 215.8}
@@ -53,9 +54,9 @@ Seconds one_shot_time(const OneShotFit& fit, double ranks, Bytes bytes) {
 std::optional<Cost> one_shot_cost(EngineReduce engine, Bytes bytes, const GroupPlacement& group,
                                   const Device& device) {
   const Generation generation = generation_of(device);
-  if (engine == EngineReduce::kNone || generation == Generation::kCpu || group.nodes > 1 ||
-      group.ranks > 8 || group.ranks < 2 || group.intra.link != LinkClass::kNvlink ||
-      bytes > kLargestOneShot) {
+  const bool without = generation == Generation::kCpu || generation == Generation::kCdna;
+  if (engine == EngineReduce::kNone || without || group.nodes > 1 || group.ranks > 8 ||
+      group.ranks < 2 || group.intra.link != LinkClass::kNvlink || bytes > kLargestOneShot) {
     return std::nullopt;
   }
   const OneShotFit fit = one_shot_fit(engine, generation);

@@ -33,7 +33,7 @@ struct Device {
   BytesPerSecond memory_bandwidth;
   Bytes l2_cache;
   int sms = 0;                 // streaming multiprocessors
-  int compute_capability = 0;  // 80, 90, 100; 0: not an NVIDIA GPU
+  int compute_capability = 0;  // 80, 90, 100; AMD: 942 of gfx942; 0: a processor
   Seconds launch_overhead;     // device time between dependent kernels
   Watts power;
   int nvlink_links = 0;                  // 0: no NVLink

@@ -88,7 +88,9 @@ const Table<Device>& device_table() {
           field("sms", &Device::sms, count(1, 100'000), "Streaming multiprocessors, or CPU cores.")
               .required(),
           field("compute_capability", &Device::compute_capability, count(0, 1000),
-                "NVIDIA compute capability times ten; 0 for others."),
+                "NVIDIA compute capability times ten; of AMD's GPUs the number of their gfx target "
+                "(942 "
+                "of MI300X); 0 for processors."),
           field("launch_overhead", &Device::launch_overhead, latency(),
                 "Device time between dependent kernels."),
           field("power", &Device::power, Sourced{Amount<Watts>{}}, "Highest sustained power."),

@@ -9,7 +9,7 @@
 namespace plait {
 namespace {
 
-constexpr int kHopper = 90;  // compute capability
+constexpr int kHopper = 90, kAmd = 900;  // compute capability
 
 // What all multiprocessors together take from the second-level cache over the bandwidth of memory:
 // residual additions in Vidur's profiles of vLLM's kernels, 1.334 on A100 and 1.356 on H100
@@ -28,13 +28,15 @@ int multiprocessors_of_part(const Device& gpu, std::int64_t parts) {
 Device part_of(const Device& gpu, std::int64_t parts) {
   Device part = gpu;
   part.sms = multiprocessors_of_part(gpu, parts);
-  if (part.sms == 0 || gpu.compute_capability == 0) {
-    throw InputError({.code = "C004",
-                      .problem = fmt::format("{} parts of {}, which has {} multiprocessors", parts,
-                                             gpu.name, gpu.sms),
-                      .expected = "a GPU, and at least 8 multiprocessors for a part (4 before "
-                                  "compute capability 9.0)",
-                      .cure = "ask for fewer devices, or choose another device"});
+  const bool nvidia = gpu.compute_capability > 0 && gpu.compute_capability < kAmd;
+  if (part.sms == 0 || !nvidia) {
+    throw InputError(
+        {.code = "C004",
+         .problem =
+             fmt::format("{} parts of {}, which has {} multiprocessors", parts, gpu.name, gpu.sms),
+         .expected = "an NVIDIA GPU, and at least 8 multiprocessors for a part (4 before "
+                     "compute capability 9.0)",
+         .cure = "ask for fewer devices, or choose another device"});
   }
   const double share = static_cast<double>(part.sms) / static_cast<double>(gpu.sms);
   part.name = fmt::format("{}, one of {} parts", gpu.name, parts);

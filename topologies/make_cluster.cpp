@@ -87,6 +87,11 @@ void check_slowdowns(const ClusterSpec& spec, std::int64_t world_size) {
          "correct cluster.other_nodes");
 }
 
+/// 0: processors, 1: NVIDIA's GPUs, 2: AMD's.
+int maker_of(const Device& device) {
+  return device.compute_capability >= 900 ? 2 : device.compute_capability > 0 ? 1 : 0;
+}
+
 /// Each node is of one kind, and all have as many devices and NICs.
 void check_others(const std::vector<OtherNodes>& others, std::int64_t nodes, const NodeSpec& node,
                   const Device& device) {
@@ -106,9 +111,9 @@ void check_others(const std::vector<OtherNodes>& others, std::int64_t nodes, con
       refuse_others(o, fmt::format("have {} devices and {} NICs", o.node.devices, o.node.nics),
                     fmt::format("as many as the other nodes: {} and {}", node.devices, node.nics));
     }
-    if ((o.device.compute_capability > 0) != (device.compute_capability > 0)) {
+    if (maker_of(o.device) != maker_of(device)) {
       refuse_others(o, fmt::format("have {} beside {}", o.device.name, device.name),
-                    "GPUs only, or processors only: no library's collectives join the two");
+                    "processors, NVIDIA's GPUs or AMD's only: no library's collectives join two");
     }
   }
 }

@@ -1,9 +1,10 @@
 // Given a set of devices, spread over islands k = 0 .. K-1 in index order, with the members of each
 // island in index order:
 //
-//   intra  the worst route between two members of one island. In a mesh of direct NVLinks a member
-//          sends over all of its links at once, so its bandwidth there is the sum of its links to
-//          other members.
+//   intra  the worst route between two members of one island. In a mesh of direct NVLinks that
+//   joins
+//          them all a member sends over all of its links at once, so its bandwidth there is the sum
+//          of its links to other members.
 //   inter  the worst route from member j of island k to member j of island k + 1 (a ring over the
 //          islands), as one member's share when every device of the machine is in a group like this
 //          one: a NIC is divided by the devices that it serves, and what lies beyond is shared as
@@ -56,14 +57,33 @@ std::vector<Members> by_island(std::span<const std::int64_t> devices, std::int64
   return islands;
 }
 
+bool joined_directly(const IslandRoutes& island, std::int64_t a, std::int64_t b) {
+  const Distance& way = island.between(a, b);
+  return way.hops == 1 && way.link == LinkClass::kNvlink;
+}
+
 /// Over the direct NVLinks from `from` to other members; zero in a switched island.
 BytesPerSecond direct_bandwidth(const IslandRoutes& island, std::int64_t from, Places places) {
   BytesPerSecond sum;
   for (const std::int64_t to : places) {
-    const Distance& way = island.between(from, to);
-    if (way.hops == 1 && way.link == LinkClass::kNvlink) sum += BytesPerSecond(way.bandwidth);
+    if (joined_directly(island, from, to))
+      sum += BytesPerSecond(island.between(from, to).bandwidth);
   }
   return sum;
+}
+
+/// Whether direct NVLinks lead from each member to all others, by way of members. Pairs of cards on
+/// bridges do not.
+bool meshed(const IslandRoutes& island, Places places) {
+  std::vector<std::int64_t> reached = {places[0]}, rest(places.begin() + 1, places.end());
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const auto beyond = std::stable_partition(rest.begin(), rest.end(), [&](std::int64_t to) {
+      return !joined_directly(island, reached[i], to);
+    });
+    reached.insert(reached.end(), beyond, rest.end());
+    rest.erase(beyond, rest.end());
+  }
+  return rest.empty();
 }
 
 Path intra_path(const IslandRoutes& island, Places places) {
@@ -75,7 +95,7 @@ Path intra_path(const IslandRoutes& island, Places places) {
     }
     direct = std::min(direct, direct_bandwidth(island, from, places));
   }
-  if (direct.value > 0) {
+  if (direct.value > 0 && meshed(island, places)) {
     worst.link = LinkClass::kNvlink;
     worst.bandwidth = direct;
   }

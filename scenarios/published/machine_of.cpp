@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "scenarios/published/scenario_of.h"
+#include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
@@ -24,7 +25,11 @@ constexpr NamedMachine kMachines[] = {
     {"H800-SXM", "hgx-h100", "h800-sxm"},
     {"H200-SXM", "hgx-h200", "h200-sxm", "xeon-8480c-x2"},
     {"H200", "hgx-h200", "h200-sxm", "xeon-8480c-x2"},
+    {"H20", "hgx-h20", "h20-sxm"},
+    {"GB300", "gb300-nvl72", "gb300"},
     {"GB200", "gb200-nvl72", "gb200"},
+    {"B300-SXM", "hgx-b300", "b300"},
+    {"B300", "hgx-b300", "b300"},
     {"B200-SXM", "hgx-b200", "b200", "xeon-8570-x2"},
     {"B200", "hgx-b200", "b200", "xeon-8570-x2"},
     {"V100-SXM3-32GB", "dgx-2", "v100-sxm3-32", "xeon-8168-x2"},
@@ -99,7 +104,7 @@ nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::stri
   }
   if (run.gpus <= 0) throw NotRepresentable("the number of GPUs is not published");
   // A node of the record is a node of the scenario, except where an NVLink domain spans trays.
-  const bool domain = machine.node == "gb200-nvl72";
+  const bool domain = find_node(std::string(machine.node)).family == Family::kNvlinkDomain;
   const std::int64_t per_node = domain ? 72 : run.gpus_per_node;
   if (run.gpus <= per_node) {
     out["nodes"] = 1;

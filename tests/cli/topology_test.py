@@ -125,7 +125,7 @@ class Import(CommandTest):
 
     def test_what_cannot_be_imported(self):
         for arguments, code in (([self.file("a", "hello")], "T002"), ([SAMPLES / "pcie-8.txt"], "T011"),
-                                ([SAMPLES / "pcie-8.txt", "--device", "l40"], "C002"),
+                                ([SAMPLES / "pcie-8.txt", "--device", "l45"], "C002"),
                                 ([SAMPLES / "pcie-8.txt", "--from", "nccl-xml"], "T007"),
                                 ([SAMPLES / "pcie-8.txt", "--from", "nccl-tests"], "T010"),
                                 ([self.folder / "none"], "J001"), ([], "G001")):

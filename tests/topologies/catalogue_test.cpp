@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 
 #include "core/error.h"
@@ -111,6 +112,112 @@ TEST(Catalogue, EveryDeviceFitsIntoAPcieBox) {
     if (find_device(name).pcie_bandwidth.value <= 0) continue;
     const Cluster c = make_cluster({.preset = "pcie-8", .device = find_device(name)});
     EXPECT_EQ(c.device.name, name);
+  }
+}
+
+/// Of the catalogue, NVIDIA's.
+std::vector<Device> gpus() {
+  std::vector<Device> out;
+  for (const auto& name : device_names()) out.push_back(find_device(name));
+  std::erase_if(out, [](const Device& d) {
+    return d.compute_capability == 0 || d.compute_capability >= 900;
+  });
+  return out;
+}
+
+// Tensor cores double their rate when the bits of a number halve, up to rounding. Blackwell Ultra's
+// do nvfp4 at three times the rate of fp8; GeForce's do all but nvfp4 at half the rate of the
+// professional cards when they add up in fp32.
+TEST(Catalogue, PeaksRiseAsNumbersGetNarrower) {
+  const auto four_bits = [](const Device& d) {
+    if (d.compute_capability == 103) return 6;
+    return d.name.starts_with("rtx-50") ? 8 : 4;
+  };
+  for (const Device& d : gpus()) {
+    EXPECT_LE(d.peak_fp32, d.peak_bf16) << d.name;
+    EXPECT_LE(d.peak_bf16, d.peak_fp16) << d.name;
+    EXPECT_GE(d.vector_fp32, d.peak_fp32) << d.name;
+    const double eight = d.compute_capability >= 89 ? 2 : 0;
+    const double four = d.compute_capability >= 100 ? four_bits(d) : 0;
+    EXPECT_NEAR(d.peak_fp8 / d.peak_bf16, eight, 0.03) << d.name;
+    EXPECT_NEAR(d.peak_fp4 / d.peak_bf16, four, 0.03) << d.name;
+  }
+}
+
+/// Operations that the tensor cores of a multiprocessor do in a clock, dense, in 16 bits: Volta,
+/// Ampere, Hopper and Blackwell whitepapers; compute capabilities 7.5, 8.6, 8.9 and 12.0 have
+/// half of what A100 has.
+double per_clock(int compute_capability) {
+  switch (compute_capability) {
+    case 80: return 2048;
+    case 90: return 4096;
+    case 100:
+    case 103: return 8192;
+    default: return 1024;
+  }
+}
+
+// Twice the peak, which is what data sheets print with sparsity, would need a clock that no GPU
+// has.
+TEST(Catalogue, PeaksAreDense) {
+  for (const Device& d : gpus()) {
+    const double clock = d.peak_fp16.value / (d.sms * per_clock(d.compute_capability));
+    EXPECT_LT(clock, 2.7e9) << d.name;
+    EXPECT_GT(clock, 0.4e9) << d.name;  // H20 is slowed down on purpose
+  }
+}
+
+// From an RTX 5080, 17 ms, to an L4, 79; GB10, whose memory is its processor's too, takes 0.47 s.
+TEST(Catalogue, MemoryIsReadOnceInATenthOfASecondAtMost) {
+  for (const Device& d : gpus()) {
+    const double seconds = (d.memory / d.memory_bandwidth).value;
+    EXPECT_GT(seconds, 0.01) << d.name;
+    EXPECT_LT(seconds, d.name == "gb10" ? 0.5 : 0.1) << d.name;
+  }
+}
+
+// Both directions together, as data sheets and product briefs have it, in GB/s.
+TEST(Catalogue, NvlinksAddUpToTheDataSheets) {
+  const std::map<int, double> of_switches = {
+      {70, 300}, {80, 600}, {90, 900}, {100, 1800}, {103, 1800}};
+  const std::map<std::string, double> others = {
+      {"a800-80-sxm", 400}, {"h800-sxm", 400}, {"h100-pcie", 600},   {"h100-nvl", 600},
+      {"a30", 200},         {"a40", 112.5},    {"rtx-a6000", 112.5}, {"rtx-3090", 112.5}};
+  for (const Device& d : gpus()) {
+    if (d.nvlink_links == 0) continue;
+    const auto other = others.find(d.name);
+    const double total =
+        other != others.end() ? other->second : of_switches.at(d.compute_capability);
+    EXPECT_DOUBLE_EQ(2 * d.nvlink_bandwidth().value, total * 1e9) << d.name;
+  }
+}
+
+TEST(Catalogue, DirectNvlinksAreNoMoreThanTheDeviceHas) {
+  for (const auto& name : cluster_names()) {
+    const NodeSpec node = find_node(name);
+    std::vector<std::int64_t> used(static_cast<std::size_t>(node.devices));
+    for (const MeshLink& m : node.mesh) {
+      for (const std::int64_t end : {m.a, m.b}) used[static_cast<std::size_t>(end)] += m.links;
+    }
+    for (const std::int64_t n : used) EXPECT_LE(n, find_device(node.device).nvlink_links) << name;
+  }
+}
+
+// NICs and a fabric, or neither; and the slots carry what the NICs do.
+TEST(Catalogue, NodesWithNicsNameTheFabricThatUsuallyJoinsThem) {
+  for (const auto& name : cluster_names()) {
+    const NodeSpec node = find_node(name);
+    EXPECT_EQ(node.nics > 0, !node.fabric.empty()) << name;
+    if (node.nics == 0) continue;
+    EXPECT_LE(find_fabric(node.fabric).bandwidth, node.pcie_bandwidth) << name;
+  }
+}
+
+TEST(Catalogue, GraceReachesItsHopperOverTheLinkOfTheirModule) {
+  for (const char* node : {"gh200", "gh200-4"}) {
+    const Cluster c = make_cluster({.preset = node});
+    EXPECT_EQ(c.host.link, LinkClass::kC2c) << node;
+    EXPECT_DOUBLE_EQ(c.host.bandwidth.value, 450e9) << node;
   }
 }
 

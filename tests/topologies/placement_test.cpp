@@ -86,6 +86,19 @@ TEST(Placement, AMemberOfAMeshSendsOverItsLinksToOtherMembers) {
   EXPECT_DOUBLE_EQ(place_group(c, every(1, 4)).intra.bandwidth.value, 4 * 25e9);
 }
 
+TEST(Placement, BridgedPairsAreNoMeshBeyondThePair) {
+  const Cluster c = make_cluster({.preset = "h100-nvl-8"});
+  const NodeSpec node = find_node("h100-nvl-8");
+  EXPECT_DOUBLE_EQ(place_group(c, Devices{2, 3}).intra.bandwidth.value, 12 * 25e9);
+  // Two pairs on one PCIe switch; all four pairs, across the sockets.
+  EXPECT_EQ(place_group(c, every(1, 4)).intra.bandwidth, node.pcie_bandwidth);
+  EXPECT_EQ(place_group(c, every(1, 8)).intra.bandwidth, node.socket_bandwidth);
+  EXPECT_EQ(place_group(c, every(1, 8)).intra.link, LinkClass::kPcie);
+  // Four GH200, each joined to each by six links.
+  const Cluster four = make_cluster({.preset = "gh200-4"});
+  EXPECT_DOUBLE_EQ(place_group(four, every(1, 4)).intra.bandwidth.value, 3 * 6 * 25e9);
+}
+
 TEST(Placement, AcrossSocketsThePcieBoxIsAsNarrowAsTheirLink) {
   const Cluster c = make_cluster({.preset = "pcie-8"});
   EXPECT_EQ(place_group(c, every(1, 4)).intra.bandwidth, find_device("l40s").pcie_bandwidth);

@@ -51,9 +51,12 @@ Island pcie_box(const NodeSpec& node, const Device& device, const Fabric& fabric
   const std::vector<VertexId> switches = add_pcie_switches(g, node, sockets);
   // Without peer access data turn around in host memory, as they do between root ports.
   const std::vector<VertexId>& ports = switches.empty() || !device.peer_access ? sockets : switches;
+  // Without switches a device that shares its module with a processor hangs on that.
+  const bool on_module = switches.empty() && device.host_link == LinkClass::kC2c;
   for (std::size_t d = 0; d < n; ++d) {
-    add_link(g, island.devices[d], ports[block(d, n, ports.size())], LinkClass::kPcie,
-             device.pcie_bandwidth, node.pcie_latency);
+    add_link(g, island.devices[d], ports[block(d, n, ports.size())],
+             on_module ? LinkClass::kC2c : LinkClass::kPcie,
+             on_module ? device.host_bandwidth : device.pcie_bandwidth, node.pcie_latency);
     island.host_of.push_back(sockets[block(d, n, sockets.size())]);
     if (nics > 0) island.nic_of.push_back(block(d, n, std::min(n, nics)));
   }

@@ -31,9 +31,16 @@ bool all_pairs_alike(const NodeFacts& facts) {
                              [&](const MeshLink& m) { return m.links == facts.pairs[0].links; });
 }
 
+/// Clouds join the machines of others by networks of their own, which the file of one node does not
+/// show: without a hint it is the maker's machine.
+bool is_cloud(const std::string& node) {
+  return node.starts_with("aws-") || node.starts_with("gcp-");
+}
+
 bool has_node(const std::string& device) {
-  return std::ranges::any_of(cluster_names(),
-                             [&](const auto& n) { return find_node(n).device == device; });
+  return std::ranges::any_of(cluster_names(), [&](const auto& n) {
+    return !is_cloud(n) && find_node(n).device == device;
+  });
 }
 
 /// Devices that could be the file's, the likeliest first.
@@ -129,6 +136,7 @@ std::string node_with(const Device& device, Kind kind) {
   std::string best = "pcie-8";
   int best_likeness = 0;
   for (const std::string& name : cluster_names()) {
+    if (is_cloud(name)) continue;
     const NodeSpec node = find_node(name);
     const Device d = find_device(node.device);
     const bool same_chip = d.compute_capability == device.compute_capability &&
