@@ -6,11 +6,9 @@ namespace plait {
 namespace {
 
 constexpr std::string_view kQwen3Next =
-    "Qwen 2025 and config.json of Qwen/Qwen3-Next-80B-A3B-Instruct, without the module that "
-    "predicts a further token";
+    "Qwen 2025 and config.json of Qwen/Qwen3-Next-80B-A3B-Instruct";
 constexpr std::string_view kQwen35 =
-    "Qwen 2026 and config.json of Qwen/Qwen3.5-35B-A3B, the text's part, without the module that "
-    "predicts a further token";
+    "Qwen 2026 and config.json of Qwen/Qwen3.5-35B-A3B, the text's part";
 
 constexpr std::int64_t kMillion = 1'000'000;
 
@@ -36,6 +34,7 @@ Model gated_qwen(std::string name, std::int64_t layers, std::int64_t vocab) {
 
 }  // namespace
 
+// Without the modules that predict further tokens.
 void append_delta_nets(std::vector<Preset>& table) {
   Model next = gated_qwen("qwen3-next-80b-a3b", 48, 151936);
   next.ffn_hidden = 5120;  // of no layer
