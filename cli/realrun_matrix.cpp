@@ -98,7 +98,13 @@ std::vector<MatrixCase> cases_with(const std::string& text, bool on_gpu) {
 
 void require_kernels(const Model& model, const RealrunOptions& options) {
   if (!options.on_gpu() || has_gpu_kernels(model)) return;
-  throw refusal("G025", "state-space mixers run on processors alone", "model.layer_pattern",
+  const bool states = model.recurrent_layers() > 0;
+  throw refusal("G025",
+                states ? "state-space mixers and gated delta nets run on processors alone"
+                       : "gates of attention and of shared experts run on processors alone",
+                states                 ? "model.layer_pattern"
+                : model.attention_gate ? "model.attention_gate"
+                                       : "model.shared_expert_gate",
                 "--backend cpu, or a model without them", "remove --backend");
 }
 

@@ -196,7 +196,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   }
   if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
     return nvfp4_cast_cost(*cast, device);
-  if (is_of_state_space(op)) return state_space_cost(op, device);
+  if (is_of_recurrence(op)) return recurrence_cost(op, device);
   const KernelChain chain = eager_chain(op, kernels);
   Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
   if (const auto* combine = std::get_if<Combine>(&op))

@@ -57,10 +57,18 @@ struct HostCalls {
   /// megatron/core/transformer/multi_latent_attention.py: queries and keys concatenated, values
   /// copied; backward, the gradients of the halves concatenated again, and the sum over the heads.
   int operator()(const LatentHeads&) const { return 3; }
+  /// Sigmoid and product; backward two products and the sigmoid's, and the sums of a row's gate.
+  int operator()(const Gate& g) const {
+    return g.pass == Pass::kForward ? 2 : 3 + (g.per_row ? 1 : 0);
+  }
   /// mamba_ssm's fused layer calls its kernels from one autograd function: a convolution; those of
-  /// scan_kernels; one norm, backward also the sums of gamma's gradient.
+  /// scan_kernels, as flash-linear-attention's does those of delta_rule_kernels; one norm, backward
+  /// also the sums of gamma's gradient.
   int operator()(const CausalConv&) const { return 1; }
   int operator()(const Scan& s) const { return static_cast<int>(scan_kernels(s).size()); }
+  int operator()(const DeltaRule& d) const {
+    return static_cast<int>(delta_rule_kernels(d).size());
+  }
   int operator()(const GatedNorm& n) const { return n.pass == Pass::kForward ? 1 : 2; }
   /// Lookup; with positions a second one, and the sum. Backward: scatter and sum of each table.
   int operator()(const Embedding& e) const {

@@ -58,9 +58,13 @@ std::string variant_of(const Activation& op) {
   const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
   return name + (op.gated ? ".gated" : "") + std::string(pass_name(pass));
 }
+std::string variant_of(const Gate& op) {
+  return (op.per_row ? ".rows" : "") + std::string(pass_name(op.pass));
+}
 std::string variant_of(const Rope& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const LatentHeads& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const CausalConv& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const DeltaRule& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Scan& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const GatedNorm& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Embedding& op) {
@@ -204,6 +208,10 @@ Values features_of(const LatentHeads& op) {
   return {1, product(op.rows, op.heads, 2 * op.head_dim + op.value_dim)};
 }
 /// Taps of each channel; multiply-adds of states; elements.
+Values features_of(const Gate& op) { return {1, product(op.rows, op.width)}; }
+Values features_of(const DeltaRule& op) {
+  return {1, product(op.rows(), op.heads, op.value_dim * op.key_dim)};
+}
 Values features_of(const CausalConv& op) { return {1, product(op.rows, op.channels, op.width)}; }
 Values features_of(const Scan& op) { return {1, product(op.rows(), op.width(), op.state)}; }
 Values features_of(const GatedNorm& op) { return {1, product(op.rows, op.width)}; }
@@ -259,8 +267,8 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
   if (kernel == "matmul") return {"calls", "bmnk", "bmn", "bnk", "bmk", "with_bias", "overwritten"};
   if (kernel == "attention")
     return {"calls", "heads", "rows", "pairs", "pairs_d", "rows_d", "rows_far", "pairs_far"};
-  for (std::string_view flat : {"latent_heads", "causal_conv", "scan", "gated_norm", "cast", "fill",
-                                "squared_norm", "amax", "adam"}) {
+  for (std::string_view flat : {"gate", "latent_heads", "causal_conv", "scan", "delta_rule",
+                                "gated_norm", "cast", "fill", "squared_norm", "amax", "adam"}) {
     if (kernel == flat) return {"calls", "elements"};
   }
   if (kernel == "route") return {"calls", "logits", "choices"};

@@ -29,9 +29,10 @@ Cost attention_cost(const Attention& op, const Device& device, Fusion softmax = 
 Cost memory_bound_cost(const Compute& op, const Device& device);
 /// memory_bound_cost without t0.
 Seconds stream_time(const StreamFit& fit, Bytes bytes, const Device& device);
-/// state_space.cpp: kernels one after the other, each t0 + max(F / P, B / (b BW)).
-bool is_of_state_space(const Compute& op);
-Cost state_space_cost(const Compute& op, const Device& device);
+/// recurrence.cpp: of mixers with states, kernels one after the other, each t0 + max(F / P, B / (b
+/// BW)).
+bool is_of_recurrence(const Compute& op);
+Cost recurrence_cost(const Compute& op, const Device& device);
 /// B - C.
 Bytes uncached(Bytes bytes, const Device& device);
 

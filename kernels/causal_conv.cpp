@@ -22,7 +22,7 @@ const T* channels_of(const T* rows, std::int64_t t, std::int64_t sample, const C
 template <class T>
 T sum_of(const T* rows, const T* w, const T* bias, std::int64_t t, std::int64_t sample,
          std::int64_t c, const ConvShape& s) {
-  T sum = bias[c];
+  T sum = bias == nullptr ? T(0) : bias[c];
   for (std::int64_t k = std::max<std::int64_t>(0, s.taps - 1 - t); k < s.taps; ++k) {
     sum += w[c * s.taps + k] * channels_of(rows, token_met(t, k, s), sample, s)[c];
   }
@@ -46,7 +46,8 @@ void causal_conv_forward(T* out, const T* rows, const T* w, const T* bias, const
 template <class T>
 void causal_conv_backward(T* drows, T* dw, T* dbias, const T* dout, const T* rows, const T* w,
                           const T* bias, const ConvShape& s, bool accumulate) {
-  if (!accumulate) fill(dw, T(0), s.channels * s.taps), fill(dbias, T(0), s.channels);
+  if (!accumulate) fill(dw, T(0), s.channels * s.taps);
+  if (!accumulate && dbias != nullptr) fill(dbias, T(0), s.channels);
   for (std::int64_t row = 0; row < s.tokens * s.samples; ++row) {
     fill(drows + row * s.row_width + s.first, T(0), s.channels);
   }
@@ -55,7 +56,7 @@ void causal_conv_backward(T* drows, T* dw, T* dbias, const T* dout, const T* row
       const T* from = dout + (t * s.samples + sample) * s.channels;
       for (std::int64_t c = 0; c < s.channels; ++c) {
         const T d = from[c] * silu_slope(sum_of(rows, w, bias, t, sample, c, s));
-        dbias[c] += d;
+        if (dbias != nullptr) dbias[c] += d;
         for (std::int64_t k = std::max<std::int64_t>(0, s.taps - 1 - t); k < s.taps; ++k) {
           const std::int64_t met = token_met(t, k, s);
           dw[c * s.taps + k] += d * channels_of(rows, met, sample, s)[c];

@@ -1,6 +1,7 @@
 #pragma once
-// The convolution of a state-space mixer (Dao and Gu 2024, arXiv 2405.21060, section 7): each
-// channel by itself over the last `taps` tokens of its sample, with a bias and silu behind it.
+// The convolution of a mixer with states (Dao and Gu 2024, arXiv 2405.21060, section 7; Yang et al.
+// 2024, arXiv 2412.06464, section 3.4): each channel by itself over the last `taps` tokens of its
+// sample, with silu and, unless `bias` and its gradient are null, a bias behind it.
 // Activations are (tokens, samples, width); the channels stand in longer rows.
 
 #include <cstdint>

@@ -6,15 +6,10 @@
 
 #include "kernels/fill.h"
 #include "kernels/silu.h"
+#include "kernels/softplus.h"
 
 namespace plait::kernels {
 namespace {
-
-/// softplus, without overflow.
-template <class T>
-T softplus(T x) {
-  return std::max(x, T(0)) + std::log1p(std::exp(-std::abs(x)));
-}
 
 /// What a head of a sample reads: where its operands of a token are.
 template <class T>

@@ -65,6 +65,12 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
     if (!family.has_latents) refuse_if_set(name, "multi-head latent attention is");
 }
 
+/// Of other networks than any family's, by name.
+void refuse_unplanned(const Json& type) {
+  if (type.text() == "kimi_linear")
+    refuse_config(type, "Kimi delta attention, whose states decay column by column, is");
+}
+
 const HfFamily& find_family(HfReader& config) {
   const Json* type = config.take({"model_type"});
   std::vector<std::string> names;
@@ -77,6 +83,7 @@ const HfFamily& find_family(HfReader& config) {
                       .expected = expected});
   for (const HfFamily& family : hf_families())
     if (family.name == type->text()) return family;
+  refuse_unplanned(*type);
   const std::string meant = did_you_mean(type->text(), names);
   const char* other = "write the model out (docs/scenario.md, model), or the nearest of these";
   throw InputError({.code = "M003",

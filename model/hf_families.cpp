@@ -8,6 +8,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "model/hf_delta_nets.h"
 #include "model/hf_encoders.h"
 #include "model/hf_hybrids.h"
 #include "model/hf_parts.h"
@@ -17,30 +18,6 @@ namespace plait {
 namespace {
 
 using namespace hf;
-
-struct LlamaDefaults {
-  std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
-  bool tied_embeddings = false;
-};
-
-/// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen2 and deepseek share.
-Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults) {
-  Model m;
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
-  m.hidden = config.size({"hidden_size"}, kMaxWidth, defaults.hidden);
-  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, defaults.ffn_hidden);
-  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
-  m.heads = config.size({"num_attention_heads"}, kMaxHeads, defaults.heads);
-  // Absent means the class default, null means one per query head.
-  const bool absent = config.take({"num_key_value_heads"}) == nullptr;
-  m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads,
-                           absent && defaults.kv_heads > 0 ? defaults.kv_heads : m.heads);
-  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
-  m.activation = read_activation(config, {"hidden_act"}, "silu");
-  m.tied_embeddings = config.flag({"tie_word_embeddings"}, defaults.tied_embeddings);
-  read_dropout(m, config, {"attention_dropout"}, {}, 0);
-  return m;
-}
 
 Model read_llama_shape(HfReader& config, const LlamaDefaults& defaults) {
   Model m = read_llama_sizes(config, defaults);
@@ -109,19 +86,6 @@ Model read_gpt_oss(HfReader& config) {
   m.expert_ffn_hidden = m.ffn_hidden;
   read_windows(m, config, {.window = 128, .every = 2});
   return m;
-}
-
-/// Layers whose number, counted from 1, is a multiple of decoder_sparse_step have experts.
-void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
-                       std::int64_t width) {
-  m.experts = config.size({"num_experts"}, kMaxExperts, experts);
-  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, chosen);
-  m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, width);
-  m.moe_every = config.size({"decoder_sparse_step"}, kMaxLayers, 1);
-  m.first_dense_layers = m.moe_every - 1;
-  const Json* dense = config.take({"mlp_only_layers"});
-  if (dense != nullptr && dense->is(Json::Kind::kList) && !dense->children().empty())
-    refuse_config(*dense, "a list of layers without experts is");
 }
 
 /// The gate of the shared expert, one weight per hidden, is left out.
@@ -313,6 +277,11 @@ constexpr std::array kFamilies = {
     HfFamily{"deepseek_v3", read_deepseek_v3, true, true},
     HfFamily{"kimi_k2", read_deepseek_v3, true, true},
     HfFamily{"glm4_moe", read_glm4_moe, true},
+    HfFamily{"qwen3_next", read_qwen3_next, true},
+    HfFamily{"qwen3_5", read_qwen3_5},
+    HfFamily{"qwen3_5_text", read_qwen3_5},
+    HfFamily{"qwen3_5_moe", read_qwen3_5_moe, true},
+    HfFamily{"qwen3_5_moe_text", read_qwen3_5_moe, true},
     HfFamily{"mamba2", read_mamba2},
     HfFamily{"nemotron_h", read_nemotron_h, true},
     HfFamily{"bamba", read_bamba},

@@ -48,24 +48,6 @@ void read_mixer(Model& m, HfReader& config, const MixerKeys& keys, const MixerDe
     config.take({name});
 }
 
-/// A letter for each name of the list `key`, of four kinds.
-std::string letters_of(const Json& list, const char* mixer, const char* attention) {
-  std::string out;
-  for (const Json* layer : list.children()) {
-    const std::string name = layer->is(Json::Kind::kText) ? layer->text() : layer->describe();
-    if (name == "mamba" || name == "linear_attention" || name == "mamba2") {
-      out += mixer;
-    } else if (name == "attention" || name == "full_attention") {
-      out += attention;
-    } else if (name == "mlp" || name == "moe") {
-      out += name == "mlp" ? "-" : "E";
-    } else {
-      refuse_config(*layer, "this kind of layer is");
-    }
-  }
-  return out;
-}
-
 void read_attention(Model& m, HfReader& config, std::int64_t heads, std::int64_t kv_heads) {
   m.heads = config.size({"num_attention_heads"}, kMaxHeads, heads);
   m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads, kv_heads);

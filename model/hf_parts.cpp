@@ -68,4 +68,51 @@ Model layer_norm_model() {
   return m;
 }
 
+Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults) {
+  Model m;
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, defaults.hidden);
+  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, defaults.ffn_hidden);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, defaults.heads);
+  // Absent means the class default, null means one per query head.
+  const bool absent = config.take({"num_key_value_heads"}) == nullptr;
+  m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads,
+                           absent && defaults.kv_heads > 0 ? defaults.kv_heads : m.heads);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
+  m.activation = read_activation(config, {"hidden_act"}, "silu");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, defaults.tied_embeddings);
+  read_dropout(m, config, {"attention_dropout"}, {}, 0);
+  return m;
+}
+
+void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
+                       std::int64_t width) {
+  m.experts = config.size({"num_experts"}, kMaxExperts, experts);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, chosen);
+  m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, width);
+  m.moe_every = config.size({"decoder_sparse_step"}, kMaxLayers, 1);
+  m.first_dense_layers = m.moe_every - 1;
+  const Json* dense = config.take({"mlp_only_layers"});
+  if (dense != nullptr && dense->is(Json::Kind::kList) && !dense->children().empty())
+    refuse_config(*dense, "a list of layers without experts is");
+}
+
+std::string letters_of(const Json& list, const char* mixer, const char* attention) {
+  std::string out;
+  for (const Json* layer : list.children()) {
+    const std::string name = layer->is(Json::Kind::kText) ? layer->text() : layer->describe();
+    if (name == "mamba" || name == "linear_attention" || name == "mamba2") {
+      out += mixer;
+    } else if (name == "attention" || name == "full_attention") {
+      out += attention;
+    } else if (name == "mlp" || name == "moe") {
+      out += name == "mlp" ? "-" : "E";
+    } else {
+      refuse_config(*layer, "this kind of layer is");
+    }
+  }
+  return out;
+}
+
 }  // namespace plait::hf

@@ -2,6 +2,7 @@
 // What the families of Hugging Face configurations read alike.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "model/hf_reader.h"
@@ -28,5 +29,18 @@ void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReade
 void read_head_dim(Model& m, HfReader& config);
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX, Falcon and BERT have them.
 Model layer_norm_model();
+
+struct LlamaDefaults {
+  std::int64_t vocab, hidden, ffn_hidden, layers, heads, kv_heads, max_positions;
+  bool tied_embeddings = false;
+};
+
+/// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen and deepseek share.
+Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults);
+/// Layers whose number, counted from 1, is a multiple of decoder_sparse_step have experts.
+void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
+                       std::int64_t width);
+/// A letter for each name of a list of layers, of four kinds.
+std::string letters_of(const Json& list, const char* mixer, const char* attention);
 
 }  // namespace plait::hf

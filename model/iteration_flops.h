@@ -16,7 +16,8 @@ namespace plait {
 struct BatchSizes {
   double tokens = 0, squares = 0;
   double bands = 0;   // of the squares, what the model's window leaves (band_of, model/op.h)
-  double chunks = 0;  // squares of the chunks that state-space mixers take a sequence in
+  double chunks = 0;  // squares of the chunks that mixers with states take a sequence in
+  double chunk_cubes = 0;
   static BatchSizes of_sequences(const Model& model, std::int64_t length, std::int64_t count);
   /// So many sequences, or documents, of that length.
   void add(const Model& model, std::int64_t length, std::int64_t count = 1);
@@ -28,16 +29,17 @@ struct BatchSizes {
 /// tokens that are no padding and the squares of documents. Windows: twice the pairs that are seen,
 /// that is, of the square what lies within the window on both sides of the diagonal. State-space
 /// mixers: 7 FLOPs for each token and element of the heads' states, as Megatron-LM's
-/// mamba_layer_flops counts, in whatever chunks.
+/// mamba_layer_flops counts, in whatever chunks; gated delta nets: 8, and the convolution, as its
+/// num_floating_point_operations does.
 Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch,
                                    bool full_recompute = false);
 Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute = false);
 
 /// What the algorithm needs: of causal attention the half of the square below the diagonal, within
-/// the window where there is one, nothing recomputed; of state-space mixers the products of the
-/// chunked form, the half below the diagonal of those within a chunk. Equal to the sum of `flops`
-/// over all ops of an iteration, and the convention of recent Megatron-LM.
+/// the window where there is one, nothing recomputed; of mixers with states the products of
+/// the chunked form, the half below the diagonal of those within a chunk. Equal to the sum of
+/// `flops` over all ops of an iteration, and the convention of recent Megatron-LM.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch);
 
 }  // namespace plait

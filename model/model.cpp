@@ -22,10 +22,12 @@ LayerParts Model::parts_of(std::int64_t layer) const {
   if (layer_pattern.empty()) return {Mixer::kAttention, behind};
   switch (layer_pattern.at(static_cast<std::size_t>(layer))) {
     case 'M': return {Mixer::kStateSpace, FeedForward::kNone};
+    case 'G': return {Mixer::kDeltaNet, FeedForward::kNone};
     case '*': return {Mixer::kAttention, FeedForward::kNone};
     case '-': return {Mixer::kNone, FeedForward::kMlp};
     case 'E': return {Mixer::kNone, FeedForward::kExperts};
     case 'm': return {Mixer::kStateSpace, behind};
+    case 'g': return {Mixer::kDeltaNet, behind};
     default: return {Mixer::kAttention, behind};
   }
 }
@@ -44,23 +46,20 @@ std::int64_t Model::dense_layers() const {
       *this, [this](std::int64_t l) { return parts_of(l).feed_forward == FeedForward::kMlp; });
 }
 
-std::int64_t Model::attention_layers() const {
-  if (layer_pattern.empty()) return layers;
-  return count_layers(*this, [this](std::int64_t l) { return has_attention(l); });
+std::int64_t Model::layers_with(Mixer mixer) const {
+  if (layer_pattern.empty()) return mixer == Mixer::kAttention ? layers : 0;
+  return count_layers(*this, [&](std::int64_t l) { return parts_of(l).mixer == mixer; });
 }
-
-std::int64_t Model::state_space_layers() const {
-  if (layer_pattern.empty()) return 0;
-  return count_layers(*this,
-                      [this](std::int64_t l) { return parts_of(l).mixer == Mixer::kStateSpace; });
-}
+std::int64_t Model::attention_layers() const { return layers_with(Mixer::kAttention); }
+std::int64_t Model::state_space_layers() const { return layers_with(Mixer::kStateSpace); }
+std::int64_t Model::delta_net_layers() const { return layers_with(Mixer::kDeltaNet); }
 
 std::int64_t Model::windowed_layers() const {
   return count_layers(*this, [this](std::int64_t l) { return has_window(l); });
 }
 
 std::int64_t Model::attention_weights() const {
-  const std::int64_t out = context_width() * hidden;
+  const std::int64_t out = (attention_gate ? 2 : 1) * context_width() * hidden;  // and the gate
   if (!latent_attention()) return hidden * qkv_width() + out;
   const std::int64_t queries =
       q_lora_rank > 0 ? q_lora_rank * (hidden + query_width()) : hidden * query_width();
@@ -87,12 +86,16 @@ ParameterCount count_parameters(const Model& model) {
   count.state_space = norm + model.state_space_weights() +
                       model.conv_channels() * (model.conv_width + 1) + 3 * model.state_heads +
                       model.state_width();
+  // Taps of each channel; decay and step bias of each head; a norm of one head for all.
+  count.delta_net = norm + model.delta_net_weights() + model.conv_channels() * model.conv_width +
+                    2 * model.state_heads + model.state_head_dim;
   const auto mlp = [&](std::int64_t width) {
     return linear(h, model.mlp_input_width(width), model.mlp_bias) +
            linear(width, h, model.mlp_bias);
   };
   const std::int64_t expert = mlp(model.expert_ffn_hidden);
-  const std::int64_t shared = model.shared_ffn_hidden > 0 ? mlp(model.shared_ffn_hidden) : 0;
+  const std::int64_t shared =
+      model.shared_ffn_hidden > 0 ? mlp(model.shared_ffn_hidden) + model.shared_gate_weights() : 0;
   count.mlp = norm + mlp(model.ffn_hidden);
   count.layer = count.attention + count.mlp;
   if (model.experts > 0) {

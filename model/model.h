@@ -19,7 +19,7 @@ enum class PositionKind : std::uint8_t { kLearned, kRotary, kNone };
 enum class NormPosition : std::uint8_t { kPre, kPost };
 
 /// What a layer mixes tokens with, and what stands behind that.
-enum class Mixer : std::uint8_t { kNone, kAttention, kStateSpace };
+enum class Mixer : std::uint8_t { kNone, kAttention, kStateSpace, kDeltaNet };
 enum class FeedForward : std::uint8_t { kNone, kMlp, kExperts };
 struct LayerParts {
   Mixer mixer = Mixer::kAttention;
@@ -49,6 +49,9 @@ struct Model {
   /// head_dim for all queries of a layer and one for all keys (Henry et al. 2020, arXiv 2010.04245;
   /// Qwen3, arXiv 2505.09388, section 2).
   bool qk_norm = false;
+  /// Attention's results times sigmoid(W_g h), a gate of each column, before the projection behind
+  /// them (Qiu et al. 2025, arXiv 2505.06708, section 2.2, G1; Qwen3-Next).
+  bool attention_gate = false;
   bool parallel_attention = false;  // Falcon, GPT-J: x + attention(norm(x)) + mlp(norm'(x))
   double dropout = 0;  // probability on attention weights and on both residual branches
 
@@ -66,9 +69,10 @@ struct Model {
   // keys and values of all heads are made of one latent vector of their token, its queries of
   // another, each behind a norm. Of a head's query and key the last rope_head_dim columns carry the
   // position; those of the keys are one vector for all heads, which comes beside the latent.
+  // Without latents rope_head_dim is a partial rotation (GPT-NeoX's rotary_pct, Qwen3-Next).
   std::int64_t kv_lora_rank = 0;   // width of the latent of keys and values; 0: no such attention
   std::int64_t q_lora_rank = 0;    // of that of queries; 0: they are made of the hidden state
-  std::int64_t rope_head_dim = 0;  // of head_dim
+  std::int64_t rope_head_dim = 0;  // of head_dim; 0: all of it, without latents
   std::int64_t v_head_dim = 0;     // of values and results; 0: head_dim
 
   // Sliding windows (Jiang et al. 2023, Mistral 7B, arXiv 2310.06825, section 2): in some layers a
@@ -88,13 +92,14 @@ struct Model {
   std::int64_t experts_per_token = 0;   // k
   std::int64_t expert_ffn_hidden = 0;   // ffn_hidden of one expert
   std::int64_t shared_ffn_hidden = 0;   // of the experts, together, that see every token; 0: none
+  bool shared_expert_gate = false;      // what these make times sigmoid(w h), w (h) (Qwen1.5-MoE)
   std::int64_t first_dense_layers = 0;  // layers before the first one with experts
   std::int64_t moe_every = 1;           // of the layers from there on, each n-th has experts
 
   // Hybrids: what each layer has, a letter for each. With one part, as in Nemotron-H (NVIDIA 2025,
-  // arXiv 2504.03624) and Megatron-LM's hybrid patterns: M state-space mixer, * attention, - MLP, E
-  // experts. With two: m state-space mixer, a attention, and behind it an MLP, or experts where
-  // the fields above say so. Empty: a everywhere.
+  // arXiv 2504.03624) and Megatron-LM's hybrid patterns: M state-space mixer, G gated delta net, *
+  // attention, - MLP, E experts. With two: m state-space mixer, g gated delta net, a attention, and
+  // behind it an MLP, or experts where the fields above say so. Empty: a everywhere.
   std::string layer_pattern;
   // State-space mixers (Dao and Gu 2024, Mamba-2, arXiv 2405.21060, sections 6 and 7): of a token
   // one product makes a gate z and inputs x of all heads, matrices B and C of all groups of heads
@@ -106,6 +111,10 @@ struct Model {
   std::int64_t state_groups = 1;    // G, of heads that share B and C
   std::int64_t conv_width = 4;      // tokens that the convolution sees, itself included
   std::int64_t scan_chunk = 256;    // Q, tokens whose states are not written out
+  // Gated delta nets (Yang et al. 2024, arXiv 2412.06464) have the same sizes: queries stand for C,
+  // keys for B and values for x, so that the state of each of H value heads has P rows of values
+  // and N columns of keys, G heads of queries and keys serve them, and a token brings two numbers
+  // for each value head: how much its state decays, and how much of its key it replaces.
 
   // Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 2.2): in
   // training, D modules one behind the other, of which the k-th predicts the token k places behind
@@ -126,9 +135,13 @@ struct Model {
   std::int64_t kv_up_width() const { return kv_heads * (head_dim - rope_head_dim + value_dim()); }
   /// Weights of a layer's linear maps around attention, without biases: what a token meets.
   std::int64_t attention_weights() const;
+  /// Of each head, without latents, what positions rotate.
+  std::int64_t rotated_dim() const { return rope_head_dim > 0 ? rope_head_dim : head_dim; }
   /// Columns of the MLP's input projection: 2 ffn_hidden when gated.
   std::int64_t mlp_input_width() const { return mlp_input_width(ffn_hidden); }
   std::int64_t mlp_input_width(std::int64_t width) const { return (gated_mlp ? 2 : 1) * width; }
+  /// Of the gate of shared experts.
+  std::int64_t shared_gate_weights() const { return shared_expert_gate ? hidden : 0; }
   /// Biases in norms come with LayerNorm and are absent in RMSNorm.
   bool norm_bias() const { return norm == NormKind::kLayerNorm; }
   /// The residual stream's own, behind the last layer.
@@ -149,13 +162,17 @@ struct Model {
   bool has_attention(std::int64_t layer) const {
     return parts_of(layer).mixer == Mixer::kAttention;
   }
-  /// Layers with experts, with an MLP, with attention and with a state-space mixer.
+  /// Layers with experts, with an MLP, with attention, with a state-space mixer and with a gated
+  /// delta net.
   std::int64_t moe_layers() const;
   std::int64_t dense_layers() const;
   std::int64_t attention_layers() const;
   std::int64_t state_space_layers() const;
+  std::int64_t delta_net_layers() const;
+  /// With states that pass from token to token.
+  std::int64_t recurrent_layers() const { return state_space_layers() + delta_net_layers(); }
 
-  // ---- of a state-space mixer
+  // ---- of a mixer with states
   /// Of the gate, of x and of the results: all heads.
   std::int64_t state_width() const { return state_heads * state_head_dim; }
   /// Of B, and of C: all groups.
@@ -168,11 +185,17 @@ struct Model {
   std::int64_t state_space_weights() const {
     return hidden * (state_input_width() + state_width());
   }
+  /// Columns of a gated delta net's first product: z, q, k, v, and beta and alpha of each head.
+  std::int64_t delta_input_width() const {
+    return state_width() + conv_channels() + 2 * state_heads;
+  }
+  std::int64_t delta_net_weights() const { return hidden * (delta_input_width() + state_width()); }
   /// The modules that predict further tokens have.
   bool mtp_has_experts() const { return has_experts(layers - 1); }
   bool mtp_has_window() const { return has_window(layers - 1); }
 
  private:
+  std::int64_t layers_with(Mixer mixer) const;
   /// Without a pattern, and of those parts of a pattern that do not say it themselves.
   bool meets_experts(std::int64_t layer) const {
     return experts > 0 && layer >= first_dense_layers &&
@@ -183,8 +206,9 @@ struct Model {
 /// Parameters by part, exactly as stored (a tied output matrix counts once).
 struct ParameterCount {
   std::int64_t embedding = 0;    // token table, learned positions, token types, their norm
-  std::int64_t attention = 0;    // of a layer, with its norm, as are the next four
+  std::int64_t attention = 0;    // of a layer, with its norm, as are the next five
   std::int64_t state_space = 0;  // state-space mixer
+  std::int64_t delta_net = 0;    // gated delta net
   std::int64_t mlp = 0;
   std::int64_t experts = 0;           // router and all experts
   std::int64_t active_experts = 0;    // of these, what one token meets
@@ -200,7 +224,8 @@ struct ParameterCount {
  private:
   std::int64_t sum(const Model& m, std::int64_t each_experts) const {
     return embedding + m.attention_layers() * attention + m.state_space_layers() * state_space +
-           m.dense_layers() * mlp + m.moe_layers() * each_experts + head;
+           m.delta_net_layers() * delta_net + m.dense_layers() * mlp +
+           m.moe_layers() * each_experts + head;
   }
 };
 ParameterCount count_parameters(const Model& model);

@@ -76,9 +76,10 @@ Flops attention_hardware_flops(const Attention& op) {
   return causal_share(op) * pair_flops(op, seen_squares(op), products);
 }
 
-Flops scan_flops(const Scan& op, double ScanKernel::*count) {
+/// Of a chain of kernels.
+Flops flops_of(const std::vector<KernelWork>& kernels, double KernelWork::*count) {
   double sum = 0;
-  for (const ScanKernel& kernel : scan_kernels(op)) sum += kernel.*count;
+  for (const KernelWork& kernel : kernels) sum += kernel.*count;
   return Flops(sum);
 }
 
@@ -105,10 +106,12 @@ struct KernelName {
   std::string_view operator()(const Norm&) const { return "norm"; }
   std::string_view operator()(const HeadNorm&) const { return "head_norm"; }
   std::string_view operator()(const Activation&) const { return "activation"; }
+  std::string_view operator()(const Gate&) const { return "gate"; }
   std::string_view operator()(const Rope&) const { return "rope"; }
   std::string_view operator()(const LatentHeads&) const { return "latent_heads"; }
   std::string_view operator()(const CausalConv&) const { return "causal_conv"; }
   std::string_view operator()(const Scan&) const { return "scan"; }
+  std::string_view operator()(const DeltaRule&) const { return "delta_rule"; }
   std::string_view operator()(const GatedNorm&) const { return "gated_norm"; }
   std::string_view operator()(const Embedding&) const { return "embedding"; }
   std::string_view operator()(const CrossEntropy&) const { return "cross_entropy"; }
@@ -132,20 +135,26 @@ struct KernelName {
 Flops flops(const Compute& op) {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return matmul_flops(*matmul);
   if (const auto* attention = std::get_if<Attention>(&op)) return attention_flops(*attention);
-  if (const auto* scan = std::get_if<Scan>(&op)) return scan_flops(*scan, &ScanKernel::needed);
+  if (const auto* scan = std::get_if<Scan>(&op))
+    return flops_of(scan_kernels(*scan), &KernelWork::needed);
+  if (const auto* rule = std::get_if<DeltaRule>(&op))
+    return flops_of(delta_rule_kernels(*rule), &KernelWork::needed);
   return Flops(0);
 }
 
 Flops hardware_flops(const Compute& op) {
   if (const auto* attention = std::get_if<Attention>(&op))
     return attention_hardware_flops(*attention);
-  if (const auto* scan = std::get_if<Scan>(&op)) return scan_flops(*scan, &ScanKernel::run);
+  if (const auto* scan = std::get_if<Scan>(&op))
+    return flops_of(scan_kernels(*scan), &KernelWork::run);
+  if (const auto* rule = std::get_if<DeltaRule>(&op))
+    return flops_of(delta_rule_kernels(*rule), &KernelWork::run);
   return flops(op);
 }
 
 bool uses_matrix_units(const Compute& op) {
   return std::holds_alternative<MatMul>(op) || std::holds_alternative<Attention>(op) ||
-         std::holds_alternative<Scan>(op);
+         std::holds_alternative<Scan>(op) || std::holds_alternative<DeltaRule>(op);
 }
 
 // Element-wise kernels load low precision and compute in fp32 registers.
@@ -153,6 +162,7 @@ DType compute_dtype(const Compute& op) {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return matmul->in;
   if (const auto* attention = std::get_if<Attention>(&op)) return attention->dtype;
   if (const auto* scan = std::get_if<Scan>(&op)) return scan->dtype;
+  if (const auto* rule = std::get_if<DeltaRule>(&op)) return rule->dtype;
   return DType::kFp32;
 }
 

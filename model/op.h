@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "core/quantity.h"
+#include "model/delta_rule_ops.h"
 #include "model/dtype.h"
 #include "model/model.h"
 #include "model/pass.h"
@@ -122,6 +123,15 @@ struct Activation {
   std::int64_t rows = 0, width = 0;
   DType dtype = DType::kBf16;
   bool weighted = false;
+};
+
+/// out[rows, width] = x sigmoid(g), with g of as many columns (attention's gate), or `per_row` of
+/// one (that of shared experts). kBackward: dx and dg.
+struct Gate {
+  Pass pass = Pass::kForward;
+  std::int64_t rows = 0, width = 0;
+  bool per_row = false;
+  DType dtype = DType::kBf16;
 };
 
 /// Rotates query and key parts of rows of a packed projection, or of queries and keys apart (latent
@@ -250,9 +260,9 @@ struct Adam {
   bool split = false;  // the weight is the master's upper half, and is read too
 };
 
-using Compute = std::variant<MatMul, Attention, Norm, HeadNorm, Activation, Rope, LatentHeads,
-                             CausalConv, Scan, GatedNorm, Embedding, CrossEntropy, Route, Dispatch,
-                             Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Amax, Adam>;
+using Compute = std::variant<MatMul, Attention, Norm, HeadNorm, Activation, Gate, Rope, LatentHeads,
+                             CausalConv, Scan, DeltaRule, GatedNorm, Embedding, CrossEntropy, Route,
+                             Dispatch, Combine, Add, BiasGrad, Cast, Fill, SquaredNorm, Amax, Adam>;
 
 /// Floating-point operations that the algorithm needs (no recomputation inside fused kernels),
 /// which is what MFU's numerator counts; see `hardware_flops` for what the device executes.

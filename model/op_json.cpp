@@ -96,6 +96,11 @@ std::vector<Field<Activation>> fields(const Activation*) {
   return {pass(&T::pass),         field("kind", &T::kind, kinds, ""), flag("gated", &T::gated),
           size("rows", &T::rows), size("width", &T::width),           dtype("dtype", &T::dtype)};
 }
+std::vector<Field<Gate>> fields(const Gate*) {
+  using T = Gate;
+  return {pass(&T::pass), size("rows", &T::rows), size("width", &T::width),
+          flag("per_row", &T::per_row), dtype("dtype", &T::dtype)};
+}
 std::vector<Field<Rope>> fields(const Rope*) {
   using T = Rope;
   return {pass(&T::pass), size("rows", &T::rows), size("width", &T::width),
@@ -113,8 +118,20 @@ std::vector<Field<LatentHeads>> fields(const LatentHeads*) {
 }
 std::vector<Field<CausalConv>> fields(const CausalConv*) {
   using T = CausalConv;
-  return {pass(&T::pass), size("rows", &T::rows), size("channels", &T::channels),
-          size("width", &T::width), dtype("dtype", &T::dtype)};
+  return {pass(&T::pass),           size("rows", &T::rows),    size("channels", &T::channels),
+          size("width", &T::width), dtype("dtype", &T::dtype), flag("bias", &T::bias)};
+}
+std::vector<Field<DeltaRule>> fields(const DeltaRule*) {
+  using T = DeltaRule;
+  return {pass(&T::pass),
+          size("batch", &T::batch),
+          size("seq", &T::seq),
+          size("heads", &T::heads),
+          size("value_dim", &T::value_dim),
+          size("groups", &T::groups),
+          size("key_dim", &T::key_dim),
+          size("chunk", &T::chunk),
+          dtype("dtype", &T::dtype)};
 }
 std::vector<Field<Scan>> fields(const Scan*) {
   using T = Scan;
@@ -124,8 +141,12 @@ std::vector<Field<Scan>> fields(const Scan*) {
 }
 std::vector<Field<GatedNorm>> fields(const GatedNorm*) {
   using T = GatedNorm;
-  return {pass(&T::pass), size("rows", &T::rows), size("width", &T::width),
-          size("groups", &T::groups), dtype("dtype", &T::dtype)};
+  return {pass(&T::pass),
+          size("rows", &T::rows),
+          size("width", &T::width),
+          size("groups", &T::groups),
+          dtype("dtype", &T::dtype),
+          flag("gate_last", &T::gate_last)};
 }
 std::vector<Field<Embedding>> fields(const Embedding*) {
   using T = Embedding;

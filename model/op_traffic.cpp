@@ -157,6 +157,14 @@ std::int64_t traffic(const Activation& op) {
   return 0;
 }
 
+/// x, g, out; backward dout, x, g, dx and dg.
+std::int64_t traffic(const Gate& op) {
+  const std::int64_t matrix = op.rows * op.width, gates = op.per_row ? op.rows : matrix;
+  if (op.pass == Pass::kWeightGrad) return 0;  // no weights
+  const bool forward = op.pass == Pass::kForward;
+  return (forward ? 2 * matrix + gates : 3 * matrix + 2 * gates) * size_of(op.dtype);
+}
+
 /// In place, forward and backward alike (the inverse rotation). The table of sines is one row of
 /// head_dim per position, shared by all heads and samples, and stays in cache.
 std::int64_t traffic(const Rope& op) {
@@ -173,10 +181,10 @@ std::int64_t traffic(const LatentHeads& op) {
   return op.rows * (apart + packed) * size_of(op.dtype);
 }
 
-/// x, out; backward x, dout, dx. Taps and a bias of each channel.
+/// x, out; backward x, dout, dx. Taps and, where there is one, a bias of each channel.
 std::int64_t traffic(const CausalConv& op) {
   const std::int64_t matrix = op.rows * op.channels * size_of(op.dtype);
-  const std::int64_t weights = op.channels * (op.width + 1) * size_of(op.dtype);
+  const std::int64_t weights = op.channels * (op.width + (op.bias ? 1 : 0)) * size_of(op.dtype);
   switch (op.pass) {
     case Pass::kForward: return 2 * matrix + weights;
     case Pass::kBackward: return 3 * matrix + 2 * weights;
@@ -187,21 +195,24 @@ std::int64_t traffic(const CausalConv& op) {
   return 0;
 }
 
-std::int64_t traffic(const Scan& op) {
+std::int64_t bytes_of(const std::vector<KernelWork>& kernels) {
   std::int64_t sum = 0;
-  for (const ScanKernel& kernel : scan_kernels(op)) sum += kernel.bytes;
+  for (const KernelWork& kernel : kernels) sum += kernel.bytes;
   return sum;
 }
+std::int64_t traffic(const Scan& op) { return bytes_of(scan_kernels(op)); }
+std::int64_t traffic(const DeltaRule& op) { return bytes_of(delta_rule_kernels(op)); }
 
-/// y, z, out; backward y, z, dout, dy, dz and out again.
+/// y, z, out; backward y, z, dout, dy, dz and, unless it is kept, out again.
 std::int64_t traffic(const GatedNorm& op) {
   const std::int64_t matrix = op.rows * op.width * size_of(op.dtype);
   const std::int64_t stats = op.rows * op.groups * kStatBytes;
-  const std::int64_t gamma = op.width * size_of(op.dtype);
+  const std::int64_t gamma = op.width / (op.gate_last ? op.groups : 1) * size_of(op.dtype);
+  const std::int64_t back = (op.gate_last ? 5 : 6) * matrix + stats + gamma;
   switch (op.pass) {
     case Pass::kForward: return 3 * matrix + stats + gamma;
-    case Pass::kBackward: return 6 * matrix + stats + 2 * gamma;
-    case Pass::kInputGrad: return 6 * matrix + stats + gamma;
+    case Pass::kBackward: return back + gamma;
+    case Pass::kInputGrad: return back;
     case Pass::kWeightGrad: return 3 * matrix + stats + gamma;
     case Pass::kOptimizer: return 0;
   }

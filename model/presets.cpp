@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/preset_delta_nets.h"
 #include "model/preset_hybrids.h"
 
 namespace plait {
@@ -287,6 +288,7 @@ std::vector<Preset> make_presets() {
   append_encoders(table);
   append_open_weights(table);
   append_hybrids(table);
+  append_delta_nets(table);
   table.push_back({llama("tiny", {2, 64, 256, 4, 4, 128, 64}), 0, 0, kTiny});
   table.push_back({tiny_gpt(), 0, 0, kTiny});
   return table;

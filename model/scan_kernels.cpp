@@ -40,7 +40,7 @@ struct ScanSizes {
   std::int64_t step_pair() const { return 2 * steps * kWide; }  // dt' and its sums within a chunk
 };
 
-std::vector<ScanKernel> forward(const ScanSizes& n) {
+std::vector<KernelWork> forward(const ScanSizes& n) {
   return {
       {n.steps * n.e + n.step_pair()},                                           // steps
       {(n.x + n.b) * n.e + n.step_pair() + n.states * kWide, n.state, n.state},  // B^T x
@@ -51,7 +51,7 @@ std::vector<ScanKernel> forward(const ScanSizes& n) {
   };
 }
 
-std::vector<ScanKernel> backward(const ScanSizes& n) {
+std::vector<KernelWork> backward(const ScanSizes& n) {
   const std::int64_t sum = n.b * kWide;  // dB, dC before they are narrowed
   return {
       {n.steps * n.e + n.step_pair()},                                             // again: steps
@@ -74,7 +74,7 @@ std::vector<ScanKernel> backward(const ScanSizes& n) {
 
 }  // namespace
 
-std::vector<ScanKernel> scan_kernels(const Scan& op) {
+std::vector<KernelWork> scan_kernels(const Scan& op) {
   const ScanSizes sizes(op);
   switch (op.pass) {
     case Pass::kForward: return forward(sizes);

@@ -5,19 +5,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/quantity.h"
 #include "model/dtype.h"
+#include "model/kernel_work.h"
 #include "model/pass.h"
 
 namespace plait {
 
 /// out[t, c] = silu(bias[c] + sum over k < width of w[c, k] x[t - width + 1 + k, c]) of the
-/// `channels` x, B and C, tokens before the sequence being zeros. kBackward computes the sums
-/// again.
+/// `channels` x, B and C, or q, k and v, tokens before the sequence being zeros. kBackward computes
+/// the sums again. Gated delta nets have no bias.
 struct CausalConv {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, channels = 0, width = 0;
   DType dtype = DType::kBf16;
+  bool bias = true;
 };
 
 /// Of each head with a step dt' = softplus(dt + dt_bias) and A = -exp(a_log):
@@ -38,26 +39,15 @@ struct Scan {
 
 /// out = g rstd gamma with g = y silu(z), rstd of each of `groups` parts of a row by itself, all of
 /// them in `width`. kBackward makes `out` again, which the product behind it reads for its
-/// weight's gradient.
+/// weight's gradient. `gate_last`, in gated delta nets: out = y rstd gamma silu(z), with one gamma
+/// for all parts; what it made is kept.
 struct GatedNorm {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0, groups = 1;
   DType dtype = DType::kBf16;
+  bool gate_last = false;
 };
 
-/// Sum over a sequence's chunks, of which the last may be shorter, of their squares.
-constexpr std::int64_t squares_of_chunks(std::int64_t length, std::int64_t chunk) {
-  if (chunk <= 0) return 0;
-  const std::int64_t rest = length % chunk;
-  return length / chunk * chunk * chunk + rest * rest;
-}
-
-/// One of the kernels that a scan is: what it moves, what of its products the algorithm needs and
-/// what it runs.
-struct ScanKernel {
-  std::int64_t bytes = 0;
-  double needed = 0, run = 0;  // FLOPs
-};
-std::vector<ScanKernel> scan_kernels(const Scan& op);
+std::vector<KernelWork> scan_kernels(const Scan& op);
 
 }  // namespace plait

@@ -26,15 +26,29 @@ void require_model(const Model& m) {
   }
 }
 
+/// Without latents: a rotation of some columns of each head.
+void require_partial_rotation(const Model& m) {
+  if (m.rope_head_dim == 0) return;
+  const bool fits = m.rope_head_dim % 2 == 0 && m.rope_head_dim < m.head_dim;
+  if (fits && m.positions == PositionKind::kRotary) return;
+  throw refusal("S125",
+                std::to_string(m.rope_head_dim) + " rotated columns of the " +
+                    std::to_string(m.head_dim) + " of a head",
+                "model.rope_head_dim",
+                "0, for all, or an even number below model.head_dim with model.positions = "
+                "\"rotary\"",
+                "correct it");
+}
+
 void require_latents(const Model& m) {
   if (!m.latent_attention()) {
-    if (m.q_lora_rank == 0 && m.rope_head_dim == 0 && m.v_head_dim == 0) return;
+    require_partial_rotation(m);
+    if (m.q_lora_rank == 0 && m.v_head_dim == 0) return;
     throw refusal("S120",
-                  "a latent of the queries, rotated columns or values of another width "
-                  "belong to multi-head latent attention",
-                  "model.kv_lora_rank",
-                  "1 or more with model.q_lora_rank, model.rope_head_dim or model.v_head_dim",
-                  "set model.kv_lora_rank, or these three to 0");
+                  "a latent of the queries, or values of another width, belong to multi-head "
+                  "latent attention",
+                  "model.kv_lora_rank", "1 or more with model.q_lora_rank or model.v_head_dim",
+                  "set model.kv_lora_rank, or these two to 0");
   }
   const bool fits = m.kv_heads == m.heads && m.rope_head_dim > 0 && m.rope_head_dim % 2 == 0 &&
                     m.rope_head_dim < m.head_dim;

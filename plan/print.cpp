@@ -67,6 +67,13 @@ struct Sizes {
     return fmt::format("b{} h{}/{} s{} d{}x{} c{}", s.batch, s.heads, s.groups, s.seq, s.head_dim,
                        s.state, s.chunk);
   }
+  std::string operator()(const DeltaRule& r) const {
+    return fmt::format("b{} h{}/{} s{} d{}x{} c{}", r.batch, r.heads, r.groups, r.seq, r.value_dim,
+                       r.key_dim, r.chunk);
+  }
+  std::string operator()(const Gate& g) const {
+    return fmt::format("{}x{}{}", g.rows, g.width, g.per_row ? " by row" : "");
+  }
   std::string operator()(const GatedNorm& n) const {
     return fmt::format("{}x{} of {}", n.rows, n.width, n.groups);
   }

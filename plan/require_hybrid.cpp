@@ -1,7 +1,6 @@
 #include "plan/require_hybrid.h"
 
 #include <algorithm>
-#include <set>
 
 #include "plan/refusal.h"
 
@@ -9,29 +8,29 @@ namespace plait {
 namespace {
 
 void require_pattern(const Model& m) {
-  constexpr std::string_view kLetters = "M*-Ema";
+  constexpr std::string_view kLetters = "MG*-Emga";
   const bool known = m.layer_pattern.find_first_not_of(kLetters) == std::string::npos;
   const bool fits = static_cast<std::int64_t>(m.layer_pattern.size()) == m.layers;
   const bool experts = m.experts > 0 || m.layer_pattern.find('E') == std::string::npos;
   if (known && fits && experts) return;
   throw refusal(
       "S150",
-      !known ? "a pattern of layers with another letter than M, *, -, E, m and a"
+      !known ? "a pattern of layers with another letter than M, G, *, -, E, m, g and a"
       : fits ? "a pattern with layers of experts, and the model has none"
              : "a pattern of " + std::to_string(m.layer_pattern.size()) +
                    " layers for a model of " + std::to_string(m.layers),
       "model.layer_pattern",
-      "a letter for each of model.layers: M state-space mixer, * attention, - MLP, E "
-      "experts, m and a the mixer or attention with an MLP behind it",
+      "a letter for each of model.layers: M state-space mixer, G gated delta net, * attention, - "
+      "MLP, E experts, m, g and a the mixer or attention with an MLP behind it",
       known && fits ? "set model.experts" : "correct model.layer_pattern or model.layers");
 }
 
-void require_state_space(const Model& m) {
+void require_states(const Model& m) {
   const bool sizes = m.state_size > 0 && m.state_heads > 0 && m.state_head_dim > 0 &&
                      m.state_groups > 0 && m.conv_width > 0 && m.scan_chunk > 0;
   if (sizes && m.state_heads % m.state_groups == 0) return;
   throw refusal("S151",
-                "a state-space mixer of " + std::to_string(m.state_heads) + " heads of " +
+                "a mixer with states of " + std::to_string(m.state_heads) + " heads of " +
                     std::to_string(m.state_head_dim) + " x " + std::to_string(m.state_size) +
                     " states in " + std::to_string(m.state_groups) + " groups",
                 "model.state_heads",
@@ -40,45 +39,48 @@ void require_state_space(const Model& m) {
                 "set them");
 }
 
+/// A model has one set of sizes for them.
+void require_one_kind(const Model& m) {
+  if (m.state_space_layers() == 0 || m.delta_net_layers() == 0) return;
+  throw refusal("S153", "state-space mixers and gated delta nets in one model",
+                "model.layer_pattern", "M and m, or G and g", "leave one of them out");
+}
+
+/// The layers of modules that predict further tokens are like the last one.
+bool ends_whole(const Model& m) {
+  const LayerParts last = m.parts_of(m.layers - 1);
+  return last.mixer == Mixer::kAttention && last.feed_forward != FeedForward::kNone;
+}
+
 /// What patterns are not planned beside, by field.
 void require_plain_layers(const Model& m) {
   const char* other = m.parallel_attention                    ? "model.parallel_attention"
                       : m.norm_position != NormPosition::kPre ? "model.norm_position"
                       : !m.causal || m.masked_lm_head         ? "model.causal"
-                      : m.mtp_layers > 0                      ? "model.mtp_layers"
+                      : m.mtp_layers > 0 && !ends_whole(m)    ? "model.mtp_layers"
                                                               : nullptr;
   if (other == nullptr) return;
   throw refusal("S152",
                 "a pattern of layers is planned for decoders with norms in front of their layers, "
-                "and without modules that predict further tokens",
+                "and modules that predict further tokens behind a last layer of attention with an "
+                "MLP or experts",
                 other,
-                "model.causal = true, norm_position = \"pre\", parallel_attention = false, "
-                "mtp_layers = 0",
+                "model.causal = true, norm_position = \"pre\", parallel_attention = false, and "
+                "mtp_layers = 0 or a pattern that ends with a",
                 "change it, or remove model.layer_pattern");
 }
 
-/// All experts are one unit of each layer that has them.
-void require_experts_alike(const Model& m) {
-  std::set<Mixer> mixers;
-  for (std::int64_t l = 0; l < m.layers; ++l) {
-    if (m.has_experts(l)) mixers.insert(m.parts_of(l).mixer);
-  }
-  if (mixers.size() < 2) return;
-  throw refusal("S153", "experts in layers of several kinds", "model.layer_pattern",
-                "experts behind attention, behind state-space mixers or alone",
-                "write each layer as two, \"ME\" for m and \"*E\" for a, which computes the same");
-}
-
 void require_whole_sequences(const Model& m, const Workload& w, const Strategy& s) {
-  if (m.state_space_layers() == 0) return;
+  if (m.recurrent_layers() == 0) return;
   if (s.mesh.size_of(kContextAxes) > 1) {
     throw refusal("S154", "states pass from token to token, and none is sent to another rank",
-                  "strategy.cp", "1 with state-space mixers",
+                  "strategy.cp", "1 with state-space mixers and gated delta nets",
                   "set strategy.cp to 1, and split by strategy.tp or strategy.pp");
   }
   if (w.documents.packing == Packing::kNone) return;
   throw refusal("S155", "states would pass from one document to the next",
-                "workload.documents.packing", "\"none\" with state-space mixers",
+                "workload.documents.packing",
+                "\"none\" with state-space mixers and gated delta nets",
                 "remove workload.documents: sequences of one document each");
 }
 
@@ -99,9 +101,9 @@ void require_strategy(const Workload& w, const Strategy& s) {
 void require_hybrid(const Model& m, const Workload& w, const Strategy& s) {
   if (m.layer_pattern.empty()) return;
   require_pattern(m);
-  if (m.state_space_layers() > 0) require_state_space(m);
+  if (m.recurrent_layers() > 0) require_states(m);
+  require_one_kind(m);
   require_plain_layers(m);
-  require_experts_alike(m);
   require_whole_sequences(m, w, s);
   require_strategy(w, s);
 }

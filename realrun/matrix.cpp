@@ -49,6 +49,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"tensor.cpp", tp},
       {"latent.cpp", c.model.latent_attention()},
       {"state_space.cpp", c.model.state_space_layers() > 0},
+      {"delta_net.cpp", c.model.delta_net_layers() > 0},
       {"mixture.cpp", c.model.experts > 0},
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"windows.cpp", c.model.windowed_layers() > 0},

@@ -43,6 +43,10 @@ inline void norms_and_activations_again(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kModules,
                           .modules = {RecomputeModule::kNorms, RecomputeModule::kActivations}};
 }
+inline void shared_experts_again(MatrixCase& c) {
+  c.strategy.recompute = {.kind = Recompute::kModules,
+                          .modules = {RecomputeModule::kSharedExperts}};
+}
 inline void mlps_again(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kModules,
                           .modules = {RecomputeModule::kMlp, RecomputeModule::kSharedExperts,
@@ -217,6 +221,8 @@ void sliding_windows(List& list);
 void encoders(List& list);
 /// matrix_of_state_space.cpp: models with state-space mixers.
 void state_space_layers(List& list);
+/// matrix_of_delta_nets.cpp: models with gated delta nets and gates.
+void delta_nets(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

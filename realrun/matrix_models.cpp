@@ -148,6 +148,26 @@ Model mamba2() {
   return m;
 }
 
+Model qwen3_next() {
+  Model m = with_states(qwen3_moe(), "qwen3-next", "ga");
+  m.positions = PositionKind::kRotary, m.rope_head_dim = 4;
+  m.shared_ffn_hidden = 16, m.attention_gate = m.shared_expert_gate = true;
+  return m;
+}
+
+Model qwen3_5() {
+  Model m = with_states(qwen3(), "qwen3.5", "gga");
+  m.positions = PositionKind::kRotary, m.rope_head_dim = 4, m.attention_gate = true;
+  m.tied_embeddings = true;
+  return m;
+}
+
+Model delta_net() {
+  Model m = with_states(llama(), "delta net", "GG");
+  m.state_groups = 1;
+  return m;
+}
+
 Model megatron_bert() {
   Model m = gpt();
   m.name = "megatron bert", m.causal = false, m.token_types = 2, m.masked_lm_head = true;

@@ -49,6 +49,11 @@ Model granite();
 Model nemotron_moe();
 /// State-space mixers alone.
 Model mamba2();
+/// Gated delta nets and attention with a gate, norms of heads and a partial rotation: behind each
+/// experts, and one that every token sees through a gate; an MLP; nothing, and no attention.
+Model qwen3_next();
+Model qwen3_5();
+Model delta_net();
 /// BERT: GPT's parts, but that tokens see all others, norms stand behind the residual sums and the
 /// embedding, and a table of two texts and the masked-LM head come in.
 Model bert();

@@ -72,7 +72,9 @@ std::string_view name_of(RunPrecision precision) {
   return "?";
 }
 
-bool has_gpu_kernels(const Model& model) { return model.state_space_layers() == 0; }
+bool has_gpu_kernels(const Model& model) {
+  return model.recurrent_layers() == 0 && !model.attention_gate && !model.shared_expert_gate;
+}
 
 RunPrecision run_precision(std::string_view name) {
   for (RunPrecision p : {RunPrecision::kFp64, RunPrecision::kFp32, RunPrecision::kBf16}) {

@@ -21,7 +21,8 @@ enum class RunPrecision : std::uint8_t { kFp64, kFp32, kBf16 };
 std::string_view name_of(RunPrecision precision);
 /// Of "fp64", "fp32" or "bf16".
 RunPrecision run_precision(std::string_view name);
-/// Whether GPUs have a kernel for every op of the model: not for those of state-space mixers.
+/// Whether GPUs have a kernel for every op of the model: not for those of state-space
+/// mixers, gated delta nets and gates of attention and shared experts.
 bool has_gpu_kernels(const Model& model);
 
 /// What a run in `precision` plans with: fp64 and fp32 one type throughout, bf16 the workload's own

@@ -119,8 +119,10 @@ const Table<Model>& model_table() {
                 "`head_dim` is given with it."),
           field("q_lora_rank", &Model::q_lora_rank, Int{.min = 0, .max = 1 << 24},
                 "Width of the latent of queries; 0: they are made of the hidden state."),
-          field("rope_head_dim", &Model::rope_head_dim, Int{.min = 0, .max = 1 << 16},
-                "Columns of `head_dim` that carry the position, in latent attention."),
+          field(
+              "rope_head_dim", &Model::rope_head_dim, Int{.min = 0, .max = 1 << 16},
+              "Columns of `head_dim` that carry the position, in latent attention; elsewhere too, "
+              "where not all do (0: all)."),
           field("v_head_dim", &Model::v_head_dim, Int{.min = 0, .max = 1 << 16},
                 "Width of one head of values, in latent attention; 0: `head_dim`."),
           field("vocab", &Model::vocab, Int{.max = 1 << 28},
@@ -152,6 +154,10 @@ const Table<Model>& model_table() {
           field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
           field("qk_norm", &Model::qk_norm, Flag{},
                 "RMSNorm of each head's query and key (Qwen3)."),
+          field("attention_gate", &Model::attention_gate, Flag{},
+                "Attention's results times the sigmoid of a gate, a number each, before the "
+                "projection behind them (Qwen3-Next).")
+              .silent_by_default(),
           field("attention_window", &Model::attention_window, Int{.min = 0, .max = 1 << 28},
                 "Sliding window: tokens that a query sees, itself included; 0: all of them."),
           field("full_attention_first", &Model::full_attention_first, Int{.min = 0, .max = 100'000},
@@ -184,33 +190,39 @@ const Table<Model>& model_table() {
                 "Inner width of one expert's MLP; 0: ffn_hidden."),
           field("shared_ffn_hidden", &Model::shared_ffn_hidden, Int{.min = 0, .max = 1 << 26},
                 "Inner width of the experts, together, that see every token; 0: none."),
+          field("shared_expert_gate", &Model::shared_expert_gate, Flag{},
+                "What these make times the sigmoid of a gate, one for each token (Qwen3-Next).")
+              .silent_by_default(),
           field("first_dense_layers", &Model::first_dense_layers, Int{.min = 0, .max = 100'000},
                 "Layers before the first one with experts."),
           field("moe_every", &Model::moe_every, Int{.max = 100'000},
                 "Of the layers from there on, each so-many-th has experts."),
-          field("layer_pattern", &Model::layer_pattern, Text{},
-                "What each layer has, a letter for each: `M` state-space mixer, `*` attention, `-` "
-                "MLP, `E` experts, alone; `m` and `a` mixer or attention with an MLP, or experts, "
-                "behind it. Empty: `a` everywhere.")
+          field(
+              "layer_pattern", &Model::layer_pattern, Text{},
+              "What each layer has, a letter for each: `M` state-space mixer, `G` gated delta net, "
+              "`*` attention, `-` MLP, `E` experts, alone; `m`, `g` and `a` mixer, net or "
+              "attention with an MLP, or experts, behind it. Empty: `a` everywhere.")
               .otherwise("every layer has attention and an MLP, or experts")
               .silent_by_default(),
-          field("state_size", &Model::state_size, Int{.min = 0, .max = 1 << 24},
-                "State-space mixers (Mamba-2): columns of the state of a head, N.")
+          field(
+              "state_size", &Model::state_size, Int{.min = 0, .max = 1 << 24},
+              "State-space mixers (Mamba-2): columns of the state of a head, N; gated delta nets: "
+              "width of a key head.")
               .silent_by_default(),
           field("state_heads", &Model::state_heads, Int{.min = 0, .max = 1 << 16},
-                "Heads of a state-space mixer, H.")
+                "Heads of a state-space mixer, H; value heads of a gated delta net.")
               .silent_by_default(),
           field("state_head_dim", &Model::state_head_dim, Int{.min = 0, .max = 1 << 16},
-                "Rows of the state of a head, P.")
+                "Rows of the state of a head, P; width of a value head.")
               .silent_by_default(),
           field("state_groups", &Model::state_groups, Int{.max = 1 << 16},
-                "Groups of heads with the same B and C, G.")
+                "Groups of heads with the same B and C, G; key heads.")
               .silent_by_default(),
           field("conv_width", &Model::conv_width, Int{.max = 1 << 16},
-                "Tokens that the convolution of a state-space mixer sees.")
+                "Tokens that the convolution of a mixer with states sees.")
               .silent_by_default(),
           field("scan_chunk", &Model::scan_chunk, Int{.max = 1 << 28},
-                "Tokens that a scan takes at a time, Q.")
+                "Tokens that a scan, or a delta rule, takes at a time, Q.")
               .silent_by_default(),
           field("mtp_layers", &Model::mtp_layers, Int{.min = 0, .max = 64},
                 "Modules behind the last layer that predict further tokens in training, D."),

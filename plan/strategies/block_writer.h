@@ -75,13 +75,15 @@ class BlockWriter {
   TensorId temporary(std::string name, std::int64_t width, Sections sections = {}) {
     return activation(std::move(name), width, Scope::kCall, sections);
   }
-  /// Of one call, with four dimensions.
-  TensorId table(std::string name, const std::array<Dim, 4>& dims, DType dtype) {
+  /// With four dimensions.
+  TensorId table(std::string name, const std::array<Dim, 4>& dims, DType dtype,
+                 Scope scope = Scope::kCall) {
     Tensor t;
     t.name = std::move(name);
     t.dims = dims;
     t.rank = 4;
     t.dtype = dtype;
+    t.scope = scope;
     return d_.add(t);
   }
   TensorId slots(std::string name, const SlotRows& at, Dim last, Scope scope) {
@@ -96,7 +98,13 @@ class BlockWriter {
   TensorId mask(std::string name) {
     return rows(std::move(name), Dim{m_.hidden}, DType::kInt8, Scope::kLayerMicrobatch);
   }
+  /// Experts are one unit of all layers that have them, whatever mixer is before them.
   Parameter parameter(UnitKind unit, const std::string& name, std::initializer_list<Dim> dims) {
+    const Unit& declared = d_.unit(unit);
+    for (std::size_t i = 0; unit == UnitKind::kExperts && i < declared.weights.size(); ++i) {
+      if (d_.tensors[declared.weights[i]].name == name)
+        return {declared.weights[i], declared.gradients[i]};
+    }
     Tensor t;
     t.name = name;
     std::copy(dims.begin(), dims.end(), t.dims.begin());
@@ -221,7 +229,7 @@ class BlockWriter {
          {dy, update(w.bias.gradient)});
   }
   /// Gradient of a residual branch's output before bias and dropout.
-  Operand branch_gradient(Operand dout, TensorId dropout_mask, const char* name,
+  Operand branch_gradient(Operand dout, TensorId dropout_mask, const std::string& name,
                           const Linear* bias) {
     Operand d = dout;
     if (dropout_mask != kNoTensor) {

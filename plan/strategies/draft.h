@@ -21,14 +21,18 @@
 //   restoring {q R, scales R, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
 //   mask R, db W}
-// - CausalConv: forward {packed R, taps R, bias R, out W}; backward {dout R, packed R, taps R, bias
-//   R, dpacked U, dtaps, dbias}
+// - Gate: forward {x R, g R, out W}; backward {dout R, x R, g R, dx W, dg W}
+// - CausalConv: forward {packed R, taps R, [bias R], out W}; backward {dout R, packed R, taps R,
+//   [bias R], dpacked U, dtaps, [dbias]}
+// - DeltaRule: forward {rows R, packed R, a R, dt_bias R, y W, kept W, stats W, inverse W, states
+//   W, scratch W ...}; backward {dy R, kept R, stats R, inverse R, packed R, a R, dt_bias R, drows
+//   W, dpacked U, da, ddt_bias, states W, scratch W ...}
 // - Scan: forward {rows R, packed R, a R, d R, dt_bias R, y W, states W, scratch W ...}; backward
 // {dy
 //   R, rows R, packed R, a R, d R, dt_bias R, drows W, dpacked U, da, dd, ddt_bias, states W,
 //   scratch W ...}
 // - GatedNorm: forward {y R, packed R, gamma R, out W, stats W}; backward {dout R, y R, packed R,
-//   stats R, gamma R, dy W, dpacked W, dgamma, out W}
+//   stats R, gamma R, dy W, dpacked W, dgamma, [out W]}
 // - Embedding: forward {tokens R, table R, out W}, positions {in R, table R, out W}; backward
 //   {tokens R, dout R, dtable}, positions {dout R, dtable}
 // - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
@@ -72,7 +76,10 @@ enum class UnitKind : std::uint8_t {
   kMlpLayer,
   kExpertsLayer,
   kStateSpaceMlpLayer,
-  kStateSpaceMoeLayer
+  kStateSpaceMoeLayer,
+  kDeltaNetLayer,
+  kDeltaNetMlpLayer,
+  kDeltaNetMoeLayer
 };
 inline constexpr std::array kAllUnits = {
     UnitKind::kEmbedding,          UnitKind::kLayer,
@@ -82,7 +89,8 @@ inline constexpr std::array kAllUnits = {
     UnitKind::kPredictionMatrices, UnitKind::kAttentionLayer,
     UnitKind::kStateSpaceLayer,    UnitKind::kMlpLayer,
     UnitKind::kExpertsLayer,       UnitKind::kStateSpaceMlpLayer,
-    UnitKind::kStateSpaceMoeLayer};
+    UnitKind::kStateSpaceMoeLayer, UnitKind::kDeltaNetLayer,
+    UnitKind::kDeltaNetMlpLayer,   UnitKind::kDeltaNetMoeLayer};
 inline constexpr std::size_t kUnitKinds = kAllUnits.size();
 /// One for each layer that has it.
 constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
@@ -157,7 +165,7 @@ inline bool is_root(const Strategy& strategy, UnitKind kind) {
 }
 /// Bit k: the block reads the weights (writes the gradients) of UnitKind k.
 struct UnitMask {
-  std::uint16_t reads = 0, grades = 0;
+  std::uint32_t reads = 0, grades = 0;
 };
 
 struct Draft {
@@ -246,8 +254,8 @@ inline bool is_product(const Op& op, Pass pass) {
   return g != nullptr && g->pass == pass;
 }
 
-/// A product of the router, whose results choose the experts (mixture.cpp). It stays in its type
-/// where other products are narrowed.
+/// A product of the router, whose results choose the experts, or of the gate of shared experts
+/// (mixture.cpp). It stays in its type where other products are narrowed.
 bool is_router(const Draft& draft, const Op& op);
 
 /// Sets the sizes in every op's body from the local shapes of its operands.

@@ -260,7 +260,9 @@ void apply_expert_parallel(Draft& d) {
   AxisSet split = d.mesh().present(kTensorAxes - dealt);
   if (!d.strategy.sequence_parallel) split = {};  // all have the same tokens
   if (dealt.empty() && split.empty()) return;
-  ExpertRewrite(d, dealt, split).run(d.layers.back().kept);
+  for (LayerKind& layer : d.layers) {
+    if (layer.has_experts()) ExpertRewrite(d, dealt, split).run(layer.kept);
+  }
 }
 
 }  // namespace plait

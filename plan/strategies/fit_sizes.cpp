@@ -62,10 +62,12 @@ class Fitter {
     const std::size_t out = a.pass == Pass::kForward ? 1 : 0;
     a.rows = rows(out), a.width = last(out);
   }
+  void operator()(Gate& g) const { g.rows = rows(0), g.width = last(0); }
   void operator()(Rope& r) const {
     const Model& m = d_.model;
     r.rows = rows(0);
-    r.width = (m.query_width() + m.key_width()) / d_.mesh().size_of(tensor(0).dims[2].sharded);
+    r.width =
+        (m.heads + m.kv_heads) * m.rotated_dim() / d_.mesh().size_of(tensor(0).dims[2].sharded);
     if (!m.latent_attention()) return;
     const std::int64_t heads = std::max<std::int64_t>(1, last(0) / m.head_dim);  // shared: one
     r.width = heads * m.rope_head_dim;
@@ -77,8 +79,9 @@ class Fitter {
     x.head_dim = m.head_dim, x.value_dim = m.value_dim(), x.rope_dim = m.rope_head_dim;
   }
   void operator()(CausalConv& c) const {
-    const std::size_t out = c.pass == Pass::kForward ? 3 : 0;
-    c.rows = rows(out), c.channels = last(out), c.width = last(out == 0 ? 2 : 1);
+    const bool forward = c.pass == Pass::kForward;
+    const std::size_t out = forward ? (c.bias ? 3 : 2) : 0;
+    c.rows = rows(out), c.channels = last(out), c.width = last(forward ? 1 : 2);
   }
   void operator()(Scan& s) const {
     const Model& m = d_.model;
@@ -88,9 +91,18 @@ class Fitter {
     s.head_dim = m.state_head_dim, s.state = m.state_size, s.chunk = m.scan_chunk;
     s.groups = m.state_groups * s.heads / m.state_heads;
   }
+  void operator()(DeltaRule& r) const {
+    const Model& m = d_.model;
+    const bool forward = r.pass == Pass::kForward;
+    const std::size_t y = forward ? 4 : 0, decays = forward ? 2 : 5;
+    r.seq = dim(y, 0), r.batch = dim(y, 1), r.heads = last(decays);
+    r.value_dim = m.state_head_dim, r.key_dim = m.state_size, r.chunk = m.scan_chunk;
+    r.groups = m.state_groups * r.heads / m.state_heads;
+  }
   void operator()(GatedNorm& n) const {
     n.rows = rows(0), n.width = last(0);
-    n.groups = d_.model.state_groups * n.width / d_.model.state_width();
+    const std::int64_t all = n.gate_last ? d_.model.state_heads : d_.model.state_groups;
+    n.groups = all * n.width / d_.model.state_width();
   }
   void operator()(Embedding& e) const {
     const bool forward = e.pass == Pass::kForward;

@@ -13,11 +13,10 @@
 
 #include "core/error.h"
 #include "plan/strategies/draft.h"
+#include "plan/strategies/layout.h"
 
 namespace plait {
 namespace {
-
-enum class Layout : std::uint8_t { kReplicated, kSequence, kFeature, kPartial };
 
 class Propagation {
  public:
@@ -143,7 +142,13 @@ class Propagation {
   }
   // Each rank has its heads and the groups of these.
   void follow(CausalConv& c) {
-    if (c.pass == Pass::kForward) yield(3, layout(0));
+    if (c.pass == Pass::kForward) yield(c.bias ? 3 : 2, layout(0));
+  }
+  void follow(DeltaRule& r) {
+    const bool forward = r.pass == Pass::kForward;
+    const Layout heads = layout(forward ? 0 : 1);
+    if (!forward) need(0, heads), yield(7, heads);
+    for (std::size_t i = forward ? 4 : 11; i < op_.operands.size(); ++i) yield(i, heads);
   }
   void follow(Scan& s) {
     const bool forward = s.pass == Pass::kForward;
@@ -155,7 +160,19 @@ class Propagation {
   void follow(GatedNorm& n) {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
     need(0, layout(1));
-    yield(5, layout(1)), yield(6, layout(1)), yield(8, layout(1));
+    yield(5, layout(1)), yield(6, layout(1));
+    if (!n.gate_last) return yield(8, layout(1));
+    if (layout(1) == Layout::kFeature) set_layout(op_.operands[7].tensor, Layout::kPartial);
+  }
+  /// What a row's gate multiplies is whole, and kept where the row is.
+  void follow(Gate& g) {
+    if (g.pass == Pass::kForward) {
+      const bool scatters = layout(0) == Layout::kPartial && layout(1) == Layout::kSequence;
+      if (scatters) scatter_at_producer(op_.operands[0]);
+      return need(0, layout(1)), yield(2, layout(1));
+    }
+    need(0, layout(2));
+    yield(3, layout(2)), yield(4, layout(2));
   }
   void follow(Activation& a) {
     if (a.pass == Pass::kForward) return yield(1, layout(0), axes(0));
@@ -214,15 +231,7 @@ class Propagation {
   // ---- layouts
   Tensor& tensor(std::size_t operand) { return d_.tensors[op_.operands[operand].tensor]; }
   Layout layout(std::size_t operand) { return layout_of(op_.operands[operand].tensor); }
-  Layout layout_of(TensorId id) const {
-    const Tensor& t = d_.tensors[id];
-    if (t.partial.has(innermost_)) return Layout::kPartial;
-    if (t.dims[0].sharded.has(innermost_)) return Layout::kSequence;
-    for (int i = 1; i < t.rank; ++i) {
-      if (t.dims[static_cast<std::size_t>(i)].sharded.has(innermost_)) return Layout::kFeature;
-    }
-    return Layout::kReplicated;
-  }
+  Layout layout_of(TensorId id) const { return layout_over(d_.tensors[id], innermost_); }
   /// What the operand's layout is over: tp, or those of its ranks that split an expert.
   AxisSet axes(std::size_t operand) {
     const Tensor& t = tensor(operand);
@@ -231,14 +240,7 @@ class Propagation {
     return outermost.has(innermost_) ? axes_ : axes_ - outermost;
   }
   void set_layout(TensorId id, Layout l) { set_layout(id, l, axes_); }
-  void set_layout(TensorId id, Layout l, AxisSet tp) {
-    Tensor& t = d_.tensors[id];
-    for (Dim& dim : t.dims) dim.sharded = dim.sharded - tp;
-    t.partial = t.partial - tp;
-    if (l == Layout::kPartial) t.partial = t.partial | tp;
-    if (l == Layout::kSequence) t.dims[0].sharded = t.dims[0].sharded | tp;
-    if (l == Layout::kFeature) t.dims[2].sharded = t.dims[2].sharded | tp;  // features or heads
-  }
+  void set_layout(TensorId id, Layout l, AxisSet tp) { lay_out(d_.tensors[id], l, tp); }
   void yield(std::size_t operand, Layout l) { yield(operand, l, axes_); }
   void yield(std::size_t operand, Layout l, AxisSet over) {
     const TensorId id = op_.operands[operand].tensor;
@@ -297,6 +299,30 @@ class Propagation {
     c.reduction = reduction;
     return {c, Stream::kTp, op_.phase, {{o.tensor, Use::kUpdate, o.shift}}};
   }
+  /// The op before writes a partial sum of what is kept as a sequence shard.
+  void scatter_at_producer(const Operand& kept) {
+    const auto producer = producer_of(kept);
+    Operand& sum = *std::ranges::find(producer->operands, kept.tensor, &Operand::tensor);
+    Op reduce = reduce_scatter(kept);
+    sum.tensor = reduce.operands[0].tensor;
+    set_layout(kept.tensor, Layout::kSequence);
+    block_.ops.insert(producer.base(), std::move(reduce));
+  }
+  /// Of a partial sum, a tensor of its own that is laid out as `whole` is, into `whole`.
+  Op reduce_scatter(const Operand& whole) {
+    Tensor t = d_.tensors[whole.tensor];
+    t.name += ".partial";
+    t.scope = Scope::kCall;
+    const TensorId partial = d_.add(t);
+    set_layout(partial, Layout::kPartial);
+    Collective c;
+    c.kind = CollectiveKind::kReduceScatter;
+    c.axes = axes_, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
+    return {c,
+            Stream::kTp,
+            op_.phase,
+            {{partial, Use::kRead, 0}, {whole.tensor, Use::kWrite, whole.shift}}};
+  }
   /// The op writes a partial sum where a tensor of fixed layout is wanted.
   void reduce_output(std::size_t operand) {
     const Operand out = op_.operands[operand];
@@ -307,16 +333,8 @@ class Propagation {
         set_layout(out.tensor, Layout::kPartial);
       return;
     }
-    Tensor t = d_.tensors[out.tensor];
-    t.name += ".partial";
-    t.scope = Scope::kCall;
-    const TensorId partial = d_.add(t);
-    set_layout(partial, Layout::kPartial);
-    op_.operands[operand].tensor = partial;
-    Collective c;
-    c.kind = CollectiveKind::kReduceScatter;
-    c.axes = axes_, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
-    behind_.push_back({c, Stream::kTp, op_.phase, {{partial, Use::kRead, 0}, out}});
+    behind_.push_back(reduce_scatter(out));
+    op_.operands[operand].tensor = behind_.back().operands[0].tensor;
   }
   /// The last op so far that writes it.
   std::vector<Op>::reverse_iterator producer_of(const Operand& source) {

@@ -1,51 +1,17 @@
 // The unsharded transformer: embedding, one layer, head with loss, forward and backward, as ops on
 // global shapes. Activations are (s, b, width), sequence first, so that a shard of the
 // sequence is contiguous. Shapes: s sequence, b microbatch, h hidden, V vocabulary.
+#include "plan/strategies/attention_gate_writer.h"
+#include "plan/strategies/delta_net_writer.h"
 #include "plan/strategies/embedding_writer.h"
 #include "plan/strategies/latent_writer.h"
+#include "plan/strategies/layer_parts.h"
 #include "plan/strategies/mixture_writer.h"
 #include "plan/strategies/prediction_writer.h"
 #include "plan/strategies/state_space_writer.h"
 
 namespace plait {
 namespace {
-
-/// The unit of a layer with these parts, and its name.
-struct NamedParts {
-  LayerParts parts;
-  UnitKind unit;
-  const char* name;
-};
-constexpr NamedParts kNamedParts[] = {
-    {{Mixer::kAttention, FeedForward::kMlp}, UnitKind::kLayer, "layer"},
-    {{Mixer::kAttention, FeedForward::kExperts}, UnitKind::kMoeLayer, "moe_layer"},
-    {{Mixer::kAttention, FeedForward::kNone}, UnitKind::kAttentionLayer, "attention_layer"},
-    {{Mixer::kStateSpace, FeedForward::kNone}, UnitKind::kStateSpaceLayer, "state_space_layer"},
-    {{Mixer::kNone, FeedForward::kMlp}, UnitKind::kMlpLayer, "mlp_layer"},
-    {{Mixer::kNone, FeedForward::kExperts}, UnitKind::kExpertsLayer, "experts_layer"},
-    {{Mixer::kStateSpace, FeedForward::kMlp},
-     UnitKind::kStateSpaceMlpLayer,
-     "state_space_mlp_layer"},
-    {{Mixer::kStateSpace, FeedForward::kExperts},
-     UnitKind::kStateSpaceMoeLayer,
-     "state_space_moe_layer"}};
-
-const NamedParts& named(const LayerParts& parts) {
-  return *std::ranges::find(kNamedParts, parts, &NamedParts::parts);
-}
-
-/// Those that the model's layers have, each once: without experts, then with.
-std::vector<LayerParts> kinds_of(const Model& m) {
-  std::vector<LayerParts> out;
-  for (const bool experts : {false, true}) {
-    for (std::int64_t l = 0; l < m.layers; ++l) {
-      const LayerParts parts = m.parts_of(l);
-      if (m.has_experts(l) == experts && std::ranges::find(out, parts) == out.end())
-        out.push_back(parts);
-    }
-  }
-  return out;
-}
 
 class LayerWriter {
  public:
@@ -58,7 +24,7 @@ class LayerWriter {
     d_.x = w_.activation("x", m_.hidden, Scope::kLayerMicrobatch);
     d_.dx = w_.activation("dx", m_.hidden, Scope::kLayerMicrobatch);
     write_embedding();
-    for (const LayerParts& parts : kinds_of(m_)) write_layer(parts);
+    for (const LayerParts& parts : parts_of_layers(m_)) write_layer(parts);
     write_ends();
   }
 
@@ -77,11 +43,15 @@ class LayerWriter {
     BlockWriter::Linear qkv, out;
     std::optional<LatentWriter> latents;  // in place of qkv
     std::optional<BlockWriter::HeadNormWeights> heads;
+    std::optional<AttentionGateWriter> gate;
     TensorId h, packed, context, saved, drop_mask = kNoTensor, dropped = kNoTensor, residual_mask;
   };
-  struct StateSpacePart {
+  /// A mixer whose states pass from token to token.
+  template <class Writer>
+  struct RecurrentPart {
+    std::string name;
     BlockWriter::NormWeights norm;
-    StateSpaceWriter mixer;
+    Writer mixer;
     TensorId h, residual_mask;
   };
   /// One of the two MLPs.
@@ -111,6 +81,7 @@ class LayerWriter {
     p.h = post_norm() ? d_.x : w_.saved("attention_input", m_.hidden);
     p.packed = w_.saved("qkv", m_.qkv_width(), qkv_sections());
     p.context = w_.saved("context", m_.context_width());
+    if (m_.attention_gate) p.gate.emplace(d_, w_, unit);
     const std::int64_t s = d_.workload.sequence_length;
     if (d_.workload.flash_attention) {
       p.saved = w_.rows("log_sum_exp", Dim{m_.heads}, DType::kFp32, Scope::kLayerMicrobatch);
@@ -131,11 +102,12 @@ class LayerWriter {
     t.scope = Scope::kLayerMicrobatch;
     return d_.add(t);
   }
-  StateSpacePart declare_state_space(UnitKind unit) {
-    const BlockWriter::NormWeights norm = w_.norm_weights(unit, "layer.state_space_norm");
-    const TensorId h = w_.saved("state_space_input", m_.hidden);
-    return {norm, StateSpaceWriter(d_, w_, unit), h,
-            dropout_ ? w_.mask("state_space_residual_mask") : kNoTensor};
+  template <class Writer>
+  RecurrentPart<Writer> declare_recurrent(UnitKind unit, const std::string& name) {
+    const BlockWriter::NormWeights norm = w_.norm_weights(unit, "layer." + name + "_norm");
+    const TensorId h = w_.saved(name + "_input", m_.hidden);
+    return {name, norm, Writer(d_, w_, unit), h,
+            dropout_ ? w_.mask(name + "_residual_mask") : kNoTensor};
   }
   MlpPart declare_mlp(UnitKind unit, FeedForward kind) {
     MlpPart p{};
@@ -182,7 +154,8 @@ class LayerWriter {
       o.push_back(written(p.drop_mask)), o.push_back(written(p.dropped));
     }
     w_.emit(attention_body(Pass::kForward), Phase::kForward, o);
-    w_.linear_forward(p.context, p.out, out, false);
+    if (p.gate) p.gate->forward(p.h, p.context);
+    w_.linear_forward(p.gate ? p.gate->gated() : p.context, p.out, out, false);
   }
   void mlp_forward(MlpPart& p, TensorId out) {
     p.dense ? p.dense->forward(p.h, out) : p.mixture->forward(p.h, out);
@@ -198,14 +171,15 @@ class LayerWriter {
     const TensorId dqkv = w_.temporary("d_qkv", m_.qkv_width(), qkv_sections());
     const TensorId dh = w_.temporary("d_attention_input", m_.hidden);
     const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_attention_out", &p.out);
-    w_.linear_input_grad(d, p.out, dcontext);
-    w_.linear_weight_grad(d, p.context, p.out, false);
+    w_.linear_input_grad(d, p.out, p.gate ? p.gate->d_gated() : dcontext);
+    w_.linear_weight_grad(d, p.gate ? p.gate->gated() : p.context, p.out, false);
+    if (p.gate) p.gate->backward(p.context, dcontext);
     std::vector<Operand> o = {read(dcontext), read(p.packed), read(p.context), read(p.saved)};
     if (p.dropped != kNoTensor) o.push_back(read(p.drop_mask)), o.push_back(read(p.dropped));
     o.push_back(written(dqkv));
     w_.emit(attention_body(Pass::kBackward), Phase::kBackward, o);
     project_backward(p, dqkv, dh);
-    return dh;
+    return p.gate ? p.gate->through(p.h, dh) : dh;
   }
 
   // ---- branches behind their norms
@@ -213,7 +187,8 @@ class LayerWriter {
     w_.norm_forward(x, p.norm, p.h);
     attention_forward(p, out);
   }
-  void forward(Operand x, const StateSpacePart& p, TensorId out) {
+  template <class Writer>
+  void forward(Operand x, const RecurrentPart<Writer>& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
     p.mixer.forward(p.h, out);
   }
@@ -224,9 +199,10 @@ class LayerWriter {
   void backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
     w_.norm_backward(mlp_backward(dout, p), x, p.norm, dx);
   }
-  void backward(Operand dout, Operand x, const StateSpacePart& p, Operand dx) {
-    const TensorId dh = w_.temporary("d_state_space_input", m_.hidden);
-    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_state_space_out", nullptr);
+  template <class Writer>
+  void backward(Operand dout, Operand x, const RecurrentPart<Writer>& p, Operand dx) {
+    const TensorId dh = w_.temporary("d_" + p.name + "_input", m_.hidden);
+    const Operand d = w_.branch_gradient(dout, p.residual_mask, "d_" + p.name + "_out", nullptr);
     p.mixer.backward(d, p.h, dh);
     w_.norm_backward(dh, x, p.norm, dx);
   }
@@ -235,11 +211,14 @@ class LayerWriter {
   }
   /// The linear layer whose bias the residual sum adds.
   static const BlockWriter::Linear* last_of(const AttentionPart& p) { return &p.out; }
-  static const BlockWriter::Linear* last_of(const StateSpacePart& p) { return &p.mixer.out(); }
+  template <class Writer>
+  static const BlockWriter::Linear* last_of(const RecurrentPart<Writer>& p) {
+    return &p.mixer.out();
+  }
   static const BlockWriter::Linear* last_of(const MlpPart& p) { return p.last(); }
 
   void write_layer(const LayerParts& parts) {
-    const auto& [same, unit, name] = named(parts);
+    const auto& [same, unit, name] = named_parts(parts);
     d_.layers.emplace_back().parts = parts;
     d_.layers.back().kept.forward.name = std::string(name) + ".forward";
     d_.layers.back().kept.backward.name = std::string(name) + ".backward";
@@ -248,7 +227,12 @@ class LayerWriter {
       return write_branch(mlp, "mlp_out", "d_mlp_norm");
     }
     if (parts.mixer == Mixer::kStateSpace) {
-      return write_mixer(declare_state_space(unit), unit, parts.feed_forward, "state_space");
+      return write_mixer(declare_recurrent<StateSpaceWriter>(unit, "state_space"), unit,
+                         parts.feed_forward, "state_space");
+    }
+    if (parts.mixer == Mixer::kDeltaNet) {
+      return write_mixer(declare_recurrent<DeltaNetWriter>(unit, "delta_net"), unit,
+                         parts.feed_forward, "delta_net");
     }
     const AttentionPart attention = declare_attention(unit);
     if (!post_norm() && !m_.parallel_attention) {

@@ -25,7 +25,8 @@ SlotRows slots_of(const Draft& d) {
 
 bool is_router(const Draft& d, const Op& op) {
   return std::ranges::any_of(op.operands, [&d](const Operand& o) {
-    return d.tensors[o.tensor].name.starts_with("layer.router.");
+    const std::string& name = d.tensors[o.tensor].name;
+    return name.starts_with("layer.router.") || name.starts_with("layer.shared_gate.");
   });
 }
 
@@ -60,6 +61,10 @@ MixtureWriter::MixtureWriter(Draft& d, BlockWriter& w, UnitKind unit)
   if (m_.shared_ffn_hidden == 0) return;
   shared_.emplace(d, w, unit, "shared", m_.shared_ffn_hidden);
   shared_->declare_saved();
+  if (!m_.shared_expert_gate) return;
+  shared_gate_ = w.linear(unit, "layer.shared_gate", Dim{1}, Dim{m_.hidden}, false);
+  shared_out_ = w.saved("shared_out", m_.hidden);
+  shared_logits_ = w.saved("shared_gate", 1);
 }
 
 TensorId MixtureWriter::chosen(std::string name, DType dtype, Scope scope) {
@@ -71,7 +76,7 @@ void MixtureWriter::forward(TensorId h, TensorId out) {
   const TensorId routed = w_.temporary("routed_out", m_.hidden);
   const TensorId shared = w_.temporary("shared_out", m_.hidden);
   routed_forward(h, routed);
-  shared_->forward(h, shared);
+  shared_forward(h, shared);
   w_.residual(read(routed), shared, written(out), nullptr, kNoTensor);
 }
 
@@ -101,8 +106,36 @@ void MixtureWriter::backward(Operand dout, TensorId h, TensorId dh) {
   const TensorId routed = w_.temporary("d_routed_input", m_.hidden);
   const TensorId shared = w_.temporary("d_shared_input", m_.hidden);
   routed_backward(dout, h, routed);
-  shared_->backward(dout, h, shared);
+  shared_backward(dout, h, shared);
   w_.sum(read(routed), read(shared), written(dh));
+}
+
+Gate MixtureWriter::shared_gate(Pass pass) const {
+  Gate gate;
+  gate.pass = pass, gate.per_row = true, gate.dtype = dtype_;
+  return gate;
+}
+
+void MixtureWriter::shared_forward(TensorId h, TensorId out) {
+  if (!shared_gate_) return shared_->forward(h, out);
+  shared_->forward(h, shared_out_);
+  w_.linear_forward(h, *shared_gate_, shared_logits_, false);
+  w_.emit(shared_gate(Pass::kForward), Phase::kForward,
+          {read(shared_out_), read(shared_logits_), written(out)});
+}
+
+void MixtureWriter::shared_backward(Operand dout, TensorId h, TensorId dh) {
+  if (!shared_gate_) return shared_->backward(dout, h, dh);
+  const TensorId dshared = w_.temporary("d_shared_out", m_.hidden);
+  const TensorId dlogits = w_.temporary("d_shared_gate", 1);
+  const TensorId through_experts = w_.temporary("d_shared_mlp_input", m_.hidden);
+  const TensorId through_gate = w_.temporary("d_shared_gate_input", m_.hidden);
+  w_.emit(shared_gate(Pass::kBackward), Phase::kBackward,
+          {dout, read(shared_out_), read(shared_logits_), written(dshared), written(dlogits)});
+  shared_->backward(read(dshared), h, through_experts);
+  w_.linear_input_grad(read(dlogits), *shared_gate_, through_gate);
+  w_.linear_weight_grad(read(dlogits), h, *shared_gate_, false);
+  w_.sum(read(through_experts), read(through_gate), written(dh));
 }
 
 void MixtureWriter::experts_backward(Operand dout, TensorId dgates, TensorId through_experts) {

@@ -21,6 +21,9 @@ class MixtureWriter {
  private:
   void routed_forward(TensorId h, TensorId out);
   void routed_backward(Operand dout, TensorId h, TensorId dh);
+  void shared_forward(TensorId h, TensorId out);
+  void shared_backward(Operand dout, TensorId h, TensorId dh);
+  Gate shared_gate(Pass pass) const;
   void experts_backward(Operand dout, TensorId dgates, TensorId through_experts);
   TensorId chosen(std::string name, DType dtype, Scope scope);
 
@@ -31,8 +34,10 @@ class MixtureWriter {
   BlockWriter::Linear router_;
   MlpWriter experts_;
   std::optional<MlpWriter> shared_;
-  TensorId gates_ = kNoTensor, slots_ = kNoTensor;              // (s, b, k)
-  TensorId expert_input_ = kNoTensor, expert_out_ = kNoTensor;  // (E, capacity b, h)
+  std::optional<BlockWriter::Linear> shared_gate_;
+  TensorId shared_out_ = kNoTensor, shared_logits_ = kNoTensor;  // before their gate; (s, b, 1)
+  TensorId gates_ = kNoTensor, slots_ = kNoTensor;               // (s, b, k)
+  TensorId expert_input_ = kNoTensor, expert_out_ = kNoTensor;   // (E, capacity b, h)
   TensorId slot_gates_ = kNoTensor;  // (E, capacity b, 1), where activations are multiplied by them
 };
 

@@ -17,13 +17,14 @@ namespace {
 /// them.
 std::vector<std::string_view> results_of(RecomputeModule module) {
   switch (module) {
-    case RecomputeModule::kNorms: return {"attention_input", "mlp_input"};
+    case RecomputeModule::kNorms: return {"attention_input", "delta_net_input", "mlp_input"};
     case RecomputeModule::kLatents: return {"qkv"};
     case RecomputeModule::kActivations:
       return {"mlp_activation", "shared_activation", "experts_activation"};
     case RecomputeModule::kExpertActivations: return {"experts_activation"};
     case RecomputeModule::kMlp: return {"mlp_up", "mlp_activation"};
-    case RecomputeModule::kSharedExperts: return {"shared_up", "shared_activation"};
+    case RecomputeModule::kSharedExperts:
+      return {"shared_up", "shared_activation", "shared_out", "shared_gate"};
   }
   return {};
 }

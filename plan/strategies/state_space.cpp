@@ -31,10 +31,9 @@ StateSpaceWriter::StateSpaceWriter(Draft& d, BlockWriter& w, UnitKind unit)
       samples_{d.workload.micro_batch},
       in_(w.linear(unit, "layer.state_space_in",
                    Dim{m_.state_input_width(), {}, packed_sections(m_)}, Dim{m_.hidden}, false)),
-      out_(w.linear(unit, "layer.state_space_out", Dim{m_.hidden}, Dim{m_.state_width()}, false)) {
-  const Dim channels{m_.conv_channels(), {}, conv_sections(m_)}, heads{m_.state_heads};
-  taps_ = w.parameter(unit, "layer.conv.weight", {channels, Dim{m_.conv_width}});
-  bias_ = w.parameter(unit, "layer.conv.bias", {channels});
+      out_(w.linear(unit, "layer.state_space_out", Dim{m_.hidden}, Dim{m_.state_width()}, false)),
+      conv_(d, w, unit, conv_sections(m_), true) {
+  const Dim heads{m_.state_heads};
   decay_ = w.parameter(unit, "layer.scan.a_log", {heads});
   direct_ = w.parameter(unit, "layer.scan.d", {heads});
   step_bias_ = w.parameter(unit, "layer.scan.dt_bias", {heads});
@@ -49,10 +48,6 @@ TensorId StateSpaceWriter::packed(const char* name, Scope scope) const {
   return w_.activation(name, m_.state_input_width(), scope, packed_sections(m_));
 }
 
-TensorId StateSpaceWriter::rows(const char* name) const {
-  return w_.temporary(name, m_.conv_channels(), conv_sections(m_));
-}
-
 TensorId StateSpaceWriter::states(const char* name, DType dtype) const {
   const std::int64_t chunks = (w_.sequence().global + m_.scan_chunk - 1) / m_.scan_chunk;
   return w_.table(
@@ -65,17 +60,11 @@ TensorId StateSpaceWriter::scores(const char* name) const {
                   DType::kFp32);
 }
 
-void StateSpaceWriter::convolve(TensorId rows, Phase phase) const {
-  CausalConv conv;
-  conv.dtype = dtype_;
-  w_.emit(conv, phase, {read(packed_), read(taps_.weight), read(bias_.weight), written(rows)});
-}
-
 void StateSpaceWriter::forward(TensorId h, TensorId out) const {
-  const TensorId convolved = rows("convolved");
+  const TensorId convolved = conv_.rows("convolved");
   const TensorId normed = w_.temporary("gated", m_.state_width());
   w_.linear_forward(h, in_, packed_, false);
-  convolve(convolved, Phase::kForward);
+  conv_.forward(packed_, convolved);
   Scan scan;
   scan.dtype = dtype_;
   w_.emit(scan, Phase::kForward,
@@ -93,7 +82,7 @@ void StateSpaceWriter::backward(Operand dout, TensorId h, TensorId dh) const {
   const TensorId dnormed = w_.temporary("d_gated", m_.state_width());
   const TensorId normed = w_.temporary("gated_again", m_.state_width());
   const TensorId dy = w_.temporary("d_scanned", m_.state_width());
-  const TensorId convolved = rows("convolved_again"), drows = rows("d_convolved");
+  const TensorId convolved = conv_.rows("convolved_again"), drows = conv_.rows("d_convolved");
   const TensorId dpacked = packed("d_state_space_in", Scope::kCall);
   w_.linear_input_grad(dout, out_, dnormed);
   GatedNorm norm;
@@ -102,7 +91,7 @@ void StateSpaceWriter::backward(Operand dout, TensorId h, TensorId dh) const {
           {read(dnormed), read(y_), read(packed_), read(stats_), read(gamma_.weight), written(dy),
            written(dpacked), update(gamma_.gradient), written(normed)});
   w_.linear_weight_grad(dout, normed, out_, false);
-  convolve(convolved, Phase::kBackward);
+  conv_.forward(packed_, convolved, Phase::kBackward);
   Scan scan;
   scan.pass = Pass::kBackward, scan.dtype = dtype_;
   w_.emit(scan, Phase::kBackward,
@@ -114,11 +103,7 @@ void StateSpaceWriter::backward(Operand dout, TensorId h, TensorId dh) const {
            written(states("scan_states_again_read", dtype_)),
            written(states("d_scan_states_read", dtype_)), written(scores("scan_scores_again")),
            written(scores("d_scan_scores"))});
-  CausalConv conv;
-  conv.pass = Pass::kBackward, conv.dtype = dtype_;
-  w_.emit(conv, Phase::kBackward,
-          {read(drows), read(packed_), read(taps_.weight), read(bias_.weight), update(dpacked),
-           update(taps_.gradient), update(bias_.gradient)});
+  conv_.backward(drows, packed_, dpacked);
   w_.linear_input_grad(read(dpacked), in_, dh);
   w_.linear_weight_grad(read(dpacked), h, in_, false);
 }

@@ -1,7 +1,7 @@
 #pragma once
 // The part of a layer that a state-space mixer has in place of attention, unsharded.
 
-#include "plan/strategies/block_writer.h"
+#include "plan/strategies/conv_writer.h"
 
 namespace plait {
 
@@ -15,21 +15,19 @@ class StateSpaceWriter {
   void backward(Operand dout, TensorId h, TensorId dh) const;
 
  private:
-  /// x, B and C behind the convolution.
-  void convolve(TensorId rows, Phase phase) const;
   /// A state of each head between chunks.
   TensorId states(const char* name, DType dtype) const;
   /// Of each token and group with the tokens of its chunk.
   TensorId scores(const char* name) const;
   TensorId packed(const char* name, Scope scope) const;
-  TensorId rows(const char* name) const;
 
   const Model& m_;
   BlockWriter& w_;
   DType dtype_;
   Dim samples_;
   BlockWriter::Linear in_, out_;
-  BlockWriter::Parameter taps_, bias_, decay_, direct_, step_bias_, gamma_;
+  ConvWriter conv_;  // x, B and C
+  BlockWriter::Parameter decay_, direct_, step_bias_, gamma_;
   TensorId packed_, y_, stats_;
 };
 

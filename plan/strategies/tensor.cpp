@@ -20,11 +20,15 @@ int split_dimension(std::string_view name) {
       {"layer.kv_up.", 0},
       {"layer.mlp_up.", 0},
       {"layer.shared_up.", 0},
+      {"layer.attention_gate.", 0},
       {"layer.state_space_in.", 0},
+      {"layer.delta_net_in.", 0},
+      {"layer.delta_rule.", 0},
       {"layer.conv.", 0},
       {"layer.scan.", 0},
       {"layer.gated_norm.", 0},
       {"layer.state_space_out.weight", 1},
+      {"layer.delta_net_out.weight", 1},
       {"layer.experts_up.", 1},
       {"layer.attention_out.weight", 1},
       {"layer.mlp_down.weight", 1},
@@ -73,6 +77,10 @@ void apply_tensor_parallel(Draft& d) {
   if (d.model.state_space_layers() > 0) {
     require_divides(d, d.model.state_heads, "heads of the state-space mixer");
     require_divides(d, d.model.state_groups, "groups of the state-space mixer");
+  }
+  if (d.model.delta_net_layers() > 0) {
+    require_divides(d, d.model.state_heads, "value heads of the gated delta net");
+    require_divides(d, d.model.state_groups, "key heads of the gated delta net");
   }
   if (d.model.dense_layers() > 0) require_divides(d, d.model.ffn_hidden, "columns of the MLP");
   require_divides(d, d.model.shared_ffn_hidden, "columns of the shared experts");

@@ -145,7 +145,7 @@ class Packer {
   Dim whole_, share_;
 };
 
-UnitList instances(std::uint16_t mask, std::int32_t layer) {
+UnitList instances(std::uint32_t mask, std::int32_t layer) {
   UnitList out;
   for (UnitKind kind : kAllUnits) {
     if ((mask >> static_cast<unsigned>(kind) & 1U) == 0) continue;
@@ -333,7 +333,7 @@ BlockId Draft::add_block(Block block) {
     for (const Operand& o : op.operands) {
       const TensorId root = tensors[o.tensor].is_view() ? tensors[o.tensor].storage : o.tensor;
       for (std::size_t k = 0; k < kUnitKinds; ++k) {
-        const auto bit = static_cast<std::uint16_t>(1U << k);
+        const auto bit = static_cast<std::uint32_t>(1U << k);
         if (root == units[k].weight_buffer) mask.reads |= bit;
         if (root == units[k].gradient_buffer) mask.grades |= bit;
       }

@@ -89,9 +89,11 @@ class KernelCaller {
   void operator()(const LatentHeads&) const {
     PLAIT_CHECK(false, "rows of latent attention are not measured alone");
   }
-  void operator()(const CausalConv&) const { refuse_state_space(); }
-  void operator()(const Scan&) const { refuse_state_space(); }
-  void operator()(const GatedNorm&) const { refuse_state_space(); }
+  void operator()(const CausalConv&) const { refuse_states(); }
+  void operator()(const Scan&) const { refuse_states(); }
+  void operator()(const GatedNorm&) const { refuse_states(); }
+  void operator()(const DeltaRule&) const { refuse_states(); }
+  void operator()(const Gate&) const { refuse_states(); }
   void operator()(const Embedding& e) const {
     machine_.with_type(
         e.dtype, [&]<class T>(T) { e.learned_positions ? positions<T>(e) : token_rows<T>(e); });
@@ -158,8 +160,8 @@ class KernelCaller {
   /// Of the gradient of a loss: small, so that logits that it overwrites stay numbers.
   static constexpr double kLossScale = 0.01;
 
-  static void refuse_state_space() {
-    PLAIT_CHECK(false, "kernels of state-space mixers are not measured alone");
+  static void refuse_states() {
+    PLAIT_CHECK(false, "gates and kernels of mixers with states are not measured alone");
   }
   static void refuse_experts() { PLAIT_CHECK(false, "routing is not measured alone"); }
   template <class T>

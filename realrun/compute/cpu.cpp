@@ -11,6 +11,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/fill.h"
+#include "kernels/gate.h"
 #include "kernels/gemm.h"
 #include "kernels/largest_magnitude.h"
 #include "kernels/latent_heads.h"
@@ -20,6 +21,7 @@
 #include "kernels/squared_norm.h"
 #include "realrun/compute.h"
 #include "realrun/compute/copy.h"
+#include "realrun/compute/cpu_states.h"
 #include "realrun/compute/op_view.h"
 #include "realrun/compute/quantized.h"
 #include "realrun/rounding.h"
@@ -133,31 +135,17 @@ class CpuCompute : private OpView {
     }
     kernels::latent_heads_backward(at(1), at(2), at(3), at(0), shape_of(x));
   }
-  void operator()(const CausalConv& c) {
-    if (c.pass == Pass::kForward) {
-      return kernels::causal_conv_forward(at(3), at(0), at(1), at(2), shape_of(c, 0, 3));
+  void operator()(const Gate& g) {
+    const std::int64_t gates = g.per_row ? 1 : g.width;
+    if (g.pass == Pass::kForward) {
+      return kernels::gate_forward(at(2), at(0), at(1), g.rows, g.width, gates);
     }
-    kernels::causal_conv_backward(at(4), at(5), at(6), at(0), at(1), at(2), at(3),
-                                  shape_of(c, 1, 0), updates(5));
+    kernels::gate_backward(at(3), at(4), at(0), at(1), at(2), g.rows, g.width, gates);
   }
-  void operator()(const Scan& s) {
-    if (s.pass == Pass::kForward) {
-      const kernels::ScanWeights<T> weights{at(2), at(3), at(4)};
-      return kernels::scan_forward<T>(at(5), at(6), at(0), at(1), weights, shape_of(s, 1));
-    }
-    const kernels::ScanWeights<T> weights{at(3), at(4), at(5)};
-    const kernels::ScanGradients<T> gradients{at(8), at(9), at(10)};
-    kernels::scan_backward<T>(at(6), at(7), gradients, at(11), at(0), at(1), at(2), weights,
-                              shape_of(s, 2), updates(8));
-  }
-  void operator()(const GatedNorm& n) {
-    if (n.pass == Pass::kForward) {
-      return kernels::gated_norm_forward(at(3), at(4), at(0), at(1), at(2), shape_of(n, 1),
-                                         kNormEpsilon);
-    }
-    kernels::gated_norm_backward(at(5), at(6), at(7), at(8), at(0), at(1), at(2), at(3), at(4),
-                                 shape_of(n, 2), updates(7));
-  }
+  void operator()(const CausalConv& c) { states()(c); }
+  void operator()(const Scan& s) { states()(s); }
+  void operator()(const DeltaRule& r) { states()(r); }
+  void operator()(const GatedNorm& n) { states()(n); }
   void operator()(const Embedding& e) {
     const std::size_t last = count() - 1;
     if (e.learned_positions) {
@@ -350,6 +338,7 @@ class CpuCompute : private OpView {
                ? static_cast<std::size_t>(size_of(t))
                : sizeof(T);
   }
+  CpuStates<T> states() { return {*this, operands_}; }
   T* at(std::size_t i) { return operands_.at<T>(i); }
   const std::int64_t* tokens(std::size_t i) { return operands_.at<std::int64_t>(i); }
   std::uint8_t* mask(std::size_t i) { return operands_.at<std::uint8_t>(i); }

@@ -64,9 +64,10 @@ kernels::RopeShape OpView::shape_of(const Rope& r) const {
   kernels::RopeShape shape;
   shape.sequence = dim(0, 0), shape.batch = dim(0, 1), shape.row_width = dim(0, 2);
   const Model& m = context_.model;
-  shape.head_dim = m.latent_attention() ? m.rope_head_dim : m.head_dim;
+  shape.head_dim = m.rotated_dim();
   shape.heads = r.width / shape.head_dim;
-  if (m.latent_attention()) shape.skipped = shape.row_width / shape.heads - shape.head_dim;
+  shape.skipped = m.latent_attention() ? shape.row_width / shape.heads - shape.head_dim
+                                       : m.head_dim - shape.head_dim;
   shape.place = place_of(0);
   return shape;
 }

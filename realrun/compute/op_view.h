@@ -9,6 +9,7 @@
 #include "kernels/adam.h"
 #include "kernels/attention.h"
 #include "kernels/causal_conv.h"
+#include "kernels/delta_rule.h"
 #include "kernels/dropout.h"
 #include "kernels/gated_norm.h"
 #include "kernels/latent_heads.h"
@@ -89,7 +90,8 @@ class OpView {
   static kernels::LatentShape shape_of(const LatentHeads& x) {
     return {x.rows, x.heads, x.head_dim - x.rope_dim, x.rope_dim, x.value_dim};
   }
-  // Of a state-space mixer, with operand `packed` [z | x | B | C | dt] and the tokens of `rows`.
+  // Of a mixer with states, with operand `packed`, [z | x | B | C | dt] or [z | q | k | v | beta
+  // and alpha], and the tokens of `rows`.
   kernels::ConvShape shape_of(const CausalConv& c, std::size_t packed, std::size_t rows) const {
     const Dim& columns = tensor(packed).dims[2];
     const std::int64_t gate = columns.sections[0] / plan_.mesh.size_of(columns.sharded);
@@ -97,6 +99,9 @@ class OpView {
   }
   kernels::ScanShape shape_of(const Scan& s, std::size_t packed) const {
     return {s.seq, s.batch, s.heads, s.head_dim, s.groups, s.state, s.chunk, dim(packed, 2)};
+  }
+  kernels::DeltaRuleShape shape_of(const DeltaRule& r, std::size_t packed) const {
+    return {r.seq, r.batch, r.heads, r.value_dim, r.groups, r.key_dim, r.chunk, dim(packed, 2)};
   }
   kernels::GatedNormShape shape_of(const GatedNorm& n, std::size_t packed) const {
     return {n.rows, n.width, n.groups, dim(packed, 2)};

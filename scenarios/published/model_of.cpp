@@ -2,6 +2,8 @@
 
 #include <regex>
 
+#include "scenarios/published/hybrid_of.h"
+
 namespace plait {
 namespace {
 
@@ -58,6 +60,7 @@ class ModelWriter {
     if (m_.experts > 0) add_experts(out);
     if (mentions(m_.name, "BERT")) add_encoder(out);
     add_modules(out);
+    add_hybrid(out, run_, assumed_);
     return out;
   }
 

@@ -62,9 +62,6 @@ class ScenarioWriter {
       throw NotRepresentable("neither the global batch nor a micro-batch is published");
     if (mentions(run_.notes, "configuration, not listed"))
       throw NotRepresentable("the layout is not published");
-    if (mentions(run_.arguments, "--hybrid")) {
-      throw NotRepresentable("the sizes of state-space mixers are not published");
-    }
     if (mentions(run_.arguments, "--moe-layer-freq") && !dense_layers_first(run_)) {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");
     }
@@ -75,8 +72,6 @@ class ScenarioWriter {
   }
 
   void refuse_other_mixtures() const {
-    const std::string name = lower(m_.name);
-    if (mentions(name, "next")) throw NotRepresentable("linear attention is not planned yet");
     if (m_.experts_per_token == 0) {
       throw NotRepresentable("how many experts a token meets is not published");
     }

@@ -179,7 +179,7 @@ std::vector<Compute> every_op() {
   return {MatMul{},      Attention{},  Norm{},        HeadNorm{},  Activation{}, Rope{},
           LatentHeads{}, CausalConv{}, Scan{},        GatedNorm{}, Embedding{},  CrossEntropy{},
           Route{},       Dispatch{},   Combine{},     Add{},       BiasGrad{},   Cast{},
-          Fill{},        Adam{},       SquaredNorm{}, Amax{}};
+          Fill{},        Adam{},       SquaredNorm{}, Amax{},      DeltaRule{},  Gate{}};
 }
 
 TEST(KernelFeatures, EveryOpHasAValueForEachName) {

@@ -19,6 +19,24 @@ TEST(CausalConv, SeesTheLastTokensAndNothingBeforeTheSequence) {
   expect_near(out, std::vector<double>{silu_of(100.5), silu_of(210.5), silu_of(320.5)}, 1e-12);
 }
 
+TEST(CausalConv, WithoutABiasIsThatWithZeros) {
+  Random random;
+  const auto x = random.values<double>(kIn), w = random.values<double>(9),
+             dout = random.values<double>(kOut);
+  const std::vector<double> zeros(3);
+  const auto run = [&](const double* bias, double* dbias) {
+    auto out = poisoned<double>(kOut), dw = poisoned<double>(9);
+    std::vector<double> dx(kIn);
+    causal_conv_forward(out.data(), x.data(), w.data(), bias, kShape);
+    causal_conv_backward(dx.data(), dw.data(), dbias, dout.data(), x.data(), w.data(), bias, kShape,
+                         false);
+    out.insert(out.end(), dw.begin(), dw.end()), out.insert(out.end(), dx.begin(), dx.end());
+    return out;
+  };
+  auto dbias = poisoned<double>(3);
+  expect_near(run(nullptr, nullptr), run(zeros.data(), dbias.data()), 0);
+}
+
 TEST(CausalConvGradient, IsTheSlopeOfForwardAndLeavesOtherColumns) {
   Random random;
   const auto x = random.values<double>(kIn), w = random.values<double>(9),

@@ -20,10 +20,13 @@ std::vector<Compute> each_kernel() {
       Norm{.rows = 2, .width = 2},
       HeadNorm{.rows = 2, .heads = 2, .kv_heads = 1, .head_dim = 2, .value_width = 2},
       Activation{.rows = 2, .width = 2},
+      Gate{.rows = 2, .width = 2},
       Rope{.rows = 2, .width = 2},
       LatentHeads{.rows = 2, .heads = 2, .head_dim = 4, .value_dim = 2, .rope_dim = 2},
       CausalConv{.rows = 2, .channels = 2, .width = 2},
       Scan{.batch = 1, .seq = 2, .heads = 2, .head_dim = 2, .groups = 1, .state = 2, .chunk = 2},
+      DeltaRule{
+          .batch = 1, .seq = 2, .heads = 2, .value_dim = 2, .groups = 1, .key_dim = 2, .chunk = 2},
       GatedNorm{.rows = 2, .width = 2},
       Embedding{.rows = 2, .width = 2, .vocab = 2},
       CrossEntropy{.rows = 2, .vocab = 2},
@@ -184,11 +187,11 @@ TEST(Op, ExactlyTheOpsOfTheMatrixUnitsHaveFlops) {
   }
 }
 
-TEST(Op, MatrixUnitsRunMatmulAttentionAndScanOnly) {
+TEST(Op, MatrixUnitsRunMatmulAttentionAndRecurrencesOnly) {
   std::set<std::string> on_matrix_units;
   for (const Compute& op : each_kernel())
     if (uses_matrix_units(op)) on_matrix_units.insert(std::string(kernel_name(op)));
-  EXPECT_EQ(on_matrix_units, (std::set<std::string>{"matmul", "attention", "scan"}));
+  EXPECT_EQ(on_matrix_units, (std::set<std::string>{"matmul", "attention", "scan", "delta_rule"}));
 }
 
 TEST(Op, KernelNamesAreDistinct) {

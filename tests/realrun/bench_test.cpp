@@ -114,9 +114,10 @@ TEST(Grid, HasEveryKindOfKernelInBothPasses) {
   constexpr std::size_t kOfLatents = 1;  // nor are rows of latent attention
   constexpr std::size_t kOfHeads = 1;    // whose norms are of the class of other norms
   constexpr std::size_t kOfScales = 1;   // magnitudes of weights in 8 bits
-  constexpr std::size_t kOfStates = 3;   // causal_conv, scan, gated_norm
+  constexpr std::size_t kOfStates = 4;   // causal_conv, scan, delta_rule, gated_norm
+  constexpr std::size_t kOfGates = 1;
   EXPECT_EQ(passes.size(), std::variant_size_v<Compute> - kOfExperts - kOfLatents - kOfHeads -
-                               kOfScales - kOfStates);
+                               kOfScales - kOfStates - kOfGates);
   for (const char* both : {"attention", "norm", "activation", "rope", "embedding", "add"}) {
     EXPECT_EQ(passes[both], (std::set<Pass>{Pass::kForward, Pass::kBackward})) << both;
   }

@@ -106,9 +106,11 @@ class CudaCompute : private OpView {
       k::latent_heads_backward(q_, at<T>(1), at<T>(2), at<T>(3), at<T>(0), shape_of(x));
     });
   }
-  void operator()(const CausalConv&) { refuse_state_space(); }
-  void operator()(const Scan&) { refuse_state_space(); }
-  void operator()(const GatedNorm&) { refuse_state_space(); }
+  void operator()(const CausalConv&) { refuse_states(); }
+  void operator()(const Scan&) { refuse_states(); }
+  void operator()(const GatedNorm&) { refuse_states(); }
+  void operator()(const DeltaRule&) { refuse_states(); }
+  void operator()(const Gate&) { refuse_states(); }
   void operator()(const Rope& r) {
     with_type(type(0), [&]<class T>(T) {
       r.pass == Pass::kForward ? k::rope_forward(q_, at<T>(0), shape_of(r))
@@ -276,8 +278,8 @@ class CudaCompute : private OpView {
                                  bytes<Y>(s.columns), static_cast<std::size_t>(rows),
                                  cudaMemcpyDeviceToDevice, q_.stream));
   }
-  static void refuse_state_space() {
-    PLAIT_CHECK(false, "plait realrun lets no state-space mixers onto GPUs");
+  static void refuse_states() {
+    PLAIT_CHECK(false, "plait realrun lets no mixers with states and no gates onto GPUs");
   }
   void head_norm(const HeadNorm& n) {
     const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);

@@ -142,11 +142,12 @@ TEST(Hybrid, IsRefusedWhereItIsNotPlanned) {
   EXPECT_EQ(code_of(with("ME", nothing), w, {}), "S150");
   EXPECT_EQ(code_of(with("MM", [](Model& m) { m.state_size = 0; }), w, {}), "S151");
   EXPECT_EQ(code_of(with("MM", [](Model& m) { m.state_groups = 3; }), w, {}), "S151");
-  EXPECT_EQ(code_of(with("Ma", [](Model& m) { m.mtp_layers = 1; }), w, {}), "S152");
+  EXPECT_EQ(code_of(with("aM", [](Model& m) { m.mtp_layers = 1; }), w, {}), "S152");
+  EXPECT_EQ(code_of(with("Ma", [](Model& m) { m.mtp_layers = 1; }), w, {}), "");
   const auto experts = [](Model& m) {
     m.experts = 2, m.experts_per_token = 1, m.expert_ffn_hidden = 8;
   };
-  EXPECT_EQ(code_of(with("ma", experts), w, {}), "S153");
+  EXPECT_EQ(code_of(with("ma", experts), w, {}), "") << "one unit of both layers";
   EXPECT_EQ(code_of(with("ME*E", experts), w, {}), "");
   EXPECT_EQ(code_of(with("M*", nothing), w, split({.cp = 2})), "S154");
   EXPECT_EQ(code_of(with("*-", nothing), w, split({.cp = 2})), "") << "attention is as ever";

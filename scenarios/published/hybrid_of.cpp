@@ -1,0 +1,125 @@
+#include "scenarios/published/hybrid_of.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <regex>
+
+#include "model/presets.h"
+#include "scenarios/published/scenario_of.h"
+
+namespace plait {
+namespace {
+
+using HybridJson = nlohmann::ordered_json;
+
+/// What records call a public model, in small letters, and its preset.
+struct KnownHybrid {
+  std::string_view words, preset;
+};
+constexpr KnownHybrid kKnownHybrids[] = {
+    {"qwen3-next-80b", "qwen3-next-80b-a3b"},   {"qwen3 next 80b", "qwen3-next-80b-a3b"},
+    {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},     {"nemotron-h-8b", "nemotron-h-8b"},
+    {"nemotron-h 8b", "nemotron-h-8b"},         {"nemotron 3 nano", "nemotron-3-nano-30b"},
+    {"nemotron-3-nano", "nemotron-3-nano-30b"}, {"nemotron nano 9b v2", "nemotron-nano-9b-v2"},
+};
+
+const Preset* known_hybrid(const PublishedRun& run) {
+  const std::string name = lower(run.model.name);
+  for (const KnownHybrid& known : kKnownHybrids) {
+    if (!mentions(name, known.words)) continue;
+    for (const Preset& preset : presets()) {
+      if (preset.model.name == known.preset) return &preset;
+    }
+  }
+  return nullptr;
+}
+
+void add_states(HybridJson& out, const Model& m) {
+  out["layer_pattern"] = m.layer_pattern;
+  out.update({{"state_size", m.state_size}, {"state_heads", m.state_heads}});
+  out.update({{"state_head_dim", m.state_head_dim}, {"state_groups", m.state_groups}});
+  out.update({{"conv_width", m.conv_width}, {"scan_chunk", m.scan_chunk}});
+}
+
+/// The record has the widths; the configuration says what each layer has.
+void add_known(HybridJson& out, const Preset& preset, const PublishedRun& run,
+               std::vector<std::string>& assumed) {
+  const Model& m = preset.model;
+  if (run.model.layers != m.layers || run.model.hidden != m.hidden) {
+    throw NotRepresentable(fmt::format("{} layers of {}, and {} has {} of {}", run.model.layers,
+                                       run.model.hidden, m.name, m.layers, m.hidden));
+  }
+  add_states(out, m);
+  out["head_dim"] = m.head_dim;
+  if (m.positions == PositionKind::kNone) out["positions"] = "none";
+  if (m.rope_head_dim > 0) out["rope_head_dim"] = m.rope_head_dim;
+  if (m.attention_gate) out["attention_gate"] = true;
+  if (m.shared_expert_gate) out["shared_expert_gate"] = true;
+  assumed.push_back(fmt::format(
+      "layers \"{}\", heads of {}, mixers of {} heads of {} with states of {} in {} groups, "
+      "convolution {}{}: {}",
+      m.layer_pattern, m.head_dim, m.state_heads, m.state_head_dim, m.state_size, m.state_groups,
+      m.conv_width, m.attention_gate ? ", gates of attention and of the shared expert" : "",
+      preset.source));
+  if (mentions(run.notes, "MTP 1 layer")) out["mtp_layers"] = 1;
+}
+
+/// What stands behind an argument.
+std::optional<std::string> word_behind(const PublishedRun& run, const char* argument) {
+  std::smatch found;
+  const std::regex pattern(std::string(argument) + R"( (\S+))");
+  if (!std::regex_search(run.arguments, found, pattern)) return std::nullopt;
+  return found[1].str();
+}
+
+std::int64_t number_behind(const PublishedRun& run, const char* argument, std::int64_t fallback) {
+  const auto word = word_behind(run, argument);
+  return word ? std::stoll(*word) : fallback;
+}
+
+/// The layers of modules that predict further tokens stand behind slashes, each as the model's last
+/// ones: "MEM*E/*E/*E". Attention and what is behind it are one layer there, as they are here.
+std::string without_modules(std::string pattern) {
+  const std::size_t slash = pattern.find('/');
+  if (slash == std::string::npos) return pattern;
+  const std::string module = pattern.substr(pattern.rfind('/') + 1);
+  pattern.resize(slash);
+  if (module != "*E" || !pattern.ends_with(module))
+    throw NotRepresentable("modules unlike the last layer are not planned yet");
+  return pattern.replace(slash - module.size(), module.size(), "a");
+}
+
+/// Megatron-LM's defaults, megatron/training/arguments.py (--mamba-state-dim and the like) and
+/// megatron/core/ssm/mamba_mixer.py (expand 2, d_conv 4, chunk_size 128).
+void add_pattern(HybridJson& out, const std::string& pattern, const PublishedRun& run,
+                 std::vector<std::string>& assumed) {
+  Model m;
+  m.layer_pattern = without_modules(pattern);
+  m.state_size = number_behind(run, "--mamba-state-dim", 128);
+  m.state_head_dim = number_behind(run, "--mamba-head-dim", 64);
+  m.state_groups = number_behind(run, "--mamba-num-groups", 8);
+  m.state_heads = number_behind(run, "--mamba-num-heads", 2 * run.model.hidden / m.state_head_dim);
+  m.scan_chunk = 128;
+  const auto layers = static_cast<std::int64_t>(m.layer_pattern.size());
+  out["layers"] = layers;
+  if (layers != run.model.layers && m.layer_pattern.find('a') == std::string::npos)
+    assumed.push_back(fmt::format("layers: {}, as the pattern has", layers));
+  add_states(out, m);
+  assumed.push_back(fmt::format(
+      "state-space mixers: {} heads of {} with states of {} in {} groups, Megatron-LM's defaults",
+      m.state_heads, m.state_head_dim, m.state_size, m.state_groups));
+}
+
+}  // namespace
+
+void add_hybrid(HybridJson& model, const PublishedRun& run, std::vector<std::string>& assumed) {
+  if (const Preset* preset = known_hybrid(run)) return add_known(model, *preset, run, assumed);
+  if (const auto pattern = word_behind(run, "--hybrid-(?:override|layer)-pattern"))
+    return add_pattern(model, *pattern, run, assumed);
+  const bool next = run.model.experts > 0 && mentions(lower(run.model.name), "next");
+  if (next || mentions(run.arguments, "--hybrid"))
+    throw NotRepresentable("which layers have states is not published");
+}
+
+}  // namespace plait
