@@ -114,6 +114,13 @@ struct Chains {
       return {};
     return chain(gated_chain(op.pass, size(op.dtype)), op.rows, op.width);
   }
+  /// PEFT's result + lora_B(lora_A(x)) * scaling: the product reads and writes b's columns, the sum
+  /// reads both and writes. Backward the product alone.
+  KernelChain operator()(const Add& op) const {
+    if (kernels.adapters == Fusion::kFused || !op.scaled) return {};
+    const double s = size(op.dtype);
+    return chain(forward(op.pass) ? PerElement{5 * s, 2} : PerElement{2 * s, 1}, op.rows, op.width);
+  }
   KernelChain operator()(const CrossEntropy& op) const {
     if (kernels.cross_entropy == Fusion::kFused) return {};
     return chain(cross_entropy_chain(op.step, size(op.dtype)), op.rows, op.vocab);

@@ -7,7 +7,7 @@
 
 namespace plait {
 
-inline constexpr std::array<std::string_view, 15> kUnitNames = {"embedding",
+inline constexpr std::array<std::string_view, 16> kUnitNames = {"embedding",
                                                                 "layer",
                                                                 "moe_layer",
                                                                 "experts",
@@ -21,7 +21,8 @@ inline constexpr std::array<std::string_view, 15> kUnitNames = {"embedding",
                                                                 "mlp_layer",
                                                                 "experts_layer",
                                                                 "state_space_mlp_layer",
-                                                                "state_space_moe_layer"};
+                                                                "state_space_moe_layer",
+                                                                "adapters"};
 inline constexpr std::string_view kRootName = "root";
 
 }  // namespace plait

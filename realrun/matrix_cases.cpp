@@ -321,7 +321,8 @@ std::vector<MatrixCase> matrix_cases() {
       early_gates_of_experts(list), exchanges_beside_passes(list), latent_attention(list),
       norms_of_heads(list), sliding_windows(list), further_tokens(list), offload(list),
       parameter_servers(list), hybrids(list), packed_documents(list), uneven_stages(list),
-      losses_in_pieces(list), whole_losses(list), encoders(list), state_space_layers(list);
+      losses_in_pieces(list), whole_losses(list), encoders(list), state_space_layers(list),
+      low_rank_adapters(list);
   return std::move(list.cases);
 }
 

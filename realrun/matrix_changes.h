@@ -210,6 +210,8 @@ void sliding_windows(List& list);
 void encoders(List& list);
 /// matrix_of_state_space.cpp: models with state-space mixers.
 void state_space_layers(List& list);
+/// matrix_of_adapters.cpp: frozen models with low-rank adapters.
+void low_rank_adapters(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of
