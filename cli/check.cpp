@@ -82,6 +82,12 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
     add("", fmt::format("windows: {} of {} layers see {} tokens", n, s.model.layers,
                         human_count(s.model.attention_window)));
   }
+  if (const LowRankAdapters& lora = s.workload.lora; lora.any()) {
+    const std::int64_t trained = count_adapter_parameters(s.model, lora);
+    const double share = static_cast<double>(trained) / static_cast<double>(trained + parameters);
+    add("", fmt::format("low-rank adapters: {} parameters are trained, {:.2f} % of all",
+                        human_count(trained), 100 * share));
+  }
   add("batch",
       fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "
                   "{} of {} on each data-parallel rank",

@@ -27,9 +27,11 @@ bool forward(Pass pass) { return pass == Pass::kForward; }
 // gamma. Reads and writes: s+4, 8, 4, -, 8, 4+s, 2s. Backward: gamma's product (g, xhat -> two
 // results, one summed: 5s), the cast (s+4), the product with 1/rms (8) and the row sum of g x
 // (8+4+4), the power (4+8), the fan-in (12), the cast (4+s), and gamma's gradient in fp32 (8).
-// LayerNorm is one kernel even in eager frameworks.
+// LayerNorm is one kernel even in eager frameworks. Of a frozen gamma: its product (2s), and no
+// gradient of it.
 PerElement norm_chain(Pass pass, double s) {
   if (forward(pass)) return {4 * s + 28, 7};
+  if (pass == Pass::kInputGrad) return {4 * s + 56, 11};
   return {7 * s + 64, 13};
 }
 
@@ -113,6 +115,13 @@ struct Chains {
     if (kernels.activation == Fusion::kFused || !op.gated || op.pass == Pass::kWeightGrad)
       return {};
     return chain(gated_chain(op.pass, size(op.dtype)), op.rows, op.width);
+  }
+  /// PEFT's result + lora_B(lora_A(x)) * scaling: the product reads and writes b's columns, the sum
+  /// reads both and writes. Backward the product alone.
+  KernelChain operator()(const Add& op) const {
+    if (kernels.adapters == Fusion::kFused || !op.scaled) return {};
+    const double s = size(op.dtype);
+    return chain(forward(op.pass) ? PerElement{5 * s, 2} : PerElement{2 * s, 1}, op.rows, op.width);
   }
   KernelChain operator()(const CrossEntropy& op) const {
     if (kernels.cross_entropy == Fusion::kFused) return {};

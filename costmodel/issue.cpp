@@ -109,7 +109,11 @@ struct HostCalls {
     if (!c.weighted) return 2;
     return c.pass == Pass::kForward ? 3 : 4;
   }
-  int operator()(const Add&) const { return 1; }       // with bias and dropout: one scripted kernel
+  /// With bias and dropout one scripted kernel; what an adapter adds is multiplied before.
+  int operator()(const Add& a) const {
+    const bool apart = a.scaled && kernels.adapters == Fusion::kEager;
+    return apart && a.pass == Pass::kForward ? 2 : 1;
+  }
   int operator()(const BiasGrad&) const { return 2; }  // column sums, and their sum
   int operator()(const Cast&) const { return 1; }
   int operator()(const Fill&) const { return 1; }

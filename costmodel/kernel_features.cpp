@@ -44,8 +44,10 @@ std::string variant_of(const Attention& op) {
   return std::string(op.fused ? ".fused" : ".unfused") + (op.causal ? "" : ".full") +
          (op.dropout ? ".dropout" : "") + std::string(pass_name(pass));
 }
+// Of the input's gradient alone the whole backward pass is what has been measured.
 std::string variant_of(const Norm& op) {
-  return (op.kind == NormKind::kLayerNorm ? ".layer" : ".rms") + std::string(pass_name(op.pass));
+  const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
+  return (op.kind == NormKind::kLayerNorm ? ".layer" : ".rms") + std::string(pass_name(pass));
 }
 std::string variant_of(const HeadNorm& op) { return variant_of(norm_of_heads(op)); }
 std::string variant_of(const Activation& op) {
@@ -83,6 +85,7 @@ std::string variant_of(const Route& op) { return std::string(pass_name(op.pass))
 std::string variant_of(const Dispatch& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Combine& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Add& op) {
+  if (op.scaled) return ".forward";  // which reads or writes a tensor more, where this is backward
   const Pass pass = op.pass == Pass::kInputGrad ? Pass::kBackward : op.pass;
   const bool bias = op.bias && pass == Pass::kForward;  // its gradient is a BiasGrad
   return std::string(op.dropout ? ".dropout" : "") + (bias ? ".bias" : "") +

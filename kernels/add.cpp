@@ -39,6 +39,30 @@ void add(T* out, const T* a, const T* b, const T* bias, std::int64_t rows, std::
 }
 
 template <class T>
+void add_scaled(T* out, const T* b, double scale, std::int64_t rows, std::int64_t width,
+                std::int64_t stride) {
+  const T factor = static_cast<T>(scale);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* row = out + r * stride;
+    const T* change = b + r * width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) row[i] += factor * change[i];
+  }
+}
+
+template <class T>
+void add_scaled_backward(T* db, const T* dout, double scale, std::int64_t rows, std::int64_t width,
+                         std::int64_t stride) {
+  const T factor = static_cast<T>(scale);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* row = dout + r * stride;
+    T* change = db + r * width;
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) change[i] = factor * row[i];
+  }
+}
+
+template <class T>
 void add_dropout(T* out, std::uint8_t* mask, const T* a, const T* b, const T* bias,
                  std::int64_t sequence, std::int64_t batch, std::int64_t width,
                  const Dropout& dropout) {
@@ -61,10 +85,13 @@ void add_dropout_backward(T* db, const T* dout, const std::uint8_t* mask, std::i
   for (std::int64_t i = 0; i < elements; ++i) db[i] = dout[i] * (scale * T(mask[i]));
 }
 
-#define PLAIT_INSTANTIATE(T)                                                               \
-  template void add(T*, const T*, const T*, const T*, std::int64_t, std::int64_t);         \
-  template void add_dropout(T*, std::uint8_t*, const T*, const T*, const T*, std::int64_t, \
-                            std::int64_t, std::int64_t, const Dropout&);                   \
+#define PLAIT_INSTANTIATE(T)                                                                \
+  template void add(T*, const T*, const T*, const T*, std::int64_t, std::int64_t);          \
+  template void add_scaled(T*, const T*, double, std::int64_t, std::int64_t, std::int64_t); \
+  template void add_scaled_backward(T*, const T*, double, std::int64_t, std::int64_t,       \
+                                    std::int64_t);                                          \
+  template void add_dropout(T*, std::uint8_t*, const T*, const T*, const T*, std::int64_t,  \
+                            std::int64_t, std::int64_t, const Dropout&);                    \
   template void add_dropout_backward(T*, const T*, const std::uint8_t*, std::int64_t, double);
 PLAIT_INSTANTIATE(float)
 PLAIT_INSTANTIATE(double)

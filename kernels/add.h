@@ -11,6 +11,16 @@ namespace plait::kernels {
 template <class T>
 void add(T* out, const T* a, const T* b, const T* bias, std::int64_t rows, std::int64_t width);
 
+/// Columns of rows that are `stride` elements apart: out[rows, stride] += scale b[rows, width].
+template <class T>
+void add_scaled(T* out, const T* b, double scale, std::int64_t rows, std::int64_t width,
+                std::int64_t stride);
+
+/// db[rows, width] = scale times those columns of dout[rows, stride].
+template <class T>
+void add_scaled_backward(T* db, const T* dout, double scale, std::int64_t rows, std::int64_t width,
+                         std::int64_t stride);
+
 /// out[s, b, width] = a + dropout(b + bias); mask[s, b, width] gets 1 where an element is kept,
 /// else 0. bias may be null.
 template <class T>

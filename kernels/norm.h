@@ -40,7 +40,7 @@ template <class T>
 void head_norm_forward(T* y, T* stats, const T* x, const T* gamma, const NormedHeads& heads,
                        double epsilon);
 
-/// rms_norm_backward of each head; dx may be dy, and neither dx nor dgamma is null.
+/// rms_norm_backward of each head; dx may be dy, and is not null.
 template <class T>
 void head_norm_backward(T* dx, T* dgamma, const T* dy, const T* x, const T* stats, const T* gamma,
                         const NormedHeads& heads, bool accumulate);

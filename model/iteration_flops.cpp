@@ -112,6 +112,10 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
                                       full_recompute);
 }
 
+Flops linear_flops_of_a_pass(const Model& model, const BatchSizes& batch) {
+  return Flops(batch.tokens * (linear_flops(model, false) + logit_flops(model)));
+}
+
 // Later versions of the same Megatron-LM function (commit 001b00c2) count seq / 2 keys per query:
 // half of a causal mask is empty. Without one the whole square is needed.
 Flops needed_flops_per_iteration(const Model& model, std::int64_t seq, std::int64_t batch) {

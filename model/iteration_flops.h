@@ -36,6 +36,11 @@ Flops megatron_flops_per_iteration(const Model& model, std::int64_t seq, std::in
 Flops megatron_flops_per_iteration(const Model& model, const BatchSizes& batch,
                                    bool full_recompute = false);
 
+/// Of these, what one pass over the linear maps and the logits is: forward, or either half of
+/// backward. Frozen weights need no gradients, and so one pass less (Megatron-Bridge,
+/// training/utils/flop_utils.py, model_flops_frozen: two thirds).
+Flops linear_flops_of_a_pass(const Model& model, const BatchSizes& batch);
+
 /// What the algorithm needs: of causal attention the half of the square below the diagonal, within
 /// the window where there is one, nothing recomputed; of mixers with states the products of
 /// the chunked form, the half below the diagonal of those within a chunk. Equal to the sum of

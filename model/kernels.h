@@ -36,6 +36,9 @@ struct Kernels {
   /// Eager: gate and up are cut off at a largest value by kernels of their own, before a gated
   /// activation. Fused: they are not cut off, or the activation does it.
   Fusion clamp = Fusion::kFused;
+  /// What a low-rank adapter adds, alpha / r B A x: by a product with the factor and a sum, as PEFT
+  /// and Megatron-Bridge write it (eager), or by one kernel. Of backward the product alone is left.
+  Fusion adapters = Fusion::kEager;
   Fusion cross_entropy = Fusion::kFused;
   /// Of a weight's gradients over the microbatches: by the product that makes them, or by a kernel
   /// behind it, as autograd does.

@@ -210,11 +210,16 @@ struct Combine {
 /// out = a + b (+ bias[width]) (residual connections, gradient fan-in). With dropout, b is masked
 /// and scaled first and a mask of one byte per element is written. kBackward: the masked gradient
 /// of b.
+///
+/// `scaled`: what a low-rank adapter adds to its linear layer's result, out += scale b, on those of
+/// out's columns that b has; kBackward: b's gradient, scale times those columns.
 struct Add {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0;
   bool bias = false, dropout = false;
   DType dtype = DType::kBf16;
+  bool scaled = false;
+  double scale = 1;
 };
 
 /// Column sums of dy[rows, width] into a bias gradient.

@@ -187,8 +187,13 @@ std::vector<Field<Dispatch>> fields(const Dispatch*) { return slot_fields<Dispat
 std::vector<Field<Combine>> fields(const Combine*) { return slot_fields<Combine>(); }
 std::vector<Field<Add>> fields(const Add*) {
   using T = Add;
-  return {pass(&T::pass),         size("rows", &T::rows),       size("width", &T::width),
-          flag("bias", &T::bias), flag("dropout", &T::dropout), dtype("dtype", &T::dtype)};
+  return {pass(&T::pass),
+          size("rows", &T::rows),
+          size("width", &T::width),
+          flag("bias", &T::bias),
+          flag("dropout", &T::dropout),
+          dtype("dtype", &T::dtype),
+          flag("scaled", &T::scaled)};
 }
 std::vector<Field<BiasGrad>> fields(const BiasGrad*) {
   using T = BiasGrad;

@@ -288,7 +288,7 @@ std::int64_t traffic(const Add& op) {
   switch (op.pass) {
     case Pass::kForward: return 3 * matrix + mask + (op.bias ? op.width * size_of(op.dtype) : 0);
     case Pass::kBackward:
-    case Pass::kInputGrad: return op.dropout ? 2 * matrix + mask : 0;
+    case Pass::kInputGrad: return op.dropout || op.scaled ? 2 * matrix + mask : 0;
     case Pass::kWeightGrad:
     case Pass::kOptimizer: return 0;  // the bias gradient is a BiasGrad
   }

@@ -28,6 +28,21 @@ std::string_view name_of(NarrowWeights narrow) {
   return "?";
 }
 
+std::string_view name_of(AdapterTarget target) {
+  switch (target) {
+    case AdapterTarget::kQkv: return "qkv";
+    case AdapterTarget::kQ: return "q";
+    case AdapterTarget::kK: return "k";
+    case AdapterTarget::kV: return "v";
+    case AdapterTarget::kOut: return "out";
+    case AdapterTarget::kUp: return "up";
+    case AdapterTarget::kGateHalf: return "gate_half";
+    case AdapterTarget::kUpHalf: return "up_half";
+    case AdapterTarget::kDown: return "down";
+  }
+  return "?";
+}
+
 std::string_view name_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::kAllReduce: return "all_reduce";

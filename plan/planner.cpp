@@ -6,6 +6,7 @@
 #include "plan/places.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
+#include "plan/require_lora.h"
 #include "plan/strategies/draft.h"
 #include "plan/strategies/stage_tp.h"
 
@@ -171,13 +172,21 @@ std::int64_t microbatches(const Workload& w, std::int64_t replicas) {
   return w.global_batch / per_pass;
 }
 
+/// With adapters: frozen products without their weights' gradients, and three passes over factors.
+Flops flops_per_iteration(const Model& m, const LowRankAdapters& lora, const BatchSizes& batch) {
+  const Flops all = megatron_flops_per_iteration(m, batch);
+  if (!lora.any()) return all;
+  const auto factors = static_cast<double>(count_adapter_parameters(m, lora));
+  return all - linear_flops_of_a_pass(m, batch) + Flops(3 * 2 * factors * batch.tokens);
+}
+
 void count_work(const Workload& w, const DocumentLayout& documents, const Model& m, Plan& plan) {
   const BatchSizes trained = trained_on(m, documents, w.sequence_length, w.global_batch);
   const BatchSizes run =
       computed(m, documents, w.flash_attention, w.sequence_length, w.global_batch);
   plan.tokens_per_step = static_cast<std::int64_t>(trained.tokens);
-  plan.model_flops = megatron_flops_per_iteration(m, trained);
-  plan.unneeded_flops = megatron_flops_per_iteration(m, run) - plan.model_flops;
+  plan.model_flops = flops_per_iteration(m, w.lora, trained);
+  plan.unneeded_flops = flops_per_iteration(m, w.lora, run) - plan.model_flops;
 }
 
 /// All stages have the mesh's tensor-parallel degree.
@@ -198,6 +207,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   overlap_tensor_parallel(draft);
   apply_context_parallel(draft);
   apply_recompute(draft);
+  skip_unused_gradients(draft);
   pack_units(draft);
   split_backward(draft);
   apply_windows(draft);
@@ -227,6 +237,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
 Plan make_plan(const Model& model, const Workload& workload, const Strategy& strategy) {
   require_model(model);
   require_hybrid(model, workload, strategy);
+  require_lora(model, workload, strategy);
   require_latents(model);
   require_experts(model);
   require_modules(model);

@@ -7,7 +7,7 @@
 
 namespace plait {
 
-inline constexpr std::array<std::string_view, 18> kUnitNames = {"embedding",
+inline constexpr std::array<std::string_view, 19> kUnitNames = {"embedding",
                                                                 "layer",
                                                                 "moe_layer",
                                                                 "experts",
@@ -24,7 +24,8 @@ inline constexpr std::array<std::string_view, 18> kUnitNames = {"embedding",
                                                                 "state_space_moe_layer",
                                                                 "delta_net_layer",
                                                                 "delta_net_mlp_layer",
-                                                                "delta_net_moe_layer"};
+                                                                "delta_net_moe_layer",
+                                                                "adapters"};
 inline constexpr std::string_view kRootName = "root";
 
 }  // namespace plait

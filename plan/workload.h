@@ -7,6 +7,7 @@
 
 #include "model/dtype.h"
 #include "plan/documents.h"
+#include "plan/lora.h"
 
 namespace plait {
 
@@ -51,7 +52,8 @@ struct Workload {
   std::int64_t global_batch = 0;     // sequences per optimizer step, over all ranks
   std::int64_t micro_batch = 1;      // sequences per forward pass of one data-parallel rank
   Precision precision;
-  Documents documents;  // what sequences are made of
+  Documents documents;   // what sequences are made of
+  LowRankAdapters lora;  // which parameters are trained: all, or those of adapters
   /// Slots of an expert over its even share of the tokens: a group of s tokens gets ceil(factor k s
   /// / E) slots of each expert and tokens beyond are dropped. 0: none are dropped, and slots are
   /// counted as `expert_skew` says (what dropless training, as in MegaBlocks, computes).

@@ -18,7 +18,7 @@ auto key(const Model& m) {
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,
-                  w.capacity_factor, w.documents);
+                  w.capacity_factor, w.documents, w.lora);
 }
 
 }  // namespace
@@ -53,6 +53,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"mixture.cpp", c.model.experts > 0},
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"windows.cpp", c.model.windowed_layers() > 0},
+      {"lora.cpp", c.workload.lora.any()},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},

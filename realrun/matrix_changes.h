@@ -223,6 +223,8 @@ void encoders(List& list);
 void state_space_layers(List& list);
 /// matrix_of_delta_nets.cpp: models with gated delta nets and gates.
 void delta_nets(List& list);
+/// matrix_of_adapters.cpp: frozen models with low-rank adapters.
+void low_rank_adapters(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

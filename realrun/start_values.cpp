@@ -36,7 +36,10 @@ double initial_weight(std::string_view name, std::int64_t layer, std::int64_t el
   const bool looked_up =
       name == "embedding.weight" || name == "position.weight" || name == "token_type.weight";
   if (looked_up) return 0.5 * u;
-  return 1.7 * u / std::sqrt(static_cast<double>(inputs));
+  // What adapters change is small beside what the layer gives, as in fine-tuning; but not nothing,
+  // since the gradient of A is B's multiple.
+  const double size = name.find(".lora_b") != std::string_view::npos ? 0.25 : 1.7;
+  return size * u / std::sqrt(static_cast<double>(inputs));
 }
 
 std::int64_t token_at(std::int64_t sample, std::int64_t position, std::int64_t vocab) {

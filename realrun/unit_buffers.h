@@ -18,8 +18,13 @@ struct UnitBuffers {
   /// Of offload, in host memory: the gradient that Adam reads, the weights that it updates.
   TensorId gradient_host = kNoTensor, weight_host = kNoTensor;
   std::vector<TensorId> weight_views, gradient_views;  // in the same order
-  /// A tensor that every rank which holds the unit touches.
-  TensorId anchor() const { return moment; }
+  bool frozen() const { return moment == kNoTensor; }
+  /// What a rank has of the unit between steps: of a trained one the optimizer's state, of a frozen
+  /// one its weights.
+  TensorId anchor() const {
+    if (!frozen()) return moment;
+    return weight_shard != kNoTensor ? weight_shard : weights;
+  }
 };
 
 std::vector<UnitBuffers> unit_buffers(const Plan& plan);

@@ -19,7 +19,7 @@ class Collector {
     out_.planned = live_memory(plan_, rank.stage, false, Place::kDevice, rank.role).peak;
     out_.held = walker_.device().peak();
     for (const UnitBuffers& unit : unit_buffers(plan_)) {
-      if (!holds(rank.role, plan_.tensors[unit.moment].holders)) continue;
+      if (!holds(rank.role, plan_.tensors[unit.anchor()].holders)) continue;
       for (std::int32_t layer : layers_of(plan_, rank.stage, unit.anchor())) {
         collect(unit, layer);
       }
@@ -35,8 +35,10 @@ class Collector {
     TensorId weight = unit.master;
     if (weight == kNoTensor) weight = unit.weight_shard;
     if (weight == kNoTensor) weight = unit.weights;
-    read(unit, gradient, layer, out_.gradients);
-    read(unit, unit.moment, layer, out_.moments);
+    if (!unit.frozen()) {
+      read(unit, gradient, layer, out_.gradients);
+      read(unit, unit.moment, layer, out_.moments);
+    }
     read(unit, weight, layer, out_.weights);
   }
   /// The rank's share of the unit out of `held`, which is the whole unit or that share.
@@ -44,7 +46,7 @@ class Collector {
             std::vector<TensorPart>& out) {
     const Rank& rank = walker_.rank();
     const Tensor& all = plan_.tensors[unit.weights];
-    const ShareOfBuffer share = share_of_buffer(plan_, rank, all, plan_.tensors[unit.moment]);
+    const ShareOfBuffer share = share_of_buffer(plan_, rank, all, plan_.tensors[unit.anchor()]);
     const std::vector<double> values = walker_.device().read({held, layer, 0});
     const bool whole = plan_.tensors[held].elements(plan_.mesh) == all.elements(plan_.mesh);
     const double* data = values.data() + (whole ? share.first : 0);

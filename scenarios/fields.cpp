@@ -84,6 +84,26 @@ const Table<Documents>& documents_table() {
   return table;
 }
 
+const Table<LowRankAdapters>& lora_table() {
+  using T = AdapterTarget;
+  static const Table<LowRankAdapters> table(
+      "workload.lora",
+      {
+          field("rank", &LowRankAdapters::rank, Int{.min = 0, .max = 1 << 16},
+                "Rows of the factor A, columns of B, r; 0: no adapters, and all parameters are "
+                "trained. Else they alone are, and all others are frozen."),
+          field("alpha", &LowRankAdapters::alpha, Real{.min = 0, .max = 1 << 20},
+                "What adapters add is B A x times alpha / r; 0: r."),
+          field("targets", &LowRankAdapters::targets,
+                List{choice_of({T::kQkv, T::kQ, T::kK, T::kV, T::kOut, T::kUp, T::kGateHalf,
+                                T::kUpHalf, T::kDown})},
+                "Products that have one: qkv (queries, keys and values in one), or q, k and v by "
+                "themselves; out (behind attention); up (the MLP's first, with its gate), or "
+                "gate_half and up_half; down."),
+      });
+  return table;
+}
+
 /// Documents that have a length are packed where nothing else is said.
 struct DocumentsRule {
   Shape shape() const { return documents_table().shape(); }
@@ -268,6 +288,9 @@ const Table<Workload>& workload_table() {
                 "Element types of the training state."),
           field("documents", &Workload::documents, DocumentsRule{},
                 "What sequences are made of, where that is not one document each."),
+          field("lora", &Workload::lora, Nested{&lora_table()},
+                "Fine-tuning of low-rank adapters beside frozen weights (LoRA).")
+              .silent_by_default(),
           field("capacity_factor", &Workload::capacity_factor, Real{.min = 0, .max = 1024},
                 "Slots of each expert for a sequence's tokens, over an even share of them; tokens "
                 "beyond are dropped. 0: none are dropped."),

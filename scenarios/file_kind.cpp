@@ -18,13 +18,15 @@ struct Sign {
   std::string_view cure;  // {}: its name
 };
 /// The first key that stands in the file decides.
-constexpr std::array<Sign, 10> kSigns = {{
+constexpr std::array<Sign, 11> kSigns = {{
     {"model", FileFormat::kScenario, "a scenario", "plait run {}"},
     {"workload", FileFormat::kScenario, "a scenario", "plait run {}"},
     {"serving", FileFormat::kScenario, "a scenario", "plait serve {}"},
     {"step_time_s", FileFormat::kOther, "a result of plait run", "plait compare {}"},
     {"model_type", FileFormat::kOther, "a Hugging Face config.json",
      R"(name it in a scenario: "model": {{"hf_config": "{}"}})"},
+    {"peft_type", FileFormat::kOther, "an adapter_config.json of PEFT",
+     R"(say it in a scenario: "workload": {{"lora": {{"rank": 8, "targets": ["q", "v"]}}}})"},
     {"zero_optimization", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",
      "plait import {} --base SCENARIO -o mine.json"},
     {"train_batch_size", FileFormat::kDeepSpeed, "a ds_config.json of DeepSpeed",

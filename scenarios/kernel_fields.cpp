@@ -36,6 +36,10 @@ const Table<Kernels>& kernels_table() {
           field("clamp", &K::clamp, choice,
                 "Eager: gate and up are cut off at a largest value by kernels of their own, before "
                 "a gated activation; fused: they are not, or the activation does it."),
+          field("adapters", &K::adapters, choice,
+                "Low-rank adapters: what they add is multiplied by alpha / r by a kernel and added "
+                "by another, or by one.")
+              .silent_by_default(),
           field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
           field("gradient_sum", &K::gradient_sum, choice,
                 "The sum of a weight's gradients over microbatches, fused with their product or "

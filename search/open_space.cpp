@@ -127,11 +127,20 @@ void require_alike_layers(const Model& m) {
                 "compare layouts with plait run --set and plait compare");
 }
 
+/// The bounds count gradients and optimizer state of all parameters.
+void require_all_trained(const Workload& w) {
+  if (!w.lora.any()) return;
+  throw refusal("S164", "layouts of frozen models with low-rank adapters are not searched",
+                "workload.lora", "a workload that trains all parameters",
+                "compare layouts with plait run --set and plait compare");
+}
+
 }  // namespace
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
   check_names(keep);
   require_alike_layers(open.scenario.model);
+  require_all_trained(open.scenario.workload);
   Space space = only(layout_of(open.scenario.strategy, open.scenario.workload));
   space.dp.clear();
   const bool everything = !open.leaves_open();

@@ -63,6 +63,38 @@ struct TakeLarger {
 };
 
 template <class T>
+struct ScaledSum {
+  T* out;
+  const T* b;
+  float scale;
+  std::int64_t width, stride;
+  template <int V>
+  __device__ void run(std::int64_t row, std::int64_t column) const {
+    const std::int64_t at = row * stride + column;
+    Floats<V> sum = load<V>(out + at);
+    const Floats<V> x = load<V>(b + row * width + column);
+#pragma unroll
+    for (int i = 0; i < V; ++i) sum.at[i] += scale * x.at[i];
+    store(out + at, sum);
+  }
+};
+
+template <class T>
+struct ScaledGradient {
+  T* db;
+  const T* dout;
+  float scale;
+  std::int64_t width, stride;
+  template <int V>
+  __device__ void run(std::int64_t row, std::int64_t column) const {
+    Floats<V> x = load<V>(dout + row * stride + column);
+#pragma unroll
+    for (int i = 0; i < V; ++i) x.at[i] *= scale;
+    store(db + row * width + column, x);
+  }
+};
+
+template <class T>
 struct DropoutSum {
   T* out;
   std::uint8_t* mask;
@@ -132,6 +164,23 @@ void take_larger(const Queue& q, float* out, const float* in, std::int64_t eleme
 }
 
 template <class T>
+void add_scaled(const Queue& q, T* out, const T* b, double scale, std::int64_t rows,
+                std::int64_t width, std::int64_t stride) {
+  const bool vectorised = aligned({out, b}) && stride % kVector<T> == 0;
+  for_each_in_rows<kVector<T>>(q, vectorised, rows, width,
+                               ScaledSum<T>{out, b, static_cast<float>(scale), width, stride});
+}
+
+template <class T>
+void add_scaled_backward(const Queue& q, T* db, const T* dout, double scale, std::int64_t rows,
+                         std::int64_t width, std::int64_t stride) {
+  const bool vectorised = aligned({db, dout}) && stride % kVector<T> == 0;
+  for_each_in_rows<kVector<T>>(
+      q, vectorised, rows, width,
+      ScaledGradient<T>{db, dout, static_cast<float>(scale), width, stride});
+}
+
+template <class T>
 void add_dropout(const Queue& q, T* out, std::uint8_t* mask, const T* a, const T* b, const T* bias,
                  std::int64_t sequence, std::int64_t batch, std::int64_t width,
                  const Dropout& dropout) {
@@ -149,6 +198,10 @@ void add_dropout_backward(const Queue& q, T* db, const T* dout, const std::uint8
 
 #define PLAIT_INSTANTIATE(T)                                                                     \
   template void add(const Queue&, T*, const T*, const T*, const T*, std::int64_t, std::int64_t); \
+  template void add_scaled(const Queue&, T*, const T*, double, std::int64_t, std::int64_t,       \
+                           std::int64_t);                                                        \
+  template void add_scaled_backward(const Queue&, T*, const T*, double, std::int64_t,            \
+                                    std::int64_t, std::int64_t);                                 \
   template void add_dropout(const Queue&, T*, std::uint8_t*, const T*, const T*, const T*,       \
                             std::int64_t, std::int64_t, std::int64_t, const Dropout&);           \
   template void add_dropout_backward(const Queue&, T*, const T*, const std::uint8_t*,            \

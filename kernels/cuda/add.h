@@ -18,6 +18,16 @@ void accumulate(const Queue& q, To* out, const From* in, std::int64_t elements);
 /// out[elements] = the larger of out and in.
 void take_larger(const Queue& q, float* out, const float* in, std::int64_t elements);
 
+/// Columns of rows that are `stride` elements apart: out[rows, stride] += scale b[rows, width].
+template <class T>
+void add_scaled(const Queue& q, T* out, const T* b, double scale, std::int64_t rows,
+                std::int64_t width, std::int64_t stride);
+
+/// db[rows, width] = scale times those columns of dout[rows, stride].
+template <class T>
+void add_scaled_backward(const Queue& q, T* db, const T* dout, double scale, std::int64_t rows,
+                         std::int64_t width, std::int64_t stride);
+
 /// out[s, b, width] = a + dropout(b + bias); mask[s, b, width] gets 1 where an element is kept,
 /// else 0. bias may be null.
 template <class T>

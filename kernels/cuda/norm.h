@@ -36,7 +36,7 @@ template <class T>
 void head_norm_forward(const Queue& q, T* y, float* stats, const T* x, const T* gamma,
                        const NormedHeads& heads, double epsilon);
 
-/// rms_norm_backward of each head; dx may be dy, and neither dx nor dgamma is null.
+/// rms_norm_backward of each head; dx may be dy, and is not null.
 template <class T, class G>
 void head_norm_backward(const Queue& q, T* dx, G* dgamma, const T* dy, const T* x,
                         const float* stats, const T* gamma, const NormedHeads& heads,

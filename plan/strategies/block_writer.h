@@ -28,8 +28,15 @@ class BlockWriter {
   struct Parameter {
     TensorId weight, gradient;
   };
+  /// Low-rank factors beside a linear layer's matrix (lora.cpp), and what they write: A x, B A x,
+  /// their gradients, and that of x. Of a part of the matrix's rows, or of all.
+  struct Adapter {
+    Parameter a, b;
+    TensorId inner, change, d_inner, d_change, d_input;
+  };
   struct Linear {
     Parameter weight, bias = {kNoTensor, kNoTensor};
+    std::vector<Adapter> adapters = {};
     bool has_bias() const { return bias.weight != kNoTensor; }
   };
   struct NormWeights {
@@ -98,6 +105,11 @@ class BlockWriter {
   TensorId mask(std::string name) {
     return rows(std::move(name), Dim{m_.hidden}, DType::kInt8, Scope::kLayerMicrobatch);
   }
+  /// Beside adapters all others are frozen, and have no gradients.
+  bool trains(UnitKind unit) const {
+    return !d_.workload.lora.any() || unit == UnitKind::kAdapters;
+  }
+  static bool frozen(const Parameter& p) { return p.gradient == kNoTensor; }
   /// Experts are one unit of all layers that have them, whatever mixer is before them.
   Parameter parameter(UnitKind unit, const std::string& name, std::initializer_list<Dim> dims) {
     const Unit& declared = d_.unit(unit);
@@ -114,17 +126,20 @@ class BlockWriter {
     t.scope = in_layers(unit) ? Scope::kLayer : Scope::kRole;
     Parameter p{};
     p.weight = d_.add(t);
+    d_.unit(unit).weights.push_back(p.weight);
+    p.gradient = kNoTensor;
+    if (!trains(unit)) return p;
     t.name = name + ".grad";
     t.dtype = d_.workload.precision.gradients;
     t.kind = TensorClass::kGradient;
     p.gradient = d_.add(t);
-    d_.unit(unit).weights.push_back(p.weight);
     d_.unit(unit).gradients.push_back(p.gradient);
     return p;
   }
   Linear linear(UnitKind unit, const std::string& name, Dim out, Dim in, bool bias) {
     Linear l{parameter(unit, name + ".weight", {out, in})};
     if (bias) l.bias = parameter(unit, name + ".bias", {out});
+    if (d_.workload.lora.any()) add_adapters(l, name, out, in);
     return l;
   }
   NormWeights norm_weights(UnitKind unit, const std::string& name) {
@@ -163,10 +178,12 @@ class BlockWriter {
     norm_backward(read(dy), x, w, dx);
   }
   void norm_backward(Operand dy, Operand x, const NormWeights& w, Operand dx) {
-    std::vector<Operand> o = {
-        dy, x, read(w.stats), read(w.gamma.weight), dx, update(w.gamma.gradient)};
-    if (m_.norm_bias()) o.push_back(update(w.beta.gradient));
-    emit(Norm{Pass::kBackward, m_.norm, 0, 0, dtype_}, Phase::kBackward, o);
+    std::vector<Operand> o = {dy, x, read(w.stats), read(w.gamma.weight), dx};
+    const bool input = frozen(w.gamma);
+    if (!input) o.push_back(update(w.gamma.gradient));
+    if (!input && m_.norm_bias()) o.push_back(update(w.beta.gradient));
+    emit(Norm{input ? Pass::kInputGrad : Pass::kBackward, m_.norm, 0, 0, dtype_}, Phase::kBackward,
+         o);
   }
   void head_norm_forward(const HeadNormWeights& w, TensorId out) {
     emit(HeadNorm{Pass::kForward, 0, 0, 0, 0, 0, dtype_}, Phase::kForward,
@@ -174,9 +191,12 @@ class BlockWriter {
           written(w.stats)});
   }
   void head_norm_backward(const HeadNormWeights& w, TensorId dqkv) {
-    emit(HeadNorm{Pass::kBackward, 0, 0, 0, 0, 0, dtype_}, Phase::kBackward,
-         {update(dqkv), read(w.projected), read(w.stats), read(w.queries.weight),
-          read(w.keys.weight), update(w.queries.gradient), update(w.keys.gradient)});
+    std::vector<Operand> o = {update(dqkv), read(w.projected), read(w.stats),
+                              read(w.queries.weight), read(w.keys.weight)};
+    const bool input = frozen(w.queries);
+    if (!input) o.push_back(update(w.queries.gradient)), o.push_back(update(w.keys.gradient));
+    emit(HeadNorm{input ? Pass::kInputGrad : Pass::kBackward, 0, 0, 0, 0, 0, dtype_},
+         Phase::kBackward, o);
   }
   /// Queries and keys, or their gradients, in place.
   void rotate(Pass pass, TensorId rows) {
@@ -199,6 +219,7 @@ class BlockWriter {
     std::vector<Operand> o = {read(x), read(w.weight.weight), written(y)};
     if (add_bias) o.push_back(read(w.bias.weight));
     emit(matmul(Pass::kForward, GemmLayout::kNT, add_bias), Phase::kForward, o);
+    for (const Adapter& adapter : w.adapters) adapter_forward(adapter, x, y);
   }
   void linear_input_grad(Operand dy, const Linear& w, TensorId dx) {
     linear_input_grad(dy, w, written(dx));
@@ -206,8 +227,11 @@ class BlockWriter {
   void linear_input_grad(Operand dy, const Linear& w, Operand dx) {
     emit(matmul(Pass::kInputGrad, GemmLayout::kNN, false), Phase::kBackward,
          {dy, read(w.weight.weight), dx});
+    for (const Adapter& adapter : w.adapters) adapter_input_grad(adapter, dy, dx);
   }
   void linear_weight_grad(Operand dy, TensorId x, const Linear& w, bool bias) {
+    for (const Adapter& adapter : w.adapters) adapter_weight_grad(adapter, x);
+    if (frozen(w.weight)) return;
     std::vector<Operand> o = {dy, read(x), update(w.weight.gradient)};
     if (bias) o.push_back(update(w.bias.gradient));
     emit(matmul(Pass::kWeightGrad, GemmLayout::kTN, bias), Phase::kWeightGrad, o);
@@ -224,7 +248,7 @@ class BlockWriter {
     emit(Add{Pass::kForward, 0, 0, false, false, dtype_}, Phase::kBackward, {a, b, out});
   }
   void bias_grad(Operand dy, const Linear& w) {
-    if (!w.has_bias()) return;
+    if (!w.has_bias() || frozen(w.bias)) return;
     emit(BiasGrad{0, 0, dtype_, d_.workload.precision.gradients}, Phase::kBackward,
          {dy, update(w.bias.gradient)});
   }
@@ -250,6 +274,12 @@ class BlockWriter {
   void begin(Block& block) { block_ = &block; }
 
  private:
+  // lora.cpp
+  void add_adapters(Linear& l, const std::string& name, Dim out, Dim in);
+  void adapter_forward(const Adapter& adapter, TensorId x, TensorId y);
+  void adapter_input_grad(const Adapter& adapter, Operand dy, Operand dx);
+  void adapter_weight_grad(const Adapter& adapter, TensorId x);
+
   Draft& d_;
   const Model& m_;
   DType dtype_;

@@ -9,9 +9,9 @@
 //   or are taken from there and not computed (R); input gradient {dy R, w R, dx W, [y R]}, where y
 //   is kept until then though nothing needs it; weight gradient {dy R, x R, dw, [dbias]}
 // - Norm: forward {x R, gamma R, [beta R], y W, stats W}; backward {dy R, x R, stats R, gamma R,
-//   dx W, dgamma, [dbeta]}
+//   dx W, dgamma, [dbeta]}, input gradient the same without dgamma and dbeta
 // - HeadNorm: forward {qkv R, gamma of queries R, of keys R, out W, stats W}; backward {dqkv U,
-//   qkv R, stats R, gamma R, gamma R, dgamma, dgamma}
+//   qkv R, stats R, gamma R, gamma R, dgamma, dgamma}, input gradient without the last two
 // - Attention: forward {qkv R, context W, saved W, [kv R]}; backward {dcontext R, qkv R, context R,
 //   saved R, [kv R, dkv W], dqkv W}
 // - Activation: forward {u R, a W, [gates R]}; backward {da R, u R, du W, [gates R, dgates W]}
@@ -20,7 +20,7 @@
 // - Cast {in R, out W ...}, scaled {in R, out, magnitudes R}, quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
-//   mask R, db W}
+//   mask R, db W}, scaled {dout R, db W}
 // - Gate: forward {x R, g R, out W}; backward {dout R, x R, g R, dx W, dg W}
 // - CausalConv: forward {packed R, taps R, [bias R], out W}; backward {dout R, packed R, taps R,
 //   [bias R], dpacked U, dtaps, [dbias]}
@@ -60,7 +60,8 @@ namespace plait {
 /// layer with experts is two: the experts, which other ranks hold copies of, and the rest of it. So
 /// is a module that predicts a further token: its layer, and the rest of it. Of those that have
 /// other weights too, weights of linear layers that are kept narrow are units of their own, the
-/// matrices. Layers of a hybrid are units by their parts.
+/// matrices. Layers of a hybrid are units by their parts. A layer's low-rank adapters are one; all
+/// other units are frozen beside them.
 enum class UnitKind : std::uint8_t {
   kEmbedding,
   kLayer,
@@ -79,35 +80,48 @@ enum class UnitKind : std::uint8_t {
   kStateSpaceMoeLayer,
   kDeltaNetLayer,
   kDeltaNetMlpLayer,
-  kDeltaNetMoeLayer
+  kDeltaNetMoeLayer,
+  kAdapters
 };
-inline constexpr std::array kAllUnits = {
-    UnitKind::kEmbedding,          UnitKind::kLayer,
-    UnitKind::kMoeLayer,           UnitKind::kExperts,
-    UnitKind::kPrediction,         UnitKind::kHead,
-    UnitKind::kLayerMatrices,      UnitKind::kMoeLayerMatrices,
-    UnitKind::kPredictionMatrices, UnitKind::kAttentionLayer,
-    UnitKind::kStateSpaceLayer,    UnitKind::kMlpLayer,
-    UnitKind::kExpertsLayer,       UnitKind::kStateSpaceMlpLayer,
-    UnitKind::kStateSpaceMoeLayer, UnitKind::kDeltaNetLayer,
-    UnitKind::kDeltaNetMlpLayer,   UnitKind::kDeltaNetMoeLayer};
+inline constexpr std::array kAllUnits = {UnitKind::kEmbedding,
+                                         UnitKind::kLayer,
+                                         UnitKind::kMoeLayer,
+                                         UnitKind::kExperts,
+                                         UnitKind::kPrediction,
+                                         UnitKind::kHead,
+                                         UnitKind::kLayerMatrices,
+                                         UnitKind::kMoeLayerMatrices,
+                                         UnitKind::kPredictionMatrices,
+                                         UnitKind::kAttentionLayer,
+                                         UnitKind::kStateSpaceLayer,
+                                         UnitKind::kMlpLayer,
+                                         UnitKind::kExpertsLayer,
+                                         UnitKind::kStateSpaceMlpLayer,
+                                         UnitKind::kStateSpaceMoeLayer,
+                                         UnitKind::kDeltaNetLayer,
+                                         UnitKind::kDeltaNetMlpLayer,
+                                         UnitKind::kDeltaNetMoeLayer,
+                                         UnitKind::kAdapters};
 inline constexpr std::size_t kUnitKinds = kAllUnits.size();
 /// One for each layer that has it.
 constexpr bool in_layers(UnitKind k) { return k != UnitKind::kEmbedding && k != UnitKind::kHead; }
 
 struct Unit {
   bool present() const { return !weights.empty(); }
+  /// Has gradients and optimizer state; else its weights are all that there is.
+  bool trained() const { return !gradients.empty(); }
   /// Ranks along these hold the same weights and see other tokens.
   AxisSet data_axes;
   /// Of these, the ones that ZeRO shards over, and how far: 0 where there is but one shard.
   AxisSet shard_axes;
   int zero_stage = 0;
-  std::vector<TensorId> weights, gradients;  // views into the two buffers, in the order of use
-  bool narrow = false;                       // weights in the type that products read
-  bool passes = false;                       // weights go when narrow copies are made of them
-  TensorId magnitudes = kNoTensor;           // the largest of each weight, of narrow ones
-  TensorId weight_buffer = kNoTensor;        // flat, in the weights' type, what compute reads
-  TensorId gradient_buffer = kNoTensor;      // flat, what compute writes
+  /// Views into the two buffers, in the order of use; of a frozen unit no gradients.
+  std::vector<TensorId> weights, gradients;
+  bool narrow = false;                   // weights in the type that products read
+  bool passes = false;                   // weights go when narrow copies are made of them
+  TensorId magnitudes = kNoTensor;       // the largest of each weight, of narrow ones
+  TensorId weight_buffer = kNoTensor;    // flat, in the weights' type, what compute reads
+  TensorId gradient_buffer = kNoTensor;  // flat, what compute writes
   TensorId gradient_shard = kNoTensor;   // zero_stage >= 2: what is left after the reduce_scatter;
                                          // of a server: the sum of what is pushed
   TensorId gather_buffer = kNoTensor;    // zero_stage 3: weights arrive here and are copied
@@ -140,10 +154,11 @@ struct LayerPasses {
   std::vector<Block> forward_parts = {}, backward_parts = {};
 };
 /// Layers with the same parts; whose attention sees all tokens, or a window; whose products are as
-/// narrow as the others', or plain (Precision::is_plain).
+/// narrow as the others', or plain (Precision::is_plain); whose input needs a gradient, or is what
+/// frozen embeddings give (lora.cpp).
 struct LayerKind {
   LayerParts parts;
-  bool windowed = false, plain = false;
+  bool windowed = false, plain = false, first = false;
   bool has_experts() const { return parts.feed_forward == FeedForward::kExperts; }
   LayerPasses kept;                       // as written
   std::optional<LayerPasses> recomputed;  // in the backward pass, where the strategy does so
@@ -181,6 +196,7 @@ struct Draft {
   std::array<Unit, kUnitKinds> units;
   Block embed_forward, embed_backward, head_forward, head_backward, head_weight_grads;
   std::vector<LayerKind> layers;   // experts last; later each plain or windowed before all
+  bool skips_first = false;        // the first layer is a kind of its own (lora.cpp)
   LayerKind mtp;                   // before the layer of a module that predicts a further token
   LayerPasses mtp_head;            // and behind it; empty without modules
   std::vector<TensorId> narrowed;  // weights that products read narrow
@@ -215,12 +231,14 @@ struct Draft {
   bool is_plain(std::int64_t layer) const {
     return workload.precision.is_plain(layer, model.layers);
   }
+  /// The layer's input is what frozen embeddings give, on the same stage.
+  bool is_first(std::int64_t layer) const;
   /// Of `layers`, from apply_windows on. Those of modules behind the model are like its last one.
   std::size_t kind_of(std::int64_t layer) const {
     const std::int64_t like = std::min(layer, model.layers - 1);
     const auto same = [&](const LayerKind& k) {
       return k.parts == model.parts_of(like) && k.windowed == model.has_window(like) &&
-             k.plain == is_plain(like);
+             k.plain == is_plain(like) && k.first == is_first(like);
     };
     return static_cast<std::size_t>(std::ranges::find_if(layers, same) - layers.begin());
   }
@@ -258,6 +276,9 @@ inline bool is_product(const Op& op, Pass pass) {
 /// (mixture.cpp). It stays in its type where other products are narrowed.
 bool is_router(const Draft& draft, const Op& op);
 
+/// A product of an adapter's factor.
+bool is_adapter(const Draft& draft, const Op& op);
+
 /// Sets the sizes in every op's body from the local shapes of its operands.
 void fit_sizes(Draft& draft, Block& block);
 
@@ -274,6 +295,7 @@ void insert_collectives(Draft& draft);  // makes every operand arrive in the lay
 void overlap_tensor_parallel(Draft& draft);  // what hides what travels over tp
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
+void skip_unused_gradients(Draft& draft);  // of the input of the first layer with adapters
 void apply_windows(Draft& draft);  // the attention of some layers sees the last tokens alone
 LayerPasses recompute_ops(Draft& draft, const LayerPasses& layer);  // for apply_recompute
 LayerPasses recompute_modules(Draft& draft, const LayerPasses& layer);

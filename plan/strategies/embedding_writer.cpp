@@ -49,6 +49,7 @@ void EmbeddingWriter::forward() {
 }
 
 void EmbeddingWriter::backward() {
+  if (BlockWriter::frozen(table_)) return;
   TensorId dsum = d_.dx;
   if (norm_) {
     dsum = w_.temporary("d_embedding_sum", d_.model.hidden);

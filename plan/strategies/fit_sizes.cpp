@@ -19,7 +19,7 @@ class Fitter {
     const bool grouped = weight.rank == 3;  // (experts, out, in) on (experts, slots, width)
     g.batch = grouped ? dim(dy_or_x, 0) : 1;
     const std::int64_t tokens = grouped ? dim(dy_or_x, 1) : rows(dy_or_x);
-    if (!grouped) g.packed = packed_in(weight.dims[0].sections);
+    if (!grouped && !is_adapter(d_, op_)) g.packed = packed_in(weight.dims[0].sections);
     switch (g.pass) {
       case Pass::kWeightGrad:  // (out, in) = dy^T (out, tokens) x (tokens, in)
         g.m = last(dy_or_x), g.n = last(w_or_x), g.k = tokens;
@@ -132,7 +132,9 @@ class Fitter {
     if (!x.weighted) tokens = forward ? 2 : 0, filled = forward ? 0 : 2, chosen = 1;
     x.rows = rows(tokens), x.width = last(tokens), x.slots = rows(filled), x.chosen = last(chosen);
   }
-  void operator()(Add& a) const { a.rows = rows(0), a.width = last(0); }
+  void operator()(Add& a) const {
+    a.rows = rows(0), a.width = a.scaled ? std::min(last(0), last(1)) : last(0);
+  }
   void operator()(BiasGrad& b) const { b.rows = rows(0), b.width = last(0); }
   void operator()(Cast& c) const {
     if (c.from == DType::kInt8 || c.to == DType::kInt8) {  // the numbers, not their bytes

@@ -52,6 +52,7 @@ void add_copy_buffers(Draft& d, Unit& unit) {
     const Scope scope = d.tensors[unit.weight_buffer].scope;
     unit.gather_buffer = twin(d, unit.weight_buffer, ".arrived", weight_type(d, unit), scope);
   }
+  if (!unit.trained()) return;
   const auto next = [&](const char* suffix, DType dtype, Scope scope) {
     unit.reduce_buffers.push_back(twin(d, unit.gradient_buffer, suffix, dtype, scope));
   };

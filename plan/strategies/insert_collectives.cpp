@@ -58,7 +58,7 @@ class Propagation {
   void follow(HeadNorm& n) {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
     if (layout(1) != Layout::kFeature) return;
-    for (const std::size_t gradient : {5U, 6U}) {
+    for (std::size_t gradient = 5; gradient < op_.operands.size(); ++gradient) {
       set_layout(op_.operands[gradient].tensor, Layout::kPartial);
     }
   }
@@ -73,6 +73,8 @@ class Propagation {
         if (split_out || split_in) {
           need(0, split_out ? Layout::kFeature : Layout::kReplicated);
           need(1, split_in ? Layout::kFeature : Layout::kReplicated);
+        } else if (is_adapter(d_, op_)) {
+          owe_of_factor();
         } else if (layout(2) == Layout::kReplicated) {
           owe_if_sharded(0, 2);
           if (g.bias) owe_if_sharded(0, 3);
@@ -87,6 +89,7 @@ class Propagation {
           yield(2, layout(0));
         return;
       default:
+        if (is_adapter(d_, op_)) take_gathered(0);
         if (split_out)
           need(0, Layout::kReplicated), yield(2, Layout::kFeature, over_out);
         else if (split_in)
@@ -94,6 +97,21 @@ class Propagation {
         else
           yield(2, of_own_experts(weight) ? Layout::kPartial : layout(0));
     }
+  }
+  /// Of an adapter's factor that is whole: products with the other one, which is split, are partial
+  /// sums, and so is its gradient.
+  void owe_of_factor() {
+    if (layout(0) == Layout::kPartial) need(1, Layout::kReplicated);
+    if (layout(0) == Layout::kPartial || layout(1) == Layout::kPartial)
+      set_layout(op_.operands[2].tensor, Layout::kPartial);
+    else if (layout(2) == Layout::kReplicated)
+      owe_if_sharded(0, 2);
+  }
+  /// What the linear layer itself has gathered, its adapter reads too.
+  void take_gathered(std::size_t operand) {
+    const Operand& o = op_.operands[operand];
+    if (versions_.contains({{o.tensor, o.shift}, Layout::kReplicated}))
+      need(operand, Layout::kReplicated);
   }
   /// Of experts dealt over tp and tokens that all of its ranks have: each adds its own experts'.
   bool of_own_experts(const Tensor& weight) {
@@ -182,7 +200,10 @@ class Propagation {
     yield(4, layout(1) == Layout::kFeature ? Layout::kPartial : layout(3), axes(1));
   }
   void follow(Add& a) {
-    if (a.pass != Pass::kForward) return yield(2, layout(0));
+    if (a.pass != Pass::kForward) {
+      if (a.scaled) take_gathered(0);
+      return yield(a.scaled ? 1 : 2, layout(0));
+    }
     if (op_.operands.size() == 2) return need(0, layout(1));
     const bool both_partial = layout(0) == Layout::kPartial && layout(1) == Layout::kPartial;
     if (!both_partial) {

@@ -24,7 +24,7 @@ class StepEnd {
     norm_ = d.gradient_norm = d.add(norm);
     for (UnitKind kind : kAllUnits) {
       const Unit& unit = d.unit(kind);
-      if (!unit.present()) continue;
+      if (!unit.present() || !unit.trained()) continue;
       const auto k = static_cast<std::size_t>(kind);
       adam_[k] = d.add_block(adam(unit));
       if (starts_from_zero(unit)) zero_[k] = d.add_block(zero(unit));
@@ -245,6 +245,11 @@ class StepEnd {
   std::map<std::pair<std::string, std::vector<std::int32_t>>, BlockId> known_;
 };
 
+std::vector<UnitInstance> trained(const Draft& d, std::vector<UnitInstance> units) {
+  std::erase_if(units, [&d](const UnitInstance& u) { return !d.unit(u.kind).trained(); });
+  return units;
+}
+
 }  // namespace
 
 void apply_optimizer(Draft& d) {
@@ -253,7 +258,7 @@ void apply_optimizer(Draft& d) {
   for (std::size_t i = 0; i < stages; ++i) {
     const bool is_end = i == 0 || i + 1 == stages;
     const bool shares = is_end && (tied_apart(d) || embeds_twice(d));
-    d.programs[i] = end.write(d.programs[i], d.program_units[i], shares);
+    d.programs[i] = end.write(d.programs[i], trained(d, d.program_units[i]), shares);
   }
 }
 

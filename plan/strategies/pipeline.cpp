@@ -322,10 +322,10 @@ class ProgramWriter {
     else
       cross(piece, &Exchanges::recv_backward, end);
     for (std::int32_t l = end; l-- > begin;) call_backward(passes(piece, l), l);
-    if (piece == 0)
-      call(embed_backward_, 0);
-    else
+    if (piece > 0)
       cross(piece - 1, &Exchanges::send_backward, begin);
+    else if (!d_.embed_backward.ops.empty())
+      call(embed_backward_, 0);
   }
   void weight_grads(std::int64_t piece) {
     const std::int32_t begin = first(piece), end = first(piece + 1);

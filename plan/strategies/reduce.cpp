@@ -279,6 +279,7 @@ class Filling {
 /// The units of a program in an order that all programs which hold them have.
 std::vector<UnitInstance> in_common_order(const Draft& d, const Program& program) {
   std::vector<UnitInstance> units = units_of(d, program);
+  std::erase_if(units, [&d](const UnitInstance& u) { return !d.unit(u.kind).trained(); });
   std::ranges::sort(units);
   return units;
 }

@@ -14,7 +14,12 @@ int split_dimension(std::string_view name) {
     std::string_view part;
     int dimension;
   };
+  // Of adapters the factor that meets what tp splits is split with it, the other one is whole.
   static constexpr Rule kRules[] = {
+      {"layer.qkv.lora_a", -1},
+      {"layer.mlp_up.lora_a", -1},
+      {"layer.attention_out.lora_a", 1},
+      {"layer.mlp_down.lora_a", 1},
       {"layer.qkv.", 0},
       {"layer.q_up.", 0},
       {"layer.kv_up.", 0},
@@ -92,9 +97,11 @@ void apply_tensor_parallel(Draft& d) {
     for (std::size_t i = 0; i < unit.weights.size(); ++i) {
       const int split = split_dimension(d.tensors[unit.weights[i]].name);
       if (split < 0) continue;
-      for (TensorId t : {unit.weights[i], unit.gradients[i]}) {
+      const auto shard = [&](TensorId t) {
         d.tensors[t].dims[static_cast<std::size_t>(split)].sharded = axes;
-      }
+      };
+      shard(unit.weights[i]);
+      if (unit.trained()) shard(unit.gradients[i]);
     }
   }
 }

@@ -45,7 +45,10 @@ class Packer {
     share_ = servers > 0 ? Dim{whole_.global / servers} : Dim{whole_.global, shard};
   }
 
-  void pack() {
+  void pack() { unit_.trained() ? pack_trained() : pack_frozen(); }
+
+ private:
+  void pack_trained() {
     const Precision& p = d_.workload.precision;
     const bool served = d_.strategy.parameter_server.any();
     const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
@@ -82,8 +85,17 @@ class Packer {
     unit_.moments[0] = share(".moment1", p.moments, TensorClass::kOptimizer);
     unit_.moments[1] = share(".moment2", p.moments, TensorClass::kOptimizer);
   }
-
- private:
+  /// Weights alone, of which zero_stage 3 leaves a rank its share.
+  void pack_frozen() {
+    const DType weights = d_.workload.precision.weights;
+    const bool sharded = stage_ == 3;
+    unit_.weight_buffer = flat(".weights", whole_, weights, TensorClass::kWeight, !sharded);
+    view(unit_.weights, unit_.weight_buffer);
+    mark_copies();
+    if (!sharded) return;
+    unit_.weight_shard = share(".weight_shard", weights, TensorClass::kWeight);
+    add_copy_buffers(d_, unit_);
+  }
   TensorId flat(const char* what, Dim dim, DType dtype, TensorClass kind, bool persistent) {
     Tensor t;
     t.name = name_ + what;
@@ -127,10 +139,12 @@ class Packer {
       if (mirrored || (two_copies && tied) || (embeds_twice(d_) && table)) {
         copies = copies | Axis::kPp;
       }
-      for (TensorId t : {unit_.weights[i], unit_.gradients[i]}) {
+      const auto mark = [&](TensorId t) {
         d_.tensors[t].counted_once = copies;
         if (mirrored) d_.tensors[t].copies = Stages::kMirrored;
-      }
+      };
+      mark(unit_.weights[i]);
+      if (unit_.trained()) mark(unit_.gradients[i]);
     }
   }
   void per_microbatch(TensorId t) {
@@ -174,7 +188,7 @@ void require_sharding(const Draft& d) {
         "strategy.zero_stage", "strategy.fsdp, strategy.dp, strategy.cp or strategy.ep above 1",
         "set strategy.zero_stage to 0");
   }
-  if (tied_apart(d) && stage >= 2) {
+  if (tied_apart(d) && stage >= 2 && !d.workload.lora.any()) {
     throw refusal(
         "S025",
         "a tied embedding on two pipeline stages cannot be sharded: its two copies lie at "
@@ -276,6 +290,7 @@ void write_gradients_afresh(Draft& d) {
   // The embedding's gradient is scattered into, so it starts from zero: in front of the head where
   // that is tied to it, or modules behind the head look up tokens; and on the stage that has no
   // head, as both ways each one for half of the microbatches.
+  if (!d.unit(UnitKind::kEmbedding).trained()) return;
   const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
   const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
   const auto start = [&](Block& block) {
@@ -321,6 +336,7 @@ void pack_units(Draft& d) {
     unit.data_axes = data_axes(d) - apart;
     unit.shard_axes = d.strategy.shard_axes() - apart;
     unit.zero_stage = d.mesh().size_of(unit.shard_axes) > 1 ? d.strategy.zero_stage : 0;
+    if (!unit.trained() && unit.zero_stage < 3) unit.zero_stage = 0;  // which shards no weights
     Packer(d, kind).pack();
   }
   if (d.strategy.zero_stage >= 2) write_gradients_afresh(d);

@@ -58,7 +58,7 @@ void apply_windows(Draft& d) {
   for (const LayerKind& kind : d.layers) {
     bool sees[2] = {};  // all tokens, a window
     for (std::int64_t l = 0; l < m.layers; ++l) {
-      if (m.parts_of(l) == kind.parts && d.is_plain(l) == kind.plain)
+      if (m.parts_of(l) == kind.parts && d.is_plain(l) == kind.plain && d.is_first(l) == kind.first)
         sees[m.has_window(l) ? 1 : 0] = true;
     }
     if (sees[1]) windowed.push_back(with_window(kind, m.attention_window, sees[0]));

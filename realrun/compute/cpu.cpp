@@ -83,13 +83,13 @@ class CpuCompute : private OpView {
       }
       return kernels::rms_norm_forward(y, stats, at(0), at(1), n.rows, n.width, kNormEpsilon);
     }
-    const bool accumulate = updates(5);
+    const bool all = n.pass == Pass::kBackward, accumulate = all && updates(5);
     if (layer_norm) {
-      return kernels::layer_norm_backward(at(4), at(5), at(6), at(0), at(1), at(2), at(3), n.rows,
-                                          n.width, accumulate);
+      return kernels::layer_norm_backward(at(4), all ? at(5) : nullptr, all ? at(6) : nullptr,
+                                          at(0), at(1), at(2), at(3), n.rows, n.width, accumulate);
     }
-    kernels::rms_norm_backward(at(4), at(5), at(0), at(1), at(2), at(3), n.rows, n.width,
-                               accumulate);
+    kernels::rms_norm_backward(at(4), all ? at(5) : nullptr, at(0), at(1), at(2), at(3), n.rows,
+                               n.width, accumulate);
   }
   void operator()(const HeadNorm& n) {
     const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);
@@ -107,9 +107,11 @@ class CpuCompute : private OpView {
     }
     T* d = at(0);
     const T *x = at(1), *stats = at(2);
-    kernels::head_norm_backward(d, at(5), d, x, stats, at(3), queries, updates(5));
-    kernels::head_norm_backward(d + key, at(6), d + key, x + key, stats + n.heads, at(4), keys,
-                                updates(6));
+    const bool all = n.pass == Pass::kBackward;
+    kernels::head_norm_backward(d, all ? at(5) : nullptr, d, x, stats, at(3), queries,
+                                all && updates(5));
+    kernels::head_norm_backward(d + key, all ? at(6) : nullptr, d + key, x + key, stats + n.heads,
+                                at(4), keys, all && updates(6));
   }
   void operator()(const Activation& a) {
     const auto f = static_cast<kernels::Nonlinearity>(a.kind);
@@ -213,6 +215,7 @@ class CpuCompute : private OpView {
                               x.width);
   }
   void operator()(const Add& a) {
+    if (a.scaled) return add_scaled(a);
     if (a.pass != Pass::kForward) {
       return kernels::add_dropout_backward(at(2), at(0), mask(1), a.rows * a.width,
                                            context_.model.dropout);
@@ -277,6 +280,14 @@ class CpuCompute : private OpView {
   }
 
  private:
+  void add_scaled(const Add& a) {
+    if (a.pass == Pass::kForward) {
+      return kernels::add_scaled(at(1) + first_column(0, 1), at(0), a.scale, a.rows, a.width,
+                                 width(1));
+    }
+    kernels::add_scaled_backward(at(1), at(0) + first_column(1, 0), a.scale, a.rows, a.width,
+                                 width(0));
+  }
   /// To nvfp4, in blocks along rows and, of a second copy, along columns; those of weights are
   /// squares. Neither rotated nor rounded at random, which would change what is lost, not what is
   /// read.

@@ -29,6 +29,14 @@ kernels::Dropout OpView::dropout_of_sum(std::size_t mask) const {
   return d;
 }
 
+std::int64_t OpView::first_column(std::size_t part, std::size_t whole) const {
+  const Dim &columns = tensor(part).dims[2], &all = tensor(whole).dims[2];
+  if (columns.global == all.global) return 0;
+  std::int64_t first = 0;
+  for (std::size_t i = 0; columns.sections[i] == 0; ++i) first += all.sections[i];
+  return first / plan_.mesh.size_of(all.sharded);
+}
+
 kernels::AttentionShape OpView::shape_of(const Attention& a) const {
   kernels::AttentionShape shape{a.seq_q, a.batch, a.heads, a.kv_heads, a.head_dim, a.causal};
   shape.value_dim = a.value_dim, shape.window = a.window;

@@ -71,6 +71,8 @@ class OpView {
   }
   /// Of an op at `place`, or none.
   kernels::Dropout dropout(const std::string& place, bool on) const;
+  /// Of a scaled Add: where the columns of operand `part` begin in those of operand `whole`.
+  std::int64_t first_column(std::size_t part, std::size_t whole) const;
   /// Of an Add with dropout, whose mask is operand `mask`.
   kernels::Dropout dropout_of_sum(std::size_t mask) const;
 

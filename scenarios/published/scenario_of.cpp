@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "core/json.h"
+#include "scenarios/published/adapters_of.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/pipeline_of.h"
@@ -53,7 +54,6 @@ class ScenarioWriter {
 
  private:
   void refuse_what_no_plan_has() const {
-    if (run_.task == "lora") throw NotRepresentable("low-rank adapters are not planned yet");
     if (m_.layers == 0 || m_.hidden == 0 || m_.heads == 0) {
       throw NotRepresentable("the shape of the model is not published");
     }
@@ -90,6 +90,7 @@ class ScenarioWriter {
     }
     out["micro_batch"] = micro_batch;
     out["precision"] = precision_of(run_, assumed_);
+    if (run_.task == "lora") out["lora"] = adapters_of(run_, assumed_);
     if (m_.experts > 0 && mentions(lower(run_.notes + m_.name), "drop")) {
       if (!mentions(run_.notes, "capacity factor 1"))
         assumed_.push_back("dropped tokens: capacity factor 1");

@@ -131,6 +131,34 @@ TEST(Eager, TokensToTheirSlotsAndBackGoThroughMemoryAgain) {
     EXPECT_GT(eager_chain(op, eager).bytes, memory_traffic(op));
 }
 
+TEST(Eager, ANormWithAFrozenGammaHasNoGradientOfIt) {
+  Kernels eager;
+  eager.norm = Fusion::kEager;
+  Norm norm{Pass::kBackward, NormKind::kRmsNorm, 1024, 4096, DType::kBf16};
+  const KernelChain all = eager_chain(norm, eager);
+  norm.pass = Pass::kInputGrad;
+  const KernelChain input = eager_chain(norm, eager);
+  const std::int64_t elements = norm.rows * norm.width, bf16 = 2, fp32 = 4;
+  EXPECT_EQ(all.bytes.value - input.bytes.value, elements * (3 * bf16 + 2 * fp32));
+  EXPECT_EQ(all.kernels - input.kernels, 2);
+}
+
+// The product with alpha / r reads and writes, the sum reads both and writes: 5 times the tensor,
+// where one kernel has 3.
+TEST(Eager, WhatAnAdapterAddsIsMultipliedBefore) {
+  Add change{.rows = 1024, .width = 4096, .scaled = true};
+  const std::int64_t tensor = change.rows * change.width * 2;
+  const KernelChain apart = eager_chain(change, {});
+  EXPECT_EQ(apart.bytes.value, 5 * tensor);
+  EXPECT_EQ(apart.kernels, 2);
+  EXPECT_EQ(eager_chain(change, {.adapters = Fusion::kFused}).kernels, 0);
+  EXPECT_EQ(memory_traffic(change).value, 3 * tensor);
+  change.pass = Pass::kBackward;
+  EXPECT_EQ(eager_chain(change, {}).bytes.value, 2 * tensor);
+  EXPECT_EQ(memory_traffic(change).value, 2 * tensor);
+  EXPECT_EQ(eager_chain(Add{.rows = 2, .width = 2}, {}).kernels, 0) << "no adapter's";
+}
+
 // Each of S rows of `width` elements is added by atomic operations, 862 million a second and
 // multiprocessor: on A100 with 108 of them three passes over the slots take less than that.
 TEST(Eager, RowsAreAddedInNoOrderAsFastAsAtomicOperationsGo) {

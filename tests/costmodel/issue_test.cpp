@@ -74,6 +74,16 @@ TEST(HostCalls, RoutingIsChoiceBalanceCountsAndOrder) {
 
 // Both products of an expert: gates times bias and the sum; backward a cast, a product and a sum
 // for the bias and for the gates, and the bias's sum over microbatches.
+// PEFT's result + lora_B(lora_A(x)) * scaling: two calls forward, one backward.
+TEST(HostCalls, WhatAnAdapterAddsIsMultipliedBefore) {
+  Add change;
+  change.scaled = true;
+  EXPECT_EQ(host_calls(change, {}), 2);
+  EXPECT_EQ(host_calls(change, {.adapters = Fusion::kFused}), 1);
+  change.pass = Pass::kBackward;
+  EXPECT_EQ(host_calls(change, {}), 1);
+}
+
 TEST(HostCalls, BiasesOfExpertsAreAddedOneByOne) {
   Kernels biased;
   biased.expert_bias = Fusion::kEager;

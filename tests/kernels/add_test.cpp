@@ -46,6 +46,29 @@ TYPED_TEST(Add, SumsAndAddsBiasToEveryRow) {
   }
 }
 
+// Of rows of 7 the columns from 2 on, as an adapter's that stands beside others.
+TYPED_TEST(Add, ScaledChangesItsColumnsAloneAndBackwardScalesThese) {
+  using T = TypeParam;
+  Random random;
+  const std::int64_t rows = 3, width = 4, stride = 7, first = 2;
+  const auto b = random.values<T>(rows * width), before = random.values<T>(rows * stride);
+  auto out = before, db = poisoned<T>(rows * width);
+  add_scaled(out.data() + first, b.data(), 0.75, rows, width, stride);
+  add_scaled_backward(db.data(), before.data() + first, 0.75, rows, width, stride);
+  std::vector<double> want, gradient;
+  for (std::int64_t i = 0; i < rows * stride; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int64_t column = i % stride - first;
+    const bool adds = column >= 0 && column < width;
+    const auto from = static_cast<std::size_t>(i / stride * width + column);
+    want.push_back(static_cast<double>(before[at]) +
+                   (adds ? 0.75 * static_cast<double>(b[from]) : 0));
+    if (adds) gradient.push_back(0.75 * static_cast<double>(before[at]));
+  }
+  expect_near(out, want, rounding<T>(2));
+  expect_near(db, gradient, rounding<T>(1));
+}
+
 TYPED_TEST(Add, DropoutScalesWhatTheMaskKeepsOfBranchAndBias) {
   using T = TypeParam;
   Random random;

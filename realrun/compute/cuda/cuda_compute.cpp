@@ -19,6 +19,7 @@
 #include "kernels/cuda/rope.h"
 #include "kernels/cuda/route.h"
 #include "kernels/cuda/squared_norm.h"
+#include "realrun/compute/cuda/cuda_adapter.h"
 #include "realrun/compute/cuda/cuda_cast.h"
 #include "realrun/compute/cuda/element_types.h"
 #include "realrun/compute/op_view.h"
@@ -69,13 +70,15 @@ class CudaCompute : private OpView {
                             kNormEpsilon);
       });
     }
-    with_types(type(5), type(0), [&]<class G, class T>(G, T) {
+    const bool all = n.pass == Pass::kBackward, adds = all && updates(5);
+    with_types(all ? type(5) : DType::kFp32, type(0), [&]<class G, class T>(G, T) {
+      G* dgamma = all ? at<G>(5) : nullptr;
       if (layer_norm) {
-        return k::layer_norm_backward(q_, at<T>(4), at<G>(5), at<G>(6), at<T>(0), at<T>(1),
-                                      at<float>(2), at<T>(3), n.rows, n.width, updates(5));
+        return k::layer_norm_backward(q_, at<T>(4), dgamma, all ? at<G>(6) : nullptr, at<T>(0),
+                                      at<T>(1), at<float>(2), at<T>(3), n.rows, n.width, adds);
       }
-      k::rms_norm_backward(q_, at<T>(4), at<G>(5), at<T>(0), at<T>(1), at<float>(2), at<T>(3),
-                           n.rows, n.width, updates(5));
+      k::rms_norm_backward(q_, at<T>(4), dgamma, at<T>(0), at<T>(1), at<float>(2), at<T>(3), n.rows,
+                           n.width, adds);
     });
   }
   void operator()(const HeadNorm& n) {
@@ -184,6 +187,7 @@ class CudaCompute : private OpView {
     });
   }
   void operator()(const Add& a) {
+    if (a.scaled) return add_scaled(q_, operands_, *this, a);
     if (a.pass == Pass::kForward && count() == 2) {
       return with_types(type(1), type(0), [&]<class To, class From>(To, From) {
         k::accumulate(q_, at<To>(1), at<From>(0), elements(1));
@@ -296,13 +300,15 @@ class CudaCompute : private OpView {
   }
   void head_norm_backward(const HeadNorm& n) {
     const std::int64_t key = n.heads * n.head_dim;
-    with_types(type(5), type(0), [&]<class G, class T>(G, T) {
+    const bool all = n.pass == Pass::kBackward, adds = all && updates(5);
+    with_types(all ? type(5) : DType::kFp32, type(0), [&]<class G, class T>(G, T) {
+      G *of_queries = all ? at<G>(5) : nullptr, *of_keys = all ? at<G>(6) : nullptr;
       T* d = at<T>(0);
       const T* x = at<T>(1);
       const float* stats = at<float>(2);
-      k::head_norm_backward(q_, d, at<G>(5), d, x, stats, at<T>(3), queries_of(n), updates(5));
-      k::head_norm_backward(q_, d + key, at<G>(6), d + key, x + key, stats + n.heads, at<T>(4),
-                            keys_of(n), updates(6));
+      k::head_norm_backward(q_, d, of_queries, d, x, stats, at<T>(3), queries_of(n), adds);
+      k::head_norm_backward(q_, d + key, of_keys, d + key, x + key, stats + n.heads, at<T>(4),
+                            keys_of(n), adds);
     });
   }
   template <class T>

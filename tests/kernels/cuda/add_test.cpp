@@ -38,6 +38,27 @@ TYPED_TEST(CudaAdd, EqualsItsTwin) {
   }
 }
 
+// Rows of whole vectors and of odd width, from a column that is aligned and from one that is not.
+TYPED_TEST(CudaAdd, ScaledEqualsItsTwin) {
+  using T = TypeParam;
+  Random random;
+  for (const auto& [stride, first, width] :
+       {std::array{64, 16, 32}, std::array{33, 3, 7}, std::array{2088, 0, 2088}}) {
+    const std::int64_t rows = 5;
+    const auto b = numbers<T>(random, rows * width), wide = numbers<T>(random, rows * stride);
+    std::vector<float> sum = wide.wide, gradient(b.wide.size());
+    kernels::add_scaled(sum.data() + first, b.wide.data(), 0.5, rows, width, stride);
+    kernels::add_scaled_backward(gradient.data(), wide.wide.data() + first, 0.5, rows, width,
+                                 stride);
+    OnDevice<T> db(b.narrow), out(wide.narrow), dout(wide.narrow);
+    OnDevice<T> got(unwritten<T>(rows * width));
+    add_scaled(queue(), out.data() + first, db.data(), 0.5, rows, width, stride);
+    add_scaled_backward(queue(), got.data(), dout.data() + first, 0.5, rows, width, stride);
+    expect_close(out, sum, 0);
+    expect_close(got, gradient, 0);
+  }
+}
+
 TYPED_TEST(CudaAdd, AccumulatesIntoFloat) {
   using T = TypeParam;
   Random random;
