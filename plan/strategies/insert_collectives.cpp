@@ -10,6 +10,7 @@
 // issued one op ahead of its consumer.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "plan/strategies/draft.h"
@@ -27,9 +28,7 @@ class Propagation {
         innermost_(axes_.has(Axis::kEtp) ? Axis::kEtp : Axis::kTp) {}
 
   void run() {
-    std::vector<Op> ops = std::move(block_.ops);
-    block_.ops.clear();
-    for (Op& op : ops) {
+    for (Op& op : std::exchange(block_.ops, {})) {
       op_ = std::move(op);
       if (Compute* c = std::get_if<Compute>(&op_.body)) {
         std::visit([this](auto& body) { follow(body); }, *c);
@@ -136,8 +135,8 @@ class Propagation {
     yield(5, of_slots(1, 2));
   }
   void follow(Collective& c) {  // of expert.cpp
-    const bool partial = layout(0) == Layout::kPartial;
-    if (partial && c.kind == CollectiveKind::kAllToAll) yield(1, Layout::kPartial);
+    if (c.kind == CollectiveKind::kAllToAll && layout(0) == Layout::kPartial)
+      yield(1, Layout::kPartial);
   }
   /// Of tokens made of slots: operand `tokens` has their layout.
   Layout of_slots(std::size_t slots, std::size_t tokens) {
@@ -162,18 +161,14 @@ class Propagation {
   void follow(CausalConv& c) {
     if (c.pass == Pass::kForward) yield(c.bias ? 3 : 2, layout(0));
   }
-  void follow(DeltaRule& r) {
-    const bool forward = r.pass == Pass::kForward;
+  void follow(DeltaRule& r) { follow_states(r.pass, 4, 7); }
+  void follow(Scan& s) { follow_states(s.pass, 5, 6); }
+  /// What is made stands from `results` on, backward `rows` and what stands behind parameters.
+  void follow_states(Pass pass, std::size_t results, std::size_t rows) {
+    const bool forward = pass == Pass::kForward;
     const Layout heads = layout(forward ? 0 : 1);
-    if (!forward) need(0, heads), yield(7, heads);
-    for (std::size_t i = forward ? 4 : 11; i < op_.operands.size(); ++i) yield(i, heads);
-  }
-  void follow(Scan& s) {
-    const bool forward = s.pass == Pass::kForward;
-    const Layout heads = layout(forward ? 0 : 1);
-    if (!forward) need(0, heads), yield(6, heads);
-    if (forward) yield(5, heads);
-    for (std::size_t i = forward ? 6 : 11; i < op_.operands.size(); ++i) yield(i, heads);
+    if (!forward) need(0, heads), yield(rows, heads);
+    for (std::size_t i = forward ? results : 11; i < op_.operands.size(); ++i) yield(i, heads);
   }
   void follow(GatedNorm& n) {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
@@ -257,8 +252,7 @@ class Propagation {
   AxisSet axes(std::size_t operand) {
     const Tensor& t = tensor(operand);
     if (const AxisSet partial = t.partial & kTensorAxes; !partial.empty()) return partial;
-    const AxisSet outermost = t.dims[0].sharded;
-    return outermost.has(innermost_) ? axes_ : axes_ - outermost;
+    return t.dims[0].sharded.has(innermost_) ? axes_ : axes_ - t.dims[0].sharded;
   }
   void set_layout(TensorId id, Layout l) { set_layout(id, l, axes_); }
   void set_layout(TensorId id, Layout l, AxisSet tp) { lay_out(d_.tensors[id], l, tp); }
@@ -304,21 +298,23 @@ class Propagation {
     t.scope = Scope::kCall;
     const TensorId to = d_.add(t);
     set_layout(to, want);
-    const TensorId full = scatter ? from.tensor : to;
-    Collective c;
-    c.kind = scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllGather;
-    c.axes = axes_, c.dtype = t.dtype, c.elements = d_.tensors[full].elements(d_.mesh());
-    insert(
-        {c, Stream::kTp, op_.phase, {{from.tensor, Use::kRead, from.shift}, {to, Use::kWrite, 0}}},
-        from);
+    const auto kind = scatter ? CollectiveKind::kReduceScatter : CollectiveKind::kAllGather;
+    insert(collective(kind, scatter ? from.tensor : to,
+                      {{from.tensor, Use::kRead, from.shift}, {to, Use::kWrite, 0}}),
+           from);
     return to;
   }
-  Op all_reduce(const Operand& o, Reduction reduction) {
-    const Tensor& t = d_.tensors[o.tensor];
+  /// Over tp, of the elements of `whole`.
+  Op collective(CollectiveKind kind, TensorId whole, std::vector<Operand> operands) {
+    const Tensor& t = d_.tensors[whole];
     Collective c;
-    c.axes = axes_, c.dtype = t.dtype, c.elements = t.elements(d_.mesh());
-    c.reduction = reduction;
-    return {c, Stream::kTp, op_.phase, {{o.tensor, Use::kUpdate, o.shift}}};
+    c.kind = kind, c.axes = axes_, c.dtype = t.dtype, c.elements = t.elements(d_.mesh());
+    return {c, Stream::kTp, op_.phase, std::move(operands)};
+  }
+  Op all_reduce(const Operand& o, Reduction reduction) {
+    Op out = collective(CollectiveKind::kAllReduce, o.tensor, {{o.tensor, Use::kUpdate, o.shift}});
+    std::get<Collective>(out.body).reduction = reduction;
+    return out;
   }
   /// The op before writes a partial sum of what is kept as a sequence shard.
   void scatter_at_producer(const Operand& kept) {
@@ -336,13 +332,8 @@ class Propagation {
     t.scope = Scope::kCall;
     const TensorId partial = d_.add(t);
     set_layout(partial, Layout::kPartial);
-    Collective c;
-    c.kind = CollectiveKind::kReduceScatter;
-    c.axes = axes_, c.dtype = t.dtype, c.elements = d_.tensors[partial].elements(d_.mesh());
-    return {c,
-            Stream::kTp,
-            op_.phase,
-            {{partial, Use::kRead, 0}, {whole.tensor, Use::kWrite, whole.shift}}};
+    return collective(CollectiveKind::kReduceScatter, partial,
+                      {{partial, Use::kRead, 0}, {whole.tensor, Use::kWrite, whole.shift}});
   }
   /// The op writes a partial sum where a tensor of fixed layout is wanted.
   void reduce_output(std::size_t operand) {
@@ -360,7 +351,7 @@ class Propagation {
   /// The last op so far that writes it.
   std::vector<Op>::reverse_iterator producer_of(const Operand& source) {
     const auto writes_source = [&](const Op& op) {
-      return std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& o) {
+      return std::ranges::any_of(op.operands, [&](const Operand& o) {
         return o.tensor == source.tensor && o.shift == source.shift && o.use != Use::kRead;
       });
     };
@@ -377,10 +368,8 @@ class Propagation {
   void insert(Op collective, const Operand& source) {
     auto& ops = block_.ops;
     const auto producer = producer_of(source);
-    auto at = producer.base();  // behind the producer
-    if (producer == ops.rend() && !ops.empty()) at = ops.end() - 1;
-    if (producer == ops.rend() && ops.empty()) at = ops.end();
-    ops.insert(at, std::move(collective));
+    const bool made_before = producer == ops.rend() && !ops.empty();
+    ops.insert(made_before ? ops.end() - 1 : producer.base(), std::move(collective));
   }
 
   Draft& d_;

@@ -282,9 +282,7 @@ class CudaCompute : private OpView {
                                  bytes<Y>(s.columns), static_cast<std::size_t>(rows),
                                  cudaMemcpyDeviceToDevice, q_.stream));
   }
-  static void refuse_states() {
-    PLAIT_CHECK(false, "plait realrun lets no mixers with states and no gates onto GPUs");
-  }
+  static void refuse_states() { PLAIT_CHECK(false, "no states and no gates get onto GPUs"); }
   void head_norm(const HeadNorm& n) {
     const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);
     const std::int64_t key = n.heads * n.head_dim, value = key + n.kv_heads * n.head_dim;
