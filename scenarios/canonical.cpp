@@ -36,7 +36,8 @@ std::string strategy_json(const StrategyPart& part) {
 std::string workload_json(const Workload& workload) {
   std::vector<JsonMember> members = workload_table().members(workload);
   std::erase_if(members, [&](const JsonMember& m) {
-    return m.key == "documents" && workload.documents.packing == Packing::kNone;
+    return (m.key == "documents" && workload.documents.packing == Packing::kNone) ||
+           (m.key == "lora" && !workload.lora.any());
   });
   return json_object(std::move(members));
 }

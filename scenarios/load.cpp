@@ -100,6 +100,11 @@ void resolve_host(const Json* host, const Origins& origins, const Cluster& clust
   }
 }
 
+void warn_of_idle_adapters(const LowRankAdapters& lora, std::vector<std::string>& warnings) {
+  if (lora.any() || lora == LowRankAdapters{}) return;
+  warnings.emplace_back("W001: workload.lora has no effect: its rank is 0");
+}
+
 void warn_of_idle_documents(const Documents& d, std::vector<std::string>& warnings) {
   const bool are_said = d.packing != Packing::kNone;
   if (are_said == d.have_length()) return;
@@ -118,6 +123,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   warn_of_idle_documents(out.workload.documents, out.warnings);
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
   warn_of_idle_narrowing(out.workload.precision, out.warnings);
+  warn_of_idle_adapters(out.workload.lora, out.warnings);
 }
 
 void resolve(const JsonDocument& document, const Origins& origins, Scenario& out) {

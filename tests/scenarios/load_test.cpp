@@ -55,6 +55,24 @@ TEST(Documents, WithoutEffectAreWarnedAbout) {
   }
 }
 
+TEST(Adapters, AreReadWithTheirTargetsAndAreAllFourProductsByDefault) {
+  const auto lora = [](const std::string& text) {
+    return parse(scenario("{}"), {{"workload.lora", text}}).workload.lora;
+  };
+  EXPECT_EQ(lora(R"({"rank":16})"), (LowRankAdapters{.rank = 16}));
+  EXPECT_EQ(lora(R"({"rank":8,"alpha":16,"targets":["q","v"]})"),
+            (LowRankAdapters{8, 16, {AdapterTarget::kQ, AdapterTarget::kV}}));
+  EXPECT_EQ(lora(R"({"rank":8,"alpha":16})").scale(), 2);
+  EXPECT_EQ(lora(R"({"rank":8})").scale(), 1);
+}
+
+TEST(Adapters, OfNoRankAreWarnedAboutAndNotPartOfTheScenariosHash) {
+  const Scenario idle = parse(scenario("{}"), {{"workload.lora", R"({"alpha":16})"}});
+  ASSERT_EQ(idle.warnings.size(), 1U);
+  EXPECT_EQ(idle.warnings[0], "W001: workload.lora has no effect: its rank is 0");
+  EXPECT_EQ(idle.canonical_json, parse(scenario("{}")).canonical_json);
+}
+
 TEST(Documents, OfWhichNothingIsSaidAreNotPartOfTheScenariosHash) {
   EXPECT_EQ(of_documents(R"({"packing":"none"})").canonical_json,
             parse(scenario("{}")).canonical_json);
