@@ -10,7 +10,7 @@ constexpr std::string_view kQwen3Next =
 constexpr std::string_view kQwen35 =
     "Qwen 2026 and config.json of Qwen/Qwen3.5-35B-A3B, the text's part";
 
-constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kMillionOfNets = 1'000'000;
 
 /// Of four layers three have a gated delta net of 16 key and 32 value heads, one has attention of
 /// 16 gated heads, a quarter of each of which is rotated; experts of 512 columns behind each,
@@ -42,9 +42,9 @@ void append_delta_nets(std::vector<Preset>& table) {
   Model qwen35 = gated_qwen("qwen3.5-35b-a3b", 40, 248320);
   qwen35.ffn_hidden = 512;  // of no layer
   qwen35.experts = 256, qwen35.experts_per_token = 8;
-  constexpr std::int64_t half = 500 * kMillion;
-  table.push_back({std::move(next), 80'000 * kMillion, half, kQwen3Next});
-  table.push_back({std::move(qwen35), 35'000 * kMillion, half, kQwen35});
+  constexpr std::int64_t half = 500 * kMillionOfNets;
+  table.push_back({std::move(next), 80'000 * kMillionOfNets, half, kQwen3Next});
+  table.push_back({std::move(qwen35), 35'000 * kMillionOfNets, half, kQwen35});
 }
 
 }  // namespace plait
