@@ -9,23 +9,26 @@ using namespace matrix_models;
 
 namespace {
 
-/// All four products; alpha / r = 2.
+/// All four products; alpha / r = 2. Gradients are large enough to be clipped, here and below.
 void adapters(MatrixCase& c) { c.workload.lora.rank = 2, c.workload.lora.alpha = 4; }
 /// Those that PEFT has by default.
 void of_q_and_v(MatrixCase& c) {
-  c.workload.lora.rank = 2;
+  c.workload.lora.rank = 2, c.workload.lora.alpha = 10;
   c.workload.lora.targets = {AdapterTarget::kQ, AdapterTarget::kV};
 }
 /// Of each matrix that Hugging Face's model has.
 void of_each(MatrixCase& c) {
-  c.workload.lora.rank = 2, c.workload.lora.alpha = 1;
+  c.workload.lora.rank = 2, c.workload.lora.alpha = 5;
   c.workload.lora.targets = {AdapterTarget::kQ,   AdapterTarget::kK,      AdapterTarget::kV,
                              AdapterTarget::kOut, AdapterTarget::kUpHalf, AdapterTarget::kGateHalf,
                              AdapterTarget::kDown};
 }
+/// What the branches of falcon give is small.
+void larger(MatrixCase& c) { c.workload.lora.alpha = 8; }
 /// Attention below the first one of them needs no gradient.
 void of_down(MatrixCase& c) {
-  c.workload.lora.rank = 3, c.workload.lora.targets = {AdapterTarget::kDown};
+  c.workload.lora.rank = 3, c.workload.lora.alpha = 24;
+  c.workload.lora.targets = {AdapterTarget::kDown};
 }
 
 }  // namespace
@@ -45,8 +48,8 @@ void low_rank_adapters(List& l) {
   l.add("adapters, tp, sp", llama(), {.tp = 2}, 0, {adapters, sp});
   l.add("adapters, tp of 4, sp", gpt(), {.tp = 4}, 0, {adapters, sp});
   l.add("adapters, tp, sp, nothing hidden", llama(), {.tp = 2}, 0, {adapters, sp, waits});
-  l.add("adapters, tp", falcon(), {.tp = 2}, 0, {adapters});
-  l.add("adapters, tp, sp", falcon(), {.tp = 2}, 0, {adapters, sp});
+  l.add("adapters, tp", falcon(), {.tp = 2}, 0, {adapters, larger});
+  l.add("adapters, tp, sp", falcon(), {.tp = 2}, 0, {adapters, larger, sp});
   l.add("adapters, norms of heads, tp", qwen3(), {.tp = 2}, 0, {adapters});
   l.add("adapters, windows", gemma(), {.dp = 2}, 0, {adapters});
   l.add("adapters of down", llama(), {.dp = 2}, 0, {of_down});
