@@ -10,10 +10,11 @@ namespace {
 /// False where the other scenario, by the size of its mesh or plan, is another one. It may be far
 /// larger: a machine's batch on one node, where it is --set cluster.nodes that is left out.
 bool may_be_the_same(const Plan& plan, const Scenario& other) {
-  if (plan.mesh.size != other.strategy.mesh.size) return false;
+  const std::int64_t per_microbatch = other.strategy.replicas() * other.workload.micro_batch;
+  const std::int64_t microbatches = other.workload.global_batch / per_microbatch;
+  if (plan.mesh.size != other.strategy.mesh.size || plan.microbatches != microbatches) return false;
   const Plan its = make_plan(other.model, other.workload, other.strategy);
-  return plan.microbatches == its.microbatches && plan.tokens_per_step == its.tokens_per_step &&
-         op_count(plan) == op_count(its);
+  return plan.tokens_per_step == its.tokens_per_step && op_count(plan) == op_count(its);
 }
 
 /// Whether the prediction without override `left_out` is the same.
