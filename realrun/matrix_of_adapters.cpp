@@ -18,7 +18,7 @@ void of_q_and_v(MatrixCase& c) {
 }
 /// Of each matrix that Hugging Face's model has.
 void of_each(MatrixCase& c) {
-  c.workload.lora.rank = 2, c.workload.lora.alpha = 5;
+  c.workload.lora.rank = 4, c.workload.lora.alpha = 8;
   c.workload.lora.targets = {AdapterTarget::kQ,   AdapterTarget::kK,      AdapterTarget::kV,
                              AdapterTarget::kOut, AdapterTarget::kUpHalf, AdapterTarget::kGateHalf,
                              AdapterTarget::kDown};
