@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <regex>
 
@@ -13,19 +14,30 @@ namespace {
 
 using HybridJson = nlohmann::ordered_json;
 
-/// What records call a public model, in small letters, and its preset.
+/// What records call a public model, in small letters with dashes, and its preset.
 struct KnownHybrid {
   std::string_view words, preset;
 };
 constexpr KnownHybrid kKnownHybrids[] = {
-    {"qwen3-next-80b", "qwen3-next-80b-a3b"},   {"qwen3 next 80b", "qwen3-next-80b-a3b"},
-    {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},     {"nemotron-h-8b", "nemotron-h-8b"},
-    {"nemotron-h 8b", "nemotron-h-8b"},         {"nemotron 3 nano", "nemotron-3-nano-30b"},
-    {"nemotron-3-nano", "nemotron-3-nano-30b"}, {"nemotron nano 9b v2", "nemotron-nano-9b-v2"},
+    {"qwen3-next-80b", "qwen3-next-80b-a3b"},   {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},
+    {"nemotron-h-8b", "nemotron-h-8b"},         {"nemotronh-8b", "nemotron-h-8b"},
+    {"nemotron-3-nano", "nemotron-3-nano-30b"}, {"nemotron-nano-9b-v2", "nemotron-nano-9b-v2"},
 };
+/// Families of which each model has layers with states.
+constexpr std::string_view kFamilies[] = {"qwen3-next", "qwen3.5",     "nemotron-h", "nemotronh",
+                                          "nemotron-3", "kimi-linear", "falcon-h1",  "mamba",
+                                          "jamba",      "zamba",       "bamba",      "granite-4"};
+
+/// "Nemotron_3_Nano": "nemotron-3-nano".
+std::string dashed(std::string name) {
+  name = lower(std::move(name));
+  std::ranges::replace_if(
+      name, [](char c) { return c == '_' || c == ' '; }, '-');
+  return name;
+}
 
 const Preset* known_hybrid(const PublishedRun& run) {
-  const std::string name = lower(run.model.name);
+  const std::string name = dashed(run.model.name);
   for (const KnownHybrid& known : kKnownHybrids) {
     if (!mentions(name, known.words)) continue;
     for (const Preset& preset : presets()) {
@@ -33,6 +45,12 @@ const Preset* known_hybrid(const PublishedRun& run) {
     }
   }
   return nullptr;
+}
+
+bool is_hybrid(const PublishedRun& run) {
+  const std::string name = dashed(run.model.name);
+  return mentions(run.arguments, "--hybrid") ||
+         std::ranges::any_of(kFamilies, [&](auto family) { return mentions(name, family); });
 }
 
 void add_states(HybridJson& out, const Model& m) {
@@ -117,9 +135,7 @@ void add_hybrid(HybridJson& model, const PublishedRun& run, std::vector<std::str
   if (const Preset* preset = known_hybrid(run)) return add_known(model, *preset, run, assumed);
   if (const auto pattern = word_behind(run, "--hybrid-(?:override|layer)-pattern"))
     return add_pattern(model, *pattern, run, assumed);
-  const bool next = run.model.experts > 0 && mentions(lower(run.model.name), "next");
-  if (next || mentions(run.arguments, "--hybrid"))
-    throw NotRepresentable("which layers have states is not published");
+  if (is_hybrid(run)) throw NotRepresentable("which layers have states is not published");
 }
 
 }  // namespace plait

@@ -38,6 +38,23 @@ json qwen3_next() {
   return record;
 }
 
+// Megatron-Bridge's pages write "Qwen3_Next_80B_a3B".
+TEST(PublishedHybrids, NamesMayHaveUnderscores) {
+  json record = qwen3_next();
+  record["model"]["name"] = "Qwen3_Next_80B_a3B";
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.layer_pattern,
+            find_preset("qwen3-next-80b-a3b")->layer_pattern);
+}
+
+// They are no transformers of as many layers.
+TEST(PublishedHybrids, UnknownModelsOfHybridFamiliesAreRefused) {
+  for (const char* name : {"Nemotron_3_Ultra", "NemotronH_56B", "Jamba 1.5 Large", "kimi-linear"}) {
+    json record = published_sample();
+    record["model"]["name"] = name;
+    EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable) << name;
+  }
+}
+
 // Every size of the preset, but for the module and the longest sequence.
 TEST(PublishedHybrids, Qwen3NextHasTheSizesOfItsConfiguration) {
   const RecordScenario s = scenario_of(run_of(qwen3_next()));
