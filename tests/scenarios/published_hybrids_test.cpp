@@ -79,7 +79,7 @@ TEST(PublishedHybrids, OtherLayersThanTheConfigurationsAreRefused) {
   json record = qwen3_next();
   record["model"]["layers"] = 47;
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
-  record = qwen3_next(), record["model"]["name"] = "Some Next MoE";
+  record = qwen3_next(), record["model"]["name"] = "Qwen3-Next-8B";
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
