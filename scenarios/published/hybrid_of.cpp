@@ -24,9 +24,9 @@ constexpr KnownHybrid kKnownHybrids[] = {
     {"nemotron-3-nano", "nemotron-3-nano-30b"}, {"nemotron-nano-9b-v2", "nemotron-nano-9b-v2"},
 };
 /// Families of which each model has layers with states.
-constexpr std::string_view kFamilies[] = {"qwen3-next", "qwen3.5",     "nemotron-h", "nemotronh",
-                                          "nemotron-3", "kimi-linear", "falcon-h1",  "mamba",
-                                          "jamba",      "zamba",       "bamba",      "granite-4"};
+constexpr std::string_view kFamilies[] = {"qwen3-next",  "qwen3.5",     "nemotron-h", "nemotronh",
+                                          "nemotron-3-", "kimi-linear", "falcon-h1",  "mamba",
+                                          "jamba",       "zamba",       "bamba",      "granite-4"};
 
 /// "Nemotron_3_Nano": "nemotron-3-nano".
 std::string dashed(std::string name) {

@@ -53,6 +53,9 @@ TEST(PublishedHybrids, UnknownModelsOfHybridFamiliesAreRefused) {
     record["model"]["name"] = name;
     EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable) << name;
   }
+  json transformer = published_sample();
+  transformer["model"]["name"] = "Nemotron-340B";
+  EXPECT_NO_THROW(scenario_of(run_of(transformer)));
 }
 
 // Every size of the preset, but for the module and the longest sequence.
