@@ -15,7 +15,7 @@ std::string schedule_text(const PipelineOptions& p) {
 }
 
 template <typename Part>
-std::string list_of(const std::vector<Part>& parts) {
+std::string names_joined(const std::vector<Part>& parts) {
   std::string names;
   for (const Part p : parts) names.append(names.empty() ? "" : ", ").append(name_of(p));
   return names;
@@ -25,9 +25,9 @@ std::string recompute_text(const RecomputeOptions& r) {
   switch (r.kind) {
     case Recompute::kNone: return "no recompute";
     case Recompute::kSelective: return "selective recompute";
-    case Recompute::kModules: return "recompute of " + list_of(r.modules);
+    case Recompute::kModules: return "recompute of " + names_joined(r.modules);
     case Recompute::kOps:
-      return r.keep.empty() ? "recompute by op" : "recompute of all but " + list_of(r.keep);
+      return r.keep.empty() ? "recompute by op" : "recompute of all but " + names_joined(r.keep);
     case Recompute::kFull:
       if (r.layers >= 0) return fmt::format("full recompute of {} layers", r.layers);
       if (r.every > 1) return fmt::format("full recompute of 1 layer in {}", r.every);
