@@ -230,14 +230,6 @@ void recomputation(List& l) {
   l.add("recompute ops, tp, sp", llama(), {.tp = 2}, 0, {ops_again, sp});
   l.add("recompute ops, tp of 4, sp", gpt(), {.tp = 4}, 0, {ops_again, sp});
   l.add("recompute ops, tp, sp", falcon(), {.tp = 2}, 0, {ops_again, sp});
-  l.add("keep qkv, out", llama(), {}, 0, {all_but_qkv_and_out_again});
-  l.add("keep qkv, out, fsdp", llama(), {.fsdp = 2}, 3, {all_but_qkv_and_out_again});
-  l.add("keep qkv, out, tp, unfused", gpt(), {.tp = 2}, 0, {all_but_qkv_and_out_again, unfused});
-  l.add("keep qkv, out, tp, sp", qwen(), {.tp = 2}, 0, {all_but_qkv_and_out_again, sp});
-  l.add("keep attention, mlp, tp", llama(), {.tp = 2}, 0, {all_but_attention_and_mlp_again});
-  l.add("keep attention, mlp, tp, sp", falcon(), {.tp = 2}, 0,
-        {all_but_attention_and_mlp_again, sp});
-  l.add("keep attention, mlp, pp", gpt(), {.pp = 2}, 0, {all_but_attention_and_mlp_again});
   l.add("recompute ops, fsdp, tp, sp", llama(), {.fsdp = 2, .tp = 2}, 3, {ops_again, sp});
   l.add("recompute ops, cp, fsdp", qwen(), {.fsdp = 2, .cp = 2}, 3, {ops_again});
   l.add("recompute ops, pp, zb-h1", llama(), {.pp = 2}, 0, {ops_again, zb_h1});
@@ -330,7 +322,7 @@ std::vector<MatrixCase> matrix_cases() {
       norms_of_heads(list), sliding_windows(list), further_tokens(list), offload(list),
       parameter_servers(list), hybrids(list), packed_documents(list), uneven_stages(list),
       losses_in_pieces(list), whole_losses(list), encoders(list), state_space_layers(list),
-      delta_nets(list), low_rank_adapters(list);
+      delta_nets(list), low_rank_adapters(list), kept_results(list);
   return std::move(list.cases);
 }
 

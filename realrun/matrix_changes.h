@@ -59,13 +59,6 @@ inline void head_again(MatrixCase& c) {
 inline void loss_of_2(MatrixCase& c) { c.workload.loss_pieces = 2; }
 inline void loss_of_4(MatrixCase& c) { c.workload.loss_pieces = 4; }
 inline void ops_again(MatrixCase& c) { c.strategy.recompute.kind = Recompute::kOps; }
-inline void all_but_qkv_and_out_again(MatrixCase& c) {
-  c.strategy.recompute = {.kind = Recompute::kOps, .keep = {KeptResult::kQkv, KeptResult::kOut}};
-}
-inline void all_but_attention_and_mlp_again(MatrixCase& c) {
-  c.strategy.recompute = {.kind = Recompute::kOps,
-                          .keep = {KeptResult::kAttention, KeptResult::kUp, KeptResult::kDown}};
-}
 inline void unread_kept(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kOps, .unread = true};
 }
@@ -225,6 +218,8 @@ void state_space_layers(List& list);
 void delta_nets(List& list);
 /// matrix_of_adapters.cpp: frozen models with low-rank adapters.
 void low_rank_adapters(List& list);
+/// matrix_of_kept_results.cpp: recomputation that keeps results by name.
+void kept_results(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

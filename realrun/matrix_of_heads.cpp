@@ -23,7 +23,6 @@ void norms_of_heads(List& l) {
   l.add("recompute all, tp", qwen3(), {.tp = 2}, 0, {all_again});
   l.add("recompute attention, tp, sp", qwen3(), {.tp = 2}, 0, {attention_again, sp});
   l.add("recompute ops", qwen3(), {.dp = 2}, 0, {ops_again});
-  l.add("keep qkv, out", qwen3(), {.dp = 2}, 0, {all_but_qkv_and_out_again});
   l.add("recompute norms and activations, tp, sp", qwen3(), {.tp = 2}, 0,
         {norms_and_activations_again, sp});
   l.add("documents, state on the host", qwen3(), {.fsdp = 2}, 3, {documents, state_on_host});

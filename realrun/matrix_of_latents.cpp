@@ -24,7 +24,6 @@ void latent_attention(List& l) {
   l.add("recompute all, tp, sp", latent(), {.tp = 2}, 0, {all_again, sp});
   l.add("recompute attention, unfused", latent(), {}, 0, {attention_again, unfused});
   l.add("recompute ops, tp", latent(), {.tp = 2}, 0, {ops_again});
-  l.add("keep qkv, out, tp", latent(), {.tp = 2}, 0, {all_but_qkv_and_out_again});
   l.add("recompute from latents", latent(), {}, 0, {latents_again});
   l.add("recompute from latents, tp, sp", latent_keys(), {.tp = 2}, 0, {latents_again, sp});
   l.add("recompute from latents, tp in pieces", latent(), {.tp = 2}, 0, {latents_again, in_pieces});

@@ -118,12 +118,12 @@ Strategy unsharded(const Strategy& strategy) {
   return out;
 }
 
-// In fp32, Adam makes up to 2 lr sqrt(e) = 6e-6 of an error e = 1e-5 of the first gradient, which is
-// let pass, in weights of size 0.1: 6e-5 more from the second step on.
+// In fp32, Adam makes up to 2 lr sqrt(e) = 2e-6 of an error e = 1e-6 of the first gradient, in
+// weights of size 0.1: 2e-5 more from the second step on.
 Tolerance tolerance_of(RunPrecision precision, int steps) {
   switch (precision) {
     case RunPrecision::kFp64: return {1e-12, 0.999, 1e-9};
-    case RunPrecision::kFp32: return {steps > 1 ? 7e-5 : 1e-5, 0.999, 0};
+    case RunPrecision::kFp32: return {steps > 1 ? 3e-5 : 1e-5, 0.999, 0};
     case RunPrecision::kBf16: return {3e-2, 0.999, 0};
   }
   return {};
