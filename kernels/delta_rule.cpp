@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/chunked_states.h"
 #include "kernels/fill.h"
 #include "kernels/silu.h"
 #include "kernels/softplus.h"
@@ -96,29 +97,19 @@ T recalled(const DeltaToken<T>& token, const T* row, const DeltaRuleShape& s) {
   return sum * token.keep;
 }
 
-/// h becomes the state behind the token.
+/// Makes a state of the one before it, of what is kept of each token.
 template <class T>
-void advance(T* h, const T* before, const DeltaToken<T>& token, const DeltaRuleShape& s) {
-  for (std::int64_t p = 0; p < s.value_dim; ++p) {
-    const T* row = before + p * s.key_dim;
-    const T added = token.replace * (token.v[p] - recalled(token, row, s));
-    for (std::int64_t n = 0; n < s.key_dim; ++n) {
-      h[p * s.key_dim + n] = token.keep * row[n] + added * token.k[n];
-    }
-  }
-}
-
-/// Calls `at` behind each token with its state.
-template <class T, class F>
-void walk_states(T* states, const DeltaHead& head, const T* rows, const T* stats,
-                 const DeltaRuleShape& s, F&& at) {
-  std::vector<T> h(static_cast<std::size_t>(s.state_elements()));
-  for (std::int64_t t = 0; t < s.tokens; ++t) {
-    if (t % s.chunk == 0) std::copy(h.begin(), h.end(), states + head.state_at(t / s.chunk));
+auto advance_of(const DeltaHead& head, const T* rows, const T* stats, const DeltaRuleShape& s) {
+  return [&head, &s, rows, stats](T* h, const T* before, std::int64_t t) {
     const DeltaToken<T> token(head, rows, stats, t);
-    advance(h.data(), h.data(), token, s);
-    at(t, token, h.data());
-  }
+    for (std::int64_t p = 0; p < s.value_dim; ++p) {
+      const T* row = before + p * s.key_dim;
+      const T added = token.replace * (token.v[p] - recalled(token, row, s));
+      for (std::int64_t n = 0; n < s.key_dim; ++n) {
+        h[p * s.key_dim + n] = token.keep * row[n] + added * token.k[n];
+      }
+    }
+  };
 }
 
 template <class T>
@@ -186,26 +177,6 @@ struct DeltaBack {
   }
 };
 
-template <class T>
-void delta_back_through(DeltaBack<T>& back, const DeltaHead& head, const T* states,
-                        const DeltaRuleShape& s) {
-  const std::int64_t each = s.state_elements(), chunks = (s.tokens + s.chunk - 1) / s.chunk;
-  std::vector<T> h(static_cast<std::size_t>((s.chunk + 1) * each));  // before and behind each token
-  for (std::int64_t c = chunks; c-- > 0;) {
-    const std::int64_t begin = c * s.chunk, end = std::min(s.tokens, begin + s.chunk);
-    std::copy_n(states + head.state_at(c), each, h.data());
-    for (std::int64_t t = begin; t < end; ++t) {
-      T* before = h.data() + (t - begin) * each;
-      const DeltaToken<T> token(head, back.kept.rows, back.kept.stats, t);
-      advance(before + each, before, token, s);
-    }
-    for (std::int64_t t = end; t-- > begin;) {
-      const T* before = h.data() + (t - begin) * each;
-      back.go_back(head, t, before + each, before);
-    }
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -222,15 +193,16 @@ void delta_rule_forward(T* y, const DeltaRuleKept<T>& kept, T* states, const T* 
       stats[3] = divide_by_length(kept.rows + head.kept_k_at(t), rows + head.k_at(t), s.key_dim);
       std::copy_n(rows + head.v_at(t), s.value_dim, kept.rows + head.kept_v_at(t));
     }
-    const auto read = [&](std::int64_t t, const DeltaToken<T>& token, const T* h) {
+    const T *kept_rows = kept.rows, *kept_stats = kept.stats;
+    const auto read = [&](std::int64_t t, const T* h) {
+      const T* q = kept_rows + head.kept_q_at(t);
       for (std::int64_t p = 0; p < s.value_dim; ++p) {
         T sum = 0;
-        for (std::int64_t n = 0; n < s.key_dim; ++n) sum += h[p * s.key_dim + n] * token.q[n];
+        for (std::int64_t n = 0; n < s.key_dim; ++n) sum += h[p * s.key_dim + n] * q[n];
         y[head.y_at(t) + p] = sum * key_scale<T>(s);
       }
     };
-    walk_states(states, head, static_cast<const T*>(kept.rows), static_cast<const T*>(kept.stats),
-                s, read);
+    walk_states(states, head, s, advance_of(head, kept_rows, kept_stats, s), read);
   });
 }
 
@@ -244,14 +216,17 @@ void delta_rule_backward(T* drows, T* dpacked, const DeltaRuleGradients<T>& grad
     if (!accumulate) fill(g, T(0), s.heads);
   }
   for_each_value_head(s, [&](const DeltaHead& head, std::int64_t i) {
-    walk_states(states, head, kept.rows, kept.stats, s,
-                [](std::int64_t, const DeltaToken<T>&, const T*) {});
+    const auto advance = advance_of(head, kept.rows, kept.stats, s);
+    walk_states(states, head, s, advance, [](std::int64_t, const T*) {});
     DeltaBack<T> back{
         drows, dpacked, dy, packed, kept, s, -std::exp(weights.a_log[i]), weights.dt_bias[i]};
     back.dh.resize(static_cast<std::size_t>(s.state_elements()));
     back.dq.resize(static_cast<std::size_t>(s.key_dim));
     back.dk.resize(static_cast<std::size_t>(s.key_dim));
-    delta_back_through(back, head, states, s);
+    walk_states_back(static_cast<const T*>(states), head, s, advance,
+                     [&](std::int64_t t, const T* after, const T* before) {
+                       back.go_back(head, t, after, before);
+                     });
     gradients.a_log[i] += back.da, gradients.dt_bias[i] += back.dbias;
   });
 }

@@ -1,9 +1,9 @@
 #include "kernels/scan.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "kernels/chunked_states.h"
 #include "kernels/fill.h"
 #include "kernels/silu.h"
 #include "kernels/softplus.h"
@@ -68,15 +68,10 @@ void for_each_head(const ScanShape& s, F&& f) {
   }
 }
 
-/// Calls `at` behind each token with its state.
-template <class T, class F>
-void walk(T* states, const ScanHead<T>& head, const ScanShape& s, F&& at) {
-  std::vector<T> h(static_cast<std::size_t>(s.state_elements()));
-  for (std::int64_t t = 0; t < s.tokens; ++t) {
-    if (t % s.chunk == 0) std::copy(h.begin(), h.end(), states + head.state_at(t / s.chunk));
-    head.advance(h.data(), h.data(), t);
-    at(t, h.data());
-  }
+/// Makes a state of the one before it.
+template <class T>
+auto advance_of(const ScanHead<T>& head) {
+  return [&head](T* h, const T* before, std::int64_t t) { head.advance(h, before, t); };
 }
 
 /// A head's way back.
@@ -124,24 +119,6 @@ void clear_rows(T* drows, const ScanShape& s) {
   fill(drows, T(0), s.tokens * s.samples * s.row_width());
 }
 
-template <class T>
-void back_through(ScanBack<T>& back, const ScanHead<T>& head, const T* states, const ScanShape& s) {
-  const std::int64_t each = s.state_elements(), chunks = (s.tokens + s.chunk - 1) / s.chunk;
-  std::vector<T> h(static_cast<std::size_t>((s.chunk + 1) * each));  // before and behind each token
-  for (std::int64_t c = chunks; c-- > 0;) {
-    const std::int64_t begin = c * s.chunk, end = std::min(s.tokens, begin + s.chunk);
-    std::copy_n(states + head.state_at(c), each, h.data());
-    for (std::int64_t t = begin; t < end; ++t) {
-      T* before = h.data() + (t - begin) * each;
-      head.advance(before + each, before, t);
-    }
-    for (std::int64_t t = end; t-- > begin;) {
-      const T* before = h.data() + (t - begin) * each;
-      back.token(head, t, before + each, before);
-    }
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -149,7 +126,7 @@ void scan_forward(T* y, T* states, const T* rows, const T* packed, const ScanWei
                   const ScanShape& s) {
   for_each_head(s, [&](std::int64_t sample, std::int64_t i) {
     const ScanHead<T> head(rows, packed, weights, s, sample, i);
-    walk(states, head, s, [&](std::int64_t t, const T* h) {
+    walk_states(states, head, s, advance_of(head), [&](std::int64_t t, const T* h) {
       T* out = y + head.y_at(t);
       for (std::int64_t p = 0; p < s.head_dim; ++p) {
         T sum = head.d * head.x(t)[p];
@@ -170,10 +147,13 @@ void scan_backward(T* drows, T* dpacked, const ScanGradients<T>& gradients, T* s
   }
   for_each_head(s, [&](std::int64_t sample, std::int64_t i) {
     const ScanHead<T> head(rows, packed, weights, s, sample, i);
-    walk(states, head, s, [](std::int64_t, const T*) {});
+    walk_states(states, head, s, advance_of(head), [](std::int64_t, const T*) {});
     ScanBack<T> back{drows, dpacked, dy, s};
     back.dh.resize(static_cast<std::size_t>(s.state_elements()));
-    back_through(back, head, states, s);
+    walk_states_back(static_cast<const T*>(states), head, s, advance_of(head),
+                     [&](std::int64_t t, const T* after, const T* before) {
+                       back.token(head, t, after, before);
+                     });
     gradients.a_log[i] += back.da, gradients.d[i] += back.dd, gradients.dt_bias[i] += back.dbias;
   });
 }
