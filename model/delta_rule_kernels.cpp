@@ -81,15 +81,7 @@ std::vector<KernelWork> backward(const DeltaRuleSizes& n) {
 }  // namespace
 
 std::vector<KernelWork> delta_rule_kernels(const DeltaRule& op) {
-  const DeltaRuleSizes sizes(op);
-  switch (op.pass) {
-    case Pass::kForward: return forward(sizes);
-    case Pass::kBackward:
-    case Pass::kInputGrad: return backward(sizes);
-    case Pass::kWeightGrad:
-    case Pass::kOptimizer: return {};
-  }
-  return {};
+  return kernels_of(op.pass, DeltaRuleSizes(op), forward, backward);
 }
 
 }  // namespace plait

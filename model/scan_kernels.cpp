@@ -75,15 +75,7 @@ std::vector<KernelWork> backward(const ScanSizes& n) {
 }  // namespace
 
 std::vector<KernelWork> scan_kernels(const Scan& op) {
-  const ScanSizes sizes(op);
-  switch (op.pass) {
-    case Pass::kForward: return forward(sizes);
-    case Pass::kBackward:
-    case Pass::kInputGrad: return backward(sizes);
-    case Pass::kWeightGrad:
-    case Pass::kOptimizer: return {};
-  }
-  return {};
+  return kernels_of(op.pass, ScanSizes(op), forward, backward);
 }
 
 }  // namespace plait

@@ -93,6 +93,14 @@ class BlockWriter {
     t.scope = scope;
     return d_.add(t);
   }
+  /// Of a mixer with states: that of each head between chunks, of this call.
+  TensorId states(std::string name, DType dtype) {
+    const std::int64_t chunks = (sequence().global + m_.scan_chunk - 1) / m_.scan_chunk;
+    return table(std::move(name),
+                 {Dim{chunks}, Dim{d_.workload.micro_batch}, Dim{m_.state_heads},
+                  Dim{m_.state_head_dim * m_.state_size}},
+                 dtype);
+  }
   TensorId slots(std::string name, const SlotRows& at, Dim last, Scope scope) {
     Tensor t;
     t.name = std::move(name);

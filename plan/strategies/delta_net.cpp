@@ -67,13 +67,6 @@ TensorId DeltaNetWriter::of_heads(const char* name, std::int64_t numbers, DType 
   return w_.table(name, {w_.sequence(), samples_, Dim{m_.state_heads}, Dim{numbers}}, dtype, scope);
 }
 
-TensorId DeltaNetWriter::states(const char* name) const {
-  const std::int64_t chunks = (w_.sequence().global + m_.scan_chunk - 1) / m_.scan_chunk;
-  return w_.table(
-      name, {Dim{chunks}, samples_, Dim{m_.state_heads}, Dim{m_.state_head_dim * m_.state_size}},
-      dtype_);
-}
-
 TensorId DeltaNetWriter::vectors(const char* name, std::int64_t keys, std::int64_t values) const {
   return of_heads(name, keys * m_.state_size + values * m_.state_head_dim, dtype_, Scope::kCall);
 }
@@ -87,7 +80,7 @@ void DeltaNetWriter::forward(TensorId h, TensorId out) const {
   w_.emit(rule, Phase::kForward,
           {read(convolved), read(packed_), read(decay_.weight), read(step_bias_.weight),
            written(y_), written(kept_), written(stats_), written(inverse_),
-           written(states("delta_states")), written(vectors("delta_w_u_v", 1, 2)),
+           written(w_.states("delta_states", dtype_)), written(vectors("delta_w_u_v", 1, 2)),
            written(of_heads("delta_scores", m_.scan_chunk, DType::kFp32, Scope::kCall))});
   GatedNorm norm;
   norm.dtype = dtype_, norm.gate_last = true;
@@ -113,9 +106,9 @@ void DeltaNetWriter::backward(Operand dout, TensorId h, TensorId dh) const {
   w_.emit(rule, Phase::kBackward,
           {read(dy), read(kept_), read(stats_), read(inverse_), read(packed_), read(decay_.weight),
            read(step_bias_.weight), written(drows), update(dpacked), update(decay_.gradient),
-           update(step_bias_.gradient), written(states("delta_states_again")),
-           written(states("d_delta_states")), written(vectors("delta_w_u_v_again", 1, 2)),
-           written(vectors("d_delta_vectors", 4, 2))});
+           update(step_bias_.gradient), written(w_.states("delta_states_again", dtype_)),
+           written(w_.states("d_delta_states", dtype_)),
+           written(vectors("delta_w_u_v_again", 1, 2)), written(vectors("d_delta_vectors", 4, 2))});
   conv_.backward(drows, packed_, dpacked);
   w_.linear_input_grad(read(dpacked), in_, dh);
   w_.linear_weight_grad(read(dpacked), h, in_, false);

@@ -18,8 +18,6 @@ class DeltaNetWriter {
   TensorId packed(const char* name, Scope scope) const;
   /// Of each token and value head so many numbers.
   TensorId of_heads(const char* name, std::int64_t numbers, DType dtype, Scope scope) const;
-  /// A state of each value head between chunks.
-  TensorId states(const char* name) const;
   /// Of each token and value head `keys` vectors of keys and `values` of values.
   TensorId vectors(const char* name, std::int64_t keys, std::int64_t values) const;
 

@@ -48,13 +48,6 @@ TensorId StateSpaceWriter::packed(const char* name, Scope scope) const {
   return w_.activation(name, m_.state_input_width(), scope, packed_sections(m_));
 }
 
-TensorId StateSpaceWriter::states(const char* name, DType dtype) const {
-  const std::int64_t chunks = (w_.sequence().global + m_.scan_chunk - 1) / m_.scan_chunk;
-  return w_.table(
-      name, {Dim{chunks}, samples_, Dim{m_.state_heads}, Dim{m_.state_head_dim * m_.state_size}},
-      dtype);
-}
-
 TensorId StateSpaceWriter::scores(const char* name) const {
   return w_.table(name, {w_.sequence(), samples_, Dim{m_.state_groups}, Dim{m_.scan_chunk}},
                   DType::kFp32);
@@ -69,8 +62,8 @@ void StateSpaceWriter::forward(TensorId h, TensorId out) const {
   scan.dtype = dtype_;
   w_.emit(scan, Phase::kForward,
           {read(convolved), read(packed_), read(decay_.weight), read(direct_.weight),
-           read(step_bias_.weight), written(y_), written(states("scan_states", DType::kFp32)),
-           written(states("scan_states_read", dtype_)), written(scores("scan_scores"))});
+           read(step_bias_.weight), written(y_), written(w_.states("scan_states", DType::kFp32)),
+           written(w_.states("scan_states_read", dtype_)), written(scores("scan_scores"))});
   GatedNorm norm;
   norm.dtype = dtype_;
   w_.emit(norm, Phase::kForward,
@@ -98,10 +91,10 @@ void StateSpaceWriter::backward(Operand dout, TensorId h, TensorId dh) const {
           {read(dy), read(convolved), read(packed_), read(decay_.weight), read(direct_.weight),
            read(step_bias_.weight), written(drows), update(dpacked), update(decay_.gradient),
            update(direct_.gradient), update(step_bias_.gradient),
-           written(states("scan_states_again", DType::kFp32)),
-           written(states("d_scan_states", DType::kFp32)),
-           written(states("scan_states_again_read", dtype_)),
-           written(states("d_scan_states_read", dtype_)), written(scores("scan_scores_again")),
+           written(w_.states("scan_states_again", DType::kFp32)),
+           written(w_.states("d_scan_states", DType::kFp32)),
+           written(w_.states("scan_states_again_read", dtype_)),
+           written(w_.states("d_scan_states_read", dtype_)), written(scores("scan_scores_again")),
            written(scores("d_scan_scores"))});
   conv_.backward(drows, packed_, dpacked);
   w_.linear_input_grad(read(dpacked), in_, dh);

@@ -15,8 +15,6 @@ class StateSpaceWriter {
   void backward(Operand dout, TensorId h, TensorId dh) const;
 
  private:
-  /// A state of each head between chunks.
-  TensorId states(const char* name, DType dtype) const;
   /// Of each token and group with the tokens of its chunk.
   TensorId scores(const char* name) const;
   TensorId packed(const char* name, Scope scope) const;

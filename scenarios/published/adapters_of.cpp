@@ -1,5 +1,6 @@
 #include "scenarios/published/adapters_of.h"
 
+#include "scenarios/published/precision_of.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -8,11 +9,8 @@ namespace {
 using JsonObject = nlohmann::ordered_json;
 
 void require_planned(const PublishedRun& run) {
-  const std::string precision = lower(run.precision);
-  for (const char* narrow : {"fp8", "float8", "fp4"}) {
-    if (mentions(precision, narrow))
-      throw NotRepresentable("low-rank adapters with products in fewer bits are not planned yet");
-  }
+  if (narrows_products(run))
+    throw NotRepresentable("low-rank adapters with products in fewer bits are not planned yet");
   if (run.model.experts > 0)
     throw NotRepresentable("low-rank adapters beside experts are not planned yet");
 }

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
-#include <regex>
 
 #include "model/presets.h"
 #include "scenarios/published/scenario_of.h"
@@ -83,19 +81,6 @@ void add_known(HybridJson& out, const Preset& preset, const PublishedRun& run,
   if (mentions(run.notes, "MTP 1 layer")) out["mtp_layers"] = 1;
 }
 
-/// What stands behind an argument.
-std::optional<std::string> word_behind(const PublishedRun& run, const char* argument) {
-  std::smatch found;
-  const std::regex pattern(std::string(argument) + R"( (\S+))");
-  if (!std::regex_search(run.arguments, found, pattern)) return std::nullopt;
-  return found[1].str();
-}
-
-std::int64_t number_behind(const PublishedRun& run, const char* argument, std::int64_t fallback) {
-  const auto word = word_behind(run, argument);
-  return word ? std::stoll(*word) : fallback;
-}
-
 /// The layers of modules that predict further tokens stand behind slashes, each as the model's last
 /// ones: "MEM*E/*E/*E". Attention and what is behind it are one layer there, as they are here.
 std::string without_modules(std::string pattern) {
@@ -114,10 +99,11 @@ void add_pattern(HybridJson& out, const std::string& pattern, const PublishedRun
                  std::vector<std::string>& assumed) {
   Model m;
   m.layer_pattern = without_modules(pattern);
-  m.state_size = number_behind(run, "--mamba-state-dim", 128);
-  m.state_head_dim = number_behind(run, "--mamba-head-dim", 64);
-  m.state_groups = number_behind(run, "--mamba-num-groups", 8);
-  m.state_heads = number_behind(run, "--mamba-num-heads", 2 * run.model.hidden / m.state_head_dim);
+  m.state_size = number_behind(run, "--mamba-state-dim").value_or(128);
+  m.state_head_dim = number_behind(run, "--mamba-head-dim").value_or(64);
+  m.state_groups = number_behind(run, "--mamba-num-groups").value_or(8);
+  m.state_heads =
+      number_behind(run, "--mamba-num-heads").value_or(2 * run.model.hidden / m.state_head_dim);
   m.scan_chunk = 128;
   const auto layers = static_cast<std::int64_t>(m.layer_pattern.size());
   out["layers"] = layers;

@@ -110,17 +110,10 @@ class ModelWriter {
     out["shared_ffn_hidden"] = std::stoll(number);
   }
 
-  /// The number behind an argument.
-  std::optional<std::int64_t> argument(const std::string& name) const {
-    std::smatch found;
-    if (!std::regex_search(run_.arguments, found, std::regex(name + R"( (\d+))"))) return {};
-    return std::stoll(found[1].str());
-  }
-
   /// Modules that predict further tokens. With them Megatron-LM takes rotary positions or none
   /// (megatron/training/arguments.py).
   void add_modules(JsonObject& out) const {
-    const auto modules = argument("--mtp-num-layers");
+    const auto modules = number_behind(run_, "--mtp-num-layers");
     if (!modules || *modules == 0) return;
     out["mtp_layers"] = *modules;
     if (out["positions"] == "learned") out["positions"] = "rotary";
@@ -132,8 +125,8 @@ class ModelWriter {
   void add_latents(JsonObject& out) const {
     const bool small = mentions(m_.name, "_mla");
     out["kv_heads"] = m_.heads;
-    out["q_lora_rank"] = argument("--q-lora-rank").value_or(1536);
-    out["kv_lora_rank"] = argument("--kv-lora-rank").value_or(512);
+    out["q_lora_rank"] = number_behind(run_, "--q-lora-rank").value_or(1536);
+    out["kv_lora_rank"] = number_behind(run_, "--kv-lora-rank").value_or(512);
     out["rope_head_dim"] = small ? 8 : 64;
     out["head_dim"] = small ? 16 + 8 : 128 + 64;
     out["v_head_dim"] = small ? 16 : 128;

@@ -93,6 +93,11 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
   return out;
 }
 
+bool narrows_products(const PublishedRun& run) {
+  const std::string precision = lower(run.precision);
+  return in_fp8(precision) || mentions(precision, "fp4");
+}
+
 // benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md, the run of torchtitan that says so.
 bool scales_early(const PublishedRun& run) { return gathers_8_bits(run); }
 

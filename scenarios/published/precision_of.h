@@ -16,4 +16,7 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
 /// precompute_float8_dynamic_scale_for_fsdp).
 bool scales_early(const PublishedRun& run);
 
+/// Whether products of its linear layers read 8 or 4 bits.
+bool narrows_products(const PublishedRun& run);
+
 }  // namespace plait

@@ -2,8 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+
 namespace plait {
 namespace {
+
+std::optional<std::string> found_behind(const PublishedRun& run, const std::string& argument,
+                                        const char* what) {
+  std::smatch found;
+  if (!std::regex_search(run.arguments, found, std::regex(argument + " (" + what + ")")))
+    return std::nullopt;
+  return found[1].str();
+}
 
 [[noreturn]] void refuse(const Json& at, const std::string& problem, const std::string& expected) {
   throw InputError(
@@ -246,6 +256,15 @@ std::string name_of(MemoryStatistic s) {
     case MemoryStatistic::kDevice: return "device";
   }
   return "";
+}
+
+std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument) {
+  return found_behind(run, argument, R"(\S+)");
+}
+
+std::optional<std::int64_t> number_behind(const PublishedRun& run, const std::string& argument) {
+  const auto digits = found_behind(run, argument, R"(\d+)");
+  return digits ? std::optional(std::stoll(*digits)) : std::nullopt;
 }
 
 std::vector<PublishedRun> read_published_runs(const JsonDocument& document) {

@@ -87,6 +87,11 @@ inline bool mentions(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
 }
 
+/// What stands behind an argument of a run, by a regular expression of its name, and the number
+/// there: 64 behind "--kv-lora-rank".
+std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument);
+std::optional<std::int64_t> number_behind(const PublishedRun& run, const std::string& argument);
+
 /// In small letters.
 inline std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -4,20 +4,12 @@
 #include "model/iteration_flops.h"
 #include "model/op.h"
 #include "model/presets.h"
+#include "tests/model/small_hybrid.h"
 
 namespace plait::delta_net_test {
 
-Model nets(std::string pattern) {
-  Model m;
-  m.layers = static_cast<std::int64_t>(pattern.size()), m.layer_pattern = std::move(pattern);
-  m.hidden = 16, m.ffn_hidden = 24, m.heads = 4, m.kv_heads = 2, m.head_dim = 4, m.vocab = 32;
-  m.state_size = 5, m.state_heads = 6, m.state_head_dim = 3, m.state_groups = 2;
-  m.conv_width = 4, m.scan_chunk = 3;
-  return m;
-}
-
 TEST(DeltaNetPattern, HasNetsAloneAndWithAnMlpOrExperts) {
-  Model m = nets("Gga");
+  Model m = small_hybrid("Gga");
   m.experts = 4, m.first_dense_layers = 2;
   EXPECT_EQ(m.parts_of(0), (LayerParts{Mixer::kDeltaNet, FeedForward::kNone}));
   EXPECT_EQ(m.parts_of(1), (LayerParts{Mixer::kDeltaNet, FeedForward::kMlp}));
@@ -31,13 +23,13 @@ TEST(DeltaNetPattern, HasNetsAloneAndWithAnMlpOrExperts) {
 // conv1d, dt_bias, A_log, norm, out_proj; and the norm before.
 TEST(DeltaNetParameters, SumTheTensorsOfTheMixer) {
   const std::int64_t h = 16, keys = 2 * 5, values = 6 * 3;
-  EXPECT_EQ(count_parameters(nets("G")).delta_net, h + h * (2 * keys + 2 * values) + h * 2 * 6 +
-                                                       (2 * keys + values) * 4 + 6 + 6 + 3 +
-                                                       values * h);
+  EXPECT_EQ(count_parameters(small_hybrid("G")).delta_net, h + h * (2 * keys + 2 * values) +
+                                                               h * 2 * 6 + (2 * keys + values) * 4 +
+                                                               6 + 6 + 3 + values * h);
 }
 
 TEST(GateParameters, AreAMatrixOfAttentionAndAVectorOfSharedExperts) {
-  Model without = nets("a");
+  Model without = small_hybrid("a");
   without.experts = 4, without.experts_per_token = 2, without.expert_ffn_hidden = 8;
   without.shared_ffn_hidden = 8;
   Model with = without;
@@ -121,7 +113,7 @@ TEST(TrafficOfGates, IsEveryOperandOnce) {
 // Megatron-LM, megatron/training/training.py, num_floating_point_operations, gated_delta_net: both
 // projections, the convolution, and four products of P x P for each token and value head.
 TEST(IterationFlops, OfDeltaNetsAreMegatrons) {
-  Model m = nets("G");
+  Model m = small_hybrid("G");
   m.state_size = m.state_head_dim = 3;  // the function knows one
   const double T = 2 * 6, h = 16, keys = 2 * 3, values = 6 * 3;
   const double layer =

@@ -64,4 +64,14 @@ inline InputError::Text refusal(const std::string& text) {
   return {};
 }
 
+inline void expect_same_mixers(const Model& a, const Model& b) {
+  EXPECT_EQ(a.layer_pattern, b.layer_pattern);
+  EXPECT_EQ(a.state_size, b.state_size);
+  EXPECT_EQ(a.state_heads, b.state_heads);
+  EXPECT_EQ(a.state_head_dim, b.state_head_dim);
+  EXPECT_EQ(a.state_groups, b.state_groups);
+  EXPECT_EQ(a.conv_width, b.conv_width);
+  EXPECT_EQ(a.scan_chunk, b.scan_chunk);
+}
+
 }  // namespace plait

@@ -5,13 +5,7 @@
 namespace plait::hf_delta_nets_test {
 
 void expect_same_nets(const Model& a, const Model& b) {
-  EXPECT_EQ(a.layer_pattern, b.layer_pattern);
-  EXPECT_EQ(a.state_size, b.state_size);
-  EXPECT_EQ(a.state_heads, b.state_heads);
-  EXPECT_EQ(a.state_head_dim, b.state_head_dim);
-  EXPECT_EQ(a.state_groups, b.state_groups);
-  EXPECT_EQ(a.conv_width, b.conv_width);
-  EXPECT_EQ(a.scan_chunk, b.scan_chunk);
+  expect_same_mixers(a, b);
   EXPECT_EQ(a.attention_gate, b.attention_gate);
   EXPECT_EQ(a.rope_head_dim, b.rope_head_dim);
   EXPECT_EQ(a.experts, b.experts);

@@ -4,16 +4,6 @@
 
 namespace plait::hf_hybrids_test {
 
-void expect_same_mixers(const Model& a, const Model& b) {
-  EXPECT_EQ(a.layer_pattern, b.layer_pattern);
-  EXPECT_EQ(a.state_size, b.state_size);
-  EXPECT_EQ(a.state_heads, b.state_heads);
-  EXPECT_EQ(a.state_head_dim, b.state_head_dim);
-  EXPECT_EQ(a.state_groups, b.state_groups);
-  EXPECT_EQ(a.conv_width, b.conv_width);
-  EXPECT_EQ(a.scan_chunk, b.scan_chunk);
-}
-
 // Keys and values as published with nvidia/Nemotron-H-8B-Base-8K.
 TEST(HfHybrids, NemotronHIsThePreset) {
   const ImportedModel got = import_hf_config(

@@ -4,20 +4,12 @@
 #include "model/iteration_flops.h"
 #include "model/op.h"
 #include "model/presets.h"
+#include "tests/model/small_hybrid.h"
 
 namespace plait::state_space_test {
 
-Model hybrid(std::string pattern) {
-  Model m;
-  m.layers = static_cast<std::int64_t>(pattern.size()), m.layer_pattern = std::move(pattern);
-  m.hidden = 16, m.ffn_hidden = 24, m.heads = 4, m.kv_heads = 2, m.head_dim = 4, m.vocab = 32;
-  m.state_size = 5, m.state_heads = 6, m.state_head_dim = 3, m.state_groups = 2;
-  m.conv_width = 4, m.scan_chunk = 3;
-  return m;
-}
-
 TEST(LayerPattern, SaysWhatEachLayerHas) {
-  Model m = hybrid("M*-Ema");
+  Model m = small_hybrid("M*-Ema");
   m.experts = 4, m.first_dense_layers = 5;
   const LayerParts want[] = {
       {Mixer::kStateSpace, FeedForward::kNone}, {Mixer::kAttention, FeedForward::kNone},
@@ -31,7 +23,7 @@ TEST(LayerPattern, SaysWhatEachLayerHas) {
 }
 
 TEST(LayerPattern, OfAttentionWithAnMlpIsNone) {
-  const Model pattern = hybrid("aaa");
+  const Model pattern = small_hybrid("aaa");
   Model none = pattern;
   none.layer_pattern.clear();
   EXPECT_EQ(count_parameters(pattern).total(pattern), count_parameters(none).total(none));
@@ -42,7 +34,7 @@ TEST(LayerPattern, OfAttentionWithAnMlpIsNone) {
 // out_proj; and the norm before.
 TEST(StateSpaceParameters, SumTheTensorsOfTheMixer) {
   const std::int64_t h = 16, d = 6 * 3, bc = 2 * 2 * 5, conv = d + bc;
-  EXPECT_EQ(count_parameters(hybrid("M")).state_space,
+  EXPECT_EQ(count_parameters(small_hybrid("M")).state_space,
             h + h * (2 * d + bc + 6) + conv * 4 + conv + 6 + 6 + 6 + d + d * h);
 }
 
@@ -111,7 +103,7 @@ TEST(TrafficOfConvAndGatedNorm, IsEveryOperandOnce) {
 // Megatron-LM, megatron/training/training.py, mamba_layer_flops: products, and 7 FLOPs of the scan
 // for each token and element of the state.
 TEST(IterationFlops, OfStateSpaceLayersAreMegatrons) {
-  const Model m = hybrid("M");
+  const Model m = small_hybrid("M");
   const double T = 2 * 6, h = 16, d = 18, N = 5, G = 2, H = 6;
   const double layer = 2 * T * h * (2 * d + 2 * G * N + H) + 7 * T * d * N + 2 * T * d * h;
   EXPECT_NEAR(megatron_flops_per_iteration(m, 6, 2).value, 3 * (layer + 2 * T * h * 32), 1e-6);

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "core/error.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -125,6 +126,16 @@ Flops flops_of(const Plan& plan, F&& counts) {
     });
   }
   return sum * static_cast<double>(plan.places_per_stage());
+}
+
+/// The code that a plan is refused with; empty: it is not.
+inline std::string refusal_of(const Model& m, const Workload& w, const Strategy& s = {}) {
+  try {
+    make_plan(m, w, s);
+  } catch (const InputError& e) {
+    return e.text().code;
+  }
+  return "";
 }
 
 }  // namespace plait

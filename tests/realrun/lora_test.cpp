@@ -7,8 +7,8 @@
 
 #include "realrun/compute/host_device.h"
 #include "realrun/launch/rank_threads.h"
-#include "realrun/unit_buffers.h"
 #include "realrun/verify.h"
+#include "tests/realrun/given_weights.h"
 #include "tests/realrun/verify_models.h"
 
 namespace plait::lora_test {
@@ -33,20 +33,6 @@ Matrices matrices(const std::vector<TensorPart>& parts) {
   return out;
 }
 
-void give(Walker& walker, const Plan& plan, const Model& model, const Matrices& weights) {
-  for (const UnitBuffers& unit : unit_buffers(plan)) {
-    for (const std::int32_t layer : layers_of(plan, 0, unit.weights)) {
-      for (const TensorId view : unit.weight_views) {
-        const Tensor& t = plan.tensors[view];
-        const std::string name =
-            canonical_weight(t.name, model) + " of layer " + std::to_string(layer);
-        walker.device().write({unit.weights, layer, 0}, t.offset, t.elements(plan.mesh),
-                              weights.at(name));
-      }
-    }
-  }
-}
-
 /// On one rank.
 struct Ran {
   Matrices before, gradients, after;
@@ -57,7 +43,10 @@ Ran run(const Model& model, const Workload& workload, const Matrices* start, int
   Ran out;
   run_threads(1, [&](Transport& transport) {
     Walker walker(plan, model, transport, host_device<double>());
-    if (start != nullptr) give(walker, plan, model, *start);
+    if (start != nullptr)
+      give_weights(
+          walker, plan,
+          model, [&](const std::string& name) -> const auto& { return start->at(name); });
     out.before = matrices(state_of(walker, plan, model).weights);
     for (int i = 0; i < steps; ++i) walker.step();
     out.loss = loss_of(walker, plan);

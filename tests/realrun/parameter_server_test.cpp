@@ -7,8 +7,8 @@
 #include "kernels/adam.h"
 #include "realrun/compute/host_device.h"
 #include "realrun/launch/rank_threads.h"
-#include "realrun/unit_buffers.h"
 #include "realrun/verify.h"
+#include "tests/realrun/given_weights.h"
 #include "tests/realrun/verify_models.h"
 
 namespace plait::parameter_server_test {
@@ -43,20 +43,6 @@ void apply(Tensors& tensors, const std::map<std::string, std::vector<double>>& g
   }
 }
 
-void give(Walker& walker, const Plan& plan, const Model& model, const Tensors& tensors) {
-  for (const UnitBuffers& unit : unit_buffers(plan)) {
-    for (const std::int32_t layer : layers_of(plan, 0, unit.weights)) {
-      for (const TensorId view : unit.weight_views) {
-        const Tensor& t = plan.tensors[view];
-        const std::string name =
-            canonical_weight(t.name, model) + " of layer " + std::to_string(layer);
-        walker.device().write({unit.weights, layer, 0}, t.offset, t.elements(plan.mesh),
-                              tensors.at(name).weight);
-      }
-    }
-  }
-}
-
 struct Sequential {
   std::vector<double> losses;
   Tensors tensors;
@@ -74,7 +60,10 @@ Sequential one_step_late(const Model& model, const Plan& plan) {
       before[p.name] = zeros;
     }
     for (int step = 1; step <= kSteps; ++step) {
-      give(walker, plan, model, out.tensors);
+      give_weights(
+          walker, plan, model, [&](const std::string& name) -> const auto& {
+            return out.tensors.at(name).weight;
+          });
       walker.step();
       out.losses.push_back(loss_of(walker, plan));
       apply(out.tensors, before, step);

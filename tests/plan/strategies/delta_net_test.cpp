@@ -1,10 +1,8 @@
 // Plans of models with gated delta nets and gates: parameters, FLOPs, what is kept, what is sent,
 // what is refused.
-#include "core/error.h"
 #include "model/iteration_flops.h"
 #include "plan/memory.h"
-#include "plan/validate.h"
-#include "tests/plan/tiny.h"
+#include "tests/plan/strategies/mixers.h"
 
 namespace plait::delta_net_plan_test {
 
@@ -23,21 +21,12 @@ Model nets_with_experts() {
   return m;
 }
 
-std::vector<Strategy> strategies() {
-  std::vector<Strategy> out = {split({}), split({.dp = 2}, 1), split({.fsdp = 2}, 3),
-                               split({.tp = 2}), split({.pp = 2, .tp = 2})};
-  out.push_back(split({.tp = 2})), out.back().sequence_parallel = true;
-  out.push_back(split({.pp = 2})), out.back().pipeline.schedule = Schedule::kZbH1;
-  out.push_back(split({})), out.back().recompute.kind = Recompute::kFull;
-  return out;
-}
-
 TEST(DeltaNet, RanksTogetherDoTheFlopsThatTheModelNeeds) {
   const auto first_time = [](const Op& op) { return op.phase != Phase::kRecompute; };
   for (const char* pattern : {"G*-G", "gaga", "GGGG"}) {
     const Model m = nets(pattern);
     const double needed = needed_flops_per_iteration(m, 8, 8).value;
-    for (const Strategy& s : strategies()) {
+    for (const Strategy& s : splits_of_mixers()) {
       const Plan plan = make_plan(m, tiny_workload(8), s);
       EXPECT_NEAR(flops_of(plan, first_time).value, needed, 1e-9 * needed);
       EXPECT_TRUE(validate(plan).empty());
@@ -75,19 +64,6 @@ TEST(DeltaNet, ExpertsOfLayersOfBothKindsAreOneUnit) {
   EXPECT_EQ(rest("delta_net_moe_layer"), n.delta_net + n.experts - all);
 }
 
-/// Bytes that outlive the pass of a layer's forward block.
-std::int64_t kept_by(const Plan& plan, const char* block) {
-  std::int64_t bytes = 0;
-  for (const Op& op : block_named(plan, block).ops) {
-    for (const Operand& o : op.operands) {
-      const Tensor& t = plan.tensors[o.tensor];
-      const bool kept = t.scope == Scope::kLayerMicrobatch && o.use != Use::kRead && o.shift == 0;
-      if (kept) bytes += t.bytes(plan.mesh).value;
-    }
-  }
-  return bytes;
-}
-
 // flash-linear-attention: what the first product made; q, k and v of each value head with four
 // numbers of it; the inverses; y, the norm's statistics and its result. Beside them the product's
 // input and the statistics of the norm before. In bf16, of s b tokens.
@@ -117,26 +93,8 @@ TEST(AttentionGate, KeepsItsNumbersAndWhatItMakes) {
   EXPECT_EQ(kept(with) - kept(without), 8 * 2 * 2 * with.context_width());
 }
 
-// As attention: an all_reduce in either direction, of s b h elements; with sequence parallelism a
-// reduce_scatter and a gather, and backward a gather more for the weights' gradient.
 TEST(DeltaNet, NetsSplitByHeadsSumTheirResultsOnly) {
-  const Model m = nets("GG");
-  const AxisSet tp = AxisSet(Axis::kTp);
-  const std::int64_t S = 8 * m.hidden * 2;
-  const Plan plain = make_plan(m, tiny_workload(1), split({.tp = 2}));
-  for (const char* block : {"delta_net_layer.forward", "delta_net_layer.backward"}) {
-    EXPECT_EQ(traffic(block_named(plain, block), CollectiveKind::kAllReduce, tp), (Volume{1, S}));
-    EXPECT_EQ(collectives(block_named(plain, block)), 1);
-  }
-  Strategy s = split({.tp = 2});
-  s.sequence_parallel = true;
-  const Plan shards = make_plan(m, tiny_workload(1), s);
-  const Block forward = block_named(shards, "delta_net_layer.forward");
-  EXPECT_EQ(traffic(forward, CollectiveKind::kAllGather, tp), (Volume{1, S}));
-  EXPECT_EQ(traffic(forward, CollectiveKind::kReduceScatter, tp), (Volume{1, S}));
-  const Block backward = block_named(shards, "delta_net_layer.backward");
-  EXPECT_EQ(traffic(backward, CollectiveKind::kAllGather, tp), (Volume{2, 2 * S}));
-  EXPECT_EQ(traffic(backward, CollectiveKind::kReduceScatter, tp), (Volume{1, S}));
+  expect_results_alone_to_be_summed(nets("GG"), "delta_net_layer");
 }
 
 // The gate reads what the other projections read, and is where the heads are.
@@ -159,30 +117,9 @@ TEST(AttentionGate, SendsNothingMore) {
 // stays as it is.
 TEST(DeltaNet, LinearLayersReadNarrowCopies) {
   const Model m = nets_with_experts();
-  for (const DType type : {DType::kFp8, DType::kNvfp4}) {
-    Workload w = tiny_workload(8);
-    w.precision.matmul = type;
-    for (const Strategy& s : strategies()) {
-      const Plan plan = make_plan(m, w, s);
-      EXPECT_TRUE(validate(plan).empty()) << name_of(type);
-      if (s.recompute.kind != Recompute::kNone) continue;
-      for (const Op& op : block_named(plan, "delta_net_moe_layer.forward").ops) {
-        const Compute* c = std::get_if<Compute>(&op.body);
-        const MatMul* product = c == nullptr ? nullptr : std::get_if<MatMul>(c);
-        const bool chooses = product != nullptr && (product->n == 1 || product->n == m.experts);
-        EXPECT_TRUE(product == nullptr || (product->in == type) != chooses);
-      }
-    }
-  }
-}
-
-std::string code_of(const Model& m, const Workload& w, const Strategy& s) {
-  try {
-    make_plan(m, w, s);
-  } catch (const InputError& e) {
-    return e.text().code;
-  }
-  return "";
+  for_each_narrowed(m, "delta_net_moe_layer.forward", [&](const MatMul& product, DType type) {
+    EXPECT_TRUE((product.in == type) != (product.n == 1 || product.n == m.experts));
+  });
 }
 
 TEST(DeltaNet, IsRefusedWhereItIsNotPlanned) {
@@ -193,21 +130,21 @@ TEST(DeltaNet, IsRefusedWhereItIsNotPlanned) {
     return m;
   };
   const auto nothing = [](Model&) {};
-  EXPECT_EQ(code_of(with("GG", [](Model& m) { m.state_size = 0; }), w, {}), "S151");
-  EXPECT_EQ(code_of(with("GG", [](Model& m) { m.state_groups = 3; }), w, {}), "S151");
-  EXPECT_EQ(code_of(with("aG", [](Model& m) { m.mtp_layers = 1; }), w, {}), "S152");
-  EXPECT_EQ(code_of(with("Ga", [](Model& m) { m.mtp_layers = 1; }), w, {}), "");
-  EXPECT_EQ(code_of(with("MG", nothing), w, {}), "S153");
-  EXPECT_EQ(code_of(with("G*", nothing), w, split({.cp = 2})), "S154");
+  EXPECT_EQ(refusal_of(with("GG", [](Model& m) { m.state_size = 0; }), w, {}), "S151");
+  EXPECT_EQ(refusal_of(with("GG", [](Model& m) { m.state_groups = 3; }), w, {}), "S151");
+  EXPECT_EQ(refusal_of(with("aG", [](Model& m) { m.mtp_layers = 1; }), w, {}), "S152");
+  EXPECT_EQ(refusal_of(with("Ga", [](Model& m) { m.mtp_layers = 1; }), w, {}), "");
+  EXPECT_EQ(refusal_of(with("MG", nothing), w, {}), "S153");
+  EXPECT_EQ(refusal_of(with("G*", nothing), w, split({.cp = 2})), "S154");
   Workload packed = w;
   packed.documents = {Packing::kPacked, 3, {}};
-  EXPECT_EQ(code_of(with("G*", nothing), packed, {}), "S155");
+  EXPECT_EQ(refusal_of(with("G*", nothing), packed, {}), "S155");
   Strategy by_op;
   by_op.recompute.kind = Recompute::kOps;
-  EXPECT_EQ(code_of(with("G*", nothing), w, by_op), "S156");
-  EXPECT_EQ(code_of(with("GG", nothing), w, split({.tp = 4})), "S010") << "two key heads";
-  EXPECT_EQ(code_of(with("ga", [](Model& m) { m.rope_head_dim = m.head_dim; }), w, {}), "S125");
-  EXPECT_EQ(code_of(with("ga", [](Model& m) { m.rope_head_dim = 3; }), w, {}), "S125");
+  EXPECT_EQ(refusal_of(with("G*", nothing), w, by_op), "S156");
+  EXPECT_EQ(refusal_of(with("GG", nothing), w, split({.tp = 4})), "S010") << "two key heads";
+  EXPECT_EQ(refusal_of(with("ga", [](Model& m) { m.rope_head_dim = m.head_dim; }), w, {}), "S125");
+  EXPECT_EQ(refusal_of(with("ga", [](Model& m) { m.rope_head_dim = 3; }), w, {}), "S125");
 }
 
 }  // namespace plait::delta_net_plan_test
