@@ -27,7 +27,7 @@ SOURCES = {
     "moe_parallel_folding_h100": ("MoE folding", "Megatron-Core: Mixtral, Qwen2, Llama 3 as MoE",
                                   "H100; 64 to 256"),
     "nanotron_ultrascale_h100": ("nanotron", "Llama of 3.6B", "H100; 1 to 32"),
-    "nvidia_dgxc_benchmarking": ("DGX Cloud", "NeMo: Llama 2 and 3, GPT-3, Nemotron; BF16, FP8",
+    "nvidia_dgxc_benchmarking": ("DGX Cloud", "NeMo, MaxText, Paxml: Llama 2 and 3, GPT-3, Nemotron; BF16, FP8",
                                  "H100; 8 to 128"),
     "nvidia_megatron_bridge_perf_summary": ("Megatron Bridge", "Llama 3, MoE; BF16, FP8, NVFP4",
                                             "H100, B200, GB200; 8 to 64"),
