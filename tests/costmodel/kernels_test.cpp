@@ -1,7 +1,6 @@
 #include "costmodel/kernels.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include "costmodel/attention_fits.h"
 #include "costmodel/kernel_features.h"
@@ -318,83 +317,6 @@ TEST(MemoryBound, AnEmptyKernelTakesTheLaunchOverhead) {
   op.rows = 1;
   op.width = 1;
   EXPECT_NEAR(kModel.compute(op, h100()).total() / h100().launch_overhead, 1, 1e-3);
-}
-
-Compute any_op(int which, std::int64_t rows, std::int64_t width) {
-  MatMul product = matmul(rows, width, 1024);
-  Attention attend = attention(1024, true);
-  attend.batch = 1;
-  attend.seq_q = attend.seq_kv = rows;
-  attend.fused = which != 2;
-  Norm norm;
-  norm.rows = rows, norm.width = width;
-  Activation activation;
-  activation.rows = rows, activation.width = width;
-  Add add;
-  add.rows = rows, add.width = width;
-  Adam adam;
-  adam.elements = rows * width;
-  switch (which) {
-    case 0: return product;
-    case 1:
-    case 2: return attend;
-    case 3: return norm;
-    case 4: return activation;
-    case 5: return add;
-    default: return adam;
-  }
-}
-// Scores of a sequence that is no multiple of 8 are misaligned: one of the next multiple is faster.
-RC_GTEST_PROP(Kernels, MoreWorkNeverTakesLess, ()) {
-  const int which = *rc::gen::inRange(0, 7);
-  const std::int64_t unit = which == 2 ? 8 : 1;
-  const auto rows = unit * *rc::gen::inRange<std::int64_t>(1, 20000 / unit);
-  const auto width = *rc::gen::inRange<std::int64_t>(1, 8192);
-  const auto more = unit * *rc::gen::inRange<std::int64_t>(0, 20000 / unit);
-  for (const Device& d : {a100(), h100(), b200(), cpu()}) {
-    const Seconds less = kModel.compute(any_op(which, rows, width), d).total();
-    RC_ASSERT(less <= kModel.compute(any_op(which, rows + more, width), d).total());
-  }
-}
-RC_GTEST_PROP(Kernels, AFasterDeviceIsNeverSlower, ()) {
-  const Compute op = any_op(*rc::gen::inRange(0, 7), *rc::gen::inRange<std::int64_t>(1, 20000),
-                            *rc::gen::inRange<std::int64_t>(1, 8192));
-  const double factor = 1 + *rc::gen::inRange(0, 100) / 25.0;
-  for (const Device& d : {a100(), h100(), b200(), cpu()}) {
-    Device compute = d, memory = d, launch = d;
-    compute.peak_bf16 *= factor;
-    memory.memory_bandwidth *= factor;
-    launch.launch_overhead *= 1 / factor;
-    const Seconds base = kModel.compute(op, d).total();
-    RC_ASSERT(kModel.compute(op, compute).total() <= base);
-    RC_ASSERT(kModel.compute(op, memory).total() <= base);
-    RC_ASSERT(kModel.compute(op, launch).total() <= base);
-  }
-}
-// What a share promises: its resource better by a fraction saves that fraction of it.
-RC_GTEST_PROP(Kernels, SharesAreFirstOrderSavings, ()) {
-  const Compute op = any_op(*rc::gen::inRange(0, 7), *rc::gen::inRange<std::int64_t>(1, 20000),
-                            *rc::gen::inRange<std::int64_t>(1, 8192));
-  Device d = h100();
-  const Cost base = kModel.compute(op, d);
-  d.launch_overhead *= 0.5;
-  const double saved = (base.total() - kModel.compute(op, d).total()).value;
-  RC_ASSERT(std::abs(saved - base.share[kLaunchOverhead].value / 2) <= 1e-9 * base.total().value);
-}
-RC_GTEST_PROP(Gemm, SharesOfComputeAndMemoryAreFirstOrderSavings, ()) {
-  const Compute op = any_op(0, *rc::gen::inRange<std::int64_t>(1, 20000),
-                            *rc::gen::inRange<std::int64_t>(1, 8192));
-  constexpr double kLess = 1e-6;
-  const Cost base = kModel.compute(op, h100());
-  const auto expect = [&](const Device& better, Resource resource) {
-    const double saved = (base.total() - kModel.compute(op, better).total()).value / kLess;
-    RC_ASSERT(std::abs(saved - base.share[resource].value) <= 1e-4 * base.total().value);
-  };
-  Device compute = h100(), memory = h100();
-  compute.peak_bf16 *= 1 / (1 - kLess);
-  memory.memory_bandwidth *= 1 / (1 - kLess);
-  expect(compute, kPeakFlops);
-  expect(memory, kMemoryBandwidth);
 }
 
 }  // namespace plait::kernels_test
