@@ -201,6 +201,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
   if (const auto* combine = std::get_if<Combine>(&op))
     cost = cost + chain_cost(expert_bias_chain(*combine, kernels), device);
+  cost = cost + chain_cost(expert_padding_chain(op, kernels), device);
   if (const auto* activation = std::get_if<Activation>(&op))
     cost = cost + chain_cost(clamp_of(*activation, kernels), device);
   return cost;

@@ -210,6 +210,18 @@ KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
   return chain({32 + 4 * s, 7}, op.slots, op.width);
 }
 
+// Transformer Engine's Fp8Padding and Fp8Unpadding (pytorch/module/fp8_padding.py), around the
+// experts in Megatron-LM's TEGroupedMLP: every row read and written, and its gradient backward. The
+// gates have one column.
+KernelChain expert_padding_chain(const Compute& op, const Kernels& kernels) {
+  if (kernels.expert_padding == Fusion::kFused) return {};
+  if (const auto* to = std::get_if<Dispatch>(&op))
+    return slot_chain(0, 2, 1, 0, to->slots, to->width, to->dtype);
+  if (const auto* back = std::get_if<Combine>(&op))
+    return slot_chain(0, 2, 1, 0, back->slots, back->width, back->dtype);
+  return {};
+}
+
 DType written_alone(const MatMul& op) { return op.in == DType::kNvfp4 ? DType::kBf16 : op.in; }
 
 // Reads what the product wrote, in the type of its operands, and reads and writes the sum.

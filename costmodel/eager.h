@@ -34,5 +34,8 @@ KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels);
 KernelChain clamp_of(const Activation& op, const Kernels& kernels);
 /// The sums with the experts' biases, besides what takes their results back to the tokens.
 KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels);
+/// Copies that pad each expert's rows, besides what takes tokens to the experts, and that take the
+/// padding off again, besides what takes their results back.
+KernelChain expert_padding_chain(const Compute& op, const Kernels& kernels);
 
 }  // namespace plait

@@ -1,9 +1,17 @@
 #include "costmodel/issue.h"
 
+#include <algorithm>
+
 #include "costmodel/projections.h"
 
 namespace plait {
 namespace {
+
+template <class Body>
+const Body* computed(const Op& op) {
+  const Compute* c = std::get_if<Compute>(&op.body);
+  return c == nullptr ? nullptr : std::get_if<Body>(c);
+}
 
 /// Kernels as Megatron-LM's layers launch them in PyTorch (megatron/model/transformer.py,
 /// fused_softmax.py, fused_bias_gelu.py and mpu/ of 2021); where that has no such layer, the plain
@@ -102,12 +110,12 @@ struct HostCalls {
     const int choice = eager ? 10 : 1, loss = eager ? 14 : 3 + 4, order = eager ? 6 : 3;
     return choice + loss + kCounts + kCopiesToHost + order;
   }
-  /// Rows by index.
-  int operator()(const Dispatch&) const { return 2; }
+  /// Rows by index; padded.
+  int operator()(const Dispatch&) const { return 2 + padding(); }
   /// Product with the gates, and the sum into zeros; backward also their gradients.
   int operator()(const Combine& c) const {
-    if (!c.weighted) return 2;
-    return c.pass == Pass::kForward ? 3 : 4;
+    const int back = c.weighted ? (c.pass == Pass::kForward ? 3 : 4) : 2;
+    return back + padding();
   }
   /// With bias and dropout one scripted kernel; what an adapter adds is multiplied before.
   int operator()(const Add& a) const {
@@ -120,6 +128,9 @@ struct HostCalls {
   int operator()(const SquaredNorm&) const { return 2; }  // per block of threads, and of all
   int operator()(const Amax&) const { return 2; }
   int operator()(const Adam&) const { return 1; }  // multi-tensor: all parameters at once
+
+ private:
+  int padding() const { return kernels.expert_padding == Fusion::kEager ? 1 : 0; }
 };
 
 // One of the products that Transformer Engine's GroupedLinear hands to cuBLASLt for each expert, in
@@ -139,6 +150,39 @@ Seconds issue_time(const MatMul& m, const Host& host, const Kernels& kernels) {
   const int products = products_of(m.pass);
   const Seconds each = kExpertProduct * products + host.launch_time * (calls - products);
   return each * static_cast<double>(m.batch);
+}
+
+// A kernel of those that Transformer Engine casts experts' rows with, expert by expert in C++
+// (pytorch/csrc/extensions/cast.cpp, split_quantize): 256 tensors in 1,144 us
+// (ROCm/TransformerEngine pull request 598, one kernel each). A scale of the tensor's own takes the
+// largest value, the scale and the cast.
+constexpr Seconds kExpertCast{4.5e-6};
+constexpr int kCurrentScaling = 3;
+
+/// The experts whose rows the cast is of: those of the block's products that read its result.
+std::int64_t experts_of(const Op& cast, const Block& block) {
+  const auto reads_result = [&](const Operand& o) {
+    return o.use == Use::kRead && std::ranges::any_of(cast.operands, [&](const Operand& written) {
+             return written.use != Use::kRead && written.tensor == o.tensor;
+           });
+  };
+  for (const Op& op : block.ops) {
+    const MatMul* product = computed<MatMul>(op);
+    if (product != nullptr && std::ranges::any_of(op.operands, reads_result)) return product->batch;
+  }
+  return 1;
+}
+
+/// What casts of experts' rows take longer than one call.
+Seconds casts_of_experts(const Op& op, const Block& block, const Host& host,
+                         const Kernels& kernels) {
+  const Cast* cast = computed<Cast>(op);
+  const bool apart = kernels.experts == Fusion::kEager && host.launch_time.value > 0;
+  if (cast == nullptr || !apart || size_of(cast->to) > 1 || cast->to == cast->from) return {};
+  const std::int64_t experts = experts_of(op, block);
+  if (experts <= 1) return {};
+  const bool own_scale = kernels.amax == Fusion::kEager && cast->to == DType::kFp8;
+  return kExpertCast * static_cast<double>(experts * (own_scale ? kCurrentScaling : 1));
 }
 
 /// Pieces that go around while a product works on others, issued by the call that issues it
@@ -178,7 +222,8 @@ std::vector<Seconds> issue_times(const Block& block, const Host& host, const Ker
   bool recomputes = false;
   for (std::size_t i = 0; i < block.ops.size(); ++i) {
     const bool again = block.ops[i].phase == Phase::kRecompute;
-    out[i] = issue_time(block.ops[i], host, kernels);
+    out[i] = issue_time(block.ops[i], host, kernels) +
+             casts_of_experts(block.ops[i], block, host, kernels);
     if (again && !recomputes) out[i] += host.launch_time * kCheckpointCalls;
     recomputes = again;
   }
@@ -190,8 +235,7 @@ HostWait wait_after(const Op& op, const Host& host) {
   const bool message =
       std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
   if (message) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
-  const Compute* c = std::get_if<Compute>(&op.body);
-  const Route* route = c == nullptr ? nullptr : std::get_if<Route>(c);
+  const Route* route = computed<Route>(op);
   const bool chooses = route != nullptr && route->pass == Pass::kForward;
   return chooses && host.waits_for_routing ? HostWait::kOp : HostWait::kNot;
 }

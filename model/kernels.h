@@ -55,6 +55,9 @@ struct Kernels {
   /// Eager: the experts' second products have biases, which are added expert by expert, times the
   /// gates, in fp32. Fused: they have none, or the product adds them.
   Fusion expert_bias = Fusion::kFused;
+  /// Eager: the rows of each expert's tokens are copied to a multiple of what 8-bit products want,
+  /// and what the experts return is copied back. Fused: what moves tokens leaves the gaps.
+  Fusion expert_padding = Fusion::kFused;
   Dispatcher exchange = Dispatcher::kNccl;
 };
 

@@ -58,6 +58,10 @@ const Table<Kernels>& kernels_table() {
           field("expert_bias", &K::expert_bias, choice,
                 "Eager: biases of the experts' second products are added expert by expert, times "
                 "the gates, in fp32; fused: there are none, or the product adds them."),
+          field("expert_padding", &K::expert_padding, choice,
+                "Eager: each expert's rows are copied to a multiple of 16 or 32 before products in "
+                "8 bits, and back behind them; fused: what moves tokens leaves the gaps.")
+              .silent_by_default(),
           field("exchange", &K::exchange,
                 Choice<Dispatcher>{{{"nccl", Dispatcher::kNccl}, {"deepep", Dispatcher::kDeepEp}}},
                 "The all_to_all of tokens to their experts: NCCL's, or DeepEP's, which sends a "

@@ -91,7 +91,7 @@ class ScenarioWriter {
     out["micro_batch"] = micro_batch;
     out["precision"] = precision_of(run_, assumed_);
     if (run_.task == "lora") out["lora"] = adapters_of(run_, assumed_);
-    if (m_.experts > 0 && mentions(lower(run_.notes + m_.name), "drop")) {
+    if (drops_tokens()) {
       if (!mentions(run_.notes, "capacity factor 1"))
         assumed_.push_back("dropped tokens: capacity factor 1");
       out["capacity_factor"] = 1;
@@ -138,12 +138,24 @@ class ScenarioWriter {
     // A graph of the whole step cannot know how many tokens each expert has: one product of all
     // takes them from device memory (Megatron-Bridge: cutedsl_fused_grouped_mlp).
     if (recipe_.whole_step_graph) out["experts"] = "fused";
+    // HybridEP leaves the gaps that 8-bit products want, as a graph of the whole step does; a
+    // capacity is a multiple of them (Megatron-LM experts.py, TEGroupedMLP).
+    const bool gaps = mentions(notes, "hybridep") || recipe_.whole_step_graph || drops_tokens();
+    if (narrows_products(run_) && !gaps) out["expert_padding"] = "eager";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
     if (!mentions(lower(m_.name), "gpt oss")) return;
     out["expert_bias"] = "eager";
+    // Its positions are YaRN's, whose factor for scores Transformer Engine's kernel does not know
+    // (Megatron-LM megatron/core/models/common/embeddings/rope_utils.py, apply_rotary_pos_emb).
+    out["rope"] = "eager";
     // activation_func_clamp_value 7 of the same file; the product with its activation in one kernel
     // clamps there.
     if (!recipe_.whole_step_graph) out["clamp"] = "eager";
+  }
+
+  bool drops_tokens() const {
+    const std::string said = lower(run_.notes + m_.name);
+    return m_.experts > 0 && mentions(said, "drop") && !mentions(said, "dropless");
   }
 
   bool compiles_layers() const { return mentions(run_.notes, "compile"); }

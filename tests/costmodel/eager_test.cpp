@@ -228,6 +228,27 @@ TEST(Eager, BiasesOfExpertsAreAddedInFp32) {
   EXPECT_DOUBLE_EQ(bytes(), 6 + 6 + 4 + 2 * 12);
 }
 
+// Every row of a slot is read and written once more, in each pass and at each end.
+TEST(Eager, PaddedRowsOfExpertsAreCopiedToThemAndBack) {
+  CostModel plain, padding;
+  padding.kernels.expert_padding = Fusion::kEager;
+  Dispatch to{.rows = kRows, .width = kWidth, .chosen = 2, .slots = 2 * kRows};
+  Combine back{.rows = kRows, .width = kWidth, .chosen = 2, .slots = 2 * kRows};
+  const Bytes copied(2 * 2 * kRows * kWidth * 2);
+  const Cost copy = stream_cost(copied, 1, StreamKind::kCopy, a100());
+  const auto expect_copy = [&](const Compute& op) {
+    EXPECT_EQ(expert_padding_chain(op, padding.kernels).bytes, copied);
+    EXPECT_EQ(expert_padding_chain(op, {}).kernels, 0);
+    EXPECT_NEAR((padding.compute(op, a100()).total() - plain.compute(op, a100()).total()).value,
+                copy.total().value, 1e-12);
+  };
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    to.pass = back.pass = pass;
+    expect_copy(to), expect_copy(back);
+  }
+  EXPECT_EQ(expert_padding_chain(Norm{}, padding.kernels).kernels, 0);
+}
+
 // Both halves clamped (2 x 4 bytes) and in one tensor again (8). Backward of gate a comparison (2 +
 // 1) and a choice (1 + 2 + 2); of up two comparisons, both of them (2 + 1) and a choice; their
 // gradients in one tensor (8). Per element of the activation's output.

@@ -72,8 +72,6 @@ TEST(HostCalls, RoutingIsChoiceBalanceCountsAndOrder) {
   EXPECT_EQ(host_calls(route, eager), 5 + 7 + 5);
 }
 
-// Both products of an expert: gates times bias and the sum; backward a cast, a product and a sum
-// for the bias and for the gates, and the bias's sum over microbatches.
 // PEFT's result + lora_B(lora_A(x)) * scaling: two calls forward, one backward.
 TEST(HostCalls, WhatAnAdapterAddsIsMultipliedBefore) {
   Add change;
@@ -84,6 +82,8 @@ TEST(HostCalls, WhatAnAdapterAddsIsMultipliedBefore) {
   EXPECT_EQ(host_calls(change, {}), 1);
 }
 
+// Both products of an expert: gates times bias and the sum; backward a cast, a product and a sum
+// for the bias and for the gates, and the bias's sum over microbatches.
 TEST(HostCalls, BiasesOfExpertsAreAddedOneByOne) {
   Kernels biased;
   biased.expert_bias = Fusion::kEager;
@@ -112,6 +112,42 @@ TEST(IssueTimes, ExpertsThatAreApartAreIssuedOneByOne) {
   const Seconds products = 16 * (1 + 2) * product, others = (16 * 1 + 1) * kHost.launch_time;
   EXPECT_NEAR(total(block, kHost, apart) / (products + others), 1, 1e-3);
   EXPECT_EQ(total(block, Host{{}, Seconds(1e-6)}, apart), Seconds()) << "launches take no time";
+}
+
+TEST(HostCalls, PaddingIsACallAtEachEndOfTheExperts) {
+  const Kernels padded{.expert_padding = Fusion::kEager};
+  Dispatch to;
+  Combine back;
+  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
+    to.pass = back.pass = pass;
+    EXPECT_EQ(host_calls(to, padded), host_calls(to) + 1);
+    EXPECT_EQ(host_calls(back, padded), host_calls(back) + 1);
+  }
+}
+
+// A kernel for each expert beside the call, 4.5 us, or three where each tensor has its own scale.
+TEST(IssueTimes, RowsOfExpertsAreCastExpertByExpert) {
+  constexpr TensorId kRows = 0, kNarrow = 1, kOther = 2;
+  Op cast = op(Cast{.from = DType::kBf16, .to = DType::kFp8});
+  cast.operands = {{kRows, Use::kRead, 0}, {kNarrow, Use::kWrite, 0}};
+  const auto times = [&](std::int64_t experts, TensorId read, const Kernels& kernels) {
+    MatMul m = product(Pass::kForward);
+    m.batch = experts;
+    Op multiply = op(m);
+    multiply.operands = {{read, Use::kRead, 0}};
+    return issue_times({"b", {cast, multiply}}, kHost, kernels)[0] - kHost.launch_time;
+  };
+  Kernels apart;
+  apart.experts = Fusion::kEager;
+  const Seconds each(4.5e-6);
+  EXPECT_NEAR(times(16, kNarrow, apart) / each, 16, 1e-9);
+  EXPECT_EQ(times(16, kOther, apart), Seconds()) << "not what the experts read";
+  EXPECT_EQ(times(1, kNarrow, apart), Seconds()) << "one product";
+  EXPECT_EQ(times(16, kNarrow, {}), Seconds()) << "all at once";
+  apart.amax = Fusion::kEager;
+  EXPECT_NEAR(times(16, kNarrow, apart) / each, 3 * 16, 1e-9);
+  cast.body = Cast{.from = DType::kBf16, .to = DType::kBf16};
+  EXPECT_EQ(times(16, kNarrow, apart), Seconds()) << "a copy";
 }
 
 // One launch for the kernels; what goes to the host is not in the graph.

@@ -50,6 +50,39 @@ TEST(PublishedMixtures, DispatchersAndFusedRoutingAreTheRecords) {
   EXPECT_EQ(graph.kernels.exchange, Dispatcher::kDeepEp);
 }
 
+// Megatron-LM's TEGroupedMLP pads each expert's rows for products in 8 bits, unless they come with
+// gaps (HybridEP, a graph of the whole step), or as many as a capacity says.
+TEST(PublishedMixtures, RowsOfExpertsArePaddedInEightBits) {
+  json record = published_sample();
+  record["source"] = "Megatron-LM README";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto padded = [&](const char* precision, const char* notes) {
+    record["precision"] = precision, record["notes"] = notes;
+    const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+    EXPECT_EQ(s.workload.capacity_factor > 0, std::string_view(notes).starts_with("token drop"));
+    return s.kernels.expert_padding == Fusion::kEager;
+  };
+  EXPECT_TRUE(padded("FP8", "dropless, alltoall dispatcher"));
+  EXPECT_TRUE(padded("FP8", "dispatcher DeepEP"));
+  EXPECT_FALSE(padded("bf16", "dropless, alltoall dispatcher"));
+  EXPECT_FALSE(padded("FP8", "dispatcher=hybridep"));
+  EXPECT_FALSE(padded("FP8", "token drop capacity 1.0; alltoall dispatcher"));
+  EXPECT_FALSE(padded("FP8", "cuda_graph=full_iteration/[], a2a_overlap=True"));
+}
+
+// YaRN's factor for scores is none that Transformer Engine's kernel knows.
+TEST(PublishedMixtures, GptOssRotatesByKernelsOfItsOwn) {
+  json record = published_sample();
+  record["source"] = "NVIDIA Megatron-Bridge; container/release 26.04";
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto rope = [&](const char* name) {
+    record["model"]["name"] = name;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").kernels.rope;
+  };
+  EXPECT_EQ(rope("GPT OSS 120B"), Fusion::kEager);
+  EXPECT_EQ(rope("Qwen3_30B_a3B"), Fusion::kFused);
+}
+
 // Megatron-Bridge's own, where the record quotes none.
 TEST(PublishedMixtures, ARecipeIsThatOfTheRelease) {
   json record = published_sample();
