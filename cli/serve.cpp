@@ -9,10 +9,12 @@
 #include "cli/commands.h"
 #include "cli/evaluate.h"
 #include "cli/options.h"
+#include "cli/page.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
 #include "cli/serving_prediction.h"
 #include "core/json.h"
+#include "reports/html/requests.h"
 #include "reports/serving.h"
 #include "reports/serving_comparison.h"
 #include "reports/vary.h"
@@ -24,6 +26,7 @@ struct ServeOptions {
   ScenarioOptions scenario;
   OutputOptions output;
   std::vector<std::string> variations;
+  std::string html;
 };
 
 std::string rendered(const ServingReport& report, const OutputOptions& output) {
@@ -35,6 +38,17 @@ std::string rendered(const ServingReport& report, const OutputOptions& output) {
   return "";
 }
 
+void save_page_of(const ServingReport& report, const Scenario& scenario, const std::string& file) {
+  if (file.empty()) return;
+  Page page = page_of("serve", report.run, to_json(report));
+  if (report.fits) {
+    page.pictures.push_back(
+        {"requests", requests_json(report.requests, report.service, report.kinds)});
+  }
+  add_machine(page, scenario);
+  save_page(file, page);
+}
+
 int serve_one(const ServeOptions& options, const std::string& command_line) {
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   ProgressLine progress("serving");
@@ -43,6 +57,7 @@ int serve_one(const ServeOptions& options, const std::string& command_line) {
   progress.finish();
   print_warnings(report.run.warnings);
   print_result(options.output, rendered(report, options.output));
+  save_page_of(report, scenario, options.html);
   return report.fits ? kYes : kNo;
 }
 
@@ -73,6 +88,18 @@ ServingCandidate candidate_of(const ScenarioText& text, std::vector<Override> ov
   return out;
 }
 
+/// Of all candidates, each once.
+std::vector<std::string> warnings_of(const std::vector<ServingCandidate>& candidates) {
+  std::vector<std::string> out;
+  for (const ServingCandidate& c : candidates) {
+    if (!c.report) continue;
+    for (const std::string& warning : c.report->run.warnings) {
+      if (std::ranges::find(out, warning) == out.end()) out.push_back(warning);
+    }
+  }
+  return out;
+}
+
 int serve_varied(const ServeOptions& options, const std::string& command_line) {
   const std::string& file = options.scenario.file;
   const ScenarioText text = {input_name(file), read_text_file(file)};
@@ -85,7 +112,13 @@ int serve_varied(const ServeOptions& options, const std::string& command_line) {
         candidate_of(text, options.scenario.overrides(), sets, command_line, progress));
   }
   progress.finish();
+  print_warnings(warnings_of(candidates));
   print_result(options.output, rendered(candidates, options.output));
+  if (!options.html.empty()) {
+    const Scenario written = parse_scenario(text.text, text.file, options.scenario.overrides());
+    save_page(options.html, page_of("serve_compare", run_facts(written, command_line),
+                                    serving_comparison_json(candidates)));
+  }
   const bool any = std::ranges::any_of(
       candidates, [](const ServingCandidate& c) { return c.report && c.report->fits; });
   return any ? kYes : kNo;
@@ -110,6 +143,7 @@ void add_serve(Command& command) {
   add_scenario_options(sub, options->scenario);
   add_vary_option(sub, options->variations);
   add_output_options(sub, options->output);
+  add_html_option(sub, options->html);
   sub.runs([&command, options] { return run(*options, command.line); });
 }
 

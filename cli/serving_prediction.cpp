@@ -99,7 +99,9 @@ ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& pro
     count.add(step.sampled);
     return costs(step);
   });
-  r.summary = summarize(r.service, requests, kinds_of(serving.load), r.devices, replicas);
+  r.kinds = kinds_of(serving.load);
+  r.summary = summarize(r.service, requests, r.kinds, r.devices, replicas);
+  r.requests = requests;
   r.shapes = costs.shapes();
   return r;
 }

@@ -2,10 +2,12 @@
 // What serving a load comes to, as text for people and JSON for machines.
 
 #include <string>
+#include <vector>
 
 #include "reports/report.h"
 #include "reports/terminal.h"
 #include "serving/capacity.h"
+#include "serving/requests.h"
 #include "serving/summary.h"
 
 namespace plait {
@@ -19,6 +21,8 @@ struct ServingReport {
   /// False: the cache has no room for the longest sequence, and nothing was served.
   bool fits = false;
   ServiceSummary summary;
+  std::vector<Request> requests;   // as they were asked, in the service's order
+  std::vector<RequestKind> kinds;  // of requests
   Service service;
   std::size_t shapes = 0;  // of steps that were simulated
 };

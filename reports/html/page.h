@@ -25,7 +25,7 @@ struct PageItem {
 };
 
 struct Page {
-  std::string kind;  // "run", "compare", "whatif", "search", "realrun", "validate"
+  std::string kind;  // the subcommand; "serve_compare" of `serve` with several candidates
   std::string title;
   std::string command;   // to make the page again
   std::string version;   // of the program

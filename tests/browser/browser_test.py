@@ -335,7 +335,7 @@ class Pages(unittest.TestCase):
 
     def test_marks_explain_themselves_to_pointer_and_focus(self):
         for name, section in (("whatif", "#curves"), ("search", "#layouts"), ("realrun", "#steps"),
-                              ("compare", "#memory")):
+                              ("compare", "#memory"), ("serve-compare", "#engines")):
             with self.subTest(name):
                 self.load(name)
                 self.browser.run(f"document.querySelector('{section} .mark').focus()")
@@ -349,6 +349,24 @@ class Pages(unittest.TestCase):
         self.load("validate")
         self.browser.type("#record-search", "made_up#2")
         self.assertEqual(self.browser.run("return document.querySelectorAll('#scatter .mark').length"), 1)
+
+    def test_latencies_are_shown_by_measure_and_kind(self):
+        self.load("serve")
+        curves = "return [...document.querySelectorAll('#latency figure path[fill=none]')].map(p => p.getAttribute('d'))"
+        first = self.browser.run(curves)
+        self.assertEqual(len(first), len(self.printed["serve"]["service"]["kinds"]))
+        self.browser.run("const s = document.querySelector('#latency select'); s.value = 'tpot'; "
+                         "s.dispatchEvent(new Event('change'))")
+        self.assertNotEqual(self.browser.run(curves), first)
+
+    def test_requests_over_time_are_those_that_were_asked(self):
+        self.load("serve")
+        asked = self.browser.run(f"const q = {DOCUMENT}.requests; return [q.of, q.arrival_s.length, "
+                                 "q.output_tokens.reduce((a, b) => a + b, 0), Math.max(...q.finish_s)]")
+        service = self.printed["serve"]["service"]
+        self.assertEqual(asked[:3], [service["all"]["requests"]] * 2 + [service["all"]["output_tokens"]])
+        self.assertAlmostEqual(asked[3], service["makespan_s"], places=5)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#course svg[role=img]').length"), 2)
 
     def test_pages_that_are_compared_bring_their_timelines(self):
         self.load("compare-pages")

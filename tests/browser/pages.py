@@ -43,6 +43,12 @@ COMMANDS = {
     "search-best": ["search", "scenarios/llama/llama-3.1-70b-64xh100.json"],
     "realrun": ["realrun", "scenarios/shaped/dp-2-tp-2.json", "--repeats", "3",
                 "--calibration", "reports/published/realrun-calibration.json"],
+    "serve": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json"],
+    "serve-does-not-fit": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json", "--set",
+                           "strategy.tp=1", "--set", "strategy.pp=1", "--set", "cluster.nodes=1",
+                           "--set", "cluster.devices_per_node=1"],
+    "serve-compare": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json", "--set",
+                      "serving.requests.count=200", "-L", "strategy.tp=2,4,8", "-L", "strategy.pp=1,2"],
     "validate": ["validate", "{folder}/made_up.json"],
 }
 

@@ -22,13 +22,13 @@ function machineSection(at) {
     const use = (doc.link_use ?? []).find(u => link.classList.contains(u.link));
     link.setAttribute('stroke', busyTone(use?.utilisation ?? 0));
   }
-  return section('machine', 'The machine', linkUseTable(),
+  return section('machine', 'The machine', doc.link_use ? linkUseTable() : null,
     el('figure', {}, el('div', {class: 'scroll'}, picture)),
-    legend(busySteps.map((from, k) => [k === 0 ? `busy under ${formats.percent(busySteps[1])} of the step` : `from ${formats.percent(from)}`, busyTone(from)])));
+    doc.link_use ? legend(busySteps.map((from, k) => [k === 0 ? `busy under ${formats.percent(busySteps[1])} of the step` : `from ${formats.percent(from)}`, busyTone(from)])) : null);
 }
 
 function linkUseTable() {
-  if (!doc.link_use?.length) return el('p', {class: 'soft small'}, 'No link carries anything.');
+  if (doc.link_use.length === 0) return el('p', {class: 'soft small'}, 'No link carries anything.');
   const rows = doc.link_use.map((use, k) => {
     const cell = (key, format) => num(pointer('link_use', k, key), format);
     return {cells: [use.link, cell('utilisation', 'percent'), cell('bytes', 'bytes'), cell('message_bytes', 'bytes'),

@@ -3,8 +3,11 @@
 
 const pageTitles = {
   run: 'Prediction', compare: 'Comparison', whatif: 'What if', search: 'Search',
-  realrun: 'Real run', validate: 'Validation',
+  realrun: 'Real run', validate: 'Validation', serve: 'Serving', serve_compare: 'Serving',
 };
+
+/// Kinds of pages that plait compare reads.
+const comparable = new Set(['run', 'compare']);
 
 /// Sections by a shorter name, for the bar at the top.
 const shortNames = {
@@ -20,6 +23,8 @@ const sectionsOf = {
   whatif: () => [whatifAnswer(), whatifSection(), whatifTable(), scenarioSection()],
   search: () => [searchAnswer(), searchSection(), scenarioSection()],
   realrun: () => [realrunAnswer(), timelineSection(), realrunSteps(), realrunClasses(), realrunMemory(), scenarioSection()],
+  serve: () => [serveAnswer(), serveCourse(), serveLatency(), serveSteps(), serveMemory(), machineSection('/result'), scenarioSection('/result')],
+  serve_compare: () => [serveCompareAnswer(), serveCompareSection(), serveCompareTable(), scenarioSection()],
   validate: () => [validateAnswer(), validateSection(), validateSources(), scenarioSection()],
 };
 
@@ -96,7 +101,7 @@ function start() {
   document.getElementById('content').append(...sections);
   fillContents(sections);
   document.getElementById('bottom').append(
-    `plait ${doc.version}. This page is one file: it loads nothing and sends nothing. ` +
-    'plait compare reads it back.');
+    `plait ${doc.version}. This page is one file: it loads nothing and sends nothing.` +
+    (comparable.has(doc.kind) ? ' plait compare reads it back.' : ''));
   addEventListener('keydown', e => { if (e.key === 'Escape') tip.hide(); });
 }

@@ -1,0 +1,179 @@
+// What users of a server would feel, and what the machine delivers.
+
+const latencies = [['ttft', 'Time to the first token', 'TTFT'], ['tpot', 'Time per token after it', 'TPOT'],
+                   ['end_to_end', 'Time to the whole answer', 'end to end']];
+const quantileNames = [['mean_s', 'mean'], ['p50_s', 'p50'], ['p90_s', 'p90'], ['p99_s', 'p99'], ['max_s', 'most']];
+
+function serveAnswer() {
+  const r = doc.result, at = '/result/service', cache = '/result/kv_cache';
+  const room = tile('Cache', num(cache + '/tokens', 'rate'), ['tokens a replica, ', num(cache + '/max_concurrency', 'number'), ' requests of full length']);
+  if (!r.fits) {
+    return section('answer', 'The answer',
+      el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, 'Does not fit'),
+         el('span', {}, 'a sequence has up to ', num(cache + '/max_model_len_tokens', 'count'), ' tokens')),
+      el('div', {class: 'tiles'}, room));
+  }
+  return section('answer', 'The answer',
+    el('div', {class: 'verdict'}, el('strong', {}, num(at + '/output_tokens_per_s', 'rate'), ' tokens/s'),
+       el('span', {}, num(at + '/all/requests', 'count'), ' requests in ', num(at + '/makespan_s', 'time'))),
+    el('div', {class: 'tiles'},
+      tile('First token', num(at + '/all/ttft/p50_s', 'time'), ['half of them sooner; 99 % within ', num(at + '/all/ttft/p99_s', 'time')]),
+      tile('Per token', num(at + '/all/tpot/p50_s', 'time'), ['half of them less; 99 % within ', num(at + '/all/tpot/p99_s', 'time')]),
+      tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
+      tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
+      room,
+      tile('Preemptions', num(at + '/all/preemptions', 'count'), ['at most ', num(at + '/most_sequences_in_step', 'count'), ' sequences in a step']),
+      tile('Bound by', say(at + '/generation_bound_by'), 'while it only generates')));
+}
+
+/// How many there are at each of the times, of intervals [from[i], to[i]).
+function countsAt(times, from, to) {
+  const starts = [...from].sort((a, b) => a - b), ends = [...to].sort((a, b) => a - b);
+  let i = 0, k = 0;
+  return times.map(t => {
+    while (i < starts.length && starts[i] <= t) ++i;
+    while (k < ends.length && ends[k] <= t) ++k;
+    return i - k;
+  });
+}
+
+/// Output tokens a second in each of `bins` equal parts; a request's come evenly.
+function tokenRates(q, bins, whole) {
+  const rates = new Array(bins).fill(0), width = whole / bins;
+  q.output_tokens.forEach((tokens, i) => {
+    const from = q.first_token_s[i], to = Math.max(q.finish_s[i], from + 1e-9);
+    for (let b = Math.floor(from / width); b < bins && b * width < to; ++b) {
+      const inside = Math.min(to, (b + 1) * width) - Math.max(from, b * width);
+      if (inside > 0) rates[b] += tokens * inside / (to - from) / width;
+    }
+  });
+  return rates;
+}
+
+const areaPath = (c, times, low, high) =>
+  'M' + times.map((t, i) => `${c.px(t).toFixed(1)} ${c.py(high[i]).toFixed(1)}`).join('L') +
+  'L' + times.map((t, i) => `${c.px(t).toFixed(1)} ${c.py(low[i]).toFixed(1)}`).reverse().join('L') + 'Z';
+
+/// Waiting for their first token, on top of those that are being answered.
+function drawPresence(q, whole, scale, width) {
+  const times = Array.from({length: Math.max(2, Math.floor(width))}, (_, i, n = Math.floor(width) - 1) => whole * i / n);
+  const answered = countsAt(times, q.first_token_s, q.finish_s).map(v => v * scale);
+  const waiting = countsAt(times, q.arrival_s, q.first_token_s).map(v => v * scale);
+  const all = answered.map((v, i) => v + waiting[i]), most = Math.max(1, ...all) * 1.08;
+  const c = chart({width, height: 230, label: 'Requests that wait and requests that are being answered, over time',
+    x: {low: 0, high: whole, values: ticks(0, whole, Math.min(8, width / 110)), text: formats.time, title: ''},
+    y: {low: 0, high: most, values: ticks(0, most, 5), text: formats.count, title: 'requests'}});
+  const zero = times.map(() => 0);
+  c.root.append(svg('path', {d: areaPath(c, times, zero, answered), fill: colour('blue'), 'fill-opacity': 0.8}),
+                svg('path', {d: areaPath(c, times, answered, all), fill: colour('orange'), 'fill-opacity': 0.85}));
+  return c.root;
+}
+
+function drawRates(q, whole, scale, width) {
+  const bins = Math.max(10, Math.floor(width / 6));
+  const rates = tokenRates(q, bins, whole).map(v => v * scale), high = Math.max(1, ...rates) * 1.08;
+  const c = chart({width, height: 190, label: 'Output tokens a second over time',
+    x: {low: 0, high: whole, values: ticks(0, whole, Math.min(8, width / 110)), text: formats.time, title: 'since the first request came'},
+    y: {low: 0, high, values: ticks(0, high, 4), text: formats.rate, title: 'tokens/s'}});
+  const steps = rates.map((v, b) => `${b ? 'H' : 'M'}${c.px(whole * b / bins).toFixed(1)}${b ? 'V' : ' '}${c.py(v).toFixed(1)}`).join('') + `H${c.px(whole).toFixed(1)}`;
+  c.root.append(svg('path', {d: steps, fill: 'none', stroke: colour('green'), 'stroke-width': 1.6}));
+  return c.root;
+}
+
+function serveCourse() {
+  const q = doc.requests;
+  if (!q || q.arrival_s.length === 0) return null;
+  const whole = q.finish_s.reduce((a, b) => Math.max(a, b), 0) || 1, scale = q.of / q.arrival_s.length;
+  return section('course', 'Requests over time',
+    responsive(width => [drawPresence(q, whole, scale, width), drawRates(q, whole, scale, width)], 'Requests and tokens over time'),
+    legend([['being answered', colour('blue')], ['wait for their first token', colour('orange')], ['output tokens a second', colour('green')]]),
+    el('p', {class: 'small soft'}, 'The tokens of a request are drawn as if they came evenly between its first and its last. ',
+       scale > 1 ? `Drawn from ${formats.count(q.arrival_s.length)} of ${formats.count(q.of)} requests. ` : ''));
+}
+
+/// Seconds of each request, by the measure's key.
+const latencyOf = {
+  ttft: (q, i) => q.first_token_s[i] - q.arrival_s[i],
+  tpot: (q, i) => q.output_tokens[i] > 1 ? (q.finish_s[i] - q.first_token_s[i]) / (q.output_tokens[i] - 1) : null,
+  end_to_end: (q, i) => q.finish_s[i] - q.arrival_s[i],
+};
+
+function drawLatency(measure, width) {
+  const q = doc.requests, byKind = q.kinds.map(() => []);
+  q.arrival_s.forEach((_, i) => { const v = latencyOf[measure](q, i); if (v !== null && v > 0) byKind[q.kind[i]].push(v); });
+  for (const list of byKind) list.sort((a, b) => a - b);
+  const seen = byKind.filter(list => list.length);
+  if (seen.length === 0) return el('p', {}, 'No request has one.');
+  const low = Math.min(...seen.map(l => l[0])), high = Math.max(...seen.map(l => l.at(-1))) * 1.05;
+  const c = chart({width, height: 300, label: 'Share of requests that take at most so long',
+    x: {low, high, log: true, values: logTicks(low, high), text: formats.time, title: latencies.find(([k]) => k === measure)[1].toLowerCase()},
+    y: {low: 0, high: 1, values: [0, 0.25, 0.5, 0.75, 0.9, 1], text: v => formats.percent(v), title: ''}});
+  byKind.forEach((list, k) => {
+    if (list.length === 0) return;
+    const each = Math.max(1, Math.floor(list.length / (2 * width)));
+    let d = `M${c.px(list[0]).toFixed(1)} ${c.py(0)}`;
+    for (let i = 0; i < list.length; i += each) d += `L${c.px(list[i]).toFixed(1)} ${c.py((i + 1) / list.length).toFixed(1)}`;
+    c.root.append(svg('path', {d: d + `L${c.px(list.at(-1)).toFixed(1)} ${c.py(1)}`, fill: 'none', stroke: colour(series[k % series.length]), 'stroke-width': 1.8,
+                               'stroke-dasharray': k % 2 ? '7 3' : null}));
+  });
+  return c.root;
+}
+
+function latencyTable() {
+  const at = '/result/service', groups = [['all', at + '/all'], ...doc.result.service.kinds.map((k, i) => [k.name, at + pointer('kinds', i)])];
+  const rows = groups.flatMap(([name, path]) => latencies.map(([key, , short]) => ({cells: [
+    `${short}${groups.length > 1 ? ', ' + name : ''}`, num(path + '/requests', 'count'), ...quantileNames.map(([q]) => num(path + pointer(key, q), 'time'))]})));
+  rows.push({cells: ['between tokens', '', ...quantileNames.map(([q]) => num(at + pointer('itl', q), 'time'))]});
+  return table(null, [{title: 'latency'}, {title: 'requests', number: true}, ...quantileNames.map(([, title]) => ({title, number: true}))], rows);
+}
+
+function serveLatency() {
+  if (!doc.requests) return null;
+  let measure = 'ttft';
+  const figure = responsive(width => drawLatency(measure, width), 'Latency of requests');
+  return section('latency', 'Latency',
+    el('div', {class: 'controls'}, select('Show', latencies.map(([key, title]) => [key, title]), v => { measure = v; figure.redraw(); })), figure,
+    doc.requests.kinds.length > 1 ? legend(doc.requests.kinds.map((name, k) => [name, colour(series[k % series.length])])) : null,
+    el('p', {class: 'small soft'}, 'Share of the requests that took at most so long.'), latencyTable());
+}
+
+const stepParts = [['memory_bandwidth_s', 'memory bandwidth', 'blue'], ['compute_s', 'compute', 'sky'], ['communication_s', 'communication', 'orange'], ['launch_s', 'kernel launches', 'yellow'], ['host_s', 'host', 'grey']];
+
+/// What the engine's steps spend their time on; the host's part comes before each step.
+function serveSteps() {
+  if (!doc.result.fits) return null;
+  const sorts = [['generation_steps', 'only generate'], ['prompt_steps', 'have prompts']].filter(([key]) => doc.result.service[key].steps > 0);
+  const whole = sorts.map(([key]) => stepParts.reduce((sum, [part]) => sum + doc.result.service[key][part], 0)), most = Math.max(...whole, 1e-12);
+  const rows = sorts.map(([key, title]) => {
+    const at = '/result/service' + pointer(key), s = valueAt(at);
+    let reached = 0;
+    const bar = svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, stepParts.map(([part, , tone]) => {
+      const x = reached;
+      reached += 1000 * s[part] / most;
+      return svg('rect', {x, y: 0.5, width: Math.max(0, reached - x), height: 9, fill: colour(tone)});
+    }));
+    return {cells: [title, num(at + '/steps', 'count'), num(at + '/time_s', 'time'), num(at + '/memory_bandwidth_s', 'share', at + '/time_s'),
+                    num(at + '/compute_s', 'share', at + '/time_s'), num(at + '/communication_s', 'share', at + '/time_s'), num(at + '/launch_s', 'share', at + '/time_s'), bar]};
+  });
+  return section('steps', 'What steps spend their time on',
+    table('Alone on the machine; shares of that time.', [{title: 'steps that'}, {title: 'steps', number: true}, {title: 'time', number: true}, {title: 'memory', number: true},
+      {title: 'compute', number: true}, {title: 'messages', number: true}, {title: 'launches', number: true}, {title: 'and the host before them', bar: true}], rows),
+    legend(stepParts.map(([, title, tone]) => [title, colour(tone)])));
+}
+
+/// What fills a device: of each pipeline stage, and item by item of the one that has least room.
+function serveMemory() {
+  const at = '/result/kv_cache', stages = doc.result.kv_cache.stages;
+  if (stages.length === 0) return null;
+  const least = stages.reduce((a, s, k) => (s.tokens < stages[a].tokens ? k : a), 0), here = at + pointer('stages', least);
+  const items = Object.entries(stages[least].items).sort((a, b) => b[1] - a[1]);
+  const most = Math.max(...items.map(([, bytes]) => bytes), stages[least].cache_bytes, 1);
+  const tone = key => colour(memoryColours[key.replace(/_bytes$/, '')] ?? memoryColours.overheads);
+  const rows = items.map(([key, bytes]) => ({cells: [words(key.replace(/_bytes$/, '')), num(here + pointer('items', key), 'bytes'), barCell(0, bytes / most, tone(key))]}));
+  if (stages[least].cache_bytes > 0) rows.push({cells: ['left for the cache', num(here + '/cache_bytes', 'bytes'), barCell(0, stages[least].cache_bytes / most, colour(memoryColours.kv_cache))]});
+  const perStage = stages.map((_, k) => ({cells: [`stage ${k}`, num(at + pointer('stages', k, 'used_bytes'), 'bytes'), num(at + pointer('stages', k, 'cache_bytes'), 'bytes'),
+    num(at + pointer('stages', k, 'cache_bytes_per_token'), 'bytes'), num(at + pointer('stages', k, 'tokens'), 'count')]}));
+  return section('memory', 'What fills a device',
+    table(stages.length > 1 ? `Of stage ${least}, which has least room.` : null, [{title: 'what'}, {title: 'size', number: true}, {title: '', bar: true}], rows),
+    table(null, [{title: ''}, {title: 'in use', number: true}, {title: 'left for the cache', number: true}, {title: 'a token takes', number: true}, {title: 'tokens', number: true}], perStage));
+}
