@@ -136,6 +136,8 @@ class Serve(CommandTest):
         self.assertIn("W001: serving.requests.rate_per_s", self.serve(scenario).err)
         scenario = changed(SMALL, "strategy", {"zero_stage": 0})
         self.assertIn("W001: strategy.zero_stage", self.serve(scenario).err)
+        varied = self.serve(scenario, "-L", "serving.requests.concurrency=2,4")
+        self.assertEqual(varied.err.count("W001: strategy.zero_stage"), 1, varied.err)
 
     def test_training_commands_send_it_to_serve(self):
         path = self.file("s.json", json.dumps(SMALL))
