@@ -85,8 +85,9 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   if (const LowRankAdapters& lora = s.workload.lora; lora.any()) {
     const std::int64_t trained = count_adapter_parameters(s.model, lora);
     const double share = static_cast<double>(trained) / static_cast<double>(trained + parameters);
-    add("", fmt::format("low-rank adapters: {} parameters are trained, {:.2f} % of all",
-                        human_count(trained), 100 * share));
+    add("", fmt::format("low-rank adapters: {} parameters are trained, {:.2f} % of all{}",
+                        human_count(trained), 100 * share,
+                        lora.quantizes() ? "; frozen matrices are stored in 4 bits" : ""));
   }
   add("batch",
       fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "

@@ -9,7 +9,7 @@
 namespace plait {
 
 Dialect dialect_named(const std::string& name);
-/// All, or only those that can be read.
+/// Those that can be read, or written.
 std::vector<std::string> dialect_names(bool read);
 
 }  // namespace plait

@@ -123,7 +123,7 @@ Dialect dialect_named(const std::string& name) {
 std::vector<std::string> dialect_names(bool read) {
   std::vector<std::string> out;
   for (const DialectRow& row : kDialects) {
-    if (row.reads || !read) out.emplace_back(row.name);
+    if (read ? row.reads : row.writes) out.emplace_back(row.name);
   }
   return out;
 }

@@ -84,6 +84,7 @@ std::string suffix_of(Dialect dialect) {
     case Dialect::kTorchtitan: return "toml";
     case Dialect::kAccelerate: return "yaml";
     case Dialect::kVllm: return "sh";
+    case Dialect::kPeft: return "json";
   }
   return "";
 }

@@ -94,6 +94,14 @@ KernelChain summed(const SlotOp& op, const KernelChain& chain) {
   return {chain.bytes + added, chain.kernels + 1, elements, added};
 }
 
+/// bitsandbytes (functional.py, dequantize_4bit): one kernel, and nested scales take two before it,
+/// one that restores them and one that adds their mean in place.
+KernelChain restored(const Cast& op) {
+  if (!op.nested) return {};
+  const std::int64_t scales = (op.elements + kNf4Block - 1) / kNf4Block;
+  return {memory_traffic(op) + Bytes(2 * scales * size_of(DType::kFp32)), 3};
+}
+
 struct Chains {
   const Kernels& kernels;
 
@@ -129,6 +137,7 @@ struct Chains {
   }
   /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
   KernelChain operator()(const Cast& op) const {
+    if (op.from == DType::kNf4 && op.to != op.from) return restored(op);
     const bool looks_first = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
     if (kernels.amax == Fusion::kFused || !looks_first) return {};
     const Bytes looked_at(op.elements * size_of(op.from));

@@ -123,7 +123,7 @@ struct HostCalls {
     return apart && a.pass == Pass::kForward ? 2 : 1;
   }
   int operator()(const BiasGrad&) const { return 2; }  // column sums, and their sum
-  int operator()(const Cast&) const { return 1; }
+  int operator()(const Cast& op) const { return op.nested ? 3 : 1; }
   int operator()(const Fill&) const { return 1; }
   int operator()(const SquaredNorm&) const { return 2; }  // per block of threads, and of all
   int operator()(const Amax&) const { return 2; }

@@ -230,13 +230,15 @@ struct BiasGrad {
 
 /// Element-wise conversion. To nvfp4: `copies` of it, one with blocks along rows and one along
 /// columns; `rotated`: the second one of elements that a Hadamard transform has mixed, 16 by 16. To
-/// fp8: one and, beside it, its transpose, or, `scaled` by magnitudes that are known, itself alone.
-/// From fp8 to fp8: its transpose.
+/// fp8: one and, beside it, its transpose, or, `scaled` by magnitudes that are known, or where
+/// nobody reads the transpose, itself `alone`. From fp8 to fp8: its transpose. From nf4: of codes,
+/// times the scale of their block; where scales are `nested`, stored in 8 bits, those are restored
+/// first.
 struct Cast {
   std::int64_t elements = 0;
   DType from = DType::kFp32, to = DType::kBf16;
   std::int64_t copies = 1;
-  bool rotated = false, scaled = false;
+  bool rotated = false, scaled = false, alone = false, nested = false;
 };
 
 /// Sets memory to zero (gradient buffers at the start of a step).

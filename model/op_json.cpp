@@ -17,7 +17,7 @@ Choice<Pass> pass_rule() {
 
 Choice<DType> dtype_rule() {
   return choice_of({DType::kFp64, DType::kFp32, DType::kBf16, DType::kFp16, DType::kFp8,
-                    DType::kInt64, DType::kInt32, DType::kInt8, DType::kNvfp4});
+                    DType::kInt64, DType::kInt32, DType::kInt8, DType::kNvfp4, DType::kNf4});
 }
 
 Choice<WeightFormat> format_rule() { return choice_of<WeightFormat>(kWeightFormats); }

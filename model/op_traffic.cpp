@@ -299,11 +299,22 @@ std::int64_t traffic(const BiasGrad& op) {
   return op.rows * op.width * size_of(op.dtype) + op.width * size_of(op.grad_dtype);
 }
 
+/// Codes, the scales of their blocks in fp32, results. Nested scales are read in 8 bits with an
+/// fp32 scale for each block of theirs, and written in fp32.
+std::int64_t dequantised(const Cast& op) {
+  const std::int64_t scales = (op.elements + kNf4Block - 1) / kNf4Block;
+  const std::int64_t fp32 = size_of(DType::kFp32);
+  const std::int64_t nested = scales * (1 + fp32) + (scales + kNf4Scales - 1) / kNf4Scales * fp32;
+  return bytes_of(op.from, op.elements) + scales * fp32 + (op.nested ? nested : 0) +
+         bytes_of(op.to, op.elements);
+}
+
 /// To fp8 a transposed copy is written too: products of 8 bits want both operands along k, and the
 /// backward pass multiplies along the other dimension (Transformer Engine, cast_transpose). To
 /// nvfp4 as many as the op says.
 std::int64_t traffic(const Cast& op) {
-  const bool beside = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
+  if (op.from == DType::kNf4 && op.to != op.from) return dequantised(op);
+  const bool beside = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled && !op.alone;
   const std::int64_t copies = beside ? 2 : op.copies;
   return bytes_of(op.from, op.elements) + copies * bytes_of(op.to, op.elements);
 }

@@ -28,6 +28,14 @@ std::string_view name_of(NarrowWeights narrow) {
   return "?";
 }
 
+std::string_view name_of(FrozenWeights frozen) {
+  switch (frozen) {
+    case FrozenWeights::kPlain: return "plain";
+    case FrozenWeights::kNf4: return "nf4";
+  }
+  return "?";
+}
+
 std::string_view name_of(AdapterTarget target) {
   switch (target) {
     case AdapterTarget::kQkv: return "qkv";

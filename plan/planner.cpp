@@ -201,6 +201,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   keep_plain_layers(draft);
   apply_narrow(draft);
   part_narrow_weights(draft);
+  apply_nf4_weights(draft);
   apply_sequence_parallel(draft);
   apply_whole_logits(draft);
   insert_collectives(draft);

@@ -46,13 +46,23 @@ void require_dense_decoder(const Model& m) {
 }
 
 void require_precision(const Precision& p) {
-  if (!p.narrows() && !p.split_master) return;
-  throw refusal("S162",
-                p.narrows() ? "products with frozen weights are not narrowed"
-                            : "lower halves of master weights of adapters alone",
-                p.narrows() ? "workload.precision.matmul" : "workload.precision.split_master",
-                "products in the type of the weights and whole masters with workload.lora",
-                "set workload.precision to \"bf16\", or remove workload.lora");
+  if (!p.split_master) return;
+  throw refusal("S162", "lower halves of master weights of adapters alone",
+                "workload.precision.split_master", "whole masters with workload.lora",
+                "set workload.precision.split_master to false, or remove workload.lora");
+}
+
+void require_quantizable(const LowRankAdapters& lora, const Precision& p, const Strategy& s) {
+  if (!lora.quantizes()) return;
+  const char* other = p.narrows() ? "workload.precision.matmul"
+                      : s.mesh.size_of(kTensorAxes) > 1 || !s.pipeline.stage_tp.empty()
+                          ? "strategy.tp"
+                          : nullptr;
+  if (other == nullptr) return;
+  throw refusal("S165", "frozen weights in nf4 are dequantised whole, for products in their type",
+                other,
+                "tp = 1 and products that are not narrowed with workload.lora.frozen = \"nf4\"",
+                "change it, or set workload.lora.frozen to \"plain\"");
 }
 
 /// What of the strategy, by field.
@@ -79,6 +89,7 @@ void require_lora(const Model& m, const Workload& w, const Strategy& s) {
   require_targets(m, w.lora);
   require_dense_decoder(m);
   require_precision(w.precision);
+  require_quantizable(w.lora, w.precision, s);
   require_strategy(s);
 }
 

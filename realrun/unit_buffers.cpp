@@ -39,6 +39,8 @@ std::vector<UnitBuffers> unit_buffers(const Plan& plan) {
 }
 
 std::string canonical_weight(const std::string& name, const Model& model) {
+  constexpr std::string_view kSecondForm = ".fp8_transposed";
+  if (name.ends_with(kSecondForm)) return name.substr(0, name.size() - kSecondForm.size());
   return model.tied_embeddings && name == "output.weight" ? "embedding.weight" : name;
 }
 

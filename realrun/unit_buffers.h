@@ -29,7 +29,8 @@ struct UnitBuffers {
 
 std::vector<UnitBuffers> unit_buffers(const Plan& plan);
 
-/// A tied output matrix is the embedding under another name.
+/// A tied output matrix is the embedding under another name, and the second form of a frozen weight
+/// (plan/strategies/narrow.cpp) the weight.
 std::string canonical_weight(const std::string& name, const Model& model);
 
 }  // namespace plait

@@ -50,6 +50,7 @@ Walker::Walker(const Plan& plan, const Model& model, Transport& transport,
   if (options_.library_collectives) prepare_library();
   fill_tokens();
   fill_weights();
+  fill_scales();
 }
 
 /// All groups, in the order in which the plan's blocks use their axes: the same on all ranks.
@@ -147,9 +148,38 @@ void Walker::fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer)
   }
 }
 
-/// Elements of a rank's part of a weight, or, where they repeat, the first of them.
+/// Of matrices in nf4 their codes.
 std::vector<double> Walker::start_of(const Tensor& t, std::int32_t layer, std::int64_t first,
                                      std::int64_t elements) const {
+  if (t.dtype != DType::kNf4) return weights_of(t, layer, first, elements);
+  const std::vector<double> codes = stored_of(t, layer, false).codes;
+  const std::int64_t last = std::min(first + elements, std::ssize(codes));
+  if (options_.weights_repeat > 0) return codes;
+  return {codes.begin() + first, codes.begin() + last};
+}
+
+StoredMatrix Walker::stored_of(const Tensor& t, std::int32_t layer, bool nested) const {
+  return stored_matrix(weights_of(t, layer, 0, t.elements(context_.plan.mesh)), nested);
+}
+
+void Walker::fill_scales() {
+  for (const Nf4Tensors& matrix : nf4_tensors(context_.plan)) {
+    for (const std::int32_t layer : layers_of(context_.plan, rank().stage, matrix.absmax)) {
+      const auto& tensors = context_.plan.tensors;
+      const StoredMatrix stored = stored_of(tensors[matrix.weight], layer, matrix.nested());
+      const auto fill = [&](TensorId id, const std::vector<double>& values) {
+        const std::int64_t n = tensors[id].elements(context_.plan.mesh);
+        device_->write({id, layer, 0}, 0, n, values);
+      };
+      fill(matrix.absmax, stored.absmax);
+      if (matrix.nested()) fill(matrix.scales, stored.scales);
+    }
+  }
+}
+
+/// Elements of a rank's part of a weight, or, where they repeat, the first of them.
+std::vector<double> Walker::weights_of(const Tensor& t, std::int32_t layer, std::int64_t first,
+                                       std::int64_t elements) const {
   const std::string name = canonical_weight(t.name, context_.model);
   const auto last = static_cast<std::size_t>(t.rank - 1);
   const std::int64_t inputs = t.rank > 1 ? t.dims[last].global : 1;

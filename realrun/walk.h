@@ -10,6 +10,7 @@
 #include "realrun/communicator.h"
 #include "realrun/compute/device.h"
 #include "realrun/issue_order.h"
+#include "realrun/start_nf4.h"
 #include "realrun/transport.h"
 #include "realrun/unit_buffers.h"
 
@@ -50,6 +51,10 @@ class Walker {
   void fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer);
   std::vector<double> start_of(const Tensor& view, std::int32_t layer, std::int64_t first,
                                std::int64_t elements) const;
+  std::vector<double> weights_of(const Tensor& view, std::int32_t layer, std::int64_t first,
+                                 std::int64_t elements) const;
+  StoredMatrix stored_of(const Tensor& view, std::int32_t layer, bool nested) const;
+  void fill_scales();
 
   RunContext context_;
   Transport& transport_;

@@ -94,6 +94,19 @@ const Table<LowRankAdapters>& lora_table() {
                 "trained. Else they alone are, and all others are frozen."),
           field("alpha", &LowRankAdapters::alpha, Real{.min = 0, .max = 1 << 20},
                 "What adapters add is B A x times alpha / r; 0: r."),
+          field("rank_stabilized", &LowRankAdapters::rank_stabilized, Flag{},
+                "Times alpha / sqrt(r) instead (rsLoRA).")
+              .silent_by_default(),
+          field("frozen", &LowRankAdapters::frozen,
+                choice_of({FrozenWeights::kPlain, FrozenWeights::kNf4}),
+                "How the frozen matrices of the layers' linear layers are stored: as "
+                "`workload.precision` says, or in 4 bits (QLoRA), dequantised in front of each "
+                "product.")
+              .silent_by_default(),
+          field("double_quantized", &LowRankAdapters::double_quantized, Flag{},
+                "With nf4: the scales of its blocks of 64 are stored in 8 bits, in blocks of 256, "
+                "rather than in fp32.")
+              .silent_by_default(),
           field("targets", &LowRankAdapters::targets,
                 List{choice_of({T::kQkv, T::kQ, T::kK, T::kV, T::kOut, T::kUp, T::kGateHalf,
                                 T::kUpHalf, T::kDown})},

@@ -101,6 +101,9 @@ void resolve_host(const Json* host, const Origins& origins, const Cluster& clust
 }
 
 void warn_of_idle_adapters(const LowRankAdapters& lora, std::vector<std::string>& warnings) {
+  if (lora.any() && !lora.quantizes() && !lora.double_quantized)
+    warnings.emplace_back(
+        "W001: workload.lora.double_quantized has no effect: frozen matrices are not quantised");
   if (lora.any() || lora == LowRankAdapters{}) return;
   warnings.emplace_back("W001: workload.lora has no effect: its rank is 0");
 }

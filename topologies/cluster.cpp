@@ -18,7 +18,8 @@ FlopsPerSecond listed_peak(const Device& d, DType dtype) {
     case DType::kNvfp4: return d.peak_fp4;
     case DType::kInt64:
     case DType::kInt32:
-    case DType::kInt8: return d.vector_fp32;  // no product of integers in a plan: vector units
+    case DType::kInt8:
+    case DType::kNf4: return d.vector_fp32;  // no product of integers in a plan: vector units
   }
   return {};
 }

@@ -18,7 +18,8 @@
 // - LatentHeads: forward {q R, kv R, rotary R, qkv W}; backward {dqkv R, dq W, dkv W, drotary W}
 // - Rope {qkv U}; BiasGrad {dy R, dbias}
 // - Cast {in R, out W ...}, scaled {in R, out, magnitudes R}, quantising {in R, q W, scales W},
-//   restoring {q R, scales R, out W}; Fill {t W ...}
+//   restoring {q R, scales R, out W}, from nf4 {codes R, scales R, out W} or, nested, {codes R,
+//   scales in 8 bits R, theirs R, scales W, out W}; Fill {t W ...}
 // - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
 //   mask R, db W}, scaled {dout R, db W}
 // - Gate: forward {x R, g R, out W}; backward {dout R, x R, g R, dx W, dg W}
@@ -48,6 +49,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -118,6 +120,7 @@ struct Unit {
   /// Views into the two buffers, in the order of use; of a frozen unit no gradients.
   std::vector<TensorId> weights, gradients;
   bool narrow = false;                   // weights in the type that products read
+  bool quantized = false;                // in nf4, frozen
   bool passes = false;                   // weights go when narrow copies are made of them
   TensorId magnitudes = kNoTensor;       // the largest of each weight, of narrow ones
   TensorId weight_buffer = kNoTensor;    // flat, in the weights' type, what compute reads
@@ -278,6 +281,8 @@ bool is_router(const Draft& draft, const Op& op);
 
 /// A product of an adapter's factor.
 bool is_adapter(const Draft& draft, const Op& op);
+/// Tensors that the block's adapters read beside their linear layers: inputs, and output gradients.
+std::set<TensorId> inputs_of_adapters(const Draft& draft, const Block& block);
 
 /// Sets the sizes in every op's body from the local shapes of its operands.
 void fit_sizes(Draft& draft, Block& block);
@@ -289,6 +294,7 @@ void apply_expert_parallel(Draft& draft);    // shards experts; tokens travel to
 void keep_plain_layers(Draft& draft);        // those at the ends are kinds of their own
 void apply_narrow(Draft& draft);             // linear layers read fp8 or nvfp4 copies
 void part_narrow_weights(Draft& draft);      // whose weights are kept so: units of their own
+void apply_nf4_weights(Draft& draft);        // frozen ones in 4 bits, dequantised before products
 void apply_sequence_parallel(Draft& draft);  // shards the residual stream over tp
 void apply_whole_logits(Draft& draft);       // every rank along tp takes the whole loss
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs

@@ -141,6 +141,10 @@ class Fitter {
       c.elements = tensor(c.to == DType::kInt8 ? 0 : 2).elements(d_.mesh());
       return;
     }
+    if (c.from == DType::kNf4 && c.to != c.from) {
+      c.elements = tensor(0).elements(d_.mesh());
+      return;
+    }
     // What of one lies in the other.
     c.elements = std::min(tensor(0).elements(d_.mesh()), tensor(1).elements(d_.mesh()));
   }

@@ -25,7 +25,8 @@ class Propagation {
       : d_(d),
         block_(block),
         axes_(d.mesh().present(kTensorAxes)),
-        innermost_(axes_.has(Axis::kEtp) ? Axis::kEtp : Axis::kTp) {}
+        innermost_(axes_.has(Axis::kEtp) ? Axis::kEtp : Axis::kTp),
+        of_adapters_(inputs_of_adapters(d, block)) {}
 
   void run() {
     for (Op& op : std::exchange(block_.ops, {})) {
@@ -119,8 +120,7 @@ class Propagation {
   }
   void follow(Route& r) {
     if (r.pass == Pass::kForward) return yield(1, layout(0)), yield(2, layout(0));
-    need(0, layout(1));
-    yield(3, layout(1));
+    need(0, layout(1)), yield(3, layout(1));
   }
   // Slots are laid out by expert.cpp; here they are whole, or all are partial sums.
   void follow(Dispatch& x) {
@@ -172,8 +172,7 @@ class Propagation {
   }
   void follow(GatedNorm& n) {
     if (n.pass == Pass::kForward) return yield(3, layout(0)), yield(4, layout(0));
-    need(0, layout(1));
-    yield(5, layout(1)), yield(6, layout(1));
+    need(0, layout(1)), yield(5, layout(1)), yield(6, layout(1));
     if (!n.gate_last) return yield(8, layout(1));
     if (layout(1) == Layout::kFeature) set_layout(op_.operands[7].tensor, Layout::kPartial);
   }
@@ -184,13 +183,11 @@ class Propagation {
       if (scatters) scatter_at_producer(op_.operands[0]);
       return need(0, layout(1)), yield(2, layout(1));
     }
-    need(0, layout(2));
-    yield(3, layout(2)), yield(4, layout(2));
+    need(0, layout(2)), yield(3, layout(2)), yield(4, layout(2));
   }
   void follow(Activation& a) {
     if (a.pass == Pass::kForward) return yield(1, layout(0), axes(0));
-    need(0, layout(1));
-    yield(2, layout(1), axes(1));
+    need(0, layout(1)), yield(2, layout(1), axes(1));
     if (!a.weighted) return;  // a gate's gradient is a sum over columns
     yield(4, layout(1) == Layout::kFeature ? Layout::kPartial : layout(3), axes(1));
   }
@@ -213,6 +210,8 @@ class Propagation {
     if (tensor(0).kind == TensorClass::kWeight) return;  // stays as it is
     if (op_.operands[1].use == Use::kUpdate) return need(0, layout(1));
     if (layout(0) == Layout::kReplicated && layout(1) == Layout::kFeature) return;  // own columns
+    if (layout(0) == Layout::kSequence && of_adapters_.contains(op_.operands[0].tensor))
+      need(0, Layout::kReplicated);  // once for both: adapters read it in the weights' type
     const bool orders_slots = tensor(0).rank != tensor(1).rank;
     if (orders_slots && layout(0) != Layout::kPartial) return;
     for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0), axes(0));
@@ -377,6 +376,7 @@ class Propagation {
   AxisSet axes_;  // of tensor parallelism
   /// What experts are dealt over has none of it; all else that is split over tp is split over it.
   Axis innermost_;
+  std::set<TensorId> of_adapters_;
   Op op_;
   std::vector<Op> behind_;
   std::map<std::pair<std::pair<TensorId, std::int16_t>, Layout>, TensorId> versions_;

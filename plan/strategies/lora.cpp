@@ -109,6 +109,32 @@ void forget_input_gradient(Draft& d, Block& backward) {
   }
 }
 
+/// Forms of weights that nobody reads are not made: of a product that computes no gradient of its
+/// input, the transposed one. True if there were such.
+bool forget_unread_forms(LayerKind& kind) {
+  std::vector<const Block*> blocks = {&kind.kept.forward, &kind.kept.backward};
+  if (kind.recomputed) {
+    blocks.push_back(&kind.recomputed->forward), blocks.push_back(&kind.recomputed->backward);
+  }
+  std::set<TensorId> read;
+  for (const Block* block : blocks) {
+    for (const Op& op : block->ops) {
+      for (const Operand& o : op.operands) read.insert(o.tensor);
+    }
+  }
+  bool forgot = false;
+  for (Op& op : kind.once.ops) {
+    const auto unread = std::erase_if(op.operands, [&](const Operand& o) {
+      return o.use == Use::kWrite && !read.contains(o.tensor);
+    });
+    Cast* cast = body_of<Cast>(op);
+    if (unread == 0 || cast == nullptr) continue;
+    forgot = true, cast->alone = cast->to == DType::kFp8;
+    if (cast->to == DType::kNvfp4) cast->copies = std::ssize(op.operands) - 1;
+  }
+  return forgot;
+}
+
 LayerKind first_kind(Draft& d, LayerKind kind, bool renamed) {
   kind.first = true;
   kind.kept.backward = needed(d, kind.kept.backward);
@@ -119,7 +145,9 @@ LayerKind first_kind(Draft& d, LayerKind kind, bool renamed) {
     kind.recomputed->backward = needed(d, kind.recomputed->backward);
     forget_unread(d, *kind.recomputed);
   }
+  const bool forgot = forget_unread_forms(kind);
   if (!renamed) return kind;
+  if (forgot) name_first(kind.once);
   name_first(kind.kept.forward), name_first(kind.kept.backward);
   if (kind.recomputed) name_first(kind.recomputed->forward), name_first(kind.recomputed->backward);
   return kind;
@@ -164,6 +192,19 @@ bool is_adapter(const Draft& d, const Op& op) {
   const bool gradient = g->pass == Pass::kWeightGrad;
   const auto& factors = gradient ? adapters.gradients : adapters.weights;
   return std::ranges::find(factors, op.operands[gradient ? 2 : 1].tensor) != factors.end();
+}
+
+// What adapters read in the weights' type is gathered in it, and cast behind that where products
+// read it narrow (Megatron-Bridge: return_layernorm_output_gathered in peft/utils.py).
+std::set<TensorId> inputs_of_adapters(const Draft& d, const Block& block) {
+  std::set<TensorId> out;
+  for (const Op& op : block.ops) {
+    const Add* add = body_of<Add>(op);
+    const bool scales = add != nullptr && add->scaled && add->pass != Pass::kForward;
+    if (scales || (is_product(op, Pass::kForward) && is_adapter(d, op)))
+      out.insert(op.operands[0].tensor);
+  }
+  return out;
 }
 
 void BlockWriter::add_adapters(Linear& l, const std::string& name, Dim out, Dim in) {

@@ -20,6 +20,18 @@
 // gathered forward and the columns, which are what is kept, backward; of a row-parallel layer's
 // output gradient both
 // (_all_gather_nvfp4 in transformer_engine/pytorch/distributed.py).
+//
+// Beside low-rank adapters (lora.cpp) the linear layers' weights are frozen. Adapters' own products
+// stay in the weights' type: Megatron-Bridge makes them of Megatron-Core's ColumnParallelLinear and
+// RowParallelLinear, which know no fp8 (megatron/bridge/peft/utils.py, ParallelLinearAdapter), and
+// says so where they are torch's (lora_layers.py, TELinearAdapter). No product has a gradient of a
+// frozen weight, so of its input and of its output's gradient there are rows alone, which nobody
+// keeps (transformer_engine/pytorch/module/linear.py: backward_needs_input). Weights are cast once
+// a step all the same: what has a gradient is not asked (is_first_microbatch). Frozen weights that
+// are kept narrow (narrow_weights.cpp) are never cast. In one form, they are copied transposed
+// wherever a gradient of an input is computed, which is what disable_parameter_transpose_cache of
+// Megatron-Bridge's recipes says (scripts/performance/configs/llama/llama3_llm_finetune.py,
+// set_llama3_common_peft_configs); in two, as mxfp8, both are there from the start.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -39,7 +51,10 @@ class NarrowRewrite {
         suffix_("." + std::string(name_of(to_))),
         blocks_(to_ == DType::kNvfp4),
         once_a_step_(d.strategy.zero_stage < 3),
-        gathers_narrow_(d.workload.precision.gathers_narrow()) {}
+        gathers_narrow_(d.workload.precision.gathers_narrow()),
+        frozen_(d.workload.lora.any()),
+        has_both_(frozen_ && once_a_step_ && d.workload.precision.keeps_narrow() &&
+                  !gathers_narrow_) {}
 
   void run() {
     const char* const made = gathers_narrow_ ? ".transpose_weights" : ".cast_weights";
@@ -61,7 +76,8 @@ class NarrowRewrite {
     for (Op& op : ops) {
       // Transformer Engine knows the linear layers alone, not the router.
       MatMul* g = body_of<MatMul>(op);
-      if (g != nullptr && !is_router(d_, op)) read_narrow(*g, op);
+      const bool plain = g == nullptr || is_router(d_, op) || is_adapter(d_, op);
+      if (!plain) read_narrow(*g, op);
       block.ops.push_back(std::move(op));
     }
   }
@@ -71,9 +87,10 @@ class NarrowRewrite {
     Operand& first = op.operands[0];
     Operand& second = op.operands[1];
     const bool forward = g.pass == Pass::kForward;
-    const Scope kept = forward ? Scope::kLayerMicrobatch : Scope::kCall;
+    const Scope kept = forward && !frozen_ ? Scope::kLayerMicrobatch : Scope::kCall;
+    const bool both = blocks_ && !frozen_;
     const Copies made =
-        blocks_ ? narrowed_twice(first, kept, op.phase) : narrowed(first, kept, op.phase);
+        both ? narrowed_twice(first, kept, op.phase) : narrowed(first, kept, op.phase);
     if (forward) {
       saved_[first.tensor] = made.columns;
       saved_for_[d_.tensors[op.operands[1].tensor].name + ".grad"] = made.columns;
@@ -94,7 +111,9 @@ class NarrowRewrite {
     const auto found = local_.find(key);
     if (found != local_.end()) return found->second;
     const TensorId copy = copy_of(from.tensor, "", scope);
-    block_->ops.push_back(cast(from, {copy}, phase));
+    Op op = cast(from, {copy}, phase);
+    body_of<Cast>(op)->alone = frozen_ && d_.tensors[copy].kind != TensorClass::kWeight;
+    block_->ops.push_back(std::move(op));
     return local_[key] = {copy, copy};
   }
   /// The columns are kept, the rows are read in this call.
@@ -113,18 +132,34 @@ class NarrowRewrite {
   TensorId kept_weight(const Operand& w, Pass pass, const Op& op) {
     d_.tensors[w.tensor].dtype = to_;
     if (pass == Pass::kForward) return w.tensor;
-    const Scope scope = once_a_step_ ? Scope::kLayer : Scope::kCall;
+    const bool once = once_a_step_ && !frozen_;
     const auto known = weights_.find(w.tensor);
-    if (once_a_step_ && known != weights_.end()) return known->second.columns;
-    const TensorId copy = copy_of(w.tensor, "_transposed", scope);
-    std::vector<Op>& ops = once_a_step_ ? layer_.once.ops : block_->ops;
-    ops.push_back(cast(w, {copy}, once_a_step_ ? Phase::kForward : op.phase));
+    if (once && known != weights_.end()) return known->second.columns;
+    const TensorId copy = copy_of(w.tensor, "_transposed", once ? Scope::kLayer : Scope::kCall);
+    std::vector<Op>& ops = once ? layer_.once.ops : block_->ops;
+    ops.push_back(cast(w, {copy}, once ? Phase::kForward : op.phase));
     weights_[w.tensor] = {w.tensor, copy};
     return copy;
+  }
+  /// Of a frozen weight in two forms: the second one is a weight of its own.
+  TensorId form_of(const Operand& w, Pass pass) {
+    auto found = weights_.find(w.tensor);
+    if (found == weights_.end()) {
+      const TensorId columns = copy_of(w.tensor, "_transposed", Scope::kLayer);
+      for (Unit& unit : d_.units) {
+        const bool owns = std::ranges::find(unit.weights, w.tensor) != unit.weights.end();
+        if (owns) unit.weights.push_back(columns);
+      }
+      d_.tensors[w.tensor].dtype = to_;
+      d_.narrowed.push_back(columns);
+      found = weights_.emplace(w.tensor, Copies{w.tensor, columns}).first;
+    }
+    return pass == Pass::kForward ? found->second.rows : found->second.columns;
   }
   TensorId weight(const Operand& w, Pass pass, const Op& op) {
     if (pass == Pass::kForward) d_.narrowed.push_back(w.tensor);
     if (gathers_narrow_) return kept_weight(w, pass, op);
+    if (has_both_) return form_of(w, pass);
     if (!once_a_step_) return narrowed(w, Scope::kCall, op.phase).rows;
     auto found = weights_.find(w.tensor);
     if (found == weights_.end()) {
@@ -154,6 +189,7 @@ class NarrowRewrite {
   DType to_;
   std::string suffix_;  // ".fp8"
   bool blocks_, once_a_step_, gathers_narrow_;
+  bool frozen_, has_both_;  // weights beside adapters; those in two forms from the start
   Block* block_ = nullptr;
   std::map<std::pair<TensorId, std::int16_t>, Copies> local_;  // casts of this block
   std::map<TensorId, TensorId> saved_;  // inputs of linear layers, kept for the weights' gradients

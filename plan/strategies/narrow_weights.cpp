@@ -24,6 +24,10 @@
 // with FsdpOptions::early_scales, behind the optimizer, with one message for all
 // (precompute_float8_dynamic_scale_for_fsdp). A transpose is made wherever it is used.
 //
+// Frozen weights, beside adapters (lora.cpp), have no master that they could be cast from: they are
+// narrow when training begins, and FSDP gathers shards in 8 bits, without messages for magnitudes.
+// Bytes per frozen parameter: 1, or 2 with both forms of mxfp8; stage 3: 1/n.
+//
 // Delayed scaling casts by the magnitudes of steps before and finds new ones on the way, so that
 // the reading by itself is current scaling's; the message is that of both.
 #include <algorithm>
@@ -87,16 +91,16 @@ void part_narrow_weights(Draft& d) {
   if (!p.gathers_narrow() && d.strategy.zero_stage == 3) return;  // which keeps none anyhow
   for (const UnitKind kind : kAllUnits) {
     Unit& whole = d.unit(kind);
+    const bool frozen = !whole.trained();
     std::vector<TensorId> weights, gradients;
     for (std::size_t i = 0; i < whole.weights.size(); ++i) {
       const bool narrow = std::ranges::find(d.narrowed, whole.weights[i]) != d.narrowed.end();
       Unit& part = narrow ? d.unit(matrices_of(kind)) : whole;
-      part.narrow = narrow && p.gathers_narrow(), part.passes = narrow && !p.gathers_narrow();
-      if (&part == &whole) {
-        weights.push_back(whole.weights[i]), gradients.push_back(whole.gradients[i]);
-      } else {
-        part.weights.push_back(whole.weights[i]), part.gradients.push_back(whole.gradients[i]);
-      }
+      part.narrow = narrow && (p.gathers_narrow() || frozen);
+      part.passes = narrow && !part.narrow;
+      const bool stays = &part == &whole;
+      (stays ? weights : part.weights).push_back(whole.weights[i]);
+      if (!frozen) (stays ? gradients : part.gradients).push_back(whole.gradients[i]);
     }
     whole.weights = std::move(weights), whole.gradients = std::move(gradients);
   }

@@ -87,7 +87,7 @@ class Packer {
   }
   /// Weights alone, of which zero_stage 3 leaves a rank its share.
   void pack_frozen() {
-    const DType weights = d_.workload.precision.weights;
+    const DType weights = weight_type(d_, unit_);
     const bool sharded = stage_ == 3;
     unit_.weight_buffer = flat(".weights", whole_, weights, TensorClass::kWeight, !sharded);
     view(unit_.weights, unit_.weight_buffer);
@@ -323,6 +323,7 @@ bool embeds_twice(const Draft& d) {
 
 DType weight_type(const Draft& d, const Unit& unit) {
   const Precision& p = d.workload.precision;
+  if (unit.quantized) return DType::kNf4;
   return unit.narrow ? p.products() : p.weights;
 }
 

@@ -15,6 +15,7 @@
 #include "kernels/gemm.h"
 #include "kernels/largest_magnitude.h"
 #include "kernels/latent_heads.h"
+#include "kernels/nf4.h"
 #include "kernels/norm.h"
 #include "kernels/nvfp4.h"
 #include "kernels/rope.h"
@@ -231,6 +232,7 @@ class CpuCompute : private OpView {
     kernels::bias_grad(at(1), at(0), b.rows, b.width, updates(1));
   }
   void operator()(const Cast& c) {
+    if (c.from == DType::kNf4 && c.to != c.from) return dequantise(c);
     if (c.to == DType::kNvfp4 && c.from == DType::kBf16) return round_to_blocks();
     if (is_quantized(tensor(1))) {
       const auto shares = shares_of(tensor(1), tensor(2), tensor(0), plan_.mesh);
@@ -287,6 +289,12 @@ class CpuCompute : private OpView {
     }
     kernels::add_scaled_backward(at(1), at(0) + first_column(1, 0), a.scale, a.rows, a.width,
                                  width(0));
+  }
+  /// From nf4, with scales that are there, or restored first.
+  void dequantise(const Cast& c) {
+    if (c.nested) kernels::dequantize_scales(at(3), at(1), at(2), elements(1));
+    const std::size_t scales = c.nested ? 3 : 1;
+    kernels::dequantize_nf4(at(scales + 1), at(0), at(scales), c.elements);
   }
   /// To nvfp4, in blocks along rows and, of a second copy, along columns; those of weights are
   /// squares. Neither rotated nor rounded at random, which would change what is lost, not what is

@@ -9,6 +9,7 @@
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/megatron.h"
+#include "scenarios/dialects/peft.h"
 #include "scenarios/dialects/torchtitan.h"
 #include "scenarios/dialects/vllm.h"
 #include "scenarios/file_kind.h"
@@ -35,6 +36,7 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
     case Dialect::kTorchtitan: torchtitan::write(draft); break;
     case Dialect::kAccelerate: accelerate::write(draft); break;
     case Dialect::kVllm: vllm::write(draft); break;
+    case Dialect::kPeft: PLAIT_CHECK(false, "a dialect that is only read");
   }
   if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});
   return std::move(draft).finish(dialect);
@@ -50,6 +52,7 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
     case Dialect::kDeepSpeed: return deepspeed::read(text, file);
     case Dialect::kAccelerate: return accelerate::read(text, file);
     case Dialect::kVllm: return vllm::read(text, file);
+    case Dialect::kPeft: return peft::read(text, file);
     case Dialect::kTorchtitan: break;
   }
   PLAIT_CHECK(false, "a dialect that is only written");
@@ -57,14 +60,19 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
 
 namespace {
 
-/// D001 for JSON that says itself that it is something else.
-void refuse_other_objects(const std::string& text, const std::string& file) {
+constexpr std::string_view kImportable =
+    "Megatron-LM or vLLM arguments, ds_config.json, adapter_config.json, or Accelerate's YAML";
+
+/// Of JSON. Throws D001 where it says itself that it is something else.
+Dialect dialect_of_object(const std::string& text, const std::string& file) {
   const FileKind kind = file_kind(text, file);
-  if (kind.format == FileFormat::kUnknown || kind.format == FileFormat::kDeepSpeed) return;
+  if (kind.format == FileFormat::kPeft) return Dialect::kPeft;
+  if (kind.format == FileFormat::kUnknown || kind.format == FileFormat::kDeepSpeed)
+    return Dialect::kDeepSpeed;
   throw InputError({"D001",
                     fmt::format("the file holds {}", kind.what),
                     {file, 0, 0, ""},
-                    "Megatron-LM or vLLM arguments, ds_config.json, or Accelerate's YAML",
+                    std::string(kImportable),
                     kind.cure});
 }
 
@@ -74,8 +82,7 @@ Dialect detect_dialect(const std::string& text, const std::string& file) {
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   if (const std::size_t first = text.find_first_not_of(" \t\r\n");
       first != std::string::npos && text[first] == '{') {
-    refuse_other_objects(text, file);
-    return Dialect::kDeepSpeed;
+    return dialect_of_object(text, file);
   }
   if (has("distributed_type:")) return Dialect::kAccelerate;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;
@@ -85,7 +92,7 @@ Dialect detect_dialect(const std::string& text, const std::string& file) {
   throw InputError({"D001",
                     "the content is of no format that can be imported",
                     {file, 0, 0, ""},
-                    "Megatron-LM or vLLM arguments, ds_config.json, or Accelerate's YAML",
+                    std::string(kImportable),
                     "name it with --from"});
 }
 

@@ -14,26 +14,35 @@
 
 namespace plait {
 
-enum class Dialect : std::uint8_t { kMegatronCore, kDeepSpeed, kTorchtitan, kAccelerate, kVllm };
+enum class Dialect : std::uint8_t {
+  kMegatronCore,
+  kDeepSpeed,
+  kTorchtitan,
+  kAccelerate,
+  kVllm,
+  kPeft
+};
 enum class Launcher : std::uint8_t { kNone, kTorchrun, kSlurm };
 
 struct DialectRow {
   Dialect dialect;
   std::string_view name;
   std::string_view target;  // the program, and the version whose names are used
+  bool writes;              // or only reads
   bool reads;               // or only writes
   bool launches;            // torchrun can start it
 };
-inline constexpr std::array<DialectRow, 5> kDialects = {{
+inline constexpr std::array<DialectRow, 6> kDialects = {{
     {Dialect::kMegatronCore, "megatron-core",
-     "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)", true, true},
+     "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)", true, true, true},
     {Dialect::kDeepSpeed, "deepspeed", "ds_config.json of DeepSpeed (at commit 1b88ac36)", true,
-     false},
+     true, false},
     {Dialect::kTorchtitan, "torchtitan", "job configuration of torchtitan (at commit 000204a4)",
-     false, true},
+     true, false, true},
     {Dialect::kAccelerate, "accelerate", "FSDP2 configuration of Accelerate (1.10 and later)", true,
-     false},
-    {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, false},
+     true, false},
+    {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, true, false},
+    {Dialect::kPeft, "peft", "adapter_config.json of PEFT (0.17 and before)", false, true, false},
 }};
 const DialectRow& row_of(Dialect dialect);
 
@@ -73,6 +82,8 @@ struct Imported {
   }
   /// Which axis has the ranks that the file does not count: dp, or fsdp.
   bool rest_shards = false;
+  /// Or it says nothing of ranks, and those are the base's.
+  bool keeps_ranks = false;
   /// A server's settings: of a scenario that serves, unless a base trains. Then what they say of
   /// serving alone is left out where it is the program's default, and else refused (D008).
   bool serves = false;

@@ -54,8 +54,10 @@ class Merge {
       tree_["model"] = Tree::object();
     }
     // The sizes that a base's other ranks had need not be those of this file.
-    tree_["strategy"].erase("dp");
-    tree_["strategy"].erase("fsdp");
+    if (!imported.keeps_ranks) {
+      tree_["strategy"].erase("dp");
+      tree_["strategy"].erase("fsdp");
+    }
     for (const Given& g : imported.given) {
       if (of_another_task(g)) continue;
       if (g.path == "placement.order") tree_.erase("placement");
@@ -240,7 +242,7 @@ std::string scenario_json(const Imported& imported, const std::string& file,
   merge.move_path("model.hf_config", from, folder);
   merge.move_path("calibration", from, folder);
   merge.refuse_missing_parts();
-  merge.share_out_the_ranks();
+  if (!imported.keeps_ranks) merge.share_out_the_ranks();
   merge.leave_out_what_is_idle();
   merge.check(folder);
   return merge.text();

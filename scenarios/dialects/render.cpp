@@ -136,6 +136,7 @@ std::string render(const Settings& s, Launcher launcher) {
     case Dialect::kTorchtitan: return heading(s) + toml(s) + closing(s);
     case Dialect::kAccelerate: return heading(s) + yaml(s) + closing(s);
     case Dialect::kVllm: return heading(s) + command(s) + closing(s);
+    case Dialect::kPeft: break;  // which is only read
   }
   return "";
 }

@@ -1,6 +1,5 @@
 #include "scenarios/published/adapters_of.h"
 
-#include "scenarios/published/precision_of.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -9,8 +8,6 @@ namespace {
 using JsonObject = nlohmann::ordered_json;
 
 void require_planned(const PublishedRun& run) {
-  if (narrows_products(run))
-    throw NotRepresentable("low-rank adapters with products in fewer bits are not planned yet");
   if (run.model.experts > 0)
     throw NotRepresentable("low-rank adapters beside experts are not planned yet");
 }

@@ -88,6 +88,17 @@ TEST(Eager, ACastTo8BitsLooksForItsScaleFirst) {
   for (const Cast& c : {other, transpose, scaled}) EXPECT_EQ(eager_chain(c, current).kernels, 0);
 }
 
+// The scales in 8 bits are restored by one kernel, and their mean is added in place by another, 8
+// bytes a scale.
+TEST(Eager, NestedScalesOfFourBitWeightsTakeTwoKernelsMore) {
+  const Cast single{6400, DType::kNf4, DType::kBf16};
+  Cast nested = single;
+  nested.nested = true;
+  EXPECT_EQ(eager_chain(single, {}).kernels, 0);
+  EXPECT_EQ(eager_chain(nested, {}).kernels, 3);
+  EXPECT_EQ(eager_chain(nested, {}).bytes, memory_traffic(nested) + Bytes(8 * 100));
+}
+
 // The product writes its result (2 bytes), which another kernel reads (2) and adds to the sum of 4
 // bytes (4 read, 4 written); fused it reads and writes the sum itself.
 TEST(Eager, GradientsOfMicrobatchesAreAddedUpBehindTheirProduct) {

@@ -208,6 +208,16 @@ TEST(StreamTraffic, IsElementsTimesTheirSize) {
   EXPECT_EQ(memory_traffic(Cast{.elements = 7, .to = DType::kFp8, .scaled = true}),
             Bytes(7 * (4 + 1)));
   EXPECT_EQ(memory_traffic(Cast{7, DType::kFp8, DType::kFp8}), Bytes(7 * (1 + 1)));
+  EXPECT_EQ(memory_traffic(Cast{.elements = 7, .to = DType::kFp8, .alone = true}),
+            Bytes(7 * (4 + 1)));
+  // Codes of 4 bits and a scale for each 64; or scales in 8 bits, with one for each 256 and all
+  // restored on the way.
+  constexpr std::int64_t kBlocks = 512, kElements = 64 * kBlocks;
+  EXPECT_EQ(memory_traffic(Cast{kElements, DType::kNf4, DType::kBf16}),
+            Bytes(kElements / 2 + 4 * kBlocks + 2 * kElements));
+  EXPECT_EQ(memory_traffic(Cast{kElements, DType::kNf4, DType::kNf4}), Bytes(kElements));
+  EXPECT_EQ(memory_traffic(Cast{.elements = kElements, .from = DType::kNf4, .nested = true}),
+            Bytes(kElements / 2 + (4 + 1 + 4) * kBlocks + 4 * 2 + 2 * kElements));
   // 16 elements in 8 bytes and a scale of one.
   EXPECT_EQ(memory_traffic(Cast{48, DType::kBf16, DType::kNvfp4, 2}), Bytes(48 * 2 + 2 * 3 * 9));
   EXPECT_EQ(memory_traffic(Fill{.elements = 7}), Bytes(7 * 4));

@@ -303,25 +303,6 @@ TEST(Published, WhatCannotBeSaidIsRefusedByName) {
   EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
 }
 
-// Records do not say which adapters; the performance recipes of Megatron-Bridge have them on qkv.
-TEST(Published, AdaptersAreThoseOfTheRecipe) {
-  json record = published_sample();
-  record["task_kind"] = "lora";
-  const auto adapters = [&] {
-    return parse_scenario(scenario_of(run_of(record)).json, "sample").workload.lora;
-  };
-  EXPECT_EQ(adapters(), (LowRankAdapters{.rank = 32}));
-  record["source"] = "NVIDIA Megatron-Bridge docs/performance-summary.md, release 26.02";
-  EXPECT_EQ(adapters(), (LowRankAdapters{8, 16, {AdapterTarget::kQkv}}));
-  record["source"] = "MLPerf Training 4.1, Llama 2 70B LoRA";
-  EXPECT_EQ(adapters(), (LowRankAdapters{16, 32, {AdapterTarget::kQkv, AdapterTarget::kOut}}));
-  const std::vector<std::string> assumed = scenario_of(run_of(record)).assumed;
-  EXPECT_TRUE(std::ranges::any_of(
-      assumed, [](const std::string& a) { return a.starts_with("adapters: "); }));
-  record["precision"] = "fp8";
-  EXPECT_THROW(scenario_of(run_of(record)), NotRepresentable);
-}
-
 TEST(Published, WhatARecordLeavesOutIsNamed) {
   json record = published_sample();
   record["batch"].erase("micro_batch");

@@ -192,9 +192,9 @@ TEST(Lora, WhatIsNotPlannedIsRefusedByName) {
   none.lora.targets.clear();
   EXPECT_EQ(refusal_of(llama, none), "S160");
   EXPECT_EQ(refusal_of(tiny_bert(), adapted(1)), "S161");
-  Workload narrow = adapted(1);
-  narrow.precision.matmul = DType::kFp8;
-  EXPECT_EQ(refusal_of(llama, narrow), "S162");
+  Workload halves = adapted(1);
+  halves.precision.split_master = true;
+  EXPECT_EQ(refusal_of(llama, halves), "S162");
   Strategy s;
   s.recompute.kind = Recompute::kOps;
   EXPECT_EQ(refusal_of(llama, adapted(1), s), "S163");

@@ -50,6 +50,7 @@ std::vector<std::string> known_options(const DialectRow& row) {
 
 TEST(Export, WritesOnlyOptionsThatTheProgramHas) {
   for (const DialectRow& row : kDialects) {
+    if (!row.writes) continue;
     const std::vector<std::string> known = known_options(row);
     for (const std::string& path : kScenarios) {
       for (const auto& changes : kChanges) {
