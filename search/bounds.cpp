@@ -8,7 +8,8 @@ namespace plait {
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario),
       costs_(costs),
-      kinds_(scenario.model, listed_pieces(scenario.strategy, scenario.model.layers)),
+      kinds_(scenario.model, scenario.workload.lora,
+             listed_pieces(scenario.strategy, scenario.model.layers)),
       groups_(scenario.cluster, scenario.placement.empty()),
       most_memory_(plait::most_memory(scenario.cluster)) {}
 
@@ -117,7 +118,7 @@ std::int64_t Bounds::microbatches(const Layout& l) const {
 }
 
 bool Bounds::pairs(const Layout& l) const {
-  if (kinds_.present[kMoeLayer] == 0) return false;
+  if (!kinds_.any_experts()) return false;
   const ExchangeOverlap overlap = scenario_.strategy.pipeline.exchange_overlap;
   return PipelineOptions{.schedule = l.schedule, .exchange_overlap = overlap}.pairs_passes();
 }

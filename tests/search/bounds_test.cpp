@@ -38,10 +38,21 @@ RC_GTEST_PROP(Bounds, NothingIsFasterOrSmaller, ()) {
   expect_bounded(scenario_of(c), c.costs(), 40);
 }
 
+RC_GTEST_PROP(Bounds, NothingWithAdaptersIsFasterOrSmaller, ()) {
+  const Case c = searchable([](const Case& one) { return one.workload.lora.any(); });
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
+RC_GTEST_PROP(Bounds, NothingWithStatesIsFasterOrSmaller, ()) {
+  const Case c = searchable([](const Case& one) { return one.model.recurrent_layers() > 0; });
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
 // Large shapes: kernels and messages far from their fixed costs.
 RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
   Case c = searchable();
   c.model.hidden *= 32, c.model.ffn_hidden *= 32, c.model.head_dim *= 16, c.model.vocab *= 64;
+  c.model.state_head_dim *= 16, c.model.state_size *= 16, c.workload.lora.rank *= 8;
   c.model.dropout = 0;
   c.model.max_positions = 2048;
   c.workload.sequence_length = 2048;
