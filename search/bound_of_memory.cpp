@@ -45,7 +45,10 @@ class LeastMemory {
     const Precision& p = s_.workload.precision;
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
     std::int64_t out = on.zero_stage == 3 ? 0 : parameters * kept;
-    out += parameters / share(2) * size_of(p.gradients);
+    const bool leaves = s_.strategy.offload.optimizer != Offload::kNone;
+    // Gradients that are sharded leave with each microbatch, then the rest of the state is away.
+    if (!leaves || on.zero_stage < 2) out += parameters / share(2) * size_of(p.gradients);
+    if (leaves) return out;
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
     return out + parameters / share(1) * optimizer;

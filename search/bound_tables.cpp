@@ -187,6 +187,21 @@ SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, 
   return out;
 }
 
+/// An update, on any device, or on the host, whose ranks share it.
+SimTime Bounds::least(const Adam& adam) const {
+  const Cluster& cluster = scenario_.cluster;
+  if (scenario_.strategy.offload.state()) {
+    if (costs_.machine.processor.name.empty()) return 0;
+    const std::int64_t sharers = std::min(cluster.devices_per_node, cluster.world_size());
+    return to_sim_time(costs_.on_processor(adam, sharers).total());
+  }
+  SimTime out = std::numeric_limits<SimTime>::max();
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    out = std::min(out, to_sim_time(costs_.compute(adam, cluster.kind(k).device).total()));
+  }
+  return out;
+}
+
 UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
                        DType gathered) {
   const Precision& p = scenario_.workload.precision;
@@ -194,11 +209,9 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
   if (sizes.update) {
     Adam adam = *sizes.update;
     adam.elements = parameters / on.shards;
-    out.update = std::numeric_limits<SimTime>::max();
-    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
-      const Device& device = scenario_.cluster.kind(k).device;
-      out.update = std::min(out.update, to_sim_time(costs_.compute(adam, device).total()));
-    }
+    if (on.zero_stage == 3)
+      adam.weight = adam.master;  // the shard that is gathered may be this one
+    out.update = least(adam);
   }
   if (on.copies == 1) return out;
   if (on.zero_stage > 0) {

@@ -83,8 +83,10 @@ SimTime Bounds::closer(const Layout& l) const {
   const PipelineCosts stages = *costs(l, pieces, std::nullopt, recent);
   const std::int64_t all = microbatches_of_replica(l);
   if (all * pieces.count > kMostTasks) return 0;
-  const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
-  const PipelineOptions options = strategy_of(l, scenario_.strategy).pipeline;
+  const Strategy& base = scenario_.strategy;
+  const StepRules rules = {scenario_.workload.gradient_clipping, base.data.overlap,
+                           !base.offload.state()};
+  const PipelineOptions options = strategy_of(l, base).pipeline;
   return walk_passes(stages, *schedules_.of(l, all, options), all, rules);
 }
 

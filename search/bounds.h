@@ -151,6 +151,7 @@ class Bounds {
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
   UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
                  DType gathered);
+  SimTime least(const Adam& adam) const;
   SimTime gather_frozen(const Sharers& on, Bytes frozen);  // of zero_stage 3
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);

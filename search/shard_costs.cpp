@@ -104,7 +104,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   strategy.pipeline.exchange_overlap = ExchangeOverlap::kNone;
   if (kind != Recompute::kModules) strategy.recompute.modules.clear();
   if (kind != Recompute::kOps) strategy.recompute.keep.clear();
-  strategy.keep_weight_shard = false;
+  strategy.keep_weight_shard = false, strategy.offload = {};
   return make_plan(model, workload, strategy);
 }
 

@@ -86,6 +86,13 @@ inline void adapt(Case& c) {
   if (c.strategy.recompute.kind == Recompute::kOps) c.strategy.recompute.kind = Recompute::kFull;
 }
 
+/// State of training in host memory or on drives; with zero_stage 3 shards of weights too.
+inline void send_away(Case& c) {
+  OffloadOptions& o = c.strategy.offload;
+  o.optimizer = static_cast<Offload>(pick(1, 2));
+  if (pick(0, 1) == 0) o.parameters = o.optimizer, c.strategy.zero_stage = 3;
+}
+
 /// Layers of two to four pieces, which layouts with as many have.
 inline void list_layers(Case& c) {
   std::vector<std::int64_t>& each = c.strategy.pipeline.stage_layers;
@@ -127,6 +134,7 @@ inline Case searchable() {
       c.workload.precision.narrow_weights = static_cast<NarrowWeights>(pick(0, 2));
     c.strategy.fsdp.early_scales = pick(0, 1) == 0;
   }
+  if (!c.workload.lora.any() && pick(0, 3) == 0) send_away(c);
   if (pick(0, 2) == 0) {
     c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};
   }
