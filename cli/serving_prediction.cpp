@@ -84,6 +84,7 @@ ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& pro
   r.layout = layout_words(s.strategy.mesh);
   r.devices = s.cluster.world_size();
   r.replicas = replicas;
+  serving.limits = with_blocks_of_states(serving.limits, model);
   r.limits = serving.limits;
   r.capacity = cache_capacity(model, serving.limits, s.memory);
   r.fits = r.capacity.holds(serving.limits);

@@ -66,8 +66,12 @@ std::string variant_of(const Gate& op) {
 std::string variant_of(const Rope& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const LatentHeads& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const CausalConv& op) { return std::string(pass_name(op.pass)); }
-std::string variant_of(const DeltaRule& op) { return std::string(pass_name(op.pass)); }
-std::string variant_of(const Scan& op) { return std::string(pass_name(op.pass)); }
+std::string variant_of(const DeltaRule& op) {
+  return op.updates() ? ".update" : std::string(pass_name(op.pass));
+}
+std::string variant_of(const Scan& op) {
+  return op.updates() ? ".update" : std::string(pass_name(op.pass));
+}
 std::string variant_of(const GatedNorm& op) { return std::string(pass_name(op.pass)); }
 std::string variant_of(const Embedding& op) {
   return (op.learned_positions ? ".positions" : ".tokens") + std::string(pass_name(op.pass));

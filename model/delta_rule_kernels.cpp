@@ -23,7 +23,9 @@ struct DeltaRuleSizes {
   std::int64_t steps;    // T H
   std::int64_t inverse;  // A
   std::int64_t states;   // S
-  double keys, values;   // FLOPs of a product within chunks that yields or takes K or V columns
+  std::int64_t cached;   // bytes of the states of all sequences that a cache keeps, in and out
+  bool updates;
+  double keys, values;  // FLOPs of a product within chunks that yields or takes K or V columns
   double inversion, state;
 
   explicit DeltaRuleSizes(const DeltaRule& op)
@@ -33,7 +35,10 @@ struct DeltaRuleSizes {
         x(op.rows() * op.heads * op.value_dim),
         steps(op.rows() * op.heads),
         inverse(steps * op.chunk),
-        states(op.batch * op.chunks() * op.heads * op.value_dim * op.key_dim) {
+        states(op.batch * op.chunks() * op.heads * op.value_dim * op.key_dim),
+        cached(op.carries ? 2 * op.batch * op.heads * op.value_dim * op.key_dim * size_of(op.cached)
+                          : 0),
+        updates(op.updates()) {
     const auto pairs = static_cast<double>(op.batch * squares_of_chunks(op.seq, op.chunk));
     const auto cubes = static_cast<double>(op.batch * cubes_of_chunks(op.seq, op.chunk));
     keys = pairs * static_cast<double>(op.heads * op.key_dim);
@@ -44,7 +49,15 @@ struct DeltaRuleSizes {
   std::int64_t decays() const { return steps * kWideNumber; }
 };
 
+/// g and beta; then S k, the state's change and S q, with q and k divided by their length within,
+/// the state once in, once out.
+std::vector<KernelWork> update(const DeltaRuleSizes& n) {
+  return {{2 * n.steps * n.e + 2 * n.decays()},
+          {n.cached + (n.rows + n.x) * n.e + 2 * n.decays(), 3 * n.state, 3 * n.state}};
+}
+
 std::vector<KernelWork> forward(const DeltaRuleSizes& n) {
+  if (n.updates) return update(n);
   return {
       {2 * n.steps * n.e + 2 * n.decays()},               // g, beta
       {(n.rows + 2 * n.w + n.x) * n.e + 2 * n.decays()},  // q, k, v of each head
@@ -53,8 +66,9 @@ std::vector<KernelWork> forward(const DeltaRuleSizes& n) {
       {n.inverse * (kWideNumber + n.e), n.inversion, n.inversion},             // its inverse
       {(2 * n.w + 2 * n.x + n.inverse) * n.e + 2 * n.decays(),                 // w, u
        n.keys + n.values, n.keys + n.values},
-      {(2 * n.w + 2 * n.x + n.states) * n.e + n.decays(), 2 * n.state, 2 * n.state},  // v', h
-      {(2 * n.w + 2 * n.x + n.states) * n.e + n.decays(),                             // y
+      {(2 * n.w + 2 * n.x + n.states) * n.e + n.decays() + n.cached,  // v', h
+       2 * n.state, 2 * n.state},
+      {(2 * n.w + 2 * n.x + n.states) * n.e + n.decays(),  // y
        n.state + n.keys + n.values, n.state + n.keys + n.values},
   };
 }

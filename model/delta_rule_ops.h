@@ -18,11 +18,17 @@ namespace plait {
 ///   y[t] = S[t] q / sqrt(key_dim).
 /// The sequence is taken in chunks, within which the products of I - b k k^T are one triangular
 /// inverse (the WY representation). kForward keeps q, k and v of each value head, the inverse and
-/// four numbers of each head; kBackward makes the states again.
+/// four numbers of each head; kBackward makes the states again. In a step of an engine (`carries`)
+/// each sequence's state comes from a cache of type `cached` and goes back to it; single tokens
+/// (seq 1) then go through the rule itself, flash-linear-attention's
+/// fused_recurrent_gated_delta_rule.
 struct DeltaRule {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, seq = 0, heads = 0, value_dim = 0, groups = 0, key_dim = 0, chunk = 0;
   DType dtype = DType::kBf16;
+  bool carries = false;
+  DType cached = DType::kBf16;
+  bool updates() const { return carries && seq == 1; }
   std::int64_t rows() const { return batch * seq; }
   /// Of a sequence.
   std::int64_t chunks() const { return chunk > 0 ? (seq + chunk - 1) / chunk : 0; }

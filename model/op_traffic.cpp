@@ -181,12 +181,14 @@ std::int64_t traffic(const LatentHeads& op) {
   return op.rows * (apart + packed) * size_of(op.dtype);
 }
 
-/// x, out; backward x, dout, dx. Taps and, where there is one, a bias of each channel.
+/// x, out; backward x, dout, dx. Taps and, where there is one, a bias of each channel; the tokens
+/// that a cache keeps, in and out.
 std::int64_t traffic(const CausalConv& op) {
   const std::int64_t matrix = op.rows * op.channels * size_of(op.dtype);
   const std::int64_t weights = op.channels * (op.width + (op.bias ? 1 : 0)) * size_of(op.dtype);
+  const std::int64_t kept = op.carried * op.channels * (op.width - 1) * size_of(op.dtype);
   switch (op.pass) {
-    case Pass::kForward: return 2 * matrix + weights;
+    case Pass::kForward: return 2 * matrix + weights + 2 * kept;
     case Pass::kBackward: return 3 * matrix + 2 * weights;
     case Pass::kInputGrad: return 3 * matrix + weights;
     case Pass::kWeightGrad: return 2 * matrix + weights;

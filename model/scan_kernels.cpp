@@ -22,8 +22,10 @@ struct ScanSizes {
   std::int64_t steps;   // T H
   std::int64_t states;  // S
   std::int64_t scores;  // R
-  double group, head;   // FLOPs of C B^T, and of its products with x, under the mask
-  double state;         // of a product with states
+  std::int64_t cached;  // bytes of the states of all sequences that a cache keeps, in and out
+  bool updates;
+  double group, head;  // FLOPs of C B^T, and of its products with x, under the mask
+  double state;        // of a product with states
 
   explicit ScanSizes(const Scan& op)
       : e(size_of(op.dtype)),
@@ -31,7 +33,9 @@ struct ScanSizes {
         b(op.rows() * op.groups * op.state),
         steps(op.rows() * op.heads),
         states(op.batch * op.chunks() * op.width() * op.state),
-        scores(op.rows() * op.groups * op.chunk) {
+        scores(op.rows() * op.groups * op.chunk),
+        cached(op.carries ? 2 * op.batch * op.width() * op.state * size_of(op.cached) : 0),
+        updates(op.updates()) {
     const auto pairs = static_cast<double>(op.batch * squares_of_chunks(op.seq, op.chunk));
     group = pairs * static_cast<double>(op.groups * op.state);
     head = pairs * static_cast<double>(op.width());
@@ -40,11 +44,17 @@ struct ScanSizes {
   std::int64_t step_pair() const { return 2 * steps * kWide; }  // dt' and its sums within a chunk
 };
 
+/// h = exp(dt' A) h + dt' x B^T, y = h C + D x: the state once in, once out.
+KernelWork update(const ScanSizes& n) {
+  return {n.cached + (2 * n.x + 2 * n.b + n.steps) * n.e, 2 * n.state, 2 * n.state};
+}
+
 std::vector<KernelWork> forward(const ScanSizes& n) {
+  if (n.updates) return {update(n)};
   return {
       {n.steps * n.e + n.step_pair()},                                           // steps
       {(n.x + n.b) * n.e + n.step_pair() + n.states * kWide, n.state, n.state},  // B^T x
-      {n.states * (kWide + n.e)},                                                // decay
+      {n.states * (kWide + n.e) + n.cached},                                     // decay
       {2 * n.b * n.e + n.scores * kWide, n.group, n.group},                      // C B^T
       {n.scores * kWide + (2 * n.x + n.b + n.states) * n.e + n.step_pair(),      // y
        n.head + n.state, n.head + n.state},

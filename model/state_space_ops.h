@@ -13,12 +13,14 @@ namespace plait {
 
 /// out[t, c] = silu(bias[c] + sum over k < width of w[c, k] x[t - width + 1 + k, c]) of the
 /// `channels` x, B and C, or q, k and v, tokens before the sequence being zeros. kBackward computes
-/// the sums again. Gated delta nets have no bias.
+/// the sums again. Gated delta nets have no bias. In a step of an engine each of `carried`
+/// sequences goes on from the last width - 1 tokens before, which a cache keeps.
 struct CausalConv {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, channels = 0, width = 0;
   DType dtype = DType::kBf16;
   bool bias = true;
+  std::int64_t carried = 0;  // 0: sequences begin here
 };
 
 /// Of each head with a step dt' = softplus(dt + dt_bias) and A = -exp(a_log):
@@ -26,11 +28,16 @@ struct CausalConv {
 ///   y[t] = h[t] C[t] + d x[t],
 /// B and C being those of the head's group. The sequence is taken in chunks: states are written out
 /// between them, and within one the sums are products under a causal mask. kBackward makes the
-/// states again.
+/// states again. In a step of an engine (`carries`) each sequence's state comes from a cache of
+/// type `cached` and goes back to it; single tokens (seq 1) are then one kernel, mamba_ssm's
+/// selective_state_update, which has no chunks.
 struct Scan {
   Pass pass = Pass::kForward;
   std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0, groups = 0, state = 0, chunk = 0;
   DType dtype = DType::kBf16;
+  bool carries = false;
+  DType cached = DType::kBf16;
+  bool updates() const { return carries && seq == 1; }
   std::int64_t rows() const { return batch * seq; }
   std::int64_t width() const { return heads * head_dim; }
   /// Of a sequence.

@@ -98,12 +98,17 @@ void require_strategy(const Workload& w, const Strategy& s) {
 
 }  // namespace
 
-void require_hybrid(const Model& m, const Workload& w, const Strategy& s) {
+void require_hybrid(const Model& m) {
   if (m.layer_pattern.empty()) return;
   require_pattern(m);
   if (m.recurrent_layers() > 0) require_states(m);
   require_one_kind(m);
   require_plain_layers(m);
+}
+
+void require_hybrid(const Model& m, const Workload& w, const Strategy& s) {
+  require_hybrid(m);
+  if (m.layer_pattern.empty()) return;
   require_whole_sequences(m, w, s);
   require_strategy(w, s);
 }

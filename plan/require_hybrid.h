@@ -7,7 +7,8 @@
 
 namespace plait {
 
-/// Throws InputError where they cannot be planned so.
+/// Throws InputError where they cannot be planned so: the model whatever the rest, and all of it.
+void require_hybrid(const Model& model);
 void require_hybrid(const Model& model, const Workload& workload, const Strategy& strategy);
 
 }  // namespace plait

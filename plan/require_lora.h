@@ -7,7 +7,7 @@
 
 namespace plait {
 
-/// Throws InputError S160 to S165, with the field; nothing without adapters.
+/// Throws InputError S160 to S163 and S165, with the field; nothing without adapters.
 void require_lora(const Model& model, const Workload& workload, const Strategy& strategy);
 
 }  // namespace plait

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "plan/refusal.h"
+#include "plan/require_hybrid.h"
 #include "plan/strategies/inference.h"
 #include "plan/strategies/processor.h"
 
@@ -45,10 +46,11 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
                   "model.causal = true, model.masked_lm_head = false and model.token_types = 0",
                   "serve a decoder; an encoder's training is planned with `workload`");
   }
-  if (!m.layer_pattern.empty()) {
-    throw refusal("S158", "layers of a pattern are not served", "model.layer_pattern",
-                  "a model without a pattern",
-                  "serve another model; a hybrid's training is planned with `workload`");
+  require_hybrid(m);
+  if (!m.layer_pattern.empty() && leaves_device(layout.map)) {
+    throw refusal("S158", "layers of a pattern are served on devices", "serving.layers.deal",
+                  "\"even\" and cache_on_host = false with model.layer_pattern",
+                  "remove serving.layers, or serve a model without a pattern");
   }
   const Mesh& mesh = layout.mesh;
   if (mesh[Axis::kTp] > 1 && leaves_device(layout.map)) {
@@ -207,8 +209,15 @@ Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, 
   return Bytes((m.key_width() + m.value_width()) / tp * size);
 }
 
+Bytes state_bytes_per_sequence(const Model& m, const ServingPrecision& p, std::int64_t tp) {
+  if (m.recurrent_layers() == 0) return Bytes(0);
+  const std::int64_t tokens = (m.conv_width - 1) * m.conv_channels() / tp;
+  const std::int64_t states = m.state_width() * m.state_size / tp;
+  return Bytes(tokens * size_of(p.activations) + states * size_of(p.states));
+}
+
 Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecision& precision,
-                       const ServingLayout& layout, std::int64_t cache_tokens) {
+                       const ServingLayout& layout, CacheRoom room) {
   require_served(given, step, layout);
   Model model = with_key_heads_for(given, layout.mesh[Axis::kTp]);
   model.mtp_layers = 0;  // modules that predict further tokens are for training
@@ -231,10 +240,11 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   if (layout.expert_parallel) gather_replicas(draft);
   apply_windows(draft);
   if (model.latent_attention()) {
-    attend_to_latent_cache(draft, step, precision.kv_cache, cache_tokens);
-  } else {
-    attend_to_cache(draft, step, precision.kv_cache, cache_tokens);
+    attend_to_latent_cache(draft, step, precision.kv_cache, room.tokens);
+  } else if (model.attention_layers() > 0) {
+    attend_to_cache(draft, step, precision.kv_cache, room.tokens);
   }
+  if (model.recurrent_layers() > 0) carry_states(draft, step, precision.states, room.sequences);
   if (precision.fused_elementwise) fuse_elementwise(draft);
   ServingWriter(draft, layout.map).run();
 

@@ -34,6 +34,8 @@ struct Step {
 struct ServingPrecision {
   DType activations = DType::kBf16;
   DType kv_cache = DType::kBf16;
+  DType states =
+      DType::kBf16;           // of mixers that have some; what their convolutions keep is as above
   bool fp8_products = false;  // linear layers: fp8 weights, inputs cast to fp8 token by token
   WeightFormat weights = WeightFormat::kPlain;  // of the linear layers, where not fp8_products
   WeightFormat head = WeightFormat::kPlain;     // of the output matrix
@@ -81,9 +83,24 @@ struct ServingLayout {
 /// same on all ranks of tp (multi-head latent attention).
 Bytes kv_bytes_per_token(const Model& model, const ServingPrecision& precision, std::int64_t tp);
 
-/// `cache_tokens`: tokens that the cache of each layer has room for. Throws InputError where sizes
-/// do not divide or the model cannot be served.
+/// What is kept of one sequence in one layer with states, on one rank of tp, however long it is:
+/// the last conv_width - 1 tokens of the convolution's channels in the activations' type and the
+/// state of each head (vllm/model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator:
+/// mamba2_state_shape and gated_delta_net_state_shape). 0: the model has no such layer.
+Bytes state_bytes_per_sequence(const Model& model, const ServingPrecision& precision,
+                               std::int64_t tp);
+
+/// What the cache of each layer has room for: tokens of attention, sequences of mixers with states.
+struct CacheRoom {
+  std::int64_t tokens = 1, sequences = 0;
+};
+/// Throws InputError where sizes do not divide or the model cannot be served.
 Plan make_serving_plan(const Model& model, const Step& step, const ServingPrecision& precision,
-                       const ServingLayout& layout, std::int64_t cache_tokens);
+                       const ServingLayout& layout, CacheRoom room);
+inline Plan make_serving_plan(const Model& model, const Step& step,
+                              const ServingPrecision& precision, const ServingLayout& layout,
+                              std::int64_t cache_tokens) {
+  return make_serving_plan(model, step, precision, layout, CacheRoom{cache_tokens, 0});
+}
 
 }  // namespace plait

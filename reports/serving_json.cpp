@@ -56,6 +56,9 @@ Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
                       {"cache_bytes_per_token", s.bytes_per_token.value},
                       {"tokens", s.tokens},
                       {"items", std::move(items)}});
+    if (s.state_bytes.value > 0) {
+      stages.back()["state_bytes_per_sequence"] = s.state_bytes.value;
+    }
   }
   return {{"tokens", c.tokens},
           {"blocks", c.blocks},

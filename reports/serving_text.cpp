@@ -30,8 +30,23 @@ std::vector<Line> header(const ServingReport& r) {
 /// The first stage of those with the least room.
 const StageRoom& tightest(const CacheCapacity& c) {
   return *std::ranges::min_element(c.stages, {}, [](const StageRoom& s) {
-    return std::pair(s.bytes_per_token.value == 0, s.tokens);
+    return std::pair(s.block_bytes.value == 0, s.tokens);
   });
+}
+
+std::string cache_words(const ServingReport& r, const StageRoom& room) {
+  if (room.state_bytes.value == 0) {
+    return fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
+                       human_count(r.capacity.tokens),
+                       human_bytes(room.bytes_per_token.value * r.capacity.tokens),
+                       human_bytes(room.bytes_per_token.value));
+  }
+  return fmt::format(
+      "{} blocks of {} tokens, or a state, of one layer ({}); {} per token and {} "
+      "per sequence and device",
+      human_count(r.capacity.blocks), human_count(r.limits.block_size),
+      human_bytes(room.cache.value), human_bytes(room.bytes_per_token.value),
+      human_bytes(room.state_bytes.value));
 }
 
 std::vector<Line> capacity_lines(const ServingReport& r) {
@@ -43,15 +58,11 @@ std::vector<Line> capacity_lines(const ServingReport& r) {
              {fmt::format("{} leave room for {} tokens; a sequence has up to {}", used,
                           human_count(r.capacity.tokens), human_count(r.limits.max_context))}}};
   }
-  return {
-      {{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
-      labelled("cache", fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
-                                    human_count(r.capacity.tokens),
-                                    human_bytes(room.bytes_per_token.value * r.capacity.tokens),
-                                    human_bytes(room.bytes_per_token.value))),
-      labelled("",
-               fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
-                           human_count(r.limits.max_context), r.capacity.concurrency(r.limits)))};
+  return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
+          labelled("cache", cache_words(r, room)),
+          labelled("", fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
+                                   human_count(r.limits.max_context),
+                                   r.capacity.concurrency(r.limits)))};
 }
 
 std::vector<Line> rate_lines(const ServingReport& r) {

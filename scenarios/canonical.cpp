@@ -42,6 +42,14 @@ std::string workload_json(const Workload& workload) {
   return json_object(std::move(members));
 }
 
+std::string serving_json(const Serving& serving) {
+  std::vector<JsonMember> members = serving_table().members(serving);
+  const bool as_activations = serving.precision.states == serving.precision.activations;
+  std::erase_if(members,
+                [&](const JsonMember& m) { return m.key == "state_cache" && as_activations; });
+  return json_object(std::move(members));
+}
+
 }  // namespace
 
 std::string canonical_json(const Scenario& scenario, const StrategyPart& strategy,
@@ -51,9 +59,8 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
                                      {"model", model_table().write(scenario.model)},
                                      {"strategy", strategy_json(strategy)},
                                      {"cluster", cluster_json(cluster)}};
-  members.push_back(scenario.serving
-                        ? JsonMember{"serving", serving_table().write(*scenario.serving)}
-                        : JsonMember{"workload", workload_json(scenario.workload)});
+  members.push_back(scenario.serving ? JsonMember{"serving", serving_json(*scenario.serving)}
+                                     : JsonMember{"workload", workload_json(scenario.workload)});
   if (!scenario.placement.empty()) {
     members.push_back({"placement", placement_table().write(placement)});
   }

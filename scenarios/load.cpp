@@ -115,6 +115,13 @@ void warn_of_idle_documents(const Documents& d, std::vector<std::string>& warnin
                         (are_said ? "documents have no length" : "packing is \"none\""));
 }
 
+void warn_of_idle_states(const Json& root, const Model& m, std::vector<std::string>& warnings) {
+  const bool has_states = m.layer_pattern.find_first_of("MmGg") != std::string::npos;
+  if (has_states || root.find_path("serving.state_cache") == nullptr) return;
+  warnings.emplace_back(
+      "W001: serving.state_cache has no effect: no layer of the model has states");
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -140,6 +147,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
       out.serving ? out.serving->limits.max_context : out.workload.sequence_length;
   out.model =
       resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
+  warn_of_idle_states(root, out.model, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;

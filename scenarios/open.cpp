@@ -77,13 +77,13 @@ void refuse_placement(const Json& root) {
   }
 }
 
-/// The bounds know work on the device alone.
+/// The bounds know what passes keep on the device alone.
 void refuse_offload(const OffloadOptions& offload) {
-  if (!offload.any()) return;
+  if (offload.activations == Offload::kNone) return;
   throw InputError({.code = "S105",
-                    .problem = "a search of layouts that offload state is not planned",
-                    .where = Where{"", 0, 0, "strategy.offload"},
-                    .expected = "state that stays on the device",
+                    .problem = "a search of layouts that offload activations is not planned",
+                    .where = Where{"", 0, 0, "strategy.offload.activations"},
+                    .expected = "activations that stay on the device",
                     .cure = "compare layouts with `plait compare -L strategy.zero_stage=1,2,3`"});
 }
 

@@ -56,6 +56,7 @@ void check(const Serving& s) {
 Serving resolve_serving(const Json& json, Serving s, const std::string& scenario_file,
                         std::vector<std::string>& warnings) {
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
+  if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   check(s);
   warn_of_idle(json.find("requests"), s.load, warnings);
   if (!s.load.trace.empty()) {

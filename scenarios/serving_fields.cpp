@@ -144,6 +144,11 @@ const Table<Serving>& serving_table() {
                       choice_of({DType::kBf16, DType::kFp16, DType::kFp32, DType::kFp8}),
                       "Keys and values in the cache.")
               .otherwise("dtype"),
+          field_of<S>("state_cache", part(&P::states),
+                      choice_of({DType::kBf16, DType::kFp16, DType::kFp32}),
+                      "States of state-space mixers and gated delta nets from step to step; the "
+                      "last tokens of their convolutions are in `dtype`.")
+              .otherwise("dtype"),
           field_of<S>("flash_attention", part(&P::fused_attention), Flag{},
                       "Fused attention kernels on devices."),
           field("layers", &S::layers, Nested{&layers_table()},

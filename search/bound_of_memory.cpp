@@ -2,6 +2,7 @@
 // their passes keep when the first of them goes back, and the fullest moment of that backward pass
 // or of the head.
 #include <algorithm>
+#include <optional>
 
 #include "search/bounds.h"
 
@@ -20,8 +21,7 @@ class LeastMemory {
         again_(again),
         microbatches_(microbatches),
         all_(sharers_of(l)),
-        of_experts_(pieces.kinds.present[kMoeLayer] ? sharers_of(l, s.strategy.expert_axes)
-                                                    : all_) {}
+        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy.expert_axes) : all_) {}
 
   /// The first stage holds the most passes; the second may hold more layers of the larger kind, and
   /// the last has the head.
@@ -45,19 +45,34 @@ class LeastMemory {
     const Precision& p = s_.workload.precision;
     const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
     std::int64_t out = on.zero_stage == 3 ? 0 : parameters * kept;
-    out += parameters / share(2) * size_of(p.gradients);
+    const bool leaves = s_.strategy.offload.optimizer != Offload::kNone;
+    // Gradients that are sharded leave with each microbatch, then the rest of the state is away.
+    if (!leaves || on.zero_stage < 2) out += parameters / share(2) * size_of(p.gradients);
+    if (leaves) return out;
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
     return out + parameters / share(1) * optimizer;
   }
+  template <class Of>
+  std::int64_t sum(const Parts& parts, Of&& of) const {
+    std::int64_t out = 0;
+    for (std::size_t k = 0; k < pieces_.kinds.count(); ++k) {
+      out += parts.layers(k) * of(kept_.layers[k]);
+    }
+    return out;
+  }
   /// Of these layers and modules, but for experts.
   std::int64_t parameters_of(const Parts& parts) const {
-    return parts.layers(kDenseLayer) * kept_.layers[kDenseLayer].parameters +
-           parts.layers(kMoeLayer) * kept_.layers[kMoeLayer].parameters +
+    return sum(parts, [](const LayerSizes& layer) { return layer.parameters; }) +
            parts.modules * kept_.module;
   }
   std::int64_t experts_of(const Parts& parts) const {
-    return parts.layers(kMoeLayer) * kept_.layers[kMoeLayer].experts;
+    return sum(parts, [](const LayerSizes& layer) { return layer.experts; });
+  }
+  /// Of weights that are not trained, which zero_stage 3 shards in their own type.
+  std::int64_t frozen_of(const Parts& parts) const {
+    return sum(parts, [](const LayerSizes& layer) { return layer.frozen.value; }) +
+           parts.embeddings * kept_.frozen_embedding.value + parts.heads * kept_.frozen_head.value;
   }
   std::int64_t state_of(const Parts& parts) const {
     const bool again = parts.modules > 0 && parts.embeddings == 0 && pieces_.kinds.embeds_again;
@@ -67,13 +82,14 @@ class LeastMemory {
     const Precision& p = s_.workload.precision;
     const std::int64_t kept = kept_bytes_of_layers(p);
     return state_on(all_, ends, size_of(p.weights)) + state_on(all_, parameters_of(parts), kept) +
-           (experts > 0 ? state_on(of_experts_, experts, kept) : 0);
+           (experts > 0 ? state_on(of_experts_, experts, kept) : 0) +
+           frozen_of(parts) / (all_.zero_stage == 3 ? all_.shards : 1);
   }
 
   // ---- what passes keep
   std::int64_t of_layers(const Parts& parts, Bytes LayerSizes::*what) const {
     std::int64_t out = 0;
-    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+    for (std::size_t k = 0; k < pieces_.kinds.count(); ++k) {
       out += parts.once[k] * (kept_.layers[k].*what).value +
              parts.again[k] * (again_.layers[k].*what).value;
     }
@@ -139,12 +155,25 @@ class LeastMemory {
 
   // ---- the fullest moments
   /// Weights that zero_stage 3 has gathered.
-  std::int64_t gathered(std::int64_t parameters, std::int64_t experts) const {
+  std::int64_t gathered(std::int64_t parameters, std::int64_t experts, std::int64_t frozen) const {
     return ((all_.zero_stage == 3 ? parameters : 0) + (of_experts_.zero_stage == 3 ? experts : 0)) *
-           size_of(gathered_type_of_layers(s_.workload.precision));
+               size_of(gathered_type_of_layers(s_.workload.precision)) +
+           (all_.zero_stage == 3 ? frozen : 0);
+  }
+  /// In the backward pass of a layer: that of a first one may read no frozen weights.
+  std::int64_t gathered(std::size_t kind) const {
+    const LayerSizes& layer = kept_.layers[kind];
+    const bool first = pieces_.kinds.all[kind].first;
+    return gathered(layer.parameters, layer.experts, first ? 0 : layer.frozen.value);
+  }
+  std::int64_t gathered(const Parts& parts) const {
+    std::int64_t out = gathered(parts.modules * kept_.module, 0, 0);
+    for (std::size_t k = 0; k < pieces_.kinds.count(); ++k) out += parts.layers(k) * gathered(k);
+    return out;
   }
   std::int64_t gathered_head() const {
-    return all_.zero_stage == 3 ? kept_.head * size_of(s_.workload.precision.weights) : 0;
+    if (all_.zero_stage < 3) return 0;
+    return kept_.head * size_of(s_.workload.precision.weights) + kept_.frozen_head.value;
   }
   /// Those of all layers stay between the first forward pass and the last backward pass, or,
   /// without a pipeline, between those of a microbatch.
@@ -159,25 +188,30 @@ class LeastMemory {
             (of_experts_.zero_stage >= 2 ? layer.experts : 0)) *
            size_of(written_gradients(s_.strategy, s_.workload.precision));
   }
+  /// In the backward pass of a layer of that kind, beside copies of others' weights.
+  std::int64_t at_layer(std::size_t kind, const ShardSizes& sizes, const Parts& parts) const {
+    const LayerSizes& layer = sizes.layers[kind];
+    const std::int64_t weights = stay() ? gathered(parts) : gathered(kind);
+    if (splits_backward(l_.schedule)) return weights + layer.beside_backward.value;
+    return weights +
+           std::max(layer.beside_backward.value, layer.beside_gradients.value + gradients(layer));
+  }
   /// In the stage's first backward pass, of the last layer that it has.
   std::int64_t at_backward(std::int64_t stage, const Parts& parts) const {
     const std::int64_t piece = pieces_.places.piece_of(stage, l_.chunks - 1);
     const ShardSizes& sizes = pieces_.recomputes_all(piece) ? again_ : kept_;
+    const LayerKinds& kinds = pieces_.kinds;
     // Those of the layer itself are dropped on the way, where no other microbatch needs them.
-    const Bytes own = std::max(sizes.layers[kDenseLayer].copies, sizes.layers[kMoeLayer].copies);
-    return std::max<std::int64_t>(0, copies_of(parts) - own.value) +
-           pieces_.kinds.least([&](std::size_t kind) {
-             const LayerSizes& layer = sizes.layers[kind];
-             const std::int64_t weights = stay() ? gathered(parameters_of(parts), experts_of(parts))
-                                                 : gathered(layer.parameters, layer.experts);
-             if (splits_backward(l_.schedule)) return weights + layer.beside_backward.value;
-             return weights + std::max(layer.beside_backward.value,
-                                       layer.beside_gradients.value + gradients(layer));
-           });
+    const Bytes own = kinds.most([&](std::size_t kind) { return sizes.layers[kind].copies; });
+    const std::int64_t copies = std::max<std::int64_t>(0, copies_of(parts) - own.value);
+    const auto at = [&](std::size_t kind) { return at_layer(kind, sizes, parts); };
+    if (!loops()) return copies + kinds.least(at);  // two pieces, either of which may be first
+    const std::optional<std::size_t> last = pieces_.last_kind(piece);
+    return copies + (last ? at(*last) : 0);
   }
   std::int64_t at_head(const Parts& parts) const {
     if (parts.heads == 0 || !loops()) return 0;
-    const std::int64_t layers = stay() ? gathered(parameters_of(parts), experts_of(parts)) : 0;
+    const std::int64_t layers = stay() ? gathered(parts) : 0;
     return layers + copies_of(parts) + gathered_head() + kept_.beside_head.value;
   }
 

@@ -6,6 +6,26 @@
 
 namespace plait {
 
+/// What the gathers of zero_stage 3 take, one after the other: of each layer in each pass that uses
+/// it anew, n of N. All that they take, less N - n times the longest, and n times the shortest.
+SimTime Bounds::gathers(const PipelineCosts& stages, const Parts& parts, bool waits) const {
+  const Layout& l = stages.l;
+  const std::int64_t m = stages.microbatches, layers = parts.all_layers();
+  const std::int64_t uses = l.reshard ? 2 * m : l.pp > 1 ? 1 : m;
+  std::int64_t not_anew = l.reshard ? m * 2 * l.chunks : l.pp > 1 ? 0 : m;
+  // A first layer's backward pass may read no frozen weights.
+  if (l.reshard && scenario_.workload.lora.any()) not_anew += m;
+  // A stage that runs into its next step has gathered ahead by the first pass of it.
+  if (!waits) not_anew += 1 + l.prefetch;
+  SimTime all = 0;
+  for (std::size_t k = 0; k < kinds_.count(); ++k) {
+    all += uses * parts.layers(k) * stages.of_layer(k, &UnitCosts::gather);
+  }
+  const auto each = [&](std::size_t kind) { return stages.of_layer(kind, &UnitCosts::gather); };
+  const std::int64_t anew = std::max<std::int64_t>(0, uses * layers - not_anew);
+  return std::max(all - not_anew * kinds_.most(each), anew * kinds_.least(each));
+}
+
 SimTime Bounds::step(const PipelineCosts& stages) const {
   const Layout& l = stages.l;
   const bool joined = scenario_.workload.gradient_clipping;
@@ -38,14 +58,8 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
     // Without a common end each unit is updated when its own gradient is there.
     out = std::max(out, joined ? exchanged + own_update : std::max(exchanged, worked + own_update));
     if (l.zero_stage == 3) {
-      const std::int64_t n = parts.layers(kDenseLayer) + parts.layers(kMoeLayer);
-      const std::int64_t all = l.reshard ? m * (2 * n - 2 * l.chunks) : l.pp > 1 ? n : m * (n - 1);
-      // A stage that runs into its next step has gathered ahead by the first pass of it.
-      const std::int64_t gathers = std::max<std::int64_t>(0, all - (waits ? 0 : 1 + l.prefetch));
       const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
-      const SimTime each = stages.pieces.kinds.least(
-          [&](std::size_t kind) { return stages.x.layer(kind, &UnitCosts::gather); });
-      out = std::max(out, gathers * each + (in_turn ? m * reduced : 0));
+      out = std::max(out, gathers(stages, parts, waits) + (in_turn ? m * reduced : 0));
     }
   }
   if (joined) return std::max(out, passes + update);

@@ -151,21 +151,28 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   const Sharers all = sharers_of(l);
   UnitExchange out;
   const DType whole = scenario_.workload.precision.weights;
-  out.embedding = unit(all, sizes, sizes.embedding, whole);
-  out.head = unit(all, sizes, sizes.head, whole);
+  if (sizes.embedding > 0) out.embedding = unit(all, sizes, sizes.embedding, whole);
   // One unit takes no less than either of the two by itself, and perhaps no more.
-  if (l.zero_stage == 3 && scenario_.strategy.fsdp.root) out.head = {};
+  const bool one_root = l.zero_stage == 3 && scenario_.strategy.fsdp.root;
+  if (sizes.head > 0 && !one_root) out.head = unit(all, sizes, sizes.head, whole);
   const DType kept = gathered_type_of_layers(scenario_.workload.precision);
   if (sizes.module > 0) out.module = unit(all, sizes, sizes.module, kept);
-  for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
-    const std::int64_t parameters = sizes.layers[k].parameters;
-    if (parameters > 0) out.layers[k] = unit(all, sizes, parameters, kept);
+  std::int64_t experts = 0;
+  for (std::size_t k = 0; k < kinds_.count(); ++k) {
+    const LayerSizes& layer = sizes.layers[k];
+    if (layer.parameters > 0) out.layers[k] = unit(all, sizes, layer.parameters, kept);
+    if (all.zero_stage == 3) out.layers[k].gather += gather_frozen(all, layer.frozen);
+    experts = std::max(experts, layer.experts);
   }
-  const std::int64_t experts = sizes.layers[kMoeLayer].experts;
   if (experts > 0) {
     out.experts = unit(sharers_of(l, scenario_.strategy.expert_axes), sizes, experts, kept);
   }
   return out;
+}
+
+SimTime Bounds::gather_frozen(const Sharers& on, Bytes frozen) {
+  if (frozen.value == 0) return 0;
+  return priced(CollectiveKind::kAllGather, DType::kInt8, frozen.value, on.shards, on.stride);
 }
 
 SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
@@ -180,6 +187,21 @@ SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, 
   return out;
 }
 
+/// An update, on any device, or on the host, whose ranks share it.
+SimTime Bounds::least(const Adam& adam) const {
+  const Cluster& cluster = scenario_.cluster;
+  if (scenario_.strategy.offload.state()) {
+    if (costs_.machine.processor.name.empty()) return 0;
+    const std::int64_t sharers = std::min(cluster.devices_per_node, cluster.world_size());
+    return to_sim_time(costs_.on_processor(adam, sharers).total());
+  }
+  SimTime out = std::numeric_limits<SimTime>::max();
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    out = std::min(out, to_sim_time(costs_.compute(adam, cluster.kind(k).device).total()));
+  }
+  return out;
+}
+
 UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
                        DType gathered) {
   const Precision& p = scenario_.workload.precision;
@@ -187,11 +209,9 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
   if (sizes.update) {
     Adam adam = *sizes.update;
     adam.elements = parameters / on.shards;
-    out.update = std::numeric_limits<SimTime>::max();
-    for (std::size_t k = 0; k < scenario_.cluster.kinds(); ++k) {
-      const Device& device = scenario_.cluster.kind(k).device;
-      out.update = std::min(out.update, to_sim_time(costs_.compute(adam, device).total()));
-    }
+    if (on.zero_stage == 3)
+      adam.weight = adam.master;  // the shard that is gathered may be this one
+    out.update = least(adam);
   }
   if (on.copies == 1) return out;
   if (on.zero_stage > 0) {

@@ -8,7 +8,8 @@ namespace plait {
 Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
     : scenario_(scenario),
       costs_(costs),
-      kinds_(scenario.model, listed_pieces(scenario.strategy, scenario.model.layers)),
+      kinds_(scenario.model, scenario.workload.lora,
+             listed_pieces(scenario.strategy, scenario.model.layers)),
       groups_(scenario.cluster, scenario.placement.empty()),
       most_memory_(plait::most_memory(scenario.cluster)) {}
 
@@ -82,8 +83,10 @@ SimTime Bounds::closer(const Layout& l) const {
   const PipelineCosts stages = *costs(l, pieces, std::nullopt, recent);
   const std::int64_t all = microbatches_of_replica(l);
   if (all * pieces.count > kMostTasks) return 0;
-  const StepRules rules = {scenario_.workload.gradient_clipping, scenario_.strategy.data.overlap};
-  const PipelineOptions options = strategy_of(l, scenario_.strategy).pipeline;
+  const Strategy& base = scenario_.strategy;
+  const StepRules rules = {scenario_.workload.gradient_clipping, base.data.overlap,
+                           !base.offload.state()};
+  const PipelineOptions options = strategy_of(l, base).pipeline;
   return walk_passes(stages, *schedules_.of(l, all, options), all, rules);
 }
 
@@ -117,7 +120,7 @@ std::int64_t Bounds::microbatches(const Layout& l) const {
 }
 
 bool Bounds::pairs(const Layout& l) const {
-  if (kinds_.present[kMoeLayer] == 0) return false;
+  if (!kinds_.any_experts()) return false;
   const ExchangeOverlap overlap = scenario_.strategy.pipeline.exchange_overlap;
   return PipelineOptions{.schedule = l.schedule, .exchange_overlap = overlap}.pairs_passes();
 }

@@ -151,10 +151,13 @@ class Bounds {
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
   UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
                  DType gathered);
+  SimTime least(const Adam& adam) const;
+  SimTime gather_frozen(const Sharers& on, Bytes frozen);  // of zero_stage 3
   SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
                  std::int64_t stride);
   SimTime priced_message(MessageKey key);
   SimTime step(const PipelineCosts& stages) const;
+  SimTime gathers(const PipelineCosts& stages, const Parts& parts, bool waits) const;
   Bytes memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const;
 
   const Scenario& scenario_;

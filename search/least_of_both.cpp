@@ -22,8 +22,7 @@ ShardTimes least(const ShardTimes& a, const ShardTimes& b) {
        {&ShardTimes::embedding, &ShardTimes::head, &ShardTimes::module, &ShardTimes::module_head}) {
     out.*p = least(a.*p, b.*p);
   }
-  for (const std::size_t k : {kDenseLayer, kMoeLayer})
-    out.layers[k] = least(a.layers[k], b.layers[k]);
+  for (std::size_t k = 0; k < kMostLayerKinds; ++k) out.layers[k] = least(a.layers[k], b.layers[k]);
   return out;
 }
 
@@ -58,7 +57,7 @@ ShardTimesByKind least_of_both(ShardTimesByKind a, const ShardTimesByKind& b) {
 }
 
 ShardCosts least_of_both(ShardCosts a, const ShardCosts& b) {
-  for (const std::size_t k : {kDenseLayer, kMoeLayer})
+  for (std::size_t k = 0; k < kMostLayerKinds; ++k)
     make_least(a.sizes.layers[k], b.sizes.layers[k]);
   a.sizes.beside_head = std::min(a.sizes.beside_head, b.sizes.beside_head);
   a.times = least_of_both(std::move(a.times), b.times);

@@ -9,7 +9,9 @@
 
 #include "core/error.h"
 #include "plan/refusal.h"
+#include "plan/require_hybrid.h"
 #include "plan/schedule.h"
+#include "search/layer_kinds.h"
 
 namespace plait {
 namespace {
@@ -119,19 +121,15 @@ void require_modules(const OpenScenario& open, const Space& space) {
   refuse(*field, "modules", "a kind that names no modules, or strategy.recompute.modules");
 }
 
-/// The bounds know layers with an MLP and layers with experts.
-void require_alike_layers(const Model& m) {
-  if (m.layer_pattern.empty()) return;
-  throw refusal("S159", "models with a pattern of layers are not searched", "model.layer_pattern",
-                "a model without a pattern",
-                "compare layouts with plait run --set and plait compare");
-}
-
-/// The bounds count gradients and optimizer state of all parameters.
-void require_all_trained(const Workload& w) {
-  if (!w.lora.any()) return;
-  throw refusal("S164", "layouts of frozen models with low-rank adapters are not searched",
-                "workload.lora", "a workload that trains all parameters",
+/// What the bounds are made of: a small model with all kinds of layers, and modules behind one like
+/// the last.
+void require_small_model(const Model& m) {
+  require_hybrid(m);
+  if (can_predict(m)) return;
+  throw refusal("S159",
+                "modules that predict further tokens are like the last layer, which has an MLP "
+                "where others have experts behind their mixers",
+                "model.mtp_layers", "0, or a last layer with experts",
                 "compare layouts with plait run --set and plait compare");
 }
 
@@ -139,8 +137,7 @@ void require_all_trained(const Workload& w) {
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
   check_names(keep);
-  require_alike_layers(open.scenario.model);
-  require_all_trained(open.scenario.workload);
+  require_small_model(open.scenario.model);
   Space space = only(layout_of(open.scenario.strategy, open.scenario.workload));
   space.dp.clear();
   const bool everything = !open.leaves_open();

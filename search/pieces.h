@@ -3,15 +3,16 @@
 // every figure of a piece or a stage is a sum over these parts.
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "model/model.h"
 #include "plan/schedule.h"
+#include "search/layer_kinds.h"
 #include "search/shard_costs.h"
 
 namespace plait {
@@ -21,55 +22,87 @@ namespace plait {
 class LayerKinds {
  public:
   /// `listed`: where the pieces of layouts with listed_pieces begin.
-  explicit LayerKinds(const Model& m, std::vector<std::int32_t> listed = {})
+  LayerKinds(const Model& m, const LowRankAdapters& lora, std::vector<std::int32_t> listed = {})
       : layers(m.layers),
         listed_pieces(std::move(listed)),
         modules(m.mtp_layers),
-        of_modules(m.mtp_layers > 0 && m.mtp_has_experts() ? kMoeLayer : kDenseLayer),
         embeds_again(m.mtp_layers > 0 && !m.tied_embeddings),
-        dense_(m.experts > 0 ? m.first_dense_layers : m.layers),
-        every_(m.moe_every) {
-    present[kMoeLayer] = m.moe_layers() > 0, present[kDenseLayer] = m.dense_layers() > 0;
+        all(kinds_of_layers(m, lora)),
+        count_(all.size()),
+        any_experts_(std::ranges::any_of(all, &KindOfLayers::has_experts)),
+        of_layer_(static_cast<std::size_t>(m.layers)),
+        before_(static_cast<std::size_t>(m.layers + 1)) {
+    for (std::size_t l = 0; l < of_layer_.size(); ++l) {
+      const LayerParts parts = m.parts_of(static_cast<std::int64_t>(l));
+      const auto same = [&](const KindOfLayers& k) {
+        return k.parts == parts && (!k.first || l == 0);
+      };
+      of_layer_[l] = static_cast<std::size_t>(std::ranges::find_if(all, same) - all.begin());
+      before_[l + 1] = before_[l];
+      ++before_[l + 1][of_layer_[l]];
+    }
+    if (modules > 0) of_modules = of_layer_.back();
   }
-  bool mixed() const { return present[kDenseLayer] && present[kMoeLayer]; }
-  /// That of all layers, unless they are mixed.
-  std::size_t only() const { return present[kMoeLayer] ? kMoeLayer : kDenseLayer; }
+  std::size_t count() const { return count_; }
+  bool mixed() const { return count_ > 1; }
+  bool any_experts() const { return any_experts_; }
+  std::size_t of_layer(std::int64_t layer) const {
+    return of_layer_[static_cast<std::size_t>(layer)];
+  }
   /// Of layers begin .. end - 1.
-  std::array<std::int64_t, 2> of(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t moe = moe_before(end) - moe_before(begin);
-    return {end - begin - moe, moe};
+  OfKinds<std::int32_t> of(std::int64_t begin, std::int64_t end) const {
+    OfKinds<std::int32_t> out = before_[static_cast<std::size_t>(end)];
+    const OfKinds<std::int32_t>& others = before_[static_cast<std::size_t>(begin)];
+    for (std::size_t k = 0; k < out.size(); ++k) out[k] -= others[k];
+    return out;
   }
-  /// The least of a figure that a layer of the model has, of any kind.
+  /// The least of a figure that a layer of the model has, of any kind; and the most.
   template <class Of>
   auto least(Of&& of) const {
-    if (mixed()) return std::min(of(kDenseLayer), of(kMoeLayer));
-    return of(only());
+    auto out = of(std::size_t{0});
+    for (std::size_t k = 1; k < count_; ++k) out = std::min(out, of(k));
+    return out;
+  }
+  template <class Of>
+  auto most(Of&& of) const {
+    auto out = of(std::size_t{0});
+    for (std::size_t k = 1; k < count_; ++k) out = std::max(out, of(k));
+    return out;
   }
 
   std::int64_t layers;
   std::vector<std::int32_t> listed_pieces;
-  std::int64_t modules;    // that predict further tokens, each with a layer of its own
-  std::size_t of_modules;  // kind of these
-  bool embeds_again;       // the last piece looks tokens up too
-  std::array<bool, 2> present = {};
+  std::int64_t modules;        // that predict further tokens, each with a layer of its own
+  std::size_t of_modules = 0;  // kind of these
+  bool embeds_again;           // the last piece looks tokens up too
+  std::vector<KindOfLayers> all;
 
  private:
-  std::int64_t moe_before(std::int64_t layer) const {
-    const std::int64_t n = std::max<std::int64_t>(0, layer - dense_);
-    return every_ == 1 ? n : (n + every_ - 1) / every_;
-  }
-  std::int64_t dense_, every_;
+  std::size_t count_;
+  bool any_experts_;
+  std::vector<std::size_t> of_layer_;
+  std::vector<OfKinds<std::int32_t>> before_;  // each layer
 };
 
 /// Parts of the model; layers by their kind, those that are recomputed and those that are not.
 struct Parts {
-  std::array<std::int64_t, 2> once = {}, again = {};
+  OfKinds<std::int32_t> once = {}, again = {};
   std::int64_t embeddings = 0, heads = 0;
   std::int64_t modules = 0;  // but for their layers, which are among those above
 
+  /// Of one kind.
+  void set(std::size_t kind, std::int64_t layers_once, std::int64_t layers_again) {
+    once[kind] = static_cast<std::int32_t>(layers_once);
+    again[kind] = static_cast<std::int32_t>(layers_again);
+  }
   std::int64_t layers(std::size_t kind) const { return once[kind] + again[kind]; }
+  std::int64_t all_layers() const {
+    std::int32_t out = 0;
+    for (std::size_t k = 0; k < once.size(); ++k) out += once[k] + again[k];
+    return out;
+  }
   Parts& operator+=(const Parts& o) {
-    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+    for (std::size_t k = 0; k < once.size(); ++k) {
       once[k] += o.once[k], again[k] += o.again[k];
     }
     embeddings += o.embeddings, heads += o.heads, modules += o.modules;
@@ -110,9 +143,13 @@ class Pieces {
     return recomputed_of(n) == n;
   }
   /// Of the piece's first layer.
-  std::size_t first_kind(std::int64_t piece) const {
-    const std::int64_t begin = before(piece);
-    return kinds.of(begin, begin + 1)[kMoeLayer] > 0 ? kMoeLayer : kDenseLayer;
+  std::size_t first_kind(std::int64_t piece) const { return kinds.of_layer(before(piece)); }
+  /// Of the layer that its backward pass begins with; nothing where it has none.
+  std::optional<std::size_t> last_kind(std::int64_t piece) const {
+    if (is_last(piece) && kinds.modules > 0) return kinds.of_modules;
+    const std::int64_t n = layers(piece);
+    if (n == 0) return std::nullopt;
+    return kinds.of_layer(before(piece) + n - 1);
   }
   Parts parts(std::int64_t piece) const {
     Parts out;
@@ -122,7 +159,7 @@ class Pieces {
       out.again = kinds.of(begin, begin + again);
       out.once = kinds.of(begin + again, begin + n);
     } else {
-      out.again[kinds.only()] = again, out.once[kinds.only()] = n - again;
+      out.set(0, n - again, again);
     }
     out.embeddings = piece == 0 ? 1 : 0, out.heads = is_last(piece) ? 1 : 0;
     add_modules(out);
@@ -143,7 +180,7 @@ class Pieces {
     const std::int64_t n = layers(begin) + (several ? layers(end) : 0) + between * middle_;
     const std::int64_t again =
         recomputed(begin) + (several ? recomputed(end) : 0) + between * recomputed_of(middle_);
-    out.again[kinds.only()] = again, out.once[kinds.only()] = n - again;
+    out.set(0, n - again, again);
     out.embeddings = (begin == 0 ? 1 : 0) + (several && end == 0 ? 1 : 0);
     out.heads = (is_last(begin) ? 1 : 0) + (several && is_last(end) ? 1 : 0);
     add_modules(out);
@@ -155,8 +192,7 @@ class Pieces {
     if (end <= 1) return out;
     if (alike()) {
       const std::int64_t again = recomputed_of(middle_);
-      out.again[kinds.only()] = (end - 1) * again;
-      out.once[kinds.only()] = (end - 1) * (middle_ - again);
+      out.set(0, (end - 1) * (middle_ - again), (end - 1) * again);
       return out;
     }
     for (std::int64_t i = 1; i < end; ++i) out += parts(i);
@@ -175,8 +211,8 @@ class Pieces {
     const std::int64_t last = layers(count - 1);
     const std::int64_t again = recomputed_of(last + kinds.modules) - recomputed_of(last);
     parts.modules = kinds.modules;
-    parts.again[kinds.of_modules] += again;
-    parts.once[kinds.of_modules] += kinds.modules - again;
+    parts.again[kinds.of_modules] += static_cast<std::int32_t>(again);
+    parts.once[kinds.of_modules] += static_cast<std::int32_t>(kinds.modules - again);
   }
   std::int64_t recomputed_of(std::int64_t layers_of_piece) const {
     return recompute_ < 0 ? layers_of_piece : std::min(recompute_, layers_of_piece);

@@ -3,8 +3,8 @@
 // which takes at least so long, and what a stage exchanges with its replicas.
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "search/pieces.h"
 
@@ -16,13 +16,9 @@ struct UnitCosts {
 };
 struct UnitExchange {
   UnitCosts embedding, head;
-  UnitCosts module;                 // of one, without its layer
-  std::array<UnitCosts, 2> layers;  // without experts, and with, beside these
-  UnitCosts experts;                // of a layer
-  /// Of a whole layer.
-  SimTime layer(std::size_t kind, SimTime UnitCosts::*what) const {
-    return layers[kind].*what + (kind == kMoeLayer ? experts.*what : 0);
-  }
+  UnitCosts module;           // of one, without its layer
+  OfKinds<UnitCosts> layers;  // without experts
+  UnitCosts experts;          // of a layer that has some, beside these
 };
 
 struct PipelineCosts {
@@ -30,7 +26,7 @@ struct PipelineCosts {
   SimTime of(const Parts& parts, SimTime PassTimes::*pass) const {
     SimTime out = parts.embeddings * c.embedding.*pass + parts.heads * c.head.*pass +
                   parts.modules * (c.module.*pass + c.module_head.*pass);
-    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
+    for (std::size_t k = 0; k < pieces.kinds.count(); ++k) {
       out += parts.once[k] * c.layers[k].*pass + parts.again[k] * r.layers[k].*pass;
     }
     return out;
@@ -38,16 +34,21 @@ struct PipelineCosts {
   SimTime of(const Parts& parts, SimTime UnitCosts::*what) const {
     SimTime out = parts.embeddings * x.embedding.*what + parts.heads * x.head.*what +
                   parts.modules * x.module.*what;
-    for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
-      out += parts.layers(k) * x.layer(k, what);
+    for (std::size_t k = 0; k < pieces.kinds.count(); ++k) {
+      out += parts.layers(k) * of_layer(k, what);
     }
     return out;
   }
+  /// Of a whole layer.
+  SimTime of_layer(std::size_t kind, SimTime UnitCosts::*what) const {
+    const bool experts = pieces.kinds.all[kind].has_experts();
+    return x.layers[kind].*what + (experts ? x.experts.*what : 0);
+  }
   /// Of its backward pass, what the piece can do before its message comes, at most.
   SimTime ahead(std::int64_t i) const {
-    if (pieces.layers(i) == 0) return i == 0 ? c.embedding.ahead : 0;
-    const ShardTimes& last = pieces.recomputes_all(i) ? r : c;
-    return std::max(last.layers[kDenseLayer].ahead, last.layers[kMoeLayer].ahead);
+    const std::optional<std::size_t> kind = pieces.last_kind(i);
+    if (!kind) return i == 0 ? c.embedding.ahead : 0;
+    return (pieces.recomputes_all(i) ? r : c).layers[*kind].ahead;
   }
   SimTime pass_of_piece(std::int64_t i, SimTime PassTimes::*pass) const {
     return of(pieces.parts(i), pass);

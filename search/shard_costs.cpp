@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 #include "plan/dependencies.h"
-#include "plan/memory.h"
 #include "plan/schedule.h"
 #include "search/least_of_both.h"
 #include "search/prices.h"
+#include "search/shard_sizes.h"
 
 namespace plait {
 namespace {
@@ -72,8 +72,19 @@ SimTime turns(const Block& block, const BlockDependencies& deps,
   return out;
 }
 
-/// The plan of one microbatch on the ranks that share it, with two layers of each kind, those with
-/// experts last; on two stages where the schedule cuts the backward pass in two.
+/// Layers of each kind in a probe: two, or as many for each of two stages; one where the model has
+/// but one.
+std::vector<std::int64_t> layers_in_probe(const std::vector<KindOfLayers>& kinds,
+                                          std::int64_t stages) {
+  std::vector<std::int64_t> out;
+  for (const KindOfLayers& kind : kinds) out.push_back(kind.first ? 1 : 2 * stages);
+  const bool uneven = kinds.front().first && stages > 1;
+  if (uneven) ++out.back();
+  return out;
+}
+
+/// The plan of one microbatch on the ranks that share it, with the layers above, one kind behind
+/// the other; on two stages where the schedule cuts the backward pass in two.
 Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, Recompute kind) {
   const bool split = splits_backward(layout.schedule);
   layout.dp = layout.fsdp = 1, layout.pp = split ? 2 : 1;
@@ -81,10 +92,8 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   layout.listed_pieces = false;
   layout.zero_stage = 0, layout.reshard = true;
   layout.schedule = split ? Schedule::kZbH1 : Schedule::k1f1b;
-  const bool dense = model.dense_layers() > 0, mixture = model.moe_layers() > 0;
-  const std::int64_t of_each = 2 * layout.pp;
-  model.layers = (dense && mixture ? 2 : 1) * of_each;
-  model.first_dense_layers = dense ? of_each : 0, model.moe_every = 1;
+  const std::vector<KindOfLayers> kinds = kinds_of_layers(model, workload.lora);
+  model = with_layers(std::move(model), kinds, layers_in_probe(kinds, layout.pp));
   model.full_attention_first = model.full_attention_every = 0;  // a window never takes longer
   if (split) model.tied_embeddings = false;
   workload.micro_batch = layout.micro_batch;
@@ -95,155 +104,8 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   strategy.pipeline.exchange_overlap = ExchangeOverlap::kNone;
   if (kind != Recompute::kModules) strategy.recompute.modules.clear();
   if (kind != Recompute::kOps) strategy.recompute.keep.clear();
-  strategy.keep_weight_shard = false;
+  strategy.keep_weight_shard = false, strategy.offload = {};
   return make_plan(model, workload, strategy);
-}
-
-/// What there is of each layer for the whole step, however many microbatches: copies of weights.
-bool outlives_microbatches(const Tensor& t) {
-  return t.persistent || t.scope == Scope::kRole || t.scope == Scope::kLayer;
-}
-
-/// What comes with a microbatch, by op: what is live while it runs, and what was so before.
-struct Live {
-  std::vector<Bytes> during, before;
-};
-
-Live live_of(const Plan& plan) {
-  const auto ops = static_cast<std::size_t>(op_count(plan, 0)) + 1;
-  Live out{std::vector<Bytes>(ops), std::vector<Bytes>(ops)};
-  for (const Stay& s : stays(plan, 0)) {
-    const Tensor& t = plan.tensors[s.tensor];
-    if (outlives_microbatches(t)) continue;
-    out.during[static_cast<std::size_t>(s.first)] += t.bytes(plan.mesh);
-    out.before[static_cast<std::size_t>(s.last) + 1] += t.bytes(plan.mesh);  // gone by then
-  }
-  Bytes live;
-  for (std::size_t i = 0; i < ops; ++i) {
-    live -= out.before[i];
-    out.before[i] = live;
-    live += out.during[i];
-    out.during[i] = live;
-  }
-  return out;
-}
-
-/// Of "layer.forward" and "moe_layer.forward".
-std::size_t kind_of(const Block& block) {
-  return block.name.starts_with("moe_") ? kMoeLayer : kDenseLayer;
-}
-
-/// "layer.forward", with experts or without.
-std::string_view name_of(const Block& block) {
-  std::string_view name = block.name;
-  if (name.starts_with("moe_")) name.remove_prefix(4);
-  return name;
-}
-
-/// What is live around the two layers of a kind.
-struct LiveAround {
-  std::int32_t first = -1, second = -1;  // layers
-  Bytes before, behind;                  // the second forward pass
-  Bytes backward, graded;                // at most, during the second one's
-  std::int64_t backward_op = 0;          // with which that begins
-};
-
-/// The first op behind which every unit that the block writes gradients of is being written to.
-std::ptrdiff_t all_graded(const Plan& plan, const Block& block) {
-  std::vector<TensorId> seen;
-  std::ptrdiff_t out = 0;
-  for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    for (const Operand& o : block.ops[i].operands) {
-      const TensorId buffer = storage_of(plan, o.tensor);
-      if (plan.tensors[buffer].kind != TensorClass::kGradient || o.use == Use::kRead) continue;
-      if (std::ranges::find(seen, buffer) != seen.end()) continue;
-      seen.push_back(buffer), out = static_cast<std::ptrdiff_t>(i);
-    }
-  }
-  return out;
-}
-
-/// Copies of the second layer's weights that its backward pass reads.
-Bytes copies_of(const Plan& plan, const LiveAround& layer) {
-  Bytes out;
-  for (const Stay& s : stays(plan, 0)) {
-    const Tensor& t = plan.tensors[s.tensor];
-    const bool copy = t.kind == TensorClass::kWeight && !t.persistent;
-    if (copy && s.layer == layer.second && s.last >= layer.backward_op) out += t.bytes(plan.mesh);
-  }
-  return out;
-}
-
-/// Of the second layer of a kind, which is the first one of its kind in the backward pass; but for
-/// the layers of `modules` behind the model's, which go through theirs before any other.
-void read_memory(const Plan& plan, std::int64_t modules, ShardSizes& out) {
-  const std::int64_t layers = plan.layers - 2 * modules;  // they have two numbers each
-  const Live live = live_of(plan);
-  std::array<LiveAround, 2> around;
-  Bytes head;
-  std::size_t op = 0;
-  for (const Call& call : plan.programs[0].calls) {
-    const Block& block = plan.blocks[call.block];
-    const auto first = live.during.begin() + static_cast<std::ptrdiff_t>(op);
-    const auto end = first + static_cast<std::ptrdiff_t>(block.ops.size());
-    op += block.ops.size();
-    const std::string_view name = name_of(block);
-    LiveAround& of_kind = around[kind_of(block)];
-    if (name.starts_with("layer.forward") && call.layer < layers) {
-      if (of_kind.first < 0) of_kind.first = call.layer;
-      if (of_kind.first != call.layer) of_kind.second = call.layer;
-      (of_kind.first == call.layer ? of_kind.before : of_kind.behind) = live.before[op];
-    }
-    const bool loses = name.starts_with("head.") || name.starts_with("mtp_head.");
-    if (loses) head = std::max(head, *std::max_element(first, end));
-    if (name.starts_with("layer.backward") && call.layer == of_kind.second) {
-      of_kind.backward_op = first - live.during.begin();
-      of_kind.backward = *std::max_element(first, end);
-      of_kind.graded = *std::max_element(first + all_graded(plan, block), end);
-    }
-  }
-  Bytes saved;  // by both layers of the kinds so far
-  for (const std::size_t k : {kDenseLayer, kMoeLayer}) {
-    out.layers[k].saved = around[k].behind - around[k].before;
-    out.layers[k].copies = copies_of(plan, around[k]);
-    saved += out.layers[k].saved * 2;
-    out.layers[k].beside_backward = std::max(Bytes(), around[k].backward - saved);
-    out.layers[k].beside_gradients = std::max(Bytes(), around[k].graded - saved);
-  }
-  // The layers of modules are like the last one, of the kind that was looked at last.
-  const std::size_t last = around[kMoeLayer].first >= 0 ? kMoeLayer : kDenseLayer;
-  saved += out.layers[last].saved * modules;
-  out.beside_head = std::max(Bytes(), head - saved);
-}
-
-const Adam* update_in(const Block& block) {
-  for (const Op& op : block.ops) {
-    const auto* c = std::get_if<Compute>(&op.body);
-    if (c != nullptr && std::holds_alternative<Adam>(*c)) return &std::get<Adam>(*c);
-  }
-  return nullptr;
-}
-
-void read_sizes(const Plan& plan, ShardSizes& out) {
-  for (const Tensor& t : plan.tensors) {
-    const std::int64_t n = t.elements(plan.mesh);
-    if (t.name == "embedding.weights") out.embedding = n;
-    if (t.name == "layer.weights" || t.name == "layer_matrices.weights")
-      out.layers[kDenseLayer].parameters += n;
-    if (t.name == "moe_layer.weights" || t.name == "moe_layer_matrices.weights")
-      out.layers[kMoeLayer].parameters += n;
-    if (t.name == "experts.weights") out.layers[kMoeLayer].experts = n;
-    if (t.name == "head.weights") out.head = n;
-    if (t.name == "mtp.weights" || t.name == "mtp_matrices.weights") out.module += n;
-    if (t.name == "x") out.message = t.bytes(plan.mesh);
-  }
-  for (const Block& block : plan.blocks) {
-    const Adam* adam = update_in(block);
-    if (adam == nullptr) continue;
-    // Weights that are kept narrow are not written by it.
-    const bool least = !out.update || adam->weight == adam->master;
-    if (least) out.update = *adam;
-  }
 }
 
 /// The first op that reads the tensor.
@@ -261,32 +123,42 @@ TensorId tensor_named(const Plan& plan, std::string_view name) {
   return static_cast<TensorId>(found - plan.tensors.begin());
 }
 
-/// Where what a piece of the model takes is kept; null: it is none. "layer.", "mtp_head.".
-PassTimes* times_of_piece(ShardTimes& t, std::string_view piece, std::size_t kind) {
-  if (piece == "embedding.") return &t.embedding;
-  if (piece == "layer.") return &t.layers[kind];
-  if (piece == "head.") return &t.head;
-  if (piece == "mtp.") return &t.module;
-  return piece == "mtp_head." ? &t.module_head : nullptr;
+/// Where what a pass of the model takes is kept.
+struct PlaceOfTimes {
+  PassTimes* times = nullptr;  // null: nowhere
+  std::string_view pass;       // "backward.weights"
+};
+
+PlaceOfTimes place_of(ShardTimes& t, std::string_view block,
+                      const std::vector<KindOfLayers>& kinds) {
+  const NameOfPass layer = pass_of_layer(block, kinds);
+  if (!layer.pass.empty()) return {&t.layers[layer.kind], layer.pass};
+  const std::size_t dot = block.find('.');
+  const std::string_view piece = block.substr(0, dot);
+  PassTimes* times = piece == "embedding"  ? &t.embedding
+                     : piece == "head"     ? &t.head
+                     : piece == "mtp"      ? &t.module
+                     : piece == "mtp_head" ? &t.module_head
+                                           : nullptr;
+  if (times == nullptr || dot == std::string_view::npos) return {};
+  return {times, block.substr(dot + 1)};
 }
 
 /// Of each block by its name: "layer.backward", "head.weight_grads".
-ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Prices& prices) {
+ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& kinds,
+                            const Dependencies& deps, const Prices& prices) {
   ShardTimesOfBoth out;
   const TensorId dx = tensor_named(plan, "dx");
   const bool split =
       std::ranges::any_of(plan.blocks, [](const Block& b) { return b.name.ends_with(".weights"); });
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const Block& block = plan.blocks[b];
-    const std::string_view name = name_of(block), piece = name.substr(0, name.find('.') + 1);
-    const std::string_view pass = name.substr(piece.size());
+    const std::string_view pass = place_of(out[0], block.name, kinds).pass;
     const bool forward = pass.starts_with("forward");
     if (!forward && !pass.starts_with("backward")) continue;
     const std::vector<PriceOfBoth> each = prices.of(block);
     for (const std::size_t both : {std::size_t{0}, std::size_t{1}}) {
-      PassTimes* const found = times_of_piece(out[both], piece, kind_of(block));
-      if (found == nullptr) break;
-      PassTimes& times = *found;
+      PassTimes& times = *place_of(out[both], block.name, kinds).times;
       const SimTime takes = chain(block, deps.blocks[b], each, both);
       const SimTime compute = total(block, Stream::kCompute, each, both);
       const SimTime alone = turns(block, deps.blocks[b], each, both);
@@ -309,14 +181,15 @@ ShardTimesOfBoth read_times(const Plan& plan, const Dependencies& deps, const Pr
   return out;
 }
 
-ShardTimesByKind times_of(const Plan& plan, DType written, const CostModel& costs, Groups& groups) {
+ShardTimesByKind times_of(const Plan& plan, const std::vector<KindOfLayers>& kinds, DType written,
+                          const CostModel& costs, Groups& groups) {
   const Dependencies deps = dependencies(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, deps, {plan, costs, groups, written, kind});
+    return read_times(plan, kinds, deps, {plan, costs, groups, written, kind});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
-  const std::size_t kinds = groups.cluster().kinds();
-  for (std::size_t k = 0; kinds > 1 && k < kinds; ++k) all.of_kind.push_back(priced(k));
+  const std::size_t nodes = groups.cluster().kinds();
+  for (std::size_t k = 0; nodes > 1 && k < nodes; ++k) all.of_kind.push_back(priced(k));
   return all;
 }
 
@@ -350,21 +223,28 @@ DType written_gradients(const Strategy& strategy, const Precision& p) {
 std::optional<ShardCosts> shard_costs(const Model& model, const Workload& workload,
                                       const Strategy& base, const Layout& layout,
                                       const CostModel& costs, Groups& groups) {
+  const std::vector<KindOfLayers> kinds = kinds_of_layers(model, workload.lora);
   return with_each(workload, [&](const Workload& alike) {
     Layout whole = layout;
     whole.schedule = Schedule::k1f1b;
     const Plan plan = probe(model, alike, base, whole, layout.recompute);
     ShardCosts out;
-    read_sizes(plan, out.sizes);
-    read_memory(plan, model.mtp_layers, out.sizes);
-    const bool partly = partly_recomputed(base, layout);
-    for (LayerSizes& layer : out.sizes.layers) {
-      if (partly) layer.beside_backward = layer.beside_gradients = layer.copies = {};
-    }
+    read_sizes(plan, kinds, alike.lora.any(), out.sizes);
+    read_memory(plan, kinds, model.mtp_layers, out.sizes);
     const DType written = written_gradients(base, alike.precision);
-    out.times = partly ? times_of(probe(model, alike, base, whole, Recompute::kNone), written,
-                                  costs, groups)
-                       : times_of(plan, written, costs, groups);
+    if (!partly_recomputed(base, layout)) {
+      out.times = times_of(plan, kinds, written, costs, groups);
+      return out;
+    }
+    const Plan once = probe(model, alike, base, whole, Recompute::kNone);
+    out.times = times_of(once, kinds, written, costs, groups);
+    ShardSizes of_once;
+    read_memory(once, kinds, model.mtp_layers, of_once);
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      LayerSizes& layer = out.sizes.layers[k];
+      layer.beside_backward = layer.beside_gradients = layer.copies = {};
+      layer.saved = std::min(layer.saved, of_once.layers[k].saved);
+    }
     return out;
   });
 }
@@ -372,11 +252,12 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
 std::optional<ShardTimesByKind> split_times(const Model& model, const Workload& workload,
                                             const Strategy& base, const Layout& layout,
                                             const CostModel& costs, Groups& groups) {
+  const std::vector<KindOfLayers> kinds = kinds_of_layers(model, workload.lora);
   return with_each(workload, [&](const Workload& alike) {
     const bool partly = partly_recomputed(base, layout);
     const Plan plan =
         probe(model, alike, base, layout, partly ? Recompute::kNone : layout.recompute);
-    return times_of(plan, written_gradients(base, alike.precision), costs, groups);
+    return times_of(plan, kinds, written_gradients(base, alike.precision), costs, groups);
   });
 }
 

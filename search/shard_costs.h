@@ -11,16 +11,15 @@
 #include "core/time.h"
 #include "costmodel/costmodel.h"
 #include "search/groups.h"
+#include "search/layer_kinds.h"
 #include "search/layout.h"
 
 namespace plait {
 
-/// Layers without experts, and with.
-inline constexpr std::size_t kDenseLayer = 0, kMoeLayer = 1;
-
 /// Of one layer; zero where the model has none of that kind.
 struct LayerSizes {
-  std::int64_t parameters = 0;  // elements of its flat buffers: all but those of its experts
+  std::int64_t parameters = 0;  // that are trained, but those of its experts: of its flat buffers
+  Bytes frozen;                 // of weights that are not trained
   std::int64_t experts = 0;     // parameters of its experts that a rank has
   Bytes saved;                  // that it keeps of each microbatch for its backward pass
   Bytes copies;                 // of its weights, from its first pass to the last
@@ -29,9 +28,10 @@ struct LayerSizes {
 };
 
 struct ShardSizes {
-  std::int64_t embedding = 0, head = 0;  // parameters
-  std::int64_t module = 0;               // of one that predicts a further token, without its layer
-  std::array<LayerSizes, 2> layers;
+  std::int64_t embedding = 0, head = 0;  // parameters that are trained
+  Bytes frozen_embedding, frozen_head;
+  std::int64_t module = 0;  // of one that predicts a further token, without its layer
+  OfKinds<LayerSizes> layers;
   Bytes beside_head;           // live besides all layers keep, at the fullest moment of the heads
   Bytes message;               // between pipeline stages, per microbatch
   std::optional<Adam> update;  // the optimizer's op; sizes are to be filled in
@@ -56,7 +56,7 @@ struct PassTimes {
 struct ShardTimes {
   PassTimes embedding, head;
   PassTimes module, module_head;
-  std::array<PassTimes, 2> layers;  // zero: the model has none of that kind
+  OfKinds<PassTimes> layers;  // zero: the model has none of that kind
 };
 
 /// Layers whose gradients are reduced behind each microbatch write them, others add to them.

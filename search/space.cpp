@@ -45,6 +45,9 @@ class Cuts {
     if (m.experts > 0) {
       shards = std::gcd(shards, m.shared_ffn_hidden);
     }
+    if (m.recurrent_layers() > 0) {
+      shards = std::gcd(shards, std::gcd(m.state_heads, m.state_groups));
+    }
     for (const std::int64_t tp : divisors(std::gcd(shards, of_.devices), space_.tp)) {
       if (m.experts > 0 && !splits_experts(tp)) continue;
       layout_.tp = static_cast<std::int32_t>(tp);
@@ -62,6 +65,7 @@ class Cuts {
   void context(std::int64_t ranks) {
     const std::int64_t s = of_.workload.sequence_length;
     for (const std::int64_t cp : divisors(ranks, space_.cp)) {
+      if (cp > 1 && of_.model.recurrent_layers() > 0) continue;  // S154
       if (cp > 1 && (s % (2 * cp) != 0 || (space_.cp.empty() && s / cp < kFewestTokens))) continue;
       layout_.cp = static_cast<std::int32_t>(cp);
       stages(ranks / cp);
@@ -117,7 +121,8 @@ class Enumeration {
     for (std::int64_t zero = 0; zero <= 3; ++zero) {
       if (!allows(space_.zero_stage, zero)) continue;
       if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard) continue;
-      if (zero >= 2 && layout_.pp > 1 && of_.model.tied_embeddings) continue;  // S025
+      const bool tied = of_.model.tied_embeddings && !of_.workload.lora.any();
+      if (zero >= 2 && layout_.pp > 1 && tied) continue;  // S025
       const bool on_dp = layout_.fsdp == 1 && layout_.dp > 1;
       const bool on_fsdp = layout_.fsdp > 1 && layout_.dp == 1;
       // The same ranks, sharded over the axis of the other name.
@@ -172,7 +177,9 @@ class Enumeration {
       // It drops the probabilities, which fused attention never keeps.
       case Recompute::kSelective: return !of_.workload.flash_attention;
       case Recompute::kModules: return !of_.strategy.recompute.modules.empty();  // S129
-      case Recompute::kOps: return of_.model.experts == 0;                       // S094
+      case Recompute::kOps:                                                      // S094, S156, S163
+        return of_.model.experts == 0 && of_.model.layer_pattern.empty() &&
+               !of_.workload.lora.any();
     }
     return false;
   }

@@ -16,7 +16,11 @@ KeptLayers layers_on(const ServedModel& s, std::size_t stage) {
     if (p.stage != static_cast<std::int32_t>(stage) || p.residence == Residence::kProcessor) {
       continue;
     }
-    ++(s.model.has_window(static_cast<std::int64_t>(l)) ? out.windowed : out.all);
+    const auto layer = static_cast<std::int64_t>(l);
+    const Mixer mixer = s.model.parts_of(layer).mixer;
+    if (mixer == Mixer::kNone) continue;
+    const bool attends = mixer == Mixer::kAttention;
+    ++(!attends ? out.states : s.model.has_window(layer) ? out.windowed : out.all);
   }
   return out;
 }
@@ -30,10 +34,14 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
   room.cache = std::max(usable - room.use.bytes(), Bytes(0));
   const std::int64_t tp = s.layout.mesh[Axis::kTp];
   room.kept = layers_on(s, stage);
-  room.bytes_per_token = kv_bytes_per_token(s.model, s.precision, tp) * room.kept.layers();
-  if (room.bytes_per_token.value > 0) {
-    const std::int64_t block = limits.block_size * room.bytes_per_token.value;
-    room.tokens = room.cache.value / block * limits.block_size;
+  const Bytes token = kv_bytes_per_token(s.model, s.precision, tp);
+  const Bytes state = state_bytes_per_sequence(s.model, s.precision, tp);
+  room.bytes_per_token = token * (room.kept.all + room.kept.windowed);
+  room.state_bytes = state * room.kept.states;
+  const bool attends = s.model.attention_layers() > 0;
+  room.block_bytes = (attends ? token * limits.block_size : state) * room.kept.layers();
+  if (room.block_bytes.value > 0) {
+    room.tokens = room.cache.value / room.block_bytes.value * limits.block_size;
   }
   return room;
 }
@@ -47,9 +55,23 @@ double CacheCapacity::concurrency(const EngineLimits& limits) const {
 }
 
 bool CacheCapacity::holds(const EngineLimits& limits, std::int64_t sequences) const {
-  if (kept.windowed == 0) return tokens >= sequences * limits.max_context;
+  if (!kept.differ()) return tokens >= sequences * limits.max_context;
   return blocks >=
          sequences * kept.most_blocks(limits.max_context, limits.max_tokens, limits.block_size);
+}
+
+EngineLimits with_blocks_of_states(EngineLimits limits, const ServedModel& s) {
+  const std::int64_t tp = s.layout.mesh[Axis::kTp];
+  const std::int64_t state = state_bytes_per_sequence(s.model, s.precision, tp).value;
+  if (state == 0) return limits;
+  if (s.model.attention_layers() == 0) {
+    limits.block_size = std::max<std::int64_t>(1, limits.max_context);
+    return limits;
+  }
+  constexpr std::int64_t kTokensOfKernels = 16;  // whose multiples attention's kernels take
+  const std::int64_t step = kTokensOfKernels * kv_bytes_per_token(s.model, s.precision, tp).value;
+  limits.block_size = std::max(limits.block_size, kTokensOfKernels * ((state + step - 1) / step));
+  return limits;
 }
 
 Step largest_step(const EngineLimits& limits) {
@@ -70,9 +92,9 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     out.stages.push_back(room_on(s, plan, stage, limits, framework));
     const StageRoom& room = out.stages.back();
-    if (room.bytes_per_token.value == 0 || room.tokens >= out.tokens) continue;
+    if (room.block_bytes.value == 0 || room.tokens >= out.tokens) continue;
     out.tokens = room.tokens;
-    if (room.kept.windowed > 0) out.kept = room.kept;
+    if (room.kept.differ()) out.kept = room.kept;
   }
   if (out.tokens == std::numeric_limits<std::int64_t>::max()) {
     out.tokens = limits.max_sequences * limits.max_context;

@@ -4,8 +4,14 @@
 // all layers of a stage; the stage with the least room decides (vLLM's determine_available_memory
 // after a profiling run of max_num_batched_tokens).
 //   tokens = block floor((utilization memory - used) / (block layers bytes_per_token_and_layer))
-// Where some layers keep no more than a window, `tokens` is what all layers could keep, and a
-// sequence takes fewer blocks than it has tokens for (serving/kept_layers.h).
+// Where some layers keep no more than a window, or a state, `tokens` is what all layers could keep,
+// and a sequence takes fewer blocks than it has tokens for (serving/kept_layers.h).
+//
+// States share the pool with keys and values: blocks have as many tokens as a state has bytes for,
+// at least, and a state takes a whole block (vllm/model_executor/models/config.py,
+// HybridAttentionMambaModelConfig.verify_and_update_config):
+//   block = max(block_size, 16 ceil(state / (16 bytes of a token in a layer)))
+// Without attention a block is one state, for a sequence of any length.
 
 #include <vector>
 
@@ -18,7 +24,9 @@ namespace plait {
 struct StageRoom {
   StageUse use;             // without the cache
   Bytes cache;              // what is left for it
-  Bytes bytes_per_token;    // of all layers of the stage, on one rank
+  Bytes bytes_per_token;    // of all layers of the stage that keep tokens, on one rank
+  Bytes state_bytes;        // of a sequence in all layers with states, without what fills a block
+  Bytes block_bytes;        // of a block of all layers
   std::int64_t tokens = 0;  // whole blocks
   KeptLayers kept;          // layers whose keys and values are here
 };
@@ -36,6 +44,9 @@ struct CacheCapacity {
 /// The step of the profiling run: as many tokens as a step may have, in prompts as long as a
 /// sequence may be.
 Step largest_step(const EngineLimits& limits);
+
+/// The same limits with blocks that hold a state, where the model has some.
+EngineLimits with_blocks_of_states(EngineLimits limits, const ServedModel& served);
 
 CacheCapacity cache_capacity(const ServedModel& served, const EngineLimits& limits,
                              const FrameworkMemory& framework);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/refusal.h"
 #include "serving/capacity.h"
 
 namespace plait {
@@ -131,10 +132,20 @@ LayerMap filled(const ServedModel& s, const LayerRule& rule, const EngineLimits&
   return map;
 }
 
+/// Layers by their bytes, or one by one to a processor, are layers alike.
+void require_even(const Model& m, const LayerRule& rule) {
+  if (m.layer_pattern.empty() || (rule.dealing == Dealing::kEven && !rule.cache_on_host)) return;
+  throw refusal("S158", "layers of a pattern are dealt evenly to devices, their caches too",
+                rule.cache_on_host ? "serving.layers.cache_on_host" : "serving.layers.deal",
+                "\"even\" and cache_on_host = false with model.layer_pattern",
+                "remove serving.layers, or serve a model without a pattern");
+}
+
 }  // namespace
 
 LayerMap deal_layers(const ServedModel& s, const LayerRule& rule, const EngineLimits& limits,
                      const FrameworkMemory& framework) {
+  require_even(s.model, rule);
   const std::int64_t stages = s.layout.mesh[Axis::kPp];
   LayerMap map;
   switch (rule.dealing) {

@@ -71,7 +71,8 @@ class Server {
              std::to_string(r.output) + " output tokens never fits into the cache of a replica",
          {"", 0, 0, "serving"},
          "at least 1 token each, and together at most " +
-             std::to_string(options_.blocks / options_.kept.layers() * options_.limits.block_size),
+             std::to_string(options_.kept.most_tokens(options_.blocks, options_.limits.max_tokens,
+                                                      options_.limits.block_size)),
          "shorten the requests, or use more devices or narrower weights"});
   }
   void arrive_at_start() {

@@ -29,6 +29,8 @@ void attend_to_cache(Draft& draft, const Step& step, DType kv_cache, std::int64_
 /// The same where the model has multi-head latent attention.
 void attend_to_latent_cache(Draft& draft, const Step& step, DType kv_cache,
                             std::int64_t cache_tokens);
+/// Mixers whose states a cache keeps from step to step, prompts and single tokens apart.
+void carry_states(Draft& draft, const Step& step, DType states, std::int64_t cache_sequences);
 /// ServingPrecision::fused_elementwise. Behind all others, where sizes are known.
 void fuse_elementwise(Draft& draft);
 

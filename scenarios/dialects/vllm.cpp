@@ -36,6 +36,10 @@ void write_serving(ExportDraft& d, const Serving& s) {
   if (s.precision.fp8_products) d.set("--quantization", "fp8");
   const bool follows = s.precision.kv_cache == s.precision.activations;
   d.set("--kv-cache-dtype", follows ? "auto" : std::string(name_of(s.precision.kv_cache)));
+  if (s.precision.states != s.precision.activations) {
+    d.set("--mamba-ssm-cache-dtype", type(s.precision.states));
+    d.say({"serving.state_cache"});
+  }
   d.copy("--max-num-batched-tokens", "serving.engine.max_num_batched_tokens");
   d.copy("--max-num-seqs", "serving.engine.max_num_seqs");
   d.copy("--block-size", "serving.engine.block_size");
@@ -60,6 +64,7 @@ class ServingReader {
   void read(const TypeName* type) {
     if (type != nullptr) out_.give("serving.dtype", json_quote(type->ours));  // or the workload's
     read_formats(type);
+    read_states();
     if (const auto dp = args_.integer("--data-parallel-size")) {
       out_.give("strategy.dp", std::to_string(*dp), args_.line("--data-parallel-size"));
     }
@@ -96,6 +101,13 @@ class ServingReader {
     flag("--disable-custom-all-reduce", "engine.custom_all_reduce", false);
     args_.exclusive("--enable-chunked-prefill", "--no-enable-chunked-prefill");
     flag("--no-enable-chunked-prefill", "engine.chunked_prefill", false);
+  }
+  /// Where it says nothing, states are as in the base, or of the type of activations.
+  void read_states() {
+    const char* states = "--mamba-ssm-cache-dtype";
+    const auto kept = args_.one_of(states, {"auto", "float32", "float16", "bfloat16"});
+    const auto* named = std::ranges::find(kTypes, kept.value_or("auto"), &TypeName::vllm);
+    if (named != std::end(kTypes)) give(states, "state_cache", json_quote(named->ours));
   }
   void read_formats(const TypeName* type) {
     const char* quantised = "--quantization";

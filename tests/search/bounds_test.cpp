@@ -38,10 +38,26 @@ RC_GTEST_PROP(Bounds, NothingIsFasterOrSmaller, ()) {
   expect_bounded(scenario_of(c), c.costs(), 40);
 }
 
+RC_GTEST_PROP(Bounds, NothingWithAdaptersIsFasterOrSmaller, ()) {
+  const Case c = searchable([](const Case& one) { return one.workload.lora.any(); });
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
+RC_GTEST_PROP(Bounds, NothingWithStatesIsFasterOrSmaller, ()) {
+  const Case c = searchable([](const Case& one) { return one.model.recurrent_layers() > 0; });
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
+RC_GTEST_PROP(Bounds, NothingWithStateElsewhereIsFasterOrSmaller, ()) {
+  const Case c = searchable([](const Case& one) { return one.strategy.offload.any(); });
+  expect_bounded(scenario_of(c), c.costs(), 40);
+}
+
 // Large shapes: kernels and messages far from their fixed costs.
 RC_GTEST_PROP(Bounds, NothingIsFasterOrSmallerAtScale, ()) {
   Case c = searchable();
   c.model.hidden *= 32, c.model.ffn_hidden *= 32, c.model.head_dim *= 16, c.model.vocab *= 64;
+  c.model.state_head_dim *= 16, c.model.state_size *= 16, c.workload.lora.rank *= 8;
   c.model.dropout = 0;
   c.model.max_positions = 2048;
   c.workload.sequence_length = 2048;
@@ -69,16 +85,25 @@ TEST(Bounds, WalkLayoutsOfOtherStagesInGroupsOfTheirOwn) {
 }
 
 // They are worth having: on a machine without surprises they come close.
-TEST(Bounds, AreClose) {
-  const Scenario s =
-      load_scenario(std::string(PLAIT_SOURCE_DIR) + "/scenarios/llama/llama-3.1-70b-64xh100.json");
+void expect_close(const std::string& scenario, double step, double closer, double memory) {
+  const Scenario s = load_scenario(std::string(PLAIT_SOURCE_DIR) + "/scenarios/" + scenario);
   const CostModel costs{.host = s.host, .kernels = s.kernels};
   Bounds bounds(s, costs);
   const Layout layout = layout_of(s.strategy, s.workload);
   bounds.prepare(std::vector{layout}, 1);
-  const auto exact = static_cast<double>(evaluate(s, costs, layout, kNoLimit)->step);
-  EXPECT_GT(static_cast<double>(bounds(layout)->step), 0.95 * exact);
-  EXPECT_GT(static_cast<double>(bounds.closer(layout)), 0.98 * exact);
+  const Evaluation exact = *evaluate(s, costs, layout, kNoLimit);
+  const auto exactly = static_cast<double>(exact.step);
+  EXPECT_GT(static_cast<double>(bounds(layout)->step), step * exactly);
+  EXPECT_GT(static_cast<double>(bounds.closer(layout)), closer * exactly);
+  EXPECT_GT(static_cast<double>(bounds(layout)->memory.value),
+            memory * static_cast<double>(exact.memory.value));
+}
+TEST(Bounds, AreClose) { expect_close("llama/llama-3.1-70b-64xh100.json", 0.95, 0.98, 0.8); }
+TEST(Bounds, AreCloseWithStates) {
+  expect_close("nemotron/nemotron-h-8b-64xh100.json", 0.95, 0.95, 0.8);
+}
+TEST(Bounds, AreCloseWithAdapters) {
+  expect_close("llama/llama-3.1-8b-1xh100-lora.json", 0.95, 0.95, 0.75);
 }
 
 }  // namespace plait::bounds_test

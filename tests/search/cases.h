@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "search/evaluate.h"
@@ -56,6 +57,42 @@ inline void predict(Case& c) {
   c.model.positions = PositionKind::kRotary;
 }
 
+/// Layers with states, alone, behind attention's or in its place, and what stands behind them.
+inline void hybridise(Case& c) {
+  Model& m = c.model;
+  m.positions = PositionKind::kRotary, m.dropout = 0;
+  m.state_size = m.state_head_dim = m.head_dim, m.scan_chunk = 8, m.conv_width = pick(2, 4);
+  m.state_heads = 12 * pick(1, 2), m.state_groups = 12;
+  const std::string all = pick(0, 1) == 0 ? "M*-ma" : "G*-ga";
+  const std::string letters = m.experts > 0 ? all + "E" : all;
+  m.layer_pattern.clear();
+  for (std::int64_t l = 0; l < m.layers; ++l) {
+    m.layer_pattern += letters[static_cast<std::size_t>(pick(0, std::ssize(letters) - 1))];
+  }
+  if (m.mtp_layers > 0) {  // behind a layer like the last one, with experts if others have some
+    m.layer_pattern.back() = 'a';
+    m.moe_every = 1, m.first_dense_layers = std::min(m.first_dense_layers, m.layers - 1);
+  }
+  if (c.strategy.recompute.kind == Recompute::kOps) c.strategy.recompute.kind = Recompute::kFull;
+}
+
+/// Adapters of some products, and all else frozen.
+inline void adapt(Case& c) {
+  using T = AdapterTarget;
+  const std::vector<std::vector<T>> some = {
+      {T::kQkv, T::kOut, T::kUp, T::kDown}, {T::kQ, T::kV}, {T::kDown}, {T::kUp}, {T::kK, T::kOut}};
+  c.workload.lora.rank = pick(1, 3) * 2;
+  c.workload.lora.targets = some[static_cast<std::size_t>(pick(0, std::ssize(some) - 1))];
+  if (c.strategy.recompute.kind == Recompute::kOps) c.strategy.recompute.kind = Recompute::kFull;
+}
+
+/// State of training in host memory or on drives; with zero_stage 3 shards of weights too.
+inline void send_away(Case& c) {
+  OffloadOptions& o = c.strategy.offload;
+  o.optimizer = static_cast<Offload>(pick(1, 2));
+  if (pick(0, 1) == 0) o.parameters = o.optimizer, c.strategy.zero_stage = 3;
+}
+
 /// Layers of two to four pieces, which layouts with as many have.
 inline void list_layers(Case& c) {
   std::vector<std::int64_t>& each = c.strategy.pipeline.stage_layers;
@@ -66,10 +103,11 @@ inline void list_layers(Case& c) {
 }
 
 /// A random machine and model, each third with experts, each fourth with latent attention, of the
-/// others each third with windows, each third with modules that predict further tokens, each third
-/// with parts of a layer to compute again, some with products of 8 bits in all layers, weights too
-/// or not, or all but the last one, some with layers dealt to pieces by a list, some with groups of
-/// microbatches of their own; the batch has divisors.
+/// others each third with windows, each third with modules that predict further tokens, of decoders
+/// without latents each third with layers of a pattern, or, where they are dense, adapters; each
+/// third with parts of a layer to compute again, some with products of 8 bits in all layers,
+/// weights too or not, or all but the last one, some with layers dealt to pieces by a list, some
+/// with groups of microbatches of their own; the batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
@@ -79,22 +117,35 @@ inline Case searchable() {
   if (pick(0, 3) == 0) list_layers(c);
   const std::int64_t stages = c.strategy.mesh[Axis::kPp];
   if (stages > 1 && pick(0, 2) == 0) c.strategy.pipeline.microbatch_group = stages + pick(0, 2);
-  if (pick(0, 3) == 0) {
+  const bool latents = pick(0, 3) == 0;
+  if (latents) {
     compress(c);
   } else if (pick(0, 2) == 0) {
     look_back(c);
   }
   if (pick(0, 2) == 0) predict(c);
-  if (c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
+  const bool dense = c.model.experts == 0 && c.model.mtp_layers == 0;
+  if (!latents && pick(0, 2) == 0) dense&& pick(0, 1) == 0 ? adapt(c) : hybridise(c);
+  const bool narrows = !c.workload.lora.any();
+  if (narrows && c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
     c.workload.precision.matmul = DType::kFp8;
     c.workload.precision.plain_last = pick(0, 1);
-    if (c.workload.precision.plain_last == 0)
+    if (c.workload.precision.plain_last == 0 && c.model.layer_pattern.empty())
       c.workload.precision.narrow_weights = static_cast<NarrowWeights>(pick(0, 2));
     c.strategy.fsdp.early_scales = pick(0, 1) == 0;
   }
+  if (!c.workload.lora.any() && pick(0, 3) == 0) send_away(c);
   if (pick(0, 2) == 0) {
     c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};
   }
+  return c;
+}
+
+/// Such a one as `is` says.
+template <class Is>
+Case searchable(Is&& is) {
+  Case c = searchable();
+  while (!is(c)) c = searchable();
   return c;
 }
 

@@ -150,11 +150,31 @@ TEST(Space, ExpertsAreSplitAsTheScenarioSays) {
 }
 
 // What is enumerated can be planned, but for combinations that make_plan alone refuses.
-TEST(Space, LayoutsCanBePlanned) {
-  const Scenario s = one_node();
-  for (const Layout& l : layouts_of(s)) {
+void expect_planned(const Scenario& s) {
+  const std::vector<Layout> all = layouts_of(s);
+  EXPECT_GT(all.size(), 100U);
+  for (const Layout& l : all) {
     EXPECT_TRUE(evaluate(s, {}, l, kNoLimit).has_value()) << text_of(l);
   }
+}
+TEST(Space, LayoutsCanBePlanned) { expect_planned(one_node()); }
+TEST(Space, LayoutsOfHybridsCanBePlanned) {
+  Scenario s = one_node();
+  Model& m = s.model;
+  m.layer_pattern = "M*-m";
+  m.state_size = m.state_head_dim = 8, m.state_heads = 12, m.state_groups = 6;
+  expect_planned(s);
+  // tp divides groups of heads, and no sequence is divided.
+  for (const Layout& l : layouts_of(s)) EXPECT_TRUE(6 % l.tp == 0 && l.cp == 1) << text_of(l);
+}
+TEST(Space, LayoutsWithAdaptersCanBePlanned) {
+  Scenario s = one_node();
+  s.workload.lora.rank = 4;
+  s.model.tied_embeddings = true;
+  expect_planned(s);
+  // A tied matrix that is frozen may be sharded on both of its stages.
+  EXPECT_TRUE(std::ranges::any_of(layouts_of(s),
+                                  [](const Layout& l) { return l.pp > 1 && l.zero_stage == 3; }));
 }
 
 }  // namespace plait::space_test

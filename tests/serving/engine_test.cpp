@@ -29,6 +29,7 @@ Case drawn_case() {
     c.requests.push_back(r);
   }
   if (*rc::gen::arbitrary<bool>()) c.kept = {.all = 1, .windowed = 2, .window = 5};
+  if (*rc::gen::arbitrary<bool>()) c.kept.states = *rc::gen::inRange(1, 4);
   const std::int64_t least = c.kept.most_blocks(longest, c.limits.max_tokens, c.limits.block_size);
   c.blocks = least + *rc::gen::inRange(0, 10);
   return c;

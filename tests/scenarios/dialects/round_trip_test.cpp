@@ -163,6 +163,7 @@ json random_serving() {
                 {"custom_all_reduce", coin()},
                 {"async_scheduling", coin()}}}};
   if (coin()) out["kv_cache"] = word({"bf16", "fp8"});
+  if (coin()) out["state_cache"] = word({"bf16", "fp16", "fp32"});
   return out;
 }
 
