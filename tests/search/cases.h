@@ -83,6 +83,10 @@ inline void adapt(Case& c) {
       {T::kQkv, T::kOut, T::kUp, T::kDown}, {T::kQ, T::kV}, {T::kDown}, {T::kUp}, {T::kK, T::kOut}};
   c.workload.lora.rank = pick(1, 3) * 2;
   c.workload.lora.targets = some[static_cast<std::size_t>(pick(0, std::ssize(some) - 1))];
+  if (pick(0, 2) == 0) {
+    c.workload.lora.frozen = FrozenWeights::kNf4;
+    c.workload.lora.double_quantized = pick(0, 1) == 0;
+  }
   if (c.strategy.recompute.kind == Recompute::kOps) c.strategy.recompute.kind = Recompute::kFull;
 }
 
@@ -126,8 +130,7 @@ inline Case searchable() {
   if (pick(0, 2) == 0) predict(c);
   const bool dense = c.model.experts == 0 && c.model.mtp_layers == 0;
   if (!latents && pick(0, 2) == 0) dense&& pick(0, 1) == 0 ? adapt(c) : hybridise(c);
-  const bool narrows = !c.workload.lora.any();
-  if (narrows && c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
+  if (!c.workload.lora.quantizes() && c.machine.preset == "hgx-h100" && pick(0, 2) == 0) {
     c.workload.precision.matmul = DType::kFp8;
     c.workload.precision.plain_last = pick(0, 1);
     if (c.workload.precision.plain_last == 0 && c.model.layer_pattern.empty())
