@@ -130,7 +130,7 @@ int be_rank(Transport& transport, const Scenario& scenario, const std::vector<Ve
 
 int run_verify(const RealrunOptions& options, const Command& command) {
   Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  require_kernels(scenario.model, options);
+  require_kernels(scenario.model, scenario.workload, options);
   if (speaks_for_all(options)) print_warnings(scenario.warnings);
   const std::vector<VerifiedPlan> plans = prepare(scenario, options);
   WorldOptions world;

@@ -34,7 +34,7 @@ struct RealrunOptions {
 bool speaks_for_all(const RealrunOptions& options);
 
 /// Throws InputError where the backend lacks kernels of the model.
-void require_kernels(const Model& model, const RealrunOptions& options);
+void require_kernels(const Model& model, const Workload& workload, const RealrunOptions& options);
 
 /// Times steps and compares them with the prediction. Returns the exit code.
 int run_timed(const RealrunOptions& options, const Command& command);

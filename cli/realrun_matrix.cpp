@@ -96,8 +96,17 @@ std::vector<MatrixCase> cases_with(const std::string& text, bool on_gpu) {
 
 }  // namespace
 
-void require_kernels(const Model& model, const RealrunOptions& options) {
-  if (!options.on_gpu() || has_gpu_kernels(model)) return;
+void require_kernels(const Model& model, const Workload& workload, const RealrunOptions& options) {
+  if (!options.on_gpu()) return;
+  if (!has_gpu_kernels(workload.lora)) {
+    const bool stored = workload.lora.quantizes();
+    throw refusal("G025",
+                  stored ? "matrices in nf4 are restored on processors alone"
+                         : "dropout of adapters runs on processors alone",
+                  stored ? "workload.lora.frozen" : "workload.lora.dropout",
+                  "--backend cpu, or plain matrices and no dropout", "remove --backend");
+  }
+  if (has_gpu_kernels(model)) return;
   const bool states = model.recurrent_layers() > 0;
   throw refusal("G025",
                 states ? "state-space mixers and gated delta nets run on processors alone"

@@ -150,7 +150,7 @@ std::optional<Timeline> prediction_of(const TimedRun& run, const RealrunOptions&
 TimedRun prepare(const RealrunOptions& options, const Command& command) {
   TimedRun run;
   run.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
-  require_kernels(run.scenario.model, options);
+  require_kernels(run.scenario.model, run.scenario.workload, options);
   if (!options.on_gpu())
     run.scenario.workload.precision = {DType::kFp32, DType::kFp32, DType::kFp32, DType::kFp32,
                                        DType::kFp32};

@@ -213,6 +213,9 @@ struct Combine {
 ///
 /// `scaled`: what a low-rank adapter adds to its linear layer's result, out += scale b, on those of
 /// out's columns that b has; kBackward: b's gradient, scale times those columns.
+///
+/// `alone`: no sum, out = dropout(b), of what an adapter reads, with a `probability` of its own
+/// rather than the model's; kBackward as without.
 struct Add {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0;
@@ -220,6 +223,8 @@ struct Add {
   DType dtype = DType::kBf16;
   bool scaled = false;
   double scale = 1;
+  bool alone = false;
+  double probability = 0;  // 0: the model's
 };
 
 /// Column sums of dy[rows, width] into a bias gradient.

@@ -288,7 +288,8 @@ std::int64_t traffic(const Add& op) {
   const std::int64_t matrix = elements * size_of(op.dtype);
   const std::int64_t mask = op.dropout ? elements * kMaskBytes : 0;
   switch (op.pass) {
-    case Pass::kForward: return 3 * matrix + mask + (op.bias ? op.width * size_of(op.dtype) : 0);
+    case Pass::kForward:
+      return (op.alone ? 2 : 3) * matrix + mask + (op.bias ? op.width * size_of(op.dtype) : 0);
     case Pass::kBackward:
     case Pass::kInputGrad: return op.dropout || op.scaled ? 2 * matrix + mask : 0;
     case Pass::kWeightGrad:

@@ -32,6 +32,7 @@ struct LowRankAdapters {
   /// By default what Megatron-Bridge's are (megatron/bridge/peft/lora.py, LoRA.target_modules).
   std::vector<AdapterTarget> targets = {AdapterTarget::kQkv, AdapterTarget::kOut,
                                         AdapterTarget::kUp, AdapterTarget::kDown};
+  double dropout = 0;  // how often an element of what an adapter reads is dropped
   /// The scale is alpha / sqrt(r) (Kalajdzievski 2023, rank-stabilized LoRA, arXiv 2312.03732).
   bool rank_stabilized = false;
   FrozenWeights frozen = FrozenWeights::kPlain;

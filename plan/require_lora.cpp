@@ -52,6 +52,12 @@ void require_precision(const Precision& p) {
                 "set workload.precision.split_master to false, or remove workload.lora");
 }
 
+void require_dropout(const LowRankAdapters& lora) {
+  if (lora.dropout < 1) return;
+  throw refusal("S160", "adapters that read nothing", "workload.lora.dropout", "0 to below 1",
+                "lower workload.lora.dropout");
+}
+
 void require_quantizable(const LowRankAdapters& lora, const Precision& p, const Strategy& s) {
   if (!lora.quantizes()) return;
   const char* other = p.narrows() ? "workload.precision.matmul"
@@ -87,6 +93,7 @@ void require_strategy(const Strategy& s) {
 void require_lora(const Model& m, const Workload& w, const Strategy& s) {
   if (!w.lora.any()) return;
   require_targets(m, w.lora);
+  require_dropout(w.lora);
   require_dense_decoder(m);
   require_precision(w.precision);
   require_quantizable(w.lora, w.precision, s);

@@ -31,7 +31,9 @@ Workload MatrixCase::unsharded() const {
 
 std::vector<MatrixCase> gpu_matrix_cases() {
   std::vector<MatrixCase> cases = matrix_cases();
-  std::erase_if(cases, [](const MatrixCase& c) { return !has_gpu_kernels(c.model); });
+  std::erase_if(cases, [](const MatrixCase& c) {
+    return !has_gpu_kernels(c.model) || !has_gpu_kernels(c.workload.lora);
+  });
   return cases;
 }
 
@@ -54,6 +56,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"prediction_writer.cpp", c.model.mtp_layers > 0},
       {"windows.cpp", c.model.windowed_layers() > 0},
       {"lora.cpp", c.workload.lora.any()},
+      {"nf4_weights.cpp", c.workload.lora.quantizes()},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},

@@ -220,6 +220,8 @@ void delta_nets(List& list);
 void low_rank_adapters(List& list);
 /// matrix_of_kept_results.cpp: recomputation that keeps results by name.
 void kept_results(List& list);
+/// matrix_of_adapters.cpp: adapters with dropout, and beside matrices in nf4.
+void dropped_and_quantized_adapters(List& list);
 /// matrix_of_documents.cpp: sequences of packed and padded documents.
 void packed_documents(List& list);
 /// matrix_of_losses.cpp: losses that take tokens in pieces, those that every rank along tp takes of

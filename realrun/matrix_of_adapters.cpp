@@ -31,6 +31,11 @@ void of_down(MatrixCase& c) {
   c.workload.lora.targets = {AdapterTarget::kDown};
 }
 
+void drop_inputs(MatrixCase& c) { c.workload.lora.dropout = 0.25; }
+/// Double quantised, or with fp32 scales.
+void in_nf4(MatrixCase& c) { c.workload.lora.frozen = FrozenWeights::kNf4; }
+void in_nf4_once(MatrixCase& c) { in_nf4(c), c.workload.lora.double_quantized = false; }
+
 }  // namespace
 
 void low_rank_adapters(List& l) {
@@ -73,6 +78,33 @@ void low_rank_adapters(List& l) {
         {adapters, norms_and_activations_again, sp});
   l.add("adapters, activations on the host", gpt(), {}, 0, {adapters, deep, activations_on_host});
   l.add("adapters, loss of 2", llama(), {.dp = 2}, 0, {adapters, loss_of_2});
+}
+
+void dropped_and_quantized_adapters(List& l) {
+  l.add("adapters, dropout, pairs", llama(), {.dp = 2}, 0, {of_each, drop_inputs, pairs});
+  l.add("adapters, dropout, tp", gpt(), {.tp = 2}, 0, {adapters, drop_inputs});
+  l.add("adapters of each, dropout, tp, sp", llama(), {.tp = 2}, 0, {of_each, drop_inputs, sp});
+  l.add("adapters, dropout, tp of 4, sp", gpt(), {.tp = 4}, 0, {adapters, drop_inputs, sp});
+  l.add("adapters, dropout, fsdp", llama(), {.fsdp = 2}, 3, {of_each, drop_inputs});
+  l.add("adapters, dropout, cp", llama(), {.cp = 2}, 0, {adapters, drop_inputs});
+  l.add("adapters, dropout, recompute all, tp, sp", llama(), {.tp = 2}, 0,
+        {of_each, drop_inputs, all_again, sp});
+  l.add("adapters, dropout, pp, dp", llama(), {.pp = 2, .dp = 2}, 0, {adapters, drop_inputs});
+  l.add("adapters, nf4, dp", llama(), {.dp = 2}, 0, {of_each, in_nf4});
+  l.add("adapters, nf4, zero 1", gpt(), {.dp = 2}, 1, {adapters, in_nf4_once});
+  l.add("adapters, nf4, zero 2, recompute all", llama(), {.dp = 2}, 2,
+        {of_each, in_nf4, all_again});
+  l.add("adapters, nf4, fsdp", llama(), {.fsdp = 2}, 3, {of_each, in_nf4});
+  l.add("adapters, nf4, dropout, fsdp of 4, root, recompute all", llama(), {.fsdp = 4}, 3,
+        {of_each, in_nf4, drop_inputs, as_fsdp2, root, all_again});
+  l.add("adapters, nf4, pp, fsdp", gpt(), {.pp = 2, .fsdp = 2}, 3, {adapters, in_nf4});
+  l.add("adapters, nf4, cp", qwen(), {.cp = 2}, 0, {adapters, in_nf4_once});
+  l.add("adapters, nf4, dropout, pp, zb-h1", llama(), {.pp = 2}, 0,
+        {adapters, in_nf4, drop_inputs, zb_h1});
+  l.add("adapters, nf4, dropout, recompute norms and activations", llama(), {.dp = 2}, 1,
+        {of_each, in_nf4, drop_inputs, norms_and_activations_again});
+  l.add("adapters, nf4, dropout, activations on the host", gpt(), {}, 0,
+        {adapters, deep, in_nf4, drop_inputs, activations_on_host});
 }
 
 }  // namespace plait::matrix_changes

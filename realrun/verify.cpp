@@ -76,6 +76,10 @@ bool has_gpu_kernels(const Model& model) {
   return model.recurrent_layers() == 0 && !model.attention_gate && !model.shared_expert_gate;
 }
 
+bool has_gpu_kernels(const LowRankAdapters& adapters) {
+  return !adapters.any() || (adapters.dropout == 0 && !adapters.quantizes());
+}
+
 RunPrecision run_precision(std::string_view name) {
   for (RunPrecision p : {RunPrecision::kFp64, RunPrecision::kFp32, RunPrecision::kBf16}) {
     if (name_of(p) == name) return p;

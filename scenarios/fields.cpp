@@ -94,6 +94,9 @@ const Table<LowRankAdapters>& lora_table() {
                 "trained. Else they alone are, and all others are frozen."),
           field("alpha", &LowRankAdapters::alpha, Real{.min = 0, .max = 1 << 20},
                 "What adapters add is B A x times alpha / r; 0: r."),
+          field("dropout", &LowRankAdapters::dropout, Real{.min = 0, .max = 1},
+                "How often an element of what an adapter reads is dropped; below 1.")
+              .silent_by_default(),
           field("rank_stabilized", &LowRankAdapters::rank_stabilized, Flag{},
                 "Times alpha / sqrt(r) instead (rsLoRA).")
               .silent_by_default(),

@@ -29,10 +29,14 @@ class BlockWriter {
     TensorId weight, gradient;
   };
   /// Low-rank factors beside a linear layer's matrix (lora.cpp), and what they write: A x, B A x,
-  /// their gradients, and that of x. Of a part of the matrix's rows, or of all.
+  /// their gradients, and that of x; with dropout, what is left of x. Of a part of the matrix's
+  /// rows, or of all.
   struct Adapter {
     Parameter a, b;
     TensorId inner, change, d_inner, d_change, d_input;
+    TensorId dropped = kNoTensor, mask = kNoTensor, d_kept = kNoTensor;  // with dropout
+    bool drops() const { return dropped != kNoTensor; }
+    TensorId reads(TensorId x) const { return drops() ? dropped : x; }
   };
   struct Linear {
     Parameter weight, bias = {kNoTensor, kNoTensor};
@@ -287,6 +291,7 @@ class BlockWriter {
   void adapter_forward(const Adapter& adapter, TensorId x, TensorId y);
   void adapter_input_grad(const Adapter& adapter, Operand dy, Operand dx);
   void adapter_weight_grad(const Adapter& adapter, TensorId x);
+  Add dropout(Pass pass) const;
 
   Draft& d_;
   const Model& m_;

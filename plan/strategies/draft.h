@@ -20,8 +20,8 @@
 // - Cast {in R, out W ...}, scaled {in R, out, magnitudes R}, quantising {in R, q W, scales W},
 //   restoring {q R, scales R, out W}, from nf4 {codes R, scales R, out W} or, nested, {codes R,
 //   scales in 8 bits R, theirs R, scales W, out W}; Fill {t W ...}
-// - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}; backward {dout R,
-//   mask R, db W}, scaled {dout R, db W}
+// - Add: forward {a R, b R, out W, [bias R], [mask W]}, in place {a R, out U}, alone {b R, out W,
+//   mask W}; backward {dout R, mask R, db W}, scaled {dout R, db W}
 // - Gate: forward {x R, g R, out W}; backward {dout R, x R, g R, dx W, dg W}
 // - CausalConv: forward {packed R, taps R, [bias R], out W}; backward {dout R, packed R, taps R,
 //   [bias R], dpacked U, dtaps, [dbias]}

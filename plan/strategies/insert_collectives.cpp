@@ -146,8 +146,7 @@ class Propagation {
     if (a.pass == Pass::kForward) {
       for (std::size_t i = 1; i < op_.operands.size(); ++i) yield(i, layout(0));
     } else {
-      need(0, layout(1));
-      yield(op_.operands.size() - 1, layout(1));
+      need(0, layout(1)), yield(op_.operands.size() - 1, layout(1));
     }
   }
   /// Each rank has its heads; what all heads share is whole, its gradient a sum over them.
@@ -196,6 +195,7 @@ class Propagation {
       if (a.scaled) take_gathered(0);
       return yield(a.scaled ? 1 : 2, layout(0));
     }
+    if (a.alone) return take_gathered(0), yield(1, layout(0)), yield(2, layout(0));
     if (op_.operands.size() == 2) return need(0, layout(1));
     const bool both_partial = layout(0) == Layout::kPartial && layout(1) == Layout::kPartial;
     if (!both_partial) {

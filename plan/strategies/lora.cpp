@@ -4,6 +4,9 @@
 //   forward    y = W x;  z = A x;  y += s B z, with s = alpha / r
 //   backward   dv = s dy;  dz = B^T dv;  dx = W^T dy + A^T dz;  dB = dv z^T;  dA = dz x^T
 //
+// With dropout A reads what is left of x, which is kept with its mask instead of x, of each adapter
+// by itself, and A^T dz is masked.
+//
 // W, and all else that is in no adapter, has no gradient: no product makes one, and what only such
 // a product would read is not kept. Factors of a part of W's rows (queries, say) add to those rows
 // of y alone.
@@ -200,8 +203,9 @@ std::set<TensorId> inputs_of_adapters(const Draft& d, const Block& block) {
   std::set<TensorId> out;
   for (const Op& op : block.ops) {
     const Add* add = body_of<Add>(op);
-    const bool scales = add != nullptr && add->scaled && add->pass != Pass::kForward;
-    if (scales || (is_product(op, Pass::kForward) && is_adapter(d, op)))
+    const bool backward = add != nullptr && add->pass != Pass::kForward;
+    const bool reads = add != nullptr && (backward ? add->scaled : add->alone);
+    if (reads || (is_product(op, Pass::kForward) && is_adapter(d, op)))
       out.insert(op.operands[0].tensor);
   }
   return out;
@@ -210,30 +214,43 @@ std::set<TensorId> inputs_of_adapters(const Draft& d, const Block& block) {
 void BlockWriter::add_adapters(Linear& l, const std::string& name, Dim out, Dim in) {
   const LowRankAdapters& lora = d_.workload.lora;
   const Dim r{lora.rank};
-  const std::string rows = name.substr(name.find('.') + 1);
+  const std::string linear = name.substr(name.find('.') + 1);
   for (const AdaptedRows& place : kAdaptedRows) {
     if (place.layer != name || !lora.has(place.target)) continue;
     const Dim part = part_of(out, place.section);
-    const std::string which = place.section < 0 ? "" : "." + std::string(name_of(place.target));
+    const bool all = place.section < 0;
+    const std::string which = all ? "" : "." + std::string(name_of(place.target));
     const auto factor = [&](const char* letter, Dim outer, Dim inner) {
       return parameter(UnitKind::kAdapters, name + ".lora_" + letter + which + ".weight",
                        {outer, inner});
     };
     Adapter adapter{};
     adapter.a = factor("a", r, in), adapter.b = factor("b", part, r);
-    const std::string changed = rows + ".lora" + which;
+    const std::string changed = linear + ".lora" + which;
     adapter.inner = saved(changed + ".inner", lora.rank);
     adapter.change = temporary(changed + ".change", part.global, part.sections);
     adapter.d_inner = temporary("d_" + changed + ".inner", lora.rank);
     adapter.d_change = temporary("d_" + changed + ".change", part.global, part.sections);
     adapter.d_input = temporary("d_" + changed + ".input", in.global);
+    if (lora.dropout > 0) {
+      adapter.dropped = saved(changed + ".dropped", in.global, in.sections);
+      adapter.d_kept = temporary("d_" + changed + ".dropped", in.global);
+      // Up to the first dot its name says where the dropout is (realrun/compute/op_view.cpp).
+      adapter.mask = rows("lora_mask_" + linear + (all ? "" : "_" + which.substr(1)), in,
+                          DType::kInt8, Scope::kLayerMicrobatch);
+    }
     l.adapters.push_back(adapter);
   }
 }
 
 void BlockWriter::adapter_forward(const Adapter& adapter, TensorId x, TensorId y) {
   const MatMul product = matmul(Pass::kForward, GemmLayout::kNT, false);
-  emit(product, Phase::kForward, {read(x), read(adapter.a.weight), written(adapter.inner)});
+  if (adapter.drops()) {
+    emit(dropout(Pass::kForward), Phase::kForward,
+         {read(x), written(adapter.dropped), written(adapter.mask)});
+  }
+  emit(product, Phase::kForward,
+       {read(adapter.reads(x)), read(adapter.a.weight), written(adapter.inner)});
   emit(product, Phase::kForward,
        {read(adapter.inner), read(adapter.b.weight), written(adapter.change)});
   emit(Add{Pass::kForward, 0, 0, false, false, dtype_, true, d_.workload.lora.scale()},
@@ -248,15 +265,27 @@ void BlockWriter::adapter_input_grad(const Adapter& adapter, Operand dy, Operand
        {read(adapter.d_change), read(adapter.b.weight), written(adapter.d_inner)});
   emit(product, Phase::kBackward,
        {read(adapter.d_inner), read(adapter.a.weight), written(adapter.d_input)});
+  if (adapter.drops()) {
+    emit(dropout(Pass::kBackward), Phase::kBackward,
+         {read(adapter.d_input), read(adapter.mask), written(adapter.d_kept)});
+  }
   emit(Add{Pass::kForward, 0, 0, false, false, dtype_}, Phase::kBackward,
-       {read(adapter.d_input), {dx.tensor, Use::kUpdate, dx.shift}});
+       {read(adapter.drops() ? adapter.d_kept : adapter.d_input),
+        {dx.tensor, Use::kUpdate, dx.shift}});
 }
 
 void BlockWriter::adapter_weight_grad(const Adapter& adapter, TensorId x) {
   const MatMul product = matmul(Pass::kWeightGrad, GemmLayout::kTN, false);
   emit(product, Phase::kWeightGrad,
        {read(adapter.d_change), read(adapter.inner), update(adapter.b.gradient)});
-  emit(product, Phase::kWeightGrad, {read(adapter.d_inner), read(x), update(adapter.a.gradient)});
+  emit(product, Phase::kWeightGrad,
+       {read(adapter.d_inner), read(adapter.reads(x)), update(adapter.a.gradient)});
+}
+
+Add BlockWriter::dropout(Pass pass) const {
+  Add drop{pass, 0, 0, false, true, dtype_};
+  drop.alone = true, drop.probability = d_.workload.lora.dropout;
+  return drop;
 }
 
 bool Draft::is_first(std::int64_t layer) const { return skips_first && layer == 0; }

@@ -9,6 +9,7 @@
 #include "kernels/attention.h"
 #include "kernels/bias_grad.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/drop.h"
 #include "kernels/embedding.h"
 #include "kernels/fill.h"
 #include "kernels/gate.h"
@@ -219,8 +220,9 @@ class CpuCompute : private OpView {
     if (a.scaled) return add_scaled(a);
     if (a.pass != Pass::kForward) {
       return kernels::add_dropout_backward(at(2), at(0), mask(1), a.rows * a.width,
-                                           context_.model.dropout);
+                                           a.alone ? a.probability : context_.model.dropout);
     }
+    if (a.alone) return drop(a);
     if (count() == 2) return kernels::add<T>(at(1), at(1), at(0), nullptr, a.rows, a.width);
     T* bias = a.bias ? at(3) : nullptr;
     if (!a.dropout) return kernels::add(at(2), at(0), at(1), bias, a.rows, a.width);
@@ -289,6 +291,12 @@ class CpuCompute : private OpView {
     }
     kernels::add_scaled_backward(at(1), at(0) + first_column(1, 0), a.scale, a.rows, a.width,
                                  width(0));
+  }
+  void drop(const Add& a) {
+    kernels::Dropout d = dropout_of_sum(2);
+    d.probability = a.probability;
+    kernels::drop(at(1), mask(2), at(0), dim(0, 0), dim(0, 1), a.width, share_of(0, 2) * a.width,
+                  d);
   }
   /// From nf4, with scales that are there, or restored first.
   void dequantise(const Cast& c) {

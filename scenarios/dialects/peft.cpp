@@ -198,9 +198,8 @@ class Reading {
     const Json* at = find("lora_dropout");
     if (at == nullptr) return;
     if (!at->is(Json::Kind::kInteger) && !at->is(Json::Kind::kNumber)) refuse_type(*at, "a number");
-    if (at->number() == 0) return;
-    out_.warnings.push_back(fmt::format(
-        "W008: dropout of adapters, {}, is not planned and costs nothing here", at->number()));
+    if (at->number() < 0 || at->number() >= 1) refuse_range(*at, "a number from 0 to below 1");
+    give("lora_dropout", "dropout", fmt::format("{}", at->number()));
   }
   void report_unread() {
     std::vector<std::string> unread;

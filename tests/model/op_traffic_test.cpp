@@ -201,6 +201,15 @@ TEST(AdamTraffic, MixedPrecisionMoves30BytesPerParameterAndFp32Moves28) {
   EXPECT_EQ(memory_traffic(Adam{.elements = 7, .split = true}), Bytes(7 * (4 + 8 + 16)));
 }
 
+// Read and written, and a mask of one byte.
+TEST(StreamTraffic, OfDropoutByItselfHasNoSum) {
+  Add drop{.rows = 3, .width = 5, .dropout = true};
+  drop.alone = true;
+  EXPECT_EQ(memory_traffic(drop), Bytes(3 * 5 * (2 + 2 + 1)));
+  drop.pass = Pass::kBackward;
+  EXPECT_EQ(memory_traffic(drop), Bytes(3 * 5 * (2 + 2 + 1)));
+}
+
 TEST(StreamTraffic, IsElementsTimesTheirSize) {
   EXPECT_EQ(memory_traffic(Cast{.elements = 7}), Bytes(7 * (4 + 2)));
   EXPECT_EQ(memory_traffic(Cast{7, DType::kBf16, DType::kFp8}), Bytes(7 * (2 + 1 + 1)));

@@ -3,6 +3,8 @@
 // dL / dB = s G A^T. And what is frozen stays as it was.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "realrun/compute/host_device.h"
@@ -179,6 +181,30 @@ TEST(Lora, FrozenWeightsDoNotMoveAndAdaptersDo) {
       EXPECT_EQ(weights, ran.before.at(name)) << name;
     else
       EXPECT_NE(weights, ran.before.at(name)) << name;
+  }
+}
+
+// With dropout, against central differences of the loss: (L(w + e) - L(w - e)) / 2 e, off by e^2
+// and by what rounding leaves, 1e-16 / e.
+TEST(Lora, GradientsWithDropoutAreTheSlopesOfTheLoss) {
+  const Model m = small_llama();
+  Workload w = adapted({T::kQ, T::kOut, T::kUp, T::kDown});
+  const Ran without = run(m, w, nullptr, 1);
+  w.lora.dropout = 0.4;
+  const Ran ran = run(m, w, nullptr, 1);
+  EXPECT_GT(std::abs(ran.loss - without.loss), 1e-4) << "something is dropped";
+  for (const auto& [name, gradient] : ran.gradients) {
+    const auto largest =
+        std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); });
+    const auto at = static_cast<std::size_t>(largest - gradient.begin());
+    const double e = 1e-4;
+    double slope = 0;
+    for (const double sign : {-1.0, 1.0}) {
+      Matrices moved = ran.before;
+      moved.at(name).at(at) += sign * e;
+      slope += sign * run(m, w, &moved, 1).loss / (2 * e);
+    }
+    EXPECT_NEAR(slope, *largest, 1e-6 * std::max(1.0, std::abs(*largest))) << name;
   }
 }
 

@@ -45,10 +45,8 @@ TEST(Matrix, UsesEveryFileOfPlanStrategies) {
   }
   for (const auto& entry : std::filesystem::directory_iterator(PLAIT_SOURCE_DIR "/plan/strategies"))
     if (entry.path().extension() == ".cpp") there.insert(entry.path().filename());
-  // In verify_test.cpp and lora_nf4_test.cpp: fp8 is not rounded, and the matrix is for GPUs too,
-  // which have no nvfp4 and no nf4.
-  for (const char* file :
-       {"narrow.cpp", "narrow_weights.cpp", "plain_layers.cpp", "nf4_weights.cpp"})
+  // In verify_test.cpp: fp8 is not rounded, and the matrix is for GPUs too, which have no nvfp4.
+  for (const char* file : {"narrow.cpp", "narrow_weights.cpp", "plain_layers.cpp"})
     there.erase(file);
   // Serving has no gradients.
   for (const char* file : {"inference.cpp", "inference_experts.cpp", "inference_fusion.cpp",

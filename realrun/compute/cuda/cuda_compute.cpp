@@ -187,6 +187,7 @@ class CudaCompute : private OpView {
     });
   }
   void operator()(const Add& a) {
+    PLAIT_CHECK(!a.alone, "no dropout of adapters gets onto GPUs");
     if (a.scaled) return add_scaled(q_, operands_, *this, a);
     if (a.pass == Pass::kForward && count() == 2) {
       return with_types(type(1), type(0), [&]<class To, class From>(To, From) {

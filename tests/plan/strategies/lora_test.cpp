@@ -183,6 +183,22 @@ TEST(Lora, ReplicasSumAdaptersGradientsAlone) {
             count_adapter_parameters(m, w.lora) * 4);
 }
 
+// Of each adapter what is left of its input, 2 bytes, and the mask, 1 byte, are kept, and the input
+// is not unless another reads it.
+TEST(Lora, DropoutKeepsWhatIsLeftOfTheInputsAndMasks) {
+  const auto peak = [](double dropout) {
+    Workload w = adapted(4, 2, {T::kQ, T::kV, T::kDown});
+    w.micro_batch = 4, w.lora.dropout = dropout;
+    const Plan plan = make_plan(tiny_llama(4), w, {});
+    EXPECT_TRUE(validate(plan).empty());
+    return live_memory(plan, 0).peak.value;
+  };
+  const std::int64_t tokens = 8 * 4, h = 16, ffn = 24;
+  const std::int64_t of_layer = tokens * ((2 + 1) * 2 * h - 2 * h + (2 + 1) * ffn - 2 * ffn);
+  EXPECT_GE(peak(0.1) - peak(0), 3 * of_layer) << "of three of four layers at least";
+  EXPECT_LE(peak(0.1) - peak(0), 4 * of_layer + 2 * tokens * ffn * 2) << "and what is in work";
+}
+
 TEST(Lora, WhatIsNotPlannedIsRefusedByName) {
   const Model llama = tiny_llama();
   EXPECT_EQ(refusal_of(llama, adapted(1, 2, {T::kQkv, T::kQ})), "S160");
@@ -191,6 +207,9 @@ TEST(Lora, WhatIsNotPlannedIsRefusedByName) {
   Workload none = adapted(1);
   none.lora.targets.clear();
   EXPECT_EQ(refusal_of(llama, none), "S160");
+  Workload nothing = adapted(1);
+  nothing.lora.dropout = 1;
+  EXPECT_EQ(refusal_of(llama, nothing), "S160");
   EXPECT_EQ(refusal_of(tiny_bert(), adapted(1)), "S161");
   Workload halves = adapted(1);
   halves.precision.split_master = true;
