@@ -157,8 +157,9 @@ void read_sizes(const Plan& plan, const std::vector<KindOfLayers>& kinds, bool a
     const std::string_view unit = unit_of(t);
     if (unit.empty()) continue;
     const bool trained = !adapters || unit == "adapters";
-    add_size(unit, trained ? t.elements(plan.mesh) : 0, trained ? Bytes() : t.bytes(plan.mesh),
-             kinds, out);
+    const bool stays = !trained && t.persistent;
+    add_size(unit, trained ? t.elements(plan.mesh) : 0, stays ? t.bytes(plan.mesh) : Bytes(), kinds,
+             out);
   }
   for (const Block& block : plan.blocks) {
     const Adam* adam = update_in(block);
