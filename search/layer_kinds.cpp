@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "plan/strategies/layer_parts.h"
+#include "plan/layer_names.h"
 
 namespace plait {
 namespace {
@@ -77,7 +77,7 @@ NameOfPass pass_of_layer(std::string_view block, const std::vector<KindOfLayers>
   const bool first = pass.starts_with(kFirst) || kinds.size() == 1;
   if (pass.starts_with(kFirst)) pass.remove_prefix(kFirst.size());
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    if (named_parts(kinds[k].parts).name != name || (kinds[k].first && !first)) continue;
+    if (name_of(kinds[k].parts) != name || (kinds[k].first && !first)) continue;
     return {k, pass};
   }
   return {};

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "plan/layer_names.h"
 #include "plan/memory.h"
-#include "plan/strategies/layer_parts.h"
 
 namespace plait {
 namespace {
@@ -100,7 +100,7 @@ void add_size(std::string_view unit, std::int64_t trained, Bytes frozen,
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     LayerSizes& layer = out.layers[k];
     if (unit == "experts" && kinds[k].has_experts()) layer.experts = trained;
-    if (unit != "adapters" && unit != named_parts(kinds[k].parts).name) continue;
+    if (unit != "adapters" && unit != name_of(kinds[k].parts)) continue;
     layer.parameters += trained, layer.frozen += frozen;
   }
 }
@@ -157,8 +157,9 @@ void read_sizes(const Plan& plan, const std::vector<KindOfLayers>& kinds, bool a
     const std::string_view unit = unit_of(t);
     if (unit.empty()) continue;
     const bool trained = !adapters || unit == "adapters";
-    add_size(unit, trained ? t.elements(plan.mesh) : 0, trained ? Bytes() : t.bytes(plan.mesh),
-             kinds, out);
+    const bool stays = !trained && t.persistent;
+    add_size(unit, trained ? t.elements(plan.mesh) : 0, stays ? t.bytes(plan.mesh) : Bytes(), kinds,
+             out);
   }
   for (const Block& block : plan.blocks) {
     const Adam* adam = update_in(block);

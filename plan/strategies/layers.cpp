@@ -218,10 +218,11 @@ class LayerWriter {
   static const BlockWriter::Linear* last_of(const MlpPart& p) { return p.last(); }
 
   void write_layer(const LayerParts& parts) {
-    const auto& [same, unit, name] = named_parts(parts);
+    const UnitKind unit = unit_of(parts);
+    const std::string name(name_of(parts));
     d_.layers.emplace_back().parts = parts;
-    d_.layers.back().kept.forward.name = std::string(name) + ".forward";
-    d_.layers.back().kept.backward.name = std::string(name) + ".backward";
+    d_.layers.back().kept.forward.name = name + ".forward";
+    d_.layers.back().kept.backward.name = name + ".backward";
     if (parts.mixer == Mixer::kNone) {
       MlpPart mlp = declare_mlp(unit, parts.feed_forward);
       return write_branch(mlp, "mlp_out", "d_mlp_norm");

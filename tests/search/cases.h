@@ -111,7 +111,8 @@ inline void list_layers(Case& c) {
 /// without latents each third with layers of a pattern, or, where they are dense, adapters; each
 /// third with parts of a layer to compute again, some with products of 8 bits in all layers,
 /// weights too or not, or all but the last one, some with layers dealt to pieces by a list, some
-/// with groups of microbatches of their own; the batch has divisors.
+/// with groups of microbatches of their own, some with state of training away from the device; the
+/// batch has divisors.
 inline Case searchable() {
   Case c = any_machine();
   c.workload.global_batch = c.strategy.mesh.world_size() * pick(1, 2) * 2;
@@ -137,7 +138,7 @@ inline Case searchable() {
       c.workload.precision.narrow_weights = static_cast<NarrowWeights>(pick(0, 2));
     c.strategy.fsdp.early_scales = pick(0, 1) == 0;
   }
-  if (!c.workload.lora.any() && pick(0, 3) == 0) send_away(c);
+  if (!c.workload.lora.any() && pick(0, 7) == 0) send_away(c);
   if (pick(0, 2) == 0) {
     c.strategy.recompute.modules = {RecomputeModule::kNorms, RecomputeModule::kActivations};
   }
