@@ -27,13 +27,6 @@ std::vector<Line> header(const ServingReport& r) {
           {}};
 }
 
-/// The first stage of those with the least room.
-const StageRoom& tightest(const CacheCapacity& c) {
-  return *std::ranges::min_element(c.stages, {}, [](const StageRoom& s) {
-    return std::pair(s.block_bytes.value == 0, s.tokens);
-  });
-}
-
 std::string cache_words(const ServingReport& r, const StageRoom& room) {
   if (room.state_bytes.value == 0) {
     return fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
@@ -50,7 +43,7 @@ std::string cache_words(const ServingReport& r, const StageRoom& room) {
 }
 
 std::vector<Line> capacity_lines(const ServingReport& r) {
-  const StageRoom& room = tightest(r.capacity);
+  const StageRoom& room = r.capacity.stages[r.capacity.tightest];
   const std::string used =
       fmt::format("{} of weights, activations and process", human_bytes(room.use.bytes().value));
   if (!r.fits) {

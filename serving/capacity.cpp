@@ -46,6 +46,15 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
   return room;
 }
 
+/// Sequences of max_context tokens that layers with room for `tokens` each keep.
+double longest_in(std::int64_t tokens, const KeptLayers& kept, const EngineLimits& limits) {
+  const std::int64_t blocks = tokens / limits.block_size * kept.layers();
+  const std::int64_t each =
+      kept.most_blocks(limits.max_context, limits.max_tokens, limits.block_size);
+  return each > 0 ? static_cast<double>(blocks) / static_cast<double>(each)
+                  : std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
 double CacheCapacity::concurrency(const EngineLimits& limits) const {
@@ -92,9 +101,14 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
     out.stages.push_back(room_on(s, plan, stage, limits, framework));
     const StageRoom& room = out.stages.back();
-    if (room.block_bytes.value == 0 || room.tokens >= out.tokens) continue;
-    out.tokens = room.tokens;
-    if (room.kept.differ()) out.kept = room.kept;
+    const bool states = s.model.recurrent_layers() > 0;
+    const bool first = out.tokens == std::numeric_limits<std::int64_t>::max();
+    const bool fewer = first || !states ? room.tokens < out.tokens
+                                        : longest_in(room.tokens, room.kept, limits) <
+                                              longest_in(out.tokens, out.kept, limits);
+    if (room.block_bytes.value == 0 || !fewer) continue;
+    out.tokens = room.tokens, out.tightest = stage;
+    if (states || room.kept.differ()) out.kept = room.kept;
   }
   if (out.tokens == std::numeric_limits<std::int64_t>::max()) {
     out.tokens = limits.max_sequences * limits.max_context;

@@ -34,7 +34,8 @@ struct StageRoom {
 struct CacheCapacity {
   std::vector<StageRoom> stages;
   std::int64_t blocks = 0, tokens = 0;
-  KeptLayers kept;  // of the stage with the least room
+  KeptLayers kept;           // of the stage with the least room
+  std::size_t tightest = 0;  // which that is: with states, for the longest sequences
   /// vLLM's "Maximum concurrency for max_context tokens per request".
   double concurrency(const EngineLimits& limits) const;
   /// So many sequences of max_context tokens have room at a time.

@@ -69,6 +69,18 @@ TEST(BlocksOfStates, AreCountedAsInVllmsConcurrency) {
   EXPECT_NEAR(c.concurrency(limits), 33.04, 0.005);
 }
 
+// Of stages with as many layers, one with attention in all of them and one without any, the former
+// holds fewer sequences of many blocks.
+TEST(BlocksOfStates, AreFewestWhereTheLongestSequencesTakeMost) {
+  ServedModel s = served({.pp = 2, .model = "qwen3-next-80b-a3b", .cluster = "hgx-h200"});
+  s.model.layer_pattern = std::string(24, 'g') + std::string(24, 'a');
+  const EngineLimits limits = with_blocks_of_states(of_context(262'144), s);
+  const CacheCapacity c = cache_capacity(s, limits, {});
+  EXPECT_EQ(c.tightest, 1U);
+  EXPECT_EQ(c.kept.all, 24);
+  EXPECT_DOUBLE_EQ(c.concurrency(limits), static_cast<double>(c.blocks) / (24 * 482));
+}
+
 TEST(KeptLayers, OfAStateIsOneBlock) {
   const KeptLayers kept{.all = 2, .states = 3};
   EXPECT_EQ(kept.blocks(0, 1, 4), 2 + 3);
