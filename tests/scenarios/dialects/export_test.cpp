@@ -66,6 +66,18 @@ TEST(Export, WritesOnlyOptionsThatTheProgramHas) {
   }
 }
 
+TEST(Export, StatesOfAServedHybridAreAnOptionThatVllmHas) {
+  const DialectRow& row = *std::ranges::find(kDialects, Dialect::kVllm, &DialectRow::dialect);
+  const std::vector<std::string> known = known_options(row);
+  const Scenario s = scenario_at("nemotron/nemotron-h-8b-1xh100-vllm");
+  const std::vector<Setting> settings = settings_of(s, Dialect::kVllm, Launcher::kNone).settings;
+  EXPECT_TRUE(std::ranges::any_of(
+      settings, [](const Setting& set) { return set.key == "--mamba-ssm-cache-dtype"; }));
+  for (const Setting& set : settings) {
+    if (!set.key.empty()) EXPECT_EQ(std::ranges::count(known, set.key), 1) << set.key;
+  }
+}
+
 void compare_with_golden(const std::string& name, const std::string& now) {
   const std::string path = kRoot + "/tests/golden/export/" + name;
   if (std::getenv("PLAIT_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
