@@ -127,7 +127,8 @@ constexpr double kNormIntermediates = 4, kGateIntermediates = 1;
 double intermediates(const Compute& op, const Kernels& kernels) {
   if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return 0;
   if (std::holds_alternative<Norm>(op)) return kNormIntermediates;
-  return std::holds_alternative<Activation>(op) ? kGateIntermediates : 0;
+  const bool keeps_gate = kernels.activation == Fusion::kEager;
+  return std::holds_alternative<Activation>(op) && keeps_gate ? kGateIntermediates : 0;
 }
 
 /// By tensor: what is kept beside what ops of eager chains write.

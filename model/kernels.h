@@ -8,7 +8,9 @@
 
 namespace plait {
 
-enum class Fusion : std::uint8_t { kFused, kEager };
+/// kFunction: the kernels of kEager, called by one function of autograd's, which keeps its input
+/// alone.
+enum class Fusion : std::uint8_t { kFused, kEager, kFunction };
 
 /// The all_to_all of tokens to experts and back: NCCL's, or DeepEP's kernels, which send a token to
 /// a rank, and to a node, once.

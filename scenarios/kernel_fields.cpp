@@ -32,7 +32,12 @@ const Table<Kernels>& kernels_table() {
                 "share."),
           field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
           field("rope", &K::rope, choice, "Rotary positions."),
-          field("activation", &K::activation, choice, "Gated activations."),
+          field("activation", &K::activation,
+                Choice<Fusion>{{{"fused", Fusion::kFused},
+                                {"eager", Fusion::kEager},
+                                {"function", Fusion::kFunction}}},
+                "Gated activations; function: eager kernels, called by one function that keeps its "
+                "input alone for the backward pass."),
           field("clamp", &K::clamp, choice,
                 "Eager: gate and up are cut off at a largest value by kernels of their own, before "
                 "a gated activation; fused: they are not, or the activation does it."),

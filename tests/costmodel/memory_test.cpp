@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/costmodel/devices.h"
 #include "topologies/catalogue.h"
 
@@ -243,6 +245,23 @@ TEST(Memory, EagerChainsKeepIntermediatesOfWhatIsLive) {
   eager.norm = Fusion::kEager;
   const auto items = memory_overheads(plan, 0, at, cluster_of("dgx-a100", 1), 0, {}, eager);
   EXPECT_EQ(item(items, "eager_intermediates"), Bytes(3 * 100 * 64 * (4 + 4))) << "two in fp32";
+}
+
+TEST(Memory, AnActivationOfOneFunctionKeepsItsInputAlone) {
+  Plan plan = plan_with(Activation{Pass::kForward, ActivationKind::kSilu, true, 100, 64}, 1);
+  plan.tensors.resize(1);
+  plan.tensors[0].dtype = DType::kBf16;
+  plan.blocks[0].ops[0].operands = {{0, Use::kWrite}};
+  StageMemory at = live(kGiB);
+  at.at_peak = {{0, 1, Bytes(100 * 64 * 2)}};
+  const auto kept = [&](Fusion activation) {
+    Kernels kernels;
+    kernels.activation = activation;
+    const auto items = memory_overheads(plan, 0, at, cluster_of("dgx-a100", 1), 0, {}, kernels);
+    return std::ranges::count(items, "eager_intermediates", &MemoryItem::name);
+  };
+  EXPECT_EQ(kept(Fusion::kEager), 1) << "the activated gate";
+  EXPECT_EQ(kept(Fusion::kFunction), 0);
 }
 
 TEST(Memory, TemporariesOfTheStepCountOnlyAboveThePeak) {

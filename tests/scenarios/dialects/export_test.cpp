@@ -74,7 +74,8 @@ TEST(Export, StatesOfAServedHybridAreAnOptionThatVllmHas) {
   EXPECT_TRUE(std::ranges::any_of(
       settings, [](const Setting& set) { return set.key == "--mamba-ssm-cache-dtype"; }));
   for (const Setting& set : settings) {
-    if (!set.key.empty()) EXPECT_EQ(std::ranges::count(known, set.key), 1) << set.key;
+    if (set.key.empty()) continue;  // the model's name
+    EXPECT_EQ(std::ranges::count(known, set.key), 1) << set.key;
   }
 }
 
