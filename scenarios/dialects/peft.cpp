@@ -122,9 +122,8 @@ class Reading {
 
   void method() {
     const Json* type = find("peft_type");
-    if (type == nullptr) return;
-    if (!type->is(Json::Kind::kText)) refuse_type(*type, "a text");
-    if (type->text() != "LORA") {
+    if (type != nullptr && !type->is(Json::Kind::kText)) refuse_type(*type, "a text");
+    if (type != nullptr && type->text() != "LORA") {
       refuse(*type, fmt::format("{} is another method than low-rank adapters", type->text()),
              "\"LORA\"");
     }

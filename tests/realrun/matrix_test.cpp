@@ -50,7 +50,7 @@ TEST(Matrix, UsesEveryFileOfPlanStrategies) {
     there.erase(file);
   // Serving has no gradients.
   for (const char* file : {"inference.cpp", "inference_experts.cpp", "inference_fusion.cpp",
-                           "kv_cache.cpp", "latent_cache.cpp", "processor.cpp"})
+                           "kv_cache.cpp", "latent_cache.cpp", "processor.cpp", "state_cache.cpp"})
     there.erase(file);
   EXPECT_EQ(used, there);
 }

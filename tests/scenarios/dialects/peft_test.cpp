@@ -126,6 +126,9 @@ TEST(Peft, WhatIsNotPlannedIsRefused) {
     json config = sample();
     config[key] = value;
     EXPECT_EQ(refusal(config), "D006") << key;
+    if (std::string_view(key) == "peft_type") continue;
+    config.erase("peft_type");
+    EXPECT_EQ(refusal(config), "D006") << key << ", without peft_type";
   }
 }
 
