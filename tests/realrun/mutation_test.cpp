@@ -75,12 +75,12 @@ std::size_t expect_caught(const MatrixCase& c, Mutate mutate) {
 
 bool every_mutation() { return std::getenv("PLAIT_ALL_MUTATIONS") != nullptr; }
 
-/// Each of four kinds of fault is planted in every sixteenth case, so that every fourth case has
-/// one; in all of them where PLAIT_ALL_MUTATIONS is set.
+/// Each of four kinds of fault is planted in every 24th case, so that every sixth case has one; in
+/// all of them where PLAIT_ALL_MUTATIONS is set.
 std::vector<MatrixCase> cases_of(std::size_t kind) {
   std::vector<MatrixCase> all = matrix_cases(), out;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (every_mutation() || i % 16 == 4 * kind) out.push_back(std::move(all[i]));
+    if (every_mutation() || i % 24 == 6 * kind) out.push_back(std::move(all[i]));
   }
   return out;
 }
@@ -108,11 +108,13 @@ TEST(Mutation, OtherWindowsAreCaught) {
 }
 
 TEST(Mutation, DroppedCopiesAreCaught) {
-  std::size_t n = 0;
+  constexpr std::size_t kEvery = 3;
+  std::size_t n = 0, i = 0;
   for (const MatrixCase& c : matrix_cases()) {
-    if (c.strategy.offload.any()) n += expect_caught(c, copies_dropped);
+    if (!c.strategy.offload.any()) continue;
+    if (every_mutation() || i++ % kEvery == 0) n += expect_caught(c, copies_dropped);
   }
-  EXPECT_GT(n, 250U);
+  EXPECT_GT(n, 80U);
 }
 
 TEST(Mutation, ACollectiveDroppedInOneCallIsCaught) {
