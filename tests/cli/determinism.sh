@@ -27,7 +27,7 @@ calls_of() {
   local json="run --format json"
   if grep -q '"serving":' "$1"; then
     echo "serve --format json$(less_of "$1")"
-    [[ $1 == */vllm-* ]] || printf '%s\n' "serve --format csv" serve
+    [[ $1 == *vllm* ]] || printf '%s\n' "serve --format csv" serve
     return
   fi
   if [[ $1 == scenarios/@(tiny|side-by-side|mistral)/* ]]; then
@@ -45,7 +45,7 @@ less_of() {
     */megatron-530b-2520xa100.json) echo " --set workload.global_batch=630" ;;
     */megatron-1t-512xa100.json) echo " --set workload.global_batch=128" ;;
     */megatron-1t-3072xa100.json) echo " --set workload.global_batch=768" ;;
-    */vllm-*) echo " --set serving.requests.count=200" ;;
+    *vllm*) echo " --set serving.requests.count=200" ;;
   esac
 }
 
