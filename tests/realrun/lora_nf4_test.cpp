@@ -2,8 +2,6 @@
 // trained beside plain matrices of the same numbers, and every sharding trains the same.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "core/error.h"
 #include "kernels/nf4.h"
 #include "realrun/compute/host_device.h"
@@ -11,12 +9,12 @@
 #include "realrun/start_nf4.h"
 #include "realrun/verify.h"
 #include "tests/realrun/given_weights.h"
+#include "tests/realrun/matrices_by_name.h"
 #include "tests/realrun/verify_models.h"
 
 namespace plait::lora_nf4_test {
 
 using T = AdapterTarget;
-using Matrices = std::map<std::string, std::vector<double>>;  // by name and layer
 
 /// Matrices of which one has more than 256 blocks, and one ends within a block.
 Model wide() {
@@ -29,17 +27,6 @@ Workload quantized(bool nested = true) {
   w.lora = {3, 6, {T::kQkv, T::kOut, T::kUp, T::kDown}};
   w.lora.frozen = FrozenWeights::kNf4, w.lora.double_quantized = nested;
   return w;
-}
-
-Matrices by_name(const std::vector<TensorPart>& parts) {
-  Matrices out;
-  for (const TensorPart& part : parts) {
-    std::vector<double>& whole = out[part.name];
-    whole.resize(static_cast<std::size_t>(part.size));
-    for (std::size_t i = 0; i < part.index.size(); ++i)
-      whole[static_cast<std::size_t>(part.index[i])] = part.value[i];
-  }
-  return out;
 }
 
 struct Ran {

@@ -5,34 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "realrun/compute/host_device.h"
 #include "realrun/launch/rank_threads.h"
 #include "realrun/verify.h"
 #include "tests/realrun/given_weights.h"
+#include "tests/realrun/matrices_by_name.h"
 #include "tests/realrun/verify_models.h"
 
 namespace plait::lora_test {
 
 using T = AdapterTarget;
-using Matrices = std::map<std::string, std::vector<double>>;  // by name and layer
 
 Workload adapted(std::vector<T> targets) {
   Workload w = in_precision(small_workload(), RunPrecision::kFp64);
   w.lora = {3, 2, std::move(targets)};
   return w;
-}
-
-Matrices matrices(const std::vector<TensorPart>& parts) {
-  Matrices out;
-  for (const TensorPart& part : parts) {
-    std::vector<double>& whole = out[part.name];
-    whole.resize(static_cast<std::size_t>(part.size));
-    for (std::size_t i = 0; i < part.index.size(); ++i)
-      whole[static_cast<std::size_t>(part.index[i])] = part.value[i];
-  }
-  return out;
 }
 
 /// On one rank.
@@ -49,11 +37,11 @@ Ran run(const Model& model, const Workload& workload, const Matrices* start, int
       give_weights(
           walker, plan,
           model, [&](const std::string& name) -> const auto& { return start->at(name); });
-    out.before = matrices(state_of(walker, plan, model).weights);
+    out.before = by_name(state_of(walker, plan, model).weights);
     for (int i = 0; i < steps; ++i) walker.step();
     out.loss = loss_of(walker, plan);
     const RankState state = state_of(walker, plan, model);
-    out.gradients = matrices(state.gradients), out.after = matrices(state.weights);
+    out.gradients = by_name(state.gradients), out.after = by_name(state.weights);
     return 0;
   });
   return out;
