@@ -98,7 +98,7 @@ KernelChain summed(const SlotOp& op, const KernelChain& chain) {
 /// one that restores them and one that adds their mean in place.
 KernelChain restored(const Cast& op) {
   if (!op.nested) return {};
-  const std::int64_t scales = (op.elements + kNf4Block - 1) / kNf4Block;
+  const std::int64_t scales = ceil_div(op.elements, kNf4Block);
   return {memory_traffic(op) + Bytes(2 * scales * size_of(DType::kFp32)), 3};
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/quantity.h"
+
 namespace plait::kernels {
 
 /// From a state of zeros: advance(h, before, t) makes h, the state behind token t, of the one
@@ -25,7 +27,7 @@ void walk_states(T* states, const Head& head, const Shape& s, Advance&& advance,
 template <class T, class Head, class Shape, class Advance, class At>
 void walk_states_back(const T* states, const Head& head, const Shape& s, Advance&& advance,
                       At&& at) {
-  const std::int64_t each = s.state_elements(), chunks = (s.tokens + s.chunk - 1) / s.chunk;
+  const std::int64_t each = s.state_elements(), chunks = ceil_div(s.tokens, s.chunk);
   std::vector<T> h(static_cast<std::size_t>((s.chunk + 1) * each));  // before and behind each token
   for (std::int64_t c = chunks; c-- > 0;) {
     const std::int64_t begin = c * s.chunk, end = std::min(s.tokens, begin + s.chunk);

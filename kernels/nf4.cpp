@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "core/quantity.h"
+
 namespace plait::kernels {
 namespace {
 
@@ -79,7 +81,7 @@ void quantize_scales(double* codes, double* nested, const double* scales, std::i
   std::vector<double> above(scales, scales + n);
   for (double& x : above) x -= mean;
   quantize_blocks(codes, nested, above.data(), n, kNestedScales, dynamic_numbers());
-  nested[(n + kNestedScales - 1) / kNestedScales] = mean;
+  nested[ceil_div(n, kNestedScales)] = mean;
 }
 
 template <class T>
@@ -89,7 +91,7 @@ void dequantize_nf4(T* out, const T* codes, const T* scales, std::int64_t n) {
 
 template <class T>
 void dequantize_scales(T* scales, const T* codes, const T* nested, std::int64_t n) {
-  const T mean = nested[(n + kNestedScales - 1) / kNestedScales];
+  const T mean = nested[ceil_div(n, kNestedScales)];
   for (std::int64_t i = 0; i < n; ++i) scales[i] = codes[i] * nested[i / kNestedScales] + mean;
 }
 

@@ -305,9 +305,9 @@ std::int64_t traffic(const BiasGrad& op) {
 /// Codes, the scales of their blocks in fp32, results. Nested scales are read in 8 bits with an
 /// fp32 scale for each block of theirs, and written in fp32.
 std::int64_t dequantised(const Cast& op) {
-  const std::int64_t scales = (op.elements + kNf4Block - 1) / kNf4Block;
+  const std::int64_t scales = ceil_div(op.elements, kNf4Block);
   const std::int64_t fp32 = size_of(DType::kFp32);
-  const std::int64_t nested = scales * (1 + fp32) + (scales + kNf4Scales - 1) / kNf4Scales * fp32;
+  const std::int64_t nested = scales * (1 + fp32) + ceil_div(scales, kNf4Scales) * fp32;
   return bytes_of(op.from, op.elements) + scales * fp32 + (op.nested ? nested : 0) +
          bytes_of(op.to, op.elements);
 }

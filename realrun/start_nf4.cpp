@@ -8,17 +8,16 @@
 namespace plait {
 
 StoredMatrix stored_matrix(const std::vector<double>& weights, bool nested) {
-  const auto blocks_of = [](std::size_t n, std::int64_t block) {
-    const auto b = static_cast<std::size_t>(block);
-    return (n + b - 1) / b;
+  const auto blocks_of = [](const std::vector<double>& numbers, std::int64_t block) {
+    return static_cast<std::size_t>(ceil_div(std::ssize(numbers), block));
   };
   StoredMatrix out;
   out.codes.resize(weights.size());
-  out.absmax.resize(blocks_of(weights.size(), kNf4Block));
+  out.absmax.resize(blocks_of(weights, kNf4Block));
   kernels::quantize_nf4(out.codes.data(), out.absmax.data(), weights.data(), std::ssize(weights));
   if (!nested) return out;
   const std::vector<double> scales = out.absmax;
-  out.scales.resize(blocks_of(scales.size(), kNf4Scales) + 1);
+  out.scales.resize(blocks_of(scales, kNf4Scales) + 1);
   kernels::quantize_scales(out.absmax.data(), out.scales.data(), scales.data(), std::ssize(scales));
   return out;
 }

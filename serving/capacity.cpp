@@ -79,7 +79,7 @@ EngineLimits with_blocks_of_states(EngineLimits limits, const ServedModel& s) {
   }
   constexpr std::int64_t kTokensOfKernels = 16;  // whose multiples attention's kernels take
   const std::int64_t step = kTokensOfKernels * kv_bytes_per_token(s.model, s.precision, tp).value;
-  limits.block_size = std::max(limits.block_size, kTokensOfKernels * ((state + step - 1) / step));
+  limits.block_size = std::max(limits.block_size, kTokensOfKernels * ceil_div(state, step));
   return limits;
 }
 

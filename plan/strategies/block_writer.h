@@ -99,7 +99,7 @@ class BlockWriter {
   }
   /// Of a mixer with states: that of each head between chunks, of this call.
   TensorId states(std::string name, DType dtype) {
-    const std::int64_t chunks = (sequence().global + m_.scan_chunk - 1) / m_.scan_chunk;
+    const std::int64_t chunks = ceil_div(sequence().global, m_.scan_chunk);
     return table(std::move(name),
                  {Dim{chunks}, Dim{d_.workload.micro_batch}, Dim{m_.state_heads},
                   Dim{m_.state_head_dim * m_.state_size}},

@@ -24,8 +24,6 @@
 namespace plait {
 namespace {
 
-std::int64_t blocks_of(std::int64_t n, std::int64_t block) { return (n + block - 1) / block; }
-
 class Nf4Rewrite {
  public:
   explicit Nf4Rewrite(Draft& d) : d_(d), nested_(d.workload.lora.double_quantized) {}
@@ -77,12 +75,12 @@ class Nf4Rewrite {
     const auto found = stored_.find(weight);
     if (found != stored_.end()) return found->second;
     d_.tensors[weight].dtype = DType::kNf4;
-    const std::int64_t blocks = blocks_of(d_.tensors[weight].elements(d_.mesh()), kNf4Block);
+    const std::int64_t blocks = ceil_div(d_.tensors[weight].elements(d_.mesh()), kNf4Block);
     Scales out{stay(weight, ".absmax", blocks, nested_ ? DType::kFp8 : DType::kFp32)};
     const std::int64_t mean = 1;
     if (nested_) {
       out.scales =
-          stay(weight, ".absmax_scales", blocks_of(blocks, kNf4Scales) + mean, DType::kFp32);
+          stay(weight, ".absmax_scales", ceil_div(blocks, kNf4Scales) + mean, DType::kFp32);
     }
     return stored_[weight] = out;
   }

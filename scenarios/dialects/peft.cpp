@@ -66,12 +66,12 @@ constexpr std::array<Other, 13> kOthers = {{
 }};
 
 /// What says nothing of cost: where the model is, how it starts, what merges adapters.
-constexpr std::array<std::string_view, 20> kIdle = {
+constexpr std::array<std::string_view, 19> kIdle = {
     "auto_mapping",    "base_model_name_or_path", "revision",          "task_type",
     "inference_mode",  "fan_in_fan_out",          "loftq_config",      "init_lora_weights",
     "megatron_config", "megatron_core",           "eva_config",        "corda_config",
     "runtime_config",  "layers_pattern",          "qalora_group_size", "peft_version",
-    "arrow_config",    "ensure_weight_tying",     "lora_ga_config",    "peft_type"};
+    "arrow_config",    "ensure_weight_tying",     "lora_ga_config"};
 
 bool is_default(const Json& json) {
   switch (json.kind()) {
