@@ -2,10 +2,13 @@
 // One compute op on real numbers: operands from the rank's buffers, kernels from kernels/. A
 // backend for another device gives the same function.
 
+#include <vector>
+
 #include "model/model.h"
 #include "plan/plan.h"
 #include "realrun/buffers.h"
 #include "realrun/rank.h"
+#include "realrun/unit_buffers.h"
 
 namespace plait {
 
@@ -14,6 +17,7 @@ struct RunContext {
   const Plan& plan;
   const Model& model;
   Rank rank;
+  std::vector<UnitBuffers> units;
   /// That the loss of a step is the mean over, on all ranks.
   std::int64_t trained_tokens = 0;
   std::int64_t step = 0;  // counts from 1; Adam's bias correction and dropout depend on it

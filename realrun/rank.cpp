@@ -28,24 +28,6 @@ bool Rank::counts(const Mesh& mesh, const Tensor& tensor) const {
          own == first_of_meeting(tensor.copies, own, mesh[Axis::kPp]);
 }
 
-namespace {
-
-/// Index along one dimension; a packed dimension is sharded section by section.
-std::int64_t global_along(const Dim& dim, const Mesh& mesh, const Rank& rank, std::int64_t local) {
-  const std::int64_t shards = mesh.size_of(dim.sharded), share = rank.share(mesh, dim.sharded);
-  Sections sections = dim.sections;
-  if (sections[0] == 0) sections = {dim.global, 0, 0};
-  std::int64_t begin = 0;
-  for (std::int64_t section : sections) {
-    const std::int64_t mine = section / shards;
-    if (local < mine) return begin + share * mine + local;
-    local -= mine, begin += section;
-  }
-  return begin;
-}
-
-}  // namespace
-
 ShareOfBuffer share_of_buffer(const Plan& plan, const Rank& rank, const Tensor& whole,
                               const Tensor& part) {
   if (part.holders == Holders::kServers) {
@@ -73,14 +55,33 @@ kernels::Positions positions_of(const Dim& tokens, const Mesh& mesh, const Rank&
   return {.first = place(skipped)};
 }
 
-std::int64_t global_index(const Tensor& t, const Mesh& mesh, const Rank& rank, std::int64_t local) {
-  std::int64_t index = 0, scale = 1;
+GlobalIndex::GlobalIndex(const Tensor& t, const Mesh& mesh, const Rank& rank) {
   for (int i = t.rank; i-- > 0;) {
     const Dim& dim = t.dims[static_cast<std::size_t>(i)];
-    const std::int64_t extent = dim.local(mesh);
-    index += global_along(dim, mesh, rank, local % extent) * scale;
-    local /= extent;
-    scale *= dim.global;
+    const std::int64_t shards = mesh.size_of(dim.sharded);
+    const Sections whole = {dim.global, 0, 0};
+    Along& d = dims_.emplace_back();
+    d.global = dim.global, d.local = dim.local(mesh);
+    d.sections = d.mine = dim.sections[0] == 0 ? whole : dim.sections;
+    for (std::int64_t& n : d.mine) n /= shards;
+    d.share = rank.share(mesh, dim.sharded);
+  }
+}
+
+std::int64_t GlobalIndex::global_along(const Along& dim, std::int64_t local) {
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < dim.sections.size(); ++i) {
+    if (local < dim.mine[i]) return begin + dim.share * dim.mine[i] + local;
+    local -= dim.mine[i], begin += dim.sections[i];
+  }
+  return begin;
+}
+
+std::int64_t GlobalIndex::operator()(std::int64_t local) const {
+  std::int64_t index = 0, scale = 1;
+  for (const Along& dim : dims_) {
+    index += global_along(dim, local % dim.local) * scale;
+    local /= dim.local, scale *= dim.global;
   }
   return index;
 }

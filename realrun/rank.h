@@ -2,6 +2,7 @@
 // Who a rank is: its place in the mesh, and what of the batch and of each tensor it holds.
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/positions.h"
 #include "plan/plan.h"
@@ -41,8 +42,21 @@ kernels::Positions chunks_of(std::int64_t i, std::int64_t n, std::int64_t tokens
 /// Positions of this rank's part of a dimension of tokens.
 kernels::Positions positions_of(const Dim& tokens, const Mesh& mesh, const Rank& rank);
 
-/// Global flat index of element `local` of a rank's part of a tensor (row-major in both).
-std::int64_t global_index(const Tensor& tensor, const Mesh& mesh, const Rank& rank,
-                          std::int64_t local);
+/// Global flat index of element `local` of a rank's part of a tensor (row-major in both). A packed
+/// dimension is sharded section by section.
+class GlobalIndex {
+ public:
+  GlobalIndex(const Tensor& tensor, const Mesh& mesh, const Rank& rank);
+  std::int64_t operator()(std::int64_t local) const;
+
+ private:
+  struct Along {  // one dimension
+    std::int64_t global, local;
+    Sections sections, mine;  // elements of each section, and of the rank's part of it
+    std::int64_t share;
+  };
+  static std::int64_t global_along(const Along& dim, std::int64_t local);
+  std::vector<Along> dims_;  // the innermost one first
+};
 
 }  // namespace plait

@@ -10,12 +10,17 @@ namespace plait {
 /// FNV-1a.
 std::uint64_t hash_of(std::string_view text);
 
-/// Uniform in [-1, 1) by (name, layer, element).
-double hashed_uniform(std::string_view name, std::int64_t layer, std::int64_t element);
+/// Initial values of one weight of one layer, by element: norms' scales around 1, matrices in
+/// proportion to 1 / sqrt(inputs).
+class InitialWeight {
+ public:
+  InitialWeight(std::string_view name, std::int64_t layer, std::int64_t inputs);
+  double operator()(std::int64_t element) const;
 
-/// Initial value of a weight: norms' scales around 1, matrices in proportion to 1 / sqrt(inputs).
-double initial_weight(std::string_view name, std::int64_t layer, std::int64_t element,
-                      std::int64_t inputs);
+ private:
+  std::uint64_t key_;
+  double mean_ = 0, size_;  // uniform in mean +- size
+};
 
 /// Token of a sample at a position, in [0, vocab).
 std::int64_t token_at(std::int64_t sample, std::int64_t position, std::int64_t vocab);

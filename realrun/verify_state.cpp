@@ -1,5 +1,6 @@
 #include "realrun/verify_state.h"
 
+#include <algorithm>
 #include <set>
 
 #include "plan/memory.h"
@@ -56,11 +57,11 @@ class Collector {
           canonical_weight(t.name, model_) + " of layer " + std::to_string(layer), 1, {}, {}};
       for (int d = 0; d < t.rank; ++d) part.size *= t.dims[static_cast<std::size_t>(d)].global;
       const std::int64_t n = t.elements(plan_.mesh);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t at = t.offset + i - share.first;
-        if (at < 0 || at >= share.elements) continue;
-        part.index.push_back(global_index(t, plan_.mesh, rank, i));
-        part.value.push_back(data[at]);
+      const GlobalIndex global(t, plan_.mesh, rank);
+      for (std::int64_t i = std::max<std::int64_t>(0, share.first - t.offset);
+           i < std::min(n, share.first + share.elements - t.offset); ++i) {
+        part.index.push_back(global(i));
+        part.value.push_back(data[t.offset + i - share.first]);
       }
       out.push_back(std::move(part));
     }

@@ -40,7 +40,8 @@ std::int64_t masked_id(const Model& model, bool label, std::int64_t sample, std:
 
 Walker::Walker(const Plan& plan, const Model& model, Transport& transport,
                const MakeDevice& make_device, const WalkOptions& options)
-    : context_{plan, model, Rank(plan, transport.rank()), trained_tokens(plan, model)},
+    : context_{plan, model, Rank(plan, transport.rank()), unit_buffers(plan),
+               trained_tokens(plan, model)},
       transport_(transport),
       options_(options),
       device_(make_device(plan, context_.rank, transport)),
@@ -121,7 +122,7 @@ void Walker::fill_tokens() {
 
 void Walker::fill_weights() {
   const Plan& plan = context_.plan;
-  for (const UnitBuffers& unit : unit_buffers(plan)) {
+  for (const UnitBuffers& unit : context_.units) {
     for (std::int32_t layer : layers_of(plan, rank().stage, unit.anchor())) {
       for (TensorId id : {unit.weights, unit.weight_shard, unit.master, unit.weight_host}) {
         if (id == kNoTensor || !plan.tensors[id].persistent) continue;
@@ -185,9 +186,10 @@ std::vector<double> Walker::weights_of(const Tensor& t, std::int32_t layer, std:
   const std::int64_t inputs = t.rank > 1 ? t.dims[last].global : 1;
   if (options_.weights_repeat > 0) elements = std::min(elements, options_.weights_repeat);
   std::vector<double> out(static_cast<std::size_t>(elements));
+  const GlobalIndex global(t, context_.plan.mesh, rank());
+  const InitialWeight value(name, layer, inputs);
   for (std::int64_t i = 0; i < elements; ++i) {
-    const std::int64_t g = global_index(t, context_.plan.mesh, rank(), first + i);
-    out[static_cast<std::size_t>(i)] = initial_weight(name, layer, g, inputs);
+    out[static_cast<std::size_t>(i)] = value(global(first + i));
   }
   return out;
 }

@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "realrun/start_values.h"
-#include "realrun/unit_buffers.h"
 
 namespace plait {
 
@@ -124,7 +123,7 @@ std::vector<Part> OpView::counted_squares() const {
 /// This rank's share of the unit whose gradients are operand `i`, without what other ranks count.
 void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
   const TensorId operand = op_.operands[i].tensor;
-  for (const UnitBuffers& unit : unit_buffers(plan_)) {
+  for (const UnitBuffers& unit : context_.units) {
     if (unit.gradients != operand && unit.gradient_shard != operand) continue;
     const Tensor& whole = plan_.tensors[unit.gradients];
     const auto [first, share] =
@@ -147,7 +146,7 @@ void OpView::add_squares(std::vector<Part>& to, std::size_t i) const {
 
 std::vector<Part> OpView::parts_by_weight() const {
   std::vector<Part> out;
-  for (const UnitBuffers& unit : unit_buffers(plan_)) {
+  for (const UnitBuffers& unit : context_.units) {
     if (unit.master != op_.operands[0].tensor) continue;
     const auto [first, share] = share_of_buffer(plan_, context_.rank, plan_.tensors[unit.weights],
                                                 plan_.tensors[unit.master]);
