@@ -5,19 +5,21 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "core/file.h"
 #include "core/sha256.h"
+#include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
 
 struct CalibrateOptions {
   std::vector<std::string> raw;
-  std::string output, name;
+  std::string output, name, device;
 };
 
 std::string table_of(const CalibrationResult& result) {
@@ -40,9 +42,11 @@ int run(const CalibrateOptions& options) {
     all += text;
   }
   const auto& first = std::get<RunRow>(rows.front());
+  std::optional<Device> gpu;
+  if (!options.device.empty()) gpu = find_device(options.device);
   ProgressLine progress("fitting");
-  const CalibrationResult result =
-      calibrate(rows, options.name.empty() ? first.host : options.name, sha256(all));
+  const CalibrationResult result = calibrate(rows, options.name.empty() ? first.host : options.name,
+                                             sha256(all), gpu ? &*gpu : nullptr);
   progress.finish();
   print_warnings(result.warnings);
   write_file(options.output, to_json(result.calibration));
@@ -61,6 +65,9 @@ void add_calibrate(Command& command) {
       .takes("FILE")
       .required();
   sub.option("--name", options->name, "Of the machine (default: its host name)");
+  sub.option("--device", options->device,
+             "Of the catalogue, the GPU that was measured: products become a factor of its model's "
+             "time, not a sum of features");
   sub.runs([options] { return run(*options); });
 }
 

@@ -40,13 +40,26 @@ void require_sound(const Plan& plan) {
 }
 
 /// A calibration is of one device.
-[[noreturn]] void refuse_calibration(const Scenario& scenario) {
-  throw locate(InputError({.code = "C012",
-                           .problem = "a calibration for a cluster of several kinds of nodes",
-                           .where = {"", 0, 0, "calibration"},
-                           .expected = "nodes of the kind that was measured, and no others",
-                           .cure = "remove the calibration, or cluster.other_nodes"}),
-               scenario);
+void require_its_device(const Calibration& calibration, const Scenario& scenario) {
+  const auto refuse = [&](InputError::Text text) {
+    throw locate(InputError(std::move(text)), scenario);
+  };
+  if (!scenario.cluster.others.empty()) {
+    refuse({.code = "C012",
+            .problem = "a calibration for a cluster of several kinds of nodes",
+            .where = {"", 0, 0, "calibration"},
+            .expected = "nodes of the kind that was measured, and no others",
+            .cure = "remove the calibration, or cluster.other_nodes"});
+  }
+  const std::string& device = scenario.cluster.device.name;
+  if (!calibration.device.empty() && calibration.device != device) {
+    refuse({.code = "K006",
+            .problem =
+                fmt::format("a calibration of {} for a cluster of {}", calibration.device, device),
+            .where = {"", 0, 0, "calibration"},
+            .expected = fmt::format("one of plait calibrate --device {}", device),
+            .cure = "remove the calibration, or choose a cluster of the device that was measured"});
+  }
 }
 
 /// Of the devices that wait for one another: all that train together, or those of one replica of an
@@ -152,7 +165,7 @@ CostModel costs_of(const Scenario& scenario, std::shared_ptr<const Calibration> 
   costs.machine = {scenario.processor, scenario.storage_bandwidth,
                    scenario.storage_write_bandwidth};
   costs.slowest = slowest_of(scenario);
-  if (calibration != nullptr && !scenario.cluster.others.empty()) refuse_calibration(scenario);
+  if (calibration != nullptr) require_its_device(*calibration, scenario);
   costs.calibration = std::move(calibration);
   return costs;
 }

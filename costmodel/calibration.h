@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/quantity.h"
+#include "costmodel/gaussian_process.h"
 
 namespace plait {
 
@@ -29,12 +30,14 @@ class Piecewise {
   std::vector<Point> points_;
 };
 
-/// Seconds = sum of coefficient x feature; which features a kernel class has is said in
-/// costmodel/kernel_features.h.
+/// Seconds = sum of coefficient x feature, times exp(missed) at the op's sizes; which features and
+/// sizes a kernel class has is said in costmodel/kernel_features.h. Without coefficients: the cost
+/// model's time on Calibration::device instead of the sum.
 struct KernelFit {
   std::vector<double> coefficients;  // seconds per unit of the feature, none negative
   /// Range of each feature among the fitted rows; beyond it a prediction is extrapolated.
   std::vector<double> least, most;
+  GaussianProcess missed;     // log(measured / seconds as above without it)
   double fitted_error = 0;    // mean |log(predicted / measured)| over the rows that were fitted
   double held_out_error = 0;  // the same over the rows that were not
   std::int64_t fitted_rows = 0, held_out_rows = 0;
@@ -55,6 +58,7 @@ struct Calibration {
   std::string raw_sha256;                        // of the file of measurements
   std::string machine;                           // processor, kernel, compiler, libraries: one line
   std::string date;                              // of the measurements, ISO 8601
+  std::string device;                            // of the catalogue, a GPU; empty: not said
   double cores = 1;                              // processors that the ranks of this machine share
   std::map<std::string, KernelFit> kernels;      // by class: "matmul.nt", "norm.forward", ...
   std::map<std::string, MessageFit> transports;  // "threads", "mpi", "tcp"

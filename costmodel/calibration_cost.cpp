@@ -1,8 +1,10 @@
 #include "costmodel/calibration_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "costmodel/kernel_features.h"
+#include "costmodel/kernels.h"
 
 namespace plait {
 namespace {
@@ -27,18 +29,26 @@ bool inside(const std::vector<double>& features, const KernelFit& fit) {
   return true;
 }
 
-}  // namespace
-
-std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration) {
-  const auto found = calibration.kernels.find(kernel_class(op));
-  if (found == calibration.kernels.end() || is_quantised(op)) return std::nullopt;
-  const KernelFit& fit = found->second;
-  const std::vector<double> features = kernel_features(op);
+Cost cost_of_features(const Compute& op, const std::vector<double>& features,
+                      const KernelFit& fit) {
   Cost cost;
   Seconds& work = cost.share[uses_matrix_units(op) ? kPeakFlops : kMemoryBandwidth];
   for (std::size_t i = 1; i < features.size(); ++i)
     work += Seconds(fit.coefficients[i] * features[i]);
   cost.share[kLaunchOverhead] = Seconds(fit.coefficients[0]);
+  return cost;
+}
+
+}  // namespace
+
+std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration,
+                                const std::function<Cost()>& by_model) {
+  const auto found = calibration.kernels.find(kernel_class(op));
+  if (found == calibration.kernels.end() || is_quantised(op)) return std::nullopt;
+  const KernelFit& fit = found->second;
+  const std::vector<double> features = kernel_features(op);
+  Cost cost = fit.coefficients.empty() ? by_model() : cost_of_features(op, features, fit);
+  cost = std::exp(fit.missed.value(kernel_sizes(op))) * cost;
   if (inside(features, fit)) {
     cost.provenance = Provenance::kFitted;
     cost.band = kBandPerError * fit.held_out_error;

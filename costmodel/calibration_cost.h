@@ -1,6 +1,7 @@
 #pragma once
 // Durations of kernels from a calibration.
 
+#include <functional>
 #include <optional>
 
 #include "costmodel/calibration.h"
@@ -12,6 +13,8 @@ namespace plait {
 /// Nothing when the op's class was not fitted. The time per call is the launch overhead's; the rest
 /// is the peak rate's for products and the memory bandwidth's for everything else. Inside the
 /// measured sizes the band is twice the held-out error; outside it is `kExtrapolated`, and wider.
-std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration);
+/// `by_model()`: the cost model's own, which some classes are fitted as a factor of.
+std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration,
+                                const std::function<Cost()>& by_model);
 
 }  // namespace plait

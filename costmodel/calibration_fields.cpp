@@ -78,10 +78,26 @@ struct Keyed {
 template <class Rule>
 Keyed(Rule) -> Keyed<Rule>;
 
-/// A kernel fit as it stands in the file: with the names of its features.
+const Table<GaussianProcess>& process_table() {
+  using G = GaussianProcess;
+  constexpr Real kPositive{.min = 1e-9};
+  static const Table<G> table(
+      "missed",
+      {
+          field("lengths", &G::lengths, List{kPositive},
+                "How far apart sizes are alike, in logarithms, for each."),
+          field("scale", &G::scale, kNotNegative, "Standard deviation."),
+          field("mean", &G::mean, Real{}, "Far away from all points."),
+          field("points", &G::points, List<List<Real>>{}, "Logarithms of the measured sizes."),
+          field("weights", &G::weights, List{Real{}}, "Of the points."),
+      });
+  return table;
+}
+
+/// A kernel fit as it stands in the file: with the names of its features and sizes.
 struct NamedFit {
   KernelFit fit;
-  std::vector<std::string> features;
+  std::vector<std::string> features, sizes;
 };
 const Table<NamedFit>& fit_table() {
   const auto of_fit = [](auto KernelFit::*member) {
@@ -103,6 +119,11 @@ const Table<NamedFit>& fit_table() {
                              "Mean |log(predicted / measured)| of the rows that were fitted."),
           field_of<NamedFit>("held_out_error", of_fit(&KernelFit::held_out_error), kNotNegative,
                              "The same of the rows that were not."),
+          field("sizes", &NamedFit::sizes, List{Text{}}, "What an op is told by.")
+              .silent_by_default(),
+          field_of<NamedFit>("missed", of_fit(&KernelFit::missed), Nested{&process_table()},
+                             "log(measured / sum of features) by size: a Gaussian process.")
+              .silent_by_default(),
           field_of<NamedFit>("fitted_rows", of_fit(&KernelFit::fitted_rows), kCount,
                              "Rows that were fitted."),
           field_of<NamedFit>("held_out_rows", of_fit(&KernelFit::held_out_rows), kCount,
@@ -111,12 +132,22 @@ const Table<NamedFit>& fit_table() {
   return table;
 }
 
+std::vector<std::string> texts(const std::vector<std::string_view>& names) {
+  return {names.begin(), names.end()};
+}
 std::vector<std::string> known_features(const std::string& kernel_class) {
-  std::vector<std::string> out;
-  for (std::string_view name : feature_names(kernel_class.substr(0, kernel_class.find('.')))) {
-    out.emplace_back(name);
-  }
-  return out;
+  return texts(feature_names(kernel_class.substr(0, kernel_class.find('.'))));
+}
+/// None where nothing is a function of them.
+std::vector<std::string> known_sizes(const std::string& kernel_class,
+                                     const GaussianProcess& missed) {
+  if (missed.points.empty()) return {};
+  return texts(size_names(kernel_class.substr(0, kernel_class.find('.'))));
+}
+/// As many of all as there must be for `sizes` sizes.
+bool is_whole(const GaussianProcess& missed, std::size_t sizes) {
+  return missed.lengths.size() == sizes && missed.weights.size() == missed.points.size() &&
+         std::ranges::all_of(missed.points, [&](const auto& p) { return p.size() == sizes; });
 }
 
 struct Fit {
@@ -126,8 +157,11 @@ struct Fit {
     fit_table().read(json, named);
     const std::vector<std::string> known = known_features(json.key());
     const KernelFit& fit = named.fit;
-    const bool whole = fit.coefficients.size() == known.size() &&
-                       fit.least.size() == known.size() && fit.most.size() == known.size();
+    const std::vector<std::string> sizes = known_sizes(json.key(), fit.missed);
+    const bool on_model = fit.coefficients.empty() && !fit.missed.points.empty();
+    const bool whole = (on_model || fit.coefficients.size() == known.size()) &&
+                       fit.least.size() == known.size() && fit.most.size() == known.size() &&
+                       named.sizes == sizes && is_whole(fit.missed, sizes.size());
     if (known.empty() || named.features != known || !whole) {
       throw InputError(
           {.code = "K002",
@@ -142,7 +176,8 @@ struct Fit {
   }
   /// Only inside `FittedKernels`, which knows the class.
   static std::string write(const std::string& kernel_class, const KernelFit& fit) {
-    return fit_table().write({fit, known_features(kernel_class)});
+    return fit_table().write(
+        {fit, known_features(kernel_class), known_sizes(kernel_class, fit.missed)});
   }
 };
 
@@ -192,6 +227,8 @@ const Table<Calibration>& calibration_table() {
               .required(),
           field("machine", &C::machine, Text{}, "Processor, kernel, compiler and libraries."),
           field("date", &C::date, Text{}, "Of the measurements, ISO 8601."),
+          field("device", &C::device, Text{}, "Of the catalogue, whose model products follow.")
+              .silent_by_default(),
           field("cores", &C::cores, kNotNegative, "Processors that the ranks share."),
           field("kernels", &C::kernels, FittedKernels{}, "Fitted kernels by class."),
           field("transports", &C::transports, Keyed{Nested{&message_table()}},

@@ -230,7 +230,8 @@ Device share_of(Device processor, std::int64_t sharers) {
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (calibration != nullptr && memory_traffic(op).value > 0) {
-    if (const std::optional<Cost> fitted = fitted_cost(op, *calibration)) return *fitted;
+    const auto by_model = [&] { return typical_cost(op, device, kernels); };
+    if (const std::optional<Cost> fitted = fitted_cost(op, *calibration, by_model)) return *fitted;
   }
   Cost cost = typical_cost(op, device, kernels);
   if (generation_of(device) != Generation::kCpu) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <concepts>
 
 namespace plait {
 namespace {
@@ -259,6 +260,32 @@ Values features_of(const Rows& op) {
   return of_rows(static_cast<double>(op.rows), static_cast<double>(op.width));
 }
 
+// ---- sizes ----
+
+template <class T, class... Ts>
+concept AnyOf = (std::same_as<T, Ts> || ...);
+
+Values sizes_of(const MatMul& op) {
+  return {product(op.batch, 1), product(op.m, 1), product(op.n, 1), product(op.k, 1)};
+}
+Values sizes_of(const Attention& op) {
+  return {product(op.batch, op.heads), product(op.seq_q, 1), product(op.head_dim + op.v_dim(), 1)};
+}
+Values sizes_of(const Embedding& op) {
+  return {product(op.rows, 1), product(op.width, 1), product(op.vocab, 1)};
+}
+Values sizes_of(const CrossEntropy& op) { return {product(op.rows, 1), product(op.vocab, 1)}; }
+template <class Op>
+requires AnyOf<Op, Norm, Activation, Rope, Add, BiasGrad> Values sizes_of(const Op& op) {
+  return {product(op.rows, 1), product(op.width, 1)};
+}
+Values sizes_of(const HeadNorm& op) { return sizes_of(norm_of_heads(op)); }
+/// What there is most of.
+template <class Op>
+Values sizes_of(const Op& op) {
+  return {features_of(op).back()};
+}
+
 }  // namespace
 
 std::string kernel_class(const Compute& op) {
@@ -295,6 +322,22 @@ std::vector<std::string_view> feature_names(std::string_view kernel) {
 
 std::vector<double> kernel_features(const Compute& op) {
   return std::visit([](const auto& kernel) { return features_of(kernel); }, op);
+}
+
+std::vector<std::string_view> size_names(std::string_view kernel) {
+  if (kernel == "matmul") return {"batch", "m", "n", "k"};
+  if (kernel == "attention") return {"heads", "queries", "head_dims"};
+  if (kernel == "embedding") return {"rows", "width", "vocab"};
+  const std::vector<std::string_view> features = feature_names(kernel);
+  if (std::ranges::find(features, "elements_64") != features.end()) return {"rows", "width"};
+  if (features.empty()) return {};
+  return {features.back()};
+}
+
+std::vector<double> kernel_sizes(const Compute& op) {
+  Values sizes = std::visit([](const auto& kernel) { return sizes_of(kernel); }, op);
+  for (double& size : sizes) size = std::max(size, 1.0);
+  return sizes;
 }
 
 }  // namespace plait

@@ -23,4 +23,10 @@ std::vector<std::string_view> feature_names(std::string_view kernel);
 /// Values of the features, in the same order.
 std::vector<double> kernel_features(const Compute& op);
 
+/// What an op is told by, each at least 1, and its names for a kernel as above: of a product
+/// {"batch", "m", "n", "k"}, of what works on rows {"rows", "width"}. What the sum of features
+/// misses is a function of these (costmodel/gaussian_process.h).
+std::vector<std::string_view> size_names(std::string_view kernel);
+std::vector<double> kernel_sizes(const Compute& op);
+
 }  // namespace plait

@@ -45,12 +45,13 @@ void describe_machine(const std::vector<Row>& rows, CalibrationResult& result) {
 }  // namespace
 
 CalibrationResult calibrate(const std::vector<Row>& rows, const std::string& name,
-                            const std::string& raw_sha256) {
+                            const std::string& raw_sha256, const Device* gpu) {
   CalibrationResult result;
   result.calibration.name = name;
   result.calibration.raw_sha256 = raw_sha256;
   describe_machine(rows, result);
-  fit_kernels(rows, result);
+  if (gpu != nullptr) result.calibration.device = gpu->name;
+  fit_kernels(rows, gpu, result);
   fit_tables(rows, result);
   fit_overlap(rows, result);
   if (result.quality.empty())

@@ -7,6 +7,7 @@
 
 #include "costmodel/calibration.h"
 #include "model/measurement.h"
+#include "topologies/cluster.h"
 
 namespace plait {
 
@@ -27,8 +28,9 @@ struct CalibrationResult {
 
 /// `rows` of one or several files, each beginning with its "run" row; the machine is the first
 /// one's. Throws InputError K005 when files of different processors are mixed or nothing can be
-/// fitted. `raw_sha256` is that of the files, one behind the other.
+/// fitted. `raw_sha256` is that of the files, one behind the other. Products that were measured on
+/// `gpu` are fitted as a factor of the cost model's time on it, others as a sum of features.
 CalibrationResult calibrate(const std::vector<Row>& rows, const std::string& name,
-                            const std::string& raw_sha256);
+                            const std::string& raw_sha256, const Device* gpu = nullptr);
 
 }  // namespace plait

@@ -6,21 +6,33 @@
 #include <cmath>
 
 #include "core/sha256.h"
+#include "costmodel/costmodel.h"
+#include "costmodel/fit/gaussian_process.h"
 #include "costmodel/fit/linear.h"
+#include "costmodel/gemm_fits.h"
 #include "costmodel/kernel_features.h"
 #include "model/op_json.h"
 
 namespace plait {
 namespace {
 
+struct KernelTimes {
+  FitRow time;
+  std::vector<double> sizes;
+  Compute op;
+  double form = 0;  // seconds, without what it misses
+};
 struct KernelRows {
-  std::vector<FitRow> fitted, held_out;
-  std::vector<std::string> held_out_ops;
+  std::vector<KernelTimes> fitted, held_out;
 };
 
-double mean_error(const std::vector<double>& coefficients, const std::vector<FitRow>& rows) {
+double log_missed(const KernelTimes& row) { return std::log(row.time.seconds / row.form); }
+double error(const KernelFit& fit, const KernelTimes& row) {
+  return std::abs(fit.missed.value(row.sizes) - log_missed(row));
+}
+double mean_error(const KernelFit& fit, const std::vector<KernelTimes>& rows) {
   double sum = 0;
-  for (const FitRow& r : rows) sum += std::abs(log_error(coefficients, r));
+  for (const KernelTimes& r : rows) sum += error(fit, r);
   return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
 }
 
@@ -46,12 +58,9 @@ KernelRows split(const ByHash& rows) {
   const auto held_out = static_cast<std::size_t>(kHeldOut * static_cast<double>(rows.size()));
   KernelRows out;
   for (const auto& [hash, measured] : rows) {
-    const FitRow fit_row{kernel_features(measured.op), measured.median()};
-    if (out.held_out.size() < held_out) {
-      out.held_out.push_back(fit_row), out.held_out_ops.push_back(to_json(measured.op));
-    } else {
-      out.fitted.push_back(fit_row);
-    }
+    const Compute& op = measured.op;
+    auto& side = out.held_out.size() < held_out ? out.held_out : out.fitted;
+    side.push_back({{kernel_features(op), measured.median()}, kernel_sizes(op), op});
   }
   return out;
 }
@@ -66,18 +75,46 @@ Smooth by_width(const std::string& kernel_class) {
           static_cast<std::size_t>(last - names.begin())};
 }
 
-KernelFit fit_of(const std::string& kernel_class, const KernelRows& rows) {
-  KernelFit fit;
-  fit.coefficients = fit_nonnegative(rows.fitted, by_width(kernel_class));
-  fit.least = fit.most = rows.fitted.front().features;
-  for (const FitRow& r : rows.fitted) {
-    for (std::size_t j = 0; j < r.features.size(); ++j) {
-      fit.least[j] = std::min(fit.least[j], r.features[j]);
-      fit.most[j] = std::max(fit.most[j], r.features[j]);
+/// Products on a GPU whose tiles the cost model knows, where there are enough to tell what it
+/// misses.
+bool follows_model(const KernelRows& rows, const Device* gpu) {
+  const auto* product = std::get_if<MatMul>(&rows.fitted.front().op);
+  return product != nullptr && gpu != nullptr && tiled_gemm(*gpu, product->in) != nullptr &&
+         rows.fitted.size() >= kLeastMissed;
+}
+
+/// Sets the rows' forms: the model's times, or a sum of features, whose coefficients it returns.
+std::vector<double> fit_form(const std::string& kernel_class, const Device* gpu, KernelRows& rows) {
+  std::vector<double> coefficients;
+  if (!follows_model(rows, gpu)) {
+    std::vector<FitRow> times;
+    for (const KernelTimes& r : rows.fitted) times.push_back(r.time);
+    coefficients = fit_nonnegative(times, by_width(kernel_class));
+  }
+  for (auto* side : {&rows.fitted, &rows.held_out}) {
+    for (KernelTimes& r : *side) {
+      r.form = coefficients.empty() ? CostModel{}.compute(r.op, *gpu).total().value
+                                    : predicted_seconds(coefficients, r.time.features);
     }
   }
-  fit.fitted_error = mean_error(fit.coefficients, rows.fitted);
-  fit.held_out_error = mean_error(fit.coefficients, rows.held_out);
+  return coefficients;
+}
+
+KernelFit fit_of(const std::string& kernel_class, const Device* gpu, KernelRows& rows) {
+  KernelFit fit;
+  fit.coefficients = fit_form(kernel_class, gpu, rows);
+  std::vector<Missed> missed;
+  for (const KernelTimes& r : rows.fitted) missed.push_back({r.sizes, log_missed(r)});
+  fit.missed = fit_gaussian_process(missed);
+  fit.least = fit.most = rows.fitted.front().time.features;
+  for (const KernelTimes& r : rows.fitted) {
+    for (std::size_t j = 0; j < r.time.features.size(); ++j) {
+      fit.least[j] = std::min(fit.least[j], r.time.features[j]);
+      fit.most[j] = std::max(fit.most[j], r.time.features[j]);
+    }
+  }
+  fit.fitted_error = mean_error(fit, rows.fitted);
+  fit.held_out_error = mean_error(fit, rows.held_out);
   fit.fitted_rows = static_cast<std::int64_t>(rows.fitted.size());
   fit.held_out_rows = static_cast<std::int64_t>(rows.held_out.size());
   return fit;
@@ -88,17 +125,17 @@ FitQuality quality_of(const std::string& name, const KernelFit& fit, const Kerne
   out.name = name;
   out.fitted_rows = fit.fitted_rows, out.held_out_rows = fit.held_out_rows;
   out.fitted_error = fit.fitted_error, out.held_out_error = fit.held_out_error;
-  for (std::size_t i = 0; i < rows.held_out.size(); ++i) {
-    const double error = std::abs(log_error(fit.coefficients, rows.held_out[i]));
-    if (error < out.worst_error) continue;
-    out.worst_error = error, out.worst = rows.held_out_ops[i];
+  for (const KernelTimes& row : rows.held_out) {
+    const double missed = error(fit, row);
+    if (missed < out.worst_error) continue;
+    out.worst_error = missed, out.worst = to_json(row.op);
   }
   return out;
 }
 
 }  // namespace
 
-void fit_kernels(const std::vector<Row>& rows, CalibrationResult& result) {
+void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationResult& result) {
   std::map<std::string, ByHash> classes;
   for (const Row& row : rows) {
     const auto* kernel = std::get_if<KernelRow>(&row);
@@ -109,8 +146,8 @@ void fit_kernels(const std::vector<Row>& rows, CalibrationResult& result) {
     measured.seconds.push_back(kernel->cpu.median);
   }
   for (const auto& [name, of_class] : classes) {
-    const KernelRows parts = split(of_class);
-    const KernelFit fit = fit_of(name, parts);
+    KernelRows parts = split(of_class);
+    const KernelFit fit = fit_of(name, gpu, parts);
     result.quality.push_back(quality_of(name, fit, parts));
     if (fit.held_out_rows == 0) {
       result.warnings.push_back(fmt::format("W004: {} has no row to be judged by", name));

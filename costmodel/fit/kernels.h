@@ -6,7 +6,7 @@
 namespace plait {
 
 /// Adds the classes to `result`. Times are processor times: on a busy machine wall times are those
-/// of the others.
-void fit_kernels(const std::vector<Row>& rows, CalibrationResult& result);
+/// of the others. `gpu`: that the rows were measured on, or null.
+void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationResult& result);
 
 }  // namespace plait

@@ -53,6 +53,20 @@ class Calibrate(CommandTest):
         self.assertGreater(provenance["fitted"] + provenance["extrapolated"], 0.9, provenance)
         self.assertEqual(without["fitted"], 0, without)
 
+    def test_a_calibration_over_a_devices_model_is_for_that_device(self):
+        raw, fitted = self.bench("copy"), self.folder / "gpu.json"
+        wrong = plait("calibrate", raw, "-o", fitted, "--device", "h100")
+        self.assertEqual(wrong.code, 2)
+        self.assertIn("h100-sxm", wrong.err)
+        self.assertEqual(plait("calibrate", raw, "-o", fitted, "--device", "h100-sxm").code, 0)
+        self.assertEqual(json.loads(fitted.read_text(encoding="utf-8"))["device"], "h100-sxm")
+
+        scenario = {**read_scenario(TINY_CPU), "calibration": fitted.name}
+        other = plait("run", self.file("tiny.json", json.dumps(scenario)))
+        self.assertEqual(other.code, 2)
+        self.assertIn("K006", other.err)
+        self.assertIn("tiny.json", other.err)
+
     def test_rows_say_what_was_measured_on_what(self):
         rows = rows_of(self.bench("copy"))
         self.assertEqual(rows[0]["kind"], "run")

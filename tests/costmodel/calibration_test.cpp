@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "costmodel/calibration_cost.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/kernel_features.h"
 #include "tests/costmodel/devices.h"
@@ -21,13 +24,21 @@ Calibration example() {
   c.kernels["fill"] = {.coefficients = {1e-7, 1.0 / 3e9},
                        .least = {1, 64},
                        .most = {1, 4096},
+                       .missed = {},
                        .fitted_error = 0.01,
                        .held_out_error = 0.021,
                        .fitted_rows = 7,
                        .held_out_rows = 3};
+  c.kernels["cast"] = c.kernels["fill"];
+  c.kernels["cast"].missed = {.lengths = {0.7},
+                              .scale = 0.1,
+                              .mean = -0.01,
+                              .points = {{std::log(64)}, {std::log(4096)}},
+                              .weights = {0.5, -1.0 / 3}};
   c.kernels["matmul.nt.small"] = {.coefficients = {1e-6, 1e-11, 1e-9, 2e-9, 3e-9, 0, 4e-9},
                                   .least = {1, 1, 1, 1, 1, 0, 0},
                                   .most = {1, 1e9, 1e6, 1e6, 1e6, 0, 1e6},
+                                  .missed = {},
                                   .held_out_error = 0.03};
   MessageFit threads;
   threads.send = Piecewise({{0, 1e-6}, {1024, 2e-6}});
@@ -46,6 +57,7 @@ TEST(Calibration, ReadsBackAsWritten) {
   const Calibration back = parse_calibration(text, "test");
   EXPECT_EQ(to_json(back), text);
   EXPECT_EQ(back.kernels.at("fill").coefficients, example().kernels.at("fill").coefficients);
+  EXPECT_EQ(back.kernels.at("cast").missed.points, example().kernels.at("cast").missed.points);
   EXPECT_EQ(back.transports.at("threads").latency, example().transports.at("threads").latency);
   EXPECT_EQ(back.transports.at("threads").send.points().size(), 2U);
   EXPECT_TRUE(back.combine.points().empty());
@@ -89,6 +101,15 @@ TEST(Calibration, MalformedFilesAreRefusedWithTheirPlace) {
                  "features": ["calls", "elements"], "coefficients": [1, -1], "least": [1, 1],
                  "most": [1, 1]}}})",
                  "U004", "kernels.fill.coefficients.1"},
+           Wrong{R"({"name": "x", "raw_sha256": "", "kernels": {"fill": {
+                 "features": ["calls", "elements"], "coefficients": [1, 1], "least": [1, 1],
+                 "most": [1, 1], "sizes": ["elements"], "missed": {"lengths": [1],
+                 "points": [[8, 8]], "weights": [1]}}}})",
+                 "K002", "kernels.fill"},
+           Wrong{R"({"name": "x", "raw_sha256": "", "kernels": {"fill": {
+                 "features": ["calls", "elements"], "coefficients": [], "least": [1, 1],
+                 "most": [1, 1]}}})",
+                 "K002", "kernels.fill"},
        }) {
     try {
       parse_calibration(w.text, "bad.json");
@@ -145,6 +166,17 @@ TEST(CalibratedCost, IsTheSumOfCoefficientsTimesFeatures) {
   EXPECT_NEAR(cost.band, 2 * 0.021, 1e-15);
 }
 
+TEST(CalibratedCost, WhatTheSumMissesIsAFactor) {
+  const Calibration c = example();
+  const Cast cast{.elements = 64, .from = DType::kFp32, .to = DType::kFp32};
+  const Fill fill{.elements = 64, .dtype = DType::kFp32};
+  const auto total = [&](const Compute& op) { return fitted_cost(op, c, {})->total(); };
+  // k(64, 64) = s^2, and of 4096, 4.16 away in logarithms: r = 10.3
+  const double far = std::sqrt(3) * std::log(64) / 0.7;
+  const double missed = -0.01 + 0.01 * (0.5 - (1 + far) * std::exp(-far) / 3);
+  EXPECT_NEAR(total(cast) / total(fill), std::exp(missed), 1e-12);
+}
+
 TEST(CalibratedCost, ProductsSpendTheirTimeOnThePeakRate) {
   const MatMul op{.m = 10, .n = 20, .k = 30, .in = DType::kFp32, .out = DType::kFp32};
   const Cost cost = calibrated().compute(op, kAny);
@@ -187,6 +219,7 @@ TEST(KernelFeatures, EveryOpHasAValueForEachName) {
   for (const Compute& op : every_op()) {
     const std::vector<double> values = kernel_features(op);
     EXPECT_EQ(values.size(), feature_names(kernel_name(op)).size()) << kernel_name(op);
+    EXPECT_EQ(kernel_sizes(op).size(), size_names(kernel_name(op)).size()) << kernel_name(op);
     EXPECT_EQ(values.at(0), 1) << "the call itself";
     const bool heads = std::holds_alternative<HeadNorm>(op);
     EXPECT_TRUE(kernel_class(op).starts_with(heads ? "norm" : kernel_name(op)));
