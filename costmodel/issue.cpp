@@ -230,7 +230,9 @@ std::vector<Seconds> issue_times(const Block& block, const Host& host, const Ker
   return out;
 }
 
-HostWait wait_after(const Op& op, const Host& host) {
+HostWait wait_after(const Block& block, std::size_t op_of_block, const Host& host) {
+  const Op& op = block.ops[op_of_block];
+  if (host.waits_for_passes && op_of_block + 1 == block.ops.size()) return HostWait::kDevice;
   if (host.blocking) return HostWait::kOp;
   const bool message =
       std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);

@@ -24,6 +24,7 @@ std::vector<Seconds> issue_times(const Block& block, const Host& host, const Ker
 
 /// What the host waits for behind an op: nothing, the op, or all that it has issued.
 enum class HostWait : std::uint8_t { kNot, kOp, kDevice };
-HostWait wait_after(const Op& op, const Host& host);
+/// Behind op `op` of the block.
+HostWait wait_after(const Block& block, std::size_t op, const Host& host);
 
 }  // namespace plait

@@ -163,6 +163,10 @@ const Table<Host>& host_table() {
           field("waits_for_routing", &Host::waits_for_routing, Flag{},
                 "After each choice of experts it waits to be told how many tokens each has, as "
                 "Megatron-LM does; with workload.capacity_factor it knows."),
+          field("waits_for_passes", &Host::waits_for_passes, Flag{},
+                "After each pass of a layer, the embedding or the head it waits until its device "
+                "has done everything, as a profiler does that measures them one by one.")
+              .silent_by_default(),
           field("blocking", &Host::blocking, Flag{},
                 "Behind each kernel it waits until that has run, as with CUDA_LAUNCH_BLOCKING=1."),
       },

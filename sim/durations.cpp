@@ -33,8 +33,9 @@ class Durations::Pricer {
       out_.ops_ += b.ops.size();
       for (const Seconds t : issue_times(b, model_.host, model_.kernels))
         out_.issue_.push_back(to_sim_time(t));
-      for (const Op& op : b.ops) {
-        out_.host_wait_after_.push_back(wait_after(op, model_.host));
+      for (std::size_t i = 0; i < b.ops.size(); ++i) {
+        const Op& op = b.ops[i];
+        out_.host_wait_after_.push_back(wait_after(b, i, model_.host));
         out_.kernel_.push_back(std::holds_alternative<Compute>(op.body) &&
                                op.stream == Stream::kCompute && !is_on_host(op));
       }

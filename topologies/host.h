@@ -16,12 +16,15 @@ struct Host {
   bool waits_for_messages = false;
   /// After each choice of experts it waits for it: to be told how many tokens each expert has.
   bool waits_for_routing = false;
+  /// Behind each pass of a layer, the embedding or the head it waits until its device has done
+  /// everything.
+  bool waits_for_passes = false;
   /// Behind each kernel it waits until that has run.
   bool blocking = false;
 
   bool takes_time() const {
     return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages ||
-           waits_for_routing || blocking;
+           waits_for_routing || waits_for_passes || blocking;
   }
 };
 

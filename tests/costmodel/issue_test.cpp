@@ -177,26 +177,41 @@ TEST(IssueTimes, PiecesBesideAProductAreLaunchedAndMessagesAreCalls) {
                                   kHost.collective_time}));
 }
 
+HostWait wait_for(const Op& op, const Host& host) {
+  return wait_after({"alone", {op, op}}, 0, host);
+}
+
 TEST(HostWaits, ForMessagesAndForTheChoiceOfExperts) {
   Host host = kHost;
   const Op route = op(Route{}), message = op(Recv{});
-  EXPECT_EQ(wait_after(route, host), HostWait::kNot);
-  EXPECT_EQ(wait_after(message, host), HostWait::kNot);
+  EXPECT_EQ(wait_for(route, host), HostWait::kNot);
+  EXPECT_EQ(wait_for(message, host), HostWait::kNot);
   host.waits_for_messages = host.waits_for_routing = true;
-  EXPECT_EQ(wait_after(route, host), HostWait::kOp);
-  EXPECT_EQ(wait_after(message, host), HostWait::kDevice);
+  EXPECT_EQ(wait_for(route, host), HostWait::kOp);
+  EXPECT_EQ(wait_for(message, host), HostWait::kDevice);
   Route gradient;
   gradient.pass = Pass::kBackward;
-  EXPECT_EQ(wait_after(op(gradient), host), HostWait::kNot) << "nothing is counted anew";
-  EXPECT_EQ(wait_after(op(product(Pass::kForward)), host), HostWait::kNot);
+  EXPECT_EQ(wait_for(op(gradient), host), HostWait::kNot) << "nothing is counted anew";
+  EXPECT_EQ(wait_for(op(product(Pass::kForward)), host), HostWait::kNot);
+}
+
+TEST(HostWaits, BehindPassesForTheLastOpAlone) {
+  Host host;
+  host.waits_for_passes = true;
+  EXPECT_TRUE(host.takes_time());
+  const Op product_op = op(product(Pass::kForward));
+  EXPECT_EQ(wait_after({"layer", {product_op, product_op}}, 0, host), HostWait::kNot);
+  EXPECT_EQ(wait_after({"layer", {product_op, product_op}}, 1, host), HostWait::kDevice);
+  host.blocking = true;
+  EXPECT_EQ(wait_after({"layer", {product_op, product_op}}, 0, host), HostWait::kOp);
 }
 
 TEST(HostWaits, BehindEverythingWhereLaunchesBlock) {
   Host host;
   host.blocking = true;
   EXPECT_TRUE(host.takes_time()) << "nothing overlaps any more";
-  EXPECT_EQ(wait_after(op(product(Pass::kForward)), host), HostWait::kOp);
-  EXPECT_EQ(wait_after(op(Recv{}), host), HostWait::kOp);
+  EXPECT_EQ(wait_for(op(product(Pass::kForward)), host), HostWait::kOp);
+  EXPECT_EQ(wait_for(op(Recv{}), host), HostWait::kOp);
 }
 
 TEST(IssueTimes, AreCallsTimesLaunchesAndOnePerTransfer) {

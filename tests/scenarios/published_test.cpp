@@ -114,6 +114,16 @@ TEST(Published, VTrainSplitsTheVocabularyWithoutPadding) {
   EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.vocab, 50257);
 }
 
+TEST(Published, VTrainsTimesOfOneNodeAreSumsOfPasses) {
+  json record = published_sample();
+  const auto is_sum = [&](const char* table) {
+    record["source"] = std::string("vTrain (Bang et al., MICRO 2024); data/") + table;
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").host.waits_for_passes;
+  };
+  EXPECT_TRUE(is_sum("ground_truth_single.csv row 2"));
+  EXPECT_FALSE(is_sum("ground_truth_multi.csv row 2")) << "measured steps";
+}
+
 TEST(Published, TheSourceNamesTheFrameworkBeforeItsSharding) {
   json record = published_sample();
   record["source"] = "NVIDIA NeMo Megatron-Bridge performance summary";

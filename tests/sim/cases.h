@@ -203,6 +203,7 @@ class RandomCase {
     h.graphs = pick_(0, 3) == 0;
     h.waits_for_messages = coin();
     h.waits_for_routing = coin();
+    h.waits_for_passes = pick_(0, 7) == 0;
     h.blocking = pick_(0, 7) == 0;
   }
   void shuffle(std::vector<std::int64_t>& order, std::int64_t n) {
@@ -238,7 +239,7 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) {
       << " pod " << c.machine.nodes_per_pod.value_or(0) << ", launch " << c.launch << ", jitter "
       << c.machine.jitter << ", host " << c.host.launch_time.value << " and "
       << c.host.collective_time.value << " graphs " << c.host.graphs << " waits "
-      << c.host.waits_for_messages << ", slow";
+      << c.host.waits_for_messages << " passes " << c.host.waits_for_passes << ", slow";
   for (const Slowdown& d : c.machine.slowdowns) out << " " << d.device << " x " << d.factor;
   for (const OtherNodes& o : c.machine.other_nodes) {
     out << ", nodes " << o.first << " to " << o.last << " " << o.node.name;

@@ -171,6 +171,20 @@ TEST(Host, ThatWaitsForRoutingBeginsAnew) {
   EXPECT_EQ(run().step_time, c + chosen + n * d) << "there are no messages";
 }
 
+// Two calls of n kernels of d, each issued in c < d: the second begins anew when the first has
+// ended.
+TEST(Host, ThatWaitsForPassesBeginsEachAnew) {
+  Plan plan = routed(3);
+  plan.programs[0].calls = {{.layer = 0}, {.layer = 1}};
+  CostModel costs = costs_with(0);
+  const auto step = [&] { return simulate(plan, ideal_machine(1), costs).timeline.step_time; };
+  const SimTime device = step(), c = kernel_time() / 100;
+  costs = costs_with(c);
+  EXPECT_EQ(step(), device + c) << "it runs ahead";
+  costs.host.waits_for_passes = true;
+  EXPECT_EQ(step(), device + 2 * c);
+}
+
 // n kernels of d, each issued in c, one after the other and never ahead.
 TEST(Host, ThatBlocksIssuesNothingAhead) {
   const Plan plan = routed(3);

@@ -77,12 +77,13 @@ struct State {
   std::vector<std::size_t> left;  // flat ops that have not run
   std::vector<bool> done;
   std::vector<SimTime> issue;
+  std::vector<HostWait> host_waits;
   /// When the host has issued op i: it begins behind the last op before that it waited for.
-  SimTime issued(std::size_t i, const Host& host) const {
+  SimTime issued(std::size_t i) const {
     SimTime time = 0;
     for (std::size_t j = 0, behind = 0; j <= i; ++j) {
       time += issue[j];
-      const HostWait wait = j == i ? HostWait::kNot : wait_after(*ops[j].op, host);
+      const HostWait wait = j == i ? HostWait::kNot : host_waits[j];
       if (wait == HostWait::kOp) time = std::max(time, spans.end[j]);
       if (wait != HostWait::kDevice) continue;
       for (; behind <= j; ++behind) time = std::max(time, spans.end[behind]);
@@ -90,9 +91,9 @@ struct State {
     return time;
   }
   /// All ops have ended that the host waits for before it issues op i.
-  bool may_issue(std::size_t i, const Host& host) const {
+  bool may_issue(std::size_t i) const {
     for (std::size_t j = i; j-- > 0;) {
-      const HostWait wait = wait_after(*ops[j].op, host);
+      const HostWait wait = host_waits[j];
       if (wait == HostWait::kNot) continue;
       if (wait == HostWait::kOp) return done[j];
       return std::all_of(done.begin(), done.begin() + static_cast<std::ptrdiff_t>(j) + 1,
@@ -117,6 +118,7 @@ class Reference {
       s.done.assign(s.ops.size(), false);
       for (const Instance& at : s.ops) {
         s.issue.push_back(to_sim_time(issue_times(plan.blocks[at.block], host)[at.index]));
+        s.host_waits.push_back(wait_after(plan.blocks[at.block], at.index, host));
       }
       s.spans.start.assign(s.ops.size(), 0);
       s.spans.end.assign(s.ops.size(), 0);
@@ -157,8 +159,8 @@ class Reference {
       }
     }
     if (!host_.takes_time()) return true;
-    if (!ranks_[r].may_issue(i, host_)) return false;
-    when = std::max(when, ranks_[r].issued(i, host_));
+    if (!ranks_[r].may_issue(i)) return false;
+    when = std::max(when, ranks_[r].issued(i));
     return true;
   }
   /// A kernel that collectives may slow down.
