@@ -102,8 +102,8 @@ TEST(CalibratedProducts, OfVidursMachines) {
     });
     const auto size = [](const GemmRow& r) { return std::tuple(r.op.m, r.op.n, r.op.k); };
     std::ranges::stable_sort(rows, {}, size);  // models share shapes: one of each
-    const auto again = std::ranges::unique(rows, {}, size);
-    rows.erase(again.begin(), again.end());
+    const auto same = [&](const auto& a, const auto& b) { return size(a) == size(b); };
+    rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
     judge(fmt::format("Vidur {}", name), device, rows, errors);
   }
   errors.print();
