@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "serving/capacity.h"
 #include "serving/layer_maps.h"
+#include "serving/require_described.h"
 
 namespace plait {
 namespace {
@@ -73,6 +74,7 @@ class TokenCount {
 
 ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& progress) {
   Serving serving = *s.serving;
+  require_described(s.model, serving.limits);
   const std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, serving.limits);
   const ServedModel model = served_model(s, serving.limits);

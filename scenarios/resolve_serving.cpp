@@ -33,7 +33,8 @@ std::int64_t longest_request(const Load& load) {
       load.kinds.empty() ? std::vector<RequestKind>{RequestKind{}} : load.kinds;
   for (const RequestKind& k : kinds) {
     const auto mean = static_cast<double>(k.prompt_tokens + k.output_tokens);
-    longest = std::max(longest, static_cast<std::int64_t>(mean * (1 + k.spread) + 1));
+    const auto turn = static_cast<std::int64_t>(mean * (1 + k.spread) + 1);
+    longest = std::max(longest, k.prefix_tokens + k.turns * turn);
   }
   return longest;
 }

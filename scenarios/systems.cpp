@@ -66,6 +66,8 @@ constexpr System kSystems[] = {
      "tokens over rings of groups that exchange heads"},
     {"SageMaker model parallel", "sagemaker-model-parallel", "hybrid", "tp x pp x sharded dp"},
     {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
+    {"vLLM, prefix caching", "vllm-llama-3.1-70b-prefix-caching", "vllm",
+     "weights and cache over tp, blocks of prompts that begin alike once"},
     {"vLLM, mixture of experts", "vllm-mixtral-8x7b", "vllm",
      "weights and cache over tp, every expert too, requests over dp"},
     {"vLLM, expert parallel", "vllm-deepseek-v3", "vllm",

@@ -38,7 +38,11 @@ Engine::Engine(const EngineLimits& limits, std::int64_t blocks,
       kept_(kept),
       requests_(requests),
       state_(requests.size()),
-      free_(blocks) {}
+      free_(blocks) {
+  if (!limits.prefix_caching) return;
+  PLAIT_CHECK(!kept.differ(), "prefixes are cached of layers that keep all tokens");
+  cache_.emplace(blocks, limits.block_size, requests);
+}
 
 bool Engine::fits(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output - 1;
@@ -48,11 +52,18 @@ bool Engine::fits(const Request& r) const {
 
 bool Engine::take_blocks(std::size_t r, std::int64_t tokens) {
   State& s = state_[r];
+  if (cache_) return cache_->hold(r, s.computed, s.computed + tokens);
   const std::int64_t more =
       kept_.blocks(s.computed, tokens, limits_.block_size) - s.blocks;  // below 0: some go back
   if (more > free_) return false;
   s.blocks += more, free_ -= more;
   return true;
+}
+
+void Engine::give_blocks(std::size_t r) {
+  State& s = state_[r];
+  if (cache_) cache_->release(r);
+  free_ += s.blocks, s.blocks = 0;
 }
 
 void Engine::run(std::size_t r, std::int64_t tokens, Batch& batch) {
@@ -63,8 +74,8 @@ void Engine::run(std::size_t r, std::int64_t tokens, Batch& batch) {
 
 void Engine::preempt(std::size_t r) {
   State& s = state_[r];
-  free_ += s.blocks;
-  s.blocks = s.computed = 0;
+  give_blocks(r);
+  s.computed = 0;
   ++s.preemptions;
   preempted_ = true;
   waiting_.push_front(r);
@@ -105,10 +116,13 @@ void Engine::schedule_running(bool generating, Batch& batch) {
 void Engine::schedule_waiting(Batch& batch) {
   while (!waiting_.empty() && budget_ > 0 && !preempted_) {
     const std::size_t r = waiting_.front();
+    State& s = state_[r];
+    s.computed = cache_ ? cache_->found(r, known(r)) : 0;
     const std::int64_t tokens = std::min(missing(r), budget_);
     const bool room = static_cast<std::int64_t>(running_.size()) < limits_.max_sequences;
     if (!room || (tokens < missing(r) && !limits_.chunked_prefill)) return;
     if (!take_blocks(r, tokens)) return;
+    if (s.preemptions == 0) s.found = s.computed;
     waiting_.pop_front();
     running_.push_back(r);
     run(r, tokens, batch);
@@ -151,8 +165,7 @@ Progress Engine::complete(const Batch& batch) {
     out.sampled.push_back(r);
     if (s.generated < requests_[r].output) continue;
     out.finished.push_back(r);
-    free_ += s.blocks;
-    s.blocks = 0;
+    give_blocks(r);
     running_.erase(std::ranges::find(running_, r));
   }
   return out;

@@ -90,6 +90,26 @@ class Serve(CommandTest):
         self.assertEqual(report["service"]["all"]["output_tokens"], 15)
         self.assertEqual(report["kv_cache"]["max_model_len_tokens"], 110)
 
+    def test_prefixes_are_found_and_reported(self):
+        kind = {"prompt_tokens": 200, "output_tokens": 10, "prefix_tokens": 800, "turns": 2}
+        off = changed(SMALL, "serving.requests.kinds", [kind])
+        on = changed(off, "serving.engine", {"enable_prefix_caching": True})
+        cold, warm = (self.serve(s, "--format", "json").json() for s in (off, on))
+        self.assertNotIn("prefix_cache_hit_rate", cold["service"]["all"])
+        found = warm["service"]["all"]
+        # 10 conversations of 1,000 and 1,210 tokens. At most four begin before the prefix is there;
+        # others find its 800 tokens, second turns 1,009 of theirs, in blocks of 16.
+        self.assertEqual(found["prompt_tokens"], 10 * (1000 + 1210))
+        self.assertLessEqual(found["prompt_tokens_cached"], 9 * 800 + 10 * 1008)
+        self.assertGreaterEqual(found["prompt_tokens_cached"], 6 * 800 + 10 * 1008)
+        self.assertAlmostEqual(found["prefix_cache_hit_rate"],
+                               found["prompt_tokens_cached"] / found["prompt_tokens"])
+        self.assertLess(found["ttft"]["mean_s"], cold["service"]["all"]["ttft"]["mean_s"])
+        self.assertIn("prefix cache", self.serve(on).out)
+        lines = self.serve(on, "--format", "csv").out.splitlines()
+        self.assertEqual(sum(int(line.split(",")[-1]) for line in lines[1:]),
+                         found["prompt_tokens_cached"])
+
     def test_what_vllm_prints_is_printed(self):
         out = self.serve(SMALL).out
         self.assertRegex(out, r"GPU KV cache size: [\d,]+ tokens")
@@ -120,6 +140,8 @@ class Serve(CommandTest):
             "S063": changed(SMALL, "serving.requests", {"arrivals": "trace"}),
             "S064": changed(SMALL, "workload", {"sequence_length": 8, "global_batch": 1}),
             "S128": changed(SMALL, "serving.expert_parallel", True),
+            "S180": changed(changed(SMALL, "model", "mistral-7b-v0.1"),
+                            "serving.engine", {"enable_prefix_caching": True}),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "R002": changed(changed(SMALL, "serving.requests.kinds",
                                     [{"prompt_tokens": 10000000, "output_tokens": 1}]),

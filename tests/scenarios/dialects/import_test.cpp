@@ -324,6 +324,22 @@ TEST(ImportVllm, KnowsPresetsByTheirNamesOnTheHub) {
   EXPECT_EQ(warnings(Dialect::kVllm, line), "W007: not read: --swap-space\n");
 }
 
+// vLLM caches prefixes unless told otherwise; of a model with windows that is not described.
+TEST(ImportVllm, PrefixesAreCachedByDefault) {
+  const char* const base = R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "serving": {}})";
+  const auto caches = [&](const std::string& line) {
+    return imported(Dialect::kVllm, "vllm serve " + line, base).serving->limits.prefix_caching;
+  };
+  EXPECT_TRUE(caches("meta-llama/Llama-3.1-70B"));
+  EXPECT_FALSE(caches("meta-llama/Llama-3.1-70B --no-enable-prefix-caching"));
+  EXPECT_FALSE(caches("mistralai/Mistral-7B-v0.1"));
+  EXPECT_TRUE(caches("unknown --enable-prefix-caching"));
+  EXPECT_EQ(refusal(Dialect::kVllm,
+                    "vllm serve x --enable-prefix-caching "
+                    "--no-enable-prefix-caching"),
+            "D004 line 1");
+}
+
 constexpr const char* kServes = R"({"model": "mixtral-8x7b", "cluster": "hgx-h100",
   "serving": {"kv_cache": "fp8", "engine": {"max_num_seqs": 77, "cuda_graphs": false}}})";
 
