@@ -8,6 +8,7 @@
 
 #include "core/quantity.h"
 #include "plan/serving.h"
+#include "plan/speculation.h"
 
 namespace plait {
 
@@ -102,6 +103,7 @@ struct Serving {
   LayerRule layers;
   bool expert_parallel = false;  // ServingLayout::expert_parallel
   EngineLimits limits;
+  Speculation speculation;
   Load load;
 };
 

@@ -91,6 +91,15 @@ Tree served_tree(const ServingReport& r) {
               {"most_blocks_in_use", r.service.most_blocks},
               {"most_sequences_in_step", r.service.most_sequences},
               {"step_shapes_simulated", r.shapes}};
+  if (r.speculation.any()) {
+    const GuessTotals& g = r.service.guessed;
+    out["speculative"] = {{"num_speculative_tokens", r.speculation.tokens},
+                          {"checked_sequences", g.checks},
+                          {"draft_tokens", g.guesses},
+                          {"accepted_tokens", g.accepted},
+                          {"mean_acceptance_length_tokens", g.mean_length()},
+                          {"draft_acceptance_rate", g.rate()}};
+  }
   for (const KindSummary& k : s.kinds) {
     out["kinds"].push_back(tree_of(k, r.limits.prefix_caching));
   }

@@ -77,6 +77,14 @@ std::vector<Line> rate_lines(const ServingReport& r) {
         fmt::format("hit rate {}: {} of {} tokens of prompts", human_percent(s.all.hit_rate()),
                     human_count(s.all.found_tokens), human_count(s.all.prompt_tokens))));
   }
+  if (r.speculation.any()) {
+    const GuessTotals& g = r.service.guessed;
+    out.push_back(
+        labelled("guesses",
+                 fmt::format("mean acceptance length {:.2f} tokens of {}, {} of "
+                             "guesses are right",
+                             g.mean_length(), r.speculation.tokens + 1, human_percent(g.rate()))));
+  }
   return out;
 }
 

@@ -111,6 +111,30 @@ const Table<EngineLimits>& engine_table() {
   return table;
 }
 
+const Table<Speculation>& speculation_table() {
+  using S = Speculation;
+  static const Table<S> table(
+      "serving.speculative",
+      {
+          field("method", &S::method,
+                Choice<Drafting>{{{"ngram", Drafting::kNgram},
+                                  {"draft_model", Drafting::kDraftModel},
+                                  {"mtp", Drafting::kMtp},
+                                  {"eagle", Drafting::kEagle}}},
+                "What guesses. ngram: the host, from the text so far. draft_model: `model`. mtp: "
+                "the model's module for further tokens. eagle: a head of one layer.")
+              .required(),
+          field("num_speculative_tokens", &S::tokens, Int{.max = 64},
+                "Guesses of a sequence that a step checks.")
+              .required(),
+          field("acceptance", &S::acceptance, Real{.min = 0, .max = 1},
+                "The probability that a guess is right whose predecessors are.")
+              .required(),
+          field("model", &S::draft_model, Text{}, "For draft_model: a preset.").otherwise("none"),
+      });
+  return table;
+}
+
 const Table<LayerRule>& layers_table() {
   using R = LayerRule;
   static const Table<R> table(
@@ -180,6 +204,9 @@ const Table<Serving>& serving_table() {
                 "Experts are dealt over dp and tp, whole, instead of divided over tp (vLLM's "
                 "--enable-expert-parallel)."),
           field("engine", &S::limits, Nested{&engine_table()}, "How steps are batched."),
+          field("speculative", &S::speculation, Nested{&speculation_table()},
+                "Tokens are guessed and checked several in a step (vLLM's --speculative-config).")
+              .silent_by_default(),
           field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
       });
   return table;

@@ -68,6 +68,8 @@ constexpr System kSystems[] = {
     {"vLLM", "vllm-llama-3.1-70b", "vllm", "weights and cache over tp x pp, requests over dp"},
     {"vLLM, prefix caching", "vllm-llama-3.1-70b-prefix-caching", "vllm",
      "weights and cache over tp, blocks of prompts that begin alike once"},
+    {"vLLM, speculative decoding", "vllm-llama-3.1-70b-eagle", "vllm",
+     "weights and cache over tp, guesses checked several a step"},
     {"vLLM, mixture of experts", "vllm-mixtral-8x7b", "vllm",
      "weights and cache over tp, every expert too, requests over dp"},
     {"vLLM, expert parallel", "vllm-deepseek-v3", "vllm",

@@ -51,26 +51,26 @@ std::int64_t PrefixCache::found(std::size_t r, std::int64_t tokens) const {
   return blocks * block_size_;
 }
 
-bool PrefixCache::hold(std::size_t r, std::int64_t computed, std::int64_t tokens) {
-  std::vector<std::int32_t>& held = held_[r];
-  const std::int64_t full = computed / block_size_;  // known already
+bool PrefixCache::hold(std::size_t r, std::int64_t computed, std::int64_t tokens,
+                       std::int64_t slots) {
+  Held& held = held_[r];
   std::vector<std::int32_t> hits;
   std::int64_t idle = 0;
-  if (held.empty()) {
-    for (std::int64_t i = 0; i < full; ++i) {
-      hits.push_back(block_with(contents_of(r, i)));
-      PLAIT_CHECK(hits.back() != kNone, "blocks that were found are not there");
-      if (block(hits.back()).uses == 0) ++idle;
-    }
+  for (std::int64_t i = 0; held.blocks.empty() && i < computed / block_size_; ++i) {
+    hits.push_back(block_with(contents_of(r, i)));
+    PLAIT_CHECK(hits.back() != kNone, "blocks that were found are not there");
+    if (block(hits.back()).uses == 0) ++idle;
   }
-  const auto before = static_cast<std::int64_t>(held.size() + hits.size());
-  const std::int64_t more = std::max<std::int64_t>(0, ceil_div(tokens, block_size_) - before);
+  const std::int64_t before = std::ssize(held.blocks) + std::ssize(hits);
+  const std::int64_t all = ceil_div(std::max(tokens, slots), block_size_);
+  const std::int64_t more = std::max<std::int64_t>(0, all - before);
   if (more + idle > free_) return false;
   for (const std::int32_t b : hits) use(b);
-  held.insert(held.end(), hits.begin(), hits.end());
-  for (std::int64_t i = 0; i < more; ++i) held.push_back(take());
-  for (std::int64_t i = full; i < tokens / block_size_; ++i) {
-    learn(held[static_cast<std::size_t>(i)], contents_of(r, i));
+  held.blocks.insert(held.blocks.end(), hits.begin(), hits.end());
+  held.known += std::ssize(hits);
+  for (std::int64_t i = 0; i < more; ++i) held.blocks.push_back(take());
+  for (std::int64_t& i = held.known; i < tokens / block_size_; ++i) {
+    learn(held.blocks[static_cast<std::size_t>(i)], contents_of(r, i));
   }
   return true;
 }
@@ -117,7 +117,8 @@ void PrefixCache::forget(std::int32_t b) {
 }
 
 void PrefixCache::release(std::size_t r) {
-  std::vector<std::int32_t>& held = held_[r];
+  std::vector<std::int32_t>& held = held_[r].blocks;
+  held_[r].known = 0;
   while (!held.empty()) {
     const std::int32_t b = held.back();
     held.pop_back();

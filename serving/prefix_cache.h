@@ -28,8 +28,9 @@ class PrefixCache {
   /// How many of the first `tokens` tokens of request r are found.
   std::int64_t found(std::size_t r, std::int64_t tokens) const;
   /// r gets blocks for its first `tokens` tokens, of which `computed` were before, or are found by
-  /// one that has none yet. False: there are too few, and nothing changes.
-  bool hold(std::size_t r, std::int64_t computed, std::int64_t tokens);
+  /// one that has none yet, and for what comes behind them up to `slots`. False: there are too few,
+  /// and nothing changes.
+  bool hold(std::size_t r, std::int64_t computed, std::int64_t tokens, std::int64_t slots = 0);
   /// r gives all of its blocks back.
   void release(std::size_t r);
 
@@ -50,6 +51,10 @@ class PrefixCache {
     Contents contents;
     std::int32_t uses = 0;
   };
+  struct Held {
+    std::vector<std::int32_t> blocks;  // in order
+    std::int64_t known = 0;            // of these
+  };
   static constexpr std::int32_t kNone = -1;
 
   Contents contents_of(std::size_t r, std::int64_t index) const;
@@ -62,8 +67,8 @@ class PrefixCache {
 
   std::int64_t blocks_ = 0, block_size_ = 1, free_ = 0;
   const std::vector<Request>& requests_;
-  std::vector<std::vector<std::int32_t>> held_;  // of each request, in order
-  std::vector<Block> made_;                      // so far: the others hold nothing
+  std::vector<Held> held_;   // of each request
+  std::vector<Block> made_;  // so far: the others hold nothing
   Rings idle_;   // free blocks in the order in which they are taken, from number 0 on; block b is
                  // number b + 1
   Rings twins_;  // blocks that hold the same, the oldest of which is known

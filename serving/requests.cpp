@@ -3,18 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/random.h"
+#include "serving/draws.h"
 
 namespace plait {
 namespace {
-
-/// The n-th uniform number in (0, 1) of a stream.
-double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t n) {
-  const std::uint64_t bits = scramble(scramble(scramble(seed) + stream) + n);
-  return (static_cast<double>(bits >> 11) + 0.5) * 0x1.0p-53;
-}
-
-enum DrawStream : std::uint64_t { kArrival, kKind, kPrompt, kOutput, kPrefix };
 
 std::size_t kind_at(const std::vector<RequestKind>& kinds, double u) {
   double sum = 0;

@@ -37,7 +37,10 @@ class Server {
     last_token_.resize(requests.size());
     for (std::int64_t i = 0; i < options.replicas; ++i) {
       replicas_.push_back(
-          {Engine(options.limits, options.blocks, requests, options.kept), {}, 0, {}});
+          {Engine(options.limits, options.blocks, requests, options.kept, options.guesses),
+           {},
+           0,
+           {}});
     }
     next_turn_.resize(requests.size(), kNone);
     for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -64,6 +67,11 @@ class Server {
       PLAIT_CHECK(s.finish > 0, "a request that was not answered");
       const Engine& engine = replicas_[static_cast<std::size_t>(s.replica)].engine;
       s.preemptions = engine.preemptions(i), s.found = engine.found(i);
+    }
+    for (const Replica& replica : replicas_) {
+      const GuessTotals& g = replica.engine.guessed();
+      out_.guessed.checks += g.checks, out_.guessed.guesses += g.guesses;
+      out_.guessed.accepted += g.accepted;
     }
     return std::move(out_);
   }

@@ -37,6 +37,7 @@ struct ServerOptions {
   EngineLimits limits;
   std::int64_t blocks = 0;  // of each replica's cache
   KeptLayers kept = {};
+  Guesses guesses = {};
   std::int64_t replicas = 1;
   std::int64_t batches_in_flight = 1;  // as many as there are stages
 };
@@ -57,9 +58,12 @@ struct StepTotals {
 
 struct Service {
   std::vector<Served> requests;  // as given
-  std::vector<SimTime> gaps;     // between successive tokens of a request, in the order they came
-  SimTime makespan = 0;          // from the first arrival to the last token
+  /// Between successive tokens of a request, in the order they came; tokens that come together
+  /// count once (as vLLM's benchmarks count what is streamed).
+  std::vector<SimTime> gaps;
+  SimTime makespan = 0;  // from the first arrival to the last token
   StepTotals decode, prefill;
+  GuessTotals guessed;
   std::vector<SimTime> busy;                         // per stage, over all replicas
   std::int64_t most_blocks = 0, most_sequences = 0;  // in use at a time on one replica
 };

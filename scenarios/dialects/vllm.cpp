@@ -6,6 +6,7 @@
 #include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/vllm_speculation.h"
 
 namespace plait::vllm {
 namespace {
@@ -49,6 +50,7 @@ void write_serving(ExportDraft& d, const Serving& s) {
   if (!s.limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
   d.set(s.limits.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
   if (s.limits.prefix_caching) d.say({"serving.engine.enable_prefix_caching"});
+  write_speculation(d, s.speculation);
   if (s.expert_parallel) d.set("--enable-expert-parallel");
   if (s.limits.async_scheduling) d.set("--async-scheduling");
   if (!s.limits.graphs) d.set("--enforce-eager");
@@ -182,6 +184,7 @@ Imported read(const std::string& text, const std::string& file) {
   }
   out.give("strategy.zero_stage", "0");
   ServingReader(args, out).read(type, preset);
+  read_speculation(args, out, file);
   args.report_unread(out.warnings);
   return out;
 }

@@ -110,6 +110,20 @@ class Serve(CommandTest):
         self.assertEqual(sum(int(line.split(",")[-1]) for line in lines[1:]),
                          found["prompt_tokens_cached"])
 
+    def test_guesses_shorten_the_time_per_token(self):
+        guess = {"method": "eagle", "num_speculative_tokens": 3, "acceptance": 0.8}
+        plain = self.serve(SMALL, "--format", "json").json()["service"]
+        faster = changed(SMALL, "serving.speculative", guess)
+        guessed = self.serve(faster, "--format", "json").json()["service"]
+        self.assertNotIn("speculative", plain)
+        told = guessed["speculative"]
+        self.assertEqual(told["mean_acceptance_length_tokens"],
+                         1 + told["accepted_tokens"] / told["checked_sequences"])
+        # (1 - 0.8^4) / (1 - 0.8) = 2.95 tokens a step, of which guessing takes less than a third
+        self.assertAlmostEqual(told["mean_acceptance_length_tokens"], 2.95, delta=0.2)
+        self.assertLess(guessed["all"]["tpot"]["mean_s"], plain["all"]["tpot"]["mean_s"] / 1.8)
+        self.assertIn("mean acceptance length", self.serve(faster).out)
+
     def test_what_vllm_prints_is_printed(self):
         out = self.serve(SMALL).out
         self.assertRegex(out, r"GPU KV cache size: [\d,]+ tokens")
@@ -142,6 +156,11 @@ class Serve(CommandTest):
             "S128": changed(SMALL, "serving.expert_parallel", True),
             "S180": changed(changed(SMALL, "model", "mistral-7b-v0.1"),
                             "serving.engine", {"enable_prefix_caching": True}),
+            "S181": changed(SMALL, "serving.speculative",
+                            {"method": "draft_model", "num_speculative_tokens": 2,
+                             "acceptance": 0.5}),
+            "S182": changed(changed(SMALL, "model", "mistral-7b-v0.1"), "serving.speculative",
+                            {"method": "eagle", "num_speculative_tokens": 2, "acceptance": 0.5}),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "R002": changed(changed(SMALL, "serving.requests.kinds",
                                     [{"prompt_tokens": 10000000, "output_tokens": 1}]),

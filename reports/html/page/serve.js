@@ -24,6 +24,8 @@ function serveAnswer() {
       room,
       r.service.all.prefix_cache_hit_rate === undefined ? null :
         tile('Prefix cache', num(at + '/all/prefix_cache_hit_rate', 'percent'), ['of the tokens of prompts are found: ', num(at + '/all/prompt_tokens_cached', 'rate')]),
+      r.service.speculative === undefined ? null :
+        tile('Guesses', [num(at + '/speculative/mean_acceptance_length_tokens', 'number'), ' tokens'], ['a step and sequence; right are ', num(at + '/speculative/draft_acceptance_rate', 'percent')]),
       tile('Preemptions', num(at + '/all/preemptions', 'count'), ['at most ', num(at + '/most_sequences_in_step', 'count'), ' sequences in a step']),
       tile('Bound by', say(at + '/generation_bound_by'), 'while it only generates')));
 }
