@@ -175,6 +175,14 @@ class Serve(CommandTest):
     def test_fields_without_effect_are_warned_of(self):
         scenario = changed(SMALL, "serving.requests.rate_per_s", 3)
         self.assertIn("W001: serving.requests.rate_per_s", self.serve(scenario).err)
+        kind = {"prompt_tokens": 9, "output_tokens": 2, "prefix_tokens": 9, "prefix_zipf": 1,
+                "think_time": "1 s"}
+        told = self.serve(changed(SMALL, "serving.requests.kinds", [kind])).err
+        self.assertIn("W001: serving.requests.kinds.0.prefix_zipf", told)
+        self.assertIn("W001: serving.requests.kinds.0.think_time", told)
+        kind = dict(kind, num_prefixes=2, turns=2)
+        told = self.serve(changed(SMALL, "serving.requests.kinds", [kind])).err
+        self.assertNotIn("W001", told)
         scenario = changed(SMALL, "strategy", {"zero_stage": 0})
         self.assertIn("W001: strategy.zero_stage", self.serve(scenario).err)
         varied = self.serve(scenario, "-L", "serving.requests.concurrency=2,4")
