@@ -7,7 +7,9 @@
 #include "cli/prediction.h"
 #include "core/json.h"
 #include "serving/capacity.h"
+#include "serving/drafter.h"
 #include "serving/layer_maps.h"
+#include "serving/require_described.h"
 
 namespace plait {
 namespace {
@@ -52,7 +54,7 @@ void require_context(const std::vector<Request>& requests, EngineLimits& limits)
   }
 }
 
-/// Counts the tokens that steps generate.
+/// Counts the tokens that steps generate, guesses that are wrong among them.
 class TokenCount {
  public:
   TokenCount(const std::vector<Request>& requests, ProgressLine& progress) : progress_(progress) {
@@ -61,7 +63,8 @@ class TokenCount {
   void add(std::int64_t tokens) {
     done_ += tokens;
     if (++steps_ % kSteps == 0) {
-      progress_(static_cast<std::size_t>(done_), static_cast<std::size_t>(all_), "tokens");
+      progress_(static_cast<std::size_t>(std::min(done_, all_)), static_cast<std::size_t>(all_),
+                "tokens");
     }
   }
 
@@ -73,6 +76,7 @@ class TokenCount {
 
 ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& progress) {
   Serving serving = *s.serving;
+  require_described(s.model, serving, s.strategy.mesh);
   const std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, serving.limits);
   const ServedModel model = served_model(s, serving.limits);
@@ -86,24 +90,29 @@ ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& pro
   r.replicas = replicas;
   serving.limits = with_blocks_of_states(serving.limits, model);
   r.limits = serving.limits;
-  r.capacity = cache_capacity(model, serving.limits, s.memory);
+  const std::optional<Drafter> drafter = drafter_of(model, serving.speculation);
+  r.speculation = serving.speculation;
+  r.capacity = cache_capacity(model, serving.limits, s.memory, drafter);
   r.fits = r.capacity.holds(serving.limits);
   if (!r.fits) return r;
   StepCosts costs(model);
+  std::optional<DraftedCosts> drafted;
+  if (drafter) drafted.emplace(model, *drafter, serving.speculation.tokens);
   ServerOptions options;
   options.limits = serving.limits;
   options.blocks = r.capacity.blocks, options.kept = r.capacity.kept;
+  options.guesses = guesses_of(serving.speculation, serving.load.seed);
   options.replicas = replicas;
   options.batches_in_flight = s.strategy.mesh[Axis::kPp];
   TokenCount count(requests, progress);
   r.service = serve(requests, serving.load, options, [&](const Step& step) -> const StepTime& {
     count.add(step.sampled);
-    return costs(step);
+    return drafted ? (*drafted)(step) : costs(step);
   });
   r.kinds = kinds_of(serving.load);
   r.summary = summarize(r.service, requests, r.kinds, r.devices, replicas);
   r.requests = requests;
-  r.shapes = costs.shapes();
+  r.shapes = drafted ? drafted->shapes() : costs.shapes();
   return r;
 }
 

@@ -8,15 +8,23 @@
 
 #include "core/quantity.h"
 #include "plan/serving.h"
+#include "plan/speculation.h"
 
 namespace plait {
 
-/// Requests of one kind: lengths uniform in [mean (1 - spread), mean (1 + spread)].
+/// Requests of one kind: lengths uniform in [mean (1 - spread), mean (1 + spread)]. A prompt is a
+/// prefix that others have too, what its conversation came to before, and `prompt_tokens` that are
+/// new (vLLM's benchmarks: prefix_repetition, and benchmark_serving_multi_turn.py).
 struct RequestKind {
   std::string name = "all";
   double share = 1;  // relative to the other kinds' shares
   std::int64_t prompt_tokens = 1024, output_tokens = 128;
   double spread = 0;
+  std::int64_t prefix_tokens = 0;  // of the prefix, besides the above
+  std::int64_t prefixes = 1;       // that there are; a conversation has one of them
+  double zipf = 0;                 // the n-th has the weight n^-zipf; 0: all the same
+  std::int64_t turns = 1;          // requests of a conversation, one after the other
+  Seconds think_time = {};         // from an answer to the conversation's next prompt
 };
 
 /// kPoisson: independent arrivals at a mean rate. kClosed: so many users, each of whom asks anew
@@ -26,7 +34,7 @@ enum class Arrivals : std::uint8_t { kPoisson, kClosed, kTrace };
 struct Load {
   Arrivals arrivals = Arrivals::kPoisson;
   std::int64_t count = 1000;
-  double rate_per_s = 1;         // kPoisson
+  double rate_per_s = 1;         // kPoisson: of conversations, of one request by default
   std::int64_t concurrency = 8;  // kClosed
   Seconds ramp;                  // kClosed: between the first requests of one user and the next
   std::int64_t seed = 1;
@@ -59,6 +67,9 @@ struct EngineLimits {
   /// The host prepares a step while the device works on the one before (vLLM's --async-scheduling,
   /// TensorRT-LLM's overlap scheduler).
   bool async_scheduling = false;
+  /// Blocks of prompts and answers are found again by requests that begin alike
+  /// (--enable-prefix-caching; serving/prefix_cache.h).
+  bool prefix_caching = false;
 };
 
 /// How layers are dealt to places (serving/layer_maps.h).
@@ -78,12 +89,21 @@ struct LayerRule {
   bool cache_on_host = false;    // keys and values in host memory, attention on the processor
 };
 
+/// Every layer keeps the keys and values of all tokens: none has a window or a state.
+inline bool keeps_all_tokens(const Model& m) {
+  for (std::int64_t l = 0; l < m.layers; ++l) {
+    if (m.has_window(l) || m.parts_of(l).mixer != Mixer::kAttention) return false;
+  }
+  return true;
+}
+
 /// What a scenario says of serving.
 struct Serving {
   ServingPrecision precision;
   LayerRule layers;
   bool expert_parallel = false;  // ServingLayout::expert_parallel
   EngineLimits limits;
+  Speculation speculation;
   Load load;
 };
 

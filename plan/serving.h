@@ -22,8 +22,8 @@ struct Chunk {
 };
 
 struct Step {
-  Chunk prefill, decode;     // decode.tokens is 1
-  std::int64_t sampled = 0;  // sequences whose next token is chosen
+  Chunk prefill, decode;     // decode.tokens: 1, and guesses
+  std::int64_t sampled = 0;  // rows whose next token is chosen
   std::int64_t tokens() const {
     return prefill.sequences * prefill.tokens + decode.sequences * decode.tokens;
   }

@@ -17,6 +17,7 @@ struct ServingReport {
   std::string model, cluster, layout;
   std::int64_t devices = 0, replicas = 1;
   EngineLimits limits;
+  Speculation speculation;
   CacheCapacity capacity;
   /// False: the cache has no room for the longest sequence, and nothing was served.
   bool fits = false;

@@ -16,15 +16,20 @@ Tree tree_of(const Quantiles& q) {
           {"max_s", q.most.value}};
 }
 
-Tree tree_of(const KindSummary& k) {
-  return {{"name", k.name},
-          {"requests", k.requests},
-          {"prompt_tokens", k.prompt_tokens},
-          {"output_tokens", k.output_tokens},
-          {"preemptions", k.preemptions},
-          {"ttft", tree_of(k.first_token)},
-          {"tpot", tree_of(k.per_token)},
-          {"end_to_end", tree_of(k.end_to_end)}};
+Tree tree_of(const KindSummary& k, bool prefix_caching) {
+  Tree out = {{"name", k.name},
+              {"requests", k.requests},
+              {"prompt_tokens", k.prompt_tokens},
+              {"output_tokens", k.output_tokens},
+              {"preemptions", k.preemptions},
+              {"ttft", tree_of(k.first_token)},
+              {"tpot", tree_of(k.per_token)},
+              {"end_to_end", tree_of(k.end_to_end)}};
+  if (prefix_caching) {
+    out["prompt_tokens_cached"] = k.found_tokens;
+    out["prefix_cache_hit_rate"] = k.hit_rate();
+  }
+  return out;
 }
 
 Tree tree_of(const StepTotals& t) {
@@ -76,7 +81,7 @@ Tree served_tree(const ServingReport& r) {
               {"tokens_per_s", s.tokens_per_s},
               {"output_tokens_per_s_per_device", s.tokens_per_s_per_device},
               {"output_tokens_per_s_per_user", s.tokens_per_s_per_user},
-              {"all", tree_of(s.all)},
+              {"all", tree_of(s.all, r.limits.prefix_caching)},
               {"itl", tree_of(s.token_gap)},
               {"kinds", Tree::array()},
               {"generation_steps", tree_of(r.service.decode)},
@@ -86,7 +91,18 @@ Tree served_tree(const ServingReport& r) {
               {"most_blocks_in_use", r.service.most_blocks},
               {"most_sequences_in_step", r.service.most_sequences},
               {"step_shapes_simulated", r.shapes}};
-  for (const KindSummary& k : s.kinds) out["kinds"].push_back(tree_of(k));
+  if (r.speculation.any()) {
+    const GuessTotals& g = r.service.guessed;
+    out["speculative"] = {{"num_speculative_tokens", r.speculation.tokens},
+                          {"checked_sequences", g.checks},
+                          {"draft_tokens", g.guesses},
+                          {"accepted_tokens", g.accepted},
+                          {"mean_acceptance_length_tokens", g.mean_length()},
+                          {"draft_acceptance_rate", g.rate()}};
+  }
+  for (const KindSummary& k : s.kinds) {
+    out["kinds"].push_back(tree_of(k, r.limits.prefix_caching));
+  }
   return out;
 }
 
@@ -111,12 +127,15 @@ std::string to_json(const ServingReport& r) {
 }
 
 std::string to_csv(const ServingReport& r) {
-  std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions\n";
+  const bool cached = r.limits.prefix_caching;
+  std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions";
+  out += cached ? ",prompt_tokens,prompt_tokens_cached\n" : "\n";
   const auto seconds = [](SimTime t) { return to_seconds(t).value; };
   for (std::size_t i = 0; i < r.service.requests.size(); ++i) {
     const Served& s = r.service.requests[i];
-    out += fmt::format("{},{},{},{},{},{}\n", i, seconds(s.arrival), seconds(s.first_token),
+    out += fmt::format("{},{},{},{},{},{}", i, seconds(s.arrival), seconds(s.first_token),
                        seconds(s.finish), s.replica, s.preemptions);
+    out += cached ? fmt::format(",{},{}\n", r.requests[i].prompt, s.found) : "\n";
   }
   return out;
 }

@@ -60,7 +60,7 @@ std::vector<Line> capacity_lines(const ServingReport& r) {
 
 std::vector<Line> rate_lines(const ServingReport& r) {
   const ServiceSummary& s = r.summary;
-  return {
+  std::vector<Line> out = {
       {},
       labelled("requests", fmt::format("{} in {}, {:.3g} per second, {} preemptions",
                                        human_count(s.all.requests), human_time(s.makespan.value),
@@ -71,6 +71,21 @@ std::vector<Line> rate_lines(const ServingReport& r) {
                       human_rate(s.tokens_per_s_per_device), human_rate(s.tokens_per_s_per_user)),
           Ink::kBold),
       labelled("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
+  if (r.limits.prefix_caching) {
+    out.push_back(labelled(
+        "prefix cache",
+        fmt::format("hit rate {}: {} of {} tokens of prompts", human_percent(s.all.hit_rate()),
+                    human_count(s.all.found_tokens), human_count(s.all.prompt_tokens))));
+  }
+  if (r.speculation.any()) {
+    const GuessTotals& g = r.service.guessed;
+    out.push_back(
+        labelled("guesses",
+                 fmt::format("mean acceptance length {:.2f} tokens of {}, {} of "
+                             "guesses are right",
+                             g.mean_length(), r.speculation.tokens + 1, human_percent(g.rate()))));
+  }
+  return out;
 }
 
 TableRow row(const std::string& label, const Quantiles& q) {
@@ -91,6 +106,12 @@ std::vector<Line> latency_lines(const KindSummary& k, const std::string& title, 
   for (Line& l : table_lines(title, {{"mean"}, {"p50"}, {"p90"}, {"p99"}, {"most"}}, rows, width)) {
     out.push_back(std::move(l));
   }
+  return out;
+}
+
+std::string kind_title(const KindSummary& k, bool prefix_caching) {
+  std::string out = fmt::format("{}: {} requests", k.name, human_count(k.requests));
+  if (prefix_caching) out += fmt::format(", {} cached", human_percent(k.hit_rate(), 0));
   return out;
 }
 
@@ -142,9 +163,7 @@ std::string to_text(const ServingReport& r, const TerminalStyle& style) {
     append(lines,
            latency_lines(r.summary.all, "latency of requests", style.width, &r.summary.token_gap));
     for (const KindSummary& k : r.summary.kinds) {
-      append(lines,
-             latency_lines(k, fmt::format("{}: {} requests", k.name, human_count(k.requests)),
-                           style.width, nullptr));
+      append(lines, latency_lines(k, kind_title(k, r.limits.prefix_caching), style.width, nullptr));
     }
     append(lines, step_lines(r));
   }

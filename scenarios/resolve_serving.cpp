@@ -27,13 +27,33 @@ void warn_of_idle(const Json* requests, const Load& load, std::vector<std::strin
   }
 }
 
+/// The same of a kind, `n`-th of the list: what says more of prefixes and turns that there are none
+/// of.
+void warn_of_idle_in_kinds(const Json* requests, const Load& load,
+                           std::vector<std::string>& warnings) {
+  const Json* list = requests == nullptr ? nullptr : requests->find("kinds");
+  if (list == nullptr || load.arrivals == Arrivals::kTrace) return;
+  for (std::size_t n = 0; n < load.kinds.size(); ++n) {
+    const RequestKind& k = load.kinds[n];
+    const auto warn = [&](const char* key, bool used, const char* without) {
+      if (used || list->children()[n]->find(key) == nullptr) return;
+      warnings.push_back(fmt::format("W001: serving.requests.kinds.{}.{} has no effect without {}",
+                                     n, key, without));
+    };
+    warn("num_prefixes", k.prefix_tokens > 0, "prefix_tokens");
+    warn("prefix_zipf", k.prefix_tokens > 0 && k.prefixes > 1, "several prefixes");
+    warn("think_time", k.turns > 1, "turns");
+  }
+}
+
 std::int64_t longest_request(const Load& load) {
   std::int64_t longest = 0;
   const std::vector<RequestKind> kinds =
       load.kinds.empty() ? std::vector<RequestKind>{RequestKind{}} : load.kinds;
   for (const RequestKind& k : kinds) {
     const auto mean = static_cast<double>(k.prompt_tokens + k.output_tokens);
-    longest = std::max(longest, static_cast<std::int64_t>(mean * (1 + k.spread) + 1));
+    const auto turn = static_cast<std::int64_t>(mean * (1 + k.spread) + 1);
+    longest = std::max(longest, k.prefix_tokens + k.turns * turn);
   }
   return longest;
 }
@@ -59,6 +79,7 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   check(s);
   warn_of_idle(json.find("requests"), s.load, warnings);
+  warn_of_idle_in_kinds(json.find("requests"), s.load, warnings);
   if (!s.load.trace.empty()) {
     s.load.trace = (std::filesystem::path(scenario_file).parent_path() / s.load.trace).string();
   }

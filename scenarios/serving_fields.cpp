@@ -20,6 +20,24 @@ const Table<RequestKind>& kind_table() {
               .required(),
           field("spread", &K::spread, Real{.min = 0, .max = 1},
                 "Lengths are uniform between mean * (1 - spread) and mean * (1 + spread)."),
+          field("prefix_tokens", &K::prefix_tokens, Int{.min = 0, .max = kLongest},
+                "In front of each prompt, besides `prompt_tokens`: a prefix that others begin with "
+                "too, such as a system prompt.")
+              .silent_by_default(),
+          field("num_prefixes", &K::prefixes, Int{.max = 1 << 20},
+                "How many prefixes there are; a conversation has one of them.")
+              .silent_by_default(),
+          field(
+              "prefix_zipf", &K::zipf, Real{.min = 0, .max = 10},
+              "The n-th prefix is drawn with a weight of n to the power of minus this; 0: evenly.")
+              .silent_by_default(),
+          field("turns", &K::turns, Int{.max = 1 << 12},
+                "Requests of a conversation, one after the other: each prompt is all that came "
+                "before, and `prompt_tokens` more.")
+              .silent_by_default(),
+          field("think_time", &K::think_time, Amount<Seconds>{.max = 86400},
+                "From an answer to the conversation's next prompt.")
+              .silent_by_default(),
       });
   return table;
 }
@@ -37,14 +55,15 @@ const Table<Load>& load_table() {
                 "asks anew when answered. trace: as the file says."),
           field("count", &L::count, Int{.max = 10'000'000}, "Requests in all; not with a trace."),
           field("rate_per_s", &L::rate_per_s, Real{.min = 1e-9, .max = 1e9},
-                "Requests per second, for poisson."),
+                "Requests per second, for poisson; of conversations, those that begin."),
           field("concurrency", &L::concurrency, Int{.max = 10'000'000}, "Users, for closed."),
           field("seed", &L::seed, Int{.min = 0}, "Of arrivals, kinds and lengths."),
           field("ramp", &L::ramp, Amount<Seconds>{.max = 3600},
                 "For closed: how long after one user the next asks for the first time."),
           field("trace", &L::trace, Text{},
                 "Path relative to this file: CSV with the header "
-                "arrival_s,prompt_tokens,output_tokens, or a JSON list of such objects.")
+                "arrival_s,prompt_tokens,output_tokens, a JSON list of such objects, or Mooncake's "
+                "JSON lines.")
               .otherwise("none"),
           field("kinds", &L::kinds, List{Nested{&kind_table()}}, "Requests that are alike.")
               .otherwise("1024 prompt and 128 output tokens"),
@@ -84,6 +103,34 @@ const Table<EngineLimits>& engine_table() {
                 "What it does besides for each sequence of a step."),
           field("async_scheduling", &E::async_scheduling, Flag{},
                 "The host prepares a step while the device works on the one before."),
+          field("enable_prefix_caching", &E::prefix_caching, Flag{},
+                "Requests that begin alike find each other's keys and values in the cache, in "
+                "whole blocks.")
+              .silent_by_default(),
+      });
+  return table;
+}
+
+const Table<Speculation>& speculation_table() {
+  using S = Speculation;
+  static const Table<S> table(
+      "serving.speculative",
+      {
+          field("method", &S::method,
+                Choice<Drafting>{{{"ngram", Drafting::kNgram},
+                                  {"draft_model", Drafting::kDraftModel},
+                                  {"mtp", Drafting::kMtp},
+                                  {"eagle", Drafting::kEagle}}},
+                "What guesses. ngram: the host, from the text so far. draft_model: `model`. mtp: "
+                "the model's module for further tokens. eagle: a head of one layer.")
+              .required(),
+          field("num_speculative_tokens", &S::tokens, Int{.max = 64},
+                "Guesses of a sequence that a step checks.")
+              .required(),
+          field("acceptance", &S::acceptance, Real{.min = 0, .max = 1},
+                "The probability that a guess is right whose predecessors are.")
+              .required(),
+          field("model", &S::draft_model, Text{}, "For draft_model: a preset.").otherwise("none"),
       });
   return table;
 }
@@ -157,6 +204,9 @@ const Table<Serving>& serving_table() {
                 "Experts are dealt over dp and tp, whole, instead of divided over tp (vLLM's "
                 "--enable-expert-parallel)."),
           field("engine", &S::limits, Nested{&engine_table()}, "How steps are batched."),
+          field("speculative", &S::speculation, Nested{&speculation_table()},
+                "Tokens are guessed and checked several in a step (vLLM's --speculative-config).")
+              .silent_by_default(),
           field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
       });
   return table;

@@ -26,9 +26,11 @@ KeptLayers layers_on(const ServedModel& s, std::size_t stage) {
 }
 
 StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
-                  const EngineLimits& limits, const FrameworkMemory& framework) {
+                  const EngineLimits& limits, const FrameworkMemory& framework,
+                  const std::optional<Drafter>& drafter) {
   StageRoom room;
   room.use = stage_use(plan, stage, s.cluster, s.placement, framework, s.costs.kernels);
+  if (drafter) room.use.overheads.push_back({"draft_weights", drafter->weights, "the drafter's"});
   const auto memory = static_cast<double>(s.cluster.kind(room.use.kind).device.memory.value);
   const Bytes usable(static_cast<std::int64_t>(memory * limits.memory_utilization));
   room.cache = std::max(usable - room.use.bytes(), Bytes(0));
@@ -40,6 +42,10 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
   room.state_bytes = state * room.kept.states;
   const bool attends = s.model.attention_layers() > 0;
   room.block_bytes = (attends ? token * limits.block_size : state) * room.kept.layers();
+  if (drafter) {
+    room.bytes_per_token += drafter->bytes_per_token;
+    room.block_bytes += drafter->bytes_per_token * limits.block_size;
+  }
   if (room.block_bytes.value > 0) {
     room.tokens = room.cache.value / room.block_bytes.value * limits.block_size;
   }
@@ -92,14 +98,15 @@ Step largest_step(const EngineLimits& limits) {
 }
 
 CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
-                             const FrameworkMemory& framework) {
+                             const FrameworkMemory& framework,
+                             const std::optional<Drafter>& drafter) {
   const Plan plan =
       make_serving_plan(s.model, largest_step(limits), s.precision, s.layout, /*cache_tokens=*/1);
   CacheCapacity out;
   // Where no device holds any of the cache, host memory does, which is not counted here.
   out.tokens = std::numeric_limits<std::int64_t>::max();
   for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    out.stages.push_back(room_on(s, plan, stage, limits, framework));
+    out.stages.push_back(room_on(s, plan, stage, limits, framework, drafter));
     const StageRoom& room = out.stages.back();
     const bool states = s.model.recurrent_layers() > 0;
     const bool first = out.tokens == std::numeric_limits<std::int64_t>::max();

@@ -4,8 +4,10 @@
 // all layers of a stage; the stage with the least room decides (vLLM's determine_available_memory
 // after a profiling run of max_num_batched_tokens).
 //   tokens = block floor((utilization memory - used) / (block layers bytes_per_token_and_layer))
-// Where some layers keep no more than a window, or a state, `tokens` is what all layers could keep,
-// and a sequence takes fewer blocks than it has tokens for (serving/kept_layers.h).
+// A model that guesses tokens (serving/drafter.h) has its weights beside the others and its layers
+// in each block. Where some layers keep no more than a window, or a state, `tokens` is what all
+// layers could keep, and a sequence takes fewer blocks than it has tokens for
+// (serving/kept_layers.h).
 //
 // States share the pool with keys and values: blocks have as many tokens as a state has bytes for,
 // at least, and a state takes a whole block (vllm/model_executor/models/config.py,
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "costmodel/stage_use.h"
+#include "serving/drafter.h"
 #include "serving/kept_layers.h"
 #include "serving/step_costs.h"
 
@@ -50,6 +53,7 @@ Step largest_step(const EngineLimits& limits);
 EngineLimits with_blocks_of_states(EngineLimits limits, const ServedModel& served);
 
 CacheCapacity cache_capacity(const ServedModel& served, const EngineLimits& limits,
-                             const FrameworkMemory& framework);
+                             const FrameworkMemory& framework,
+                             const std::optional<Drafter>& drafter = std::nullopt);
 
 }  // namespace plait

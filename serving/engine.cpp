@@ -32,39 +32,57 @@ struct Mean {
 }  // namespace
 
 Engine::Engine(const EngineLimits& limits, std::int64_t blocks,
-               const std::vector<Request>& requests, const KeptLayers& kept)
+               const std::vector<Request>& requests, const KeptLayers& kept, const Guesses& guesses)
     : limits_(limits),
       blocks_(blocks),
       kept_(kept),
+      guesses_(guesses),
       requests_(requests),
       state_(requests.size()),
-      free_(blocks) {}
+      free_(blocks) {
+  if (!limits.prefix_caching) return;
+  PLAIT_CHECK(!kept.differ(), "prefixes are cached of layers that keep all tokens");
+  cache_.emplace(blocks, limits.block_size, requests);
+}
 
 bool Engine::fits(const Request& r) const {
-  const std::int64_t tokens = r.prompt + r.output - 1;
-  return kept_.most_blocks(tokens, limits_.max_tokens, limits_.block_size) <= blocks_ &&
+  const std::int64_t tokens = r.prompt + r.output - 1 + guesses_.tokens + guesses_.lookahead;
+  const std::int64_t at_once = limits_.max_tokens + guesses_.lookahead;
+  return kept_.most_blocks(tokens, at_once, limits_.block_size) <= blocks_ &&
          (limits_.chunked_prefill || r.prompt + r.output - 1 <= limits_.max_tokens);
 }
 
-bool Engine::take_blocks(std::size_t r, std::int64_t tokens) {
+std::int64_t Engine::guesses(std::size_t r, std::int64_t tokens) const {
+  const bool generates = state_[r].generated > 0 && tokens == 1;
+  return generates ? std::min(guesses_.tokens, budget_ - tokens) : 0;
+}
+
+/// For so many tokens, and slots behind them.
+bool Engine::take_blocks(std::size_t r, std::int64_t tokens, std::int64_t slots) {
   State& s = state_[r];
-  const std::int64_t more =
-      kept_.blocks(s.computed, tokens, limits_.block_size) - s.blocks;  // below 0: some go back
-  if (more > free_) return false;
+  if (cache_) return cache_->hold(r, s.computed, s.computed + tokens, s.computed + tokens + slots);
+  const std::int64_t more = kept_.blocks(s.computed, tokens + slots, limits_.block_size) - s.blocks;
+  if (more > free_) return false;  // below 0: some go back
   s.blocks += more, free_ -= more;
   return true;
 }
 
-void Engine::run(std::size_t r, std::int64_t tokens, Batch& batch) {
+void Engine::give_blocks(std::size_t r) {
+  State& s = state_[r];
+  if (cache_) cache_->release(r);
+  free_ += s.blocks, s.blocks = 0;
+}
+
+void Engine::run(std::size_t r, std::int64_t tokens, std::int64_t guesses, Batch& batch) {
   state_[r].in_flight = true;
-  budget_ -= tokens;
-  batch.sequences.push_back({r, tokens});
+  budget_ -= tokens + guesses;
+  batch.sequences.push_back({r, tokens + guesses, guesses});
 }
 
 void Engine::preempt(std::size_t r) {
   State& s = state_[r];
-  free_ += s.blocks;
-  s.blocks = s.computed = 0;
+  give_blocks(r);
+  s.computed = 0;
   ++s.preemptions;
   preempted_ = true;
   waiting_.push_front(r);
@@ -73,8 +91,8 @@ void Engine::preempt(std::size_t r) {
 /// Preempts sequences admitted after r, the last first, until r has its blocks. Those that are in a
 /// batch cannot be: r then waits for them, and where nothing was admitted after it, gives way
 /// itself.
-bool Engine::make_room(std::size_t r, std::int64_t tokens) {
-  while (!take_blocks(r, tokens)) {
+bool Engine::make_room(std::size_t r, std::int64_t tokens, std::int64_t slots) {
+  while (!take_blocks(r, tokens, slots)) {
     const auto last = std::find_if(running_.rbegin(), running_.rend(),
                                    [&](std::size_t x) { return !state_[x].in_flight; });
     if (*last == r && running_.back() != r) return false;
@@ -97,7 +115,8 @@ void Engine::schedule_running(bool generating, Batch& batch) {
       ++i;
       continue;
     }
-    if (make_room(r, tokens)) run(r, tokens, batch);
+    const std::int64_t guessed = guesses(r, tokens);
+    if (make_room(r, tokens, guessed + guesses_.lookahead)) run(r, tokens, guessed, batch);
     if (i < running_.size() && running_[i] == r) ++i;
   }
 }
@@ -105,13 +124,16 @@ void Engine::schedule_running(bool generating, Batch& batch) {
 void Engine::schedule_waiting(Batch& batch) {
   while (!waiting_.empty() && budget_ > 0 && !preempted_) {
     const std::size_t r = waiting_.front();
+    State& s = state_[r];
+    s.computed = cache_ ? cache_->found(r, known(r)) : 0;
     const std::int64_t tokens = std::min(missing(r), budget_);
     const bool room = static_cast<std::int64_t>(running_.size()) < limits_.max_sequences;
     if (!room || (tokens < missing(r) && !limits_.chunked_prefill)) return;
     if (!take_blocks(r, tokens)) return;
+    if (s.preemptions == 0) s.found = s.computed;
     waiting_.pop_front();
     running_.push_back(r);
-    run(r, tokens, batch);
+    run(r, tokens, 0, batch);
   }
 }
 
@@ -120,8 +142,9 @@ Step Engine::shape(const Batch& batch) const {
   Step step;
   for (const Scheduled& s : batch.sequences) {
     const std::int64_t context = state_[s.request].computed + s.tokens;
-    (s.tokens == 1 ? decode : prefill).add(s.tokens, context);
-    if (s.tokens == missing(s.request)) ++step.sampled;
+    const std::int64_t own = s.tokens - s.guesses;
+    (own == 1 ? decode : prefill).add(s.tokens, context);
+    if (own == missing(s.request)) step.sampled += 1 + s.guesses;
   }
   step.prefill = prefill.chunk(), step.decode = decode.chunk();
   step.sampled = std::max<std::int64_t>(step.sampled, 1);
@@ -138,6 +161,14 @@ Batch Engine::schedule() {
   return batch;
 }
 
+/// How many guesses are right. Those that go beyond what is asked for count too.
+std::int64_t Engine::check(std::size_t r, std::int64_t guesses) {
+  if (guesses == 0) return 0;
+  const std::int64_t right = accepted(guesses_, r, known(r), guesses);
+  ++guessed_.checks, guessed_.guesses += guesses, guessed_.accepted += right;
+  return right;
+}
+
 Progress Engine::complete(const Batch& batch) {
   Progress out;
   for (const Scheduled& scheduled : batch.sequences) {
@@ -145,14 +176,14 @@ Progress Engine::complete(const Batch& batch) {
     State& s = state_[r];
     PLAIT_CHECK(s.in_flight, "a sequence completes that does not run");
     s.in_flight = false;
-    s.computed += scheduled.tokens;
+    s.computed += scheduled.tokens - scheduled.guesses;
     if (s.computed < known(r)) continue;
-    ++s.generated;
+    const std::int64_t right = check(r, scheduled.guesses);
+    s.computed += right, s.generated += 1 + right;
     out.sampled.push_back(r);
     if (s.generated < requests_[r].output) continue;
     out.finished.push_back(r);
-    free_ += s.blocks;
-    s.blocks = 0;
+    give_blocks(r);
     running_.erase(std::ranges::find(running_, r));
   }
   return out;

@@ -37,9 +37,18 @@ class Server {
     last_token_.resize(requests.size());
     for (std::int64_t i = 0; i < options.replicas; ++i) {
       replicas_.push_back(
-          {Engine(options.limits, options.blocks, requests, options.kept), {}, 0, {}});
+          {Engine(options.limits, options.blocks, requests, options.kept, options.guesses),
+           {},
+           0,
+           {}});
     }
-    for (std::size_t i = 0; i < requests.size(); ++i) require_room(i);
+    next_turn_.resize(requests.size(), kNone);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      require_room(i);
+      const std::int64_t before = requests[i].follows;
+      before < 0 ? first_turns_.push_back(i)
+                 : void(next_turn_[static_cast<std::size_t>(before)] = i);
+    }
   }
 
   Service run() {
@@ -56,7 +65,13 @@ class Server {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       Served& s = out_.requests[i];
       PLAIT_CHECK(s.finish > 0, "a request that was not answered");
-      s.preemptions = replicas_[static_cast<std::size_t>(s.replica)].engine.preemptions(i);
+      const Engine& engine = replicas_[static_cast<std::size_t>(s.replica)].engine;
+      s.preemptions = engine.preemptions(i), s.found = engine.found(i);
+    }
+    for (const Replica& replica : replicas_) {
+      const GuessTotals& g = replica.engine.guessed();
+      out_.guessed.checks += g.checks, out_.guessed.guesses += g.guesses;
+      out_.guessed.accepted += g.accepted;
     }
     return std::move(out_);
   }
@@ -77,11 +92,12 @@ class Server {
   }
   void arrive_at_start() {
     const bool closed = load_.arrivals == Arrivals::kClosed;
-    next_ = closed ? std::min(requests_.size(), static_cast<std::size_t>(load_.concurrency))
-                   : requests_.size();
+    next_ = closed ? std::min(first_turns_.size(), static_cast<std::size_t>(load_.concurrency))
+                   : first_turns_.size();
     for (std::size_t i = 0; i < next_; ++i) {
       const SimTime first = static_cast<SimTime>(i) * to_sim_time(load_.ramp);
-      events_.push({closed ? first : requests_[i].arrival, true, i});
+      const std::size_t r = first_turns_[i];
+      events_.push({closed ? first : requests_[r].arrival, true, r});
     }
     if (!requests_.empty()) start_ = events_.top().time;
   }
@@ -103,7 +119,12 @@ class Server {
     }
     for (const std::size_t r : done.finished) {
       out_.requests[r].finish = now_;
-      if (next_ < requests_.size()) events_.push({now_, true, next_++});
+      const std::size_t turn = next_turn_[r];
+      if (turn != kNone) {
+        events_.push({now_ + requests_[turn].pause, true, turn});
+      } else if (next_ < first_turns_.size()) {
+        events_.push({now_, true, first_turns_[next_++]});
+      }
     }
     if (!done.finished.empty()) out_.makespan = now_ - start_;
   }
@@ -154,7 +175,9 @@ class Server {
   std::vector<Replica> replicas_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<SimTime> last_token_;
-  std::size_t next_ = 0;  // the request that the next free user makes
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> first_turns_, next_turn_;  // requests; of each the one that follows
+  std::size_t next_ = 0;  // of the first turns: what the next free user begins with
   SimTime now_ = 0, start_ = 0;
   Service out_;
 };

@@ -2,7 +2,8 @@
 // An event loop over requests and steps: requests arrive at replicas, each of which forms batches
 // (serving/engine.h) and passes them through its pipeline stages. What a step takes is a function
 // of its shape, given from outside. Time is in picoseconds and ties go by number, so that the same
-// input gives the same output everywhere.
+// input gives the same output everywhere. A later turn of a conversation arrives a while after the
+// answer that it follows; users of a closed loop have one conversation after the other.
 //
 // A batch b of a replica goes through stages s = 0 .. p - 1, with up to p batches on the way:
 //   issued(b) = max(now, host) + overhead                  the host is one thread
@@ -36,6 +37,7 @@ struct ServerOptions {
   EngineLimits limits;
   std::int64_t blocks = 0;  // of each replica's cache
   KeptLayers kept = {};
+  Guesses guesses = {};
   std::int64_t replicas = 1;
   std::int64_t batches_in_flight = 1;  // as many as there are stages
 };
@@ -43,6 +45,7 @@ struct ServerOptions {
 struct Served {
   SimTime arrival = 0, first_token = 0, finish = 0;
   std::int64_t replica = 0, preemptions = 0;
+  std::int64_t found = 0;  // tokens of the prompt that the replica's cache had
 };
 
 /// Steps of one sort: those that only generate, and the others.
@@ -55,9 +58,12 @@ struct StepTotals {
 
 struct Service {
   std::vector<Served> requests;  // as given
-  std::vector<SimTime> gaps;     // between successive tokens of a request, in the order they came
-  SimTime makespan = 0;          // from the first arrival to the last token
+  /// Between successive tokens of a request, in the order they came; tokens that come together
+  /// count once (as vLLM's benchmarks count what is streamed).
+  std::vector<SimTime> gaps;
+  SimTime makespan = 0;  // from the first arrival to the last token
   StepTotals decode, prefill;
+  GuessTotals guessed;
   std::vector<SimTime> busy;                         // per stage, over all replicas
   std::int64_t most_blocks = 0, most_sequences = 0;  // in use at a time on one replica
 };

@@ -71,13 +71,14 @@ Step priced_shape(const Step& step, bool graphs) {
   out.prefill.tokens = rounded(step.prefill.tokens);
   out.prefill.context = std::max(out.prefill.tokens, rounded(step.prefill.context));
   if (graphs && step.prefill.sequences == 0) {
-    out.decode.sequences = padded_batch(step.decode.sequences);
+    const std::int64_t each = step.decode.tokens;  // graphs are captured for so many tokens
+    out.decode.sequences = ceil_div(padded_batch(step.decode.sequences * each), each);
     out.sampled = padded_batch(step.sampled);
   }
   // The same keys in all.
   const std::int64_t keys = step.decode.sequences * step.decode.context;
   if (keys > 0)
-    out.decode.context = std::max<std::int64_t>(1, rounded(keys / out.decode.sequences));
+    out.decode.context = std::max(step.decode.tokens, rounded(keys / out.decode.sequences));
   return out;
 }
 
@@ -91,10 +92,14 @@ StepTime time_step(const ServedModel& served, const Step& step) {
   return out;
 }
 
+StepCosts::Key StepCosts::key_of(const Step& s) {
+  return {s.prefill.sequences, s.prefill.tokens, s.prefill.context, s.decode.sequences,
+          s.decode.tokens,     s.decode.context, s.sampled};
+}
+
 const StepTime& StepCosts::operator()(const Step& step) {
   const Step s = priced_shape(step, served_.graphs);
-  const Key key = {s.prefill.sequences, s.prefill.tokens, s.prefill.context,
-                   s.decode.sequences,  s.decode.context, s.sampled};
+  const Key key = key_of(s);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   return known_.emplace(key, time_step(served_, s)).first->second;

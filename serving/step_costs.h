@@ -38,13 +38,16 @@ StepTime time_step(const ServedModel& served, const Step& step);
 
 class StepCosts {
  public:
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, std::int64_t>;
+  static Key key_of(const Step& shape);
+
   explicit StepCosts(const ServedModel& served) : served_(served) {}
   const StepTime& operator()(const Step& step);
   std::size_t shapes() const { return known_.size(); }
+  bool graphs() const { return served_.graphs; }
 
  private:
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                         std::int64_t>;
   const ServedModel& served_;
   std::map<Key, StepTime> known_;
 };

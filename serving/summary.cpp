@@ -25,7 +25,7 @@ KindSummary summary_of(const Service& service, const std::vector<Request>& reque
     const Served& s = service.requests[i];
     ++out.requests;
     out.prompt_tokens += requests[i].prompt, out.output_tokens += requests[i].output;
-    out.preemptions += s.preemptions;
+    out.preemptions += s.preemptions, out.found_tokens += s.found;
     first.push_back(s.first_token - s.arrival);
     whole.push_back(s.finish - s.arrival);
     const std::int64_t later = requests[i].output - 1;

@@ -20,6 +20,13 @@ Quantiles quantiles(std::vector<SimTime> sample);
 struct KindSummary {
   std::string name;
   std::int64_t requests = 0, prompt_tokens = 0, output_tokens = 0, preemptions = 0;
+  std::int64_t found_tokens = 0;  // of prompts, in the prefix cache
+  /// vLLM's "Prefix cache hit rate": of the tokens of prompts, those that were found.
+  double hit_rate() const {
+    return prompt_tokens > 0
+               ? static_cast<double>(found_tokens) / static_cast<double>(prompt_tokens)
+               : 0;
+  }
   Quantiles first_token, per_token, end_to_end;
 };
 

@@ -1,98 +1,16 @@
-// Requests as a file says: CSV with a header, or a JSON list of objects with the same keys.
+// Requests as a file says (serving/trace_rows.h), with what they have in common.
 #include <algorithm>
-#include <charconv>
-#include <sstream>
+#include <map>
+#include <utility>
 
-#include "core/fields.h"
+#include "core/quantity.h"
 #include "serving/requests.h"
+#include "serving/trace_rows.h"
 
 namespace plait {
 namespace {
 
-struct TraceRow {
-  double arrival_s = 0;
-  std::int64_t prompt_tokens = 0, output_tokens = 0;
-  std::string kind = "all";
-};
-
-const Table<TraceRow>& row_table() {
-  using R = TraceRow;
-  static const Table<R> table(
-      "request",
-      {
-          field("arrival_s", &R::arrival_s, Real{.min = 0, .max = 1e7}, "Since the start.")
-              .required(),
-          field("prompt_tokens", &R::prompt_tokens, Int{.max = 1 << 28}, "").required(),
-          field("output_tokens", &R::output_tokens, Int{.max = 1 << 28}, "").required(),
-          field("kind", &R::kind, Text{}, ""),
-      });
-  return table;
-}
-
-[[noreturn]] void refuse_line(const std::string& file, int line, const std::string& problem) {
-  throw InputError({"R001",
-                    problem,
-                    {file, line, 1, ""},
-                    "arrival_s,prompt_tokens,output_tokens and optionally kind",
-                    "correct the line"});
-}
-
-std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> out(1);
-  for (const char c : line) {
-    if (c == ',') {
-      out.emplace_back();
-    } else if (c != '\r' && c != ' ' && c != '"') {
-      out.back() += c;
-    }
-  }
-  return out;
-}
-
-template <class Number>
-Number number(const std::string& text, const std::string& file, int line) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    refuse_line(file, line, "\"" + text + "\" is no number");
-  }
-  return value;
-}
-
-std::vector<TraceRow> csv_rows(const std::string& text, const std::string& file) {
-  std::istringstream in(text);
-  std::string line;
-  std::getline(in, line);
-  const std::vector<std::string> header = cells(line);
-  const auto column = [&](const char* name) {
-    return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
-  };
-  const std::size_t arrival = column("arrival_s"), prompt = column("prompt_tokens"),
-                    output = column("output_tokens"), kind = column("kind");
-  if (std::max({arrival, prompt, output}) >= header.size()) {
-    refuse_line(file, 1, "a trace whose header names no arrival, prompt or output");
-  }
-  std::vector<TraceRow> rows;
-  for (int n = 2; std::getline(in, line); ++n) {
-    const std::vector<std::string> c = cells(line);
-    if (c.size() == 1 && c[0].empty()) continue;
-    if (c.size() != header.size()) refuse_line(file, n, "a line with other columns than the first");
-    rows.push_back({number<double>(c[arrival], file, n), number<std::int64_t>(c[prompt], file, n),
-                    number<std::int64_t>(c[output], file, n), kind < c.size() ? c[kind] : "all"});
-    const TraceRow& r = rows.back();
-    const bool sound =
-        r.arrival_s >= 0 && r.arrival_s <= 1e7 && r.prompt_tokens > 0 && r.output_tokens > 0;
-    if (!sound) refuse_line(file, n, "a request without tokens, or before the start");
-  }
-  return rows;
-}
-
-std::vector<TraceRow> json_rows(const std::string& text, const std::string& file) {
-  const JsonDocument document = parse_json(text, file);
-  std::vector<TraceRow> rows;
-  List{Nested{&row_table()}}.read(document.root(), rows);
-  return rows;
-}
+constexpr std::int64_t kHashedTokens = 512;  // of a hash_id: Qin et al. 2024, section 4
 
 std::size_t kind_of(const std::string& name, std::vector<RequestKind>& kinds) {
   const auto found = std::ranges::find(kinds, name, &RequestKind::name);
@@ -102,18 +20,64 @@ std::size_t kind_of(const std::string& name, std::vector<RequestKind>& kinds) {
   return kinds.size() - 1;
 }
 
+/// Numbers texts as they are met. A conversation's stands for its prefix too.
+class Texts {
+ public:
+  explicit Texts(const std::string& file) : file_(file) {}
+
+  std::vector<SharedSpan> shared(const TraceRow& r) {
+    require_sound(r);
+    std::vector<SharedSpan> out = hashed(r);
+    if (!r.prefix_id.empty())
+      out.push_back({r.prefix_tokens, number({"prefix " + r.prefix_id, ""})});
+    if (!r.conversation_id.empty()) {
+      out.push_back({r.prompt_tokens + r.output_tokens,
+                     number({"prefix " + r.prefix_id, r.conversation_id})});
+    }
+    return out;
+  }
+
+ private:
+  void require_sound(const TraceRow& r) const {
+    const bool named = !r.prefix_id.empty();
+    if (named != (r.prefix_tokens > 0) || r.prefix_tokens > r.prompt_tokens) {
+      refuse_trace(file_, r.line,
+                   "a prefix without its name or its tokens, or longer than its prompt");
+    }
+    const auto hashed = static_cast<std::int64_t>(r.hash_ids.size());
+    if (hashed > ceil_div(r.prompt_tokens, kHashedTokens) ||
+        (hashed > 0 && (named || !r.conversation_id.empty()))) {
+      refuse_trace(file_, r.line,
+                   "more hash_ids than the prompt has blocks of 512 tokens, or beside a prefix");
+    }
+  }
+  std::vector<SharedSpan> hashed(const TraceRow& r) {
+    std::vector<SharedSpan> out;
+    for (const std::int64_t id : r.hash_ids) {
+      const std::int64_t until = static_cast<std::int64_t>(out.size() + 1) * kHashedTokens;
+      out.push_back({std::min(until, r.prompt_tokens), number({"hash", std::to_string(id)})});
+    }
+    return out;
+  }
+  std::int64_t number(const std::pair<std::string, std::string>& name) {
+    return numbers_.emplace(name, std::ssize(numbers_)).first->second;
+  }
+
+  const std::string& file_;
+  std::map<std::pair<std::string, std::string>, std::int64_t> numbers_;
+};
+
 }  // namespace
 
 std::vector<Request> read_trace(const std::string& text, const std::string& file, Load& load) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  const bool is_json = first != std::string::npos && text[first] == '[';
   load.kinds.clear();
+  Texts texts(file);
   std::vector<Request> out;
-  for (const TraceRow& r : is_json ? json_rows(text, file) : csv_rows(text, file)) {
+  for (const TraceRow& r : read_trace_rows(text, file)) {
     out.push_back({to_sim_time(Seconds(r.arrival_s)), r.prompt_tokens, r.output_tokens,
-                   kind_of(r.kind, load.kinds)});
+                   kind_of(r.kind, load.kinds), texts.shared(r)});
   }
-  if (out.empty()) refuse_line(file, 1, "a trace without requests");
+  if (out.empty()) refuse_trace(file, 1, "a trace without requests");
   std::ranges::stable_sort(out, {}, &Request::arrival);
   return out;
 }

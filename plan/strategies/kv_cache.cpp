@@ -1,6 +1,8 @@
 // Attention over a cache (Kwon et al. 2023, PagedAttention): the step's keys and values are written
-// into it, and queries meet what it holds. Prompts, with many queries per sequence, and single
-// tokens run in kernels of their own kind (vLLM's and TensorRT-LLM's context and generation phase).
+// into it, and queries meet what it holds. Prompts, with many queries per sequence, and sequences
+// that generate run in kernels of their own kind (vLLM's and TensorRT-LLM's context and generation
+// phase). Where guesses are checked, a sequence that generates has a few queries: rows of one
+// kernel that streams its keys once, as if it had so many heads more (FlashAttention's packed GQA).
 // Blocks are pages of a table: they change where a key is found, not how many bytes are read.
 #include "plan/strategies/inference.h"
 
@@ -41,17 +43,27 @@ class CacheRewrite {
                          op.phase,
                          {{qkv, Use::kRead, 0}, {cache_, Use::kUpdate, 0}}});
     Use use = Use::kWrite;  // the second kernel fills the other rows of the same result
-    for (const Chunk& chunk : {step_.prefill, step_.decode}) {
-      if (chunk.sequences == 0) continue;
-      block.ops.push_back(attention(op, a, chunk, use));
+    if (step_.prefill.sequences > 0) {
+      block.ops.push_back(attention(op, over(a, step_.prefill), use));
       use = Use::kUpdate;
     }
+    if (step_.decode.sequences == 0) return;
+    block.ops.push_back(attention(op, packed(over(a, step_.decode)), use));
   }
-  Op attention(const Op& op, Attention a, const Chunk& chunk, Use use) const {
+  Attention packed(Attention a) const {
+    if (a.seq_q > 1) a.window = 0;  // seq_kv has the keys that any of them sees
+    a.heads *= a.seq_q, a.seq_q = 1, a.causal = false;
+    a.dtype = type_;  // what is streamed is the cache
+    return a;
+  }
+  Attention over(Attention a, const Chunk& chunk) const {
     a.batch = chunk.sequences, a.seq_q = chunk.tokens, a.seq_kv = chunk.context;
     if (a.window > 0) a.seq_kv = std::min(a.seq_kv, chunk.tokens + a.window - 1);
     a.causal = chunk.tokens > 1;
-    if (chunk.tokens == 1) a.dtype = type_;  // what is streamed is the cache
+    if (chunk.tokens == 1) a.dtype = type_;
+    return a;
+  }
+  Op attention(const Op& op, const Attention& a, Use use) const {
     Op out = op;
     out.body = Compute(a);
     for (std::size_t i = 1; i < out.operands.size(); ++i) out.operands[i].use = use;

@@ -51,6 +51,7 @@ class LatentCacheRewrite {
            d_.tensors[op.operands[1].tensor].name.starts_with("layer.kv_up");
   }
   std::int64_t keys_of_prompts() const { return step_.prefill.sequences * step_.prefill.context; }
+  std::int64_t decoded_rows() const { return step_.decode.sequences * step_.decode.tokens; }
 
   /// What heads are made of: into the cache, and for prompts out of it to keys and values.
   void join(Op op) {
@@ -107,7 +108,7 @@ class LatentCacheRewrite {
               {query, Use::kWrite, 0}});
     Attention a = *body_of<Attention>(op);
     a.batch = step_.decode.sequences, a.seq_q = 1, a.seq_kv = step_.decode.context;
-    a.heads = heads_, a.kv_heads = 1;
+    a.heads = heads_ * step_.decode.tokens, a.kv_heads = 1;  // guesses: queries of one kernel
     a.head_dim = m_.kv_lora_rank + m_.rope_head_dim, a.value_dim = m_.kv_lora_rank;
     a.latents = true, a.causal = false, a.dtype = type_;
     Op attention = op;
@@ -125,14 +126,14 @@ class LatentCacheRewrite {
   /// (sequences, n of each head) = (sequences, k of each head) x (k, n), head by head.
   void multiply(std::int64_t n, std::int64_t k, Phase phase, std::vector<Operand> operands) {
     MatMul g;
-    g.batch = heads_, g.m = step_.decode.sequences, g.n = n, g.k = k;
+    g.batch = heads_, g.m = decoded_rows(), g.n = n, g.k = k;
     g.in = g.out = d_.workload.precision.weights;
     out_->push_back({Compute(g), Stream::kCompute, phase, std::move(operands)});
   }
   TensorId for_heads(const char* name, std::int64_t width) {
     Tensor t = d_.tensors[queries_];
     t.name = name;
-    t.dims = {Dim{step_.decode.sequences}, Dim{1}, Dim{m_.heads * width, Axis::kTp}};
+    t.dims = {Dim{decoded_rows()}, Dim{1}, Dim{m_.heads * width, Axis::kTp}};
     t.scope = Scope::kCall;
     return d_.add(t);
   }

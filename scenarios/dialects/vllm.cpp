@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "model/presets.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/hub_names.h"
+#include "scenarios/dialects/vllm_speculation.h"
 
 namespace plait::vllm {
 namespace {
@@ -46,6 +48,9 @@ void write_serving(ExportDraft& d, const Serving& s) {
   d.copy("--max-model-len", "serving.engine.max_model_len");
   d.copy("--gpu-memory-utilization", "serving.engine.gpu_memory_utilization");
   if (!s.limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
+  d.set(s.limits.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
+  if (s.limits.prefix_caching) d.say({"serving.engine.enable_prefix_caching"});
+  write_speculation(d, s.speculation);
   if (s.expert_parallel) d.set("--enable-expert-parallel");
   if (s.limits.async_scheduling) d.set("--async-scheduling");
   if (!s.limits.graphs) d.set("--enforce-eager");
@@ -61,7 +66,8 @@ class ServingReader {
  public:
   ServingReader(Arguments& args, Imported& out) : args_(args), out_(out) {}
 
-  void read(const TypeName* type) {
+  /// `preset`: the model's, or "".
+  void read(const TypeName* type, const std::string& preset) {
     if (type != nullptr) out_.give("serving.dtype", json_quote(type->ours));  // or the workload's
     read_formats(type);
     read_states();
@@ -76,6 +82,7 @@ class ServingReader {
     if (const auto share = args_.number(memory))
       give(memory, "engine.gpu_memory_utilization", json_number(*share));
     read_flags();
+    read_prefix_caching(preset);
   }
 
  private:
@@ -101,6 +108,15 @@ class ServingReader {
     flag("--disable-custom-all-reduce", "engine.custom_all_reduce", false);
     args_.exclusive("--enable-chunked-prefill", "--no-enable-chunked-prefill");
     flag("--no-enable-chunked-prefill", "engine.chunked_prefill", false);
+  }
+  /// vLLM's default is on; here only for models of which it is described, as far as they are known.
+  void read_prefix_caching(const std::string& preset) {
+    const char *on = "--enable-prefix-caching", *off = "--no-enable-prefix-caching";
+    args_.exclusive(on, off);
+    const Model* model = find_preset(preset);
+    const bool by_default = model != nullptr && keeps_all_tokens(*model);
+    if (args_.flag(off)) return give(off, "engine.enable_prefix_caching", "false");
+    if (args_.flag(on) || by_default) give(on, "engine.enable_prefix_caching", "true");
   }
   /// Where it says nothing, states are as in the base, or of the type of activations.
   void read_states() {
@@ -146,7 +162,8 @@ Imported read(const std::string& text, const std::string& file) {
   Imported out;
   out.serves = true;
   const std::string model = model_of(args);
-  if (const std::string preset = preset_of_hub_name(model); !preset.empty()) {
+  const std::string preset = preset_of_hub_name(model);
+  if (!preset.empty()) {
     out.give("model", json_quote(preset), args.line("--model"));
   } else if (!model.empty()) {
     warn_unread({"the model " + model + ", which is no preset"}, out.warnings);
@@ -166,7 +183,8 @@ Imported read(const std::string& text, const std::string& file) {
     out.give("workload.precision.weights", json_quote(type->ours), args.line("--dtype"));
   }
   out.give("strategy.zero_stage", "0");
-  ServingReader(args, out).read(type);
+  ServingReader(args, out).read(type, preset);
+  read_speculation(args, out, file);
   args.report_unread(out.warnings);
   return out;
 }

@@ -90,6 +90,40 @@ class Serve(CommandTest):
         self.assertEqual(report["service"]["all"]["output_tokens"], 15)
         self.assertEqual(report["kv_cache"]["max_model_len_tokens"], 110)
 
+    def test_prefixes_are_found_and_reported(self):
+        kind = {"prompt_tokens": 200, "output_tokens": 10, "prefix_tokens": 800, "turns": 2}
+        off = changed(SMALL, "serving.requests.kinds", [kind])
+        on = changed(off, "serving.engine", {"enable_prefix_caching": True})
+        cold, warm = (self.serve(s, "--format", "json").json() for s in (off, on))
+        self.assertNotIn("prefix_cache_hit_rate", cold["service"]["all"])
+        found = warm["service"]["all"]
+        # 10 conversations of 1,000 and 1,210 tokens. At most four begin before the prefix is there;
+        # others find its 800 tokens, second turns 1,009 of theirs, in blocks of 16.
+        self.assertEqual(found["prompt_tokens"], 10 * (1000 + 1210))
+        self.assertLessEqual(found["prompt_tokens_cached"], 9 * 800 + 10 * 1008)
+        self.assertGreaterEqual(found["prompt_tokens_cached"], 6 * 800 + 10 * 1008)
+        self.assertAlmostEqual(found["prefix_cache_hit_rate"],
+                               found["prompt_tokens_cached"] / found["prompt_tokens"])
+        self.assertLess(found["ttft"]["mean_s"], cold["service"]["all"]["ttft"]["mean_s"])
+        self.assertIn("prefix cache", self.serve(on).out)
+        lines = self.serve(on, "--format", "csv").out.splitlines()
+        self.assertEqual(sum(int(line.split(",")[-1]) for line in lines[1:]),
+                         found["prompt_tokens_cached"])
+
+    def test_guesses_shorten_the_time_per_token(self):
+        guess = {"method": "eagle", "num_speculative_tokens": 3, "acceptance": 0.8}
+        plain = self.serve(SMALL, "--format", "json").json()["service"]
+        faster = changed(SMALL, "serving.speculative", guess)
+        guessed = self.serve(faster, "--format", "json").json()["service"]
+        self.assertNotIn("speculative", plain)
+        told = guessed["speculative"]
+        self.assertEqual(told["mean_acceptance_length_tokens"],
+                         1 + told["accepted_tokens"] / told["checked_sequences"])
+        # (1 - 0.8^4) / (1 - 0.8) = 2.95 tokens a step, of which guessing takes less than a third
+        self.assertAlmostEqual(told["mean_acceptance_length_tokens"], 2.95, delta=0.2)
+        self.assertLess(guessed["all"]["tpot"]["mean_s"], plain["all"]["tpot"]["mean_s"] / 1.8)
+        self.assertIn("mean acceptance length", self.serve(faster).out)
+
     def test_what_vllm_prints_is_printed(self):
         out = self.serve(SMALL).out
         self.assertRegex(out, r"GPU KV cache size: [\d,]+ tokens")
@@ -120,6 +154,13 @@ class Serve(CommandTest):
             "S063": changed(SMALL, "serving.requests", {"arrivals": "trace"}),
             "S064": changed(SMALL, "workload", {"sequence_length": 8, "global_batch": 1}),
             "S128": changed(SMALL, "serving.expert_parallel", True),
+            "S180": changed(changed(SMALL, "model", "mistral-7b-v0.1"),
+                            "serving.engine", {"enable_prefix_caching": True}),
+            "S181": changed(SMALL, "serving.speculative",
+                            {"method": "draft_model", "num_speculative_tokens": 2,
+                             "acceptance": 0.5}),
+            "S182": changed(changed(SMALL, "model", "mistral-7b-v0.1"), "serving.speculative",
+                            {"method": "eagle", "num_speculative_tokens": 2, "acceptance": 0.5}),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "R002": changed(changed(SMALL, "serving.requests.kinds",
                                     [{"prompt_tokens": 10000000, "output_tokens": 1}]),
@@ -134,6 +175,14 @@ class Serve(CommandTest):
     def test_fields_without_effect_are_warned_of(self):
         scenario = changed(SMALL, "serving.requests.rate_per_s", 3)
         self.assertIn("W001: serving.requests.rate_per_s", self.serve(scenario).err)
+        kind = {"prompt_tokens": 9, "output_tokens": 2, "prefix_tokens": 9, "prefix_zipf": 1,
+                "think_time": "1 s"}
+        told = self.serve(changed(SMALL, "serving.requests.kinds", [kind])).err
+        self.assertIn("W001: serving.requests.kinds.0.prefix_zipf", told)
+        self.assertIn("W001: serving.requests.kinds.0.think_time", told)
+        kind = dict(kind, num_prefixes=2, turns=2)
+        told = self.serve(changed(SMALL, "serving.requests.kinds", [kind])).err
+        self.assertNotIn("W001", told)
         scenario = changed(SMALL, "strategy", {"zero_stage": 0})
         self.assertIn("W001: strategy.zero_stage", self.serve(scenario).err)
         varied = self.serve(scenario, "-L", "serving.requests.concurrency=2,4")

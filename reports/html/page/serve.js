@@ -22,6 +22,10 @@ function serveAnswer() {
       tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
       tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
       room,
+      r.service.all.prefix_cache_hit_rate === undefined ? null :
+        tile('Prefix cache', num(at + '/all/prefix_cache_hit_rate', 'percent'), ['of the tokens of prompts are found: ', num(at + '/all/prompt_tokens_cached', 'rate')]),
+      r.service.speculative === undefined ? null :
+        tile('Guesses', [num(at + '/speculative/mean_acceptance_length_tokens', 'number'), ' tokens'], ['a step and sequence; right are ', num(at + '/speculative/draft_acceptance_rate', 'percent')]),
       tile('Preemptions', num(at + '/all/preemptions', 'count'), ['at most ', num(at + '/most_sequences_in_step', 'count'), ' sequences in a step']),
       tile('Bound by', say(at + '/generation_bound_by'), 'while it only generates')));
 }

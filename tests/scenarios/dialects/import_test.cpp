@@ -7,34 +7,9 @@
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/dialects/yaml_map.h"
+#include "tests/scenarios/dialects/imported.h"
 
 namespace plait::import_test {
-
-constexpr const char* kBase = R"({"model": "llama-3.1-8b",
-  "workload": {"sequence_length": 4096, "global_batch": 64}, "cluster": "hgx-h100"})";
-
-Scenario imported(Dialect dialect, const std::string& text, const std::string& base = kBase) {
-  const Imported settings = read_settings(text, "run.sh", dialect);
-  return parse_scenario(scenario_json(settings, "run.sh", {base, "base.json"}, ""), "out.json");
-}
-
-/// "D004 line 3"
-std::string refusal(Dialect dialect, const std::string& text, const std::string& base = kBase) {
-  try {
-    imported(dialect, text, base);
-  } catch (const InputError& e) {
-    EXPECT_EQ(e.text().where.file, "run.sh");
-    EXPECT_TRUE(e.text().code[0] != 'D' || !e.text().cure.empty());
-    return e.text().code + " line " + std::to_string(e.text().where.line);
-  }
-  return "accepted";
-}
-
-std::string warnings(Dialect dialect, const std::string& text) {
-  std::string out;
-  for (const std::string& w : read_settings(text, "run.sh", dialect).warnings) out += w + "\n";
-  return out;
-}
 
 // ---- Shell ----
 
@@ -311,43 +286,6 @@ TEST(ImportAccelerate, RefusesAtTheLine) {
   EXPECT_EQ(refused("distributed_type: FSDP\nnonsense"), "D002 line 2");
   EXPECT_EQ(refused("distributed_type: MEGATRON_LM"), "D006 line 1");
   EXPECT_EQ(refused("distributed_type: NO\nuse_cpu: no\nuse_cpu: no"), "D004 line 3");
-}
-
-// ---- vLLM ----
-
-TEST(ImportVllm, KnowsPresetsByTheirNamesOnTheHub) {
-  const std::string line =
-      "vllm serve meta-llama/Llama-3.1-70B --tensor-parallel-size=8 --swap-space 4";
-  const Scenario s = imported(Dialect::kVllm, line);
-  EXPECT_EQ(s.model.name, "llama-3.1-70b");
-  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 8);
-  EXPECT_EQ(warnings(Dialect::kVllm, line), "W007: not read: --swap-space\n");
-}
-
-constexpr const char* kServes = R"({"model": "mixtral-8x7b", "cluster": "hgx-h100",
-  "serving": {"kv_cache": "fp8", "engine": {"max_num_seqs": 77, "cuda_graphs": false}}})";
-
-TEST(ImportVllm, SettingsOfServingAreReadOverABaseThatServes) {
-  const Scenario s = imported(Dialect::kVllm,
-                              "vllm serve x --tensor-parallel-size 4 --enable-expert-parallel "
-                              "--dtype half --max-model-len 4096 --no-enable-chunked-prefill",
-                              kServes);
-  ASSERT_TRUE(s.serving);
-  EXPECT_TRUE(s.serving->expert_parallel);
-  EXPECT_EQ(s.serving->precision.activations, DType::kFp16);
-  EXPECT_EQ(s.serving->precision.kv_cache, DType::kFp16);  // auto
-  EXPECT_EQ(s.serving->limits.max_context, 4096);
-  EXPECT_FALSE(s.serving->limits.chunked_prefill);
-  EXPECT_TRUE(s.serving->limits.graphs);           // no --enforce-eager
-  EXPECT_EQ(s.serving->limits.max_sequences, 77);  // vLLM's depends on the device
-  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
-  EXPECT_TRUE(s.warnings.empty());
-}
-
-TEST(ImportVllm, SettingsOfServingAreRefusedOverABaseThatTrains) {
-  const std::string line = "vllm serve x --tensor-parallel-size 8\\\n --enable-expert-parallel";
-  EXPECT_EQ(refusal(Dialect::kVllm, line), "D008 line 2");
-  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x --quantization awq", kServes), "D006 line 1");
 }
 
 // ---- Which dialect ----

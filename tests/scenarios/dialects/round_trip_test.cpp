@@ -161,7 +161,8 @@ json random_serving() {
                 {"chunked_prefill", coin()},
                 {"cuda_graphs", coin()},
                 {"custom_all_reduce", coin()},
-                {"async_scheduling", coin()}}}};
+                {"async_scheduling", coin()},
+                {"enable_prefix_caching", coin()}}}};
   if (coin()) out["kv_cache"] = word({"bf16", "fp8"});
   if (coin()) out["state_cache"] = word({"bf16", "fp16", "fp32"});
   return out;

@@ -1,0 +1,69 @@
+#include "serving/require_described.h"
+
+#include <string>
+
+#include "model/presets.h"
+#include "plan/refusal.h"
+
+namespace plait {
+namespace {
+
+void require_prefixes(const Model& m) {
+  if (keeps_all_tokens(m)) return;
+  throw refusal("S180", "prefix caching of layers that keep a window or a state",
+                "serving.engine.enable_prefix_caching",
+                "false, or a model whose layers keep the keys and values of all tokens",
+                "leave prefix caching off for this model");
+}
+
+void require_drafter(const Model& m, const Speculation& s) {
+  const bool own = s.method == Drafting::kDraftModel;
+  if (own != !s.draft_model.empty()) {
+    throw refusal(
+        "S181", own ? "guesses by a model, and none is named" : "a model that guesses nothing",
+        "serving.speculative.model", "the name of a preset, with method draft_model alone",
+        own ? "name a small model of the same family" : "remove it, or choose draft_model");
+  }
+  const Model* drafter = own ? find_preset(s.draft_model) : nullptr;
+  if (own && (drafter == nullptr || !drafter->generates() || !keeps_all_tokens(*drafter) ||
+              drafter->vocab != m.vocab)) {
+    throw refusal("S181", "guesses by " + s.draft_model + " for " + m.name,
+                  "serving.speculative.model",
+                  "a preset with the same vocabulary of " + std::to_string(m.vocab) +
+                      ", whose layers keep all tokens",
+                  "see `plait list models`; choose one of the same family");
+  }
+  if (s.method == Drafting::kMtp && m.mtp_layers == 0) {
+    throw refusal("S181", "guesses by modules that the model has not", "serving.speculative.method",
+                  "ngram, draft_model or eagle, or a model with mtp_layers",
+                  "choose another method");
+  }
+}
+
+void require_speculation(const Model& m, const Serving& serving, const Mesh& mesh) {
+  const Speculation& s = serving.speculation;
+  require_drafter(m, s);
+  const auto refuse = [](const std::string& what) {
+    throw refusal(
+        "S182", "speculative decoding " + what, "serving.speculative.method",
+        "layers that keep all tokens, dealt evenly, on one stage; with ngram also windows "
+        "and several stages",
+        "choose ngram, or leave it out");
+  };
+  if (m.recurrent_layers() > 0) refuse("of layers with states");
+  if (serving.layers.dealing != Dealing::kEven || serving.layers.cache_on_host) {
+    refuse("with layers or their cache off the devices");
+  }
+  if (s.method == Drafting::kNgram) return;
+  if (!keeps_all_tokens(m)) refuse("by a model beside layers with windows");
+  if (mesh[Axis::kPp] > 1) refuse("by a model over pipeline stages");
+}
+
+}  // namespace
+
+void require_described(const Model& m, const Serving& serving, const Mesh& mesh) {
+  if (serving.limits.prefix_caching) require_prefixes(m);
+  if (serving.speculation.any()) require_speculation(m, serving, mesh);
+}
+
+}  // namespace plait

@@ -1,0 +1,15 @@
+#pragma once
+// What an engine may be asked for and is not described here.
+
+#include "model/model.h"
+#include "plan/requests.h"
+
+namespace plait {
+
+/// Throws InputError S180: prefix caching of a model some of whose layers keep a window or a state.
+/// S181: guesses by a model or module that is not there, or of another vocabulary. S182: guesses
+/// for a model with states; by a model over pipeline stages, over layers off the devices, or for
+/// layers with windows.
+void require_described(const Model& model, const Serving& serving, const Mesh& mesh);
+
+}  // namespace plait
