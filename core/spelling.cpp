@@ -79,7 +79,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   // h100 and a100 are two things, as 3090 and 4090 are, and neither is a slip of the other.
   const auto exchange_cost = [&](std::size_t i, std::size_t j) -> std::size_t {
     if (a[i] == b[j]) return 0;
-    return numbered_a[i] && numbered_b[j] ? 2 : 1;
+    const bool alike = is_digit(a[i]) == is_digit(b[j]);  // a letter O for a 0 is a slip
+    return alike && numbered_a[i] && numbered_b[j] ? 2 : 1;
   };
   for (std::size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
   for (std::size_t j = 0; j <= b.size(); ++j) at(0, j) = j;

@@ -25,6 +25,10 @@ TEST(NamesLike, AnotherLetterBesideANumberIsNoSlip) {
   EXPECT_EQ(names_like("hgz-h100", {"dgx-a100", "hgx-h100"}), Names{"hgx-h100"});
 }
 
+TEST(NamesLike, ALetterForADigitIsASlip) {
+  EXPECT_EQ(names_like("S01O", {"S010", "S020"}), Names{"S010"});
+}
+
 TEST(NamesLike, OfEquallyNearNamesTheOneThatBeginsAlike) {
   EXPECT_EQ(names_like("llama-3-70b", {"llama-2-70b", "llama-3.1-70b"}), Names{"llama-3.1-70b"});
   EXPECT_EQ(names_like("meta-llama/Meta-Llama-3-8B", {"llama-2-7b", "llama-3.1-8b"}),
