@@ -49,8 +49,11 @@ function drawMemory(rank, stepNs, capacity, width) {
 }
 
 function drawCapacity(c, capacity) {
-  c.root.append(svg('path', {d: `M${c.left} ${c.py(capacity)}H${c.right}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
-    svg('text', {x: c.right - 4, y: c.py(capacity) - 5, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
+  const d = `M${c.left} ${c.py(capacity)}H${c.right}`;
+  // Where the curve is higher, they stand on its colours.
+  c.root.append(svg('path', {d, stroke: 'var(--card)', 'stroke-width': 3}),
+    svg('path', {d, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+    svg('text', {class: 'apart', x: c.right - 4, y: c.py(capacity) - 6, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
 }
 
 /// A line that follows the pointer or the arrow keys, and reads out what is there.
