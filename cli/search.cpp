@@ -78,7 +78,7 @@ struct Machines {
       0;  // the study of the machine that the scenario itself has, or the first
 };
 
-std::string words_of(const Studies& studies) {
+std::string machines_in_words(const Studies& studies) {
   if (studies.size() == 1) return cluster_text(studies.front()->scenario().cluster);
   const auto gpus = [](const auto& study) { return study->scenario().cluster.world_size(); };
   const auto [least, most] = std::ranges::minmax_element(studies, {}, gpus);
@@ -106,7 +106,7 @@ SearchReport report_of(const SearchCommand& o, const Command& command, const Stu
   report.tokens = o.tokens;
   const Scenario& s = studies.front()->scenario();
   report.scenario = s.name, report.model = s.model.name;
-  report.cluster = words_of(studies);
+  report.cluster = machines_in_words(studies);
   report.run = run_facts(s, command.line);
   std::int64_t least = s.cluster.world_size();
   for (const auto& study : studies) least = std::min(least, study->scenario().cluster.world_size());
