@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/error.h"
 #include "core/spelling.h"
@@ -31,12 +32,27 @@ Option Option::between(double least, double most) {
   option_->check(CLI::Range(least, most));
   return *this;
 }
+namespace {
+
+/// CLI11's own says the largest double in 309 digits.
+CLI::Validator number_that(bool (*holds)(double), const char* name, const char* expected) {
+  const auto refusal = [=](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && holds(value)) return "";
+    return fmt::format("{} is no {}", text, expected);
+  };
+  return {CLI::Validator(refusal, name)};
+}
+
+}  // namespace
+
 Option Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(number_that([](double x) { return x > 0; }, "POSITIVE", "number above 0"));
   return *this;
 }
 Option Option::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(number_that([](double x) { return x >= 0; }, "NONNEGATIVE", "number from 0 on"));
   return *this;
 }
 Option Option::separated_by_commas() {
@@ -147,6 +163,22 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+/// Whether `word`, as "-L" or "--price", is an option of `app`.
+bool takes(const CLI::App& app, const std::string& word) {
+  return app.get_option_no_throw(word) != nullptr;
+}
+
+/// The subcommands of the program that take an option which another one does not: "plait compare
+/// or whatif takes -L".
+std::string takers_of(const CLI::App& program, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : program.get_subcommands({})) {
+    if (takes(*sub, word)) names.push_back(sub->get_name());
+  }
+  if (names.empty()) return "";
+  return fmt::format("plait {} {} it", fmt::join(names, ", "), names.size() > 1 ? "take" : "takes");
+}
+
 /// "plait topology show": all words that lead to it.
 std::string path_of(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
@@ -166,6 +198,12 @@ std::string path_of(const CLI::App& app) {
 [[noreturn]] void refuse_subcommand(const CLI::App& at, const std::string& word,
                                     const std::string& command) {
   const std::vector<std::string> known = subcommand_names(at);
+  if (word.ends_with(".json")) {
+    throw InputError({.code = "G001",
+                      .problem = fmt::format("{} has no subcommand {}", command, word),
+                      .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                      .cure = fmt::format("for a scenario: plait run {}", word)});
+  }
   refuse_word(fmt::format("{} has no subcommand {}", command, word), word, known,
               fmt::format("one of {}", fmt::join(known, ", ")), command);
 }
@@ -178,6 +216,12 @@ void refuse_unknown_word(const CLI::App& app) {
   const CLI::App& at = reached(app);
   const std::string command = path_of(at);
   if (word.starts_with('-')) {
+    const std::string option = word.substr(0, word.find('='));
+    if (const std::string takers = takers_of(app, option); !takers.empty()) {
+      throw InputError({.code = "G001",
+                        .problem = fmt::format("{} has no option {}", command, option),
+                        .cure = takers});
+    }
     refuse_word(fmt::format("{} has no option {}", command, word), word, option_names(at), "",
                 command);
   }

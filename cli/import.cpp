@@ -24,7 +24,11 @@ int run_import(const DialectOptions& options) {
       options.from.empty() ? detect_dialect(text, file) : dialect_named(options.from);
   const Imported imported = read_settings(text, file, dialect);
   BaseScenario base;
-  if (!options.base.empty()) base = {read_text_file(options.base), options.base};
+  if (options.base.starts_with('{')) {
+    base = {options.base, "--base"};
+  } else if (!options.base.empty()) {
+    base = {read_text_file(options.base), options.base};
+  }
   const std::string folder = std::filesystem::path(options.output.file).parent_path().string();
   const std::string json = scenario_json(imported, file, base, folder);
   print_warnings(imported.warnings);
@@ -45,7 +49,7 @@ void add_import(Command& command) {
       .one_of(dialect_names(true))
       .takes("DIALECT");
   sub.option("--base", options->base,
-             "A scenario, or parts of one, that says what the file does not")
+             "A scenario, or parts of one, that says what the file does not: a file, or its JSON")
       .takes("SCENARIO");
   sub.option("-o,--output", options->output.file, "Write the scenario to this file").takes("FILE");
   sub.runs([options] { return run_import(*options); });

@@ -66,7 +66,13 @@ std::vector<Override> ScenarioOptions::overrides() const {
 }
 
 void add_output_options(Subcommand command, OutputOptions& options) {
-  command.option("-o,--output", options.file, "Write the result to this file").takes("FILE");
+  const auto take_file = [&options](const std::string& file) {
+    if (file.ends_with(".html")) {
+      usage_error("-o " + file + " would hold text: pages are written by --html FILE");
+    }
+    options.file = file;
+  };
+  command.option("-o,--output", take_file, "Write the result to this file").takes("FILE");
   command
       .option("--format", options.format,
               "How to write the result (default: by the suffix of FILE, else text)")

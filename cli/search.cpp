@@ -15,6 +15,7 @@
 #include "cli/search_records.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
 
@@ -47,32 +48,93 @@ class InterruptGuard {
 class SearchClock {
  public:
   void operator()(const SearchProgress& p) {
-    const double s = std::chrono::duration<double>(Clock::now() - begin_).count();
-    const double rate = static_cast<double>(p.simulated) / s;
-    progress_.say(
-        static_cast<std::size_t>(p.simulated), static_cast<std::size_t>(p.simulated + p.left),
-        fmt::format("best {:.4g} s, {:.0f} simulated/s, at most {} left", to_seconds(p.best).value,
-                    rate, spoken_duration(static_cast<double>(p.left) / rate)));
+    if (p.simulated < last_) begin_ = Clock::now(), first_ = p.simulated;  // the next search
+    last_ = p.simulated;
+    std::string text = p.best == 0 ? std::string("none fits yet")
+                                   : fmt::format("best {:.4g} s", to_seconds(p.best).value);
+    if (p.simulated > first_) {
+      const double s = std::chrono::duration<double>(Clock::now() - begin_).count();
+      const double rate = static_cast<double>(p.simulated - first_) / s;
+      text += fmt::format(", {:.0f} simulated/s, at most {} left", rate,
+                          spoken_duration(static_cast<double>(p.left) / rate));
+    }
+    progress_.say(static_cast<std::size_t>(p.simulated),
+                  static_cast<std::size_t>(p.simulated + p.left), text);
   }
   void finish() { progress_.finish(); }
 
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin_ = Clock::now();
+  std::int64_t first_ = 0, last_ = 0;  // counts of the search that runs
   ProgressLine progress_{"enumerating layouts"};
 };
 
-/// The machines that are searched.
-Studies studies_of(const SearchCommand& o, const Command& command) {
+/// The machines that are searched, and what is said of them.
+struct Machines {
+  Studies studies;
+  SearchReport about;  // without an answer
+  std::size_t as_written =
+      0;  // the study of the machine that the scenario itself has, or the first
+};
+
+std::string machines_in_words(const Studies& studies) {
+  if (studies.size() == 1) return cluster_text(studies.front()->scenario().cluster);
+  const auto gpus = [](const auto& study) { return study->scenario().cluster.world_size(); };
+  const auto [least, most] = std::ranges::minmax_element(studies, {}, gpus);
+  const std::string range = gpus(*least) == gpus(*most) ? "" : fmt::format("{} to ", gpus(*least));
+  return fmt::format("{} machines of {}{} GPUs", studies.size(), range, gpus(*most));
+}
+
+/// The machine that the scenario itself has, or the first.
+std::size_t place_of_written(const Studies& studies, const std::string& text,
+                             const std::string& file, const std::vector<Override>& sets) {
+  try {
+    const std::string own = parse_open_scenario(text, file, sets).scenario.canonical_json;
+    const auto found = std::ranges::find(
+        studies, own, [](const auto& study) { return study->scenario().canonical_json; });
+    return found == studies.end() ? 0 : static_cast<std::size_t>(found - studies.begin());
+  } catch (const InputError&) {
+    return 0;  // it may lack what -L says
+  }
+}
+
+/// What is said of them: names, and the smallest where all are too large.
+SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
+  SearchReport report;
+  report.objective = o.objective;
+  report.tokens = o.tokens;
+  const Scenario& s = studies.front()->scenario();
+  report.scenario = s.name, report.model = s.model.name;
+  report.cluster = machines_in_words(studies);
+  report.run = run_facts(s, command.line);
+  std::int64_t least = s.cluster.world_size();
+  for (const auto& study : studies) least = std::min(least, study->scenario().cluster.world_size());
+  if (o.max_gpus > 0 && least > o.max_gpus) {
+    report.nothing = fmt::format("NO MACHINE OF AT MOST {} GPUS: the smallest has {}",
+                                 human_count(o.max_gpus), human_count(least));
+  }
+  return report;
+}
+
+Machines machines_of(const SearchCommand& o, const Command& command) {
   const std::string file = input_name(o.scenario.file);
   const std::string text = read_text_file(o.scenario.file);
   std::vector<Variation> variations;
   for (const std::string& v : o.variations) variations.push_back(parse_variation(v));
-  Studies out;
+  Machines out;
+  std::vector<const Scenario*> scenarios;
   for (const Assignments& machine : combinations(variations)) {
-    auto study = std::make_unique<Study>(o, command, text, file, outer_first(machine));
-    const bool too_many = o.max_gpus > 0 && study->scenario().cluster.world_size() > o.max_gpus;
-    if (!too_many) out.push_back(std::move(study));
+    out.studies.push_back(std::make_unique<Study>(o, command, text, file, outer_first(machine)));
+    scenarios.push_back(&out.studies.back()->scenario());
+  }
+  require_figures(o, scenarios);
+  out.about = report_of(o, command, out.studies);
+  std::erase_if(out.studies, [&](const auto& study) {
+    return o.max_gpus > 0 && study->scenario().cluster.world_size() > o.max_gpus;
+  });
+  if (out.studies.size() > 1) {
+    out.as_written = place_of_written(out.studies, text, file, o.scenario.overrides());
   }
   return out;
 }
@@ -122,19 +184,6 @@ int print(const SearchCommand& o, const SearchReport& report) {
   return report.best.empty() ? kNo : kYes;
 }
 
-/// What the scenario and its first machine are called.
-SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
-  SearchReport report;
-  report.objective = o.objective;
-  report.tokens = o.tokens;
-  if (studies.empty()) return report;
-  const Scenario& s = studies.front()->scenario();
-  report.scenario = s.name, report.model = s.model.name;
-  report.cluster = cluster_text(s.cluster);
-  report.run = run_facts(s, command.line);
-  return report;
-}
-
 void save_page(const SearchCommand& o, const Studies& studies, const SearchReport& report) {
   if (o.html.empty()) return;
   Page page = page_of("search", report.run, search_json(report));
@@ -142,25 +191,27 @@ void save_page(const SearchCommand& o, const Studies& studies, const SearchRepor
   save_page(o.html, page);
 }
 
-int lead(const SearchCommand& o, const Command& command, const Studies& studies,
-         const SearchRanks& ranks) {
+int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ranks) {
+  const Studies& studies = machines.studies;
   if (!studies.empty()) print_warnings(studies.front()->warnings());
-  SearchReport report = report_of(o, command, studies);
+  SearchReport report = machines.about;
   SearchRecords records(o, studies, report.run);
   Ranking ranking;
   std::vector<SearchRow> front;
   SearchClock clock;
   for (std::uint32_t i = 0; i < studies.size() && !interrupted; ++i) {
     Study& study = *studies[i];
-    study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i)},
+    study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i),
+               i == machines.as_written},
               report);
     ranks.dismiss(interrupted);
-    ranking.add(o, study.scenario(), std::exchange(report.best, {}));
+    ranking.add(o, std::exchange(report.best, {}));
     for (SearchRow& row : std::exchange(report.front, {})) front.push_back(std::move(row));
   }
   clock.finish();
   records.finish();
   report.interrupted = interrupted;
+  if (report.nothing.empty()) report.nothing = ranking.too_late(o);
   report.best = ranking.best(o);
   report.front = pareto_front(std::move(front));
   if (!report.best.empty()) export_layout(o, report.best.front());
@@ -170,16 +221,16 @@ int lead(const SearchCommand& o, const Command& command, const Studies& studies,
 
 int run_search(const SearchCommand& o, const Command& command) {
   const InterruptGuard guard;
-  Studies studies;
+  Machines machines;
   try {
-    studies = studies_of(o, command);
+    machines = machines_of(o, command);
   } catch (const InputError&) {
     if (another_rank_speaks()) return kUsage;
     throw;
   }
   return on_search_ranks([&](const SearchRanks& ranks) {
-    if (ranks.leads()) return lead(o, command, studies, ranks);
-    for (const std::unique_ptr<Study>& study : studies) {
+    if (ranks.leads()) return lead(o, machines, ranks);
+    for (const std::unique_ptr<Study>& study : machines.studies) {
       if (!study->follow(ranks)) break;
     }
     return kYes;

@@ -1,9 +1,13 @@
 #include "cli/search_objective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 
 #include "core/error.h"
+#include "core/spelling.h"
+#include "topologies/catalogue.h"
 
 namespace plait {
 namespace {
@@ -11,27 +15,75 @@ namespace {
 constexpr double kSecondsPerDay = 86400;
 
 /// What the objective makes small.
-double score(const SearchCommand& o, const SearchRow& row, double watts) {
+double score(const SearchCommand& o, const SearchRow& row) {
   const Report& r = row.report;
   const double gpu_seconds_per_token = static_cast<double>(r.world_size) / r.tokens_per_s;
   if (o.objective == "gpus") return static_cast<double>(r.world_size);
-  if (o.objective == "energy") return gpu_seconds_per_token * watts;
+  if (o.objective == "energy") {
+    return row.energy_kwh_per_billion_tokens > 0 ? row.energy_kwh_per_billion_tokens
+                                                 : gpu_seconds_per_token;
+  }
   if (o.objective == "cost") {
     return r.price_per_billion_tokens > 0 ? r.price_per_billion_tokens : gpu_seconds_per_token;
   }
   return 1 / r.tokens_per_s;
 }
 
-bool in_time(const SearchCommand& o, const Report& r) {
-  return o.days == 0 || o.tokens / r.tokens_per_s <= o.days * kSecondsPerDay;
+double days_of(const SearchCommand& o, const Report& r) {
+  return o.tokens / r.tokens_per_s / kSecondsPerDay;
+}
+
+void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
+  const std::string device = price.substr(0, price.find('='));
+  if (device.size() == price.size() || std::ranges::find(devices, device) != devices.end()) return;
+  const std::string meant = did_you_mean(device, devices);
+  throw InputError({.code = "G024",
+                    .problem = "--price " + price + ": no device is called " + device,
+                    .expected = "a device of the search or of the catalogue",
+                    .cure = meant.empty() ? "see plait list devices" : meant});
+}
+
+/// `figure` of each machine: of all or of none of them.
+template <class F>
+void require_of_all(const std::vector<const Scenario*>& machines, F figure, const char* name,
+                    const char* cure) {
+  std::string with, without;
+  for (const Scenario* s : machines) {
+    (figure(*s) > 0 ? with : without) = s->cluster.device.name;
+  }
+  if (with.empty() || without.empty()) return;
+  throw InputError({.code = "G024",
+                    .problem = fmt::format("{} has a {} and {} has none", with, name, without),
+                    .expected = "one of each machine that is searched, or they cannot be ranked",
+                    .cure = fmt::format(fmt::runtime(cure), without)});
 }
 
 }  // namespace
 
-void Ranking::add(const SearchCommand& o, const Scenario& machine, std::vector<SearchRow> rows) {
+void require_figures(const SearchCommand& o, const std::vector<const Scenario*>& machines) {
+  std::vector<std::string> devices = device_names();
+  for (const Scenario* s : machines) devices.push_back(s->cluster.device.name);
+  for (const std::string& price : o.prices) require_price_of_known(price, devices);
+  if (o.objective == "cost") {
+    require_of_all(
+        machines, [](const Scenario& s) { return s.price_per_device_hour; }, "price",
+        "add its price: --price {}=PRICE");
+  }
+  if (o.objective == "energy") {
+    require_of_all(
+        machines, [](const Scenario& s) { return s.cluster.device.power.value; }, "rated power",
+        "set cluster.device.power of {}");
+  }
+}
+
+void Ranking::add(const SearchCommand& o, std::vector<SearchRow> rows) {
   for (SearchRow& row : rows) {
-    if (!in_time(o, row.report)) continue;
-    const double value = score(o, row, machine.cluster.device.power.value);
+    const double days = days_of(o, row.report);
+    if (o.days > 0 && days > o.days) {
+      least_days_ = least_days_ > 0 ? std::min(least_days_, days) : days;
+      continue;
+    }
+    const double value = score(o, row);
     rows_.emplace_back(value, std::move(row));
   }
 }
@@ -44,6 +96,12 @@ std::vector<SearchRow> Ranking::best(const SearchCommand& o) {
     if (out.size() < o.best) out.push_back(std::move(row));
   }
   return out;
+}
+
+std::string Ranking::too_late(const SearchCommand& o) const {
+  if (!rows_.empty() || least_days_ == 0) return "";
+  return fmt::format("NOTHING IN TIME: the fastest that fits takes {:.3g} days, not {:.3g}",
+                     least_days_, o.days);
 }
 
 double price_of(const std::vector<std::string>& prices, const std::string& device) {

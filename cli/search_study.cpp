@@ -58,7 +58,7 @@ std::optional<Scenario> as_written(const std::string& text, const std::string& f
 
 Study::Study(const SearchCommand& options, const Command& command, const std::string& text,
              const std::string& file, Assignments machine)
-    : options_(options), command_(command), machine_(std::move(machine)) {
+    : options_(options), command_(command), text_(text), file_(file), machine_(std::move(machine)) {
   std::vector<Override> sets = options.scenario.overrides();
   sets.insert(sets.end(), machine_.begin(), machine_.end());
   open_ = parse_open_scenario(text, file, sets);
@@ -119,16 +119,16 @@ void Study::run(Session session, SearchReport& out) {
   const Certificate& c = result.certificate;
   out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
                  c.does_not_fit, c.simulated, c.open,      c.gap};
-  report(result.best, out);
+  report(result.best, session.speaks, out);
   if ((options_.front || !options_.svg.empty()) && !result.best.empty())
     walk_front(result.best.front(), searcher, session, out);
   work_.reset();
 }
 
 /// The best, and what they are compared with.
-void Study::report(const std::vector<Found>& best, SearchReport& out) const {
+void Study::report(const std::vector<Found>& best, bool speaks, SearchReport& out) const {
   out.best.resize(best.size());
-  const bool own = own_ && !out.own, rule = !out.rule_of_thumb;
+  const bool own = own_ && speaks, rule = speaks;
   in_parallel(best.size() + 2, options_.jobs, [&](std::size_t i) {
     if (i == 1 && own) {
       const Strategy& s = own_->strategy;
@@ -140,6 +140,36 @@ void Study::report(const std::vector<Found>& best, SearchReport& out) const {
     }
     if (i >= 2) out.best[i - 2] = row(best[i - 2].layout, best[i - 2].bound);
   });
+}
+
+bool Study::same_scenario(const Assignments& a, const Assignments& b) const {
+  const auto resolved = [this](const Assignments& settings) {
+    std::vector<Override> sets = options_.scenario.overrides();
+    for (const Assignments* more : {&machine_, &settings}) {
+      sets.insert(sets.end(), more->begin(), more->end());
+    }
+    return parse_scenario(text_, file_, sets).canonical_json;
+  };
+  try {
+    return resolved(a) == resolved(b);
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+Assignments Study::said_briefly(Assignments settings) const {
+  const Assignments defaults = settings_of(Layout{});
+  for (const char* section : {"strategy.pipeline.", "strategy.recompute."}) {
+    Assignments fewer = settings;
+    std::erase_if(fewer, [&](const auto& setting) {
+      return setting.first.starts_with(section) &&
+             std::ranges::find(defaults, setting) != defaults.end();
+    });
+    if (fewer.size() < settings.size() && same_scenario(settings, fewer)) {
+      settings = std::move(fewer);
+    }
+  }
+  return settings;
 }
 
 SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
@@ -160,9 +190,14 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   if (s.strategy.recompute.modules != open_.scenario.strategy.recompute.modules) {
     out.settings.emplace_back("strategy.recompute.modules", "[]");
   }
+  out.settings = said_briefly(std::move(out.settings));
   out.layout = words_of(layout, s);
   out.report = report_of(s, costs_, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;
+  const Cluster& cluster = open_.scenario.cluster;
+  constexpr double kJoulesPerKwh = 3.6e6;
+  const double watts = static_cast<double>(cluster.world_size()) * cluster.device.power.value;
+  out.energy_kwh_per_billion_tokens = watts / out.report.tokens_per_s * 1e9 / kJoulesPerKwh;
   return out;
 }
 

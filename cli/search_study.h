@@ -57,6 +57,7 @@ class Study {
     std::function<void(const SearchProgress&)> progress;
     SearchEars ears;
     std::vector<std::pair<std::uint32_t, Answer>> known;
+    bool speaks = true;  // of the scenario as written and of the rule of thumb too
   };
   /// The leader's part.
   void run(Session session, SearchReport& out);
@@ -69,11 +70,15 @@ class Study {
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                   SearchReport& out) const;
-  void report(const std::vector<Found>& best, SearchReport& out) const;
+  void report(const std::vector<Found>& best, bool speaks, SearchReport& out) const;
   void begin();
+  /// `settings` but for those that say what the scenario is without them.
+  Assignments said_briefly(Assignments settings) const;
+  bool same_scenario(const Assignments& a, const Assignments& b) const;
 
   const SearchCommand& options_;
   const Command& command_;
+  std::string text_, file_;  // of the scenario
   Assignments machine_;
   OpenScenario open_;
   Space space_;

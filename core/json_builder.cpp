@@ -15,6 +15,10 @@ bool is_utf16(std::string_view text) {
   return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+bool is_of_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-'; }
+
 /// What a person probably meant by the text at an unexpected token.
 std::string cure_for(std::string_view before, std::string_view at) {
   struct Slip {
@@ -41,6 +45,15 @@ std::string cure_for(std::string_view before, std::string_view at) {
   const bool after_comma = last != std::string_view::npos && before[last] == ',';
   if (after_comma && (at.starts_with('}') || at.starts_with(']'))) return "remove the comma before";
   if (at.empty()) return "close every bracket, brace and quote";
+  // The library stops in the middle of a word that is none of its own.
+  std::string_view ahead = before;
+  while (!ahead.empty() && is_of_word(ahead.back())) ahead.remove_suffix(1);
+  const char first = ahead.size() < before.size() ? before[ahead.size()] : at[0];
+  const std::size_t end = ahead.find_last_not_of(" \t\r\n");
+  if (end == std::string_view::npos) return "name a file of JSON, which begins with {";
+  if ((ahead[end] == '{' || ahead[end] == ',') && is_letter(first)) {
+    return "put words in double quotes";
+  }
   return "";
 }
 

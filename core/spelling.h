@@ -8,8 +8,8 @@
 
 namespace plait {
 
-/// Letters to be put in, taken away, exchanged or swapped with the next; digits exchanged count
-/// twice.
+/// Letters to be put in, taken away, exchanged or swapped with the next; exchanged in words that
+/// have a number ("a100", "h100") they count twice.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The names that `word` may mean, the likeliest first; at most three.

@@ -15,26 +15,51 @@
 namespace plait {
 namespace {
 
-const std::vector<TableColumn>& columns() {
-  static const std::vector<TableColumn> all = {{"step", 9},   {"change", 9},  {"tok/s/GPU", 10},
-                                               {"MFU", 8},    {"memory", 11}, {"fits", 5},
-                                               {"bubble", 8}, {"comm", 8}};
-  return all;
+/// Columns that not every comparison has.
+struct CompareExtra {
+  bool gpus = false, price = false;
+};
+
+CompareExtra extra_of(const std::vector<const Report*>& reports) {
+  CompareExtra out;
+  for (const Report* r : reports) {
+    out.gpus = out.gpus || r->world_size != reports.front()->world_size;
+    out.price = out.price || r->price_per_billion_tokens > 0;
+  }
+  return out;
 }
 
-TableRow row_of(const Candidate& c, const Report* reference) {
+std::vector<TableColumn> columns_of(const CompareExtra& extra) {
+  std::vector<TableColumn> out = {{"step", 9}, {"change", 9}, {"tok/s/GPU", 10}};
+  out.push_back({.title = "MFU", .width = 8, .optional = true});
+  out.push_back({"memory", 11});
+  out.push_back({"fits", 5});
+  out.push_back({.title = "bubble", .width = 8, .optional = true});
+  out.push_back({.title = "comm", .width = 8, .optional = true});
+  if (extra.gpus) out.push_back({"GPUs", 8});
+  if (extra.price) out.push_back({"per 1e9", 9});
+  return out;
+}
+
+TableRow row_of(const Candidate& c, const Report* reference, const CompareExtra& extra) {
   if (!c.report || reference == nullptr) return {c.label, {}, c.reason};
   const Report& r = *c.report;
-  return {c.label,
-          {{human_time(r.step_time_s)},
-           {&r == reference ? "-" : human_change(step_time_difference(r, *reference))},
-           {human_rate(r.tokens_per_s_per_gpu)},
-           {human_percent(r.mfu)},
-           {human_bytes(r.memory.peak_memory_bytes)},
-           fits_cell(r),
-           {human_percent(fraction_of(r, "bubble"))},
-           {human_percent(fraction_of(r, "exposed_communication"))}},
-          ""};
+  TableRow out = {c.label,
+                  {{human_time(r.step_time_s)},
+                   {&r == reference ? "-" : human_change(step_time_difference(r, *reference))},
+                   {human_rate(r.tokens_per_s_per_gpu)},
+                   {human_percent(r.mfu)},
+                   {human_bytes(r.memory.peak_memory_bytes)},
+                   fits_cell(r),
+                   {human_percent(fraction_of(r, "bubble"))},
+                   {human_percent(fraction_of(r, "exposed_communication"))}},
+                  ""};
+  if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
+  if (extra.price) {
+    const double price = r.price_per_billion_tokens;
+    out.cells.push_back({price > 0 ? fmt::format("{:.5g}", price) : "-"});
+  }
+  return out;
 }
 
 std::vector<Line> difference_lines(const Report& from, const Report& to) {
@@ -102,10 +127,11 @@ std::string comparison_text(const std::vector<Candidate>& candidates, const Term
   std::vector<TableRow> rows;
   std::vector<const Report*> reports;
   for (const Candidate& c : candidates) {
-    rows.push_back(row_of(c, reference));
     if (c.report) reports.push_back(&*c.report);
   }
-  std::vector<Line> lines = table_lines("", columns(), rows, style.width);
+  const CompareExtra extra = extra_of(reports);
+  for (const Candidate& c : candidates) rows.push_back(row_of(c, reference, extra));
+  std::vector<Line> lines = table_lines("", columns_of(extra), std::move(rows), style.width);
   if (const std::string sizes = sizes_of(reports); !sizes.empty()) {
     lines.push_back({});
     lines.push_back({{sizes, Ink::kBold}});

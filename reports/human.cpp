@@ -33,6 +33,8 @@ std::string human_count(std::int64_t n) {
   return out;
 }
 
+std::string human_number(double value) { return three_digits(value); }
+
 std::string human_time(double seconds) {
   const double magnitude = std::abs(seconds);
   if (magnitude == 0) return "0 s";

@@ -9,6 +9,8 @@ namespace plait {
 
 /// "16,384"
 std::string human_count(std::int64_t n);
+/// "1230", "123", "12.3", "1.23"
+std::string human_number(double value);
 /// "4.21 s", "412 us"
 std::string human_time(double seconds);
 /// "64.3 GiB", "512 KiB": powers of 1024, one decimal

@@ -28,12 +28,15 @@ Assignments assignments_of(const SearchRow& row) {
 
 /// Columns that not every search has.
 struct Extra {
-  bool gpus = false, price = false;
+  bool gpus = false, price = false, energy = false, fits = false;
   double tokens = 0;
 };
 
 Extra extra_of(const SearchReport& s) {
-  Extra out{.tokens = s.tokens};
+  Extra out{.energy = s.objective == "energy", .tokens = s.tokens};
+  for (const std::optional<SearchRow>* guide : {&s.own, &s.rule_of_thumb}) {
+    out.fits = out.fits || (*guide && !(*guide)->report.memory.fits);
+  }
   for (const std::vector<SearchRow>* rows : {&s.best, &s.front}) {
     for (const SearchRow& row : *rows) {
       out.gpus = out.gpus || !row.machine.empty();
@@ -44,11 +47,16 @@ Extra extra_of(const SearchReport& s) {
 }
 
 std::vector<TableColumn> columns(const Extra& extra) {
-  std::vector<TableColumn> out = {{"step", 9},    {"change", 9}, {"tok/s/GPU", 10}, {"MFU", 8},
-                                  {"memory", 11}, {"bubble", 8}, {"comm", 8}};
-  if (extra.gpus) out.push_back({"GPUs", 8});
-  if (extra.tokens > 0) out.push_back({"days", 8});
-  if (extra.price) out.push_back({extra.tokens > 0 ? "price" : "per Gtok", 10});
+  std::vector<TableColumn> out = {{"step", 9}, {"change", 9}, {"tok/s/GPU", 10}};
+  out.push_back({.title = "MFU", .width = 8, .optional = true});
+  out.push_back({"memory", 11});
+  if (extra.fits) out.push_back({"fits", 5});
+  out.push_back({.title = "bubble", .width = 8, .optional = true});
+  out.push_back({.title = "comm", .width = 8, .optional = true});
+  if (extra.gpus) out.push_back({"GPUs", 7});
+  if (extra.tokens > 0) out.push_back({"days", 7});
+  if (extra.price) out.push_back({extra.tokens > 0 ? "price" : "per 1e9", 10});
+  if (extra.energy) out.push_back({"kWh/1e9", 9});
   return out;
 }
 
@@ -62,16 +70,19 @@ TableRow row_of(const std::string& name, const SearchRow& row, const Report& bes
        {is_best ? "-" : human_change(step_time_difference(r, best))},
        {human_rate(r.tokens_per_s_per_gpu)},
        {human_percent(r.mfu)},
-       {human_bytes(r.memory.peak_memory_bytes), r.memory.fits ? Ink::kPlain : Ink::kBad},
-       {human_percent(fraction_of(r, "bubble"))},
-       {human_percent(fraction_of(r, "exposed_communication"))}},
+       {human_bytes(r.memory.peak_memory_bytes), r.memory.fits ? Ink::kPlain : Ink::kBad}},
       ""};
+  if (extra.fits) out.cells.push_back(fits_cell(r));
+  out.cells.push_back({human_percent(fraction_of(r, "bubble"))});
+  out.cells.push_back({human_percent(fraction_of(r, "exposed_communication"))});
   if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
-  if (extra.tokens > 0) out.cells.push_back({fmt::format("{:.3g}", days_of(r, extra.tokens))});
+  if (extra.tokens > 0) out.cells.push_back({human_rate(days_of(r, extra.tokens))});
   if (extra.price) {
     const double tokens = extra.tokens > 0 ? extra.tokens : 1e9;
-    out.cells.push_back({human_rate(price_of_training(r, tokens))});
+    const double price = price_of_training(r, tokens);
+    out.cells.push_back({price > 0 ? human_rate(price) : "-"});
   }
+  if (extra.energy) out.cells.push_back({human_rate(row.energy_kwh_per_billion_tokens)});
   return out;
 }
 
@@ -143,6 +154,8 @@ Tree tree_of(const SearchRow& row, double tokens) {
     out["training_days"] = days_of(row.report, tokens);
     out["training_price"] = price_of_training(row.report, tokens);
   }
+  if (row.energy_kwh_per_billion_tokens > 0)
+    out["energy_kwh_per_billion_tokens"] = row.energy_kwh_per_billion_tokens;
   out["report"] = json_tree(row.report);
   return out;
 }
@@ -182,7 +195,7 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
                            {{proof_of(s.counts)}},
                            {}};
   if (s.best.empty()) {
-    out.push_back({{"NOTHING FITS", Ink::kBad}});
+    out.push_back({{s.nothing.empty() ? "NOTHING FITS" : s.nothing, Ink::kBad}});
     return render(out, style);
   }
   const Report& best = s.best.front().report;
@@ -195,7 +208,9 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
     add_table("front", numbered(s.front, "f"), best, extra, style.width, out);
   }
   std::string text = render(out, style);
-  return text + set_options(assignments_of(s.best.front())) + "\n";
+  const Assignments changes = assignments_of(s.best.front());
+  return text + (changes.empty() ? "the scenario is the best\n"
+                                 : "to make it so\n" + set_options(changes) + "\n");
 }
 
 std::string search_json(const SearchReport& s) {
@@ -217,6 +232,7 @@ std::string search_json(const SearchReport& s) {
                 {"undecided", c.open},
                 {"gap", c.gap}}},
               {"best", tree_of(s.best, s.tokens)}};
+  if (!s.nothing.empty()) out["nothing"] = s.nothing;
   if (s.tokens > 0) out["tokens"] = s.tokens;
   if (!s.front.empty()) out["front"] = tree_of(s.front, s.tokens);
   out["as_written"] = s.own ? tree_of(*s.own, s.tokens) : Tree(nullptr);
@@ -228,14 +244,20 @@ std::string search_csv(const SearchReport& s) {
   std::vector<std::string> header = {"place"};
   const std::vector<std::string> names = csv_columns();
   header.insert(header.end(), names.begin(), names.end());
-  header.insert(header.end(), {"bound_s", "settings"});
+  header.insert(header.end(), {"bound_s", "settings", "price_per_billion_tokens",
+                               "energy_kwh_per_billion_tokens", "training_days", "training_price"});
+  const auto known = [](double x) { return x > 0 ? fmt::format("{}", x) : std::string(); };
   std::string out = csv_row(header);
   for (std::size_t i = 0; i < s.best.size(); ++i) {
     const SearchRow& row = s.best[i];
     std::vector<std::string> fields = {fmt::format("{}", i + 1)};
     const std::vector<std::string> values = csv_values(row.report);
     fields.insert(fields.end(), values.begin(), values.end());
-    fields.insert(fields.end(), {fmt::format("{}", row.bound_s), set_options(assignments_of(row))});
+    fields.insert(
+        fields.end(),
+        {fmt::format("{}", row.bound_s), set_options(assignments_of(row)),
+         known(row.report.price_per_billion_tokens), known(row.energy_kwh_per_billion_tokens),
+         known(days_of(row.report, s.tokens)), known(price_of_training(row.report, s.tokens))});
     out += csv_row(fields);
   }
   return out;

@@ -18,6 +18,8 @@ struct SearchRow {
   std::string layout;    // in words, with what the report's line leaves out
   Report report;
   double bound_s = 0;  // what was known of the step time before the simulation
+  double energy_kwh_per_billion_tokens =
+      0;  // of all devices at their rated power; 0: that is not known
 };
 
 /// What became of each layout; the counts add up to `considered`.
@@ -36,6 +38,7 @@ struct SearchReport {
   std::vector<SearchRow> front;                 // pareto_front of all, if asked for
   double tokens = 0;                            // to be trained on; 0: not said
   SearchCounts counts;
+  std::string nothing;  // why `best` is empty although layouts fit, or might
   bool interrupted = false;
 };
 

@@ -7,13 +7,37 @@ namespace {
 
 constexpr int kMinLabel = 12;
 
+int width_of(const std::vector<TableColumn>& columns) {
+  int out = 0;
+  for (const TableColumn& c : columns) out += c.width;
+  return out;
+}
+
+int longest_label(const std::string& title, const std::vector<TableRow>& rows) {
+  int out = std::max(kMinLabel, display_width(title));
+  for (const TableRow& r : rows) out = std::max(out, display_width(r.label));
+  return out;
+}
+
+/// The table without the optional columns that it has no room for.
+void leave_out(const std::string& title, std::vector<TableColumn>& columns,
+               std::vector<TableRow>& rows, int total) {
+  constexpr int kLabel = 16;  // longer ones may stand above their numbers
+  const int label = std::min(longest_label(title, rows), kLabel);
+  for (std::size_t i = columns.size(); i-- > 0 && label + width_of(columns) > total;) {
+    if (!columns[i].optional) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    columns.erase(columns.begin() + at);
+    for (TableRow& row : rows) {
+      if (!row.cells.empty()) row.cells.erase(row.cells.begin() + at);
+    }
+  }
+}
+
 int label_width(const std::string& title, const std::vector<TableColumn>& columns,
                 const std::vector<TableRow>& rows, int total) {
-  int taken = 2;
-  for (const TableColumn& c : columns) taken += c.width;
-  int longest = std::max(kMinLabel, display_width(title));
-  for (const TableRow& r : rows) longest = std::max(longest, display_width(r.label));
-  return std::clamp(total - taken, kMinLabel, longest);
+  const int room = total - width_of(columns) - 2;
+  return std::clamp(room, kMinLabel, longest_label(title, rows));
 }
 
 std::string padded(const std::string& text, const TableColumn& column) {
@@ -44,8 +68,9 @@ void add_row(const TableRow& row, const std::vector<TableColumn>& columns, int w
 
 }  // namespace
 
-std::vector<Line> table_lines(const std::string& title, const std::vector<TableColumn>& columns,
-                              const std::vector<TableRow>& rows, int total) {
+std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn> columns,
+                              std::vector<TableRow> rows, int total) {
+  leave_out(title, columns, rows, total);
   const int width = label_width(title, columns, rows, total);
   std::vector<Line> out;
   const bool apart = display_width(title) > width;

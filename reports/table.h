@@ -11,7 +11,8 @@ namespace plait {
 struct TableColumn {
   std::string title;
   int width = 9;
-  bool left = false;  // a word rather than a number
+  bool left = false;      // a word rather than a number
+  bool optional = false;  // left out, the last one first, where the terminal is too narrow for all
 };
 
 /// A row of numbers, or of the reason why there are none.
@@ -22,7 +23,7 @@ struct TableRow {
 };
 
 /// A label longer than its column stands on a line of its own, above the numbers.
-std::vector<Line> table_lines(const std::string& title, const std::vector<TableColumn>& columns,
-                              const std::vector<TableRow>& rows, int width);
+std::vector<Line> table_lines(const std::string& title, std::vector<TableColumn> columns,
+                              std::vector<TableRow> rows, int width);
 
 }  // namespace plait

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "reports/human.h"
 
@@ -31,15 +32,16 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {fmt::format("   {} tokens/s, {} per GPU", human_rate(r.tokens_per_s),
                               human_rate(r.tokens_per_s_per_gpu))}});
   append(out, labelled_lines("TFLOP/s",
-                             fmt::format("{:.0f} per GPU for the model, {:.0f} with recomputation",
-                                         r.model_tflops_per_gpu, r.hardware_tflops_per_gpu),
+                             fmt::format("{} per GPU for the model, {} with recomputation",
+                                         human_number(r.model_tflops_per_gpu),
+                                         human_number(r.hardware_tflops_per_gpu)),
                              width));
   out.push_back({{pad_right("MFU", kLabel)},
                  {human_percent(r.mfu), Ink::kBold},
                  {"   HFU "},
                  {human_percent(r.hfu), Ink::kBold},
-                 {fmt::format("   of the dense {} peak, {:.0f} TFLOP/s", r.peak_flops_dtype,
-                              r.peak_flops_per_gpu_tflops)}});
+                 {fmt::format("   of the dense {} peak, {} TFLOP/s", r.peak_flops_dtype,
+                              human_number(r.peak_flops_per_gpu_tflops))}});
   if (r.price_per_step > 0) {
     append(out, labelled_lines("price",
                                fmt::format("{:.4g} per step, {:.4g} per 1e9 tokens",
@@ -114,19 +116,40 @@ std::vector<Line> contention_section(const Report& r) {
   return out;
 }
 
+/// Those that look the same once their numbers are rounded, together.
+std::vector<CollectiveLine> rounded_alike(const std::vector<CollectiveLine>& all) {
+  std::vector<CollectiveLine> out;
+  for (const CollectiveLine& c : all) {
+    const auto same = std::ranges::find_if(out, [&](const CollectiveLine& o) {
+      const auto words = [](const CollectiveLine& l) {
+        return std::tie(l.kind, l.axes, l.ranks, l.algorithm, l.protocol);
+      };
+      return words(o) == words(c) && human_bytes(o.bytes) == human_bytes(c.bytes) &&
+             human_time(o.time_s) == human_time(c.time_s);
+    });
+    if (same == out.end()) {
+      out.push_back(c);
+    } else {
+      same->calls += c.calls;
+    }
+  }
+  return out;
+}
+
 std::vector<Line> collective_section(const Report& r) {
   std::vector<Line> out;
-  if (r.collectives.empty()) return out;
+  const std::vector<CollectiveLine> all = rounded_alike(r.collectives);
+  if (all.empty()) return out;
   out = {{}, {{"collectives: size, ranks, algorithm, calls x time", Ink::kBold}}};
-  for (std::size_t i = 0; i < r.collectives.size() && i < kCollectives; ++i) {
-    const CollectiveLine& c = r.collectives[i];
+  for (std::size_t i = 0; i < all.size() && i < kCollectives; ++i) {
+    const CollectiveLine& c = all[i];
     const std::string calls = human_count(c.calls) + " x " + human_time(c.time_s);
     out.push_back({{"  " + pad_right(human_words(c.kind) + " over " + c.axes, 27)},
                    {pad_left(human_bytes(c.bytes), 10) + pad_left(human_count(c.ranks), 7)},
                    {"  " + pad_right(c.algorithm + " " + c.protocol, 16) + pad_left(calls, 16)}});
   }
-  if (r.collectives.size() > kCollectives) {
-    out.push_back({{fmt::format("  and {} more", r.collectives.size() - kCollectives)}});
+  if (all.size() > kCollectives) {
+    out.push_back({{fmt::format("  and {} more", all.size() - kCollectives)}});
   }
   return out;
 }

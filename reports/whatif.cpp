@@ -163,7 +163,9 @@ std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
   std::vector<TableRow> rows = {row_of(study, study.base, first)};
   for (const WhatIfPoint& p : study.points) rows.push_back(row_of(study, p, first));
   for (Span& cell : rows[0].cells) cell.ink = cell.ink == Ink::kPlain ? Ink::kDim : cell.ink;
-  std::vector<Line> lines = {{{study.scenario, Ink::kBold}, {"  the first row is the scenario"}}};
+  std::vector<Line> lines = {
+      {{study.scenario, Ink::kBold},
+       {"  base, the first row, is the scenario; first is the point below it"}}};
   for (Line& l : table_lines(label_of(study, titles), columns_of(study), rows, style.width)) {
     lines.push_back(std::move(l));
   }

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "core/spelling.h"
+#include "model/presets.h"
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
@@ -192,14 +194,33 @@ JsonDocument parsed_scenario(const std::string& text, const std::string& file) {
   }
 }
 
+/// A model's configuration where the name of a preset belongs.
+void refuse_file_as_model(const Json& root) {
+  const Json* model = root.find("model");
+  if (model == nullptr || !model->is(Json::Kind::kText)) return;
+  const std::string name = model->text();
+  const bool is_file = name.ends_with(".json");
+  const bool is_of_hub = name.find('/') != std::string::npos;
+  if (!is_file && !(is_of_hub && names_like(name, preset_names()).empty())) return;
+  throw InputError({.code = "F004",
+                    .problem = fmt::format("model cannot be {}", model->describe()),
+                    .where = model->where(),
+                    .expected = "the name of a preset (`plait list models`), or an object",
+                    .cure = fmt::format(R"({}"model": {{"hf_config": "{}"}})",
+                                        is_file ? "" : "download its config.json and write ",
+                                        is_file ? name : "config.json")});
+}
+
 }  // namespace
 
 JsonDocument changed_document(const std::string& text, const std::string& file,
                               const std::vector<Override>& overrides) {
   JsonDocument document = parsed_scenario(text, file);
   for (const auto& [path, value] : overrides) {
-    apply_override(document, scenario_shape(), canonical_path(path), with_quotes(value));
+    refuse_unknown_other_name(path, value);
+    apply_override(document, scenario_shape(), canonical_path(path), with_quotes(value), path);
   }
+  refuse_file_as_model(document.root());
   return document;
 }
 

@@ -1,11 +1,13 @@
 #include "scenarios/overrides.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "core/units.h"
 #include "scenarios/fields.h"
@@ -14,6 +16,24 @@ namespace plait {
 std::string canonical_path(const std::string& path) {
   const auto found = std::ranges::find(kOtherNames, path, &OtherName::name);
   return found == kOtherNames.end() ? path : std::string(found->path);
+}
+
+void refuse_unknown_other_name(const std::string& path, const std::string& value) {
+  std::vector<std::string> names, real;
+  for (const OtherName& n : kOtherNames) {
+    const std::string_view above = n.name.substr(0, n.name.rfind('.'));
+    if (path == n.name) return;
+    if (path != above && !path.starts_with(std::string(above) + ".")) continue;
+    names.emplace_back(n.name);
+    const std::string object(n.path.substr(0, n.path.rfind('.')));
+    if (std::ranges::find(real, object) == real.end()) real.push_back(object);
+  }
+  if (names.empty()) return;
+  throw InputError({.code = "F005",
+                    .problem = fmt::format("the scenario has no field \"{}\"", path),
+                    .where = {fmt::format("--set {}={}", path, value), 0, 0, path},
+                    .expected = fmt::format("{}", fmt::join(names, " or ")),
+                    .cure = fmt::format("or set a field of {}", fmt::join(real, " or "))});
 }
 
 std::string with_quotes(const std::string& value) {

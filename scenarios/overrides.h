@@ -28,6 +28,10 @@ inline constexpr std::array<OtherName, 4> kOtherNames = {{
 /// What `path` is another name of, else itself.
 std::string canonical_path(const std::string& path);
 
+/// Throws InputError F005 for a path below the same object as other names, which is none of them:
+/// "cluster.inter_node.bandwith".
+void refuse_unknown_other_name(const std::string& path, const std::string& value);
+
 /// "[tp,dp]" as ["tp","dp"]; any other text as it is.
 std::string with_quotes(const std::string& value);
 

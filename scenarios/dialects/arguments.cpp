@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/spelling.h"
+
 namespace plait {
 namespace {
 
@@ -62,6 +64,7 @@ Arguments::Arguments(const std::vector<ShellWord>& words, std::string file)
 }
 
 const Arguments::Option* Arguments::find(std::string_view name) {
+  asked_.emplace(name);
   const Option* found = nullptr;
   for (Option& o : options_) {
     if (o.name != name) continue;
@@ -138,10 +141,22 @@ void Arguments::unsupported(std::string_view name, const std::string& what) {
                     at(*option), "a dense transformer", "remove it, or import another run"});
 }
 
+std::string Arguments::meant(const Option& option) const {
+  std::size_t least = option.name.size() < 12 ? 1 : 2;
+  std::string out;
+  for (const std::string& name : asked_) {
+    const std::size_t distance = edit_distance(option.name, name);
+    if (distance <= least) out = name, least = distance - 1;
+    if (least == 0) break;
+  }
+  return out.empty() ? "" : fmt::format(" (did you mean {}?)", out);
+}
+
 void Arguments::report_unread(std::vector<std::string>& warnings) const {
   std::vector<std::string> names;
   for (const Option& o : options_) {
-    if (!o.read && std::ranges::count(names, o.name) == 0) names.push_back(o.name);
+    const std::string name = o.name + (o.read ? "" : meant(o));
+    if (!o.read && std::ranges::count(names, name) == 0) names.push_back(name);
   }
   warn_unread(names, warnings);
 }

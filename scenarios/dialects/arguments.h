@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,7 @@ class Arguments {
   /// D006: what `name` asks for has no counterpart.
   void unsupported(std::string_view name, const std::string& what);
 
-  /// W007 with all options that were not asked for, if any.
+  /// W007 with all options that were not asked for, if any, and what they may be slips of.
   void report_unread(std::vector<std::string>& warnings) const;
   /// The words in front of the first option: "vllm", "serve", "meta-llama/Llama-3.1-8B".
   const std::vector<ShellWord>& leading() const { return leading_; }
@@ -51,10 +52,13 @@ class Arguments {
  private:
   Where at(const Option& option) const { return {file_, option.line, 0, option.name}; }
   [[noreturn]] void malformed(const Option& option, const std::string& expected) const;
+  /// " (did you mean --num-layers?)" where the option differs by a letter or two, else "".
+  std::string meant(const Option& option) const;
 
   std::string file_;
   std::vector<ShellWord> leading_;
   std::vector<Option> options_;
+  std::set<std::string, std::less<>> asked_;  // names that are known here
 };
 
 }  // namespace plait

@@ -279,6 +279,17 @@ class Pages(unittest.TestCase):
         self.assertIn("Does not fit", text)
         self.assertIn("--set", text)
 
+    def test_a_search_of_machines_says_what_they_cost(self):
+        self.load("search-machines")
+        heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"
+                                 ".map(h => h.textContent)")
+        for head in ("GPUs", "days", "price", "kWh for 1e9 tokens"):
+            self.assertIn(head, heads)
+        self.load("search")
+        heads = self.browser.run("return [...document.querySelectorAll('#layouts th[scope=col]')]"
+                                 ".map(h => h.textContent)")
+        self.assertNotIn("price", heads)
+
     def test_what_fits_says_which_changes_of_the_layout_help(self):
         self.load("run")
         changes = self.browser.run(f"return {DOCUMENT}.changes_that_help.best")

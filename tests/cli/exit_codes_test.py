@@ -13,6 +13,7 @@ USAGE_ERRORS = [
     ["run", TINY, TINY],
     ["run", TINY, "--format", "xml"],
     ["run", TINY, "--color", "blue"],
+    ["run", TINY, "-o", "page.html"],
     ["run", TINY, "--set"],
     ["run", TINY, "--set", "strategy.tp"],
     ["run", TINY, "--set", "=2"],
@@ -60,7 +61,16 @@ class ExitCodes(CommandTest):
         for call, problem, cure in ((["rnu"], "no subcommand rnu", "did you mean run?"),
                                     (["run", "--hlep"], "no option --hlep", "did you mean --help?"),
                                     (["help", "serch"], "no subcommand serch", "did you mean search?"),
-                                    (["run", TINY, TINY], "no further word", "plait run --help")):
+                                    (["run", TINY, TINY], "no further word", "plait run --help"),
+                                    (["run", TINY, "-L", "strategy.tp=1,2"], "no option -L",
+                                     "plait serve, compare, whatif, search take it"),
+                                    (["compare", TINY, "--price=2"], "no option --price",
+                                     "plait search takes it"),
+                                    (["mine.json"], "no subcommand mine.json", "plait run mine.json"),
+                                    (["search", TINY, "--tokens", "1T"], "1T is no number above 0",
+                                     "plait search --help"),
+                                    (["search", TINY, "--tokens=-2"], "-2 is no number above 0",
+                                     "plait search --help")):
             with self.subTest(call):
                 told = plait(*call)
                 self.assertEqual(told.code, 2)

@@ -77,6 +77,15 @@ class Import(CommandTest):
         self.assertEqual(json.loads(out.read_text())["model"]["hf_config"], "../config.json")
         self.run_ok("run", out)
 
+    def test_the_base_may_stand_on_the_command_line(self):
+        base = '{"model": "llama-3.1-8b", "workload": {"sequence_length": 512, "global_batch": 8}, ' \
+               '"cluster": "hgx-h100"}'
+        given = self.file("ds.json", '{"zero_optimization": {"stage": 1}, "bf16": {"enabled": true}}')
+        from_file = self.run_ok("import", given, "--base", self.file("base.json", base)).json()
+        from_line = self.run_ok("import", given, "--base", base).json()
+        del from_file["comment"], from_line["comment"]
+        self.assertEqual(from_file, from_line)
+
     def test_refusals(self):
         nothing = self.file("nothing.txt", "hello\n")
         short = self.file("short.args", "--num-layers 2\n--tensor-model-parallel-size 2\n")
@@ -94,6 +103,12 @@ class Import(CommandTest):
         args = self.file("run.args", "--bf16\n--lr 1e-4\n--tensor-model-parallel-size 2\n")
         result = self.run_ok("import", args, "--base", LLAMA)
         self.assertIn("W007: not read: --lr\n", result.err)
+
+    def test_a_slip_in_an_option_is_said_to_be_one(self):
+        args = self.file("run.args", "--num-layer 4\n--bf16\n--weight-decay 0.1\n")
+        result = self.run_ok("import", args, "--from", "megatron-core", "--base", LLAMA)
+        self.assertIn("W007: not read: --num-layer (did you mean --num-layers?), --weight-decay\n",
+                      result.err)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,54 @@ class Search(CommandTest):
         self.assertTrue(self.search(HYBRID, "--tokens", str(tokens), "--days", "10.01")["best"])
         late = plait("search", HYBRID, "--tokens", str(tokens), "--days", "9.9")
         self.assertEqual(late.code, 1)
-        self.assertIn("NOTHING", late.out)
+        self.assertIn("NOTHING IN TIME: the fastest that fits takes 10 days, not 9.9", late.out)
+
+    def test_machines_that_are_all_too_large_are_said_to_be(self):
+        none = plait("search", HYBRID, "--max-gpus", "8")
+        self.assertEqual(none.code, 1)
+        self.assertIn("NO MACHINE OF AT MOST 8 GPUS: the smallest has 16", none.out)
+        self.assertIn("llama-3.1-8b-16xh100-hybrid", none.out)
+
+    def test_prices_are_of_devices_that_there_are(self):
+        wrong = plait("search", HYBRID, "--price", "h100-sxn=2.5")
+        self.assertEqual(wrong.code, 2)
+        self.assertIn("G024", wrong.err)
+        self.assertIn("h100-sxm", wrong.err)
+
+    def test_machines_are_ranked_by_cost_where_all_have_a_price(self):
+        both = ["search", HYBRID, "-L", "cluster.preset=hgx-h100,hgx-h200", "--objective", "cost"]
+        one = plait(*both, "--price", "h100-sxm=2")
+        self.assertEqual(one.code, 2)
+        self.assertIn("h200-sxm has none", one.err)
+        # An H200 is faster by less than a tenth.
+        for price, cheapest in (("1", "hgx-h200"), ("4", "hgx-h100")):
+            answer = self.run_ok(*both, "--price", f"h100-sxm=2,h200-sxm={price}", "--format", "json")
+            self.assertEqual(answer.json()["best"][0]["machine"]["cluster.preset"], cheapest)
+
+    def test_energy_is_that_of_all_devices_for_as_long_as_it_takes(self):
+        for row in self.search(HYBRID, "--objective", "energy", "--best", "2")["best"]:
+            # 16 GPUs of 0.7 kW.
+            hours = 1e9 / row["report"]["tokens_per_s"] / 3600
+            self.assertAlmostEqual(row["energy_kwh_per_billion_tokens"], 16 * 0.7 * hours, places=6)
+        self.assertIn(" kWh/1e9", self.run_ok("search", HYBRID, "--objective", "energy").out)
+
+    def test_only_what_changes_is_set(self):
+        best = self.search(HYBRID, "--best", "1", "--keep", "strategy.recompute.kind",
+                           "--keep", "strategy.pp")["best"][0]
+        self.assertEqual([p for p in best["settings"] if p.startswith("strategy.pipeline.")], [])
+        self.assertEqual(self.run_with(HYBRID, best["settings"])["step_time_s"],
+                         best["report"]["step_time_s"])
+
+    def test_as_written_is_on_the_machine_of_the_scenario(self):
+        answer = self.search(HYBRID, "-L", "cluster.nodes=1,2,4", "--best", "1")
+        self.assertEqual(answer["as_written"]["machine"], {"cluster.nodes": "2"})
+        self.assertEqual(answer["cluster"], "3 machines of 8 to 32 GPUs")
+
+    def test_a_layout_that_does_not_fit_is_said_not_to(self):
+        text = self.run_ok("search", HYBRID, "--set", "workload.micro_batch=2", "--set",
+                           "strategy.recompute=none").out
+        written = next(line for line in text.splitlines() if line.startswith("as written"))
+        self.assertIn("NO", written.split())
 
     def test_each_point_of_the_front_needs_less_memory(self):
         front = [r["report"] for r in self.search(HYBRID, "--front")["front"]]
@@ -116,7 +163,7 @@ class Search(CommandTest):
                 self.assertFalse(a != b and all(x <= y for x, y in zip(a, b)))
 
     def test_days_and_price_of_a_training(self):
-        answer = self.search(HYBRID, "--tokens", "1e12", "--price", "h100-sxm=3,a100=1")
+        answer = self.search(HYBRID, "--tokens", "1e12", "--price", "h100-sxm=3,a100-80-sxm=1")
         for row in answer["best"]:
             seconds = 1e12 / row["report"]["tokens_per_s"]
             self.assertAlmostEqual(row["training_days"], seconds / 86400, delta=1e-9 * seconds)

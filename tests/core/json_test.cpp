@@ -117,6 +117,14 @@ TEST(Json, CommonSlipsHaveCures) {
   EXPECT_EQ(error_of("[1,]").cure, "remove the comma before");
   EXPECT_EQ(error_of("{'a': 1}").cure, "use double quotes");
   EXPECT_EQ(error_of("[NaN]").cure, "write a finite number");
+  EXPECT_EQ(error_of("{name: 1}").cure, "put words in double quotes");
+  EXPECT_EQ(error_of("[tp, pp]").cure, "");
+  EXPECT_EQ(error_of("[1, pp]").cure, "put words in double quotes");
+  for (const char* other : {"model: llama", "--bf16 --num-layers 2",
+                            "\x7f"
+                            "ELF"}) {
+    EXPECT_EQ(error_of(other).cure, "name a file of JSON, which begins with {") << other;
+  }
 }
 
 TEST(Json, DepthSizeAndCountAreLimited) {

@@ -19,6 +19,32 @@ TEST(NamesLike, AnotherNumberIsNoSlip) {
   EXPECT_EQ(names_like("llama3-8b", {"llama-2-7b", "llama-3.1-8b"}), Names{"llama-3.1-8b"});
 }
 
+TEST(NamesLike, AnotherLetterBesideANumberIsNoSlip) {
+  EXPECT_EQ(names_like("dgx-h100", {"dgx-a100", "dgx-2", "hgx-h100"}), Names{"hgx-h100"});
+  EXPECT_EQ(names_like("gb200", {"gb200-nvl72", "gh200", "gh200-4"}), Names{"gb200-nvl72"});
+  EXPECT_EQ(names_like("hgz-h100", {"dgx-a100", "hgx-h100"}), Names{"hgx-h100"});
+}
+
+TEST(NamesLike, ALetterForADigitIsASlip) {
+  EXPECT_EQ(names_like("S01O", {"S010", "S020"}), Names{"S010"});
+}
+
+TEST(NamesLike, OfEquallyNearNamesTheOneThatBeginsAlike) {
+  EXPECT_EQ(names_like("llama-3-70b", {"llama-2-70b", "llama-3.1-70b"}), Names{"llama-3.1-70b"});
+  EXPECT_EQ(names_like("meta-llama/Meta-Llama-3-8B", {"llama-2-7b", "llama-3.1-8b"}),
+            Names{"llama-3.1-8b"});
+}
+
+TEST(NamesLike, ACountIsNoPartOfAName) {
+  EXPECT_EQ(names_like("8xh100", {"hgx-a100", "hgx-h100"}), Names{"hgx-h100"});
+  EXPECT_EQ(names_like("8x7b", {"mixtral-8x7b", "llama-2-7b"}), Names{"mixtral-8x7b"});
+}
+
+TEST(NamesLike, GpusAreDevices) {
+  EXPECT_EQ(names_like("gpus_per_node", {"node", "nodes", "devices_per_node"}),
+            Names{"devices_per_node"});
+}
+
 /// The device that people mean is one of those whose name has their word, not one that is as short.
 TEST(NamesLike, APartOfANameIsMeantSoonerThanAnotherShortName) {
   EXPECT_EQ(names_like("h100", kDevices), (Names{"h100-96-sxm", "h100-sxm"}));

@@ -67,6 +67,30 @@ TEST(Text, NamesTheDensePeakBesideMfuAndHfu) {
       << text;
 }
 
+/// A processor's few TFLOP/s, whose quotient is the MFU beside them.
+TEST(Text, SlowDevicesHaveThreeDigitsToo) {
+  Report r = MadeUp().report();
+  r.model_tflops_per_gpu = 3.294, r.peak_flops_per_gpu_tflops = 5.12;
+  const std::string text = to_text(r, {});
+  EXPECT_NE(text.find("3.29 per GPU for the model"), std::string::npos) << text;
+  EXPECT_NE(text.find("peak, 5.12 TFLOP/s"), std::string::npos) << text;
+}
+
+TEST(Text, CollectivesThatReadTheSameStandInOneLine) {
+  Report r = MadeUp().report();
+  ASSERT_EQ(r.collectives.size(), 1U);
+  CollectiveLine c = r.collectives[0];
+  c.bytes = std::int64_t{1} << 30, c.calls = 3, c.time_s = 5.2e-3;
+  CollectiveLine nearly = c, larger = c;
+  nearly.bytes += 1000, nearly.time_s += 1e-7, nearly.calls = 4;
+  larger.bytes *= 2;
+  r.collectives = {c, nearly, larger};
+  const std::string text = to_text(r, {});
+  EXPECT_NE(text.find("7 x 5.20 ms"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 x 5.20 ms"), std::string::npos) << text;
+  EXPECT_EQ(text.find("4 x 5.20 ms"), std::string::npos) << text;
+}
+
 TEST(Text, AMisfitSaysWhatIsBiggestAndByHowMuchItIsOver) {
   MadeUp m;
   m.cluster.device.memory = Bytes(700);

@@ -45,6 +45,42 @@ TEST(OtherNames, BandwidthOfNvlinksThatAreNotThereIsRefused) {
   }
 }
 
+/// The refusal of a --set.
+InputError::Text refusal_of(const std::string& path, const std::string& value) {
+  try {
+    with({{path, value}});
+  } catch (const InputError& e) {
+    return e.text();
+  }
+  ADD_FAILURE() << path << " is accepted";
+  return {};
+}
+
+TEST(OtherNames, MessagesNameThePathThatWasWritten) {
+  const InputError::Text text = refusal_of("cluster.inter_node.bandwidth", "100");
+  EXPECT_EQ(text.code, "U001");
+  EXPECT_EQ(text.where.file, "--set cluster.inter_node.bandwidth=100");
+}
+
+TEST(OtherNames, WhatIsNoneOfThemIsToldWhichThereAre) {
+  for (const char* path : {"cluster.inter_node", "cluster.inter_node.speed"}) {
+    const InputError::Text text = refusal_of(path, "ndr400");
+    EXPECT_EQ(text.code, "F005");
+    EXPECT_EQ(text.expected, "cluster.inter_node.bandwidth or cluster.inter_node.latency");
+    EXPECT_NE(text.cure.find("cluster.fabric"), std::string::npos);
+  }
+}
+
+TEST(Overrides, AConfigurationIsNoNameOfAModel) {
+  EXPECT_NE(
+      refusal_of("model", "mine/config.json").cure.find(R"({"hf_config": "mine/config.json"})"),
+      std::string::npos);
+  EXPECT_NE(refusal_of("model", "acme/new-7x").cure.find("download its config.json"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("model", "meta-llama/Llama-3.1-8B").cure.find("llama-3.1-8b"),
+            std::string::npos);
+}
+
 TEST(Overrides, ListsMayHaveLostTheirQuotesToTheShell) {
   EXPECT_EQ(with_quotes("[tp,dp]"), R"(["tp","dp"])");
   EXPECT_EQ(with_quotes("[ tp , dp ]"), R"([ "tp" , "dp" ])");

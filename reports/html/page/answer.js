@@ -30,7 +30,8 @@ function reportTiles(at) {
 
 /// The three hardware numbers that the step is most sensitive to.
 function mostHelpful(at) {
-  const lines = Object.entries(valueAt(at + '/sensitivity') ?? {}).slice(0, 3);
+  const matters = ([, line]) => line.step_time_change_for_10_percent <= -0.0005;
+  const lines = Object.entries(valueAt(at + '/sensitivity') ?? {}).filter(matters).slice(0, 3);
   if (lines.length === 0) return el('p', {}, 'No single hardware number matters.');
   return el('ol', {class: 'plain'}, lines.map(([resource]) => el('li', {},
     tenPercent(resource) + ': ',

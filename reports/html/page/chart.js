@@ -43,8 +43,9 @@ function chart({width, height, label, x, y, left = 62, bottom = 40, top = 10, ri
                 svg('text', {class: 'soft', x: left - 7, y: py(v) + 4, 'text-anchor': 'end'}, y.text(v)));
   }
   for (const v of x.values) {
+    const text = x.text(v), half = 3.5 * text.length;  // a label stays inside of the picture
     root.append(svg('path', {class: 'axis', d: `M${px(v)} ${top}V${height - bottom}`}),
-                svg('text', {class: 'soft', x: px(v), y: height - bottom + 16, 'text-anchor': 'middle'}, x.text(v)));
+                svg('text', {class: 'soft', x: Math.min(px(v), width - half), y: height - bottom + 16, 'text-anchor': 'middle'}, text));
   }
   root.append(svg('text', {class: 'soft', x: (left + width - right) / 2, y: height - 4, 'text-anchor': 'middle'}, x.title));
   if (y.title) {

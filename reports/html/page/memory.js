@@ -49,8 +49,11 @@ function drawMemory(rank, stepNs, capacity, width) {
 }
 
 function drawCapacity(c, capacity) {
-  c.root.append(svg('path', {d: `M${c.left} ${c.py(capacity)}H${c.right}`, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
-    svg('text', {x: c.right - 4, y: c.py(capacity) - 5, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
+  const d = `M${c.left} ${c.py(capacity)}H${c.right}`;
+  // Where the curve is higher, they stand on its colours.
+  c.root.append(svg('path', {d, stroke: 'var(--card)', 'stroke-width': 3}),
+    svg('path', {d, stroke: 'var(--bad)', 'stroke-dasharray': '6 4', 'stroke-width': 1.5}),
+    svg('text', {class: 'apart', x: c.right - 4, y: c.py(capacity) - 6, 'text-anchor': 'end'}, 'capacity ' + formats.bytes(capacity)));
 }
 
 /// A line that follows the pointer or the arrow keys, and reads out what is there.
@@ -104,10 +107,11 @@ function memoryPicture(first, stepNs, capacity) {
 function peakTables(at) {
   const memory = valueAt(at + '/memory'), here = at + '/memory';
   let reached = 0;
+  const whole = Math.max(memory.capacity_bytes, memory.peak_memory_bytes);
   const bar = (bytes, name) => {
-    const from = reached / memory.capacity_bytes;
+    const from = reached / whole;
     reached += bytes;
-    return barCell(Math.min(1, from), Math.min(1, reached / memory.capacity_bytes), colour(memoryColours[name] ?? 'grey'));
+    return barCell(Math.min(1, from), Math.min(1, reached / whole), colour(memoryColours[name] ?? 'grey'));
   };
   const rows = Object.entries(memory.items).filter(([, bytes]) => bytes > 0).map(([key, bytes]) => {
     const name = key.replace(/_bytes$/, '');
@@ -120,7 +124,7 @@ function peakTables(at) {
   return [el('h3', {}, ['The peak explained: rank ', num(here + '/rank'), ', stage ', num(here + '/stage')]),
     table('What is live at the fullest moment of the fullest rank, of the device’s capacity.',
           [{title: 'class'}, {title: 'bytes', number: true}, {title: 'of capacity', number: true},
-           {title: 'up to the capacity', bar: true}, {title: 'where the number comes from'}], rows),
+           {title: whole > memory.capacity_bytes ? 'up to the peak' : 'up to the capacity', bar: true}, {title: 'where the number comes from'}], rows),
     largest.length ? details('The largest tensors at the peak', table(null,
       [{title: 'tensor'}, {title: 'class'}, {title: 'live at once', number: true}, {title: 'bytes of all', number: true}], largest)) : null];
 }

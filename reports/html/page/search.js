@@ -17,7 +17,7 @@ const inWords = row => [machineWords(row), row.layout].filter(Boolean).join(', '
 
 function searchAnswer() {
   const r = doc.result, best = r.best?.[0];
-  if (!best) return section('answer', 'The answer', el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, 'Nothing fits')), searchProof());
+  if (!best) return section('answer', 'The answer', el('div', {class: 'verdict'}, el('strong', {class: 'bad'}, r.nothing ? say('/result/nothing') : 'Nothing fits')), searchProof());
   const at = '/result/best/0/report', own = r.as_written?.report;
   return section('answer', 'The answer',
     el('div', {class: 'verdict'}, el('strong', {}, num(at + '/step_time_s', 'time')), el('span', {}, inWords(best))),
@@ -26,7 +26,7 @@ function searchAnswer() {
       tile('Tokens per second', num(at + '/tokens_per_s', 'rate'), [num(at + '/tokens_per_s_per_gpu', 'rate'), ' per GPU']),
       tile('Peak memory', num(at + '/peak_memory_bytes', 'bytes'), ['of ', num(at + '/memory/capacity_bytes', 'bytes')]),
       tile('Bound by', say(at + '/bound_by')),
-      own ? tile('As written', num('/result/as_written/report/step_time_s', 'time'), inWords(r.as_written)) : null),
+      own ? tile('As written', num('/result/as_written/report/step_time_s', 'time'), [inWords(r.as_written), own.fits ? null : el('span', {class: 'bad'}, '; does not fit')]) : null),
     el('h3', {}, 'To make it so'), el('pre', {class: 'command', tabindex: '0'}, settingWords(settingsOf(best))), el('div', {class: 'controls'}, copyButton(setOptions(best))),
     searchProof());
 }
@@ -109,12 +109,20 @@ function searchSection() {
     shapeLegend(kinds.map(([, [title, tone, shape]]) => [title, tone, shape])), el('h3', {}, 'The layouts'), holder);
 }
 
+/// What some searches have: [title, format, path below the row], where any row has a value.
+const searchExtras = [['GPUs', 'count', '/report/world_size', row => Object.keys(row.machine).length > 0],
+                      ['days', 'rate', '/training_days'], ['price', 'rate', '/training_price'],
+                      ['price of 1e9 tokens', 'rate', '/report/price_per_billion_tokens', row => row.training_price === undefined],
+                      ['kWh for 1e9 tokens', 'rate', '/energy_kwh_per_billion_tokens', () => doc.result.objective === 'energy']];
+
 function searchTable(rows) {
   const best = doc.result.best?.[0]?.report.step_time_s;
   const most = Math.max(...rows.map(r => r.row.report.step_time_s), best ?? 0);
+  const extras = searchExtras.filter(([, , path, matters = () => true]) => rows.some(({row, at}) => matters(row) && valueAt(at + path) > 0));
   return table(null, [{title: ''}, {title: 'step', number: true}, {title: 'MFU', number: true}, {title: 'memory', number: true}, {title: 'fits'},
-                      {title: 'where the time goes', bar: true}, {title: 'layout'}],
+                      ...extras.map(([title]) => ({title, number: true})), {title: 'where the time goes', bar: true}, {title: 'layout'}],
     rows.map(({row, at, name}) => ({cells: [name, num(at + '/report/step_time_s', 'time'), num(at + '/report/mfu', 'percent'),
-      num(at + '/report/peak_memory_bytes', 'bytes'), yesNo(at + '/report/fits'), stackedBar(at + '/report', most), inWords(row)]})))
+      num(at + '/report/peak_memory_bytes', 'bytes'), yesNo(at + '/report/fits'),
+      ...extras.map(([, format, path]) => (valueAt(at + path) > 0 ? num(at + path, format) : '–')), stackedBar(at + '/report', most), inWords(row)]})))
     .concat(groupLegend(rows.map(r => r.at + '/report')));
 }

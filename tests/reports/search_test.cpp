@@ -1,0 +1,83 @@
+#include "reports/search.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/reports/made_up.h"
+
+namespace plait::search_test {
+
+SearchRow row(bool fits) {
+  SearchRow out;
+  out.layout = fits ? "dp 4" : "dp 2";
+  out.report = MadeUp().report();
+  out.report.memory.fits = fits;
+  out.energy_kwh_per_billion_tokens = 0.25;
+  return out;
+}
+
+SearchReport answer() {
+  SearchReport out;
+  out.scenario = "s", out.objective = "time";
+  out.best = {row(true)};
+  out.best[0].settings = {{"strategy.tp", "2"}};
+  return out;
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string text_of(const SearchReport& report) { return search_text(report, {.width = 100}); }
+
+/// It may be faster than the best, and is no answer.
+TEST(SearchText, ARowThatDoesNotFitSaysSo) {
+  SearchReport report = answer();
+  report.own = row(true);
+  EXPECT_FALSE(says(text_of(report), "fits"));
+  report.own = row(false);
+  EXPECT_TRUE(says(text_of(report), "fits")) << text_of(report);
+  EXPECT_TRUE(says(text_of(report), "NO")) << text_of(report);
+}
+
+TEST(SearchText, EnergyStandsWhereItIsTheObjective) {
+  SearchReport report = answer();
+  EXPECT_FALSE(says(text_of(report), "kWh/1e9"));
+  report.objective = "energy";
+  EXPECT_TRUE(says(text_of(report), "kWh/1e9") && says(text_of(report), "0.25"));
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["best"][0]["energy_kwh_per_billion_tokens"],
+            0.25);
+}
+
+TEST(SearchText, AnEmptyAnswerSaysWhy) {
+  SearchReport report = answer();
+  report.best.clear();
+  EXPECT_TRUE(says(text_of(report), "NOTHING FITS"));
+  report.nothing = "NOTHING IN TIME: late";
+  EXPECT_TRUE(says(text_of(report), "NOTHING IN TIME: late"));
+  EXPECT_FALSE(says(text_of(report), "NOTHING FITS"));
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["nothing"], report.nothing);
+}
+
+TEST(SearchText, TheBestMayBeTheScenarioItself) {
+  SearchReport report = answer();
+  EXPECT_TRUE(says(text_of(report), "--set strategy.tp=2"));
+  report.best[0].settings.clear();
+  EXPECT_TRUE(says(text_of(report), "the scenario is the best"));
+}
+
+/// Days, price and GPUs of a training stand beside the usual columns, in one line each.
+TEST(SearchText, NoRowIsWiderThanTheTerminal) {
+  SearchReport report = answer();
+  report.tokens = 15e12, report.objective = "energy";
+  report.best[0].machine = {{"cluster.nodes", "2"}};
+  report.best[0].report.price_per_billion_tokens = 1234;
+  report.rule_of_thumb = row(false);
+  const std::string text = text_of(report);
+  const std::size_t at = text.find("rule of thumb");
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  EXPECT_TRUE(says(line, "0.25")) << text;  // the last column
+}
+
+}  // namespace plait::search_test
