@@ -16,12 +16,12 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr std::size_t kMostPoints = 400;
-constexpr double kStartLength = 1.5;              // a factor of 4.5
-constexpr double kShortest = 0.3, kLongest = 30;  // of a length
-constexpr double kLeastNoise = 0.003;             // what the best clock leaves
+constexpr double kStartLength = 1.5;                          // a factor of 4.5
+constexpr double kShortestLength = 0.3, kLongestLength = 30;  // of a length
+constexpr double kLeastNoise = 0.003;                         // what the best clock leaves
 constexpr double kLargestScale = 3;
 constexpr double kFirstStep = 0.7, kLastStep = 0.05;  // of a logarithm
-constexpr double kEnough = 1e-3;                      // of log likelihood
+constexpr double kEnoughLikelier = 1e-3;              // of log likelihood
 
 /// What is missed at a process's points, without its mean.
 struct MissedPoints {
@@ -45,7 +45,7 @@ struct MissedPoints {
   }
 };
 
-struct Candidate {
+struct Hypothesis {
   GaussianProcess process;
   double noise = 0, unlikelihood = 0;
 
@@ -55,22 +55,22 @@ struct Candidate {
     double& value = is_length                     ? process.lengths[i]
                     : i == process.lengths.size() ? process.scale
                                                   : noise;
-    const double moved = std::clamp(value * factor, is_length ? kShortest : kLeastNoise,
-                                    is_length ? kLongest : kLargestScale);
+    const double moved = std::clamp(value * factor, is_length ? kShortestLength : kLeastNoise,
+                                    is_length ? kLongestLength : kLargestScale);
     return std::exchange(value, moved) != moved;
   }
 };
 
-Candidate likeliest(Candidate best, const MissedPoints& points) {
+Hypothesis likeliest(Hypothesis best, const MissedPoints& points) {
   best.unlikelihood = points.unlikelihood(best.process, best.noise);
   for (double step = kFirstStep; step >= kLastStep;) {
     bool better = false;
     for (std::size_t i = 0; i < best.process.lengths.size() + 2; ++i) {
       for (const double factor : {std::exp(step), std::exp(-step)}) {
-        Candidate other = best;
+        Hypothesis other = best;
         if (!other.move(i, factor)) continue;
         other.unlikelihood = points.unlikelihood(other.process, other.noise);
-        if (other.unlikelihood > best.unlikelihood - kEnough) continue;
+        if (other.unlikelihood > best.unlikelihood - kEnoughLikelier) continue;
         best = std::move(other), better = true;
       }
     }
@@ -83,7 +83,7 @@ Candidate likeliest(Candidate best, const MissedPoints& points) {
 
 GaussianProcess fit_gaussian_process(const std::vector<Missed>& missed) {
   if (missed.size() < kLeastMissed) return {};
-  Candidate start;
+  Hypothesis start;
   MissedPoints points;
   points.y.resize(static_cast<Index>(std::min(missed.size(), kMostPoints)));
   for (Index i = 0; i < points.y.size(); ++i) {
