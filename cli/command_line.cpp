@@ -168,8 +168,7 @@ bool takes(const CLI::App& app, const std::string& word) {
   return app.get_option_no_throw(word) != nullptr;
 }
 
-/// The subcommands of the program that take an option which another one does not: "plait compare
-/// or whatif takes -L".
+/// Which subcommands of the program take an option: "plait compare, whatif take it"; none: "".
 std::string takers_of(const CLI::App& program, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* sub : program.get_subcommands({})) {

@@ -73,9 +73,8 @@ class SearchClock {
 /// The machines that are searched, and what is said of them.
 struct Machines {
   Studies studies;
-  SearchReport about;  // without an answer
-  std::size_t as_written =
-      0;  // the study of the machine that the scenario itself has, or the first
+  SearchReport about;          // without an answer
+  std::size_t as_written = 0;  // the study of the scenario's own machine, or the first
 };
 
 std::string machines_in_words(const Studies& studies) {

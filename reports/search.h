@@ -18,8 +18,8 @@ struct SearchRow {
   std::string layout;    // in words, with what the report's line leaves out
   Report report;
   double bound_s = 0;  // what was known of the step time before the simulation
-  double energy_kwh_per_billion_tokens =
-      0;  // of all devices at their rated power; 0: that is not known
+  /// Of all devices at their rated power; 0: that is not known.
+  double energy_kwh_per_billion_tokens = 0;
 };
 
 /// What became of each layout; the counts add up to `considered`.

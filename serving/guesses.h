@@ -20,6 +20,10 @@ struct Guesses {
 struct GuessTotals {
   std::int64_t checks = 0;  // sequences with guesses, in all steps
   std::int64_t guesses = 0, accepted = 0;
+  GuessTotals& operator+=(const GuessTotals& o) {
+    checks += o.checks, guesses += o.guesses, accepted += o.accepted;
+    return *this;
+  }
   /// vLLM's "Mean acceptance length": tokens that a checked sequence gets of a step.
   double mean_length() const {
     return checks > 0 ? 1 + static_cast<double>(accepted) / static_cast<double>(checks) : 0;

@@ -9,8 +9,8 @@
 namespace plait {
 namespace {
 
-constexpr std::int32_t kIdleEnds =
-    0;  // of the ring of free blocks: behind the last, before the first
+/// Of the ring of free blocks: behind the last, before the first.
+constexpr std::int32_t kIdleEnds = 0;
 
 std::int32_t idle_number(std::int32_t block) { return block + 1; }
 

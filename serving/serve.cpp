@@ -46,8 +46,11 @@ class Server {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       require_room(i);
       const std::int64_t before = requests[i].follows;
-      before < 0 ? first_turns_.push_back(i)
-                 : void(next_turn_[static_cast<std::size_t>(before)] = i);
+      if (before < 0) {
+        first_turns_.push_back(i);
+      } else {
+        next_turn_[static_cast<std::size_t>(before)] = i;
+      }
     }
   }
 
@@ -68,11 +71,7 @@ class Server {
       const Engine& engine = replicas_[static_cast<std::size_t>(s.replica)].engine;
       s.preemptions = engine.preemptions(i), s.found = engine.found(i);
     }
-    for (const Replica& replica : replicas_) {
-      const GuessTotals& g = replica.engine.guessed();
-      out_.guessed.checks += g.checks, out_.guessed.guesses += g.guesses;
-      out_.guessed.accepted += g.accepted;
-    }
+    for (const Replica& replica : replicas_) out_.guessed += replica.engine.guessed();
     return std::move(out_);
   }
 

@@ -18,7 +18,6 @@ namespace {
 
 struct KernelTimes {
   FitRow time;
-  std::vector<double> sizes;
   Compute op;
   double form = 0;  // seconds, without what it misses
 };
@@ -28,7 +27,7 @@ struct KernelRows {
 
 double log_missed(const KernelTimes& row) { return std::log(row.time.seconds / row.form); }
 double error(const KernelFit& fit, const KernelTimes& row) {
-  return std::abs(fit.missed.value(row.sizes) - log_missed(row));
+  return std::abs(fit.missed.value(kernel_sizes(row.op)) - log_missed(row));
 }
 double mean_error(const KernelFit& fit, const std::vector<KernelTimes>& rows) {
   double sum = 0;
@@ -60,7 +59,7 @@ KernelRows split(const ByHash& rows) {
   for (const auto& [hash, measured] : rows) {
     const Compute& op = measured.op;
     auto& side = out.held_out.size() < held_out ? out.held_out : out.fitted;
-    side.push_back({{kernel_features(op), measured.median()}, kernel_sizes(op), op});
+    side.push_back({{kernel_features(op), measured.median()}, op});
   }
   return out;
 }
@@ -104,7 +103,7 @@ KernelFit fit_of(const std::string& kernel_class, const Device* gpu, KernelRows&
   KernelFit fit;
   fit.coefficients = fit_form(kernel_class, gpu, rows);
   std::vector<Missed> missed;
-  for (const KernelTimes& r : rows.fitted) missed.push_back({r.sizes, log_missed(r)});
+  for (const KernelTimes& r : rows.fitted) missed.push_back({kernel_sizes(r.op), log_missed(r)});
   fit.missed = fit_gaussian_process(missed);
   fit.least = fit.most = rows.fitted.front().time.features;
   for (const KernelTimes& r : rows.fitted) {
