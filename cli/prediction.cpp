@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/training.h"
 #include "core/error.h"
 #include "core/sha256.h"
 #include "plait_version.h"
@@ -82,21 +83,24 @@ Report summarized(const Scenario& s, const CostModel& costs, const Plan& plan,
     contention.push_back({c.link, std::string(name_of(c.link_class)), c.links, c.bandwidth.value,
                           c.traffic, c.with, c.time.value, c.lost.value});
   }
-  return summarize({.model = s.model,
-                    .workload = s.workload,
-                    .strategy = s.strategy,
-                    .plan = plan,
-                    .cluster = s.cluster,
-                    .times = times,
-                    .explanation = explanation,
-                    .memory = memory,
-                    .collectives = collectives,
-                    .contention = contention,
-                    .provenance = provenance_of(plan, s.cluster, costs, simulation.collectives),
-                    .run = facts,
-                    .placement = s.placement_words,
-                    .price_per_device_hour = s.price_per_device_hour,
-                    .node = node_of(plan, s)});
+  Report out =
+      summarize({.model = s.model,
+                 .workload = s.workload,
+                 .strategy = s.strategy,
+                 .plan = plan,
+                 .cluster = s.cluster,
+                 .times = times,
+                 .explanation = explanation,
+                 .memory = memory,
+                 .collectives = collectives,
+                 .contention = contention,
+                 .provenance = provenance_of(plan, s.cluster, costs, simulation.collectives),
+                 .run = facts,
+                 .placement = s.placement_words,
+                 .price_per_device_hour = s.price_per_device_hour,
+                 .node = node_of(plan, s)});
+  if (s.training) out.training = training_of(s, plan, times.step);
+  return out;
 }
 
 Prediction predict(Plan plan, const Scenario& s, const CostModel& costs,

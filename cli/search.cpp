@@ -102,8 +102,8 @@ std::size_t place_of_written(const Studies& studies, const std::string& text,
 SearchReport report_of(const SearchCommand& o, const Command& command, const Studies& studies) {
   SearchReport report;
   report.objective = o.objective;
-  report.tokens = o.tokens;
   const Scenario& s = studies.front()->scenario();
+  report.tokens = s.training ? s.training->tokens : 0;
   report.scenario = s.name, report.model = s.model.name;
   report.cluster = machines_in_words(studies);
   report.run = run_facts(s, command.line);

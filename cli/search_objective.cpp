@@ -12,8 +12,6 @@
 namespace plait {
 namespace {
 
-constexpr double kSecondsPerDay = 86400;
-
 /// What the objective makes small.
 double score(const SearchCommand& o, const SearchRow& row) {
   const Report& r = row.report;
@@ -27,10 +25,6 @@ double score(const SearchCommand& o, const SearchRow& row) {
     return r.price_per_billion_tokens > 0 ? r.price_per_billion_tokens : gpu_seconds_per_token;
   }
   return 1 / r.tokens_per_s;
-}
-
-double days_of(const SearchCommand& o, const Report& r) {
-  return o.tokens / r.tokens_per_s / kSecondsPerDay;
 }
 
 void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
@@ -78,7 +72,7 @@ void require_figures(const SearchCommand& o, const std::vector<const Scenario*>&
 
 void Ranking::add(const SearchCommand& o, std::vector<SearchRow> rows) {
   for (SearchRow& row : rows) {
-    const double days = days_of(o, row.report);
+    const double days = days_of_training(row.report);
     if (o.days > 0 && days > o.days) {
       least_days_ = least_days_ > 0 ? std::min(least_days_, days) : days;
       continue;

@@ -73,6 +73,10 @@ Study::Study(const SearchCommand& options, const Command& command, const std::st
       price > 0) {
     open_.scenario.price_per_device_hour = price;
   }
+  if (options.tokens > 0) {
+    if (!open_.scenario.training) open_.scenario.training.emplace();
+    open_.scenario.training->tokens = options.tokens;
+  }
   costs_ = costs_of(open_.scenario);
   if (!open_.leaves_open()) own_ = as_written(text, file, sets);
 }

@@ -24,6 +24,12 @@
 namespace plait {
 namespace {
 
+/// Of what is worse when it is too little and when it is too much nothing is "enough", nor of the
+/// amount of work.
+bool is_best_at_an_end(const std::string& path) {
+  return path != "training.checkpoint.interval" && path != "training.tokens";
+}
+
 struct WhatIfOptions {
   ScenarioOptions scenario;
   std::vector<std::string> variations;
@@ -126,13 +132,13 @@ class Study {
   void find_break_evens() {
     std::vector<std::vector<BreakEven>> found(study_.knobs.size());
     const auto search = [&](std::size_t k) {
-      if (!is_continuous_knob(k)) return;
+      if (!is_continuous_knob(k) || !is_best_at_an_end(study_.knobs[k].path)) return;
       std::vector<double> values;
       for (const Measure& m : study_.knobs[k].measures) values.push_back(m.number);
       found[k] = break_evens(values, [&](double v) -> std::optional<Sample> {
         const auto r = report_at({set_to(k, v)});
         if (!r) return std::nullopt;
-        return Sample{v, r->step_time_s, bound_of(*r)};
+        return Sample{v, compared_time_s(*r), bound_of(*r)};
       });
     };
     in_parallel(found.size(), options_.jobs, search,
@@ -162,8 +168,8 @@ class Study {
   void cross(std::size_t left, std::size_t right, std::size_t a, std::size_t b) {
     const auto faster = [&](std::size_t first) -> std::optional<bool> {
       const auto &x = study_.points[first + a].report, &y = study_.points[first + b].report;
-      if (!x || !y || x->step_time_s == y->step_time_s) return std::nullopt;
-      return x->step_time_s < y->step_time_s;
+      if (!x || !y || compared_time_s(*x) == compared_time_s(*y)) return std::nullopt;
+      return compared_time_s(*x) < compared_time_s(*y);
     };
     const auto at_left = faster(left), at_right = faster(right);
     const std::size_t curves = study_.points.size() / study_.knobs[0].values.size();
@@ -174,16 +180,16 @@ class Study {
       const auto& all = study_.points[left + curve].values;
       return std::vector<std::string>(all.begin() + 1, all.end());
     };
-    const auto step = [&](std::size_t curve, double v) {
+    const auto time = [&](std::size_t curve, double v) {
       Assignments sets = {set_to(0, v)};
       const std::vector<std::string> values = others(curve);
       for (std::size_t k = 0; k < values.size(); ++k) {
         sets.emplace_back(study_.knobs[k + 1].path, values[k]);
       }
       const auto r = report_at(sets);
-      return r ? r->step_time_s : 0;
+      return r ? compared_time_s(*r) : 0;
     };
-    const double at = change_between(low, high, [&](double v) { return step(a, v) < step(b, v); });
+    const double at = change_between(low, high, [&](double v) { return time(a, v) < time(b, v); });
     study_.crossovers.push_back({others(*at_left ? a : b), others(*at_left ? b : a), at});
   }
 

@@ -24,8 +24,8 @@ constexpr Unit kBandwidthUnits[] = {
 constexpr Unit kFlopsUnits[] = {
     {"FLOP/s", 1},     {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15},
     {"EFLOP/s", 1e18}, {"MFLOPS", 1e6},  {"GFLOPS", 1e9},  {"TFLOPS", 1e12},  {"PFLOPS", 1e15}};
-constexpr Unit kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6},
-                               {"ms", 1e-3},  {"s", 1},     {"µs", 1e-6}};
+constexpr Unit kTimeUnits[] = {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+                               {"µs", 1e-6},  {"min", 60},  {"h", 3600},  {"d", 86400}};
 constexpr Unit kPowerUnits[] = {{"W", 1}, {"kW", 1e3}, {"MW", 1e6}};
 
 constexpr UnitTable kBytes{"a size", "80 GiB", kByteUnits, 5};

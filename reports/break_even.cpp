@@ -37,8 +37,8 @@ std::optional<Sample> unlimited(const Sample& best, bool more_is_better, const P
 /// `samples` from the worst to the best; the last is the unlimited one.
 std::optional<BreakEven> enough(const std::vector<Sample>& samples, bool more_is_better,
                                 const Probe& probe) {
-  const double target = (1 + kMatters) * samples.back().step_time_s;
-  const auto over = [target](const Sample& s) { return s.step_time_s > target; };
+  const double target = (1 + kMatters) * samples.back().time_s;
+  const auto over = [target](const Sample& s) { return s.time_s > target; };
   const auto last = std::find_if(samples.rbegin(), samples.rend(), over);
   if (last == samples.rend()) return std::nullopt;
   const double worse = last->value, better = std::prev(last)->value;
@@ -70,7 +70,7 @@ std::optional<BreakEven> rise(const std::vector<Sample>& samples) {
   BreakEven out{.kind = BreakEven::Kind::kNotMonotone, .rise = kRise};
   bool any = false;
   for (std::size_t k = 1; k < samples.size(); ++k) {
-    const double change = samples[k].step_time_s / samples[k - 1].step_time_s - 1;
+    const double change = samples[k].time_s / samples[k - 1].time_s - 1;
     if (change <= out.rise) continue;
     any = true;
     out.rise = change;
@@ -82,8 +82,8 @@ std::optional<BreakEven> rise(const std::vector<Sample>& samples) {
 }
 
 bool matters(const std::vector<Sample>& samples) {
-  const auto [least, most] = std::ranges::minmax(samples, {}, &Sample::step_time_s);
-  return most.step_time_s > (1 + kMatters) * least.step_time_s;
+  const auto [least, most] = std::ranges::minmax(samples, {}, &Sample::time_s);
+  return most.time_s > (1 + kMatters) * least.time_s;
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ std::vector<BreakEven> break_evens(const std::vector<double>& values, const Prob
              .high = samples.back().value}};
   }
   std::vector<BreakEven> out;
-  const bool more = samples.back().step_time_s < samples.front().step_time_s;
+  const bool more = samples.back().time_s < samples.front().time_s;
   std::vector<BreakEven> bounds;
   add_bounds(samples, probe, bounds);
   if (!more) std::ranges::reverse(samples);

@@ -1,6 +1,7 @@
 #pragma once
 // From which value on a knob no longer matters, and where something else begins to bound the step:
-// searched on the predicted step time f(v) over one knob, all others as they are.
+// searched on the predicted time f(v), of a step or of a whole training, over one knob, all others
+// as they are.
 //
 //   range      from 1/8 of the smallest to 8 times the largest value asked for, in powers of two
 //   better     the end of the range where f is smaller
@@ -23,8 +24,8 @@ namespace plait {
 
 struct Sample {
   double value = 0;
-  double step_time_s = 0;
-  std::string bound;
+  double time_s = 0;
+  std::string bound;  // of its step
 };
 
 /// The step at one value of the knob; nothing where there is none.

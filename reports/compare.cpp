@@ -17,7 +17,7 @@ namespace {
 
 /// Columns that not every comparison has.
 struct CompareExtra {
-  bool gpus = false, price = false;
+  bool gpus = false, price = false, training = false;
 };
 
 CompareExtra extra_of(const std::vector<const Report*>& reports) {
@@ -25,6 +25,7 @@ CompareExtra extra_of(const std::vector<const Report*>& reports) {
   for (const Report* r : reports) {
     out.gpus = out.gpus || r->world_size != reports.front()->world_size;
     out.price = out.price || r->price_per_billion_tokens > 0;
+    out.training = out.training || r->training.has_value();
   }
   return out;
 }
@@ -38,6 +39,7 @@ std::vector<TableColumn> columns_of(const CompareExtra& extra) {
   out.push_back({.title = "comm", .width = 8, .optional = true});
   if (extra.gpus) out.push_back({"GPUs", 8});
   if (extra.price) out.push_back({"per 1e9", 9});
+  if (extra.training) out.insert(out.end(), {{"training", 10}, {"goodput", 8}});
   return out;
 }
 
@@ -58,6 +60,10 @@ TableRow row_of(const Candidate& c, const Report* reference, const CompareExtra&
   if (extra.price) {
     const double price = r.price_per_billion_tokens;
     out.cells.push_back({price > 0 ? fmt::format("{:.5g}", price) : "-"});
+  }
+  if (extra.training) {
+    out.cells.push_back({r.training ? human_duration(r.training->total_s) : "-"});
+    out.cells.push_back({r.training ? human_percent(r.training->goodput()) : "-"});
   }
   return out;
 }

@@ -63,6 +63,7 @@ std::vector<std::string> csv_columns() {
   for (const std::string_view kind : kClasses) out.push_back(std::string(kind) + "_bytes");
   out.emplace_back("overhead_bytes");
   out.emplace_back("band");
+  for (const char* name : {"training_s", "goodput"}) out.emplace_back(name);
   return out;
 }
 
@@ -91,6 +92,8 @@ std::vector<std::string> csv_values(const Report& r) {
   for (const std::string_view kind : kClasses) out.push_back(text(bytes_of(m, kind)));
   out.push_back(text(overhead_bytes(m)));
   out.push_back(text(r.provenance.band));
+  out.push_back(r.training ? text(r.training->total_s) : "");
+  out.push_back(r.training ? text(r.training->goodput()) : "");
   return out;
 }
 

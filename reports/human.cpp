@@ -44,6 +44,14 @@ std::string human_time(double seconds) {
   return three_digits(seconds * 1e9) + " ns";
 }
 
+std::string human_duration(double seconds) {
+  constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+  if (seconds < 2 * kMinute) return human_time(seconds);
+  if (seconds < 2 * kHour) return three_digits(seconds / kMinute) + " min";
+  if (seconds < 2 * kDay) return three_digits(seconds / kHour) + " h";
+  return three_digits(seconds / kDay) + " days";
+}
+
 std::string human_bytes(std::int64_t bytes) {
   constexpr std::array<std::string_view, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
   if (std::abs(bytes) < 1024) return fmt::format("{} B", bytes);

@@ -13,6 +13,8 @@ std::string human_count(std::int64_t n);
 std::string human_number(double value);
 /// "4.21 s", "412 us"
 std::string human_time(double seconds);
+/// The same beyond minutes: "12 min", "3.1 h", "61.2 days"
+std::string human_duration(double seconds);
 /// "64.3 GiB", "512 KiB": powers of 1024, one decimal
 std::string human_bytes(std::int64_t bytes);
 /// "1.99 M": powers of 1000, three significant digits

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/json_tree.h"
+#include "reports/training.h"
 
 namespace plait {
 namespace {
@@ -170,6 +171,7 @@ nlohmann::ordered_json json_tree(const Report& r) {
     out["price_per_step"] = r.price_per_step;
     out["price_per_billion_tokens"] = r.price_per_billion_tokens;
   }
+  if (r.training) out["training"] = json_tree(*r.training);
   out["bound_by"] = r.bound_by;
   out["breakdown"] = tree_of(r.breakdown);
   out["memory"] = tree_of(r.memory);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,24 @@ struct ContentionLine {
 struct StepTimes {
   SimTime step = 0;    // where one follows another (plan/steady_step.h)
   SimTime hidden = 0;  // by how much its timeline is longer: waits at its ends
+};
+
+/// The whole training, of which the report's step is one (sim/training_time.h): expectations.
+struct TrainingReport {
+  double tokens = 0;
+  std::int64_t steps = 0;
+  double total_s = 0;  // the next four together
+  double steps_s = 0, lost_s = 0, restarts_s = 0, checkpoints_s = 0;
+  double goodput() const { return steps_s / total_s; }
+  double failures = 0;
+  double machine_mtbf_s = 0;  // 0: it does not fail
+  double restart_s = 0;       // with reading the checkpoint
+  std::int64_t checkpoints = 0, checkpoint_bytes = 0;
+  std::int64_t checkpoint_interval_steps = 0;
+  double checkpoint_interval_s = 0;
+  double checkpoint_stall_s = 0;  // that training stands still for one
+  double checkpoint_write_s = 0;  // and it is written beside training
+  double price = 0;               // of all devices for all that time; 0: not said
 };
 
 struct ReportInputs {
@@ -146,6 +165,7 @@ struct Report {
   std::vector<CollectiveLine> collectives;  // the most time-consuming first
   std::vector<ContentionLine> contention;   // with the flow network; the most time lost first
   ProvenanceShares provenance;
+  std::optional<TrainingReport> training;  // where the scenario describes it
 };
 
 Report summarize(const ReportInputs& in);

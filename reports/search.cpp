@@ -76,10 +76,9 @@ TableRow row_of(const std::string& name, const SearchRow& row, const Report& bes
   out.cells.push_back({human_percent(fraction_of(r, "bubble"))});
   out.cells.push_back({human_percent(fraction_of(r, "exposed_communication"))});
   if (extra.gpus) out.cells.push_back({human_count(r.world_size)});
-  if (extra.tokens > 0) out.cells.push_back({human_rate(days_of(r, extra.tokens))});
+  if (extra.tokens > 0) out.cells.push_back({human_rate(days_of_training(r))});
   if (extra.price) {
-    const double tokens = extra.tokens > 0 ? extra.tokens : 1e9;
-    const double price = price_of_training(r, tokens);
+    const double price = r.training ? r.training->price : r.price_per_billion_tokens;
     out.cells.push_back({price > 0 ? human_rate(price) : "-"});
   }
   if (extra.energy) out.cells.push_back({human_rate(row.energy_kwh_per_billion_tokens)});
@@ -145,14 +144,14 @@ Tree tree_of(const Assignments& settings) {
   return out;
 }
 
-Tree tree_of(const SearchRow& row, double tokens) {
+Tree tree_of(const SearchRow& row) {
   Tree out = {{"machine", tree_of(row.machine)},
               {"settings", tree_of(row.settings)},
               {"layout", row.layout},
               {"bound_s", row.bound_s}};
-  if (tokens > 0) {
-    out["training_days"] = days_of(row.report, tokens);
-    out["training_price"] = price_of_training(row.report, tokens);
+  if (row.report.training) {
+    out["training_days"] = days_of_training(row.report);
+    out["training_price"] = row.report.training->price;
   }
   if (row.energy_kwh_per_billion_tokens > 0)
     out["energy_kwh_per_billion_tokens"] = row.energy_kwh_per_billion_tokens;
@@ -160,9 +159,9 @@ Tree tree_of(const SearchRow& row, double tokens) {
   return out;
 }
 
-Tree tree_of(const std::vector<SearchRow>& rows, double tokens) {
+Tree tree_of(const std::vector<SearchRow>& rows) {
   Tree out = Tree::array();
-  for (const SearchRow& row : rows) out.push_back(tree_of(row, tokens));
+  for (const SearchRow& row : rows) out.push_back(tree_of(row));
   return out;
 }
 
@@ -231,12 +230,12 @@ std::string search_json(const SearchReport& s) {
                 {"simulated", c.simulated},
                 {"undecided", c.open},
                 {"gap", c.gap}}},
-              {"best", tree_of(s.best, s.tokens)}};
+              {"best", tree_of(s.best)}};
   if (!s.nothing.empty()) out["nothing"] = s.nothing;
   if (s.tokens > 0) out["tokens"] = s.tokens;
-  if (!s.front.empty()) out["front"] = tree_of(s.front, s.tokens);
-  out["as_written"] = s.own ? tree_of(*s.own, s.tokens) : Tree(nullptr);
-  out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb, s.tokens) : Tree(nullptr);
+  if (!s.front.empty()) out["front"] = tree_of(s.front);
+  out["as_written"] = s.own ? tree_of(*s.own) : Tree(nullptr);
+  out["rule_of_thumb"] = s.rule_of_thumb ? tree_of(*s.rule_of_thumb) : Tree(nullptr);
   return json_text(out);
 }
 
@@ -253,11 +252,11 @@ std::string search_csv(const SearchReport& s) {
     std::vector<std::string> fields = {fmt::format("{}", i + 1)};
     const std::vector<std::string> values = csv_values(row.report);
     fields.insert(fields.end(), values.begin(), values.end());
-    fields.insert(
-        fields.end(),
-        {fmt::format("{}", row.bound_s), set_options(assignments_of(row)),
-         known(row.report.price_per_billion_tokens), known(row.energy_kwh_per_billion_tokens),
-         known(days_of(row.report, s.tokens)), known(price_of_training(row.report, s.tokens))});
+    fields.insert(fields.end(),
+                  {fmt::format("{}", row.bound_s), set_options(assignments_of(row)),
+                   known(row.report.price_per_billion_tokens),
+                   known(row.energy_kwh_per_billion_tokens), known(days_of_training(row.report)),
+                   known(row.report.training ? row.report.training->price : 0)});
     out += csv_row(fields);
   }
   return out;

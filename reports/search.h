@@ -46,9 +46,8 @@ struct SearchReport {
 /// first. The cost is the price, or without one GPU-seconds.
 std::vector<SearchRow> pareto_front(std::vector<SearchRow> rows);
 
-/// Of training on so many tokens.
-double days_of(const Report& report, double tokens);
-double price_of_training(const Report& report, double tokens);
+/// Of the whole training, with what fails; 0: it is not described.
+double days_of_training(const Report& report);
 
 std::string search_text(const SearchReport& report, const TerminalStyle& style);
 std::string search_json(const SearchReport& report);

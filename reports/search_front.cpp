@@ -40,13 +40,9 @@ std::vector<SearchRow> pareto_front(std::vector<SearchRow> rows) {
   return out;
 }
 
-double days_of(const Report& report, double tokens) {
+double days_of_training(const Report& report) {
   constexpr double kSecondsPerDay = 86400;
-  return tokens / report.tokens_per_s / kSecondsPerDay;
-}
-
-double price_of_training(const Report& report, double tokens) {
-  return report.price_per_billion_tokens * tokens / 1e9;
+  return report.training ? report.training->total_s / kSecondsPerDay : 0;
 }
 
 }  // namespace plait

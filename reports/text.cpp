@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "reports/human.h"
+#include "reports/training.h"
 
 namespace plait {
 namespace {
@@ -50,14 +51,6 @@ std::vector<Line> speed_lines(const Report& r, int width) {
   }
   if (!r.bound_by.empty()) append(out, labelled_lines("bound by", r.bound_by, width));
   return out;
-}
-
-/// name, amount, percent and a bar that fills what is left of the line.
-Line bar_line(const std::string& name, const std::string& amount, double fraction, int width) {
-  const int cells = std::min(40, width - 50);
-  return {{"  " + pad_right(name, 30)},
-          {pad_left(amount, 9) + pad_left(human_percent(fraction), 8) + " "},
-          {bar(fraction, cells), Ink::kBar}};
 }
 
 std::string share_name(const ReportShare& s) {
@@ -208,6 +201,13 @@ std::vector<Line> labelled_lines(const std::string& label, const std::string& te
   return out;
 }
 
+Line bar_line(const std::string& name, const std::string& amount, double fraction, int width) {
+  const int cells = std::min(40, width - 50);
+  return {{"  " + pad_right(name, 30)},
+          {pad_left(amount, 9) + pad_left(human_percent(fraction), 8) + " "},
+          {bar(fraction, cells), Ink::kBar}};
+}
+
 std::string what_if_text(const std::string& resource) {
   if (resource == "peak_flops") return "10 % more peak FLOP/s";
   const std::string words = human_words(resource);
@@ -298,6 +298,7 @@ std::string to_text(const Report& r, const TerminalStyle& style) {
   append(lines, verdict_lines(r.memory));
   append(lines, speed_lines(r, style.width));
   append(lines, breakdown_lines(r, style.width));
+  if (r.training) append(lines, training_lines(*r.training, style.width));
   append(lines, memory_lines(r.memory, style.width));
   append(lines, help_lines(r));
   append(lines, collective_section(r));

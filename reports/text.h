@@ -23,6 +23,9 @@ std::vector<Line> memory_lines(const MemoryReport& memory, int width);
 /// "label  text", the text wrapped to `width` columns with the label's indentation.
 std::vector<Line> labelled_lines(const std::string& label, const std::string& text, int width);
 
+/// name, amount, percent and a bar that fills what is left of the line.
+Line bar_line(const std::string& name, const std::string& amount, double fraction, int width);
+
 /// "10 % more nvlink bandwidth"
 std::string what_if_text(const std::string& resource);
 

@@ -42,8 +42,13 @@ std::string label_of(const WhatIf& study, const std::vector<std::string>& values
 }
 
 std::vector<TableColumn> columns_of(const WhatIf& study) {
-  std::vector<TableColumn> out = {{"step", 8}, {"vs first", 9}, {"vs base", 9}, {"tok/s/GPU", 10},
-                                  {"MFU", 7},  {"comm", 7},     {"fits", 5}};
+  std::vector<TableColumn> out = {{"step", 8}};
+  if (compares_trainings(study)) out.insert(out.end(), {{"training", 10}, {"goodput", 8}});
+  out.insert(out.end(), {{"vs first", 9}, {"vs base", 9}, {"tok/s/GPU", 10}});
+  const bool optional = compares_trainings(study);
+  out.push_back({.title = "MFU", .width = 7, .optional = optional});
+  out.push_back({.title = "comm", .width = 7, .optional = optional});
+  out.push_back({"fits", 5});
   if (has_price(study)) out.push_back({"per 1e9", 9});
   out.push_back({"bound by", 22, true});
   return out;
@@ -55,17 +60,19 @@ TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) 
   const Report& r = *p.report;
   const Report* base = study.base.report ? &*study.base.report : nullptr;
   const auto versus = [&](const Report* to) {
-    return to != nullptr && to != &r ? human_change(step_time_difference(r, *to)) : "-";
+    return to != nullptr && to != &r ? human_change(compared_difference(r, *to)) : "-";
   };
-  TableRow row{label,
-               {{human_time(r.step_time_s)},
-                {versus(first)},
-                {versus(base)},
-                {human_rate(r.tokens_per_s_per_gpu)},
-                {human_percent(r.mfu)},
-                {human_percent(fraction_of(r, "exposed_communication"))},
-                fits_cell(r)},
-               ""};
+  TableRow row{label, {{human_time(r.step_time_s)}}, ""};
+  if (compares_trainings(study)) {
+    row.cells.push_back({human_duration(compared_time_s(r))});
+    row.cells.push_back({r.training ? human_percent(r.training->goodput()) : "-"});
+  }
+  row.cells.insert(row.cells.end(), {{versus(first)},
+                                     {versus(base)},
+                                     {human_rate(r.tokens_per_s_per_gpu)},
+                                     {human_percent(r.mfu)},
+                                     {human_percent(fraction_of(r, "exposed_communication"))},
+                                     fits_cell(r)});
   if (has_price(study)) row.cells.push_back({fmt::format("{:.5g}", r.price_per_billion_tokens)});
   const std::string filled =
       p.filled ? fmt::format(" ({} {})", p.filled->first.substr(p.filled->first.rfind('.') + 1),
@@ -114,6 +121,17 @@ Measure measure_of(const Knob& knob, double number) {
   return {number, knob.measures.front().unit, knob.measures.front().noun};
 }
 
+double compared_time_s(const Report& r) { return r.training ? r.training->total_s : r.step_time_s; }
+
+bool compares_trainings(const WhatIf& study) {
+  const Report* first = first_report(study);
+  return first != nullptr && first->training.has_value();
+}
+
+double compared_difference(const Report& report, const Report& reference) {
+  return compared_time_s(report) / compared_time_s(reference) - 1;
+}
+
 std::string bound_of(const Report& r) {
   std::string best;
   double most = 0;
@@ -129,22 +147,23 @@ std::string sentence(const WhatIf& study, const KnobFinding& f) {
   const Knob& knob = study.knobs[f.knob];
   const BreakEven& b = f.found;
   const auto text = [&](double v) { return to_text(measure_of(knob, v)); };
+  const char* time = compares_trainings(study) ? "training time" : "step time";
   switch (b.kind) {
     case BreakEven::Kind::kNoEffect:
-      return fmt::format("{} does not matter: from {} to {} the step time changes by less than 1 %",
-                         knob.path, text(b.low), text(b.high));
+      return fmt::format("{} does not matter: from {} to {} the {} changes by less than 1 %",
+                         knob.path, text(b.low), text(b.high), time);
     case BreakEven::Kind::kEnough:
-      return fmt::format("{} {} {} no longer matters: the step time is within 1 % of {}",
-                         b.more_is_better ? "above" : "below", text(b.at), knob.path,
+      return fmt::format("{} {} {} no longer matters: the {} is within 1 % of {}",
+                         b.more_is_better ? "above" : "below", text(b.at), knob.path, time,
                          b.more_is_better ? "unlimited" : "the least");
     case BreakEven::Kind::kBound:
       return fmt::format("below {} of {} the step is bound by {}, above by {}", text(b.at),
                          knob.path, b.below, b.above);
     case BreakEven::Kind::kNotMonotone:
       return fmt::format(
-          "the step time is not monotone in {}: it rises by {} from {} to {}; another algorithm of "
+          "the {} is not monotone in {}: it rises by {} from {} to {}; another algorithm of "
           "a collective is chosen, or another rank decides",
-          knob.path, human_percent(b.rise), text(b.more_is_better ? b.low : b.high),
+          time, knob.path, human_percent(b.rise), text(b.more_is_better ? b.low : b.high),
           text(b.more_is_better ? b.high : b.low));
   }
   return "";

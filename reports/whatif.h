@@ -64,6 +64,12 @@ struct WhatIf {
 /// Of the first point that was planned, to which the others are compared; nullptr when none was.
 const Report* first_report(const WhatIf& study);
 
+/// What points are compared by: the whole training where the scenario describes it, else the step.
+double compared_time_s(const Report& report);
+bool compares_trainings(const WhatIf& study);
+/// compared_time_s / that of `reference` - 1.
+double compared_difference(const Report& report, const Report& reference);
+
 /// The hardware number that most of the critical path is spent on ("compute", "memory bandwidth",
 /// "infiniband latency", ...), or "pipeline bubble" where ranks wait longer than that on average.
 std::string bound_of(const Report& report);

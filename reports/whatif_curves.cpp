@@ -1,4 +1,4 @@
-// The curves of a what-if study: step time over the first knob.
+// The curves of a what-if study: time over the first knob.
 
 #include <fmt/format.h>
 
@@ -17,6 +17,8 @@ struct TimeUnit {
 };
 
 TimeUnit unit_for(double longest_s) {
+  constexpr double kDay = 86400;
+  if (longest_s >= kDay) return {"days", 1 / kDay};
   if (longest_s >= 1) return {"s", 1};
   if (longest_s >= 1e-3) return {"ms", 1e3};
   return {"us", 1e6};
@@ -25,7 +27,7 @@ TimeUnit unit_for(double longest_s) {
 double longest(const WhatIf& study) {
   double out = 0;
   for (const WhatIfPoint& p : study.points)
-    out = std::max(out, p.report ? p.report->step_time_s : 0);
+    out = std::max(out, p.report ? compared_time_s(*p.report) : 0);
   return out;
 }
 
@@ -48,7 +50,8 @@ std::string whatif_svg(const WhatIf& study) {
   const TimeUnit unit = unit_for(longest(study));
   CurveChart chart;
   chart.title = study.scenario;
-  chart.y_title = fmt::format("step time ({})", unit.name);
+  chart.y_title =
+      fmt::format("{} time ({})", compares_trainings(study) ? "training" : "step", unit.name);
   chart.mark_title = "bound by:";
   chart.hollow_title = "does not fit in memory";
   set_x_axis(knob, chart);
@@ -63,7 +66,7 @@ std::string whatif_svg(const WhatIf& study) {
     const std::size_t k = i / each;
     const double x = knob.numeric() ? knob.measures[k].number : static_cast<double>(k);
     chart.curves[at->second].points.push_back(
-        {x, p.report->step_time_s * unit.scale, bound_of(*p.report), !p.report->memory.fits});
+        {x, compared_time_s(*p.report) * unit.scale, bound_of(*p.report), !p.report->memory.fits});
   }
   for (Curve& c : chart.curves) std::ranges::stable_sort(c.points, {}, &CurvePoint::x);
   return curve_svg(chart);

@@ -51,6 +51,12 @@ Tree tree_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) {
     out["price_per_step"] = r.price_per_step;
     out["price_per_billion_tokens"] = r.price_per_billion_tokens;
   }
+  if (r.training) {
+    out["training_s"] = r.training->total_s;
+    out["goodput"] = r.training->goodput();
+    const Report* base = study.base.report ? &*study.base.report : nullptr;
+    if (base != nullptr) out["training_difference_to_base"] = compared_difference(r, *base);
+  }
   return out;
 }
 

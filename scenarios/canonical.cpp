@@ -61,6 +61,9 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
                                      {"cluster", cluster_json(cluster)}};
   members.push_back(scenario.serving ? JsonMember{"serving", serving_json(*scenario.serving)}
                                      : JsonMember{"workload", workload_json(scenario.workload)});
+  if (scenario.training) {
+    members.push_back({"training", training_table().write(*scenario.training)});
+  }
   if (!scenario.placement.empty()) {
     members.push_back({"placement", placement_table().write(placement)});
   }

@@ -190,6 +190,9 @@ const Table<ScenarioParts>& scenario_table() {
               .required(),
           field("workload", &S::workload, Nested{&workload_table()}, "One optimizer step.")
               .otherwise("required, unless `serving` is given"),
+          field("training", &S::training, Nested{&training_table()},
+                "The whole of which `workload` is a step: days, failures, checkpoints.")
+              .otherwise("none"),
           field("serving", &S::serving, Nested{&serving_table()},
                 "Requests to be served, and how, for `plait serve`; instead of `workload`.")
               .otherwise("none"),

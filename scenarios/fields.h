@@ -13,6 +13,7 @@
 #include "plan/framework_memory.h"
 #include "plan/requests.h"
 #include "plan/strategy.h"
+#include "plan/training.h"
 #include "plan/workload.h"
 #include "scenarios/placement.h"
 #include "topologies/catalogue.h"
@@ -88,6 +89,7 @@ struct ScenarioParts {
   std::string framework;  // a profile of scenarios/frameworks; "": none
   ModelPart model;
   Workload workload;
+  Training training;
   Serving serving;
   StrategyPart strategy;
   Kernels kernels;
@@ -122,6 +124,7 @@ Changes(const Table<T>*) -> Changes<T>;
 const Table<Model>& model_table();
 const Table<ModelPart>& model_part_table();
 const Table<Workload>& workload_table();
+const Table<Training>& training_table();
 const Table<Serving>& serving_table();
 const Table<StrategyPart>& strategy_table();
 const Table<Kernels>& kernels_table();

@@ -132,6 +132,7 @@ void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
     return;
   }
   out.workload = parts.workload;
+  if (root.find("training") != nullptr) out.training = parts.training;
   warn_of_idle_documents(out.workload.documents, out.warnings);
   resolve_precision(root.find("workload")->find("precision"), out.workload.precision);
   warn_of_idle_narrowing(out.workload.precision, out.warnings);

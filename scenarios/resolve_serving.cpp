@@ -92,8 +92,9 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
 void require_one_task(const Json& root) {
   const Json* serving = root.find("serving");
   const Json* workload = root.find("workload");
-  if (serving != nullptr && workload != nullptr) {
-    refuse_field("S064", "a scenario that both trains and serves", "workload",
+  for (const char* task : {"workload", "training"}) {
+    if (serving == nullptr || root.find(task) == nullptr) continue;
+    refuse_field("S064", "a scenario that both trains and serves", task,
                  "a workload (training) or serving, not both", "remove one of the two");
   }
   if (serving == nullptr && workload == nullptr) {

@@ -16,6 +16,7 @@
 #include "plan/framework_memory.h"
 #include "plan/requests.h"
 #include "plan/strategy.h"
+#include "plan/training.h"
 #include "plan/workload.h"
 #include "topologies/cluster.h"
 #include "topologies/host.h"
@@ -29,8 +30,9 @@ struct Scenario {
   std::string comment;  // what it shows, where its numbers come from
   std::string source_file;
   Model model;
-  Workload workload;               // training; where `serving` is not given
-  std::optional<Serving> serving;  // what `plait serve` runs
+  Workload workload;                 // training; where `serving` is not given
+  std::optional<Serving> serving;    // what `plait serve` runs
+  std::optional<Training> training;  // of which the workload is a step
   Strategy strategy;
   Kernels kernels;  // how the framework runs ops
   FrameworkMemory memory;

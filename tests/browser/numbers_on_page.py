@@ -12,6 +12,13 @@ def time(s):
     return "0 s" if s == 0 else f"{three_digits(s * 1e9)} ns"
 
 
+def duration(s):
+    for below, scale, unit in ((7200, 60, "min"), (172800, 3600, "h")):
+        if 120 <= s < below:
+            return f"{three_digits(s / scale)} {unit}"
+    return time(s) if s < 120 else f"{three_digits(s / 86400)} days"
+
+
 def prefixed(v, least, step, units):
     k = 0
     while abs(v) >= least and k + 1 < len(units):
@@ -42,7 +49,7 @@ def change(v):
 
 
 FORMATS = {
-    "time": time, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "bandwidth": bandwidth, "change": change,
+    "time": time, "duration": duration, "bytes": size, "lack": lambda n: size(-n), "rate": rate, "bandwidth": bandwidth, "change": change,
     "count": lambda n: f"{n:,}", "percent": lambda v: f"{v * 100:.1f} %",
     "number": three_digits, "yes": lambda v: "yes" if v else "no", "text": str,
     # Whole numbers only: how a language writes other doubles is its own affair.

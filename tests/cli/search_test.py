@@ -79,12 +79,13 @@ class Search(CommandTest):
         self.assertEqual(machines("gpus")[0], "1")
 
     def test_a_deadline_leaves_out_what_is_too_late(self):
-        rate = self.search(HYBRID)["best"][0]["report"]["tokens_per_s"]
-        tokens = rate * 86400 * 10
-        self.assertTrue(self.search(HYBRID, "--tokens", str(tokens), "--days", "10.01")["best"])
-        late = plait("search", HYBRID, "--tokens", str(tokens), "--days", "9.9")
+        days = self.search(HYBRID, "--tokens", "1e12")["best"][0]["training_days"]
+        in_time = self.search(HYBRID, "--tokens", "1e12", "--days", str(1.001 * days))
+        self.assertTrue(in_time["best"])
+        late = plait("search", HYBRID, "--tokens", "1e12", "--days", "9.9")
         self.assertEqual(late.code, 1)
-        self.assertIn("NOTHING IN TIME: the fastest that fits takes 10 days, not 9.9", late.out)
+        self.assertIn(f"NOTHING IN TIME: the fastest that fits takes {days:.3g} days, not 9.9",
+                      late.out)
 
     def test_machines_that_are_all_too_large_are_said_to_be(self):
         none = plait("search", HYBRID, "--max-gpus", "8")
@@ -165,7 +166,10 @@ class Search(CommandTest):
     def test_days_and_price_of_a_training(self):
         answer = self.search(HYBRID, "--tokens", "1e12", "--price", "h100-sxm=3,a100-80-sxm=1")
         for row in answer["best"]:
-            seconds = 1e12 / row["report"]["tokens_per_s"]
+            whole = row["report"]["training"]
+            seconds = whole["total_s"]
+            steps = 1e12 / row["report"]["tokens_per_s"]
+            self.assertAlmostEqual(whole["steps_s"], steps, delta=row["report"]["step_time_s"])
             self.assertAlmostEqual(row["training_days"], seconds / 86400, delta=1e-9 * seconds)
             # 16 GPUs at 3 an hour.
             self.assertAlmostEqual(row["training_price"], seconds / 3600 * 16 * 3,

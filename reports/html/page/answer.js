@@ -12,6 +12,14 @@ function verdict(at) {
        ...(fits ? [num(memory + '/free_bytes', 'bytes'), ' free'] : [num(memory + '/free_bytes', 'lack'), ' too much'])));
 }
 
+/// Days of the whole training, and what part of them steps are.
+function trainingTile(at) {
+  if (valueAt(at) === undefined) return null;
+  return tile('The whole training', num(at + '/total_s', 'duration'),
+              ['goodput ', num(at + '/goodput', 'percent'), ', ', num(at + '/failures', 'number'),
+               ' failures; a checkpoint every ', num(at + '/checkpoint_interval_s', 'duration')]);
+}
+
 function reportTiles(at) {
   const priced = valueAt(at + '/price_per_step') !== undefined;
   return el('div', {class: 'tiles'},
@@ -25,7 +33,8 @@ function reportTiles(at) {
     tile('Bound by', say(at + '/bound_by'),
          [num(at + '/model_tflops_per_gpu', 'number'), ' TFLOP/s per GPU for the model']),
     priced ? tile('Price of a step', num(at + '/price_per_step', 'number'),
-                  [num(at + '/price_per_billion_tokens', 'number'), ' per 10⁹ tokens']) : null);
+                  [num(at + '/price_per_billion_tokens', 'number'), ' per 10⁹ tokens']) : null,
+    trainingTile(at + '/training'));
 }
 
 /// The three hardware numbers that the step is most sensitive to.

@@ -31,6 +31,12 @@ const formats = {
     if (magnitude >= 0.9995e-6) return threeDigits(seconds * 1e6) + ' us';
     return threeDigits(seconds * 1e9) + ' ns';
   },
+  duration(seconds) {
+    if (seconds < 120) return formats.time(seconds);
+    if (seconds < 7200) return threeDigits(seconds / 60) + ' min';
+    if (seconds < 172800) return threeDigits(seconds / 3600) + ' h';
+    return threeDigits(seconds / 86400) + ' days';
+  },
   bytes(n) {
     if (Math.abs(n) < 1024) return fixed(n, 0) + ' B';
     const [v, unit] = withPrefix(n / 1024, 1023.95, 1024, ['KiB', 'MiB', 'GiB', 'TiB', 'PiB']);

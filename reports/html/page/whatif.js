@@ -1,19 +1,23 @@
 // A what-if study: curves of one quantity over the first varied field.
 
 const whatifMetrics = {
+  training_s: ['the whole training', 'duration'],
   step_time_s: ['step time', 'time'], tokens_per_s_per_gpu: ['tokens/s per GPU', 'rate'], mfu: ['MFU', 'percent'],
   exposed_communication_fraction: ['exposed communication', 'percent'], peak_memory_bytes: ['peak memory', 'bytes'],
-  price_per_billion_tokens: ['price per 10⁹ tokens', 'number'],
+  price_per_billion_tokens: ['price per 10⁹ tokens', 'number'], goodput: ['goodput', 'percent'],
 };
+
+/// What points are compared by: the whole training where the scenario describes it, else the step.
+const comparedTime = point => point.training_s ?? point.step_time_s;
 
 function whatifAnswer() {
   const points = doc.result.points, planned = points.map((p, k) => k).filter(k => points[k].planned);
   if (planned.length === 0) return section('answer', 'The answer', el('p', {class: 'bad'}, 'None of these can be planned.'));
   const fitting = planned.filter(k => points[k].fits), from = fitting.length ? fitting : planned;
-  const best = from.reduce((a, b) => (points[b].step_time_s < points[a].step_time_s ? b : a));
+  const best = from.reduce((a, b) => (comparedTime(points[b]) < comparedTime(points[a]) ? b : a));
   const at = pointer('result', 'points', best), base = doc.result.base;
   const statements = [...doc.result.break_even, ...doc.result.crossovers].map(f => f.statement);
-  const asItIs = base.planned && base.fits && base.step_time_s <= points[best].step_time_s;  // no point is better
+  const asItIs = base.planned && base.fits && comparedTime(base) <= comparedTime(points[best]);  // no point is better
   const others = asItIs ? `is the fastest of the points${fitting.length ? ' that fit' : '; none of them fits'}; none is faster than the scenario itself`
     : fitting.length ? 'is the fastest that fits' : 'is the fastest; nothing fits';
   return section('answer', 'The answer',
@@ -21,6 +25,8 @@ function whatifAnswer() {
     el('div', {class: 'tiles'},
       tile('Step time', num(at + '/step_time_s', 'time'), points[best].step_time_difference_to_base === undefined ? null
         : [num(at + '/step_time_difference_to_base', 'change'), ' to the scenario']),
+      points[best].training_s === undefined ? null : tile('The whole training', num(at + '/training_s', 'duration'),
+        points[best].training_difference_to_base === undefined ? null : [num(at + '/training_difference_to_base', 'change'), ' to the scenario']),
       tile('MFU', num(at + '/mfu', 'percent')), tile('Bound by', say(at + '/bound')),
       base.planned ? tile('The scenario itself', num('/result/base/step_time_s', 'time'), ['bound by ', say('/result/base/bound')]) : null),
     statements.length ? [el('h3', {}, 'What matters, and from where on it no longer does'),
@@ -69,8 +75,8 @@ function drawWhatif(metric, width) {
 }
 
 function whatifSection() {
-  let metric = 'step_time_s';
   const known = Object.entries(whatifMetrics).filter(([key]) => doc.result.points.some(p => p[key] !== undefined));
+  let metric = known.length ? known[0][0] : 'step_time_s';
   const figure = responsive(width => drawWhatif(metric, width), 'Curves');
   return section('curves', 'Curves',
     el('div', {class: 'controls'}, select('Quantity', known.map(([key, [title]]) => [key, title]), v => { metric = v; figure.redraw(); })),
