@@ -12,10 +12,12 @@ const Table<Checkpointing>& checkpoint_table() {
       {
           field("interval", &C::interval, Amount<Seconds>{.max = kCentury},
                 "Of training between two checkpoints, in whole steps.")
-              .otherwise("what makes the training shortest"),
+              .otherwise("what makes the training shortest")
+              .silent_by_default(),
           field("bandwidth", &C::bandwidth, Amount<BytesPerSecond>{},
                 "What the store takes from all nodes together, and gives them after a failure.")
-              .otherwise("1.2 GB/s for each node, BLOOM's"),
+              .otherwise("1.2 GB/s for each node, BLOOM's")
+              .silent_by_default(),
           field("asynchronous", &C::asynchronous, Flag{},
                 "Training waits until the state is in host memory, not until it is in the store."),
       },

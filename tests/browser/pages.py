@@ -29,7 +29,8 @@ def made_up_records():
 # Name of the page -> the command. {folder}: where the pages go.
 COMMANDS = {
     "run": ["run", "scenarios/llama/llama-3.1-8b-16xh100-hybrid.json"],
-    "run-large": ["run", "scenarios/llama/llama-3.1-70b-64xh100.json"],
+    "run-large": ["run", "scenarios/llama/llama-3.1-70b-64xh100.json",
+                  "--set", "training.tokens=1e12"],
     "run-does-not-fit": ["run", "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json",
                          "--set", "workload.micro_batch=2"],
     "run-flow": ["run", "scenarios/tiny/tiny-8xh100.json", "--network", "flow"],

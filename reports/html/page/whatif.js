@@ -28,7 +28,7 @@ function whatifAnswer() {
       points[best].training_s === undefined ? null : tile('The whole training', num(at + '/training_s', 'duration'),
         points[best].training_difference_to_base === undefined ? null : [num(at + '/training_difference_to_base', 'change'), ' to the scenario']),
       tile('MFU', num(at + '/mfu', 'percent')), tile('Bound by', say(at + '/bound')),
-      base.planned ? tile('The scenario itself', num('/result/base/step_time_s', 'time'), ['bound by ', say('/result/base/bound')]) : null),
+      base.planned ? tile('The scenario itself', base.training_s === undefined ? num('/result/base/step_time_s', 'time') : num('/result/base/training_s', 'duration'), ['bound by ', say('/result/base/bound')]) : null),
     statements.length ? [el('h3', {}, 'What matters, and from where on it no longer does'),
       el('ul', {class: 'plain'}, statements.map(s => el('li', {}, s)))] : null);
 }
@@ -84,13 +84,16 @@ function whatifSection() {
 }
 
 function whatifTable() {
+  const trains = doc.result.points.some(p => p.training_s !== undefined);
+  const whole = at => (trains ? [num(at + '/training_s', 'duration'), num(at + '/goodput', 'percent')] : []);
+  const heads = trains ? [{title: 'the whole training', number: true}, {title: 'goodput', number: true}] : [];
   const row = (p, at, cls) => ({class: cls, cells: p.planned
-    ? [cls ? 'the scenario' : pointName(p), num(at + '/step_time_s', 'time'), num(at + '/step_time_difference_to_base', 'change'), num(at + '/tokens_per_s_per_gpu', 'rate'),
+    ? [cls ? 'the scenario' : pointName(p), num(at + '/step_time_s', 'time'), num(at + '/step_time_difference_to_base', 'change'), ...whole(at), num(at + '/tokens_per_s_per_gpu', 'rate'),
        num(at + '/mfu', 'percent'), num(at + '/exposed_communication_fraction', 'percent'), num(at + '/peak_memory_bytes', 'bytes'), yesNo(at + '/fits'),
        [say(at + '/bound'), p.filled ? ` (${Object.entries(p.filled).map(([f, v]) => `${f} ${v}`).join(', ')})` : '']]
-    : [cls ? 'the scenario' : pointName(p), el('span', {class: 'bad'}, p.reason), '', '', '', '', '', '', '']});
+    : [cls ? 'the scenario' : pointName(p), el('span', {class: 'bad'}, p.reason), ...heads.map(() => ''), '', '', '', '', '', '', '']});
   return section('points', 'All points', table(null,
-    [{title: 'values'}, {title: 'step', number: true}, {title: 'to the scenario', number: true}, {title: 'tokens/s per GPU', number: true}, {title: 'MFU', number: true},
+    [{title: 'values'}, {title: 'step', number: true}, {title: 'to the scenario', number: true}, ...heads, {title: 'tokens/s per GPU', number: true}, {title: 'MFU', number: true},
      {title: 'exposed communication', number: true}, {title: 'memory', number: true}, {title: 'fits'}, {title: 'bound by'}],
     [row(doc.result.base, '/result/base', 'chosen'), ...doc.result.points.map((p, k) => row(p, pointer('result', 'points', k)))]));
 }
