@@ -20,8 +20,8 @@ struct Training {
   /// 50,700 device hours. 0: nothing fails.
   Seconds device_mtbf = Seconds(50'700 * 3600.0);
   /// From a failure to the first step after it, without reading the checkpoint: MegaScale finds and
-  /// diagnoses failures in less than 10 minutes on average (Jiang et al. 2024). Llama 3 405B lost at
-  /// most 18.6 minutes to each in all, as more than 90 % of its time were steps.
+  /// diagnoses failures in less than 10 minutes on average (Jiang et al. 2024). Llama 3 405B lost
+  /// at most 18.6 minutes to each in all, as more than 90 % of its time were steps.
   Seconds restart_time = Seconds(600);
   Checkpointing checkpoint;
 };
