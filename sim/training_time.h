@@ -42,7 +42,8 @@ struct TrainingTime {
   double goodput() const { return steps / total(); }
 };
 
-/// `lost` is infinite where failures come so fast that no checkpoint is reached (e^(P/M) beyond doubles).
+/// `lost` is infinite where failures come so fast that no checkpoint is reached (e^(P/M) beyond
+/// doubles).
 TrainingTime training_time(const InterruptedTraining& training);
 
 }  // namespace plait
