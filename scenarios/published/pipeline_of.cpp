@@ -9,6 +9,22 @@ namespace {
 
 using JsonObject = nlohmann::ordered_json;
 
+/// LiBai deals layers so that the last stages have more, and from four stages on as if there were
+/// up to pp - 1 more layers, which the last stage lacks: the head is there. 24 layers on four
+/// stages are 6, 7, 7, 4 (libai/utils/distributed.py; pull requests 225 and 296, of June 2022).
+std::vector<std::int64_t> layers_of_libai(std::int64_t layers, std::int64_t pp) {
+  const bool more = pp >= 4 && layers >= 8 && layers % pp == 0;
+  const std::int64_t dealt = layers + (more ? std::min(pp - 1, layers / pp) : 0);
+  std::vector<std::int64_t> out;
+  std::int64_t left = layers;
+  for (std::int64_t stage = 0; stage < pp; ++stage) {
+    const std::int64_t share = dealt / pp + (stage >= pp - dealt % pp ? 1 : 0);
+    out.push_back(std::min(share, left));
+    left -= out.back();
+  }
+  return out;
+}
+
 class PipelineWriter {
  public:
   PipelineWriter(const PublishedRun& run, const Recipe& recipe, std::vector<std::string>& assumed)
@@ -58,7 +74,9 @@ class PipelineWriter {
   }
   void share_layers(JsonObject& out) {
     const std::int64_t pieces = p_.pp * chunks_, over = m_.layers % pieces;
-    if (short_ends_ || (over != 0 && (m_.layers + 2) % pieces == 0)) {
+    if (mentions(run_.framework, "LiBai")) {
+      out["stage_layers"] = layers_of_libai(m_.layers, pieces);
+    } else if (short_ends_ || (over != 0 && (m_.layers + 2) % pieces == 0)) {
       // Embedding and head count as a layer each (Megatron-LM's
       // account-for-embedding-in-pipeline-split, DeepSpeed's partition by parameters).
       out["first_stage_layers"] = (m_.layers + 2) / pieces - 1;
