@@ -78,6 +78,17 @@ void read_overlaps(const std::string& notes, Recipe& recipe) {
   recipe.overlaps_tensor = mentions(notes, "--tp-comm-overlap");
 }
 
+/// FlagPerf's Baichuan2 13B (training/nvidia/baichuan2_13b-deepspeed/README.md and
+/// training/benchmarks/baichuan2_13b/deepspeed/ds_config.json): "ZeRO-DP O1", gradient
+/// checkpointing, and a model file that multiplies scores and values apart.
+void complete_by_case(const PublishedRun& run, Recipe& recipe) {
+  if (!mentions(run.source, "baichuan2_13b-deepspeed")) return;
+  recipe.recompute = "full";
+  recipe.kernel = "torch";
+  recipe.zero_stage = 1;
+  recipe.by_release = "ZeRO stage 1, full recomputation, attention op by op";
+}
+
 }  // namespace
 
 Recipe recipe_of(const PublishedRun& run) {
@@ -89,6 +100,7 @@ Recipe recipe_of(const PublishedRun& run) {
   read_overlaps(notes, out);
   const bool quoted = mentions(notes, "recipe ");
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
+  if (mentions(run.source, "FlagPerf")) complete_by_case(run, out);
   return out;
 }
 

@@ -1,10 +1,11 @@
 #pragma once
 // What the recipe of a published run sets: how Megatron-Core issues its step, by what the record
-// quotes or, where one of Megatron-Bridge quotes nothing, by the recipes of its release; and what
-// the scripts of DGX Cloud's benchmarks with JAX set, of which records tell nothing
-// (jax_recipe.cpp).
+// quotes or, where one of Megatron-Bridge quotes nothing, by the recipes of its release; what a
+// case of FlagPerf says of itself and the record does not; and what the scripts of DGX Cloud's
+// benchmarks with JAX set, of which records tell nothing (jax_recipe.cpp).
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,15 @@
 namespace plait {
 
 struct Recipe {
-  bool whole_step_graph = false;     // one CUDA graph for the step (cuda_graph_impl full_iteration)
-  bool hides_exchanges = false;      // Megatron-Core's overlap_moe_expert_parallel_comm
-  bool overlaps_gradients = false;   // --overlap-grad-reduce
-  bool overlaps_gathers = false;     // --overlap-param-gather
-  bool overlaps_tensor = false;      // --tp-comm-overlap
-  std::string recompute;             // as records write it; empty: the recipe is not known
-  std::string offload;               // likewise
+  bool whole_step_graph = false;    // one CUDA graph for the step (cuda_graph_impl full_iteration)
+  bool hides_exchanges = false;     // Megatron-Core's overlap_moe_expert_parallel_comm
+  bool overlaps_gradients = false;  // --overlap-grad-reduce
+  bool overlaps_gathers = false;    // --overlap-param-gather
+  bool overlaps_tensor = false;     // --tp-comm-overlap
+  std::string recompute;            // as records write it; empty: the recipe is not known
+  std::string offload;              // likewise
+  std::string kernel;               // of attention, likewise
+  std::optional<std::int64_t> zero_stage;
   std::vector<std::string> keep;     // with recomputation op by op: what is kept; empty: not known
   std::int64_t shards = 0;           // ranks that hold a copy of sharded weights; 0: all replicas
   std::int64_t sequence_length = 0;  // 0: not known

@@ -244,6 +244,7 @@ class ScenarioWriter {
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp / ep;
       if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
+      if (framework_ == "deepspeed-zero3") out["keep_weight_shard"] = false;  // of stage 3 alone
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
     out["recompute"] = recompute();
@@ -357,6 +358,8 @@ RecordScenario scenario_of(const PublishedRun& run) {
   PublishedRun completed = run;
   if (run.recompute.empty()) completed.recompute = recipe.recompute;
   if (run.layout.offload.empty()) completed.layout.offload = recipe.offload;
+  if (run.kernel.empty()) completed.kernel = recipe.kernel;
+  if (!run.layout.zero_stage) completed.layout.zero_stage = recipe.zero_stage;
   if (run.model.sequence_length == 0) completed.model.sequence_length = recipe.sequence_length;
   return ScenarioWriter(completed, std::move(recipe)).write();
 }
