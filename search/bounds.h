@@ -111,7 +111,8 @@ class Bounds {
   };
   /// No device has more.
   Bytes most_memory() const { return most_memory_; }
-  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
+  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread. Of one
+  /// that is too large for any device, enough to tell.
   std::optional<Bytes> memory(const Layout& layout, Recent& recent) const;
   std::optional<SimTime> step(const Layout& layout, Recent& recent) const;
   /// Both.
