@@ -210,23 +210,33 @@ class ProgramLinker {
     return out;
   }
   void number_messages(const Program& program, ProgramDependencies& out) {
+    const std::vector<const Operand*> sent = sent_by_blocks();
     out.message.assign(program.calls.size(), kNoMessage);
     for (std::size_t c = 0; c < program.calls.size(); ++c) {
       const Call& call = program.calls[c];
-      for (const Op& op : plan_.blocks[call.block].ops) {
-        if (!std::holds_alternative<Send>(op.body) && !std::holds_alternative<Recv>(op.body))
-          continue;
-        const Operand& o = op.operands.at(0);
-        const auto key =
-            (static_cast<std::size_t>(o.tensor) * static_cast<std::size_t>(plan_.layers + 2) +
-             static_cast<std::size_t>(call.layer + o.shift)) *
-                static_cast<std::size_t>(plan_.microbatches) +
-            static_cast<std::size_t>(call.microbatch);
-        if (message_ids_.size() <= key) message_ids_.resize(key + 1, kNoMessage);
-        if (message_ids_[key] == kNoMessage) message_ids_[key] = messages_++;
-        out.message[c] = message_ids_[key];
+      const Operand* o = sent[call.block];
+      if (o == nullptr) continue;
+      const auto key =
+          (static_cast<std::size_t>(o->tensor) * static_cast<std::size_t>(plan_.layers + 2) +
+           static_cast<std::size_t>(call.layer + o->shift)) *
+              static_cast<std::size_t>(plan_.microbatches) +
+          static_cast<std::size_t>(call.microbatch);
+      if (message_ids_.size() <= key) message_ids_.resize(key + 1, kNoMessage);
+      if (message_ids_[key] == kNoMessage) message_ids_[key] = messages_++;
+      out.message[c] = message_ids_[key];
+    }
+  }
+  /// What travels in each block's Send or Recv; null where it has none.
+  std::vector<const Operand*> sent_by_blocks() const {
+    std::vector<const Operand*> out(plan_.blocks.size(), nullptr);
+    for (std::size_t b = 0; b < out.size(); ++b) {
+      for (const Op& op : plan_.blocks[b].ops) {
+        const bool message =
+            std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
+        if (message) out[b] = &op.operands.at(0);
       }
     }
+    return out;
   }
 
   static constexpr std::uint32_t kNoEvent = 0xFFFFFFFF;

@@ -31,17 +31,18 @@ BlockProfile outline(const std::vector<Op>& ops, const BlockDependencies& d, con
   BlockProfile out;
   out.shiftable = !ops.empty();
   int roots = 0;
+  std::array<bool, kStreams> used = {};
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto s = static_cast<std::size_t>(ops[i].stream);
     const bool behind = behind_compute(ops[i].stream);
-    const bool follows_stream = (out.streams >> s & 1U) != 0;
-    const bool follows_compute = behind && (out.streams >> kComputeClock & 1U) != 0;
-    const bool root = d.first[i] == d.first[i + 1] && !follows_stream && !follows_compute;
+    const bool follows = used[s] || (behind && used[kComputeClock]);
+    const bool root = d.first[i] == d.first[i + 1] && !follows;
     if (root) ++roots;
     const bool host_waits = durations.host_wait_after(first_id + i) != HostWait::kNot;
     const bool starts_late = !root || s == kComputeClock || behind;
     if (!starts_late || host_waits || leaves_the_class(ops[i], lanes)) out.shiftable = false;
-    out.streams = static_cast<std::uint16_t>(out.streams | 1U << s);
+    if (!used[s]) out.streams.push_back(static_cast<std::uint8_t>(s));
+    used[s] = true;
     out.issue += durations.issue(first_id + i);
   }
   out.one_root = roots == 1;

@@ -24,10 +24,10 @@ struct LaneProfile {
 };
 
 struct BlockProfile {
-  bool shiftable = false;          // starts behind compute and waits for no other rank class
-  bool one_root = false;           // every op but the first waits for an earlier op of the block
-  std::uint16_t streams = 0;       // used, a bit each
-  std::vector<LaneProfile> lanes;  // where it is shiftable
+  bool shiftable = false;             // starts behind compute and waits for no other rank class
+  bool one_root = false;              // every op but the first waits for an earlier op of the block
+  std::vector<std::uint8_t> streams;  // that it uses
+  std::vector<LaneProfile> lanes;     // where it is shiftable
   std::vector<std::uint16_t> outlasting;  // collectives that keep devices beyond the last kernel
   SimTime issue = 0;                      // of all ops
 };

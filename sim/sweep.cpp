@@ -196,8 +196,8 @@ class Sweeper {
     for (const EventUse& w : waits) {
       if (event(w) > start + own.start[w.op]) return std::nullopt;
     }
-    for (std::size_t k = 0; k < kStreams; ++k) {
-      if ((p.streams >> k & 1U) != 0 && clock(k) > start) return std::nullopt;
+    for (const std::uint8_t k : p.streams) {
+      if (clock(k) > start) return std::nullopt;
     }
     return start;
   }
@@ -206,9 +206,7 @@ class Sweeper {
     const LaneProfile& own = p.lanes[lane];
     const ProgramDependencies& d = deps_.programs[s];
     st.issued[lane] += p.issue;
-    for (std::size_t k = 0; k < kStreams; ++k) {
-      if ((p.streams >> k & 1U) != 0) st.clock[k * width_ + lane] = start + own.clock[k];
-    }
+    for (const std::uint8_t k : p.streams) st.clock[k * width_ + lane] = start + own.clock[k];
     for (std::uint32_t g = d.signal_first[st.call]; g < d.signal_first[st.call + 1]; ++g) {
       st.event[d.signals[g].event * width_ + lane] = start + own.end[d.signals[g].op];
     }
