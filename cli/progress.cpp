@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kUsualColumns = 80;
 constexpr std::chrono::milliseconds kRefresh{500};
+/// Between lines elsewhere than on a terminal.
+constexpr std::chrono::seconds kApart{10};
 
 /// A line as wide as the window would wrap, and could not be written over.
 std::size_t usable_columns() {
@@ -106,6 +108,7 @@ void ProgressLine::say(std::size_t done, std::size_t all, const std::string& tex
   line_ = fmt::format("{:>5} of {}  {}", done, all, text);
   if (terminal_ || Clock::now() < speaks_ || all == 0 || done * 10 / all == tenth_) return;
   tenth_ = done * 10 / all;
+  speaks_ = Clock::now() + kApart;
   std::fprintf(stderr, "%s\n", line_.c_str());
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // How far a long command is, on standard error, and how long it will yet take: on a terminal one
-// line that is written over and erased at the end, elsewhere one line for each tenth.
+// line that is written over and erased at the end, elsewhere one line for each tenth, ten seconds
+// apart at least.
 // Commands that are done within the patience say nothing.
 
 #include <chrono>

@@ -20,19 +20,23 @@ namespace {
 constexpr double kFrontStep = 0.05;
 constexpr std::size_t kMostFrontPoints = 16;
 
-/// What --set has to say for the scenario to become the layout: what it writes itself, and what is
-/// not as it is where nothing is written.
+/// What --set has to say for the scenario to become the layout: what it says otherwise or leaves
+/// open, and sizes that it writes itself.
 Assignments needed(const Layout& layout, const OpenScenario& open) {
-  const Assignments defaults = settings_of(Layout{});
-  Assignments out = settings_of(layout);
-  std::erase_if(out, [&](const auto& setting) {
-    const bool is_default = std::ranges::find(defaults, setting) != defaults.end();
-    const bool follows = setting.first == "strategy.dp";
-    const std::string section = setting.first.substr(0, setting.first.rfind('.'));
-    const bool written = open.find(setting.first) != nullptr || section == "strategy.pipeline" ||
-                         section == "strategy.recompute";
-    return open.find(setting.first) == nullptr && (follows || (is_default && !written));
-  });
+  const Assignments defaults = settings_of(Layout{}), all = settings_of(layout);
+  const Assignments said = settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
+  Assignments out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& path = all[i].first;
+    const SearchField* field = open.find(path);
+    const bool in_section =
+        path.starts_with("strategy.pipeline.") || path.starts_with("strategy.recompute.");
+    const bool is_default = all[i] == defaults[i];
+    const bool follows = field == nullptr && (path == "strategy.dp" || is_default);
+    const bool fixed = field == nullptr || !(field->all || field->listed);
+    const bool says_so = is_default && fixed && said[i] == all[i];
+    if (!(in_section ? says_so : follows)) out.push_back(all[i]);
+  }
   return out;
 }
 
@@ -58,7 +62,7 @@ std::optional<Scenario> as_written(const std::string& text, const std::string& f
 
 Study::Study(const SearchCommand& options, const Command& command, const std::string& text,
              const std::string& file, Assignments machine)
-    : options_(options), command_(command), text_(text), file_(file), machine_(std::move(machine)) {
+    : options_(options), command_(command), machine_(std::move(machine)) {
   std::vector<Override> sets = options.scenario.overrides();
   sets.insert(sets.end(), machine_.begin(), machine_.end());
   open_ = parse_open_scenario(text, file, sets);
@@ -146,36 +150,6 @@ void Study::report(const std::vector<Found>& best, bool speaks, SearchReport& ou
   });
 }
 
-bool Study::same_scenario(const Assignments& a, const Assignments& b) const {
-  const auto resolved = [this](const Assignments& settings) {
-    std::vector<Override> sets = options_.scenario.overrides();
-    for (const Assignments* more : {&machine_, &settings}) {
-      sets.insert(sets.end(), more->begin(), more->end());
-    }
-    return parse_scenario(text_, file_, sets).canonical_json;
-  };
-  try {
-    return resolved(a) == resolved(b);
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
-Assignments Study::said_briefly(Assignments settings) const {
-  const Assignments defaults = settings_of(Layout{});
-  for (const char* section : {"strategy.pipeline.", "strategy.recompute."}) {
-    Assignments fewer = settings;
-    std::erase_if(fewer, [&](const auto& setting) {
-      return setting.first.starts_with(section) &&
-             std::ranges::find(defaults, setting) != defaults.end();
-    });
-    if (fewer.size() < settings.size() && same_scenario(settings, fewer)) {
-      settings = std::move(fewer);
-    }
-  }
-  return settings;
-}
-
 SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
   const PipelineOptions& open = open_.scenario.strategy.pipeline;
   Scenario s = with_layout(open_.scenario, layout);
@@ -194,7 +168,6 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   if (s.strategy.recompute.modules != open_.scenario.strategy.recompute.modules) {
     out.settings.emplace_back("strategy.recompute.modules", "[]");
   }
-  out.settings = said_briefly(std::move(out.settings));
   out.layout = words_of(layout, s);
   out.report = report_of(s, costs_, run_facts(s, command_.line)).report;
   out.bound_s = to_seconds(bound).value;

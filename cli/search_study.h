@@ -72,13 +72,9 @@ class Study {
                   SearchReport& out) const;
   void report(const std::vector<Found>& best, bool speaks, SearchReport& out) const;
   void begin();
-  /// `settings` but for those that say what the scenario is without them.
-  Assignments said_briefly(Assignments settings) const;
-  bool same_scenario(const Assignments& a, const Assignments& b) const;
 
   const SearchCommand& options_;
   const Command& command_;
-  std::string text_, file_;  // of the scenario
   Assignments machine_;
   OpenScenario open_;
   Space space_;

@@ -117,6 +117,16 @@ std::vector<std::string> names_like(std::string_view word, const std::vector<std
   return out;
 }
 
+std::string slip_of(std::string_view word, const std::vector<std::string>& names) {
+  std::size_t beyond = word.size() < 12 ? 2 : 3;
+  std::string out;
+  for (const std::string& name : names) {
+    const std::size_t d = edit_distance(word, name);
+    if (d < beyond) out = name, beyond = d;
+  }
+  return out;
+}
+
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names,
                          std::string_view quote) {
   const std::vector<std::string> like = names_like(word, names);

@@ -15,6 +15,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// The names that `word` may mean, the likeliest first; at most three.
 std::vector<std::string> names_like(std::string_view word, const std::vector<std::string>& names);
 
+/// The name that `word`, which may well be a name of something else, is a slip of: by a letter, or
+/// by two where it has twelve or more; "" where none is.
+std::string slip_of(std::string_view word, const std::vector<std::string>& names);
+
 /// `did you mean "a" or "b"?`, or "" where no name is like it. `quote` stands around each name.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names,
                          std::string_view quote = "\"");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "plan/member_table.h"
@@ -198,6 +199,10 @@ class ProgramLinker {
       out.signals[next[static_cast<std::size_t>(s.call)]++] = {s.op, static_cast<std::uint32_t>(e),
                                                                0};
     }
+    for (std::size_t c = 0; c < calls; ++c) {
+      std::ranges::sort(out.signals.begin() + out.signal_first[c],
+                        out.signals.begin() + out.signal_first[c + 1], {}, &EventUse::op);
+    }
     out.waits = std::move(waits_);
     out.wait_first = std::move(wait_first_);
     out.events = static_cast<std::uint32_t>(signalled_.size());
@@ -205,23 +210,33 @@ class ProgramLinker {
     return out;
   }
   void number_messages(const Program& program, ProgramDependencies& out) {
+    const std::vector<const Operand*> sent = sent_by_blocks();
     out.message.assign(program.calls.size(), kNoMessage);
     for (std::size_t c = 0; c < program.calls.size(); ++c) {
       const Call& call = program.calls[c];
-      for (const Op& op : plan_.blocks[call.block].ops) {
-        if (!std::holds_alternative<Send>(op.body) && !std::holds_alternative<Recv>(op.body))
-          continue;
-        const Operand& o = op.operands.at(0);
-        const auto key =
-            (static_cast<std::size_t>(o.tensor) * static_cast<std::size_t>(plan_.layers + 2) +
-             static_cast<std::size_t>(call.layer + o.shift)) *
-                static_cast<std::size_t>(plan_.microbatches) +
-            static_cast<std::size_t>(call.microbatch);
-        if (message_ids_.size() <= key) message_ids_.resize(key + 1, kNoMessage);
-        if (message_ids_[key] == kNoMessage) message_ids_[key] = messages_++;
-        out.message[c] = message_ids_[key];
+      const Operand* o = sent[call.block];
+      if (o == nullptr) continue;
+      const auto key =
+          (static_cast<std::size_t>(o->tensor) * static_cast<std::size_t>(plan_.layers + 2) +
+           static_cast<std::size_t>(call.layer + o->shift)) *
+              static_cast<std::size_t>(plan_.microbatches) +
+          static_cast<std::size_t>(call.microbatch);
+      if (message_ids_.size() <= key) message_ids_.resize(key + 1, kNoMessage);
+      if (message_ids_[key] == kNoMessage) message_ids_[key] = messages_++;
+      out.message[c] = message_ids_[key];
+    }
+  }
+  /// What travels in each block's Send or Recv; null where it has none.
+  std::vector<const Operand*> sent_by_blocks() const {
+    std::vector<const Operand*> out(plan_.blocks.size(), nullptr);
+    for (std::size_t b = 0; b < out.size(); ++b) {
+      for (const Op& op : plan_.blocks[b].ops) {
+        const bool message =
+            std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
+        if (message) out[b] = &op.operands.at(0);
       }
     }
+    return out;
   }
 
   static constexpr std::uint32_t kNoEvent = 0xFFFFFFFF;
@@ -253,24 +268,65 @@ void add_touch(std::vector<Touch>& touches, const Touch& t) {
   touches.push_back(t);
 }
 
-/// Per block, its touches of storages that outlive a call and that two or more streams touch.
-std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
+/// For each op of a block whether it is compute, or behind a compute op of the block and before
+/// another: then it is in order with all calls before and behind, as compute is.
+std::vector<bool> within_compute(const std::vector<Op>& ops, const BlockDependencies& d) {
+  std::vector<bool> behind(ops.size()), before(ops.size());
+  std::array<bool, kStreams> stream_behind = {}, stream_before = {};
+  const auto of_stream = [&](auto& flags, std::size_t i) -> bool& {
+    return flags[static_cast<std::size_t>(ops[i].stream)];
+  };
+  const auto waits = std::span(d.before);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    bool& known = of_stream(stream_behind, i);
+    known = known || ops[i].stream == Stream::kCompute;
+    for (std::size_t k = d.first[i]; k < d.first[i + 1]; ++k) known = known || behind[waits[k]];
+    behind[i] = known;
+  }
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    bool& known = of_stream(stream_before, i);
+    known = known || before[i] || ops[i].stream == Stream::kCompute;
+    before[i] = known;
+    for (std::size_t k = d.first[i]; known && k < d.first[i + 1]; ++k) before[waits[k]] = true;
+  }
+  std::vector<bool> out;
+  for (std::size_t i = 0; i < ops.size(); ++i) out.push_back(behind[i] && before[i]);
+  return out;
+}
+
+/// For each storage whether several streams touch it, and one of them out of order.
+std::vector<bool> needs_events(const Plan& plan, const std::vector<BlockDependencies>& within) {
   std::vector<std::uint32_t> streams(plan.tensors.size(), 0);
-  for (const Block& block : plan.blocks) {
-    for (const Op& op : block.ops) {
-      for (const Operand& o : op.operands) {
-        streams[storage_of(plan, o.tensor)] |= 1U << static_cast<unsigned>(op.stream);
+  std::vector<bool> out_of_order(plan.tensors.size());
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    const std::vector<Op>& ops = plan.blocks[b].ops;
+    const std::vector<bool> in_order = within_compute(ops, within[b]);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      for (const Operand& o : ops[i].operands) {
+        const TensorId root = storage_of(plan, o.tensor);
+        streams[root] |= 1U << static_cast<unsigned>(ops[i].stream);
+        if (!in_order[i]) out_of_order[root] = true;
       }
     }
   }
+  for (std::size_t t = 0; t < streams.size(); ++t) {
+    const bool several = (streams[t] & (streams[t] - 1)) != 0;
+    out_of_order[t] = out_of_order[t] && several;
+  }
+  return out_of_order;
+}
+
+/// Per block, its touches of storages that outlive a call and that need events.
+std::vector<std::vector<Touch>> shared_touches(const Plan& plan,
+                                               const std::vector<BlockDependencies>& within) {
+  const std::vector<bool> shared = needs_events(plan, within);
   std::vector<std::vector<Touch>> out(plan.blocks.size());
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     const std::vector<Op>& ops = plan.blocks[b].ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       for (const Operand& o : ops[i].operands) {
         const TensorId root = storage_of(plan, o.tensor);
-        const bool shared = (streams[root] & (streams[root] - 1)) != 0;
-        if (!shared || plan.tensors[root].scope == Scope::kCall) continue;
+        if (!shared[root] || plan.tensors[root].scope == Scope::kCall) continue;
         const auto op = static_cast<std::uint16_t>(i);
         add_touch(out[b], {op, op, root, o.shift, use_of_root(plan, o), ops[i].stream});
       }
@@ -284,7 +340,7 @@ std::vector<std::vector<Touch>> shared_touches(const Plan& plan) {
 Dependencies dependencies(const Plan& plan) {
   Dependencies out;
   for (const Block& block : plan.blocks) out.blocks.push_back(WithinBlock(plan, block).run());
-  const std::vector<std::vector<Touch>> touches = shared_touches(plan);
+  const std::vector<std::vector<Touch>> touches = shared_touches(plan, out.blocks);
   std::vector<std::uint32_t> message_ids;
   for (const Program& program : plan.programs) {
     out.programs.push_back(ProgramLinker(plan, touches, message_ids, out.messages).link(program));

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+
 #include "reports/compare.h"
 #include "reports/csv.h"
 #include "reports/human.h"
@@ -106,27 +109,67 @@ std::string proof_of(const SearchCounts& c) {
                            human_count(c.open), human_percent(c.gap));
 }
 
-/// Rows by the name that the lines below say the layout of.
-using Named = std::vector<std::pair<std::string, const SearchRow*>>;
+/// A row by the name that the lines below say the layout of, and what else is said of it.
+struct Named {
+  std::string name;
+  const SearchRow* row = nullptr;
+  std::string note = {};
+};
 
-Named numbered(const std::vector<SearchRow>& rows, const char* prefix) {
-  Named out;
+std::vector<Named> numbered(const std::vector<SearchRow>& rows, const char* prefix) {
+  std::vector<Named> out;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    out.emplace_back(fmt::format("{}{}", prefix, i + 1), &rows[i]);
+    out.push_back({fmt::format("{}{}", prefix, i + 1), &rows[i]});
   }
   return out;
 }
 
-void add_table(const std::string& title, const Named& rows, const Report& best, const Extra& extra,
-               int width, std::vector<Line>& out) {
+/// How the model and a microbatch are cut: all but the chunks of a stage, and over how many of the
+/// ranks that hold the same weights their state is sharded.
+Assignments family_of(const SearchRow& row) {
+  static constexpr std::array kWithin = {"strategy.dp", "strategy.fsdp", "strategy.pipeline.chunks",
+                                         "strategy.pipeline.first_stage_layers",
+                                         "strategy.pipeline.last_stage_layers"};
+  Assignments out = assignments_of(row);
+  std::erase_if(out, [](const auto& setting) {
+    return std::ranges::find(kWithin, setting.first) != kWithin.end();
+  });
+  return out;
+}
+
+/// The best of each family, with a word on the others.
+std::vector<Named> best_of_families(const std::vector<SearchRow>& rows) {
+  std::vector<Named> out;
+  std::vector<Assignments> families;
+  std::vector<std::vector<const SearchRow*>> others;
+  for (const Named& named : numbered(rows, "")) {
+    const Assignments family = family_of(*named.row);
+    const auto known = std::ranges::find(families, family);
+    if (known != families.end()) {
+      others[static_cast<std::size_t>(known - families.begin())].push_back(named.row);
+      continue;
+    }
+    families.push_back(family), others.emplace_back(), out.push_back(named);
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (others[i].empty()) continue;
+    const double change = step_time_difference(others[i].back()->report, out[i].row->report);
+    out[i].note = fmt::format("and {} like it, with other chunks or shards: {} at most",
+                              others[i].size(), human_change(change));
+  }
+  return out;
+}
+
+void add_table(const std::string& title, const std::vector<Named>& rows, const Report& best,
+               const Extra& extra, int width, std::vector<Line>& out) {
   std::vector<TableRow> table;
-  for (const auto& [name, row] : rows) table.push_back(row_of(name, *row, best, extra));
+  for (const Named& n : rows) table.push_back(row_of(n.name, *n.row, best, extra));
   for (Line& line : table_lines(title, columns(extra), table, width)) {
     out.push_back(std::move(line));
   }
   out.push_back({});
   constexpr int kName = 15;
-  for (const auto& [name, row] : rows) {
+  for (const auto& [name, row, note] : rows) {
     std::string label = name;
     for (std::string& part : wrap(words_of(*row), width - kName)) {
       out.push_back({{pad_right(label, kName)}, {std::move(part)}});
@@ -134,6 +177,7 @@ void add_table(const std::string& title, const Named& rows, const Report& best, 
     }
     const std::string why = &row->report == &best ? "" : why_slower(best, row->report);
     if (!why.empty()) out.push_back({{pad_right("", kName)}, {"to the best: " + why, Ink::kDim}});
+    if (!note.empty()) out.push_back({{pad_right("", kName)}, {note, Ink::kDim}});
   }
   out.push_back({});
 }
@@ -198,9 +242,9 @@ std::string search_text(const SearchReport& s, const TerminalStyle& style) {
     return render(out, style);
   }
   const Report& best = s.best.front().report;
-  Named rows = numbered(s.best, "");
-  if (s.own) rows.emplace_back("as written", &*s.own);
-  if (s.rule_of_thumb) rows.emplace_back("rule of thumb", &*s.rule_of_thumb);
+  std::vector<Named> rows = best_of_families(s.best);
+  if (s.own) rows.push_back({"as written", &*s.own});
+  if (s.rule_of_thumb) rows.push_back({"rule of thumb", &*s.rule_of_thumb});
   const Extra extra = extra_of(s);
   add_table("", rows, best, extra, style.width, out);
   if (!s.front.empty()) {

@@ -54,11 +54,17 @@ std::vector<TableColumn> columns_of(const WhatIf& study) {
   return out;
 }
 
+/// Whether the point is the scenario as it is.
+bool is_base(const WhatIf& study, const WhatIfPoint& p) {
+  if (!p.report || !study.base.report) return false;
+  return p.report->run.scenario_sha256 == study.base.report->run.scenario_sha256;
+}
+
 TableRow row_of(const WhatIf& study, const WhatIfPoint& p, const Report* first) {
   const std::string label = label_of(study, p.values);
   if (!p.report) return {label, {}, p.reason};
   const Report& r = *p.report;
-  const Report* base = study.base.report ? &*study.base.report : nullptr;
+  const Report* base = study.base.report && !is_base(study, p) ? &*study.base.report : nullptr;
   const auto versus = [&](const Report* to) {
     return to != nullptr && to != &r ? human_change(compared_difference(r, *to)) : "-";
   };
@@ -179,12 +185,20 @@ std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
   const Report* first = first_report(study);
   std::vector<std::string> titles;
   for (std::size_t k = 0; k < study.knobs.size(); ++k) titles.push_back(title_of(study.knobs, k));
-  std::vector<TableRow> rows = {row_of(study, study.base, first)};
-  for (const WhatIfPoint& p : study.points) rows.push_back(row_of(study, p, first));
-  for (Span& cell : rows[0].cells) cell.ink = cell.ink == Ink::kPlain ? Ink::kDim : cell.ink;
-  std::vector<Line> lines = {
-      {{study.scenario, Ink::kBold},
-       {"  base, the first row, is the scenario; first is the point below it"}}};
+  std::vector<TableRow> rows;
+  const auto add = [&](const WhatIfPoint& p, bool base) {
+    rows.push_back(row_of(study, p, first));
+    if (!base) return;
+    for (Span& cell : rows.back().cells) cell.ink = cell.ink == Ink::kPlain ? Ink::kDim : cell.ink;
+  };
+  const bool among_points =
+      std::ranges::any_of(study.points, [&](const WhatIfPoint& p) { return is_base(study, p); });
+  if (!among_points) add(study.base, true);
+  for (const WhatIfPoint& p : study.points) add(p, is_base(study, p));
+  const char* legend = among_points
+                           ? "  base is the scenario, with - under vs base; first is the first row"
+                           : "  base, the first row, is the scenario; first is the point below it";
+  std::vector<Line> lines = {{{study.scenario, Ink::kBold}, {legend}}};
   for (Line& l : table_lines(label_of(study, titles), columns_of(study), rows, style.width)) {
     lines.push_back(std::move(l));
   }

@@ -136,9 +136,10 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   for (const std::string& path : search_paths()) {
     const Json* json = document->root().find_path(path);
     if (json == nullptr) continue;
-    SearchField field{path, json->where(), false, {}};
+    SearchField field{path, json->where(), false, false, {}};
     field.all = json->is(Json::Kind::kText) && json->text() == kAuto;
     if (!field.all) field.values = values_of(*json);
+    field.listed = !field.all && is_open(*json);
     // The axes need not multiply to the devices before they are chosen.
     if (field.open() || is_open(*json) || is_axis(path)) document->remove(split_path(path));
     out.fields.push_back(std::move(field));

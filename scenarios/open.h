@@ -15,6 +15,7 @@ struct SearchField {
   std::string path;  // "strategy.tp"
   Where where;
   bool all = false;                 // "auto"
+  bool listed = false;              // as a list or range, be it of one value
   std::vector<std::string> values;  // as --set takes them; more than one: open too
   bool open() const { return all || values.size() > 1; }
 };

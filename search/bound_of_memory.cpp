@@ -24,10 +24,11 @@ class LeastMemory {
         of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy.expert_axes) : all_) {}
 
   /// The first stage holds the most passes; the second may hold more layers of the larger kind, and
-  /// the last has the head.
-  std::int64_t of_fullest_stage() const {
-    std::int64_t out = std::max(of(0), of(l_.pp - 1));
-    if (loops() && l_.pp > 2) out = std::max(out, of(1));
+  /// the last has the head. Or of one of them, if it is more than `enough`.
+  std::int64_t of_fullest_stage(std::int64_t enough) const {
+    std::int64_t out = of(0);
+    if (out <= enough && l_.pp > 1) out = std::max(out, of(l_.pp - 1));
+    if (out <= enough && loops() && l_.pp > 2) out = std::max(out, of(1));
     return out;
   }
 
@@ -228,7 +229,7 @@ class LeastMemory {
 Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const {
   const std::int64_t live =
       LeastMemory(scenario_, l, pieces, sizes.kept, sizes.again, microbatches(l))
-          .of_fullest_stage();
+          .of_fullest_stage(most_memory_.value);
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   if (processor) return Bytes(live);
   const double reserved = static_cast<double>(live) * (1 + scenario_.memory.least_fragmentation());

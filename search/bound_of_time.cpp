@@ -6,24 +6,102 @@
 
 namespace plait {
 
-/// What the gathers of zero_stage 3 take, one after the other: of each layer in each pass that uses
-/// it anew, n of N. All that they take, less N - n times the longest, and n times the shortest.
-SimTime Bounds::gathers(const PipelineCosts& stages, const Parts& parts, bool waits) const {
+/// So many uses of layers by a stage come right behind another of the same layer, at most: one for
+/// each pass.
+std::int64_t Bounds::most_in_a_row(const PipelineCosts& stages) const {
+  const Layout& l = stages.l;
+  const std::int64_t m = stages.microbatches;
+  if (!l.reshard) return l.pp > 1 ? 0 : m;
+  // A first layer's backward pass may read no frozen weights.
+  return m * 2 * l.chunks + (scenario_.workload.lora.any() ? m : 0);
+}
+
+/// The same where the order of its passes is known: a pass begins with the layer that the one
+/// before ended with if it goes through the same piece the other way, or if the piece has but one.
+std::int64_t Bounds::in_a_row(const PipelineCosts& stages, std::int64_t stage,
+                              const std::vector<Task>& tasks) const {
+  const std::int64_t m = stages.microbatches;
+  std::int64_t out = scenario_.workload.lora.any() ? m : 0;
+  if (!scenario_.strategy.fsdp.reshard_last_layer) out += 2 * m;
+  const Task* last = nullptr;
+  for (const Task& task : tasks) {
+    const std::int64_t layers =
+        stages.pieces.layers(stages.pieces.places.piece_of(stage, task.chunk));
+    if (task.pass == TaskPass::kWeightGrad || layers == 0) continue;
+    const bool again = last != nullptr && last->chunk == task.chunk;
+    if (again && (layers == 1 || last->pass != task.pass)) ++out;
+    last = &task;
+  }
+  return out;
+}
+
+/// Of the gathers of zero_stage 3, one after the other: of each layer in each pass that uses it
+/// anew, n of N uses. All that they have of it, less N - n times the most, and n times the least.
+SimTime Bounds::gathers(const PipelineCosts& stages, const Parts& parts, SimTime UnitCosts::*what,
+                        std::int64_t not_anew) const {
   const Layout& l = stages.l;
   const std::int64_t m = stages.microbatches, layers = parts.all_layers();
   const std::int64_t uses = l.reshard ? 2 * m : l.pp > 1 ? 1 : m;
-  std::int64_t not_anew = l.reshard ? m * 2 * l.chunks : l.pp > 1 ? 0 : m;
-  // A first layer's backward pass may read no frozen weights.
-  if (l.reshard && scenario_.workload.lora.any()) not_anew += m;
-  // A stage that runs into its next step has gathered ahead by the first pass of it.
-  if (!waits) not_anew += 1 + l.prefetch;
   SimTime all = 0;
   for (std::size_t k = 0; k < kinds_.count(); ++k) {
-    all += uses * parts.layers(k) * stages.of_layer(k, &UnitCosts::gather);
+    all += uses * parts.layers(k) * stages.of_layer(k, what);
   }
-  const auto each = [&](std::size_t kind) { return stages.of_layer(kind, &UnitCosts::gather); };
+  const auto each = [&](std::size_t kind) { return stages.of_layer(kind, what); };
   const std::int64_t anew = std::max<std::int64_t>(0, uses * layers - not_anew);
   return std::max(all - not_anew * kinds_.most(each), anew * kinds_.least(each));
+}
+
+/// The stream of gathers, which reductions share. A stage that runs into its next step has gathered
+/// ahead by the first pass of it.
+SimTime Bounds::gathers_and_reductions(const PipelineCosts& stages, const Parts& parts,
+                                       std::int64_t not_anew) const {
+  const bool waits = !stages.split || scenario_.workload.gradient_clipping;
+  const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
+  const SimTime reduced = stages.microbatches * stages.of(parts, &UnitCosts::reduce);
+  const std::int64_t ahead = waits ? 0 : 1 + stages.l.prefetch;
+  return gathers(stages, parts, &UnitCosts::gather, not_anew + ahead) + (in_turn ? reduced : 0);
+}
+
+/// With kernels slowed down by the exchanges of zero_stage 2 and 3, which start behind the kernels
+/// that were issued before them: reductions of layers behind each backward pass, gathers behind a
+/// pass before the one that needs them. Of a time d beside kernels, an exchange that holds a share
+/// h takes h d from them, but where compute waits all the same, or in the drain.
+SimTime Bounds::slowed_passes(const PipelineCosts& stages, std::int64_t stage, const Parts& parts,
+                              std::int64_t not_anew) const {
+  const Layout& l = stages.l;
+  if (l.zero_stage < 2 || stages.pairs || stages.pieces.places.both_ways()) return 0;
+  if (l.pp > 1 && !scenario_.workload.gradient_clipping) return 0;  // it runs into the next step
+  const std::int64_t m = stages.microbatches;
+  double held = 0;
+  SimTime slows = 0;
+  for (std::size_t k = 0; k < kinds_.count(); ++k) {
+    slows += m * parts.layers(k) * stages.x.layers[k].reduce_slows;
+    held = std::max(held, stages.x.layers[k].held);
+  }
+  // Weights' gradients that are made later stand between a pass and the gathers behind it.
+  if (l.zero_stage == 3 && !stages.split) {
+    slows += gathers(stages, parts, &UnitCosts::gather_slows, not_anew + 1 + l.prefetch);
+  }
+  const SimTime waits = m * stages.of(parts, &PassTimes::waits);
+  const SimTime drain = stages.split ? 0 : stages.drain(stage);
+  const SimTime apart = waits + drain + m * stages.of(parts, &PassTimes::behind_gradients);
+  const auto lost = static_cast<double>(slows) - held * static_cast<double>(apart);
+  return stages.fill(stage) + m * stages.of(parts, &PassTimes::kernels) + waits + drain +
+         static_cast<SimTime>(std::max(0.0, lost));
+}
+
+/// Of layers that are gathered for each pass, whose order is known.
+SimTime Bounds::regathered(const PipelineCosts& stages, const Schedules::Tasks& tasks) const {
+  SimTime out = 0;
+  if (stages.l.zero_stage < 3 || !stages.l.reshard || stages.pairs) return out;
+  for (std::int64_t s = 0; s < stages.l.pp; ++s) {
+    const Parts parts = stages.pieces.parts_of_stage(s);
+    const std::int64_t again = in_a_row(stages, s, tasks[static_cast<std::size_t>(s)]);
+    out = std::max(out, gathers_and_reductions(stages, parts, again));
+    const SimTime update = stages.of(parts, &UnitCosts::update);
+    out = std::max(out, slowed_passes(stages, s, parts, again) + update);
+  }
+  return out;
 }
 
 SimTime Bounds::step(const PipelineCosts& stages) const {
@@ -41,6 +119,7 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
     const SimTime own_update = stages.of(parts, &UnitCosts::update);
     const SimTime reduced = stages.of(parts, &UnitCosts::reduce);
     passes = std::max(passes, worked + (stages.split ? 0 : stages.drain(s)));
+    passes = std::max(passes, slowed_passes(stages, s, parts, most_in_a_row(stages)));
     update = std::max(update, own_update);
     if (s == 0) update_of_first = own_update;
     // What the stage's own exchanges end behind.
@@ -58,8 +137,7 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
     // Without a common end each unit is updated when its own gradient is there.
     out = std::max(out, joined ? exchanged + own_update : std::max(exchanged, worked + own_update));
     if (l.zero_stage == 3) {
-      const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
-      out = std::max(out, gathers(stages, parts, waits) + (in_turn ? m * reduced : 0));
+      out = std::max(out, gathers_and_reductions(stages, parts, most_in_a_row(stages)));
     }
   }
   if (joined) return std::max(out, passes + update);

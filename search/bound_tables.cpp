@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/parallel.h"
+#include "costmodel/held_multiprocessors.h"
 #include "search/bounds.h"
 
 namespace plait {
@@ -161,30 +162,55 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   for (std::size_t k = 0; k < kinds_.count(); ++k) {
     const LayerSizes& layer = sizes.layers[k];
     if (layer.parameters > 0) out.layers[k] = unit(all, sizes, layer.parameters, kept);
-    if (all.zero_stage == 3) out.layers[k].gather += gather_frozen(all, layer.frozen);
+    if (all.zero_stage == 3) add_gather_of_frozen(all, layer.frozen, out.layers[k]);
     experts = std::max(experts, layer.experts);
   }
   if (experts > 0) {
     out.experts = unit(sharers_of(l, scenario_.strategy.expert_axes), sizes, experts, kept);
+    out.experts.gather_slows = out.experts.reduce_slows = 0;  // on a stream of their own
   }
   return out;
 }
 
-SimTime Bounds::gather_frozen(const Sharers& on, Bytes frozen) {
-  if (frozen.value == 0) return 0;
-  return priced(CollectiveKind::kAllGather, DType::kInt8, frozen.value, on.shards, on.stride);
+void Bounds::add_gather_of_frozen(const Sharers& on, Bytes frozen, UnitCosts& out) {
+  if (frozen.value == 0) return;
+  const Priced gather =
+      priced(CollectiveKind::kAllGather, DType::kInt8, frozen.value, on.shards, on.stride);
+  out.gather += gather.takes, out.gather_slows += gather.slows;
+  out.held = std::max(out.held, gather.held);
 }
 
-SimTime Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
-                       std::int64_t stride) {
-  if (size == 1 || !groups_.in_order()) return 0;
+Bounds::Priced Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements,
+                              std::int64_t size, std::int64_t stride) {
+  if (size == 1 || !groups_.in_order()) return {};
   Collective c;
   c.kind = kind, c.axes = Axis::kDp, c.dtype = dtype, c.elements = elements;
-  SimTime out = std::numeric_limits<SimTime>::max();
+  constexpr SimTime kNone = std::numeric_limits<SimTime>::max();
+  Priced out = {kNone, kNone};
   for (const GroupPlacement& g : groups_.of(size, stride)) {
-    out = std::min(out, to_sim_time(costs_.collective(c, g, scenario_.cluster).cost.total()));
+    const CollectiveCost price = costs_.collective(c, g, scenario_.cluster);
+    const SimTime takes = to_sim_time(price.cost.total());
+    const double share = held(c, g, price.algorithm);
+    out.takes = std::min(out.takes, takes);
+    out.slows = std::min(out.slows, static_cast<SimTime>(share * static_cast<double>(takes)));
+    out.held = std::max(out.held, share);
   }
   return out;
+}
+
+/// Of its device's multiprocessors, where that is the same for all that a unit exchanges: not where
+/// gathers or reductions are several collectives, or kernels that copy stand between.
+double Bounds::held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const {
+  const Cluster& cluster = scenario_.cluster;
+  const Strategy& base = scenario_.strategy;
+  const ZeroPlusPlusOptions& zero = base.zero_plus_plus;
+  const bool plain = !zero.secondary_shard && !zero.quantized_weights &&
+                     !zero.quantized_gradients && base.fsdp.copies == FsdpCopies::kNone &&
+                     !base.parameter_server.any();
+  if (!scenario_.interference || !plain || cluster.kinds() > 1) return 0;
+  const NodeKind& node = cluster.kind(group.kind);
+  const int sms = held_multiprocessors(c, algorithm, group, node, costs_.calibration.get());
+  return sms == 0 ? 0 : static_cast<double>(std::min(sms, node.device.sms - 1)) / node.device.sms;
 }
 
 /// An update, on any device, or on the host, whose ranks share it.
@@ -215,11 +241,15 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
   }
   if (on.copies == 1) return out;
   if (on.zero_stage > 0) {
-    out.gather = priced(CollectiveKind::kAllGather, gathered, parameters, on.shards, on.stride);
+    const Priced gather =
+        priced(CollectiveKind::kAllGather, gathered, parameters, on.shards, on.stride);
+    out.gather = gather.takes, out.gather_slows = gather.slows, out.held = gather.held;
   }
   if (on.zero_stage >= 2) {
-    out.reduce =
+    const Priced reduce =
         priced(CollectiveKind::kReduceScatter, p.reduction, parameters, on.shards, on.stride);
+    out.reduce = reduce.takes, out.reduce_slows = reduce.slows;
+    out.held = std::max(out.held, reduce.held);
     return out;
   }
   // Buckets hold less than one unit more than they are meant to; none moves its bytes faster.
@@ -227,11 +257,13 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
       parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
   SimTime whole = 0;
   if (on.zero_stage == 0) {
-    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.copies, on.stride);
+    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.copies, on.stride).takes;
   } else {
-    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.shards, on.stride) +
-            priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards,
-                   on.copies / on.shards, on.shards * on.stride);
+    whole =
+        priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.shards, on.stride).takes +
+        priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards, on.copies / on.shards,
+               on.shards * on.stride)
+            .takes;
   }
   const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
   out.reduce = static_cast<SimTime>(share * static_cast<double>(whole));

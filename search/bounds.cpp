@@ -87,7 +87,8 @@ SimTime Bounds::closer(const Layout& l) const {
   const StepRules rules = {scenario_.workload.gradient_clipping, base.data.overlap,
                            !base.offload.state()};
   const PipelineOptions options = strategy_of(l, base).pipeline;
-  return walk_passes(stages, *schedules_.of(l, all, options), all, rules);
+  const std::shared_ptr<const Schedules::Tasks> tasks = schedules_.of(l, all, options);
+  return std::max(walk_passes(stages, *tasks, all, rules), regathered(stages, *tasks));
 }
 
 /// Where nodes differ: all passes of a stage on the slowest kind that has ranks of it.

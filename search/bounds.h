@@ -111,7 +111,8 @@ class Bounds {
   };
   /// No device has more.
   Bytes most_memory() const { return most_memory_; }
-  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread.
+  /// Of a layout that was prepared; nothing where it cannot be planned. From any thread. Of one
+  /// that is too large for any device, enough to tell.
   std::optional<Bytes> memory(const Layout& layout, Recent& recent) const;
   std::optional<SimTime> step(const Layout& layout, Recent& recent) const;
   /// Both.
@@ -152,12 +153,28 @@ class Bounds {
   UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
                  DType gathered);
   SimTime least(const Adam& adam) const;
-  SimTime gather_frozen(const Sharers& on, Bytes frozen);  // of zero_stage 3
-  SimTime priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
-                 std::int64_t stride);
+  /// What a collective takes at least and kernels beside it lose, and the most of a device that it
+  /// holds.
+  struct Priced {
+    SimTime takes = 0, slows = 0;
+    double held = 0;
+  };
+  void add_gather_of_frozen(const Sharers& on, Bytes frozen, UnitCosts& out);  // of zero_stage 3
+  Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
+                std::int64_t stride);
+  double held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const;
   SimTime priced_message(MessageKey key);
   SimTime step(const PipelineCosts& stages) const;
-  SimTime gathers(const PipelineCosts& stages, const Parts& parts, bool waits) const;
+  std::int64_t most_in_a_row(const PipelineCosts& stages) const;
+  std::int64_t in_a_row(const PipelineCosts& stages, std::int64_t stage,
+                        const std::vector<Task>& tasks) const;
+  SimTime gathers(const PipelineCosts& stages, const Parts& parts, SimTime UnitCosts::*what,
+                  std::int64_t not_anew) const;
+  SimTime gathers_and_reductions(const PipelineCosts& stages, const Parts& parts,
+                                 std::int64_t not_anew) const;
+  SimTime slowed_passes(const PipelineCosts& stages, std::int64_t stage, const Parts& parts,
+                        std::int64_t not_anew) const;
+  SimTime regathered(const PipelineCosts& stages, const Schedules::Tasks& tasks) const;
   Bytes memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const;
 
   const Scenario& scenario_;

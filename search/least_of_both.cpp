@@ -7,12 +7,14 @@ namespace {
 
 PassTimes least(const PassTimes& a, const PassTimes& b) {
   PassTimes out;
-  for (SimTime PassTimes::*t : {&PassTimes::forward, &PassTimes::backward, &PassTimes::weights,
-                                &PassTimes::forward_turns, &PassTimes::backward_turns,
-                                &PassTimes::forward_exchanges, &PassTimes::backward_exchanges}) {
+  for (SimTime PassTimes::*t :
+       {&PassTimes::forward, &PassTimes::backward, &PassTimes::weights, &PassTimes::forward_turns,
+        &PassTimes::backward_turns, &PassTimes::forward_exchanges, &PassTimes::backward_exchanges,
+        &PassTimes::kernels, &PassTimes::waits}) {
     out.*t = std::min(a.*t, b.*t);
   }
   out.ahead = std::max(a.ahead, b.ahead);  // what need not be waited for
+  out.behind_gradients = std::max(a.behind_gradients, b.behind_gradients);
   return out;
 }
 

@@ -13,6 +13,10 @@ namespace plait {
 /// Exchanges of one unit's weights and gradients over the data-parallel ranks, and its update.
 struct UnitCosts {
   SimTime gather = 0, reduce = 0, update = 0;
+  /// What kernels lose beside a whole gather or reduction, and the most that either holds of a
+  /// device's multiprocessors; zero where no loss is certain.
+  SimTime gather_slows = 0, reduce_slows = 0;
+  double held = 0;
 };
 struct UnitExchange {
   UnitCosts embedding, head;

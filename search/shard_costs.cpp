@@ -43,6 +43,30 @@ SimTime total(const Block& block, Stream stream, const std::vector<PriceOfBoth>&
   return out;
 }
 
+/// What compute waits for in one pass, however slow its kernels are.
+SimTime certain_waits(const Block& block, const BlockDependencies& deps,
+                      std::vector<PriceOfBoth> prices, std::size_t of) {
+  constexpr SimTime kSlow = 1'000'000'000'000;  // a second: longer than any collective of a pass
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    if (block.ops[i].stream == Stream::kCompute) prices[i][of] += kSlow;
+  }
+  return chain(block, deps, prices, of) - total(block, Stream::kCompute, prices, of);
+}
+
+/// What kernels take behind the last one that writes a weight's gradient.
+SimTime behind_gradients(const Plan& plan, const Block& block,
+                         const std::vector<PriceOfBoth>& prices, std::size_t of) {
+  SimTime out = 0;
+  for (std::size_t i = block.ops.size(); i-- > 0;) {
+    const bool writes = std::ranges::any_of(block.ops[i].operands, [&](const Operand& o) {
+      return o.use != Use::kRead && plan.tensors[o.tensor].kind == TensorClass::kGradient;
+    });
+    if (writes) break;
+    if (block.ops[i].stream == Stream::kCompute) out += prices[i][of];
+  }
+  return out;
+}
+
 /// How long compute is busy with one pass, or waits, while nothing else can run: another pass may
 /// in front of each compute op that waits for what is on its way to or from experts.
 SimTime turns(const Block& block, const BlockDependencies& deps,
@@ -144,6 +168,14 @@ PlaceOfTimes place_of(ShardTimes& t, std::string_view block,
   return {times, block.substr(dot + 1)};
 }
 
+std::vector<bool> called_blocks(const Plan& plan) {
+  std::vector<bool> out(plan.blocks.size());
+  for (const Program& program : plan.programs) {
+    for (const Call& call : program.calls) out[call.block] = true;
+  }
+  return out;
+}
+
 /// Of each block by its name: "layer.backward", "head.weight_grads".
 ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& kinds,
                             const Dependencies& deps, const Prices& prices) {
@@ -151,7 +183,9 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
   const TensorId dx = tensor_named(plan, "dx");
   const bool split =
       std::ranges::any_of(plan.blocks, [](const Block& b) { return b.name.ends_with(".weights"); });
+  const std::vector<bool> called = called_blocks(plan);
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    if (!called[b]) continue;  // layers as they would be without recomputation
     const Block& block = plan.blocks[b];
     const std::string_view pass = place_of(out[0], block.name, kinds).pass;
     const bool forward = pass.starts_with("forward");
@@ -163,6 +197,9 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
       const SimTime compute = total(block, Stream::kCompute, each, both);
       const SimTime alone = turns(block, deps.blocks[b], each, both);
       const SimTime exchanges = total(block, Stream::kEp, each, both);
+      times.kernels += compute;
+      times.waits += certain_waits(block, deps.blocks[b], each, both);
+      if (!forward) times.behind_gradients = behind_gradients(plan, block, each, both);
       if (forward) {
         times.forward = takes;
         times.forward_turns = alone, times.forward_exchanges = exchanges;

@@ -46,6 +46,9 @@ struct PassTimes {
   SimTime weights = 0;
   /// What the backward pass can do before the gradient of its output is there: recomputation.
   SimTime ahead = 0;
+  /// Of all passes: what kernels take, what compute waits for however slow they are, and kernels
+  /// behind the last gradient of a layer's weights.
+  SimTime kernels = 0, waits = 0, behind_gradients = 0;
 
   // Where passes take turns, what keeps compute from the other one of the pair, with the weights'
   // gradients, and what the stream of experts' exchanges takes: one hides behind the other.

@@ -2,16 +2,22 @@
 
 #include <algorithm>
 
+#include "sim/holdings.h"
+
 namespace plait {
 namespace {
 
-bool leaves_the_class(const Op& op) {
-  if (const Collective* c = std::get_if<Collective>(&op.body)) return c->axes.has(Axis::kPp);
+/// Whether it waits for ranks of other classes.
+bool leaves_the_class(const Op& op, const Lanes& lanes) {
+  if (const Collective* c = std::get_if<Collective>(&op.body)) {
+    const bool alone = lanes.groupings[lanes.grouping(*c)].groups == lanes.count();
+    return c->axes.has(Axis::kPp) || !alone;
+  }
   return std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
 }
 
 /// When what op i of the block waits for has ended.
-SimTime ready_at(const BlockProfile& so_far, const BlockDependencies& d, std::size_t i, Stream s) {
+SimTime ready_at(const LaneProfile& so_far, const BlockDependencies& d, std::size_t i, Stream s) {
   SimTime ready = so_far.clock[static_cast<std::size_t>(s)];
   if (behind_compute(s)) ready = std::max(ready, so_far.clock[kComputeClock]);
   for (std::size_t k = d.first[i]; k < d.first[i + 1]; ++k)
@@ -19,43 +25,72 @@ SimTime ready_at(const BlockProfile& so_far, const BlockDependencies& d, std::si
   return ready;
 }
 
-}  // namespace
-
-BlockProfile profile(const Plan& plan, const Dependencies& deps, const Durations& durations,
-                     std::size_t stage, BlockId block) {
+/// What all lanes have in common.
+BlockProfile outline(const std::vector<Op>& ops, const BlockDependencies& d, const Lanes& lanes,
+                     const Durations& durations, std::size_t first_id) {
   BlockProfile out;
-  const std::vector<Op>& ops = plan.blocks[block].ops;
-  const BlockDependencies& d = deps.blocks[block];
   out.shiftable = !ops.empty();
-  const int sms = durations.multiprocessors(stage, 0);
   int roots = 0;
+  std::array<bool, kStreams> used = {};
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto s = static_cast<std::size_t>(ops[i].stream);
     const bool behind = behind_compute(ops[i].stream);
-    const bool follows_stream = (out.streams >> s & 1U) != 0;
-    const bool follows_compute = behind && (out.streams >> kComputeClock & 1U) != 0;
-    const bool root = d.first[i] == d.first[i + 1] && !follows_stream && !follows_compute;
-    if (root) {
-      ++roots;
-      out.shiftable = out.shiftable && (s == kComputeClock || behind);
-    }
-    const SimTime ready = ready_at(out, d, i, ops[i].stream);
-    out.start.push_back(ready);
-    const std::size_t id = durations.op_id(block, i);
-    const SimTime duration = *durations.row(stage, id).value;
-    out.end.push_back(durations.kernel(id) ? end_beside(out.holdings, sms, ready, duration)
-                                           : ready + duration);
-    out.issue += durations.issue(id);
-    out.lead = std::max(out.lead, out.issue - ready);
-    const int held = durations.held(stage, 0, id);
-    if (held > 0) out.holdings.push_back({ready, out.end.back(), held, s});
-    out.clock[s] = out.end.back();
-    out.streams = static_cast<std::uint16_t>(out.streams | 1U << s);
-    const bool host_waits = durations.host_wait_after(id) != HostWait::kNot;
-    if (host_waits || leaves_the_class(ops[i])) out.shiftable = false;
+    const bool follows = used[s] || (behind && used[kComputeClock]);
+    const bool root = d.first[i] == d.first[i + 1] && !follows;
+    if (root) ++roots;
+    const bool host_waits = durations.host_wait_after(first_id + i) != HostWait::kNot;
+    const bool starts_late = !root || s == kComputeClock || behind;
+    if (!starts_late || host_waits || leaves_the_class(ops[i], lanes)) out.shiftable = false;
+    if (!used[s]) out.streams.push_back(static_cast<std::uint8_t>(s));
+    used[s] = true;
+    out.issue += durations.issue(first_id + i);
   }
   out.one_root = roots == 1;
-  forget_ended(out.holdings, out.clock[kComputeClock]);
+  return out;
+}
+
+LaneProfile on_lane(const std::vector<Op>& ops, const BlockDependencies& d,
+                    const Durations& durations, std::size_t stage, std::size_t first_id,
+                    std::size_t lane) {
+  LaneProfile out;
+  std::vector<Holding> holdings;
+  const int sms = durations.multiprocessors(stage, lane);
+  SimTime issue = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto s = static_cast<std::size_t>(ops[i].stream);
+    const SimTime ready = ready_at(out, d, i, ops[i].stream);
+    out.start.push_back(ready);
+    const std::size_t id = first_id + i;
+    const SimTime duration = durations.row(stage, id).at(lane);
+    out.end.push_back(durations.kernel(id) ? end_beside(holdings, sms, ready, duration)
+                                           : ready + duration);
+    issue += durations.issue(id);
+    out.lead = std::max(out.lead, issue - ready);
+    const int held = durations.held(stage, lane, id);
+    if (held > 0) holdings.push_back({ready, out.end.back(), held});
+    out.clock[s] = out.end.back();
+  }
+  return out;
+}
+
+}  // namespace
+
+BlockProfile profile(const Plan& plan, const Dependencies& deps, const Lanes& lanes,
+                     const Durations& durations, std::size_t stage, BlockId block) {
+  const std::vector<Op>& ops = plan.blocks[block].ops;
+  const BlockDependencies& d = deps.blocks[block];
+  const std::size_t first_id = durations.op_id(block, 0);
+  BlockProfile out = outline(ops, d, lanes, durations, first_id);
+  if (!out.shiftable) return out;
+  for (std::size_t l = 0; l < lanes.count(); ++l) {
+    out.lanes.push_back(on_lane(ops, d, durations, stage, first_id, l));
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto outlasts = [i](const LaneProfile& p) { return p.end[i] > p.clock[kComputeClock]; };
+    if (durations.holds(stage, first_id + i) && std::ranges::any_of(out.lanes, outlasts)) {
+      out.outlasting.push_back(static_cast<std::uint16_t>(i));
+    }
+  }
   return out;
 }
 

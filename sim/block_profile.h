@@ -1,7 +1,7 @@
 #pragma once
-// A block run once, from time 0, on a machine at rest and with all of its ops issued: when each op
-// starts and ends. Where nothing outside delays it, every run of the block is this profile shifted
-// in time.
+// A block run once on each lane, from time 0, on a machine at rest and with all of its ops issued:
+// when each op starts and ends. Where nothing outside delays it, every run of the block is this
+// profile shifted in time, each lane by its own.
 
 #include <array>
 #include <cstddef>
@@ -10,26 +10,30 @@
 
 #include "plan/dependencies.h"
 #include "sim/durations.h"
-#include "sim/holdings.h"
+#include "sim/lanes.h"
 
 namespace plait {
 
 /// Index of the compute stream's clock.
 inline constexpr auto kComputeClock = static_cast<std::size_t>(Stream::kCompute);
 
-struct BlockProfile {
-  bool shiftable = false;     // starts behind compute and waits for no other rank class
-  bool one_root = false;      // every op but the first waits for an earlier op of the block
-  std::uint16_t streams = 0;  // used, a bit each
+struct LaneProfile {
   std::array<SimTime, kStreams> clock = {};  // of used streams, at the end
   std::vector<SimTime> start, end;           // per op
-  std::vector<Holding> holdings;             // of collectives that outlast the last kernel
-  SimTime issue = 0;                         // of all ops
   SimTime lead = 0;  // the host must have begun so long before, or it delays an op
 };
 
-/// On a single lane of `stage`.
-BlockProfile profile(const Plan& plan, const Dependencies& deps, const Durations& durations,
-                     std::size_t stage, BlockId block);
+struct BlockProfile {
+  bool shiftable = false;             // starts behind compute and waits for no other rank class
+  bool one_root = false;              // every op but the first waits for an earlier op of the block
+  std::vector<std::uint8_t> streams;  // that it uses
+  std::vector<LaneProfile> lanes;     // where it is shiftable
+  std::vector<std::uint16_t> outlasting;  // collectives that keep devices beyond the last kernel
+  SimTime issue = 0;                      // of all ops
+};
+
+/// On the lanes of `stage`.
+BlockProfile profile(const Plan& plan, const Dependencies& deps, const Lanes& lanes,
+                     const Durations& durations, std::size_t stage, BlockId block);
 
 }  // namespace plait

@@ -262,11 +262,12 @@ int Durations::held(std::size_t stage, std::size_t lane, std::size_t op) const {
 }
 
 bool Durations::same(std::size_t a, std::size_t b) const {
-  if (multiprocessors(a, 0) != multiprocessors(b, 0)) return false;
-  for (std::size_t op = 0; op < ops_; ++op) {
-    const DurationRow x = row(a, op), y = row(b, op);
-    if (x.per_lane || y.per_lane || *x.value != *y.value) return false;
-    if (held(a, 0, op) != held(b, 0, op)) return false;
+  for (std::size_t lane = 0; lane < lanes_; ++lane) {
+    if (multiprocessors(a, lane) != multiprocessors(b, lane)) return false;
+    for (std::size_t op = 0; op < ops_; ++op) {
+      if (row(a, op).at(lane) != row(b, op).at(lane)) return false;
+      if (held(a, lane, op) != held(b, lane, op)) return false;
+    }
   }
   return true;
 }

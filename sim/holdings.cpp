@@ -48,10 +48,6 @@ SimTime end_beside(std::span<const Holding> holdings, int sms, SimTime start, Si
   });
 }
 
-void forget_ended(std::vector<Holding>& holdings, SimTime now) {
-  std::erase_if(holdings, [&](const Holding& h) { return h.end <= now; });
-}
-
 StageHoldings::StageHoldings(const Durations& durations, std::size_t stage, std::size_t lanes)
     : durations_(durations), stage_(stage), lanes_(lanes) {}
 
@@ -80,12 +76,6 @@ void StageHoldings::begin(std::size_t op, std::size_t stream, const SimTime* sta
   for (std::size_t l = 0; l < lanes_; ++l) c.sms[l] = durations_.held(stage_, l, op);
   c.until = *std::max_element(c.end.begin(), c.end.end());
   until_ = std::max(until_, c.until);
-}
-
-void StageHoldings::add(const Holding& holding) {
-  Collective& c = next(holding.stream);
-  c.start[0] = holding.start, c.end[0] = c.until = holding.end, c.sms[0] = holding.sms;
-  until_ = std::max(until_, holding.end);
 }
 
 void StageHoldings::forget(SimTime now) {

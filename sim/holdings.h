@@ -22,15 +22,11 @@ namespace plait {
 struct Holding {
   SimTime start = 0, end = 0;
   int sms = 0;
-  std::size_t stream = 0;  // on which it runs
 };
 
 /// When a kernel ends that starts at `start` and would take `duration` with all `sms` of its
 /// device. Shifting all times shifts the result. `sms` 0: nothing slows it down.
 SimTime end_beside(std::span<const Holding> holdings, int sms, SimTime start, SimTime duration);
-
-/// Leaves those out that have ended by `now`.
-void forget_ended(std::vector<Holding>& holdings, SimTime now);
 
 /// What collectives keep of the devices of one stage's lanes. Those of one stream come one after
 /// the other.
@@ -41,8 +37,8 @@ class StageHoldings {
 
   /// Collective `op` on `stream` begins at start[lane] and takes `row`.
   void begin(std::size_t op, std::size_t stream, const SimTime* start, const DurationRow& row);
-  /// The same of a single lane.
-  void add(const Holding& holding);
+  /// What has ended by `now` on every lane.
+  void forget(SimTime now);
   /// The latest end on any lane; 0: nothing is held.
   SimTime until() const { return until_; }
   /// A kernel on all lanes: clock[lane] goes from its start to its end.
@@ -66,7 +62,6 @@ class StageHoldings {
       visit(static_cast<std::size_t>(std::countr_zero(left)));
   }
   Collective& next(std::size_t stream);
-  void forget(SimTime now);
   /// True if what lane and the one before it hold before `end` is the same.
   bool as_before(std::size_t lane, SimTime end) const;
   SimTime end_on(std::size_t lane, SimTime start, SimTime duration);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "core/error.h"
@@ -13,6 +15,9 @@
 
 namespace plait {
 namespace {
+
+/// Beyond so many, as unfolded ranks are, blocks are not profiled.
+constexpr std::size_t kMostProfiledLanes = 64;
 
 /// What the walk needs of an op, without a look at the plan.
 struct FlatOp {
@@ -38,12 +43,13 @@ struct StageState {
       : held(durations, stage, lanes) {}
   std::uint32_t call = 0, flat = 0;        // the next call; flat index of its first op
   std::uint16_t op = 0;                    // where the walk stands within it
+  std::uint32_t wait = 0, signal = 0;      // the next ones of its program
   bool joined = false;                     // waits in a rendezvous
   std::array<std::size_t, 3> met = {};     // rendezvous so far, by Stages
   std::vector<SimTime> clock, event, end;  // [stream], [cell], [op of the block] x [lane]
   std::vector<SimTime> issued;             // [lane]: the host's clock
   StageHoldings held;                      // by collectives that may go on
-  const std::vector<BlockProfile>* profiles = nullptr;  // by block, when there is one lane
+  const std::vector<BlockProfile>* profiles = nullptr;  // by block, when lanes are few
 };
 
 class Sweeper {
@@ -117,15 +123,15 @@ class Sweeper {
     st.event.assign(deps_.programs[s].events * width_, 0);
     st.end.assign(longest_ * width_, 0);
     st.issued.assign(width_, 0);
-    if (width_ == 1) {
-      if (s == 0 || !durations_.same(s, s - 1)) {
-        profiles_.emplace_back();
-        for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
-          profiles_.back().push_back(profile(plan_, deps_, durations_, s, static_cast<BlockId>(b)));
-        }
+    if (width_ > kMostProfiledLanes) return;
+    if (s == 0 || !durations_.same(s, s - 1)) {
+      profiles_.emplace_back();
+      for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
+        profiles_.back().push_back(
+            profile(plan_, deps_, lanes_, durations_, s, static_cast<BlockId>(b)));
       }
-      st.profiles = &profiles_.back();
     }
+    st.profiles = &profiles_.back();
   }
 
   /// Runs the stage as far as it goes. True if it moved.
@@ -136,7 +142,7 @@ class Sweeper {
     while (st.call < calls.size()) {
       const Call& call = calls[st.call];
       const std::size_t n = plan_.blocks[call.block].ops.size();
-      if (st.op == 0 && width_ == 1 && run_shifted(s, (*st.profiles)[call.block])) {
+      if (st.op == 0 && st.profiles != nullptr && run_shifted(s, call)) {
         st.op = static_cast<std::uint16_t>(n);
       }
       for (; st.op < n; ++st.op, moved = true) {
@@ -149,43 +155,67 @@ class Sweeper {
     return moved;
   }
 
-  /// The whole block at once, if nothing outside disturbs it; one lane.
-  bool run_shifted(std::size_t s, const BlockProfile& p) {
-    if (!p.shiftable) return false;
+  /// The whole block at once, if nothing outside disturbs it on any lane.
+  bool run_shifted(std::size_t s, const Call& call) {
     StageState& st = state_[s];
+    const BlockProfile& p = (*st.profiles)[call.block];
+    if (!p.shiftable) return false;
+    for (std::size_t l = 0; l < width_; ++l) {
+      const std::optional<SimTime> start = undisturbed_start(s, p, l);
+      if (!start) return false;
+      begin_[l] = *start;
+    }
+    st.held.forget(*std::min_element(begin_.begin(), begin_.end()));
+    for (const std::uint16_t i : p.outlasting) {
+      for (std::size_t l = 0; l < width_; ++l) scratch_[l] = begin_[l] + p.lanes[l].start[i];
+      const std::size_t id = durations_.op_id(call.block, i);
+      st.held.begin(id, ops_[id].stream, scratch_.data(), durations_.row(s, id));
+    }
+    for (std::size_t l = 0; l < width_; ++l) shift(s, p, l, begin_[l]);
     const ProgramDependencies& d = deps_.programs[s];
-    const EventUse* waits = d.waits.data();
-    SimTime start = st.clock[kComputeClock];
-    const std::uint32_t w0 = d.wait_first[st.call], w1 = d.wait_first[st.call + 1];
-    if (p.one_root) {
-      for (std::uint32_t w = w0; w < w1; ++w) {
-        if (waits[w].op == 0) start = std::max(start, st.event[waits[w].event]);
-      }
-    }
-    if (st.issued[0] + p.lead > start || st.held.until() > start) return false;
-    for (std::uint32_t w = w0; w < w1; ++w) {
-      if (st.event[waits[w].event] > start + p.start[waits[w].op]) return false;
-    }
-    for (std::size_t k = 0; k < kStreams; ++k) {
-      if ((p.streams >> k & 1U) != 0 && st.clock[k] > start) return false;
-    }
-    for (const Holding& h : p.holdings)
-      st.held.add({start + h.start, start + h.end, h.sms, h.stream});
-    st.issued[0] += p.issue;
-    for (std::size_t k = 0; k < kStreams; ++k) {
-      if ((p.streams >> k & 1U) != 0) st.clock[k] = start + p.clock[k];
-    }
-    for (std::uint32_t g = d.signal_first[st.call]; g < d.signal_first[st.call + 1]; ++g) {
-      st.event[d.signals[g].event] = start + p.end[d.signals[g].op];
-    }
-    if (record_) {
-      Track& track = out_.tracks[s * recorded_];
-      for (std::size_t i = 0; i < p.start.size(); ++i) {
-        track.start[st.flat + i] = start + p.start[i];
-        track.end[st.flat + i] = start + p.end[i];
-      }
-    }
+    st.wait = d.wait_first[st.call + 1], st.signal = d.signal_first[st.call + 1];
     return true;
+  }
+  /// When it starts on a lane where its ops wait for nothing else.
+  std::optional<SimTime> undisturbed_start(std::size_t s, const BlockProfile& p,
+                                           std::size_t lane) const {
+    const StageState& st = state_[s];
+    const LaneProfile& own = p.lanes[lane];
+    const ProgramDependencies& d = deps_.programs[s];
+    const std::span waits = std::span(d.waits).subspan(
+        d.wait_first[st.call], d.wait_first[st.call + 1] - d.wait_first[st.call]);
+    const auto clock = [&](std::size_t stream) { return st.clock[stream * width_ + lane]; };
+    const auto event = [&](const EventUse& w) { return st.event[w.event * width_ + lane]; };
+    SimTime start = clock(kComputeClock);
+    if (p.one_root) {
+      for (const EventUse& w : waits) {
+        if (w.op == 0) start = std::max(start, event(w));
+      }
+    }
+    if (st.issued[lane] + own.lead > start || st.held.until() > start) return std::nullopt;
+    for (const EventUse& w : waits) {
+      if (event(w) > start + own.start[w.op]) return std::nullopt;
+    }
+    for (const std::uint8_t k : p.streams) {
+      if (clock(k) > start) return std::nullopt;
+    }
+    return start;
+  }
+  void shift(std::size_t s, const BlockProfile& p, std::size_t lane, SimTime start) {
+    StageState& st = state_[s];
+    const LaneProfile& own = p.lanes[lane];
+    const ProgramDependencies& d = deps_.programs[s];
+    st.issued[lane] += p.issue;
+    for (const std::uint8_t k : p.streams) st.clock[k * width_ + lane] = start + own.clock[k];
+    for (std::uint32_t g = d.signal_first[st.call]; g < d.signal_first[st.call + 1]; ++g) {
+      st.event[d.signals[g].event * width_ + lane] = start + own.end[d.signals[g].op];
+    }
+    if (lane >= recorded_) return;
+    Track& track = out_.tracks[s * recorded_ + lane];
+    for (std::size_t i = 0; i < own.start.size(); ++i) {
+      track.start[st.flat + i] = start + own.start[i];
+      track.end[st.flat + i] = start + own.end[i];
+    }
   }
 
   /// One op on all lanes. False if it is blocked.
@@ -250,17 +280,16 @@ class Sweeper {
       raise(clock, &st.end[b.before[k] * width_], width_);
     }
     const ProgramDependencies& d = deps_.programs[s];
-    for (std::uint32_t w = d.wait_first[st.call]; w < d.wait_first[st.call + 1]; ++w) {
-      if (d.waits[w].op == i) raise(clock, &st.event[d.waits[w].event * width_], width_);
+    for (; st.wait < d.wait_first[st.call + 1] && d.waits[st.wait].op == i; ++st.wait) {
+      raise(clock, &st.event[d.waits[st.wait].event * width_], width_);
     }
   }
   void publish(std::size_t s, std::size_t i, const FlatOp& op, const SimTime* clock) {
     StageState& st = state_[s];
     if (op.end_needed) std::copy(clock, clock + width_, &st.end[i * width_]);
     const ProgramDependencies& d = deps_.programs[s];
-    for (std::uint32_t g = d.signal_first[st.call]; g < d.signal_first[st.call + 1]; ++g) {
-      if (d.signals[g].op == i)
-        std::copy(clock, clock + width_, &st.event[d.signals[g].event * width_]);
+    for (; st.signal < d.signal_first[st.call + 1] && d.signals[st.signal].op == i; ++st.signal) {
+      std::copy(clock, clock + width_, &st.event[d.signals[st.signal].event * width_]);
     }
   }
   void record(std::size_t s, std::size_t flat, const SimTime* clock, bool begin) {

@@ -21,6 +21,7 @@
 #include <map>
 #include <utility>
 
+#include "plan/calls_met.h"
 #include "plan/schedule.h"
 #include "plan/strategies/call_rewriter.h"
 #include "plan/strategies/data_parallel.h"
@@ -30,7 +31,10 @@ std::vector<Ready> completions(const Draft& d, const Program& program, bool each
   std::vector<UnitSet> seen(static_cast<std::size_t>(each_microbatch ? d.microbatches : 1),
                             UnitSet(d));
   std::vector<Ready> out;
+  CallsMet met(d.block_units.size(), d.last_stream());
   for (std::size_t i = program.calls.size(); i-- > 0;) {
+    // The last microbatch to call a layer completes its units.
+    if (!each_microbatch && !met.insert(program.calls[i])) continue;
     Ready ready{i, {}};
     for (const UnitInstance& u : unit_grades(d, program.calls[i])) {
       const std::int32_t microbatch = each_microbatch ? program.calls[i].microbatch : 0;

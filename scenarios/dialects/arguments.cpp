@@ -141,22 +141,15 @@ void Arguments::unsupported(std::string_view name, const std::string& what) {
                     at(*option), "a dense transformer", "remove it, or import another run"});
 }
 
-std::string Arguments::meant(const Option& option) const {
-  std::size_t least = option.name.size() < 12 ? 1 : 2;
-  std::string out;
-  for (const std::string& name : asked_) {
-    const std::size_t distance = edit_distance(option.name, name);
-    if (distance <= least) out = name, least = distance - 1;
-    if (least == 0) break;
-  }
-  return out.empty() ? "" : fmt::format(" (did you mean {}?)", out);
-}
-
 void Arguments::report_unread(std::vector<std::string>& warnings) const {
+  const std::vector<std::string> known(asked_.begin(), asked_.end());
   std::vector<std::string> names;
   for (const Option& o : options_) {
-    const std::string name = o.name + (o.read ? "" : meant(o));
-    if (!o.read && std::ranges::count(names, name) == 0) names.push_back(name);
+    if (o.read) continue;
+    const std::string slip = slip_of(o.name, known);
+    const std::string name =
+        slip.empty() ? o.name : fmt::format("{} (did you mean {}?)", o.name, slip);
+    if (std::ranges::count(names, name) == 0) names.push_back(name);
   }
   warn_unread(names, warnings);
 }

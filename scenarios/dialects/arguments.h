@@ -52,8 +52,6 @@ class Arguments {
  private:
   Where at(const Option& option) const { return {file_, option.line, 0, option.name}; }
   [[noreturn]] void malformed(const Option& option, const std::string& expected) const;
-  /// " (did you mean --num-layers?)" where the option differs by a letter or two, else "".
-  std::string meant(const Option& option) const;
 
   std::string file_;
   std::vector<ShellWord> leading_;

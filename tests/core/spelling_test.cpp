@@ -63,4 +63,12 @@ TEST(DidYouMean, JoinsWhatIsAlike) {
   EXPECT_EQ(did_you_mean("tpu", kDevices), "");
 }
 
+TEST(SlipOf, IsAsFarAsALetterOrOfLongNamesTwo) {
+  const Names options = {"--lr", "--num-layers", "--num-attention-heads"};
+  EXPECT_EQ(slip_of("--num-layrs", options), "--num-layers");
+  EXPECT_EQ(slip_of("--num-atention-head", options), "--num-attention-heads");
+  EXPECT_EQ(slip_of("--lr-min", options), "");
+  EXPECT_EQ(slip_of("--num-lay", options), "");
+}
+
 }  // namespace plait::spelling_test

@@ -67,6 +67,23 @@ TEST(SearchText, TheBestMayBeTheScenarioItself) {
   EXPECT_TRUE(says(text_of(report), "the scenario is the best"));
 }
 
+/// Of layouts that differ in chunks or shards alone the best; all have numbers, and stand in JSON.
+TEST(SearchText, OfAFamilyTheBestStandsForAll) {
+  SearchReport report = answer();
+  for (const char* chunks : {"2", "4"}) {
+    report.best.push_back(report.best.front());
+    report.best.back().settings.emplace_back("strategy.pipeline.chunks", chunks);
+    report.best.back().report.step_time_s *= 1.25;
+  }
+  report.best.push_back(row(true));
+  report.best.back().layout = "dp 3";
+  const std::string text = text_of(report);
+  EXPECT_TRUE(says(text, "and 2 like it, with other chunks or shards: +25.0 % at most")) << text;
+  EXPECT_FALSE(says(text, "\n2  ") || says(text, "\n3  ")) << text;
+  EXPECT_TRUE(says(text, "\n4  ") && says(text, "dp 3")) << text;
+  EXPECT_EQ(nlohmann::json::parse(search_json(report))["best"].size(), 4U);
+}
+
 /// Days, price and GPUs of a training stand beside the usual columns, in one line each.
 TEST(SearchText, NoRowIsWiderThanTheTerminal) {
   SearchReport report = answer();

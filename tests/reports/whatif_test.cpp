@@ -25,6 +25,7 @@ WhatIf study() {
                        "50 GB/s"),
              make_knob({"strategy.recompute", {"none", "full"}}, "")};
   s.base = {{"400 Gbit/s", "as is"}, taking(1, "peak_flops"), "", {}};
+  s.base.report->run.scenario_sha256 = "as it is";
   const auto add = [&](const char* speed, const char* recompute, std::optional<Report> report) {
     s.points.push_back({{speed, recompute}, std::move(report), "S010: no", {}});
   };
@@ -42,6 +43,12 @@ std::string line_with(const std::string& text, const std::string& part) {
   if (at == std::string::npos) return "";
   const std::size_t begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
   return text.substr(begin, text.find('\n', at) - begin);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
 }
 
 TEST(Knob, QuantitiesOfOneKindAreReadInTheUnitOfTheFirst) {
@@ -75,6 +82,19 @@ TEST(WhatIf, EachRowIsComparedToTheFirstAndToTheScenario) {
   EXPECT_EQ(j["points"][1]["values"]["strategy.recompute"], "full");
 }
 
+TEST(WhatIf, APointThatIsTheScenarioStandsOnceInItsPlace) {
+  WhatIf s = study();
+  EXPECT_EQ(count(whatif_text(s, {.width = 100}), "400 Gbit/s  none"), 1U);
+  EXPECT_EQ(count(whatif_text(s, {.width = 100}), "400 Gbit/s  as is"), 1U);
+  s.points[4].report->run.scenario_sha256 = "as it is";
+  const std::string text = whatif_text(s, {.width = 100});
+  EXPECT_EQ(count(text, "400 Gbit/s  as is"), 0U) << text;
+  const std::string row = line_with(text, "400 Gbit/s  none");
+  EXPECT_NE(row.find("-75.0 %"), std::string::npos) << text;  // to the first, and to no base
+  EXPECT_EQ(row.find("+0.0 %"), std::string::npos) << text;
+  EXPECT_EQ(nlohmann::json::parse(whatif_json(s))["base"]["values"]["strategy.recompute"], "as is");
+}
+
 TEST(WhatIf, ValuesStandUnderTheLastWordsOfTheirPaths) {
   WhatIf s = study();
   s.knobs[1].path = "cluster.intra_node.bandwidth";
@@ -97,12 +117,6 @@ TEST(WhatIf, SentencesNameValueAndUnit) {
             "above by compute");
   EXPECT_EQ(sentence(s, Crossover{{"none"}, {"full"}, 150}),
             "recompute full beats recompute none above 150 Gbit/s of cluster.inter_node.bandwidth");
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
 }
 
 TEST(WhatIfCurves, HaveALineForEachCombinationAndAMarkForEachPointAndItsLegend) {

@@ -37,13 +37,6 @@ TEST(Holdings, OneMultiprocessorIsAlwaysLeft) {
 TEST(Holdings, NothingSlowsDownWhatHasNoMultiprocessors) {
   EXPECT_EQ(end_beside(std::vector<Holding>{{0, 5000, 20}}, 0, 0, 1000), 1000);
 }
-TEST(Holdings, WhatHasEndedIsForgotten) {
-  std::vector<Holding> holdings = {{0, 10, 1}, {0, 11, 2}, {20, 30, 3}};
-  forget_ended(holdings, 10);
-  ASSERT_EQ(holdings.size(), 2U);
-  EXPECT_EQ(holdings[0].sms, 2);
-}
-
 struct Drawn {
   std::vector<Holding> holdings;
   std::vector<Stretch> stretches;
