@@ -149,7 +149,10 @@ std::string bound_of(const Report& r) {
   return best == "peak_flops" ? "compute" : human_words(best);
 }
 
-std::string sentence(const WhatIf& study, const KnobFinding& f) {
+namespace {
+
+/// Of one field, all others being as in the scenario.
+std::string finding_words(const WhatIf& study, const KnobFinding& f) {
   const Knob& knob = study.knobs[f.knob];
   const BreakEven& b = f.found;
   const auto text = [&](double v) { return to_text(measure_of(knob, v)); };
@@ -173,6 +176,13 @@ std::string sentence(const WhatIf& study, const KnobFinding& f) {
           text(b.more_is_better ? b.high : b.low));
   }
   return "";
+}
+
+}  // namespace
+
+std::string sentence(const WhatIf& study, const KnobFinding& finding) {
+  const char* others = study.knobs.size() > 1 ? "the others as in the scenario: " : "";
+  return others + finding_words(study, finding);
 }
 
 std::string sentence(const WhatIf& study, const Crossover& c) {
