@@ -1,0 +1,131 @@
+// plait profile SCENARIO TRACE: a torch profiler trace of a run beside the scenario's prediction.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/prediction.h"
+#include "cli/progress.h"
+#include "core/error.h"
+#include "plan/places.h"
+#include "reports/compare.h"
+#include "reports/human.h"
+#include "reports/profile/comparison.h"
+#include "sim/lanes.h"
+
+namespace plait {
+namespace {
+
+struct ProfileOptions {
+  ScenarioOptions scenario;
+  OutputOptions output;
+  std::string trace, fail_over;
+  std::int64_t rank = -1, steps = 0;
+};
+
+/// Of the trace's own rank, unless it is given.
+std::int64_t rank_of(const ProfileOptions& options, const KinetoTrace& trace, const Plan& plan) {
+  const std::int64_t rank =
+      options.rank >= 0 ? options.rank : std::max<std::int64_t>(0, trace.rank);
+  const std::int64_t ranks = rank_count(plan);
+  if (rank < ranks) return rank;
+  throw InputError({.code = "K014",
+                    .problem = fmt::format("{} rank {}, and the scenario has {} ranks",
+                                           options.rank >= 0 ? "--rank names" : "the trace is of",
+                                           rank, human_count(ranks)),
+                    .where = {options.trace, 0, 0, ""},
+                    .expected = fmt::format("a rank from 0 to {}", ranks - 1),
+                    .cure = "describe the job that was profiled (cluster.nodes, strategy), or name "
+                            "the rank of the scenario that does the same with --rank"});
+}
+
+/// The recorded track of the rank's class; of few classes not all are recorded, then that of the
+/// first of its stage.
+const Track& track_of(const Prediction& p, std::int64_t rank) {
+  const std::int64_t stage = stage_of_rank(p.plan, rank);
+  const std::int64_t position = first_place_of(p.plan, rank) - stage * p.plan.places_per_stage();
+  const std::size_t lane = p.simulation.lanes->lane_of[static_cast<std::size_t>(position)];
+  const std::vector<Track>& tracks = p.simulation.timeline.tracks;
+  const std::size_t recorded = tracks.size() / p.plan.programs.size();
+  return tracks[static_cast<std::size_t>(stage) * recorded + (lane < recorded ? lane : 0)];
+}
+
+KinetoTrace read_watched(const std::string& file) {
+  ProgressLine progress("reading");
+  return read_kineto(file, [&](std::int64_t done, std::int64_t all) {
+    constexpr std::int64_t kMiB = 1 << 20;
+    progress(static_cast<std::size_t>(done / kMiB), static_cast<std::size_t>(all / kMiB), "MiB");
+  });
+}
+
+std::string rendered(const ProfileComparison& c, const OutputOptions& output) {
+  switch (output.kind()) {
+    case Format::kJson: return profile_json(c);
+    case Format::kCsv: return profile_csv(c);
+    case Format::kText: return profile_text(c, output.style());
+  }
+  return "";
+}
+
+int profile(const ProfileOptions& options, const std::string& command_line) {
+  if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
+    print_result(options.output, help);
+    return kYes;
+  }
+  const double limit = options.fail_over.empty() ? 0 : parse_limit(options.fail_over);
+  const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
+  const KinetoTrace trace = read_watched(options.trace);
+  const TraceSteps steps =
+      steps_of(trace, options.steps > 0 ? std::optional(options.steps) : std::nullopt);
+  ProgressLine progress("predicting");
+  const Prediction p =
+      predict(scenario, {.watch = progress.watch("ops")}, run_facts(scenario, command_line));
+  progress.finish();
+  const std::int64_t rank = rank_of(options, trace, p.plan);
+  const ProfileComparison c = compare_profile({.trace = trace,
+                                               .steps = steps,
+                                               .plan = p.plan,
+                                               .cluster = scenario.cluster,
+                                               .track = track_of(p, rank),
+                                               .rank = rank,
+                                               .kernels = scenario.kernels,
+                                               .report = p.report});
+  print_warnings(p.report.run.warnings);
+  print_result(options.output, rendered(c, options.output));
+  if (options.fail_over.empty() || std::abs(step_difference(c)) <= limit) return kYes;
+  std::fprintf(stderr, "over the limit of %s: %s\n", options.fail_over.c_str(),
+               options.trace.c_str());
+  return kNo;
+}
+
+}  // namespace
+
+void add_profile(Command& command) {
+  auto options = std::make_shared<ProfileOptions>();
+  Subcommand sub = command.program.subcommand(
+      "profile", "Compare a torch profiler trace of your own run with the prediction, by kernel");
+  add_scenario_options(sub, options->scenario);
+  sub.option("trace", options->trace,
+             "What torch.profiler wrote on one rank, .json or .json.gz (- for standard input)")
+      .takes("TRACE")
+      .required();
+  add_output_options(sub, options->output);
+  sub.option("--rank", options->rank,
+             "Rank of the scenario to compare with (default: the trace's own, else 0)")
+      .not_negative()
+      .takes("RANK");
+  sub.option("--steps", options->steps,
+             "Take the whole trace as so many steps, where none are annotated")
+      .positive()
+      .takes("N");
+  sub.option("--fail-over", options->fail_over,
+             "Exit code 1 when the predicted step time differs from the measured by more than "
+             "this (5%)")
+      .takes("LIMIT");
+  sub.runs([&command, options] { return profile(*options, command.line); });
+}
+
+}  // namespace plait

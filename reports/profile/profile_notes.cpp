@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "plan/places.h"
+#include "reports/human.h"
+#include "reports/profile/comparison.h"
+
+namespace plait {
+namespace {
+
+using Notes = std::vector<std::string>;
+
+bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+/// "h100" of "h100-sxm", "4090" of "rtx-4090": the first part of a catalogue's name with a digit.
+std::string model_number(const std::string& device) {
+  std::size_t begin = 0;
+  while (begin < device.size()) {
+    const std::size_t end = std::min(device.find('-', begin), device.size());
+    const std::string part = device.substr(begin, end - begin);
+    if (part.find_first_of("0123456789") != std::string::npos) return part;
+    begin = end + 1;
+  }
+  return device;
+}
+
+/// Whether `word` stands in `text`, whatever the case, not within a longer word.
+bool has_word(std::string text, const std::string& word) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || !is_word_character(text[at - 1]);
+    if (begins && (end == text.size() || !is_word_character(text[end]))) return true;
+  }
+  return false;
+}
+
+void add_machine(const ProfileInputs& in, const ProfileComparison& c, Notes& out) {
+  const Device& device = in.cluster.device;
+  const bool other = !c.gpu.empty() && !has_word(c.gpu, model_number(device.name));
+  if (other && in.cluster.others.empty()) {
+    out.push_back(
+        fmt::format("the run was on {}, the scenario's cluster has {}: name the run's "
+                    "device (plait list devices)",
+                    c.gpu, device.name));
+  }
+  for (const KinetoTrace::Gpu& g : in.trace.gpus) {
+    if (other || g.id != in.steps.device || g.sms == 0 || device.sms == 0) continue;
+    if (g.sms == device.sms || !in.cluster.others.empty()) continue;
+    out.push_back(fmt::format("the run's {} has {} multiprocessors, {} has {}: another variant",
+                              g.name, g.sms, device.name, device.sms));
+  }
+  if (in.trace.world_size > 0 && in.trace.world_size != c.world_size) {
+    out.push_back(
+        fmt::format("the run had {} ranks, the scenario has {}: set cluster.nodes and the "
+                    "axes of strategy as the job had them",
+                    human_count(in.trace.world_size), human_count(c.world_size)));
+  }
+}
+
+/// "1.5 times as many" and what that may come from.
+void add_calls(KernelKind kind, const char* noun, const ProfileComparison& c, Notes& out) {
+  constexpr double kSame = 0.02;
+  const double run = c.measured.step.kinds[kind].calls, plan = c.predicted.kinds[kind].calls;
+  if (plan == 0 || run == 0 || std::abs(run / plan - 1) <= kSame) return;
+  out.push_back(fmt::format(
+      "a step of the run has {} {}, of the plan {} ({:.3g} times as many): "
+      "other layers, microbatches (gradient accumulation), recomputation or "
+      "projections in one product",
+      human_count(std::llround(run)), noun, human_count(std::llround(plan)), run / plan));
+}
+
+void add_kernels(const ProfileComparison& c, Notes& out) {
+  const StepProfile& m = c.measured.step;
+  const bool softmax = m.softmax_calls > 0;
+  if (softmax && c.fused_attention) {
+    out.push_back(
+        fmt::format("{} softmax kernels a step: attention is not fused in the run, its "
+                    "products count as matmul; the scenario's is fused "
+                    "(workload.flash_attention)",
+                    human_count(std::llround(m.softmax_calls))));
+  }
+  if (!softmax && !c.fused_attention && m.kinds[KernelKind::kAttention].calls > 0) {
+    out.push_back("fused attention runs, the scenario's is not fused (workload.flash_attention)");
+  }
+  if (softmax || !c.fused_attention) return;
+  add_calls(KernelKind::kMatMul, "products", c, out);
+  add_calls(KernelKind::kAttention, "attention kernels", c, out);
+}
+
+std::string words_for(const MessageUse& m) {
+  return fmt::format("{} of {} over {} ranks, {:.3g} a step", name_of(m.kind), human_bytes(m.bytes),
+                     m.ranks, m.calls);
+}
+
+/// What the run sends and the plan does not, or the reverse, with what comes nearest on the other
+/// side. Sends and receives come in pairs or in groups, as it happens.
+void add_messages(const ProfileComparison& c, Notes& out) {
+  constexpr std::size_t kMostNotes = 6;
+  const std::size_t before = out.size();
+  for (const MatchedMessage& m : c.messages) {
+    const MessageUse& there = m.either();
+    const bool of_run = m.measured.calls > 0;
+    const bool known = there.kind != KernelKind::kSendRecv && there.bytes > 0;
+    if (!known || out.size() - before >= kMostNotes) continue;
+    if (m.measured.calls > 0 && m.predicted.calls > 0) {
+      if (std::abs(m.measured.calls - m.predicted.calls) < 0.05 * m.predicted.calls) continue;
+      out.push_back(
+          fmt::format("the run has {}, the plan {:.3g}", words_for(m.measured), m.predicted.calls));
+      continue;
+    }
+    const auto other = [&](const MatchedMessage& o) -> const MessageUse& {
+      return of_run ? o.predicted : o.measured;
+    };
+    const auto near = std::ranges::find_if(c.messages, [&](const MatchedMessage& o) {
+      const bool alone = (of_run ? o.measured : o.predicted).calls == 0;
+      return alone && other(o).kind == there.kind && other(o).bytes > 0;
+    });
+    const std::string instead =
+        near == c.messages.end()
+            ? "none such"
+            : fmt::format("{}: {}", words_for(other(*near)),
+                          other(*near).ranks == there.ranks ? "other sizes" : "other groups");
+    out.push_back(fmt::format("the {} has {}; the {} {}", of_run ? "run" : "plan", words_for(there),
+                              of_run ? "plan" : "run", instead));
+  }
+}
+
+void add_what_is_missing(const ProfileInputs& in, const ProfileComparison& c, Notes& out) {
+  double without = 0, all = 0;
+  for (const MessageUse& m : c.measured.step.messages) {
+    all += m.calls, without += m.bytes == 0 ? m.calls : 0;
+  }
+  if (without > 0) {
+    out.push_back(
+        fmt::format("{} of {} communication kernels a step have no size in the trace "
+                    "(c10d's metadata): they are matched by kind alone",
+                    human_count(std::llround(without)), human_count(std::llround(all))));
+  }
+  if (in.steps.other_devices > 0) {
+    out.push_back(
+        fmt::format("the trace holds {} more devices; only device {}, which worked most, "
+                    "is compared",
+                    in.steps.other_devices, in.steps.device));
+  }
+  const double unknown = c.measured.step.kinds[KernelKind::kUnknown].time_s;
+  if (unknown > 0) {
+    out.push_back(fmt::format("no pattern knows kernels of {} a step: they are listed as unknown",
+                              human_time(unknown)));
+  }
+}
+
+void add_profiler(const ProfileInputs& in, const ProfileComparison& c, Notes& out) {
+  const MeasuredProfile& m = c.measured;
+  if (in.trace.rank < 0) {
+    out.push_back(
+        fmt::format("the trace does not say of which rank it is: taken as rank {} "
+                    "(--rank)",
+                    c.rank));
+  }
+  if (m.step.host_idle_s > 0.02 * m.step.step_s &&
+      (in.trace.with_stack || in.trace.profile_memory)) {
+    out.push_back(
+        "the profiler recorded stacks or memory, which slows the host down: profile "
+        "without with_stack and profile_memory");
+  }
+  if (m.most_s > 1.1 * m.least_s) {
+    out.push_back(fmt::format("steps took {} to {}: profile more of them, later in the run",
+                              human_time(m.least_s), human_time(m.most_s)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> profile_notes(const ProfileInputs& in, const ProfileComparison& c) {
+  Notes out;
+  add_machine(in, c, out);
+  add_kernels(c, out);
+  add_messages(c, out);
+  add_what_is_missing(in, c, out);
+  add_profiler(in, c, out);
+  return out;
+}
+
+}  // namespace plait
