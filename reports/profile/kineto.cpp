@@ -159,7 +159,7 @@ class KinetoReader {
 
   std::size_t position() const { return position_; }
   /// The document was whole, and more text behind it.
-  bool wanted_end() const { return error_.find("expected end of input") != std::string::npos; }
+  bool wanted_end() const { return error_.find("; expected end of input") != std::string::npos; }
 
  private:
   static std::int64_t whole_microseconds(std::int64_t value) {

@@ -91,41 +91,66 @@ void add_kernels(const ProfileComparison& c, Notes& out) {
   add_calls(KernelKind::kAttention, "attention kernels", c, out);
 }
 
-std::string words_for(const MessageUse& m) {
-  return fmt::format("{} of {} over {} ranks, {:.3g} a step", name_of(m.kind), human_bytes(m.bytes),
-                     m.ranks, m.calls);
+std::string count_of(double calls) {
+  return calls < 10 ? fmt::format("{:.3g}", calls) : human_count(std::llround(calls));
 }
 
-/// What the run sends and the plan does not, or the reverse, with what comes nearest on the other
-/// side. Sends and receives come in pairs or in groups, as it happens.
+std::string words_for(const MessageUse& m) {
+  return fmt::format("{} of {} over {} ranks, {} a step", name_of(m.kind), human_bytes(m.bytes),
+                     m.ranks, count_of(m.calls));
+}
+
+/// A message of known size that one side has and the other has not. Sends and receives come in
+/// pairs or in groups, as it happens.
+bool is_alone(const MessageUse& m, const MessageUse& other) {
+  return m.calls > 0 && other.calls == 0 && m.bytes > 0 && m.kind != KernelKind::kSendRecv;
+}
+
+/// What the plan has of that kind where the run has another size or group.
+const MessageUse* instead_of(const MessageUse& of_run, const ProfileComparison& c) {
+  const MatchedMessage* best = nullptr;
+  for (const MatchedMessage& m : c.messages) {
+    if (!is_alone(m.predicted, m.measured) || m.predicted.kind != of_run.kind) continue;
+    if (best == nullptr ||
+        (m.predicted.ranks == of_run.ranks && best->predicted.ranks != of_run.ranks)) {
+      best = &m;
+    }
+  }
+  return best == nullptr ? nullptr : &best->predicted;
+}
+
+std::string message_note(const MatchedMessage& m, const ProfileComparison& c) {
+  if (is_alone(m.measured, m.predicted)) {
+    const MessageUse* plan = instead_of(m.measured, c);
+    const std::string instead =
+        plan == nullptr
+            ? "none such"
+            : fmt::format("{}: {}", words_for(*plan),
+                          plan->ranks == m.measured.ranks ? "other sizes" : "other groups");
+    return fmt::format("the run has {}; the plan {}", words_for(m.measured), instead);
+  }
+  if (is_alone(m.predicted, m.measured)) {
+    // Named already where the run has one instead.
+    const bool named = std::ranges::any_of(c.messages, [&](const MatchedMessage& o) {
+      return is_alone(o.measured, o.predicted) && o.measured.kind == m.predicted.kind;
+    });
+    return named ? "" : fmt::format("the plan has {}; the run none such", words_for(m.predicted));
+  }
+  const bool counted = m.measured.bytes > 0 && m.measured.kind != KernelKind::kSendRecv;
+  if (!counted || std::abs(m.measured.calls - m.predicted.calls) < 0.05 * m.predicted.calls) {
+    return "";
+  }
+  return fmt::format("the run has {}; the plan {}", words_for(m.measured),
+                     count_of(m.predicted.calls));
+}
+
 void add_messages(const ProfileComparison& c, Notes& out) {
   constexpr std::size_t kMostNotes = 6;
   const std::size_t before = out.size();
   for (const MatchedMessage& m : c.messages) {
-    const MessageUse& there = m.either();
-    const bool of_run = m.measured.calls > 0;
-    const bool known = there.kind != KernelKind::kSendRecv && there.bytes > 0;
-    if (!known || out.size() - before >= kMostNotes) continue;
-    if (m.measured.calls > 0 && m.predicted.calls > 0) {
-      if (std::abs(m.measured.calls - m.predicted.calls) < 0.05 * m.predicted.calls) continue;
-      out.push_back(
-          fmt::format("the run has {}, the plan {:.3g}", words_for(m.measured), m.predicted.calls));
-      continue;
-    }
-    const auto other = [&](const MatchedMessage& o) -> const MessageUse& {
-      return of_run ? o.predicted : o.measured;
-    };
-    const auto near = std::ranges::find_if(c.messages, [&](const MatchedMessage& o) {
-      const bool alone = (of_run ? o.measured : o.predicted).calls == 0;
-      return alone && other(o).kind == there.kind && other(o).bytes > 0;
-    });
-    const std::string instead =
-        near == c.messages.end()
-            ? "none such"
-            : fmt::format("{}: {}", words_for(other(*near)),
-                          other(*near).ranks == there.ranks ? "other sizes" : "other groups");
-    out.push_back(fmt::format("the {} has {}; the {} {}", of_run ? "run" : "plan", words_for(there),
-                              of_run ? "plan" : "run", instead));
+    std::string note = message_note(m, c);
+    if (note.empty() || out.size() - before == kMostNotes) continue;
+    out.push_back(std::move(note));
   }
 }
 

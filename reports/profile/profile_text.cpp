@@ -97,11 +97,10 @@ std::vector<Line> kind_lines(const ProfileComparison& c, int width) {
                     ""});
   });
   std::vector<Line> out = {{}};
-  append(out,
-         table_lines(
-             "time on the device",
-             {{"kernels", 9}, {"planned", 9}, {"measured", 11}, {"predicted", 11}, {"ratio", 7}},
-             std::move(rows), width));
+  append(out, table_lines(
+                  "time on the device",
+                  {{"kernels", 9}, {"ops", 9}, {"measured", 11}, {"predicted", 11}, {"ratio", 7}},
+                  std::move(rows), width));
   out.push_back({{fmt::format("  communication beside compute: measured {}, predicted {}",
                               time_or_dash(c.measured.step.overlapped_s),
                               time_or_dash(c.predicted.overlapped_s)),

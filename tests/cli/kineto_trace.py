@@ -3,6 +3,9 @@
 import gzip
 import json
 import math
+import re
+import sys
+from pathlib import Path
 
 # A name that each op of a plan has where PyTorch, cuBLAS, FlashAttention and NCCL run it.
 KERNELS = {
@@ -15,6 +18,12 @@ KERNELS = {
     "embedding": "void at::native::(anonymous namespace)::indexSelectLargeIndex<float, long>(int)",
     "cross_entropy": "void at::native::nll_loss_forward_reduce_cuda_kernel_2d<float>(float*)",
     "adam": "void at::native::multi_tensor_apply_kernel<TensorListMetadata<4>, FusedAdamMathFunctor>",
+    "head_norm": "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<float>(int)",
+    "gated_norm": "layer_norm_gated_fwd_kernel",
+    "gate": "void at::native::vectorized_elementwise_kernel<4, at::native::sigmoid_kernel_cuda>(int)",
+    "causal_conv": "void causal_conv1d_fwd_kernel<Causal_conv1d_fwd_kernel_traits<128>>(ConvParams)",
+    "scan": "_chunk_scan_fwd_kernel",
+    "delta_rule": "chunk_gated_delta_rule_fwd_kernel_h_blockdim64",
     "route": "_topk_forward_kernel",
     "dispatch": "_permute_kernel",
     "combine": "_unpermute_kernel",
@@ -30,6 +39,7 @@ COLLECTIVES = {  # of the plan: kernel, c10d's name, whether its full buffer is 
                        "_reduce_scatter_base", "in"),
     "all_to_all": ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "all_to_allv", "both"),
     "send": ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "send", "both"),
+    "shift": ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "send", "both"),
     "recv": ("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "recv", "both"),
 }
 
@@ -65,6 +75,13 @@ class KinetoTrace:
                    correlation=self.correlation, grid=[8, 12, 1], block=[128, 1, 1],
                    **{"est. achieved occupancy %": 5, **arguments})
 
+    def copy(self, name, launched, start, duration):
+        self.correlation += 1
+        self.event("cuda_runtime", "cudaMemcpyAsync", launched, 1, 1000, 1000,
+                   cbid=41, correlation=self.correlation)
+        self.event("gpu_memcpy", name, start, duration, device=0, context=1, stream=7,
+                   correlation=self.correlation, bytes=4096)
+
     def collective(self, kind, size, ranks, launched, start, duration, stream=20):
         name, c10d, full = COLLECTIVES[kind]
         part = size // ranks
@@ -84,32 +101,34 @@ class KinetoTrace:
         return path
 
 
-def kineto_of(timeline, rank, mesh, step_us, steps=3, stretch=None):
-    """Plait's own timeline of `rank` as the profiler would have recorded several such steps.
-    `stretch`: by how much ops of some names take longer."""
+def kineto_of(timeline, result, steps=3):
+    """Plait's own timeline of a step (plait run --trace), of its last rank, as the profiler would have
+    recorded several such steps. `result`: what plait run --format json says of it."""
+    rank = max(e["pid"] for e in timeline["traceEvents"])
+    mesh, step_us = result["mesh"], result["step_time_s"] * 1e6
     hosts = threads_of(timeline, rank, ("host", "storage_read", "storage_write"))
     slices = [e for e in timeline["traceEvents"] if e["ph"] == "X" and e["pid"] == rank
               and e["tid"] > 1 and e["tid"] not in hosts and e["dur"] > 0]
     slices.sort(key=lambda e: e["ts"])
-    out = KinetoTrace(rank, math.prod(mesh.values()))
+    device = re.search(r" x (\S+?)(,|$)", result["cluster"]).group(1)
+    out = KinetoTrace(rank, result["world_size"], "NVIDIA " + device.upper(), 0)
     for number in range(5, 5 + steps):
         host, device = 1e6 + number * step_us, 2e6 + number * step_us
         out.step(number, host, step_us)
         for e in slices:
-            longer = (stretch or {}).get(e["name"], 1)
-            add_slice(out, e, mesh, host + 1, round(device + e["ts"], 3), round(e["dur"] * longer, 3))
+            add_slice(out, e, mesh, host + 1, round(device + e["ts"], 3), e["dur"])
     return out
 
 
 def add_slice(out, e, mesh, launched, start, duration):
     name = e["name"]
-    if name in ("send", "recv"):
+    if name in ("send", "recv", "shift"):
         out.collective(name, e["args"]["bytes"], 2, launched, start, duration, 20 + e["tid"])
     elif name in COLLECTIVES:
         ranks = math.prod(mesh[axis] for axis in e["args"]["axes"].split("+"))
         out.collective(name, e["args"]["bytes"], ranks, launched, start, duration, 20 + e["tid"])
     elif name == "copy":
-        out.event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", start, duration, device=0)
+        out.copy("Memcpy HtoD (Pinned -> Device)", launched, start, duration)
     else:
         out.kernel(KERNELS.get(name, ELEMENTWISE), launched, start, duration)
 
@@ -118,3 +137,18 @@ def threads_of(timeline, rank, names):
     return {e["tid"] for e in timeline["traceEvents"]
             if e["ph"] == "M" and e["name"] == "thread_name" and e["pid"] == rank
             and e["args"]["name"] in names}
+
+
+def main():
+    """kineto_trace.py TIMELINE RESULT TRACE: of what plait run --trace and --format json wrote, the
+    trace of the last rank as torch.profiler would have recorded it."""
+    timeline, result, trace = sys.argv[1:]
+    with open(timeline, encoding="utf-8") as file:
+        timeline = json.load(file)
+    with open(result, encoding="utf-8") as file:
+        result = json.load(file)
+    kineto_of(timeline, result).write(Path(trace))
+
+
+if __name__ == "__main__":
+    main()
