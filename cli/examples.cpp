@@ -37,8 +37,6 @@ constexpr Examples kExamples[] = {
      "  plait search " LLAMA_70B " --keep strategy.tp --objective cost\n\n"
      "Fields that the scenario leaves open (\"auto\", a list, a range) are searched; where it\n"
      "leaves none open, all of them are. mpirun -n N plait search shares the work.\n"},
-    {"profile", "  plait profile " LLAMA_8B " rank0.pt.trace.json.gz\n"
-                "  plait profile " LLAMA_8B " rank3.pt.trace.json.gz --rank 3 --fail-over 10%\n"},
     {"plan", "  plait plan scenarios/tiny/tiny-cpu.json --ops\n"},
     {"realrun",
      "  plait realrun scenarios/tiny/tiny-8xh100.json --verify\n"

@@ -125,6 +125,10 @@ void add_profile(Command& command) {
              "Exit code 1 when the predicted step time differs from the measured by more than "
              "this (5%)")
       .takes("LIMIT");
+  sub.footer(
+      "In the job: torch.profiler.profile(activities=[CPU, CUDA], schedule=...), prof.step() "
+      "behind\n"
+      "each step, prof.export_chrome_trace(\"rank0.pt.trace.json.gz\"). More: docs/profile.md");
   sub.runs([&command, options] { return profile(*options, command.line); });
 }
 

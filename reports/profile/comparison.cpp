@@ -40,12 +40,23 @@ bool same_message(const MessageUse& a, const MessageUse& b) {
          static_cast<double>(std::abs(a.bytes - b.bytes)) <= kSameSize * larger;
 }
 
+/// Of those that are the same message as `m`, the one nearest in size.
+std::vector<MessageUse>::iterator nearest(const MessageUse& m, std::vector<MessageUse>& others) {
+  auto best = others.end();
+  for (auto o = others.begin(); o != others.end(); ++o) {
+    if (!same_message(m, *o)) continue;
+    if (best == others.end() || std::abs(o->bytes - m.bytes) < std::abs(best->bytes - m.bytes)) {
+      best = o;
+    }
+  }
+  return best;
+}
+
 std::vector<MatchedMessage> matched(const std::vector<MessageUse>& measured,
                                     std::vector<MessageUse> predicted) {
   std::vector<MatchedMessage> out;
   for (const MessageUse& m : measured) {
-    const auto same =
-        std::ranges::find_if(predicted, [&](const MessageUse& p) { return same_message(m, p); });
+    const auto same = nearest(m, predicted);
     out.push_back({m, same == predicted.end() ? MessageUse{} : *same});
     if (same != predicted.end()) predicted.erase(same);
   }

@@ -68,7 +68,7 @@ void add_calls(KernelKind kind, const char* noun, const ProfileComparison& c, No
   if (plan == 0 || run == 0 || std::abs(run / plan - 1) <= kSame) return;
   out.push_back(fmt::format(
       "a step of the run has {} {}, of the plan {} ({:.3g} times as many): "
-      "other layers, microbatches (gradient accumulation), recomputation or "
+      "other layers, microbatches (gradient accumulation), recomputation, or "
       "projections in one product",
       human_count(std::llround(run)), noun, human_count(std::llround(plan)), run / plan));
 }
