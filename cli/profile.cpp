@@ -10,10 +10,11 @@
 #include "cli/prediction.h"
 #include "cli/progress.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "plan/places.h"
 #include "reports/compare.h"
 #include "reports/human.h"
-#include "reports/profile/comparison.h"
+#include "reports/profile/profile_rows.h"
 #include "sim/lanes.h"
 
 namespace plait {
@@ -22,7 +23,7 @@ namespace {
 struct ProfileOptions {
   ScenarioOptions scenario;
   OutputOptions output;
-  std::string trace, fail_over;
+  std::string trace, fail_over, measurements;
   std::int64_t rank = -1, steps = 0;
 };
 
@@ -94,6 +95,9 @@ int profile(const ProfileOptions& options, const std::string& command_line) {
                                                .kernels = scenario.kernels,
                                                .report = p.report});
   print_warnings(p.report.run.warnings);
+  if (!options.measurements.empty()) {
+    write_file(options.measurements, lines_of(profile_rows(trace, steps, c)));
+  }
   print_result(options.output, rendered(c, options.output));
   if (options.fail_over.empty() || std::abs(step_difference(c)) <= limit) return kYes;
   std::fprintf(stderr, "over the limit of %s: %s\n", options.fail_over.c_str(),
@@ -121,6 +125,10 @@ void add_profile(Command& command) {
              "Take the whole trace as so many steps, where none are annotated")
       .positive()
       .takes("N");
+  sub.option("--measurements", options->measurements,
+             "Also write what was measured of products (with record_shapes) and collectives as "
+             "plait bench does, for plait calibrate")
+      .takes("FILE");
   sub.option("--fail-over", options->fail_over,
              "Exit code 1 when the predicted step time differs from the measured by more than "
              "this (5%)")

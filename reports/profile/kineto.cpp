@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "model/op_json.h"
 #include "reports/profile/kineto_files.h"
 #include "reports/profile/unzipped_text.h"
 
@@ -31,7 +32,11 @@ enum class TraceKey : std::uint8_t {
   kDType,
   kIn,
   kOut,
-  kRanks
+  kRanks,
+  kExternal,
+  kDims,
+  kStrides,
+  kTypes
 };
 
 const std::unordered_map<std::string_view, TraceKey>& event_keys() {
@@ -44,10 +49,17 @@ const std::unordered_map<std::string_view, TraceKey>& event_keys() {
 
 const std::unordered_map<std::string_view, TraceKey>& argument_keys() {
   static const std::unordered_map<std::string_view, TraceKey> keys = {
-      {"correlation", TraceKey::kCorrelation},    {"device", TraceKey::kDevice},
-      {"Collective name", TraceKey::kCollective}, {"dtype", TraceKey::kDType},
-      {"In msg nelems", TraceKey::kIn},           {"Out msg nelems", TraceKey::kOut},
+      {"correlation", TraceKey::kCorrelation},
+      {"device", TraceKey::kDevice},
+      {"Collective name", TraceKey::kCollective},
+      {"dtype", TraceKey::kDType},
+      {"In msg nelems", TraceKey::kIn},
+      {"Out msg nelems", TraceKey::kOut},
       {"Group size", TraceKey::kRanks},
+      {"External id", TraceKey::kExternal},
+      {"Input Dims", TraceKey::kDims},
+      {"Input Strides", TraceKey::kStrides},
+      {"Input type", TraceKey::kTypes},
   };
   return keys;
 }
@@ -74,12 +86,14 @@ std::int64_t nanoseconds_of(double value, const std::string& digits) {
 
 struct EventParts {
   std::string phase, category, name;
-  std::int64_t start_ns = 0, duration_ns = 0, correlation = -1, device = 0;
+  std::int64_t start_ns = 0, duration_ns = 0, correlation = -1, external = -1, device = 0;
   TraceCall call;
+  OperandShapes operands;
 
   void clear() {
     phase.clear(), category.clear(), name.clear();
-    start_ns = duration_ns = device = 0, correlation = -1;
+    start_ns = duration_ns = device = 0, correlation = external = -1;
+    operands.clear();
     call.name.clear(), call.dtype.clear(), call.in = call.out = -1, call.ranks = 0;
   }
 };
@@ -128,6 +142,7 @@ class KinetoReader {
     return true;
   }
   bool start_array(std::size_t) {
+    if (in_event_) start_list();
     if (depth_ == 0) events_depth_ = 2;  // a bare list of events is a Chrome trace too
     if (depth_ == 1 && section_ == "traceEvents") events_depth_ = 3;
     ++depth_;
@@ -144,6 +159,7 @@ class KinetoReader {
       if (inside == 0) outer_ = key_ = key_in(event_keys(), key);
       if (inside == 1) {
         key_ = outer_ == TraceKey::kArgs ? key_in(argument_keys(), key) : TraceKey::kNone;
+        if (key_ >= TraceKey::kDims && !is_product(event_.name)) key_ = TraceKey::kNone;
       }
       return true;
     }
@@ -172,26 +188,37 @@ class KinetoReader {
   bool number(std::int64_t value, std::int64_t ns) {
     if (!in_event_) return top_number(value);
     const int inside = depth_ - events_depth_;
+    if (inside == 3 && key_ == TraceKey::kDims) event_.operands.dims.back().push_back(value);
+    if (inside == 3 && key_ == TraceKey::kStrides) event_.operands.strides.back().push_back(value);
     if (inside == 0 && key_ == TraceKey::kStart) event_.start_ns = ns;
     if (inside == 0 && key_ == TraceKey::kDuration) event_.duration_ns = ns;
     if (inside != 1) return true;
     if (key_ == TraceKey::kCorrelation) event_.correlation = value;
+    if (key_ == TraceKey::kExternal) event_.external = value;
     if (key_ == TraceKey::kDevice) event_.device = value;
     if (key_ == TraceKey::kIn) event_.call.in = value;
     if (key_ == TraceKey::kOut) event_.call.out = value;
     if (key_ == TraceKey::kRanks) event_.call.ranks = value;
     return true;
   }
+  /// Of a list of lists, one for each operand, another one.
+  void start_list() {
+    if (depth_ - events_depth_ != 2) return;
+    if (key_ == TraceKey::kDims) event_.operands.dims.emplace_back();
+    if (key_ == TraceKey::kStrides) event_.operands.strides.emplace_back();
+  }
   void take_text(std::string& value) {
     const int inside = depth_ - events_depth_;
     if (inside == 0 && key_ == TraceKey::kPhase) event_.phase.swap(value);
     if (inside == 0 && key_ == TraceKey::kCategory) event_.category.swap(value);
     if (inside == 0 && key_ == TraceKey::kName) event_.name.swap(value);
+    if (inside == 2 && key_ == TraceKey::kTypes) event_.operands.types.push_back(value);
     if (inside != 1) return;
     if (key_ == TraceKey::kCollective) event_.call.name.swap(value);
     if (key_ == TraceKey::kDType) event_.call.dtype.swap(value);
   }
   bool top_number(std::int64_t value) {
+    if (depth_ == 1 && section_ == "baseTimeNanoseconds") out_.base_ns = value;
     if (depth_ == 1 && section_ == "with_stack") out_.with_stack = value != 0;
     if (depth_ == 1 && section_ == "record_shapes") out_.record_shapes = value != 0;
     if (depth_ == 1 && section_ == "profile_memory") out_.profile_memory = value != 0;
@@ -218,6 +245,7 @@ class KinetoReader {
     if (c == "gpu_memcpy" || c == "Memcpy") return keep_work(TraceWork::kMemcpy);
     if (c == "gpu_memset" || c == "Memset") return keep_work(TraceWork::kMemset);
     if (c == "cuda_runtime" || c == "cuda_driver" || c == "Runtime") return keep_launch();
+    if (is_product(event_.name)) return keep_product();
     if (event_.name.starts_with("ProfilerStep#")) {
       keep_step(c == "gpu_user_annotation" ? out_.device_steps : out_.steps);
     }
@@ -227,7 +255,7 @@ class KinetoReader {
         names_.try_emplace(event_.name, static_cast<std::uint32_t>(out_.names.size()));
     if (number.second) out_.names.push_back(event_.name);
     out_.events.push_back({event_.start_ns, event_.start_ns + event_.duration_ns,
-                           event_.correlation, number.first->second, call_number(),
+                           event_.correlation, event_.external, number.first->second, call_number(),
                            static_cast<std::int32_t>(event_.device), work});
   }
   std::int32_t call_number() {
@@ -245,6 +273,14 @@ class KinetoReader {
     out_.launches.push_back(
         {event_.correlation, event_.start_ns, event_.start_ns + event_.duration_ns});
   }
+  void keep_product() {
+    const std::optional<MatMul> product = product_of(event_.name, event_.operands);
+    if (!product || event_.external < 0) return;
+    const auto number =
+        shapes_.try_emplace(to_json(*product), static_cast<std::uint32_t>(out_.shapes.size()));
+    if (number.second) out_.shapes.push_back(*product);
+    out_.products.push_back({event_.external, number.first->second});
+  }
   void keep_step(std::vector<TraceStep>& steps) {
     const std::int64_t number = std::atoll(event_.name.c_str() + event_.name.find('#') + 1);
     steps.push_back({number, event_.start_ns, event_.start_ns + event_.duration_ns});
@@ -259,6 +295,7 @@ class KinetoReader {
   EventParts event_;
   std::unordered_map<std::string, std::uint32_t> names_;
   std::unordered_map<std::string, std::int32_t> calls_;
+  std::unordered_map<std::string, std::uint32_t> shapes_;
   std::size_t position_ = 0;
   std::string error_;
 };

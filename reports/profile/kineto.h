@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/watch.h"
+#include "reports/profile/trace_products.h"
 
 namespace plait {
 
@@ -28,6 +29,7 @@ enum class TraceWork : std::uint8_t { kKernel, kMemcpy, kMemset };
 struct TraceEvent {
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t correlation = -1;  // with what launched it; -1: not recorded
+  std::int64_t external = -1;     // number of the operator that it belongs to; the same
   std::uint32_t name = 0;         // index into names
   std::int32_t call = -1;         // index into calls; -1: none
   std::int32_t device = 0;
@@ -54,13 +56,16 @@ struct KinetoTrace {
   std::vector<Gpu> gpus;                   // of the machine
   std::int64_t rank = -1, world_size = 0;  // distributedInfo; -1 and 0: not said
   bool with_stack = false, record_shapes = false, profile_memory = false;
+  std::int64_t base_ns = 0;  // since 1970, of the trace's time 0; 0: not said
   std::vector<std::string> names;
   std::vector<TraceCall> calls;
   std::vector<TraceEvent> events;       // in the order of the file
   std::vector<TraceLaunch> launches;    // by correlation
   std::vector<TraceStep> steps;         // on the host, by number
   std::vector<TraceStep> device_steps;  // as Kineto projects them on the device, by number
-  std::int64_t read = 0;                // events of the file
+  std::vector<MatMul> shapes;           // of products, where shapes were recorded
+  std::vector<TraceProduct> products;
+  std::int64_t read = 0;  // events of the file
 };
 
 /// `path`: a file, also a gzip one, or "-". Throws InputError J001 to J003, K010 (another kind of

@@ -151,6 +151,37 @@ class Profile(CommandTest):
         self.assertEqual(plait("profile", TINY, path, "-o", saved).out, "")
         self.assertIn("verdict", json.loads(saved.read_text(encoding="utf-8")))
 
+    def test_measurements_are_what_calibrate_reads(self):
+        trace = KinetoTrace(0, 1)
+        trace.document["record_shapes"] = 1
+        for number in range(2):
+            trace.step(number, 1e5 * number, 9e4)
+            for k, rows in enumerate((1024, 2048, 4096, 8192)):
+                start = 1e5 * number + 10 + 2e4 * k
+                external = 10 * number + k
+                trace.event("cpu_op", "aten::mm", start, 5, 1000, 1000,
+                            **{"External id": external, "Input Dims": [[rows, 512], [512, 256]],
+                               "Input Strides": [[512, 1], [1, 512]],
+                               "Input type": ["c10::BFloat16", "c10::BFloat16"]})
+                trace.kernel(KERNELS["matmul"], start + 1, start + 10, rows / 8,
+                             **{"External id": external})
+                trace.collective("all_reduce", 1 << 20, 8, start + 2, start + 2000, 100 + k)
+        path = trace.write(self.folder / "trace.json")
+        rows = self.folder / "rows.jsonl"
+        self.run_ok("profile", TINY, path, "--measurements", rows)
+        read = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([row["kind"] for row in read], ["run"] + 4 * ["kernel"] + ["collective", "end"])
+        self.assertEqual(read[0]["bench"], "profile")
+        products = [row for row in read if row["kind"] == "kernel"]
+        self.assertEqual([row["op"]["m"] for row in products], [1024, 2048, 4096, 8192])
+        for row in products:
+            self.assertAlmostEqual(row["cpu_s"]["median"], row["op"]["m"] / 8 * 1e-6, delta=2e-9)
+        self.assertAlmostEqual(read[-2]["out_of_place"]["time_us"], 100, places=3)
+        fit = plait("calibrate", rows, "-o", self.folder / "job.json", "--device", "h100-sxm")
+        self.assertEqual(fit.code, 0, fit.err)
+        self.assertIn("matmul.nt", fit.out)
+        self.run_ok("run", TINY, "--set", f"calibration={self.folder / 'job.json'}")
+
     def test_steps_that_are_not_annotated(self):
         _, trace = self.run_of(TINY, steps=4)
         events = trace.document["traceEvents"]
