@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <istream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -70,18 +71,21 @@ TraceKey key_in(const std::unordered_map<std::string_view, TraceKey>& keys,
   return found == keys.end() ? TraceKey::kNone : found->second;
 }
 
+/// The least and the most nanoseconds that a time may have: those of the year 2096. Differences of
+/// sums of two are numbers, too.
+constexpr std::int64_t kMostNs = 4'000'000'000'000'000'000, kLeastNs = -kMostNs / 4;
+
 /// Microseconds as they stand in the file, with all their digits: those since 1970 have more than a
 /// double does.
 std::int64_t nanoseconds_of(double value, const std::string& digits) {
   const std::size_t point = digits.find('.');
-  if (point == std::string::npos || point > 16 ||
-      digits.find_first_not_of("0123456789.-") != std::string::npos) {
-    return static_cast<std::int64_t>(std::clamp(value, -9e15, 9e15) * 1e3);
+  constexpr double kMostUs = static_cast<double>(kMostNs) / 1e3, kLeastUs = -kMostUs / 4;
+  if (point == std::string::npos || point > 16 || !(std::abs(value) < kMostUs) ||
+      digits.find_first_not_of("0123456789.") != std::string::npos) {
+    return static_cast<std::int64_t>(std::clamp(value, kLeastUs, kMostUs) * 1e3);
   }
-  const std::int64_t whole = std::stoll("0" + digits.substr(digits[0] == '-' ? 1 : 0));
-  std::string decimals = (digits.substr(point + 1) + "000").substr(0, 3);
-  const std::int64_t out = 1000 * whole + std::stoll(decimals);
-  return digits[0] == '-' ? -out : out;
+  const std::string decimals = (digits.substr(point + 1) + "000").substr(0, 3);
+  return 1000 * std::stoll("0" + digits.substr(0, point)) + std::stoll(decimals);
 }
 
 struct EventParts {
@@ -179,8 +183,7 @@ class KinetoReader {
 
  private:
   static std::int64_t whole_microseconds(std::int64_t value) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1000;
-    return std::clamp(value, -kMost, kMost) * 1000;
+    return std::clamp(value, kLeastNs / 1000, kMostNs / 1000) * 1000;
   }
 
   /// A number, and in nanoseconds where it is a time in microseconds. Values in lists inside of
@@ -188,10 +191,11 @@ class KinetoReader {
   bool number(std::int64_t value, std::int64_t ns) {
     if (!in_event_) return top_number(value);
     const int inside = depth_ - events_depth_;
-    if (inside == 3 && key_ == TraceKey::kDims) event_.operands.dims.back().push_back(value);
-    if (inside == 3 && key_ == TraceKey::kStrides) event_.operands.strides.back().push_back(value);
+    if (inside == 3 && key_ == TraceKey::kDims) add_to_last(event_.operands.dims, value);
+    if (inside == 3 && key_ == TraceKey::kStrides) add_to_last(event_.operands.strides, value);
     if (inside == 0 && key_ == TraceKey::kStart) event_.start_ns = ns;
-    if (inside == 0 && key_ == TraceKey::kDuration) event_.duration_ns = ns;
+    if (inside == 0 && key_ == TraceKey::kDuration)
+      event_.duration_ns = std::max<std::int64_t>(0, ns);
     if (inside != 1) return true;
     if (key_ == TraceKey::kCorrelation) event_.correlation = value;
     if (key_ == TraceKey::kExternal) event_.external = value;
@@ -200,6 +204,9 @@ class KinetoReader {
     if (key_ == TraceKey::kOut) event_.call.out = value;
     if (key_ == TraceKey::kRanks) event_.call.ranks = value;
     return true;
+  }
+  static void add_to_last(std::vector<std::vector<std::int64_t>>& lists, std::int64_t value) {
+    if (!lists.empty()) lists.back().push_back(value);
   }
   /// Of a list of lists, one for each operand, another one.
   void start_list() {
@@ -318,7 +325,8 @@ std::int64_t TraceCall::bytes() const {
       {"Byte", 1},   {"Char", 1},   {"Short", 2},  {"Int", 4},  {"Long", 8},
       {"Half", 2},   {"Float", 4},  {"Double", 8}, {"Bool", 1}, {"BFloat16", 2},
       {"UInt16", 2}, {"UInt32", 4}, {"UInt64", 8}};
-  const std::int64_t elements = std::max(in, out);
+  constexpr std::int64_t kMostElements = 1'000'000'000'000'000;
+  const std::int64_t elements = std::min(std::max(in, out), kMostElements);
   if (elements <= 0) return 0;
   for (const auto& [type, size] : kSizes) {
     if (type == dtype) return elements * size;

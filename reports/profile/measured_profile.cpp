@@ -54,12 +54,16 @@ class MeasuredSteps {
 
   std::vector<ProfiledSpan> spans_of(const DeviceStep& step) const {
     constexpr SimTime kPicoseconds = 1000;  // of a nanosecond
+    // A step of more than eleven days is none.
+    const auto since = [&](std::int64_t ns) {
+      constexpr std::int64_t kMost = 1'000'000'000'000'000;
+      return std::clamp(ns - step.start_ns, -kMost, kMost) * kPicoseconds;
+    };
     std::vector<ProfiledSpan> out;
     for (const std::uint32_t i : step.events) {
       const TraceEvent& e = trace_.events[i];
       const KernelName w = work(i);
-      out.push_back({(e.start_ns - step.start_ns) * kPicoseconds,
-                     (e.end_ns - step.start_ns) * kPicoseconds, w.kind, w.part ? 0.0 : 1.0});
+      out.push_back({since(e.start_ns), since(e.end_ns), w.kind, w.part ? 0.0 : 1.0});
     }
     return out;
   }

@@ -5,6 +5,8 @@ namespace {
 
 constexpr std::string_view kWithBias = "aten::addmm", kAlone = "aten::mm";
 
+constexpr std::int64_t kMostSize = 1 << 28;
+
 std::optional<DType> dtype_of(const std::string& type) {
   if (type == "c10::BFloat16") return DType::kBf16;
   if (type == "c10::Half") return DType::kFp16;
@@ -43,7 +45,9 @@ std::optional<MatMul> product_of(std::string_view operator_name, const OperandSh
   const auto& [dims, strides, types] = operands;
   if (dims.size() <= second || strides.size() <= second || types.size() <= second) return {};
   const std::vector<std::int64_t>&a = dims[first], &b = dims[second];
-  if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || a[0] < 1 || a[1] < 1 || b[1] < 1) return {};
+  if (a.size() != 2 || b.size() != 2 || a[1] != b[0]) return {};
+  const auto is_size = [](std::int64_t n) { return n >= 1 && n <= kMostSize; };
+  if (!is_size(a[0]) || !is_size(a[1]) || !is_size(b[1])) return {};
   const auto at = is_transposed(strides[first]), bt = is_transposed(strides[second]);
   const std::optional<DType> dtype = dtype_of(types[first]);
   if (!at || !bt || !dtype || types[first] != types[second]) return {};

@@ -120,6 +120,7 @@ TraceSteps one_of_many(const KinetoTrace& trace, TraceSteps out, std::int64_t as
     if (trace.events[i].device == out.device) all.events.push_back(i);
   }
   measure(trace, all);
+  if (all.length_ns() <= 0) refuse_steps(trace, "the kernels of the trace take no time");
   out.as_many = as_many;
   return out;
 }
@@ -146,7 +147,8 @@ TraceSteps steps_of(const KinetoTrace& trace, std::optional<std::int64_t> as_man
   }
   set_ends(trace, all);
   for (DeviceStep& step : all) {
-    if (step.events.empty() || static_cast<double>(step.events.size()) < enough) {
+    const bool few = static_cast<double>(step.events.size()) < enough;
+    if (step.events.empty() || few || step.length_ns() <= 0) {
       out.incomplete.push_back(step.number);
     } else {
       out.whole.push_back(std::move(step));

@@ -86,8 +86,7 @@ struct UnzippedText::Source {
     constexpr std::string_view kGzip = "\x1f\x8b";
     if (total == 0 && std::string_view(to, static_cast<std::size_t>(got)).starts_with(kGzip)) {
       throw EnvironmentError(
-          "this build cannot read gzip files: install zlib (Debian: zlib1g-dev) and build again, "
-          "or gunzip " +
+          "this build has no zlib: install it (Debian: zlib1g-dev) and build again, or gunzip " +
           path);
     }
     total += got;

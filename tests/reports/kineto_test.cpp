@@ -2,12 +2,14 @@
 #include "reports/profile/kineto.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "core/error.h"
+#include "reports/profile/measured_profile.h"
 
 namespace plait::kineto_test {
 
@@ -169,6 +171,25 @@ TEST_F(Kineto, OtherFilesAreNamed) {
   EXPECT_EQ(refusal("{}"), "K010: the file holds JSON without a list of traceEvents");
   EXPECT_EQ(refusal(R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op"}]})"),
             "K012: 1 events, and none of them ran on a GPU");
+}
+
+/// Whatever becomes of some bytes, the trace is read or refused.
+RC_GTEST_FIXTURE_PROP(Kineto, SpoiltTracesAreReadOrRefused, ()) {
+  std::string text = kTrace;
+  const std::string bytes = R"(0123456789.-eE{}[]",:\ntru l)";
+  for (int n = *rc::gen::inRange(1, 6); n > 0; --n) {
+    const auto at = *rc::gen::inRange<std::size_t>(0, text.size());
+    const std::string with(*rc::gen::inRange<std::size_t>(0, 20), *rc::gen::elementOf(bytes));
+    text.replace(at, *rc::gen::inRange<std::size_t>(0, 3), with);
+  }
+  try {
+    const KinetoTrace trace = read(text);
+    const TraceSteps steps = steps_of(trace, *rc::gen::element<std::int64_t>(1, 7));
+    RC_ASSERT(measured_profile(trace, steps).step.step_s > 0);
+    RC_ASSERT(measured_profile(trace, steps_of(trace)).step.step_s > 0);
+  } catch (const InputError& e) {
+    RC_ASSERT(e.text().code.starts_with("K01"));
+  }
 }
 
 TEST_F(Kineto, MissingFilesAndDirectories) {
