@@ -7,12 +7,15 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/page.h"
 #include "cli/prediction.h"
 #include "cli/progress.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "plan/places.h"
 #include "reports/compare.h"
+#include "reports/html/timeline.h"
 #include "reports/human.h"
 #include "reports/profile/profile_rows.h"
 #include "sim/lanes.h"
@@ -23,7 +26,7 @@ namespace {
 struct ProfileOptions {
   ScenarioOptions scenario;
   OutputOptions output;
-  std::string trace, fail_over, measurements;
+  std::string trace, fail_over, measurements, html;
   std::int64_t rank = -1, steps = 0;
 };
 
@@ -71,6 +74,17 @@ std::string rendered(const ProfileComparison& c, const OutputOptions& output) {
   return "";
 }
 
+/// With the simulated timeline of the rank's class.
+void save_page(const ProfileOptions& options, const Scenario& scenario, const Prediction& p,
+               const ProfileComparison& c, const Track& track) {
+  if (options.html.empty()) return;
+  Page page = page_of("profile", p.report.run, profile_json(c));
+  page.scenario = scenario.canonical_json;
+  const TimelineInputs in = {p.plan, p.simulation.timeline, "simulated", {track.rank}};
+  page.pictures.push_back({"timelines", json_list({timeline_json(in)})});
+  save_page(options.html, page);
+}
+
 int profile(const ProfileOptions& options, const std::string& command_line) {
   if (const std::string help = help_for_sets(options.scenario.sets); !help.empty()) {
     print_result(options.output, help);
@@ -86,15 +100,17 @@ int profile(const ProfileOptions& options, const std::string& command_line) {
       predict(scenario, {.watch = progress.watch("ops")}, run_facts(scenario, command_line));
   progress.finish();
   const std::int64_t rank = rank_of(options, trace, p.plan);
+  const Track& track = track_of(p, rank);
   const ProfileComparison c = compare_profile({.trace = trace,
                                                .steps = steps,
                                                .plan = p.plan,
                                                .cluster = scenario.cluster,
-                                               .track = track_of(p, rank),
+                                               .track = track,
                                                .rank = rank,
                                                .kernels = scenario.kernels,
                                                .report = p.report});
   print_warnings(p.report.run.warnings);
+  save_page(options, scenario, p, c, track);
   if (!options.measurements.empty()) {
     write_file(options.measurements, lines_of(profile_rows(trace, steps, c)));
   }
@@ -117,6 +133,7 @@ void add_profile(Command& command) {
       .takes("TRACE")
       .required();
   add_output_options(sub, options->output);
+  add_html_option(sub, options->html);
   sub.option("--rank", options->rank,
              "Rank of the scenario to compare with (default: the trace's own, else 0)")
       .not_negative()
