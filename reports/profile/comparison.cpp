@@ -74,21 +74,69 @@ std::string gpu_of(const KinetoTrace& trace, std::int32_t device) {
   return trace.gpus.empty() ? "" : trace.gpus.front().name;
 }
 
+/// "vectorized_layer_norm_kernel": a name without result, namespaces, template arguments and
+/// parameters.
+std::string bare_kernel(const std::string& name) {
+  const std::size_t begin = name.starts_with("void ") ? 5 : 0;
+  std::size_t end = begin;
+  for (std::string_view rest = name; end < name.size(); ++end) {
+    constexpr std::string_view kUnnamed = "(anonymous namespace)";
+    if (rest.substr(end).starts_with(kUnnamed)) end += kUnnamed.size();
+    if (end < name.size() && (name[end] == '<' || name[end] == '(')) break;
+  }
+  const std::string path = name.substr(begin, end - begin);
+  const std::size_t colon = path.rfind("::");
+  return colon == std::string::npos ? path : path.substr(colon + 2);
+}
+
+/// The kernel that has half or more of the time of a kind; "" for none.
+std::string main_kernel(const std::string& kind, const StepProfile& measured) {
+  for (const KernelUse& k : measured.kernels) {
+    if (name_of(k.kind) != kind) continue;
+    const bool most = k.time_s >= 0.5 * measured.kinds[k.kind].time_s;
+    return most ? bare_kernel(k.name) : "";
+  }
+  return "";
+}
+
+constexpr std::string_view kTogether = "communication_and_idle_time";
+
+/// The shares, with exposed communication and idle time as one where the one is longer and the
+/// other shorter than predicted: what waits for a peer is idle as simulated, and within a kernel of
+/// NCCL as measured.
+std::vector<ProfileShare> told_shares(const ProfileComparison& c) {
+  const auto find = [&](std::string_view name) {
+    return std::ranges::find(c.shares, name, &ProfileShare::name);
+  };
+  const auto sent = find("exposed_communication"), idle = find("idle");
+  if (sent == c.shares.end() || idle == c.shares.end()) return c.shares;
+  if (sent->difference_s() * idle->difference_s() >= 0) return c.shares;
+  std::vector<ProfileShare> out = {{std::string(kTogether), sent->measured_s + idle->measured_s,
+                                    sent->predicted_s + idle->predicted_s}};
+  for (auto s = c.shares.begin(); s != c.shares.end(); ++s) {
+    if (s != sent && s != idle) out.push_back(*s);
+  }
+  std::ranges::stable_sort(out, std::ranges::greater{},
+                           [](const ProfileShare& s) { return std::abs(s.difference_s()); });
+  return out;
+}
+
 /// What a share of the verdict has to do with, in brackets; "" for nothing.
 std::string reason_of(const ProfileShare& s, const ProfileComparison& c) {
   const StepProfile& m = c.measured.step;
-  if (s.name == "idle" && m.host_idle_s > 0.5 * std::max(0.0, s.measured_s - s.predicted_s) &&
-      s.measured_s > s.predicted_s) {
-    return "the device waits for the host to launch";
-  }
+  const double longer = s.measured_s - s.predicted_s;
+  const bool waits = s.name == "idle" || s.name == kTogether;
+  if (s.name == "unknown") return "no pattern knows these kernels";
+  if (longer <= 0) return "";
+  if (waits && m.host_idle_s > 0.5 * longer) return "the device waits for the host to launch";
   if (s.name == "attention" && m.softmax_calls > 0 && c.fused_attention) {
     return "softmax kernels run: attention is not fused";
   }
-  if (s.name == "exposed_communication" && s.measured_s > s.predicted_s) {
+  if (s.name == "exposed_communication" || s.name == kTogether) {
     return "kernels of NCCL also wait for their peers";
   }
-  if (s.name == "unknown") return "no pattern knows these kernels";
-  return "";
+  const std::string kernel = main_kernel(s.name, m);
+  return kernel.empty() ? "" : "most of it in " + kernel;
 }
 
 /// "8.1 points in attention (why)".
@@ -112,7 +160,7 @@ std::string profile_verdict(const ProfileComparison& c) {
   const double difference = step_difference(c);
   const bool agrees = std::abs(difference) < kAgrees;
   std::vector<std::string> with, against;
-  for (const ProfileShare& s : c.shares) {
+  for (const ProfileShare& s : told_shares(c)) {
     const double points = s.difference_s() / c.measured.step.step_s;
     if (std::abs(points) < kTold) continue;
     const std::string how = !agrees ? "" : points > 0 ? "too many " : "too few ";

@@ -62,10 +62,20 @@ void add_machine(const ProfileInputs& in, const ProfileComparison& c, Notes& out
 }
 
 /// "1.5 times as many" and what that may come from.
-void add_calls(KernelKind kind, const char* noun, const ProfileComparison& c, Notes& out) {
+void add_calls(KernelKind kind, const char* noun, const ProfileInputs& in,
+               const ProfileComparison& c, Notes& out) {
   constexpr double kSame = 0.02;
   const double run = c.measured.step.kinds[kind].calls, plan = c.predicted.kinds[kind].calls;
   if (plan == 0 || run == 0 || std::abs(run / plan - 1) <= kSame) return;
+  const auto microbatches = static_cast<double>(in.plan.microbatches);
+  if (microbatches > 1 && std::abs(run * microbatches / plan - 1) <= kSame) {
+    out.push_back(
+        fmt::format("a step of the trace has {} {}, one of the plan's {} microbatches as "
+                    "many: prof.step() stands behind each microbatch, or the batch is "
+                    "smaller (workload.global_batch)",
+                    human_count(std::llround(run)), noun, in.plan.microbatches));
+    return;
+  }
   out.push_back(fmt::format(
       "a step of the run has {} {}, of the plan {} ({:.3g} times as many): "
       "other layers, microbatches (gradient accumulation), recomputation, or "
@@ -73,7 +83,7 @@ void add_calls(KernelKind kind, const char* noun, const ProfileComparison& c, No
       human_count(std::llround(run)), noun, human_count(std::llround(plan)), run / plan));
 }
 
-void add_kernels(const ProfileComparison& c, Notes& out) {
+void add_kernels(const ProfileInputs& in, const ProfileComparison& c, Notes& out) {
   const StepProfile& m = c.measured.step;
   const bool softmax = m.softmax_calls > 0;
   if (softmax && c.fused_attention) {
@@ -87,8 +97,8 @@ void add_kernels(const ProfileComparison& c, Notes& out) {
     out.push_back("fused attention runs, the scenario's is not fused (workload.flash_attention)");
   }
   if (softmax || !c.fused_attention) return;
-  add_calls(KernelKind::kMatMul, "products", c, out);
-  add_calls(KernelKind::kAttention, "attention kernels", c, out);
+  add_calls(KernelKind::kMatMul, "products", in, c, out);
+  add_calls(KernelKind::kAttention, "attention kernels", in, c, out);
 }
 
 std::string count_of(double calls) {
@@ -203,7 +213,7 @@ void add_profiler(const ProfileInputs& in, const ProfileComparison& c, Notes& ou
 std::vector<std::string> profile_notes(const ProfileInputs& in, const ProfileComparison& c) {
   Notes out;
   add_machine(in, c, out);
-  add_kernels(c, out);
+  add_kernels(in, c, out);
   add_messages(c, out);
   add_what_is_missing(in, c, out);
   add_profiler(in, c, out);

@@ -95,6 +95,14 @@ class Profile(CommandTest):
         found = self.compared(trace, TINY, "--set", "workload.global_batch=32")
         self.assertTrue(any("0.5 times as many" in note for note in found["notes"]), found["notes"])
 
+    def test_a_step_of_one_microbatch_is_seen(self):
+        layout = ["--set", "strategy.pp=1", "--set", "strategy.dp=4", "--set"]
+        _, trace = self.run_of(TINY, *layout, "workload.global_batch=4")
+        found = self.compared(trace, TINY, *layout, "workload.global_batch=16")
+        self.assertLess(found["measured_step_time_s"], found["predicted_step_time_s"])
+        self.assertTrue(any("prof.step() stands behind each microbatch" in note
+                            for note in found["notes"]), found["notes"])
+
     def test_another_layout_is_seen_in_messages(self):
         _, trace = self.run_of(TINY)
         found = self.compared(trace, TINY, "--set", "strategy.pp=1", "--set", "strategy.tp=4")

@@ -149,7 +149,37 @@ TEST(ProfileComparison, TheVerdictSaysHowFarItIsOffAndWhere) {
   compared.report.step_time_s = 2.5e-6;
   const ProfileComparison c = compared(recorded().trace);
   EXPECT_NEAR(step_difference(c), -1. / 6, 1e-9);
-  EXPECT_EQ(profile_verdict(c), "the prediction is 16.7 % too fast: 16.7 points in matmul");
+  EXPECT_EQ(profile_verdict(c),
+            "the prediction is 16.7 % too fast: 16.7 points in matmul (most of it in nvjet_hsh)");
+}
+
+TEST(ProfileComparison, WaitingWithinCommunicationIsNoErrorOfItsOwn) {
+  MadeUpTrace t = recorded();
+  for (TraceEvent& e : t.trace.events) {  // the all_reduce begins 900 ns before its peers are ready
+    if (t.trace.names[e.name].find("AllReduce") != std::string::npos) e.start_ns -= 900;
+  }
+  const ProfileComparison c = Compared()(t.trace);
+  const auto share = [&](const char* name) {
+    return *std::ranges::find(c.shares, name, &ProfileShare::name);
+  };
+  EXPECT_NEAR(share("exposed_communication").difference_s(), -0.9e-6, 1e-12);
+  EXPECT_NEAR(share("idle").difference_s(), 0.9e-6, 1e-12);
+  EXPECT_EQ(profile_verdict(c), "the prediction agrees with the run to 1 %");
+}
+
+TEST(ProfileComparison, AStepOfOneMicrobatchIsANote) {
+  Compared compared;
+  compared.m.plan.microbatches = 4;
+  const Call call = compared.m.plan.programs[0].calls[0];
+  compared.m.plan.programs[0].calls.resize(4, call);
+  Track& track = compared.m.timeline.tracks[0];
+  for (std::size_t i = 3; i < 12; ++i) {
+    track.start.push_back(track.start[i - 3] + 3000 * kNs);
+    track.end.push_back(track.end[i - 3] + 3000 * kNs);
+  }
+  compared.report.step_time_s = 12e-6;
+  EXPECT_TRUE(says(compared(recorded().trace),
+                   "a step of the trace has 1 products, one of the plan's 4 microbatches as many"));
 }
 
 TEST(ProfileComparison, IsJsonAndCsv) {
