@@ -22,6 +22,26 @@ constexpr Named kNamed[] = {
     {"void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8>("
      "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8::Params)",
      kMatMul},
+    {"std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float, float>(float)",
+     kMatMul},
+    {"void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_tn_align1>(Params)", kMatMul},
+    {"void flash::enable_sm90<flash_attncuteflash_fwd_sm90FlashAttentionForwardSm90>()",
+     kAttention},
+    {"void "
+     "causal_conv1d_channellast_bwd_kernel<Causal_conv1d_channellast_bwd_kernel_traits<128>>()",
+     kRecurrence},
+    {"void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::"
+     "TensorIteratorBase&)::{lambda()#3}>(int)",
+     kElementwise},
+    {"void at::native::vectorized_elementwise_kernel<4, "
+     "at::native::threshold_kernel_impl<float>>()",
+     kActivation},
+    {"void vllm::scaled_fp8_quant_kernel<c10::BFloat16>(c10::Float8_e4m3fn*)", kElementwise},
+    {"void transformer_engine::normalization::rmsnorm_bwd_finalize_tuned_kernel<>(Params)", kNorm},
+    {"void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, c10::Half, float, c10::Half, "
+     "at::native::(anonymous namespace)::LogSoftMaxBackwardEpilogue>(c10::Half*)",
+     kCrossEntropy},
+    {"void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<>()", kUnknown},
     {"void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>(float)",
      kMatMul},
     {"Cijk_Ailk_Bljk_BBS_BH_MT128x128x32_MI32x32x8x1", kMatMul},
