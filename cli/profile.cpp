@@ -46,15 +46,21 @@ std::int64_t rank_of(const ProfileOptions& options, const KinetoTrace& trace, co
                             "the rank of the scenario that does the same with --rank"});
 }
 
-/// The recorded track of the rank's class; of few classes not all are recorded, then that of the
-/// first of its stage.
-const Track& track_of(const Prediction& p, std::int64_t rank) {
+struct ChosenTrack {
+  const Track& track;
+  bool own = true;  // of the rank's class
+};
+
+/// The track of the rank's class. Of very many classes not all are recorded: then the first one of
+/// its stage.
+ChosenTrack track_of(const Prediction& p, std::int64_t rank) {
   const std::int64_t stage = stage_of_rank(p.plan, rank);
   const std::int64_t position = first_place_of(p.plan, rank) - stage * p.plan.places_per_stage();
   const std::size_t lane = p.simulation.lanes->lane_of[static_cast<std::size_t>(position)];
   const std::vector<Track>& tracks = p.simulation.timeline.tracks;
   const std::size_t recorded = tracks.size() / p.plan.programs.size();
-  return tracks[static_cast<std::size_t>(stage) * recorded + (lane < recorded ? lane : 0)];
+  const bool own = lane < recorded;
+  return {tracks[static_cast<std::size_t>(stage) * recorded + (own ? lane : 0)], own};
 }
 
 KinetoTrace read_watched(const std::string& file) {
@@ -100,15 +106,19 @@ int profile(const ProfileOptions& options, const std::string& command_line) {
       predict(scenario, {.watch = progress.watch("ops")}, run_facts(scenario, command_line));
   progress.finish();
   const std::int64_t rank = rank_of(options, trace, p.plan);
-  const Track& track = track_of(p, rank);
-  const ProfileComparison c = compare_profile({.trace = trace,
-                                               .steps = steps,
-                                               .plan = p.plan,
-                                               .cluster = scenario.cluster,
-                                               .track = track,
-                                               .rank = rank,
-                                               .kernels = scenario.kernels,
-                                               .report = p.report});
+  const auto [track, own] = track_of(p, rank);
+  ProfileComparison c = compare_profile({.trace = trace,
+                                         .steps = steps,
+                                         .plan = p.plan,
+                                         .cluster = scenario.cluster,
+                                         .track = track,
+                                         .rank = rank,
+                                         .kernels = scenario.kernels,
+                                         .report = p.report});
+  if (!own) {
+    c.notes.push_back(fmt::format(
+        "rank {} stands for rank {}: not all classes of ranks are recorded", track.rank, rank));
+  }
   print_warnings(p.report.run.warnings);
   save_page(options, scenario, p, c, track);
   if (!options.measurements.empty()) {
