@@ -26,6 +26,7 @@ void add_check(Command& command);
 void add_compare(Command& command);
 void add_whatif(Command& command);
 void add_search(Command& command);
+void add_profile(Command& command);
 void add_validate(Command& command);
 void add_plan(Command& command);
 void add_realrun(Command& command);

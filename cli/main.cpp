@@ -67,6 +67,7 @@ int plait_main(int argc, char** argv) {
   plait::add_compare(command);
   plait::add_whatif(command);
   plait::add_search(command);
+  plait::add_profile(command);
   plait::add_validate(command);
   plait::add_plan(command);
   plait::add_realrun(command);

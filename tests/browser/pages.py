@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -47,6 +48,7 @@ COMMANDS = {
     "search-best": ["search", "scenarios/llama/llama-3.1-70b-64xh100.json"],
     "realrun": ["realrun", "scenarios/shaped/dp-2-tp-2.json", "--repeats", "3",
                 "--calibration", "reports/published/realrun-calibration.json"],
+    "profile": ["profile", "scenarios/tiny/tiny-8xh100.json", "{folder}/rank.pt.trace.json"],
     "serve": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json"],
     "serve-does-not-fit": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json", "--set",
                            "strategy.tp=1", "--set", "strategy.pp=1", "--set", "cluster.nodes=1",
@@ -57,6 +59,15 @@ COMMANDS = {
 }
 
 
+def make_trace(folder):
+    """Of a run with other kernels than the scenario's, as torch.profiler would record it."""
+    timeline, result = folder / "timeline.json", folder / "timeline-result.json"
+    subprocess.run([PLAIT, "run", "scenarios/tiny/tiny-8xh100.json", "--set", "kernels.norm=eager",
+                    "--trace", timeline, "-o", result], cwd=SOURCE, timeout=TIMEOUT_S, check=True)
+    subprocess.run([sys.executable, SOURCE / "tests/cli/kineto_trace.py", timeline, result,
+                    folder / "rank.pt.trace.json"], timeout=TIMEOUT_S, check=True)
+
+
 def make_page(name, folder):
     """Writes NAME.html and returns what the same call printed as JSON."""
     command = [part.format(folder=folder) for part in COMMANDS[name]]
@@ -65,6 +76,8 @@ def make_page(name, folder):
             make_page(Path(part).stem, folder)
     html = folder / f"{name}.html"
     (folder / "made_up.json").write_text(json.dumps(made_up_records()), encoding="utf-8")
+    if name == "profile":
+        make_trace(folder)
     done = subprocess.run([PLAIT, *command, "--html", str(html), "--format", "json"], cwd=SOURCE,
                           capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if done.returncode not in (0, 1):

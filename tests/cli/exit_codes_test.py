@@ -25,6 +25,10 @@ USAGE_ERRORS = [
     ["compare", TINY, "-L", "strategy.tq=1,2"],
     ["list", "unicorns"],
     ["check"],
+    ["profile", TINY],
+    ["profile", TINY, "no-such-file.json"],
+    ["profile", TINY, TINY],
+    ["profile", TINY, TINY, "--steps", "0"],
     ["plan"],
 ]
 

@@ -105,16 +105,20 @@ TEST(WhatIf, ValuesStandUnderTheLastWordsOfTheirPaths) {
 
 TEST(WhatIf, SentencesNameValueAndUnit) {
   WhatIf s = study();
+  const std::string others = "the others as in the scenario: ";  // two fields are varied
   const KnobFinding enough{0, {.kind = BreakEven::Kind::kEnough, .at = 262.4}};
   EXPECT_EQ(sentence(s, enough),
-            "above 262 Gbit/s cluster.inter_node.bandwidth no longer matters: the step time is "
-            "within 1 % of unlimited");
+            others +
+                "above 262 Gbit/s cluster.inter_node.bandwidth no longer matters: the step time is "
+                "within 1 % of unlimited");
   const KnobFinding bound{
       0,
       {.kind = BreakEven::Kind::kBound, .at = 118, .below = "nvlink latency", .above = "compute"}};
-  EXPECT_EQ(sentence(s, bound),
-            "below 118 Gbit/s of cluster.inter_node.bandwidth the step is bound by nvlink latency, "
-            "above by compute");
+  EXPECT_EQ(
+      sentence(s, bound),
+      others +
+          "below 118 Gbit/s of cluster.inter_node.bandwidth the step is bound by nvlink latency, "
+          "above by compute");
   EXPECT_EQ(sentence(s, Crossover{{"none"}, {"full"}, 150}),
             "recompute full beats recompute none above 150 Gbit/s of cluster.inter_node.bandwidth");
 }

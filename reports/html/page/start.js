@@ -4,6 +4,7 @@
 const pageTitles = {
   run: 'Prediction', compare: 'Comparison', whatif: 'What if', search: 'Search',
   realrun: 'Real run', validate: 'Validation', serve: 'Serving', serve_compare: 'Serving',
+  profile: 'Profile',
 };
 
 /// Kinds of pages that plait compare reads.
@@ -25,6 +26,7 @@ const sectionsOf = {
   realrun: () => [realrunAnswer(), timelineSection(), realrunSteps(), realrunClasses(), realrunMemory(), scenarioSection()],
   serve: () => [serveAnswer(), serveCourse(), serveLatency(), serveSteps(), serveMemory(), machineSection('/result'), scenarioSection('/result')],
   serve_compare: () => [serveCompareAnswer(), serveCompareSection(), serveCompareTable(), scenarioSection()],
+  profile: () => [profileAnswer(), profileShares(), profileKinds(), profileMessages(), profileKernels(), timelineSection(), scenarioSection()],
   validate: () => [validateAnswer(), validateSection(), validateSources(), scenarioSection()],
 };
 

@@ -1,0 +1,67 @@
+#pragma once
+// What a device's time is spent on, coarse enough to be told from the names of kernels: the words
+// in which a profile and a prediction are compared.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "plan/op.h"
+
+namespace plait {
+
+enum class KernelKind : std::uint8_t {
+  kMatMul,
+  kAttention,
+  kNorm,
+  kActivation,
+  kRope,
+  kEmbedding,
+  kCrossEntropy,
+  kRouting,     // of tokens to experts and back, on the device
+  kRecurrence,  // scans and delta rules, with their convolutions
+  kElementwise,
+  kOptimizer,
+  kUnknown,  // computes, by its category; no pattern knows its name
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kSendRecv,
+  kOtherCommunication,
+  kCopy  // from or to the host
+};
+inline constexpr int kKernelKinds = 20;
+/// "matmul", "all_reduce", ...: the op vocabulary of the plan where it has the word.
+std::string_view name_of(KernelKind kind);
+
+constexpr bool is_communication(KernelKind kind) {
+  return kind >= KernelKind::kAllReduce && kind <= KernelKind::kOtherCommunication;
+}
+/// Neither communication nor a copy off the device.
+constexpr bool is_compute(KernelKind kind) { return kind < KernelKind::kAllReduce; }
+
+/// What an op of the plan counts as; none where the device has no part in it (the host's processor,
+/// its drives).
+std::optional<KernelKind> kernel_kind_of(const Op& op);
+
+/// busbw / algbw by nccl-tests' doc/PERFORMANCE.md; 1 where it says nothing.
+double bus_share(KernelKind kind, std::int64_t ranks);
+
+/// One value for each kind.
+template <class T>
+struct PerKind {
+  std::array<T, kKernelKinds> values = {};
+  T& operator[](KernelKind kind) { return values[static_cast<std::size_t>(kind)]; }
+  const T& operator[](KernelKind kind) const { return values[static_cast<std::size_t>(kind)]; }
+};
+
+/// visit(kind) for each, in order.
+template <class Visit>
+void for_each_kind(Visit&& visit) {
+  for (int k = 0; k < kKernelKinds; ++k) visit(static_cast<KernelKind>(k));
+}
+
+}  // namespace plait

@@ -1,0 +1,79 @@
+#include "reports/profile/kernel_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "reports/profile/kernel_patterns.h"
+
+namespace plait {
+namespace {
+
+using kernel_patterns::NamePattern;
+using kernel_patterns::Of;
+
+bool fits(std::string_view name, std::string_view pattern) {
+  std::size_t at = 0;
+  while (!pattern.empty()) {
+    const std::size_t star = std::min(pattern.find('*'), pattern.size());
+    const std::string_view piece = pattern.substr(0, star);
+    at = name.find(piece, at);
+    if (at == std::string_view::npos) return false;
+    at += piece.size();
+    pattern.remove_prefix(std::min(star + 1, pattern.size()));
+  }
+  return true;
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+template <std::size_t N>
+const NamePattern* find_in(const NamePattern (&table)[N], std::string_view name) {
+  const auto* found =
+      std::find_if(table, table + N, [&](const NamePattern& p) { return fits(name, p.pattern); });
+  return found == table + N ? nullptr : found;
+}
+
+template <class... Tables>
+const NamePattern* first_in(std::string_view name, const Tables&... tables) {
+  const NamePattern* found = nullptr;
+  (void)((found = find_in(tables, name), found != nullptr) || ...);
+  return found;
+}
+
+}  // namespace
+
+KernelName kernel_name(std::string_view name) {
+  using namespace kernel_patterns;
+  const std::string lower = in_lower_case(name);
+  const NamePattern* p =
+      first_in(lower, kNccl, kOtherLibraries, kAttentionNames, kOptimizerNames, kLossNames, kTriton,
+               kRecurrenceNames, kProductNames, kNormNames, kRestOfTheLayer, kElementwiseNames);
+  if (p == nullptr) return {};
+  return {p->kind, p->of == Of::kPart, p->of == Of::kSoftmax};
+}
+
+KernelKind kind_of_memcpy(std::string_view name) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("HtoD") || has("DtoH")) return KernelKind::kCopy;
+  return has("PtoP") ? KernelKind::kOtherCommunication : KernelKind::kElementwise;
+}
+
+KernelKind kind_of_collective(std::string_view c10d_name) {
+  const std::string name = in_lower_case(c10d_name);
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  if (has("reduce_scatter") || has("reducescatter")) return KernelKind::kReduceScatter;
+  if (has("allreduce") || has("all_reduce")) return KernelKind::kAllReduce;
+  if (has("allgather") || has("all_gather")) return KernelKind::kAllGather;
+  if (has("all_to_all") || has("alltoall")) return KernelKind::kAllToAll;
+  if (has("broadcast")) return KernelKind::kBroadcast;
+  if (has("send") || has("recv")) return KernelKind::kSendRecv;
+  return KernelKind::kOtherCommunication;
+}
+
+}  // namespace plait
