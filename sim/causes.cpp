@@ -24,6 +24,7 @@ std::vector<std::uint32_t> causes(const Plan& plan, const Dependencies& deps, co
   std::vector<std::uint32_t> out(ops.size(), kNoCause);
   std::array<std::uint32_t, kStreams> last;
   last.fill(kNoCause);
+  std::uint32_t wait = 0;  // the next one
   for (std::size_t flat = 0; flat < ops.size(); ++flat) {
     const OpSite at = ops[flat];
     const BlockId block = calls[at.call].block;
@@ -38,8 +39,8 @@ std::vector<std::uint32_t> causes(const Plan& plan, const Dependencies& deps, co
     for (std::size_t k = b.first[at.op]; k < b.first[at.op + 1U]; ++k) {
       consider(static_cast<std::uint32_t>(flat - at.op + b.before[k]));
     }
-    for (std::uint32_t w = d.wait_first[at.call]; w < d.wait_first[at.call + 1]; ++w) {
-      if (d.waits[w].op == at.op) consider(d.waits[w].source);
+    for (; wait < d.wait_first[at.call + 1] && d.waits[wait].op == at.op; ++wait) {
+      consider(d.waits[wait].source);
     }
     out[flat] = best;
     last[static_cast<std::size_t>(stream)] = static_cast<std::uint32_t>(flat);

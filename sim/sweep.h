@@ -17,9 +17,9 @@
 // A rank that stands at several places (plan/places.h) ends a send or receive with the last of its
 // messages; else its places stay together by themselves, as they meet in the same collectives.
 // And where the host waits after the op, h = max(h, c[every stream]).
-// Blocks whose ops wait for nothing that comes later than their start, and begin when no collective
-// goes on, are precomputed: running such a block is one addition. Sums of integers are associative,
-// so this is exact.
+// Blocks whose ops wait for nothing that comes later than their start nor for other lanes, and
+// begin when no collective goes on, are precomputed: running such a block is one addition for each
+// lane. Sums of integers are associative, so this is exact.
 
 #include <cstdint>
 #include <vector>

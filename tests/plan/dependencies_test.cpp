@@ -169,6 +169,26 @@ TEST(Dependencies, AcrossStreamsAllButTwoReadsWait) {
   EXPECT_EQ(waits(two_calls(Use::kRead, Use::kRead)), 0U);
 }
 
+/// Two calls of a block of ops on these streams, all of which update one buffer.
+Plan two_calls_on(const std::vector<Stream>& streams) {
+  Plan plan;
+  plan.layers = plan.microbatches = 1;
+  plan.tensors.resize(1);
+  plan.tensors[0].scope = Scope::kRole;
+  plan.blocks.resize(1);
+  for (const Stream s : streams) {
+    plan.blocks[0].ops.push_back({Compute(Fill{}), s, Phase::kForward, {{0, Use::kUpdate, 0}}});
+  }
+  plan.programs = {{{{0, 0, 0, 0, -1}, {0, 0, 0, 0, -1}}}};
+  return plan;
+}
+
+TEST(Dependencies, WhatStandsBetweenComputeOfItsOwnCallWaitsForNoOther) {
+  EXPECT_EQ(waits(two_calls_on({Stream::kCompute, Stream::kTp, Stream::kCompute})), 0U);
+  EXPECT_EQ(waits(two_calls_on({Stream::kCompute, Stream::kTp})), 1U);
+  EXPECT_EQ(waits(two_calls_on({Stream::kTp, Stream::kCompute})), 1U);
+}
+
 TEST(Dependencies, ACallWaitsForTheOneThatItNames) {
   EXPECT_EQ(waits(two_calls(Use::kWrite, Use::kWrite, -1, 1)), 0U);
   const Plan plan = two_calls(Use::kWrite, Use::kWrite, 0, 1);

@@ -106,4 +106,24 @@ TEST(Bounds, AreCloseWithAdapters) {
   expect_close("llama/llama-3.1-8b-1xh100-lora.json", 0.95, 0.95, 0.75);
 }
 
+// What fully sharded data parallelism exchanges beside kernels, which it slows down.
+TEST(Bounds, AreCloseBesideExchanges) {
+  Scenario s =
+      load_scenario(std::string(PLAIT_SOURCE_DIR) + "/scenarios/llama/llama-3.1-70b-64xh100.json");
+  const CostModel costs{.host = s.host, .kernels = s.kernels};
+  Layout l = layout_of(s.strategy, s.workload);
+  l.pp = l.dp = l.tp = 1, l.chunks = 1, l.cp = 4, l.fsdp = 16, l.zero_stage = 3;
+  l.schedule = Schedule::k1f1b, l.sequence_parallel = false, l.recompute = Recompute::kNone;
+  const auto bound = [&](bool interference) {
+    s.interference = interference;
+    Bounds bounds(s, costs);
+    bounds.prepare(std::vector{l}, 1);
+    const auto step = static_cast<double>(bounds(l)->step);
+    EXPECT_GT(step, (interference ? 0.97 : 0.9) *
+                        static_cast<double>(evaluate(s, costs, l, kNoLimit)->step));
+    return step;
+  };
+  EXPECT_GT(bound(true), 1.05 * bound(false));
+}
+
 }  // namespace plait::bounds_test
