@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/prediction.h"
 #include "core/json.h"
-#include "serving/capacity.h"
-#include "serving/drafter.h"
 #include "serving/layer_maps.h"
+#include "serving/max_rate.h"
+#include "serving/priced_pool.h"
 #include "serving/require_described.h"
 
 namespace plait {
@@ -74,55 +75,94 @@ class TokenCount {
   std::int64_t done_ = 0, all_ = 0, steps_ = 0;
 };
 
-ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& progress) {
+/// A load served by the pool, as often as it is asked for: what steps take is known from then on.
+struct Deployment {
+  PricedPool pool;
+  Service serve(const std::vector<Request>& requests, const Load& load,
+                TokenCount* count = nullptr) {
+    return plait::serve(requests, load, pool.options(load.seed),
+                        [&](const Step& step) -> const StepTime& {
+                          if (count != nullptr) count->add(step.sampled);
+                          return pool.price(step);
+                        });
+  }
+};
+
+[[noreturn]] void refuse_rate(const char* problem, const char* path, const char* cure) {
+  throw InputError({"S184",
+                    problem,
+                    {"", 0, 0, path},
+                    "a rate of arrivals, and limits that a share of requests is to keep",
+                    cure});
+}
+
+void require_rate(const Serving& s) {
+  if (s.load.arrivals != Arrivals::kPoisson) {
+    refuse_rate("the highest rate of requests that have no rate", "serving.requests.arrivals",
+                R"(set serving.requests.arrivals to "poisson", or leave out --max-rate)");
+  }
+  if (s.slo.any() && s.slo.attainment > 0) return;
+  refuse_rate(
+      "the highest rate of requests that may take any time", "serving.slo",
+      R"(say what is good: --set serving.slo.ttft="500 ms" --set serving.slo.tpot="50 ms")");
+}
+
+/// Finds the highest rate, and lets the load have it.
+void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r) {
+  r.max_rate = max_rate(serving.load.rate_per_s, [&](double rate) {
+    Load load = serving.load;
+    load.rate_per_s = rate;
+    const std::vector<Request> requests = draw_requests(load);
+    const Service service = deployment.serve(requests, load);
+    return summarize(service, requests, {}, r.devices, r.replicas, serving.slo)
+        .all.attainment.reaches(serving.slo);
+  });
+  if (r.max_rate->rate_per_s > 0) serving.load.rate_per_s = r.max_rate->rate_per_s;
+}
+
+ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts& facts,
+                     ProgressLine& progress) {
   Serving serving = *s.serving;
+  const bool searches = question == ServingQuestion::kMaxRate;
   require_described(s.model, serving, s.strategy.mesh);
-  const std::vector<Request> requests = requests_of(serving.load);
+  if (searches) require_rate(serving);
+  std::vector<Request> requests = requests_of(serving.load);
   require_context(requests, serving.limits);
-  const ServedModel model = served_model(s, serving.limits);
-  const std::int64_t replicas = s.strategy.mesh[Axis::kDp];
+  Deployment deployment{
+      {served_model(s, serving.limits), serving.limits, serving.speculation, s.memory}};
   ServingReport r;
   r.run = facts;
   r.model = s.model.name;
   r.cluster = cluster_text(s.cluster);
   r.layout = layout_words(s.strategy.mesh);
   r.devices = s.cluster.world_size();
-  r.replicas = replicas;
-  serving.limits = with_blocks_of_states(serving.limits, model);
-  r.limits = serving.limits;
-  const std::optional<Drafter> drafter = drafter_of(model, serving.speculation);
+  r.replicas = s.strategy.mesh[Axis::kDp];
+  r.limits = deployment.pool.limits();
   r.speculation = serving.speculation;
-  r.capacity = cache_capacity(model, serving.limits, s.memory, drafter);
-  r.fits = r.capacity.holds(serving.limits);
+  r.slo = serving.slo;
+  r.capacity = deployment.pool.capacity();
+  r.fits = deployment.pool.fits();
   if (!r.fits) return r;
-  StepCosts costs(model);
-  std::optional<DraftedCosts> drafted;
-  if (drafter) drafted.emplace(model, *drafter, serving.speculation.tokens);
-  ServerOptions options;
-  options.limits = serving.limits;
-  options.blocks = r.capacity.blocks, options.kept = r.capacity.kept;
-  options.guesses = guesses_of(serving.speculation, serving.load.seed);
-  options.replicas = replicas;
-  options.batches_in_flight = s.strategy.mesh[Axis::kPp];
+  if (searches) {
+    raise_rate(deployment, serving, r);
+    requests = draw_requests(serving.load);
+  }
   TokenCount count(requests, progress);
-  r.service = serve(requests, serving.load, options, [&](const Step& step) -> const StepTime& {
-    count.add(step.sampled);
-    return drafted ? (*drafted)(step) : costs(step);
-  });
+  r.service = deployment.serve(requests, serving.load, searches ? nullptr : &count);
   r.kinds = kinds_of(serving.load);
-  r.summary = summarize(r.service, requests, r.kinds, r.devices, replicas);
-  r.requests = requests;
-  r.shapes = drafted ? drafted->shapes() : costs.shapes();
+  r.summary = summarize(r.service, requests, r.kinds, r.devices, r.replicas, r.slo);
+  r.requests = std::move(requests);
+  r.shapes = deployment.pool.shapes();
   return r;
 }
 
 }  // namespace
 
-ServingReport predict_serving(const Scenario& scenario, const RunFacts& facts,
-                              ProgressLine& progress) {
+ServingReport predict_serving(const Scenario& scenario, ServingQuestion question,
+                              const RunFacts& facts, ProgressLine& progress) {
   require_serving(scenario);
   try {
-    return served(scenario, facts, progress);
+    return served(scenario, question, facts, progress);
   } catch (const InputError& error) {
     throw locate(error, scenario);
   }

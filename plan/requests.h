@@ -97,6 +97,15 @@ inline bool keeps_all_tokens(const Model& m) {
   return true;
 }
 
+/// Service level objectives: limits that each request is to keep, and how many requests are to. A
+/// request is good where it keeps every limit that is stated (`vllm bench serve --goodput`); the
+/// share of good ones is the attainment, of which DistServe asks 90 % (Zhong et al. 2024).
+struct Slo {
+  Seconds ttft, tpot, e2el;  // to the first token, per token after it, to the last; 0: no limit
+  double attainment = 0.9;
+  bool any() const { return ttft.value > 0 || tpot.value > 0 || e2el.value > 0; }
+};
+
 /// What a scenario says of serving.
 struct Serving {
   ServingPrecision precision;
@@ -105,6 +114,7 @@ struct Serving {
   EngineLimits limits;
   Speculation speculation;
   Load load;
+  Slo slo;
 };
 
 }  // namespace plait

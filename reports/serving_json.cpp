@@ -2,6 +2,7 @@
 
 #include "reports/json_tree.h"
 #include "reports/serving.h"
+#include "reports/serving_objectives.h"
 
 namespace plait {
 namespace {
@@ -16,7 +17,7 @@ Tree tree_of(const Quantiles& q) {
           {"max_s", q.most.value}};
 }
 
-Tree tree_of(const KindSummary& k, bool prefix_caching) {
+Tree tree_of(const KindSummary& k, bool prefix_caching, bool objectives) {
   Tree out = {{"name", k.name},
               {"requests", k.requests},
               {"prompt_tokens", k.prompt_tokens},
@@ -29,6 +30,7 @@ Tree tree_of(const KindSummary& k, bool prefix_caching) {
     out["prompt_tokens_cached"] = k.found_tokens;
     out["prefix_cache_hit_rate"] = k.hit_rate();
   }
+  if (objectives) add_attainment(out, k.attainment);
   return out;
 }
 
@@ -81,7 +83,7 @@ Tree served_tree(const ServingReport& r) {
               {"tokens_per_s", s.tokens_per_s},
               {"output_tokens_per_s_per_device", s.tokens_per_s_per_device},
               {"output_tokens_per_s_per_user", s.tokens_per_s_per_user},
-              {"all", tree_of(s.all, r.limits.prefix_caching)},
+              {"all", tree_of(s.all, r.limits.prefix_caching, r.slo.any())},
               {"itl", tree_of(s.token_gap)},
               {"kinds", Tree::array()},
               {"generation_steps", tree_of(r.service.decode)},
@@ -101,8 +103,9 @@ Tree served_tree(const ServingReport& r) {
                           {"draft_acceptance_rate", g.rate()}};
   }
   for (const KindSummary& k : s.kinds) {
-    out["kinds"].push_back(tree_of(k, r.limits.prefix_caching));
+    out["kinds"].push_back(tree_of(k, r.limits.prefix_caching, r.slo.any()));
   }
+  if (r.slo.any()) out["slo"] = objectives_json(r);
   return out;
 }
 
@@ -118,6 +121,7 @@ std::string to_json(const ServingReport& r) {
               {"fits", r.fits},
               {"kv_cache", tree_of(r.capacity, r.limits)}};
   if (r.fits) out["service"] = served_tree(r);
+  if (r.max_rate) out["max_rate"] = max_rate_json(r);
   out["run"] = {{"version", r.run.version},
                 {"revision", r.run.revision},
                 {"scenario_sha256", r.run.scenario_sha256},
@@ -127,15 +131,18 @@ std::string to_json(const ServingReport& r) {
 }
 
 std::string to_csv(const ServingReport& r) {
-  const bool cached = r.limits.prefix_caching;
+  const bool cached = r.limits.prefix_caching, objectives = r.slo.any();
   std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions";
-  out += cached ? ",prompt_tokens,prompt_tokens_cached\n" : "\n";
+  if (cached) out += ",prompt_tokens,prompt_tokens_cached";
+  out += objectives ? ",good\n" : "\n";
   const auto seconds = [](SimTime t) { return to_seconds(t).value; };
   for (std::size_t i = 0; i < r.service.requests.size(); ++i) {
     const Served& s = r.service.requests[i];
     out += fmt::format("{},{},{},{},{},{}", i, seconds(s.arrival), seconds(s.first_token),
                        seconds(s.finish), s.replica, s.preemptions);
-    out += cached ? fmt::format(",{},{}\n", r.requests[i].prompt, s.found) : "\n";
+    if (cached) out += fmt::format(",{},{}", r.requests[i].prompt, s.found);
+    if (objectives) out += fmt::format(",{}", kept_by(latency_of(r.requests[i], s), r.slo).all());
+    out += "\n";
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "reports/human.h"
 #include "reports/serving.h"
+#include "reports/serving_objectives.h"
 #include "reports/table.h"
 
 namespace plait {
@@ -109,8 +110,12 @@ std::vector<Line> latency_lines(const KindSummary& k, const std::string& title, 
   return out;
 }
 
-std::string kind_title(const KindSummary& k, bool prefix_caching) {
+std::string kind_title(const KindSummary& k, bool prefix_caching, const Slo& slo) {
   std::string out = fmt::format("{}: {} requests", k.name, human_count(k.requests));
+  if (slo.any()) {
+    const Attainment& a = k.attainment;
+    out += fmt::format(", {} good", human_percent(a.share(a.good)));
+  }
   if (prefix_caching) out += fmt::format(", {} cached", human_percent(k.hit_rate(), 0));
   return out;
 }
@@ -160,10 +165,12 @@ std::string to_text(const ServingReport& r, const TerminalStyle& style) {
   append(lines, capacity_lines(r));
   if (r.fits) {
     append(lines, rate_lines(r));
+    append(lines, objective_lines(r, kServingLabel));
     append(lines,
            latency_lines(r.summary.all, "latency of requests", style.width, &r.summary.token_gap));
     for (const KindSummary& k : r.summary.kinds) {
-      append(lines, latency_lines(k, kind_title(k, r.limits.prefix_caching), style.width, nullptr));
+      append(lines,
+             latency_lines(k, kind_title(k, r.limits.prefix_caching, r.slo), style.width, nullptr));
     }
     append(lines, step_lines(r));
   }

@@ -135,6 +135,25 @@ const Table<Speculation>& speculation_table() {
   return table;
 }
 
+const Table<Slo>& slo_table() {
+  using S = Slo;
+  const Amount<Seconds> limit{.min = 1e-6, .max = 86400};
+  static const Table<S> table(
+      "serving.slo",
+      {
+          field("ttft", &S::ttft, limit, "At most so long to the first token.")
+              .otherwise("no limit"),
+          field("tpot", &S::tpot, limit, "At most so long per token after it, on average.")
+              .otherwise("no limit"),
+          field("e2el", &S::e2el, limit, "At most so long to the last token.")
+              .otherwise("no limit"),
+          field("attainment", &S::attainment, Real{.min = 0, .max = 1},
+                "The share of requests that are to keep every limit; below it the answer is no "
+                "(exit code 1). 0: no verdict."),
+      });
+  return table;
+}
+
 const Table<LayerRule>& layers_table() {
   using R = LayerRule;
   static const Table<R> table(
@@ -208,6 +227,9 @@ const Table<Serving>& serving_table() {
                 "Tokens are guessed and checked several in a step (vLLM's --speculative-config).")
               .silent_by_default(),
           field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
+          field("slo", &S::slo, Nested{&slo_table()},
+                "Limits that each request is to keep (`vllm bench serve --goodput`).")
+              .silent_by_default(),
       });
   return table;
 }

@@ -17,6 +17,7 @@ function serveAnswer() {
     el('div', {class: 'verdict'}, el('strong', {}, num(at + '/output_tokens_per_s', 'rate'), ' tokens/s'),
        el('span', {}, num(at + '/all/requests', 'count'), ' requests in ', num(at + '/makespan_s', 'time'))),
     el('div', {class: 'tiles'},
+      ...objectiveTiles(),
       tile('First token', num(at + '/all/ttft/p50_s', 'time'), ['half of them sooner; 99 % within ', num(at + '/all/ttft/p99_s', 'time')]),
       tile('Per token', num(at + '/all/tpot/p50_s', 'time'), ['half of them less; 99 % within ', num(at + '/all/tpot/p99_s', 'time')]),
       tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
@@ -28,6 +29,23 @@ function serveAnswer() {
         tile('Guesses', [num(at + '/speculative/mean_acceptance_length_tokens', 'number'), ' tokens'], ['a step and sequence; right are ', num(at + '/speculative/draft_acceptance_rate', 'percent')]),
       tile('Preemptions', num(at + '/all/preemptions', 'count'), ['at most ', num(at + '/most_sequences_in_step', 'count'), ' sequences in a step']),
       tile('Bound by', say(at + '/generation_bound_by'), 'while it only generates')));
+}
+
+const limitNames = {ttft: 'TTFT', tpot: 'TPOT', e2el: 'end to end'};
+
+/// Whether as many requests are good as are asked for, and how many are a second.
+function objectiveTiles() {
+  const slo = doc.result.service.slo, at = '/result/service/slo';
+  if (!slo) return [];
+  const missed = Object.keys(slo.missed).flatMap((key, k) =>
+    [k ? ', ' : '', limitNames[key], ' of ', num(at + pointer('limits', key + '_s'), 'time'), ' by ', num(at + pointer('missed', key), 'percent')]);
+  const found = doc.result.max_rate?.rate_per_s;
+  return [
+    tile(el('span', {class: slo.attained ? 'good' : 'bad'}, slo.attained ? 'SLO met' : 'SLO missed'), num(at + '/attainment', 'percent'),
+         ['of requests are good, ', num(at + '/attainment_asked', 'percent'), ' are asked for; missed: ', ...missed]),
+    tile('Goodput', [num(at + '/goodput_requests_per_s', 'number'), ' requests/s'], [num(at + '/goodput_requests_per_s_per_device', 'number'), ' per device']),
+    found ? tile('Highest rate', [num('/result/max_rate/rate_per_s', 'number'), ' a second'],
+                 ['that meets them; requests per device: ', num('/result/max_rate/requests_per_s_per_device', 'number')]) : null];
 }
 
 /// How many there are at each of the times, of intervals [from[i], to[i]).
