@@ -80,7 +80,7 @@ ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& opti
                               ProgressLine& progress) {
   std::vector<Override> overrides = options.scenario.overrides();
   ServingCandidate out;
-  for (const Override& set : sets) out.label += (out.label.empty() ? "" : " ") + short_name(set);
+  out.label = label_of(sets);
   const Assignments ordered = outer_first(sets);
   overrides.insert(overrides.end(), ordered.begin(), ordered.end());
   try {

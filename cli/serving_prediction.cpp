@@ -3,35 +3,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "cli/prediction.h"
 #include "core/json.h"
+#include "serving/handover_summary.h"
+#include "serving/kv_transfer.h"
 #include "serving/layer_maps.h"
 #include "serving/max_rate.h"
 #include "serving/priced_pool.h"
 #include "serving/require_described.h"
+#include "topologies/variation.h"
 
 namespace plait {
 namespace {
 
-ServedModel served_model(const Scenario& s, const EngineLimits& limits) {
+/// Where replicas are, and how they batch.
+struct Replicas {
+  Mesh mesh;
+  std::vector<std::int64_t> placement;
+  EngineLimits limits;
+  std::optional<double> slowest = {};  // of the devices of one, where the scenario does not say
+};
+
+ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   ServedModel served;
+  const EngineLimits& limits = replicas.limits;
   served.model = s.model;
   served.precision = s.serving->precision;
-  served.layout.mesh = s.strategy.mesh;
+  served.layout.mesh = replicas.mesh;
   served.cluster = s.cluster;
   served.costs = costs_of(s);
-  const bool vllm = s.serving->limits.engine == ServingEngine::kVllm;
+  if (replicas.slowest) served.costs.slowest = *replicas.slowest;
+  const bool vllm = limits.engine == ServingEngine::kVllm;
   served.precision.fused_elementwise = !vllm;
   served.layout.expert_parallel = s.serving->expert_parallel;
-  if (s.serving->limits.own_all_reduce) {
+  if (limits.own_all_reduce) {
     served.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
   }
-  served.placement = s.placement;
-  served.graphs = s.serving->limits.graphs;
+  served.placement = replicas.placement;
+  served.graphs = limits.graphs;
   served.layout.map = deal_layers(served, s.serving->layers, limits, s.memory);
   return served;
+}
+
+Replicas alike(const Scenario& s, const EngineLimits& limits) {
+  return {s.strategy.mesh, s.placement, limits};
+}
+
+/// On the devices from `first` on, in order.
+Replicas replicas_of(const Scenario& s, const EnginePool& pool, std::int64_t first) {
+  Replicas out;
+  out.mesh[Axis::kTp] = pool.tp, out.mesh[Axis::kPp] = pool.pp, out.mesh[Axis::kDp] = pool.dp;
+  out.placement.resize(static_cast<std::size_t>(pool.devices()));
+  std::iota(out.placement.begin(), out.placement.end(), first);
+  out.limits = pool.limits;
+  if (s.cluster.jitter == 0) {
+    out.slowest = slowest_device(s.cluster.variation, pool.tp * pool.pp);
+  }
+  return out;
 }
 
 std::string layout_words(const Mesh& mesh) {
@@ -48,10 +80,12 @@ std::vector<Request> requests_of(Load& load) {
 }
 
 /// Of a trace the longest sequence is known only now.
-void require_context(const std::vector<Request>& requests, EngineLimits& limits) {
-  if (limits.max_context > 0) return;
-  for (const Request& r : requests) {
-    limits.max_context = std::max(limits.max_context, r.prompt + r.output);
+void require_context(const std::vector<Request>& requests, Serving& serving) {
+  std::int64_t longest = 0;
+  for (const Request& r : requests) longest = std::max(longest, r.prompt + r.output);
+  for (EngineLimits* limits : {&serving.limits, &serving.disaggregation.prefill.limits,
+                               &serving.disaggregation.decode.limits}) {
+    if (limits->max_context == 0) limits->max_context = longest;
   }
 }
 
@@ -75,17 +109,75 @@ class TokenCount {
   std::int64_t done_ = 0, all_ = 0, steps_ = 0;
 };
 
-/// A load served by the pool, as often as it is asked for: what steps take is known from then on.
-struct Deployment {
-  PricedPool pool;
+/// A load served by one pool or two, as often as it is asked for: what steps take is known from
+/// then on.
+class Deployment {
+ public:
+  Deployment(const Scenario& s, const Serving& serving)
+      : apart_(serving.disaggregation.any()), first_token_(serving.disaggregation.first_token) {
+    if (!apart_) {
+      generating_.emplace(served_model(s, alike(s, serving.limits)), serving.limits,
+                          serving.speculation, s.memory);
+      return;
+    }
+    const EnginePool &p = serving.disaggregation.prefill, &d = serving.disaggregation.decode;
+    prefill_.emplace(served_model(s, replicas_of(s, p, 0)), p.limits, Speculation{}, s.memory);
+    generating_.emplace(served_model(s, replicas_of(s, d, p.devices())), d.limits,
+                        serving.speculation, s.memory);
+    routes_ = kv_routes(prefill_->model(), generating_->model());
+  }
   Service serve(const std::vector<Request>& requests, const Load& load,
                 TokenCount* count = nullptr) {
-    return plait::serve(requests, load, pool.options(load.seed),
-                        [&](const Step& step) -> const StepTime& {
-                          if (count != nullptr) count->add(step.sampled);
-                          return pool.price(step);
-                        });
+    const StepPrice price = [&](const Step& step) -> const StepTime& {
+      if (count != nullptr) count->add(step.sampled);
+      return generating_->price(step);
+    };
+    const ServerOptions options = generating_->options(load.seed);
+    if (!apart_) return plait::serve(requests, load, options, price);
+    const StepPrice of_prompts = [&](const Step& step) -> const StepTime& {
+      return prefill_->price(step);
+    };
+    const ServerOptions prefill = prefill_->options(load.seed);
+    return plait::serve(requests, load,
+                        {prefill, options, of_prompts, price, routes_, first_token_});
   }
+  /// What the report says before anything is served.
+  void describe(ServingReport& r) const {
+    r.limits = generating_->limits(), r.capacity = generating_->capacity();
+    r.replicas = replicas(*generating_);
+    r.fits = generating_->fits() && (!apart_ || prefill_->fits());
+    if (!apart_) return;
+    r.pools = {pool_report("prefill", *prefill_), pool_report("decode", *generating_)};
+    r.layout = fmt::format("prefill: {}; decode: {}", r.pools[0].layout, r.pools[1].layout);
+  }
+  void summarize(ServingReport& r, const std::vector<Request>& requests) const {
+    r.summary = plait::summarize(r.service, requests, r.kinds, r.devices, r.replicas, r.slo);
+    r.shapes = generating_->shapes() + (apart_ ? prefill_->shapes() : 0);
+    if (!apart_) return;
+    r.handovers = summarize_handovers(r.service, routes_.bytes_per_token, replicas(*prefill_),
+                                      replicas(*generating_));
+    const auto of = [&](std::size_t pool) { return static_cast<double>(r.pools[pool].devices); };
+    r.summary.devices_busy =
+        (r.handovers->prefill_busy * of(0) + r.handovers->decode_busy * of(1)) /
+        static_cast<double>(r.devices);
+  }
+
+ private:
+  static std::int64_t replicas(const PricedPool& pool) {
+    return pool.model().layout.mesh[Axis::kDp];
+  }
+  static PoolReport pool_report(const char* name, const PricedPool& pool) {
+    const Mesh& mesh = pool.model().layout.mesh;
+    Mesh one = mesh;
+    one[Axis::kDp] = 1;
+    return {name,           layout_words(mesh), layout_words(one), mesh.world_size(),
+            replicas(pool), pool.limits(),      pool.capacity(),   pool.fits()};
+  }
+
+  bool apart_;
+  FirstToken first_token_;
+  std::optional<PricedPool> prefill_, generating_;
+  KvRoutes routes_;
 };
 
 [[noreturn]] void refuse_rate(const char* problem, const char* path, const char* cure) {
@@ -127,21 +219,17 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   require_described(s.model, serving, s.strategy.mesh);
   if (searches) require_rate(serving);
   std::vector<Request> requests = requests_of(serving.load);
-  require_context(requests, serving.limits);
-  Deployment deployment{
-      {served_model(s, serving.limits), serving.limits, serving.speculation, s.memory}};
+  require_context(requests, serving);
+  Deployment deployment(s, serving);
   ServingReport r;
   r.run = facts;
   r.model = s.model.name;
   r.cluster = cluster_text(s.cluster);
   r.layout = layout_words(s.strategy.mesh);
   r.devices = s.cluster.world_size();
-  r.replicas = s.strategy.mesh[Axis::kDp];
-  r.limits = deployment.pool.limits();
   r.speculation = serving.speculation;
   r.slo = serving.slo;
-  r.capacity = deployment.pool.capacity();
-  r.fits = deployment.pool.fits();
+  deployment.describe(r);
   if (!r.fits) return r;
   if (searches) {
     raise_rate(deployment, serving, r);
@@ -150,9 +238,8 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   TokenCount count(requests, progress);
   r.service = deployment.serve(requests, serving.load, searches ? nullptr : &count);
   r.kinds = kinds_of(serving.load);
-  r.summary = summarize(r.service, requests, r.kinds, r.devices, r.replicas, r.slo);
+  deployment.summarize(r, requests);
   r.requests = std::move(requests);
-  r.shapes = deployment.pool.shapes();
   return r;
 }
 

@@ -106,6 +106,26 @@ struct Slo {
   bool any() const { return ttft.value > 0 || tpot.value > 0 || e2el.value > 0; }
 };
 
+/// Instances of one role: those that compute prompts, or those that generate.
+struct EnginePool {
+  std::int64_t tp = 1, pp = 1;  // of each instance
+  std::int64_t dp = 0;          // instances; 0: as many as the other pool leaves devices for
+  EngineLimits limits;
+  std::int64_t devices() const { return tp * pp * dp; }
+};
+
+/// Who samples the first token of an answer and sends it to the user: the instance that generates,
+/// which computes the prompt's last token again (vLLM's NixlConnector behind its proxies), or the
+/// one that has computed the prompt (DistServe).
+enum class FirstToken : std::uint8_t { kDecode, kPrefill };
+
+/// Prefill and decode on instances of their own; between them goes the cache of each request.
+struct Disaggregation {
+  EnginePool prefill, decode;  // devices in this order
+  FirstToken first_token = FirstToken::kDecode;
+  bool any() const { return decode.dp > 0; }
+};
+
 /// What a scenario says of serving.
 struct Serving {
   ServingPrecision precision;
@@ -113,6 +133,7 @@ struct Serving {
   bool expert_parallel = false;  // ServingLayout::expert_parallel
   EngineLimits limits;
   Speculation speculation;
+  Disaggregation disaggregation;
   Load load;
   Slo slo;
 };

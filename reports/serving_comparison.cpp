@@ -12,11 +12,12 @@ namespace {
 
 /// What is compared besides latencies and tokens.
 struct Asked {
-  bool objectives = false, rate = false;
+  bool objectives = false, rate = false, pools = false;
   explicit Asked(const std::vector<ServingCandidate>& candidates) {
     for (const ServingCandidate& c : candidates) {
       if (!c.report) continue;
       objectives = objectives || c.report->slo.any();
+      pools = pools || !c.report->pools.empty();
       rate = rate || c.report->max_rate.has_value();
     }
   }
@@ -53,7 +54,7 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
     return {c.label,
             {},
             fmt::format("does not fit: the cache has room for {} tokens, a sequence has up to {}",
-                        human_count(r.capacity.tokens), human_count(r.limits.max_context))};
+                        human_count(r.tightest_cache().tokens), human_count(r.limits.max_context))};
   }
   const ServiceSummary& s = r.summary;
   TableRow out = {c.label,
@@ -69,7 +70,7 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
     add_objective_cells(r, asked, out.cells);
   } else {
     out.cells.push_back({"yes", Ink::kGood});
-    out.cells.push_back({bound_of(r.service.decode)});
+    out.cells.push_back({r.handovers ? r.handovers->bottleneck() : bound_of(r.service.decode)});
   }
   return out;
 }
@@ -78,6 +79,8 @@ std::string legend_words(const Asked& asked) {
   std::string out =
       "TTFT: time to the first token; TPOT: per token after it; tok/s: of output; "
       "cache: tokens of all replicas";
+  if (asked.pools) out += " that generate";
+  if (asked.pools && !asked.objectives) out += "; bound by: the pool that requests wait longer for";
   if (!asked.objectives) return out;
   out += "; good: requests that keep every limit of serving.slo; ";
   out += asked.rate ? "rate: the highest at which enough are, requests a second"

@@ -75,6 +75,41 @@ Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
           {"stages", std::move(stages)}};
 }
 
+/// What replicas of a pool have done.
+Tree use_tree(const PoolUse& use, double busy) {
+  return {{"devices_busy", busy},
+          {"generation_steps", tree_of(use.decode)},
+          {"prompt_steps", tree_of(use.prefill)},
+          {"most_blocks_in_use", use.most_blocks},
+          {"most_sequences_in_step", use.most_sequences}};
+}
+
+Tree pools_tree(const ServingReport& r) {
+  Tree out = Tree::object();
+  for (const PoolReport& p : r.pools) {
+    Tree& pool = out[p.name] = {{"layout", p.layout},
+                                {"devices", p.devices},
+                                {"replicas", p.replicas},
+                                {"fits", p.fits},
+                                {"kv_cache", tree_of(p.capacity, p.limits)}};
+    if (!r.handovers) continue;
+    const bool prefill = p.name == "prefill";
+    pool["use"] = prefill ? use_tree(*r.service.prefill_pool, r.handovers->prefill_busy)
+                          : use_tree(r.service, r.handovers->decode_busy);
+  }
+  return out;
+}
+
+Tree handovers_tree(const HandoverSummary& h) {
+  return {{"transfers", h.transfers},
+          {"tokens", h.tokens},
+          {"bytes", h.bytes.value},
+          {"time", tree_of(h.transfer)},
+          {"wait_for_prefill", tree_of(h.prefill_wait)},
+          {"wait_for_decode", tree_of(h.decode_wait)},
+          {"bottleneck", h.bottleneck()}};
+}
+
 Tree served_tree(const ServingReport& r) {
   const ServiceSummary& s = r.summary;
   Tree out = {{"makespan_s", s.makespan.value},
@@ -83,7 +118,7 @@ Tree served_tree(const ServingReport& r) {
               {"tokens_per_s", s.tokens_per_s},
               {"output_tokens_per_s_per_device", s.tokens_per_s_per_device},
               {"output_tokens_per_s_per_user", s.tokens_per_s_per_user},
-              {"all", tree_of(s.all, r.limits.prefix_caching, r.slo.any())},
+              {"all", tree_of(s.all, r.caches_prefixes(), r.slo.any())},
               {"itl", tree_of(s.token_gap)},
               {"kinds", Tree::array()},
               {"generation_steps", tree_of(r.service.decode)},
@@ -103,9 +138,10 @@ Tree served_tree(const ServingReport& r) {
                           {"draft_acceptance_rate", g.rate()}};
   }
   for (const KindSummary& k : s.kinds) {
-    out["kinds"].push_back(tree_of(k, r.limits.prefix_caching, r.slo.any()));
+    out["kinds"].push_back(tree_of(k, r.caches_prefixes(), r.slo.any()));
   }
   if (r.slo.any()) out["slo"] = objectives_json(r);
+  if (r.handovers) out["handovers"] = handovers_tree(*r.handovers);
   return out;
 }
 
@@ -120,6 +156,7 @@ std::string to_json(const ServingReport& r) {
               {"replicas", r.replicas},
               {"fits", r.fits},
               {"kv_cache", tree_of(r.capacity, r.limits)}};
+  if (!r.pools.empty()) out["pools"] = pools_tree(r);
   if (r.fits) out["service"] = served_tree(r);
   if (r.max_rate) out["max_rate"] = max_rate_json(r);
   out["run"] = {{"version", r.run.version},
@@ -131,9 +168,11 @@ std::string to_json(const ServingReport& r) {
 }
 
 std::string to_csv(const ServingReport& r) {
-  const bool cached = r.limits.prefix_caching, objectives = r.slo.any();
+  const bool cached = r.caches_prefixes();
+  const bool objectives = r.slo.any(), apart = r.handovers.has_value();
   std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions";
   if (cached) out += ",prompt_tokens,prompt_tokens_cached";
+  if (apart) out += ",prefilled_s,asked_s,received_s,decode_replica,tokens_sent";
   out += objectives ? ",good\n" : "\n";
   const auto seconds = [](SimTime t) { return to_seconds(t).value; };
   for (std::size_t i = 0; i < r.service.requests.size(); ++i) {
@@ -141,6 +180,11 @@ std::string to_csv(const ServingReport& r) {
     out += fmt::format("{},{},{},{},{},{}", i, seconds(s.arrival), seconds(s.first_token),
                        seconds(s.finish), s.replica, s.preemptions);
     if (cached) out += fmt::format(",{},{}", r.requests[i].prompt, s.found);
+    if (apart) {
+      const Handover& h = r.service.handovers[i];
+      out += fmt::format(",{},{},{},{},{}", seconds(h.prefilled), seconds(h.asked),
+                         seconds(h.received), h.replica, h.tokens);
+    }
     if (objectives) out += fmt::format(",{}", kept_by(latency_of(r.requests[i], s), r.slo).all());
     out += "\n";
   }

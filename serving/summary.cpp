@@ -49,6 +49,14 @@ Quantiles quantiles(std::vector<SimTime> sample) {
           at(sample, 0.99), to_seconds(sample.back())};
 }
 
+double busy_share(const PoolUse& use, std::int64_t replicas, SimTime makespan) {
+  const auto places = static_cast<double>(use.busy.size()) * static_cast<double>(replicas);
+  if (places == 0 || makespan <= 0) return 0;
+  double busy = 0;
+  for (const SimTime t : use.busy) busy += to_seconds(t).value;
+  return busy / (places * to_seconds(makespan).value);
+}
+
 ServiceSummary summarize(const Service& service, const std::vector<Request>& requests,
                          const std::vector<RequestKind>& kinds, std::int64_t devices,
                          std::int64_t replicas, const Slo& slo) {
@@ -73,10 +81,7 @@ ServiceSummary summarize(const Service& service, const std::vector<Request>& req
   out.goodput_per_s_per_device = out.goodput_per_s / static_cast<double>(devices);
   const double each = out.all.per_token.mean.value;
   out.tokens_per_s_per_user = each > 0 ? 1 / each : 0;
-  double busy = 0;
-  for (const SimTime t : service.busy) busy += to_seconds(t).value;
-  const auto places = static_cast<double>(service.busy.size()) * static_cast<double>(replicas);
-  out.devices_busy = places > 0 ? busy / (places * seconds) : 0;
+  out.devices_busy = busy_share(service, replicas, service.makespan);
   return out;
 }
 

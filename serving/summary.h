@@ -45,6 +45,9 @@ struct ServiceSummary {
   double goodput_per_s = 0, goodput_per_s_per_device = 0;
 };
 
+/// Share of the makespan in which devices work, mean over the stages of all replicas.
+double busy_share(const PoolUse& use, std::int64_t replicas, SimTime makespan);
+
 ServiceSummary summarize(const Service& service, const std::vector<Request>& requests,
                          const std::vector<RequestKind>& kinds, std::int64_t devices,
                          std::int64_t replicas, const Slo& slo = {});

@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from plait_command import SERVING, SOURCE, TINY, CommandTest, plait, read_scenario
+from plait_command import SERVING, SOURCE, TINY, CommandTest, changed, plait, read_scenario
 
 MANY = {
     "model": "llama-3.1-70b",
@@ -21,16 +21,6 @@ SMALL = {
     "serving": {"requests": {"count": 20, "arrivals": "closed", "concurrency": 4}},
     "cluster": {"preset": "hgx-h100", "devices_per_node": 1},
 }
-
-
-def changed(base, path, value):
-    out = json.loads(json.dumps(base))
-    *parents, last = path.split(".")
-    place = out
-    for key in parents:
-        place = place.setdefault(key, {})
-    place[last] = value
-    return out
 
 
 class Serve(CommandTest):

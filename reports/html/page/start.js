@@ -23,7 +23,7 @@ const sectionsOf = {
   whatif: () => [whatifAnswer(), whatifSection(), whatifTable(), scenarioSection()],
   search: () => [searchAnswer(), searchSection(), scenarioSection()],
   realrun: () => [realrunAnswer(), timelineSection(), realrunSteps(), realrunClasses(), realrunMemory(), scenarioSection()],
-  serve: () => [serveAnswer(), serveCourse(), serveLatency(), serveSteps(), serveMemory(), machineSection('/result'), scenarioSection('/result')],
+  serve: () => [serveAnswer(), serveCourse(), serveLatency(), servePools(), serveSteps(), serveMemory(), machineSection('/result'), scenarioSection('/result')],
   serve_compare: () => [serveCompareAnswer(), serveCompareSection(), serveCompareTable(), scenarioSection()],
   validate: () => [validateAnswer(), validateSection(), validateSources(), scenarioSection()],
 };
