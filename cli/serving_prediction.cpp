@@ -109,6 +109,20 @@ class TokenCount {
   std::int64_t done_ = 0, all_ = 0, steps_ = 0;
 };
 
+/// What a plan says of the strategy is of the pool: its fields stand there.
+InputError of_pool(const InputError& error, const std::string& pool) {
+  const std::string strategy = "strategy", path = "serving.disaggregated." + pool;
+  InputError::Text text = error.text();
+  if (!text.where.path.starts_with(strategy)) return error;
+  for (std::string* words : {&text.where.path, &text.expected, &text.cure}) {
+    for (std::size_t at = 0; (at = words->find(strategy, at)) != std::string::npos;) {
+      words->replace(at, strategy.size(), path);
+      at += path.size();
+    }
+  }
+  return InputError(std::move(text));
+}
+
 /// A load served by one pool or two, as often as it is asked for: what steps take is known from
 /// then on.
 class Deployment {
@@ -121,9 +135,8 @@ class Deployment {
       return;
     }
     const EnginePool &p = serving.disaggregation.prefill, &d = serving.disaggregation.decode;
-    prefill_.emplace(served_model(s, replicas_of(s, p, 0)), p.limits, Speculation{}, s.memory);
-    generating_.emplace(served_model(s, replicas_of(s, d, p.devices())), d.limits,
-                        serving.speculation, s.memory);
+    emplace(prefill_, "prefill", s, replicas_of(s, p, 0), Speculation{});
+    emplace(generating_, "decode", s, replicas_of(s, d, p.devices()), serving.speculation);
     routes_ = kv_routes(prefill_->model(), generating_->model());
   }
   Service serve(const std::vector<Request>& requests, const Load& load,
@@ -163,6 +176,14 @@ class Deployment {
   }
 
  private:
+  static void emplace(std::optional<PricedPool>& pool, const char* name, const Scenario& s,
+                      const Replicas& replicas, const Speculation& speculation) {
+    try {
+      pool.emplace(served_model(s, replicas), replicas.limits, speculation, s.memory);
+    } catch (const InputError& error) {
+      throw of_pool(error, name);
+    }
+  }
   static std::int64_t replicas(const PricedPool& pool) {
     return pool.model().layout.mesh[Axis::kDp];
   }

@@ -120,6 +120,13 @@ class Pools(CommandTest):
                           {"method": "ngram", "num_speculative_tokens": 2, "acceptance": 0.5})
         self.assertEqual(self.serve(guessed).code, 0)
 
+    def test_what_a_layout_cannot_is_said_of_its_pool(self):
+        pools = {"prefill": {"dp": 5}, "decode": {"tp": 3}}
+        told = self.serve(changed(APART, "serving.disaggregated", pools))
+        self.assertEqual(told.code, 2, told.out)
+        self.assertIn("serving.disaggregated.decode.tp", told.err)
+        self.assertNotIn("strategy", told.err)
+
     def test_a_pool_without_room_is_a_no(self):
         apart = changed(APART, "serving.disaggregated.prefill.engine",
                         {"gpu_memory_utilization": 0.21})
