@@ -27,6 +27,10 @@ struct ServeOptions {
   OutputOptions output;
   std::vector<std::string> variations;
   std::string html;
+  bool max_rate = false;
+  ServingQuestion question() const {
+    return max_rate ? ServingQuestion::kMaxRate : ServingQuestion::kAsWritten;
+  }
 };
 
 std::string rendered(const ServingReport& report, const OutputOptions& output) {
@@ -53,12 +57,12 @@ int serve_one(const ServeOptions& options, const std::string& command_line) {
   const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   ProgressLine progress("serving");
   const ServingReport report =
-      predict_serving(scenario, run_facts(scenario, command_line), progress);
+      predict_serving(scenario, options.question(), run_facts(scenario, command_line), progress);
   progress.finish();
   print_warnings(report.run.warnings);
   print_result(options.output, rendered(report, options.output));
   save_page_of(report, scenario, options.html);
-  return report.fits ? kYes : kNo;
+  return report.is_yes() ? kYes : kNo;
 }
 
 std::string rendered(const std::vector<ServingCandidate>& candidates, const OutputOptions& output) {
@@ -71,18 +75,21 @@ std::string rendered(const std::vector<ServingCandidate>& candidates, const Outp
 }
 
 /// A layout that does not divide or combine (S0xx) is a row with its reason.
-ServingCandidate candidate_of(const ScenarioText& text, std::vector<Override> overrides,
+ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& options,
                               const Assignments& sets, const std::string& command_line,
                               ProgressLine& progress) {
+  std::vector<Override> overrides = options.scenario.overrides();
   ServingCandidate out;
-  for (const Override& set : sets) out.label += (out.label.empty() ? "" : " ") + short_name(set);
+  out.label = label_of(sets);
   const Assignments ordered = outer_first(sets);
   overrides.insert(overrides.end(), ordered.begin(), ordered.end());
   try {
     const Scenario scenario = parse_scenario(text.text, text.file, overrides);
-    out.report = predict_serving(scenario, run_facts(scenario, command_line), progress);
+    out.report =
+        predict_serving(scenario, options.question(), run_facts(scenario, command_line), progress);
   } catch (const InputError& error) {
-    if (!error.text().code.starts_with('S') || error.text().code == "S066") throw;
+    const std::string& code = error.text().code;
+    if (!code.starts_with('S') || code == "S066" || code == "S184") throw;
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
   }
   return out;
@@ -108,8 +115,7 @@ int serve_varied(const ServeOptions& options, const std::string& command_line) {
   std::vector<ServingCandidate> candidates;
   ProgressLine progress("serving");
   for (const Assignments& sets : combinations(variations)) {
-    candidates.push_back(
-        candidate_of(text, options.scenario.overrides(), sets, command_line, progress));
+    candidates.push_back(candidate_of(text, options, sets, command_line, progress));
   }
   progress.finish();
   print_warnings(warnings_of(candidates));
@@ -120,7 +126,7 @@ int serve_varied(const ServeOptions& options, const std::string& command_line) {
                                     serving_comparison_json(candidates)));
   }
   const bool any = std::ranges::any_of(
-      candidates, [](const ServingCandidate& c) { return c.report && c.report->fits; });
+      candidates, [](const ServingCandidate& c) { return c.report && c.report->is_yes(); });
   return any ? kYes : kNo;
 }
 
@@ -139,9 +145,12 @@ void add_serve(Command& command) {
   auto options = std::make_shared<ServeOptions>();
   Subcommand sub = command.program.subcommand(
       "serve",
-      "Serve requests: latency, throughput and cache of an engine (exit code 1: does not fit)");
+      "Serve requests: latency, throughput and cache of an engine (exit code 1: does not fit, or "
+      "misses serving.slo)");
   add_scenario_options(sub, options->scenario);
   add_vary_option(sub, options->variations);
+  sub.flag("--max-rate", options->max_rate,
+           "Look for the highest rate of Poisson arrivals that attains serving.slo");
   add_output_options(sub, options->output);
   add_html_option(sub, options->html);
   sub.runs([&command, options] { return run(*options, command.line); });

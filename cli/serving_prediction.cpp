@@ -3,34 +3,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "cli/prediction.h"
 #include "core/json.h"
-#include "serving/capacity.h"
-#include "serving/drafter.h"
+#include "serving/handover_summary.h"
+#include "serving/kv_transfer.h"
 #include "serving/layer_maps.h"
+#include "serving/max_rate.h"
+#include "serving/priced_pool.h"
 #include "serving/require_described.h"
+#include "topologies/variation.h"
 
 namespace plait {
 namespace {
 
-ServedModel served_model(const Scenario& s, const EngineLimits& limits) {
+/// Where replicas are, and how they batch.
+struct Replicas {
+  Mesh mesh;
+  std::vector<std::int64_t> placement;
+  EngineLimits limits;
+  std::optional<double> slowest = {};  // of the devices of one, where the scenario does not say
+};
+
+ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   ServedModel served;
+  const EngineLimits& limits = replicas.limits;
   served.model = s.model;
   served.precision = s.serving->precision;
-  served.layout.mesh = s.strategy.mesh;
+  served.layout.mesh = replicas.mesh;
   served.cluster = s.cluster;
   served.costs = costs_of(s);
-  const bool vllm = s.serving->limits.engine == ServingEngine::kVllm;
+  if (replicas.slowest) served.costs.slowest = *replicas.slowest;
+  const bool vllm = limits.engine == ServingEngine::kVllm;
   served.precision.fused_elementwise = !vllm;
   served.layout.expert_parallel = s.serving->expert_parallel;
-  if (s.serving->limits.own_all_reduce) {
+  if (limits.own_all_reduce) {
     served.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
   }
-  served.placement = s.placement;
-  served.graphs = s.serving->limits.graphs;
+  served.placement = replicas.placement;
+  served.graphs = limits.graphs;
   served.layout.map = deal_layers(served, s.serving->layers, limits, s.memory);
   return served;
+}
+
+Replicas alike(const Scenario& s, const EngineLimits& limits) {
+  return {s.strategy.mesh, s.placement, limits};
+}
+
+/// On the devices from `first` on, in order.
+Replicas replicas_of(const Scenario& s, const EnginePool& pool, std::int64_t first) {
+  Replicas out;
+  out.mesh[Axis::kTp] = pool.tp, out.mesh[Axis::kPp] = pool.pp, out.mesh[Axis::kDp] = pool.dp;
+  out.placement.resize(static_cast<std::size_t>(pool.devices()));
+  std::iota(out.placement.begin(), out.placement.end(), first);
+  out.limits = pool.limits;
+  if (s.cluster.jitter == 0) {
+    out.slowest = slowest_device(s.cluster.variation, pool.tp * pool.pp);
+  }
+  return out;
 }
 
 std::string layout_words(const Mesh& mesh) {
@@ -47,10 +80,12 @@ std::vector<Request> requests_of(Load& load) {
 }
 
 /// Of a trace the longest sequence is known only now.
-void require_context(const std::vector<Request>& requests, EngineLimits& limits) {
-  if (limits.max_context > 0) return;
-  for (const Request& r : requests) {
-    limits.max_context = std::max(limits.max_context, r.prompt + r.output);
+void require_context(const std::vector<Request>& requests, Serving& serving) {
+  std::int64_t longest = 0;
+  for (const Request& r : requests) longest = std::max(longest, r.prompt + r.output);
+  for (EngineLimits* limits : {&serving.limits, &serving.disaggregation.prefill.limits,
+                               &serving.disaggregation.decode.limits}) {
+    if (limits->max_context == 0) limits->max_context = longest;
   }
 }
 
@@ -74,55 +109,168 @@ class TokenCount {
   std::int64_t done_ = 0, all_ = 0, steps_ = 0;
 };
 
-ServingReport served(const Scenario& s, const RunFacts& facts, ProgressLine& progress) {
+/// What a plan says of the strategy is of the pool: its fields stand there.
+InputError of_pool(const InputError& error, const std::string& pool) {
+  const std::string strategy = "strategy", path = "serving.disaggregated." + pool;
+  InputError::Text text = error.text();
+  if (!text.where.path.starts_with(strategy)) return error;
+  for (std::string* words : {&text.where.path, &text.expected, &text.cure}) {
+    for (std::size_t at = 0; (at = words->find(strategy, at)) != std::string::npos;) {
+      words->replace(at, strategy.size(), path);
+      at += path.size();
+    }
+  }
+  return InputError(std::move(text));
+}
+
+/// A load served by one pool or two, as often as it is asked for: what steps take is known from
+/// then on.
+class Deployment {
+ public:
+  Deployment(const Scenario& s, const Serving& serving)
+      : apart_(serving.disaggregation.any()), first_token_(serving.disaggregation.first_token) {
+    if (!apart_) {
+      generating_.emplace(served_model(s, alike(s, serving.limits)), serving.limits,
+                          serving.speculation, s.memory);
+      return;
+    }
+    const EnginePool &p = serving.disaggregation.prefill, &d = serving.disaggregation.decode;
+    emplace(prefill_, "prefill", s, replicas_of(s, p, 0), Speculation{});
+    emplace(generating_, "decode", s, replicas_of(s, d, p.devices()), serving.speculation);
+    routes_ = kv_routes(prefill_->model(), generating_->model());
+  }
+  Service serve(const std::vector<Request>& requests, const Load& load,
+                TokenCount* count = nullptr) {
+    const StepPrice price = [&](const Step& step) -> const StepTime& {
+      if (count != nullptr) count->add(step.sampled);
+      return generating_->price(step);
+    };
+    const ServerOptions options = generating_->options(load.seed);
+    if (!apart_) return plait::serve(requests, load, options, price);
+    const StepPrice of_prompts = [&](const Step& step) -> const StepTime& {
+      return prefill_->price(step);
+    };
+    const ServerOptions prefill = prefill_->options(load.seed);
+    return plait::serve(requests, load,
+                        {prefill, options, of_prompts, price, routes_, first_token_});
+  }
+  /// What the report says before anything is served.
+  void describe(ServingReport& r) const {
+    r.limits = generating_->limits(), r.capacity = generating_->capacity();
+    r.replicas = replicas(*generating_);
+    r.fits = generating_->fits() && (!apart_ || prefill_->fits());
+    if (!apart_) return;
+    r.pools = {pool_report("prefill", *prefill_), pool_report("decode", *generating_)};
+    r.layout = fmt::format("prefill: {}; decode: {}", r.pools[0].layout, r.pools[1].layout);
+  }
+  void summarize(ServingReport& r, const std::vector<Request>& requests) const {
+    r.summary = plait::summarize(r.service, requests, r.kinds, r.devices, r.replicas, r.slo);
+    r.shapes = generating_->shapes() + (apart_ ? prefill_->shapes() : 0);
+    if (!apart_) return;
+    r.handovers = summarize_handovers(r.service, routes_.bytes_per_token, replicas(*prefill_),
+                                      replicas(*generating_));
+    const auto of = [&](std::size_t pool) { return static_cast<double>(r.pools[pool].devices); };
+    r.summary.devices_busy =
+        (r.handovers->prefill_busy * of(0) + r.handovers->decode_busy * of(1)) /
+        static_cast<double>(r.devices);
+  }
+
+ private:
+  static void emplace(std::optional<PricedPool>& pool, const char* name, const Scenario& s,
+                      const Replicas& replicas, const Speculation& speculation) {
+    try {
+      pool.emplace(served_model(s, replicas), replicas.limits, speculation, s.memory);
+    } catch (const InputError& error) {
+      throw of_pool(error, name);
+    }
+  }
+  static std::int64_t replicas(const PricedPool& pool) {
+    return pool.model().layout.mesh[Axis::kDp];
+  }
+  static PoolReport pool_report(const char* name, const PricedPool& pool) {
+    const Mesh& mesh = pool.model().layout.mesh;
+    Mesh one = mesh;
+    one[Axis::kDp] = 1;
+    return {name,           layout_words(mesh), layout_words(one), mesh.world_size(),
+            replicas(pool), pool.limits(),      pool.capacity(),   pool.fits()};
+  }
+
+  bool apart_;
+  FirstToken first_token_;
+  std::optional<PricedPool> prefill_, generating_;
+  KvRoutes routes_;
+};
+
+[[noreturn]] void refuse_rate(const char* problem, const char* path, const char* cure) {
+  throw InputError({"S184",
+                    problem,
+                    {"", 0, 0, path},
+                    "a rate of arrivals, and limits that a share of requests is to keep",
+                    cure});
+}
+
+void require_rate(const Serving& s) {
+  if (s.load.arrivals != Arrivals::kPoisson) {
+    refuse_rate("the highest rate of requests that have no rate", "serving.requests.arrivals",
+                R"(set serving.requests.arrivals to "poisson", or leave out --max-rate)");
+  }
+  if (s.slo.any() && s.slo.attainment > 0) return;
+  refuse_rate(
+      "the highest rate of requests that may take any time", "serving.slo",
+      R"(say what is good: --set serving.slo.ttft="500 ms" --set serving.slo.tpot="50 ms")");
+}
+
+/// Finds the highest rate, and lets the load have it.
+void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r) {
+  r.max_rate = max_rate(serving.load.rate_per_s, [&](double rate) {
+    Load load = serving.load;
+    load.rate_per_s = rate;
+    const std::vector<Request> requests = draw_requests(load);
+    const Service service = deployment.serve(requests, load);
+    return summarize(service, requests, {}, r.devices, r.replicas, serving.slo)
+        .all.attainment.reaches(serving.slo);
+  });
+  if (r.max_rate->rate_per_s > 0) serving.load.rate_per_s = r.max_rate->rate_per_s;
+}
+
+ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts& facts,
+                     ProgressLine& progress) {
   Serving serving = *s.serving;
+  const bool searches = question == ServingQuestion::kMaxRate;
   require_described(s.model, serving, s.strategy.mesh);
-  const std::vector<Request> requests = requests_of(serving.load);
-  require_context(requests, serving.limits);
-  const ServedModel model = served_model(s, serving.limits);
-  const std::int64_t replicas = s.strategy.mesh[Axis::kDp];
+  if (searches) require_rate(serving);
+  std::vector<Request> requests = requests_of(serving.load);
+  require_context(requests, serving);
+  Deployment deployment(s, serving);
   ServingReport r;
   r.run = facts;
   r.model = s.model.name;
   r.cluster = cluster_text(s.cluster);
   r.layout = layout_words(s.strategy.mesh);
   r.devices = s.cluster.world_size();
-  r.replicas = replicas;
-  serving.limits = with_blocks_of_states(serving.limits, model);
-  r.limits = serving.limits;
-  const std::optional<Drafter> drafter = drafter_of(model, serving.speculation);
   r.speculation = serving.speculation;
-  r.capacity = cache_capacity(model, serving.limits, s.memory, drafter);
-  r.fits = r.capacity.holds(serving.limits);
+  r.slo = serving.slo;
+  deployment.describe(r);
   if (!r.fits) return r;
-  StepCosts costs(model);
-  std::optional<DraftedCosts> drafted;
-  if (drafter) drafted.emplace(model, *drafter, serving.speculation.tokens);
-  ServerOptions options;
-  options.limits = serving.limits;
-  options.blocks = r.capacity.blocks, options.kept = r.capacity.kept;
-  options.guesses = guesses_of(serving.speculation, serving.load.seed);
-  options.replicas = replicas;
-  options.batches_in_flight = s.strategy.mesh[Axis::kPp];
+  if (searches) {
+    raise_rate(deployment, serving, r);
+    requests = draw_requests(serving.load);
+  }
   TokenCount count(requests, progress);
-  r.service = serve(requests, serving.load, options, [&](const Step& step) -> const StepTime& {
-    count.add(step.sampled);
-    return drafted ? (*drafted)(step) : costs(step);
-  });
+  r.service = deployment.serve(requests, serving.load, searches ? nullptr : &count);
   r.kinds = kinds_of(serving.load);
-  r.summary = summarize(r.service, requests, r.kinds, r.devices, replicas);
-  r.requests = requests;
-  r.shapes = drafted ? drafted->shapes() : costs.shapes();
+  deployment.summarize(r, requests);
+  r.requests = std::move(requests);
   return r;
 }
 
 }  // namespace
 
-ServingReport predict_serving(const Scenario& scenario, const RunFacts& facts,
-                              ProgressLine& progress) {
+ServingReport predict_serving(const Scenario& scenario, ServingQuestion question,
+                              const RunFacts& facts, ProgressLine& progress) {
   require_serving(scenario);
   try {
-    return served(scenario, facts, progress);
+    return served(scenario, question, facts, progress);
   } catch (const InputError& error) {
     throw locate(error, scenario);
   }

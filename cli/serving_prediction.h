@@ -7,8 +7,12 @@
 
 namespace plait {
 
-/// Serves the scenario's requests. Throws InputError for what cannot be served, with its place.
-ServingReport predict_serving(const Scenario& scenario, const RunFacts& facts,
-                              ProgressLine& progress);
+/// Requests as the scenario has them, or at the highest rate that attains its objectives.
+enum class ServingQuestion : std::uint8_t { kAsWritten, kMaxRate };
+
+/// Serves the scenario's requests. Throws InputError for what cannot be served, with its place;
+/// S184 where the highest rate of a load is asked for that has none.
+ServingReport predict_serving(const Scenario& scenario, ServingQuestion question,
+                              const RunFacts& facts, ProgressLine& progress);
 
 }  // namespace plait

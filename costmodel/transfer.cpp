@@ -33,12 +33,17 @@ Cost link_cost(Bytes bytes, const Path& path, Seconds start, BytesPerSecond rate
 
 }  // namespace
 
+Seconds message_start(const Path& path) {
+  return Seconds(message_fit(path.outermost()).start_us * 1e-6) * latency_ratio(path);
+}
+
+double message_share(LinkClass link) { return message_fit(link).share; }
+
 Cost message_cost(Bytes bytes, const Path& path) {
   if (bytes.value == 0) return {};
   const LinkMessages fit = message_fit(path.outermost());
-  const double share = message_fit(path.link).share;
-  Cost cost = link_cost(bytes, path, Seconds(fit.start_us * 1e-6) * latency_ratio(path),
-                        path.bandwidth * share);
+  Cost cost =
+      link_cost(bytes, path, message_start(path), path.bandwidth * message_share(path.link));
   cost.provenance = fit.provenance;
   cost.band = fit.band;
   return cost;

@@ -10,6 +10,9 @@ namespace plait {
 /// another part's stream to be waited for. Assumed: no measurement stands behind it.
 inline constexpr double kHandOverUs = 5;
 
+/// Of an empty message, and the share of a link's data-sheet rate that messages reach.
+Seconds message_start(const Path& path);
+double message_share(LinkClass link);
 /// One message along `path`; no bytes cost nothing.
 Cost message_cost(Bytes bytes, const Path& path);
 /// Between device and host memory, over the device's host link.

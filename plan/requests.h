@@ -97,6 +97,35 @@ inline bool keeps_all_tokens(const Model& m) {
   return true;
 }
 
+/// Service level objectives: limits that each request is to keep, and how many requests are to. A
+/// request is good where it keeps every limit that is stated (`vllm bench serve --goodput`); the
+/// share of good ones is the attainment, of which DistServe asks 90 % (Zhong et al. 2024).
+struct Slo {
+  Seconds ttft, tpot, e2el;  // to the first token, per token after it, to the last; 0: no limit
+  double attainment = 0.9;
+  bool any() const { return ttft.value > 0 || tpot.value > 0 || e2el.value > 0; }
+};
+
+/// Instances of one role: those that compute prompts, or those that generate.
+struct EnginePool {
+  std::int64_t tp = 1, pp = 1;  // of each instance
+  std::int64_t dp = 0;          // instances; 0: as many as the other pool leaves devices for
+  EngineLimits limits;
+  std::int64_t devices() const { return tp * pp * dp; }
+};
+
+/// Who samples the first token of an answer and sends it to the user: the instance that generates,
+/// which computes the prompt's last token again (vLLM's NixlConnector behind its proxies), or the
+/// one that has computed the prompt (DistServe).
+enum class FirstToken : std::uint8_t { kDecode, kPrefill };
+
+/// Prefill and decode on instances of their own; between them goes the cache of each request.
+struct Disaggregation {
+  EnginePool prefill, decode;  // devices in this order
+  FirstToken first_token = FirstToken::kDecode;
+  bool any() const { return decode.dp > 0; }
+};
+
 /// What a scenario says of serving.
 struct Serving {
   ServingPrecision precision;
@@ -104,7 +133,9 @@ struct Serving {
   bool expert_parallel = false;  // ServingLayout::expert_parallel
   EngineLimits limits;
   Speculation speculation;
+  Disaggregation disaggregation;
   Load load;
+  Slo slo;
 };
 
 }  // namespace plait

@@ -1,16 +1,28 @@
 #pragma once
 // What serving a load comes to, as text for people and JSON for machines.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "reports/report.h"
 #include "reports/terminal.h"
 #include "serving/capacity.h"
+#include "serving/handover_summary.h"
+#include "serving/max_rate.h"
 #include "serving/requests.h"
 #include "serving/summary.h"
 
 namespace plait {
+
+/// Replicas of one layout.
+struct PoolReport {
+  std::string name, layout, instance;  // "prefill"; "tp 4, dp 2"; "tp 4"
+  std::int64_t devices = 0, replicas = 1;
+  EngineLimits limits;
+  CacheCapacity capacity;
+  bool fits = false;
+};
 
 struct ServingReport {
   RunFacts run;
@@ -21,19 +33,40 @@ struct ServingReport {
   CacheCapacity capacity;
   /// False: the cache has no room for the longest sequence, and nothing was served.
   bool fits = false;
+  /// Prefill and decode, where they are apart. What stands above is then of decode, but for layout,
+  /// devices and fits, which are of both.
+  std::vector<PoolReport> pools;
+  std::optional<HandoverSummary> handovers;
   ServiceSummary summary;
-  std::vector<Request> requests;   // as they were asked, in the service's order
-  std::vector<RequestKind> kinds;  // of requests
+  Slo slo;
+  std::optional<MaxRate> max_rate;  // where it was asked for; the service is the one at that rate
+  std::vector<Request> requests;    // as they were asked, in the service's order
+  std::vector<RequestKind> kinds;   // of requests
   Service service;
   std::size_t shapes = 0;  // of steps that were simulated
+
+  /// Where prompts are computed.
+  bool caches_prefixes() const {
+    return (pools.empty() ? limits : pools.front().limits).prefix_caching;
+  }
+  /// The cache that has no room for the longest sequence, or decode's.
+  const CacheCapacity& tightest_cache() const {
+    return !pools.empty() && !pools.front().fits ? pools.front().capacity : capacity;
+  }
+  bool attains() const { return summary.all.attainment.reaches(slo); }
+  /// It fits, and as many requests are good as are asked for.
+  bool is_yes() const { return fits && (!slo.any() || attains()); }
+  /// Requests for each arrival: more than 1 where conversations arrive.
+  double turns() const;
 };
 
-/// What the steps that only generate spend most of their time on: "memory bandwidth", ...
+/// What the steps spend most of their time on: "memory bandwidth", ...
 std::string bound_of(const StepTotals& totals);
 
 std::string to_text(const ServingReport& report, const TerminalStyle& style);
 std::string to_json(const ServingReport& report);
-/// A line per request: when it came, had its first token and its last, on which replica.
+/// A line per request: when it came, had its first token and its last, on which replica, and with
+/// objectives whether it was good.
 std::string to_csv(const ServingReport& report);
 
 }  // namespace plait

@@ -10,48 +10,105 @@
 namespace plait {
 namespace {
 
-const std::vector<TableColumn>& serving_columns() {
-  static const std::vector<TableColumn> kColumns = {
-      {"TTFT p50"}, {"p99"},     {"TPOT p50"},          {"p99"}, {"tok/s", 8}, {"/device", 9},
-      {"cache", 9}, {"fits", 5}, {"bound by", 18, true}};
-  return kColumns;
+/// What is compared besides latencies and tokens.
+struct Asked {
+  bool objectives = false, rate = false, pools = false;
+  explicit Asked(const std::vector<ServingCandidate>& candidates) {
+    for (const ServingCandidate& c : candidates) {
+      if (!c.report) continue;
+      objectives = objectives || c.report->slo.any();
+      pools = pools || !c.report->pools.empty();
+      rate = rate || c.report->max_rate.has_value();
+    }
+  }
+};
+
+/// With objectives they stand in the place of what fits (rows of what does not say so) and binds.
+std::vector<TableColumn> serving_columns(const Asked& asked) {
+  std::vector<TableColumn> out = {{"TTFT p50"}, {"p99"},        {"TPOT p50"}, {"p99"},
+                                  {"tok/s", 8}, {"/device", 9}, {"cache", 9}};
+  if (asked.objectives) {
+    const char* rate = asked.rate ? "rate" : "goodput";
+    out.insert(out.end(), {{"good", 8}, {rate, 9}, {"/device", 9}});
+  } else {
+    out.insert(out.end(), {{"fits", 5}, {"bound by", 18, true}});
+  }
+  return out;
 }
 
-TableRow row_of(const ServingCandidate& c) {
+/// The share of good requests, and how many come a second, each of a device.
+void add_objective_cells(const ServingReport& r, const Asked& asked, std::vector<Span>& cells) {
+  const Attainment& a = r.summary.all.attainment;
+  const bool found = !asked.rate || r.max_rate->rate_per_s > 0;
+  const double rate = asked.rate ? r.max_rate->rate_per_s * r.turns() : r.summary.goodput_per_s;
+  const auto number = [found](double v) { return found ? fmt::format("{:.3g}", v) : "none"; };
+  cells.push_back({human_percent(a.share(a.good)), r.attains() ? Ink::kGood : Ink::kBad});
+  cells.push_back({number(rate)});
+  cells.push_back({number(rate / static_cast<double>(r.devices)), Ink::kBold});
+}
+
+TableRow row_of(const ServingCandidate& c, const Asked& asked) {
   if (!c.report) return {c.label, {}, c.reason};
   const ServingReport& r = *c.report;
   if (!r.fits) {
     return {c.label,
             {},
             fmt::format("does not fit: the cache has room for {} tokens, a sequence has up to {}",
-                        human_count(r.capacity.tokens), human_count(r.limits.max_context))};
+                        human_count(r.tightest_cache().tokens), human_count(r.limits.max_context))};
   }
   const ServiceSummary& s = r.summary;
-  return {c.label,
-          {{human_time(s.all.first_token.p50.value), Ink::kBold},
-           {human_time(s.all.first_token.p99.value)},
-           {human_time(s.all.per_token.p50.value), Ink::kBold},
-           {human_time(s.all.per_token.p99.value)},
-           {human_rate(s.output_tokens_per_s)},
-           {human_rate(s.tokens_per_s_per_device)},
-           {human_rate(static_cast<double>(r.capacity.tokens * r.replicas))},
-           {"yes", Ink::kGood},
-           {bound_of(r.service.decode)}},
-          ""};
+  TableRow out = {c.label,
+                  {{human_time(s.all.first_token.p50.value), Ink::kBold},
+                   {human_time(s.all.first_token.p99.value)},
+                   {human_time(s.all.per_token.p50.value), Ink::kBold},
+                   {human_time(s.all.per_token.p99.value)},
+                   {human_rate(s.output_tokens_per_s)},
+                   {human_rate(s.tokens_per_s_per_device)},
+                   {human_rate(static_cast<double>(r.capacity.tokens * r.replicas))}},
+                  ""};
+  if (asked.objectives) {
+    add_objective_cells(r, asked, out.cells);
+  } else {
+    out.cells.push_back({"yes", Ink::kGood});
+    out.cells.push_back({r.handovers ? r.handovers->bottleneck() : bound_of(r.service.decode)});
+  }
+  return out;
+}
+
+std::string legend_words(const Asked& asked) {
+  std::string out =
+      "TTFT: time to the first token; TPOT: per token after it; tok/s: of output; "
+      "cache: tokens of all replicas";
+  if (asked.pools) out += " that generate";
+  if (asked.pools && !asked.objectives) out += "; bound by: the pool that requests wait longer for";
+  if (!asked.objectives) return out;
+  out += "; good: requests that keep every limit of serving.slo; ";
+  out += asked.rate ? "rate: the highest at which enough are, requests a second"
+                    : "goodput: those a second";
+  return out;
+}
+
+/// Empty where there is nothing to say.
+std::vector<std::string> objective_columns(const ServingCandidate& c) {
+  if (!c.report || !c.report->fits || !c.report->slo.any()) return {"", "", "", ""};
+  const ServingReport& r = *c.report;
+  const Attainment& a = r.summary.all.attainment;
+  const bool found = r.max_rate && r.max_rate->rate_per_s > 0;
+  return {fmt::format("{}", a.share(a.good)), fmt::format("{}", r.summary.goodput_per_s),
+          fmt::format("{}", r.summary.goodput_per_s_per_device),
+          found ? fmt::format("{}", r.max_rate->rate_per_s) : ""};
 }
 
 }  // namespace
 
 std::string serving_comparison_text(const std::vector<ServingCandidate>& candidates,
                                     const TerminalStyle& style) {
+  const Asked asked(candidates);
   std::vector<TableRow> rows;
-  for (const ServingCandidate& c : candidates) rows.push_back(row_of(c));
-  std::vector<Line> lines = table_lines("", serving_columns(), rows, style.width);
+  for (const ServingCandidate& c : candidates) rows.push_back(row_of(c, asked));
+  std::vector<Line> lines = table_lines("", serving_columns(asked), rows, style.width);
   lines.push_back({});
-  lines.push_back(
-      {{"TTFT: time to the first token; TPOT: per token after it; tok/s: of output; "
-        "cache: tokens of all replicas",
-        Ink::kDim}});
+  lines.push_back({{legend_words(asked), Ink::kDim}});
   return render(lines, style);
 }
 
@@ -71,10 +128,27 @@ std::string serving_comparison_json(const std::vector<ServingCandidate>& candida
 }
 
 std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidates) {
-  std::string out =
-      csv_row({"label", "served", "fits", "reason", "devices", "replicas", "ttft_p50_s",
-               "ttft_p99_s", "tpot_p50_s", "tpot_p99_s", "requests_per_s", "output_tokens_per_s",
-               "output_tokens_per_s_per_device", "cache_tokens_per_replica"});
+  std::vector<std::string> titles = {"label",
+                                     "served",
+                                     "fits",
+                                     "reason",
+                                     "devices",
+                                     "replicas",
+                                     "ttft_p50_s",
+                                     "ttft_p99_s",
+                                     "tpot_p50_s",
+                                     "tpot_p99_s",
+                                     "requests_per_s",
+                                     "output_tokens_per_s",
+                                     "output_tokens_per_s_per_device",
+                                     "cache_tokens_per_replica"};
+  const std::size_t usual = titles.size();
+  const bool objectives = Asked(candidates).objectives;
+  if (objectives) {
+    titles.insert(titles.end(), {"attainment", "goodput_requests_per_s",
+                                 "goodput_requests_per_s_per_device", "max_rate_per_s"});
+  }
+  std::string out = csv_row(titles);
   for (const ServingCandidate& c : candidates) {
     std::vector<std::string> row = {c.label, c.report ? "true" : "false",
                                     c.report && c.report->fits ? "true" : "false", c.reason};
@@ -90,7 +164,10 @@ std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidat
       }
       row.push_back(fmt::format("{}", r.capacity.tokens));
     } else {
-      row.resize(14);
+      row.resize(usual);
+    }
+    for (std::string& cell : objective_columns(c)) {
+      if (objectives) row.push_back(std::move(cell));
     }
     out += csv_row(row);
   }

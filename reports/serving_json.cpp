@@ -2,6 +2,7 @@
 
 #include "reports/json_tree.h"
 #include "reports/serving.h"
+#include "reports/serving_objectives.h"
 
 namespace plait {
 namespace {
@@ -16,7 +17,7 @@ Tree tree_of(const Quantiles& q) {
           {"max_s", q.most.value}};
 }
 
-Tree tree_of(const KindSummary& k, bool prefix_caching) {
+Tree tree_of(const KindSummary& k, bool prefix_caching, bool objectives) {
   Tree out = {{"name", k.name},
               {"requests", k.requests},
               {"prompt_tokens", k.prompt_tokens},
@@ -29,6 +30,7 @@ Tree tree_of(const KindSummary& k, bool prefix_caching) {
     out["prompt_tokens_cached"] = k.found_tokens;
     out["prefix_cache_hit_rate"] = k.hit_rate();
   }
+  if (objectives) add_attainment(out, k.attainment);
   return out;
 }
 
@@ -73,6 +75,41 @@ Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {
           {"stages", std::move(stages)}};
 }
 
+/// What replicas of a pool have done.
+Tree use_tree(const PoolUse& use, double busy) {
+  return {{"devices_busy", busy},
+          {"generation_steps", tree_of(use.decode)},
+          {"prompt_steps", tree_of(use.prefill)},
+          {"most_blocks_in_use", use.most_blocks},
+          {"most_sequences_in_step", use.most_sequences}};
+}
+
+Tree pools_tree(const ServingReport& r) {
+  Tree out = Tree::object();
+  for (const PoolReport& p : r.pools) {
+    Tree& pool = out[p.name] = {{"layout", p.layout},
+                                {"devices", p.devices},
+                                {"replicas", p.replicas},
+                                {"fits", p.fits},
+                                {"kv_cache", tree_of(p.capacity, p.limits)}};
+    if (!r.handovers) continue;
+    const bool prefill = p.name == "prefill";
+    pool["use"] = prefill ? use_tree(*r.service.prefill_pool, r.handovers->prefill_busy)
+                          : use_tree(r.service, r.handovers->decode_busy);
+  }
+  return out;
+}
+
+Tree handovers_tree(const HandoverSummary& h) {
+  return {{"transfers", h.transfers},
+          {"tokens", h.tokens},
+          {"bytes", h.bytes.value},
+          {"time", tree_of(h.transfer)},
+          {"wait_for_prefill", tree_of(h.prefill_wait)},
+          {"wait_for_decode", tree_of(h.decode_wait)},
+          {"bottleneck", h.bottleneck()}};
+}
+
 Tree served_tree(const ServingReport& r) {
   const ServiceSummary& s = r.summary;
   Tree out = {{"makespan_s", s.makespan.value},
@@ -81,7 +118,7 @@ Tree served_tree(const ServingReport& r) {
               {"tokens_per_s", s.tokens_per_s},
               {"output_tokens_per_s_per_device", s.tokens_per_s_per_device},
               {"output_tokens_per_s_per_user", s.tokens_per_s_per_user},
-              {"all", tree_of(s.all, r.limits.prefix_caching)},
+              {"all", tree_of(s.all, r.caches_prefixes(), r.slo.any())},
               {"itl", tree_of(s.token_gap)},
               {"kinds", Tree::array()},
               {"generation_steps", tree_of(r.service.decode)},
@@ -101,8 +138,10 @@ Tree served_tree(const ServingReport& r) {
                           {"draft_acceptance_rate", g.rate()}};
   }
   for (const KindSummary& k : s.kinds) {
-    out["kinds"].push_back(tree_of(k, r.limits.prefix_caching));
+    out["kinds"].push_back(tree_of(k, r.caches_prefixes(), r.slo.any()));
   }
+  if (r.slo.any()) out["slo"] = objectives_json(r);
+  if (r.handovers) out["handovers"] = handovers_tree(*r.handovers);
   return out;
 }
 
@@ -117,7 +156,9 @@ std::string to_json(const ServingReport& r) {
               {"replicas", r.replicas},
               {"fits", r.fits},
               {"kv_cache", tree_of(r.capacity, r.limits)}};
+  if (!r.pools.empty()) out["pools"] = pools_tree(r);
   if (r.fits) out["service"] = served_tree(r);
+  if (r.max_rate) out["max_rate"] = max_rate_json(r);
   out["run"] = {{"version", r.run.version},
                 {"revision", r.run.revision},
                 {"scenario_sha256", r.run.scenario_sha256},
@@ -127,15 +168,25 @@ std::string to_json(const ServingReport& r) {
 }
 
 std::string to_csv(const ServingReport& r) {
-  const bool cached = r.limits.prefix_caching;
+  const bool cached = r.caches_prefixes();
+  const bool objectives = r.slo.any(), apart = r.handovers.has_value();
   std::string out = "request,arrival_s,first_token_s,finish_s,replica,preemptions";
-  out += cached ? ",prompt_tokens,prompt_tokens_cached\n" : "\n";
+  if (cached) out += ",prompt_tokens,prompt_tokens_cached";
+  if (apart) out += ",prefilled_s,asked_s,received_s,decode_replica,tokens_sent";
+  out += objectives ? ",good\n" : "\n";
   const auto seconds = [](SimTime t) { return to_seconds(t).value; };
   for (std::size_t i = 0; i < r.service.requests.size(); ++i) {
     const Served& s = r.service.requests[i];
     out += fmt::format("{},{},{},{},{},{}", i, seconds(s.arrival), seconds(s.first_token),
                        seconds(s.finish), s.replica, s.preemptions);
-    out += cached ? fmt::format(",{},{}\n", r.requests[i].prompt, s.found) : "\n";
+    if (cached) out += fmt::format(",{},{}", r.requests[i].prompt, s.found);
+    if (apart) {
+      const Handover& h = r.service.handovers[i];
+      out += fmt::format(",{},{},{},{},{}", seconds(h.prefilled), seconds(h.asked),
+                         seconds(h.received), h.replica, h.tokens);
+    }
+    if (objectives) out += fmt::format(",{}", kept_by(latency_of(r.requests[i], s), r.slo).all());
+    out += "\n";
   }
   return out;
 }

@@ -4,6 +4,7 @@
 
 #include "reports/human.h"
 #include "reports/serving.h"
+#include "reports/serving_objectives.h"
 #include "reports/table.h"
 
 namespace plait {
@@ -27,35 +28,67 @@ std::vector<Line> header(const ServingReport& r) {
           {}};
 }
 
-std::string cache_words(const ServingReport& r, const StageRoom& room) {
+std::string cache_words(const CacheCapacity& c, const EngineLimits& limits) {
+  const StageRoom& room = c.stages[c.tightest];
   if (room.state_bytes.value == 0) {
     return fmt::format("GPU KV cache size: {} tokens ({}, {} per token and device)",
-                       human_count(r.capacity.tokens),
-                       human_bytes(room.bytes_per_token.value * r.capacity.tokens),
+                       human_count(c.tokens), human_bytes(room.bytes_per_token.value * c.tokens),
                        human_bytes(room.bytes_per_token.value));
   }
   return fmt::format(
       "{} blocks of {} tokens, or a state, of one layer ({}); {} per token and {} "
       "per sequence and device",
-      human_count(r.capacity.blocks), human_count(r.limits.block_size),
-      human_bytes(room.cache.value), human_bytes(room.bytes_per_token.value),
-      human_bytes(room.state_bytes.value));
+      human_count(c.blocks), human_count(limits.block_size), human_bytes(room.cache.value),
+      human_bytes(room.bytes_per_token.value), human_bytes(room.state_bytes.value));
 }
 
-std::vector<Line> capacity_lines(const ServingReport& r) {
-  const StageRoom& room = r.capacity.stages[r.capacity.tightest];
-  const std::string used =
-      fmt::format("{} of weights, activations and process", human_bytes(room.use.bytes().value));
-  if (!r.fits) {
+std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& limits, bool fits) {
+  const std::string used = fmt::format("{} of weights, activations and process",
+                                       human_bytes(c.stages[c.tightest].use.bytes().value));
+  if (!fits) {
     return {{{"DOES NOT FIT  ", Ink::kBad},
              {fmt::format("{} leave room for {} tokens; a sequence has up to {}", used,
-                          human_count(r.capacity.tokens), human_count(r.limits.max_context))}}};
+                          human_count(c.tokens), human_count(limits.max_context))}}};
   }
   return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
-          labelled("cache", cache_words(r, room)),
+          labelled("cache", cache_words(c, limits)),
           labelled("", fmt::format("Maximum concurrency for {} tokens per request: {:.2f}x",
-                                   human_count(r.limits.max_context),
-                                   r.capacity.concurrency(r.limits)))};
+                                   human_count(limits.max_context), c.concurrency(limits)))};
+}
+
+/// Each pool behind its name.
+std::vector<Line> pool_lines(const ServingReport& r) {
+  if (r.pools.empty()) return capacity_lines(r.capacity, r.limits, r.fits);
+  std::vector<Line> out;
+  for (const PoolReport& p : r.pools) {
+    if (!out.empty()) out.push_back({});
+    out.push_back(labelled(
+        p.name,
+        fmt::format("{} of {} on {} devices",
+                    p.replicas == 1 ? "an instance" : human_count(p.replicas) + " instances",
+                    p.instance, human_count(p.devices)),
+        Ink::kBold));
+    append(out, capacity_lines(p.capacity, p.limits, p.fits));
+  }
+  return out;
+}
+
+/// What is sent between the pools, and which of them requests wait for.
+std::vector<Line> handover_lines(const ServingReport& r) {
+  if (!r.handovers) return {};
+  const HandoverSummary& h = *r.handovers;
+  const double each =
+      h.transfers > 0 ? static_cast<double>(h.bytes.value) / static_cast<double>(h.transfers) : 0;
+  return {
+      labelled("transfers",
+               fmt::format("{} of {} on average, {} each, 99 % within {}", human_count(h.transfers),
+                           human_bytes(static_cast<std::int64_t>(each)),
+                           human_time(h.transfer.mean.value), human_time(h.transfer.p99.value))),
+      labelled("bottleneck",
+               fmt::format("{}: requests wait {} for a step of prefill, {} for room and a step "
+                           "of decode",
+                           h.bottleneck(), human_time(h.prefill_wait.mean.value),
+                           human_time(h.decode_wait.mean.value)))};
 }
 
 std::vector<Line> rate_lines(const ServingReport& r) {
@@ -71,7 +104,7 @@ std::vector<Line> rate_lines(const ServingReport& r) {
                       human_rate(s.tokens_per_s_per_device), human_rate(s.tokens_per_s_per_user)),
           Ink::kBold),
       labelled("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
-  if (r.limits.prefix_caching) {
+  if (r.caches_prefixes()) {
     out.push_back(labelled(
         "prefix cache",
         fmt::format("hit rate {}: {} of {} tokens of prompts", human_percent(s.all.hit_rate()),
@@ -109,8 +142,12 @@ std::vector<Line> latency_lines(const KindSummary& k, const std::string& title, 
   return out;
 }
 
-std::string kind_title(const KindSummary& k, bool prefix_caching) {
+std::string kind_title(const KindSummary& k, bool prefix_caching, const Slo& slo) {
   std::string out = fmt::format("{}: {} requests", k.name, human_count(k.requests));
+  if (slo.any()) {
+    const Attainment& a = k.attainment;
+    out += fmt::format(", {} good", human_percent(a.share(a.good)));
+  }
   if (prefix_caching) out += fmt::format(", {} cached", human_percent(k.hit_rate(), 0));
   return out;
 }
@@ -133,16 +170,31 @@ std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
           labelled("", parts)};
 }
 
+std::string use_words(double busy, const PoolUse& use, const CacheCapacity& capacity) {
+  return fmt::format("devices {} of the time; at most {} of the cache, {} sequences a step",
+                     human_percent(busy), human_percent(share_of(use.most_blocks, capacity.blocks)),
+                     human_count(use.most_sequences));
+}
+
 std::vector<Line> step_lines(const ServingReport& r) {
-  const double blocks = share_of(r.service.most_blocks, r.capacity.blocks);
   std::vector<Line> out = {{}, {{"what steps spend their time on", Ink::kBold}}};
-  append(out, step_line("generation", r.service.decode));
-  append(out, step_line("with prompts", r.service.prefill));
-  out.push_back(labelled("bound by", bound_of(r.service.decode) + " (generation)"));
+  const Service& s = r.service;
+  if (!r.handovers) {
+    append(out, step_line("generation", s.decode));
+    append(out, step_line("with prompts", s.prefill));
+    out.push_back(labelled("bound by", bound_of(s.decode) + " (generation)"));
+    out.push_back(labelled("in use", use_words(r.summary.devices_busy, s, r.capacity)));
+    return out;
+  }
+  append(out, step_line("prefill", s.prefill_pool->prefill));
+  append(out, step_line("decode", s.decode));
+  if (s.prefill.steps > 0) append(out, step_line("recomputed", s.prefill));
+  out.push_back(
+      labelled("bound by", fmt::format("{} (prefill), {} (decode)",
+                                       bound_of(s.prefill_pool->prefill), bound_of(s.decode))));
   out.push_back(labelled(
-      "in use", fmt::format("devices {} of the time; at most {} of the cache, {} sequences a step",
-                            human_percent(r.summary.devices_busy), human_percent(blocks),
-                            human_count(r.service.most_sequences))));
+      "prefill", use_words(r.handovers->prefill_busy, *s.prefill_pool, r.pools[0].capacity)));
+  out.push_back(labelled("decode", use_words(r.handovers->decode_busy, s, r.capacity)));
   return out;
 }
 
@@ -157,13 +209,16 @@ std::string bound_of(const StepTotals& totals) {
 
 std::string to_text(const ServingReport& r, const TerminalStyle& style) {
   std::vector<Line> lines = header(r);
-  append(lines, capacity_lines(r));
+  append(lines, pool_lines(r));
   if (r.fits) {
     append(lines, rate_lines(r));
+    append(lines, handover_lines(r));
+    append(lines, objective_lines(r, kServingLabel));
     append(lines,
            latency_lines(r.summary.all, "latency of requests", style.width, &r.summary.token_gap));
     for (const KindSummary& k : r.summary.kinds) {
-      append(lines, latency_lines(k, kind_title(k, r.limits.prefix_caching), style.width, nullptr));
+      append(lines,
+             latency_lines(k, kind_title(k, r.caches_prefixes(), r.slo), style.width, nullptr));
     }
     append(lines, step_lines(r));
   }

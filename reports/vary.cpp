@@ -88,6 +88,22 @@ std::string short_name(const Assignments::value_type& set) {
   return set.first.substr(set.first.rfind('.') + 1) + "=" + set.second;
 }
 
+std::string label_of(const Assignments& sets) {
+  const auto last = [](const std::string& path) { return path.rfind('.') + 1; };  // 0: no dot
+  std::string out;
+  for (const auto& set : sets) {
+    const std::string& path = set.first;
+    const std::string word = path.substr(last(path));
+    const auto alike = std::ranges::count_if(
+        sets, [&](const auto& other) { return other.first.substr(last(other.first)) == word; });
+    const std::size_t dot = last(path);
+    const bool two = alike > 1 && dot > 1;
+    out += (out.empty() ? "" : " ") +
+           (two ? path.substr(path.rfind('.', dot - 2) + 1) + "=" + set.second : short_name(set));
+  }
+  return out;
+}
+
 Assignments outer_first(Assignments sets) {
   std::ranges::stable_sort(sets, {},
                            [](const auto& set) { return std::ranges::count(set.first, '.'); });

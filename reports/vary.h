@@ -26,6 +26,10 @@ using Assignments = std::vector<std::pair<std::string, std::string>>;
 /// "tp=4", the last word of the path.
 std::string short_name(const Assignments::value_type& set);
 
+/// Short names of all, behind one another; of paths with the same last word the last two:
+/// "prefill.tp=4 decode.tp=8".
+std::string label_of(const Assignments& sets);
+
 /// The same with a field before those inside of it ("cluster" before "cluster.nodes"), which it
 /// would undo.
 Assignments outer_first(Assignments sets);

@@ -125,6 +125,7 @@ const Table<Model>& model_table();
 const Table<ModelPart>& model_part_table();
 const Table<Workload>& workload_table();
 const Table<Training>& training_table();
+const Table<EngineLimits>& engine_table();
 const Table<Serving>& serving_table();
 const Table<StrategyPart>& strategy_table();
 const Table<Kernels>& kernels_table();

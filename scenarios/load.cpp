@@ -155,6 +155,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
+  if (out.serving) resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
   out.kernels = parts.kernels;
   out.memory = parts.memory;
   out.price_per_device_hour = parts.cluster.price_per_device_hour;

@@ -49,9 +49,12 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
                                       const StrategyPart& part);
 
 /// Serving: types that follow from others, the longest sequence, the trace's path. Throws S062,
-/// S063; appends W001 for fields without effect.
+/// S063, S183; appends W001 for fields without effect.
 Serving resolve_serving(const Json& json, Serving serving, const std::string& scenario_file,
                         std::vector<std::string>& warnings);
+/// The engines of `serving.disaggregated` where it is written: what they do not say as
+/// serving.engine, and a dp that is absent so that the pools fill the devices. Throws S185, S186.
+void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);
 /// Throws F002 for neither workload nor serving, S064 for both.
 void require_one_task(const Json& root);
 /// W001: options of the strategy (keys as in idle_options) that serving does not look at.

@@ -71,6 +71,12 @@ void check(const Serving& s) {
   }
 }
 
+void require_limits(const Json& json, const Slo& slo) {
+  if (json.find("slo") == nullptr || slo.any()) return;
+  refuse_field("S183", "service level objectives without a limit", "serving.slo",
+               "at least one of ttft, tpot and e2el", R"(write one, such as "ttft": "500 ms")");
+}
+
 }  // namespace
 
 Serving resolve_serving(const Json& json, Serving s, const std::string& scenario_file,
@@ -78,6 +84,7 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   check(s);
+  require_limits(json, s.slo);
   warn_of_idle(json.find("requests"), s.load, warnings);
   warn_of_idle_in_kinds(json.find("requests"), s.load, warnings);
   if (!s.load.trace.empty()) {

@@ -71,6 +71,8 @@ const Table<Load>& load_table() {
   return table;
 }
 
+}  // namespace
+
 const Table<EngineLimits>& engine_table() {
   using E = EngineLimits;
   static const Table<E> table(
@@ -111,6 +113,8 @@ const Table<EngineLimits>& engine_table() {
   return table;
 }
 
+namespace {
+
 const Table<Speculation>& speculation_table() {
   using S = Speculation;
   static const Table<S> table(
@@ -131,6 +135,60 @@ const Table<Speculation>& speculation_table() {
                 "The probability that a guess is right whose predecessors are.")
               .required(),
           field("model", &S::draft_model, Text{}, "For draft_model: a preset.").otherwise("none"),
+      });
+  return table;
+}
+
+const Table<EnginePool>& pool_table() {
+  using P = EnginePool;
+  static const Table<P> table(
+      "serving.disaggregated.prefill, serving.disaggregated.decode",
+      {
+          field("tp", &P::tp, Int{}, "Tensor parallel ranks of each instance."),
+          field("pp", &P::pp, Int{}, "Pipeline stages of each instance."),
+          field("dp", &P::dp, Int{}, "Instances.")
+              .otherwise("as many as the other pool leaves devices for"),
+          field("engine", &P::limits, Nested{&engine_table()}, "How its steps are batched.")
+              .otherwise("as `serving.engine`, field by field"),
+      });
+  return table;
+}
+
+const Table<Disaggregation>& disaggregation_table() {
+  using D = Disaggregation;
+  static const Table<D> table(
+      "serving.disaggregated",
+      {
+          field("prefill", &D::prefill, Nested{&pool_table()},
+                "Instances that compute prompts, on the first devices."),
+          field("decode", &D::decode, Nested{&pool_table()},
+                "Instances that generate, on the devices behind them."),
+          field(
+              "first_token", &D::first_token,
+              Choice<FirstToken>{
+                  {{"decode", FirstToken::kDecode}, {"prefill", FirstToken::kPrefill}}},
+              "Who samples the first token and sends it to the user: the instance that generates, "
+              "which computes the prompt's last token again (vLLM's NixlConnector), or the one "
+              "that has computed the prompt (DistServe)."),
+      });
+  return table;
+}
+
+const Table<Slo>& slo_table() {
+  using S = Slo;
+  const Amount<Seconds> limit{.min = 1e-6, .max = 86400};
+  static const Table<S> table(
+      "serving.slo",
+      {
+          field("ttft", &S::ttft, limit, "At most so long to the first token.")
+              .otherwise("no limit"),
+          field("tpot", &S::tpot, limit, "At most so long per token after it, on average.")
+              .otherwise("no limit"),
+          field("e2el", &S::e2el, limit, "At most so long to the last token.")
+              .otherwise("no limit"),
+          field("attainment", &S::attainment, Real{.min = 0, .max = 1},
+                "The share of requests that are to keep every limit; below it the answer is no "
+                "(exit code 1). 0: no verdict."),
       });
   return table;
 }
@@ -207,7 +265,13 @@ const Table<Serving>& serving_table() {
           field("speculative", &S::speculation, Nested{&speculation_table()},
                 "Tokens are guessed and checked several in a step (vLLM's --speculative-config).")
               .silent_by_default(),
+          field("disaggregated", &S::disaggregation, Nested{&disaggregation_table()},
+                "Prompts are computed on some instances and answers on others.")
+              .silent_by_default(),
           field("requests", &S::load, Nested{&load_table()}, "What is asked, and when."),
+          field("slo", &S::slo, Nested{&slo_table()},
+                "Limits that each request is to keep (`vllm bench serve --goodput`).")
+              .silent_by_default(),
       });
   return table;
 }

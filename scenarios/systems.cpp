@@ -70,6 +70,8 @@ constexpr System kSystems[] = {
      "weights and cache over tp, blocks of prompts that begin alike once"},
     {"vLLM, speculative decoding", "vllm-llama-3.1-70b-eagle", "vllm",
      "weights and cache over tp, guesses checked several a step"},
+    {"vLLM, disaggregated", "vllm-llama-3.1-70b-disaggregated", "vllm",
+     "prompts on some instances, answers on others, each over tp"},
     {"vLLM, mixture of experts", "vllm-mixtral-8x7b", "vllm",
      "weights and cache over tp, every expert too, requests over dp"},
     {"vLLM, expert parallel", "vllm-deepseek-v3", "vllm",

@@ -121,20 +121,48 @@ void Engine::schedule_running(bool generating, Batch& batch) {
   }
 }
 
+/// What was reserved has room for the one token that is missing.
+void Engine::schedule_received(Batch& batch) {
+  while (!received_.empty() && budget_ > 0 && has_place()) {
+    const std::size_t r = received_.front();
+    PLAIT_CHECK(missing(r) == 1 && take_blocks(r, 1), "a sequence without room for its next token");
+    received_.pop_front();
+    running_.push_back(r);
+    run(r, 1, 0, batch);
+  }
+}
+
 void Engine::schedule_waiting(Batch& batch) {
   while (!waiting_.empty() && budget_ > 0 && !preempted_) {
     const std::size_t r = waiting_.front();
     State& s = state_[r];
     s.computed = cache_ ? cache_->found(r, known(r)) : 0;
     const std::int64_t tokens = std::min(missing(r), budget_);
-    const bool room = static_cast<std::int64_t>(running_.size()) < limits_.max_sequences;
-    if (!room || (tokens < missing(r) && !limits_.chunked_prefill)) return;
+    if (!has_place() || (tokens < missing(r) && !limits_.chunked_prefill)) return;
     if (!take_blocks(r, tokens)) return;
     if (s.preemptions == 0) s.found = s.computed;
     waiting_.pop_front();
     running_.push_back(r);
     run(r, tokens, 0, batch);
   }
+}
+
+bool Engine::reserve(std::size_t r, std::int64_t generated) {
+  if (!waiting_.empty()) return false;
+  State& s = state_[r];
+  s.generated = generated;
+  s.computed = s.found = cache_ ? cache_->found(r, known(r)) : 0;
+  if (!take_blocks(r, 0, missing(r))) return false;
+  ++reserved_;
+  return true;
+}
+
+void Engine::receive(std::size_t r) {
+  State& s = state_[r];
+  s.computed = known(r) - 1;
+  if (cache_) take_blocks(r, 0);  // others find them from now on
+  --reserved_;
+  received_.push_back(r);
 }
 
 Step Engine::shape(const Batch& batch) const {
@@ -156,6 +184,7 @@ Batch Engine::schedule() {
   budget_ = limits_.max_tokens, preempted_ = false;
   schedule_running(true, batch);
   schedule_running(false, batch);
+  schedule_received(batch);
   schedule_waiting(batch);
   if (!batch.empty()) batch.step = shape(batch);
   return batch;
@@ -183,7 +212,6 @@ Progress Engine::complete(const Batch& batch) {
     out.sampled.push_back(r);
     if (s.generated < requests_[r].output) continue;
     out.finished.push_back(r);
-    give_blocks(r);
     running_.erase(std::ranges::find(running_, r));
   }
   return out;

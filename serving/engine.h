@@ -8,6 +8,10 @@
 // admitted begins behind what it finds in the cache (serving/prefix_cache.h). With speculative
 // decoding a sequence that generates brings its guesses along (serving/guesses.h), as far as the
 // budget goes; those that are not accepted are computed again.
+//
+// A sequence whose prompt was computed elsewhere takes its blocks first (`reserve`), and runs when
+// its keys and values have come (`receive`): before others that wait, as it has all that a step
+// needs.
 
 #include <cstdint>
 #include <deque>
@@ -53,9 +57,19 @@ class Engine {
   void admit(std::size_t request) { waiting_.push_back(request); }
   /// The next batch, of sequences that are in no batch at the moment; empty: nothing can run.
   Batch schedule();
+  /// Requests that have finished keep their blocks until they are released.
   Progress complete(const Batch& batch);
+  void release(std::size_t request) { give_blocks(request); }
 
-  std::size_t outstanding() const { return waiting_.size() + running_.size(); }
+  /// Blocks for the prompt, which comes from elsewhere but for what the cache has (`found`), and
+  /// for the token behind it, with `generated` tokens of the answer. False: there are too few, or
+  /// sequences that were preempted come first.
+  bool reserve(std::size_t request, std::int64_t generated);
+  void receive(std::size_t request);
+
+  std::size_t outstanding() const {
+    return waiting_.size() + reserved_ + received_.size() + running_.size();
+  }
   std::int64_t free_blocks() const { return cache_ ? cache_->free_blocks() : free_; }
   std::int64_t preemptions(std::size_t request) const { return state_[request].preemptions; }
   /// Tokens of its prompt that the cache had when it was admitted first.
@@ -86,7 +100,11 @@ class Engine {
   void preempt(std::size_t r);
   std::int64_t check(std::size_t r, std::int64_t guesses);
   void schedule_running(bool generating, Batch& batch);
+  void schedule_received(Batch& batch);
   void schedule_waiting(Batch& batch);
+  bool has_place() const {
+    return static_cast<std::int64_t>(running_.size()) < limits_.max_sequences;
+  }
   Step shape(const Batch& batch) const;
 
   EngineLimits limits_;
@@ -98,6 +116,8 @@ class Engine {
   std::vector<State> state_;
   std::optional<PrefixCache> cache_;
   std::deque<std::size_t> waiting_;
+  std::size_t reserved_ = 0;  // requests whose keys and values are on the way
+  std::deque<std::size_t> received_;
   std::vector<std::size_t> running_;  // in the order of admission
   std::int64_t free_ = 0, budget_ = 0;
   bool preempted_ = false;  // in this step

@@ -59,11 +59,35 @@ void require_speculation(const Model& m, const Serving& serving, const Mesh& mes
   if (mesh[Axis::kPp] > 1) refuse("by a model over pipeline stages");
 }
 
+void require_disaggregation(const Model& m, const Serving& serving) {
+  const auto refuse = [](const std::string& what, const char* cure) {
+    throw refusal("S187", "prefill and decode on instances of their own " + what,
+                  "serving.disaggregated",
+                  "layers on devices that keep the keys and values of all tokens; no guesses, or "
+                  "those of ngram",
+                  cure);
+  };
+  if (!keeps_all_tokens(m)) {
+    refuse("for layers that keep a window or a state", "choose another model, or leave it out");
+  }
+  if (serving.layers.dealing != Dealing::kEven || serving.layers.cache_on_host) {
+    refuse("with layers or their cache off the devices", "remove serving.layers, or leave it out");
+  }
+  if (serving.speculation.any() && serving.speculation.method != Drafting::kNgram) {
+    refuse("beside guesses by a model", "choose ngram, or remove serving.speculative");
+  }
+}
+
 }  // namespace
 
 void require_described(const Model& m, const Serving& serving, const Mesh& mesh) {
-  if (serving.limits.prefix_caching) require_prefixes(m);
+  const Disaggregation& d = serving.disaggregation;
+  if (serving.limits.prefix_caching || d.prefill.limits.prefix_caching ||
+      d.decode.limits.prefix_caching) {
+    require_prefixes(m);
+  }
   if (serving.speculation.any()) require_speculation(m, serving, mesh);
+  if (d.any()) require_disaggregation(m, serving);
 }
 
 }  // namespace plait

@@ -1,18 +1,20 @@
 #pragma once
-// An event loop over requests and steps: requests arrive at replicas, each of which forms batches
-// (serving/engine.h) and passes them through its pipeline stages. What a step takes is a function
-// of its shape, given from outside. Time is in picoseconds and ties go by number, so that the same
-// input gives the same output everywhere. A later turn of a conversation arrives a while after the
-// answer that it follows; users of a closed loop have one conversation after the other.
+// An event loop over requests and steps: requests arrive at replicas (serving/pool.h), which batch
+// them. What a step takes is a function of its shape, given from outside. Time is in picoseconds
+// and ties go by number, so that the same input gives the same output everywhere. A later turn of a
+// conversation arrives a while after the answer that it follows; users of a closed loop have one
+// conversation after the other.
 //
-// A batch b of a replica goes through stages s = 0 .. p - 1, with up to p batches on the way:
-//   issued(b) = max(now, host) + overhead                  the host is one thread
-//   begin(b, s) = max(arrived(b, s), end(b - 1, s))        a stage works on one batch at a time
-//   end(b, s) = begin(b, s) + stage[s],  arrived(b, s + 1) = end(b, s) + hop[s]
+// With prefill and decode on pools of their own a request goes to the prefill replica with the
+// fewest, which computes its prompt; then to the decode replica with the fewest, which fetches the
+// keys and values in the order of asking, as soon as it has room for them
+// (serving/kv_transfer.h), and generates. They stay on the prefill replica until they have been
+// sent. What is preempted on a decode replica is computed again there.
 
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/time.h"
@@ -44,8 +46,20 @@ struct ServerOptions {
 
 struct Served {
   SimTime arrival = 0, first_token = 0, finish = 0;
-  std::int64_t replica = 0, preemptions = 0;
-  std::int64_t found = 0;  // tokens of the prompt that the replica's cache had
+  std::int64_t replica = 0, preemptions = 0;  // replica: that computed the prompt
+  std::int64_t found = 0;                     // tokens of the prompt that its cache had
+};
+
+/// What happens to a request between two pools; nothing where its answer is complete with the
+/// prompt.
+struct Handover {
+  SimTime begun = -1;     // its first step
+  SimTime prefilled = 0;  // its prompt is computed
+  SimTime asked = 0;      // a decode replica has room
+  SimTime received = 0;   // which has the keys and values
+  SimTime resumed = -1;   // its first step there; -1: none
+  std::int64_t replica = 0;
+  std::int64_t tokens = 0;  // that were sent
 };
 
 /// Steps of one sort: those that only generate, and the others.
@@ -56,20 +70,40 @@ struct StepTotals {
   std::array<SimTime, kStepParts> parts = {};
 };
 
-struct Service {
-  std::vector<Served> requests;  // as given
-  /// Between successive tokens of a request, in the order they came; tokens that come together
-  /// count once (as vLLM's benchmarks count what is streamed).
-  std::vector<SimTime> gaps;
-  SimTime makespan = 0;  // from the first arrival to the last token
+/// What replicas of one layout have done.
+struct PoolUse {
   StepTotals decode, prefill;
   GuessTotals guessed;
   std::vector<SimTime> busy;                         // per stage, over all replicas
   std::int64_t most_blocks = 0, most_sequences = 0;  // in use at a time on one replica
 };
 
+/// With the use of the replicas that generate: all, or those of decode.
+struct Service : PoolUse {
+  std::vector<Served> requests;  // as given
+  /// Between successive tokens of a request, in the order they came; tokens that come together
+  /// count once (as vLLM's benchmarks count what is streamed).
+  std::vector<SimTime> gaps;
+  SimTime makespan = 0;  // from the first arrival to the last token
+  std::optional<PoolUse> prefill_pool;
+  std::vector<Handover> handovers;  // of each request, where there is a pool of prefill
+};
+
 /// Throws InputError R002 for a request that no empty replica has room for.
 Service serve(const std::vector<Request>& requests, const Load& load, const ServerOptions& options,
               const StepPrice& price);
+
+struct KvRoutes;  // serving/kv_transfer.h
+
+struct DisaggregatedServer {
+  const ServerOptions &prefill, &decode;
+  const StepPrice &prefill_price, &decode_price;
+  const KvRoutes& routes;
+  FirstToken first_token = FirstToken::kDecode;
+};
+/// The same with two pools. Prefill replicas take as many steps as prompts need, and sample one
+/// token.
+Service serve(const std::vector<Request>& requests, const Load& load,
+              const DisaggregatedServer& server);
 
 }  // namespace plait

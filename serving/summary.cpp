@@ -16,7 +16,7 @@ Seconds at(const std::vector<SimTime>& sorted, double q) {
 
 /// Requests that `chosen` accepts.
 template <class Chosen>
-KindSummary summary_of(const Service& service, const std::vector<Request>& requests,
+KindSummary summary_of(const Service& service, const std::vector<Request>& requests, const Slo& slo,
                        Chosen&& chosen) {
   KindSummary out;
   std::vector<SimTime> first, each, whole;
@@ -26,10 +26,11 @@ KindSummary summary_of(const Service& service, const std::vector<Request>& reque
     ++out.requests;
     out.prompt_tokens += requests[i].prompt, out.output_tokens += requests[i].output;
     out.preemptions += s.preemptions, out.found_tokens += s.found;
-    first.push_back(s.first_token - s.arrival);
-    whole.push_back(s.finish - s.arrival);
-    const std::int64_t later = requests[i].output - 1;
-    if (later > 0) each.push_back((s.finish - s.first_token) / later);
+    const Latency latency = latency_of(requests[i], s);
+    first.push_back(latency.first_token);
+    whole.push_back(latency.end_to_end);
+    if (requests[i].output > 1) each.push_back(latency.per_token);
+    out.attainment.add(kept_by(latency, slo));
   }
   out.first_token = quantiles(std::move(first));
   out.per_token = quantiles(std::move(each));
@@ -48,15 +49,23 @@ Quantiles quantiles(std::vector<SimTime> sample) {
           at(sample, 0.99), to_seconds(sample.back())};
 }
 
+double busy_share(const PoolUse& use, std::int64_t replicas, SimTime makespan) {
+  const auto places = static_cast<double>(use.busy.size()) * static_cast<double>(replicas);
+  if (places == 0 || makespan <= 0) return 0;
+  double busy = 0;
+  for (const SimTime t : use.busy) busy += to_seconds(t).value;
+  return busy / (places * to_seconds(makespan).value);
+}
+
 ServiceSummary summarize(const Service& service, const std::vector<Request>& requests,
                          const std::vector<RequestKind>& kinds, std::int64_t devices,
-                         std::int64_t replicas) {
+                         std::int64_t replicas, const Slo& slo) {
   ServiceSummary out;
-  out.all = summary_of(service, requests, [](const Request&) { return true; });
+  out.all = summary_of(service, requests, slo, [](const Request&) { return true; });
   out.all.name = "all";
   for (std::size_t k = 0; kinds.size() > 1 && k < kinds.size(); ++k) {
     out.kinds.push_back(
-        summary_of(service, requests, [k](const Request& r) { return r.kind == k; }));
+        summary_of(service, requests, slo, [k](const Request& r) { return r.kind == k; }));
     out.kinds.back().name = kinds[k].name;
   }
   out.token_gap = quantiles(service.gaps);
@@ -68,12 +77,11 @@ ServiceSummary summarize(const Service& service, const std::vector<Request>& req
   out.output_tokens_per_s = answered / seconds;
   out.tokens_per_s = (answered + static_cast<double>(out.all.prompt_tokens)) / seconds;
   out.tokens_per_s_per_device = out.output_tokens_per_s / static_cast<double>(devices);
+  out.goodput_per_s = static_cast<double>(out.all.attainment.good) / seconds;
+  out.goodput_per_s_per_device = out.goodput_per_s / static_cast<double>(devices);
   const double each = out.all.per_token.mean.value;
   out.tokens_per_s_per_user = each > 0 ? 1 / each : 0;
-  double busy = 0;
-  for (const SimTime t : service.busy) busy += to_seconds(t).value;
-  const auto places = static_cast<double>(service.busy.size()) * static_cast<double>(replicas);
-  out.devices_busy = places > 0 ? busy / (places * seconds) : 0;
+  out.devices_busy = busy_share(service, replicas, service.makespan);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "serving/objectives.h"
 #include "serving/serve.h"
 
 namespace plait {
@@ -28,6 +29,7 @@ struct KindSummary {
                : 0;
   }
   Quantiles first_token, per_token, end_to_end;
+  Attainment attainment;  // of the limits that are stated
 };
 
 struct ServiceSummary {
@@ -39,10 +41,15 @@ struct ServiceSummary {
   double tokens_per_s_per_device = 0;                                    // of output
   double tokens_per_s_per_user = 0;  // of output, while a request is answered: 1 / mean TPOT
   double devices_busy = 0;           // share of the makespan, mean over stages
+  /// Good requests / makespan: vLLM's "Request goodput".
+  double goodput_per_s = 0, goodput_per_s_per_device = 0;
 };
+
+/// Share of the makespan in which devices work, mean over the stages of all replicas.
+double busy_share(const PoolUse& use, std::int64_t replicas, SimTime makespan);
 
 ServiceSummary summarize(const Service& service, const std::vector<Request>& requests,
                          const std::vector<RequestKind>& kinds, std::int64_t devices,
-                         std::int64_t replicas);
+                         std::int64_t replicas, const Slo& slo = {});
 
 }  // namespace plait

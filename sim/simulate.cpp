@@ -12,7 +12,8 @@ namespace {
 void require_world(const Plan& plan, const Cluster& cluster,
                    const std::vector<std::int64_t>& placement, bool flows) {
   const std::int64_t ranks = rank_count(plan), devices = cluster.world_size();
-  if (ranks != devices) {
+  const bool on_some = !placement.empty() && ranks < devices;
+  if (ranks != devices && !on_some) {
     throw InputError({"S045",
                       "the strategy needs " + std::to_string(ranks) +
                           " ranks and the cluster has " + std::to_string(devices) + " devices",

@@ -28,7 +28,7 @@ struct SimulationOptions {
   bool interference = true;
   bool unfold = false;  // every rank on its own; same step time to the picosecond
   bool record = true;   // fill Timeline::tracks
-  /// Device on which each mesh rank runs; empty: rank r on device r.
+  /// Device on which each mesh rank runs, of all or some; empty: rank r on device r.
   std::vector<std::int64_t> placement;
   Watch watch = {};  // with a network: of op instances that have begun
 };

@@ -30,10 +30,16 @@ std::string arguments(const Settings& s) {
   return out;
 }
 
-/// vllm serve MODEL --option value ...
+/// vllm serve MODEL --option value ..., or such a command for each section.
 std::string command(const Settings& s) {
-  std::string out = "vllm serve";
+  std::string out, section;
   for (const Setting& setting : s.settings) {
+    const bool begins = out.empty() || setting.section != section;
+    section = setting.section;
+    if (begins && !section.empty()) {
+      out += fmt::format("{}# the {} instances\n", out.empty() ? "" : "\n\n", section);
+    }
+    if (begins) out += "vllm serve";
     out += (setting.key.empty() ? " " : " \\\n  ") + argument(setting);
   }
   return out + "\n";

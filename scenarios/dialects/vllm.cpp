@@ -28,12 +28,11 @@ std::string model_of(Arguments& args) {
   return (serve + 1)->text;
 }
 
-/// `--dtype` and what serving says besides.
-void write_serving(ExportDraft& d, const Serving& s) {
+/// What instances compute in and keep.
+void write_types(ExportDraft& d, const Serving& s) {
   const auto type = [](DType t) {
     return std::string(std::ranges::find(kTypes, name_of(t), &TypeName::ours)->vllm);
   };
-  d.copy("--data-parallel-size", "strategy.dp");
   d.set("--dtype", type(s.precision.activations));
   if (s.precision.fp8_products) d.set("--quantization", "fp8");
   const bool follows = s.precision.kv_cache == s.precision.activations;
@@ -42,22 +41,67 @@ void write_serving(ExportDraft& d, const Serving& s) {
     d.set("--mamba-ssm-cache-dtype", type(s.precision.states));
     d.say({"serving.state_cache"});
   }
-  d.copy("--max-num-batched-tokens", "serving.engine.max_num_batched_tokens");
-  d.copy("--max-num-seqs", "serving.engine.max_num_seqs");
-  d.copy("--block-size", "serving.engine.block_size");
-  d.copy("--max-model-len", "serving.engine.max_model_len");
-  d.copy("--gpu-memory-utilization", "serving.engine.gpu_memory_utilization");
-  if (!s.limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
-  d.set(s.limits.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
-  if (s.limits.prefix_caching) d.say({"serving.engine.enable_prefix_caching"});
+  d.say({"serving.dtype", "serving.fp8_products", "serving.kv_cache"});
+}
+
+/// How they batch, as the fields at `path` say.
+void write_engine(ExportDraft& d, const Serving& s, const EngineLimits& limits,
+                  const std::string& path) {
+  d.copy("--max-num-batched-tokens", path + ".max_num_batched_tokens");
+  d.copy("--max-num-seqs", path + ".max_num_seqs");
+  d.copy("--block-size", path + ".block_size");
+  d.copy("--max-model-len", path + ".max_model_len");
+  d.copy("--gpu-memory-utilization", path + ".gpu_memory_utilization");
+  if (!limits.chunked_prefill) d.set("--no-enable-chunked-prefill");
+  d.set(limits.prefix_caching ? "--enable-prefix-caching" : "--no-enable-prefix-caching");
+  if (limits.prefix_caching) d.say({path + ".enable_prefix_caching"});
   write_speculation(d, s.speculation);
   if (s.expert_parallel) d.set("--enable-expert-parallel");
-  if (s.limits.async_scheduling) d.set("--async-scheduling");
-  if (!s.limits.graphs) d.set("--enforce-eager");
-  if (!s.limits.own_all_reduce) d.set("--disable-custom-all-reduce");
-  d.say({"serving.dtype", "serving.fp8_products", "serving.kv_cache", "serving.expert_parallel",
-         "serving.engine.async_scheduling", "serving.engine.chunked_prefill",
-         "serving.engine.cuda_graphs", "serving.engine.custom_all_reduce"});
+  if (limits.async_scheduling) d.set("--async-scheduling");
+  if (!limits.graphs) d.set("--enforce-eager");
+  if (!limits.own_all_reduce) d.set("--disable-custom-all-reduce");
+  for (const char* key :
+       {"async_scheduling", "chunked_prefill", "cuda_graphs", "custom_all_reduce"})
+    d.say({path + "." + key});
+  d.say({"serving.expert_parallel"});
+}
+
+void write_model(ExportDraft& d) {
+  const std::string_view hub = hub_name_of(d.scenario.model);
+  d.set("", hub.empty() ? "\"$MODEL\"" : std::string(hub));
+  if (!hub.empty()) d.say({"model"});
+}
+
+/// A command for the instances of each pool. Which of them a request goes to is for a proxy in
+/// front of them to say; NixlConnector has the decode instance sample the first token.
+void write_pools(ExportDraft& d, const Serving& s) {
+  struct Role {
+    const char *pool, *kv_role;
+    const EngineLimits& limits;
+  };
+  const Role roles[] = {{"prefill", "kv_producer", s.disaggregation.prefill.limits},
+                        {"decode", "kv_consumer", s.disaggregation.decode.limits}};
+  for (const Role& role : roles) {
+    const std::string path = "serving.disaggregated." + std::string(role.pool);
+    d.section(role.pool);
+    write_model(d);
+    d.copy("--tensor-parallel-size", path + ".tp");
+    d.copy("--pipeline-parallel-size", path + ".pp");
+    d.copy("--data-parallel-size", path + ".dp");
+    write_types(d, s);
+    write_engine(d, s, role.limits, path + ".engine");
+    d.set("--kv-transfer-config",
+          R"('{"kv_connector":"NixlConnector","kv_role":")" + std::string(role.kv_role) + R"("}')");
+  }
+  d.say({"strategy.dp"});
+  if (s.disaggregation.first_token == FirstToken::kDecode) {
+    d.say({"serving.disaggregated.first_token"});
+  }
+  for (const char* key : {"max_num_batched_tokens", "max_num_seqs", "block_size", "max_model_len",
+                          "gpu_memory_utilization", "enable_prefix_caching", "async_scheduling",
+                          "chunked_prefill", "cuda_graphs", "custom_all_reduce"}) {
+    d.say({"serving.engine." + std::string(key)});  // both pools say theirs
+  }
 }
 
 /// The same the other way round. What is absent has vLLM's default, but for sizes that vLLM chooses
@@ -146,12 +190,16 @@ class ServingReader {
 }  // namespace
 
 void write(ExportDraft& d) {
-  const std::string_view hub = hub_name_of(d.scenario.model);
-  d.set("", hub.empty() ? "\"$MODEL\"" : std::string(hub));
-  if (!hub.empty()) d.say({"model"});
+  const Serving* serving = d.scenario.serving ? &*d.scenario.serving : nullptr;
+  if (serving != nullptr && serving->disaggregation.any()) return write_pools(d, *serving);
+  write_model(d);
   d.copy("--tensor-parallel-size", "strategy.tp");
   d.copy("--pipeline-parallel-size", "strategy.pp");
-  if (d.scenario.serving) return write_serving(d, *d.scenario.serving);
+  if (serving != nullptr) {
+    d.copy("--data-parallel-size", "strategy.dp");
+    write_types(d, *serving);
+    return write_engine(d, *serving, serving->limits, "serving.engine");
+  }
   const std::string_view type = name_of(d.scenario.workload.precision.weights);
   d.set("--dtype", std::string(std::ranges::find(kTypes, type, &TypeName::ours)->vllm));
   d.say({"workload.precision.weights"});

@@ -55,6 +55,12 @@ COMMANDS = {
                            "--set", "cluster.devices_per_node=1"],
     "serve-compare": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json", "--set",
                       "serving.requests.count=200", "-L", "strategy.tp=2,4,8", "-L", "strategy.pp=1,2"],
+    "serve-objectives": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json", "--set",
+                         "serving.slo.ttft=300 ms", "--set", "serving.slo.tpot=25 ms", "--max-rate"],
+    "serve-disaggregated": ["serve", "scenarios/systems/vllm-llama-3.1-70b-disaggregated.json"],
+    "serve-compare-objectives": ["serve", "scenarios/systems/vllm-llama-3.1-70b.json", "--set",
+                                 "serving.requests.count=200", "--set", "serving.slo.ttft=300 ms",
+                                 "--max-rate", "-L", "strategy.tp=1,4,8"],
     "validate": ["validate", "{folder}/made_up.json"],
 }
 

@@ -52,6 +52,17 @@ def plait(*arguments, stdin="", cwd=SOURCE, env=None):
     return Result(done.returncode, done.stdout, done.stderr)
 
 
+def changed(base, path, value):
+    """A copy of a scenario with another value at a path, "serving.slo"."""
+    out = json.loads(json.dumps(base))
+    *parents, last = path.split(".")
+    place = out
+    for key in parents:
+        place = place.setdefault(key, {})
+    place[last] = value
+    return out
+
+
 class CommandTest(unittest.TestCase):
     maxDiff = None
 

@@ -5,7 +5,7 @@ import json
 import time
 import unittest
 
-from plait_command import SERVING, SOURCE, TINY, CommandTest, plait, read_scenario
+from plait_command import SERVING, SOURCE, TINY, CommandTest, changed, plait, read_scenario
 
 MANY = {
     "model": "llama-3.1-70b",
@@ -21,16 +21,6 @@ SMALL = {
     "serving": {"requests": {"count": 20, "arrivals": "closed", "concurrency": 4}},
     "cluster": {"preset": "hgx-h100", "devices_per_node": 1},
 }
-
-
-def changed(base, path, value):
-    out = json.loads(json.dumps(base))
-    *parents, last = path.split(".")
-    place = out
-    for key in parents:
-        place = place.setdefault(key, {})
-    place[last] = value
-    return out
 
 
 class Serve(CommandTest):
@@ -124,6 +114,87 @@ class Serve(CommandTest):
         self.assertLess(guessed["all"]["tpot"]["mean_s"], plain["all"]["tpot"]["mean_s"] / 1.8)
         self.assertIn("mean acceptance length", self.serve(faster).out)
 
+    def test_objectives_are_counted_request_by_request(self):
+        scenario = changed(SMALL, "serving.requests.kinds",
+                           [{"prompt_tokens": 2000, "output_tokens": 20, "spread": 0.9}])
+        plain = self.serve(scenario, "--format", "json").json()["service"]
+        ttft, tpot = plain["all"]["ttft"]["p50_s"], plain["all"]["tpot"]["p90_s"]
+        asked = changed(scenario, "serving.slo", {"ttft": f"{ttft} s", "tpot": f"{tpot} s",
+                                                  "attainment": 0})
+        told = self.serve(asked, "--format", "json")
+        service = told.json()["service"]
+        slo = service["slo"]
+        self.assertNotIn("slo", plain)
+        self.assertEqual(slo["missed"], {"ttft": 0.5, "tpot": 0.1})  # of 20, by the quantiles
+        self.assertTrue(0.4 <= slo["attainment"] <= 0.5, slo)
+        self.assertEqual(slo["good_requests"], 20 * slo["attainment"])
+        self.assertAlmostEqual(slo["goodput_requests_per_s"],
+                               slo["good_requests"] / service["makespan_s"])
+        lines = [line.split(",") for line in self.serve(asked, "--format", "csv").out.splitlines()]
+        self.assertEqual(lines[0][-1], "good")
+        self.assertEqual(sum(line[-1] == "true" for line in lines[1:]), slo["good_requests"])
+        # What is asked for decides on the exit code, and changes nothing else.
+        del service["slo"]
+        for group in (service["all"], *service["kinds"]):
+            del group["good_requests"], group["attainment"]
+        self.assertEqual(service, plain)
+        for share, code in ((0, 0), (slo["attainment"], 0), (slo["attainment"] + 0.01, 1)):
+            result = self.serve(changed(asked, "serving.slo.attainment", share))
+            self.assertEqual(result.code, code, result.out)
+            self.assertIn("SLO MET" if code == 0 else "SLO MISSED", result.out)
+
+    def test_the_highest_rate_is_that_of_a_scenario_of_its_own(self):
+        scenario = changed(SMALL, "serving.requests",
+                           {"count": 200, "rate_per_s": 3,
+                            "kinds": [{"prompt_tokens": 1000, "output_tokens": 50}]})
+        scenario = changed(scenario, "serving.slo", {"ttft": "300 ms", "tpot": "30 ms"})
+        found = self.serve(scenario, "--max-rate", "--format", "json")
+        self.assertEqual(found.code, 0)
+        rates = found.json()["max_rate"]
+        rate, missed = rates["rate_per_s"], rates["missed_rate_per_s"]
+        self.assertTrue(rate < missed <= 1.01 * rate, rates)
+        self.assertEqual(rates["requests_per_s_per_device"], rate)  # on one device
+        for r, code in ((rate, 0), (missed, 1)):
+            alone = self.serve(changed(scenario, "serving.requests.rate_per_s", r),
+                               "--format", "json")
+            self.assertEqual(alone.code, code)
+            if code == 0:
+                services = [report.json()["service"] for report in (alone, found)]
+                for service in services:
+                    del service["step_shapes_simulated"]  # of all runs of the search
+                self.assertEqual(*services)
+        self.assertIn(f"highest rate  {rate:g} requests a second",
+                      self.serve(scenario, "--max-rate").out)
+        rows = self.serve(changed(scenario, "cluster.devices_per_node", 2), "--max-rate",
+                          "-L", "strategy.tp=1,2", "--format", "json").json()["candidates"]
+        two, one = rows[0]["report"]["max_rate"], rows[1]["report"]["max_rate"]
+        self.assertAlmostEqual(two["requests_per_s_per_device"], two["rate_per_s"] / 2)
+        # Two replicas serve more than one does, and each no more than alone but for chance.
+        self.assertTrue(rate < two["rate_per_s"] < 2.4 * rate, rows)
+        self.assertGreater(one["rate_per_s"], rate)
+
+    def test_a_limit_that_no_rate_keeps_is_a_no(self):
+        scenario = changed(SMALL, "serving.requests", {"count": 20, "rate_per_s": 1})
+        scenario = changed(scenario, "serving.slo", {"tpot": "1 us"})
+        result = self.serve(scenario, "--max-rate")
+        self.assertEqual(result.code, 1)
+        self.assertIn("none", result.out)
+        self.assertIsNone(self.serve(scenario, "--max-rate", "--format", "json")
+                          .json()["max_rate"]["rate_per_s"])
+
+    def test_the_highest_rate_needs_a_rate_and_limits(self):
+        poisson = changed(SMALL, "serving.requests", {"count": 20})
+        limits = {"ttft": "1 s"}
+        for scenario, place in ((changed(SMALL, "serving.slo", limits), "requests.arrivals"),
+                                (poisson, "serving"),
+                                (changed(poisson, "serving.slo", dict(limits, attainment=0)),
+                                 "serving.slo")):
+            for arguments in ([], ["-L", "strategy.tp=1"]):
+                result = self.serve(scenario, "--max-rate", *arguments)
+                self.assertEqual(result.code, 2, result.out)
+                self.assertIn("S184", result.err)
+                self.assertIn(place, result.err)
+
     def test_what_vllm_prints_is_printed(self):
         out = self.serve(SMALL).out
         self.assertRegex(out, r"GPU KV cache size: [\d,]+ tokens")
@@ -161,6 +232,7 @@ class Serve(CommandTest):
                              "acceptance": 0.5}),
             "S182": changed(changed(SMALL, "model", "mistral-7b-v0.1"), "serving.speculative",
                             {"method": "eagle", "num_speculative_tokens": 2, "acceptance": 0.5}),
+            "S183": changed(SMALL, "serving.slo", {"attainment": 0.5}),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "R002": changed(changed(SMALL, "serving.requests.kinds",
                                     [{"prompt_tokens": 10000000, "output_tokens": 1}]),

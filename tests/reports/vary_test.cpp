@@ -61,6 +61,13 @@ TEST(Vary, AFieldComesBeforeThoseInsideOfIt) {
             (Assignments{{"cluster", "{}"}, {"a.b", "2"}, {"cluster.fabric.bandwidth", "1"}}));
 }
 
+TEST(Vary, LabelsSayOneWordMoreOfFieldsThatEndAlike) {
+  EXPECT_EQ(label_of({{"strategy.tp", "4"}, {"strategy.pp", "2"}}), "tp=4 pp=2");
+  EXPECT_EQ(label_of({{"a.prefill.tp", "4"}, {"a.prefill.dp", "1"}, {"a.decode.tp", "8"}}),
+            "prefill.tp=4 dp=1 decode.tp=8");
+  EXPECT_EQ(label_of({{"tp", "4"}, {"decode.tp", "8"}}), "tp=4 decode.tp=8");
+}
+
 TEST(Vary, AnAssignmentSplitsAtTheFirstEqualsSign) {
   EXPECT_EQ(split_assignment("a.b=c=d"), (std::pair<std::string, std::string>{"a.b", "c=d"}));
   EXPECT_EQ(split_assignment("a=").second, "");

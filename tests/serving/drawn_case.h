@@ -68,6 +68,7 @@ std::vector<std::size_t> run(const Case& c, std::size_t in_flight, Engine& engin
     RC_ASSERT(!flying.empty());
     const Progress done = engine.complete(flying.front());
     flying.pop_front();
+    for (const std::size_t r : done.finished) engine.release(r);
     finished.insert(finished.end(), done.finished.begin(), done.finished.end());
   }
   return finished;

@@ -46,7 +46,9 @@ RC_GTEST_PROP(Engine, NoSequenceIsInTwoBatchesAtOnce, ()) {
     preemptions += engine.preemptions(i);
     needed += c.requests[i].prompt + c.requests[i].output - 1 - engine.found(i);
   }
-  preemptions == 0 ? RC_ASSERT(sum == needed) : RC_ASSERT(sum >= needed);
+  // What is preempted may find more than it had, where others with the same text went on.
+  if (preemptions == 0) RC_ASSERT(sum == needed);
+  if (!c.limits.prefix_caching) RC_ASSERT(sum >= needed);
 }
 
 RC_GTEST_PROP(Engine, EqualRequestsFinishInTheOrderOfArrival, ()) {
@@ -100,6 +102,7 @@ TEST(Engine, TheLastAdmittedIsPreemptedAndStartsOver) {
   std::vector<std::size_t> finished;
   for (int i = 0; i < 20 && finished.size() < 2; ++i) {
     const Progress done = engine.complete(engine.schedule());
+    for (const std::size_t r : done.finished) engine.release(r);
     finished.insert(finished.end(), done.finished.begin(), done.finished.end());
   }
   EXPECT_EQ(finished, (std::vector<std::size_t>{0, 1}));

@@ -17,6 +17,7 @@ function serveAnswer() {
     el('div', {class: 'verdict'}, el('strong', {}, num(at + '/output_tokens_per_s', 'rate'), ' tokens/s'),
        el('span', {}, num(at + '/all/requests', 'count'), ' requests in ', num(at + '/makespan_s', 'time'))),
     el('div', {class: 'tiles'},
+      ...objectiveTiles(),
       tile('First token', num(at + '/all/ttft/p50_s', 'time'), ['half of them sooner; 99 % within ', num(at + '/all/ttft/p99_s', 'time')]),
       tile('Per token', num(at + '/all/tpot/p50_s', 'time'), ['half of them less; 99 % within ', num(at + '/all/tpot/p99_s', 'time')]),
       tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
@@ -28,6 +29,23 @@ function serveAnswer() {
         tile('Guesses', [num(at + '/speculative/mean_acceptance_length_tokens', 'number'), ' tokens'], ['a step and sequence; right are ', num(at + '/speculative/draft_acceptance_rate', 'percent')]),
       tile('Preemptions', num(at + '/all/preemptions', 'count'), ['at most ', num(at + '/most_sequences_in_step', 'count'), ' sequences in a step']),
       tile('Bound by', say(at + '/generation_bound_by'), 'while it only generates')));
+}
+
+const limitNames = {ttft: 'TTFT', tpot: 'TPOT', e2el: 'end to end'};
+
+/// Whether as many requests are good as are asked for, and how many are a second.
+function objectiveTiles() {
+  const slo = doc.result.service.slo, at = '/result/service/slo';
+  if (!slo) return [];
+  const missed = Object.keys(slo.missed).flatMap((key, k) =>
+    [k ? ', ' : '', limitNames[key], ' of ', num(at + pointer('limits', key + '_s'), 'time'), ' by ', num(at + pointer('missed', key), 'percent')]);
+  const found = doc.result.max_rate?.rate_per_s;
+  return [
+    tile(el('span', {class: slo.attained ? 'good' : 'bad'}, slo.attained ? 'SLO met' : 'SLO missed'), num(at + '/attainment', 'percent'),
+         ['of requests are good, ', num(at + '/attainment_asked', 'percent'), ' are asked for; missed: ', ...missed]),
+    tile('Goodput', [num(at + '/goodput_requests_per_s', 'number'), ' requests/s'], [num(at + '/goodput_requests_per_s_per_device', 'number'), ' per device']),
+    found ? tile('Highest rate', [num('/result/max_rate/rate_per_s', 'number'), ' a second'],
+                 ['that meets them; requests per device: ', num('/result/max_rate/requests_per_s_per_device', 'number')]) : null];
 }
 
 /// How many there are at each of the times, of intervals [from[i], to[i]).
@@ -146,10 +164,12 @@ const stepParts = [['memory_bandwidth_s', 'memory bandwidth', 'blue'], ['compute
 /// What the engine's steps spend their time on; the host's part comes before each step.
 function serveSteps() {
   if (!doc.result.fits) return null;
-  const sorts = [['generation_steps', 'only generate'], ['prompt_steps', 'have prompts']].filter(([key]) => doc.result.service[key].steps > 0);
-  const whole = sorts.map(([key]) => stepParts.reduce((sum, [part]) => sum + doc.result.service[key][part], 0)), most = Math.max(...whole, 1e-12);
-  const rows = sorts.map(([key, title]) => {
-    const at = '/result/service' + pointer(key), s = valueAt(at);
+  const sorts = [['/result/service/generation_steps', 'only generate'], ['/result/service/prompt_steps', 'have prompts']];
+  if (doc.result.pools) sorts.push(['/result/pools/prefill/use/prompt_steps', 'have prompts, of prefill']);
+  const seen = sorts.filter(([at]) => valueAt(at).steps > 0);
+  const whole = seen.map(([at]) => stepParts.reduce((sum, [part]) => sum + valueAt(at)[part], 0)), most = Math.max(...whole, 1e-12);
+  const rows = seen.map(([at, title]) => {
+    const s = valueAt(at);
     let reached = 0;
     const bar = svg('svg', {viewBox: '0 0 1000 10', preserveAspectRatio: 'none', 'aria-hidden': 'true'}, stepParts.map(([part, , tone]) => {
       const x = reached;
@@ -165,10 +185,35 @@ function serveSteps() {
     legend(stepParts.map(([, title, tone]) => [title, colour(tone)])));
 }
 
-/// What fills a device: of each pipeline stage, and item by item of the one that has least room.
+/// Instances that compute prompts and instances that generate, and what goes from the ones to the others.
+function servePools() {
+  const pools = doc.result.pools, h = doc.result.service?.handovers, at = '/result/service/handovers';
+  if (!pools || !h) return null;
+  const rows = Object.entries(pools).map(([name, pool]) => {
+    const here = '/result/pools' + pointer(name);
+    return {cells: [name, pool.layout, num(here + '/devices', 'count'), num(here + '/use/devices_busy', 'percent'),
+                    num(here + '/use/most_blocks_in_use', 'share', here + '/kv_cache/blocks'), num(here + '/use/most_sequences_in_step', 'count'), num(here + '/kv_cache/tokens', 'rate')]};
+  });
+  const waits = [['wait_for_prefill', 'wait for the first step'], ['time', 'transfer of keys and values'], ['wait_for_decode', 'wait for room and a step of decode']];
+  return section('pools', 'Prefill and decode',
+    el('p', {}, 'Requests wait longer for ', say(at + '/bottleneck'), '. Sent: ', num(at + '/bytes', 'bytes'), ' of ', num(at + '/transfers', 'count'), ' requests.'),
+    table(null, [{title: 'instances'}, {title: 'layout'}, {title: 'devices', number: true}, {title: 'busy', number: true}, {title: 'cache in use, at most', number: true},
+                 {title: 'sequences, at most', number: true}, {title: 'cache of each, tokens', number: true}], rows),
+    table(null, [{title: 'of a request'}, ...quantileNames.map(([, title]) => ({title, number: true}))],
+          waits.map(([key, title]) => ({cells: [title, ...quantileNames.map(([q]) => num(at + pointer(key, q), 'time'))]}))));
+}
+
+/// What fills a device: of each pool, or of all.
 function serveMemory() {
-  const at = '/result/kv_cache', stages = doc.result.kv_cache.stages;
-  if (stages.length === 0) return null;
+  const pools = Object.keys(doc.result.pools ?? {});
+  const parts = pools.length ? pools.flatMap(name => memoryOf('/result/pools' + pointer(name, 'kv_cache'), name)) : memoryOf('/result/kv_cache', '');
+  return parts.length ? section('memory', 'What fills a device', ...parts) : null;
+}
+
+/// Of each pipeline stage, and item by item of the one that has least room.
+function memoryOf(at, name) {
+  const stages = valueAt(at).stages;
+  if (stages.length === 0) return [];
   const least = stages.reduce((a, s, k) => (s.tokens < stages[a].tokens ? k : a), 0), here = at + pointer('stages', least);
   const items = Object.entries(stages[least].items).sort((a, b) => b[1] - a[1]);
   const most = Math.max(...items.map(([, bytes]) => bytes), stages[least].cache_bytes, 1);
@@ -177,7 +222,8 @@ function serveMemory() {
   if (stages[least].cache_bytes > 0) rows.push({cells: ['left for the cache', num(here + '/cache_bytes', 'bytes'), barCell(0, stages[least].cache_bytes / most, colour(memoryColours.kv_cache))]});
   const perStage = stages.map((_, k) => ({cells: [`stage ${k}`, num(at + pointer('stages', k, 'used_bytes'), 'bytes'), num(at + pointer('stages', k, 'cache_bytes'), 'bytes'),
     num(at + pointer('stages', k, 'cache_bytes_per_token'), 'bytes'), num(at + pointer('stages', k, 'tokens'), 'count')]}));
-  return section('memory', 'What fills a device',
-    table(stages.length > 1 ? `Of stage ${least}, which has least room.` : null, [{title: 'what'}, {title: 'size', number: true}, {title: '', bar: true}], rows),
-    table(null, [{title: ''}, {title: 'in use', number: true}, {title: 'left for the cache', number: true}, {title: 'a token takes', number: true}, {title: 'tokens', number: true}], perStage));
+  const of = [name ? `Of an instance of ${name}` : '', stages.length > 1 ? `of stage ${least}, which has least room` : ''].filter(Boolean).join(', ');
+  const caption = of ? `${of[0].toUpperCase()}${of.slice(1)}.` : null;
+  return [table(caption, [{title: 'what'}, {title: 'size', number: true}, {title: '', bar: true}], rows),
+          table(null, [{title: ''}, {title: 'in use', number: true}, {title: 'left for the cache', number: true}, {title: 'a token takes', number: true}, {title: 'tokens', number: true}], perStage)];
 }

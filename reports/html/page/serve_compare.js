@@ -48,13 +48,25 @@ function serveCompareSection() {
     shapeLegend([['no other has more of both', 'green', 1], ['the others', 'blue', 0]]));
 }
 
+/// What is said of service level objectives, in the place of what binds; nothing where there are none.
+const objectiveColumns = [['good', 'attainment', 'percent'], ['goodput', 'goodput_requests_per_s', 'number']];
+
 function serveCompareTable() {
+  const asked = servedRows().some(({c}) => c.report?.service?.slo) ? objectiveColumns : [];
+  const rated = asked.length > 0 && servedRows().some(({c}) => c.report?.max_rate);
+  const more = asked.length === 0 ? [{title: 'bound by'}] : [...asked.map(([title]) => title), ...(rated ? ['highest rate'] : [])].map(title => ({title, number: true}));
+  const objectives = (report, at) => {
+    if (asked.length === 0) return [say(at + '/service/generation_bound_by')];
+    const found = report.max_rate?.rate_per_s;
+    return [...asked.map(([, key, format]) => report.service.slo ? num(at + '/service/slo' + pointer(key), format) : ''),
+            ...(rated ? [found ? num(at + '/max_rate/rate_per_s', 'number') : 'none'] : [])];
+  };
   const rows = servedRows().map(({c, at}) => {
-    if (!answersIn({c})) return {cells: [c.label, c.report ? 'does not fit' : c.reason, '', '', '', '', '', '', '']};
+    if (!answersIn({c})) return {cells: [c.label, c.report ? 'does not fit' : c.reason, '', '', '', '', '', '', ...more.map(() => '')]};
     const s = at + '/service';
     return {cells: [c.label, num(s + '/all/ttft/p50_s', 'time'), num(s + '/all/ttft/p99_s', 'time'), num(s + '/all/tpot/p50_s', 'time'), num(s + '/all/tpot/p99_s', 'time'),
-                    num(s + '/output_tokens_per_s', 'rate'), num(s + '/output_tokens_per_s_per_device', 'rate'), num(at + '/kv_cache/tokens', 'rate'), say(s + '/generation_bound_by')]};
+                    num(s + '/output_tokens_per_s', 'rate'), num(s + '/output_tokens_per_s_per_device', 'rate'), num(at + '/kv_cache/tokens', 'rate'), ...objectives(c.report, at)]};
   });
   return section('candidates', 'All of them', table(null, [{title: ''}, {title: 'TTFT p50', number: true}, {title: 'TTFT p99', number: true}, {title: 'TPOT p50', number: true}, {title: 'TPOT p99', number: true},
-    {title: 'tokens/s', number: true}, {title: 'per device', number: true}, {title: 'cache of a replica, tokens', number: true}, {title: 'bound by'}], rows));
+    {title: 'tokens/s', number: true}, {title: 'per device', number: true}, {title: 'cache of a replica, tokens', number: true}, ...more], rows));
 }
