@@ -222,14 +222,17 @@ void require_rate(const Serving& s) {
 
 /// Finds the highest rate, and lets the load have it.
 void raise_rate(Deployment& deployment, Serving& serving, ServingReport& r) {
-  r.max_rate = max_rate(serving.load.rate_per_s, [&](double rate) {
+  constexpr double kLongest = 50 * 86400;  // seconds until the last arrival: half of SimTime's
+  const auto attains = [&](double rate) {
     Load load = serving.load;
     load.rate_per_s = rate;
     const std::vector<Request> requests = draw_requests(load);
     const Service service = deployment.serve(requests, load);
     return summarize(service, requests, {}, r.devices, r.replicas, serving.slo)
         .all.attainment.reaches(serving.slo);
-  });
+  };
+  const Load& load = serving.load;
+  r.max_rate = max_rate(load.rate_per_s, attains, static_cast<double>(load.count) / kLongest);
   if (r.max_rate->rate_per_s > 0) serving.load.rate_per_s = r.max_rate->rate_per_s;
 }
 

@@ -1,5 +1,6 @@
 #include "serving/max_rate.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace plait {
@@ -38,14 +39,14 @@ double rounded_rate(double rate) {
   return unit < 1 ? std::round(rate / unit) / std::round(1 / unit) : std::round(rate / unit) * unit;
 }
 
-MaxRate max_rate(double from, const std::function<bool(double)>& attains) {
+MaxRate max_rate(double from, const std::function<bool(double)>& attains, double least) {
   Bracket bracket(attains);
   const double first = rounded_rate(from);
   const bool up = bracket.ask(first);
   const double factor = up ? 2 : 0.5;
+  const double lowest = std::max(first / kRateRange, least);
   bool turned = false;
-  for (double r = first * factor; !turned && r <= first * kRateRange && r >= first / kRateRange;
-       r *= factor) {
+  for (double r = first * factor; !turned && r <= first * kRateRange && r >= lowest; r *= factor) {
     turned = bracket.ask(rounded_rate(r)) != up;
   }
   if (turned) bracket.bisect();

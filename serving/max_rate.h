@@ -23,6 +23,7 @@ struct MaxRate {
 /// To three significant digits, to nearest.
 double rounded_rate(double rate);
 
-MaxRate max_rate(double from, const std::function<bool(double)>& attains);
+/// No rate below `least` is tried, but `from` itself.
+MaxRate max_rate(double from, const std::function<bool(double)>& attains, double least = 0);
 
 }  // namespace plait

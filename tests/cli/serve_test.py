@@ -181,6 +181,9 @@ class Serve(CommandTest):
         self.assertIn("none", result.out)
         self.assertIsNone(self.serve(scenario, "--max-rate", "--format", "json")
                           .json()["max_rate"]["rate_per_s"])
+        # Nor does it where requests come so seldom that a thousandth of their rate takes years.
+        seldom = changed(scenario, "serving.requests.rate_per_s", 0.0002)
+        self.assertEqual(self.serve(seldom, "--max-rate").code, 1)
 
     def test_the_highest_rate_needs_a_rate_and_limits(self):
         poisson = changed(SMALL, "serving.requests", {"count": 20})

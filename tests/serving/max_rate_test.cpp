@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace plait::max_rate_test {
@@ -37,6 +38,13 @@ TEST(MaxRate, IsNoneWhereNoRateAttains) {
   const MaxRate m = max_rate(8, [](double) { return false; });
   EXPECT_EQ(m.rate_per_s, 0);
   EXPECT_EQ(m.missed_per_s, rounded_rate(8 / kRateRange));
+}
+
+TEST(MaxRate, LooksNoLowerThanItIsTold) {
+  double lowest = 8;
+  const auto no = [&](double rate) { return lowest = std::min(lowest, rate), false; };
+  max_rate(8, no, 1);
+  EXPECT_EQ(lowest, 1);
 }
 
 TEST(MaxRate, HasNoEndWhereEachAttains) {
