@@ -89,7 +89,7 @@ std::vector<Source> read_sources(const std::vector<std::string>& files) {
   return out;
 }
 
-std::string label_of(const Source& source, bool many_files, const Assignments& sets) {
+std::string name_of_candidate(const Source& source, bool many_files, const Assignments& sets) {
   std::vector<std::string> parts;
   if (many_files || sets.empty()) parts.push_back(source.name);
   for (const Override& s : sets) parts.push_back(short_name(s));
@@ -105,7 +105,7 @@ std::vector<ComparedTask> tasks_of(const CompareOptions& o, const std::vector<So
   std::vector<ComparedTask> tasks;
   for (const Source& source : sources) {
     for (const Assignments& sets : source.stored ? std::vector<Assignments>(1) : all) {
-      ComparedTask task{label_of(source, sources.size() > 1, sets),
+      ComparedTask task{name_of_candidate(source, sources.size() > 1, sets),
                         {&source.file, common, !sets.empty()},
                         source.stored ? &source : nullptr};
       const Assignments ordered = outer_first(sets);

@@ -251,6 +251,7 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   r.cluster = cluster_text(s.cluster);
   r.layout = layout_words(s.strategy.mesh);
   r.devices = s.cluster.world_size();
+  r.price_per_device_hour = s.price_per_device_hour;
   r.speculation = serving.speculation;
   r.slo = serving.slo;
   deployment.describe(r);

@@ -28,6 +28,7 @@ struct ServingReport {
   RunFacts run;
   std::string model, cluster, layout;
   std::int64_t devices = 0, replicas = 1;
+  double price_per_device_hour = 0;  // in the user's currency; 0: not said
   EngineLimits limits;
   Speculation speculation;
   CacheCapacity capacity;
@@ -56,6 +57,8 @@ struct ServingReport {
   bool attains() const { return summary.all.attainment.reaches(slo); }
   /// It fits, and as many requests are good as are asked for.
   bool is_yes() const { return fits && (!slo.any() || attains()); }
+  /// Of all devices for as long as the load took, for 1e6 tokens of its answers; 0: not said.
+  double price_per_million_output_tokens() const;
   /// Requests for each arrival: more than 1 where conversations arrive.
   double turns() const;
 };

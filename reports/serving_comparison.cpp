@@ -12,21 +12,24 @@ namespace {
 
 /// What is compared besides latencies and tokens.
 struct Asked {
-  bool objectives = false, rate = false, pools = false;
+  bool objectives = false, rate = false, pools = false, price = false;
   explicit Asked(const std::vector<ServingCandidate>& candidates) {
     for (const ServingCandidate& c : candidates) {
       if (!c.report) continue;
       objectives = objectives || c.report->slo.any();
       pools = pools || !c.report->pools.empty();
       rate = rate || c.report->max_rate.has_value();
+      price = price || c.report->price_per_million_output_tokens() > 0;
     }
   }
 };
 
 /// With objectives they stand in the place of what fits (rows of what does not say so) and binds.
 std::vector<TableColumn> serving_columns(const Asked& asked) {
-  std::vector<TableColumn> out = {{"TTFT p50"}, {"p99"},        {"TPOT p50"}, {"p99"},
-                                  {"tok/s", 8}, {"/device", 9}, {"cache", 9}};
+  std::vector<TableColumn> out = {{"TTFT p50"}, {"p99"},      {"TPOT p50"},
+                                  {"p99"},      {"tok/s", 8}, {"/device", 9}};
+  out.push_back({.title = "cache", .width = 9, .optional = asked.price});
+  if (asked.price) out.push_back({"per 1e6", 9});
   if (asked.objectives) {
     const char* rate = asked.rate ? "rate" : "goodput";
     out.insert(out.end(), {{"good", 8}, {rate, 9}, {"/device", 9}});
@@ -66,6 +69,9 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
                    {human_rate(s.tokens_per_s_per_device)},
                    {human_rate(static_cast<double>(r.capacity.tokens * r.replicas))}},
                   ""};
+  if (asked.price) {
+    out.cells.push_back({fmt::format("{:.4g}", r.price_per_million_output_tokens())});
+  }
   if (asked.objectives) {
     add_objective_cells(r, asked, out.cells);
   } else {
@@ -80,6 +86,7 @@ std::string legend_words(const Asked& asked) {
       "TTFT: time to the first token; TPOT: per token after it; tok/s: of output; "
       "cache: tokens of all replicas";
   if (asked.pools) out += " that generate";
+  if (asked.price) out += "; per 1e6: price of 1e6 tokens of output";
   if (asked.pools && !asked.objectives) out += "; bound by: the pool that requests wait longer for";
   if (!asked.objectives) return out;
   out += "; good: requests that keep every limit of serving.slo; ";
@@ -142,8 +149,10 @@ std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidat
                                      "output_tokens_per_s",
                                      "output_tokens_per_s_per_device",
                                      "cache_tokens_per_replica"};
+  const Asked asked(candidates);
+  if (asked.price) titles.emplace_back("price_per_million_output_tokens");
   const std::size_t usual = titles.size();
-  const bool objectives = Asked(candidates).objectives;
+  const bool objectives = asked.objectives;
   if (objectives) {
     titles.insert(titles.end(), {"attainment", "goodput_requests_per_s",
                                  "goodput_requests_per_s_per_device", "max_rate_per_s"});
@@ -163,6 +172,10 @@ std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidat
         row.push_back(r.fits ? fmt::format("{}", v) : "");
       }
       row.push_back(fmt::format("{}", r.capacity.tokens));
+      if (asked.price) {
+        const double price = r.price_per_million_output_tokens();
+        row.push_back(price > 0 ? fmt::format("{}", price) : "");
+      }
     } else {
       row.resize(usual);
     }

@@ -128,6 +128,9 @@ Tree served_tree(const ServingReport& r) {
               {"most_blocks_in_use", r.service.most_blocks},
               {"most_sequences_in_step", r.service.most_sequences},
               {"step_shapes_simulated", r.shapes}};
+  if (const double price = r.price_per_million_output_tokens(); price > 0) {
+    out["price_per_million_output_tokens"] = price;
+  }
   if (r.speculation.any()) {
     const GuessTotals& g = r.service.guessed;
     out["speculative"] = {{"num_speculative_tokens", r.speculation.tokens},

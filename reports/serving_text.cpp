@@ -104,6 +104,9 @@ std::vector<Line> rate_lines(const ServingReport& r) {
                       human_rate(s.tokens_per_s_per_device), human_rate(s.tokens_per_s_per_user)),
           Ink::kBold),
       labelled("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
+  if (const double price = r.price_per_million_output_tokens(); price > 0) {
+    out.push_back(labelled("price", fmt::format("{:.4g} per 1e6 tokens of output", price)));
+  }
   if (r.caches_prefixes()) {
     out.push_back(labelled(
         "prefix cache",
@@ -205,6 +208,13 @@ std::string bound_of(const StepTotals& totals) {
   const auto part = static_cast<std::size_t>(most - totals.parts.begin());
   if (totals.steps == 0) return "nothing";
   return std::string(totals.host > *most ? "host" : kPartNames[part]);
+}
+
+double ServingReport::price_per_million_output_tokens() const {
+  constexpr double kHour = 3600, kMillion = 1e6;
+  if (!fits || summary.output_tokens_per_s <= 0) return 0;
+  const double per_second = price_per_device_hour * static_cast<double>(devices) / kHour;
+  return per_second / summary.output_tokens_per_s * kMillion;
 }
 
 std::string to_text(const ServingReport& r, const TerminalStyle& style) {

@@ -44,6 +44,19 @@ class Serve(CommandTest):
         lines = self.serve(two, *arguments, "--format", "csv").out.splitlines()
         self.assertEqual({line.count(",") for line in lines}, {13})
 
+    def test_a_price_is_of_all_devices_for_what_they_answered(self):
+        priced = ("--set", "cluster.price_per_device_hour=2.5")
+        report = self.serve(SMALL, *priced, "--format", "json").json()
+        service = report["service"]
+        hours = service["all"]["output_tokens"] / service["output_tokens_per_s"] / 3600
+        price = service["price_per_million_output_tokens"]
+        self.assertAlmostEqual(price, 2.5 * hours / service["all"]["output_tokens"] * 1e6,
+                               delta=1e-9 * price)
+        self.assertIn(f"{price:.4g} per 1e6 tokens of output", self.serve(SMALL, *priced).out)
+        self.assertIn("per 1e6", self.serve(SMALL, *priced, "-L", "strategy.tp=1").out)
+        free = self.serve(SMALL, "--format", "json").json()["service"]
+        self.assertNotIn("price_per_million_output_tokens", free)
+
     def test_a_layout_without_room_is_a_row_and_none_with_room_is_1(self):
         small = changed(SMALL, "cluster.device", {"memory": "20 GB"})
         told = self.serve(small, "-L", "serving.requests.count=20,40")

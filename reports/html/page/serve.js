@@ -22,6 +22,8 @@ function serveAnswer() {
       tile('Per token', num(at + '/all/tpot/p50_s', 'time'), ['half of them less; 99 % within ', num(at + '/all/tpot/p99_s', 'time')]),
       tile('Per user', [num(at + '/output_tokens_per_s_per_user', 'rate'), ' tokens/s'], 'while an answer is written'),
       tile('Per device', [num(at + '/output_tokens_per_s_per_device', 'rate'), ' tokens/s'], [num('/result/devices', 'count'), ' devices, busy ', num(at + '/devices_busy', 'percent'), ' of the time']),
+      r.service.price_per_million_output_tokens === undefined ? null :
+        tile('Price', num(at + '/price_per_million_output_tokens', 'number'), 'of 10⁶ tokens of output'),
       room,
       r.service.all.prefix_cache_hit_rate === undefined ? null :
         tile('Prefix cache', num(at + '/all/prefix_cache_hit_rate', 'percent'), ['of the tokens of prompts are found: ', num(at + '/all/prompt_tokens_cached', 'rate')]),
