@@ -1,5 +1,6 @@
 """--html: one file, whole or not at all, the same bytes always, and read back by compare."""
 
+import collections
 import json
 import re
 import unittest
@@ -105,6 +106,16 @@ class Html(CommandTest):
         self.assertEqual(result.code, 3)
         self.assertIn(str(path), result.err)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+
+class Scripts(unittest.TestCase):
+    def test_no_name_is_defined_by_two_files(self):
+        """They are one script on every page: the later definition would take the earlier's place."""
+        files = sorted((SOURCE / "reports" / "html" / "page").glob("*.js"))
+        names = [name for file in files for name in re.findall(
+            r"^(?:async )?(?:function\*?|const|let|class) (\w+)", file.read_text(encoding="utf-8"), re.M)]
+        self.assertGreater(len(names), 100)
+        self.assertEqual([name for name, count in collections.Counter(names).items() if count > 1], [])
 
 
 if __name__ == "__main__":

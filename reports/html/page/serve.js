@@ -208,12 +208,12 @@ function servePools() {
 /// What fills a device: of each pool, or of all.
 function serveMemory() {
   const pools = Object.keys(doc.result.pools ?? {});
-  const parts = pools.length ? pools.flatMap(name => memoryOf('/result/pools' + pointer(name, 'kv_cache'), name)) : memoryOf('/result/kv_cache', '');
+  const parts = pools.length ? pools.flatMap(name => memoryOfCache('/result/pools' + pointer(name, 'kv_cache'), name)) : memoryOfCache('/result/kv_cache', '');
   return parts.length ? section('memory', 'What fills a device', ...parts) : null;
 }
 
 /// Of each pipeline stage, and item by item of the one that has least room.
-function memoryOf(at, name) {
+function memoryOfCache(at, name) {
   const stages = valueAt(at).stages;
   if (stages.length === 0) return [];
   const least = stages.reduce((a, s, k) => (s.tokens < stages[a].tokens ? k : a), 0), here = at + pointer('stages', least);
