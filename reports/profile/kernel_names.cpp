@@ -10,7 +10,6 @@ namespace plait {
 namespace {
 
 using kernel_patterns::NamePattern;
-using kernel_patterns::Of;
 
 bool fits(std::string_view name, std::string_view pattern) {
   std::size_t at = 0;

@@ -80,7 +80,7 @@ constexpr std::int64_t kMostNs = 4'000'000'000'000'000'000, kLeastNs = -kMostNs 
 std::int64_t nanoseconds_of(double value, const std::string& digits) {
   const std::size_t point = digits.find('.');
   constexpr double kMostUs = static_cast<double>(kMostNs) / 1e3, kLeastUs = -kMostUs / 4;
-  if (point == std::string::npos || point > 16 || !(std::abs(value) < kMostUs) ||
+  if (point > 16 || !(std::abs(value) < kMostUs) ||
       digits.find_first_not_of("0123456789.") != std::string::npos) {
     return static_cast<std::int64_t>(std::clamp(value, kLeastUs, kMostUs) * 1e3);
   }

@@ -20,7 +20,7 @@ std::string model_number(const std::string& device) {
   std::size_t begin = 0;
   while (begin < device.size()) {
     const std::size_t end = std::min(device.find('-', begin), device.size());
-    const std::string part = device.substr(begin, end - begin);
+    std::string part = device.substr(begin, end - begin);
     if (part.find_first_of("0123456789") != std::string::npos) return part;
     begin = end + 1;
   }

@@ -73,7 +73,7 @@ void add_products(const KinetoTrace& trace, const TraceSteps& steps, std::vector
     row.repeats = std::ssize(seconds);
     row.wall = row.cpu = spread_of(seconds);
     row.traffic = memory_traffic(row.op).value;
-    rows.emplace_back(std::move(row));
+    rows.emplace_back(row);
   }
 }
 
