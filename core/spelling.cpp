@@ -15,10 +15,9 @@ bool is_joint(char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0;
 /// As names are compared: in lower case, with one kind of joint, without a hub's owner or how many
 /// there are ("8xh100"); GPUs are devices.
 std::string plain(std::string_view word) {
-  std::string out(word.substr(word.rfind('/') + 1));
-  std::ranges::transform(out, out.begin(), [](unsigned char c) {
-    return c == '_' || c == ' ' ? '-' : static_cast<char>(std::tolower(c));
-  });
+  std::string out = lower_case(word.substr(word.rfind('/') + 1));
+  std::ranges::replace(out, '_', '-');
+  std::ranges::replace(out, ' ', '-');
   const auto x = static_cast<std::size_t>(std::ranges::find_if_not(out, is_digit) - out.begin());
   const bool counted = x > 0 && x + 1 < out.size() && out[x] == 'x' && !is_digit(out[x + 1]);
   if (counted) out.erase(0, x + 1);
@@ -70,6 +69,13 @@ std::vector<std::string> slips(const std::string& word, const std::vector<std::s
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t width = b.size() + 1;

@@ -8,6 +8,9 @@
 
 namespace plait {
 
+/// `text` with ASCII letters in lower case.
+std::string lower_case(std::string_view text);
+
 /// Letters to be put in, taken away, exchanged or swapped with the next; exchanged in words that
 /// have a number ("a100", "h100") they count twice.
 std::size_t edit_distance(std::string_view a, std::string_view b);

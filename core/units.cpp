@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/spelling.h"
+
 namespace plait {
 namespace {
 
@@ -46,15 +48,10 @@ std::string_view trimmed(std::string_view text) {
 
 /// Units that differ from `name` in case only mean something else (Gb, GB), so both are offered.
 std::string unit_cure(std::string_view name, const UnitTable& table) {
-  const auto lower = [](std::string_view s) {
-    std::string out(s);
-    for (char& c : out) c = (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
-    return out;
-  };
   std::vector<std::string> names, same;
   for (const Unit& u : table.units) {
     names.emplace_back(u.name);
-    if (lower(u.name) == lower(name)) same.push_back(fmt::format("\"{}\"", u.name));
+    if (lower_case(u.name) == lower_case(name)) same.push_back(fmt::format("\"{}\"", u.name));
   }
   if (!same.empty()) return fmt::format("write {}", fmt::join(same, " or "));
   const std::string near = nearest(name, names);

@@ -1,9 +1,9 @@
 #include "reports/profile/kernel_names.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
+#include "core/spelling.h"
 #include "reports/profile/kernel_patterns.h"
 
 namespace plait {
@@ -24,13 +24,6 @@ bool fits(std::string_view name, std::string_view pattern) {
   return true;
 }
 
-std::string in_lower_case(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 template <std::size_t N>
 const NamePattern* find_in(const NamePattern (&table)[N], std::string_view name) {
   const auto* found =
@@ -49,7 +42,7 @@ const NamePattern* first_in(std::string_view name, const Tables&... tables) {
 
 KernelName kernel_name(std::string_view name) {
   using namespace kernel_patterns;
-  const std::string lower = in_lower_case(name);
+  const std::string lower = lower_case(name);
   const NamePattern* p =
       first_in(lower, kNccl, kOtherLibraries, kAttentionNames, kOptimizerNames, kLossNames, kTriton,
                kRecurrenceNames, kProductNames, kNormNames, kRestOfTheLayer, kElementwiseNames);
@@ -64,7 +57,7 @@ KernelKind kind_of_memcpy(std::string_view name) {
 }
 
 KernelKind kind_of_collective(std::string_view c10d_name) {
-  const std::string name = in_lower_case(c10d_name);
+  const std::string name = lower_case(c10d_name);
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (has("reduce_scatter") || has("reducescatter")) return KernelKind::kReduceScatter;
   if (has("allreduce") || has("all_reduce")) return KernelKind::kAllReduce;

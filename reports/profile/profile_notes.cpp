@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "core/spelling.h"
 #include "plan/places.h"
 #include "reports/human.h"
 #include "reports/profile/comparison.h"
@@ -27,9 +28,9 @@ std::string model_number(const std::string& device) {
   return device;
 }
 
-/// Whether `word` stands in `text`, whatever the case, not within a longer word.
-bool has_word(std::string text, const std::string& word) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+/// Whether `word` stands in `any_case`, whatever the case, not within a longer word.
+bool has_word(const std::string& any_case, const std::string& word) {
+  const std::string text = lower_case(any_case);
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
     const bool begins = at == 0 || !is_word_character(text[at - 1]);

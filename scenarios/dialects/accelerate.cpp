@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <tuple>
 
 #include "core/json.h"
+#include "core/spelling.h"
 #include "scenarios/dialects/yaml_map.h"
 
 namespace plait::accelerate {
@@ -123,9 +123,7 @@ class Reading {
   bool flag(std::string_view path, bool otherwise) {
     const YamlEntry* e = find(path);
     if (e == nullptr) return otherwise;
-    std::string word = e->text;
-    std::ranges::transform(word, word.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string word = lower_case(e->text);
     if (word == "true" || word == "yes") return true;
     if (word == "false" || word == "no") return false;
     malformed(*e, "true or false");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "core/spelling.h"
 #include "model/presets.h"
 #include "scenarios/fields.h"
 
@@ -41,10 +41,7 @@ const Row* row_of(const Model& model) {
 
 /// The last part of a path, in small letters.
 std::string last_part(std::string_view name) {
-  std::string out(name.substr(name.rfind('/') + 1));
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
+  return lower_case(name.substr(name.rfind('/') + 1));
 }
 
 }  // namespace

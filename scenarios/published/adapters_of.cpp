@@ -1,5 +1,6 @@
 #include "scenarios/published/adapters_of.h"
 
+#include "core/spelling.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -22,7 +23,7 @@ void require_planned(const PublishedRun& run) {
 // alpha 32 on all four products.
 JsonObject adapters_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   require_planned(run);
-  const std::string source = lower(run.source + run.framework);
+  const std::string source = lower_case(run.source + run.framework);
   if (mentions(source, "mlperf")) {
     assumed.push_back("adapters: those of MLPerf, rank 16, alpha 32, on qkv and out");
     return {{"rank", 16}, {"alpha", 32}, {"targets", JsonObject::array({"qkv", "out"})}};

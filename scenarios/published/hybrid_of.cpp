@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/spelling.h"
 #include "model/presets.h"
 #include "scenarios/published/scenario_of.h"
 
@@ -28,7 +29,7 @@ constexpr std::string_view kFamilies[] = {"qwen3-next",  "qwen3.5",     "nemotro
 
 /// "Nemotron_3_Nano": "nemotron-3-nano".
 std::string dashed(std::string name) {
-  name = lower(std::move(name));
+  name = lower_case(name);
   std::ranges::replace_if(
       name, [](char c) { return c == '_' || c == ' '; }, '-');
   return name;

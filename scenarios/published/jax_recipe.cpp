@@ -3,6 +3,7 @@
 // paxml/configure.sh and paxml_mod_configs.py of v24.11.1).
 #include <algorithm>
 
+#include "core/spelling.h"
 #include "scenarios/published/recipe_of.h"
 
 namespace plait {
@@ -29,7 +30,7 @@ Recipe of_maxtext(const PublishedRun& run) {
 Recipe of_paxml(const PublishedRun& run) {
   Recipe out;
   out.sequence_length = 2048;
-  const bool small = mentions(lower(run.model.name), "5b") && !mentions(run.model.name, "175");
+  const bool small = mentions(lower_case(run.model.name), "5b") && !mentions(run.model.name, "175");
   out.keep = {"qkv", "out"};
   out.shards = run.gpus_per_node * (small ? 1 : kNodesOfACopy);
   if (small) out.keep.insert(out.keep.end(), {"up", "down"});

@@ -2,6 +2,7 @@
 
 #include <regex>
 
+#include "core/spelling.h"
 #include "scenarios/published/hybrid_of.h"
 
 namespace plait {
@@ -39,7 +40,8 @@ class ModelWriter {
     if (m_.gated_mlp) {
       out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
       out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else if (mentions(lower(m_.name), "nemotron")) {  // squared ReLU, rotary, untied, no biases
+    } else if (mentions(lower_case(m_.name), "nemotron")) {
+      // Squared ReLU, rotary, untied, no biases.
       out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
       out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
     } else {
@@ -54,7 +56,7 @@ class ModelWriter {
     if (by_family && out["positions"] == "rotary") out["dropout"] = 0;
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     // Qwen3's heads have norms, and so have those of Megatron-LM's tests that say so in their name.
-    if (mentions(lower(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
+    if (mentions(lower_case(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
       out["qk_norm"] = true;
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);
@@ -74,7 +76,7 @@ class ModelWriter {
 
   /// Experts and what a preset of the family says of heads.
   void add_experts(JsonObject& out) {
-    const std::string name = lower(m_.name);
+    const std::string name = lower_case(m_.name);
     if (mentions(name, "qwen3")) out["head_dim"] = 128;
     if (mentions(name, "gpt oss")) {
       out["head_dim"] = 64;

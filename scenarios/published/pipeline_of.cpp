@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/spelling.h"
 #include "plan/schedule.h"
 
 namespace plait {
@@ -50,7 +51,7 @@ class PipelineWriter {
  private:
   /// And how many chunks a stage has.
   JsonObject schedule() {
-    const std::string words = lower(p_.schedule);
+    const std::string words = lower_case(p_.schedule);
     const std::int64_t most = (m_.layers + (short_ends_ ? 2 : 0)) / p_.pp;
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
     if (p_.chunks == 0 && !p_.most_chunks && mentions(words, "interleaved")) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/spelling.h"
+
 namespace plait {
 namespace {
 
@@ -26,7 +28,7 @@ bool scales_blocks(const std::string& precision) {
 /// deepseek_v3_pretrain_1024gpu_h100_fp8cs_config, whose scales are of blocks, and
 /// kimi_k2_pretrain_256gpu_gb200_fp8mx_config).
 bool keeps_none(const PublishedRun& run) {
-  const std::string name = lower(run.model.name);
+  const std::string name = lower_case(run.model.name);
   return mentions(name, "deepseek") || mentions(name, "kimi");
 }
 
@@ -55,12 +57,12 @@ bool keeps_by_recipe(const PublishedRun& run) {
 }
 
 bool gathers_8_bits(const PublishedRun& run) {
-  return mentions(lower(run.precision), "fp8 all-gather");
+  return mentions(lower_case(run.precision), "fp8 all-gather");
 }
 
 /// A name of NarrowWeights.
 std::string narrow_weights_of(const PublishedRun& run) {
-  const std::string precision = lower(run.precision);
+  const std::string precision = lower_case(run.precision);
   if (!in_fp8(precision) || scales_blocks(precision) || keeps_none(run)) return "none";
   const auto stage = run.layout.zero_stage.value_or(0);
   if (stage == 3) return gathers_8_bits(run) ? "gathered" : "none";
@@ -74,7 +76,7 @@ std::string narrow_weights_of(const PublishedRun& run) {
 }  // namespace
 
 nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed) {
-  const std::string precision = lower(run.precision);
+  const std::string precision = lower_case(run.precision);
   nlohmann::ordered_json out = {{"weights", mentions(precision, "fp16") ? "fp16" : "bf16"}};
   // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in bf16.
   if (mentions(precision, "nvfp4")) out["matmul"] = "nvfp4";
@@ -94,7 +96,7 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
 }
 
 bool narrows_products(const PublishedRun& run) {
-  const std::string precision = lower(run.precision);
+  const std::string precision = lower_case(run.precision);
   return in_fp8(precision) || mentions(precision, "fp4");
 }
 

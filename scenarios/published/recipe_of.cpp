@@ -4,6 +4,8 @@
 #include <array>
 #include <regex>
 
+#include "core/spelling.h"
+
 namespace plait {
 namespace {
 
@@ -23,7 +25,7 @@ constexpr int kFirstRelease = 2606;
 constexpr std::array<std::string_view, 3> kGpus = {"GB200", "GB300", "B300"};
 
 bool in_mxfp8(const PublishedRun& run) {
-  const std::string precision = lower(run.precision);
+  const std::string precision = lower_case(run.precision);
   return mentions(precision, "mxfp8") || mentions(precision, "fp8-mx");
 }
 
@@ -37,18 +39,18 @@ bool captures_by_release(const PublishedRun& run) {
 /// capture the step and for GB300 and B300, which have the memory.
 bool recomputes_by_release(const PublishedRun& run) {
   const bool roomy = run.gpu.starts_with("GB300") || run.gpu.starts_with("B300");
-  return run.recompute.empty() && mentions(lower(run.model.name), "gpt oss") && !roomy;
+  return run.recompute.empty() && mentions(lower_case(run.model.name), "gpt oss") && !roomy;
 }
 
 /// Layers of Llama 3 70B whose activations Megatron-FSDP's recipes keep on the host
 /// (cpu_offloading_num_layers in llama3_70b_llm_pretrain.py of release 25.09 and
 /// llama3/workload_base_configs.py of 25.11). 0: no such recipe.
 int offloaded_by_release(const PublishedRun& run) {
-  const std::string name = lower(run.model.name);
+  const std::string name = lower_case(run.model.name);
   const bool silent = run.recompute.empty() && run.layout.offload.empty();
   const bool sharded = run.layout.zero_stage.value_or(0) == 3;
   if (!silent || !sharded || !mentions(name, "llama3") || !mentions(name, "70b")) return 0;
-  const bool fp8 = mentions(lower(run.precision), "fp8");
+  const bool fp8 = mentions(lower_case(run.precision), "fp8");
   if (run.gpu.starts_with("GB200")) return fp8 ? 40 : 20;
   if (run.gpu.starts_with("GB300")) return fp8 ? 20 : 30;
   return 0;
@@ -93,7 +95,7 @@ void complete_by_case(const PublishedRun& run, Recipe& recipe) {
 
 Recipe recipe_of(const PublishedRun& run) {
   if (mentions(run.framework, "JAX")) return jax_recipe(run);
-  const std::string notes = lower(run.notes);
+  const std::string notes = lower_case(run.notes);
   Recipe out;
   out.whole_step_graph = mentions(notes, "cuda_graph=full_iteration");
   out.hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");

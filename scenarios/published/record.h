@@ -3,7 +3,6 @@
 // measured. A record file is a JSON list of such runs; what a source did not publish is absent.
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,12 +90,6 @@ inline bool mentions(std::string_view text, std::string_view words) {
 /// there: 64 behind "--kv-lora-rank".
 std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument);
 std::optional<std::int64_t> number_behind(const PublishedRun& run, const std::string& argument);
-
-/// In small letters.
-inline std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// Reads a list of records. Unknown members are left alone. Throws InputError V001 for a file that
 /// is no list of records, with the place of what is wrong.

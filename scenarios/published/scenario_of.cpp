@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "core/json.h"
+#include "core/spelling.h"
 #include "scenarios/published/adapters_of.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
@@ -133,7 +134,7 @@ class ScenarioWriter {
   /// Dispatchers by their names; the zoo's own model files fuse routing and permutation
   /// (yanring/Megatron-MoE-ModelZoo, model_configs/benchmarking).
   void add_routing(JsonObject& out) {
-    const std::string notes = lower(run_.notes);
+    const std::string notes = lower_case(run_.notes);
     // HybridEP sends as DeepEP does, but for an NVLink domain of racks, where neither was measured.
     const bool deepep = mentions(notes, "deepep");
     const bool hybridep = mentions(notes, "hybridep") && !run_.gpu.starts_with("GB");
@@ -148,7 +149,7 @@ class ScenarioWriter {
     const bool gaps = mentions(notes, "hybridep") || recipe_.whole_step_graph || drops_tokens();
     if (narrows_products(run_) && !gaps) out["expert_padding"] = "eager";
     // Megatron-Bridge gpt_oss_provider.py: add_bias_linear.
-    if (!mentions(lower(m_.name), "gpt oss")) return;
+    if (!mentions(lower_case(m_.name), "gpt oss")) return;
     out["expert_bias"] = "eager";
     // Its positions are YaRN's, whose factor for scores Transformer Engine's kernel does not know
     // (Megatron-LM megatron/core/models/common/embeddings/rope_utils.py, apply_rotary_pos_emb).
@@ -159,7 +160,7 @@ class ScenarioWriter {
   }
 
   bool drops_tokens() const {
-    const std::string said = lower(run_.notes + m_.name);
+    const std::string said = lower_case(run_.notes + m_.name);
     return m_.experts > 0 && mentions(said, "drop") && !mentions(said, "dropless");
   }
 
@@ -184,7 +185,7 @@ class ScenarioWriter {
   bool drops_in_a_graph() const {
     const bool blackwell = run_.gpu.starts_with("B200") || run_.gpu.starts_with("GB200");
     return blackwell && mentions(run_.source, "Megatron-Bridge") &&
-           mentions(lower(m_.name), "tokendrop");
+           mentions(lower_case(m_.name), "tokendrop");
   }
 
   /// torchtitan's enable_async_tensor_parallel.
@@ -287,7 +288,7 @@ class ScenarioWriter {
 
   /// "optimizer to CPU (CPU AdamW)", "activation offload 40 layers"; of another kind: nothing.
   JsonObject offload() const {
-    const std::string text = lower(p_.offload);
+    const std::string text = lower_case(p_.offload);
     if (text.starts_with("optimizer to cpu")) return {{"optimizer", "cpu"}};
     const std::string_view activations = "activation offload ";
     if (!text.starts_with(activations)) return {};
@@ -319,7 +320,7 @@ class ScenarioWriter {
   }
 
   JsonObject recompute() {
-    const std::string text = lower(run_.recompute);
+    const std::string text = lower_case(run_.recompute);
     if (text.empty() && !recipe_.keep.empty()) return {{"kind", "ops"}, {"keep", recipe_.keep}};
     if (text.empty()) {
       assumed_.push_back("recomputation: none");

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reports/profile/comparison.h"
 #include "reports/profile/predicted_profile.h"
-#include "tests/reports/made_up.h"
+#include "tests/reports/made_up_profile.h"
 #include "tests/reports/made_up_trace.h"
 
 namespace plait::profile_comparison_test {
@@ -30,23 +29,6 @@ MadeUpTrace recorded(std::int64_t all_reduce_bytes = 1000) {
   }
   return out;
 }
-
-struct Compared {
-  MadeUp m;
-  Report report = m.report();
-  Kernels kernels;
-
-  ProfileComparison operator()(const KinetoTrace& trace) const {
-    return compare_profile({.trace = trace,
-                            .steps = steps_of(trace),
-                            .plan = m.plan,
-                            .cluster = m.cluster,
-                            .track = m.timeline.tracks[0],
-                            .rank = 0,
-                            .kernels = kernels,
-                            .report = report});
-  }
-};
 
 bool says(const ProfileComparison& c, const std::string& words) {
   return std::ranges::any_of(

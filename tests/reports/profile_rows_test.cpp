@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "costmodel/costmodel.h"
 #include "costmodel/fit/calibrate.h"
-#include "tests/reports/made_up.h"
+#include "tests/reports/made_up_profile.h"
 #include "topologies/catalogue.h"
 
 namespace plait::profile_rows_test {
@@ -102,20 +102,9 @@ std::vector<Row> rows_of(const std::string& text) {
   std::ofstream(path) << text;
   const KinetoTrace trace = read_kineto(path.string());
   std::filesystem::remove(path);
-  const TraceSteps steps = steps_of(trace);
-  const MadeUp m;
-  const Report report = m.report();
-  const Kernels kernels;
-  const ProfileComparison c = compare_profile({.trace = trace,
-                                               .steps = steps,
-                                               .plan = m.plan,
-                                               .cluster = m.cluster,
-                                               .track = m.timeline.tracks[0],
-                                               .rank = 0,
-                                               .kernels = kernels,
-                                               .report = report});
   // Through their text, as plait calibrate has them.
-  return parse_rows(lines_of(profile_rows(trace, steps, c)), "rows.jsonl");
+  return parse_rows(lines_of(profile_rows(trace, steps_of(trace), Compared()(trace))),
+                    "rows.jsonl");
 }
 
 /// Those of a layer of Llama 3.1 8B and its head, on 8192 tokens, and how long they take where
