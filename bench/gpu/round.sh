@@ -106,7 +106,7 @@ on_green_contexts() {
   part "green-$1" 60 "$plait" realrun scenarios/tiny/tiny-8xh100.json --set model=tiny \
     "${shape[@]}" --verify --precision fp32,bf16 --steps 2
   part "green-$1-timed" 60 "$plait" realrun scenarios/gpu-round/gpt2-124m-micro-8.json \
-    "${shape[@]}" --warmup 2 --repeats 5 -o "$folder/green-$1.timed"
+    --set 'model={"preset": "gpt2", "vocab": 50304}' "${shape[@]}" --warmup 2 --repeats 5 -o "$folder/green-$1.timed"
 }
 on_green_contexts fsdp-2 '{"fsdp": 2}' 2
 on_green_contexts tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
