@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The round on a machine with a GPU, called by `./dev gpu FOLDER` when everything is built. What is
 # worth most comes first: kernels beside their CPU twins, the GPU measured and calibrated, training
-# steps predicted and measured; then plans on 1, 2 and 4 ranks verified, green contexts, the kernels
-# under compute-sanitizer, and the whole matrix. Usage: round.sh FOLDER SECONDS, which it may take.
+# steps predicted and measured, ours and PyTorch's; then plans on 1, 2 and 4 ranks verified, green
+# contexts, the kernels under compute-sanitizer, and the whole matrix. Usage: round.sh FOLDER SECONDS, which it may take.
 # Each part leaves NAME.log in FOLDER, and NAME.done when it has come to its end; parts that are
 # done are not done again. A part that takes longer than its own limit is stopped and has failed;
 # one that the end of the round stops goes on with the next call. Exit code 1: a part failed.
@@ -36,6 +36,16 @@ part() {
   fi
 }
 
+# The machine of the catalogue that has this GPU; without one, that of the scenarios is predicted.
+cluster_of_gpu() {
+  case $(nvidia-smi --query-gpu=name --format=csv,noheader) in
+    *H200*) echo hgx-h200 ;;
+    *H100*) echo hgx-h100 ;;
+    *A100*) echo dgx-a100 ;;
+    *B200*) echo hgx-b200 ;;
+  esac
+}
+
 part device 10 nvidia-smi \
   --query-gpu=name,driver_version,clocks.max.sm,clocks.max.memory,power.limit --format=csv
 part topology 10 nvidia-smi topo -m
@@ -59,13 +69,27 @@ if [[ -e $folder/bench-compute.done && -e $folder/bench-copy.done ]]; then
 fi
 calibration=()
 [[ -e $folder/calibrate.done ]] && calibration=(--calibration "$folder/calibration.json")
+cluster_of_gpu >"$folder/cluster"
+machine=()
+[[ -s $folder/cluster ]] && machine=(--set "cluster.preset=$(<"$folder/cluster")")
+has_torch=0
+python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null && has_torch=1
+((has_torch)) || echo "left out: steps in PyTorch, which python3 has not, or not for this GPU"
 for scenario in scenarios/gpu-round/*.json; do
   name=${scenario##*/}
   name=${name%.json}
-  part "$name" 90 "$plait" realrun "$scenario" --backend cuda --warmup 2 --repeats 5 \
-    ${calibration[@]+"${calibration[@]}"} -o "$folder/$name.json"
-  part "$name-datasheet" 20 "$plait" run "$scenario" --format json -o "$folder/$name.datasheet"
+  if ! "$plait" check "$scenario" ${machine[@]+"${machine[@]}"} >"$folder/$name.check"; then
+    echo "left out: $name, which does not fit"
+    continue
+  fi
+  part "$name" 90 "$plait" realrun "$scenario" ${machine[@]+"${machine[@]}"} --backend cuda \
+    --warmup 2 --repeats 5 ${calibration[@]+"${calibration[@]}"} -o "$folder/$name.json"
+  ((has_torch)) || continue
+  part "$name-arguments" 10 "$plait" export "$scenario" --to megatron-core -o "$folder/$name.args"
+  part "$name-torch" 90 python3 bench/gpu/torch_step.py "$folder/$name.args" \
+    -o "$folder/$name.torch" --trace "$folder/$name.pt.trace.json.gz"
 done
+part predictions 60 bench/gpu/predict.sh "$folder"
 
 if ((gpus > 1)); then
   part bench-comm 180 "$plait" bench comm --backend cuda --ranks "$gpus" -o "$folder/comm.jsonl"
@@ -112,13 +136,17 @@ on_green_contexts fsdp-2 '{"fsdp": 2}' 2
 on_green_contexts tp-2-sp '{"tp": 2, "sequence_parallel": true}' 2
 on_green_contexts pp-2-dp-2 '{"pp": 2, "dp": 2}' 4
 
+# sanitized TOOL KIND LIMIT: the tests of a kind of kernels.
+sanitized() {
+  part "$1-${2,,}" "$3" compute-sanitizer --tool "$1" --error-exitcode 1 "$kernels_test" \
+    --gtest_brief=1 --gtest_filter="*$2*:-*Cudnn*"
+}
 if command -v compute-sanitizer >/dev/null; then
-  for tool in memcheck racecheck; do
-    for kind in Activation Add Attention Cast CrossEntropy DealHeads Embedding Norm Quantize Route; do
-      part "$tool-${kind,,}" 120 compute-sanitizer --tool "$tool" --error-exitcode 1 "$kernels_test" \
-        --gtest_brief=1 --gtest_filter="*$kind*:-*Cudnn*"
-    done
+  for kind in Activation Add Cast CrossEntropy DealHeads Embedding Norm Quantize Route; do
+    sanitized memcheck "$kind" 60
+    sanitized racecheck "$kind" 60
   done
+  sanitized memcheck Attention 60
 else
   echo "left out: compute-sanitizer is not installed"
 fi
@@ -130,5 +158,8 @@ for type in Fp32 Bf16; do
       --gtest_also_run_disabled_tests --gtest_filter="*EveryCaseIn$type/$slice"
   done
 done
-python3 bench/gpu/table.py "$folder" | tee "$folder/table.txt"
+if command -v compute-sanitizer >/dev/null; then
+  sanitized racecheck Attention 400 # more than 2 minutes on an H200
+fi
+python3 bench/gpu/table.py "$folder" --json "$folder/comparison.json" | tee "$folder/table.txt"
 exit "$failed"

@@ -1,31 +1,25 @@
 #!/usr/bin/env python3
-"""table.py FOLDER: what `./dev gpu` measured. Kernels that memory limits beside the roof, which is the
-bandwidth of a copy; each training step beside its predictions: the one of its report (by the
-calibration, where there was one), and the one of the data sheet."""
+"""table.py FOLDER [--json FILE]: what `./dev gpu` measured. Kernels that memory limits beside the
+roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, beside what is
+predicted: of ours by the calibration and by the data sheet, of PyTorch's by the data sheet."""
 
+import argparse
 import json
 import statistics
-import sys
 from pathlib import Path
-
-
-def step_time(path, key="step_time_s"):
-    return json.loads(path.read_text(encoding="utf-8")).get(key) if path.exists() else None
-
-
-def rows(folder):
-    for path in sorted(folder.glob("*.json")):
-        measured = step_time(path)
-        if measured:  # else a calibration
-            predictions = {"fitted": None, "data sheet": step_time(path.with_suffix(".datasheet"))}
-            if (folder / "calibrate.done").exists():
-                predictions["fitted"] = step_time(path, "predicted_step_time_s")
-            yield path.stem, measured, predictions
-
 
 # A large shape: its traffic is several times what a second-level cache holds (H200: 50 MiB).
 LARGE_BYTES = 256 << 20
 ON_MATRIX_UNITS = ("matmul", "attention")  # the others are limited by memory
+AIM = 0.85  # of a copy's bandwidth
+
+# Whose step, the file of what was measured, and what it is predicted from, with the file of that.
+PROGRAMS = [("plait", ".json", {"calibration": ".fitted", "data_sheet": ".datasheet"}),
+            ("pytorch", ".torch", {"data_sheet": ".pytorch"})]
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def measurements(path, kind):
@@ -37,8 +31,8 @@ def name_of(op):
     return " ".join(str(op[key]) for key in ("op", "kind", "step", "pass", "dtype") if key in op)
 
 
-def print_roof(folder):
-    """The best bandwidth of each kernel over its large shapes."""
+def roof(folder):
+    """The best bandwidth of a copy, and that of each kernel over its large shapes."""
     copies = [row["bandwidth_bytes_per_s"] for row in measurements(folder / "copy.jsonl", "copy")
               if row["what"] == "copy" and row["bytes"] >= LARGE_BYTES // 2]
     best = {}
@@ -48,41 +42,93 @@ def print_roof(folder):
             name = name_of(row["op"])
             reached = row["traffic_bytes"] / row["wall_s"]["median"]
             best[name] = max(best.get(name, 0), reached)
-    if not copies or not best:
+    return max(copies, default=None), dict(sorted(best.items(), key=lambda item: item[1]))
+
+
+def print_roof(copy, best):
+    if not copy or not best:
         print("no large copy or kernel was measured")
         return
-    roof = max(copies)
-    print(f"{'kernel':<48} {'GB/s':>8}   of a copy's {roof / 1e9:.0f} GB/s")
-    for name, reached in sorted(best.items(), key=lambda item: item[1]):
-        print(f"{name:<48} {reached / 1e9:>8.0f} {100 * reached / roof:>6.1f} %")
-    below = sum(reached < 0.85 * roof for reached in best.values())
-    print(f"{below} of {len(best)} are below 85 %\n")
+    print(f"{'kernel':<48} {'GB/s':>8}   of a copy's {copy / 1e9:.0f} GB/s")
+    for name, reached in best.items():
+        print(f"{name:<48} {reached / 1e9:>8.0f} {100 * reached / copy:>6.1f} %")
+    below = sum(reached < AIM * copy for reached in best.values())
+    print(f"{below} of {len(best)} are below {100 * AIM:.0f} %\n")
+
+
+def steps(folder):
+    for path in sorted(folder.glob("*.datasheet")):
+        row = {"scenario": path.stem}
+        for program, suffix, sources in PROGRAMS:
+            measured = read(path.with_suffix(suffix))
+            if not measured:
+                continue
+            step = row[f"{program}_measured_s"] = measured["step_time_s"]
+            for source, predicted in sources.items():
+                prediction = read(path.with_suffix(predicted))
+                if prediction:
+                    key = f"{program}_predicted_by_{source}"
+                    row[f"{key}_s"] = prediction["step_time_s"]
+                    row[f"{key}_error"] = prediction["step_time_s"] / step - 1
+            if "device_memory_in_use_bytes" in measured and prediction:
+                row[f"{program}_measured_memory_bytes"] = measured["device_memory_in_use_bytes"]
+                row[f"{program}_predicted_memory_bytes"] = prediction["peak_memory_bytes"]
+        if len(row) > 1:
+            yield row
+
+
+def print_steps(rows):
+    if not rows:
+        print("no training step was timed")
+        return
+    head = f"{'configuration':<24}"
+    for program, _, sources in PROGRAMS:
+        head += f" {program + ' ms':>11}"
+        head += "".join(f" {source.replace('_', ' '):>12} {'error':>8}" for source in sources)
+    print(head)
+    errors = {}
+    for row in rows:
+        line = f"{row['scenario']:<24}"
+        for program, _, sources in PROGRAMS:
+            measured = row.get(f"{program}_measured_s")
+            line += f" {1e3 * measured:>11.1f}" if measured else f" {'-':>11}"
+            for source in sources:
+                key = f"{program}_predicted_by_{source}"
+                if f"{key}_s" not in row:
+                    line += f" {'-':>12} {'-':>8}"
+                    continue
+                error = row[f"{key}_error"]
+                errors.setdefault((program, source), []).append(abs(error))
+                line += f" {1e3 * row[f'{key}_s']:>12.1f} {100 * error:>+6.1f} %"
+        print(line)
+    for (program, source), sizes in errors.items():
+        print(f"errors' sizes, {program} by {source.replace('_', ' ')}: "
+              f"mean {100 * statistics.mean(sizes):.1f} %, "
+              f"median {100 * statistics.median(sizes):.1f} %")
+
+
+def machine(folder):
+    """Who measured what, when: of the first row of the kernels' measurements."""
+    run = next(iter(measurements(folder / "compute.jsonl", "run")), {})
+    torch = next((read(path) for path in sorted(folder.glob("*.torch"))), {})
+    return {"device": run.get("processor"), "libraries": run.get("blas"), "date": run.get("date"),
+            "torch": torch.get("torch"), "version": run.get("version"),
+            "command": f"bench/gpu/round.sh {folder.name} SECONDS"}
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    print_roof(Path(sys.argv[1]))
-    found = list(rows(Path(sys.argv[1])))
-    if not found:
-        print("no training step was timed")
-        return
-    print(f"{'configuration':<24} {'measured ms':>12} {'fitted ms':>13} {'error':>8}   "
-          f"{'data sheet ms':>13} {'error':>8}")
-    errors = {"fitted": [], "data sheet": []}
-    for name, measured, predictions in found:
-        line = f"{name:<24} {1e3 * measured:>12.2f}"
-        for kind, predicted in predictions.items():
-            if not predicted:
-                line += f" {'-':>13} {'-':>8}  "
-                continue
-            errors[kind].append(predicted / measured - 1)
-            line += f" {1e3 * predicted:>13.2f} {100 * errors[kind][-1]:>+6.1f} %  "
-        print(line.rstrip())
-    for kind, of_kind in errors.items():
-        if of_kind:
-            print(f"median of the errors' sizes, {kind}: "
-                  f"{100 * statistics.median(map(abs, of_kind)):.1f} %")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--json", type=Path, help="also write all of it to this file")
+    options = parser.parse_args()
+    copy, best = roof(options.folder)
+    rows = list(steps(options.folder))
+    print_roof(copy, best)
+    print_steps(rows)
+    if options.json:
+        result = {"machine": machine(options.folder), "copy_bandwidth_bytes_per_s": copy,
+                  "kernel_bandwidths_bytes_per_s": best, "steps": rows}
+        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

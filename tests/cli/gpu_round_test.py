@@ -16,12 +16,14 @@ SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
 KERNEL = {"kind": "kernel", "op": {"op": "add", "pass": "forward", "dtype": "bf16"},
           "traffic_bytes": 3 << 30, "wall_s": {"median": 1e-3}}
 COPY = {"kind": "copy", "what": "copy", "bytes": 1 << 30, "bandwidth_bytes_per_s": 4e12}
-STEP = {"step_time_s": 0.2, "predicted_step_time_s": 0.19}
+STEP = {"step_time_s": 0.2}
+PREDICTED = {"step_time_s": 0.19, "peak_memory_bytes": 1 << 30}
 PROGRAM = f"""#!/bin/sh
 content='{json.dumps(STEP)}'
 case "$*" in
   *"bench compute"*) content='{json.dumps(KERNEL)}' ;;
   *"bench copy"*) content='{json.dumps(COPY)}' ;;
+  "run "*) content='{json.dumps(PREDICTED)}' ;;
 esac
 while [ $# -gt 1 ]; do
   [ "$1" = -o ] && echo "$content" >"$2"
@@ -104,7 +106,25 @@ class GpuRound(unittest.TestCase):
         # 3 GiB in 1 ms are 3221 GB/s, 80.5 % of the copy's 4000 GB/s.
         self.assertRegex(table, r"add forward bf16 +3221 +80\.5 %")
         self.assertIn("1 of 1 are below 85 %", table)
-        self.assertRegex(table, r"gpt2-124m-unfused +200\.00 +190\.00 +-5\.0 %")
+        self.assertRegex(table, r"gpt2-124m-unfused +200\.0 +190\.0 +-5\.0 % +190\.0 +-5\.0 %")
+        comparison = json.loads((self.home / "out/comparison.json").read_text(encoding="utf-8"))
+        self.assertEqual(comparison["copy_bandwidth_bytes_per_s"], 4e12)
+        step = next(row for row in comparison["steps"] if row["scenario"] == "gpt2-124m-unfused")
+        self.assertAlmostEqual(step["plait_predicted_by_calibration_error"], -0.05)
+
+    def test_the_machine_of_the_gpu_is_predicted(self):
+        gpu = self.home / "bin/nvidia-smi"
+        gpu.write_text("#!/bin/sh\necho 'NVIDIA H100 80GB HBM3'\n", encoding="utf-8")
+        self.round()
+        self.assertEqual((self.home / "out/cluster").read_text(encoding="utf-8"), "hgx-h100\n")
+
+    def test_what_does_not_fit_is_left_out(self):
+        plait = self.home / "build/plait"
+        plait.write_text('#!/bin/sh\n[ "$1 $2" = "check scenarios/gpu-round/llama-2-7b-full.json" ] && exit 1\n'
+                         + PROGRAM.split("\n", 1)[1], encoding="utf-8")
+        done = self.round().stdout
+        self.assertIn("left out: llama-2-7b-full, which does not fit", done)
+        self.assertNotIn("done: llama-2-7b-full", done)
 
 
 if __name__ == "__main__":
