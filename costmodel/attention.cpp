@@ -4,6 +4,7 @@
 
 #include "costmodel/attention_fits.h"
 #include "costmodel/decode_attention.h"
+#include "costmodel/eager.h"
 #include "costmodel/efficiency.h"
 #include "costmodel/kernels.h"
 
@@ -104,6 +105,15 @@ Bytes mask_traffic(const Attention& op) {
   return Bytes(2 * op.batch * op.heads * op.seq_q * op.seq_kv * size_of(op.dtype));
 }
 
+// The mask is broadcast over heads, so that its kernel takes one score at a time.
+KernelChain filled_in(const Attention& op) {
+  KernelChain mask{mask_traffic(op), 1};
+  if (!op.causal) return mask;
+  mask.indexed = static_cast<double>(op.batch * op.heads * op.seq_q * op.seq_kv);
+  mask.indexed_bytes = mask.bytes;
+  return mask;
+}
+
 // Elements that a multiprocessor takes per second of PyTorch's softmax (aten SoftMax.cu), whose
 // blocks read a row several times and stay behind the memory: what is left of published times of
 // its standard attention when the products are taken off, for rows of 2,048 in 16 bits. Forward
@@ -141,7 +151,9 @@ Cost elementwise(const Attention& op, Bytes products, int kernels, Fusion softma
   const auto moved = [&](Bytes b) { return stream_cost(b, kernels, StreamKind::kSoftmax, device); };
   if (softmax == Fusion::kFused) return moved(std::max(bytes - mask_traffic(op), Bytes(0)));
   const Bytes copied = is_backward(op.pass) ? Bytes(0) : mask_traffic(op);
-  return moved(bytes + copied) + behind_memory(op, device);
+  Cost cost = moved(bytes + copied) + behind_memory(op, device);
+  cost.share[kPeakFlops] += index_wait(filled_in(op), device);
+  return cost;
 }
 
 // Forward: S = Q K^T, P = softmax(mask(S)), O = P V. Backward: dP = dO V^T, dV = P^T dO, dS from P

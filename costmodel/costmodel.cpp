@@ -156,8 +156,9 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 /// Nothing where there is no chain.
 Cost chain_cost(const KernelChain& chain, const Device& device) {
   if (chain.kernels == 0) return {};
-  Cost cost = stream_cost(chain.bytes, chain.kernels, StreamKind::kCopy, device);
+  Cost cost = stream_cost(chain.bytes, chain.kernels, chain.kind, device);
   cost.share[kMemoryBandwidth] += atomic_wait(chain, device);
+  cost.share[kPeakFlops] += index_wait(chain, device);
   return cost;
 }
 

@@ -14,11 +14,29 @@ namespace {
 /// (tile-ai/TileOPs pull request 608), 0.17 by this.
 constexpr double kAtomicAddsPerMultiprocessor = 4.0 * (1 << 20) * 128 / 4719e-6 / 132;
 
+/// Elements per clock and multiprocessor of PyTorch's element-wise kernels where it cannot take
+/// several at a time (aten/src/ATen/native/cuda/CUDALoops.cuh): operands are broadcast or no rows
+/// one behind the other, so that the place of each element is worked out, or are cast to another
+/// type in passing. PyTorch 2.11 on an H200: 294e9 elements a second in the kernels of a LLaMA of 3
+/// billion parameters (sums of bf16 and fp32 255e9, products and sums 258 to 310e9, one operand 327
+/// to 350e9), 270e9 and 345e9 in those of two GPTs (reports/gpu/h200).
+constexpr double kIndexedPerClock = 1.1;
+
+/// Fused multiply-adds of a multiprocessor per clock (CUDA C++ Programming Guide, throughput of
+/// native arithmetic instructions), from which the clock of a device's peak follows.
+double lanes(const Device& device) {
+  const bool narrow = device.compute_capability <= 80;
+  return narrow ? 64 : 128;
+}
+
 /// Bytes per element and kernels of a chain, for elements of `size` bytes in memory and 4 where the
-/// chain works in fp32.
+/// chain works in fp32; `indexed` passes over them are of elements taken one at a time, and move
+/// `indexed_bytes`.
 struct PerElement {
   double bytes;
   int kernels;
+  double indexed = 0;
+  double indexed_bytes = 0;
 };
 
 bool forward(Pass pass) { return pass == Pass::kForward; }
@@ -27,26 +45,41 @@ bool forward(Pass pass) { return pass == Pass::kForward; }
 // gamma. Reads and writes: s+4, 8, 4, -, 8, 4+s, 2s. Backward: gamma's product (g, xhat -> two
 // results, one summed: 5s), the cast (s+4), the product with 1/rms (8) and the row sum of g x
 // (8+4+4), the power (4+8), the fan-in (12), the cast (4+s), and gamma's gradient in fp32 (8).
-// LayerNorm is one kernel even in eager frameworks. Of a frozen gamma: its product (2s), and no
-// gradient of it.
+// Of a frozen gamma: its product (2s), and no gradient of it. One at a time: the cast to fp32 and
+// the products with 1/rms and gamma, which are broadcast; backward these, gamma's product first,
+// and the power, whose gradient is.
 PerElement norm_chain(Pass pass, double s) {
-  if (forward(pass)) return {4 * s + 28, 7};
-  if (pass == Pass::kInputGrad) return {4 * s + 56, 11};
-  return {7 * s + 64, 13};
+  if (forward(pass)) return {4 * s + 28, 7, 3, 3 * s + 12};
+  if (pass == Pass::kInputGrad) return {4 * s + 56, 11, 4, 3 * s + 24};
+  return {7 * s + 64, 13, 4, 3 * s + 24};
+}
+
+// PyTorch's own norms, layer_norm and since 2.9 rms_norm: one kernel, and backward one for the
+// input (3s) and one for gamma and beta, which reads both again (2s).
+PerElement native_norm_chain(Pass pass, double s) {
+  if (forward(pass)) return {2 * s, 1};
+  if (pass == Pass::kInputGrad) return {3 * s, 1};
+  return {5 * s, 2};
 }
 
 // x cos + rotate_half(x) sin: two products, a negated half, a concatenation, a sum; backward has
-// two products, two padded slices, the negation and the fan-in.
+// two products, two padded slices, the negation and the fan-in. Heads lie side by side, and cos and
+// sin are broadcast over them: all but backward's zeros, one at a time.
 PerElement rope_chain(Pass pass, double s) {
-  if (forward(pass)) return {10 * s, 5};
-  return {13 * s, 7};
+  if (forward(pass)) return {10 * s, 5, 4.5, 10 * s};
+  return {13 * s, 7, 4.5, 10 * s};
 }
+// Pairs as complex numbers: a cast to fp32, a product with the broadcast turns of half as many
+// elements, the cast back; backward alike.
+PerElement complex_rope_chain(double s) { return {2 * s + 16, 3, 1.5, s + 12}; }
 
 // act(gate) * up: two kernels; backward: two products, the derivative, the concatenation of both
-// gradients. Per element of the output.
-PerElement gated_chain(Pass pass, double s) {
-  if (forward(pass)) return {5 * s, 2};
-  return {13 * s, 4};
+// gradients. Per element of the output. Halves of one product are no rows one behind the other:
+// both kernels, and backward the product with up and the derivative, take one element at a time.
+PerElement gated_chain(Pass pass, double s, bool halves) {
+  const double passes = halves ? 2 : 0;
+  if (forward(pass)) return {5 * s, 2, passes, passes / 2 * 5 * s};
+  return {13 * s, 4, passes, passes / 2 * 6 * s};
 }
 
 // Gate and up cut off by clamp, and concatenated again (Megatron-LM
@@ -59,21 +92,28 @@ PerElement clamp_chain(Pass pass, double s) {
   return {11 * s + 8, 7};
 }
 
-// float(); log_softmax; negative log-likelihood forward (s+4, 8, -), and backward its scatter (4),
-// log_softmax's (12) and the cast (4+s). The first and the last of our four steps carry them.
+// float(); log_softmax; negative log-likelihood forward (s+4, 16, -), and backward its scatter (4),
+// log_softmax's (16) and the cast (4+s). log_softmax reads a row three times, for its largest
+// value, the sum and the result, and backward the gradient twice, once for its sum (aten
+// SoftMax.cu, rows beyond 48 KiB). The cast to fp32 takes one element at a time. The first and the
+// last of our four steps carry them.
 PerElement cross_entropy_chain(CrossEntropy::Step step, double s) {
   switch (step) {
-    case CrossEntropy::Step::kRowMax: return {s + 4, 1};
-    case CrossEntropy::Step::kSums: return {8, 1};
+    case CrossEntropy::Step::kRowMax: return {s + 4, 1, 1, s + 4};
+    case CrossEntropy::Step::kSums: return {16, 1};
     case CrossEntropy::Step::kLoss: return {};
-    case CrossEntropy::Step::kGradient: return {20 + s, 3};
+    case CrossEntropy::Step::kGradient: return {24 + s, 3};
   }
   return {};
 }
 
 KernelChain chain(PerElement p, std::int64_t rows, std::int64_t width) {
   const double elements = static_cast<double>(rows) * static_cast<double>(width);
-  return {Bytes(static_cast<std::int64_t>(p.bytes * elements)), p.kernels};
+  const auto bytes = [&](double each) { return Bytes(static_cast<std::int64_t>(each * elements)); };
+  KernelChain out{bytes(p.bytes), p.kernels};
+  out.indexed = p.indexed * elements;
+  out.indexed_bytes = bytes(p.indexed_bytes);
+  return out;
 }
 
 double size(DType dtype) { return static_cast<double>(size_of(dtype)); }
@@ -106,8 +146,12 @@ struct Chains {
   const Kernels& kernels;
 
   KernelChain operator()(const Norm& op) const {
-    if (kernels.norm == Fusion::kFused || op.kind != NormKind::kRmsNorm) return {};
-    return chain(norm_chain(op.pass, size(op.dtype)), op.rows, op.width);
+    if (kernels.norm == Fusion::kFused) return {};
+    const double s = size(op.dtype);
+    if (spelled_out(op, kernels)) return chain(norm_chain(op.pass, s), op.rows, op.width);
+    KernelChain native = chain(native_norm_chain(op.pass, s), op.rows, op.width);
+    native.kind = StreamKind::kNorm;
+    return native;
   }
   /// Queries and keys.
   KernelChain operator()(const HeadNorm& op) const {
@@ -117,12 +161,15 @@ struct Chains {
   }
   KernelChain operator()(const Rope& op) const {
     if (kernels.rope == Fusion::kFused || op.pass == Pass::kWeightGrad) return {};
-    return chain(rope_chain(op.pass, size(op.dtype)), op.rows, op.width);
+    const double s = size(op.dtype);
+    return chain(kernels.rope == Fusion::kComplex ? complex_rope_chain(s) : rope_chain(op.pass, s),
+                 op.rows, op.width);
   }
   KernelChain operator()(const Activation& op) const {
     if (kernels.activation == Fusion::kFused || !op.gated || op.pass == Pass::kWeightGrad)
       return {};
-    return chain(gated_chain(op.pass, size(op.dtype)), op.rows, op.width);
+    const bool halves = kernels.activation == Fusion::kEager && kernels.gate == Fusion::kFused;
+    return chain(gated_chain(op.pass, size(op.dtype), halves), op.rows, op.width);
   }
   /// PEFT's result + lora_B(lora_A(x)) * scaling: the product reads and writes b's columns, the sum
   /// reads both and writes. Backward the product alone.
@@ -170,13 +217,33 @@ struct Chains {
 
 }  // namespace
 
-Seconds atomic_wait(const KernelChain& chain, const Device& device) {
-  if (chain.atomic_adds == 0 || device.sms == 0) return {};
+namespace {
+
+/// What `work` takes beyond the time in which its bytes are copied.
+Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device) {
   const BytesPerSecond copies =
       device.memory_bandwidth * stream_fit(device, StreamKind::kCopy).bandwidth;
+  return std::max(Seconds(), work - bytes / copies);
+}
+
+}  // namespace
+
+bool spelled_out(const Norm& op, const Kernels& kernels) {
+  return kernels.norm == Fusion::kEager && op.kind == NormKind::kRmsNorm;
+}
+
+Seconds atomic_wait(const KernelChain& chain, const Device& device) {
+  if (chain.atomic_adds == 0 || device.sms == 0) return {};
   const double rate = kAtomicAddsPerMultiprocessor * static_cast<double>(device.sms);
   const Seconds adds(static_cast<double>(chain.atomic_adds) / rate);
-  return std::max(Seconds(), adds - chain.atomic_bytes / copies);
+  return beyond_copying(adds, chain.atomic_bytes, device);
+}
+
+Seconds index_wait(const KernelChain& chain, const Device& device) {
+  if (chain.indexed == 0 || device.sms == 0) return {};
+  const double clocks = device.vector_fp32.value / (2 * lanes(device));  // of all multiprocessors
+  return beyond_copying(Seconds(chain.indexed / (kIndexedPerClock * clocks)), chain.indexed_bytes,
+                        device);
 }
 
 // Forward gathers rows of Q, K and V (s read, s written), and scatters the result into zeros (s, s,
@@ -199,7 +266,12 @@ KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels) {
   const bool shares = op.fused && !op.latents && op.kv_heads < op.heads;
   if (kernels.shared_keys == Fusion::kFused || !shares) return {};
   const std::int64_t columns = op.batch * op.seq_kv * (op.head_dim + op.v_dim());
-  return {Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
+  KernelChain copies{Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
+  if (forward(op.pass)) {  // broadcast
+    copies.indexed = static_cast<double>(op.heads * columns);
+    copies.indexed_bytes = copies.bytes;
+  }
+  return copies;
 }
 
 KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
@@ -238,7 +310,12 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
   const std::int64_t elements = op.batch * op.m * op.n;
-  return {Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
+  KernelChain sum{Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
+  if (written_alone(op) != op.out) {  // cast in passing
+    sum.indexed = static_cast<double>(elements);
+    sum.indexed_bytes = sum.bytes;
+  }
+  return sum;
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

@@ -3,6 +3,7 @@
 // goes through memory. docs/models/kernels.md lists the chains.
 
 #include "core/quantity.h"
+#include "costmodel/efficiency.h"
 #include "model/kernels.h"
 #include "model/op.h"
 #include "plan/op.h"
@@ -16,10 +17,18 @@ struct KernelChain {
   int kernels = 0;
   std::int64_t atomic_adds = 0;  // elements that a kernel of it adds to rows in no order
   Bytes atomic_bytes = {};       // of `bytes`, what that kernel moves
+  double indexed = 0;            // elements that kernels of it look up, or cast, one at a time
+  Bytes indexed_bytes = {};      // of `bytes`, what those kernels move
+  StreamKind kind = StreamKind::kCopy;
 };
 /// What a chain's additions take beyond the time in which their bytes are copied.
 Seconds atomic_wait(const KernelChain& chain, const Device& device);
+/// The same of the elements that are looked up or cast one at a time.
+Seconds index_wait(const KernelChain& chain, const Device& device);
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
+/// Whether a norm is the element-wise kernels that its Python code names: RMSNorm. LayerNorm is
+/// PyTorch's own even there.
+bool spelled_out(const Norm& op, const Kernels& kernels);
 /// What a product of operands as the op's writes where the sum with others is a kernel of its own.
 DType written_alone(const MatMul& op);
 /// The sum of a weight's gradients, besides the product that then only writes them.

@@ -126,7 +126,8 @@ constexpr double kNormIntermediates = 4, kGateIntermediates = 1;
 
 double intermediates(const Compute& op, const Kernels& kernels) {
   if (pass_of(op) != Pass::kForward || eager_chain(op, kernels).kernels == 0) return 0;
-  if (std::holds_alternative<Norm>(op)) return kNormIntermediates;
+  if (const auto* norm = std::get_if<Norm>(&op))
+    return spelled_out(*norm, kernels) ? kNormIntermediates : 0;
   const bool keeps_gate = kernels.activation == Fusion::kEager;
   return std::holds_alternative<Activation>(op) && keeps_gate ? kGateIntermediates : 0;
 }

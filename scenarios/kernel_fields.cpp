@@ -30,8 +30,18 @@ const Table<Kernels>& kernels_table() {
                 "Eager: with tensor parallelism, and without sequence parallelism, each of these "
                 "products has an all_reduce of its own for the gradient of the input that they "
                 "share."),
-          field("norm", &K::norm, choice, "RMSNorm; LayerNorm is always one kernel."),
-          field("rope", &K::rope, choice, "Rotary positions."),
+          field("norm", &K::norm,
+                Choice<Fusion>{{{"fused", Fusion::kFused},
+                                {"eager", Fusion::kEager},
+                                {"native", Fusion::kNative}}},
+                "Norms; native: layer_norm and (since 2.9) rms_norm of PyTorch, backward in two "
+                "kernels; eager: RMSNorm in Python, LayerNorm native."),
+          field("rope", &K::rope,
+                Choice<Fusion>{{{"fused", Fusion::kFused},
+                                {"eager", Fusion::kEager},
+                                {"complex", Fusion::kComplex}}},
+                "Rotary positions; eager: x cos + rotate_half(x) sin in kernels of their own; "
+                "complex: a cast to fp32, a product of complex numbers, a cast back."),
           field("activation", &K::activation,
                 Choice<Fusion>{{{"fused", Fusion::kFused},
                                 {"eager", Fusion::kEager},

@@ -17,8 +17,8 @@ struct Case {
 };
 constexpr Case kCases[] = {{16, 32, 48, 1, 1}, {8, 24, 40, 3}, {128, 64, 256, 1}};
 
-/// A sum beside its twin: cuBLASLt rounds the product to the result's type before it adds it (13.0 on
-/// an H200, bf16), so what was added may be off by a rounding of its own.
+/// A sum beside its twin: cuBLASLt rounds the product to the result's type before it adds it (13.0
+/// on an H200, bf16), so what was added may be off by a rounding of its own.
 template <class Y>
 void expect_added(const OnDevice<Y>& got, const std::vector<float>& want,
                   const std::vector<float>& start, std::int64_t terms) {
