@@ -130,6 +130,9 @@ std::string reason_of(const ProfileShare& s, const ProfileComparison& c) {
   if (s.name == "exposed_communication" || s.name == kTogether) {
     return "kernels of NCCL also wait for their peers";
   }
+  if (s.name == name_of(KernelKind::kGradientSum) && s.predicted_s <= 0) {
+    return "kernels of their own in the run, none in the scenario: kernels.gradient_sum";
+  }
   return main_part(s.name, m);
 }
 

@@ -142,7 +142,7 @@ inline constexpr OperatorChain kChains[] = {
     // Casts of logits and of labels.
     {"t?t?t?t?X", kCrossEntropy},
     // Scores, their mask, and weights of attention that is not fused.
-    {"m?d?o?o?f?a?t?xt?D?", kAttention},
+    {"L?m?d?o?o?f?a?t?xt?D?", kAttention},
     {"EE?aD?", kEmbedding},
     // x + dropout(y W), after some models' norm of it.
     {"LD?aa?", kResidualAdd},

@@ -35,7 +35,7 @@ class OperatorTree {
 
  private:
   struct Numbered {
-    std::int64_t number = 0;
+    std::int32_t number = 0;
     Index index = kNone;
   };
   void nest(Index begin, Index end);

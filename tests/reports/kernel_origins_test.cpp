@@ -119,6 +119,13 @@ TEST(KernelOrigins, WithinAnOptimizersStepEverythingIsOfIt) {
   EXPECT_EQ(told(m).kinds, (std::vector{kOptimizer, kElementwise}));
 }
 
+TEST(KernelOrigins, AnAnnotationTellsForwardAndBackward) {
+  MadeUpOperators m;
+  m.op("apply_rotary", 0, 100), m.op("aten::sub", 10, 20, 5), m.launch();
+  m.node("SubBackward0", 5, {"aten::neg"});
+  EXPECT_EQ(told(m).kinds, (std::vector{kRope, kRope}));
+}
+
 TEST(KernelOrigins, FunctionsOfPythonKeepTheirName) {
   MadeUpOperators m;
   m.op("autograd::engine::evaluate_function: MyRopeBackward", 0, 100, 10, 2);

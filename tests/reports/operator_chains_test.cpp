@@ -66,6 +66,8 @@ TEST(OperatorChains, AddsBehindProductsAreOfTheResidualStream) {
   EXPECT_EQ(kinds_of({"matmul", "mul", "masked_fill", "softmax", "dropout", "matmul", "add"}),
             (std::vector{kUnknown, kAttention, kAttention, kAttention, kAttention, kUnknown,
                          kResidualAdd}));
+  EXPECT_EQ(kinds_of({"matmul", "add", "softmax", "matmul"}),
+            (std::vector{kUnknown, kAttention, kAttention, kUnknown}));
   EXPECT_EQ(kinds_of({"embedding", "embedding", "add", "dropout"}),
             (std::vector{kUnknown, kUnknown, kEmbedding, kEmbedding}));
 }
