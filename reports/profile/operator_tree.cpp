@@ -65,9 +65,11 @@ OperatorTree::Index OperatorTree::launching(const TraceEvent& event) const {
 }
 
 OperatorTree::Index OperatorTree::forward_of(std::int32_t sequence) const {
-  const auto same = std::ranges::equal_range(sequences_, sequence, {}, &Numbered::number);
-  if (same.empty()) return kNone;
-  return same_thread(same.front().index, same.back().index) ? same.back().index : kNone;
+  const auto first = std::ranges::lower_bound(sequences_, sequence, {}, &Numbered::number);
+  const auto behind_last = std::ranges::upper_bound(sequences_, sequence, {}, &Numbered::number);
+  if (first == behind_last) return kNone;
+  const Index last = (behind_last - 1)->index;
+  return same_thread(first->index, last) ? last : kNone;
 }
 
 OperatorTree::Index OperatorTree::node_around(Index i) const {

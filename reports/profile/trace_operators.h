@@ -1,7 +1,7 @@
 #pragma once
 // What the host did around the kernels of a trace: PyTorch's operators, nodes of autograd and
 // annotations, of which a kernel names the innermost ("External id") and time the ones around it.
-// Kept are those that may say what a kernel is for: of some 580 bytes of a file 14.
+// Kept are those that may say what a kernel is for: of PyTorch's a third, 32 bytes each.
 
 #include <cstdint>
 #include <string>
