@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "plan/places.h"
 #include "reports/human.h"
 #include "reports/profile/predicted_profile.h"
+#include "reports/profile/readable_kernel.h"
 
 namespace plait {
 namespace {
@@ -74,29 +76,22 @@ std::string gpu_of(const KinetoTrace& trace, std::int32_t device) {
   return trace.gpus.empty() ? "" : trace.gpus.front().name;
 }
 
-/// "vectorized_layer_norm_kernel": a name without result, namespaces, template arguments and
-/// parameters.
-std::string bare_kernel(const std::string& name) {
-  const std::size_t begin = name.starts_with("void ") ? 5 : 0;
-  std::size_t end = begin;
-  for (std::string_view rest = name; end < name.size(); ++end) {
-    constexpr std::string_view kUnnamed = "(anonymous namespace)";
-    if (rest.substr(end).starts_with(kUnnamed)) end += kUnnamed.size();
-    if (end < name.size() && (name[end] == '<' || name[end] == '(')) break;
-  }
-  const std::string path = name.substr(begin, end - begin);
-  const std::size_t colon = path.rfind("::");
-  return colon == std::string::npos ? path : path.substr(colon + 2);
-}
-
-/// The kernel that has half or more of the time of a kind; "" for none.
-std::string main_kernel(const std::string& kind, const StepProfile& measured) {
+/// What most of a kind's time is spent in: kernels of one name, or where names do not tell those of
+/// one operator. "" where none has half of it; of elementwise kernels, which have nothing to do
+/// with one another, always the longest.
+std::string main_part(const std::string& kind, const StepProfile& measured) {
+  std::map<std::string, double> parts;
+  double all = 0;
   for (const KernelUse& k : measured.kernels) {
     if (name_of(k.kind) != kind) continue;
-    const bool most = k.time_s >= 0.5 * measured.kinds[k.kind].time_s;
-    return most ? bare_kernel(k.name) : "";
+    parts[k.launched_by.empty() ? bare_kernel(k.name) : k.launched_by] += k.time_s;
+    all += k.time_s;
   }
-  return "";
+  if (parts.empty()) return "";
+  const auto longest = std::ranges::max_element(parts, {}, [](const auto& p) { return p.second; });
+  if (longest->second >= 0.5 * all) return "most of it in " + longest->first;
+  const bool mixed = kind == name_of(KernelKind::kElementwise);
+  return mixed ? "the longest part " + longest->first : "";
 }
 
 constexpr std::string_view kTogether = "communication_and_idle_time";
@@ -135,8 +130,10 @@ std::string reason_of(const ProfileShare& s, const ProfileComparison& c) {
   if (s.name == "exposed_communication" || s.name == kTogether) {
     return "kernels of NCCL also wait for their peers";
   }
-  const std::string kernel = main_kernel(s.name, m);
-  return kernel.empty() ? "" : "most of it in " + kernel;
+  if (s.name == name_of(KernelKind::kGradientSum) && s.predicted_s <= 0) {
+    return "kernels of their own in the run, none in the scenario: kernels.gradient_sum";
+  }
+  return main_part(s.name, m);
 }
 
 /// "8.1 points in attention (why)".
@@ -185,7 +182,9 @@ ProfileComparison compare_profile(const ProfileInputs& in) {
   for (const DeviceStep& s : in.steps.whole) out.steps.push_back(s.number);
   out.left_out = in.steps.incomplete, out.as_many = in.steps.as_many;
   out.measured = measured_profile(in.trace, in.steps);
-  out.predicted = predicted_profile(in.plan, in.track, in.kernels, in.report.step_time_s);
+  out.predicted =
+      predicted_profile(in.plan, in.track, in.kernels, in.report.step_time_s, in.cluster.device,
+                        out.measured.by_operators ? KindsTold::kByOperators : KindsTold::kByNames);
   out.fused_attention = !has_unfused_attention(in.plan, in.track.stage);
   out.shares = shares_of(out.measured.step, out.predicted);
   out.messages = matched(out.measured.step.messages, out.predicted.messages);

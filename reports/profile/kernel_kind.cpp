@@ -21,8 +21,8 @@ struct KindOfCompute {
   KernelKind operator()(const Route&) const { return KernelKind::kRouting; }
   KernelKind operator()(const Dispatch&) const { return KernelKind::kRouting; }
   KernelKind operator()(const Combine&) const { return KernelKind::kRouting; }
-  KernelKind operator()(const Add&) const { return KernelKind::kElementwise; }
-  KernelKind operator()(const BiasGrad&) const { return KernelKind::kElementwise; }
+  KernelKind operator()(const Add&) const { return KernelKind::kResidualAdd; }
+  KernelKind operator()(const BiasGrad&) const { return KernelKind::kBiasGradient; }
   KernelKind operator()(const Cast&) const { return KernelKind::kElementwise; }
   KernelKind operator()(const Fill&) const { return KernelKind::kElementwise; }
   KernelKind operator()(const Amax&) const { return KernelKind::kElementwise; }
@@ -55,10 +55,13 @@ bool on_host(Stream stream) {
 std::string_view name_of(KernelKind kind) {
   switch (kind) {
     case KernelKind::kMatMul: return "matmul";
+    case KernelKind::kGradientSum: return "gradient_sum";
+    case KernelKind::kBiasGradient: return "bias_gradient";
     case KernelKind::kAttention: return "attention";
     case KernelKind::kNorm: return "norm";
     case KernelKind::kActivation: return "activation";
     case KernelKind::kRope: return "rope";
+    case KernelKind::kResidualAdd: return "residual_add";
     case KernelKind::kEmbedding: return "embedding";
     case KernelKind::kCrossEntropy: return "cross_entropy";
     case KernelKind::kRouting: return "routing";

@@ -13,10 +13,13 @@ namespace plait {
 
 enum class KernelKind : std::uint8_t {
   kMatMul,
+  kGradientSum,   // over microbatches, by kernels of their own
+  kBiasGradient,  // sums over rows
   kAttention,
   kNorm,
   kActivation,
   kRope,
+  kResidualAdd,  // with the dropout before it; the sum of both gradients
   kEmbedding,
   kCrossEntropy,
   kRouting,     // of tokens to experts and back, on the device
@@ -33,7 +36,7 @@ enum class KernelKind : std::uint8_t {
   kOtherCommunication,
   kCopy  // from or to the host
 };
-inline constexpr int kKernelKinds = 20;
+inline constexpr int kKernelKinds = 23;
 /// "matmul", "all_reduce", ...: the op vocabulary of the plan where it has the word.
 std::string_view name_of(KernelKind kind);
 
@@ -42,6 +45,13 @@ constexpr bool is_communication(KernelKind kind) {
 }
 /// Neither communication nor a copy off the device.
 constexpr bool is_compute(KernelKind kind) { return kind < KernelKind::kAllReduce; }
+
+/// Told by operators alone (operator_kinds.h): kernels' names say kElementwise of them, and of a
+/// trace without operators so does the plan.
+constexpr bool is_told_by_operators(KernelKind kind) {
+  return kind == KernelKind::kGradientSum || kind == KernelKind::kBiasGradient ||
+         kind == KernelKind::kResidualAdd;
+}
 
 /// What an op of the plan counts as; none where the device has no part in it (the host's processor,
 /// its drives).

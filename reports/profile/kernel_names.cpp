@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/spelling.h"
-#include "reports/profile/kernel_patterns.h"
 
 namespace plait {
 namespace {
@@ -24,11 +23,10 @@ bool fits(std::string_view name, std::string_view pattern) {
   return true;
 }
 
-template <std::size_t N>
-const NamePattern* find_in(const NamePattern (&table)[N], std::string_view name) {
-  const auto* found =
-      std::find_if(table, table + N, [&](const NamePattern& p) { return fits(name, p.pattern); });
-  return found == table + N ? nullptr : found;
+const NamePattern* find_in(std::span<const NamePattern> table, std::string_view name) {
+  const auto found =
+      std::ranges::find_if(table, [&](const NamePattern& p) { return fits(name, p.pattern); });
+  return found == table.end() ? nullptr : &*found;
 }
 
 template <class... Tables>
@@ -48,6 +46,11 @@ KernelName kernel_name(std::string_view name) {
                kRecurrenceNames, kProductNames, kNormNames, kRestOfTheLayer, kElementwiseNames);
   if (p == nullptr) return {};
   return {p->kind, p->of == Of::kPart, p->of == Of::kSoftmax};
+}
+
+KernelKind first_kind(std::span<const NamePattern> table, std::string_view name) {
+  const NamePattern* found = find_in(table, lower_case(name));
+  return found == nullptr ? KernelKind::kUnknown : found->kind;
 }
 
 KernelKind kind_of_memcpy(std::string_view name) {

@@ -2,9 +2,10 @@
 // From the name of a kernel, as a profiler prints it, to what it does. A table of patterns with
 // where each comes from; what no pattern knows is kUnknown, never guessed.
 
+#include <span>
 #include <string_view>
 
-#include "reports/profile/kernel_kind.h"
+#include "reports/profile/kernel_patterns.h"
 
 namespace plait {
 
@@ -19,6 +20,9 @@ struct KernelName {
 /// `name`: of an event of category "kernel". Of several patterns that fit the first of the table
 /// counts.
 KernelName kernel_name(std::string_view name);
+
+/// The kind of the first pattern that fits, in any case; kUnknown where none does.
+KernelKind first_kind(std::span<const kernel_patterns::NamePattern> table, std::string_view name);
 
 /// Of an event of category "gpu_memcpy": "Memcpy HtoD (Pinned -> Device)".
 KernelKind kind_of_memcpy(std::string_view name);

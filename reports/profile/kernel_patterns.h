@@ -57,7 +57,8 @@ inline constexpr NamePattern kOtherLibraries[] = {
 };
 
 // FlashAttention (csrc/flash_attn/src/flash_{fwd,bwd}_*; hopper/flash_{fwd,bwd}_kernel_sm90.h;
-// flash_attn/cute), cuDNN's SDPA engines, PyTorch's memory-efficient attention
+// flash_attn/cute), cuDNN's SDPA engines (and
+// aten/src/ATen/native/cudnn/MHA.cpp: unpack_cudnn), PyTorch's memory-efficient attention
 // (aten/src/ATen/native/transformers/cuda/mem_eff_attention: fmha_cutlassF_*, fmha_cutlassB_*) and
 // flex attention (torch/_inductor/kernel/flex). Softmax where it is not fused: PyTorch
 // (native/cuda/PersistentSoftmax.cuh, SoftMax.cu), Megatron-LM, apex and TransformerEngine
@@ -79,6 +80,7 @@ inline constexpr NamePattern kAttentionNames[] = {
     {"flashattentionbackwardpostprocess", kAttention, Of::kPart},
     {"compute_dot_do_o", kAttention, Of::kPart},
     {"convert_dq_to_16bits", kAttention, Of::kPart},
+    {"philox::unpack_cudnn", kAttention, Of::kPart},
     {"flash_fwd", kAttention},
     {"flash_bwd", kAttention},
     {"flashattn", kAttention},
@@ -107,6 +109,7 @@ inline constexpr NamePattern kOptimizerNames[] = {
     {"multitensorapply", kOptimizer},
     {"adam", kOptimizer},
     {"normtwoops", kOptimizer},
+    {"lpnorm_cleanup", kOptimizer},
 };
 
 // Losses: PyTorch (native/cuda/Loss.cu), Megatron-LM and TransformerEngine (Triton), Liger,
@@ -224,6 +227,7 @@ inline constexpr NamePattern kRestOfTheLayer[] = {
     {"vectorized_gather_kernel", kEmbedding},
     {"embedding", kEmbedding},
     {"krn_partial", kEmbedding},
+    {"compute_num_of_partial_segments", kEmbedding},
     {"sum_and_scatter", kEmbedding},
     {"compute_grad_weight", kEmbedding},
     {"topk", kRouting},

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "model/op_json.h"
+#include "reports/profile/kernel_origins.h"
 #include "reports/profile/kineto_files.h"
 #include "reports/profile/unzipped_text.h"
 
@@ -35,6 +36,9 @@ enum class TraceKey : std::uint8_t {
   kOut,
   kRanks,
   kExternal,
+  kThread,
+  kSequence,
+  kForwardThread,
   kDims,
   kStrides,
   kTypes
@@ -42,8 +46,9 @@ enum class TraceKey : std::uint8_t {
 
 const std::unordered_map<std::string_view, TraceKey>& event_keys() {
   static const std::unordered_map<std::string_view, TraceKey> keys = {
-      {"ph", TraceKey::kPhase}, {"cat", TraceKey::kCategory}, {"name", TraceKey::kName},
-      {"ts", TraceKey::kStart}, {"dur", TraceKey::kDuration}, {"args", TraceKey::kArgs},
+      {"ph", TraceKey::kPhase},   {"cat", TraceKey::kCategory}, {"name", TraceKey::kName},
+      {"ts", TraceKey::kStart},   {"dur", TraceKey::kDuration}, {"args", TraceKey::kArgs},
+      {"tid", TraceKey::kThread},
   };
   return keys;
 }
@@ -58,6 +63,8 @@ const std::unordered_map<std::string_view, TraceKey>& argument_keys() {
       {"Out msg nelems", TraceKey::kOut},
       {"Group size", TraceKey::kRanks},
       {"External id", TraceKey::kExternal},
+      {"Sequence number", TraceKey::kSequence},
+      {"Fwd thread id", TraceKey::kForwardThread},
       {"Input Dims", TraceKey::kDims},
       {"Input Strides", TraceKey::kStrides},
       {"Input type", TraceKey::kTypes},
@@ -91,12 +98,14 @@ std::int64_t nanoseconds_of(double value, const std::string& digits) {
 struct EventParts {
   std::string phase, category, name;
   std::int64_t start_ns = 0, duration_ns = 0, correlation = -1, external = -1, device = 0;
+  std::int64_t thread = 0, sequence = -1, forward_thread = 0;  // of an operator
   TraceCall call;
   OperandShapes operands;
 
   void clear() {
     phase.clear(), category.clear(), name.clear();
     start_ns = duration_ns = device = 0, correlation = external = -1;
+    thread = forward_thread = 0, sequence = -1;
     operands.clear();
     call.name.clear(), call.dtype.clear(), call.in = call.out = -1, call.ranks = 0;
   }
@@ -105,7 +114,8 @@ struct EventParts {
 /// The receiver of nlohmann's SAX events.
 class KinetoReader {
  public:
-  KinetoReader(KinetoTrace& out, TopLevel& top) : out_(out), top_(top) {}
+  KinetoReader(KinetoTrace& out, TopLevel& top)
+      : out_(out), top_(top), operators_(out.threads, out.operator_names) {}
 
   bool null() { return true; }
   bool boolean(bool value) { return number(value ? 1 : 0, value ? 1000 : 0); }
@@ -177,6 +187,7 @@ class KinetoReader {
     return false;
   }
 
+  void put_in_order() { operators_.put_in_order(); }
   std::size_t position() const { return position_; }
   /// The document was whole, and more text behind it.
   bool wanted_end() const { return error_.find("; expected end of input") != std::string::npos; }
@@ -196,14 +207,19 @@ class KinetoReader {
     if (inside == 0 && key_ == TraceKey::kStart) event_.start_ns = ns;
     if (inside == 0 && key_ == TraceKey::kDuration)
       event_.duration_ns = std::max<std::int64_t>(0, ns);
-    if (inside != 1) return true;
+    if (inside == 0 && key_ == TraceKey::kThread) event_.thread = value;
+    if (inside == 1) argument(value);
+    return true;
+  }
+  void argument(std::int64_t value) {
     if (key_ == TraceKey::kCorrelation) event_.correlation = value;
     if (key_ == TraceKey::kExternal) event_.external = value;
     if (key_ == TraceKey::kDevice) event_.device = value;
     if (key_ == TraceKey::kIn) event_.call.in = value;
     if (key_ == TraceKey::kOut) event_.call.out = value;
     if (key_ == TraceKey::kRanks) event_.call.ranks = value;
-    return true;
+    if (key_ == TraceKey::kSequence) event_.sequence = value;
+    if (key_ == TraceKey::kForwardThread) event_.forward_thread = value;
   }
   static void add_to_last(std::vector<std::vector<std::int64_t>>& lists, std::int64_t value) {
     if (!lists.empty()) lists.back().push_back(value);
@@ -252,6 +268,7 @@ class KinetoReader {
     if (c == "gpu_memcpy" || c == "Memcpy") return keep_work(TraceWork::kMemcpy);
     if (c == "gpu_memset" || c == "Memset") return keep_work(TraceWork::kMemset);
     if (c == "cuda_runtime" || c == "cuda_driver" || c == "Runtime") return keep_launch();
+    if (c == "cpu_op" || c == "user_annotation") keep_operator();
     if (is_product(event_.name)) return keep_product();
     if (event_.name.starts_with("ProfilerStep#")) {
       keep_step(c == "gpu_user_annotation" ? out_.device_steps : out_.steps);
@@ -280,6 +297,13 @@ class KinetoReader {
     out_.launches.push_back(
         {event_.correlation, event_.start_ns, event_.start_ns + event_.duration_ns});
   }
+  void keep_operator() {
+    const bool annotation = event_.category != "cpu_op";
+    if (annotation && !says_what_for(event_.name)) return;
+    operators_.add({event_.name, event_.thread, event_.start_ns,
+                    event_.start_ns + event_.duration_ns, event_.external, event_.sequence,
+                    event_.forward_thread > 0});
+  }
   void keep_product() {
     const std::optional<MatMul> product = product_of(event_.name, event_.operands);
     if (!product || event_.external < 0) return;
@@ -295,6 +319,7 @@ class KinetoReader {
 
   KinetoTrace& out_;
   TopLevel& top_;
+  OperatorReader operators_;
   int depth_ = 0, events_depth_ = 0;  // containers that are open, and that an event is within
   bool in_event_ = false;
   std::string section_, name_;  // keys at the top and below
@@ -348,6 +373,7 @@ KinetoTrace read_kineto(const std::string& path, const Watch& watch) {
     refuse_text(top, out.file, reader.position(), at_end && !reader.wanted_end());
   }
   refuse_other_traces(top, out);
+  reader.put_in_order();
   put_in_order(out);
   return out;
 }

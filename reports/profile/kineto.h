@@ -1,14 +1,15 @@
 #pragma once
 // Reads what torch.profiler writes (export_chrome_trace, tensorboard_trace_handler): Kineto's
 // Chrome trace JSON (pytorch/kineto libkineto/src/output_json.cpp). Of its events only what ran on
-// a device, what launched it and the steps are kept, some 50 bytes each: a trace of hundreds of
-// megabytes needs some tens.
+// a device, what launched it, the steps and operators are kept, some 30 to 60 bytes each: a trace
+// of hundreds of megabytes needs some tens.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/watch.h"
+#include "reports/profile/trace_operators.h"
 #include "reports/profile/trace_products.h"
 
 namespace plait {
@@ -63,7 +64,9 @@ struct KinetoTrace {
   std::vector<TraceLaunch> launches;    // by correlation
   std::vector<TraceStep> steps;         // on the host, by number
   std::vector<TraceStep> device_steps;  // as Kineto projects them on the device, by number
-  std::vector<MatMul> shapes;           // of products, where shapes were recorded
+  std::vector<std::string> operator_names;
+  std::vector<TraceThread> threads;  // of the host, with operators
+  std::vector<MatMul> shapes;        // of products, where shapes were recorded
   std::vector<TraceProduct> products;
   std::int64_t read = 0;  // events of the file
 };

@@ -1,21 +1,40 @@
 #include "reports/profile/measured_profile.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "reports/profile/kernel_names.h"
+#include "reports/profile/kernel_origins.h"
 
 namespace plait {
 namespace {
 
 double seconds_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-/// What an event is. Metadata of c10d tells SendRecv kernels apart; it stands at casts and copies
-/// that a collective begins with, too.
-KernelName work_of(const KinetoTrace& trace, const TraceEvent& e,
-                   const std::vector<KernelName>& names) {
+KernelName name_of_event(const KinetoTrace& trace, const TraceEvent& e,
+                         const std::vector<KernelName>& names) {
   if (e.work == TraceWork::kMemcpy) return {.kind = kind_of_memcpy(trace.names[e.name])};
   if (e.work == TraceWork::kMemset) return {.kind = KernelKind::kElementwise};
-  KernelName out = names[e.name];
+  return names[e.name];
+}
+
+/// Whether the name of a kernel leaves open what it is for.
+bool is_open(KernelKind kind) {
+  return kind == KernelKind::kElementwise || kind == KernelKind::kUnknown;
+}
+
+/// What an event is. Where its name does not tell its operator does. Metadata of c10d tells
+/// SendRecv kernels apart; it stands at casts and copies that a collective begins with, too.
+KernelName work_of(const KinetoTrace& trace, const TraceEvent& e, const KernelOrigin& origin,
+                   const std::vector<KernelName>& names) {
+  KernelName out = name_of_event(trace, e, names);
+  if (is_open(out.kind) && origin.kind != KernelKind::kUnknown) {
+    const bool unknown = out.kind == KernelKind::kUnknown;
+    out.kind = origin.kind;
+    out.part = !unknown && (out.kind == KernelKind::kMatMul || out.kind == KernelKind::kAttention);
+    return out;
+  }
   const bool may_be_sent = is_communication(out.kind) || out.kind == KernelKind::kUnknown;
   if (e.call < 0 || !may_be_sent) return out;
   const KernelKind told = kind_of_collective(trace.calls[static_cast<std::size_t>(e.call)].name);
@@ -25,7 +44,8 @@ KernelName work_of(const KinetoTrace& trace, const TraceEvent& e,
 
 class MeasuredSteps {
  public:
-  MeasuredSteps(const KinetoTrace& trace, const TraceSteps& steps) : trace_(trace), steps_(steps) {
+  MeasuredSteps(const KinetoTrace& trace, const TraceSteps& steps)
+      : trace_(trace), steps_(steps), origins_(origins_of(trace)) {
     for (const std::string& name : trace.names) names_.push_back(kernel_name(name));
   }
 
@@ -42,6 +62,7 @@ class MeasuredSteps {
     out.step = divided(std::move(out.step), each);
     out.step.messages = messages().per_step(each * static_cast<double>(steps_.whole.size()));
     const auto [least, most] = std::ranges::minmax(steps_.whole, {}, &DeviceStep::length_ns);
+    out.by_operators = by_operators(step);
     out.least_s = seconds_of(least.length_ns()) / each;
     out.most_s = seconds_of(most.length_ns()) / each;
     return out;
@@ -49,7 +70,25 @@ class MeasuredSteps {
 
  private:
   KernelName work(std::uint32_t event) const {
-    return work_of(trace_, trace_.events[event], names_);
+    return work_of(trace_, trace_.events[event], origins_.of_event[event], names_);
+  }
+  /// The operator of an event whose name does not tell; -1 for others.
+  std::int32_t label(std::uint32_t event) const {
+    const TraceEvent& e = trace_.events[event];
+    return is_open(name_of_event(trace_, e, names_).kind) ? origins_.of_event[event].label : -1;
+  }
+
+  /// TorchInductor's kernels fuse operators: none stands for them.
+  bool by_operators(const DeviceStep& step) const {
+    std::int64_t open = 0, told = 0;
+    for (const std::uint32_t i : step.events) {
+      const TraceEvent& e = trace_.events[i];
+      if (e.work != TraceWork::kKernel || !is_open(names_[e.name].kind)) continue;
+      open += e.end_ns - e.start_ns;
+      const bool fused = trace_.names[e.name].starts_with("triton_");
+      told += label(i) >= 0 && !fused ? e.end_ns - e.start_ns : 0;
+    }
+    return open > 0 && 2 * told >= open;
   }
 
   std::vector<ProfiledSpan> spans_of(const DeviceStep& step) const {
@@ -69,14 +108,20 @@ class MeasuredSteps {
   }
 
   std::vector<KernelUse> kernels_of(const DeviceStep& step) const {
-    std::vector<KernelUse> all(trace_.names.size());
+    std::map<std::tuple<std::uint32_t, std::int32_t, KernelKind>, KernelUse> uses;
     for (const std::uint32_t i : step.events) {
       const TraceEvent& e = trace_.events[i];
-      KernelUse& use = all[e.name];
-      use.kind = work(i).kind, use.calls += 1, use.time_s += seconds_of(e.end_ns - e.start_ns);
+      const KernelKind kind = work(i).kind;
+      KernelUse& use = uses[{e.name, label(i), kind}];
+      use.kind = kind, use.calls += 1, use.time_s += seconds_of(e.end_ns - e.start_ns);
     }
-    for (std::size_t n = 0; n < all.size(); ++n) all[n].name = trace_.names[n];
-    std::erase_if(all, [](const KernelUse& k) { return k.calls == 0; });
+    std::vector<KernelUse> all;
+    for (auto& [key, use] : uses) {
+      const std::int32_t by = std::get<1>(key);
+      use.name = trace_.names[std::get<0>(key)];
+      if (by >= 0) use.launched_by = origins_.labels[static_cast<std::size_t>(by)];
+      all.push_back(std::move(use));
+    }
     std::ranges::stable_sort(all, std::ranges::greater{}, &KernelUse::time_s);
     return all;
   }
@@ -117,6 +162,7 @@ class MeasuredSteps {
 
   const KinetoTrace& trace_;
   const TraceSteps& steps_;
+  const KernelOrigins origins_;
   std::vector<KernelName> names_;  // of each of the trace's names
 };
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/error.h"
+#include "costmodel/costmodel.h"
 #include "costmodel/projections.h"
 #include "plan/places.h"
 #include "reports/walk.h"
@@ -11,13 +14,17 @@
 namespace plait {
 namespace {
 
+const MatMul* product_in(const Op& op) {
+  const auto* compute = std::get_if<Compute>(&op.body);
+  return compute == nullptr ? nullptr : std::get_if<MatMul>(compute);
+}
+
 /// Kernels or messages that an op is run as, where that can be told.
 double calls_of(const Op& op, const Kernels& kernels) {
   if (const auto* c = std::get_if<Collective>(&op.body)) {
     return static_cast<double>(all_reduces_of(*c, kernels));
   }
-  const auto* compute = std::get_if<Compute>(&op.body);
-  const auto* product = compute == nullptr ? nullptr : std::get_if<MatMul>(compute);
+  const MatMul* product = product_in(op);
   if (product == nullptr) return 1;
   const bool expert_by_expert = product->batch > 1 && kernels.experts == Fusion::kEager;
   return as_run(*product, kernels).count *
@@ -53,11 +60,90 @@ class MessageSizes {
   std::map<std::pair<std::uint8_t, Stages>, std::int64_t> ranks_;
 };
 
+/// The share of a product's time that the sum of gradients behind it takes, where that is a kernel
+/// of its own.
+class GradientSums {
+ public:
+  GradientSums(const Kernels& kernels, const Device& device)
+      : costs_{.kernels = kernels}, device_(device) {}
+
+  double operator()(const Op& op) {
+    const auto known = shares_.find(&op);
+    return known != shares_.end() ? known->second : shares_.emplace(&op, share(op)).first->second;
+  }
+
+ private:
+  double share(const Op& op) const {
+    const MatMul* product = product_in(op);
+    if (product == nullptr || gradient_sum_chain(*product, costs_.kernels).kernels == 0) return 0;
+    MatMul alone = *product;
+    alone.accumulate = false, alone.out = written_alone(*product);
+    const double whole = costs_.compute(*product, device_).total().value;
+    if (!(whole > 0)) return 0;
+    return std::clamp(1 - costs_.compute(alone, device_).total().value / whole, 0.0, 1.0);
+  }
+
+  CostModel costs_;
+  const Device& device_;
+  std::unordered_map<const Op*, double> shares_;
+};
+
+template <class Body>
+bool computes(const Op& op) {
+  const auto* compute = std::get_if<Compute>(&op.body);
+  return compute != nullptr && std::holds_alternative<Body>(*compute);
+}
+
+/// Casts beside a loss: of its logits and of their gradient.
+std::unordered_set<const Op*> casts_of_losses(const Plan& plan) {
+  std::unordered_set<const Op*> out;
+  for (const Block& block : plan.blocks) {
+    for (std::size_t i = 1; i < block.ops.size(); ++i) {
+      const Op &a = block.ops[i - 1], &b = block.ops[i];
+      if (computes<Cast>(a) && computes<CrossEntropy>(b)) out.insert(&a);
+      if (computes<CrossEntropy>(a) && computes<Cast>(b)) out.insert(&b);
+    }
+  }
+  return out;
+}
+
+/// What an op is as kernels: one span, or a product and the sum of gradients behind it.
+class PredictedSpans {
+ public:
+  PredictedSpans(const Plan& plan, const Kernels& kernels, const Device& device, KindsTold told)
+      : kernels_(kernels),
+        told_(told),
+        gradient_sum_(kernels, device),
+        of_losses_(casts_of_losses(plan)) {}
+
+  void add(const Op& op, ProfiledSpan span) {
+    if (told_ == KindsTold::kByNames) {
+      if (is_told_by_operators(span.kind)) span.kind = KernelKind::kElementwise;
+    } else if (of_losses_.contains(&op)) {
+      span.kind = KernelKind::kCrossEntropy;
+    } else if (const double share = gradient_sum_(op); share > 0) {
+      ProfiledSpan sum = span;
+      sum.kind = KernelKind::kGradientSum, sum.calls = as_run(*product_in(op), kernels_).count;
+      const double length = share * static_cast<double>(span.end - span.start);
+      sum.start = span.end = span.end - static_cast<SimTime>(length);
+      all.push_back(sum);
+    }
+    all.push_back(span);
+  }
+  std::vector<ProfiledSpan> all;
+
+ private:
+  const Kernels& kernels_;
+  KindsTold told_;
+  GradientSums gradient_sum_;
+  std::unordered_set<const Op*> of_losses_;
+};
+
 }  // namespace
 
 StepProfile predicted_profile(const Plan& plan, const Track& track, const Kernels& kernels,
-                              double step_s) {
-  std::vector<ProfiledSpan> spans;
+                              double step_s, const Device& device, KindsTold told) {
+  PredictedSpans spans(plan, kernels, device, told);
   MessageSums messages;
   MessageSizes size_of(plan, track);
   const auto stage = static_cast<std::size_t>(track.stage);
@@ -67,13 +153,13 @@ StepProfile predicted_profile(const Plan& plan, const Track& track, const Kernel
     const std::optional<KernelKind> kind = kernel_kind_of(op);
     if (!kind || track.end[i] <= track.start[i]) return;
     const double calls = calls_of(op, kernels);
-    spans.push_back({track.start[i], track.end[i], *kind, calls});
+    spans.add(op, {track.start[i], track.end[i], *kind, calls});
     if (!is_communication(*kind)) return;
     const MessageSize size = size_of(op);
     const double seconds = to_seconds(track.end[i] - track.start[i]).value / calls;
     for (double n = 0; n < calls; ++n) messages.add(*kind, size.ranks, size.bytes, seconds);
   });
-  StepProfile out = account(spans, step_s);
+  StepProfile out = account(spans.all, step_s);
   out.messages = messages.per_step(1);
   return out;
 }

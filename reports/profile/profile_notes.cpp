@@ -191,17 +191,20 @@ void add_what_is_missing(const ProfileInputs& in, const ProfileComparison& c, No
 
 void add_profiler(const ProfileInputs& in, const ProfileComparison& c, Notes& out) {
   const MeasuredProfile& m = c.measured;
-  if (in.trace.rank < 0) {
+  if (in.trace.rank < 0 && c.world_size > 1) {
     out.push_back(
         fmt::format("the trace does not say of which rank it is: taken as rank {} "
                     "(--rank)",
                     c.rank));
   }
-  if (m.step.host_idle_s > 0.02 * m.step.step_s &&
-      (in.trace.with_stack || in.trace.profile_memory)) {
-    out.push_back(
-        "the profiler recorded stacks or memory, which slows the host down: profile "
-        "without with_stack and profile_memory");
+  constexpr double kNotable = 0.02;  // of the step
+  if (m.step.host_idle_s > kNotable * m.step.step_s) {
+    const bool more = in.trace.with_stack || in.trace.profile_memory;
+    out.push_back(fmt::format(
+        "the device waits {} of the step for the host, which the profiler itself slows down{}: "
+        "compare the step time with that of a run without it",
+        human_time(m.step.host_idle_s),
+        more ? ", with stacks or memory (with_stack, profile_memory) most of all" : ""));
   }
   if (m.most_s > 1.1 * m.least_s) {
     out.push_back(fmt::format("steps took {} to {}: profile more of them, later in the run",

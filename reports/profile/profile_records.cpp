@@ -62,8 +62,10 @@ Tree messages_tree(const ProfileComparison& c) {
 Tree kernels_tree(const ProfileComparison& c) {
   Tree out = Tree::array();
   for (const KernelUse& k : c.measured.step.kernels) {
-    out.push_back(
-        {{"name", k.name}, {"kind", name_of(k.kind)}, {"calls", k.calls}, {"time_s", k.time_s}});
+    Tree row = {{"name", k.name}, {"kind", name_of(k.kind)}};
+    if (!k.launched_by.empty()) row["operator"] = k.launched_by;
+    row["calls"] = k.calls, row["time_s"] = k.time_s;
+    out.push_back(std::move(row));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "reports/human.h"
 #include "reports/profile/comparison.h"
+#include "reports/profile/readable_kernel.h"
 #include "reports/table.h"
 #include "reports/text.h"
 
@@ -158,16 +159,12 @@ std::vector<Line> message_lines(const ProfileComparison& c, int width) {
   return out;
 }
 
-/// Without namespaces that say nothing, and no longer than its column.
-std::string short_kernel(std::string name, int width) {
-  for (const std::string_view part :
-       {"void ", "(anonymous namespace)::", "at::native::", "transformer_engine::"}) {
-    for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part)) {
-      name.erase(at, part.size());
-    }
-  }
+/// "aten::mul in MulBackward0: elementwise_kernel", no longer than its column.
+std::string kernel_label(const KernelUse& k, int width) {
+  const std::string label =
+      k.launched_by.empty() ? readable_kernel(k.name) : k.launched_by + ": " + bare_kernel(k.name);
   const auto most = static_cast<std::size_t>(std::max(20, width));
-  return name.size() <= most ? name : name.substr(0, most - 3) + "...";
+  return label.size() <= most ? label : label.substr(0, most - 3) + "...";
 }
 
 std::vector<Line> kernel_lines(const ProfileComparison& c, bool unknown, int width) {
@@ -180,7 +177,7 @@ std::vector<Line> kernel_lines(const ProfileComparison& c, bool unknown, int wid
       rest += k.time_s;
       continue;
     }
-    rows.push_back({short_kernel(k.name, width - kNumbers - 2),
+    rows.push_back({kernel_label(k, width - kNumbers - 2),
                     {{human_words(name_of(k.kind))},
                      {count_or_dash(k.calls)},
                      {human_time(k.time_s)},

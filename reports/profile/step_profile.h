@@ -35,9 +35,11 @@ struct MessageUse {
   double busbw(double seconds) const;
 };
 
-/// Kernels of one name.
+/// Kernels of one name; of those whose names do not tell, of one operator.
 struct KernelUse {
   std::string name;
+  std::string
+      launched_by;  // "aten::mul in MulBackward0"; "" where the name tells, or none is known
   KernelKind kind = KernelKind::kUnknown;
   double calls = 0, time_s = 0;
 };

@@ -15,6 +15,13 @@ from plait_command import PLAIT, SOURCE, TINY, CommandTest, plait
 
 LLAMA = SOURCE / "scenarios" / "llama"
 SYSTEMS = SOURCE / "scenarios" / "systems"
+# One step of a GPT-2 in plain PyTorch 2.11 on one H200, as torch.profiler wrote it: bench/gpu/torch_step.py
+# of the scenario below, cut by cut_trace.py beside it.
+REAL = SOURCE / "tests" / "reports" / "traces" / "gpt2-124m-micro-1.pt.trace.json.gz"
+REAL_SCENARIO = [SOURCE / "scenarios" / "gpu-round" / "gpt2-124m-micro-8.json",
+                 "--set", "workload.micro_batch=1", "--set", "workload.global_batch=4",
+                 "--set", "framework=pytorch"]
+LAYERS, MICROBATCHES = 12, 4
 # Pipelines, fully sharded over two nodes, tokens and experts shared, state on the host.
 OF_PLANS = [
     [TINY],
@@ -269,6 +276,70 @@ class Profile(CommandTest):
         code, kib = map(int, done.stdout.split())
         self.assertEqual(code, 0, done.stderr)
         self.assertLess(kib, 60_000, f"{kib} KiB (children before: {before})")
+
+    def of_real_trace(self, trace=REAL):
+        done = plait("profile", REAL_SCENARIO[0], trace, *REAL_SCENARIO[1:], "--format", "json")
+        if "has no zlib" in done.err:
+            self.skipTest("this build has no zlib")
+        self.assertEqual(done.code, 0, done.err)
+        return json.loads(done.out)
+
+    def real_events(self):
+        with gzip.open(REAL, "rt", encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_of_a_real_trace_operators_tell_what_kernels_are_for(self):
+        found = self.of_real_trace()
+        measured = {kind["kind"]: kind["measured_s"] for kind in found["kinds"]}
+        calls = {kind["kind"]: kind["measured_calls"] for kind in found["kinds"]}
+        work = [e for e in self.real_events()["traceEvents"]
+                if e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset")]
+        # Nothing is lost: kinds add up to the kernels of the trace.
+        self.assertAlmostEqual(sum(measured.values()), sum(e["dur"] for e in work) * 1e-6, delta=1e-9)
+        self.assertNotIn("unknown", measured)
+        self.assertNotIn("rope", measured)
+        self.assertLess(measured["elementwise"], 0.015 * sum(measured.values()))
+        each = LAYERS * MICROBATCHES
+        self.assertEqual(calls["attention"], 2 * each)
+        self.assertEqual(calls["activation"], 2 * each)
+        # Every parameter once a microbatch: 12 of a layer, those of both embeddings and of the last
+        # norm, whose weight and bias are two.
+        self.assertEqual(calls["gradient_sum"], (12 * LAYERS + 2 + 2) * MICROBATCHES)
+        # Four linear layers with a bias, a sum in two kernels each.
+        self.assertEqual(calls["bias_gradient"], 2 * 4 * each)
+        # Dropout and sum of both blocks and both their gradients; dropout of the embeddings.
+        self.assertEqual(calls["residual_add"], (4 + 4) * each + 2 * MICROBATCHES)
+
+    def test_of_a_real_trace_both_sides_have_the_same_kinds(self):
+        found = self.of_real_trace()
+        for kind in found["kinds"]:
+            self.assertGreater(kind["measured_s"], 0, kind)
+            self.assertGreater(kind["predicted_s"], 0, kind)
+        products = next(kind for kind in found["kinds"] if kind["kind"] == "matmul")
+        self.assertEqual(products["measured_calls"], products["predicted_calls"])
+
+    def test_of_a_real_trace_what_is_left_is_listed_by_its_operator(self):
+        left = [k for k in self.of_real_trace()["kernels"] if k["kind"] == "elementwise"]
+        self.assertTrue(all("operator" in k for k in left), left)
+        # The gradient of the one projection of queries, keys and values.
+        self.assertEqual(left[0]["operator"], "aten::cat in SplitWithSizesBackward0")
+
+    def test_of_a_real_trace_the_profilers_own_cost_is_said(self):
+        found = self.of_real_trace()
+        self.assertGreater(found["measured_host_idle_s"], 0.5 * found["measured_step_time_s"])
+        self.assertTrue(any("which the profiler itself slows down" in note for note in found["notes"]))
+
+    def test_without_operators_names_are_compared(self):
+        document = self.real_events()
+        document["traceEvents"] = [e for e in document["traceEvents"] if e["cat"] != "cpu_op"]
+        path = self.folder / "trace.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        found = self.of_real_trace(path)
+        self.assertEqual(found["measured_step_time_s"], self.of_real_trace()["measured_step_time_s"])
+        kinds = {kind["kind"]: kind for kind in found["kinds"]}
+        for of_operators in ("gradient_sum", "bias_gradient", "residual_add"):
+            self.assertNotIn(of_operators, kinds)
+        self.assertGreater(kinds["elementwise"]["predicted_s"], 0)
 
     def test_collectives_without_metadata_are_said(self):
         _, trace = self.run_of(TINY)

@@ -113,6 +113,12 @@ constexpr Named kNamed[] = {
     {"ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)", kBroadcast},
     {"ncclDevKernel_Reduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", kOtherCommunication},
     {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", kAllToAll},
+    {"at::cuda::philox::unpack_cudnn(at::PhiloxCudaState, long*, long*)", kAttention},
+    {"void at::native::lpnorm_cleanup<float, (at::native::NormType)1, float, true, float>(float "
+     "const*)",
+     kOptimizer},
+    {"void at::native::(anonymous namespace)::compute_num_of_partial_segments<long>(long const*)",
+     kEmbedding},
     {"my_very_own_kernel(float*)", kUnknown},
 };
 

@@ -57,6 +57,44 @@ TEST(PredictedProfile, ProjectionsThatRunOneByOneAreCountedOneByOne) {
   EXPECT_EQ(predicted_profile(m.plan, m.timeline.tracks[0], eager, 1).kinds[kMatMul].calls, 3);
 }
 
+TEST(PredictedProfile, OperatorsTellTheSumOfGradientsFromItsProduct) {
+  MadeUp m;
+  auto& product = std::get<MatMul>(std::get<Compute>(m.plan.blocks[0].ops[0].body));
+  product.pass = Pass::kWeightGrad, product.accumulate = true, product.out = DType::kFp32;
+  Device& device = m.cluster.device;
+  device.memory_bandwidth = BytesPerSecond(3e12), device.peak_bf16 = FlopsPerSecond(1e15);
+  device.peak_fp32 = device.vector_fp32 = FlopsPerSecond(6e13);
+  Kernels eager;
+  eager.gradient_sum = Fusion::kEager;
+  const auto kinds = [&](KindsTold told) {
+    return predicted_profile(m.plan, m.timeline.tracks[0], eager, 3e-6, device, told).kinds;
+  };
+  const auto names = kinds(KindsTold::kByNames), operators = kinds(KindsTold::kByOperators);
+  EXPECT_EQ(names[kGradientSum].calls, 0);
+  EXPECT_EQ(operators[kGradientSum].calls, 1);
+  EXPECT_EQ(operators[kMatMul].calls, 1);
+  EXPECT_GT(operators[kGradientSum].time_s, 0);
+  EXPECT_NEAR(operators[kGradientSum].time_s + operators[kMatMul].time_s, names[kMatMul].time_s,
+              1e-12);
+}
+
+TEST(ProfileComparison, WhereOperatorsAreKnownTheVerdictNamesThem) {
+  MadeUpTrace t = recorded();
+  OperatorReader reader(t.trace.threads, t.trace.operator_names);
+  for (std::int64_t s = 0; s < 3; ++s) {  // 300 of 3000 ns that the plan has nothing for
+    reader.add({"aten::sort", 1, 3000 * s + 8, 3000 * s + 12, s + 1});
+    t.kernel("elementwise_kernel", 3000 * s + 9, 101'600 + 3000 * s, 101'900 + 3000 * s).external =
+        s + 1;
+  }
+  const ProfileComparison c = Compared()(t.trace);
+  EXPECT_TRUE(c.measured.by_operators);
+  EXPECT_NE(profile_verdict(c).find("10.0 points too few in elementwise"), std::string::npos);
+  const auto json = nlohmann::json::parse(profile_json(c));
+  EXPECT_TRUE(std::ranges::any_of(json["kernels"], [](const auto& k) {
+    return k.value("operator", "") == "aten::sort" && k["name"] == "elementwise_kernel";
+  }));
+}
+
 TEST(ProfileComparison, OfThePlanItselfNothingDiffers) {
   const ProfileComparison c = Compared()(recorded().trace);
   EXPECT_NEAR(step_difference(c), 0, 1e-9);

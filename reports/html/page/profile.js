@@ -62,7 +62,8 @@ function profileKernels() {
   const shown = 30, kernels = doc.result.kernels;
   const row = (kernel, k) => {
     const at = pointer('result', 'kernels', k);
-    return {cells: [el('span', {class: 'setting'}, say(at + '/name')), words(kernel.kind), num(at + '/calls', 'number'), num(at + '/time_s', 'time'),
+    const name = el('span', {class: 'setting'}, say(at + '/name'));
+    return {cells: [kernel.operator ? el('span', {}, say(at + '/operator'), ': ', name) : name, words(kernel.kind), num(at + '/calls', 'number'), num(at + '/time_s', 'time'),
                     num(at + '/time_s', 'share', '/result/measured_step_time_s')]};
   };
   const columns = [{title: 'kernel'}, {title: 'counts as'}, {title: 'calls', number: true}, {title: 'time', number: true}, {title: 'of the step', number: true}];
