@@ -93,16 +93,17 @@ PerElement clamp_chain(Pass pass, double s) {
 }
 
 // float(); log_softmax; negative log-likelihood forward (s+4, 16, -), and backward its scatter (4),
-// log_softmax's (16) and the cast (4+s). log_softmax reads a row three times, for its largest
-// value, the sum and the result, and backward the gradient twice, once for its sum (aten
-// SoftMax.cu, rows beyond 48 KiB). The cast to fp32 takes one element at a time. The first and the
-// last of our four steps carry them.
-PerElement cross_entropy_chain(CrossEntropy::Step step, double s) {
+// log_softmax's (16) and the cast (4+s). log_softmax reads a row three times, for its largest value,
+// the sum and the result, and backward the gradient twice, once for its sum (aten SoftMax.cu, rows
+// beyond 48 KiB). Our four steps carry them: where logits are wide, both casts are ops of their own,
+// and the first step is the first time that a row is read.
+PerElement cross_entropy_chain(CrossEntropy::Step step, DType dtype, double s) {
+  const bool wide = dtype == DType::kFp32;
   switch (step) {
-    case CrossEntropy::Step::kRowMax: return {s + 4, 1, 1, s + 4};
-    case CrossEntropy::Step::kSums: return {16, 1};
+    case CrossEntropy::Step::kRowMax: return wide ? PerElement{} : PerElement{s + 4, 1, 1, s + 4};
+    case CrossEntropy::Step::kSums: return {wide ? 12.0 : 16.0, 1};
     case CrossEntropy::Step::kLoss: return {};
-    case CrossEntropy::Step::kGradient: return {24 + s, 3};
+    case CrossEntropy::Step::kGradient: return wide ? PerElement{20, 2} : PerElement{24 + s, 3};
   }
   return {};
 }
@@ -180,11 +181,22 @@ struct Chains {
   }
   KernelChain operator()(const CrossEntropy& op) const {
     if (kernels.cross_entropy == Fusion::kFused) return {};
-    return chain(cross_entropy_chain(op.step, size(op.dtype)), op.rows, op.vocab);
+    return chain(cross_entropy_chain(op.step, op.dtype, size(op.dtype)), op.rows, op.vocab);
+  }
+  /// Logits that PyTorch widens for an eager loss, one at a time.
+  bool widens_logits(const Cast& op) const {
+    const bool narrow = op.from == DType::kBf16 || op.from == DType::kFp16;
+    return kernels.cross_entropy == Fusion::kEager && narrow && op.to == DType::kFp32;
   }
   /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
   KernelChain operator()(const Cast& op) const {
     if (op.from == DType::kNf4 && op.to != op.from) return restored(op);
+    if (widens_logits(op)) {
+      KernelChain cast{memory_traffic(op), 1};
+      cast.indexed = static_cast<double>(op.elements);
+      cast.indexed_bytes = cast.bytes;
+      return cast;
+    }
     const bool looks_first = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
     if (kernels.amax == Fusion::kFused || !looks_first) return {};
     const Bytes looked_at(op.elements * size_of(op.from));
