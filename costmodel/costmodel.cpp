@@ -230,8 +230,7 @@ Device share_of(Device processor, std::int64_t sharers) {
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (calibration != nullptr && memory_traffic(op).value > 0) {
-    const auto by_model = [&] { return typical_cost(op, device, kernels); };
-    if (const std::optional<Cost> fitted = fitted_cost(op, *calibration, by_model)) return *fitted;
+    if (const std::optional<Cost> fitted = fitted_cost(op, *calibration, device)) return *fitted;
   }
   Cost cost = typical_cost(op, device, kernels);
   if (generation_of(device) != Generation::kCpu) {

@@ -170,7 +170,7 @@ TEST(CalibratedCost, WhatTheSumMissesIsAFactor) {
   const Calibration c = example();
   const Cast cast{.elements = 64, .from = DType::kFp32, .to = DType::kFp32};
   const Fill fill{.elements = 64, .dtype = DType::kFp32};
-  const auto total = [&](const Compute& op) { return fitted_cost(op, c, {})->total(); };
+  const auto total = [&](const Compute& op) { return fitted_cost(op, c, kAny)->total(); };
   // k(64, 64) = s^2, and of 4096, 4.16 away in logarithms: r = 10.3
   const double far = std::sqrt(3) * std::log(64) / 0.7;
   const double missed = -0.01 + 0.01 * (0.5 - (1 + far) * std::exp(-far) / 3);
@@ -258,7 +258,7 @@ TEST(KernelFeatures, ClassesTellApartWhatRunsDifferentCode) {
   EXPECT_EQ(kernel_class(MatMul{
                 .layout = GemmLayout::kTN, .m = 128, .n = 128, .k = 128, .in = DType::kFp32}),
             "matmul.tn");
-  EXPECT_EQ(kernel_class(MatMul{.m = 1, .n = 1, .k = 1}), "matmul.nt.small.bf16");
+  EXPECT_EQ(kernel_class(MatMul{.m = 1, .n = 1, .k = 1, .in = DType::kFp32}), "matmul.nt.small");
   EXPECT_EQ(kernel_class(Norm{Pass::kBackward, NormKind::kLayerNorm, 1, 1, DType::kFp32}),
             "norm.layer.backward");
   EXPECT_EQ(kernel_class(HeadNorm{.pass = Pass::kBackward, .dtype = DType::kFp32}),
