@@ -56,7 +56,7 @@ std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibratio
   const auto found = calibration.kernels.find(kernel_class(op));
   if (found == calibration.kernels.end() || is_quantised(op)) return std::nullopt;
   const KernelFit& fit = found->second;
-  if (fit.on_gpu && device.sms == 0) return std::nullopt;  // not a GPU, or one without forms
+  if (fit.on_gpu && !has_gpu_features(device)) return std::nullopt;
   const std::vector<double> features = fit.on_gpu ? gpu_features(op, device) : kernel_features(op);
   Cost cost =
       fit.on_gpu ? cost_on_gpu(found->first, features, fit) : cost_of_features(op, features, fit);

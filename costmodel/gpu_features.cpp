@@ -296,8 +296,12 @@ std::span<const GpuFeature> gpu_features_of(std::string_view kernel_class) {
   return {};
 }
 
+bool has_gpu_features(const Device& device) {
+  return device.sms > 0 && generation_of(device) != Generation::kCpu;
+}
+
 std::vector<double> gpu_features(const Compute& op, const Device& gpu) {
-  PLAIT_CHECK(gpu.sms > 0, "features of a GPU whose multiprocessors are not known");
+  PLAIT_CHECK(has_gpu_features(gpu), "features of a GPU whose multiprocessors are not known");
   const Form form = form_of(kernel_class(op));
   if (form == Form::kProcessor) return kernel_features(op);
   return std::visit(ValuesOf{gpu, form}, op);

@@ -22,8 +22,10 @@ struct GpuFeature {
 /// a processor.
 std::span<const GpuFeature> gpu_features_of(std::string_view kernel_class);
 
-/// Values of the features of the op's class, in the same order, on a GPU whose number of
-/// multiprocessors is known.
+/// Whether it is a GPU, and how many multiprocessors it has is known.
+bool has_gpu_features(const Device& device);
+
+/// Values of the features of the op's class, in the same order, on such a GPU.
 std::vector<double> gpu_features(const Compute& op, const Device& gpu);
 
 }  // namespace plait

@@ -108,11 +108,21 @@ KernelFit fit_of(const std::string& kernel_class, const Device* gpu, KernelRows&
   return fit;
 }
 
-FitQuality quality_of(const std::string& name, const KernelFit& fit, const KernelRows& rows) {
+std::optional<double> data_sheet_error(const std::vector<KernelTimes>& rows, const Device* gpu) {
+  if (gpu == nullptr || rows.empty()) return std::nullopt;
+  double sum = 0;
+  for (const KernelTimes& r : rows)
+    sum += std::abs(std::log(CostModel{}.compute(r.op, *gpu).total().value / r.time.seconds));
+  return sum / static_cast<double>(rows.size());
+}
+
+FitQuality quality_of(const std::string& name, const KernelFit& fit, const KernelRows& rows,
+                      const Device* gpu) {
   FitQuality out;
   out.name = name;
   out.fitted_rows = fit.fitted_rows, out.held_out_rows = fit.held_out_rows;
   out.fitted_error = fit.fitted_error, out.held_out_error = fit.held_out_error;
+  out.data_sheet_error = data_sheet_error(rows.held_out, gpu);
   for (const KernelTimes& row : rows.held_out) {
     const double missed = error(fit, row);
     if (missed < out.worst_error) continue;
@@ -124,7 +134,7 @@ FitQuality quality_of(const std::string& name, const KernelFit& fit, const Kerne
 }  // namespace
 
 void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationResult& result) {
-  if (gpu != nullptr && gpu->sms == 0) gpu = nullptr;  // no forms
+  if (gpu != nullptr && !has_gpu_features(*gpu)) gpu = nullptr;
   std::map<std::string, ByHash> classes;
   for (const Row& row : rows) {
     const auto* kernel = std::get_if<KernelRow>(&row);
@@ -137,7 +147,7 @@ void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationRes
   for (const auto& [name, of_class] : classes) {
     KernelRows parts = split(of_class, gpu);
     const KernelFit fit = fit_of(name, gpu, parts);
-    result.quality.push_back(quality_of(name, fit, parts));
+    result.quality.push_back(quality_of(name, fit, parts, gpu));
     if (fit.held_out_rows == 0) {
       result.warnings.push_back(fmt::format("W004: {} has no row to be judged by", name));
     }
