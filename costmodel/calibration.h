@@ -60,6 +60,7 @@ struct Calibration {
   std::string machine;                           // processor, kernel, compiler, libraries: one line
   std::string date;                              // of the measurements, ISO 8601
   std::string device;                            // of the catalogue, a GPU; empty: not said
+  bool in_steps = false;                         // kernels between the others of a step, not alone
   double cores = 1;                              // processors that the ranks of this machine share
   std::map<std::string, KernelFit> kernels;      // by class: "matmul.nt", "norm.forward", ...
   std::map<std::string, MessageFit> transports;  // "threads", "mpi", "tcp"

@@ -235,6 +235,9 @@ const Table<Calibration>& calibration_table() {
           field("device", &C::device, Text{},
                 "Of the catalogue, whose data sheet and kernels the features are of.")
               .silent_by_default(),
+          field("in_steps", &C::in_steps, Flag{},
+                "Whether kernels were measured between the others of a step, not alone.")
+              .silent_by_default(),
           field("cores", &C::cores, kNotNegative, "Processors that the ranks share."),
           field("kernels", &C::kernels, FittedKernels{}, "Fitted kernels by class."),
           field("transports", &C::transports, Keyed{Nested{&message_table()}},
