@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "core/file.h"
 #include "core/sha256.h"
 #include "topologies/catalogue.h"
+#include "topologies/reported_names.h"
 
 namespace plait {
 namespace {
@@ -22,15 +24,49 @@ struct CalibrateOptions {
   std::string output, name, device;
 };
 
+/// With a device also how far its data sheet is off by itself.
 std::string table_of(const CalibrationResult& result) {
-  std::string text = fmt::format("{:<30}{:>6}{:>10}{:>8}{:>10}{:>8}  {}\n", "class", "fitted",
-                                 "error", "judged", "error", "worst", "worst row");
+  const std::string& device = result.calibration.device;
+  const auto beside = [&](const std::string& text) {
+    return device.empty() ? "" : fmt::format("{:>12}", text);
+  };
+  std::string text =
+      fmt::format("{:<40}{:>6}{:>10}{:>8}{:>10}{:>8}{}  {}\n", "class", "fitted", "error", "judged",
+                  "error", "worst", beside("data sheet"), "worst row");
   for (const FitQuality& q : result.quality) {
-    text += fmt::format("{:<30}{:>6}{:>8.1f} %{:>8}{:>8.1f} %{:>6.0f} %  {}\n", q.name,
+    const auto& sheet = q.data_sheet_error;
+    text += fmt::format("{:<40}{:>6}{:>8.1f} %{:>8}{:>8.1f} %{:>6.0f} %{}  {}\n", q.name,
                         q.fitted_rows, 100 * q.fitted_error, q.held_out_rows,
-                        100 * q.held_out_error, 100 * q.worst_error, q.worst);
+                        100 * q.held_out_error, 100 * q.worst_error,
+                        beside(sheet ? fmt::format("{:.1f} %", 100 * *sheet) : ""), q.worst);
   }
-  return text + "\nerror: mean |log(predicted / measured)|; judged: shapes that were not fitted\n";
+  text += "\nerror: mean |log(predicted / measured)|; judged: shapes that were not fitted\n";
+  if (!device.empty())
+    text += fmt::format("data sheet: that error without a calibration, by {} of the catalogue\n",
+                        device);
+  return text;
+}
+
+bool is_of_gpu(const std::vector<Row>& rows) {
+  return std::ranges::any_of(rows, [](const Row& row) {
+    const auto* run = std::get_if<RunRow>(&row);
+    return std::holds_alternative<GpuRow>(row) || (run != nullptr && run->bench == "profile");
+  });
+}
+
+/// The GPU that was measured: the one that is asked for, or that its driver reports.
+std::optional<Device> measured_gpu(const std::vector<Row>& rows, const std::string& asked_for,
+                                   std::vector<std::string>& warnings) {
+  if (!asked_for.empty()) return find_device(asked_for);
+  if (!is_of_gpu(rows)) return std::nullopt;
+  const std::string& reported = std::get<RunRow>(rows.front()).processor;
+  if (const auto known = device_reported_as(reported)) return find_device(std::string(*known));
+  warnings.push_back(fmt::format(
+      "W009: the catalogue has no device that is reported as \"{}\": its kernels are fitted as "
+      "those of a processor, which do not know tiles and waves; name the nearest one with "
+      "--device (plait list devices)",
+      reported));
+  return std::nullopt;
 }
 
 int run(const CalibrateOptions& options) {
@@ -42,12 +78,13 @@ int run(const CalibrateOptions& options) {
     all += text;
   }
   const auto& first = std::get<RunRow>(rows.front());
-  std::optional<Device> gpu;
-  if (!options.device.empty()) gpu = find_device(options.device);
+  std::vector<std::string> warnings;
+  const std::optional<Device> gpu = measured_gpu(rows, options.device, warnings);
   ProgressLine progress("fitting");
   const CalibrationResult result = calibrate(rows, options.name.empty() ? first.host : options.name,
                                              sha256(all), gpu ? &*gpu : nullptr);
   progress.finish();
+  print_warnings(warnings);
   print_warnings(result.warnings);
   write_file(options.output, to_json(result.calibration));
   print_result({}, table_of(result));
@@ -66,8 +103,7 @@ void add_calibrate(Command& command) {
       .required();
   sub.option("--name", options->name, "Of the machine (default: its host name)");
   sub.option("--device", options->device,
-             "Of the catalogue, the GPU that was measured: products become a factor of its model's "
-             "time, not a sum of features");
+             "Of the catalogue, the GPU that was measured (default: what its driver reports)");
   sub.runs([options] { return run(*options); });
 }
 

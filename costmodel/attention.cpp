@@ -17,7 +17,7 @@ constexpr double kBackwardFlops = 2.5, kSumBytes = 12;
 // A tile's prologue and epilogue in the backward pass, relative to the forward pass: two operands
 // more to load, two gradients to write.
 constexpr double kBackwardPrologue = 2.5;
-constexpr double kTile = 128;
+constexpr double kTile = kFlashTile;
 
 bool is_backward(Pass pass) { return pass != Pass::kForward; }
 
@@ -189,26 +189,33 @@ double workers(const Device& device) {
 
 }  // namespace
 
-KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
+AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const Device& device) {
   const Visits visits(op);
   const double heads = static_cast<double>(op.batch * op.heads), sms = workers(device);
   const double prologue = fit.prologue * (is_backward(op.pass) ? kBackwardPrologue : 1);
   const double longest = visits.longest + prologue;
   const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;
-  const double keys = std::max(longest, mean + fit.tail * longest / 2);
-  const double width = mean_width(op);
-  double rate = fit.flops * device.matmul_yield * device.peak(op.dtype).value / sms;
-  double sums = 0;
-  if (is_backward(op.pass)) {
-    rate *= fit.backward_rate / kBackwardFlops;
-    sums = kSumBytes * heads * static_cast<double>(op.seq_q * op.head_dim);
-  }
-  const double compute = keys * 4 * kTile * (width + fit.exponential) / rate;
+  const double sums =
+      is_backward(op.pass) ? kSumBytes * heads * static_cast<double>(op.seq_q * op.head_dim) : 0;
+  return {.mean = mean,
+          .longest = longest,
+          .tiles = heads * visits.tiles / sms,
+          .width = mean_width(op),
+          .bytes = static_cast<double>(memory_traffic(op).value) + sums,
+          .flops = 4 * heads * kFlashTile * visits.keys * mean_width(op)};
+}
+
+KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
+  const AttentionWork work = attention_work(fit, op, device);
+  double rate = fit.flops * device.matmul_yield * device.peak(op.dtype).value / workers(device);
+  if (is_backward(op.pass)) rate *= fit.backward_rate / kBackwardFlops;
+  const double keys = std::max(work.longest, work.mean + fit.tail * work.longest / 2);
+  const double compute = keys * 4 * kFlashTile * (work.width + fit.exponential) / rate;
   const double stream =
       device.memory_bandwidth.value * stream_fit(device, StreamKind::kCopy).bandwidth;
-  const double memory = (static_cast<double>(memory_traffic(op).value) + sums) / stream;
+  const double memory = work.bytes / stream;
   const double both = std::cbrt(cube(compute) + cube(memory));
-  const double teraflops = 4e-12 * heads * kTile * visits.keys * width;
+  const double teraflops = 1e-12 * work.flops;
   const double throttle = 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops);
   const double on_compute = both / (1 + cube(memory / compute));
   return {Seconds(fit.fixed_us * 1e-6), Seconds(throttle * on_compute),

@@ -28,6 +28,18 @@ struct AttentionFit {
 AttentionFit attention_fit(const Device& device, FlashKernel kernel);
 Quality attention_quality(const Device& device, FlashKernel kernel);
 
+inline constexpr double kFlashTile = 128;
+
+/// What the formulas above are of.
+struct AttentionWork {
+  double mean = 0, longest = 0;  // x; keys of the longest tile and k0
+  double tiles = 0;              // of a multiprocessor
+  double width = 0;              // d
+  double bytes = 0;              // B
+  double flops = 0;              // F of the forward pass
+};
+AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const Device& device);
+
 /// The formulas above.
 KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device);
 

@@ -31,9 +31,10 @@ class Piecewise {
 };
 
 /// Seconds = sum of coefficient x feature, times exp(missed) at the op's sizes; which features and
-/// sizes a kernel class has is said in costmodel/kernel_features.h. Without coefficients: the cost
-/// model's time on Calibration::device instead of the sum.
+/// sizes a kernel class has is said in costmodel/kernel_features.h, and of Calibration::device in
+/// costmodel/gpu_features.h.
 struct KernelFit {
+  bool on_gpu = false;               // features are those of Calibration::device
   std::vector<double> coefficients;  // seconds per unit of the feature, none negative
   /// Range of each feature among the fitted rows; beyond it a prediction is extrapolated.
   std::vector<double> least, most;
@@ -59,6 +60,7 @@ struct Calibration {
   std::string machine;                           // processor, kernel, compiler, libraries: one line
   std::string date;                              // of the measurements, ISO 8601
   std::string device;                            // of the catalogue, a GPU; empty: not said
+  bool in_steps = false;                         // kernels between the others of a step, not alone
   double cores = 1;                              // processors that the ranks of this machine share
   std::map<std::string, KernelFit> kernels;      // by class: "matmul.nt", "norm.forward", ...
   std::map<std::string, MessageFit> transports;  // "threads", "mpi", "tcp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/gpu_features.h"
 #include "costmodel/kernel_features.h"
 #include "costmodel/kernels.h"
 
@@ -29,6 +30,15 @@ bool inside(const std::vector<double>& features, const KernelFit& fit) {
   return true;
 }
 
+Cost cost_on_gpu(const std::string& kernel_class, const std::vector<double>& features,
+                 const KernelFit& fit) {
+  Cost cost;
+  const auto named = gpu_features_of(kernel_class);
+  for (std::size_t i = 0; i < features.size(); ++i)
+    cost.share[named[i].spent_on] += Seconds(fit.coefficients[i] * features[i]);
+  return cost;
+}
+
 Cost cost_of_features(const Compute& op, const std::vector<double>& features,
                       const KernelFit& fit) {
   Cost cost;
@@ -42,12 +52,14 @@ Cost cost_of_features(const Compute& op, const std::vector<double>& features,
 }  // namespace
 
 std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration,
-                                const std::function<Cost()>& by_model) {
+                                const Device& device) {
   const auto found = calibration.kernels.find(kernel_class(op));
   if (found == calibration.kernels.end() || is_quantised(op)) return std::nullopt;
   const KernelFit& fit = found->second;
-  const std::vector<double> features = kernel_features(op);
-  Cost cost = fit.coefficients.empty() ? by_model() : cost_of_features(op, features, fit);
+  if (fit.on_gpu && !has_gpu_features(device)) return std::nullopt;
+  const std::vector<double> features = fit.on_gpu ? gpu_features(op, device) : kernel_features(op);
+  Cost cost =
+      fit.on_gpu ? cost_on_gpu(found->first, features, fit) : cost_of_features(op, features, fit);
   cost = std::exp(fit.missed.value(kernel_sizes(op))) * cost;
   if (inside(features, fit)) {
     cost.provenance = Provenance::kFitted;

@@ -1,7 +1,6 @@
 #pragma once
 // Durations of kernels from a calibration.
 
-#include <functional>
 #include <optional>
 
 #include "costmodel/calibration.h"
@@ -13,8 +12,7 @@ namespace plait {
 /// Nothing when the op's class was not fitted. The time per call is the launch overhead's; the rest
 /// is the peak rate's for products and the memory bandwidth's for everything else. Inside the
 /// measured sizes the band is twice the held-out error; outside it is `kExtrapolated`, and wider.
-/// `by_model()`: the cost model's own, which some classes are fitted as a factor of.
 std::optional<Cost> fitted_cost(const Compute& op, const Calibration& calibration,
-                                const std::function<Cost()>& by_model);
+                                const Device& device);
 
 }  // namespace plait

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "costmodel/gpu_features.h"
 #include "costmodel/kernel_features.h"
 
 namespace plait {
@@ -135,8 +136,11 @@ const Table<NamedFit>& fit_table() {
 std::vector<std::string> texts(const std::vector<std::string_view>& names) {
   return {names.begin(), names.end()};
 }
-std::vector<std::string> known_features(const std::string& kernel_class) {
-  return texts(feature_names(kernel_class.substr(0, kernel_class.find('.'))));
+std::vector<std::string> known_features(const std::string& kernel_class, bool on_gpu) {
+  if (!on_gpu) return texts(feature_names(kernel_class.substr(0, kernel_class.find('.'))));
+  std::vector<std::string> names;
+  for (const GpuFeature& f : gpu_features_of(kernel_class)) names.emplace_back(f.name);
+  return names;
 }
 /// None where nothing is a function of them.
 std::vector<std::string> known_sizes(const std::string& kernel_class,
@@ -155,11 +159,12 @@ struct Fit {
   void read(const Json& json, KernelFit& into) const {
     NamedFit named;
     fit_table().read(json, named);
-    const std::vector<std::string> known = known_features(json.key());
-    const KernelFit& fit = named.fit;
+    const std::vector<std::string> of_gpu = known_features(json.key(), true);
+    KernelFit& fit = named.fit;
+    fit.on_gpu = !of_gpu.empty() && named.features == of_gpu;
+    const std::vector<std::string> known = known_features(json.key(), fit.on_gpu);
     const std::vector<std::string> sizes = known_sizes(json.key(), fit.missed);
-    const bool on_model = fit.coefficients.empty() && !fit.missed.points.empty();
-    const bool whole = (on_model || fit.coefficients.size() == known.size()) &&
+    const bool whole = fit.coefficients.size() == known.size() &&
                        fit.least.size() == known.size() && fit.most.size() == known.size() &&
                        named.sizes == sizes && is_whole(fit.missed, sizes.size());
     if (known.empty() || named.features != known || !whole) {
@@ -177,7 +182,7 @@ struct Fit {
   /// Only inside `FittedKernels`, which knows the class.
   static std::string write(const std::string& kernel_class, const KernelFit& fit) {
     return fit_table().write(
-        {fit, known_features(kernel_class), known_sizes(kernel_class, fit.missed)});
+        {fit, known_features(kernel_class, fit.on_gpu), known_sizes(kernel_class, fit.missed)});
   }
 };
 
@@ -227,7 +232,11 @@ const Table<Calibration>& calibration_table() {
               .required(),
           field("machine", &C::machine, Text{}, "Processor, kernel, compiler and libraries."),
           field("date", &C::date, Text{}, "Of the measurements, ISO 8601."),
-          field("device", &C::device, Text{}, "Of the catalogue, whose model products follow.")
+          field("device", &C::device, Text{},
+                "Of the catalogue, whose data sheet and kernels the features are of.")
+              .silent_by_default(),
+          field("in_steps", &C::in_steps, Flag{},
+                "Whether kernels were measured between the others of a step, not alone.")
               .silent_by_default(),
           field("cores", &C::cores, kNotNegative, "Processors that the ranks share."),
           field("kernels", &C::kernels, FittedKernels{}, "Fitted kernels by class."),

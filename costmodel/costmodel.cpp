@@ -231,8 +231,9 @@ Device share_of(Device processor, std::int64_t sharers) {
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
   if (calibration != nullptr && memory_traffic(op).value > 0) {
-    const auto by_model = [&] { return typical_cost(op, device, kernels); };
-    if (const std::optional<Cost> fitted = fitted_cost(op, *calibration, by_model)) return *fitted;
+    const std::optional<Cost> fitted = fitted_cost(op, *calibration, device);
+    const bool alone = std::holds_alternative<MatMul>(op) && !calibration->in_steps;
+    if (fitted) return (alone ? between_other_kernels(device) : 1) * *fitted;
   }
   Cost cost = typical_cost(op, device, kernels);
   if (generation_of(device) != Generation::kCpu) {

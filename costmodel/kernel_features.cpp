@@ -31,7 +31,8 @@ std::string_view pass_name(Pass pass) {
 constexpr double kSmallProduct = 1e6;
 
 std::string variant_of(const MatMul& op) {
-  const std::string size = product(op.m, op.n, op.k) <= kSmallProduct ? ".small" : "";
+  const bool small = op.in == DType::kFp32 && product(op.m, op.n, op.k) <= kSmallProduct;
+  const std::string size = small ? ".small" : "";
   switch (op.layout) {
     case GemmLayout::kNT: return ".nt" + size;
     case GemmLayout::kNN: return ".nn" + size;
@@ -143,7 +144,8 @@ double tiles_of_documents(const Attention& op) {
   return n * tiles_in_window(mean, op.window) +
          (static_cast<double>(op.documents.squares) - n * square) / 2;
 }
-/// Elements of the scores that are worked on. Fused and causal: tiles on and below the diagonal.
+}  // namespace
+
 double visited_pairs(const Attention& op) {
   if (op.fused && op.causal && op.documents.count > 0) return tiles_of_documents(op);
   if (op.balanced && op.fused && op.causal) {
@@ -155,6 +157,8 @@ double visited_pairs(const Attention& op) {
   if (!op.fused || !op.causal || op.seq_q != op.seq_kv) return product(op.seq_q, op.seq_kv);
   return tiles_in_window(static_cast<double>(op.seq_q), op.window);
 }
+
+namespace {
 
 using Values = std::vector<double>;
 

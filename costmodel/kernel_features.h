@@ -29,4 +29,8 @@ std::vector<double> kernel_features(const Compute& op);
 std::vector<std::string_view> size_names(std::string_view kernel);
 std::vector<double> kernel_sizes(const Compute& op);
 
+/// Elements of the scores that are worked on. Fused and causal: those of 64 x 64 tiles on and below
+/// the diagonal, or within a window.
+double visited_pairs(const Attention& op);
+
 }  // namespace plait

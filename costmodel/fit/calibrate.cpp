@@ -39,6 +39,7 @@ void describe_machine(const std::vector<Row>& rows, CalibrationResult& result) {
   result.calibration.machine = fmt::format("{} x {}, {}, {}, {}", first->cores, first->processor,
                                            first->kernel, first->compiler, first->blas);
   result.calibration.date = first->date;
+  result.calibration.in_steps = first->bench == "profile";
   result.calibration.cores = static_cast<double>(first->cores);
 }
 

@@ -21,23 +21,39 @@ constexpr double kShortestLength = 0.3, kLongestLength = 30;  // of a length
 constexpr double kLeastNoise = 0.003;                         // what the best clock leaves
 constexpr double kLargestScale = 3;
 constexpr double kFirstStep = 0.7, kLastStep = 0.05;  // of a logarithm
+constexpr double kEnoughTold = 0.8;                   // of the mean's error at points left out
 constexpr double kEnoughLikelier = 1e-3;              // of log likelihood
 
 /// What is missed at a process's points, without its mean.
 struct MissedPoints {
   VectorXd y;
 
-  /// Minus the log likelihood but for a constant; sets the weights.
-  double unlikelihood(GaussianProcess& process, double noise) const {
+  /// The lower triangle of K + noise^2.
+  MatrixXd covariances(const GaussianProcess& process, double noise) const {
     const Index n = y.size();
-    MatrixXd k(n, n);
+    MatrixXd k = MatrixXd::Zero(n, n);
     for (Index i = 0; i < n; ++i) {
       const auto& x = process.points[static_cast<std::size_t>(i)];
       for (Index j = 0; j <= i; ++j)
         k(i, j) = covariance(process, x, process.points[static_cast<std::size_t>(j)]);
       k(i, i) += noise * noise;
     }
-    const Eigen::LLT<MatrixXd> factored(k);  // reads the lower triangle
+    return k;
+  }
+  /// Whether each point is told better by the others than by their mean: the error there is
+  /// w_i / (K^-1)_ii (Rasmussen and Williams 2006, equation 5.12).
+  bool tells_left_out(const GaussianProcess& process, double noise) const {
+    const Index n = y.size();
+    const Eigen::LLT<MatrixXd> factored(covariances(process, noise));
+    const MatrixXd inverse = factored.solve(MatrixXd::Identity(n, n));
+    double told = 0;
+    for (Index i = 0; i < n; ++i)
+      told += std::abs(process.weights[static_cast<std::size_t>(i)] / inverse(i, i));
+    return told < kEnoughTold * y.array().abs().sum();
+  }
+  /// Minus the log likelihood but for a constant; sets the weights.
+  double unlikelihood(GaussianProcess& process, double noise) const {
+    const Eigen::LLT<MatrixXd> factored(covariances(process, noise));  // reads the lower triangle
     if (factored.info() != Eigen::Success) return std::numeric_limits<double>::infinity();
     const VectorXd weights = factored.solve(y);
     process.weights.assign(weights.begin(), weights.end());
@@ -97,7 +113,10 @@ GaussianProcess fit_gaussian_process(const std::vector<Missed>& missed) {
   start.process.lengths.assign(missed.front().sizes.size(), kStartLength);
   const double deviation = std::sqrt(points.y.squaredNorm() / static_cast<double>(points.y.size()));
   start.process.scale = start.noise = std::max(deviation / std::sqrt(2.0), kLeastNoise);
-  return likeliest(std::move(start), points).process;
+  const Hypothesis found = likeliest(std::move(start), points);
+  if (missed.size() < kEnoughMissed && !points.tells_left_out(found.process, found.noise))
+    return {};
+  return found.process;
 }
 
 }  // namespace plait

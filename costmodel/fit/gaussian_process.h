@@ -13,8 +13,9 @@ struct Missed {
   double log_ratio = 0;       // log(measured / predicted)
 };
 
-/// Of fewer points nothing is told.
-inline constexpr std::size_t kLeastMissed = 20;
+/// Of fewer points nothing is told, and of fewer than enough only what tells each of them, left
+/// out, better than the mean of the others does.
+inline constexpr std::size_t kLeastMissed = 12, kEnoughMissed = 20;
 
 /// The lengths, the scale and the noise are those under which the measured points are likeliest
 /// (Rasmussen and Williams 2006, equation 5.8), found along one of them after the other. Of more

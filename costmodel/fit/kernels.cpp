@@ -9,7 +9,7 @@
 #include "costmodel/costmodel.h"
 #include "costmodel/fit/gaussian_process.h"
 #include "costmodel/fit/linear.h"
-#include "costmodel/gemm_fits.h"
+#include "costmodel/gpu_features.h"
 #include "costmodel/kernel_features.h"
 #include "model/op_json.h"
 
@@ -53,13 +53,15 @@ using ByHash = std::map<std::string, Measured>;
 /// it took, and in whatever order it was measured.
 constexpr double kHeldOut = 0.3;
 
-KernelRows split(const ByHash& rows) {
+KernelRows split(const ByHash& rows, const Device* gpu) {
   const auto held_out = static_cast<std::size_t>(kHeldOut * static_cast<double>(rows.size()));
   KernelRows out;
   for (const auto& [hash, measured] : rows) {
     const Compute& op = measured.op;
     auto& side = out.held_out.size() < held_out ? out.held_out : out.fitted;
-    side.push_back({{kernel_features(op), measured.median()}, op});
+    const std::vector<double> features =
+        gpu == nullptr ? kernel_features(op) : gpu_features(op, *gpu);
+    side.push_back({{features, measured.median()}, op});
   }
   return out;
 }
@@ -74,34 +76,21 @@ Smooth by_width(const std::string& kernel_class) {
           static_cast<std::size_t>(last - names.begin())};
 }
 
-/// Products on a GPU whose tiles the cost model knows, where there are enough to tell what it
-/// misses.
-bool follows_model(const KernelRows& rows, const Device* gpu) {
-  const auto* product = std::get_if<MatMul>(&rows.fitted.front().op);
-  return product != nullptr && gpu != nullptr && tiled_gemm(*gpu, product->in) != nullptr &&
-         rows.fitted.size() >= kLeastMissed;
-}
-
-/// Sets the rows' forms: the model's times, or a sum of features, whose coefficients it returns.
-std::vector<double> fit_form(const std::string& kernel_class, const Device* gpu, KernelRows& rows) {
-  std::vector<double> coefficients;
-  if (!follows_model(rows, gpu)) {
-    std::vector<FitRow> times;
-    for (const KernelTimes& r : rows.fitted) times.push_back(r.time);
-    coefficients = fit_nonnegative(times, by_width(kernel_class));
-  }
+/// Sets the rows' forms and returns the coefficients.
+std::vector<double> fit_form(Smooth smooth, KernelRows& rows) {
+  std::vector<FitRow> times;
+  for (const KernelTimes& r : rows.fitted) times.push_back(r.time);
+  const std::vector<double> coefficients = fit_nonnegative(times, smooth);
   for (auto* side : {&rows.fitted, &rows.held_out}) {
-    for (KernelTimes& r : *side) {
-      r.form = coefficients.empty() ? CostModel{}.compute(r.op, *gpu).total().value
-                                    : predicted_seconds(coefficients, r.time.features);
-    }
+    for (KernelTimes& r : *side) r.form = predicted_seconds(coefficients, r.time.features);
   }
   return coefficients;
 }
 
 KernelFit fit_of(const std::string& kernel_class, const Device* gpu, KernelRows& rows) {
   KernelFit fit;
-  fit.coefficients = fit_form(kernel_class, gpu, rows);
+  fit.on_gpu = gpu != nullptr && !gpu_features_of(kernel_class).empty();
+  fit.coefficients = fit_form(fit.on_gpu ? Smooth{} : by_width(kernel_class), rows);
   std::vector<Missed> missed;
   for (const KernelTimes& r : rows.fitted) missed.push_back({kernel_sizes(r.op), log_missed(r)});
   fit.missed = fit_gaussian_process(missed);
@@ -119,11 +108,21 @@ KernelFit fit_of(const std::string& kernel_class, const Device* gpu, KernelRows&
   return fit;
 }
 
-FitQuality quality_of(const std::string& name, const KernelFit& fit, const KernelRows& rows) {
+std::optional<double> data_sheet_error(const std::vector<KernelTimes>& rows, const Device* gpu) {
+  if (gpu == nullptr || rows.empty()) return std::nullopt;
+  double sum = 0;
+  for (const KernelTimes& r : rows)
+    sum += std::abs(std::log(CostModel{}.compute(r.op, *gpu).total().value / r.time.seconds));
+  return sum / static_cast<double>(rows.size());
+}
+
+FitQuality quality_of(const std::string& name, const KernelFit& fit, const KernelRows& rows,
+                      const Device* gpu) {
   FitQuality out;
   out.name = name;
   out.fitted_rows = fit.fitted_rows, out.held_out_rows = fit.held_out_rows;
   out.fitted_error = fit.fitted_error, out.held_out_error = fit.held_out_error;
+  out.data_sheet_error = data_sheet_error(rows.held_out, gpu);
   for (const KernelTimes& row : rows.held_out) {
     const double missed = error(fit, row);
     if (missed < out.worst_error) continue;
@@ -135,6 +134,7 @@ FitQuality quality_of(const std::string& name, const KernelFit& fit, const Kerne
 }  // namespace
 
 void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationResult& result) {
+  if (gpu != nullptr && !has_gpu_features(*gpu)) gpu = nullptr;
   std::map<std::string, ByHash> classes;
   for (const Row& row : rows) {
     const auto* kernel = std::get_if<KernelRow>(&row);
@@ -145,9 +145,9 @@ void fit_kernels(const std::vector<Row>& rows, const Device* gpu, CalibrationRes
     measured.seconds.push_back(kernel->cpu.median);
   }
   for (const auto& [name, of_class] : classes) {
-    KernelRows parts = split(of_class);
+    KernelRows parts = split(of_class, gpu);
     const KernelFit fit = fit_of(name, gpu, parts);
-    result.quality.push_back(quality_of(name, fit, parts));
+    result.quality.push_back(quality_of(name, fit, parts, gpu));
     if (fit.held_out_rows == 0) {
       result.warnings.push_back(fmt::format("W004: {} has no row to be judged by", name));
     }

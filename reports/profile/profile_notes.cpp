@@ -8,6 +8,7 @@
 #include "plan/places.h"
 #include "reports/human.h"
 #include "reports/profile/comparison.h"
+#include "topologies/reported_names.h"
 
 namespace plait {
 namespace {
@@ -45,8 +46,8 @@ void add_machine(const ProfileInputs& in, const ProfileComparison& c, Notes& out
   if (other && in.cluster.others.empty()) {
     out.push_back(
         fmt::format("the run was on {}, the scenario's cluster has {}: name the run's "
-                    "device (plait list devices)",
-                    c.gpu, device.name));
+                    "device ({})",
+                    c.gpu, device.name, device_reported_as(c.gpu).value_or("plait list devices")));
   }
   for (const KinetoTrace::Gpu& g : in.trace.gpus) {
     if (other || g.id != in.steps.device || g.sms == 0 || device.sms == 0) continue;

@@ -186,6 +186,67 @@ class CalibrateOverlaps(CommandTest):
                 self.assertLess(self.step_time(few, network, False), self.step_time(few, network))
 
 
+def cast_row(elements):
+    """At 3 TB/s and 2 us a call."""
+    seconds = {"median": 2e-6 + 6e-12 / 3 * elements}
+    seconds["p10"] = seconds["p90"] = seconds["median"]
+    return {"kind": "kernel", "calls": 1, "repeats": 5, "round": 0, "switches": 0,
+            "traffic_bytes": 6 * elements, "cpu_s": seconds, "wall_s": seconds,
+            "op": {"op": "cast", "elements": elements, "from": "fp32", "to": "bf16"}}
+
+
+class CalibrateGpus(CommandTest):
+    """The rows say which GPU they are of."""
+
+    def calibrated(self, processor, *options, of_gpu=True):
+        rows = [{**RUN, "bench": "compute", "processor": processor}]
+        if of_gpu:
+            rows.append({"kind": "gpu", "at": "start", "memory_clock_mhz": 3201, "power_w": 100,
+                         "sm_clock_mhz": 1980, "temperature_c": 40, "throttled": "0x0"})
+        rows += [cast_row(elements) for elements in (1 << n for n in range(16, 28))]
+        raw = self.file("raw.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        result = plait("calibrate", raw, "-o", self.folder / "gpu.json", *options)
+        self.assertEqual(result.code, 0, result.err)
+        return result, json.loads((self.folder / "gpu.json").read_text(encoding="utf-8"))
+
+    def test_the_device_is_what_its_driver_reports(self):
+        result, calibration = self.calibrated("NVIDIA H200")
+        self.assertEqual(calibration["device"], "h200-sxm")
+        self.assertEqual(calibration["kernels"]["cast.fp32_to_bf16"]["features"],
+                         ["calls", "first_wave", "later_waves"])
+        self.assertNotIn("W009", result.err)
+
+    def test_another_one_may_be_asked_for(self):
+        _, calibration = self.calibrated("NVIDIA H200", "--device", "h100-sxm")
+        self.assertEqual(calibration["device"], "h100-sxm")
+
+    def test_an_unknown_gpu_is_fitted_as_a_processor_and_says_so(self):
+        result, calibration = self.calibrated("NVIDIA X1")
+        self.assertNotIn("device", calibration)
+        for word in ("W009", "NVIDIA X1", "--device"):
+            self.assertIn(word, result.err)
+        self.assertEqual(calibration["kernels"]["cast.fp32_to_bf16"]["features"],
+                         ["calls", "elements"])
+
+    def test_a_processor_has_no_device_to_be_named(self):
+        result, calibration = self.calibrated("Xeon", of_gpu=False)
+        self.assertNotIn("device", calibration)
+        self.assertNotIn("W009", result.err)
+
+    def test_the_data_sheet_stands_beside_the_fit(self):
+        with_device, _ = self.calibrated("NVIDIA H200")
+        self.assertIn("data sheet", with_device.out)
+        row = next(line for line in with_device.out.splitlines() if line.startswith("cast"))
+        percents = [float(word) for word in row.split(" {")[0].replace("%", " ").split()[1:]]
+        fitted, fitted_error, judged, error, worst, data_sheet = percents
+        self.assertEqual((fitted, judged), (9, 3))
+        self.assertLess(error, 0.1)
+        # 2 us and 3 TB/s are not what the catalogue says of an H200: 1.3 us and 0.9 of 4.8 TB/s.
+        self.assertGreater(data_sheet, 20)
+        without, _ = self.calibrated("NVIDIA X1")
+        self.assertNotIn("data sheet", without.out)
+
+
 class CalibrateErrors(CommandTest):
     def test_what_is_no_measurement_is_2(self):
         empty = self.file("empty.jsonl", "")

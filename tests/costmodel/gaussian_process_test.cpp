@@ -56,6 +56,17 @@ TEST(GaussianProcess, OfNoiseAloneIsTheMean) {
   for (double size : {30.0, 200.0, 4000.0}) EXPECT_NEAR(process.value({size, size}), mean, 0.02);
 }
 
+// Few points are followed only where each is told by the others.
+TEST(GaussianProcess, OfFewPointsWithoutAFunctionNothingIsTold) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal(0.2, 0.1);
+  std::vector<Missed> missed = measured(15, 0);
+  for (Missed& m : missed) m.log_ratio = normal(random);
+  EXPECT_TRUE(fit_gaussian_process(missed).points.empty());
+  for (Missed& m : missed) m.log_ratio = 0.2 * std::log(m.sizes[0]);
+  EXPECT_EQ(fit_gaussian_process(missed).points.size(), 15U);
+}
+
 TEST(GaussianProcess, FarAwayItIsItsMean) {
   const GaussianProcess process = fit_gaussian_process(measured(100, 0.01));
   EXPECT_NEAR(process.value({1e30, 1e-20}), process.mean, 1e-6);
