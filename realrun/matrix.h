@@ -2,6 +2,7 @@
 // The verified matrix: small models, each split by one strategy or hybrid, on 1 to 8 ranks.
 // Together they use every file of plan/strategies, which a test compares with the directory.
 
+#include <list>
 #include <string>
 #include <vector>
 
@@ -45,11 +46,11 @@ class MatrixRunner {
     Workload workload;
     ModelState state;
   };
-  const ModelState& reference(const MatrixCase& c);
+  const ModelState& reference(const MatrixCase& c, RunPrecision precision);
 
   RunPrecision precision_;
   RunOptions run_;
-  std::vector<Reference> references_;
+  std::list<Reference> references_;  // whose states stay where they are
 };
 
 }  // namespace plait

@@ -227,6 +227,13 @@ Verification compare(const ModelState& got, const ModelState& expected) {
   return out;
 }
 
+Tolerance widened(const Tolerance& allowed, const Verification& rounding) {
+  Tolerance out = allowed;
+  out.error = std::max(allowed.error, 2 * rounding.worst_error);
+  out.cosine = std::min(allowed.cosine, 1 - out.error * out.error / 2);
+  return out;
+}
+
 bool passes(const Verification& v, const Tolerance& allowed) {
   return v.loss_error <= allowed.error && v.worst_error <= allowed.error &&
          v.worst_cosine >= allowed.cosine &&

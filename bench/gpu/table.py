@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""table.py FOLDER [--json FILE]: what `./dev gpu` measured. Kernels that memory limits beside the
+"""table.py FOLDER [--json FILE] [--markdown]: what `./dev gpu` measured. Kernels that memory limits beside the
 roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, beside what is
 predicted: of ours by the calibration and by the data sheet, of PyTorch's by the data sheet."""
 
@@ -16,6 +16,7 @@ AIM = 0.85  # of a copy's bandwidth
 # Whose step, the file of what was measured, and what it is predicted from, with the file of that.
 PROGRAMS = [("plait", ".json", {"calibration": ".fitted", "data_sheet": ".datasheet"}),
             ("pytorch", ".torch", {"data_sheet": ".pytorch"})]
+NAMES = {"plait": "Plait", "pytorch": "PyTorch"}
 
 
 def read(path):
@@ -107,6 +108,26 @@ def print_steps(rows):
               f"median {100 * statistics.median(sizes):.1f} %")
 
 
+def print_markdown(rows):
+    """The steps alone, as a table for a page."""
+    titles, rule = ["configuration"], ["---"]
+    for program, _, sources in PROGRAMS:
+        titles += [NAMES[program]] + [f"by {source.replace('_', ' ')}" for source in sources]
+        rule += ["--:"] * (1 + len(sources))
+    for cells in (titles, rule):
+        print("| " + " | ".join(cells) + " |")
+    for row in rows:
+        cells = [row["scenario"]]
+        for program, _, sources in PROGRAMS:
+            measured = row.get(f"{program}_measured_s")
+            cells.append(f"{1e3 * measured:.1f}" if measured else "-")
+            for source in sources:
+                key = f"{program}_predicted_by_{source}"
+                cells.append(f"{1e3 * row[f'{key}_s']:.1f} ({100 * row[f'{key}_error']:+.1f} %)"
+                             if f"{key}_s" in row else "-")
+        print("| " + " | ".join(cells) + " |")
+
+
 def machine(folder):
     """Who measured what, when: of the first row of the kernels' measurements."""
     run = next(iter(measurements(folder / "compute.jsonl", "run")), {})
@@ -120,11 +141,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="also write all of it to this file")
+    parser.add_argument("--markdown", action="store_true", help="the steps as a table for a page")
     options = parser.parse_args()
     copy, best = roof(options.folder)
     rows = list(steps(options.folder))
-    print_roof(copy, best)
-    print_steps(rows)
+    if options.markdown:
+        print_markdown(rows)
+    else:
+        print_roof(copy, best)
+        print_steps(rows)
     if options.json:
         result = {"machine": machine(options.folder), "copy_bandwidth_bytes_per_s": copy,
                   "kernel_bandwidths_bytes_per_s": best, "steps": rows}
