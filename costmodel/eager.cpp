@@ -93,10 +93,10 @@ PerElement clamp_chain(Pass pass, double s) {
 }
 
 // float(); log_softmax; negative log-likelihood forward (s+4, 16, -), and backward its scatter (4),
-// log_softmax's (16) and the cast (4+s). log_softmax reads a row three times, for its largest value,
-// the sum and the result, and backward the gradient twice, once for its sum (aten SoftMax.cu, rows
-// beyond 48 KiB). Our four steps carry them: where logits are wide, both casts are ops of their own,
-// and the first step is the first time that a row is read.
+// log_softmax's (16) and the cast (4+s). log_softmax reads a row three times, for its largest
+// value, the sum and the result, and backward the gradient twice, once for its sum (aten
+// SoftMax.cu, rows beyond 48 KiB). Our four steps carry them: where logits are wide, both casts are
+// ops of their own, and the first step is the first time that a row is read.
 PerElement cross_entropy_chain(CrossEntropy::Step step, DType dtype, double s) {
   const bool wide = dtype == DType::kFp32;
   switch (step) {

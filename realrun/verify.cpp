@@ -228,8 +228,9 @@ Verification compare(const ModelState& got, const ModelState& expected) {
 }
 
 Tolerance widened(const Tolerance& allowed, const Verification& rounding) {
+  constexpr double kMost = 0.3;  // numbers that are further apart do not say that plans are alike
   Tolerance out = allowed;
-  out.error = std::max(allowed.error, 2 * rounding.worst_error);
+  out.error = std::max(allowed.error, std::min(2 * rounding.worst_error, kMost));
   out.cosine = std::min(allowed.cosine, 1 - out.error * out.error / 2);
   return out;
 }

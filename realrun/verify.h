@@ -79,7 +79,8 @@ struct Verification {
 Verification compare(const ModelState& got, const ModelState& expected);
 /// What may be off where sums cancel so far that rounding is more than `allowed` of them: two runs
 /// that round differently are each as far from the exact numbers as the unsharded one in bf16 is
-/// from the same in fp32 (`rounding` compares these two), so twice that, if it is more.
+/// from the same in fp32 (`rounding` compares these two), so twice that, if it is more; at most
+/// 0.3.
 Tolerance widened(const Tolerance& allowed, const Verification& rounding);
 /// Within the tolerance, replicas equal, memory as planned.
 bool passes(const Verification& v, const Tolerance& allowed);

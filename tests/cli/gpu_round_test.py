@@ -51,9 +51,9 @@ class GpuRound(unittest.TestCase):
 
     def round(self, seconds=500):
         path = f"{self.home / 'bin'}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "PLAIT": "build/plait"}
         return subprocess.run(["bash", "bench/gpu/round.sh", "out", str(seconds)], cwd=self.home,
-                              env={**os.environ, "PATH": path}, text=True, capture_output=True,
-                              check=False)
+                              env=environment, text=True, capture_output=True, check=False)
 
     def test_what_is_worth_most_comes_first(self):
         done = self.round()

@@ -5,7 +5,6 @@
 #include "costmodel/costmodel.h"
 #include "costmodel/kernels.h"
 #include "tests/costmodel/devices.h"
-#include "topologies/catalogue.h"
 
 namespace plait::eager_test {
 
@@ -137,44 +136,6 @@ TEST(Eager, GradientsOfMicrobatchesAreAddedUpBehindTheirProduct) {
   EXPECT_NEAR(summing.compute(op, a100()).total().value,
               (plain.compute(written, a100()).total() + sum).value, 1e-12);
   EXPECT_EQ(gradient_sum_chain(written, apart).kernels, 0) << "the first microbatch writes";
-}
-
-// PyTorch 2.11 on an H200: bf16 gradients of a LLaMA's weights added to fp32 sums, in microseconds
-// (reports/gpu/h200/torch-kernels.json). Their bytes alone would take 0.6 of that.
-TEST(Eager, SumsOfTwoTypesTakeAnElementAtATime) {
-  const Device h200 = find_device("h200-sxm");
-  Kernels apart;
-  apart.gradient_sum = Fusion::kEager;
-  for (const auto& [elements, measured] :
-       {std::pair{98'304'000, 379.3}, std::pair{50'331'648, 196.7}, std::pair{28'311'552, 111.0}}) {
-    MatMul op{.pass = Pass::kWeightGrad, .layout = GemmLayout::kTN, .m = elements, .n = 1, .k = 8};
-    op.out = DType::kFp32, op.accumulate = true;
-    const auto time = [&] {
-      const KernelChain chain = gradient_sum_chain(op, apart);
-      return 1e6 * (stream_cost(chain.bytes, 1, StreamKind::kCopy, h200).total() +
-                    index_wait(chain, h200))
-                       .value;
-    };
-    EXPECT_NEAR(time(), measured, 0.13 * measured) << elements;
-    op.out = op.in;  // of one type: 16 bytes at a time
-    EXPECT_EQ(index_wait(gradient_sum_chain(op, apart), h200).value, 0);
-  }
-}
-
-// On the same GPU, rows of 8,192 tokens and 3,072 columns: x cos + rotate_half(x) sin took 37.5 +
-// 115.5 + 2 x 91.6 + 93.1 us, halves of a product through SiLU and up 199.4 + 194.3 us.
-TEST(Eager, BroadcastAndStridedOperandsTakeAnElementAtATime) {
-  const Device h200 = find_device("h200-sxm");
-  CostModel eager;
-  eager.kernels = all_eager();
-  const auto us = [&](const Compute& op) { return 1e6 * eager.compute(op, h200).total().value; };
-  EXPECT_NEAR(us(Rope{Pass::kForward, 8192, 3072}), 429, 0.15 * 429);
-  const Activation halves{Pass::kForward, ActivationKind::kSilu, true, 8192, 8192};
-  EXPECT_NEAR(us(halves), 394, 0.25 * 394);
-  eager.kernels.gate = Fusion::kEager;
-  EXPECT_LT(us(halves), 200) << "tensors of their own are contiguous";
-  eager.kernels.rope = Fusion::kComplex;
-  EXPECT_LT(us(Rope{Pass::kForward, 8192, 3072}), 250);
 }
 
 // T rows of tokens, S of slots. Permute: S read, S written; backward zeros (T), and to each of S
@@ -360,25 +321,6 @@ TEST(Eager, ExpertsOneByOneTakeWhatGroupedLinearTakes) {
     const double flops = 2.0 * experts * rows * 768 * 2048;
     EXPECT_NEAR(alone * flops / sum.value / 1e12, published, 0.05 * published);
   }
-}
-
-// Forward x and y; backward x, dy and dx, and for gamma and beta x and dy again.
-TEST(Eager, NormsOfPyTorchTakeTwoKernelsBackward) {
-  Kernels native;
-  native.norm = Fusion::kNative;
-  Norm layer_norm = norm(Pass::kForward);
-  layer_norm.kind = NormKind::kLayerNorm;
-  for (const Kernels& k : {native, all_eager()}) {
-    layer_norm.pass = Pass::kForward;
-    EXPECT_EQ(eager_chain(layer_norm, k).bytes, Bytes(2 * 2 * kRows * kWidth));
-    EXPECT_EQ(eager_chain(layer_norm, k).kernels, 1);
-    layer_norm.pass = Pass::kBackward;
-    EXPECT_EQ(eager_chain(layer_norm, k).bytes, Bytes(5 * 2 * kRows * kWidth));
-    EXPECT_EQ(eager_chain(layer_norm, k).kernels, 2);
-    EXPECT_EQ(index_wait(eager_chain(layer_norm, k), a100()).value, 0);
-  }
-  EXPECT_EQ(eager_chain(norm(Pass::kBackward), native).kernels, 2) << "RMSNorm too";
-  EXPECT_GT(eager_chain(norm(Pass::kBackward), all_eager()).kernels, 2) << "but where spelled out";
 }
 
 TEST(Eager, WhatIsOneKernelAnywayStaysSo) {
