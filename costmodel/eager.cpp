@@ -86,10 +86,11 @@ PerElement gated_chain(Pass pass, double s, bool halves) {
 // megatron/core/fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl with clamp_value): both
 // halves read and written twice. Backward of up: two comparisons (s read, a byte written, each),
 // both of them (3), the choice (1 + s read, s written); of gate: one comparison and the choice; the
-// halves' gradients concatenated. Per element of the activation's output.
+// halves' gradients concatenated. Per element of the activation's output. Halves and bytes are
+// taken one element at a time: both cuts; comparisons and choices.
 PerElement clamp_chain(Pass pass, double s) {
-  if (forward(pass)) return {8 * s, 3};
-  return {11 * s + 8, 7};
+  if (forward(pass)) return {8 * s, 3, 2, 4 * s};
+  return {11 * s + 8, 7, 5, 7 * s + 5};
 }
 
 // float(); log_softmax; negative log-likelihood forward (s+4, 16, -), and backward its scatter (4),
@@ -295,12 +296,13 @@ KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
 // and the cast back, where the gates p are fp32. Bytes for each element: b p (4 written), the sum
 // (s + 4 read, 4 written), concatenation (8), cast (4 + s). Backward: its cast (s + 4), the cast of
 // the product's gradient (4 + s), pieces to one tensor (2 s), and for b and for p a product of the
-// gradient (8) and its sum (4).
+// gradient (8) and its sum (4). One element at a time: b p, broadcast, and the sum of two types;
+// backward the cast to fp32 and both products.
 KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
   if (kernels.expert_bias == Fusion::kFused) return {};
   const double s = size(op.dtype);
-  if (forward(op.pass)) return chain({24 + 2 * s, 4}, op.slots, op.width);
-  return chain({32 + 4 * s, 7}, op.slots, op.width);
+  if (forward(op.pass)) return chain({24 + 2 * s, 4, 2, 12 + s}, op.slots, op.width);
+  return chain({32 + 4 * s, 7, 3, 20 + s}, op.slots, op.width);
 }
 
 // Transformer Engine's Fp8Padding and Fp8Unpadding (pytorch/module/fp8_padding.py), around the

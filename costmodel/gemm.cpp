@@ -69,12 +69,36 @@ double misalignment(const MatMul& op, const Device& device) {
   return 1;
 }
 
+// Batches of such products (attention of heads that are no multiple of 8 wide, or of such a
+// sequence) run outside of the matrix units before Hopper, at this part of the fp32 peak. PyTorch's
+// attention in fp16 on A100, 197 keys, heads of 64: 1,731 us forward for 1,024 heads, 1,810 us
+// backward for 384, of which what is no product takes 400 and 485 as for sequences of 128 and 256,
+// which leaves 7.7 and 5.8 TFLOP/s of 19.5 (facebookresearch/xformers pull requests 434, 467, 405).
+constexpr double kOutsideOfMatrixUnits = 0.34;
+
+bool runs_outside_of_matrix_units(const MatMul& op, const Device& device) {
+  const Generation generation = generation_of(device);
+  return op.batch > 1 && (generation == Generation::kVolta || generation == Generation::kAmpere) &&
+         misalignment(op, device) > 1;
+}
+
+Cost outside_of_matrix_units(const MatMul& op, const Device& device, double slowdown) {
+  const GemmFit plain = gemm_fit(device, op.in);
+  const Seconds compute =
+      hardware_flops(op) / (device.vector_fp32 * (kOutsideOfMatrixUnits / slowdown));
+  return roofline(fixed_time(device, plain.fixed), compute,
+                  memory_traffic(op) / (device.memory_bandwidth * plain.bandwidth),
+                  {Provenance::kDatasheet, 0.4});
+}
+
 }  // namespace
 
 Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
   if (op.weights != WeightFormat::kPlain && op.m <= kMostVectors)
     return matrix_vector_cost(op, device);
+  if (runs_outside_of_matrix_units(op, device))
+    return outside_of_matrix_units(op, device, slowdown);
   slowdown *= misalignment(op, device);
   const TiledGemm* alone = tiled_gemm(device, op.in);
   if (alone == nullptr) return datasheet_cost(op, device, slowdown);
