@@ -109,6 +109,22 @@ PerElement cross_entropy_chain(CrossEntropy::Step step, DType dtype, double s) {
   return {};
 }
 
+// Megatron-LM megatron/core/tensor_parallel/cross_entropy.py: the largest of each row (the first
+// step), its subtraction (8), exp (8), sum (4) and the division by it (8); backward the softmax
+// times the gradient of the loss (8). What is broadcast to a row takes one element at a time. Casts
+// as above.
+PerElement parallel_cross_entropy_chain(CrossEntropy::Step step, DType dtype, double s) {
+  const bool wide = dtype == DType::kFp32;
+  switch (step) {
+    case CrossEntropy::Step::kRowMax: return wide ? PerElement{} : PerElement{s + 8, 2, 1, s + 4};
+    case CrossEntropy::Step::kSums: return {28, 4, 2, 16};
+    case CrossEntropy::Step::kLoss: return {};
+    case CrossEntropy::Step::kGradient:
+      return wide ? PerElement{8, 1, 1, 8} : PerElement{12 + s, 2, 1, 8};
+  }
+  return {};
+}
+
 KernelChain chain(PerElement p, std::int64_t rows, std::int64_t width) {
   const double elements = static_cast<double>(rows) * static_cast<double>(width);
   const auto bytes = [&](double each) { return Bytes(static_cast<std::int64_t>(each * elements)); };
@@ -182,12 +198,16 @@ struct Chains {
   }
   KernelChain operator()(const CrossEntropy& op) const {
     if (kernels.cross_entropy == Fusion::kFused) return {};
-    return chain(cross_entropy_chain(op.step, op.dtype, size(op.dtype)), op.rows, op.vocab);
+    const bool parallel = kernels.cross_entropy == Fusion::kParallel;
+    const PerElement each = parallel
+                                ? parallel_cross_entropy_chain(op.step, op.dtype, size(op.dtype))
+                                : cross_entropy_chain(op.step, op.dtype, size(op.dtype));
+    return chain(each, op.rows, op.vocab);
   }
-  /// Logits that PyTorch widens for an eager loss, one at a time.
+  /// Logits that PyTorch widens for such a loss, one at a time.
   bool widens_logits(const Cast& op) const {
     const bool narrow = op.from == DType::kBf16 || op.from == DType::kFp16;
-    return kernels.cross_entropy == Fusion::kEager && narrow && op.to == DType::kFp32;
+    return kernels.cross_entropy != Fusion::kFused && narrow && op.to == DType::kFp32;
   }
   /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
   KernelChain operator()(const Cast& op) const {

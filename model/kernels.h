@@ -10,8 +10,9 @@ namespace plait {
 
 /// kFunction: the kernels of kEager, called by one function of autograd's, which keeps its input
 /// alone. kComplex: of rotary embeddings, pairs as complex numbers in fp32. kNative: of norms,
-/// PyTorch's own kernels.
-enum class Fusion : std::uint8_t { kFused, kEager, kFunction, kComplex, kNative };
+/// PyTorch's own kernels. kParallel: of the loss, Megatron-LM's over a vocabulary that may be
+/// split.
+enum class Fusion : std::uint8_t { kFused, kEager, kFunction, kComplex, kNative, kParallel };
 
 /// The all_to_all of tokens to experts and back: NCCL's, or DeepEP's kernels, which send a token to
 /// a rank, and to a node, once.

@@ -55,7 +55,13 @@ const Table<Kernels>& kernels_table() {
                 "Low-rank adapters: what they add is multiplied by alpha / r by a kernel and added "
                 "by another, or by one.")
               .silent_by_default(),
-          field("cross_entropy", &K::cross_entropy, choice, "The loss over the vocabulary."),
+          field(
+              "cross_entropy", &K::cross_entropy,
+              Choice<Fusion>{{{"fused", Fusion::kFused},
+                              {"eager", Fusion::kEager},
+                              {"parallel", Fusion::kParallel}}},
+              "The loss over the vocabulary; eager: PyTorch's log_softmax and nll_loss; parallel: "
+              "Megatron-LM's vocab_parallel_cross_entropy, kernel by kernel."),
           field("gradient_sum", &K::gradient_sum, choice,
                 "The sum of a weight's gradients over microbatches, fused with their product or "
                 "behind it."),

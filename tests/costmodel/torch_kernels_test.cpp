@@ -72,4 +72,32 @@ TEST(TorchKernels, NormsOfPyTorchTakeTwoKernelsBackward) {
   EXPECT_GT(eager_chain(norm(Pass::kBackward), all_eager()).kernels, 2) << "but where spelled out";
 }
 
+// Per fp32 logit: log_softmax reads it three times and writes, of which the largest of a row is the
+// first step's; backward a scatter (4) and 16. Megatron-LM's subtracts (8), takes exp (8), sums (4)
+// and divides (8); backward a product (8). Casts are ops of their own.
+TEST(TorchKernels, LossesAreTheKernelsThatTheirCodeSpellsOut) {
+  constexpr double kLogits = 8192.0 * 50304;
+  const auto moved = [&](Fusion how, CrossEntropy::Step step, DType type) {
+    Kernels kernels;
+    kernels.cross_entropy = how;
+    CrossEntropy op{step, 8192, 50304};
+    op.dtype = type;
+    return static_cast<double>(eager_chain(op, kernels).bytes.value) / kLogits;
+  };
+  using Step = CrossEntropy::Step;
+  for (const auto& [how, sums, gradient] :
+       {std::tuple{Fusion::kEager, 12, 20}, std::tuple{Fusion::kParallel, 28, 8}}) {
+    EXPECT_EQ(moved(how, Step::kRowMax, DType::kFp32), 0) << "one kernel";
+    EXPECT_EQ(moved(how, Step::kSums, DType::kFp32), sums);
+    EXPECT_EQ(moved(how, Step::kGradient, DType::kFp32), gradient);
+    EXPECT_GE(moved(how, Step::kRowMax, DType::kBf16), 2 + 4) << "with the cast";
+    EXPECT_EQ(moved(how, Step::kGradient, DType::kBf16), gradient + 4 + 2);
+  }
+  Kernels fused, parallel;
+  parallel.cross_entropy = Fusion::kParallel;
+  const Cast widened{static_cast<std::int64_t>(kLogits), DType::kBf16, DType::kFp32};
+  EXPECT_EQ(eager_chain(widened, fused).kernels, 0);
+  EXPECT_GT(eager_chain(widened, parallel).indexed, 0);
+}
+
 }  // namespace plait::torch_kernels_test
