@@ -177,7 +177,8 @@ double queries_at_a_time(const Attention& op) {
 }
 Values scores_of(const Attention& op, const Device& gpu) {
   const bool forward = is_forward(op.pass);
-  const double members = static_cast<double>(op.batch * (op.heads / op.kv_heads));
+  const std::int64_t members_of_group = op.heads / op.kv_heads;
+  const double members = static_cast<double>(op.batch * members_of_group);
   ScoreWork work;
   const auto multiply = [&](double times, std::int64_t m, std::int64_t n, std::int64_t k) {
     work.multiply(times * members,

@@ -1,6 +1,14 @@
 #include "scenarios/fields.h"
 
 namespace plait {
+namespace {
+
+/// Ways to run an op: as one kernel, as those that its Python code spells out, and `other`.
+Choice<Fusion> fused_eager_or(std::string_view name, Fusion other) {
+  return {{{"fused", Fusion::kFused}, {"eager", Fusion::kEager}, {std::string(name), other}}};
+}
+
+}  // namespace
 
 const Table<Kernels>& kernels_table() {
   using K = Kernels;
@@ -30,22 +38,13 @@ const Table<Kernels>& kernels_table() {
                 "Eager: with tensor parallelism, and without sequence parallelism, each of these "
                 "products has an all_reduce of its own for the gradient of the input that they "
                 "share."),
-          field("norm", &K::norm,
-                Choice<Fusion>{{{"fused", Fusion::kFused},
-                                {"eager", Fusion::kEager},
-                                {"native", Fusion::kNative}}},
+          field("norm", &K::norm, fused_eager_or("native", Fusion::kNative),
                 "Norms; native: layer_norm and (since 2.9) rms_norm of PyTorch, backward in two "
                 "kernels; eager: RMSNorm in Python, LayerNorm native."),
-          field("rope", &K::rope,
-                Choice<Fusion>{{{"fused", Fusion::kFused},
-                                {"eager", Fusion::kEager},
-                                {"complex", Fusion::kComplex}}},
+          field("rope", &K::rope, fused_eager_or("complex", Fusion::kComplex),
                 "Rotary positions; eager: x cos + rotate_half(x) sin in kernels of their own; "
                 "complex: a cast to fp32, a product of complex numbers, a cast back."),
-          field("activation", &K::activation,
-                Choice<Fusion>{{{"fused", Fusion::kFused},
-                                {"eager", Fusion::kEager},
-                                {"function", Fusion::kFunction}}},
+          field("activation", &K::activation, fused_eager_or("function", Fusion::kFunction),
                 "Gated activations; function: eager kernels, called by one function that keeps its "
                 "input alone for the backward pass."),
           field("clamp", &K::clamp, choice,
@@ -56,10 +55,7 @@ const Table<Kernels>& kernels_table() {
                 "by another, or by one.")
               .silent_by_default(),
           field(
-              "cross_entropy", &K::cross_entropy,
-              Choice<Fusion>{{{"fused", Fusion::kFused},
-                              {"eager", Fusion::kEager},
-                              {"parallel", Fusion::kParallel}}},
+              "cross_entropy", &K::cross_entropy, fused_eager_or("parallel", Fusion::kParallel),
               "The loss over the vocabulary; eager: PyTorch's log_softmax and nll_loss; parallel: "
               "Megatron-LM's vocab_parallel_cross_entropy, kernel by kernel."),
           field("gradient_sum", &K::gradient_sum, choice,
