@@ -107,11 +107,8 @@ Bytes mask_traffic(const Attention& op) {
 
 // The mask is broadcast over heads, so that its kernel takes one score at a time.
 KernelChain filled_in(const Attention& op) {
-  KernelChain mask{mask_traffic(op), 1};
-  if (!op.causal) return mask;
-  mask.indexed = static_cast<double>(op.batch * op.heads * op.seq_q * op.seq_kv);
-  mask.indexed_bytes = mask.bytes;
-  return mask;
+  if (!op.causal) return {};
+  return one_at_a_time({mask_traffic(op), 1}, op.batch * op.heads * op.seq_q * op.seq_kv);
 }
 
 // Elements that a multiprocessor takes per second of PyTorch's softmax (aten SoftMax.cu), whose

@@ -213,10 +213,7 @@ struct Chains {
   KernelChain operator()(const Cast& op) const {
     if (op.from == DType::kNf4 && op.to != op.from) return restored(op);
     if (widens_logits(op)) {
-      KernelChain cast{memory_traffic(op), 1};
-      cast.indexed = static_cast<double>(op.elements);
-      cast.indexed_bytes = cast.bytes;
-      return cast;
+      return one_at_a_time({memory_traffic(op), 1}, op.elements);
     }
     const bool looks_first = op.to == DType::kFp8 && op.from != DType::kFp8 && !op.scaled;
     if (kernels.amax == Fusion::kFused || !looks_first) return {};
@@ -248,10 +245,6 @@ struct Chains {
   }
 };
 
-}  // namespace
-
-namespace {
-
 /// What `work` takes beyond the time in which its bytes are copied.
 Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device) {
   const BytesPerSecond copies =
@@ -260,6 +253,12 @@ Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device) {
 }
 
 }  // namespace
+
+KernelChain one_at_a_time(KernelChain chain, std::int64_t elements) {
+  chain.indexed = static_cast<double>(elements);
+  chain.indexed_bytes = chain.bytes;
+  return chain;
+}
 
 bool spelled_out(const Norm& op, const Kernels& kernels) {
   return kernels.norm == Fusion::kEager && op.kind == NormKind::kRmsNorm;
@@ -299,12 +298,8 @@ KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels) {
   const bool shares = op.fused && !op.latents && op.kv_heads < op.heads;
   if (kernels.shared_keys == Fusion::kFused || !shares) return {};
   const std::int64_t columns = op.batch * op.seq_kv * (op.head_dim + op.v_dim());
-  KernelChain copies{Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
-  if (forward(op.pass)) {  // broadcast
-    copies.indexed = static_cast<double>(op.heads * columns);
-    copies.indexed_bytes = copies.bytes;
-  }
-  return copies;
+  const KernelChain copies{Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
+  return forward(op.pass) ? one_at_a_time(copies, op.heads * columns) : copies;  // broadcast
 }
 
 KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
@@ -344,12 +339,8 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   const bool gradient = op.pass == Pass::kWeightGrad || op.pass == Pass::kBackward;
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
   const std::int64_t elements = op.batch * op.m * op.n;
-  KernelChain sum{Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
-  if (written_alone(op) != op.out) {  // cast in passing
-    sum.indexed = static_cast<double>(elements);
-    sum.indexed_bytes = sum.bytes;
-  }
-  return sum;
+  const KernelChain sum{Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
+  return written_alone(op) != op.out ? one_at_a_time(sum, elements) : sum;  // cast in passing
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

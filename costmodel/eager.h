@@ -21,6 +21,8 @@ struct KernelChain {
   Bytes indexed_bytes = {};      // of `bytes`, what those kernels move
   StreamKind kind = StreamKind::kCopy;
 };
+/// The chain, all of whose bytes move with `elements` that are looked up or cast one at a time.
+KernelChain one_at_a_time(KernelChain chain, std::int64_t elements);
 /// What a chain's additions take beyond the time in which their bytes are copied.
 Seconds atomic_wait(const KernelChain& chain, const Device& device);
 /// The same of the elements that are looked up or cast one at a time.

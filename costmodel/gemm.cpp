@@ -76,10 +76,9 @@ double misalignment(const MatMul& op, const Device& device) {
 // which leaves 7.7 and 5.8 TFLOP/s of 19.5 (facebookresearch/xformers pull requests 434, 467, 405).
 constexpr double kOutsideOfMatrixUnits = 0.34;
 
-bool runs_outside_of_matrix_units(const MatMul& op, const Device& device) {
+bool leaves_matrix_units(const MatMul& op, const Device& device) {
   const Generation generation = generation_of(device);
-  return op.batch > 1 && (generation == Generation::kVolta || generation == Generation::kAmpere) &&
-         misalignment(op, device) > 1;
+  return op.batch > 1 && (generation == Generation::kVolta || generation == Generation::kAmpere);
 }
 
 Cost outside_of_matrix_units(const MatMul& op, const Device& device, double slowdown) {
@@ -97,9 +96,10 @@ Cost gemm_cost(const MatMul& op, const Device& device, double slowdown) {
   if (op.batch == 0 || op.m == 0 || op.n == 0 || op.k == 0) return {};
   if (op.weights != WeightFormat::kPlain && op.m <= kMostVectors)
     return matrix_vector_cost(op, device);
-  if (runs_outside_of_matrix_units(op, device))
+  const double misaligned = misalignment(op, device);
+  if (misaligned > 1 && leaves_matrix_units(op, device))
     return outside_of_matrix_units(op, device, slowdown);
-  slowdown *= misalignment(op, device);
+  slowdown *= misaligned;
   const TiledGemm* alone = tiled_gemm(device, op.in);
   if (alone == nullptr) return datasheet_cost(op, device, slowdown);
   TiledGemm fit = *alone;

@@ -107,13 +107,10 @@ MatrixRow MatrixRunner::run(const MatrixCase& c) {
   const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
   const ModelState state = run_steps(c.model, plan, precision_, run_);
   const ModelState& expected = reference(c, precision_);
-  MatrixRow row{&c, precision_, compare(state, expected),
-                tolerance_of(precision_, plan, run_.steps), false};
+  MatrixRow row{&c, precision_, compare(state, expected), {}, false};
+  row.allowed = allowed_for(row.result, tolerance_of(precision_, plan, run_.steps), precision_,
+                            [&] { return compare(expected, reference(c, RunPrecision::kFp32)); });
   row.passed = passes(row.result, row.allowed);
-  if (!row.passed && precision_ == RunPrecision::kBf16) {
-    row.allowed = widened(row.allowed, compare(expected, reference(c, RunPrecision::kFp32)));
-    row.passed = passes(row.result, row.allowed);
-  }
   return row;
 }
 

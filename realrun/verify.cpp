@@ -235,6 +235,12 @@ Tolerance widened(const Tolerance& allowed, const Verification& rounding) {
   return out;
 }
 
+Tolerance allowed_for(const Verification& v, const Tolerance& allowed, RunPrecision precision,
+                      const std::function<Verification()>& rounding) {
+  if (precision != RunPrecision::kBf16 || passes(v, allowed)) return allowed;
+  return widened(allowed, rounding());
+}
+
 bool passes(const Verification& v, const Tolerance& allowed) {
   return v.loss_error <= allowed.error && v.worst_error <= allowed.error &&
          v.worst_cosine >= allowed.cosine &&

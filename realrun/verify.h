@@ -4,6 +4,7 @@
 // (in fp64 the weights too). A plan that misses a collective, groups it wrongly or mixes up
 // microbatches computes another gradient. docs/models/realrun.md derives the tolerances.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,6 +83,9 @@ Verification compare(const ModelState& got, const ModelState& expected);
 /// from the same in fp32 (`rounding` compares these two), so twice that, if it is more; at most
 /// 0.3.
 Tolerance widened(const Tolerance& allowed, const Verification& rounding);
+/// `allowed`, or where a run in bf16 is off by more, what `rounding` widens it to.
+Tolerance allowed_for(const Verification& v, const Tolerance& allowed, RunPrecision precision,
+                      const std::function<Verification()>& rounding);
 /// Within the tolerance, replicas equal, memory as planned.
 bool passes(const Verification& v, const Tolerance& allowed);
 

@@ -2,7 +2,8 @@
 # The round on a machine with a GPU, called by `./dev gpu FOLDER` when everything is built. What is
 # worth most comes first: kernels beside their CPU twins, the GPU measured and calibrated, training
 # steps predicted and measured, ours and PyTorch's; then plans on 1, 2 and 4 ranks verified, green
-# contexts, the kernels under compute-sanitizer, and the whole matrix. Usage: round.sh FOLDER SECONDS, which it may take.
+# contexts, the kernels under compute-sanitizer, and the whole matrix.
+# Usage: round.sh FOLDER SECONDS, which it may take.
 # Each part leaves NAME.log in FOLDER, and NAME.done when it has come to its end; parts that are
 # done are not done again. A part that takes longer than its own limit is stopped and has failed;
 # one that the end of the round stops goes on with the next call. Exit code 1: a part failed.
@@ -39,10 +40,10 @@ part() {
 # The machine of the catalogue that has this GPU; without one, that of the scenarios is predicted.
 cluster_of_gpu() {
   case $(nvidia-smi --query-gpu=name --format=csv,noheader) in
-    *H200*) echo hgx-h200 ;;
-    *H100*) echo hgx-h100 ;;
-    *A100*) echo dgx-a100 ;;
-    *B200*) echo hgx-b200 ;;
+    "NVIDIA H200"*) echo hgx-h200 ;;
+    "NVIDIA H100"*) echo hgx-h100 ;;
+    "NVIDIA A100"*) echo dgx-a100 ;;
+    "NVIDIA B200"*) echo hgx-b200 ;;
   esac
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""table.py FOLDER [--json FILE] [--markdown]: what `./dev gpu` measured. Kernels that memory limits beside the
-roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, beside what is
+"""table.py FOLDER [--json FILE] [--markdown]: what `./dev gpu` measured. Kernels that memory limits
+beside the roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, beside what is
 predicted: of ours by the calibration and by the data sheet, of PyTorch's by the data sheet."""
 
 import argparse
@@ -57,6 +57,10 @@ def print_roof(copy, best):
     print(f"{below} of {len(best)} are below {100 * AIM:.0f} %\n")
 
 
+def key_of(program, source):
+    return f"{program}_predicted_by_{source}"
+
+
 def steps(folder):
     for path in sorted(folder.glob("*.datasheet")):
         row = {"scenario": path.stem}
@@ -68,7 +72,7 @@ def steps(folder):
             for source, predicted in sources.items():
                 prediction = read(path.with_suffix(predicted))
                 if prediction:
-                    key = f"{program}_predicted_by_{source}"
+                    key = key_of(program, source)
                     row[f"{key}_s"] = prediction["step_time_s"]
                     row[f"{key}_error"] = prediction["step_time_s"] / step - 1
             if "device_memory_in_use_bytes" in measured and prediction:
@@ -94,7 +98,7 @@ def print_steps(rows):
             measured = row.get(f"{program}_measured_s")
             line += f" {1e3 * measured:>11.1f}" if measured else f" {'-':>11}"
             for source in sources:
-                key = f"{program}_predicted_by_{source}"
+                key = key_of(program, source)
                 if f"{key}_s" not in row:
                     line += f" {'-':>12} {'-':>8}"
                     continue
@@ -122,7 +126,7 @@ def print_markdown(rows):
             measured = row.get(f"{program}_measured_s")
             cells.append(f"{1e3 * measured:.1f}" if measured else "-")
             for source in sources:
-                key = f"{program}_predicted_by_{source}"
+                key = key_of(program, source)
                 cells.append(f"{1e3 * row[f'{key}_s']:.1f} ({100 * row[f'{key}_error']:+.1f} %)"
                              if f"{key}_s" in row else "-")
         print("| " + " | ".join(cells) + " |")
