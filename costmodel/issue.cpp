@@ -141,15 +141,25 @@ constexpr Seconds kExpertProduct{33.4e-6};
 
 int products_of(Pass pass) { return pass == Pass::kBackward ? 2 : 1; }
 
+/// Calls of the linear layer around the product. A pass enters the layer once: backward with the
+/// gradient of its input, whichever op that of its weight is in.
+double layer_calls(const MatMul& m, const Host& host) {
+  const bool enters = m.pass != Pass::kWeightGrad && m.pass != Pass::kOptimizer;
+  const bool narrow = size_of(m.in) <= 1;
+  return enters ? host.linear_calls * (narrow ? 2 : 1) : 0;
+}
+
 /// With experts apart: a product is one for each expert, and so is what else is called for it, as
 /// each expert's weight is a parameter of its own to autograd (pytorch/module/grouped_linear.py).
 Seconds issue_time(const MatMul& m, const Host& host, const Kernels& kernels) {
   const int calls = host_calls(m, kernels);
+  const Seconds layer = host.launch_time * layer_calls(m, host);
   const bool at_once = host.launch_time.value == 0;
-  if (kernels.experts == Fusion::kFused || m.batch <= 1 || at_once) return host.launch_time * calls;
+  if (kernels.experts == Fusion::kFused || m.batch <= 1 || at_once)
+    return layer + host.launch_time * calls;
   const int products = products_of(m.pass);
   const Seconds each = kExpertProduct * products + host.launch_time * (calls - products);
-  return each * static_cast<double>(m.batch);
+  return layer + each * static_cast<double>(m.batch);
 }
 
 // A kernel of those that Transformer Engine casts experts' rows with, expert by expert in C++

@@ -152,6 +152,9 @@ const Table<Host>& host_table() {
           field("collective_time", &Host::collective_time, time,
                 "To issue one collective, send or receive.")
               .otherwise("launch_time"),
+          field("linear_calls", &Host::linear_calls, Real{.min = 0, .max = 1000},
+                "What the code of a linear layer costs in each pass, in times of launch_time and "
+                "besides its kernels; twice that where its product is in 8 or 4 bits."),
           field("graphs", &Host::graphs, Flag{},
                 "Each pass of a layer is one CUDA graph, issued as one kernel is."),
           field("routing_graph", &Host::routing_graph, Flag{},

@@ -10,7 +10,10 @@ namespace plait {
 struct Host {
   Seconds launch_time;      // to issue one kernel; 0: everything is there at once
   Seconds collective_time;  // to issue one collective, send or receive
-  bool graphs = false;      // a block (a layer's pass) is one CUDA graph, issued as one kernel is
+  /// Calls that a linear layer's own code costs in each pass, besides its kernels; twice as many
+  /// where its product is in 8 or 4 bits.
+  double linear_calls = 0;
+  bool graphs = false;  // a block (a layer's pass) is one CUDA graph, issued as one kernel is
   bool routing_graph = false;  // the choice of experts is one CUDA graph
   /// After each send and receive it waits until its device has done everything.
   bool waits_for_messages = false;

@@ -34,6 +34,10 @@ bool captures_by_release(const PublishedRun& run) {
   return run.model.experts > 0 && gpu && in_mxfp8(run) && release_of(run.source) >= kFirstRelease;
 }
 
+/// Since January 2026 Transformer Engine's linear layers take the host about as long as PyTorch's
+/// (NVIDIA/TransformerEngine issue 2126); release 26.02 is the first that came later.
+constexpr int kQuickLinear = 2602;
+
 /// GPT OSS 120B computes norms and its experts' activations again in the recipes of all releases
 /// (gpt_oss/workload_base_configs.py, later gpt_oss_workload_base_configs.py), but for those that
 /// capture the step and for GB300 and B300, which have the memory.
@@ -101,6 +105,7 @@ Recipe recipe_of(const PublishedRun& run) {
   out.hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
   read_overlaps(notes, out);
   const bool quoted = mentions(notes, "recipe ");
+  out.quick_linear = release_of(run.source) >= kQuickLinear;
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
   if (mentions(run.source, "FlagPerf")) complete_by_case(run, out);
   return out;

@@ -42,13 +42,7 @@ class ScenarioWriter {
     out["workload"] = workload();
     out["strategy"] = strategy();
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
-    if (blocks_launches()) out["host"] = {{"blocking", true}};
-    if (is_sum_of_passes()) out["host"] = {{"waits_for_passes", true}};
-    // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
-    if (recipe_.whole_step_graph || drops_in_a_graph())
-      out["host"] = {{"graphs", true}, {"waits_for_routing", false}};
-    if (mentions(run_.notes, "'moe_router', 'moe_preprocess'"))
-      out["host"] = {{"routing_graph", true}};
+    if (JsonObject h = host(); !h.empty()) out["host"] = std::move(h);
     if (JsonObject m = memory(); !m.empty()) out["memory"] = std::move(m);
     out["cluster"] = cluster_of(run_, assumed_);
     return {framework_, json_pretty(out.dump()), std::move(assumed_)};
@@ -208,6 +202,18 @@ class ScenarioWriter {
     if (m_.experts > 0) add_routing(out);
     if (compiles_layers())
       for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
+    return out;
+  }
+
+  JsonObject host() const {
+    if (blocks_launches()) return {{"blocking", true}};
+    if (is_sum_of_passes()) return {{"waits_for_passes", true}};
+    // One graph for the whole step knows no host: nothing is issued op by op, nothing waited for.
+    if (recipe_.whole_step_graph || drops_in_a_graph())
+      return {{"graphs", true}, {"waits_for_routing", false}};
+    JsonObject out;
+    if (mentions(run_.notes, "'moe_router', 'moe_preprocess'")) out["routing_graph"] = true;
+    if (recipe_.quick_linear) out["linear_calls"] = 0;
     return out;
   }
 

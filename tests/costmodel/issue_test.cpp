@@ -150,6 +150,36 @@ TEST(IssueTimes, RowsOfExpertsAreCastExpertByExpert) {
   EXPECT_EQ(times(16, kNarrow, apart), Seconds()) << "a copy";
 }
 
+// Backward both products belong to one call of the layer's code.
+TEST(IssueTimes, ALinearLayersCodeIsPaidOnceAPassAndTwiceInEightBits) {
+  constexpr double kCalls = 1.5;
+  Host layers = kHost;
+  layers.linear_calls = kCalls;
+  const auto more = [&](MatMul m) {
+    const Block block{"b", {op(m)}};
+    return (total(block, layers) - total(block, kHost)) / kHost.launch_time;
+  };
+  for (const Pass enters : {Pass::kForward, Pass::kInputGrad, Pass::kBackward}) {
+    EXPECT_NEAR(more(product(enters)), kCalls, 1e-9);
+    MatMul narrow = product(enters);
+    narrow.in = DType::kFp8;
+    EXPECT_NEAR(more(narrow), 2 * kCalls, 1e-9);
+  }
+  EXPECT_NEAR(more(product(Pass::kWeightGrad)), 0, 1e-9);
+}
+
+TEST(IssueTimes, ExpertsShareTheCodeOfTheirLayer) {
+  MatMul experts = product(Pass::kForward);
+  experts.batch = 16;
+  const Block block{"b", {op(experts)}};
+  Host layers = kHost;
+  layers.linear_calls = 2;
+  Kernels apart;
+  apart.experts = Fusion::kEager;
+  EXPECT_NEAR((total(block, layers, apart) - total(block, kHost, apart)) / kHost.launch_time, 2,
+              1e-9);
+}
+
 // One launch for the kernels; what goes to the host is not in the graph.
 TEST(IssueTimes, AGraphOfTheChoiceOfExpertsIsOneCall) {
   Route backward;

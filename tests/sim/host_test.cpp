@@ -22,7 +22,8 @@ SimTime kernel_time() {
 
 CostModel costs_with(SimTime launch, SimTime collective = 0, bool graphs = false) {
   CostModel out;
-  out.host = {to_seconds(launch), to_seconds(collective), graphs, false};
+  out.host.launch_time = to_seconds(launch), out.host.collective_time = to_seconds(collective);
+  out.host.graphs = graphs;
   return out;
 }
 
