@@ -128,6 +128,14 @@ std::vector<std::string> dialect_names(bool read) {
   return out;
 }
 
+std::vector<std::string> training_dialect_names() {
+  std::vector<std::string> out;
+  for (const DialectRow& row : kDialects) {
+    if (row.writes && row.trains) out.emplace_back(row.name);
+  }
+  return out;
+}
+
 void add_export(Command& command) {
   auto options = std::make_shared<ExportOptions>();
   Subcommand sub = command.program.subcommand(

@@ -146,6 +146,8 @@ std::string suffix_of(Dialect dialect) {
     case Dialect::kAccelerate: return "yaml";
     case Dialect::kVllm: return "sh";
     case Dialect::kPeft: return "json";
+    case Dialect::kLlamaCpp: return "sh";
+    case Dialect::kOllama: return "Modelfile";
   }
   return "";
 }
@@ -276,7 +278,7 @@ void add_search(Command& command) {
   Option exported =
       sub.option("--export", options->exports,
                  "Write the best layout as settings of these programs (docs/export.md)")
-          .one_of(dialect_names(false))
+          .one_of(training_dialect_names())
           .takes("DIALECT")
           .separated_by_commas();
   sub.option("--export-to", options->export_folder, "The folder of --export")

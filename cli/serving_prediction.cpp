@@ -40,6 +40,8 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   const bool vllm = limits.engine == ServingEngine::kVllm;
   served.precision.fused_elementwise = !vllm;
   served.layout.expert_parallel = s.serving->expert_parallel;
+  served.layout.row_split = s.serving->layers.split == LayerSplit::kRow;
+  served.costs.one_peer_at_a_time = served.layout.row_split;
   if (limits.own_all_reduce) {
     served.costs.engine_all_reduce = vllm ? EngineReduce::kVllm : EngineReduce::kTensorRtLlm;
   }
@@ -159,6 +161,7 @@ class Deployment {
     r.limits = generating_->limits(), r.capacity = generating_->capacity();
     r.replicas = replicas(*generating_);
     r.fits = generating_->fits() && (!apart_ || prefill_->fits());
+    r.layout += words_of(generating_->model().layout);
     if (!apart_) return;
     r.pools = {pool_report("prefill", *prefill_), pool_report("decode", *generating_)};
     r.layout = fmt::format("prefill: {}; decode: {}", r.pools[0].layout, r.pools[1].layout);

@@ -25,6 +25,7 @@ std::string_view name_of(Algorithm a) {
     case Algorithm::kPat: return "pat";
     case Algorithm::kPairwise: return "pairwise";
     case Algorithm::kOneShot: return "one_shot";
+    case Algorithm::kPeerCopies: return "peer_copies";
     case Algorithm::kDeepEp: return "deepep";
     case Algorithm::kDirect: return "direct";
   }
@@ -269,6 +270,18 @@ Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
   return cost;
 }
 
+namespace {
+
+/// All of it to each of the others, or from each its part.
+Cost peer_copies_cost(const Collective& op, const GroupPlacement& group) {
+  if (group.ranks <= 1) return {};
+  const std::int64_t parts = op.kind == CollectiveKind::kBroadcast ? 1 : group.ranks;
+  const Path& path = group.nodes > 1 ? group.inter : group.intra;
+  return static_cast<double>(group.ranks - 1) * message_cost(Bytes(op.bytes().value / parts), path);
+}
+
+}  // namespace
+
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
                                      const Cluster& cluster) const {
   if (op.servers.any()) return push_pull_cost(op.bytes(), op.servers, group, cluster);
@@ -277,6 +290,8 @@ CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement&
     if (const std::optional<Cost> own = deepep_cost(op, group, device))
       return {*own, Algorithm::kDeepEp, Protocol::kSimple};
   }
+  if (one_peer_at_a_time && op.axes.has(Axis::kTp))
+    return {peer_copies_cost(op, group), Algorithm::kPeerCopies, Protocol::kSimple};
   CollectiveCost nccl = collective_cost(op.kind, op.bytes(), group, cluster, selection);
   if (const std::int64_t times = all_reduces_of(op, kernels); times > 1)
     nccl.cost = static_cast<double>(times) * nccl.cost;

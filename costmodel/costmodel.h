@@ -24,6 +24,7 @@ enum class Algorithm : std::uint8_t {
   kPat,
   kPairwise,
   kOneShot,
+  kPeerCopies,
   kDeepEp,
   kDirect
 };
@@ -61,6 +62,9 @@ struct CostModel {
   /// All-reduces within an NVLink island run by a serving engine's own kernels where these are
   /// faster than NCCL (one_shot.h).
   EngineReduce engine_all_reduce = EngineReduce::kNone;
+  /// Collectives over tp are messages of one device to and from each other one in turn, as copies
+  /// between devices that one host thread issues (llama.cpp's split by rows).
+  bool one_peer_at_a_time = false;
   /// How much longer what is bound by arithmetic takes on the slowest of the devices that wait for
   /// one another than on a typical one (slowest_device); calibrations say it themselves.
   double slowest = 1;

@@ -81,12 +81,21 @@ enum class Dealing : std::uint8_t {
   kBalancedLow0  // the same, as little as possible on the first
 };
 
+/// How llama.cpp deals a model to several devices.
+enum class LayerSplit : std::uint8_t {
+  kLayer,  // each layer on one device
+  kRow     // every matrix by its rows over the devices of tp
+};
+
 struct LayerRule {
   Dealing dealing = Dealing::kEven;
   std::int64_t gpu_layers = -1;  // kGpuLayers: layers, and one more for the head; -1: what fits
   Bytes device_memory;           // for weights, of each device; 0: memory_utilization of it
   Bytes host_memory;             // for weights that are copied; what is beyond is on storage
   bool cache_on_host = false;    // keys and values in host memory, attention on the processor
+  /// Of the first so many layers in host memory, on the processor; -1: as few as must be.
+  std::int64_t host_experts = 0;
+  LayerSplit split = LayerSplit::kLayer;
 };
 
 /// Every layer keeps the keys and values of all tokens: none has a window or a state.

@@ -30,10 +30,10 @@ Workload forward_workload(const Step& step, const ServingPrecision& precision) {
   return w;
 }
 
-bool leaves_device(const LayerMap& map) {
+bool leaves_device(const LayerMap& map, bool row_split) {
   const auto away = [](const LayerPlace& p) { return p.residence != Residence::kDevice; };
-  return map.cache_on_host || away(map.embedding) || away(map.head) ||
-         std::ranges::any_of(map.layers, away);
+  return map.cache_on_host || map.host_experts > 0 || (!row_split && away(map.embedding)) ||
+         away(map.head) || std::ranges::any_of(map.layers, away);
 }
 
 void require_served(const Model& m, const Step& step, const ServingLayout& layout) {
@@ -47,13 +47,19 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
                   "serve a decoder; an encoder's training is planned with `workload`");
   }
   require_hybrid(m);
-  if (!m.layer_pattern.empty() && leaves_device(layout.map)) {
+  if (!m.layer_pattern.empty() && leaves_device(layout.map, layout.row_split)) {
     throw refusal("S158", "layers of a pattern are served on devices", "serving.layers.deal",
                   "\"even\" and cache_on_host = false with model.layer_pattern",
                   "remove serving.layers, or serve a model without a pattern");
   }
   const Mesh& mesh = layout.mesh;
-  if (mesh[Axis::kTp] > 1 && leaves_device(layout.map)) {
+  if (layout.row_split && (mesh[Axis::kPp] > 1 || m.experts > 0)) {
+    throw refusal("S192", "a model split by rows over pipeline stages, or one with experts",
+                  "serving.layers.split",
+                  "\"layer\", or strategy.pp = 1 and a model without experts",
+                  "split by layers: strategy.pp");
+  }
+  if (mesh[Axis::kTp] > 1 && leaves_device(layout.map, layout.row_split)) {
     throw refusal("S067", "layers off the device together with tensor parallelism", "strategy.tp",
                   "1, or all layers on devices", "split by layers: strategy.pp");
   }
@@ -70,29 +76,37 @@ void require_served(const Model& m, const Step& step, const ServingLayout& layou
 /// link.
 class ServingWriter {
  public:
-  ServingWriter(Draft& d, const LayerMap& map)
-      : d_(d), map_(map), memory_(d, Place::kHost), storage_(d, Place::kStorage) {
+  ServingWriter(Draft& d, const LayerMap& map, std::int64_t tokens)
+      : d_(d),
+        map_(map),
+        copies_experts_(tokens >= kOffloadedTokens),
+        memory_(d, Place::kHost),
+        storage_(d, Place::kStorage) {
     d_.programs.resize(static_cast<std::size_t>(d_.mesh()[Axis::kPp]));
   }
 
   void run() {
     at_ = map_.embedding.stage;
     on_host_ = map_.embedding.residence == Residence::kProcessor;
-    call(block_of({Part::kEmbedding}, map_.embedding.residence), 0);
+    call(block_of({.name = Part::kEmbedding, .residence = map_.embedding.residence}), 0);
     std::int32_t layer = 0;
     for (const LayerPlace& place : map_.layers) {
       go(place, layer);
-      call(block_of({Part::kLayer, d_.kind_of(layer)}, place.residence), layer);
+      call(
+          block_of({Part::kLayer, place.residence, d_.kind_of(layer), map_.experts_on_host(layer)}),
+          layer);
       ++layer;
     }
     go(map_.head, layer);
-    call(block_of({Part::kHead}, map_.head.residence), layer);
+    call(block_of({.name = Part::kHead, .residence = map_.head.residence}), layer);
   }
 
  private:
   struct Part {
     enum Name : std::uint8_t { kEmbedding, kLayer, kHead } name = kLayer;
-    std::size_t kind = 0;  // of the layer
+    Residence residence = Residence::kDevice;
+    std::size_t kind = 0;          // of the layer
+    bool experts_on_host = false;  // of a layer on a device
     auto operator<=>(const Part&) const = default;
   };
 
@@ -100,29 +114,40 @@ class ServingWriter {
     d_.blocks.push_back(std::move(block));
     return static_cast<BlockId>(d_.blocks.size() - 1);
   }
-  BlockId block_of(Part part, Residence residence) {
-    const auto key = std::pair(part, residence);
-    const auto found = blocks_.find(key);
-    return found != blocks_.end() ? found->second : blocks_[key] = keep(made(part, residence));
+  BlockId block_of(const Part& part) {
+    const auto found = blocks_.find(part);
+    return found != blocks_.end() ? found->second : blocks_[part] = keep(made(part));
   }
-  const Block& written(Part part) const {
+  const Block& written(const Part& part) const {
     if (part.name == Part::kLayer) return d_.layers[part.kind].kept.forward;
     return part.name == Part::kHead ? d_.head_forward : d_.embed_forward;
   }
-  Block made(Part part, Residence residence) {
+  Block made(const Part& part) {
+    const auto all = [](const Op&) { return true; };
     const Block block = written(part);
-    switch (residence) {
-      case Residence::kDevice: break;
-      case Residence::kProcessor:
-        return on_processor(d_, memory_, block, [](const Op&) { return true; });
-      case Residence::kHost: return with_copied_weights(d_, memory_, Place::kHost, block);
-      case Residence::kStorage: return with_copied_weights(d_, storage_, Place::kStorage, block);
+    switch (part.residence) {
+      case Residence::kDevice: return part.name == Part::kLayer ? on_device(part, block) : block;
+      case Residence::kProcessor: return on_processor(d_, memory_, block, all);
+      case Residence::kHost: return with_copied_weights(d_, memory_, Place::kHost, block, all);
+      case Residence::kStorage:
+        return with_copied_weights(d_, storage_, Place::kStorage, block, all);
     }
-    if (part.name != Part::kLayer || !map_.cache_on_host) return block;
-    return on_processor(d_, memory_, block, [this](const Op& op) {
-      return std::ranges::any_of(op.operands, [this](const Operand& o) {
-        return d_.tensors[o.tensor].kind == TensorClass::kKvCache;
-      });
+    return block;
+  }
+  /// A layer of the device, without what the processor has of it.
+  Block on_device(const Part& part, Block block) {
+    const auto experts = ops_of_experts(d_, block);
+    if (part.experts_on_host && copies_experts_)
+      block = with_copied_weights(d_, memory_, Place::kHost, std::move(block), experts);
+    const bool moved = part.experts_on_host && !copies_experts_;
+    if (!moved && !map_.cache_on_host) return block;
+    return on_processor(d_, memory_, std::move(block), [&](const Op& op) {
+      return (moved && experts(op)) || (map_.cache_on_host && reads_cache(op));
+    });
+  }
+  bool reads_cache(const Op& op) const {
+    return std::ranges::any_of(op.operands, [this](const Operand& o) {
+      return d_.tensors[o.tensor].kind == TensorClass::kKvCache;
     });
   }
   void call(BlockId block, std::int32_t layer) {
@@ -169,8 +194,9 @@ class ServingWriter {
 
   Draft& d_;
   const LayerMap& map_;
+  bool copies_experts_;  // to the device, which computes them
   Twins memory_, storage_;
-  std::map<std::pair<Part, Residence>, BlockId> blocks_;
+  std::map<Part, BlockId> blocks_;
   std::optional<BlockId> send_, receive_, to_host_, to_device_;
   std::int32_t at_ = 0;
   bool on_host_ = false;
@@ -219,7 +245,7 @@ Bytes state_bytes_per_sequence(const Model& m, const ServingPrecision& p, std::i
 Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecision& precision,
                        const ServingLayout& layout, CacheRoom room) {
   require_served(given, step, layout);
-  Model model = with_key_heads_for(given, layout.mesh[Axis::kTp]);
+  Model model = with_key_heads_for(given, layout.row_split ? 1 : layout.mesh[Axis::kTp]);
   model.mtp_layers = 0;  // modules that predict further tokens are for training
   const Workload workload = forward_workload(step, precision);
   Strategy strategy;
@@ -227,7 +253,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   if (layout.expert_parallel) strategy.expert_axes = AxisSet(Axis::kDp) | Axis::kTp;
   Draft draft(model, workload, strategy);
   write_layers(draft);
-  apply_tensor_parallel(draft);
+  if (!layout.row_split) apply_tensor_parallel(draft);
   if (layout.expert_parallel) deal_experts(draft);
   keep_forward(draft);
   meet_few_experts(draft, step, layout.expert_parallel);
@@ -235,6 +261,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   apply_weight_formats(draft, precision);
   insert_collectives(draft);
   gather_logits(draft);
+  if (layout.row_split) split_by_rows(draft);
   for (Block* b : {&draft.embed_forward, &draft.head_forward}) fit_sizes(draft, *b);
   for (LayerKind& kind : draft.layers) fit_sizes(draft, kind.kept.forward);
   if (layout.expert_parallel) gather_replicas(draft);
@@ -246,7 +273,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   }
   if (model.recurrent_layers() > 0) carry_states(draft, step, precision.states, room.sequences);
   if (precision.fused_elementwise) fuse_elementwise(draft);
-  ServingWriter(draft, layout.map).run();
+  ServingWriter(draft, layout.map, step.tokens()).run();
 
   Plan plan;
   plan.name = model.name;

@@ -38,6 +38,7 @@ struct ServingPrecision {
       DType::kBf16;           // of mixers that have some; what their convolutions keep is as above
   bool fp8_products = false;  // linear layers: fp8 weights, inputs cast to fp8 token by token
   WeightFormat weights = WeightFormat::kPlain;  // of the linear layers, where not fp8_products
+  WeightFormat experts = WeightFormat::kPlain;  // of those of experts
   WeightFormat head = WeightFormat::kPlain;     // of the output matrix
   bool fused_attention = true;                  // flash attention, where a device computes it
   /// Element-wise work is part of the kernel before it: residual sums and norms one kernel, casts
@@ -65,7 +66,17 @@ struct LayerMap {
   /// Keys and values stay in host memory, and attention is computed there (llama.cpp's -nkvo);
   /// otherwise they are where their layer runs.
   bool cache_on_host = false;
+  /// Layers from the first whose experts stay in host memory (llama.cpp's --n-cpu-moe). The
+  /// processor computes them; of steps of `kOffloadedTokens` and more they are copied to the device
+  /// whenever the layer runs.
+  std::int64_t host_experts = 0;
+  bool experts_on_host(std::int64_t layer) const {
+    return layer < host_experts &&
+           layers[static_cast<std::size_t>(layer)].residence == Residence::kDevice;
+  }
 };
+/// llama.cpp's GGML_OP_OFFLOAD_MIN_BATCH (ggml/src/ggml-cuda/ggml-cuda.cu).
+inline constexpr std::int64_t kOffloadedTokens = 32;
 /// Layers in order on `stages` devices, as vLLM deals them: as many each, the remainder to the
 /// stages before the last, backwards (vllm/distributed/utils.py, get_pp_indices).
 LayerMap even_layers(std::int64_t layers, std::int64_t stages);
@@ -76,6 +87,9 @@ struct ServingLayout {
   /// Experts are dealt over the ranks of dp and tp, whole, and replicas that share them step
   /// together (vLLM's --enable-expert-parallel).
   bool expert_parallel = false;
+  /// Every matrix by its rows over tp, all else on one device for each layer (llama.cpp's
+  /// --split-mode row), instead of heads and columns.
+  bool row_split = false;
 };
 
 /// What the cache keeps of one token in one layer on one rank: keys and values, 2 kv_heads

@@ -44,7 +44,8 @@ Tree tree_of(const StepTotals& t) {
           {"memory_bandwidth_s", seconds(t.parts[0])},
           {"compute_s", seconds(t.parts[1])},
           {"communication_s", seconds(t.parts[2])},
-          {"launch_s", seconds(t.parts[3])}};
+          {"launch_s", seconds(t.parts[3])},
+          {"processor_s", seconds(t.parts[4])}};
 }
 
 Tree tree_of(const CacheCapacity& c, const EngineLimits& limits) {

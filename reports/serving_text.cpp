@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kServingLabel = 14;  // columns of the labels on the left
 constexpr std::string_view kPartNames[] = {"memory bandwidth", "compute", "communication",
-                                           "kernel launches"};
+                                           "kernel launches", "the processor"};
+
+constexpr double kWorthSaying = 0.005;  // of a step, for what most machines do not do at all
 
 Line labelled(const std::string& label, const std::string& text, Ink ink = Ink::kPlain) {
   return {{pad_right(label, kServingLabel)}, {text, ink}};
@@ -163,8 +165,9 @@ std::vector<Line> step_line(const std::string& name, const StepTotals& t) {
   for (const SimTime p : t.parts) sum += p;
   std::string parts;
   for (std::size_t p = 0; p < kStepParts; ++p) {
-    parts += fmt::format("{}{} {}", p == 0 ? "" : ", ", kPartNames[p],
-                         human_percent(share_of(t.parts[p], sum), 0));
+    const double share = share_of(t.parts[p], sum);
+    if (p == static_cast<std::size_t>(StepPart::kProcessor) && share < kWorthSaying) continue;
+    parts += fmt::format("{}{} {}", p == 0 ? "" : ", ", kPartNames[p], human_percent(share, 0));
   }
   return {labelled(name, fmt::format("{} steps of {:.4g} tokens, {} each and {} of the host",
                                      human_count(t.steps), static_cast<double>(t.tokens) / steps,

@@ -59,10 +59,11 @@ std::int64_t longest_request(const Load& load) {
 }
 
 void check(const Serving& s) {
-  if (s.precision.fp8_products && s.precision.weights != WeightFormat::kPlain) {
-    refuse_field("S062",
-                 fmt::format("fp8 products with weights in {}", name_of(s.precision.weights)),
-                 "serving.weights", "fp8_products alone, or a format of weights alone",
+  for (const auto& [key, format] : {std::pair("weights", s.precision.weights),
+                                    std::pair("expert_weights", s.precision.experts)}) {
+    if (!s.precision.fp8_products || format == WeightFormat::kPlain) continue;
+    refuse_field("S062", fmt::format("fp8 products with weights in {}", name_of(format)),
+                 fmt::format("serving.{}", key), "fp8_products alone, or a format of weights alone",
                  "remove one of the two");
   }
   if (s.load.arrivals == Arrivals::kTrace && s.load.trace.empty()) {
@@ -82,6 +83,7 @@ void require_limits(const Json& json, const Slo& slo) {
 Serving resolve_serving(const Json& json, Serving s, const std::string& scenario_file,
                         std::vector<std::string>& warnings) {
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
+  if (json.find("expert_weights") == nullptr) s.precision.experts = s.precision.weights;
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   check(s);
   require_limits(json, s.slo);

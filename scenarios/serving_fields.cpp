@@ -219,6 +219,16 @@ const Table<LayerRule>& layers_table() {
           field("cache_on_host", &R::cache_on_host, Flag{},
                 "Keys and values stay in host memory, where attention is computed (llama.cpp's "
                 "-nkvo)."),
+          field("host_experts", &R::host_experts, Int{.min = -1},
+                "Layers, from the first, whose experts stay in host memory, where the processor "
+                "computes them (llama.cpp's --n-cpu-moe); steps of 32 and more tokens copy them to "
+                "the device. -1: as few as must be.")
+              .silent_by_default(),
+          field("split", &R::split,
+                Choice<LayerSplit>{{{"layer", LayerSplit::kLayer}, {"row", LayerSplit::kRow}}},
+                "layer: each layer on one device. row: every matrix by its rows over the devices "
+                "of tp, all else of a layer on one of them (llama.cpp's --split-mode row).")
+              .silent_by_default(),
       },
       "deal");
   return table;
@@ -241,6 +251,9 @@ const Table<Serving>& serving_table() {
           field_of<S>("weights", part(&P::weights), formats(),
                       "Weights of the linear layers, widened as products read them; plain: in "
                       "`dtype`."),
+          field_of<S>("expert_weights", part(&P::experts), formats(), "The same for experts.")
+              .otherwise("weights")
+              .silent_by_default(),
           field_of<S>("head_weights", part(&P::head), formats(), "The same for the output matrix."),
           field_of<S>("fp8_products", part(&P::fp8_products), Flag{},
                       "Linear layers have fp8 weights and cast their inputs to fp8 (vLLM's "

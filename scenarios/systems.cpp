@@ -77,6 +77,10 @@ constexpr System kSystems[] = {
     {"vLLM, expert parallel", "vllm-deepseek-v3", "vllm",
      "weights over tp, experts whole over tp x dp, a cache of latents"},
     {"llama.cpp, Ollama", "llama-cpp-7b-q4_0", "llama-cpp", "layers over GPUs and the processor"},
+    {"llama.cpp, experts on the CPU", "llama-cpp-gpt-oss-120b-experts", "llama-cpp",
+     "layers on the GPU, their experts in host memory"},
+    {"llama.cpp, split by rows", "llama-cpp-llama-3.1-70b-row", "llama-cpp",
+     "every matrix by its rows over tp"},
     {"Accelerate device_map", "accelerate-device-map-opt-30b", "device-map",
      "layers over GPUs, host memory, drives"},
 };

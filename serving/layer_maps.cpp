@@ -1,5 +1,7 @@
 #include "serving/layer_maps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "plan/refusal.h"
@@ -49,6 +51,7 @@ LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n) {
   return map;
 }
 
+/// Room on every device for its weights and for the cache of as many sequences as there may be.
 bool fits(ServedModel s, const LayerMap& map, const EngineLimits& limits,
           const FrameworkMemory& framework) {
   s.layout.map = map;
@@ -65,9 +68,24 @@ std::int64_t most_gpu_layers(const ServedModel& s, const LayerRule& rule,
     const std::int64_t n = (low + high + 1) / 2;
     LayerMap map = gpu_layers(s.model.layers, stages, n);
     map.cache_on_host = rule.cache_on_host;
+    map.host_experts = rule.host_experts < 0 ? s.model.layers : rule.host_experts;
     fits(s, map, limits, framework) ? void(low = n) : void(high = n - 1);
   }
   return low;
+}
+
+/// Layers whose experts leave the devices: as the rule says, or as few as must.
+std::int64_t host_experts(const ServedModel& s, const LayerMap& map, const LayerRule& rule,
+                          const EngineLimits& limits, const FrameworkMemory& framework) {
+  if (rule.host_experts >= 0) return std::min(rule.host_experts, s.model.layers);
+  LayerMap tried = map;
+  std::int64_t low = 0, high = s.model.layers;  // high fits, or nothing does
+  while (low < high) {
+    tried.host_experts = (low + high) / 2;
+    fits(s, tried, limits, framework) ? void(high = tried.host_experts)
+                                      : void(low = tried.host_experts + 1);
+  }
+  return high;
 }
 
 // ---- Accelerate
@@ -134,10 +152,13 @@ LayerMap filled(const ServedModel& s, const LayerRule& rule, const EngineLimits&
 
 /// Layers by their bytes, or one by one to a processor, are layers alike.
 void require_even(const Model& m, const LayerRule& rule) {
-  if (m.layer_pattern.empty() || (rule.dealing == Dealing::kEven && !rule.cache_on_host)) return;
+  const bool even = rule.dealing == Dealing::kEven && !rule.cache_on_host && rule.host_experts == 0;
+  if (m.layer_pattern.empty() || even) return;
   throw refusal("S158", "layers of a pattern are dealt evenly to devices, their caches too",
-                rule.cache_on_host ? "serving.layers.cache_on_host" : "serving.layers.deal",
-                "\"even\" and cache_on_host = false with model.layer_pattern",
+                rule.dealing != Dealing::kEven ? "serving.layers.deal"
+                : rule.cache_on_host           ? "serving.layers.cache_on_host"
+                                               : "serving.layers.host_experts",
+                "\"even\", cache_on_host = false and host_experts = 0 with model.layer_pattern",
                 "remove serving.layers, or serve a model without a pattern");
 }
 
@@ -160,7 +181,23 @@ LayerMap deal_layers(const ServedModel& s, const LayerRule& rule, const EngineLi
     case Dealing::kBalancedLow0: map = filled(s, rule, limits); break;
   }
   map.cache_on_host = rule.cache_on_host;
+  map.host_experts = host_experts(s, map, rule, limits, framework);
   return map;
+}
+
+std::string words_of(const ServingLayout& layout) {
+  const LayerMap& map = layout.map;
+  std::string out = layout.row_split ? ", matrices by rows" : "";
+  for (const auto& [residence, where] : {std::pair(Residence::kProcessor, "on the processor"),
+                                         std::pair(Residence::kHost, "in host memory"),
+                                         std::pair(Residence::kStorage, "on drives")}) {
+    const auto count = std::ranges::count(map.layers, residence, &LayerPlace::residence);
+    if (count > 0) out += fmt::format(", {} of {} layers {}", count, map.layers.size(), where);
+  }
+  if (map.host_experts > 0)
+    out += fmt::format(", experts of {} layers in host memory", map.host_experts);
+  if (map.cache_on_host) out += ", the cache in host memory";
+  return out;
 }
 
 }  // namespace plait

@@ -5,12 +5,17 @@
 //   on
 //                   devices, dealt evenly, the head too where n > L (src/llama-model.cpp,
 //                   i_gpu_start); n = -1: as many as fit
+//   host_experts    llama.cpp's --n-cpu-moe n: experts of the first n layers in host memory; n =
+//   -1:
+//                   as few as leave room for all else
 //   sequential, balanced, balanced_low_0
 //                   Accelerate's infer_auto_device_map: layers in order on device 0, 1, ..., each
 //                   up to its allowance, what is left in host memory up to its own, then on
 //                   storage; these are copied to device 0 whenever they run. Balanced: the
 //                   allowance is the mean, the last device's its memory; low_0: device 0 gets what
 //                   does not go on the others (get_balanced_memory).
+
+#include <string>
 
 #include "plan/framework_memory.h"
 #include "plan/requests.h"
@@ -22,5 +27,9 @@ namespace plait {
 /// a device keeps free and how long sequences are.
 LayerMap deal_layers(const ServedModel& served, const LayerRule& rule, const EngineLimits& limits,
                      const FrameworkMemory& framework);
+
+/// What of the layers is not on the device that runs them, and how matrices are split, in words:
+/// ", 12 of 32 layers on the processor". "": all as one would think.
+std::string words_of(const ServingLayout& layout);
 
 }  // namespace plait

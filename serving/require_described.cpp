@@ -40,6 +40,17 @@ void require_drafter(const Model& m, const Speculation& s) {
   }
 }
 
+bool leaves_devices(const LayerRule& rule) {
+  return rule.dealing != Dealing::kEven || rule.cache_on_host || rule.host_experts != 0;
+}
+
+void require_experts(const Model& m) {
+  if (m.experts > 0) return;
+  throw refusal("S191", "experts in host memory, and the model has none",
+                "serving.layers.host_experts", "0, or a model with experts",
+                "remove it; whole layers are left off the device by serving.layers.gpu_layers");
+}
+
 void require_speculation(const Model& m, const Serving& serving, const Mesh& mesh) {
   const Speculation& s = serving.speculation;
   require_drafter(m, s);
@@ -51,7 +62,7 @@ void require_speculation(const Model& m, const Serving& serving, const Mesh& mes
         "choose ngram, or leave it out");
   };
   if (m.recurrent_layers() > 0) refuse("of layers with states");
-  if (serving.layers.dealing != Dealing::kEven || serving.layers.cache_on_host) {
+  if (leaves_devices(serving.layers)) {
     refuse("with layers or their cache off the devices");
   }
   if (s.method == Drafting::kNgram) return;
@@ -70,7 +81,7 @@ void require_disaggregation(const Model& m, const Serving& serving) {
   if (!keeps_all_tokens(m)) {
     refuse("for layers that keep a window or a state", "choose another model, or leave it out");
   }
-  if (serving.layers.dealing != Dealing::kEven || serving.layers.cache_on_host) {
+  if (leaves_devices(serving.layers)) {
     refuse("with layers or their cache off the devices", "remove serving.layers, or leave it out");
   }
   if (serving.speculation.any() && serving.speculation.method != Drafting::kNgram) {
@@ -86,6 +97,7 @@ void require_described(const Model& m, const Serving& serving, const Mesh& mesh)
       d.decode.limits.prefix_caching) {
     require_prefixes(m);
   }
+  if (serving.layers.host_experts != 0) require_experts(m);
   if (serving.speculation.any()) require_speculation(m, serving, mesh);
   if (d.any()) require_disaggregation(m, serving);
 }

@@ -24,8 +24,8 @@
 namespace plait {
 
 /// What a step's time is spent on.
-enum class StepPart : std::uint8_t { kMemory, kCompute, kCommunication, kLaunch };
-inline constexpr int kStepParts = 4;
+enum class StepPart : std::uint8_t { kMemory, kCompute, kCommunication, kLaunch, kProcessor };
+inline constexpr int kStepParts = 5;
 
 struct StepTime {
   std::vector<SimTime> stage;                  // of each pipeline stage

@@ -13,6 +13,8 @@ std::size_t part_of(Resource r) {
     case kMemoryBandwidth: return static_cast<std::size_t>(StepPart::kMemory);
     case kPeakFlops: return static_cast<std::size_t>(StepPart::kCompute);
     case kLaunchOverhead: return static_cast<std::size_t>(StepPart::kLaunch);
+    case kHostFlops:
+    case kHostMemory: return static_cast<std::size_t>(StepPart::kProcessor);
     default: return static_cast<std::size_t>(StepPart::kCommunication);
   }
 }

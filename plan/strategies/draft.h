@@ -279,6 +279,9 @@ inline bool is_product(const Op& op, Pass pass) {
 /// (mixture.cpp). It stays in its type where other products are narrowed.
 bool is_router(const Draft& draft, const Op& op);
 
+/// A product with the weights of experts, which have one dimension more.
+bool multiplies_by_experts(const Draft& draft, const Op& op);
+
 /// A product of an adapter's factor.
 bool is_adapter(const Draft& draft, const Op& op);
 /// Tensors that the block's adapters read beside their linear layers: inputs, and output gradients.

@@ -73,7 +73,8 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
     Block& block = kind.kept.forward;
     if (precision.fp8_products) cast_inputs(d, block);
     for (Op& op : block.ops) {
-      if (!is_router(d, op)) pack(d, op, precision.weights);
+      if (is_router(d, op)) continue;
+      pack(d, op, multiplies_by_experts(d, op) ? precision.experts : precision.weights);
     }
   }
   for (Op& op : d.head_forward.ops) pack(d, op, precision.head);
@@ -103,7 +104,8 @@ void gather_logits(Draft& d) {
   const TensorId part = ops.back().operands[2].tensor;
   Tensor t = d.tensors[part];
   TensorId whole = part;
-  if (d.mesh()[Axis::kTp] > 1) {
+  const auto shared = [](const Dim& dim) { return dim.sharded.has(Axis::kTp); };
+  if (std::ranges::any_of(t.dims, shared)) {
     t.name = "logits_gathered";
     for (Dim& dim : t.dims) dim.sharded = dim.sharded - AxisSet(Axis::kTp);
     whole = d.add(t);

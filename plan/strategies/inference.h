@@ -22,6 +22,9 @@ void gather_replicas(Draft& draft);
 void apply_weight_formats(Draft& draft, const ServingPrecision& precision);
 /// The head works on one row of each sequence whose next token is chosen, and chooses it.
 void sample_tokens(Draft& draft, const Step& step);
+/// ServingLayout::row_split. Behind all that writes products, in front of fit_sizes. Throws
+/// InputError S192.
+void split_by_rows(Draft& draft);
 /// Logits of a vocabulary over tp meet before the choice. Behind insert_collectives.
 void gather_logits(Draft& draft);
 /// Attention over the cache, prompts and single tokens apart. Behind fit_sizes.

@@ -30,6 +30,10 @@ bool is_router(const Draft& d, const Op& op) {
   });
 }
 
+bool multiplies_by_experts(const Draft& d, const Op& op) {
+  return body_of<MatMul>(op) != nullptr && d.tensors[op.operands[1].tensor].rank == 3;
+}
+
 std::int64_t expert_capacity(const Draft& d) {
   const std::int64_t parts = d.mesh().size_of(kContextAxes) *
                              (d.strategy.sequence_parallel ? d.mesh().size_of(kTensorAxes) : 1);

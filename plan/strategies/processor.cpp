@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace plait {
 namespace {
@@ -10,9 +11,11 @@ bool stays(const Tensor& t) {
   return t.kind == TensorClass::kWeight || t.kind == TensorClass::kKvCache;
 }
 
-Op copy(const Draft& d, TensorId from, TensorId to, std::int16_t shift) {
+/// `met` of `all` parts of it.
+Op copy(const Draft& d, TensorId from, TensorId to, std::int16_t shift, std::int64_t met = 1,
+        std::int64_t all = 1) {
   const Place source = d.tensors[from].place, target = d.tensors[to].place;
-  return {Copy{source, target, d.tensors[from].bytes(d.mesh())},
+  return {Copy{source, target, Bytes(d.tensors[from].bytes(d.mesh()).value / all * met)},
           Stream::kCompute,
           Phase::kForward,
           {{from, Use::kRead, shift}, {to, Use::kWrite, shift}}};
@@ -83,12 +86,14 @@ Block on_processor(Draft& d, Twins& host, Block block,
   return {block.name + ".processor", crossing.take()};
 }
 
-Block with_copied_weights(Draft& d, Twins& home, Place place, Block block) {
+Block with_copied_weights(Draft& d, Twins& home, Place place, Block block,
+                          const std::function<bool(const Op&)>& chosen) {
   std::map<TensorId, TensorId> staged;
   Block out{block.name + (place == Place::kHost ? ".from_host" : ".from_storage"), {}};
   for (Op& op : block.ops) {
+    const bool copies = chosen(op), experts = multiplies_by_experts(d, op);
     for (Operand& o : op.operands) {
-      if (d.tensors[o.tensor].kind != TensorClass::kWeight) continue;
+      if (!copies || d.tensors[o.tensor].kind != TensorClass::kWeight) continue;
       if (!staged.contains(o.tensor)) {
         Tensor t = d.tensors[o.tensor];
         t.name += ".staged", t.scope = Scope::kCall, t.persistent = false;
@@ -100,7 +105,11 @@ Block with_copied_weights(Draft& d, Twins& home, Place place, Block block) {
           out.ops.push_back(copy(d, from, in_memory, 0));
           from = in_memory;
         }
-        out.ops.push_back(copy(d, from, on_device, 0));
+        // Of experts those that have tokens, as llama.cpp does (ggml/src/ggml-backend.cpp,
+        // ggml_backend_sched_compute_splits).
+        const std::int64_t all = experts ? t.dims[0].local(d.mesh()) : 1;
+        const std::int64_t met = experts ? body_of<MatMul>(op)->batch : 1;
+        out.ops.push_back(copy(d, from, on_device, 0, met, all));
         staged[o.tensor] = on_device;
       }
       o.tensor = staged[o.tensor];
@@ -108,6 +117,18 @@ Block with_copied_weights(Draft& d, Twins& home, Place place, Block block) {
     out.ops.push_back(std::move(op));
   }
   return out;
+}
+
+std::function<bool(const Op&)> ops_of_experts(const Draft& d, const Block& block) {
+  std::set<TensorId> results;
+  for (const Op& op : block.ops) {
+    if (multiplies_by_experts(d, op)) results.insert(op.operands[2].tensor);
+  }
+  return [&d, results](const Op& op) {
+    const bool between =
+        body_of<Activation>(op) != nullptr && results.contains(op.operands[0].tensor);
+    return between || body_of<Dispatch>(op) != nullptr || multiplies_by_experts(d, op);
+  };
 }
 
 }  // namespace plait

@@ -31,8 +31,14 @@ Block on_processor(Draft& draft, Twins& host, Block block,
 /// All of `from`, copied to `to` on the other side of the host link.
 Op copied(const Draft& draft, TensorId from, TensorId to);
 
-/// The block with copies of its weights to the device in front, in the order of the device's work:
-/// nothing is fetched ahead (Accelerate's AlignDevicesHook).
-Block with_copied_weights(Draft& draft, Twins& home, Place place, Block block);
+/// The block with a copy of each weight to the device in front of the first op that `chosen`
+/// accepts and that reads it, in the order of the device's work: nothing is fetched ahead
+/// (Accelerate's AlignDevicesHook).
+Block with_copied_weights(Draft& draft, Twins& home, Place place, Block block,
+                          const std::function<bool(const Op&)>& chosen);
+
+/// Which ops of the block are its experts' own: what fills their slots, their products and the
+/// activations between.
+std::function<bool(const Op&)> ops_of_experts(const Draft& draft, const Block& block);
 
 }  // namespace plait

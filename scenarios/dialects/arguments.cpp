@@ -11,8 +11,10 @@
 namespace plait {
 namespace {
 
-bool is_option(const ShellWord& word) {
-  return word.text.size() > 2 && word.text.starts_with("--") && word.text[2] != '-';
+bool is_option(const ShellWord& word, Dashes dashes) {
+  const std::string& t = word.text;
+  const bool one = dashes == Dashes::kOneOrTwo && t.size() > 1 && t[0] == '-' && t[1] >= 'A';
+  return one || (t.size() > 2 && t.starts_with("--") && t[2] != '-');
 }
 
 /// "-m" and kin begin something else: their launcher's business.
@@ -37,11 +39,11 @@ std::optional<T> parsed(const std::string& text) {
 
 }  // namespace
 
-Arguments::Arguments(const std::vector<ShellWord>& words, std::string file)
+Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes)
     : file_(std::move(file)) {
   bool open = false;
   for (const ShellWord& word : words) {
-    if (!is_option(word)) {
+    if (!is_option(word, dashes)) {
       open = open && !ends_values(word);
       if (open) options_.back().values.push_back(word);
       if (options_.empty()) leading_.push_back(word);
@@ -87,6 +89,10 @@ void Arguments::malformed(const Option& option, const std::string& expected) con
        fmt::format("{} has {}", option.name, option.values.empty() ? value : "\"" + value + "\""),
        at(option), expected,
        unknown ? "write the value where the file has a shell variable" : "correct the value"});
+}
+
+void Arguments::malformed(std::string_view name, const std::string& expected) {
+  malformed(*find(name), expected);
 }
 
 std::optional<std::string> Arguments::text(std::string_view name) {
@@ -138,7 +144,8 @@ void Arguments::unsupported(std::string_view name, const std::string& what) {
   const Option* option = find(name);
   if (option == nullptr) return;
   throw InputError({"D006", fmt::format("{} asks for {}, which a scenario cannot say", name, what),
-                    at(*option), "a dense transformer", "remove it, or import another run"});
+                    at(*option), "settings that a scenario has fields for",
+                    "remove it, or import another run"});
 }
 
 void Arguments::report_unread(std::vector<std::string>& warnings) const {

@@ -1,6 +1,7 @@
 #pragma once
-// The options of a command line: "--name value", "--name=value", "--flag". What was never asked for
-// is known in the end, so that nothing a file says is passed over in silence.
+// The options of a command line: "--name value", "--name=value", "--flag", and "-name" of programs
+// that have such. What was never asked for is known in the end, so that nothing a file says is
+// passed over in silence.
 
 #include <cstdint>
 #include <optional>
@@ -14,10 +15,13 @@
 
 namespace plait {
 
+/// Whether "-ngl" is an option, or the launcher's business.
+enum class Dashes : std::uint8_t { kTwo, kOneOrTwo };
+
 class Arguments {
  public:
   /// Throws InputError D004 where an option stands twice with different values.
-  Arguments(const std::vector<ShellWord>& words, std::string file);
+  Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes = Dashes::kTwo);
 
   struct Option {
     std::string name;  // "--tensor-parallel-size", with dashes
@@ -41,6 +45,8 @@ class Arguments {
   void exclusive(std::string_view a, std::string_view b);
   /// D004: what `name` says cannot be with what `why` names.
   [[noreturn]] void contradiction(std::string_view name, const std::string& why);
+  /// D003: the value of `name`, which is there, is none of those.
+  [[noreturn]] void malformed(std::string_view name, const std::string& expected);
   /// D006: what `name` asks for has no counterpart.
   void unsupported(std::string_view name, const std::string& what);
 

@@ -8,7 +8,9 @@
 #include "core/json.h"
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
+#include "scenarios/dialects/llama_cpp.h"
 #include "scenarios/dialects/megatron.h"
+#include "scenarios/dialects/ollama.h"
 #include "scenarios/dialects/peft.h"
 #include "scenarios/dialects/torchtitan.h"
 #include "scenarios/dialects/vllm.h"
@@ -36,6 +38,8 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
     case Dialect::kTorchtitan: torchtitan::write(draft); break;
     case Dialect::kAccelerate: accelerate::write(draft); break;
     case Dialect::kVllm: vllm::write(draft); break;
+    case Dialect::kLlamaCpp: llama_cpp::write(draft); break;
+    case Dialect::kOllama: ollama::write(draft); break;
     case Dialect::kPeft: PLAIT_CHECK(false, "a dialect that is only read");
   }
   if (launcher != Launcher::kNone) draft.say({"cluster.nodes", "cluster.devices_per_node"});
@@ -53,7 +57,9 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
     case Dialect::kAccelerate: return accelerate::read(text, file);
     case Dialect::kVllm: return vllm::read(text, file);
     case Dialect::kPeft: return peft::read(text, file);
-    case Dialect::kTorchtitan: break;
+    case Dialect::kLlamaCpp: return llama_cpp::read(text, file);
+    case Dialect::kTorchtitan:
+    case Dialect::kOllama: break;
   }
   PLAIT_CHECK(false, "a dialect that is only written");
 }
@@ -61,7 +67,8 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
 namespace {
 
 constexpr std::string_view kImportable =
-    "Megatron-LM or vLLM arguments, ds_config.json, adapter_config.json, or Accelerate's YAML";
+    "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, or "
+    "Accelerate's YAML";
 
 /// Of JSON. Throws D001 where it says itself that it is something else.
 Dialect dialect_of_object(const std::string& text, const std::string& file) {
@@ -85,6 +92,7 @@ Dialect detect_dialect(const std::string& text, const std::string& file) {
     return dialect_of_object(text, file);
   }
   if (has("distributed_type:")) return Dialect::kAccelerate;
+  if (llama_cpp::starts(text)) return Dialect::kLlamaCpp;
   if (has("vllm") || has("--tensor-parallel-size")) return Dialect::kVllm;
   if (has("-model-parallel-size") || has("--num-layers") || has("--micro-batch-size")) {
     return Dialect::kMegatronCore;

@@ -20,7 +20,9 @@ enum class Dialect : std::uint8_t {
   kTorchtitan,
   kAccelerate,
   kVllm,
-  kPeft
+  kPeft,
+  kLlamaCpp,
+  kOllama
 };
 enum class Launcher : std::uint8_t { kNone, kTorchrun, kSlurm };
 
@@ -31,8 +33,9 @@ struct DialectRow {
   bool writes;              // or only reads
   bool reads;               // or only writes
   bool launches;            // torchrun can start it
+  bool trains = true;       // or it only serves
 };
-inline constexpr std::array<DialectRow, 6> kDialects = {{
+inline constexpr std::array<DialectRow, 8> kDialects = {{
     {Dialect::kMegatronCore, "megatron-core",
      "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)", true, true, true},
     {Dialect::kDeepSpeed, "deepspeed", "ds_config.json of DeepSpeed (at commit 1b88ac36)", true,
@@ -43,6 +46,10 @@ inline constexpr std::array<DialectRow, 6> kDialects = {{
      true, false},
     {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, true, false},
     {Dialect::kPeft, "peft", "adapter_config.json of PEFT (0.17 and before)", false, true, false},
+    {Dialect::kLlamaCpp, "llama.cpp", "arguments of llama-server (llama.cpp at commit 00dc8057)",
+     true, true, false, false},
+    {Dialect::kOllama, "ollama", "Modelfile and environment of Ollama (at commit 071c82b1)", true,
+     false, false, false},
 }};
 const DialectRow& row_of(Dialect dialect);
 
@@ -61,7 +68,8 @@ struct Settings {
   std::int64_t nodes = 1, devices_per_node = 1;  // for launchers
 };
 
-/// Throws InputError D007 where a launcher is to start what it cannot.
+/// Throws InputError D007 where a launcher is to start what it cannot, D009 where the program does
+/// not do what the scenario says.
 Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launcher);
 
 /// The settings as a file of the program, or as the script that starts it. Ends with a newline.
@@ -84,6 +92,9 @@ struct Imported {
   bool rest_shards = false;
   /// Or it says nothing of ranks, and those are the base's.
   bool keeps_ranks = false;
+  /// "pp", "tp": the axis over all devices that there are, where neither the file nor the base says
+  /// how many; "": none.
+  std::string takes_rest = {};
   /// A server's settings: of a scenario that serves, unless a base trains. Then what they say of
   /// serving alone is left out where it is the program's default, and else refused (D008).
   bool serves = false;

@@ -23,6 +23,8 @@ constexpr std::pair<std::string_view, std::string_view> kFollows[] = {
     {"workload.precision.matmul", "workload.precision.weights"},
 };
 constexpr std::string_view kOneByDefault[] = {"strategy.dp", "cluster.nodes"};
+/// Of fields whose default is prose, "no limit": not said.
+constexpr std::string_view kNothing[] = {"", "0 B", "0 s"};
 /// What every export has, or has no use for.
 constexpr std::string_view kNotAsked[] = {"$schema",
                                           "comment",
@@ -66,6 +68,7 @@ class Unsaid {
     for (const auto& [field, other] : kFollows) {
       if (path == field) return value == *value_at(resolved_, other);
     }
+    if (std::ranges::count(kNothing, value) != 0) return true;
     return std::ranges::count(kOneByDefault, path) != 0 && value == 1;
   }
 

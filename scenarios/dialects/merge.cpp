@@ -45,7 +45,8 @@ class Merge {
                                    new_one ? "" : fmt::format(", the rest from {}", base.file));
     tree_.erase("name");
     if (new_one && !imported.framework.empty()) tree_["framework"] = imported.framework;
-    serves_ = new_one ? imported.serves : tree_.contains("serving");
+    const bool trains = tree_.contains("workload") || tree_.contains("training");
+    serves_ = tree_.contains("serving") || (imported.serves && !trains);
     for (const char* part : {"model", serves_ ? "serving" : "workload", "strategy", "cluster"}) {
       if (!tree_.contains(part)) tree_[part] = Tree::object();
     }
@@ -102,7 +103,12 @@ class Merge {
   void share_out_the_ranks() {
     const std::string machine = Tree{{"cluster", tree_["cluster"]}}.dump();
     const std::int64_t devices = parse_machine(machine, file_).world_size();
-    const std::int64_t others = size("tp") * size("pp") * size("cp") * size("ep");
+    const auto counted = [&] { return size("tp") * size("pp") * size("cp") * size("ep"); };
+    const std::string& axis = imported_.takes_rest;
+    if (!axis.empty() && find("strategy." + axis) == nullptr) {
+      set("strategy." + axis, std::max<std::int64_t>(devices / counted(), 1));
+    }
+    const std::int64_t others = counted();
     const char* named = imported_.rest_shards ? "dp" : "fsdp";
     const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);

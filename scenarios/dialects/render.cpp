@@ -30,8 +30,8 @@ std::string arguments(const Settings& s) {
   return out;
 }
 
-/// vllm serve MODEL --option value ..., or such a command for each section.
-std::string command(const Settings& s) {
+/// PROGRAM MODEL --option value ..., or such a command for each section.
+std::string command(const Settings& s, const std::string& program) {
   std::string out, section;
   for (const Setting& setting : s.settings) {
     const bool begins = out.empty() || setting.section != section;
@@ -39,10 +39,25 @@ std::string command(const Settings& s) {
     if (begins && !section.empty()) {
       out += fmt::format("{}# the {} instances\n", out.empty() ? "" : "\n\n", section);
     }
-    if (begins) out += "vllm serve";
+    if (begins) out += program;
     out += (setting.key.empty() ? " " : " \\\n  ") + argument(setting);
   }
   return out + "\n";
+}
+
+/// Instructions, and in comments how the server starts and takes them.
+std::string modelfile(const Settings& s) {
+  std::string instructions, variables;
+  for (const Setting& setting : s.settings) {
+    if (setting.section == "environment") {
+      variables += fmt::format("{}={} ", setting.key, setting.value);
+    } else {
+      const std::string kind = setting.section.empty() ? "" : setting.section + " ";
+      instructions += fmt::format("{}{}\n", kind, argument(setting));
+    }
+  }
+  return fmt::format("# {}ollama serve\n# ollama create NAME -f MODELFILE\n{}", variables,
+                     instructions);
 }
 
 std::string toml(const Settings& s) {
@@ -141,7 +156,9 @@ std::string render(const Settings& s, Launcher launcher) {
     case Dialect::kDeepSpeed: return json_text(s);
     case Dialect::kTorchtitan: return heading(s) + toml(s) + closing(s);
     case Dialect::kAccelerate: return heading(s) + yaml(s) + closing(s);
-    case Dialect::kVllm: return heading(s) + command(s) + closing(s);
+    case Dialect::kVllm: return heading(s) + command(s, "vllm serve") + closing(s);
+    case Dialect::kLlamaCpp: return heading(s) + command(s, "llama-server") + closing(s);
+    case Dialect::kOllama: return heading(s) + modelfile(s) + closing(s);
     case Dialect::kPeft: break;  // which is only read
   }
   return "";

@@ -7,11 +7,13 @@ import subprocess
 import tomllib
 import unittest
 
-from plait_command import SCENARIOS, SOURCE, CommandTest, plait
+from plait_command import SCENARIOS, SERVING, SOURCE, CommandTest, plait
 
 GPT3 = SOURCE / "scenarios/gpt3/gpt3-175b-64xa100.json"
 LLAMA = SOURCE / "scenarios/llama/llama-3.1-8b-8xh100-fsdp.json"
+DESKTOP = SOURCE / "scenarios/systems/llama-cpp-7b-q4_0.json"
 DIALECTS = ["megatron-core", "deepspeed", "torchtitan", "accelerate", "vllm"]
+SERVERS = ["vllm", "llama.cpp", "ollama"]
 
 
 class Export(CommandTest):
@@ -25,6 +27,34 @@ class Export(CommandTest):
                         self.assertEqual(list(result.json())[-1], "_not_represented")
                     else:
                         self.assertTrue(result.out.splitlines()[-1].startswith("# not represented: "))
+
+    def test_every_scenario_that_serves_in_every_dialect_of_a_server(self):
+        for path in SERVING:
+            copies = "accelerate" in path.name  # weights, as only Accelerate does
+            for dialect in SERVERS:
+                with self.subTest(path=path.name, dialect=dialect):
+                    result = plait("export", path, "--to", dialect)
+                    if copies and dialect != "vllm":
+                        self.assertIn("error[D009]", result.err)
+                        continue
+                    self.assertEqual(result.code, 0, result.err)
+                    self.assertTrue(result.out.splitlines()[-1].startswith("# not represented: "))
+
+    def test_a_server_of_llama_cpp_starts_with_its_arguments(self):
+        """The shell takes the command apart as llama-server would see it."""
+        command = self.run_ok("export", DESKTOP, "--to", "llama.cpp").out
+        stand_in = "llama-server() { printf '%s\n' \"$@\"; }\n"
+        run = subprocess.run(["bash", "-c", stand_in + command], capture_output=True, text=True,
+                             env={"MODEL": "a b.gguf", "PATH": "/usr/bin:/bin"}, check=True)
+        words = run.stdout.splitlines()
+        self.assertEqual(words[:4], ["--model", "a b.gguf", "--n-gpu-layers", "20"])
+        self.assertEqual(words[words.index("--ctx-size") + 1], "4096")
+
+    def test_a_modelfile_has_instructions_and_comments_alone(self):
+        lines = self.run_ok("export", DESKTOP, "--to", "ollama").out.splitlines()
+        for line in lines:
+            self.assertRegex(line, r"^(#.*|FROM \S+|PARAMETER [a-z_]+ -?\d+)$")
+        self.assertIn("FROM ./model.gguf", lines)
 
     def test_formats_are_well_formed(self):
         toml = tomllib.loads(self.run_ok("export", LLAMA, "--to", "torchtitan").out)
@@ -60,6 +90,14 @@ class Import(CommandTest):
                     for file in (path, back)]
             self.assertEqual(step[0], step[1])
 
+    def test_a_server_that_is_imported_serves_the_same(self):
+        command = self.file("serve.sh", self.run_ok("export", DESKTOP, "--to", "llama.cpp").out)
+        back = self.folder / "back.json"
+        self.assertEqual(self.run_ok("import", command, "--base", DESKTOP, "-o", back).err, "")
+        served = [self.run_ok("serve", file, "--format", "json").json()["service"]
+                 for file in (DESKTOP, back)]
+        self.assertEqual(served[0], served[1])
+
     def test_paths_of_the_base_are_found_from_the_new_place(self):
         config = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "vocab_size": 512,
                   "num_attention_heads": 4, "intermediate_size": 128, "torch_dtype": "bfloat16",
@@ -92,6 +130,10 @@ class Import(CommandTest):
         for arguments, code in [(("import", nothing), "D001"), (("import", short), "D005"),
                                 (("import", self.folder / "none"), "J001"),
                                 (("import", nothing, "--from", "torchtitan"), "G001"),
+                                (("import", nothing, "--from", "ollama"), "G001"),
+                                (("export", GPT3, "--to", "llama.cpp"), "D009"),
+                                (("export", GPT3, "--to", "ollama"), "D009"),
+                                (("search", GPT3, "--export", "llama.cpp"), "G001"),
                                 (("export", GPT3, "--to", "vllm", "--launcher", "slurm"), "D007"),
                                 (("export", GPT3), "G001")]:
             with self.subTest(arguments):

@@ -227,6 +227,14 @@ class Serve(CommandTest):
         path = self.file("s.json", json.dumps(scenario))
         self.assertIn("--enable-expert-parallel", plait("export", path, "--to", "vllm").out)
 
+    def test_experts_in_host_memory_are_time_of_the_processor(self):
+        path = SOURCE / "scenarios/systems/llama-cpp-gpt-oss-120b-experts.json"
+        steps = json.loads(plait("serve", path, "--format", "json").out)["service"]["generation_steps"]
+        self.assertGreater(steps["processor_s"], 0.5 * steps["time_s"])
+        self.assertIn("the processor", plait("serve", path).out)
+        none = plait("serve", path, "--set", "serving.layers.host_experts=0")
+        self.assertEqual(none.code, 1, none.out)
+
     def test_a_model_that_does_not_fit_is_a_no(self):
         result = self.serve(changed(SMALL, "model", "llama-3.1-70b"))
         self.assertEqual(result.code, 1)
@@ -249,6 +257,9 @@ class Serve(CommandTest):
             "S182": changed(changed(SMALL, "model", "mistral-7b-v0.1"), "serving.speculative",
                             {"method": "eagle", "num_speculative_tokens": 2, "acceptance": 0.5}),
             "S183": changed(SMALL, "serving.slo", {"attainment": 0.5}),
+            "S191": changed(SMALL, "serving.layers", {"host_experts": 2}),
+            "S192": changed(changed(changed(SMALL, "serving.layers", {"split": "row"}),
+                                    "strategy", {"tp": 2, "pp": 2}), "cluster.devices_per_node", 4),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "R002": changed(changed(SMALL, "serving.requests.kinds",
                                     [{"prompt_tokens": 10000000, "output_tokens": 1}]),

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "costmodel/transfer.h"
 #include "tests/costmodel/measured_collectives.h"
 
 namespace plait::one_shot_test {
@@ -39,6 +40,26 @@ TEST(OneShot, IsUsedWhereItIsFasterThanNcclAndOnlyWhenAskedFor) {
   EXPECT_NE(nccl.collective(small, group, cluster).algorithm, Algorithm::kOneShot);
   EXPECT_EQ(engine.collective(large, group, cluster).algorithm,
             nccl.collective(large, group, cluster).algorithm);
+}
+
+// llama.cpp's split by rows: a device sends to and hears from each other one in turn.
+TEST(PeerCopies, AreAMessageForEachOtherDevice) {
+  const Device device = h100();
+  const Cluster cluster = cluster_of(device);
+  CostModel costs;
+  costs.one_peer_at_a_time = true;
+  const auto takes = [&](CollectiveKind kind, std::int64_t ranks) {
+    Collective c = all_reduce(1 << 20);
+    c.kind = kind, c.axes = Axis::kTp;
+    return costs.collective(c, island(device, ranks), cluster).cost.total();
+  };
+  const Path& link = island(device, 2).intra;
+  const auto message = [&](std::int64_t bytes) { return message_cost(Bytes(bytes), link).total(); };
+  for (const std::int64_t n : {2, 4, 8}) {
+    const double others = static_cast<double>(n - 1);
+    EXPECT_NEAR(takes(CollectiveKind::kBroadcast, n) / (others * message(1 << 20)), 1, 1e-9);
+    EXPECT_NEAR(takes(CollectiveKind::kAllGather, n) / (others * message((1 << 20) / n)), 1, 1e-9);
+  }
 }
 
 struct EngineTable {

@@ -192,17 +192,20 @@ TEST(ServingPlan, FewTokensReadFewExperts) {
 TEST(ServingPlan, QuantisedMixturesKeepTheirRouters) {
   Model m = tiny_mixture(2);
   m.hidden = 32, m.ffn_hidden = 64, m.head_dim = 8, m.expert_ffn_hidden = m.shared_ffn_hidden = 32;
-  const auto weights = [&](WeightFormat format) {
+  const auto weights = [&](WeightFormat format, WeightFormat experts) {
     ServingPrecision p;
-    p.weights = format;
+    p.weights = format, p.experts = experts;
     const Plan plan = make_serving_plan(m, decode_step(1, 8), p, layout(2), 1);
     return live_memory(plan, 0).by_class[static_cast<std::size_t>(TensorClass::kWeight)].value;
   };
+  constexpr auto kPlain = WeightFormat::kPlain, kQ4 = WeightFormat::kQ4_0;
   const std::int64_t attention = 2 * m.hidden * (m.qkv_width() + m.query_width());
-  const std::int64_t mlps =
-      3 * m.hidden * (m.ffn_hidden + 8 * m.expert_ffn_hidden + m.shared_ffn_hidden);
-  EXPECT_EQ(weights(WeightFormat::kPlain) - weights(WeightFormat::kQ4_0),
-            2 * (attention + mlps) - (attention + mlps) * 18 / 32);
+  const std::int64_t mlps = 3 * m.hidden * (m.ffn_hidden + m.shared_ffn_hidden);
+  const std::int64_t experts = 3 * m.hidden * 8 * m.expert_ffn_hidden;
+  const std::int64_t others = attention + mlps;
+  EXPECT_EQ(weights(kPlain, kPlain) - weights(kQ4, kPlain), 2 * others - others * 18 / 32);
+  EXPECT_EQ(weights(kPlain, kPlain) - weights(kPlain, WeightFormat::kMxfp4),
+            2 * experts - experts * 17 / 32);
 }
 
 std::int64_t weight_bytes(const Plan& plan) {

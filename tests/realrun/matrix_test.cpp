@@ -49,8 +49,9 @@ TEST(Matrix, UsesEveryFileOfPlanStrategies) {
   for (const char* file : {"narrow.cpp", "narrow_weights.cpp", "plain_layers.cpp"})
     there.erase(file);
   // Serving has no gradients.
-  for (const char* file : {"inference.cpp", "inference_experts.cpp", "inference_fusion.cpp",
-                           "kv_cache.cpp", "latent_cache.cpp", "processor.cpp", "state_cache.cpp"})
+  for (const char* file :
+       {"inference.cpp", "inference_experts.cpp", "inference_fusion.cpp", "kv_cache.cpp",
+        "latent_cache.cpp", "processor.cpp", "row_split.cpp", "state_cache.cpp"})
     there.erase(file);
   EXPECT_EQ(used, there);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "plan/validate.h"
+#include "serving/capacity.h"
 #include "tests/serving/served.h"
 
 namespace plait::layer_maps_test {
@@ -90,6 +91,74 @@ TEST(LayerMaps, LayersOffTheDeviceTakeTheirBytesOverTheirLink) {
   EXPECT_LT(one_moved(Residence::kHost), link * 1.5);
   s.costs.machine.storage_bandwidth = BytesPerSecond(1e9);
   EXPECT_NEAR(one_moved(Residence::kStorage) - one_moved(Residence::kHost), bytes / 1e9, 1e-6);
+}
+
+TEST(LayerMaps, WordsSayWhatIsNotOnItsDevice) {
+  ServedModel s = served({.tp = 1, .pp = 2});
+  EXPECT_EQ(words_of(s.layout), "");
+  s.layout.map.layers[0].residence = s.layout.map.layers[1].residence = Residence::kProcessor;
+  s.layout.map.host_experts = 4;
+  EXPECT_EQ(words_of(s.layout),
+            ", 2 of 32 layers on the processor, experts of 4 layers in host memory");
+}
+
+// gpt-oss-20b has 12 GB of experts in MXFP4: all but a few fit into 12 GB beside the rest.
+TEST(LayerMaps, AsFewExpertsLeaveTheDeviceAsMust) {
+  ServedModel s = served({.model = "gpt-oss-20b"});
+  s.precision.experts = WeightFormat::kMxfp4;
+  LayerRule rule;
+  rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = 99, rule.host_experts = -1;
+  EngineLimits limits;
+  limits.max_context = 4096, limits.max_sequences = 1, limits.max_tokens = 512;
+  EXPECT_EQ(deal_layers(s, rule, limits, {}).host_experts, 0);
+  s.cluster.device.memory = Bytes(12LL << 30);
+  const LayerMap few = deal_layers(s, rule, limits, {});
+  EXPECT_GT(few.host_experts, 0);
+  EXPECT_LT(few.host_experts, s.model.layers);
+  const auto fits = [&](std::int64_t n) {
+    s.layout.map = few;
+    s.layout.map.host_experts = n;
+    return cache_capacity(s, limits, {}).holds(limits, 1);
+  };
+  EXPECT_TRUE(fits(few.host_experts));
+  EXPECT_FALSE(fits(few.host_experts - 1));
+}
+
+// The processor reads the experts of one token; a prompt copies those of its tokens, all of them.
+TEST(LayerMaps, ExpertsInHostMemoryAreComputedThereOrCopied) {
+  ServedModel s = served({.model = "gpt-oss-20b", .cluster = "rtx-4090-8"});
+  s.costs.machine.processor = find_device("core-i9-13900k");
+  s.graphs = false;
+  const Model& m = s.model;
+  const auto expert = static_cast<double>(2 * 3 * m.hidden * m.expert_ffn_hidden);  // bytes
+  const auto longer = [&](const Step& step) {
+    s.layout.map.host_experts = 0;
+    const SimTime before = time_step(s, step).total();
+    s.layout.map.host_experts = 10;
+    return to_seconds(time_step(s, step).total() - before).value;
+  };
+  const double dram = s.costs.machine.processor.memory_bandwidth.value;
+  const double read = 10 * static_cast<double>(m.experts_per_token) * expert / dram;
+  EXPECT_GT(longer(decode(1, 64)), 0.8 * read);
+  EXPECT_LT(longer(decode(1, 64)), 2 * read);
+  const double copied =
+      10 * static_cast<double>(m.experts) * expert / s.cluster.host.bandwidth.value;
+  const Step prompt = {{1, 2048, 2048}, {}, 1};
+  EXPECT_NEAR(longer(prompt), copied, 0.2 * copied);
+}
+
+TEST(LayerMaps, PlansAreSoundWhereverExpertsAre) {
+  ServedModel s = served({.model = "gpt-oss-20b"});
+  s.layout.map.host_experts = 3;
+  for (const bool cache_on_host : {false, true}) {
+    s.layout.map.cache_on_host = cache_on_host;
+    for (const std::int64_t tokens : {std::int64_t{4}, kOffloadedTokens}) {
+      const Plan plan =
+          make_serving_plan(s.model, {{1, tokens, tokens}, {}, 1}, s.precision, s.layout, 64);
+      const auto faults = validate(plan);
+      EXPECT_TRUE(faults.empty()) << faults.front().text;
+    }
+  }
 }
 
 TEST(LayerMaps, PlansAreSoundWhereverLayersAre) {

@@ -105,6 +105,35 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
   }
 }
 
+// llama.cpp's --n-cpu-moe. Prompts: each micro-batch copies the experts of those layers. The
+// processor of the machine is not stated.
+TEST(PublishedServing, TokensPerSecondWithExpertsInHostMemory) {
+  ServedModel s = on_pcie(*find_preset("gpt-oss-120b"), "rtx-3090", 1, "core-i9-13900k");
+  s.precision.experts = WeightFormat::kMxfp4;
+  LayerRule rule;
+  rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = 99;
+  const nlohmann::json file = published("llama-experts.json");
+  for (const auto& row : file.at("rows")) {
+    rule.host_experts = row["host_experts"];
+    s.layout.map = deal_layers(s, rule, {}, {});
+    const std::int64_t step = row["step_tokens"], prompt = row["prompt_tokens"];
+    SimTime prefill = 0;
+    for (std::int64_t at = step; at <= prompt; at += step)
+      prefill += time_step(s, {{1, step, at}, {}, at == prompt ? 1 : 0}).total();
+    const std::string what = fmt::format("gpt-oss-120b, experts of {} layers", rule.host_experts);
+    const double per_token = to_seconds(time_step(s, one_token(64)).total()).value;
+    EXPECT_LT(std::abs(compared(what + ", tokens per second", 1 / per_token, row["generation"])),
+              0.10);
+    const double prompts = static_cast<double>(prompt) / to_seconds(prefill).value;
+    const double error =
+        compared(fmt::format("{}, prompts by {}", what, step), prompts, row["prefill"]);
+    // Real tokens of small steps meet fewer of the experts than tokens that choose freely.
+    if (step >= 2048) {
+      EXPECT_LT(std::abs(error), 0.15);
+    }
+  }
+}
+
 Model opt_30b() {
   Model m;
   m.name = "opt-30b";

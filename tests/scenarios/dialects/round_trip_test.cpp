@@ -210,9 +210,40 @@ json values_of(const Scenario& s) {
   return out;
 }
 
-void expect_same(Dialect dialect, Launcher launcher, bool serves = false) {
-  const Scenario scenario =
-      serves ? random_server() : random_scenario(dialect == Dialect::kMegatronCore);
+/// Of llama.cpp: layers and experts on devices or not, over pp or tp of them.
+Scenario random_desktop() {
+  const std::int64_t devices = size({1, 2, 4}), layers = size({-1, 0, 5, 33});
+  const bool rows = coin(), even = coin();
+  json serving = random_serving();
+  serving["engine"]["block_size"] = 16;
+  serving["flash_attention"] = coin();
+  serving["weights"] = serving["fp8_products"] ? "plain" : word({"plain", "q4_0", "q8_0"});
+  serving["layers"] = {{"deal", even ? "even" : "gpu_layers"},
+                       {"cache_on_host", coin()},
+                       {"host_experts", size({0, 0, 3})},
+                       {"split", rows && coin() ? "row" : "layer"}};
+  if (!even) serving["layers"]["gpu_layers"] = layers;
+  const json scenario = {{"model", word({"mixtral-8x7b", "llama-2-7b"})},
+                         {"serving", serving},
+                         {"strategy", {{rows ? "tp" : "pp", devices}, {"dp", size({1, 2})}}}};
+  json whole = scenario;
+  whole["cluster"] = machine_of(devices * scenario["strategy"]["dp"].get<std::int64_t>());
+  return parse_scenario(whole.dump(), "random.json");
+}
+
+enum class Task : std::uint8_t { kTrains, kServes, kServesAtHome };
+Scenario random_of(Task task, Dialect dialect) {
+  switch (task) {
+    case Task::kTrains: return random_scenario(dialect == Dialect::kMegatronCore);
+    case Task::kServes: return random_server();
+    case Task::kServesAtHome: return random_desktop();
+  }
+  return {};
+}
+
+void expect_same(Dialect dialect, Launcher launcher, Task task = Task::kTrains) {
+  const bool serves = task != Task::kTrains;
+  const Scenario scenario = random_of(task, dialect);
   const Settings settings = settings_of(scenario, dialect, launcher);
   const std::string text = render(settings, launcher);
   RC_ASSERT(detect_dialect(text, "file") == dialect);
@@ -239,7 +270,12 @@ RC_GTEST_PROP(RoundTrip, MegatronScripts, ()) {
 RC_GTEST_PROP(RoundTrip, DeepSpeed, ()) { expect_same(Dialect::kDeepSpeed, Launcher::kNone); }
 RC_GTEST_PROP(RoundTrip, Accelerate, ()) { expect_same(Dialect::kAccelerate, Launcher::kNone); }
 RC_GTEST_PROP(RoundTrip, Vllm, ()) { expect_same(Dialect::kVllm, Launcher::kNone); }
-RC_GTEST_PROP(RoundTrip, VllmServing, ()) { expect_same(Dialect::kVllm, Launcher::kNone, true); }
+RC_GTEST_PROP(RoundTrip, VllmServing, ()) {
+  expect_same(Dialect::kVllm, Launcher::kNone, Task::kServes);
+}
+RC_GTEST_PROP(RoundTrip, LlamaCpp, ()) {
+  expect_same(Dialect::kLlamaCpp, Launcher::kNone, Task::kServesAtHome);
+}
 
 /// Each field of the format is said by an export, or listed, or has its default: none is lost in
 /// silence.
