@@ -4,7 +4,7 @@
 #include "scenarios/dialects/gguf_names.h"
 #include "tests/scenarios/dialects/imported.h"
 
-namespace plait::import_test {
+namespace plait::import_test::of_llama_cpp {
 
 constexpr const char* kTwo = R"({"model": "llama-3.1-8b", "cluster": {"preset": "rtx-4090-8",
   "devices_per_node": 2}, "serving": {"engine": {"max_num_seqs": 77}}})";
@@ -166,4 +166,4 @@ TEST(ImportLlamaCpp, IsKnownByItsPrograms) {
   EXPECT_EQ(detect_dialect("vllm serve meta-llama/Llama-3.1-8B", "file"), Dialect::kVllm);
 }
 
-}  // namespace plait::import_test
+}  // namespace plait::import_test::of_llama_cpp

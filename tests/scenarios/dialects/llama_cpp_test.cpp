@@ -3,7 +3,7 @@
 
 #include "tests/scenarios/dialects/exported.h"
 
-namespace plait::export_test {
+namespace plait::export_test::of_llama_cpp {
 
 constexpr const char* kDesktop = "systems/llama-cpp-7b-q4_0";
 constexpr Dialect kServers[] = {Dialect::kLlamaCpp, Dialect::kOllama};
@@ -132,4 +132,4 @@ TEST(ExportLlamaCpp, WhatTheyDoNotDoIsRefused) {
   }
 }
 
-}  // namespace plait::export_test
+}  // namespace plait::export_test::of_llama_cpp
