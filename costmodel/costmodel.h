@@ -51,6 +51,7 @@ struct HostMachine {
   Device processor;                             // no name: none is described
   BytesPerSecond storage_bandwidth;             // what its drives read; 0: none is described
   BytesPerSecond storage_write_bandwidth = {};  // 0: as they read
+  bool bound_cores = true;  // each rank's threads on cores of its own; else all on all of them
 };
 
 struct CostModel {

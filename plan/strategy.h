@@ -173,6 +173,7 @@ struct OffloadOptions {
   Offload parameters = Offload::kNone;   // shards of zero_stage 3, copied to the device to gather
   Offload activations = Offload::kNone;  // what a layer keeps for its backward pass; not kNvme
   std::int64_t activation_layers = -1;   // only the first `activation_layers` of a chunk; -1: all
+  bool bind_cores = true;  // each rank's threads on cores of its own; else all on all of them
   bool state() const { return optimizer != Offload::kNone || parameters != Offload::kNone; }
   bool any() const { return state() || activations != Offload::kNone; }
 };
