@@ -48,6 +48,7 @@ constexpr auto kReported = std::to_array<ReportedName>({
     {"NVIDIA GeForce RTX 4090", "rtx-4090"},
     {"NVIDIA GeForce RTX 5080", "rtx-5080"},
     {"NVIDIA GeForce RTX 5090", "rtx-5090"},
+    {"NVIDIA TITAN RTX", "titan-rtx"},
     {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
     {"NVIDIA RTX A6000", "rtx-a6000"},
     {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},

@@ -78,8 +78,8 @@ std::optional<Bytes> usable(const ListedGpu& gpu) {
 }
 
 std::optional<BytesPerSecond> pcie_of(const ListedGpu& gpu) {
-  const BytesPerSecond out = pcie_bandwidth_of_generation(
-      gpu.pcie_generation, gpu.lanes > 0 ? gpu.lanes : gpu.most_lanes);
+  const BytesPerSecond out =
+      pcie_bandwidth_of_generation(gpu.pcie_generation, gpu.lanes > 0 ? gpu.lanes : gpu.most_lanes);
   if (out.value <= 0) return std::nullopt;
   return out;
 }
@@ -112,9 +112,10 @@ void add_devices(const GpuList& list, NodeFacts& facts) {
     return;
   }
   if (count > shown) {
-    facts.notes.push_back(fmt::format("{} GPUs are attached, and {} shown: the others are taken to "
-                                      "be alike",
-                                      count, shown));
+    facts.notes.push_back(
+        fmt::format("{} GPUs are attached, and {} shown: the others are taken to "
+                    "be alike",
+                    count, shown));
   }
   facts.links_hidden = true;
   facts.devices.resize(static_cast<std::size_t>(count));

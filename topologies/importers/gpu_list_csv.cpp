@@ -51,10 +51,8 @@ constexpr auto kFields = std::to_array<Field>({
      [](auto& gpu, const auto& value, const auto& at) { gpu.default_limit = watts_in(value, at); }},
     {"mig.mode.current",
      [](auto& gpu, const auto& value, const auto&) { gpu.mig = value == "Enabled"; }},
-    {"pcie.link.gen.max",
-     [](auto& gpu, const auto& value, const auto& at) {
-       gpu.pcie_generation = count_in(value, at);
-     }},
+    {"pcie.link.gen.max", [](auto& gpu, const auto& value,
+                             const auto& at) { gpu.pcie_generation = count_in(value, at); }},
     {"pcie.link.width.current",
      [](auto& gpu, const auto& value, const auto& at) { gpu.lanes = count_in(value, at); }},
     {"pcie.link.width.max",

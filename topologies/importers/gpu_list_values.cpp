@@ -10,8 +10,8 @@ namespace plait {
 
 std::optional<double> number_in(std::string_view text, std::string_view unit, const Where& where) {
   text = trimmed(text);
-  const bool number =
-      !text.empty() && text != "-" && std::string_view("0123456789+-.").find(text[0]) != std::string_view::npos;
+  const bool number = !text.empty() && text != "-" &&
+                      std::string_view("0123456789+-.").find(text[0]) != std::string_view::npos;
   if (!number) return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

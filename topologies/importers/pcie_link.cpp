@@ -7,9 +7,7 @@ namespace plait {
 
 BytesPerSecond pcie_bandwidth(double transfers, int lanes) {
   if (!(transfers > 0 && transfers <= 64e9) || lanes <= 0 || lanes > 32) return {};
-  const double coding = transfers <= 5e9    ? 8.0 / 10
-                        : transfers <= 32e9 ? 128.0 / 130
-                                            : 242.0 / 256;
+  const double coding = transfers <= 5e9 ? 8.0 / 10 : transfers <= 32e9 ? 128.0 / 130 : 242.0 / 256;
   return BytesPerSecond(transfers * coding * lanes / 8);
 }
 

@@ -28,11 +28,12 @@ std::string counts_of(const NodeFacts& facts) {
 }
 
 [[noreturn]] void refuse_kinds(const NodeFacts& facts) {
-  throw InputError({.code = "T015",
-                    .problem = fmt::format("GPUs of several kinds: {}", counts_of(facts)),
-                    .where = facts.products[1].where,
-                    .expected = "one kind: the devices of a node are alike",
-                    .cure = "leave out the lines of the others, or take all for one with --device"});
+  throw InputError(
+      {.code = "T015",
+       .problem = fmt::format("GPUs of several kinds: {}", counts_of(facts)),
+       .where = facts.products[1].where,
+       .expected = "one kind: the devices of a node are alike",
+       .cure = "leave out the lines of the others, or take all for one with --device"});
 }
 
 [[noreturn]] void refuse_product(const NodeFacts::Product& product,
@@ -41,8 +42,7 @@ std::string counts_of(const NodeFacts& facts) {
   throw InputError(
       {.code = "T016",
        .problem = unknown ? fmt::format("\"{}\" is no device of the catalogue", product.name)
-                          : fmt::format("\"{}\" may be {}", product.name,
-                                        fmt::join(may_be, ", ")),
+                          : fmt::format("\"{}\" may be {}", product.name, fmt::join(may_be, ", ")),
        .where = product.where,
        .expected = unknown ? "a name that drivers report for a device of plait list devices"
                            : "a whole name, as nvidia-smi -L prints it",
