@@ -162,10 +162,9 @@ void add_topology_import(Subcommand topology) {
   auto options = std::make_shared<CommandOptions>();
   Subcommand sub = topology.subcommand(
       "import", "The cluster that nvidia-smi or NCCL's XML describes; a fit of nccl-tests");
-  sub.option(
-         "file", options->file,
-         "What the other program wrote: nvidia-smi topo -m, nvidia-smi alone or with -q, -L or "
-         "--query-gpu=... --format=csv, NCCL_TOPO_DUMP_FILE, nccl-tests; - reads standard input")
+  sub.option("file", options->file,
+             "Output of nvidia-smi (alone, topo -m, -q, -L or CSV), NCCL or nccl-tests; - reads "
+             "standard input")
       .takes("FILE")
       .required();
   sub.option("--from", options->from, "nvidia-smi, nccl-xml or nccl-tests (default: by content)")

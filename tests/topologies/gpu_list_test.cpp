@@ -67,8 +67,8 @@ std::string named(const std::vector<std::string>& names) {
 /// A row of the table of nvidia-smi.
 std::string row(const std::string& first, const std::string& power, const std::string& memory,
                 const std::string& mig = "N/A") {
-  return "| " + first + " | 00000000:01:00.0 Off | 0 |\n| N/A 29C P0 54W / " + power + " | 3MiB / " +
-         memory + " | 0% Default |\n|  |  | " + mig + " |\n";
+  return "| " + first + " | 00000000:01:00.0 Off | 0 |\n| N/A 29C P0 54W / " + power +
+         " | 3MiB / " + memory + " | 0% Default |\n|  |  | " + mig + " |\n";
 }
 
 struct Expected {
@@ -153,12 +153,13 @@ TEST(GpuList, MemoryOfMigDevicesIsNotTheGpus) {
 
 TEST(GpuList, LimitsCountWhereTheyAreLowerAndMemoryWhereItDiffers) {
   const auto with = [](const std::string& watts, const std::string& mib) {
-    return imported("name, enforced.power.limit [W], power.limit [W], memory.total [MiB], "
-                    "memory.reserved [MiB]\nNVIDIA L40S, " +
-                    watts + ", 350.00 W, " + mib + ", 1000 MiB\n")
+    return imported(
+               "name, enforced.power.limit [W], power.limit [W], memory.total [MiB], "
+               "memory.reserved [MiB]\nNVIDIA L40S, " +
+               watts + ", 350.00 W, " + mib + ", 1000 MiB\n")
         .device;
   };
-  const Device sheet = find_device("l40s");  // 350 W, 44.4 GiB
+  const Device sheet = find_device("l40s");                     // 350 W, 44.4 GiB
   EXPECT_EQ(with("347.00 W", "46068 MiB").power, sheet.power);  // within 1 %
   EXPECT_EQ(with("300.00 W", "46068 MiB").power, Watts(300));
   EXPECT_EQ(with("400.00 W", "46068 MiB").power, sheet.power);
@@ -178,9 +179,10 @@ TEST(GpuList, OfDifferentLimitsTheLowestCounts) {
 
 TEST(GpuList, PcieIsTheHighestGenerationOverTheLanesInUse) {
   const auto with = [](const std::string& name, const std::string& values) {
-    return imported("pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, "
-                    "pcie.link.width.max, name\n1, " +
-                    values + ", " + name + "\n");
+    return imported(
+        "pcie.link.gen.current, pcie.link.gen.max, pcie.link.width.current, "
+        "pcie.link.width.max, name\n1, " +
+        values + ", " + name + "\n");
   };
   EXPECT_EQ(with("NVIDIA L40S", "4, 16, 16").device.pcie_bandwidth,
             find_device("l40s").pcie_bandwidth);
@@ -196,8 +198,9 @@ TEST(GpuList, PcieIsTheHighestGenerationOverTheLanesInUse) {
 }
 
 TEST(GpuList, WithoutAHeaderTheCommandOrTheNamesTell) {
-  const std::string values = "0, NVIDIA L40S, 46068 MiB, 200.00 W\n1, NVIDIA L40S, 46068 MiB, "
-                             "200.00 W\n";
+  const std::string values =
+      "0, NVIDIA L40S, 46068 MiB, 200.00 W\n1, NVIDIA L40S, 46068 MiB, "
+      "200.00 W\n";
   const ImportedNode bare = imported(values);
   EXPECT_EQ(devices(bare), 2);
   EXPECT_EQ(bare.device.power, find_device("l40s").power);  // 200 W may be a draw
@@ -207,6 +210,15 @@ TEST(GpuList, WithoutAHeaderTheCommandOrTheNamesTell) {
       values);
   EXPECT_EQ(told.device.power, Watts(200));
   EXPECT_FALSE(notes(told, "without a header"));
+}
+
+TEST(GpuList, OtherTextsAreNotTaken) {
+  for (const char* text : {"", "hello, world\n", "name, layers\ngpt2, 12\n", "index\n1\n",
+                           "name,world_size,step_time_s\nx,8,1\n", "I use NVIDIA H200 and so on"}) {
+    EXPECT_FALSE(lists_gpus(text)) << text;
+  }
+  EXPECT_TRUE(lists_gpus("name\nNVIDIA L45\n"));
+  EXPECT_TRUE(lists_gpus("NVIDIA L45, 100 MiB\n"));
 }
 
 TEST(GpuList, TextBehindTheListIsNotOfIt) {
@@ -289,6 +301,7 @@ TEST(GpuList, WhatIsWrongHasACodeAndALine) {
   EXPECT_EQ(refusal(named({"NVIDIA L40S", "NVIDIA L4"})), Refusal("T015", 3));
   EXPECT_EQ(refusal(named({"NVIDIA L40S", "NVIDIA L45"})), Refusal("T015", 3));
   EXPECT_EQ(refusal(named({"NVIDIA L45"})), Refusal("T016", 2));
+  EXPECT_EQ(refusal("0, NVIDIA L45, 46068 MiB\n"), Refusal("T016", 1));
   EXPECT_EQ(refusal("0, 46068 MiB\n"), Refusal("T017", 1));
   EXPECT_EQ(refusal("Attached GPUs : 1\nGPU 00000000:01:00.0\n"), Refusal("T011", 0));
   EXPECT_EQ(refusal("hello\n"), Refusal("T003", 0));
@@ -305,8 +318,8 @@ RC_GTEST_PROP(GpuList, MixedLinesAreReadOrRefused, ()) {
     return out;
   }();
   std::string text;
-  const auto picks = *rc::gen::container<std::vector<std::size_t>>(
-      rc::gen::inRange<std::size_t>(0, lines.size()));
+  const auto picks =
+      *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, lines.size()));
   for (const std::size_t pick : picks) {
     std::string line = lines[pick];
     const auto how = *rc::gen::inRange(0, 8);

@@ -18,6 +18,10 @@
 namespace plait {
 namespace {
 
+// What product names begin with; drivers before 465 leave "NVIDIA " out.
+constexpr auto kMakers = std::to_array<std::string_view>(
+    {"NVIDIA ", "Tesla ", "GeForce ", "Quadro ", "TITAN ", "GRID "});
+
 struct Field {
   std::string_view name;
   void (*set)(ListedGpu& gpu, const std::string& value, const Where& where);
@@ -137,6 +141,25 @@ void read_rows(const std::vector<TextLine>& lines, std::size_t first, const Colu
   }
 }
 
+bool is_product(const std::string& cell) {
+  return device_reported_as(cell) || std::ranges::any_of(kMakers, [&](std::string_view maker) {
+           return cell.starts_with(maker);
+         });
+}
+
+bool has_unit(const std::vector<std::string>& cells) {
+  return cells.size() > 1 && std::ranges::any_of(cells, [](const std::string& c) {
+           return c.ends_with(" MiB") || c.ends_with(" W");
+         });
+}
+
+/// Values of which one is a product name: one that is known, or any beside a value with a unit.
+bool is_bare_row(const std::vector<std::string>& cells) {
+  return std::ranges::any_of(
+             cells, [](const std::string& c) { return device_reported_as(c).has_value(); }) ||
+         (has_unit(cells) && std::ranges::any_of(cells, is_product));
+}
+
 /// Rows of no header: each that has a product name among its values.
 GpuList read_bare_rows(const std::vector<TextLine>& lines) {
   GpuList out;
@@ -144,11 +167,11 @@ GpuList read_bare_rows(const std::vector<TextLine>& lines) {
   for (const TextLine& l : lines) {
     ListedGpu gpu{.line = l.number};
     const std::vector<std::string> cells = cells_between_commas(l.text);
+    if (!is_bare_row(cells)) continue;
     for (const std::string& cell : cells) {
-      if (device_reported_as(cell)) gpu.name = cell;
+      if (is_product(cell)) gpu.name = cell;
       if (cell.starts_with("GPU-")) gpu.place = cell;
     }
-    if (gpu.name.empty()) continue;
     others = others || cells.size() > 1;
     out.gpus.push_back(std::move(gpu));
   }
@@ -164,11 +187,7 @@ GpuList read_bare_rows(const std::vector<TextLine>& lines) {
 /// Rows of values with units, of which none is a product name.
 void refuse_unknown_values(const std::vector<TextLine>& lines, const std::string& file) {
   for (const TextLine& l : lines) {
-    const std::vector<std::string> cells = cells_between_commas(l.text);
-    const bool values = cells.size() > 1 && std::ranges::any_of(cells, [](const std::string& c) {
-                          return c.ends_with(" MiB") || c.ends_with(" W");
-                        });
-    if (!values) continue;
+    if (!has_unit(cells_between_commas(l.text))) continue;
     throw InputError({.code = "T017",
                       .problem = "values without a header, and none is a product name that "
                                  "drivers report",
@@ -199,12 +218,20 @@ GpuList read_smi_bare_csv(const std::vector<TextLine>& lines, const std::string&
 }
 
 bool has_smi_csv(const std::vector<TextLine>& lines) {
-  return std::ranges::any_of(lines, [](const TextLine& l) {
-    const std::vector<std::string> cells = cells_between_commas(l.text);
-    return !columns_of(cells).empty() || std::ranges::any_of(cells, [](const std::string& c) {
-      return device_reported_as(c).has_value();
-    });
-  });
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = cells_between_commas(lines[i].text);
+    if (is_bare_row(cells)) return true;
+    if (columns_of(cells).empty()) continue;
+    // Other tables have a "name", too.
+    const bool dotted = std::ranges::any_of(
+        cells, [](const std::string& c) { return c.find('.') != std::string::npos; });
+    if (dotted) return true;
+    if (i + 1 < lines.size() &&
+        std::ranges::any_of(cells_between_commas(lines[i + 1].text), is_product)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace plait

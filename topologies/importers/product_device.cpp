@@ -44,8 +44,9 @@ std::string counts_of(const NodeFacts& facts) {
        .problem = unknown ? fmt::format("\"{}\" is no device of the catalogue", product.name)
                           : fmt::format("\"{}\" may be {}", product.name, fmt::join(may_be, ", ")),
        .where = product.where,
-       .expected = unknown ? "a name that drivers report for a device of plait list devices"
-                           : "a whole name, as nvidia-smi -L prints it",
+       .expected = unknown
+                       ? "a name that drivers report for one of the devices (plait list devices)"
+                       : "a whole name, as nvidia-smi -L prints it",
        .cure = unknown ? "name the nearest with --device, and set cluster.device as it is"
                        : "name it with --device"});
 }
