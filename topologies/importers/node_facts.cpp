@@ -160,13 +160,12 @@ void set_listed(ImportedNode& out, const NodeFacts& facts, const std::string& wa
 }
 
 void set_pcie_bandwidth(ImportedNode& out, const NodeFacts& facts) {
-  // A module with its processor has NICs behind PCIe, and not what a list says of the GPU's.
-  const bool on_pcie = out.device.host_link == LinkClass::kPcie;
-  if (!facts.pcie_bandwidth || (facts.links_hidden && !on_pcie)) return;
+  // A module with its processor has NICs behind PCIe; what files say is of the GPU's own link.
+  if (!facts.pcie_bandwidth || out.device.host_link != LinkClass::kPcie) return;
   // Data sheets round: 63 GB/s for 63.015.
   if (std::abs(*facts.pcie_bandwidth / out.node.pcie_bandwidth - 1) <= 0.01) return;
   out.node.pcie_bandwidth = BytesPerSecond(std::round(facts.pcie_bandwidth->value / 1e7) * 1e7);
-  if (on_pcie) out.device.pcie_bandwidth = out.node.pcie_bandwidth;
+  out.device.pcie_bandwidth = out.node.pcie_bandwidth;
 }
 
 /// Kernels are timed by the data sheet's power, so a limit counts where it is below that. Drivers
