@@ -161,8 +161,10 @@ int import_file(const CommandOptions& options) {
 void add_topology_import(Subcommand topology) {
   auto options = std::make_shared<CommandOptions>();
   Subcommand sub = topology.subcommand(
-      "import", "The cluster that nvidia-smi topo -m or NCCL's XML describes; a fit of nccl-tests");
-  sub.option("file", options->file, "What the other program wrote; - reads standard input")
+      "import", "The cluster that nvidia-smi or NCCL's XML describes; a fit of nccl-tests");
+  sub.option("file", options->file,
+             "Output of nvidia-smi (alone, topo -m, -q, -L or CSV), NCCL or nccl-tests; - reads "
+             "standard input")
       .takes("FILE")
       .required();
   sub.option("--from", options->from, "nvidia-smi, nccl-xml or nccl-tests (default: by content)")

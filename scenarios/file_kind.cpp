@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "scenarios/dialects/dialects.h"
+#include "topologies/importers/gpu_list.h"
 
 namespace plait {
 namespace {
@@ -56,6 +57,10 @@ FileKind kind_of_text(const std::string& text, const std::string& file) {
   if (matrix || has(text, "<system version")) {
     return {FileFormat::kOther, "a topology of nvidia-smi or NCCL",
             fmt::format("plait topology import {} --device NAME -o cluster.json", file)};
+  }
+  if (lists_gpus(text)) {
+    return {FileFormat::kOther, "a list of GPUs of nvidia-smi",
+            fmt::format("plait topology import {} -o cluster.json", file)};
   }
   try {
     const DialectRow& row = row_of(detect_dialect(text, file));

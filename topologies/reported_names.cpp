@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace plait {
 namespace {
@@ -30,11 +31,13 @@ constexpr auto kReported = std::to_array<ReportedName>({
     {"NVIDIA H20", "h20-sxm"},
     {"NVIDIA H200", "h200-sxm"},
     {"NVIDIA H200 NVL", "h200-nvl"},
+    {"NVIDIA GH200 120GB", "gh200-96"},
     {"NVIDIA GH200 480GB", "gh200-96"},
     {"NVIDIA GH200 144G HBM3e", "gh200-144"},
     {"NVIDIA B200", "b200"},
     {"NVIDIA B300 SXM6 AC", "b300"},
     {"NVIDIA GB200", "gb200"},
+    {"NVIDIA GB300", "gb300"},
     {"NVIDIA GB10", "gb10"},
     {"NVIDIA L4", "l4"},
     {"NVIDIA L40", "l40"},
@@ -45,6 +48,7 @@ constexpr auto kReported = std::to_array<ReportedName>({
     {"NVIDIA GeForce RTX 4090", "rtx-4090"},
     {"NVIDIA GeForce RTX 5080", "rtx-5080"},
     {"NVIDIA GeForce RTX 5090", "rtx-5090"},
+    {"NVIDIA TITAN RTX", "titan-rtx"},
     {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
     {"NVIDIA RTX A6000", "rtx-a6000"},
     {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"},
@@ -61,6 +65,21 @@ std::optional<std::string_view> device_reported_as(std::string_view name) {
   const auto* const found = std::ranges::find(kReported, name, &ReportedName::name);
   if (found == kReported.end()) return std::nullopt;
   return found->device;
+}
+
+std::vector<std::string> devices_reported_like(std::string_view name) {
+  constexpr std::string_view kDots = "...", kMaker = "NVIDIA ";
+  const bool cut_off = name.ends_with(kDots);
+  if (cut_off) name.remove_suffix(kDots.size());
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  std::set<std::string> out;
+  for (const ReportedName& r : kReported) {
+    std::string_view rest = r.name;
+    if (rest.starts_with(kMaker) && !name.starts_with(kMaker)) rest.remove_prefix(kMaker.size());
+    const bool like = cut_off ? !name.empty() && rest.starts_with(name) : rest == name;
+    if (like) out.emplace(r.device);
+  }
+  return {out.begin(), out.end()};
 }
 
 }  // namespace plait

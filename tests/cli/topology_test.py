@@ -116,6 +116,32 @@ class Import(CommandTest):
                                        f'"cluster": {cluster.out}}}')
         self.run_ok("check", scenario)
 
+    def test_a_list_of_gpus_runs_in_a_scenario(self):
+        """With a lower power limit no step is faster."""
+        times = []
+        for text in ("700.00 W", "450.00 W"):
+            listed = "name, power.limit [W]\n" + 4 * f"NVIDIA H100 80GB HBM3, {text}\n"
+            imported = plait("topology", "import", "-", stdin=listed)
+            self.assertEqual(imported.code, 0, imported.err)
+            self.assertIn("nvidia-smi topo -m", imported.err)
+            shown = plait("topology", "show", "-", "--format", "json", stdin=imported.out).json()
+            self.assertEqual((shown["nodes"], shown["devices_per_node"]), (1, 4))
+            scenario = self.file("s.json", '{"model": "gpt2", "workload": {"sequence_length": 1024, "global_batch": 8},'
+                                           f'"cluster": {imported.out}}}')
+            times.append(self.run_ok("run", scenario, "--format", "json").json()["step_time_s"])
+        self.assertLess(times[0], times[1])
+
+    def test_each_list_of_the_samples_is_shown(self):
+        for name, devices in (("log-8xh100", 8), ("csv-8xa100", 8), ("table-4xa100", 4), ("table-mig", 2),
+                              ("names-mig", 4), ("rtx-and-topo", 2)):
+            with self.subTest(name):
+                text = (SAMPLES / f"smi-{name}.txt").read_text(encoding="utf-8")
+                found = plait("topology", "import", "-", stdin=text)
+                said = plait("topology", "import", "-", "--from", "nvidia-smi", stdin=text)
+                self.assertEqual((found.code, found.out), (0, said.out), found.err)
+                shown = plait("topology", "show", "-", "--format", "json", stdin=found.out).json()
+                self.assertEqual(shown["devices_per_node"], devices)
+
     def test_a_fit_of_measurements(self):
         fit = plait("topology", "import", SAMPLES / "all_reduce.json", "--format", "json").json()
         self.assertAlmostEqual(fit["peak_busbw_Bps"] / 200e9, 1, delta=0.01)
@@ -128,6 +154,11 @@ class Import(CommandTest):
                                 ([SAMPLES / "pcie-8.txt", "--device", "l45"], "C002"),
                                 ([SAMPLES / "pcie-8.txt", "--from", "nccl-xml"], "T007"),
                                 ([SAMPLES / "pcie-8.txt", "--from", "nccl-tests"], "T010"),
+                                ([self.file("b", "NVIDIA-SMI has failed")], "T013"),
+                                ([self.file("c", "name, power.limit [W]\nNVIDIA L40S, 3O0 W\n")], "T014"),
+                                ([self.file("d", "name\nNVIDIA L40S\nNVIDIA L4\n")], "T015"),
+                                ([self.file("e", "name\nNVIDIA L45\n")], "T016"),
+                                ([self.file("f", "0, 100 MiB\n"), "--from", "nvidia-smi"], "T017"),
                                 ([self.folder / "none"], "J001"), ([], "G001")):
             with self.subTest(arguments):
                 result = plait("topology", "import", *arguments)

@@ -24,7 +24,8 @@ TEST(FileKind, AnotherProgramsFileIsSentWhereItBelongs) {
       {"#!/bin/bash\ntorchrun pretrain_gpt.py --num-layers 4 --micro-batch-size 1\n",
        "plait import mine"},
       {"vllm serve x --tensor-parallel-size 4", "plait import mine"},
-      {"\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n", "plait topology import mine"}};
+      {"\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n", "plait topology import mine"},
+      {"GPU 0: NVIDIA L40S (UUID: GPU-1)\n", "plait topology import mine -o"}};
   for (const auto& [text, cure] : cases) {
     const InputError::Text told = refusal(text);
     EXPECT_EQ(told.code, "F006") << text;

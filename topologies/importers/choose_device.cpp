@@ -82,18 +82,33 @@ Kind kind_of(Family family) {
   return Kind::kNone;
 }
 
-[[noreturn]] void refuse(const NodeFacts& facts, std::int64_t links) {
-  std::string has = links > 0 ? fmt::format("{} NVLinks each", links) : "no NVLinks";
-  if (facts.compute_capability > 0) {
-    has += fmt::format(" and compute capability {}.{}", facts.compute_capability / 10,
-                       facts.compute_capability % 10);
-  }
+[[noreturn]] void refuse(const NodeFacts& facts, const std::string& has) {
   throw InputError(
       {.code = "T011",
        .problem = fmt::format("{} does not say which device this is: {}", facts.name, has),
        .where = {},
        .expected = fmt::format("one of {}", fmt::join(device_names(), ", ")),
        .cure = "name it with --device"});
+}
+
+[[noreturn]] void refuse_links(const NodeFacts& facts, std::int64_t links) {
+  std::string has = links > 0 ? fmt::format("{} NVLinks each", links) : "no NVLinks";
+  if (facts.compute_capability > 0) {
+    has += fmt::format(" and compute capability {}.{}", facts.compute_capability / 10,
+                       facts.compute_capability % 10);
+  }
+  refuse(facts, has);
+}
+
+/// Characters that two names begin with.
+std::ptrdiff_t common_prefix(const std::string& a, const std::string& b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+/// On a baseboard, or with its processor on a module; else a card in a slot. The catalogue's names
+/// say so.
+bool is_module(const Device& device) {
+  return device.name.find("-sxm") != std::string::npos || device.host_link == LinkClass::kC2c;
 }
 
 }  // namespace
@@ -129,7 +144,7 @@ NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
     }
     return out;
   }
-  refuse(facts, links);
+  refuse_links(facts, links);
 }
 
 std::string node_with(const Device& device, Kind kind) {
@@ -146,6 +161,31 @@ std::string node_with(const Device& device, Kind kind) {
     if (likeness > best_likeness && likeness > 1) best = name, best_likeness = likeness;
   }
   return best;
+}
+
+Device listed_device(const NodeFacts& facts, const std::string& wanted) {
+  if (wanted.empty()) refuse(facts, "the list has no product names");
+  return find_device(wanted);
+}
+
+std::string usual_node(const Device& device, std::int64_t devices) {
+  std::string best;
+  std::tuple<bool, std::ptrdiff_t, bool> best_likeness;
+  for (const std::string& name : cluster_names()) {
+    const NodeSpec node = find_node(name);
+    if (is_cloud(name) || node.family == Family::kGpuParts) continue;
+    const bool same = node.device == device.name;
+    const Device d = find_device(node.device);
+    const bool alike =
+        is_module(device) && is_module(d) && d.compute_capability == device.compute_capability;
+    const std::tuple likeness{same, common_prefix(d.name, device.name), node.devices == devices};
+    if (!(same || alike) || (!best.empty() && likeness <= best_likeness)) continue;
+    best = name, best_likeness = likeness;
+  }
+  if (!best.empty()) return best;
+  Device card = device;
+  card.nvlink_links = 0;
+  return node_with(card, Kind::kNone);
 }
 
 }  // namespace plait

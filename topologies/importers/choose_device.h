@@ -28,4 +28,11 @@ NvlinkReading read_nvlinks(const NodeFacts& facts, const std::string& wanted,
 /// The catalogue's node that has this device and NVLinks of this kind, or else one most like it.
 std::string node_with(const Device& device, NvlinkReading::Kind kind);
 
+/// The device `wanted` of a list without links. Throws InputError T011 where that is empty.
+Device listed_device(const NodeFacts& facts, const std::string& wanted);
+
+/// The catalogue's node that has this device and, of several, as many as `devices`; or else the one
+/// that boards or cards like it are usually in, cards without bridges between them.
+std::string usual_node(const Device& device, std::int64_t devices);
+
 }  // namespace plait

@@ -1,6 +1,7 @@
 #include "topologies/importers/detect.h"
 
 #include "core/error.h"
+#include "topologies/importers/gpu_list.h"
 
 namespace plait {
 
@@ -21,11 +22,15 @@ ImportFormat detect_format(std::string_view text, const std::string& file) {
   if (has("busbw") || has("nccl-tests") || (begin == '{' && has("\"bus_bw\""))) {
     return ImportFormat::kNcclTests;
   }
-  if (has("GPU0") || has("CPU Affinity") || has("Legend:")) return ImportFormat::kNvidiaSmi;
+  if (has("GPU0") || has("CPU Affinity") || has("Legend:") || lists_gpus(text)) {
+    return ImportFormat::kNvidiaSmi;
+  }
   throw InputError({.code = "T002",
                     .problem = "the content is of no format that can be imported",
                     .where = {file, 0, 0, ""},
-                    .expected = "nvidia-smi topo -m, a topology of NCCL in XML, or nccl-tests",
+                    .expected =
+                        "nvidia-smi (topo -m or a list of GPUs), a topology of NCCL in XML, or "
+                        "nccl-tests",
                     .cure = "say which it is: --from nvidia-smi, nccl-xml or nccl-tests"});
 }
 

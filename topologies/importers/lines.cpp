@@ -32,6 +32,10 @@ std::string without_prefix(const std::string& line) {
 
 std::vector<TextLine> lines_of(std::string_view text) {
   std::vector<TextLine> out;
+  if (constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+      text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "topologies/importers/pcie_link.h"
 
 namespace plait {
 namespace {
@@ -153,8 +154,10 @@ pugi::xml_node system_of(const Source& source, pugi::xml_document& document) {
   }
   pugi::xml_node system = document.child("system");
   if (!system) {
+    const bool log = document.child("nvidia_smi_log");
     source.refuse("T008", "the XML has no <system>", 0, "a topology of NCCL",
-                  "make one with NCCL_TOPO_DUMP_FILE=topology.xml");
+                  log ? "of nvidia-smi -q the text is read, without -x"
+                      : "make one with NCCL_TOPO_DUMP_FILE=topology.xml");
   }
   std::set<std::string> hosts;
   for (const pugi::xml_node& cpu : system.children("cpu")) {
@@ -171,10 +174,7 @@ pugi::xml_node system_of(const Source& source, pugi::xml_document& document) {
 }  // namespace
 
 BytesPerSecond pcie_bandwidth_of(const std::string& link_speed, int lanes) {
-  const double transfers = std::strtod(link_speed.c_str(), nullptr) * 1e9;
-  if (transfers <= 0 || transfers > 1e12 || lanes <= 0 || lanes > 32) return {};
-  const double coding = transfers <= 5e9 ? 8.0 / 10 : 128.0 / 130;
-  return BytesPerSecond(transfers * coding * lanes / 8);
+  return pcie_bandwidth(std::strtod(link_speed.c_str(), nullptr) * 1e9, lanes);
 }
 
 NodeFacts read_nccl_xml(std::string_view text, const std::string& file) {

@@ -23,7 +23,7 @@ namespace plait {
 NodeFacts read_nccl_xml(std::string_view text, const std::string& file);
 
 /// One direction of a PCIe link from NCCL's attributes: "16.0 GT/s PCIe", 16 lanes -> 31.5 GB/s.
-/// Encoding 8b/10b up to 5 GT/s, 128b/130b above (PCIe base specification). Zero: not understood.
+/// Zero: not understood.
 BytesPerSecond pcie_bandwidth_of(const std::string& link_speed, int lanes);
 
 }  // namespace plait

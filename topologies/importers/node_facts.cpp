@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "topologies/importers/choose_device.h"
+#include "topologies/importers/product_device.h"
 
 namespace plait {
 namespace {
@@ -121,12 +122,9 @@ std::string changes(const Table<T>& table, const T& value, const T& base) {
   return members.empty() ? "" : json_object(std::move(members), false);
 }
 
-}  // namespace
-
-ImportedNode node_from(const NodeFacts& facts, const ImportOptions& options) {
-  ImportedNode out;
-  out.notes = facts.notes;
-  const NvlinkReading nvlink = read_nvlinks(facts, options.device, out.notes);
+/// What the file says of links, places and NICs.
+void set_linked(ImportedNode& out, const NodeFacts& facts, const std::string& wanted) {
+  const NvlinkReading nvlink = read_nvlinks(facts, wanted, out.notes);
   out.device = nvlink.device;
   out.preset = node_with(out.device, nvlink.kind);
   out.node = find_node(out.preset);
@@ -138,21 +136,74 @@ ImportedNode node_from(const NodeFacts& facts, const ImportOptions& options) {
   out.node.nics = compute_nics(facts, out.notes);
   out.node.rails = facts.rails;
   if (!facts.cpu.empty()) out.node.cpu = facts.cpu;
-  // Data sheets round: 63 GB/s for 63.015.
-  const bool other_pcie =
-      facts.pcie_bandwidth && std::abs(*facts.pcie_bandwidth / out.node.pcie_bandwidth - 1) > 0.01;
-  if (other_pcie) {
-    out.node.pcie_bandwidth = BytesPerSecond(std::round(facts.pcie_bandwidth->value / 1e7) * 1e7);
-    if (out.device.host_link == LinkClass::kPcie) {
-      out.device.pcie_bandwidth = out.node.pcie_bandwidth;
-    }
-  }
   if (out.node.socket_bandwidth.value <= 0 && out.node.sockets > 1 &&
       out.node.family != Family::kNvlinkDomain) {
     out.node.socket_bandwidth = kSocketBandwidth;
-    out.notes.push_back("bandwidth between sockets assumed");
+    out.notes.emplace_back("bandwidth between sockets assumed");
   }
   set_fabric(out, facts);
+}
+
+/// The catalogue's node with so many of these devices.
+void set_listed(ImportedNode& out, const NodeFacts& facts, const std::string& wanted) {
+  const auto devices = std::ssize(facts.devices);
+  out.device = listed_device(facts, wanted);
+  out.preset = usual_node(out.device, devices);
+  out.node = find_node(out.preset);
+  if (devices != out.node.devices) out.devices_per_node = devices;
+  out.node.name = facts.name;
+  out.node.device = out.device.name;
+  out.notes.push_back(
+      fmt::format("a list of GPUs shows no NVLinks, NICs and sockets: they are those of {} "
+                  "(nvidia-smi topo -m shows them)",
+                  out.preset));
+}
+
+void set_pcie_bandwidth(ImportedNode& out, const NodeFacts& facts) {
+  // A module with its processor has NICs behind PCIe; what files say is of the GPU's own link.
+  if (!facts.pcie_bandwidth || out.device.host_link != LinkClass::kPcie) return;
+  // Data sheets round: 63 GB/s for 63.015.
+  if (std::abs(*facts.pcie_bandwidth / out.node.pcie_bandwidth - 1) <= 0.01) return;
+  out.node.pcie_bandwidth = BytesPerSecond(std::round(facts.pcie_bandwidth->value / 1e7) * 1e7);
+  out.device.pcie_bandwidth = out.node.pcie_bandwidth;
+}
+
+/// Kernels are timed by the data sheet's power, so a limit counts where it is below that. Drivers
+/// keep up to 2.2 % of the memory (nvidia-smi beside PyTorch, topologies/catalogue/devices).
+void set_limits(ImportedNode& out, const NodeFacts& facts) {
+  constexpr double kSamePower = 0.01, kSameMemory = 0.03;
+  const Device& sheet = out.device;
+  if (facts.power_limit && facts.power_limit->value < sheet.power.value * (1 - kSamePower)) {
+    std::string note = fmt::format("power limit of {}, where {} has {}",
+                                   to_text(*facts.power_limit), sheet.name, to_text(sheet.power));
+    if (facts.default_power_limit) {
+      note += fmt::format(" (default: {})", to_text(*facts.default_power_limit));
+    }
+    out.notes.push_back(std::move(note));
+    out.device.power = *facts.power_limit;
+  }
+  if (!facts.memory) return;
+  const double ratio =
+      static_cast<double>(facts.memory->value) / static_cast<double>(sheet.memory.value);
+  if (std::abs(ratio - 1) <= kSameMemory) return;
+  out.notes.push_back(fmt::format("memory of {}, where {} has {}", to_text(*facts.memory),
+                                  sheet.name, to_text(sheet.memory)));
+  out.device.memory = *facts.memory;
+}
+
+}  // namespace
+
+ImportedNode node_from(const NodeFacts& facts, const ImportOptions& options) {
+  ImportedNode out;
+  out.notes = facts.notes;
+  const std::string wanted = wanted_device(facts, options.device, out.notes);
+  if (facts.links_hidden) {
+    set_listed(out, facts, wanted);
+  } else {
+    set_linked(out, facts, wanted);
+  }
+  set_pcie_bandwidth(out, facts);
+  set_limits(out, facts);
   return out;
 }
 
@@ -162,6 +213,9 @@ std::string cluster_json(const ImportedNode& imported) {
   members.push_back({"node", changes(node_table(), imported.node, base)});
   const std::string device =
       changes(device_table(), imported.device, find_device(imported.device.name));
+  if (imported.devices_per_node) {
+    members.push_back({"devices_per_node", std::to_string(*imported.devices_per_node)});
+  }
   if (!device.empty()) members.push_back({"device", device});
   if (!imported.fabric.empty()) members.push_back({"fabric", json_quote(imported.fabric)});
   if (imported.nic_bandwidth) {

@@ -8,19 +8,29 @@
 //
 // Families spread devices and NICs over switches and sockets in blocks, in their order; a file that
 // says otherwise is imported with a note. What a file does not say (latencies, the bandwidth
-// between sockets) is the catalogue's, of the node with the same device.
+// between sockets) is the catalogue's, of the node with the same device; of a list of GPUs, which
+// shows no links at all, everything but the devices.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "topologies/catalogue.h"
 
 namespace plait {
 
 struct NodeFacts {
   std::string name;  // of the file, for `name` of the node
+  /// What the driver calls `count` of the devices; cut off where it ends with three dots.
+  struct Product {
+    std::string name;
+    std::int64_t count = 1;
+    Bytes memory;  // all of it; 0 not said
+    Where where;
+  };
+  std::vector<Product> products;  // different ones
   /// Where a device or NIC sits. Same text, same place; "" unknown.
   struct Place {
     std::string numa;
@@ -28,13 +38,16 @@ struct NodeFacts {
   };
   std::vector<Place> devices, nics;
   std::vector<MeshLink> pairs;         // NVLinks between two devices
+  bool links_hidden = false;           // a list of `devices`: no links, places and NICs are known
   bool switches_hidden = false;        // `pairs` may go through NVSwitches
   std::int64_t links_to_switches = 0;  // NVLinks of each device onto NVSwitches
   int compute_capability = 0;          // 0: not said
   std::string cpu;                     // "intel", "amd", "arm"; "" not said
   std::int64_t rails = 0;              // 0: not said
   std::optional<BytesPerSecond> pcie_bandwidth, nic_bandwidth;
-  std::vector<std::string> notes;  // what the import left out
+  std::optional<Watts> power_limit, default_power_limit;  // of a device
+  std::optional<Bytes> memory;                            // of a device, that a program can use
+  std::vector<std::string> notes;                         // what the import left out
 };
 
 struct ImportOptions {
@@ -45,12 +58,15 @@ struct ImportedNode {
   std::string preset;  // the catalogue's node that fills what is not said
   NodeSpec node;
   Device device;
-  std::string fabric;                           // catalogue name; "" the preset's
-  std::optional<BytesPerSecond> nic_bandwidth;  // where no fabric of the catalogue has it
+  std::optional<std::int64_t> devices_per_node;  // where a list has another number than the preset
+  std::string fabric;                            // catalogue name; "" the preset's
+  std::optional<BytesPerSecond> nic_bandwidth;   // where no fabric of the catalogue has it
   std::vector<std::string> notes;
 };
 
-/// Throws InputError T011 where neither the file nor `options` says which device it is; C002.
+/// Throws InputError T011 where neither the file nor `options` says which device it is, T015
+/// devices of several kinds, T016 a product that the catalogue does not have or that may be
+/// several; C002.
 ImportedNode node_from(const NodeFacts& facts, const ImportOptions& options);
 
 /// What a scenario has behind "cluster": the preset and what differs from it. Compact JSON.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "topologies/importers/gpu_list.h"
 #include "topologies/importers/lines.h"
 
 namespace plait {
@@ -167,15 +168,7 @@ std::vector<NodeFacts::Place> places_of(const Matrix& m) {
   return out;
 }
 
-}  // namespace
-
-NodeFacts read_nvidia_smi(std::string_view text, const std::string& file) {
-  const Matrix m = read_matrix(lines_of(text), file);
-  if (m.names.empty()) {
-    refuse("T003", "there is no matrix of nvidia-smi topo -m", file, 0,
-           "a line of GPU0, GPU1, ... above a row for each", "paste the whole output");
-  }
-  check(m, file);
+NodeFacts facts_of(const Matrix& m) {
   const std::vector<NodeFacts::Place> places = places_of(m);
   NodeFacts facts;
   facts.switches_hidden = true;
@@ -194,6 +187,26 @@ NodeFacts read_nvidia_smi(std::string_view text, const std::string& file) {
     }
   }
   std::ranges::sort(facts.pairs, {}, [](const MeshLink& p) { return std::pair(p.a, p.b); });
+  return facts;
+}
+
+}  // namespace
+
+NodeFacts read_nvidia_smi(std::string_view text, const std::string& file) {
+  const std::vector<TextLine> lines = lines_of(text);
+  const Matrix m = read_matrix(lines, file);
+  NodeFacts facts;
+  if (!m.names.empty()) {
+    check(m, file);
+    facts = facts_of(m);
+  }
+  if (!read_gpu_list(lines, file, facts) && m.names.empty()) {
+    refuse(
+        "T003", "there is no matrix of nvidia-smi topo -m and no list of GPUs", file, 0,
+        "a line of GPU0, GPU1, ... above a row for each; or the output of nvidia-smi alone, with "
+        "-q, -L or --query-gpu",
+        "paste the whole output");
+  }
   return facts;
 }
 

@@ -10,6 +10,9 @@
 // bridge, NODE several of one NUMA node, SYS several NUMA nodes. Colours, tabs or spaces, affinity
 // columns or none, text around it, devices that are missing from it: all read alike. Devices with
 // PIX or PXB between them, or to the same NIC, are on one PCIe switch.
+//
+// The same text may hold a list of the GPUs (topologies/importers/gpu_list.h), beside a matrix or
+// instead of it: people paste both.
 
 #include <string>
 #include <string_view>
@@ -18,8 +21,9 @@
 
 namespace plait {
 
-/// Throws InputError with file and line: T003 no matrix, T004 a row is missing or short, T005 an
-/// unknown label, T006 the two halves of the matrix differ.
+/// Throws InputError with file and line: T003 neither matrix nor list, T004 a row is missing or
+/// short, T005 an unknown label, T006 the two halves of the matrix differ; for a list T013, T014
+/// and T017.
 NodeFacts read_nvidia_smi(std::string_view text, const std::string& file);
 
 }  // namespace plait
