@@ -166,8 +166,8 @@ CostModel costs_of(const Scenario& scenario, std::shared_ptr<const Calibration> 
   CostModel costs;
   costs.host = scenario.host;
   costs.kernels = scenario.kernels;
-  costs.machine = {scenario.processor, scenario.storage_bandwidth,
-                   scenario.storage_write_bandwidth, scenario.strategy.offload.bind_cores};
+  costs.machine = {scenario.processor, scenario.storage_bandwidth, scenario.storage_write_bandwidth,
+                   scenario.strategy.offload.bind_cores};
   costs.slowest = slowest_of(scenario);
   if (calibration != nullptr) require_its_device(*calibration, scenario);
   costs.calibration = std::move(calibration);

@@ -218,8 +218,8 @@ constexpr double kAdamOverCopy = 0.5 / 0.75;
 // Where each rank has as many threads as the node has cores they wait for one another: Qwen2.5-3B
 // with ZeRO-Offload on two A100 of a host of 128 cores takes 3.084 s a step without
 // --bind_cores_to_rank and 2.383 s with it (DeepSpeed pull request 7474); Adam of 3.09 billion
-// parameters takes 0.453 s of the latter by the rate above, on two EPYC 7742.
-constexpr double kUnboundAdam = 1 + (3.084 - 2.383) / 0.453;
+// parameters takes 0.422 s of the latter by the rate above, on two EPYC 7742.
+constexpr double kUnboundAdam = 1 + (3.084 - 2.383) / 0.422;
 
 /// What one of `sharers` ranks has of a processor when all of them are at work.
 Device share_of(Device processor, std::int64_t sharers) {

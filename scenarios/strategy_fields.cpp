@@ -243,7 +243,7 @@ const Table<OffloadOptions>& offload_table() {
           field("bind_cores", &O::bind_cores, Flag{},
                 "Each rank's threads run on cores of its own, as with DeepSpeed's "
                 "--bind_cores_to_rank. Without it every rank has as many threads as the node has "
-                "cores, and Adam on the processors takes 2.5 times as long.")
+                "cores, and Adam on the processors takes 2.7 times as long.")
               .silent_by_default(),
       },
       "optimizer");

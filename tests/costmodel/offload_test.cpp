@@ -42,8 +42,7 @@ TEST(CpuAdam, ThreadsThatAreNotBoundWaitForOneAnother) {
   CostModel bound = with_processor("epyc-7742-x2"), unbound = bound;
   unbound.machine.bound_cores = false;
   const Adam half = adam_of(3.09 / 2);
-  const Seconds more =
-      unbound.on_processor(half, 2).total() - bound.on_processor(half, 2).total();
+  const Seconds more = unbound.on_processor(half, 2).total() - bound.on_processor(half, 2).total();
   EXPECT_NEAR(more.value, 3.084 - 2.383, 0.01);
   EXPECT_EQ(unbound.on_processor(half).total(), bound.on_processor(half).total()) << "alone";
 }
