@@ -22,7 +22,7 @@ namespace {
 constexpr auto kMakers = std::to_array<std::string_view>(
     {"NVIDIA ", "Tesla ", "GeForce ", "Quadro ", "TITAN ", "GRID "});
 
-struct Field {
+struct QueryField {
   std::string_view name;
   void (*set)(ListedGpu& gpu, const std::string& value, const Where& where);
 };
@@ -37,7 +37,7 @@ void set_limit(ListedGpu& gpu, const std::string& value, const Where& where) {
   limit(gpu.power_limit, watts_in(value, where));
 }
 
-constexpr auto kFields = std::to_array<Field>({
+constexpr auto kQueryFields = std::to_array<QueryField>({
     {"name", set_name},
     {"gpu_name", set_name},
     {"index", [](auto& gpu, const auto& value, const auto&) { gpu.place = value; }},
@@ -63,7 +63,7 @@ constexpr auto kFields = std::to_array<Field>({
      [](auto& gpu, const auto& value, const auto& at) { gpu.most_lanes = count_in(value, at); }},
 });
 
-using Columns = std::vector<const Field*>;  // nullptr: of no use here
+using Columns = std::vector<const QueryField*>;  // nullptr: of no use here
 
 std::vector<std::string> cells_between_commas(std::string_view line) {
   std::vector<std::string> out;
@@ -90,13 +90,14 @@ Columns columns_of(const std::vector<std::string>& titles) {
   for (const std::string& title : titles) {
     const std::string name = field_in(title);
     if (name.empty()) return {};
-    const auto* const found = std::ranges::find(kFields, name, &Field::name);
-    out.push_back(found == kFields.end() ? nullptr : found);
+    const auto* const found = std::ranges::find(kQueryFields, name, &QueryField::name);
+    out.push_back(found == kQueryFields.end() ? nullptr : found);
   }
   // Alone, "index" may be any word.
-  const bool known = titles.size() == 1
-                         ? out[0] != nullptr && out[0]->set == set_name
-                         : std::ranges::any_of(out, [](const Field* f) { return f != nullptr; });
+  const bool known =
+      titles.size() == 1
+          ? out[0] != nullptr && out[0]->set == set_name
+          : std::ranges::any_of(out, [](const QueryField* f) { return f != nullptr; });
   return known ? out : Columns{};
 }
 
