@@ -5,10 +5,9 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "core/error.h"
+#include "tests/topologies/samples.h"
 #include "topologies/importers/choose_device.h"
 #include "topologies/importers/detect.h"
 #include "topologies/importers/nvidia_smi.h"
@@ -17,14 +16,6 @@
 #include "topologies/reported_names.h"
 
 namespace plait::gpu_list_test {
-
-std::string sample(const std::string& name) {
-  std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/topologies/samples/" + name);
-  EXPECT_TRUE(in) << name;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 ImportedNode imported(const std::string& text, const std::string& device = "") {
   EXPECT_EQ(detect_format(text, "f"), ImportFormat::kNvidiaSmi);

@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "core/error.h"
+#include "tests/topologies/samples.h"
 #include "topologies/families/families.h"
 #include "topologies/importers/detect.h"
 #include "topologies/importers/lines.h"
@@ -14,14 +13,6 @@
 #include "topologies/summary.h"
 
 namespace plait::importers_test {
-
-std::string sample(const std::string& name) {
-  std::ifstream in(std::string(PLAIT_SOURCE_DIR) + "/tests/topologies/samples/" + name);
-  EXPECT_TRUE(in) << name;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 ImportedNode imported(const std::string& name, const std::string& device = "") {
   const std::string text = sample(name);
