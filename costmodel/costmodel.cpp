@@ -234,6 +234,14 @@ Device share_of(Device processor, std::int64_t sharers) {
   return processor;
 }
 
+/// All of it to each of the others, or from each its part.
+Cost peer_copies_cost(const Collective& op, const GroupPlacement& group) {
+  if (group.ranks <= 1) return {};
+  const std::int64_t parts = op.kind == CollectiveKind::kBroadcast ? 1 : group.ranks;
+  const Path& path = group.nodes > 1 ? group.inter : group.intra;
+  return static_cast<double>(group.ranks - 1) * message_cost(Bytes(op.bytes().value / parts), path);
+}
+
 }  // namespace
 
 Cost CostModel::compute(const Compute& op, const Device& device) const {
@@ -276,18 +284,6 @@ Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
   }
   return cost;
 }
-
-namespace {
-
-/// All of it to each of the others, or from each its part.
-Cost peer_copies_cost(const Collective& op, const GroupPlacement& group) {
-  if (group.ranks <= 1) return {};
-  const std::int64_t parts = op.kind == CollectiveKind::kBroadcast ? 1 : group.ranks;
-  const Path& path = group.nodes > 1 ? group.inter : group.intra;
-  return static_cast<double>(group.ranks - 1) * message_cost(Bytes(op.bytes().value / parts), path);
-}
-
-}  // namespace
 
 CollectiveCost CostModel::collective(const Collective& op, const GroupPlacement& group,
                                      const Cluster& cluster) const {

@@ -96,6 +96,11 @@ struct LayerRule {
   /// Of the first so many layers in host memory, on the processor; -1: as few as must be.
   std::int64_t host_experts = 0;
   LayerSplit split = LayerSplit::kLayer;
+
+  /// Not all of the layers and their caches are sure to be on devices.
+  bool leaves_devices() const {
+    return dealing != Dealing::kEven || cache_on_host || host_experts != 0;
+  }
 };
 
 /// Every layer keeps the keys and values of all tokens: none has a window or a state.

@@ -136,6 +136,7 @@ class ServingWriter {
   }
   /// A layer of the device, without what the processor has of it.
   Block on_device(const Part& part, Block block) {
+    if (!part.experts_on_host && !map_.cache_on_host) return block;
     const auto experts = ops_of_experts(d_, block);
     if (part.experts_on_host && copies_experts_)
       block = with_copied_weights(d_, memory_, Place::kHost, std::move(block), experts);

@@ -152,8 +152,7 @@ LayerMap filled(const ServedModel& s, const LayerRule& rule, const EngineLimits&
 
 /// Layers by their bytes, or one by one to a processor, are layers alike.
 void require_even(const Model& m, const LayerRule& rule) {
-  const bool even = rule.dealing == Dealing::kEven && !rule.cache_on_host && rule.host_experts == 0;
-  if (m.layer_pattern.empty() || even) return;
+  if (m.layer_pattern.empty() || !rule.leaves_devices()) return;
   throw refusal("S158", "layers of a pattern are dealt evenly to devices, their caches too",
                 rule.dealing != Dealing::kEven ? "serving.layers.deal"
                 : rule.cache_on_host           ? "serving.layers.cache_on_host"

@@ -1,13 +1,11 @@
 #pragma once
 // Where each layer goes, by the rules of the programs that people run:
 //   even            vLLM: even_layers
-//   gpu_layers      llama.cpp's -ngl n: the embedding on the processor, the last min(n, L) layers
-//   on
-//                   devices, dealt evenly, the head too where n > L (src/llama-model.cpp,
-//                   i_gpu_start); n = -1: as many as fit
-//   host_experts    llama.cpp's --n-cpu-moe n: experts of the first n layers in host memory; n =
-//   -1:
-//                   as few as leave room for all else
+//   gpu_layers      llama.cpp's -ngl n: the embedding on the processor, the last min(n, L)
+//                   layers on devices, dealt evenly, the head too where n > L
+//                   (src/llama-model.cpp, i_gpu_start); n = -1: as many as fit
+//   host_experts    llama.cpp's --n-cpu-moe n: experts of the first n layers in host memory;
+//                   n = -1: as few as leave room for all else
 //   sequential, balanced, balanced_low_0
 //                   Accelerate's infer_auto_device_map: layers in order on device 0, 1, ..., each
 //                   up to its allowance, what is left in host memory up to its own, then on

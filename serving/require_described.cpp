@@ -40,10 +40,6 @@ void require_drafter(const Model& m, const Speculation& s) {
   }
 }
 
-bool leaves_devices(const LayerRule& rule) {
-  return rule.dealing != Dealing::kEven || rule.cache_on_host || rule.host_experts != 0;
-}
-
 void require_experts(const Model& m) {
   if (m.experts > 0) return;
   throw refusal("S191", "experts in host memory, and the model has none",
@@ -62,7 +58,7 @@ void require_speculation(const Model& m, const Serving& serving, const Mesh& mes
         "choose ngram, or leave it out");
   };
   if (m.recurrent_layers() > 0) refuse("of layers with states");
-  if (leaves_devices(serving.layers)) {
+  if (serving.layers.leaves_devices()) {
     refuse("with layers or their cache off the devices");
   }
   if (s.method == Drafting::kNgram) return;
@@ -81,7 +77,7 @@ void require_disaggregation(const Model& m, const Serving& serving) {
   if (!keeps_all_tokens(m)) {
     refuse("for layers that keep a window or a state", "choose another model, or leave it out");
   }
-  if (leaves_devices(serving.layers)) {
+  if (serving.layers.leaves_devices()) {
     refuse("with layers or their cache off the devices", "remove serving.layers, or leave it out");
   }
   if (serving.speculation.any() && serving.speculation.method != Drafting::kNgram) {

@@ -11,17 +11,19 @@
 namespace plait {
 namespace {
 
+/// "-m", "-ngl"; neither "-1" nor "--model".
+bool has_one_dash(const std::string& t) { return t.size() > 1 && t[0] == '-' && t[1] >= 'A'; }
+
 bool is_option(const ShellWord& word, Dashes dashes) {
   const std::string& t = word.text;
-  const bool one = dashes == Dashes::kOneOrTwo && t.size() > 1 && t[0] == '-' && t[1] >= 'A';
-  return one || (t.size() > 2 && t.starts_with("--") && t[2] != '-');
+  return (dashes == Dashes::kOneOrTwo && has_one_dash(t)) ||
+         (t.size() > 2 && t.starts_with("--") && t[2] != '-');
 }
 
 /// "-m" and kin begin something else: their launcher's business.
 bool ends_values(const ShellWord& word) {
   const std::string& t = word.text;
-  const bool dash = t.size() > 1 && t[0] == '-' && t[1] >= 'A';
-  return dash || t.ends_with(".py") || t == "torchrun" || t == "srun" || t == "python" ||
+  return has_one_dash(t) || t.ends_with(".py") || t == "torchrun" || t == "srun" || t == "python" ||
          t == "python3";
 }
 

@@ -47,8 +47,7 @@ void write_devices(ExportDraft& d, const Serving& s) {
   const std::int64_t devices = d.scenario.cluster.world_size();
   const bool shares = s.layers.host_experts >= 0 &&
                       (s.layers.dealing == Dealing::kEven || s.layers.gpu_layers >= 0);
-  const bool whole = s.layers.dealing == Dealing::kEven && !s.layers.cache_on_host &&
-                     s.layers.host_experts == 0 && s.precision.fused_attention;
+  const bool whole = !s.layers.leaves_devices() && s.precision.fused_attention;
   if (s.layers.split == LayerSplit::kRow) {
     write_split(d, "row", tp, true);
     d.say({"serving.layers.split", "strategy.tp", "strategy.pp"});

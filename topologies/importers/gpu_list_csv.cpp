@@ -65,16 +65,6 @@ constexpr auto kQueryFields = std::to_array<QueryField>({
 
 using Columns = std::vector<const QueryField*>;  // nullptr: of no use here
 
-std::vector<std::string> cells_between_commas(std::string_view line) {
-  std::vector<std::string> out;
-  for (;;) {
-    const std::size_t comma = line.find(',');
-    out.emplace_back(trimmed(line.substr(0, comma)));
-    if (comma == std::string_view::npos) return out;
-    line.remove_prefix(comma + 1);
-  }
-}
-
 /// "memory.total" of "memory.total [MiB]"; "" of what cannot be the name of a field.
 std::string field_in(const std::string& cell) {
   const std::string name = cell.substr(0, cell.find(" ["));
@@ -107,7 +97,7 @@ Columns columns_of_command(const std::string& line) {
   const std::size_t at = line.find(kOption);
   if (at == std::string::npos || line.find("noheader") == std::string::npos) return {};
   const std::string fields = line.substr(at + kOption.size());
-  return columns_of(cells_between_commas(fields.substr(0, fields.find_first_of(" \t"))));
+  return columns_of(cells_of(fields.substr(0, fields.find_first_of(" \t")), ','));
 }
 
 bool ends_table(const std::string& line) {
@@ -127,7 +117,7 @@ ListedGpu gpu_of(const Columns& columns, const std::vector<std::string>& cells, 
 void read_rows(const std::vector<TextLine>& lines, std::size_t first, const Columns& columns,
                const std::string& file, GpuList& out) {
   for (std::size_t i = first; i < lines.size() && !ends_table(lines[i].text); ++i) {
-    const std::vector<std::string> cells = cells_between_commas(lines[i].text);
+    const std::vector<std::string> cells = cells_of(lines[i].text, ',');
     const Where at{file, lines[i].number, 0, ""};
     if (cells.size() == columns.size()) {
       if (columns_of(cells).empty()) out.gpus.push_back(gpu_of(columns, cells, at));
@@ -167,7 +157,7 @@ GpuList read_bare_rows(const std::vector<TextLine>& lines) {
   bool others = false;
   for (const TextLine& l : lines) {
     ListedGpu gpu{.line = l.number};
-    const std::vector<std::string> cells = cells_between_commas(l.text);
+    const std::vector<std::string> cells = cells_of(l.text, ',');
     if (!is_bare_row(cells)) continue;
     for (const std::string& cell : cells) {
       if (is_product(cell)) gpu.name = cell;
@@ -188,7 +178,7 @@ GpuList read_bare_rows(const std::vector<TextLine>& lines) {
 /// Rows of values with units, of which none is a product name.
 void refuse_unknown_values(const std::vector<TextLine>& lines, const std::string& file) {
   for (const TextLine& l : lines) {
-    if (!has_unit(cells_between_commas(l.text))) continue;
+    if (!has_unit(cells_of(l.text, ','))) continue;
     throw InputError({.code = "T017",
                       .problem = "values without a header, and none is a product name that "
                                  "drivers report",
@@ -203,7 +193,7 @@ void refuse_unknown_values(const std::vector<TextLine>& lines, const std::string
 GpuList read_smi_csv(const std::vector<TextLine>& lines, const std::string& file) {
   GpuList out;
   for (std::size_t i = 0; i < lines.size() && out.gpus.empty(); ++i) {
-    Columns columns = columns_of(cells_between_commas(lines[i].text));
+    Columns columns = columns_of(cells_of(lines[i].text, ','));
     if (columns.empty()) columns = columns_of_command(lines[i].text);
     if (columns.empty()) continue;
     out.found = true;
@@ -220,15 +210,14 @@ GpuList read_smi_bare_csv(const std::vector<TextLine>& lines, const std::string&
 
 bool has_smi_csv(const std::vector<TextLine>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::vector<std::string> cells = cells_between_commas(lines[i].text);
+    const std::vector<std::string> cells = cells_of(lines[i].text, ',');
     if (is_bare_row(cells)) return true;
     if (columns_of(cells).empty()) continue;
     // Other tables have a "name", too.
     const bool dotted = std::ranges::any_of(
         cells, [](const std::string& c) { return c.find('.') != std::string::npos; });
     if (dotted) return true;
-    if (i + 1 < lines.size() &&
-        std::ranges::any_of(cells_between_commas(lines[i + 1].text), is_product)) {
+    if (i + 1 < lines.size() && std::ranges::any_of(cells_of(lines[i + 1].text, ','), is_product)) {
       return true;
     }
   }

@@ -69,10 +69,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::vector<std::string> cells_of(std::string_view line) {
+std::vector<std::string> cells_of(std::string_view line, char separator) {
   std::vector<std::string> out;
   for (;;) {
-    const std::size_t end = line.find('\t');
+    const std::size_t end = line.find(separator);
     out.emplace_back(trimmed(line.substr(0, end)));
     if (end == std::string_view::npos) return out;
     line.remove_prefix(end + 1);
