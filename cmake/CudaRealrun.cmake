@@ -24,8 +24,11 @@ endif()
 if(CUDNN_FOUND)
   target_include_directories(plait_realrun_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR})
 endif()
-# Not in lots: tests take single objects and have others of their own in the place of the rest.
-set_target_properties(plait_realrun_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+set_target_properties(plait_realrun_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON)
+# In no lot: tests have others of their own in the place of these.
+set(replaced ${sources})
+list(FILTER replaced INCLUDE REGEX "/(no_)?cudnn/|/no_nccl/|/nccl/(api|library)")
+set_source_files_properties(${replaced} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(NOT TARGET plait_kernels_cuda)
   return()
 endif()

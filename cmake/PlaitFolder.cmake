@@ -15,8 +15,10 @@ target_compile_options(plait_options INTERFACE
                        "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:${own_options}>>")
 option(PLAIT_SANITIZE "Address and undefined behaviour sanitizers" OFF)
 if(PLAIT_SANITIZE)
-  target_compile_options(plait_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+  # Null pointers fault anyway, and nothing is cast to what it is not: with these three, which stand
+  # before every access, compilation takes a third longer.
+  target_compile_options(plait_options INTERFACE -fsanitize=address,undefined
+                         -fno-sanitize=null,alignment,vptr -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(plait_options INTERFACE -fsanitize=address,undefined)
 endif()
 

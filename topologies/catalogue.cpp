@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
+#include <utility>
+
 #include "core/embedded_file.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -29,14 +33,19 @@ std::vector<std::string> names(const EntryKind& kind) {
   return out;
 }
 
+/// Each entry is read once: importers and searches look at most of them again and again.
 template <class T>
 T find(const EntryKind& kind, const std::string& name, const Table<T>& table) {
+  static std::mutex mutex;
+  static std::map<std::string, T> entries;
+  const std::lock_guard lock(mutex);
+  if (const auto at = entries.find(name); at != entries.end()) return at->second;
   for (const CatalogueEntry& e : catalogue()) {
     if (e.kind != kind.folder || e.name != name) continue;
     T out;
     table.read(parse_json(e.json, fmt::format("catalogue {}/{}.json", kind.folder, name)).root(),
                out);
-    return out;
+    return entries.emplace(name, std::move(out)).first->second;
   }
   const std::vector<std::string> known = names(kind);
   const std::string meant = did_you_mean(name, known);

@@ -38,14 +38,14 @@ calls_of() {
 }
 
 # less_of SCENARIO: of those that take longest, a part that has all of their kinds of work: two
-# microbatches for each stage, 200 requests. The whole is compared with tests/golden/predictions.json.
+# microbatches for each stage, 50 requests. The whole is compared with tests/golden/predictions.json.
 less_of() {
   case $1 in
     */megatron-530b-280xa100.json) echo " --set workload.global_batch=70" ;;
     */megatron-530b-2520xa100.json) echo " --set workload.global_batch=630" ;;
     */megatron-1t-512xa100.json) echo " --set workload.global_batch=128" ;;
     */megatron-1t-3072xa100.json) echo " --set workload.global_batch=768" ;;
-    *vllm*) echo " --set serving.requests.count=200" ;;
+    *vllm*) echo " --set serving.requests.count=50" ;;
   esac
 }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from plait_command import PLAIT, SOURCE, CommandTest, plait
 
 SCRIPT = SOURCE / "reports" / "published" / "realrun.py"
-SLOW = {"fsdp-2", "dp-2-tp-2"}  # fsdp-4 and two-nodes are of the same kind
+SLOW = {"fsdp-2", "fsdp-4"}  # fsdp-8 is of the same kind
 PLANS = sorted(path for path in (SOURCE / "scenarios" / "shaped").glob("*.json")
                if path.stem not in SLOW)
 LIMIT = 0.03
