@@ -57,6 +57,10 @@ FabricWords dealt(double total, std::int64_t gpus_per_node) {
 }
 
 std::string fabric_name(const FabricWords& words) {
+  if (words.efa) {
+    if (words.gigabits <= 100) return "efa100";
+    return words.gigabits <= 400 ? "efa400" : "efa800";
+  }
   if (words.ethernet) {
     if (words.gigabits <= 100) return "roce100";
     return words.gigabits <= 200 ? "roce200" : "roce400";
@@ -66,6 +70,14 @@ std::string fabric_name(const FabricWords& words) {
   return words.gigabits <= 400 ? "ndr400" : "xdr800";
 }
 
+/// The machine that AWS rents out with the device; else the usual one.
+std::string rented_at_aws(const NamedMachine& machine) {
+  for (const std::string& name : cluster_names()) {
+    if (name.starts_with("aws-") && find_node(name).device == machine.device) return name;
+  }
+  return std::string(machine.node);
+}
+
 }  // namespace
 
 FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_node) {
@@ -73,7 +85,7 @@ FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_n
       kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
       kNode(R"((\d+)\s*(?:Gb/s|Gbps)\s*(?:per node|node-node|IB/RoCE node-node))"),
       kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"), kPort(R"((\d+)\s*Gb/s)"),
-      kEthernet("RoCE|EFA|[Ee]thernet");
+      kEthernet("RoCE|[Ee]thernet"), kEfa("EFA");
   FabricWords out;
   std::smatch m;
   const auto finds = [&](const std::regex& what) {
@@ -90,13 +102,16 @@ FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_n
   } else if (finds(kPort)) {
     out.gigabits = group(m, 1);
   }
-  out.ethernet = finds(kEthernet);
+  out.ethernet = finds(kEthernet), out.efa = finds(kEfa);
   return out;
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const NamedMachine& machine = machine_of(run.gpu);
-  nlohmann::ordered_json out = {{"preset", machine.node}, {"device", machine.device}};
+  FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
+  const std::string preset = fabric.efa ? rented_at_aws(machine) : std::string(machine.node);
+  const NodeSpec node = find_node(preset);
+  nlohmann::ordered_json out = {{"preset", preset}, {"device", machine.device}};
   if (run.layout.offload.starts_with("optimizer")) {  // Adam's
     if (machine.processors.empty()) throw NotRepresentable("no processors are known of its nodes");
     out["processor"] = machine.processors;
@@ -104,7 +119,7 @@ nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::stri
   }
   if (run.gpus <= 0) throw NotRepresentable("the number of GPUs is not published");
   // A node of the record is a node of the scenario, except where an NVLink domain spans trays.
-  const bool domain = find_node(std::string(machine.node)).family == Family::kNvlinkDomain;
+  const bool domain = node.family == Family::kNvlinkDomain;
   const std::int64_t per_node = domain ? 72 : run.gpus_per_node;
   if (run.gpus <= per_node) {
     out["nodes"] = 1;
@@ -118,10 +133,12 @@ nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::stri
   }
   out["nodes"] = nodes;
   out["devices_per_node"] = run.gpus / nodes;
-  const FabricWords fabric = read_fabric(run.interconnect, domain ? run.gpus / nodes : per_node);
+  if (domain) fabric = read_fabric(run.interconnect, run.gpus / nodes);
   if (fabric.gigabits == 0) {
-    assumed.push_back("fabric: the one that usually joins such nodes");
-    return out;
+    assumed.push_back(fmt::format("fabric: {}the one that usually joins such nodes",
+                                  fabric.ethernet ? "Ethernet, as fast as " : ""));
+    if (!fabric.ethernet) return out;
+    fabric.gigabits = find_fabric(node.fabric).bandwidth.value * 8e-9;
   }
   out["fabric"] = fabric_name(fabric);
   if (fabric.nics > 0 && !domain) out["node"] = {{"nics", fabric.nics}};

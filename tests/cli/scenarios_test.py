@@ -27,8 +27,10 @@ class Scenarios(CommandTest):
                 self.assertGreater(report["step_time_s"], 0)
 
     def test_two_runs_give_the_same_bytes(self):
+        """JSON has every number of the other formats, of which small scenarios are enough."""
         for path in SCENARIOS:
-            for form in ("text", "json", "csv"):
+            small = path.parent.name in ("tiny", "side-by-side", "mistral")
+            for form in ("text", "json", "csv") if small else ("json",):
                 with self.subTest(path.stem, form=form):
                     first, second = (plait("run", path, "--format", form) for _ in range(2))
                     self.assertEqual(first, second)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "model/iteration_flops.h"
@@ -355,6 +356,7 @@ struct Words {
   std::int64_t nics;
   double gigabits;
   bool ethernet;
+  bool efa = false;
 };
 
 TEST(Published, WordsOnFabrics) {
@@ -367,14 +369,31 @@ TEST(Published, WordsOnFabrics) {
       {"4 Omni-Path (OPA) links per node; 100 Gb/s per link", 4, 100, false},
       {"inter_node_bandwidth 800 Gb/s per node", 8, 100, false},
       {"InfiniBand 200 Gb/s", 0, 200, false},
-      {"NVLink4; EFA across nodes", 0, 0, true},
+      {"NVLink; RoCE RDMA (rate not stated)", 0, 0, true},
+      {"NVLink4; EFA across nodes", 0, 0, false, true},
   };
   for (const Words& w : words) {
     const FabricWords read = read_fabric(w.text, 8);
     EXPECT_EQ(read.nics, w.nics) << w.text;
     EXPECT_EQ(read.gigabits, w.gigabits) << w.text;
     EXPECT_EQ(read.ethernet, w.ethernet) << w.text;
+    EXPECT_EQ(read.efa, w.efa) << w.text;
   }
+}
+
+TEST(Published, WhatIsSaidOfAFabricWithoutItsRateIsTaken) {
+  json record = published_sample();
+  record["cluster"]["gpu"] = "H100-SXM5-80GB";
+  using Machine = std::pair<std::string, std::string>;
+  const auto machine = [&record](const char* words) {
+    record["cluster"]["interconnect"] = words;
+    const json cluster = json::parse(scenario_of(run_of(record)).json)["cluster"];
+    return Machine(cluster["preset"], cluster.value("fabric", "the usual one"));
+  };
+  EXPECT_EQ(machine("NVLink4"), Machine("hgx-h100", "the usual one"));
+  EXPECT_EQ(machine("RoCE"), Machine("hgx-h100", "roce400"));
+  EXPECT_EQ(machine("EFA across nodes"), Machine("aws-p5", "the usual one"));
+  EXPECT_EQ(machine("EFA, 8x 400 Gb/s"), Machine("aws-p5", "efa400"));
 }
 
 }  // namespace plait::published_test
