@@ -16,8 +16,8 @@
 namespace plait {
 namespace {
 
-/// Beyond so many, as unfolded ranks are, blocks are not profiled.
-constexpr std::size_t kMostProfiledLanes = 64;
+/// Beyond so many, to walk all lanes side by side takes less than to profile each block on each.
+constexpr std::size_t kMostProfiledLanes = 16;
 
 /// What the walk needs of an op, without a look at the plan.
 struct FlatOp {
