@@ -21,7 +21,6 @@
 #include "topologies/graph.h"
 
 #if PLAIT_HAS_REALRUN
-#include <cblas.h>
 
 #include "cli/backend.h"
 #include "cli/progress.h"
@@ -289,7 +288,6 @@ std::string quietness(const MachineTime& before) {
 
 /// What every rank does; rank 0 reports.
 int be_rank(Transport& transport, TimedRun run, const RealrunOptions& options) {
-  openblas_set_num_threads(1);  // ranks share the cores
   std::optional<ProgressLine> progress;
   if (transport.rank() == 0) {
     progress.emplace("running");

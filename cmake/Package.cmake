@@ -65,5 +65,6 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # CUDA's libraries come from NVIDIA, not from Debian; the plug-in that needs them is optional.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CUDAToolkit_LIBRARY_DIR})
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libopenblas0)  # real runs load it
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libboost-graph-dev, nlohmann-json3-dev, libfmt-dev, libpugixml-dev, libeigen3-dev")
 include(CPack)

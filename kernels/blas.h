@@ -1,12 +1,11 @@
 #pragma once
 // OpenBLAS under one name for float and double, row-major. Used inside kernels only.
 
-#include <cblas.h>
-
 #include <cstdint>
 #include <limits>
 
 #include "core/error.h"
+#include "kernels/blas_library.h"
 
 namespace plait::kernels {
 
@@ -31,11 +30,11 @@ void blas_gemm(Transposed ta, Transposed tb, std::int64_t m, std::int64_t n, std
   const auto flag = [](Transposed t) { return t == Transposed::kYes ? CblasTrans : CblasNoTrans; };
   const blasint lda = blas_size(a.stride), ldb = blas_size(b.stride), ldc = blas_size(c.stride);
   if constexpr (sizeof(T) == sizeof(float)) {
-    cblas_sgemm(CblasRowMajor, flag(ta), flag(tb), blas_size(m), blas_size(n), blas_size(k), alpha,
-                a.data, lda, b.data, ldb, beta, c.data, ldc);
+    blas_library().sgemm(CblasRowMajor, flag(ta), flag(tb), blas_size(m), blas_size(n),
+                         blas_size(k), alpha, a.data, lda, b.data, ldb, beta, c.data, ldc);
   } else {
-    cblas_dgemm(CblasRowMajor, flag(ta), flag(tb), blas_size(m), blas_size(n), blas_size(k), alpha,
-                a.data, lda, b.data, ldb, beta, c.data, ldc);
+    blas_library().dgemm(CblasRowMajor, flag(ta), flag(tb), blas_size(m), blas_size(n),
+                         blas_size(k), alpha, a.data, lda, b.data, ldb, beta, c.data, ldc);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "realrun/verify.h"
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -174,7 +172,6 @@ Tolerance tolerance_of(RunPrecision precision, const Plan& plan, int steps) {
 
 std::optional<ModelState> run_steps(const Model& model, const Plan& plan, RunPrecision precision,
                                     Transport& transport, const RunOptions& options) {
-  openblas_set_num_threads(1);  // the ranks share the cores
   MakeDevice device = options.device;
   if (!device)
     device = precision == RunPrecision::kFp64 ? host_device<double>() : host_device<float>();

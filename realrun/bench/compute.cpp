@@ -1,5 +1,3 @@
-#include <cblas.h>
-
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -49,7 +47,6 @@ class Companions {
 }  // namespace
 
 void bench_compute(RowsFile& file, const BenchOptions& options) {
-  ::openblas_set_num_threads(1);
   const bool quick = options.size == GridSize::kQuick;
   const std::int64_t pool_bytes = quick ? kQuickPoolBytes : kPoolBytes;
   const std::vector<Compute> grid = compute_grid(processor_extents(options.size));

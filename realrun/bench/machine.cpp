@@ -1,6 +1,5 @@
 #include "realrun/bench/machine.h"
 
-#include <cblas.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -8,6 +7,8 @@
 #include <ctime>
 #include <fstream>
 #include <thread>
+
+#include "kernels/blas_library.h"
 
 namespace plait {
 namespace {
@@ -51,8 +52,8 @@ RunRow describe_run(const std::string& bench, const std::string& version,
   run.processor = processor_name();
   run.cores = static_cast<std::int64_t>(std::thread::hardware_concurrency());
   run.compiler = compiler();
-  run.blas =
-      fmt::format("{}, kernels for {}", words(::openblas_get_config()), ::openblas_get_corename());
+  const kernels::BlasLibrary& blas = kernels::blas_library();
+  run.blas = fmt::format("{}, kernels for {}", words(blas.config()), blas.corename());
   run.quiet = words_for(quietness);
   run.core_to_core_ns = quietness.core_to_core_ns;
   run.jitter = quietness.jitter;
