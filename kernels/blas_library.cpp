@@ -25,12 +25,16 @@ template <class F>
 void find(void* library, const char* symbol, F& function) {
   function = reinterpret_cast<F>(dlsym(library, symbol));
   if (function == nullptr) {
-    throw EnvironmentError(std::string("this libopenblas is none: it has no ") + symbol);
+    throw EnvironmentError(std::string("this OpenBLAS has no ") + symbol +
+                           ": install Debian's or build it with CBLAS");
   }
 }
 
 BlasLibrary load() {
   void* library = open_library();
+  decltype(&openblas_set_num_threads) set_num_threads = nullptr;
+  find(library, "openblas_set_num_threads", set_num_threads);
+  set_num_threads(1);  // the variant with OpenMP reads another variable
   BlasLibrary out = {};
   find(library, "cblas_sgemm", out.sgemm);
   find(library, "cblas_dgemm", out.dgemm);

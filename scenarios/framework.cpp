@@ -69,7 +69,9 @@ const std::vector<Framework>& frameworks() {
 
 std::vector<std::string> framework_names() {
   std::vector<std::string> out;
-  for (const Framework& f : frameworks()) out.push_back(f.name);
+  for (const CatalogueEntry& e : catalogue()) {
+    if (e.kind == "frameworks") out.emplace_back(e.name);
+  }
   return out;
 }
 

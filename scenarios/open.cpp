@@ -24,6 +24,11 @@ bool is_open(const Json& json) {
   return automatic || json.is(Json::Kind::kList) || is_range(json);
 }
 
+bool holds_open(const Json& json) {
+  return is_open(json) ||
+         std::ranges::any_of(json.children(), [](const Json* each) { return holds_open(*each); });
+}
+
 /// A section that is "auto" as a whole leaves open what its text stands for.
 void open_sections(JsonDocument& document) {
   for (const auto& [section, key] :
@@ -153,6 +158,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
 }
 
 void refuse_open_fields(const Json& root) {
+  if (!holds_open(root)) return;  // of most: without a look at all that can be searched
   for (const std::string& path : search_paths()) {
     const Json* json = root.find_path(path);
     if (json == nullptr || !is_open(*json)) continue;

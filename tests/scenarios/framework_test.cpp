@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "scenarios/scenario.h"
 
@@ -44,6 +45,13 @@ TEST(Framework, SomeDefaultsAreOthersWithFp16) {
   EXPECT_EQ(gradients(R"(, "precision": "fp16")"), DType::kFp16);
   EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16"})"), DType::kFp16);
   EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16", "gradients": "fp32"})"), DType::kFp32);
+}
+
+TEST(Framework, IsCalledAsItsFile) {
+  std::vector<std::string> called;
+  for (const Framework& f : frameworks()) called.push_back(f.name);
+  EXPECT_EQ(called, framework_names());
+  EXPECT_GT(called.size(), 5U);
 }
 
 /// Blocks of one range of addresses, as PyTorch's allocator places them in an expandable segment:
