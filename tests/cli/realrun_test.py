@@ -110,6 +110,14 @@ class Realrun(CommandTest):
                     self.skipTest(result.err)
                 self.assertEqual(result.err.count("warning"), 1, result.err)
 
+    def test_nothing_else_loads_openblas(self):
+        """Its threads would spin beside every command."""
+        listed = {"LD_DEBUG": "files"}
+        run = plait("realrun", SMALL, "--verify", "--steps", "1", env=listed)
+        if "openblas" not in run.err:
+            self.skipTest("this loader does not say what it loads")
+        self.assertNotIn("openblas", plait("run", SMALL, env=listed).err)
+
     def test_usage_errors_are_2(self):
         for call in ([], ["--verify"], ["--matrix", "--verify"], ["--matrix", SMALL],
                      ["--matrix", "--cases", "pigeon"], [SMALL, "--verify", "--cases", "fsdp"],
