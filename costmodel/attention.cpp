@@ -14,10 +14,9 @@ namespace {
 // FlashAttention backward runs 5 products where forward runs 2, and sums dQ in 4 bytes, which are
 // set to zero, added to and converted (Dao 2023, algorithm 2).
 constexpr double kBackwardFlops = 2.5, kSumBytes = 12;
-// A tile's prologue and epilogue in the backward pass, relative to the forward pass: two operands
-// more to load, two gradients to write.
-constexpr double kBackwardPrologue = 2.5;
 constexpr double kTile = kFlashTile;
+// Wider keys leave the backward pass smaller tiles: it keeps more operands on the chip.
+constexpr std::int64_t kWide = 128;
 
 bool is_backward(Pass pass) { return pass != Pass::kForward; }
 
@@ -175,8 +174,9 @@ Cost unfused(const Attention& op, Fusion softmax, const Device& device) {
 Cost fused(const Attention& op, const Device& device) {
   if (is_decode(op))
     return cost_of(decode_time(decode_fit(device), op, device), decode_quality(device), device);
-  return cost_of(fused_time(attention_fit(device, op.kernel), op, device),
-                 attention_quality(device, op.kernel), device);
+  const AttentionFit fit = attention_fit(device, op.kernel);
+  const double warm = fit.alone ? between_other_kernels(device) : 1;
+  return cost_of(fused_time(fit, op, device, warm), attention_quality(device, op.kernel), device);
 }
 
 // What tiles are dealt to. A processor's peak is that of all of its cores, which share each tile.
@@ -189,7 +189,7 @@ double workers(const Device& device) {
 AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const Device& device) {
   const Visits visits(op);
   const double heads = static_cast<double>(op.batch * op.heads), sms = workers(device);
-  const double prologue = fit.prologue * (is_backward(op.pass) ? kBackwardPrologue : 1);
+  const double prologue = fit.prologue * (is_backward(op.pass) ? fit.backward_prologue : 1);
   const double longest = visits.longest + prologue;
   const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;
   const double sums =
@@ -202,10 +202,12 @@ AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const
           .flops = 4 * heads * kFlashTile * visits.keys * mean_width(op)};
 }
 
-KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device) {
+KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device,
+                      double warm) {
   const AttentionWork work = attention_work(fit, op, device);
   double rate = fit.flops * device.matmul_yield * device.peak(op.dtype).value / workers(device);
   if (is_backward(op.pass)) rate *= fit.backward_rate / kBackwardFlops;
+  if (is_backward(op.pass) && op.head_dim > kWide) rate *= fit.wide_backward;
   const double keys = std::max(work.longest, work.mean + fit.tail * work.longest / 2);
   const double compute = keys * 4 * kFlashTile * (work.width + fit.exponential) / rate;
   const double stream =
@@ -213,7 +215,8 @@ KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device
   const double memory = work.bytes / stream;
   const double both = std::cbrt(cube(compute) + cube(memory));
   const double teraflops = 1e-12 * work.flops;
-  const double throttle = 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops);
+  const double throttle =
+      std::max(warm, 1 + fit.throttle * teraflops / (teraflops + fit.throttle_teraflops));
   const double on_compute = both / (1 + cube(memory / compute));
   return {Seconds(fit.fixed_us * 1e-6), Seconds(throttle * on_compute),
           Seconds(throttle * (both - on_compute))};

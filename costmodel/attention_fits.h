@@ -24,6 +24,11 @@ struct AttentionFit {
   double throttle_teraflops = 0;  // F0
   double fixed_us = 0;            // t0
   double backward_rate = 0;       // of the backward pass, relative to the forward pass
+  // A tile's prologue and epilogue in the backward pass, relative to the forward pass: two operands
+  // more to load, two gradients to write.
+  double backward_prologue = 2.5;
+  double wide_backward = 1;  // rate of the backward pass where keys are wider than 128
+  bool alone = false;        // timed by itself, on a machine at rest
 };
 AttentionFit attention_fit(const Device& device, FlashKernel kernel);
 Quality attention_quality(const Device& device, FlashKernel kernel);
@@ -40,7 +45,9 @@ struct AttentionWork {
 };
 AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const Device& device);
 
-/// The formulas above.
-KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device);
+/// The formulas above. On a board that other kernels keep warm 1 + c F / (F + F0) is `warm` at
+/// least.
+KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device,
+                      double warm = 1);
 
 }  // namespace plait

@@ -86,22 +86,6 @@ Cost operator*(double times, Cost cost) {
 
 namespace {
 
-// A product takes longer between the other kernels of a layer than when it is repeated alone, which
-// is what the fits are made of: other clocks, caches and queues. Vidur's profiles of layers over
-// the model, medians of products of 2,048 rows and more: A100 1.08 (9,552 products), H100 1.10
-// (4,288). Other GPUs: the mean of the two, assumed.
-double between_other_kernels(const Device& device) {
-  switch (generation_of(device)) {
-    case Generation::kCpu: return 1;
-    case Generation::kAmpere: return 1.08;
-    case Generation::kHopper: return 1.10;
-    case Generation::kVolta:
-    case Generation::kCdna:
-    case Generation::kBlackwell: return 1.09;
-  }
-  return 1;
-}
-
 // Products and attention were measured on boards of these limits, which they reach. A lower limit
 // lowers the clock, by this power of the ratio of limits.
 double lowered_by_power(const Device& device, double exponent) {

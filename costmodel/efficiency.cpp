@@ -39,6 +39,21 @@ bool is_measured(const Device& device) {
   return false;
 }
 
+// Vidur's profiles of layers over
+// the model, medians of products of 2,048 rows and more: A100 1.08 (9,552 products), H100 1.10
+// (4,288). Other GPUs: the mean of the two, assumed.
+double between_other_kernels(const Device& device) {
+  switch (generation_of(device)) {
+    case Generation::kCpu: return 1;
+    case Generation::kAmpere: return 1.08;
+    case Generation::kHopper: return 1.10;
+    case Generation::kVolta:
+    case Generation::kCdna:
+    case Generation::kBlackwell: return 1.09;
+  }
+  return 1;
+}
+
 // e, b and t0 fitted to AIConfigurator's gemm_perf tables of A100, H100 and B200 (bf16, n and k >=
 // 1024, logarithmic loss); with peak and bandwidth swapped they miss other devices' tables by 7.5 %
 // (H100 -> H200) to 15.5 % (A100 -> H100). fp8 and nvfp4: the median rate of products with 4k <= m,

@@ -48,9 +48,11 @@ struct MatMul {
 /// head_dim), with values and results of `value_dim` columns a head. Fused (flash): probabilities
 /// stay on chip, backward recomputes them. Unfused: the (batch, heads, seq_q, seq_kv) matrix goes
 /// through memory, with softmax, mask and dropout as separate kernels. Fused kernels: the newest
-/// for the device (FlashAttention-2 on Ampere, -3 on Hopper), or FlashAttention-2 also where there
-/// is a newer one.
-enum class FlashKernel : std::uint8_t { kNewest, kFlash2, kFlash1 };
+/// of the device as inference engines call it (FlashAttention-2 on Ampere, -3 on Hopper,
+/// TensorRT-LLM's on Blackwell); an older FlashAttention, also where there is a newer one;
+/// FlashAttention-4 on Blackwell, and cuDNN's there and on Hopper; PyTorch's choice of 2024 and
+/// 2025, FlashAttention-2 and, on Blackwell, cuDNN's.
+enum class FlashKernel : std::uint8_t { kNewest, kFlash1, kFlash2, kFlash4, kCudnn, kSdpa };
 /// Documents packed into each sequence, none of which sees another (FlashAttention's varlen
 /// kernels): how many, the longest, and the sum of their lengths' squares, or of what a window
 /// leaves of these (band_of). Where queries are a share of the sequence: their runs within

@@ -16,12 +16,19 @@ const Table<Kernels>& kernels_table() {
   static const Table<K> table(
       "kernels",
       {
-          field("attention", &K::attention,
-                Choice<FlashKernel>{{{"newest", FlashKernel::kNewest},
-                                     {"flash2", FlashKernel::kFlash2},
-                                     {"flash1", FlashKernel::kFlash1}}},
-                "Which FlashAttention, where attention is fused; newest: the one made for the "
-                "device."),
+          field(
+              "attention", &K::attention,
+              Choice<FlashKernel>{{{"newest", FlashKernel::kNewest},
+                                   {"flash1", FlashKernel::kFlash1},
+                                   {"flash2", FlashKernel::kFlash2},
+                                   {"flash4", FlashKernel::kFlash4},
+                                   {"cudnn", FlashKernel::kCudnn},
+                                   {"sdpa", FlashKernel::kSdpa}}},
+              "The kernel, where attention is fused. newest: what inference engines call on the "
+              "device; flash4: FlashAttention-4 on Blackwell, the newest elsewhere; cudnn: "
+              "cuDNN's on Hopper and Blackwell, the newest elsewhere; sdpa: what PyTorch's "
+              "scaled_dot_product_attention was left to in 2024 and 2025, FlashAttention-2 and, on "
+              "Blackwell, cuDNN."),
           field("softmax", &K::softmax, choice,
                 "Scale, mask and softmax, where attention is not fused."),
           field("packing", &K::packing, choice,

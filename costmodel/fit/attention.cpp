@@ -42,4 +42,14 @@ AttentionResult fit_attention(const std::vector<AttentionRow>& rows, const Devic
   return result;
 }
 
+AttentionFit fit_backward(const std::vector<AttentionRow>& rows, const Device& device,
+                          AttentionFit fit) {
+  fit_robust({{&fit.backward_rate, 0}, {&fit.backward_prologue, 0}, {&fit.wide_backward, 1}},
+             std::vector<double>(rows.size(), 1), [&](std::vector<double>& out) {
+               for (std::size_t i = 0; i < rows.size(); ++i)
+                 out[i] = std::log(fused_time(fit, rows[i].op, device).total() / rows[i].time);
+             });
+  return fit;
+}
+
 }  // namespace plait

@@ -26,6 +26,10 @@ struct AttentionResult {
 AttentionResult fit_attention(const std::vector<AttentionRow>& rows, const Device& device,
                               const AttentionResult& start);
 
+/// What only the backward pass has, by rows of it; the other constants stay.
+AttentionFit fit_backward(const std::vector<AttentionRow>& rows, const Device& device,
+                          AttentionFit fit);
+
 /// Time of a row, with its cache.
 Seconds predicted(const AttentionResult& result, const AttentionRow& row, const Device& device);
 

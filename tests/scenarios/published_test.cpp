@@ -298,7 +298,7 @@ TEST(Published, LigersLossTakesAsManyTokensAsMakeLogitsAsLargeAsHiddenStates) {
   EXPECT_EQ(s.workload.loss_pieces, 8192 / 256);
   EXPECT_EQ(s.memory.loss_bytes_per_logit, 0);
   EXPECT_EQ(s.kernels.norm, Fusion::kFused);
-  EXPECT_EQ(s.kernels.attention, FlashKernel::kNewest);
+  EXPECT_EQ(s.kernels.attention, FlashKernel::kFlash4);
   EXPECT_TRUE(run_of(record).measured.half_squares);
 }
 
