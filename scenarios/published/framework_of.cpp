@@ -1,5 +1,7 @@
+#include <regex>
 #include <string_view>
 
+#include "core/spelling.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
@@ -55,6 +57,27 @@ constexpr Rule kRules[] = {
 /// FSDP has tensor and sequence parallelism beside it, which DeepSpeed's has not.
 constexpr Rule kPapers[] = {{"MoE Parallel Folding", "megatron-core"}};
 
+/// Megatron-LM as it was in the year of a paper: attention was not fused by default until 2024.
+std::string megatron_of(const std::string& source) {
+  static const std::regex kYear(R"(\b(20[12]\d)\b)");
+  std::smatch found;
+  const bool dated = std::regex_search(source, found, kYear);
+  const int year = dated ? std::stoi(found[1].str()) : 2024;
+  if (year <= 2020) return "megatron-lm-2020";
+  if (year == 2021) return "megatron-lm-2021";
+  return year <= 2023 ? "megatron-lm-2023" : "megatron-core";
+}
+
+/// Where no rule names the software: DeepSpeed by its name, Megatron-Core's for a layout that it
+/// alone, of the software that most people have, is known for.
+std::string by_layout(const PublishedRun& run) {
+  const PublishedLayout& p = run.layout;
+  const bool split = p.tp > 1 || p.pp > 1 || p.cp > 1 || p.ep > 1;
+  const std::string words = lower_case(run.framework + run.source + p.fsdp + run.notes);
+  if (mentions(words, "deepspeed")) return split ? "megatron-deepspeed-flash" : "deepspeed-zero3";
+  return split ? "megatron-core" : "pytorch";
+}
+
 }  // namespace
 
 std::string framework_of(const PublishedRun& run) {
@@ -63,10 +86,11 @@ std::string framework_of(const PublishedRun& run) {
   }
   for (const std::string& words : {run.framework, run.source, run.layout.fsdp, run.notes}) {
     for (const Rule& rule : kRules) {
-      if (mentions(words, rule.words)) return std::string(rule.profile);
+      if (!mentions(words, rule.words)) continue;
+      return rule.words == "Megatron" ? megatron_of(run.source) : std::string(rule.profile);
     }
   }
-  return "pytorch";
+  return by_layout(run);
 }
 
 }  // namespace plait

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
 #include <string_view>
 
+#include "core/spelling.h"
+#include "scenarios/published/device_called.h"
 #include "scenarios/published/scenario_of.h"
 #include "topologies/catalogue.h"
 
@@ -37,11 +40,25 @@ constexpr NamedMachine kMachines[] = {
     {"V100-SXM2-16GB", "dgx-v100", "v100-sxm2-16"},
 };
 
-const NamedMachine& machine_of(const std::string& gpu) {
+/// A node of the catalogue and its device.
+struct Machine {
+  std::string node, device, processors;
+};
+
+Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
   for (const NamedMachine& m : kMachines) {
-    if (gpu.starts_with(m.gpu)) return m;
+    if (gpu.starts_with(m.gpu))
+      return {std::string(m.node), std::string(m.device), std::string(m.processors)};
   }
-  throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
+  const std::string device = device_called(gpu);
+  if (device.empty())
+    throw NotRepresentable(fmt::format("no device of the catalogue is called \"{}\"", gpu));
+  const auto* usual = std::ranges::find(kMachines, device, &NamedMachine::device);
+  const bool known = usual != std::end(kMachines);
+  Machine out{known ? std::string(usual->node) : node_with(device), device,
+              known ? std::string(usual->processors) : ""};
+  assumed.push_back(fmt::format("\"{}\": {} in {}", gpu, device, out.node));
+  return out;
 }
 
 double group(const std::smatch& found, std::size_t i) { return std::stod(found[i].str()); }
@@ -70,12 +87,18 @@ std::string fabric_name(const FabricWords& words) {
   return words.gigabits <= 400 ? "ndr400" : "xdr800";
 }
 
+/// Whether Adam runs on them: wherever state is kept outside of the device.
+bool steps_on_processors(const std::string& offload) {
+  const std::string text = lower_case(offload);
+  return !text.empty() && !text.starts_with("activation");
+}
+
 /// The machine that AWS rents out with the device; else the usual one.
-std::string rented_at_aws(const NamedMachine& machine) {
+std::string rented_at_aws(const Machine& machine) {
   for (const std::string& name : cluster_names()) {
     if (name.starts_with("aws-") && find_node(name).device == machine.device) return name;
   }
-  return std::string(machine.node);
+  return machine.node;
 }
 
 }  // namespace
@@ -107,12 +130,12 @@ FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_n
 }
 
 nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::string>& assumed) {
-  const NamedMachine& machine = machine_of(run.gpu);
+  const Machine machine = machine_of(run.gpu, assumed);
   FabricWords fabric = read_fabric(run.interconnect, run.gpus_per_node);
-  const std::string preset = fabric.efa ? rented_at_aws(machine) : std::string(machine.node);
+  const std::string preset = fabric.efa ? rented_at_aws(machine) : machine.node;
   const NodeSpec node = find_node(preset);
   nlohmann::ordered_json out = {{"preset", preset}, {"device", machine.device}};
-  if (run.layout.offload.starts_with("optimizer")) {  // Adam's
+  if (steps_on_processors(run.layout.offload)) {  // Adam's
     if (machine.processors.empty()) throw NotRepresentable("no processors are known of its nodes");
     out["processor"] = machine.processors;
     assumed.push_back(fmt::format("processors: {}", machine.processors));

@@ -32,7 +32,7 @@ class ModelWriter {
   JsonObject write() {
     JsonObject out = {
         {"name", m_.name},     {"layers", m_.layers},
-        {"hidden", m_.hidden}, {"ffn_hidden", m_.ffn_hidden > 0 ? m_.ffn_hidden : 4 * m_.hidden},
+        {"hidden", m_.hidden}, {"ffn_hidden", inner_width()},
         {"heads", m_.heads},   {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
     out["vocab"] = vocabulary();
     out["max_positions"] = m_.sequence_length;
@@ -67,6 +67,15 @@ class ModelWriter {
   }
 
  private:
+  /// Llama's where a gated MLP does not say its width: 8 h / 3, to 256 (Touvron et al. 2023).
+  std::int64_t inner_width() {
+    if (m_.ffn_hidden > 0) return m_.ffn_hidden;
+    if (!m_.gated_mlp || m_.experts > 0) return 4 * m_.hidden;
+    const std::int64_t width = (8 * m_.hidden / 3 + 255) / 256 * 256;
+    assumed_.push_back("width of the MLP: 8 h / 3, to 256");
+    return width;
+  }
+
   /// Norms in front of attention and MLP, none behind the embedding (Megatron-LM,
   /// megatron/model/bert_model.py; LiBai, libai/models/bert_model.py).
   void add_encoder(JsonObject& out) {
@@ -162,7 +171,12 @@ class ModelWriter {
 }  // namespace
 
 bool has_latents(const PublishedRun& run) {
-  return run.model.attention == "MLA" || mentions(run.arguments, "--kv-lora-rank");
+  const std::string attention = lower_case(run.model.attention), name = lower_case(run.model.name);
+  const bool said = mentions(attention, "mla") || mentions(attention, "latent");
+  const bool family =
+      attention.empty() &&
+      (mentions(name, "deepseek-v2") || mentions(name, "deepseek-v3") || mentions(name, "kimi-k2"));
+  return said || family || mentions(run.arguments, "--kv-lora-rank");
 }
 
 std::optional<std::int64_t> dense_layers_first(const PublishedRun& run) {

@@ -1,6 +1,9 @@
 #include "scenarios/published/pipeline_of.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 
 #include "core/spelling.h"
 #include "plan/schedule.h"
@@ -25,6 +28,20 @@ std::vector<std::int64_t> layers_of_libai(std::int64_t layers, std::int64_t pp) 
   }
   return out;
 }
+
+/// What records call schedules, in small letters; the first that a text has counts.
+struct NamedSchedule {
+  std::string_view words, schedule;
+  bool profiled = false;  // laid out for the passes of a stage
+};
+constexpr NamedSchedule kSchedules[] = {
+    {"zb-1p", "zb-1p", true},    {"zb-2p", "zb-2p", true}, {"zb-h1", "zb-h1"},
+    {"zb-h2", "zb-h2"},          {"zb-v", "zb-v"},         {"zbv", "zb-v"},
+    {"v-half", "v-half"},        {"v-min", "v-min"},       {"dualpipe-v", "dualpipe-v"},
+    {"dualpipev", "dualpipe-v"}, {"dualpipe", "dualpipe"}, {"gpipe", "gpipe"},
+    {"all forward", "gpipe"},    {"all-forward", "gpipe"}, {"afab", "gpipe"},
+    {"fill-drain", "gpipe"},     {"naive", "sequential"},  {"sequential", "sequential"},
+};
 
 class PipelineWriter {
  public:
@@ -52,15 +69,23 @@ class PipelineWriter {
   /// And how many chunks a stage has.
   JsonObject schedule() {
     const std::string words = lower_case(p_.schedule);
-    const std::int64_t most = (m_.layers + (short_ends_ ? 2 : 0)) / p_.pp;
+    const bool ends = short_ends_ || (m_.layers % p_.pp != 0 && (m_.layers + 2) % p_.pp == 0);
+    const std::int64_t most = (m_.layers + (ends ? 2 : 0)) / p_.pp;
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
-    if (p_.chunks == 0 && !p_.most_chunks && mentions(words, "interleaved")) {
+    const bool interleaved = mentions(words, "interleaved") || words == "1f1b-i";
+    if (p_.chunks == 0 && !p_.most_chunks && interleaved) {
       assumed_.push_back("interleaved pipeline: 1 layer per chunk");
       chunks_ = most;
     }
     if (chunks_ > 1) return {{"schedule", "interleaved"}, {"chunks", chunks_}};
-    if (mentions(words, "zb-1p")) return {{"schedule", "zb-1p"}, {"profile", profile()}};
-    if (mentions(words, "zb-2p")) return {{"schedule", "zb-2p"}, {"profile", profile()}};
+    for (const NamedSchedule& named : kSchedules) {
+      if (!mentions(words, named.words)) continue;
+      const std::string name(named.schedule);
+      if (named.profiled) return {{"schedule", name}, {"profile", profile()}};
+      return {{"schedule", name}};
+    }
+    if (!words.empty() && !mentions(words, "1f1b"))
+      assumed_.push_back(fmt::format("schedule \"{}\": 1f1b", p_.schedule));
     return {{"schedule", "1f1b"}};
   }
   /// Megatron-Core refuses groups of as many microbatches as there are stages where their number is

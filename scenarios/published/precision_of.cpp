@@ -1,9 +1,12 @@
 #include "scenarios/published/precision_of.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "core/spelling.h"
+#include "scenarios/published/scenario_of.h"
 
 namespace plait {
 namespace {
@@ -73,11 +76,23 @@ std::string narrow_weights_of(const PublishedRun& run) {
   return keeps_by_recipe(run) ? "gathered" : "none";
 }
 
+/// bf16 where only the products' type is said, or nothing.
+std::string weights_of(const std::string& precision, std::vector<std::string>& assumed) {
+  const auto says = [&](const char* word) { return mentions(precision, word); };
+  if (says("tf32")) throw NotRepresentable("products in TF32 are not planned yet");
+  if (says("fp16") || says("float16")) return says("bfloat16") ? "bf16" : "fp16";
+  if (says("bf16") || says("bfloat16") || in_fp8(precision) || says("fp4")) return "bf16";
+  if (says("fp32") || says("float32")) return "fp32";
+  assumed.push_back(precision.empty() ? "precision: bf16"
+                                      : fmt::format("precision \"{}\": bf16", precision));
+  return "bf16";
+}
+
 }  // namespace
 
 nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::string>& assumed) {
   const std::string precision = lower_case(run.precision);
-  nlohmann::ordered_json out = {{"weights", mentions(precision, "fp16") ? "fp16" : "bf16"}};
+  nlohmann::ordered_json out = {{"weights", weights_of(precision, assumed)}};
   // Megatron-Bridge's bf16_with_nvfp4_mixed (training/mixed_precision.py) leaves no layer in bf16.
   if (mentions(precision, "nvfp4")) out["matmul"] = "nvfp4";
   if (in_fp8(precision)) out["matmul"] = "fp8";

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <regex>
+
+#include "core/spelling.h"
 
 namespace plait {
 namespace {
@@ -84,6 +87,16 @@ std::string words(const Json* json) {
   return out;
 }
 
+/// Families whose MLPs are gated, in small letters.
+constexpr std::string_view kGated[] = {"llama",    "mistral",  "mixtral",  "qwen",
+                                       "deepseek", "kimi",     "gemma",    "yi-",
+                                       "olmo",     "baichuan", "internlm", "dbrx"};
+
+bool is_gated_by_name(const std::string& name) {
+  const std::string small = lower_case(name);
+  return std::ranges::any_of(kGated, [&](auto family) { return mentions(small, family); });
+}
+
 PublishedModel model_of(const Json& m) {
   PublishedModel out;
   out.name = text(m, "name");
@@ -100,7 +113,7 @@ PublishedModel model_of(const Json& m) {
   if (const Json* shared = member(m, "shared_experts")) out.shared_experts = words(shared);
   out.first_dense_layers = count(m, "first_dense_layers", 0);
   out.attention = text(m, "attention");
-  out.gated_mlp = flag(m, "gated_mlp").value_or(false);
+  out.gated_mlp = flag(m, "gated_mlp").value_or(is_gated_by_name(out.name));
   out.tied_embeddings = flag(m, "tied_embeddings");
   if (const auto untied = flag(m, "untied")) out.tied_embeddings = !*untied;
   return out;
@@ -217,6 +230,12 @@ std::optional<PassProfile> profile_of(const Json* p) {
   return PassProfile{*f, *b, *w, amount(*p, "Tcomm").value_or(0)};
 }
 
+/// A micro-batch by how many of them a replica accumulates; 0: not published.
+std::int64_t part_of_a_step(const Json& batch, const PublishedRun& run) {
+  const std::int64_t parts = run.replicas() * count(batch, "grad_accum", 0);
+  return parts > 0 && run.global_batch % parts == 0 ? run.global_batch / parts : 0;
+}
+
 PublishedRun run_of(const Json& r) {
   if (!r.is(Json::Kind::kObject)) refuse(r, r.describe() + " in a list of records", "an object");
   PublishedRun out;
@@ -240,8 +259,11 @@ PublishedRun run_of(const Json& r) {
   const Json& batch = part(r, "batch");
   out.global_batch = count(batch, "global_batch", 0);
   out.micro_batch = count(batch, "micro_batch", 0);
+  if (out.gpus == 0) out.gpus = out.layout.tp * out.layout.pp * out.layout.cp * out.layout.dp;
+  if (out.micro_batch == 0) out.micro_batch = part_of_a_step(batch, out);
   out.precision = text(r, "precision");
   out.recompute = text(r, "recompute");
+  out.optimizer = text(r, "optimizer");
   out.profile = profile_of(member(r, "stage_profile_ms"));
   out.measured = measured_of(part(r, "measured"), out);
   return out;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -13,6 +15,7 @@
 #include "scenarios/published/pipeline_of.h"
 #include "scenarios/published/precision_of.h"
 #include "scenarios/published/recipe_of.h"
+#include "scenarios/published/recompute_of.h"
 
 namespace plait {
 namespace {
@@ -45,6 +48,8 @@ class ScenarioWriter {
     if (JsonObject h = host(); !h.empty()) out["host"] = std::move(h);
     if (JsonObject m = memory(); !m.empty()) out["memory"] = std::move(m);
     out["cluster"] = cluster_of(run_, assumed_);
+    if (!run_.optimizer.empty() && !mentions(lower_case(run_.optimizer), "adam"))
+      assumed_.push_back(fmt::format("optimizer \"{}\": Adam", run_.optimizer));
     return {framework_, json_pretty(out.dump()), std::move(assumed_)};
   }
 
@@ -158,8 +163,6 @@ class ScenarioWriter {
     return m_.experts > 0 && mentions(said, "drop") && !mentions(said, "dropless");
   }
 
-  bool compiles_layers() const { return mentions(run_.notes, "compile"); }
-
   bool liger() const { return mentions(run_.notes, "Liger"); }
 
   /// As many tokens at a time as make logits about as large as the hidden states (Liger-Kernel,
@@ -200,7 +203,7 @@ class ScenarioWriter {
     if (mentions(run_.precision, "FP8-CS") || mentions(run_.notes, "_FP8_CS_"))
       out["amax"] = "eager";
     if (m_.experts > 0) add_routing(out);
-    if (compiles_layers())
+    if (compiles_layers(run_))
       for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
     return out;
   }
@@ -234,18 +237,15 @@ class ScenarioWriter {
   JsonObject strategy() {
     JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
     if (p_.cp > 1) out["cp"] = p_.cp;
-    std::int64_t zero = p_.zero_stage.value_or(0);
-    if (!p_.zero_stage && !p_.fsdp.empty()) {
-      zero = 3;
-      assumed_.push_back("sharded data parallelism: ZeRO stage 3");
-    }
+    const std::int64_t zero = zero_stage();
     const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
     const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
     const bool sharded = zero == 3;
     if (sharded) {
       const std::int64_t ranks = run_.replicas() / ep;
-      const bool in_groups = recipe_.shards > 0 && ranks % recipe_.shards == 0;
-      const std::int64_t shards = in_groups ? recipe_.shards : ranks;
+      const std::int64_t group = ranks_of_a_copy();
+      const bool in_groups = group > 0 && ranks % group == 0;
+      const std::int64_t shards = in_groups ? group : ranks;
       if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
       out["fsdp"] = shards;
     } else {
@@ -254,10 +254,10 @@ class ScenarioWriter {
       if (framework_ == "deepspeed-zero3") out["keep_weight_shard"] = false;  // of stage 3 alone
     }
     if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
-    out["recompute"] = recompute();
+    out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
     const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
     if (megatrons || async_tensor_parallel()) {
-      if (out["recompute"] == ops_again()) {
+      if (recomputes_ops(out["recompute"])) {
         assumed_.push_back("tensor parallelism in pieces: not with recomputation op by op");
       } else {
         out["tensor"] = "ring";
@@ -270,6 +270,30 @@ class ScenarioWriter {
     if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, recipe_, assumed_);
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
+  }
+
+  /// PyTorch's and DeepSpeed's words for what is sharded.
+  std::int64_t zero_stage() {
+    if (p_.zero_stage) return *p_.zero_stage;
+    if (p_.fsdp.empty()) return 0;
+    const std::string words = lower_case(p_.fsdp);
+    const auto says = [&](std::initializer_list<const char*> any) {
+      return std::ranges::any_of(any, [&](const char* word) { return mentions(words, word); });
+    };
+    const std::int64_t stage = says({"no_shard", "ddp"})                        ? 0
+                               : says({"zero-1", "zero1", "zero 1"})            ? 1
+                               : says({"grad_op", "zero-2", "zero2", "zero 2"}) ? 2
+                                                                                : 3;
+    assumed_.push_back(fmt::format("sharded data parallelism: ZeRO stage {}", stage));
+    return stage;
+  }
+
+  /// Which hold the weights of a model together: those of a node with PyTorch's HYBRID_SHARD. 0:
+  /// all.
+  std::int64_t ranks_of_a_copy() const {
+    if (recipe_.shards > 0) return recipe_.shards;
+    const bool hybrid = mentions(lower_case(p_.fsdp), "hybrid");
+    return hybrid ? std::max<std::int64_t>(1, run_.gpus_per_node / (p_.tp * p_.cp)) : 0;
   }
 
   /// Megatron-LM counts the ranks of an expert mesh, whose expert-parallel groups are ranks side by
@@ -292,62 +316,22 @@ class ScenarioWriter {
     return ep;
   }
 
-  /// "optimizer to CPU (CPU AdamW)", "activation offload 40 layers"; of another kind: nothing.
+  /// "optimizer to CPU (CPU AdamW)", "ZeRO-Infinity, parameters and optimizer to NVMe", "activation
+  /// offload 40 layers"; of another kind: nothing.
   JsonObject offload() const {
     const std::string text = lower_case(p_.offload);
-    if (text.starts_with("optimizer to cpu")) return {{"optimizer", "cpu"}};
     const std::string_view activations = "activation offload ";
-    if (!text.starts_with(activations)) return {};
-    return {{"activations", "cpu"},
-            {"activation_layers", std::atoll(text.c_str() + activations.size())}};
-  }
-
-  /// Megatron-LM's modules, as records abbreviate them.
-  JsonObject recomputed_modules(const std::string& text) {
-    JsonObject modules = JsonObject::array();
-    const auto add = [&](bool named, bool there, const char* module) {
-      if (named && there) modules.push_back(module);
-    };
-    add(mentions(text, "norm"), true, "norms");
-    add(mentions(text, "act"), m_.experts > 0, "expert-activations");
-    add(mentions(text, "mla_up_proj"), has_latents(run_), "latents");
-    add(mentions(text, "mlp"), m_.experts == 0 || m_.first_dense_layers > 0, "mlp");
-    add(mentions(text, "shared_expert"), !m_.shared_experts.empty(), "shared-experts");
-    if (modules.empty()) {
-      assumed_.push_back(fmt::format("recomputation \"{}\": none", run_.recompute));
-      return "none";
+    if (text.starts_with(activations)) {
+      return {{"activations", "cpu"},
+              {"activation_layers", std::atoll(text.c_str() + activations.size())}};
     }
-    return {{"kind", "modules"}, {"modules", modules}};
-  }
-
-  JsonObject ops_again() const {
-    if (compiles_layers()) return {{"kind", "ops"}, {"unread", false}};
-    return "ops";
-  }
-
-  JsonObject recompute() {
-    const std::string text = lower_case(run_.recompute);
-    if (text.empty() && !recipe_.keep.empty()) return {{"kind", "ops"}, {"keep", recipe_.keep}};
-    if (text.empty()) {
-      assumed_.push_back("recomputation: none");
-      return "none";
-    }
-    if (text.starts_with("none") || text.starts_with("unclear")) return "none";
-    if (text.starts_with("full")) return "full";
-    if (text.starts_with("selective (--recompute-activations)")) return "selective";
-    // Of NeMo 1, with which the first release of DGX Cloud's benchmarks came, and of NeMo 2.
-    if (text.starts_with("selective (24.11 nemo1 yaml)"))
-      return mentions(run_.source, "v24.11") ? "selective" : "none";
-    // torchtitan's selective checkpoints: option "op", its default, or each n-th layer.
-    if (text.starts_with("selective layer")) {
-      if (!mentions(text, "every 2nd")) assumed_.push_back("recomputation: every second layer");
-      return {{"kind", "full"}, {"every", 2}};
-    }
-    if (text.starts_with("selective:")) return recomputed_modules(text);
-    const bool by_op = text.starts_with("selective (op-level") ||
-                       text.starts_with("selective (per-op") || text.starts_with("selective op");
-    if (by_op || text.starts_with("selective (config default)")) return ops_again();
-    throw NotRepresentable(fmt::format("recomputation \"{}\" is not planned yet", run_.recompute));
+    const bool drives = mentions(text, "nvme");
+    if (!drives && !mentions(text, "cpu") && !mentions(text, "host")) return {};
+    const char* where = drives ? "nvme" : "cpu";
+    JsonObject out;
+    if (mentions(text, "optimizer") || mentions(text, "zero-offload")) out["optimizer"] = where;
+    if (mentions(text, "param")) out.update({{"optimizer", where}, {"parameters", where}});
+    return out;
   }
 
   const PublishedRun& run_;

@@ -75,9 +75,10 @@ bool is_fitted(const Published& p) {
 }
 
 std::string text(const AttentionFit& f) {
-  return fmt::format("{{{:.3f}, {:.1f}, {:.0f}, {:.3f}, {:.3f}, {:.1f}, {:.1f}, {:.2f}, {:.2f}, {:.2f}}}", f.flops,
-                     f.exponential, f.prologue, f.tail, f.throttle, f.throttle_teraflops,
-                     f.fixed_us, f.backward_rate, f.backward_prologue, f.wide_backward);
+  return fmt::format(
+      "{{{:.3f}, {:.1f}, {:.0f}, {:.3f}, {:.3f}, {:.1f}, {:.1f}, {:.2f}, {:.2f}, {:.2f}}}", f.flops,
+      f.exponential, f.prologue, f.tail, f.throttle, f.throttle_teraflops, f.fixed_us,
+      f.backward_rate, f.backward_prologue, f.wide_backward);
 }
 
 TEST(TrainingAttention, CommittedIsTheFit) {
@@ -90,8 +91,8 @@ TEST(TrainingAttention, CommittedIsTheFit) {
       if (p.forward.op.causal) backward.push_back(p.backward);
     }
     const AttentionFit committed = attention_fit(device, kernel_of(kernel));
-    const AttentionFit fit = fit_backward(
-        backward, device, fit_attention(forward, device, {committed, 1}).fit);
+    const AttentionFit fit =
+        fit_backward(backward, device, fit_attention(forward, device, {committed, 1}).fit);
     double moved = 0;
     for (const auto* rows : {&forward, &backward})
       for (const AttentionRow& r : *rows)

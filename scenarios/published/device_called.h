@@ -1,0 +1,17 @@
+#pragma once
+// Devices of the catalogue by what people call them: "A100 80GB PCIe", "NVIDIA H100 NVL", "RTX
+// 4090".
+
+#include <string>
+
+namespace plait {
+
+/// The device whose model the words name. Where they leave the form or the memory open, SXM, and
+/// the largest memory. Empty: none.
+std::string device_called(const std::string& words);
+
+/// A node of the catalogue with this device, none that a cloud rents out where there is another;
+/// eight on PCIe where there is none.
+std::string node_with(const std::string& device);
+
+}  // namespace plait

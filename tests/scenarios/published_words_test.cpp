@@ -1,0 +1,173 @@
+// The words by which sources of all kinds call recomputation, schedules, devices, sharding, offload
+// and types: what is read, what is listed among what was assumed, and what is refused.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "scenarios/published/device_called.h"
+#include "scenarios/published/scenario_of.h"
+#include "scenarios/scenario.h"
+#include "tests/scenarios/published_sample.h"
+
+namespace plait::published_words_test {
+
+using nlohmann::json;
+
+json scenario(const json& record) { return json::parse(scenario_of(run_of(record)).json); }
+
+bool assumes(const json& record, const std::string& words) {
+  return std::ranges::count(scenario_of(run_of(record)).assumed, words) == 1;
+}
+
+TEST(PublishedWords, OfRecomputation) {
+  json record = published_sample();
+  const auto reads = [&](const char* text) {
+    record["recompute"] = text;
+    return scenario(record)["strategy"]["recompute"];
+  };
+  EXPECT_EQ(reads("selective"), "selective");
+  EXPECT_TRUE(assumes(record, "recomputation \"selective\": of attention"));
+  EXPECT_EQ(reads("selective: core_attn"), "selective");
+  EXPECT_EQ(reads("no"), "none");
+  EXPECT_EQ(reads("Full (uniform)"), "full");
+  EXPECT_EQ(reads("full, block 4"), "full");
+  EXPECT_TRUE(assumes(record, "recomputation \"full, block 4\": of all layers"));
+  EXPECT_EQ(reads("every other layer"), json::parse(R"({"kind": "full", "every": 2})"));
+  EXPECT_EQ(reads("activation checkpointing"), "full");
+  record["source"] = "torchtitan";
+  EXPECT_EQ(reads("selective"), "ops");
+  EXPECT_THROW(reads("some of it"), NotRepresentable);
+}
+
+TEST(PublishedWords, OfSchedules) {
+  json record = published_sample();
+  record["parallel"] = {{"pp", 4}, {"dp", 4}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["schedule"] = text;
+    return scenario(record)["strategy"]["pipeline"]["schedule"];
+  };
+  EXPECT_EQ(reads("GPipe"), "gpipe");
+  EXPECT_EQ(reads("AFAB"), "gpipe");
+  EXPECT_EQ(reads("ZB-H1"), "zb-h1");
+  EXPECT_EQ(reads("DualPipeV"), "dualpipe-v");
+  EXPECT_EQ(reads("1F1B (PipeDream-flush)"), "1f1b");
+  EXPECT_EQ(scenario_of(run_of(record)).assumed.size(), 0);
+  EXPECT_EQ(reads("waves"), "1f1b");
+  EXPECT_TRUE(assumes(record, "schedule \"waves\": 1f1b"));
+}
+
+// 126 layers on 16 stages: embedding and head count as a layer each, so that 8 are a stage.
+TEST(PublishedWords, ChunksThatAreNotSaidHaveALayerEachEndsIncluded) {
+  json record = published_sample();
+  record["model"]["layers"] = 126;
+  record["parallel"] = {{"pp", 16}, {"schedule", "interleaved 1F1B (vpp not stated)"}};
+  const json pipeline = scenario(record)["strategy"]["pipeline"];
+  EXPECT_EQ(pipeline["chunks"], 8);
+  EXPECT_EQ(pipeline["first_stage_layers"], 0);
+}
+
+TEST(PublishedWords, OfDevices) {
+  EXPECT_EQ(device_called("A100 80GB PCIe"), "a100-80-pcie");
+  EXPECT_EQ(device_called("NVIDIA A100-40GB"), "a100-40-sxm");
+  EXPECT_EQ(device_called("A100"), "a100-80-sxm");
+  EXPECT_EQ(device_called("8x V100 16GB"), "v100-sxm2-16");
+  EXPECT_EQ(device_called("H100 NVL"), "h100-nvl");
+  EXPECT_EQ(device_called("GeForce RTX4090"), "rtx-4090");
+  EXPECT_EQ(device_called("RTX A6000"), "rtx-a6000");
+  EXPECT_EQ(device_called("AMD Instinct MI300X"), "mi300x");
+  EXPECT_EQ(device_called("A100 24GB"), "a100-80-sxm") << "24 GB is no board's";
+  EXPECT_EQ(device_called("Gaudi 2"), "");
+  EXPECT_EQ(node_with("mi300x"), "mi300x-8");
+  EXPECT_EQ(node_with("l40s"), "pcie-8");
+  json record = published_sample();
+  record["cluster"]["gpu"] = "A100-40GB";
+  EXPECT_EQ(scenario(record)["cluster"]["preset"], "dgx-a100");
+  EXPECT_TRUE(assumes(record, "\"A100-40GB\": a100-40-sxm in dgx-a100"));
+}
+
+TEST(PublishedWords, OfSharding) {
+  json record = published_sample();
+  record["parallel"] = {{"tp", 1}, {"pp", 1}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["fsdp"] = text;
+    return scenario(record)["strategy"];
+  };
+  EXPECT_EQ(reads("FULL_SHARD")["fsdp"], 16);
+  EXPECT_EQ(reads("HYBRID_SHARD")["fsdp"], 8);
+  EXPECT_EQ(reads("HYBRID_SHARD")["dp"], 2);
+  EXPECT_EQ(reads("SHARD_GRAD_OP")["zero_stage"], 2);
+  EXPECT_FALSE(reads("NO_SHARD").contains("zero_stage"));
+}
+
+TEST(PublishedWords, OfOffload) {
+  json record = published_sample();
+  record["parallel"] = {{"fsdp", "DeepSpeed ZeRO-3"}};
+  const auto reads = [&](const char* text) {
+    record["parallel"]["offload"] = text;
+    return scenario(record)["strategy"]["offload"];
+  };
+  EXPECT_EQ(reads("ZeRO-Offload (CPU)"), json::parse(R"({"optimizer": "cpu"})"));
+  EXPECT_EQ(reads("parameters to host memory"),
+            json::parse(R"({"optimizer": "cpu", "parameters": "cpu"})"));
+  EXPECT_EQ(reads("optimizer on NVMe"), json::parse(R"({"optimizer": "nvme"})"));
+  EXPECT_THROW(reads("disk"), NotRepresentable);
+}
+
+TEST(PublishedWords, OfTypesAndOptimizers) {
+  json record = published_sample();
+  const auto reads = [&](const char* text) {
+    record["precision"] = text;
+    return scenario(record)["workload"]["precision"]["weights"];
+  };
+  EXPECT_EQ(reads("bfloat16"), "bf16");
+  EXPECT_EQ(reads("fp32"), "fp32");
+  EXPECT_EQ(reads("bf16 with fp32 gradients"), "bf16");
+  EXPECT_EQ(reads("mixed"), "bf16");
+  EXPECT_TRUE(assumes(record, "precision \"mixed\": bf16"));
+  EXPECT_THROW(reads("TF32"), NotRepresentable);
+  record["precision"] = "bf16";
+  record["optimizer"] = "Muon";
+  EXPECT_TRUE(assumes(record, "optimizer \"Muon\": Adam"));
+}
+
+TEST(PublishedWords, SizesThatOthersLeave) {
+  json record = published_sample();
+  record["batch"] = {{"global_batch", 64}, {"grad_accum", 16}};  // of two replicas
+  EXPECT_EQ(scenario(record)["workload"]["micro_batch"], 2);
+  record["cluster"].erase("num_gpus");
+  EXPECT_EQ(run_of(record).gpus, 2 * 4 * 2);
+}
+
+TEST(PublishedWords, NamesOfModelsSayWhatTheirFamiliesHave) {
+  json record = published_sample();
+  record["model"].erase("gated_mlp"), record["model"].erase("ffn_hidden");
+  EXPECT_EQ(scenario(record)["model"]["gated_mlp"], false);
+  EXPECT_EQ(scenario(record)["model"]["ffn_hidden"], 4 * 2048);
+  record["model"]["name"] = "Mistral-7B";
+  EXPECT_EQ(scenario(record)["model"]["gated_mlp"], true);
+  EXPECT_EQ(scenario(record)["model"]["ffn_hidden"], 5632) << "8 * 2048 / 3 is 5461";
+  EXPECT_FALSE(scenario(record)["model"].contains("kv_lora_rank"));
+  record["model"]["name"] = "DeepSeek-V3";
+  EXPECT_EQ(scenario(record)["model"]["kv_lora_rank"], 512);
+}
+
+TEST(PublishedWords, FrameworksByYearAndByLayout) {
+  json record = published_sample();
+  const auto reads = [&](const char* source) {
+    record["source"] = source;
+    return framework_of(run_of(record));
+  };
+  EXPECT_EQ(reads("Shoeybi et al. 2019, Megatron-LM"), "megatron-lm-2020");
+  EXPECT_EQ(reads("Korthikanti et al. 2022 (Megatron-LM)"), "megatron-lm-2023");
+  EXPECT_EQ(reads("Nemotron-4 340B (Megatron)"), "megatron-core");
+  EXPECT_EQ(reads("a page on DeepSpeed"), "megatron-deepspeed-flash");
+  EXPECT_EQ(reads("somebody's page"), "megatron-core");
+  record["parallel"] = {{"dp", 16}};
+  EXPECT_EQ(reads("somebody's page"), "pytorch");
+  EXPECT_EQ(reads("a page on DeepSpeed"), "deepspeed-zero3");
+}
+
+}  // namespace plait::published_words_test
