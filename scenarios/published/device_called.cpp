@@ -14,7 +14,8 @@ namespace plait {
 namespace {
 
 bool is_number(const std::string& word) {
-  return !word.empty() && std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
+  return !word.empty() &&
+         std::ranges::all_of(word, [](unsigned char c) { return std::isdigit(c); });
 }
 
 /// "A100-SXM4-80GB": a100, sxm, 80. "RTX4090": rtx, 4090.
@@ -49,7 +50,8 @@ bool is_memory(const std::string& word) {
 bool is_form(const std::string& word) { return word == "sxm" || word == "pcie" || word == "nvl"; }
 
 /// How well a name of the catalogue fits; nothing where the two contradict each other.
-std::optional<int> fit(const std::vector<std::string>& name, const std::vector<std::string>& words) {
+std::optional<int> fit(const std::vector<std::string>& name,
+                       const std::vector<std::string>& words) {
   int score = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const bool memory = i > 0 && is_memory(name[i]), form = is_form(name[i]);
@@ -75,8 +77,8 @@ std::string device_called(const std::string& words) {
   for (const std::string& name : device_names()) {
     const std::optional<int> score = fit(words_of(name), said);
     if (!score) continue;
-    const bool larger = most && *score == *most &&
-                        find_device(name).memory.value > find_device(best).memory.value;
+    const bool larger =
+        most && *score == *most && find_device(name).memory.value > find_device(best).memory.value;
     if (!most || *score > *most || larger) best = name, most = score;
   }
   return best;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 #include <string_view>
 
@@ -63,6 +64,28 @@ Machine machine_of(const std::string& gpu, std::vector<std::string>& assumed) {
 
 double group(const std::smatch& found, std::size_t i) { return std::stod(found[i].str()); }
 
+/// Rates as "400 Gb/s", of which sources write "400Gbps", "400G", "NDR400", "100GbE", "3.2 Tb/s";
+/// the rate of InfiniBand's generation where they name that alone.
+std::string in_gigabits(std::string words) {
+  static const std::regex kTerabits(R"((\d+(?:\.\d+)?)\s*T(?:b/s|bps))"), kBps(R"((\d+)\s*Gbps)"),
+      kEthernet(R"((\d+)\s*Gb(?:E\b|\s+Ethernet))"), kShort(R"((\d+)G\b)"),
+      kGeneration(R"(\b([EHNX])DR[- ]?(\d{3})\b(?!\s*Gb))"), kRate(R"(\d\s*(?:Gb/s|GB/s))"),
+      kAlone(R"(\b([EHNX])DR\b)");
+  std::smatch found;
+  if (std::regex_search(words, found, kTerabits)) {
+    const std::string rate = fmt::format("{:.0f} Gb/s", 1000 * group(found, 1));
+    words = found.prefix().str() + rate + found.suffix().str();
+  }
+  words = std::regex_replace(words, kBps, "$1 Gb/s");
+  words = std::regex_replace(words, kEthernet, "$1 Gb/s Ethernet");
+  words = std::regex_replace(words, kShort, "$1 Gb/s");
+  words = std::regex_replace(words, kGeneration, "$2 Gb/s");
+  if (std::regex_search(words, kRate) || !std::regex_search(words, found, kAlone)) return words;
+  const char letter = found[1].str()[0];
+  const int rate = letter == 'E' ? 100 : letter == 'H' ? 200 : letter == 'N' ? 400 : 800;
+  return found.prefix().str() + fmt::format("{} Gb/s", rate) + found.suffix().str();
+}
+
 /// `total` Gbit/s of a node, dealt to as many NICs as make a usual port.
 FabricWords dealt(double total, std::int64_t gpus_per_node) {
   for (const std::int64_t nics :
@@ -103,10 +126,11 @@ std::string rented_at_aws(const Machine& machine) {
 
 }  // namespace
 
-FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_node) {
-  static const std::regex kCounted(R"((\d+)\s*x\s*(?:[A-Za-z]+\s+){0,2}(\d+)\s*(Gb/s|GB/s|Gbps))"),
+FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node) {
+  const std::string interconnect = in_gigabits(words);
+  static const std::regex kCounted(R"((\d+)\s*x\s*(?:[A-Za-z][\w-]*\s+){0,2}(\d+)\s*(Gb/s|GB/s))"),
       kLinks(R"((\d+) Omni-Path[^;]*;\s*(\d+)\s*Gb/s per link)"),
-      kNode(R"((\d+)\s*(?:Gb/s|Gbps)\s*(?:per node|node-node|IB/RoCE node-node))"),
+      kNode(R"((\d+)\s*Gb/s\s*(?:(?:[A-Za-z]+\s+)?per node|node-node|IB/RoCE node-node))"),
       kEach(R"((\d+)\s*Gb/s\s+(?:RDMA|IB)?\s*(?:\([^)]*\)\s*)?per GPU)"), kPort(R"((\d+)\s*Gb/s)"),
       kEthernet("RoCE|[Ee]thernet"), kEfa("EFA");
   FabricWords out;
@@ -163,7 +187,12 @@ nlohmann::ordered_json cluster_of(const PublishedRun& run, std::vector<std::stri
     if (!fabric.ethernet) return out;
     fabric.gigabits = find_fabric(node.fabric).bandwidth.value * 8e-9;
   }
-  out["fabric"] = fabric_name(fabric);
+  const std::string name = fabric_name(fabric);
+  out["fabric"] = name;
+  const double usual = find_fabric(name).bandwidth.value * 8e-9;
+  if (std::abs(usual - fabric.gigabits) > 1) {
+    out["fabric"] = {{"preset", name}, {"bandwidth", fmt::format("{} GB/s", fabric.gigabits / 8)}};
+  }
   if (fabric.nics > 0 && !domain) out["node"] = {{"nics", fabric.nics}};
   return out;
 }

@@ -17,7 +17,7 @@ struct FabricWords {
   bool efa = false;  // AWS's
 };
 /// "8x HDR 200 Gb/s IB per node", "1600 Gbps node-node (RoCE)", "400 Gb/s RDMA per GPU", ...
-FabricWords read_fabric(const std::string& interconnect, std::int64_t gpus_per_node);
+FabricWords read_fabric(const std::string& words, std::int64_t gpus_per_node);
 
 /// The `cluster` of a scenario; adds to `assumed` what the record does not say. Throws
 /// NotRepresentable for a device that the catalogue lacks.

@@ -119,8 +119,8 @@ nlohmann::ordered_json recompute_of(const PublishedRun& run, const std::string& 
 bool compiles_layers(const PublishedRun& run) { return mentions(run.notes, "compile"); }
 
 bool recomputes_ops(const nlohmann::ordered_json& recompute) {
-  return recompute == "ops" || (recompute.is_object() && recompute["kind"] == "ops" &&
-                                !recompute.contains("keep"));
+  return recompute == "ops" ||
+         (recompute.is_object() && recompute["kind"] == "ops" && !recompute.contains("keep"));
 }
 
 }  // namespace plait

@@ -371,6 +371,13 @@ TEST(Published, WordsOnFabrics) {
       {"InfiniBand 200 Gb/s", 0, 200, false},
       {"NVLink; RoCE RDMA (rate not stated)", 0, 0, true},
       {"NVLink4; EFA across nodes", 0, 0, false, true},
+      {"NDR InfiniBand", 0, 400, false},
+      {"4x HDR200 InfiniBand per node", 4, 200, false},
+      {"NVLink 3 (600 GB/s), 8x200Gbps", 8, 200, false},
+      {"8x Mellanox ConnectX-7 400Gb/s", 8, 400, false},
+      {"3.2 Tb/s RDMA per node", 8, 400, false},
+      {"8x 400G RoCE", 8, 400, true},
+      {"25GbE", 0, 25, true},
   };
   for (const Words& w : words) {
     const FabricWords read = read_fabric(w.text, 8);
