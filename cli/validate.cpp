@@ -117,6 +117,7 @@ void take_prediction(const PublishedRun& run, const Scenario& scenario, const Re
   from_rate(run.measured.hardware_tflops_per_gpu, r.hardware_tflops_per_gpu, "hardware TFLOP/s");
   from_rate(run.measured.model_tflops_per_gpu, r.model_tflops_per_gpu, "model TFLOP/s");
   from_rate(run.measured.mfu, r.mfu, "MFU");
+  from_rate(run.measured.hfu, r.hfu, "HFU");
 }
 
 ValidationRecord described(const ValidationTask& task) {

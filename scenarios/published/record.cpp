@@ -58,6 +58,12 @@ std::optional<double> amount(const Json& object, std::string_view key) {
   return found && *found > 0 ? found : std::nullopt;
 }
 
+/// A share, or as many percent: no share of a peak is above 1.
+std::optional<double> share(const Json& object, std::string_view key) {
+  const std::optional<double> found = amount(object, key);
+  return found && *found > 1 ? std::optional(*found / 100) : found;
+}
+
 /// A whole number from 0 up; `absent` where there is none.
 std::int64_t count(const Json& object, std::string_view key, std::int64_t absent) {
   const Json* found = member(object, key);
@@ -207,13 +213,15 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
   auto& usual =
       counts_recomputed_work(run) ? out.hardware_tflops_per_gpu : out.model_tflops_per_gpu;
   if (!usual) usual = amount(m, "tflops_per_gpu");
-  out.mfu = amount(m, "mfu");
+  out.mfu = share(m, "mfu"), out.hfu = share(m, "hfu");
   out.half_squares = counts_half_squares(run);
   out.out_of_memory = flag(m, "oom").value_or(false);
-  out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu || out.mfu;
+  out.says_memory = out.out_of_memory || out.step_s || out.model_tflops_per_gpu ||
+                    out.hardware_tflops_per_gpu || out.mfu || out.hfu;
   // The source's own word on its times, or faster than its GPUs can be.
   if (mentions(run.flags, "memory only") || mentions(run.flags, "would exceed peak FLOP/s")) {
-    out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = out.mfu = std::nullopt;
+    out.step_s = out.model_tflops_per_gpu = out.hardware_tflops_per_gpu = std::nullopt;
+    out.mfu = out.hfu = std::nullopt;
   }
   read_memory(m, out);
   // Whatever the framework: FlagPerf, training/nvidia/nvidia_monitor.py, and its READMEs' "actual /

@@ -50,7 +50,7 @@ struct Measured {
   std::optional<double> step_s;
   std::optional<double> model_tflops_per_gpu;     // without recomputed work
   std::optional<double> hardware_tflops_per_gpu;  // with it
-  std::optional<double> mfu;
+  std::optional<double> mfu, hfu;                 // shares of the peak
   bool half_squares = false;  // these rates count the half of attention that is not masked
   bool out_of_memory = false;
   bool says_memory = false;  // whether it fitted was published, or a time that implies it

@@ -237,6 +237,7 @@ class ScenarioWriter {
   JsonObject strategy() {
     JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
     if (p_.cp > 1) out["cp"] = p_.cp;
+    if (p_.cp > 1 && exchanges_heads()) out["context"] = "ulysses";
     const std::int64_t zero = zero_stage();
     const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
     const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
@@ -248,6 +249,8 @@ class ScenarioWriter {
       const std::int64_t shards = in_groups ? group : ranks;
       if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
       out["fsdp"] = shards;
+      if (shards == 1 && p_.cp > 1) out["zero_stage"] = zero;  // over cp
+      if (shards * p_.cp == 1) out["keep_weight_shard"] = false;
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp / ep;
       if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
@@ -270,6 +273,11 @@ class ScenarioWriter {
     if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, recipe_, assumed_);
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
+  }
+
+  /// DeepSpeed-Ulysses, wherever the record says so.
+  bool exchanges_heads() const {
+    return mentions(lower_case(run_.source + run_.framework + p_.fsdp + run_.notes), "ulysses");
   }
 
   /// PyTorch's and DeepSpeed's words for what is sharded.

@@ -112,6 +112,17 @@ TEST(PublishedWords, OfSharding) {
   EXPECT_FALSE(reads("NO_SHARD").contains("zero_stage"));
 }
 
+TEST(PublishedWords, OfUlyssesWhoseShardsAreOfAllRanks) {
+  json record = published_sample();
+  record["source"] = "DeepSpeed-Ulysses";
+  record["parallel"] = {{"cp", 16}, {"dp", 1}, {"zero_stage", 3}, {"fsdp", "DeepSpeed ZeRO-3"}};
+  const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+  EXPECT_EQ(s.strategy.context.kind, ContextKind::kUlysses);
+  EXPECT_EQ(s.strategy.zero_stage, 3);
+  record["parallel"]["cp"] = 1, record["cluster"]["num_gpus"] = 1;
+  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.zero_stage, 0);
+}
+
 TEST(PublishedWords, OfOffload) {
   json record = published_sample();
   record["parallel"] = {{"fsdp", "DeepSpeed ZeRO-3"}};
@@ -141,6 +152,14 @@ TEST(PublishedWords, OfTypesAndOptimizers) {
   record["precision"] = "bf16";
   record["optimizer"] = "Muon";
   EXPECT_TRUE(assumes(record, "optimizer \"Muon\": Adam"));
+}
+
+TEST(PublishedWords, SharesOfThePeakInPercentToo) {
+  json record = published_sample();
+  record["measured"] = {{"mfu", 43.5}, {"hfu", 0.51}};
+  EXPECT_EQ(run_of(record).measured.mfu, 0.435);
+  EXPECT_EQ(run_of(record).measured.hfu, 0.51);
+  EXPECT_TRUE(run_of(record).measured.says_memory);
 }
 
 TEST(PublishedWords, SizesThatOthersLeave) {
