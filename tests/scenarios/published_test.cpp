@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "core/error.h"
 #include "model/iteration_flops.h"
 #include "scenarios/framework.h"
-#include "scenarios/published/machine_of.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/scenario.h"
 #include "tests/scenarios/published_sample.h"
@@ -349,58 +347,6 @@ TEST(Published, NoListOfRecordsIsRefused) {
   EXPECT_EQ(code(R"([{"id": "x"}])"), "V001");
   EXPECT_EQ(code(R"([{"model": {}}])"), "V001");
   EXPECT_EQ(code("[]"), "");
-}
-
-struct Words {
-  std::string text;
-  std::int64_t nics;
-  double gigabits;
-  bool ethernet;
-  bool efa = false;
-};
-
-TEST(Published, WordsOnFabrics) {
-  const Words words[] = {
-      {"8x HDR 200 Gb/s IB per node", 8, 200, false},
-      {"NVLink4; InfiniBand 8x50 GB/s per node", 8, 400, false},
-      {"1600 Gbps node-node interconnect (RoCE)", 8, 200, true},
-      {"400 Gb/s RDMA per GPU", 8, 400, false},
-      {"NVLink; 1x IB EDR 100 Gb/s per node", 1, 100, false},
-      {"4 Omni-Path (OPA) links per node; 100 Gb/s per link", 4, 100, false},
-      {"inter_node_bandwidth 800 Gb/s per node", 8, 100, false},
-      {"InfiniBand 200 Gb/s", 0, 200, false},
-      {"NVLink; RoCE RDMA (rate not stated)", 0, 0, true},
-      {"NVLink4; EFA across nodes", 0, 0, false, true},
-      {"NDR InfiniBand", 0, 400, false},
-      {"4x HDR200 InfiniBand per node", 4, 200, false},
-      {"NVLink 3 (600 GB/s), 8x200Gbps", 8, 200, false},
-      {"8x Mellanox ConnectX-7 400Gb/s", 8, 400, false},
-      {"3.2 Tb/s RDMA per node", 8, 400, false},
-      {"8x 400G RoCE", 8, 400, true},
-      {"25GbE", 0, 25, true},
-  };
-  for (const Words& w : words) {
-    const FabricWords read = read_fabric(w.text, 8);
-    EXPECT_EQ(read.nics, w.nics) << w.text;
-    EXPECT_EQ(read.gigabits, w.gigabits) << w.text;
-    EXPECT_EQ(read.ethernet, w.ethernet) << w.text;
-    EXPECT_EQ(read.efa, w.efa) << w.text;
-  }
-}
-
-TEST(Published, WhatIsSaidOfAFabricWithoutItsRateIsTaken) {
-  json record = published_sample();
-  record["cluster"]["gpu"] = "H100-SXM5-80GB";
-  using Machine = std::pair<std::string, std::string>;
-  const auto machine = [&record](const char* words) {
-    record["cluster"]["interconnect"] = words;
-    const json cluster = json::parse(scenario_of(run_of(record)).json)["cluster"];
-    return Machine(cluster["preset"], cluster.value("fabric", "the usual one"));
-  };
-  EXPECT_EQ(machine("NVLink4"), Machine("hgx-h100", "the usual one"));
-  EXPECT_EQ(machine("RoCE"), Machine("hgx-h100", "roce400"));
-  EXPECT_EQ(machine("EFA across nodes"), Machine("aws-p5", "the usual one"));
-  EXPECT_EQ(machine("EFA, 8x 400 Gb/s"), Machine("aws-p5", "efa400"));
 }
 
 }  // namespace plait::published_test

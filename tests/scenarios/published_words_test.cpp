@@ -88,16 +88,6 @@ TEST(PublishedWords, OfDevices) {
   EXPECT_TRUE(assumes(record, "\"A100-40GB\": a100-40-sxm in dgx-a100"));
 }
 
-TEST(PublishedWords, OfSlowFabrics) {
-  json record = published_sample();
-  record["cluster"]["interconnect"] = "25GbE";
-  EXPECT_EQ(scenario(record)["cluster"]["fabric"],
-            json::parse(R"({"preset": "roce100", "bandwidth": "3.125 GB/s"})"));
-  record["cluster"]["interconnect"] = "HDR";
-  EXPECT_EQ(scenario(record)["cluster"]["fabric"], "hdr200");
-  parse_scenario(scenario_of(run_of(record)).json, "sample");
-}
-
 TEST(PublishedWords, OfSharding) {
   json record = published_sample();
   record["parallel"] = {{"tp", 1}, {"pp", 1}};
