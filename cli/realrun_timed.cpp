@@ -21,7 +21,6 @@
 #include "topologies/graph.h"
 
 #if PLAIT_HAS_REALRUN
-
 #include "cli/backend.h"
 #include "cli/progress.h"
 #include "realrun/bench/quiet.h"

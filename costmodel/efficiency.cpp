@@ -39,9 +39,8 @@ bool is_measured(const Device& device) {
   return false;
 }
 
-// Vidur's profiles of layers over
-// the model, medians of products of 2,048 rows and more: A100 1.08 (9,552 products), H100 1.10
-// (4,288). Other GPUs: the mean of the two, assumed.
+// Vidur's profiles of layers over the model, medians of products of 2,048 rows and more: A100 1.08
+// (9,552 products), H100 1.10 (4,288). Other GPUs: the mean of the two, assumed.
 double between_other_kernels(const Device& device) {
   switch (generation_of(device)) {
     case Generation::kCpu: return 1;

@@ -68,14 +68,15 @@ std::string megatron_of(const std::string& source) {
   return year <= 2023 ? "megatron-lm-2023" : "megatron-core";
 }
 
-/// Where no rule names the software: DeepSpeed by its name, Megatron-Core's for a layout that it
-/// alone, of the software that most people have, is known for.
+/// Where no rule names the software: DeepSpeed and PyTorch's FSDP by their names, else
+/// Megatron-Core for a layout that it, of the software that most people have, is known for.
 std::string by_layout(const PublishedRun& run) {
   const PublishedLayout& p = run.layout;
   const bool split = p.tp > 1 || p.pp > 1 || p.cp > 1 || p.ep > 1;
   const std::string words = lower_case(run.framework + run.source + p.fsdp + run.notes);
   if (mentions(words, "deepspeed")) return split ? "megatron-deepspeed-flash" : "deepspeed-zero3";
-  return split ? "megatron-core" : "pytorch";
+  if (!split) return "pytorch";
+  return mentions(words, "fsdp") ? "torchtitan" : "megatron-core";
 }
 
 }  // namespace

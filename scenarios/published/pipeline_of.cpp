@@ -30,11 +30,11 @@ std::vector<std::int64_t> layers_of_libai(std::int64_t layers, std::int64_t pp) 
 }
 
 /// What records call schedules, in small letters; the first that a text has counts.
-struct NamedSchedule {
+struct ScheduleWords {
   std::string_view words, schedule;
   bool profiled = false;  // laid out for the passes of a stage
 };
-constexpr NamedSchedule kSchedules[] = {
+constexpr ScheduleWords kScheduleWords[] = {
     {"zb-1p", "zb-1p", true},    {"zb-2p", "zb-2p", true}, {"zb-h1", "zb-h1"},
     {"zb-h2", "zb-h2"},          {"zb-v", "zb-v"},         {"zbv", "zb-v"},
     {"v-half", "v-half"},        {"v-min", "v-min"},       {"dualpipe-v", "dualpipe-v"},
@@ -78,7 +78,7 @@ class PipelineWriter {
       chunks_ = most;
     }
     if (chunks_ > 1) return {{"schedule", "interleaved"}, {"chunks", chunks_}};
-    for (const NamedSchedule& named : kSchedules) {
+    for (const ScheduleWords& named : kScheduleWords) {
       if (!mentions(words, named.words)) continue;
       const std::string name(named.schedule);
       if (named.profiled) return {{"schedule", name}, {"profile", profile()}};

@@ -184,6 +184,7 @@ TEST(PublishedWords, FrameworksByYearAndByLayout) {
   EXPECT_EQ(reads("Nemotron-4 340B (Megatron)"), "megatron-core");
   EXPECT_EQ(reads("a page on DeepSpeed"), "megatron-deepspeed-flash");
   EXPECT_EQ(reads("somebody's page"), "megatron-core");
+  EXPECT_EQ(reads("somebody's page on FSDP"), "torchtitan");
   record["parallel"] = {{"dp", 16}};
   EXPECT_EQ(reads("somebody's page"), "pytorch");
   EXPECT_EQ(reads("a page on DeepSpeed"), "deepspeed-zero3");

@@ -1,20 +1,11 @@
-#include <dlfcn.h>
+#include "core/library.h"
 
 #include <cstdlib>
 
-#include "core/error.h"
 #include "realrun/transport/nccl/api.h"
 
 namespace plait::nccl {
 namespace {
-
-template <class F>
-void find(void* library, const char* symbol, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, symbol));
-  if (function == nullptr) {
-    throw EnvironmentError(std::string("this NCCL has no ") + symbol + ": install 2.18 or newer");
-  }
-}
 
 /// Without it ranks connect in their first collective of each algorithm (NCCL's guide, environment
 /// variables): one that connects on one stream would keep its other streams waiting, and so would
@@ -26,29 +17,27 @@ void connect_at_once() {
 
 Api load() {
   connect_at_once();
-  void* library = dlopen("libnccl.so.2", RTLD_NOW);
-  if (library == nullptr) {
-    throw EnvironmentError(std::string("NCCL is asked for and not installed: ") + dlerror());
-  }
+  const Library library({"libnccl.so.2"}, "NCCL is asked for and not installed", "NCCL",
+                        "install 2.18 or newer");
   Api a;
-  find(library, "ncclGetVersion", a.version);
-  find(library, "ncclGetErrorString", a.error_string);
-  find(library, "ncclGetLastError", a.last_error);
-  find(library, "ncclGetUniqueId", a.unique_id);
-  find(library, "ncclCommInitRankConfig", a.init);
-  find(library, "ncclCommSplit", a.split);
-  find(library, "ncclCommFinalize", a.finalize);
-  find(library, "ncclCommDestroy", a.destroy);
-  find(library, "ncclCommAbort", a.abort);
-  find(library, "ncclCommGetAsyncError", a.async_error);
-  find(library, "ncclGroupStart", a.group_start);
-  find(library, "ncclGroupEnd", a.group_end);
-  find(library, "ncclAllReduce", a.all_reduce);
-  find(library, "ncclReduceScatter", a.reduce_scatter);
-  find(library, "ncclReduce", a.reduce);
-  find(library, "ncclAllGather", a.all_gather);
-  find(library, "ncclSend", a.send);
-  find(library, "ncclRecv", a.receive);
+  library.find("ncclGetVersion", a.version);
+  library.find("ncclGetErrorString", a.error_string);
+  library.find("ncclGetLastError", a.last_error);
+  library.find("ncclGetUniqueId", a.unique_id);
+  library.find("ncclCommInitRankConfig", a.init);
+  library.find("ncclCommSplit", a.split);
+  library.find("ncclCommFinalize", a.finalize);
+  library.find("ncclCommDestroy", a.destroy);
+  library.find("ncclCommAbort", a.abort);
+  library.find("ncclCommGetAsyncError", a.async_error);
+  library.find("ncclGroupStart", a.group_start);
+  library.find("ncclGroupEnd", a.group_end);
+  library.find("ncclAllReduce", a.all_reduce);
+  library.find("ncclReduceScatter", a.reduce_scatter);
+  library.find("ncclReduce", a.reduce);
+  library.find("ncclAllGather", a.all_gather);
+  library.find("ncclSend", a.send);
+  library.find("ncclRecv", a.receive);
   return a;
 }
 
