@@ -151,13 +151,17 @@ class ModelWriter {
       vocab = kOfZeroBubble;
       assumed_.push_back("vocabulary: 32,000, as the sizes in the models' names have it");
     } else if (vocab == 0) {
-      vocab = 50257;
+      vocab = p_.tp > 1 ? padded(50257) : 50257;
       assumed_.push_back("vocabulary: GPT-2's 50,257");
     }
     // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
     if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;
     if (!pads_vocabulary(framework_, vocab)) return vocab;
-    const std::int64_t unit = 128 * p_.tp;  // Megatron-LM's make_vocab_size_divisible_by
+    return padded(vocab);
+  }
+  /// Megatron-LM's make_vocab_size_divisible_by.
+  std::int64_t padded(std::int64_t vocab) const {
+    const std::int64_t unit = 128 * p_.tp;
     return (vocab + unit - 1) / unit * unit;
   }
 

@@ -70,7 +70,7 @@ class PipelineWriter {
   JsonObject schedule() {
     const std::string words = lower_case(p_.schedule);
     const bool ends = short_ends_ || (m_.layers % p_.pp != 0 && (m_.layers + 2) % p_.pp == 0);
-    const std::int64_t most = (m_.layers + (ends ? 2 : 0)) / p_.pp;
+    const std::int64_t most = std::max<std::int64_t>(1, (m_.layers + (ends ? 2 : 0)) / p_.pp);
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
     const bool interleaved = mentions(words, "interleaved") || words == "1f1b-i";
     if (p_.chunks == 0 && !p_.most_chunks && interleaved) {

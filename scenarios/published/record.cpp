@@ -125,13 +125,18 @@ PublishedModel model_of(const Json& m) {
   return out;
 }
 
+/// The size of an axis: tables write 0 where there is none.
+std::int64_t axis(const Json& p, std::string_view key) {
+  return std::max<std::int64_t>(1, count(p, key, 1));
+}
+
 PublishedLayout layout_of(const Json& p) {
   PublishedLayout out;
-  out.tp = count(p, "tp", 1);
-  out.cp = count(p, "cp", 1);
-  out.pp = count(p, "pp", 1);
+  out.tp = axis(p, "tp");
+  out.cp = axis(p, "cp");
+  out.pp = axis(p, "pp");
   out.dp = count(p, "dp", 0);
-  out.ep = count(p, "ep", 1);
+  out.ep = axis(p, "ep");
   out.etp = count(p, "etp", 0);
   out.sequence_parallel = flag(p, "sp");
   if (const auto zero = number(p, "zero_stage")) out.zero_stage = static_cast<std::int64_t>(*zero);
@@ -263,6 +268,7 @@ PublishedRun run_of(const Json& r) {
   out.interconnect = text(cluster, "interconnect");
   out.gpus = count(cluster, "num_gpus", 0);
   out.gpus_per_node = count(cluster, "gpus_per_node", 8);
+  if (out.gpus_per_node == 0) out.gpus_per_node = 8;
   out.layout = layout_of(part(r, "parallel"));
   const Json& batch = part(r, "batch");
   out.global_batch = count(batch, "global_batch", 0);

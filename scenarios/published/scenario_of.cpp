@@ -97,7 +97,7 @@ class ScenarioWriter {
         assumed_.push_back("dropped tokens: capacity factor 1");
       out["capacity_factor"] = 1;
     }
-    if (liger()) out["loss_pieces"] = liger_pieces(micro_batch);
+    if (liger() && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
     if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
@@ -254,9 +254,10 @@ class ScenarioWriter {
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp / ep;
       if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
-      if (framework_ == "deepspeed-zero3") out["keep_weight_shard"] = false;  // of stage 3 alone
+      // Of stage 3 alone.
+      if (framework_.starts_with("deepspeed")) out["keep_weight_shard"] = false;
     }
-    if (p_.tp > 1) out["sequence_parallel"] = p_.sequence_parallel.value_or(false);
+    if (p_.tp > 1) out["sequence_parallel"] = splits_sequences();
     out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
     const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
     if (megatrons || async_tensor_parallel()) {
@@ -273,6 +274,15 @@ class ScenarioWriter {
     if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, recipe_, assumed_);
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
+  }
+
+  /// Megatron-LM wants it beside experts, and where messages go in pieces
+  /// (megatron/training/arguments.py).
+  bool splits_sequences() {
+    if (p_.sequence_parallel) return *p_.sequence_parallel;
+    const bool wanted = m_.experts > 0 || recipe_.overlaps_tensor;
+    if (wanted) assumed_.push_back("sequence parallelism: with experts and overlap");
+    return wanted;
   }
 
   /// DeepSpeed-Ulysses, wherever the record says so.

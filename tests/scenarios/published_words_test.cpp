@@ -160,6 +160,29 @@ TEST(PublishedWords, SizesThatOthersLeave) {
   EXPECT_EQ(run_of(record).gpus, 2 * 4 * 2);
 }
 
+TEST(PublishedWords, SizesOfZeroSayNothing) {
+  json record = published_sample();
+  record["parallel"]["cp"] = 0, record["parallel"]["ep"] = 0;
+  record["cluster"]["gpus_per_node"] = 0;
+  EXPECT_EQ(scenario(record)["cluster"]["devices_per_node"], 8);
+  record["model"]["vocab"] = 0;
+  EXPECT_EQ(scenario(record)["model"]["vocab"], 50432) << "128 for each of two ranks";
+  record["notes"] = "Liger fused kernels";
+  EXPECT_FALSE(scenario(record)["workload"].contains("loss_pieces"));
+  record["model"]["layers"] = 1;  // fewer than stages
+  record["parallel"] = {{"pp", 4}, {"schedule", "interleaved 1F1B (vpp not stated)"}};
+  EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["schedule"], "1f1b");
+}
+
+TEST(PublishedWords, SequenceParallelismIsWantedByExperts) {
+  json record = published_sample();
+  record["parallel"] = {{"tp", 2}, {"dp", 8}};
+  EXPECT_EQ(scenario(record)["strategy"]["sequence_parallel"], false);
+  record["model"]["experts"] = 8, record["model"]["topk"] = 2;
+  EXPECT_EQ(scenario(record)["strategy"]["sequence_parallel"], true);
+  EXPECT_TRUE(assumes(record, "sequence parallelism: with experts and overlap"));
+}
+
 TEST(PublishedWords, NamesOfModelsSayWhatTheirFamiliesHave) {
   json record = published_sample();
   record["model"].erase("gated_mlp"), record["model"].erase("ffn_hidden");
