@@ -97,8 +97,8 @@ Quality attention_quality(const Device& device, FlashKernel kernel) {
   if (kernel == FlashKernel::kFlash1) return {Provenance::kExtrapolated, 0.3};
   if (attention_fit(device, kernel).alone) return {Provenance::kFitted, 0.12};
   if (!is_measured(device)) return {Provenance::kDatasheet, 0.25};
-  if (kernel == FlashKernel::kFlash2 && generation != Generation::kAmpere)
-    return {Provenance::kFitted, 0.1};
+  const bool second = kernel == FlashKernel::kFlash2 || kernel == FlashKernel::kSdpa;
+  if (second && generation != Generation::kAmpere) return {Provenance::kFitted, 0.1};
   switch (generation) {
     case Generation::kCpu:
     case Generation::kCdna:
