@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <regex>
 
 #include "core/spelling.h"
@@ -42,14 +45,40 @@ std::string text(const Json& object, std::string_view key) {
   return found != nullptr && found->is(Json::Kind::kText) ? found->text() : "";
 }
 
+/// A text, or yes or no, but for words that stand for its absence.
+std::string said(const Json& object, std::string_view key) {
+  const Json* flagged = member(object, key);
+  if (flagged != nullptr && flagged->is(Json::Kind::kBool))
+    return flagged->boolean() ? "yes" : "no";
+  const std::string found = text(object, key), small = lower_case(found);
+  constexpr std::array<std::string_view, 5> kUnsaid = {"unknown", "n/a", "na", "-", "?"};
+  const bool unsaid =
+      small.starts_with("not ") || std::ranges::find(kUnsaid, small) != kUnsaid.end();
+  return unsaid ? "" : found;
+}
+
+/// The same where "none" is no kind of it either.
+std::string kind_of(const Json& object, std::string_view key) {
+  const std::string found = said(object, key), small = lower_case(found);
+  constexpr std::array<std::string_view, 4> kNone = {"none", "no", "off", "false"};
+  return std::ranges::find(kNone, small) != kNone.end() ? "" : found;
+}
+
 bool is_number(const Json& json) {
   return json.is(Json::Kind::kInteger) || json.is(Json::Kind::kNumber);
 }
 
+/// A number, also as a text: "8".
 std::optional<double> number(const Json& object, std::string_view key) {
   const Json* found = member(object, key);
-  if (found == nullptr || !is_number(*found)) return std::nullopt;
-  return found->number();
+  if (found == nullptr) return std::nullopt;
+  if (is_number(*found)) return found->number();
+  if (!found->is(Json::Kind::kText)) return std::nullopt;
+  double out = 0;
+  const std::string& digits = found->text();
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  return whole && std::isfinite(out) ? std::optional(out) : std::nullopt;
 }
 
 /// A measured amount; one that was rounded to 0 says nothing.
@@ -66,11 +95,11 @@ std::optional<double> share(const Json& object, std::string_view key) {
 
 /// A whole number from 0 up; `absent` where there is none.
 std::int64_t count(const Json& object, std::string_view key, std::int64_t absent) {
-  const Json* found = member(object, key);
-  if (found == nullptr || !is_number(*found)) return absent;
-  const double value = found->number();
-  if (value < 0 || value > 1e15) refuse(*found, "a size out of range", "from 0 to 1e15");
-  return static_cast<std::int64_t>(value);
+  const std::optional<double> value = number(object, key);
+  if (!value) return absent;
+  if (*value < 0 || *value > 1e15)
+    refuse(*member(object, key), "a size out of range", "from 0 to 1e15");
+  return static_cast<std::int64_t>(*value);
 }
 
 std::optional<bool> flag(const Json& object, std::string_view key) {
@@ -142,9 +171,9 @@ PublishedLayout layout_of(const Json& p) {
   if (const auto zero = number(p, "zero_stage")) out.zero_stage = static_cast<std::int64_t>(*zero);
   out.chunks = count(p, "vpp", 0);
   out.most_chunks = text(p, "vpp").starts_with("max");
-  out.schedule = text(p, "schedule");
-  out.fsdp = text(p, "fsdp");
-  out.offload = text(p, "offload");
+  out.schedule = kind_of(p, "schedule");
+  out.fsdp = kind_of(p, "fsdp");
+  out.offload = kind_of(p, "offload");
   return out;
 }
 
@@ -275,8 +304,8 @@ PublishedRun run_of(const Json& r) {
   out.micro_batch = count(batch, "micro_batch", 0);
   if (out.gpus == 0) out.gpus = out.layout.tp * out.layout.pp * out.layout.cp * out.layout.dp;
   if (out.micro_batch == 0) out.micro_batch = part_of_a_step(batch, out);
-  out.precision = text(r, "precision");
-  out.recompute = text(r, "recompute");
+  out.precision = said(r, "precision");
+  out.recompute = said(r, "recompute");
   out.optimizer = text(r, "optimizer");
   out.profile = profile_of(member(r, "stage_profile_ms"));
   out.measured = measured_of(part(r, "measured"), out);

@@ -160,6 +160,30 @@ TEST(PublishedWords, SizesThatOthersLeave) {
   EXPECT_EQ(run_of(record).gpus, 2 * 4 * 2);
 }
 
+TEST(PublishedWords, ThatSayNothing) {
+  json record = published_sample();
+  record["parallel"] = {{"dp", 16}, {"fsdp", "none"}, {"offload", "None"}, {"schedule", "n/a"}};
+  record["recompute"] = "not published";
+  record["precision"] = "unknown";
+  const json strategy = scenario(record)["strategy"];
+  EXPECT_FALSE(strategy.contains("fsdp"));
+  EXPECT_FALSE(strategy.contains("offload"));
+  EXPECT_EQ(strategy["recompute"], "none");
+  EXPECT_TRUE(assumes(record, "recomputation: none"));
+  EXPECT_TRUE(assumes(record, "precision: bf16"));
+}
+
+TEST(PublishedWords, NumbersInQuotesAndYesOrNo) {
+  json record = published_sample();
+  record["parallel"] = {{"tp", "8"}, {"dp", "2"}, {"cp", "nan"}, {"vpp", "none"}, {"fsdp", false}};
+  record["recompute"] = true;
+  EXPECT_EQ(scenario(record)["strategy"]["tp"], 8);
+  EXPECT_EQ(scenario(record)["strategy"]["recompute"], "full");
+  EXPECT_FALSE(scenario(record)["strategy"].contains("fsdp"));
+  record["parallel"]["fsdp"] = true;
+  EXPECT_EQ(scenario(record)["strategy"]["fsdp"], 2);
+}
+
 TEST(PublishedWords, SizesOfZeroSayNothing) {
   json record = published_sample();
   record["parallel"]["cp"] = 0, record["parallel"]["ep"] = 0;
