@@ -11,6 +11,8 @@ namespace {
 struct Rule {
   std::string_view words, profile;
 };
+/// Stands for Megatron-LM's profile of the year that the source names.
+constexpr std::string_view kMegatronOfItsYear = "megatron, of its year";
 constexpr Rule kRules[] = {
     {"llm-foundry", "llm-foundry"},
     {"2025-06_torchtitan", "torchtitan-2025"},
@@ -51,7 +53,7 @@ constexpr Rule kRules[] = {
     {"Megatron-LM examples/llama", "megatron-llama"},
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
-    {"Megatron", "megatron-core"},
+    {"Megatron", kMegatronOfItsYear},
 };
 /// Papers that ran all of their rows with one software, whatever it is compared with: this one's
 /// FSDP has tensor and sequence parallelism beside it, which DeepSpeed's has not.
@@ -88,7 +90,8 @@ std::string framework_of(const PublishedRun& run) {
   for (const std::string& words : {run.framework, run.source, run.layout.fsdp, run.notes}) {
     for (const Rule& rule : kRules) {
       if (!mentions(words, rule.words)) continue;
-      return rule.words == "Megatron" ? megatron_of(run.source) : std::string(rule.profile);
+      return rule.profile == kMegatronOfItsYear ? megatron_of(run.source)
+                                                : std::string(rule.profile);
     }
   }
   return by_layout(run);

@@ -29,19 +29,32 @@ std::vector<std::int64_t> layers_of_libai(std::int64_t layers, std::int64_t pp) 
   return out;
 }
 
-/// What records call schedules, in small letters; the first that a text has counts.
+/// What records call schedules besides their names (plan/schedule.h), in small letters.
 struct ScheduleWords {
-  std::string_view words, schedule;
-  bool profiled = false;  // laid out for the passes of a stage
+  std::string_view words;
+  Schedule schedule;
 };
 constexpr ScheduleWords kScheduleWords[] = {
-    {"zb-1p", "zb-1p", true},    {"zb-2p", "zb-2p", true}, {"zb-h1", "zb-h1"},
-    {"zb-h2", "zb-h2"},          {"zb-v", "zb-v"},         {"zbv", "zb-v"},
-    {"v-half", "v-half"},        {"v-min", "v-min"},       {"dualpipe-v", "dualpipe-v"},
-    {"dualpipev", "dualpipe-v"}, {"dualpipe", "dualpipe"}, {"gpipe", "gpipe"},
-    {"all forward", "gpipe"},    {"all-forward", "gpipe"}, {"afab", "gpipe"},
-    {"fill-drain", "gpipe"},     {"naive", "sequential"},  {"sequential", "sequential"},
+    {"zbv", Schedule::kZbV},           {"dualpipev", Schedule::kDualPipeV},
+    {"all forward", Schedule::kGpipe}, {"all-forward", Schedule::kGpipe},
+    {"afab", Schedule::kGpipe},        {"fill-drain", Schedule::kGpipe},
+    {"naive", Schedule::kSequential},
 };
+
+/// The schedule that a text names, by its longest name ("dualpipe-v"); null: none but 1F1B and
+/// interleaved, which other members tell apart.
+const ScheduleKind* named_schedule(const std::string& words) {
+  for (const ScheduleWords& other : kScheduleWords) {
+    if (mentions(words, other.words)) return &kind_of(other.schedule);
+  }
+  const ScheduleKind* found = nullptr;
+  for (const ScheduleKind& kind : kSchedules) {
+    const bool usual = kind.schedule == Schedule::k1f1b || kind.schedule == Schedule::kInterleaved;
+    if (usual || !mentions(words, kind.name)) continue;
+    if (found == nullptr || kind.name.size() > found->name.size()) found = &kind;
+  }
+  return found;
+}
 
 class PipelineWriter {
  public:
@@ -55,7 +68,6 @@ class PipelineWriter {
 
   JsonObject write() {
     JsonObject out = schedule();
-    if (chunks_ > 1) group_microbatches(out);
     if (recipe_.hides_exchanges && chunks_ > 1) {
       out["exchange_overlap"] = "passes";
     } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
@@ -77,12 +89,21 @@ class PipelineWriter {
       assumed_.push_back("interleaved pipeline: 1 layer per chunk");
       chunks_ = most;
     }
-    if (chunks_ > 1) return {{"schedule", "interleaved"}, {"chunks", chunks_}};
-    for (const ScheduleWords& named : kScheduleWords) {
-      if (!mentions(words, named.words)) continue;
-      const std::string name(named.schedule);
-      if (named.profiled) return {{"schedule", name}, {"profile", profile()}};
-      return {{"schedule", name}};
+    const ScheduleKind* named = named_schedule(words);
+    if (named != nullptr && named->fewest_chunks > 1) {  // of so many chunks and no others
+      chunks_ = named->fewest_chunks;
+      return {{"schedule", std::string(named->name)}, {"chunks", chunks_}};
+    }
+    if (chunks_ > 1) {
+      JsonObject out = {{"schedule", "interleaved"}, {"chunks", chunks_}};
+      group_microbatches(out);
+      return out;
+    }
+    if (named != nullptr) {
+      JsonObject out = {{"schedule", std::string(named->name)}};
+      if (named->schedule == Schedule::kZb1p || named->schedule == Schedule::kZb2p)
+        out["profile"] = profile();  // laid out for the passes of a stage
+      return out;
     }
     if (!words.empty() && !mentions(words, "1f1b"))
       assumed_.push_back(fmt::format("schedule \"{}\": 1f1b", p_.schedule));

@@ -53,6 +53,12 @@ TEST(PublishedWords, OfSchedules) {
   EXPECT_EQ(reads("AFAB"), "gpipe");
   EXPECT_EQ(reads("ZB-H1"), "zb-h1");
   EXPECT_EQ(reads("DualPipeV"), "dualpipe-v");
+  EXPECT_EQ(reads("DualPipe"), "dualpipe");
+  EXPECT_EQ(reads("ZB-V"), "zb-v");
+  EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["chunks"], 2);
+  record["parallel"]["vpp"] = 2;
+  EXPECT_EQ(reads("ZBV"), "zb-v");
+  record["parallel"].erase("vpp");
   EXPECT_EQ(reads("1F1B (PipeDream-flush)"), "1f1b");
   EXPECT_EQ(scenario_of(run_of(record)).assumed.size(), 0);
   EXPECT_EQ(reads("waves"), "1f1b");
