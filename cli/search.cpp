@@ -15,6 +15,7 @@
 #include "cli/search_records.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/parallel.h"
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
@@ -192,29 +193,43 @@ void save_page(const SearchCommand& o, const Studies& studies, const SearchRepor
   save_page(o.html, page);
 }
 
+/// The best, and what they are compared with.
+void report_rows(const SearchCommand& o, const Machines& machines,
+                 const std::vector<Candidate>& best, SearchReport& out) {
+  if (machines.studies.empty()) return;
+  const Study& as_written = *machines.studies[machines.as_written];
+  std::vector<SearchRow> rows(best.size());
+  in_parallel(best.size() + 2, o.jobs, [&](std::size_t i) {
+    if (i == 0) out.rule_of_thumb = as_written.guides();  // the longest first
+    if (i == 1) out.own = as_written.own();
+    if (i >= 2) rows[i - 2] = machines.studies[best[i - 2].study]->row(best[i - 2].found);
+  });
+  const std::string too_late = leave_the_best(o, rows);
+  if (out.nothing.empty()) out.nothing = too_late;
+  out.best = std::move(rows);
+  out.front = pareto_front(std::move(out.front));
+}
+
 int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ranks) {
   const Studies& studies = machines.studies;
   if (!studies.empty()) print_warnings(studies.front()->warnings());
   SearchReport report = machines.about;
   SearchRecords records(o, studies, report.run);
-  Ranking ranking;
-  std::vector<SearchRow> front;
+  Ranking ranking(o);
   SearchClock clock;
   for (std::uint32_t i = 0; i < studies.size() && !interrupted; ++i) {
     Study& study = *studies[i];
-    study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i),
-               i == machines.as_written},
-              report);
+    const std::vector<Found> found =
+        study.run({ranks, interrupted, std::ref(clock), records.ears(i, study), records.known(i),
+                   ranking.slowest(study.scenario())},
+                  report);
     ranks.dismiss(interrupted);
-    ranking.add(o, std::exchange(report.best, {}));
-    for (SearchRow& row : std::exchange(report.front, {})) front.push_back(std::move(row));
+    ranking.add(study.scenario(), i, found);
   }
   clock.finish();
   records.finish();
   report.interrupted = interrupted;
-  if (report.nothing.empty()) report.nothing = ranking.too_late(o);
-  report.best = ranking.best(o);
-  report.front = pareto_front(std::move(front));
+  report_rows(o, machines, ranking.reported(), report);
   if (!report.best.empty()) export_layout(o, report.best.front());
   save_page(o, studies, report);
   return print(o, report);

@@ -12,19 +12,26 @@
 namespace plait {
 namespace {
 
-/// What the objective makes small.
-double score(const SearchCommand& o, const SearchRow& row) {
-  const Report& r = row.report;
-  const double gpu_seconds_per_token = static_cast<double>(r.world_size) / r.tokens_per_s;
-  if (o.objective == "gpus") return static_cast<double>(r.world_size);
-  if (o.objective == "energy") {
-    return row.energy_kwh_per_billion_tokens > 0 ? row.energy_kwh_per_billion_tokens
-                                                 : gpu_seconds_per_token;
-  }
-  if (o.objective == "cost") {
-    return r.price_per_billion_tokens > 0 ? r.price_per_billion_tokens : gpu_seconds_per_token;
-  }
-  return 1 / r.tokens_per_s;
+/// What the objective makes small, of all layouts of one machine.
+struct Score {
+  double fixed = 0, per_second = 0;  // of the step
+
+  double of(SimTime step) const { return fixed + per_second * to_seconds(step).value; }
+};
+
+Score score_on(const SearchCommand& o, const Scenario& s) {
+  const auto gpus = static_cast<double>(s.cluster.world_size());
+  if (o.objective == "gpus") return {.fixed = gpus};
+  const Workload& w = s.workload;
+  const DocumentLayout documents = lay_out(w.documents, w.sequence_length);
+  const double time_of_token =
+      1 / trained_on(s.model, documents, w.sequence_length, w.global_batch).tokens;
+  const auto of_each_gpu = [&](double rate) {
+    return Score{.per_second = gpus * (rate > 0 ? rate : 1) * time_of_token};
+  };
+  if (o.objective == "energy") return of_each_gpu(s.cluster.device.power.value);
+  if (o.objective == "cost") return of_each_gpu(s.price_per_device_hour);
+  return {.per_second = time_of_token};
 }
 
 void require_price_of_known(const std::string& price, std::vector<std::string> devices) {
@@ -70,32 +77,45 @@ void require_figures(const SearchCommand& o, const std::vector<const Scenario*>&
   }
 }
 
-void Ranking::add(const SearchCommand& o, std::vector<SearchRow> rows) {
-  for (SearchRow& row : rows) {
-    const double days = days_of_training(row.report);
-    if (o.days > 0 && days > o.days) {
-      least_days_ = least_days_ > 0 ? std::min(least_days_, days) : days;
-      continue;
-    }
-    const double value = score(o, row);
-    rows_.emplace_back(value, std::move(row));
-  }
-}
-
-std::vector<SearchRow> Ranking::best(const SearchCommand& o) {
+void Ranking::add(const Scenario& machine, std::size_t study, const std::vector<Found>& found) {
+  const Score score = score_on(options_, machine);
+  for (const Found& f : found) all_.push_back({study, f, score.of(f.result.step)});
   std::ranges::stable_sort(
-      rows_, {}, [](const auto& r) { return std::pair(r.first, r.second.report.step_time_s); });
-  std::vector<SearchRow> out;
-  for (auto& [value, row] : rows_) {
-    if (out.size() < o.best) out.push_back(std::move(row));
-  }
-  return out;
+      all_, {}, [](const Candidate& c) { return std::pair(c.score, c.found.result.step); });
 }
 
-std::string Ranking::too_late(const SearchCommand& o) const {
-  if (!rows_.empty() || least_days_ == 0) return "";
-  return fmt::format("NOTHING IN TIME: the fastest that fits takes {:.3g} days, not {:.3g}",
-                     least_days_, o.days);
+SimTime Ranking::slowest(const Scenario& machine) const {
+  constexpr SimTime kAny = std::numeric_limits<SimTime>::max();
+  // Too late, what is best may have to make room; the front asks for more than the objective.
+  const bool all_count = options_.days > 0 || options_.wants_front();
+  if (all_count || all_.size() < options_.best) return kAny;
+  const Candidate& last = all_[options_.best - 1];
+  const Score score = score_on(options_, machine);
+  if (score.per_second > 0) {
+    constexpr double kRounding = 1e-12, kLongestLimit = 1e6;
+    const double seconds = (last.score - score.fixed) / score.per_second * (1 + kRounding);
+    return seconds < kLongestLimit ? to_sim_time(Seconds(seconds)) + 1 : kAny;
+  }
+  if (score.fixed != last.score) return score.fixed < last.score ? kAny : 0;
+  return last.found.result.step;
+}
+
+std::vector<Candidate> Ranking::reported() const {
+  const std::size_t n = options_.days > 0 ? all_.size() : std::min(all_.size(), options_.best);
+  return {all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(n)};
+}
+
+std::string leave_the_best(const SearchCommand& o, std::vector<SearchRow>& rows) {
+  const auto days = [](const SearchRow& row) { return days_of_training(row.report); };
+  const auto soonest = std::ranges::min_element(rows, {}, days);
+  const double least = soonest == rows.end() ? 0 : days(*soonest);
+  if (o.days > 0) {
+    std::erase_if(rows, [&](const SearchRow& row) { return days(row) > o.days; });
+  }
+  if (rows.size() > o.best) rows.resize(o.best);
+  if (!rows.empty() || least == 0) return "";
+  return fmt::format("NOTHING IN TIME: the fastest that fits takes {:.3g} days, not {:.3g}", least,
+                     o.days);
 }
 
 double price_of(const std::vector<std::string>& prices, const std::string& device) {

@@ -7,19 +7,34 @@
 
 namespace plait {
 
-/// The rows of one machine after another.
-struct Ranking {
-  /// By the objective, then by step time; what is too late is left out.
-  void add(const SearchCommand& options, std::vector<SearchRow> rows);
-  /// The best so many.
-  std::vector<SearchRow> best(const SearchCommand& options);
-  /// "NOTHING IN TIME: ..." where layouts fit and all are too late, else "".
-  std::string too_late(const SearchCommand& options) const;
+/// A layout found on one of the machines that are searched.
+struct Candidate {
+  std::size_t study = 0;
+  Found found;
+  double score = 0;  // the objective, of which the best has least
+};
+
+/// What is found on one machine after another, best first: by the objective, then by step time,
+/// then in the order of machines and of layouts.
+class Ranking {
+ public:
+  explicit Ranking(const SearchCommand& options) : options_(options) {}
+
+  void add(const Scenario& machine, std::size_t study, const std::vector<Found>& found);
+  /// The longest step with which a layout of this machine can still be among the best that are
+  /// asked for.
+  SimTime slowest(const Scenario& machine) const;
+  /// The best that are asked for, or all where a deadline may leave some of them out.
+  std::vector<Candidate> reported() const;
 
  private:
-  std::vector<std::pair<double, SearchRow>> rows_;
-  double least_days_ = 0;  // of what was left out
+  const SearchCommand& options_;
+  std::vector<Candidate> all_;
 };
+
+/// Leaves out what does not train in time, and all but the best that are asked for. Returns
+/// "NOTHING IN TIME: ..." where all are too late, else "".
+std::string leave_the_best(const SearchCommand& options, std::vector<SearchRow>& rows);
 
 /// A device's price for an hour, as --price gives it: "2.5" for all, "h100-sxm=2.5" for one kind.
 /// 0: not said. Throws InputError G024.

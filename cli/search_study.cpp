@@ -114,40 +114,37 @@ bool Study::follow(const SearchRanks& ranks) {
   return more;
 }
 
-void Study::run(Session session, SearchReport& out) {
+std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   begin();
   const std::unique_ptr<Crew> crew = session.ranks.crew(*work_, options_.jobs);
   Searcher searcher(*work_, *crew, session.ears);
   for (const auto& [number, answer] : session.known) searcher.know(number, answer);
-  const SearchResult result = searcher.run({.best = options_.best,
-                                            .budget = options_.budget,
-                                            .stop = &session.stop,
-                                            .progress = session.progress,
-                                            .threads = options_.jobs});
+  SearchResult result = searcher.run({.best = options_.best,
+                                      .slowest = session.slowest,
+                                      .budget = options_.budget,
+                                      .stop = &session.stop,
+                                      .progress = session.progress,
+                                      .threads = options_.jobs});
   const Certificate& c = result.certificate;
   out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
                  c.does_not_fit, c.simulated, c.open,      c.gap};
-  report(result.best, session.speaks, out);
-  if ((options_.front || !options_.svg.empty()) && !result.best.empty())
+  if (options_.wants_front() && !result.best.empty()) {
     walk_front(result.best.front(), searcher, session, out);
+  }
   work_.reset();
+  return std::move(result.best);
 }
 
-/// The best, and what they are compared with.
-void Study::report(const std::vector<Found>& best, bool speaks, SearchReport& out) const {
-  out.best.resize(best.size());
-  const bool own = own_ && speaks, rule = speaks;
-  in_parallel(best.size() + 2, options_.jobs, [&](std::size_t i) {
-    if (i == 1 && own) {
-      const Strategy& s = own_->strategy;
-      out.own = row(layout_of(s, own_->workload), 0, s.pipeline);
-    }
-    if (i == 0 && rule) {  // the longest first
-      const auto found = rule_of_thumb(open_.scenario, costs_);
-      if (found) out.rule_of_thumb = row(found->layout, 0);
-    }
-    if (i >= 2) out.best[i - 2] = row(best[i - 2].layout, best[i - 2].bound);
-  });
+std::optional<SearchRow> Study::own() const {
+  if (!own_) return std::nullopt;
+  const Strategy& s = own_->strategy;
+  return row(layout_of(s, own_->workload), 0, s.pipeline);
+}
+
+std::optional<SearchRow> Study::guides() const {
+  const auto found = rule_of_thumb(open_.scenario, costs_);
+  if (!found) return std::nullopt;
+  return row(found->layout, 0, {});
 }
 
 SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
@@ -180,8 +177,7 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
 
 std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
   std::vector<SearchRow> out(found.size());
-  in_parallel(found.size(), options_.jobs,
-              [&](std::size_t i) { out[i] = row(found[i].layout, found[i].bound); });
+  in_parallel(found.size(), options_.jobs, [&](std::size_t i) { out[i] = row(found[i]); });
   return out;
 }
 
@@ -200,7 +196,7 @@ void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& 
     if (next.best.empty()) break;
     points.push_back(next.best.front());
   }
-  out.front = rows(points);
+  for (SearchRow& point : rows(points)) out.front.push_back(std::move(point));
 }
 
 }  // namespace plait

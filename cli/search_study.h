@@ -32,6 +32,8 @@ struct SearchCommand {
   std::string export_folder = ".";
   OutputOptions output;
   int jobs = 1;
+
+  bool wants_front() const { return front || !svg.empty(); }
 };
 
 class Study {
@@ -57,20 +59,26 @@ class Study {
     std::function<void(const SearchProgress&)> progress;
     SearchEars ears;
     std::vector<std::pair<std::uint32_t, Answer>> known;
-    bool speaks = true;  // of the scenario as written and of the rule of thumb too
+    SimTime slowest = std::numeric_limits<SimTime>::max();  // that is looked for
   };
-  /// The leader's part.
-  void run(Session session, SearchReport& out);
+  /// The leader's part: the best, fastest first. `out` is told the counts and the front.
+  std::vector<Found> run(const Session& session, SearchReport& out);
   /// The others'; false when there will be no further study.
   bool follow(const SearchRanks& ranks);
 
+  /// The report of a layout that was found here.
+  SearchRow row(const Found& found) const { return row(found.layout, found.bound, {}); }
+  /// Of the scenario as it is written, and of what the guides say; nothing where it leaves fields
+  /// open, or they have no answer.
+  std::optional<SearchRow> own() const;
+  std::optional<SearchRow> guides() const;
+
  private:
   /// `pieces`: what the scenario itself says of its stages and no layout does.
-  SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces = {}) const;
+  SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;
   void walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                   SearchReport& out) const;
-  void report(const std::vector<Found>& best, bool speaks, SearchReport& out) const;
   void begin();
 
   const SearchCommand& options_;

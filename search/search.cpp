@@ -48,7 +48,7 @@ class Run {
   bool walked(const Candidate& c) const { return s_.walked_[c.number] != 0; }
   /// A layout slower than this is not among the best.
   SimTime limit() const {
-    if (out_.best.size() < options_.best) return std::numeric_limits<SimTime>::max();
+    if (out_.best.size() < options_.best) return options_.slowest;
     return out_.best.back().result.step;
   }
   std::size_t round_size() const {
@@ -162,8 +162,9 @@ class Run {
     c.too_large = left_.too_large();
     c.too_slow = left.beyond;
     c.open = left.within;
-    if (c.open == 0 || out_.best.empty()) return;
-    const auto best = static_cast<double>(out_.best.front().result.step);
+    const SimTime best_known = out_.best.empty() ? limit() : out_.best.front().result.step;
+    if (c.open == 0 || best_known == std::numeric_limits<SimTime>::max()) return;
+    const auto best = static_cast<double>(best_known);
     c.gap = std::max(0.0, 1 - static_cast<double>(left_.first().bound) / best);
   }
 

@@ -26,6 +26,8 @@ struct SearchProgress {
 struct SearchOptions {
   std::size_t best = 10;    // how many layouts to find
   Bytes memory_limit = {};  // of the fullest rank; 0: what its device has
+  /// Slower layouts are not looked for: those found elsewhere are better.
+  SimTime slowest = std::numeric_limits<SimTime>::max();
   /// Simulations at most; then the answer carries a gap.
   std::int64_t budget = std::numeric_limits<std::int64_t>::max();
   const std::atomic<bool>* stop = nullptr;  // set: the same, at once

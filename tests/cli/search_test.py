@@ -78,6 +78,26 @@ class Search(CommandTest):
         self.assertEqual(machines("time")[0], "2")
         self.assertEqual(machines("gpus")[0], "1")
 
+    def test_machines_together_have_the_best_of_each_alone(self):
+        for objective, scored in (("time", lambda r: 1 / r["tokens_per_s"]),
+                                  ("cost", lambda r: r["price_per_billion_tokens"]),
+                                  ("gpus", lambda r: r["world_size"])):
+            given = ["--objective", objective, "--price", "h100-sxm=2,h200-sxm=1.9", "--best", "3"]
+            alone = []
+            for preset in ("hgx-h200", "hgx-h100"):
+                for nodes in ("2", "4"):
+                    found = self.search(HYBRID, *given, "--set", f"cluster.preset={preset}",
+                                        "--set", f"cluster.nodes={nodes}")["best"]
+                    alone += [(scored(r["report"]), r["report"]["step_time_s"]) for r in found]
+            both = self.search(HYBRID, *given, "-L", "cluster.preset=hgx-h200,hgx-h100",
+                               "-L", "cluster.nodes=2,4")
+            together = [(scored(r["report"]), r["report"]["step_time_s"]) for r in both["best"]]
+            self.assertEqual(together, sorted(alone)[:3])
+            counts = both["layouts"]
+            self.assertEqual(counts["considered"],
+                             sum(n for name, n in counts.items()
+                                 if name not in ("considered", "gap")))
+
     def test_a_deadline_leaves_out_what_is_too_late(self):
         days = self.search(HYBRID, "--tokens", "1e12")["best"][0]["training_days"]
         in_time = self.search(HYBRID, "--tokens", "1e12", "--days", str(1.001 * days))

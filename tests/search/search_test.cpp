@@ -61,6 +61,24 @@ RC_GTEST_PROP(Search, FindsWhatExhaustionFinds, ()) {
   RC_ASSERT(k.refused + k.too_large + k.too_slow + k.does_not_fit + k.simulated == k.considered);
 }
 
+RC_GTEST_PROP(Search, WithALimitItFindsTheBestThatAreNoSlower, ()) {
+  const Case c = searchable();
+  const Scenario s = scenario_of(c);
+  const Space space = small_space();
+  constexpr std::size_t kAsked = 3;
+  const SearchResult all = search(s, c.costs(), space, {.best = kAsked});
+  RC_PRE(!all.best.empty());
+  const std::int64_t last = std::ssize(all.best) - 1;
+  const SimTime limit = all.best[static_cast<std::size_t>(pick(0, last))].result.step - pick(0, 1);
+  const SearchResult got = search(s, c.costs(), space, {.best = kAsked, .slowest = limit});
+  std::size_t expected = 0;
+  for (const Found& f : all.best) expected += f.result.step <= limit ? 1 : 0;
+  RC_ASSERT(got.best.size() == expected);
+  for (std::size_t i = 0; i < expected; ++i) RC_ASSERT(got.best[i].layout == all.best[i].layout);
+  RC_ASSERT(got.certificate.open == 0 && got.certificate.gap == 0);
+  RC_ASSERT(got.certificate.simulated <= all.certificate.simulated);
+}
+
 RC_GTEST_PROP(Search, ThreadsChangeNothing, ()) {
   const Case c = searchable();
   const Scenario s = scenario_of(c);
