@@ -176,9 +176,12 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
     const KernelChain copies = packing_chain(attention, kernels);
     const KernelChain repeated = shared_keys_chain(attention, kernels);
     if (repeated.kernels > 0) attention.kv_heads = attention.heads;
+    const KernelChain merged = merge_chain(attention, kernels);
+    if (merged.kernels > 0) attention.ring_step = 0;  // its kernel merges nothing
     Cost cost = attention_cost(attention, device, kernels.softmax);
     cost.share[kPeakFlops] = cost.share[kPeakFlops] * lowered_by_power(device, kCubeRoot);
-    return cost + chain_cost(copies, device) + chain_cost(repeated, device);
+    return cost + chain_cost(copies, device) + chain_cost(repeated, device) +
+           chain_cost(merged, device);
   }
   if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
     return nvfp4_cast_cost(*cast, device);

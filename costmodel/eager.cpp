@@ -302,6 +302,40 @@ KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels) {
   return forward(op.pass) ? one_at_a_time(copies, op.heads * columns) : copies;  // broadcast
 }
 
+// PyTorch torch/distributed/tensor/experimental/_attention.py (2.6), _SDPAMerger and
+// _templated_ring_attention_backward with convert_to_f32, on the rank that merges whole blocks of
+// queries. Bytes for each element q of the result and kv of the block's keys and values, of e
+// bytes. Forward, first block: casts to fp32 and, at the end, back; each other one: the cast, out -
+// (sigmoid(l' - l) (out - out')), and keys and values in one buffer. Backward, first block: sums of
+// zeros, to which gradients are added, those of keys in one buffer, and casts at the end; each
+// other one: the same sums, half of those of keys, which are put together with the rest.
+KernelChain merge_chain(const Attention& op, const Kernels& kernels) {
+  if (kernels.merge == Fusion::kFused || op.ring_step < 0) return {};
+  const double q = static_cast<double>(op.batch * op.heads * op.seq_q * op.v_dim());
+  const double kv = static_cast<double>(op.batch * op.kv_heads * op.seq_kv) *
+                    static_cast<double>(op.head_dim + op.v_dim());
+  const double e = size(op.dtype), cast = 4 + e, sum = 8 + e, fp32_sum = 12, broadcast = 8;
+  const double zeros = 4, joined = 8;  // fp32, written, and read and written
+  const auto with = [](double bytes, int count, double indexed, double indexed_bytes) {
+    const auto whole = [](double b) { return Bytes(static_cast<std::int64_t>(b)); };
+    KernelChain out{whole(bytes), count};
+    out.indexed = indexed, out.indexed_bytes = whole(indexed_bytes);
+    return out;
+  };
+  const bool first = op.ring_step == 0;
+  if (forward(op.pass) && first) return with(2 * cast * q, 2, 2 * q, 2 * cast * q);
+  if (forward(op.pass)) {
+    const double merged = cast + 2 * fp32_sum + broadcast;
+    return with(merged * q + 2 * e * kv, 9, 2 * q, (cast + broadcast) * q);
+  }
+  if (first) {
+    const double mixed = (sum + cast) * (q + kv);  // two types at a time
+    return with(zeros * (q + kv) + joined * kv + mixed, 9, 2 * (q + kv), mixed);
+  }
+  const double mixed = sum * (q + kv / 2);
+  return with(mixed + (joined + joined + 2 * e) * kv, 7, q + kv / 2, mixed);
+}
+
 KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
   if (kernels.clamp == Fusion::kFused || !op.gated || op.pass == Pass::kWeightGrad) return {};
   return chain(clamp_chain(op.pass, size(op.dtype)), op.rows, op.width);

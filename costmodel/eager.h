@@ -41,6 +41,8 @@ KernelChain sequence_chain(const Collective& op, const Kernels& kernels);
 KernelChain packing_chain(const Attention& op, const Kernels& kernels);
 /// Copies of keys and values for each query head, besides fused attention.
 KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels);
+/// What merges a block of a ring with those before it in fp32, besides attention of that block.
+KernelChain merge_chain(const Attention& op, const Kernels& kernels);
 /// What cuts off gate and up before a gated activation, besides it.
 KernelChain clamp_of(const Activation& op, const Kernels& kernels);
 /// The sums with the experts' biases, besides what takes their results back to the tokens.

@@ -27,6 +27,9 @@ struct Kernels {
   /// Eager: keys and values that several query heads share are written once for each of these
   /// before fused attention, and their gradients added up behind it.
   Fusion shared_keys = Fusion::kFused;
+  /// Of a ring's blocks, what attention gives and its gradients: by a kernel behind each, or
+  /// ("eager") summed up in fp32, kernel by kernel, as PyTorch's context_parallel does.
+  Fusion merge = Fusion::kFused;
   /// Of one input: one product of a packed matrix, or ("eager") one for each projection, whose
   /// input gradients are added up behind them.
   Fusion qkv = Fusion::kFused;   // queries, keys and values

@@ -113,6 +113,16 @@ std::string_view name_of(const Op& op) { return std::visit(NameOfBody{}, op.body
 
 std::string_view name_of(Schedule schedule) { return kind_of(schedule).name; }
 
+std::string_view name_of(NoSync when) {
+  switch (when) {
+    case NoSync::kNever: return "never";
+    case NoSync::kPipelines: return "pipelines";
+    case NoSync::kPipelines2024: return "pipelines_2024";
+    case NoSync::kAlways: return "always";
+  }
+  return "?";
+}
+
 std::string_view name_of(FsdpCopies copies) {
   switch (copies) {
     case FsdpCopies::kNone: return "none";

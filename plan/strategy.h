@@ -65,6 +65,12 @@ enum class TensorOverlap : std::uint8_t { kNone, kWeightGrad, kRing };
 /// nothing, where modules read and write the flat buffers themselves (Megatron-FSDP), or what
 /// PyTorch's FSDP1 or FSDP2 or DeepSpeed's ZeRO-3 copies: plan/strategies/fsdp_copies.cpp.
 enum class FsdpCopies : std::uint8_t { kNone, kFsdp1, kFsdp2, kDeepSpeed };
+/// Where gradients that are to be sharded add up whole over a step's microbatches first (PyTorch's
+/// no_sync and set_requires_gradient_sync): nowhere, in pipelines, as PyTorch's own do it (torch/
+/// distributed/pipelining/stage.py, backward_maybe_with_nosync), the same as it was until November
+/// 2025, when reductions came before a piece's last message (pytorch/pytorch pull request 166449),
+/// or everywhere.
+enum class NoSync : std::uint8_t { kNever, kPipelines, kPipelines2024, kAlways };
 /// "1f1b", "full": as scenarios write them.
 std::string_view name_of(Schedule schedule);
 std::string_view name_of(ExchangeOverlap overlap);
@@ -76,6 +82,7 @@ std::string_view name_of(ContextKind kind);
 std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(Offload place);
 std::string_view name_of(FsdpCopies copies);
+std::string_view name_of(NoSync when);
 
 /// What an automatic schedule is laid out for, as profiled: how long the passes of a stage take and
 /// a message travels, in any common unit, and what of a microbatch's activations B leaves for W.
@@ -165,6 +172,12 @@ struct FsdpOptions {
   /// optimizer, once for all gathers of a step; false: in front of each gather.
   bool early_scales = false;
   FsdpCopies copies = FsdpCopies::kNone;
+  NoSync no_sync = NoSync::kNever;
+
+  bool sums_whole(int zero_stage, std::int64_t pp) const {
+    const bool now = no_sync == NoSync::kAlways || (no_sync != NoSync::kNever && pp > 1);
+    return zero_stage >= 2 && now;
+  }
 };
 
 /// State that leaves the device: plan/strategies/offload.h.
@@ -223,6 +236,8 @@ struct Strategy {
 
   /// Gradients are written one by one, in the weights' type, and copied to what is reduced.
   bool copies_gradients() const { return zero_stage == 3 && fsdp.copies != FsdpCopies::kNone; }
+  /// Whole gradients add up over a step's microbatches, and are sharded behind the last one.
+  bool sums_whole_gradients() const { return fsdp.sums_whole(zero_stage, mesh[Axis::kPp]); }
   /// Ranks that work on different sequences.
   std::int64_t replicas() const {
     const std::int64_t ranks = mesh.size_of(AxisSet(Axis::kDp) | Axis::kFsdp | Axis::kEp);

@@ -57,6 +57,13 @@ void copied_shards(List& l) {
         {as_fsdp2, none_ahead, all_again});
   l.add("fsdp2, hybrid, sp", llama(), {.dp = 2, .fsdp = 2, .tp = 2}, 3, {as_fsdp2, sp});
   l.add("fsdp2, pp", llama(), {.pp = 2, .fsdp = 2}, 3, {as_fsdp2});
+  l.add("fsdp2, pp, reduced once", llama(), {.pp = 2, .fsdp = 2}, 3, {as_fsdp2, reduced_early});
+  l.add("fsdp, kept, interleaved, reduced once", llama(), {.pp = 2, .fsdp = 2}, 3,
+        {kept, reduced_once, interleaved});
+  l.add("fsdp1, reduced once", llama(), {.fsdp = 4}, 3, {as_fsdp1, reduced_once, bf16_wire});
+  l.add("zero 2, tied, reduced once", gpt(), {.dp = 2}, 2, {reduced_once});
+  l.add("zero 2, sp, zb-h1, reduced once", llama(), {.pp = 2, .dp = 2, .tp = 2}, 2,
+        {sp, zb_h1, reduced_once});
   l.add("fsdp2, experts", mixtral(), {.fsdp = 2, .ep = 2}, 3, {as_fsdp2});
   l.add("fsdp2, state on host", llama(), {.fsdp = 2}, 3, {as_fsdp2, state_on_host});
   l.add("deepspeed", llama(), {.fsdp = 2}, 3, {as_deepspeed, weight_shard});

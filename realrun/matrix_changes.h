@@ -108,6 +108,8 @@ inline void two_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 2; }
 inline void none_ahead(MatrixCase& c) { c.strategy.fsdp.prefetch = 0; }
 inline void as_fsdp1(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kFsdp1; }
 inline void as_fsdp2(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kFsdp2; }
+inline void reduced_once(MatrixCase& c) { c.strategy.fsdp.no_sync = NoSync::kAlways; }
+inline void reduced_early(MatrixCase& c) { c.strategy.fsdp.no_sync = NoSync::kPipelines2024; }
 inline void as_deepspeed(MatrixCase& c) { c.strategy.fsdp.copies = FsdpCopies::kDeepSpeed; }
 inline void weight_shard(MatrixCase& c) { c.strategy.keep_weight_shard = true; }
 /// Half of the slots of an even share: tokens are dropped, the same ones on every mesh.

@@ -37,6 +37,12 @@ const Table<Kernels>& kernels_table() {
           field("shared_keys", &K::shared_keys, choice,
                 "Eager: keys and values that several query heads share are copied for each of "
                 "these before fused attention."),
+          field(
+              "merge", &K::merge, choice,
+              "What attention gives for each block of a ring (strategy.context) and its "
+              "gradients: by a kernel behind each; eager: in fp32, kernel by kernel, as PyTorch's "
+              "context_parallel does.")
+              .silent_by_default(),
           field("qkv", &K::qkv, choice,
                 "Queries, keys and values are one product, or one each, whose input gradients are "
                 "added up behind them."),

@@ -153,13 +153,15 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
     std::string reason;
   };
   const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
+  const bool sums_whole = part.zero_stage == 2 && part.fsdp_options.no_sync != NoSync::kNever;
   const Rule rules[] = {
       {"expert_tp", part.expert_tp > 1 && !part.expert_axes.has(Axis::kTp),
        "expert_axes has no tp"},
       {"sequence_parallel", part.sequence_parallel && part.tp == 1, "tp is 1"},
       {"pipeline", part.pp == 1 && part.pipeline.exchange_overlap != ExchangeOverlap::kPasses,
        "pp is 1"},
-      {"fsdp_options", part.zero_stage < 3 || no_shards, "no parameters are sharded"},
+      {"fsdp_options", (part.zero_stage < 3 && !sums_whole) || no_shards,
+       "no parameters are sharded"},
       {"keep_weight_shard", part.keep_weight_shard && (part.zero_stage < 3 || no_shards),
        "no parameters are sharded"},
       {"context", part.cp == 1, "cp is 1"},

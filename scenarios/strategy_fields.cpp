@@ -160,6 +160,14 @@ const Table<FsdpOptions>& fsdp_table() {
                            FsdpCopies::kDeepSpeed}),
                 "What is copied between parameters and the buffers that are gathered and reduced: "
                 "nothing, or what PyTorch's FSDP1 or FSDP2 or DeepSpeed's ZeRO-3 copies."),
+          field("no_sync", &F::no_sync,
+                choice_of(
+                    {NoSync::kNever, NoSync::kPipelines, NoSync::kPipelines2024, NoSync::kAlways}),
+                "Gradients that zero_stage 2 and 3 shard add up whole over the microbatches and "
+                "are reduced once (PyTorch's no_sync, set_requires_gradient_sync): never, in "
+                "`pipelines`, where weights then stay gathered behind a backward pass (PyTorch's "
+                "own; `pipelines_2024`, until November 2025: before a piece's last message), or "
+                "always."),
           field("early_scales", &F::early_scales, Flag{},
                 "With workload.precision.narrow_weights = \"gathered\": magnitudes that gathered "
                 "weights are scaled by are found behind the optimizer, and met in one message "

@@ -33,6 +33,8 @@ class LeastMemory {
   }
 
  private:
+  /// Sharded gradients add up whole before they are reduced.
+  bool sums_whole() const { return s_.strategy.fsdp.sums_whole(l_.zero_stage, l_.pp); }
   bool loops() const { return pieces_.places.shape == PipelineShape::kLoop; }
   std::int64_t of(std::int64_t stage) const {
     const Parts parts = pieces_.parts_of_stage(stage);
@@ -50,6 +52,7 @@ class LeastMemory {
     // Gradients that are sharded leave with each microbatch, then the rest of the state is away.
     if (!leaves || on.zero_stage < 2) out += parameters / share(2) * size_of(p.gradients);
     if (leaves) return out;
+    if (on.zero_stage >= 2 && sums_whole()) out += parameters * size_of(p.gradients);
     const std::int64_t optimizer =
         2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
     return out + parameters / share(1) * optimizer;
@@ -185,6 +188,7 @@ class LeastMemory {
   }
   /// Gradients of one microbatch, from the first one that is written until they are reduced.
   std::int64_t gradients(const LayerSizes& layer) const {
+    if (sums_whole()) return 0;  // they stay
     return ((all_.zero_stage >= 2 ? layer.parameters : 0) +
             (of_experts_.zero_stage >= 2 ? layer.experts : 0)) *
            size_of(written_gradients(s_.strategy, s_.workload.precision));

@@ -11,7 +11,8 @@ namespace plait {
 std::int64_t Bounds::most_in_a_row(const PipelineCosts& stages) const {
   const Layout& l = stages.l;
   const std::int64_t m = stages.microbatches;
-  if (!l.reshard) return l.pp > 1 ? 0 : m;
+  if (stages.gathers_once()) return 0;
+  if (!l.reshard) return m;
   // A first layer's backward pass may read no frozen weights.
   return m * 2 * l.chunks + (scenario_.workload.lora.any() ? m : 0);
 }
@@ -41,7 +42,7 @@ SimTime Bounds::gathers(const PipelineCosts& stages, const Parts& parts, SimTime
                         std::int64_t not_anew) const {
   const Layout& l = stages.l;
   const std::int64_t m = stages.microbatches, layers = parts.all_layers();
-  const std::int64_t uses = l.reshard ? 2 * m : l.pp > 1 ? 1 : m;
+  const std::int64_t uses = stages.gathers_once() ? 1 : l.reshard ? 2 * m : m;
   SimTime all = 0;
   for (std::size_t k = 0; k < kinds_.count(); ++k) {
     all += uses * parts.layers(k) * stages.of_layer(k, what);
@@ -57,7 +58,7 @@ SimTime Bounds::gathers_and_reductions(const PipelineCosts& stages, const Parts&
                                        std::int64_t not_anew) const {
   const bool waits = !stages.split || scenario_.workload.gradient_clipping;
   const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
-  const SimTime reduced = stages.microbatches * stages.of(parts, &UnitCosts::reduce);
+  const SimTime reduced = stages.reductions() * stages.of(parts, &UnitCosts::reduce);
   const std::int64_t ahead = waits ? 0 : 1 + stages.l.prefetch;
   return gathers(stages, parts, &UnitCosts::gather, not_anew + ahead) + (in_turn ? reduced : 0);
 }
@@ -69,7 +70,8 @@ SimTime Bounds::gathers_and_reductions(const PipelineCosts& stages, const Parts&
 SimTime Bounds::slowed_passes(const PipelineCosts& stages, std::int64_t stage, const Parts& parts,
                               std::int64_t not_anew) const {
   const Layout& l = stages.l;
-  if (l.zero_stage < 2 || stages.pairs || stages.pieces.places.both_ways()) return 0;
+  if (l.zero_stage < 2 || stages.sums_whole || stages.pairs || stages.pieces.places.both_ways())
+    return 0;
   if (l.pp > 1 && !scenario_.workload.gradient_clipping) return 0;  // it runs into the next step
   const std::int64_t m = stages.microbatches;
   double held = 0;
@@ -93,7 +95,7 @@ SimTime Bounds::slowed_passes(const PipelineCosts& stages, std::int64_t stage, c
 /// Of layers that are gathered for each pass, whose order is known.
 SimTime Bounds::regathered(const PipelineCosts& stages, const Schedules::Tasks& tasks) const {
   SimTime out = 0;
-  if (stages.l.zero_stage < 3 || !stages.l.reshard || stages.pairs) return out;
+  if (stages.l.zero_stage < 3 || !stages.l.reshard || stages.pairs || stages.sums_whole) return out;
   for (std::int64_t s = 0; s < stages.l.pp; ++s) {
     const Parts parts = stages.pieces.parts_of_stage(s);
     const std::int64_t again = in_a_row(stages, s, tasks[static_cast<std::size_t>(s)]);
@@ -124,9 +126,11 @@ SimTime Bounds::step(const PipelineCosts& stages) const {
     if (s == 0) update_of_first = own_update;
     // What the stage's own exchanges end behind.
     SimTime exchanged = worked;
-    if (l.zero_stage >= 2) {
+    if (stages.reduces_each()) {
       exchanged = std::max(exchanged, m * reduced);
-    } else if (!scenario_.strategy.data.overlap) {
+    } else if (stages.sums_whole && l.pp > 1) {
+      exchanged += stages.reduced_last(s);
+    } else if (!stages.sums_whole && !scenario_.strategy.data.overlap) {
       exchanged += reduced;
     } else if (!stages.split) {
       // Gradients of its first piece are complete in the last backward pass.

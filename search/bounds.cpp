@@ -120,6 +120,10 @@ std::int64_t Bounds::microbatches(const Layout& l) const {
   return microbatches_of_replica(l) / ways;
 }
 
+bool Bounds::sums_whole(const Layout& l) const {
+  return scenario_.strategy.fsdp.sums_whole(l.zero_stage, l.pp);
+}
+
 bool Bounds::pairs(const Layout& l) const {
   if (!kinds_.any_experts()) return false;
   const ExchangeOverlap overlap = scenario_.strategy.pipeline.exchange_overlap;
@@ -151,7 +155,8 @@ std::optional<PipelineCosts> Bounds::costs(const Layout& l, const Pieces& pieces
       l.recompute_layers < 0 ? again : times(plain(l), recent.kept, recent.split_kept);
   if (again == nullptr || kept == nullptr) return std::nullopt;
   const auto choose = [&](const ShardTimesByKind& all) -> const ShardTimes& {
-    return (kind ? all.of_kind[*kind] : all.least)[adds_gradients(l.zero_stage) ? 1 : 0];
+    return (kind ? all.of_kind[*kind]
+                 : all.least)[adds_gradients(l.zero_stage) || sums_whole(l) ? 1 : 0];
   };
   return PipelineCosts{l,
                        pieces,
@@ -160,7 +165,8 @@ std::optional<PipelineCosts> Bounds::costs(const Layout& l, const Pieces& pieces
                        recent.exchange.in(exchanges_, exchange_key(l)),
                        microbatches(l),
                        recent.message.in(messages_, message_key(l, planned->kept)),
-                       pairs(l)};
+                       pairs(l),
+                       sums_whole(l)};
 }
 
 }  // namespace plait

@@ -148,6 +148,7 @@ class Bounds {
   std::int64_t microbatches_of_replica(const Layout& l) const;
   std::int64_t microbatches(const Layout& l) const;  // that a piece sees
   bool pairs(const Layout& l) const;                 // some of its passes take turns
+  bool sums_whole(const Layout& l) const;            // Strategy::sums_whole_gradients
   SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
   UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,

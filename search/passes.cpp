@@ -19,7 +19,8 @@ class Walk {
         microbatches_(microbatches),
         rules_(rules),
         both_ways_(stages.pieces.places.both_ways()),
-        overlaps_(!both_ways_ && (rules.overlaps || stages.l.zero_stage >= 2)),
+        overlaps_(!both_ways_ && (stages.sums_whole ? stages.l.pp == 1
+                                                    : rules.overlaps || stages.l.zero_stage >= 2)),
         forward_(static_cast<std::size_t>(s_.pieces.count * microbatches), kNotYet),
         backward_(forward_.size(), kNotYet),
         at_(tasks.size()) {
@@ -158,7 +159,7 @@ class Walk {
   }
   /// Gradients that a backward pass completes, after its beginning, the last ones after its end.
   void reduce(const Task& task, std::int64_t piece, SimTime begin, Place& at) const {
-    const bool reduces = s_.l.zero_stage >= 2 || task.microbatch == microbatches_ - 1;
+    const bool reduces = s_.reduces_each() || task.microbatch == microbatches_ - 1;
     if (!reduces || !overlaps_) return;
     // The embedding's gradient comes with the gradient of its output, before that of the weights.
     const bool embeds = piece == 0 && !s_.split;
@@ -180,7 +181,8 @@ class Walk {
       const Parts parts = s_.pieces.parts_of_stage(s);
       SimTime gradients = std::max(at_[stage].compute, at_[stage].reduced);
       if (!overlaps_ && !both_ways_) {
-        gradients = at_[stage].compute + s_.of(parts, &UnitCosts::reduce);
+        gradients = at_[stage].compute +
+                    (s_.sums_whole ? s_.reduced_last(s) : s_.of(parts, &UnitCosts::reduce));
       }
       ready = std::max(ready, gradients);
       update = std::max(update, s_.of(parts, &UnitCosts::update));

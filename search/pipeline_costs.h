@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "search/pieces.h"
@@ -90,6 +91,22 @@ struct PipelineCosts {
     return out;
   }
 
+  /// Gathered weights stay until their last use in the step.
+  bool gathers_once() const { return l.pp > 1 && (!l.reshard || sums_whole); }
+  /// Gradients are reduced behind each microbatch.
+  bool reduces_each() const { return l.zero_stage >= 2 && !sums_whole; }
+  /// Of the stage's gradients that add up whole, what is reduced behind its last pass at least:
+  /// those of one of its pieces.
+  SimTime reduced_last(std::int64_t stage) const {
+    SimTime out = std::numeric_limits<SimTime>::max();
+    for (std::int64_t chunk = 0; chunk < l.chunks; ++chunk) {
+      const Parts parts = pieces.parts(pieces.places.piece_of(stage, chunk));
+      out = std::min(out, of(parts, &UnitCosts::reduce));
+    }
+    return out;
+  }
+  std::int64_t reductions() const { return reduces_each() ? microbatches : 1; }
+
   const Layout& l;
   const Pieces& pieces;
   const ShardTimes& c;
@@ -99,6 +116,7 @@ struct PipelineCosts {
   std::int64_t microbatches;  // that a piece sees
   SimTime message;            // between neighbouring stages
   bool pairs;                 // passes may take turns
+  bool sums_whole;            // Strategy::sums_whole_gradients
   bool split = splits_backward(l.schedule);
 };
 

@@ -60,7 +60,7 @@ void apply_data_parallel(Draft& d) {
   }
   GradientReduction reduction(d);
   for (Program& program : d.programs) {
-    program = stage >= 2 ? reduction.each_microbatch(program)
+    program = stage >= 2 ? reduction.into_shards(program)
               : copies   ? reduction.over_copies(program)
                          : reduction.in_buckets(program);
   }

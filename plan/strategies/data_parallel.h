@@ -16,6 +16,8 @@ struct Ready {
 };
 /// The last call that writes each unit's gradient: of the whole step, or of each microbatch.
 std::vector<Ready> completions(const Draft& draft, const Program& program, bool each_microbatch);
+/// Of these, whether a piece of the stage has all of its gradients behind them.
+std::vector<bool> ends_of_pieces(const Program& program, const std::vector<Ready>& ready);
 
 /// Blocks that gather a unit for either pass, by UnitKind, and copy what has arrived.
 struct GatherBlocks {
@@ -62,8 +64,8 @@ class GradientReduction {
   Program in_buckets(const Program& program);
   /// The same at the end of the step, over the two stages that hold each unit too.
   Program over_copies(const Program& program);
-  /// zero_stage 2 and 3: every unit of every microbatch.
-  Program each_microbatch(const Program& program);
+  /// zero_stage 2 and 3: every unit of every microbatch, or once without synchronization.
+  Program into_shards(const Program& program);
 
  private:
   struct Parts;

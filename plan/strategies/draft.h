@@ -351,6 +351,7 @@ class UnitSet {
     seen_[index(u)] = true;
     return fresh;
   }
+  void erase(const UnitInstance& u) { seen_[index(u)] = false; }
   void clear() { seen_.assign(seen_.size(), false); }
 
  private:

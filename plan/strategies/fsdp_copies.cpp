@@ -58,7 +58,7 @@ void add_copy_buffers(Draft& d, Unit& unit) {
   };
   // FSDP2 has but one buffer at a time.
   if (copies == FsdpCopies::kFsdp2) return next(".in_order", p.reduction, Scope::kRole);
-  next(".flat", p.weights, Scope::kCall);
+  next(".flat", d.tensors[unit.gradient_buffer].dtype, Scope::kCall);
   const bool orders = copies == FsdpCopies::kDeepSpeed;
   if (orders || p.reduction != p.weights) next(".in_order", p.reduction, Scope::kCall);
 }

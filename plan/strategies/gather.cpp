@@ -2,7 +2,8 @@
 // before a call that reads it and freed behind it. Gathers run on their own stream, `prefetch` uses
 // ahead; the one for use k may start only when use k - prefetch - 1 has finished, which bounds the
 // memory held by gathered weights. FSDP's root, all that is in no layer, stays whole until the
-// backward pass has read it. ZeRO-1 and -2 gather what the previous step's optimizer updated,
+// backward pass has read it. In pipelines that reduce gradients once, nothing is freed behind a
+// backward pass (NoSync). ZeRO-1 and -2 gather what the previous step's optimizer updated,
 // at the start of the step when overlapping with the forward pass, else behind the optimizer.
 // ZeRO++'s hpZ (Wang et al. 2023, section 3.2) has a forward gather leave a second shard, within
 // the node, for the backward one.
@@ -103,7 +104,7 @@ struct Gather {
 
 class GatherPlan {
  public:
-  GatherPlan(const Draft& d, const Program& program) : d_(d) {
+  GatherPlan(const Draft& d, const Program& program) : d_(d), left_whole_(d) {
     UnitSet held(d), previous(d);
     std::array of_pass = {Latest(d), Latest(d)};  // backward, forward
     for (std::size_t i = 0; i < program.calls.size(); ++i) {
@@ -117,6 +118,7 @@ class GatherPlan {
         const bool just_read = previous.contains(u) || pass.units.contains(u);
         if (!just_read && !stays(u, held, forward)) gathers.push_back({uses.size(), u, forward});
         held.insert(u);
+        forward ? left_whole_.erase(u) : static_cast<void>(left_whole_.insert(u));
         if (is_root(d_.strategy, u.kind)) root_is_done_with_ = !forward;
       }
       previous.clear(), pass.units.clear();
@@ -147,8 +149,10 @@ class GatherPlan {
   bool stays(const UnitInstance& u, const UnitSet& held, bool forward) const {
     if (!held.contains(u)) return false;
     if (is_root(d_.strategy, u.kind)) return !forward || !root_is_done_with_;
+    const bool pipelines = d_.mesh()[Axis::kPp] > 1;
+    if (pipelines && d_.strategy.sums_whole_gradients() && left_whole_.contains(u)) return true;
     if (reshards(u)) return false;
-    return d_.mesh()[Axis::kPp] > 1 || !forward;
+    return pipelines || !forward;
   }
   bool reshards(const UnitInstance& u) const {
     const FsdpOptions& options = d_.strategy.fsdp;
@@ -156,6 +160,7 @@ class GatherPlan {
     return options.reshard_after_forward && (options.reshard_last_layer || !last_layer);
   }
   const Draft& d_;
+  UnitSet left_whole_;              // the last use was a backward pass
   bool root_is_done_with_ = false;  // the backward pass of a microbatch has read it
 };
 

@@ -7,7 +7,9 @@
 //               other axis; a tied matrix on two stages, whose shards there are not the same
 //               elements, is in a bucket of its own and reduced whole, as all are on request
 //   stage 2, 3  reduce_scatter in every microbatch into the gradient shard, which accumulates;
-//               at stage 2 without overlap the backward pass waits for it
+//               at stage 2 without overlap the backward pass waits for it; without
+//               synchronization (NoSync) once, of what has added up whole: in the last microbatch,
+//               in a pipeline behind the last pass and message of each piece
 //
 // Where microbatches go both ways through the stages, two stages hold each unit and sum their
 // gradients too: at the end of the step, since the two complete them in different orders. Stages 0
@@ -21,31 +23,11 @@
 #include <map>
 #include <utility>
 
-#include "plan/calls_met.h"
 #include "plan/schedule.h"
 #include "plan/strategies/call_rewriter.h"
 #include "plan/strategies/data_parallel.h"
 
 namespace plait {
-std::vector<Ready> completions(const Draft& d, const Program& program, bool each_microbatch) {
-  std::vector<UnitSet> seen(static_cast<std::size_t>(each_microbatch ? d.microbatches : 1),
-                            UnitSet(d));
-  std::vector<Ready> out;
-  CallsMet met(d.block_units.size(), d.last_stream());
-  for (std::size_t i = program.calls.size(); i-- > 0;) {
-    // The last microbatch to call a layer completes its units.
-    if (!each_microbatch && !met.insert(program.calls[i])) continue;
-    Ready ready{i, {}};
-    for (const UnitInstance& u : unit_grades(d, program.calls[i])) {
-      const std::int32_t microbatch = each_microbatch ? program.calls[i].microbatch : 0;
-      if (seen[static_cast<std::size_t>(microbatch)].insert(u)) ready.units.push_back(u);
-    }
-    if (!ready.units.empty()) out.push_back(std::move(ready));
-  }
-  std::reverse(out.begin(), out.end());
-  return out;
-}
-
 namespace {
 
 class Reducer {
@@ -97,7 +79,7 @@ class Reducer {
     return block;
   }
 
-  /// Stage 2 and 3: one unit of one microbatch into its shard.
+  /// Stage 2 and 3: one unit of one microbatch, or of all, into its shard.
   Block scatter(UnitKind kind, bool first, bool last) {
     const Unit& unit = d_.unit(kind);
     Block block{first ? "grad_scatter" : "grad_scatter.accumulate", {}};
@@ -106,7 +88,11 @@ class Reducer {
     TensorId target = unit.gradient_shard;
     if (!direct) target = incoming(kind);
     copy_gradients(d_, block, unit);
-    const TensorId from = unit.reduces_from();
+    TensorId from = unit.reduces_from();
+    if (from == unit.gradient_buffer && wire_of(kind) != from) {
+      cast(block, from, wire_of(kind), 0);
+      from = wire_of(kind);
+    }
     if (d_.strategy.zero_plus_plus.quantized_gradients) {
       reduce_quantized(d_, block, unit.shard_axes, from, target);
     } else {
@@ -171,7 +157,7 @@ class Reducer {
   TensorId wire_of(UnitKind kind) {
     const TensorId buffer = d_.unit(kind).gradient_buffer;
     const Precision& p = d_.workload.precision;
-    if (stage_ >= 2 || p.reduction == p.gradients) return buffer;
+    if (d_.tensors[buffer].dtype == p.reduction) return buffer;
     return once(wires_, kind, d_.tensors[buffer], ".wire", p.reduction, d_.tensors[buffer].scope);
   }
   TensorId incoming(UnitKind kind) {
@@ -288,6 +274,16 @@ std::vector<UnitInstance> in_common_order(const Draft& d, const Program& program
   return units;
 }
 
+bool sends(const Draft& d, const Call& call) {
+  return std::holds_alternative<Send>(d.blocks[call.block].ops.back().body);
+}
+
+/// Calls that wait for the last one that is in the program.
+void append_behind_all(Program& program, std::vector<Call>& late) {
+  const auto last = static_cast<std::int32_t>(program.calls.size()) - 1;
+  for (Call& call : late) call.after = last, program.calls.push_back(call);
+}
+
 }  // namespace
 
 Program GradientReduction::over_copies(const Program& program) {
@@ -332,14 +328,14 @@ Program GradientReduction::in_buckets(const Program& program) {
       for (const Call& call : f->take()) to.push_back(call);
     }
   }
-  const auto last = static_cast<std::int32_t>(out.calls.size()) - 1;
-  for (Call& call : late) call.after = last, out.calls.push_back(call);
+  append_behind_all(out, late);
   return out;
 }
 
-Program GradientReduction::each_microbatch(const Program& program) {
+Program GradientReduction::into_shards(const Program& program) {
   Draft& d = parts_->d;
-  const std::vector<Ready> ready = completions(d, program, true);
+  const bool once = d.strategy.sums_whole_gradients();
+  const std::vector<Ready> ready = completions(d, program, !once);
   std::map<UnitInstance, std::int64_t> count, of;  // microbatches
   for (const Ready& r : ready) {
     for (const UnitInstance& u : r.units) ++of[u];
@@ -349,7 +345,15 @@ Program GradientReduction::each_microbatch(const Program& program) {
   CallRewriter rewriter(out);
   std::size_t next = 0;
   std::int32_t waited_for = -1;
+  std::map<std::int32_t, std::vector<Call>> waiting;  // of each piece, for its last pass to end
+  const bool waits = once && d.mesh()[Axis::kPp] > 1;
+  const std::vector<bool> ends = ends_of_pieces(program, ready);
+  const bool messages_first = d.strategy.fsdp.no_sync != NoSync::kPipelines2024;
+  std::int32_t ended = -1;  // the piece whose reductions are next
   for (std::size_t i = 0; i < program.calls.size(); ++i) {
+    if (ended >= 0 && !(messages_first && sends(d, program.calls[i]))) {
+      append_behind_all(out, waiting[std::exchange(ended, -1)]);
+    }
     rewriter.keep(program.calls[i]);
     if (waited_for >= 0) rewriter.last().after = std::exchange(waited_for, -1);
     if (next == ready.size() || ready[next].call != i) continue;
@@ -360,13 +364,19 @@ Program GradientReduction::each_microbatch(const Program& program) {
       const BlockId block =
           parts_->cache.get(d, {static_cast<std::int32_t>(u.kind), first, last},
                             [&] { return parts_->reducer.scatter(u.kind, first, last); });
-      out.calls.push_back(
-          {block, program.calls[i].chunk, u.layer, program.calls[i].microbatch, -1});
+      const Call call = {block, program.calls[i].chunk, u.layer, program.calls[i].microbatch, -1};
+      if (waits) {
+        waiting[call.chunk].push_back(call);
+        continue;
+      }
+      out.calls.push_back(call);
       if (d.unit(u.kind).zero_stage == 2 && !d.strategy.data.overlap)
         waited_for = rewriter.next() - 1;
     }
+    if (waits && ends[next]) ended = program.calls[i].chunk;
     ++next;
   }
+  if (ended >= 0) append_behind_all(out, waiting[ended]);
   if (!both_ways(d.strategy)) return out;
   for (const UnitInstance& u : in_common_order(d, program)) {
     const BlockId block = parts_->cache.get(d, {static_cast<std::int32_t>(u.kind)},

@@ -52,18 +52,18 @@ class Packer {
     const Precision& p = d_.workload.precision;
     const bool served = d_.strategy.parameter_server.any();
     const bool sharded_weights = stage_ == 3, sharded_gradients = stage_ >= 2;
+    const bool afresh = sharded_gradients && !d_.strategy.sums_whole_gradients();
     unit_.weight_buffer = flat(".weights", whole_, weight_type(d_, unit_), TensorClass::kWeight,
                                !sharded_weights && !unit_.passes);
-    unit_.gradient_buffer =
-        flat(".gradients", whole_, sharded_gradients ? written_gradients(d_) : p.gradients,
-             TensorClass::kGradient, !sharded_gradients);
+    unit_.gradient_buffer = flat(".gradients", whole_, afresh ? written_gradients(d_) : p.gradients,
+                                 TensorClass::kGradient, !afresh);
     view(unit_.weights, unit_.weight_buffer);
     view(unit_.gradients, unit_.gradient_buffer);
     mark_copies();
     if (sharded_gradients || served) {
       unit_.gradient_shard = share(".gradient_shard", p.gradients, TensorClass::kGradient);
     }
-    if (sharded_gradients) {
+    if (afresh) {
       per_microbatch(unit_.gradient_buffer);
       for (TensorId g : unit_.gradients) per_microbatch(g);
     }
@@ -340,7 +340,7 @@ void pack_units(Draft& d) {
     if (!unit.trained() && unit.zero_stage < 3) unit.zero_stage = 0;  // which shards no weights
     Packer(d, kind).pack();
   }
-  if (d.strategy.zero_stage >= 2) write_gradients_afresh(d);
+  if (d.strategy.zero_stage >= 2 && !d.strategy.sums_whole_gradients()) write_gradients_afresh(d);
 }
 
 BlockId Draft::add_block(Block block) {

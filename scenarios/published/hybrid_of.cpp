@@ -18,9 +18,17 @@ struct KnownHybrid {
   std::string_view words, preset;
 };
 constexpr KnownHybrid kKnownHybrids[] = {
-    {"qwen3-next-80b", "qwen3-next-80b-a3b"},   {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},
-    {"nemotron-h-8b", "nemotron-h-8b"},         {"nemotronh-8b", "nemotron-h-8b"},
-    {"nemotron-3-nano", "nemotron-3-nano-30b"}, {"nemotron-nano-9b-v2", "nemotron-nano-9b-v2"},
+    {"qwen3-next-80b", "qwen3-next-80b-a3b"},
+    {"qwen3.5-35b-a3b", "qwen3.5-35b-a3b"},
+    {"nemotron-h-8b", "nemotron-h-8b"},
+    {"nemotronh-8b", "nemotron-h-8b"},
+    {"nemotron-h-47b", "nemotron-h-47b"},
+    {"nemotronh-47b", "nemotron-h-47b"},
+    {"nemotron-h-56b", "nemotron-h-56b"},
+    {"nemotronh-56b", "nemotron-h-56b"},
+    {"nemotron-nano-12b-v2", "nemotron-nano-12b-v2"},
+    {"nemotron-3-nano", "nemotron-3-nano-30b"},
+    {"nemotron-nano-9b-v2", "nemotron-nano-9b-v2"},
 };
 /// Families of which each model has layers with states.
 constexpr std::string_view kFamilies[] = {"qwen3-next",  "qwen3.5",     "nemotron-h", "nemotronh",

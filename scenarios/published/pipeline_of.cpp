@@ -29,6 +29,16 @@ std::vector<std::int64_t> layers_of_libai(std::int64_t layers, std::int64_t pp) 
   return out;
 }
 
+/// torchtitan deals what is left over to the pieces behind the first (torchtitan/parallelisms/
+/// pipelining_utils.py, generate_split_points, until 2025).
+std::vector<std::int64_t> layers_of_torchtitan(std::int64_t layers, std::int64_t pieces) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(pieces), layers / pieces);
+  for (std::int64_t i = 1; i <= layers % pieces; ++i) ++out[static_cast<std::size_t>(i)];
+  return out;
+}
+/// Chunks of a stage where the schedule has several and nobody says how many, ibidem.
+constexpr std::int64_t kChunksOfTorchtitan = 2;
+
 /// What records call schedules besides their names (plan/schedule.h), in small letters.
 struct ScheduleWords {
   std::string_view words;
@@ -58,12 +68,14 @@ const ScheduleKind* named_schedule(const std::string& words) {
 
 class PipelineWriter {
  public:
-  PipelineWriter(const PublishedRun& run, const Recipe& recipe, std::vector<std::string>& assumed)
+  PipelineWriter(const PublishedRun& run, const std::string& framework, const Recipe& recipe,
+                 std::vector<std::string>& assumed)
       : run_(run),
         m_(run.model),
         p_(run.layout),
         recipe_(recipe),
         assumed_(assumed),
+        torchtitan_(framework.starts_with("torchtitan")),
         short_ends_(mentions(run.notes, "one transformer layer less")) {}
 
   JsonObject write() {
@@ -85,7 +97,10 @@ class PipelineWriter {
     const std::int64_t most = std::max<std::int64_t>(1, (m_.layers + (ends ? 2 : 0)) / p_.pp);
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
     const bool interleaved = mentions(words, "interleaved") || words == "1f1b-i";
-    if (p_.chunks == 0 && !p_.most_chunks && interleaved) {
+    if (p_.chunks == 0 && !p_.most_chunks && interleaved && torchtitan_) {
+      assumed_.push_back("interleaved pipeline: torchtitan's two chunks");
+      chunks_ = kChunksOfTorchtitan;
+    } else if (p_.chunks == 0 && !p_.most_chunks && interleaved) {
       assumed_.push_back("interleaved pipeline: 1 layer per chunk");
       chunks_ = most;
     }
@@ -123,6 +138,8 @@ class PipelineWriter {
     const std::int64_t pieces = p_.pp * chunks_, over = m_.layers % pieces;
     if (mentions(run_.framework, "LiBai")) {
       out["stage_layers"] = layers_of_libai(m_.layers, pieces);
+    } else if (torchtitan_ && over != 0) {
+      out["stage_layers"] = layers_of_torchtitan(m_.layers, pieces);
     } else if (short_ends_ || (over != 0 && (m_.layers + 2) % pieces == 0)) {
       // Embedding and head count as a layer each (Megatron-LM's
       // account-for-embedding-in-pipeline-split, DeepSpeed's partition by parameters).
@@ -156,15 +173,15 @@ class PipelineWriter {
   const PublishedLayout& p_;
   const Recipe& recipe_;
   std::vector<std::string>& assumed_;
-  bool short_ends_;
+  bool torchtitan_, short_ends_;
   std::int64_t chunks_ = 1;
 };
 
 }  // namespace
 
-JsonObject pipeline_of(const PublishedRun& run, const Recipe& recipe,
+JsonObject pipeline_of(const PublishedRun& run, const std::string& framework, const Recipe& recipe,
                        std::vector<std::string>& assumed) {
-  return PipelineWriter(run, recipe, assumed).write();
+  return PipelineWriter(run, framework, recipe, assumed).write();
 }
 
 }  // namespace plait

@@ -11,8 +11,8 @@
 
 namespace plait {
 
-/// Of a run with several stages; appends what it has to assume.
-nlohmann::ordered_json pipeline_of(const PublishedRun& run, const Recipe& recipe,
-                                   std::vector<std::string>& assumed);
+/// Of a run of that framework with several stages; appends what it has to assume.
+nlohmann::ordered_json pipeline_of(const PublishedRun& run, const std::string& framework,
+                                   const Recipe& recipe, std::vector<std::string>& assumed);
 
 }  // namespace plait

@@ -204,7 +204,7 @@ class ScenarioWriter {
       out["amax"] = "eager";
     if (m_.experts > 0) add_routing(out);
     if (compiles_layers(run_))
-      for (const char* kernel : {"norm", "rope", "activation"}) out[kernel] = "fused";
+      for (const char* kernel : {"norm", "rope", "activation", "merge"}) out[kernel] = "fused";
     return out;
   }
 
@@ -271,7 +271,12 @@ class ScenarioWriter {
     if (recipe_.overlaps_gradients) out["data"] = {{"overlap", true}};
     if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
     if (sharded && scales_early(run_)) out["fsdp_options"]["early_scales"] = true;
-    if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, recipe_, assumed_);
+    if (sharded && p_.pp > 1 && framework_.starts_with("torchtitan")) {
+      // torchtitan/parallelisms/parallelize_llama.py, apply_fsdp, pp_enabled.
+      out["fsdp_options"]["reshard_after_forward"] = false;
+      assumed_.emplace_back("gathered weights stay in a pipeline: torchtitan's default");
+    }
+    if (p_.pp > 1) out["pipeline"] = pipeline_of(run_, framework_, recipe_, assumed_);
     if (p_.pp == 1 && recipe_.hides_exchanges) out["pipeline"] = {{"exchange_overlap", "passes"}};
     return out;
   }

@@ -35,6 +35,8 @@ void choose_sharding(Strategy& s) {
   s.fsdp.prefetch = *rc::gen::inRange<std::int64_t>(0, 3);
   s.fsdp.copies = *rc::gen::element(FsdpCopies::kNone, FsdpCopies::kFsdp1, FsdpCopies::kFsdp2,
                                     FsdpCopies::kDeepSpeed);
+  s.fsdp.no_sync = *rc::gen::element(NoSync::kNever, NoSync::kPipelines, NoSync::kPipelines2024,
+                                     NoSync::kAlways);
   s.data.overlap = *rc::gen::arbitrary<bool>();
   s.data.bucket = Bytes(*rc::gen::element<std::int64_t>(1, 4000, 1 << 20));
 }

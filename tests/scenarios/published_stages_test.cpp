@@ -38,6 +38,36 @@ TEST(PublishedStages, MegatronsBesideThemAreEven) {
   EXPECT_EQ(layers_of(staged("Megatron-LM e156d2fe", 24, 4)), json());
 }
 
+json llama_in_torchtitan(int pp, const char* schedule) {
+  json record = published_sample();
+  record["source"] = "pytorch/torchtitan benchmarks";
+  record["model"] = {{"name", "llama3-405b"}, {"layers", 126},   {"hidden", 16384},
+                     {"ffn_hidden", 53248},   {"heads", 128},    {"kv_heads", 8},
+                     {"vocab", 128256},       {"seq_len", 8192}, {"gated_mlp", true}};
+  record["cluster"]["gpu"] = "H100-SXM5-80GB", record["cluster"]["num_gpus"] = 512;
+  record["parallel"] = {{"tp", 8}, {"pp", pp}, {"dp", 64 / pp}, {"zero_stage", 3}};
+  record["parallel"]["schedule"] = schedule;
+  return record;
+}
+
+TEST(PublishedStages, TorchtitanDealsWhatIsLeftToThePiecesBehindTheFirst) {
+  const json pieces = layers_of(llama_in_torchtitan(4, "Interleaved 1F1B"));
+  EXPECT_EQ(pieces, json({15, 16, 16, 16, 16, 16, 16, 15}));
+  EXPECT_EQ(layers_of(llama_in_torchtitan(8, "1F1B")), json({15, 16, 16, 16, 16, 16, 16, 15}));
+}
+
+TEST(PublishedStages, TorchtitansPipelineGathersAndReducesOnceAStep) {
+  const RecordScenario made = scenario_of(run_of(llama_in_torchtitan(8, "1F1B")));
+  const Strategy s = parse_scenario(made.json, "record").strategy;
+  EXPECT_EQ(s.fsdp.no_sync, NoSync::kPipelines2024);
+  EXPECT_FALSE(s.fsdp.reshard_after_forward);
+  EXPECT_TRUE(s.sums_whole_gradients());
+  json alone = llama_in_torchtitan(8, "1F1B");
+  alone["parallel"] = {{"tp", 8}, {"dp", 64}, {"zero_stage", 3}};
+  EXPECT_TRUE(parse_scenario(scenario_of(run_of(alone)).json, "record")
+                  .strategy.fsdp.reshard_after_forward);
+}
+
 json baichuan() {
   json record = published_sample();
   record["source"] = "FlagOpen/FlagPerf training/nvidia/baichuan2_13b-deepspeed/README.md";

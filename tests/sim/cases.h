@@ -155,6 +155,7 @@ class RandomCase {
     s.fsdp.reshard_after_forward = coin();
     s.fsdp.prefetch = pick_(0, 3);
     s.fsdp.copies = static_cast<FsdpCopies>(pick_(0, 3));
+    s.fsdp.no_sync = static_cast<NoSync>(pick_(0, 3));
     s.fsdp.root = coin(), s.fsdp.reshard_last_layer = coin();
   }
   void draw_workload(Case& c) {
