@@ -194,8 +194,8 @@ void save_page(const SearchCommand& o, const Studies& studies, const SearchRepor
 }
 
 /// The best, and what they are compared with.
-void report_rows(const SearchCommand& o, const Machines& machines,
-                 const std::vector<Candidate>& best, SearchReport& out) {
+void report_rows(const SearchCommand& o, const Machines& machines, const std::vector<Ranked>& best,
+                 SearchReport& out) {
   if (machines.studies.empty()) return;
   const Study& as_written = *machines.studies[machines.as_written];
   std::vector<SearchRow> rows(best.size());

@@ -80,8 +80,8 @@ void require_figures(const SearchCommand& o, const std::vector<const Scenario*>&
 void Ranking::add(const Scenario& machine, std::size_t study, const std::vector<Found>& found) {
   const Score score = score_on(options_, machine);
   for (const Found& f : found) all_.push_back({study, f, score.of(f.result.step)});
-  std::ranges::stable_sort(
-      all_, {}, [](const Candidate& c) { return std::pair(c.score, c.found.result.step); });
+  std::ranges::stable_sort(all_, {},
+                           [](const Ranked& c) { return std::pair(c.score, c.found.result.step); });
 }
 
 SimTime Ranking::slowest(const Scenario& machine) const {
@@ -89,7 +89,7 @@ SimTime Ranking::slowest(const Scenario& machine) const {
   // Too late, what is best may have to make room; the front asks for more than the objective.
   const bool all_count = options_.days > 0 || options_.wants_front();
   if (all_count || all_.size() < options_.best) return kAny;
-  const Candidate& last = all_[options_.best - 1];
+  const Ranked& last = all_[options_.best - 1];
   const Score score = score_on(options_, machine);
   if (score.per_second > 0) {
     constexpr double kRounding = 1e-12, kLongestLimit = 1e6;
@@ -100,7 +100,7 @@ SimTime Ranking::slowest(const Scenario& machine) const {
   return last.found.result.step;
 }
 
-std::vector<Candidate> Ranking::reported() const {
+std::vector<Ranked> Ranking::reported() const {
   const std::size_t n = options_.days > 0 ? all_.size() : std::min(all_.size(), options_.best);
   return {all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(n)};
 }

@@ -8,7 +8,7 @@
 namespace plait {
 
 /// A layout found on one of the machines that are searched.
-struct Candidate {
+struct Ranked {
   std::size_t study = 0;
   Found found;
   double score = 0;  // the objective, of which the best has least
@@ -25,11 +25,11 @@ class Ranking {
   /// asked for.
   SimTime slowest(const Scenario& machine) const;
   /// The best that are asked for, or all where a deadline may leave some of them out.
-  std::vector<Candidate> reported() const;
+  std::vector<Ranked> reported() const;
 
  private:
   const SearchCommand& options_;
-  std::vector<Candidate> all_;
+  std::vector<Ranked> all_;
 };
 
 /// Leaves out what does not train in time, and all but the best that are asked for. Returns
