@@ -2,7 +2,6 @@
 // pipelines have it: what is reduced and gathered in a step, and when.
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "tests/plan/tiny.h"
 
@@ -87,11 +86,11 @@ TEST(NoSync, InAPipelineThePiecesLastMessageIsOnItsWayBefore) {
     const auto is = [&](const char* name) {
       return [&plan, name](const Call& c) { return plan.blocks[c.block].name == name; };
     };
-    const auto scatter = std::ranges::find_if(program.calls, is("grad_scatter"));
-    const auto reversed = program.calls | std::views::reverse;
-    const auto message = std::ranges::find_if(reversed, is("send_backward"));
-    ASSERT_NE(scatter, program.calls.end());
-    ASSERT_NE(message, reversed.end());
+    const std::vector<Call>& calls = program.calls;
+    const auto scatter = std::find_if(calls.begin(), calls.end(), is("grad_scatter"));
+    const auto message = std::find_if(calls.rbegin(), calls.rend(), is("send_backward"));
+    ASSERT_NE(scatter, calls.end());
+    ASSERT_NE(message, calls.rend());
     EXPECT_EQ(scatter >= message.base(), no_sync == NoSync::kPipelines);
   }
 }
