@@ -78,6 +78,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"stage_tp.cpp", !s.pipeline.stage_tp.empty()},
       {"data.cpp", data},
       {"reduce.cpp", data},
+      {"completions.cpp", data},
       {"gather.cpp", s.zero_stage > 0 || s.parameter_server.any()},
       {"fsdp_copies.cpp", s.copies_gradients()},
       {"parameter_server.cpp", s.parameter_server.any()},

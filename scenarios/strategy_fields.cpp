@@ -167,7 +167,8 @@ const Table<FsdpOptions>& fsdp_table() {
                 "are reduced once (PyTorch's no_sync, set_requires_gradient_sync): never, in "
                 "`pipelines`, where weights then stay gathered behind a backward pass (PyTorch's "
                 "own; `pipelines_2024`, until November 2025: before a piece's last message), or "
-                "always."),
+                "always.")
+              .silent_by_default(),
           field("early_scales", &F::early_scales, Flag{},
                 "With workload.precision.narrow_weights = \"gathered\": magnitudes that gathered "
                 "weights are scaled by are found behind the optimizer, and met in one message "
