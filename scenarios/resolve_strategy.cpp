@@ -153,7 +153,7 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
     std::string reason;
   };
   const bool no_shards = part.fsdp * part.dp * part.cp * part.ep == 1;
-  const bool sums_whole = part.zero_stage == 2 && part.fsdp_options.no_sync != NoSync::kNever;
+  const bool sums_whole = part.fsdp_options.sums_whole(part.zero_stage, part.pp);
   const Rule rules[] = {
       {"expert_tp", part.expert_tp > 1 && !part.expert_axes.has(Axis::kTp),
        "expert_axes has no tp"},

@@ -118,7 +118,11 @@ class GatherPlan {
         const bool just_read = previous.contains(u) || pass.units.contains(u);
         if (!just_read && !stays(u, held, forward)) gathers.push_back({uses.size(), u, forward});
         held.insert(u);
-        forward ? left_whole_.erase(u) : static_cast<void>(left_whole_.insert(u));
+        if (forward) {
+          left_whole_.erase(u);
+        } else {
+          left_whole_.insert(u);
+        }
         if (is_root(d_.strategy, u.kind)) root_is_done_with_ = !forward;
       }
       previous.clear(), pass.units.clear();

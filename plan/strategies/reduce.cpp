@@ -347,7 +347,7 @@ Program GradientReduction::into_shards(const Program& program) {
   std::int32_t waited_for = -1;
   std::map<std::int32_t, std::vector<Call>> waiting;  // of each piece, for its last pass to end
   const bool waits = once && d.mesh()[Axis::kPp] > 1;
-  const std::vector<bool> ends = ends_of_pieces(program, ready);
+  const std::vector<bool> ends = waits ? ends_of_pieces(program, ready) : std::vector<bool>();
   const bool messages_first = d.strategy.fsdp.no_sync != NoSync::kPipelines2024;
   std::int32_t ended = -1;  // the piece whose reductions are next
   for (std::size_t i = 0; i < program.calls.size(); ++i) {

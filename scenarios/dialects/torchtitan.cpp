@@ -99,7 +99,9 @@ void write_parallelism(ExportDraft& d) {
            "strategy.fsdp_options.reshard_last_layer"});
     if (s.fsdp.root) d.say({"strategy.fsdp_options.root"});  // what has no unit of its own
     if (s.fsdp.copies == FsdpCopies::kFsdp2) d.say({"strategy.fsdp_options.copies"});
-    if (s.fsdp.sums_whole(s.zero_stage, 2)) d.say({"strategy.fsdp_options.no_sync"});
+    if (s.sums_whole_gradients() == (s.mesh[Axis::kPp] > 1)) {  // PyTorch's pipelines do so
+      d.say({"strategy.fsdp_options.no_sync"});
+    }
   }
   d.copy("tensor_parallel_degree", "strategy.tp");
   d.copy("context_parallel_degree", "strategy.cp");
