@@ -26,21 +26,22 @@ Use use_of_root(const Plan& plan, const Operand& o) {
 }
 
 /// The latest ops of other streams that a block's ops conflict with: streams are in order.
-class WithinBlock {
+class WithinBlocks {
  public:
-  WithinBlock(const Plan& plan, const Block& block)
-      : plan_(plan), block_(block), latest_(plan.tensors.size(), -1) {}
+  explicit WithinBlocks(const Plan& plan) : plan_(plan), latest_(plan.tensors.size(), -1) {}
 
-  BlockDependencies run() {
+  BlockDependencies of(const Block& block) {
     BlockDependencies out;
+    out.first.reserve(block.ops.size() + 1);
     out.first.push_back(0);
-    for (std::size_t i = 0; i < block_.ops.size(); ++i) {
-      for (const int j : conflicts(block_.ops[i])) {
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+      for (const int j : conflicts(block, block.ops[i])) {
         if (j >= 0) out.before.push_back(static_cast<std::uint16_t>(j));
       }
       out.first.push_back(static_cast<std::uint16_t>(out.before.size()));
-      for (const Operand& o : block_.ops[i].operands) mention(static_cast<int>(i), o);
+      for (const Operand& o : block.ops[i].operands) mention(static_cast<int>(i), o);
     }
+    forget();
     return out;
   }
 
@@ -54,14 +55,18 @@ class WithinBlock {
     std::int32_t& latest = latest_[storage_of(plan_, o.tensor)];
     mentions_.push_back({op, o, std::exchange(latest, static_cast<int>(mentions_.size()))});
   }
+  void forget() {
+    for (const Mention& m : mentions_) latest_[storage_of(plan_, m.operand.tensor)] = -1;
+    mentions_.clear();
+  }
   /// By stream; -1: none.
-  std::array<int, kStreams> conflicts(const Op& op) const {
+  std::array<int, kStreams> conflicts(const Block& block, const Op& op) const {
     std::array<int, kStreams> out;
     out.fill(-1);
     for (const Operand& a : op.operands) {
       for (std::int32_t m = latest_[storage_of(plan_, a.tensor)]; m >= 0; m = at(m).previous) {
         const auto& [earlier, b, previous] = at(m);
-        const Stream stream = block_.ops[static_cast<std::size_t>(earlier)].stream;
+        const Stream stream = block.ops[static_cast<std::size_t>(earlier)].stream;
         const bool conflict = a.use != Use::kRead || b.use != Use::kRead;
         int& last = out[static_cast<std::size_t>(stream)];
         if (stream != op.stream && conflict && a.shift == b.shift) last = std::max(last, earlier);
@@ -73,7 +78,6 @@ class WithinBlock {
   const Mention& at(std::int32_t m) const { return mentions_[static_cast<std::size_t>(m)]; }
 
   const Plan& plan_;
-  const Block& block_;
   std::vector<std::int32_t> latest_;  // mention of each storage
   std::vector<Mention> mentions_;
 };
@@ -337,9 +341,16 @@ std::vector<std::vector<Touch>> shared_touches(const Plan& plan,
 
 }  // namespace
 
+std::vector<BlockDependencies> dependencies_within_blocks(const Plan& plan) {
+  WithinBlocks within(plan);
+  std::vector<BlockDependencies> out;
+  out.reserve(plan.blocks.size());
+  for (const Block& block : plan.blocks) out.push_back(within.of(block));
+  return out;
+}
+
 Dependencies dependencies(const Plan& plan) {
-  Dependencies out;
-  for (const Block& block : plan.blocks) out.blocks.push_back(WithinBlock(plan, block).run());
+  Dependencies out = {.blocks = dependencies_within_blocks(plan), .programs = {}};
   const std::vector<std::vector<Touch>> touches = shared_touches(plan, out.blocks);
   std::vector<std::uint32_t> message_ids;
   for (const Program& program : plan.programs) {

@@ -69,6 +69,8 @@ struct Dependencies {
 };
 
 Dependencies dependencies(const Plan& plan);
+/// Those of blocks alone.
+std::vector<BlockDependencies> dependencies_within_blocks(const Plan& plan);
 
 /// Renumbers events so that a number is used again once nobody waits for it any more: an engine
 /// that keeps a vector per event then needs few of them.

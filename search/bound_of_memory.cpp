@@ -9,96 +9,33 @@
 namespace plait {
 namespace {
 
-/// Of one layout, in bytes.
-class LeastMemory {
- public:
-  LeastMemory(const Scenario& s, const Layout& l, const Pieces& pieces, const ShardSizes& kept,
-              const ShardSizes& again, std::int64_t microbatches)
-      : s_(s),
-        l_(l),
-        pieces_(pieces),
-        kept_(kept),
-        again_(again),
-        microbatches_(microbatches),
-        all_(sharers_of(l)),
-        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy.expert_axes) : all_) {}
+/// Bytes that these layers have of something.
+std::int64_t of_layers(const Parts& parts, Bytes LayerSizes::*what, const ShardSizes& kept,
+                       const ShardSizes& again, std::size_t kinds) {
+  std::int64_t out = 0;
+  for (std::size_t k = 0; k < kinds; ++k) {
+    out += parts.once[k] * (kept.layers[k].*what).value +
+           parts.again[k] * (again.layers[k].*what).value;
+  }
+  return out;
+}
 
-  /// The first stage holds the most passes; the second may hold more layers of the larger kind, and
-  /// the last has the head. Or of one of them, if it is more than `enough`.
-  std::int64_t of_fullest_stage(std::int64_t enough) const {
-    std::int64_t out = of(0);
-    if (out <= enough && l_.pp > 1) out = std::max(out, of(l_.pp - 1));
-    if (out <= enough && loops() && l_.pp > 2) out = std::max(out, of(1));
-    return out;
+/// What passes keep, in bytes.
+class KeptByPasses {
+ public:
+  KeptByPasses(const Layout& l, const Pieces& pieces, const ShardSizes& kept,
+               const ShardSizes& again, std::int64_t microbatches)
+      : l_(l), pieces_(pieces), kept_(kept), again_(again), microbatches_(microbatches) {}
+
+  /// At the first backward pass of the stage.
+  std::int64_t on(std::int64_t stage) const {
+    if (l_.pp == 1) return saved_by(0);
+    const std::int64_t held = passes_held(stage);
+    if (l_.schedule == Schedule::kInterleaved) return kept_in_turn(stage, held);
+    return held * (l_.chunks == 1 ? saved_by(stage) : least_saved());
   }
 
  private:
-  /// Sharded gradients add up whole before they are reduced.
-  bool sums_whole() const { return s_.strategy.fsdp.sums_whole(l_.zero_stage, l_.pp); }
-  bool loops() const { return pieces_.places.shape == PipelineShape::kLoop; }
-  std::int64_t of(std::int64_t stage) const {
-    const Parts parts = pieces_.parts_of_stage(stage);
-    if (!loops() && stage > 0) return state_of(parts);
-    const std::int64_t moment = std::max(at_backward(stage, parts), at_head(parts));
-    return state_of(parts) + kept_by_passes(stage) + moment;
-  }
-
-  // ---- the state of training
-  std::int64_t state_on(const Sharers& on, std::int64_t parameters, std::int64_t kept) const {
-    const Precision& p = s_.workload.precision;
-    const auto share = [&](int from_stage) { return on.zero_stage >= from_stage ? on.shards : 1; };
-    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * kept;
-    const bool leaves = s_.strategy.offload.optimizer != Offload::kNone;
-    // Gradients that are sharded leave with each microbatch, then the rest of the state is away.
-    if (!leaves || on.zero_stage < 2) out += parameters / share(2) * size_of(p.gradients);
-    if (leaves) return out;
-    if (on.zero_stage >= 2 && sums_whole()) out += parameters * size_of(p.gradients);
-    const std::int64_t optimizer =
-        2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
-    return out + parameters / share(1) * optimizer;
-  }
-  template <class Of>
-  std::int64_t sum(const Parts& parts, Of&& of) const {
-    std::int64_t out = 0;
-    for (std::size_t k = 0; k < pieces_.kinds.count(); ++k) {
-      out += parts.layers(k) * of(kept_.layers[k]);
-    }
-    return out;
-  }
-  /// Of these layers and modules, but for experts.
-  std::int64_t parameters_of(const Parts& parts) const {
-    return sum(parts, [](const LayerSizes& layer) { return layer.parameters; }) +
-           parts.modules * kept_.module;
-  }
-  std::int64_t experts_of(const Parts& parts) const {
-    return sum(parts, [](const LayerSizes& layer) { return layer.experts; });
-  }
-  /// Of weights that are not trained, which zero_stage 3 shards in their own type.
-  std::int64_t frozen_of(const Parts& parts) const {
-    return sum(parts, [](const LayerSizes& layer) { return layer.frozen.value; }) +
-           parts.embeddings * kept_.frozen_embedding.value + parts.heads * kept_.frozen_head.value;
-  }
-  std::int64_t state_of(const Parts& parts) const {
-    const bool again = parts.modules > 0 && parts.embeddings == 0 && pieces_.kinds.embeds_again;
-    const std::int64_t ends =
-        (parts.embeddings + (again ? 1 : 0)) * kept_.embedding + parts.heads * kept_.head;
-    const std::int64_t experts = experts_of(parts);
-    const Precision& p = s_.workload.precision;
-    const std::int64_t kept = kept_bytes_of_layers(p);
-    return state_on(all_, ends, size_of(p.weights)) + state_on(all_, parameters_of(parts), kept) +
-           (experts > 0 ? state_on(of_experts_, experts, kept) : 0) +
-           frozen_of(parts) / (all_.zero_stage == 3 ? all_.shards : 1);
-  }
-
-  // ---- what passes keep
-  std::int64_t of_layers(const Parts& parts, Bytes LayerSizes::*what) const {
-    std::int64_t out = 0;
-    for (std::size_t k = 0; k < pieces_.kinds.count(); ++k) {
-      out += parts.once[k] * (kept_.layers[k].*what).value +
-             parts.again[k] * (again_.layers[k].*what).value;
-    }
-    return out;
-  }
   /// Passes whose results the stage holds at its first backward pass.
   std::int64_t passes_held(std::int64_t stage) const {
     const std::int64_t p = l_.pp, v = l_.chunks, m = microbatches_, behind = p - stage;
@@ -120,13 +57,8 @@ class LeastMemory {
     return 1;
   }
   std::int64_t saved_by(std::int64_t piece) const {
-    return of_layers(pieces_.parts(piece), &LayerSizes::saved);
-  }
-  std::int64_t kept_by_passes(std::int64_t stage) const {
-    if (l_.pp == 1) return saved_by(0);
-    const std::int64_t held = passes_held(stage);
-    if (l_.schedule == Schedule::kInterleaved) return kept_in_turn(stage, held);
-    return held * (l_.chunks == 1 ? saved_by(stage) : least_saved());
+    return of_layers(pieces_.parts(piece), &LayerSizes::saved, kept_, again_,
+                     pieces_.kinds.count());
   }
   /// By the first `held` passes of the interleaved order: as many microbatches as there are stages
   /// go through each chunk in turn. Pieces between the ends are alike, where layers are.
@@ -157,6 +89,68 @@ class LeastMemory {
     return out;
   }
 
+  const Layout& l_;
+  const Pieces& pieces_;
+  const ShardSizes &kept_, &again_;
+  std::int64_t microbatches_;
+};
+
+/// Of one layout, in bytes.
+class LeastMemory {
+  using OfStage = MemoryOfShape::OfStage;
+
+ public:
+  LeastMemory(const Scenario& s, const Layout& l, const Pieces& pieces, const ShardSizes& kept,
+              const ShardSizes& again)
+      : s_(s),
+        l_(l),
+        pieces_(pieces),
+        kept_(kept),
+        again_(again),
+        all_(sharers_of(l)),
+        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy.expert_axes) : all_) {}
+
+  /// Or part of it, where that is more than `enough`.
+  std::int64_t of(const OfStage& s, std::int64_t enough) const {
+    if (s.kept > enough) return s.kept;
+    const std::int64_t out = state_of(s) + s.kept;
+    if (out > enough || (!loops() && s.stage > 0)) return out;
+    return out + std::max(at_backward(s), at_head(s));
+  }
+
+ private:
+  /// Sharded gradients add up whole before they are reduced.
+  bool sums_whole() const { return s_.strategy.fsdp.sums_whole(l_.zero_stage, l_.pp); }
+  bool loops() const { return pieces_.places.shape == PipelineShape::kLoop; }
+
+  // ---- the state of training
+  std::int64_t state_on(const Sharers& on, std::int64_t parameters, std::int64_t kept) const {
+    const Precision& p = s_.workload.precision;
+    const std::int64_t share = parameters / on.shards;
+    std::int64_t out = on.zero_stage == 3 ? 0 : parameters * kept;
+    const bool leaves = s_.strategy.offload.optimizer != Offload::kNone;
+    // Gradients that are sharded leave with each microbatch, then the rest of the state is away.
+    if (on.zero_stage < 2) {
+      out += parameters * size_of(p.gradients);
+    } else if (!leaves) {
+      out += share * size_of(p.gradients);
+    }
+    if (leaves) return out;
+    if (on.zero_stage >= 2 && sums_whole()) out += parameters * size_of(p.gradients);
+    const std::int64_t optimizer =
+        2 * size_of(p.moments) + (p.has_master() ? size_of(p.kept_master()) : 0);
+    return out + share * optimizer;
+  }
+  std::int64_t state_of(const OfStage& s) const {
+    const Precision& p = s_.workload.precision;
+    const std::int64_t kept = kept_bytes_of_layers(p);
+    std::int64_t out = state_on(all_, s.ends, size_of(p.weights)) + state_on(all_, s.layers, kept);
+    if (s.experts > 0) out += state_on(of_experts_, s.experts, kept);
+    // Weights that are not trained, which zero_stage 3 shards in their own type.
+    if (s.frozen > 0) out += s.frozen / (all_.zero_stage == 3 ? all_.shards : 1);
+    return out;
+  }
+
   // ---- the fullest moments
   /// Weights that zero_stage 3 has gathered.
   std::int64_t gathered(std::int64_t parameters, std::int64_t experts, std::int64_t frozen) const {
@@ -182,10 +176,9 @@ class LeastMemory {
   /// Those of all layers stay between the first forward pass and the last backward pass, or,
   /// without a pipeline, between those of a microbatch.
   bool stay() const { return !l_.reshard && loops(); }
-  /// Copies of weights, made before their first pass; gathered ones are copied where they are used.
-  std::int64_t copies_of(const Parts& parts) const {
-    return l_.zero_stage == 3 || !loops() ? 0 : of_layers(parts, &LayerSizes::copies);
-  }
+  /// Copies of weights are made before their first pass; gathered ones are copied where they are
+  /// used.
+  bool copies() const { return l_.zero_stage < 3 && loops(); }
   /// Gradients of one microbatch, from the first one that is written until they are reduced.
   std::int64_t gradients(const LayerSizes& layer) const {
     if (sums_whole()) return 0;  // they stay
@@ -202,38 +195,74 @@ class LeastMemory {
            std::max(layer.beside_backward.value, layer.beside_gradients.value + gradients(layer));
   }
   /// In the stage's first backward pass, of the last layer that it has.
-  std::int64_t at_backward(std::int64_t stage, const Parts& parts) const {
-    const std::int64_t piece = pieces_.places.piece_of(stage, l_.chunks - 1);
-    const ShardSizes& sizes = pieces_.recomputes_all(piece) ? again_ : kept_;
-    const LayerKinds& kinds = pieces_.kinds;
-    // Those of the layer itself are dropped on the way, where no other microbatch needs them.
-    const Bytes own = kinds.most([&](std::size_t kind) { return sizes.layers[kind].copies; });
-    const std::int64_t copies = std::max<std::int64_t>(0, copies_of(parts) - own.value);
-    const auto at = [&](std::size_t kind) { return at_layer(kind, sizes, parts); };
-    if (!loops()) return copies + kinds.least(at);  // two pieces, either of which may be first
-    const std::optional<std::size_t> last = pieces_.last_kind(piece);
-    return copies + (last ? at(*last) : 0);
+  std::int64_t at_backward(const OfStage& s) const {
+    const ShardSizes& sizes = s.recomputes ? again_ : kept_;
+    const auto at = [&](std::size_t kind) { return at_layer(kind, sizes, s.parts); };
+    const std::int64_t beside = copies() ? s.copies_of_others : 0;
+    if (!loops()) return beside + pieces_.kinds.least(at);  // of two pieces, either may be first
+    return beside + (s.last ? at(*s.last) : 0);
   }
-  std::int64_t at_head(const Parts& parts) const {
-    if (parts.heads == 0 || !loops()) return 0;
-    const std::int64_t layers = stay() ? gathered(parts) : 0;
-    return layers + copies_of(parts) + gathered_head() + kept_.beside_head.value;
+  std::int64_t at_head(const OfStage& s) const {
+    if (s.parts.heads == 0 || !loops()) return 0;
+    const std::int64_t layers = stay() ? gathered(s.parts) : 0;
+    return layers + (copies() ? s.copies : 0) + gathered_head() + kept_.beside_head.value;
   }
 
   const Scenario& s_;
   const Layout& l_;
   const Pieces& pieces_;
   const ShardSizes &kept_, &again_;
-  std::int64_t microbatches_;
   Sharers all_, of_experts_;
 };
 
 }  // namespace
 
-Bytes Bounds::memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const {
-  const std::int64_t live =
-      LeastMemory(scenario_, l, pieces, sizes.kept, sizes.again, microbatches(l))
-          .of_fullest_stage(most_memory_.value);
+MemoryOfShape::OfStage Bounds::memory_of_stage(std::int64_t stage, const Layout& l,
+                                               const MemoryOfShape& shape) const {
+  const Pieces& pieces = shape.pieces;
+  const ShardSizes &sizes = shape.sizes->kept, &again = shape.sizes->again;
+  MemoryOfShape::OfStage out;
+  out.stage = stage, out.parts = pieces.parts_of_stage(stage);
+  const Parts& parts = out.parts;
+  const bool embeds_again = parts.modules > 0 && parts.embeddings == 0 && kinds_.embeds_again;
+  out.ends =
+      (parts.embeddings + (embeds_again ? 1 : 0)) * sizes.embedding + parts.heads * sizes.head;
+  out.layers = parts.modules * sizes.module;
+  out.frozen =
+      parts.embeddings * sizes.frozen_embedding.value + parts.heads * sizes.frozen_head.value;
+  for (std::size_t k = 0; k < kinds_.count(); ++k) {
+    const LayerSizes& layer = sizes.layers[k];
+    out.layers += parts.layers(k) * layer.parameters;
+    out.experts += parts.layers(k) * layer.experts;
+    out.frozen += parts.layers(k) * layer.frozen.value;
+  }
+  if (stage == 0 || pieces.places.shape == PipelineShape::kLoop) {
+    out.kept = KeptByPasses(l, pieces, sizes, again, microbatches(l)).on(stage);
+  }
+  const std::int64_t piece = pieces.places.piece_of(stage, l.chunks - 1);
+  out.last = pieces.last_kind(piece), out.recomputes = pieces.recomputes_all(piece);
+  out.copies = of_layers(parts, &LayerSizes::copies, sizes, again, kinds_.count());
+  // Those of the layer itself are dropped on the way, where no other microbatch needs them.
+  const Bytes own = kinds_.most(
+      [&](std::size_t kind) { return (out.recomputes ? again : sizes).layers[kind].copies; });
+  out.copies_of_others = std::max<std::int64_t>(0, out.copies - own.value);
+  return out;
+}
+
+/// Of the fullest stage, or of one that is too large for any device. The first stage holds the most
+/// passes, the last has the head; the second may hold more layers of the larger kind.
+Bytes Bounds::memory(const Layout& l, MemoryOfShape& shape) const {
+  const LeastMemory least(scenario_, l, shape.pieces, shape.sizes->kept, shape.sizes->again);
+  const bool loops = shape.pieces.places.shape == PipelineShape::kLoop;
+  const std::int64_t stages[] = {0, l.pp - 1, 1};
+  const std::size_t count = l.pp == 1 ? 1 : loops && l.pp > 2 ? 3 : 2;
+  std::int64_t live = 0;
+  for (std::size_t i = 0; i < count && live <= most_memory_.value; ++i) {
+    if (i == shape.of_stages.size()) {
+      shape.of_stages.push_back(memory_of_stage(stages[i], l, shape));
+    }
+    live = std::max(live, least.of(shape.of_stages[i], most_memory_.value));
+  }
   const bool processor = scenario_.cluster.device.compute_capability == 0;
   if (processor) return Bytes(live);
   const double reserved = static_cast<double>(live) * (1 + scenario_.memory.least_fragmentation());

@@ -67,7 +67,7 @@ SimTime Bounds::gathers_and_reductions(const PipelineCosts& stages, const Parts&
 /// that were issued before them: reductions of layers behind each backward pass, gathers behind a
 /// pass before the one that needs them. Of a time d beside kernels, an exchange that holds a share
 /// h takes h d from them, but where compute waits all the same, or in the drain.
-SimTime Bounds::slowed_passes(const PipelineCosts& stages, std::int64_t stage, const Parts& parts,
+SimTime Bounds::slowed_passes(const PipelineCosts& stages, const StagePasses& passes,
                               std::int64_t not_anew) const {
   const Layout& l = stages.l;
   if (l.zero_stage < 2 || stages.sums_whole || stages.pairs || stages.pieces.places.both_ways())
@@ -77,18 +77,16 @@ SimTime Bounds::slowed_passes(const PipelineCosts& stages, std::int64_t stage, c
   double held = 0;
   SimTime slows = 0;
   for (std::size_t k = 0; k < kinds_.count(); ++k) {
-    slows += m * parts.layers(k) * stages.x.layers[k].reduce_slows;
+    slows += m * passes.parts.layers(k) * stages.x.layers[k].reduce_slows;
     held = std::max(held, stages.x.layers[k].held);
   }
   // Weights' gradients that are made later stand between a pass and the gathers behind it.
   if (l.zero_stage == 3 && !stages.split) {
-    slows += gathers(stages, parts, &UnitCosts::gather_slows, not_anew + 1 + l.prefetch);
+    slows += gathers(stages, passes.parts, &UnitCosts::gather_slows, not_anew + 1 + l.prefetch);
   }
-  const SimTime waits = m * stages.of(parts, &PassTimes::waits);
-  const SimTime drain = stages.split ? 0 : stages.drain(stage);
-  const SimTime apart = waits + drain + m * stages.of(parts, &PassTimes::behind_gradients);
+  const SimTime apart = passes.waits + passes.drain + passes.behind_gradients;
   const auto lost = static_cast<double>(slows) - held * static_cast<double>(apart);
-  return stages.fill(stage) + m * stages.of(parts, &PassTimes::kernels) + waits + drain +
+  return passes.fill + passes.kernels + passes.waits + passes.drain +
          static_cast<SimTime>(std::max(0.0, lost));
 }
 
@@ -97,51 +95,48 @@ SimTime Bounds::regathered(const PipelineCosts& stages, const Schedules::Tasks& 
   SimTime out = 0;
   if (stages.l.zero_stage < 3 || !stages.l.reshard || stages.pairs || stages.sums_whole) return out;
   for (std::int64_t s = 0; s < stages.l.pp; ++s) {
-    const Parts parts = stages.pieces.parts_of_stage(s);
+    const StagePasses passes = stages.of_stage(s);
     const std::int64_t again = in_a_row(stages, s, tasks[static_cast<std::size_t>(s)]);
-    out = std::max(out, gathers_and_reductions(stages, parts, again));
-    const SimTime update = stages.of(parts, &UnitCosts::update);
-    out = std::max(out, slowed_passes(stages, s, parts, again) + update);
+    out = std::max(out, gathers_and_reductions(stages, passes.parts, again));
+    const SimTime update = stages.of(passes.parts, &UnitCosts::update);
+    out = std::max(out, slowed_passes(stages, passes, again) + update);
   }
   return out;
 }
 
-SimTime Bounds::step(const PipelineCosts& stages) const {
+SimTime Bounds::step(const PipelineCosts& stages, std::span<const StagePasses> of_stages) const {
   const Layout& l = stages.l;
   const bool joined = scenario_.workload.gradient_clipping;
-  const std::int64_t m = stages.microbatches;
+  const std::int64_t m = stages.microbatches, not_anew = most_in_a_row(stages);
   // Where nothing holds the stages together at the end of a step, those that split the backward
   // pass fill their first wait with the step before.
   const bool waits = !stages.split || joined;
   SimTime out = 0, passes = 0, update = 0, update_of_first = 0;
-  // Stages between the ends are alike; the last of them waits longest.
-  for (std::int64_t s = 0; s < l.pp; s = std::max<std::int64_t>(s + 1, l.pp - 2)) {
-    const Parts parts = stages.pieces.parts_of_stage(s);
-    const SimTime worked = (waits ? stages.fill(s) : 0) + stages.work(parts);
-    const SimTime own_update = stages.of(parts, &UnitCosts::update);
-    const SimTime reduced = stages.of(parts, &UnitCosts::reduce);
-    passes = std::max(passes, worked + (stages.split ? 0 : stages.drain(s)));
-    passes = std::max(passes, slowed_passes(stages, s, parts, most_in_a_row(stages)));
+  for (const StagePasses& stage : of_stages) {
+    const SimTime worked = (waits ? stage.fill : 0) + stage.work;
+    const SimTime own_update = stages.of(stage.parts, &UnitCosts::update);
+    const SimTime reduced = stages.of(stage.parts, &UnitCosts::reduce);
+    passes = std::max(passes, worked + stage.drain);
+    passes = std::max(passes, slowed_passes(stages, stage, not_anew));
     update = std::max(update, own_update);
-    if (s == 0) update_of_first = own_update;
+    if (stage.stage == 0) update_of_first = own_update;
     // What the stage's own exchanges end behind.
     SimTime exchanged = worked;
     if (stages.reduces_each()) {
       exchanged = std::max(exchanged, m * reduced);
     } else if (stages.sums_whole && l.pp > 1) {
-      exchanged += stages.reduced_last(s);
+      exchanged += stages.reduced_last(stage.stage);
     } else if (!stages.sums_whole && !scenario_.strategy.data.overlap) {
       exchanged += reduced;
     } else if (!stages.split) {
       // Gradients of its first piece are complete in the last backward pass.
-      const Parts first = stages.pieces.parts(s);
-      exchanged = std::max(exchanged, worked - stages.of(first, &PassTimes::backward) +
-                                          stages.of(first, &UnitCosts::reduce));
+      exchanged = std::max(
+          exchanged, worked - stage.backward_of_first + stages.of(stage.first, &UnitCosts::reduce));
     }
     // Without a common end each unit is updated when its own gradient is there.
     out = std::max(out, joined ? exchanged + own_update : std::max(exchanged, worked + own_update));
     if (l.zero_stage == 3) {
-      out = std::max(out, gathers_and_reductions(stages, parts, most_in_a_row(stages)));
+      out = std::max(out, gathers_and_reductions(stages, stage.parts, not_anew));
     }
   }
   if (joined) return std::max(out, passes + update);

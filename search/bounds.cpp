@@ -60,9 +60,11 @@ std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
 }
 
 std::optional<Bytes> Bounds::memory(const Layout& l, Recent& recent) const {
-  const std::optional<PlannedSizes> planned = sizes(l, recent);
-  if (!planned) return std::nullopt;
-  return memory(l, Pieces(l, kinds_), *planned);
+  MemoryOfShape& shape = recent.memory.of(l, [&](auto&& emplace) -> MemoryOfShape& {
+    return emplace(Pieces(l, kinds_), sizes(l, recent));
+  });
+  if (!shape.sizes) return std::nullopt;
+  return memory(l, shape);
 }
 
 bool Bounds::too_large(const Layout& l, Recent& recent) const {
@@ -71,16 +73,22 @@ bool Bounds::too_large(const Layout& l, Recent& recent) const {
 }
 
 std::optional<SimTime> Bounds::step(const Layout& l, Recent& recent) const {
-  const Pieces pieces(l, kinds_);
-  const std::optional<PipelineCosts> stages = costs(l, pieces, std::nullopt, recent);
-  if (!stages) return std::nullopt;
-  return std::max(step(*stages), slowest_stage(l, pieces, recent));
+  ShapesMet<PassesOfShape>& met = writes(l) ? recent.writing : recent.adding;
+  const PassesOfShape& shape = met.of(l, [&](auto&& emplace) -> PassesOfShape& {
+    return emplace(Pieces(l, kinds_), [&](const Pieces& pieces) {
+      return pass_costs(l, pieces, std::nullopt, recent);
+    });
+  });
+  if (!shape.costs) return std::nullopt;
+  const SimTime out = step(costs(l, *shape.costs, recent),
+                           std::span(shape.of_stages.data(), shape.of_stages.size()));
+  return std::max(out, slowest_stage(l, shape.pieces, recent));
 }
 
 SimTime Bounds::closer(const Layout& l) const {
   Recent recent;
   const Pieces pieces(l, kinds_);
-  const PipelineCosts stages = *costs(l, pieces, std::nullopt, recent);
+  const PipelineCosts stages = costs(l, *pass_costs(l, pieces, std::nullopt, recent), recent);
   const std::int64_t all = microbatches_of_replica(l);
   if (all * pieces.count > kMostTasks) return 0;
   const Strategy& base = scenario_.strategy;
@@ -98,7 +106,7 @@ SimTime Bounds::slowest_stage(const Layout& l, const Pieces& pieces, Recent& rec
   if (cluster.kinds() == 1 || !groups_.in_order()) return out;
   const std::int64_t ranks = cluster.world_size() / l.pp;
   for (std::size_t k = 0; k < cluster.kinds(); ++k) {
-    const PipelineCosts stages = *costs(l, pieces, k, recent);
+    const PassCosts stages = *pass_costs(l, pieces, k, recent);
     for (std::int64_t s = 0; s < l.pp; ++s) {
       bool present = false;
       for (std::int64_t r = s * ranks; !present && r < (s + 1) * ranks;) {
@@ -124,13 +132,17 @@ bool Bounds::sums_whole(const Layout& l) const {
   return scenario_.strategy.fsdp.sums_whole(l.zero_stage, l.pp);
 }
 
+bool Bounds::writes(const Layout& l) const {
+  return !adds_gradients(l.zero_stage) && !sums_whole(l);
+}
+
 bool Bounds::pairs(const Layout& l) const {
   if (!kinds_.any_experts()) return false;
   const ExchangeOverlap overlap = scenario_.strategy.pipeline.exchange_overlap;
   return PipelineOptions{.schedule = l.schedule, .exchange_overlap = overlap}.pairs_passes();
 }
 
-std::optional<Bounds::PlannedSizes> Bounds::sizes(const Layout& l, Recent& recent) const {
+std::optional<PlannedSizes> Bounds::sizes(const Layout& l, Recent& recent) const {
   const std::optional<ShardCosts>* again = shard(l, recent.again);
   const std::optional<ShardCosts>* kept =
       l.recompute_layers < 0 ? again : shard(plain(l), recent.kept);
@@ -146,8 +158,8 @@ const ShardTimesByKind* Bounds::times(const Layout& l, LastFound<Shards>& whole,
   return found ? &*found : nullptr;
 }
 
-std::optional<PipelineCosts> Bounds::costs(const Layout& l, const Pieces& pieces,
-                                           std::optional<std::size_t> kind, Recent& recent) const {
+std::optional<PassCosts> Bounds::pass_costs(const Layout& l, const Pieces& pieces,
+                                            std::optional<std::size_t> kind, Recent& recent) const {
   const std::optional<PlannedSizes> planned = sizes(l, recent);
   if (!planned) return std::nullopt;
   const ShardTimesByKind* again = times(l, recent.again, recent.split_again);
@@ -155,18 +167,19 @@ std::optional<PipelineCosts> Bounds::costs(const Layout& l, const Pieces& pieces
       l.recompute_layers < 0 ? again : times(plain(l), recent.kept, recent.split_kept);
   if (again == nullptr || kept == nullptr) return std::nullopt;
   const auto choose = [&](const ShardTimesByKind& all) -> const ShardTimes& {
-    return (kind ? all.of_kind[*kind]
-                 : all.least)[adds_gradients(l.zero_stage) || sums_whole(l) ? 1 : 0];
+    return (kind ? all.of_kind[*kind] : all.least)[writes(l) ? 0 : 1];
   };
-  return PipelineCosts{l,
-                       pieces,
-                       choose(*kept),
-                       choose(*again),
-                       recent.exchange.in(exchanges_, exchange_key(l)),
-                       microbatches(l),
-                       recent.message.in(messages_, message_key(l, planned->kept)),
-                       pairs(l),
-                       sums_whole(l)};
+  return PassCosts{pieces,
+                   choose(*kept),
+                   choose(*again),
+                   microbatches(l),
+                   recent.message.in(messages_, message_key(l, planned->kept)),
+                   pairs(l),
+                   splits_backward(l.schedule)};
+}
+
+PipelineCosts Bounds::costs(const Layout& l, const PassCosts& passes, Recent& recent) const {
+  return {passes, l, recent.exchange.in(exchanges_, exchange_key(l)), sums_whole(l)};
 }
 
 }  // namespace plait

@@ -17,6 +17,7 @@
 #include "plan/framework_memory.h"
 #include "scenarios/scenario.h"
 #include "search/passes.h"
+#include "search/shapes.h"
 #include "search/sharers.h"
 
 namespace plait {
@@ -101,14 +102,9 @@ class Bounds {
   /// Both, of all of them, however large.
   void prepare(std::span<const Layout> layouts, int threads);
 
-  /// What a thread found last in the tables: the next layouts mostly need the same. For use until
-  /// the next call of a function above.
-  struct Recent {
-    LastFound<Shards> again, kept, planned;
-    LastFound<SplitTimes> split_again, split_kept;
-    LastFound<Exchanges> exchange;
-    LastFound<Messages> message;
-  };
+  /// What a thread found last in the tables, and worked out of shapes: the next layouts mostly need
+  /// the same. For use until the next call of a function above.
+  struct Recent;
   /// No device has more.
   Bytes most_memory() const { return most_memory_; }
   /// Of a layout that was prepared; nothing where it cannot be planned. From any thread. Of one
@@ -121,9 +117,6 @@ class Bounds {
   SimTime closer(const Layout& layout) const;
 
  private:
-  struct PlannedSizes {
-    const ShardSizes &kept, &again;
-  };
   static CutKey cut_key(const Layout& l);
   static ShardKey shard_key(const Layout& l);  // with its microbatch
   bool too_large(const Layout& l, Recent& recent) const;
@@ -143,12 +136,14 @@ class Bounds {
   MessageKey message_key(const Layout& l, const ShardSizes& sizes) const;
   std::optional<PlannedSizes> sizes(const Layout& l, Recent& recent) const;
   /// On nodes of that kind, or on any. Nothing where the layout cannot be planned.
-  std::optional<PipelineCosts> costs(const Layout& l, const Pieces& pieces,
-                                     std::optional<std::size_t> kind, Recent& recent) const;
+  std::optional<PassCosts> pass_costs(const Layout& l, const Pieces& pieces,
+                                      std::optional<std::size_t> kind, Recent& recent) const;
+  PipelineCosts costs(const Layout& l, const PassCosts& passes, Recent& recent) const;
   std::int64_t microbatches_of_replica(const Layout& l) const;
   std::int64_t microbatches(const Layout& l) const;  // that a piece sees
   bool pairs(const Layout& l) const;                 // some of its passes take turns
   bool sums_whole(const Layout& l) const;            // Strategy::sums_whole_gradients
+  bool writes(const Layout& l) const;                // gradients of layers, which others add up
   SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
   UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
@@ -165,7 +160,7 @@ class Bounds {
                 std::int64_t stride);
   double held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const;
   SimTime priced_message(MessageKey key);
-  SimTime step(const PipelineCosts& stages) const;
+  SimTime step(const PipelineCosts& stages, std::span<const StagePasses> of_stages) const;
   std::int64_t most_in_a_row(const PipelineCosts& stages) const;
   std::int64_t in_a_row(const PipelineCosts& stages, std::int64_t stage,
                         const std::vector<Task>& tasks) const;
@@ -173,10 +168,12 @@ class Bounds {
                   std::int64_t not_anew) const;
   SimTime gathers_and_reductions(const PipelineCosts& stages, const Parts& parts,
                                  std::int64_t not_anew) const;
-  SimTime slowed_passes(const PipelineCosts& stages, std::int64_t stage, const Parts& parts,
+  SimTime slowed_passes(const PipelineCosts& stages, const StagePasses& passes,
                         std::int64_t not_anew) const;
   SimTime regathered(const PipelineCosts& stages, const Schedules::Tasks& tasks) const;
-  Bytes memory(const Layout& l, const Pieces& pieces, const PlannedSizes& sizes) const;
+  MemoryOfShape::OfStage memory_of_stage(std::int64_t stage, const Layout& l,
+                                         const MemoryOfShape& shape) const;
+  Bytes memory(const Layout& l, MemoryOfShape& shape) const;
 
   const Scenario& scenario_;
   const CostModel& costs_;
@@ -188,6 +185,15 @@ class Bounds {
   Exchanges exchanges_;
   Messages messages_;
   mutable Schedules schedules_;
+};
+
+struct Bounds::Recent {
+  LastFound<Shards> again, kept, planned;
+  LastFound<SplitTimes> split_again, split_kept;
+  LastFound<Exchanges> exchange;
+  LastFound<Messages> message;
+  ShapesMet<MemoryOfShape> memory;
+  ShapesMet<PassesOfShape> writing, adding;  // gradients
 };
 
 }  // namespace plait

@@ -33,6 +33,14 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
+/// `l` with the state of training shared among its replicas as `sharing` has it.
+inline Layout shared_as(const Layout& sharing, Layout l) {
+  l.dp = sharing.dp, l.fsdp = sharing.fsdp, l.zero_stage = sharing.zero_stage;
+  l.reshard = sharing.reshard, l.prefetch = sharing.prefetch;
+  l.keep_weight_shard = sharing.keep_weight_shard;
+  return l;
+}
+
 /// The layout as a strategy; what a layout does not say is as in `base`.
 Strategy strategy_of(const Layout& layout, const Strategy& base);
 /// The layout that a strategy is.

@@ -26,7 +26,19 @@ struct UnitExchange {
   UnitCosts experts;          // of a layer that has some, beside these
 };
 
-struct PipelineCosts {
+/// What a stage's passes take, whatever it exchanges with its replicas.
+struct StagePasses {
+  std::int64_t stage = 0;
+  Parts parts, first;              // of all its pieces, and of the first one
+  SimTime fill = 0, work = 0;      // PassCosts::fill and work
+  SimTime drain = 0;               // PassCosts::drain; 0 where the backward pass is cut in two
+  SimTime backward_of_first = 0;   // of one microbatch
+  SimTime kernels = 0, waits = 0;  // of all microbatches, as of PassTimes
+  SimTime behind_gradients = 0;
+};
+
+/// The passes of the stages.
+struct PassCosts {
   /// Of all these parts.
   SimTime of(const Parts& parts, SimTime PassTimes::*pass) const {
     SimTime out = parts.embeddings * c.embedding.*pass + parts.heads * c.head.*pass +
@@ -35,19 +47,6 @@ struct PipelineCosts {
       out += parts.once[k] * c.layers[k].*pass + parts.again[k] * r.layers[k].*pass;
     }
     return out;
-  }
-  SimTime of(const Parts& parts, SimTime UnitCosts::*what) const {
-    SimTime out = parts.embeddings * x.embedding.*what + parts.heads * x.head.*what +
-                  parts.modules * x.module.*what;
-    for (std::size_t k = 0; k < pieces.kinds.count(); ++k) {
-      out += parts.layers(k) * of_layer(k, what);
-    }
-    return out;
-  }
-  /// Of a whole layer.
-  SimTime of_layer(std::size_t kind, SimTime UnitCosts::*what) const {
-    const bool experts = pieces.kinds.all[kind].has_experts();
-    return x.layers[kind].*what + (experts ? x.experts.*what : 0);
   }
   /// Of its backward pass, what the piece can do before its message comes, at most.
   SimTime ahead(std::int64_t i) const {
@@ -90,6 +89,47 @@ struct PipelineCosts {
     for (std::int64_t i = 1; i < end; ++i) out += ahead(i);
     return out;
   }
+  StagePasses of_stage(std::int64_t stage) const {
+    StagePasses out = {.stage = stage,
+                       .parts = pieces.parts_of_stage(stage),
+                       .first = pieces.parts(stage),
+                       .fill = fill(stage)};
+    out.work = work(out.parts);
+    out.drain = split ? 0 : drain(stage);
+    out.backward_of_first = of(out.first, &PassTimes::backward);
+    out.kernels = microbatches * of(out.parts, &PassTimes::kernels);
+    out.waits = microbatches * of(out.parts, &PassTimes::waits);
+    out.behind_gradients = microbatches * of(out.parts, &PassTimes::behind_gradients);
+    return out;
+  }
+
+  const Pieces& pieces;
+  const ShardTimes& c;
+  /// With layers recomputed, where the layout recomputes some of a piece's; else the same.
+  const ShardTimes& r;
+  std::int64_t microbatches;  // that a piece sees
+  SimTime message;            // between neighbouring stages
+  bool pairs;                 // passes may take turns
+  bool split;                 // backward passes are cut in two
+};
+
+/// And what the stages exchange.
+struct PipelineCosts : PassCosts {
+  using PassCosts::of;
+  /// Of all these parts.
+  SimTime of(const Parts& parts, SimTime UnitCosts::*what) const {
+    SimTime out = parts.embeddings * x.embedding.*what + parts.heads * x.head.*what +
+                  parts.modules * x.module.*what;
+    for (std::size_t k = 0; k < pieces.kinds.count(); ++k) {
+      out += parts.layers(k) * of_layer(k, what);
+    }
+    return out;
+  }
+  /// Of a whole layer.
+  SimTime of_layer(std::size_t kind, SimTime UnitCosts::*what) const {
+    const bool experts = pieces.kinds.all[kind].has_experts();
+    return x.layers[kind].*what + (experts ? x.experts.*what : 0);
+  }
 
   /// Gathered weights stay until their last use in the step.
   bool gathers_once() const { return l.pp > 1 && (!l.reshard || sums_whole); }
@@ -108,16 +148,8 @@ struct PipelineCosts {
   std::int64_t reductions() const { return reduces_each() ? microbatches : 1; }
 
   const Layout& l;
-  const Pieces& pieces;
-  const ShardTimes& c;
-  /// With layers recomputed, where the layout recomputes some of a piece's; else the same.
-  const ShardTimes& r;
   const UnitExchange& x;
-  std::int64_t microbatches;  // that a piece sees
-  SimTime message;            // between neighbouring stages
-  bool pairs;                 // passes may take turns
-  bool sums_whole;            // Strategy::sums_whole_gradients
-  bool split = splits_backward(l.schedule);
+  bool sums_whole;  // Strategy::sums_whole_gradients
 };
 
 }  // namespace plait

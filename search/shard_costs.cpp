@@ -178,7 +178,7 @@ std::vector<bool> called_blocks(const Plan& plan) {
 
 /// Of each block by its name: "layer.backward", "head.weight_grads".
 ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& kinds,
-                            const Dependencies& deps, const Prices& prices) {
+                            const std::vector<BlockDependencies>& within, const Prices& prices) {
   ShardTimesOfBoth out;
   const TensorId dx = tensor_named(plan, "dx");
   const bool split =
@@ -193,12 +193,12 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
     const std::vector<PriceOfBoth> each = prices.of(block);
     for (const std::size_t both : {std::size_t{0}, std::size_t{1}}) {
       PassTimes& times = *place_of(out[both], block.name, kinds).times;
-      const SimTime takes = chain(block, deps.blocks[b], each, both);
+      const SimTime takes = chain(block, within[b], each, both);
       const SimTime compute = total(block, Stream::kCompute, each, both);
-      const SimTime alone = turns(block, deps.blocks[b], each, both);
+      const SimTime alone = turns(block, within[b], each, both);
       const SimTime exchanges = total(block, Stream::kEp, each, both);
       times.kernels += compute;
-      times.waits += certain_waits(block, deps.blocks[b], each, both);
+      times.waits += certain_waits(block, within[b], each, both);
       if (!forward) times.behind_gradients = behind_gradients(plan, block, each, both);
       if (forward) {
         times.forward = takes;
@@ -211,7 +211,7 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
         // Weights' gradients may fill what the others wait for.
         times.backward_turns = split ? compute : alone;
         times.backward_exchanges = exchanges;
-        times.ahead = takes - chain(block, deps.blocks[b], each, both, first_reader(block, dx));
+        times.ahead = takes - chain(block, within[b], each, both, first_reader(block, dx));
       }
     }
   }
@@ -220,9 +220,9 @@ ShardTimesOfBoth read_times(const Plan& plan, const std::vector<KindOfLayers>& k
 
 ShardTimesByKind times_of(const Plan& plan, const std::vector<KindOfLayers>& kinds, DType written,
                           const CostModel& costs, Groups& groups) {
-  const Dependencies deps = dependencies(plan);
+  const std::vector<BlockDependencies> within = dependencies_within_blocks(plan);
   const auto priced = [&](std::optional<std::size_t> kind) {
-    return read_times(plan, kinds, deps, {plan, costs, groups, written, kind});
+    return read_times(plan, kinds, within, {plan, costs, groups, written, kind});
   };
   ShardTimesByKind all = {priced(std::nullopt), {}};
   const std::size_t nodes = groups.cluster().kinds();

@@ -19,10 +19,10 @@ struct Live {
   std::vector<Bytes> during, before;
 };
 
-Live live_of(const Plan& plan) {
+Live live_of(const Plan& plan, const std::vector<Stay>& stays) {
   const auto ops = static_cast<std::size_t>(op_count(plan, 0)) + 1;
   Live out{std::vector<Bytes>(ops), std::vector<Bytes>(ops)};
-  for (const Stay& s : stays(plan, 0)) {
+  for (const Stay& s : stays) {
     const Tensor& t = plan.tensors[s.tensor];
     if (outlives_microbatches(t)) continue;
     out.during[static_cast<std::size_t>(s.first)] += t.bytes(plan.mesh);
@@ -63,9 +63,9 @@ std::ptrdiff_t all_graded(const Plan& plan, const Block& block) {
 }
 
 /// Copies of the last layer's weights that its backward pass reads.
-Bytes copies_of(const Plan& plan, const LiveAround& layer) {
+Bytes copies_of(const Plan& plan, const std::vector<Stay>& stays, const LiveAround& layer) {
   Bytes out;
-  for (const Stay& s : stays(plan, 0)) {
+  for (const Stay& s : stays) {
     const Tensor& t = plan.tensors[s.tensor];
     const bool copy = t.kind == TensorClass::kWeight && !t.persistent;
     if (copy && s.layer == layer.last && s.last >= layer.backward_op) out += t.bytes(plan.mesh);
@@ -110,7 +110,8 @@ void add_size(std::string_view unit, std::int64_t trained, Bytes frozen,
 void read_memory(const Plan& plan, const std::vector<KindOfLayers>& kinds, std::int64_t modules,
                  ShardSizes& out) {
   const std::int64_t layers = plan.layers - 2 * modules;  // they have two numbers each
-  const Live live = live_of(plan);
+  const std::vector<Stay> all = stays(plan, 0);
+  const Live live = live_of(plan, all);
   std::vector<LiveAround> around(kinds.size());
   Bytes head;
   std::size_t op = 0;
@@ -140,7 +141,7 @@ void read_memory(const Plan& plan, const std::vector<KindOfLayers>& kinds, std::
   Bytes saved;  // by all layers of the kinds so far
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     out.layers[k].saved = around[k].behind - around[k].before;
-    out.layers[k].copies = copies_of(plan, around[k]);
+    out.layers[k].copies = copies_of(plan, all, around[k]);
     saved += out.layers[k].saved * around[k].layers();
     out.layers[k].beside_backward = std::max(Bytes(), around[k].backward - saved);
     out.layers[k].beside_gradients = std::max(Bytes(), around[k].graded - saved);

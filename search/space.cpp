@@ -33,7 +33,8 @@ std::vector<std::int64_t> divisors(std::int64_t n, const std::vector<std::int64_
 constexpr Recompute kRecomputes[] = {Recompute::kNone, Recompute::kSelective, Recompute::kModules,
                                      Recompute::kOps, Recompute::kFull};
 
-/// The ways to cut the devices: layouts with the sizes of their axes, and nothing else.
+/// The ways to cut model and sequences: layouts with the sizes of these axes, the ranks that are
+/// left as dp, and nothing else.
 class Cuts {
  public:
   explicit Cuts(const SpaceOf& of) : of_(of), space_(of.space) {}
@@ -78,7 +79,8 @@ class Cuts {
       layout_.pp = static_cast<std::int32_t>(pp);
       for (const std::int64_t ep : divisors(std::gcd(replicas, groups_of_experts()), space_.ep)) {
         layout_.ep = static_cast<std::int32_t>(ep);
-        copies(replicas / ep);
+        layout_.dp = static_cast<std::int32_t>(replicas / ep);
+        out_.push_back(layout_);
       }
     }
   }
@@ -90,14 +92,6 @@ class Cuts {
     if (of_.strategy.expert_axes.has(Axis::kCp)) others *= layout_.cp;
     return of_.model.experts % others == 0 ? of_.model.experts / others : 1;
   }
-  void copies(std::int64_t ranks) {
-    for (const std::int64_t fsdp : divisors(ranks, space_.fsdp)) {
-      if (!allows(space_.dp, ranks / fsdp)) continue;
-      layout_.fsdp = static_cast<std::int32_t>(fsdp);
-      layout_.dp = static_cast<std::int32_t>(ranks / fsdp);
-      out_.push_back(layout_);
-    }
-  }
 
   const SpaceOf& of_;
   const Space& space_;
@@ -105,18 +99,25 @@ class Cuts {
   std::vector<Layout> out_;
 };
 
-/// All layouts of one cut.
-template <class Visit>
-class Enumeration {
+/// How the replicas of a cut may share the state of training: over which ranks, what of it, and
+/// when they gather it. Layouts with that, and nothing else.
+class Sharings {
  public:
-  Enumeration(const SpaceOf& of, const Layout& cut, Visit& visit)
-      : of_(of), space_(of.space), visit_(visit), layout_(cut) {}
+  Sharings(const SpaceOf& of, const Layout& cut) : of_(of), space_(of.space), layout_(cut) {}
 
-  void run() { shards(); }
+  std::vector<Layout> run() {
+    const std::int64_t ranks = layout_.dp;
+    for (const std::int64_t fsdp : divisors(ranks, space_.fsdp)) {
+      if (!allows(space_.dp, ranks / fsdp)) continue;
+      layout_.fsdp = static_cast<std::int32_t>(fsdp);
+      layout_.dp = static_cast<std::int32_t>(ranks / fsdp);
+      shards(ranks);
+    }
+    return std::move(out_);
+  }
 
  private:
-  void shards() {
-    const std::int64_t replicas = std::int64_t{layout_.dp} * layout_.fsdp;
+  void shards(std::int64_t ranks) {
     const bool nothing_to_shard = layout_.replicas() * layout_.cp == 1;
     for (std::int64_t zero = 0; zero <= 3; ++zero) {
       if (!allows(space_.zero_stage, zero)) continue;
@@ -126,8 +127,8 @@ class Enumeration {
       const bool on_dp = layout_.fsdp == 1 && layout_.dp > 1;
       const bool on_fsdp = layout_.fsdp > 1 && layout_.dp == 1;
       // The same ranks, sharded over the axis of the other name.
-      const bool other_name = on_dp ? allows(space_.fsdp, replicas) && allows(space_.dp, 1)
-                                    : allows(space_.dp, replicas) && allows(space_.fsdp, 1);
+      const bool other_name = on_dp ? allows(space_.fsdp, ranks) && allows(space_.dp, 1)
+                                    : allows(space_.dp, ranks) && allows(space_.fsdp, 1);
       if (other_name && ((zero == 3 && on_dp) || (zero < 3 && on_fsdp))) continue;
       layout_.zero_stage = static_cast<std::int8_t>(zero);
       for (const bool reshard : {true, false}) {
@@ -141,7 +142,7 @@ class Enumeration {
     const Layout& base = of_.base;
     if (layout_.zero_stage < 3) {
       layout_.prefetch = Layout{}.prefetch, layout_.keep_weight_shard = false;
-      return activations();
+      return out_.push_back(layout_);
     }
     const std::vector<std::int64_t> ahead =
         space_.prefetch.empty() ? std::vector<std::int64_t>{base.prefetch} : space_.prefetch;
@@ -152,10 +153,29 @@ class Enumeration {
       for (const bool k : keep) {
         layout_.prefetch = static_cast<std::int8_t>(std::min<std::int64_t>(n, 127));
         layout_.keep_weight_shard = k;
-        activations();
+        out_.push_back(layout_);
       }
     }
   }
+
+  const SpaceOf& of_;
+  const Space& space_;
+  Layout layout_;
+  std::vector<Layout> out_;
+};
+
+/// All else that a layout of a cut is: what is recomputed, microbatches, schedules and pieces.
+/// Whatever the sharing, as that says nothing of sequences or layers.
+class Shapes {
+ public:
+  Shapes(const SpaceOf& of, const Layout& cut) : of_(of), space_(of.space), layout_(cut) {}
+
+  std::vector<Layout> run() {
+    activations();
+    return std::move(out_);
+  }
+
+ private:
   void activations() {
     const std::int64_t tokens = of_.workload.sequence_length / layout_.cp;
     for (const bool sp : {false, true}) {
@@ -243,7 +263,7 @@ class Enumeration {
   void recomputed_layers(std::int64_t most) {
     layout_.recompute_layers = -1;
     const bool some = layout_.recompute == Recompute::kFull;
-    if (!some || allows(space_.recompute_layers, std::int64_t{-1})) visit_(layout_);
+    if (!some || allows(space_.recompute_layers, std::int64_t{-1})) out_.push_back(layout_);
     if (!some) return;
     const std::vector<std::int64_t> quarters = {most / 4, most / 2, most - most / 4};
     std::int64_t before = 0;
@@ -251,7 +271,7 @@ class Enumeration {
          space_.recompute_layers.empty() ? quarters : space_.recompute_layers) {
       if (n <= before || n >= most) continue;
       layout_.recompute_layers = static_cast<std::int16_t>(n);
-      visit_(layout_);
+      out_.push_back(layout_);
       before = n;
     }
     layout_.recompute_layers = -1;
@@ -259,8 +279,14 @@ class Enumeration {
 
   const SpaceOf& of_;
   const Space& space_;
-  Visit& visit_;
   Layout layout_;
+  std::vector<Layout> out_;
+};
+
+struct LayoutsOfCut {
+  std::vector<Layout> sharings, shapes;
+  std::size_t begin = 0;  // of theirs among all
+  std::size_t count() const { return sharings.size() * shapes.size(); }
 };
 
 }  // namespace
@@ -306,18 +332,18 @@ SpaceOf space_in(const Scenario& s, const Space& space) {
 
 Layouts all_layouts(const SpaceOf& of, int threads) {
   const std::vector<Layout> cuts = Cuts(of).run();
-  const auto of_cut = [&](std::size_t i, auto&& visit) { Enumeration(of, cuts[i], visit).run(); };
-  std::vector<std::size_t> end(cuts.size());
+  std::vector<LayoutsOfCut> of_cut(cuts.size());
   in_parallel(cuts.size(), threads, [&](std::size_t i) {
-    std::size_t n = 0;
-    of_cut(i, [&n](const Layout& /*l*/) { ++n; });
-    end[i] = n;
+    of_cut[i] = {Sharings(of, cuts[i]).run(), Shapes(of, cuts[i]).run()};
   });
-  std::partial_sum(end.begin(), end.end(), end.begin());
-  Layouts out(end.empty() ? 0 : end.back());
+  std::size_t n = 0;
+  for (LayoutsOfCut& cut : of_cut) cut.begin = n, n += cut.count();
+  Layouts out(n);
   in_parallel(cuts.size(), threads, [&](std::size_t i) {
-    std::size_t at = i == 0 ? 0 : end[i - 1];
-    of_cut(i, [&](const Layout& l) { out[at++] = l; });
+    std::size_t at = of_cut[i].begin;
+    for (const Layout& sharing : of_cut[i].sharings) {
+      for (const Layout& shape : of_cut[i].shapes) out[at++] = shared_as(sharing, shape);
+    }
   });
   return out;
 }

@@ -80,12 +80,18 @@ class Locator {
     if (!plan_.stage_tp.empty()) ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
   }
-  /// True for the group's first position: its coordinates in the axes are zero.
-  bool is_origin(std::int64_t position, AxisSet axes) const {
-    for (std::size_t i = kAxes; i-- > 1; position /= plan_.mesh.size[i]) {
-      if (axes.has(static_cast<Axis>(i)) && position % plan_.mesh.size[i] != 0) return false;
+  /// The first positions of groups, up to `end`: their coordinates in the axes are zero.
+  std::vector<std::int64_t> origins(AxisSet axes, std::int64_t end) const {
+    std::vector<std::int64_t> out = {0};
+    std::int64_t scale = 1;
+    for (std::size_t i = kAxes; i-- > 1 && scale < end; scale *= plan_.mesh.size[i]) {
+      if (axes.has(static_cast<Axis>(i))) continue;
+      const std::size_t inner = out.size();
+      for (std::int64_t at = 1; at < plan_.mesh.size[i]; ++at) {
+        for (std::size_t k = 0; k < inner; ++k) out.push_back(out[k] + at * scale);
+      }
     }
-    return true;
+    return out;
   }
   std::int64_t origin(std::int64_t position, AxisSet axes) const {
     std::int64_t at = position, scale = 1, out = 0;
@@ -135,32 +141,48 @@ class Locator {
       return inside ? within_run.at(first % per_node, find) : by_phase.at(phase(first), find);
     };
     const auto row = [&](std::int64_t s) { return across ? meeting(s) : s % cycle(); };
-    return tabulate(a.axes - Axis::kPp, row, site);
+    return tabulate(a.axes - Axis::kPp, row, site, [](std::int64_t, std::int64_t) { return 1; });
   }
   SiteMap neighbours(std::int64_t offset) {
     // Stages differ by their phase, and by whether their neighbour is around the corner.
     const std::int64_t corner = offset > 0 ? stages_ - 1 : 0;
     const Graph& g = *cluster_.graph;
+    const std::int64_t n = g.size();
     const bool by_closeness = placement_.empty() && !g.uneven() && g.cabling != nullptr;
+    const auto peer_of = [&](std::int64_t stage, std::int64_t position) {
+      return (stage + offset + stages_) % stages_ * positions_ + position;
+    };
+    const auto close = [&](std::int64_t rank, std::int64_t peer) -> std::int64_t {
+      return rank / n == peer / n ? 0 : 1 + g.cabling->closeness(rank / n, peer / n);
+    };
     Known straight(by_closeness ? 0 : phases()), around(by_closeness ? 0 : phases());
     const auto site = [&](std::int64_t stage, std::int64_t position) {
       const std::int64_t rank = stage * positions_ + position;
-      const std::int64_t peer = (stage + offset + stages_) % stages_ * positions_ + position;
+      const std::int64_t peer = peer_of(stage, position);
       const auto find = [&] {
         return intern(sites_.paths, route(cluster_, device(rank), device(peer)));
       };
       Known& known = stage == corner ? around : straight;
       if (!by_closeness) return known.at(phase(rank), find);
       // From one place to another, equally close, routes are the same.
-      const std::int64_t n = g.size(), a = rank / n, b = peer / n;
-      const std::int64_t close = a == b ? 0 : 1 + g.cabling->closeness(a, b);
-      return known.at(close * n + rank % n, find);
+      return known.at(close(rank, peer) * n + rank % n, find);
+    };
+    // All ranks of a node go the same way, or not, to whichever node is as close.
+    std::map<std::int64_t, bool> one_way;
+    const auto alike = [&](std::int64_t stage, std::int64_t position) -> std::int64_t {
+      if (!by_closeness || positions_ % n != 0 || position % n != 0) return 1;
+      const std::int64_t rank = stage * positions_ + position;
+      const auto [at, fresh] = one_way.try_emplace(close(rank, peer_of(stage, position)), true);
+      for (std::int64_t k = 1; fresh && k < n; ++k) {
+        at->second = at->second && site(stage, position + k) == site(stage, position);
+      }
+      return at->second ? n : 1;
     };
     const auto row = [&](std::int64_t s) {
       if (s == corner) return s;
       return offset > 0 ? s % cycle() : (s - 1) % cycle() + 1;
     };
-    return tabulate({}, row, site);
+    return tabulate({}, row, site, alike);
   }
   /// Distance in rank from a group's first member to its last.
   std::int64_t extent(AxisSet axes) const {
@@ -185,47 +207,50 @@ class Locator {
   }
   /// site(stage, position) for all. Worked out for first positions of groups over `axes` only, for
   /// the positions that repeat, and for stages that are their own `row`: others look like that one.
-  template <class RowOf, class Site>
-  SiteMap tabulate(AxisSet axes, RowOf&& row, Site&& site) {
+  /// alike(stage, position): so many of the next first positions have the same site.
+  template <class RowOf, class Site, class Alike>
+  SiteMap tabulate(AxisSet axes, RowOf&& row, Site&& site, Alike&& alike) {
     const std::int64_t distinct = repeating_positions();
-    std::vector<std::int64_t> origins;
-    for (std::int64_t p = 0; p < distinct; ++p) {
-      if (is_origin(p, axes)) origins.push_back(p);
-    }
+    const std::vector<std::int64_t> firsts = origins(axes, distinct);
     std::vector<std::vector<std::uint32_t>> values(static_cast<std::size_t>(stages_));
     const std::uint32_t first = site(0, 0);
     bool uniform = true;
     for (std::int64_t s = 0; s < stages_; ++s) {
       if (row(s) != s) continue;
       std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(s)];
-      mine.resize(static_cast<std::size_t>(distinct));
-      for (std::int64_t p : origins) {
+      while (mine.size() < firsts.size()) {
+        const std::int64_t p = firsts[mine.size()];
         const std::uint32_t value = site(s, p);
-        mine[static_cast<std::size_t>(p)] = value;
+        mine.insert(mine.end(), static_cast<std::size_t>(alike(s, p)), value);
         uniform = uniform && value == first;
       }
     }
     if (uniform) return SiteMap({first}, stages_, positions_);
-    return SiteMap(spread(axes, row, origins, values), stages_, positions_);
+    return SiteMap(spread(axes, row, firsts, values), stages_, positions_);
   }
-  /// One value per stage if that says it all, else one per stage and position.
+  /// One value per stage if that says it all, else one per stage and position. `values`: of the
+  /// first positions of groups.
   template <class RowOf>
   std::vector<std::uint32_t> spread(AxisSet axes, RowOf&& row,
-                                    const std::vector<std::int64_t>& origins,
+                                    const std::vector<std::int64_t>& firsts,
                                     const std::vector<std::vector<std::uint32_t>>& values) const {
     std::vector<std::uint32_t> by_stage, all;
     bool flat = true;
     for (std::int64_t s = 0; s < stages_; ++s) {
       const std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(row(s))];
       by_stage.push_back(mine[0]);
-      for (std::int64_t p : origins) flat = flat && mine[static_cast<std::size_t>(p)] == mine[0];
+      flat = flat && std::ranges::count(mine, mine[0]) == std::ssize(mine);
     }
     if (flat) return by_stage;
+    std::vector<std::size_t> group(static_cast<std::size_t>(repeating_positions()));
+    for (std::size_t p = 0; p < group.size(); ++p) {
+      const std::int64_t first = origin(static_cast<std::int64_t>(p), axes);
+      group[p] = static_cast<std::size_t>(std::ranges::lower_bound(firsts, first) - firsts.begin());
+    }
     for (std::int64_t s = 0; s < stages_; ++s) {
       const std::vector<std::uint32_t>& mine = values[static_cast<std::size_t>(row(s))];
-      const auto distinct = static_cast<std::int64_t>(mine.size());
-      for (std::int64_t p = 0; p < positions_; ++p) {
-        all.push_back(mine[static_cast<std::size_t>(origin(p % distinct, axes))]);
+      for (std::size_t p = 0; p < static_cast<std::size_t>(positions_); ++p) {
+        all.push_back(mine[group[p % group.size()]]);
       }
     }
     return all;
