@@ -160,6 +160,10 @@ struct DataParallelOptions {
   Bytes bucket = Bytes(25 << 20);  // gradients are reduced in pieces of about this size
   bool overlap = true;             // reduce while the backward pass goes on
   bool all_reduce = false;         // zero_stage 1: every rank has all sums, not its share alone
+  bool overlap_gathers =
+      true;  // zero_stage 1 and 2: with `overlap`, gather the updated weights too
+  /// Updated weights are gathered while passes go on; else behind the optimizer.
+  bool gathers_ahead() const { return overlap && overlap_gathers; }
 };
 
 struct FsdpOptions {

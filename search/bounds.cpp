@@ -93,7 +93,7 @@ SimTime Bounds::closer(const Layout& l) const {
   if (all * pieces.count > kMostTasks) return 0;
   const Strategy& base = scenario_.strategy;
   const StepRules rules = {scenario_.workload.gradient_clipping, base.data.overlap,
-                           !base.offload.state()};
+                           base.data.gathers_ahead() && !base.offload.state()};
   const PipelineOptions options = strategy_of(l, base).pipeline;
   const std::shared_ptr<const Schedules::Tasks> tasks = schedules_.of(l, all, options);
   return std::max(walk_passes(stages, *tasks, all, rules), regathered(stages, *tasks));

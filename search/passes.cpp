@@ -150,7 +150,7 @@ class Walk {
   /// last layer of the chunk cannot begin before.
   void wait_for_weights(std::int64_t chunk, std::int64_t stage, Place& at) const {
     const bool gathers = s_.l.zero_stage == 1 || s_.l.zero_stage == 2;
-    if (!gathers || both_ways_ || !rules_.overlaps || !rules_.at_hand) return;
+    if (!gathers || both_ways_ || !rules_.gathers) return;
     SimTime gathered = 0;
     for (std::int64_t c = 0; c <= chunk; ++c) {
       gathered += of(s_.pieces.places.piece_of(stage, c)).gather;

@@ -33,7 +33,7 @@ class Schedules {
 struct StepRules {
   bool joined = true;    // all stages' gradients, before any update: global gradient clipping
   bool overlaps = true;  // gradients are reduced while passes go on
-  bool at_hand = true;   // updated weights, on the device, when a step begins
+  bool gathers = true;   // so are updated weights gathered, which are on the device
 };
 
 /// How long the step takes at least. Pipelines of more than kMostTasks tasks are not walked: 0.

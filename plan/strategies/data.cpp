@@ -41,7 +41,7 @@ void apply_data_parallel(Draft& d) {
   const int stage = d.strategy.zero_stage;
   const bool served = d.strategy.parameter_server.any();
   const bool gathers = !alone && (stage > 0 || served);
-  const bool all_here = gathers && (stage == 3 || d.strategy.data.overlap);
+  const bool all_here = gathers && (stage == 3 || d.strategy.data.gathers_ahead());
   if (all_here || some_pass(d)) {  // the others behind the optimizer
     const GatherBlocks blocks = add_gather_blocks(d);
     for (std::size_t i = 0; i < d.programs.size(); ++i) {

@@ -1,7 +1,7 @@
 // The end of a step: what is still owed to gradients is paid, the global gradient norm is formed
 // (Pascanu et al. 2013), Adam (Kingma and Ba 2015) updates this rank's share, of which weights that
-// are kept narrow are made (narrow_weights.cpp), and ZeRO-1 and -2 without overlap gather the new
-// weights. At the start of a step accumulated gradients are set to zero.
+// are kept narrow are made (narrow_weights.cpp), and ZeRO-1 and -2 without overlap of gathers
+// gather the new weights. At the start of a step accumulated gradients are set to zero.
 #include <map>
 
 #include "plan/strategies/data_parallel.h"
@@ -16,7 +16,7 @@ class StepEnd {
       : d_(d),
         stage_(d.strategy.zero_stage),
         served_(d.strategy.parameter_server.any()),
-        gathers_late_((stage_ == 1 || stage_ == 2 || served_) && !d.strategy.data.overlap) {
+        gathers_late_((stage_ == 1 || stage_ == 2 || served_) && !d.strategy.data.gathers_ahead()) {
     Tensor norm;
     norm.name = "gradient_norm", norm.dims[0] = Dim{1}, norm.rank = 1, norm.dtype = DType::kFp32;
     norm.kind = TensorClass::kBuffer, norm.scope = Scope::kRole;

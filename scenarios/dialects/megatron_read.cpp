@@ -351,6 +351,9 @@ class Reading {
 
   void reduction() {
     give_flag("--overlap-grad-reduce", "strategy.data.overlap");
+    if (args_.flag("--overlap-grad-reduce") && args_.flag("--use-distributed-optimizer")) {
+      give_flag("--overlap-param-gather", "strategy.data.overlap_gathers");
+    }
     if (const auto elements = args_.integer("--ddp-bucket-size")) {
       give("--ddp-bucket-size", "strategy.data.bucket",
            json_quote(exact_text(Bytes(*elements * element_bytes_))));

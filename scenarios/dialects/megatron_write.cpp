@@ -192,6 +192,10 @@ void write_reduction(ExportDraft& d) {
   d.say({"strategy.data.overlap"});
   if (!o.overlap) return;
   d.set("--overlap-grad-reduce");
+  if (d.scenario.strategy.zero_stage == 1) {
+    if (o.overlap_gathers) d.set("--overlap-param-gather");
+    d.say({"strategy.data.overlap_gathers"});
+  }
   const Precision& p = d.scenario.workload.precision;
   const std::int64_t elements = o.bucket.value / size_of(p.gradients);
   if (elements == 0) return;

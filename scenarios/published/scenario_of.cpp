@@ -268,7 +268,9 @@ class ScenarioWriter {
       }
     }
     if (!p_.offload.empty()) out["offload"] = offload();
-    if (recipe_.overlaps_gradients) out["data"] = {{"overlap", true}};
+    if (recipe_.overlaps_gradients) {
+      out["data"] = {{"overlap", true}, {"overlap_gathers", recipe_.overlaps_gathers}};
+    }
     if (recipe_.overlaps_gathers && sharded) out["fsdp_options"] = {{"prefetch", 1}};
     if (sharded && scales_early(run_)) out["fsdp_options"]["early_scales"] = true;
     if (sharded && p_.pp > 1 && framework_.starts_with("torchtitan")) {

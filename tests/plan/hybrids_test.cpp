@@ -33,6 +33,7 @@ const Hybrid kHybrids[] = {
     {"dp, bf16 reduction", {.dp = 2}, 0, WITH(w.precision.reduction = DType::kBf16)},
     {"zero 1", {.dp = 4}, 1},
     {"zero 1, no overlap", {.dp = 4}, 1, WITH(s.data.overlap = false)},
+    {"zero 1, gathers behind the optimizer", {.dp = 4}, 1, WITH(s.data.overlap_gathers = false)},
     {"zero 1, all-reduced", {.dp = 4}, 1, WITH(s.data.all_reduce = true)},
     {"zero 2, no overlap", {.dp = 4}, 2, WITH(s.data.overlap = false)},
     {"zero 1, bf16 reduction", {.dp = 2}, 1, WITH(w.precision.reduction = DType::kBf16)},

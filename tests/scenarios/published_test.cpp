@@ -185,7 +185,11 @@ TEST(Published, MegatronOverlapsDataParallelismWhereTheRecordSaysSo) {
     record["notes"] = words;
     EXPECT_TRUE(strategy().data.overlap) << words;
     EXPECT_EQ(strategy().fsdp.prefetch, 1) << words;
+    EXPECT_TRUE(strategy().data.gathers_ahead()) << words;
   }
+  record["notes"] = "--overlap-grad-reduce";
+  EXPECT_TRUE(strategy().data.overlap);
+  EXPECT_FALSE(strategy().data.gathers_ahead());
 }
 
 TEST(Published, MegatronSendsTensorParallelPiecesBesideProductsWhereTheRecordSaysSo) {

@@ -107,6 +107,22 @@ TEST(Zero1, ScattersGradientsAndGathersWeightsOnceAStep) {
   }
 }
 
+TEST(Zero1, GathersWeightsAheadOfThePassesOrBehindTheOptimizer) {
+  const auto gathers_first = [](bool overlap, bool overlap_gathers) {
+    Strategy s = split({.dp = 2}, 1);
+    s.data.overlap = overlap, s.data.overlap_gathers = overlap_gathers;
+    const Plan plan = plan_of(s, 3);
+    const std::vector<std::size_t> gathers = calls_of(plan, "param_gather");
+    EXPECT_EQ(gathers.size(), static_cast<std::size_t>(kUnits));
+    const std::size_t update = calls_of(plan, "optimizer").front();
+    EXPECT_EQ(gathers.back() < update, gathers.front() < update);
+    return gathers.front() < update;
+  };
+  EXPECT_TRUE(gathers_first(true, true));
+  EXPECT_FALSE(gathers_first(true, false));
+  EXPECT_FALSE(gathers_first(false, true));
+}
+
 TEST(Zero2, ScattersGradientsInEveryMicrobatchAndGathersWeightsOnce) {
   const std::int64_t m = 3;
   const Plan plan = plan_of(split({.dp = 2}, 2), m);
