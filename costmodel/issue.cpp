@@ -244,9 +244,7 @@ HostWait wait_after(const Block& block, std::size_t op_of_block, const Host& hos
   const Op& op = block.ops[op_of_block];
   if (host.waits_for_passes && op_of_block + 1 == block.ops.size()) return HostWait::kDevice;
   if (host.blocking) return HostWait::kOp;
-  const bool message =
-      std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
-  if (message) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
+  if (is_message(op)) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
   const Route* route = computed<Route>(op);
   const bool chooses = route != nullptr && route->pass == Pass::kForward;
   return chooses && host.waits_for_routing ? HostWait::kOp : HostWait::kNot;

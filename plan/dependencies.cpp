@@ -235,9 +235,7 @@ class ProgramLinker {
     std::vector<const Operand*> out(plan_.blocks.size(), nullptr);
     for (std::size_t b = 0; b < out.size(); ++b) {
       for (const Op& op : plan_.blocks[b].ops) {
-        const bool message =
-            std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
-        if (message) out[b] = &op.operands.at(0);
+        if (is_message(op)) out[b] = &op.operands.at(0);
       }
     }
     return out;

@@ -145,6 +145,10 @@ struct Op {
   std::vector<Operand> operands;
 };
 
+/// One end of a message between two ranks.
+inline bool is_message(const Op& op) {
+  return std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
+}
 /// Messages between two ranks meet in order where they are of one channel. Both ends name it alike:
 /// by what travels, activations or gradients, and by the direction, since a V-shaped pipeline sends
 /// both both ways.

@@ -23,9 +23,7 @@ class StageMeetings {
     for (const Block& block : plan.blocks) {
       std::vector<const Op*>& out = points_.emplace_back();
       for (const Op& op : block.ops) {
-        const bool message =
-            std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
-        if (message || is_across_stages(op)) out.push_back(&op);
+        if (is_message(op) || is_across_stages(op)) out.push_back(&op);
       }
     }
   }

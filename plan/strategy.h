@@ -156,12 +156,18 @@ struct RecomputeOptions {
   bool unread = false;
 };
 
+/// Each rank updates its share of weights that all of them hold, and gathers the others': ZeRO-1
+/// and ZeRO-2.
+constexpr bool gathers_updates(std::int64_t zero_stage) {
+  return zero_stage == 1 || zero_stage == 2;
+}
+
 struct DataParallelOptions {
   Bytes bucket = Bytes(25 << 20);  // gradients are reduced in pieces of about this size
   bool overlap = true;             // reduce while the backward pass goes on
   bool all_reduce = false;         // zero_stage 1: every rank has all sums, not its share alone
-  bool overlap_gathers =
-      true;  // zero_stage 1 and 2: with `overlap`, gather the updated weights too
+  /// With `overlap`: weights that others have updated are gathered, or pulled, beside passes too.
+  bool overlap_gathers = true;
   /// Updated weights are gathered while passes go on; else behind the optimizer.
   bool gathers_ahead() const { return overlap && overlap_gathers; }
 };

@@ -13,9 +13,7 @@ namespace {
 
 void check_operands(const Plan& plan, const Block& block, FaultList& faults) {
   for (const Op& op : block.ops) {
-    const bool message =
-        std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
-    if (message && op.operands.empty()) {
+    if (is_message(op) && op.operands.empty()) {
       faults.add(FaultKind::kReference, 0, 0,
                  "a message in " + block.name + " that carries no tensor");
     }
@@ -91,9 +89,7 @@ AxisSet axes_of(const Op& op) {
 /// The block's first collective or message over a group of one, or nullptr.
 const Op* alone(const Plan& plan, const Block& block) {
   const auto found = std::find_if(block.ops.begin(), block.ops.end(), [&](const Op& op) {
-    const bool communicates = std::holds_alternative<Collective>(op.body) ||
-                              std::holds_alternative<Send>(op.body) ||
-                              std::holds_alternative<Recv>(op.body);
+    const bool communicates = std::holds_alternative<Collective>(op.body) || is_message(op);
     return communicates && plan.mesh.size_of(axes_of(op)) < 2;
   });
   return found == block.ops.end() ? nullptr : &*found;

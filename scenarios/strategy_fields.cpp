@@ -135,11 +135,10 @@ const Table<DataParallelOptions>& data_table() {
           field("overlap", &D::overlap, Flag{}, "Reduce while the backward pass goes on."),
           field("all_reduce", &D::all_reduce, Flag{},
                 "With zero_stage 1: gradients are summed on every rank, not its share alone."),
-          field(
-              "overlap_gathers", &D::overlap_gathers, Flag{},
-              "With `overlap` and zero_stage 1 or 2: updated weights are gathered while the passes "
-              "of the next step go on (Megatron-LM's --overlap-param-gather); false: behind the "
-              "optimizer.")
+          field("overlap_gathers", &D::overlap_gathers, Flag{},
+                "With `overlap`, and zero_stage 1 or 2 or parameter servers: updated weights are "
+                "gathered, or pulled, while the passes of the next step go on (Megatron-LM's "
+                "--overlap-param-gather); false: behind the optimizer.")
               .silent_by_default(),
       });
   return table;

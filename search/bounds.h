@@ -19,6 +19,7 @@
 #include "search/passes.h"
 #include "search/shapes.h"
 #include "search/sharers.h"
+#include "search/tuple_hash.h"
 
 namespace plait {
 
@@ -30,20 +31,6 @@ struct LowerBound {
 
 /// The memory of the largest device.
 Bytes most_memory(const Cluster& cluster);
-
-/// Of a tuple of numbers.
-struct TupleHash {
-  template <class... T>
-  std::size_t operator()(const std::tuple<T...>& key) const {
-    std::uint64_t h = 0;
-    const auto add = [&h](auto part) {
-      h = (h ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
-      h ^= h >> 32;
-    };
-    std::apply([&](const auto&... part) { (add(part), ...); }, key);
-    return h;
-  }
-};
 
 /// The layout of those of its layers that are not recomputed.
 inline Layout plain(Layout l) {

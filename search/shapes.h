@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "search/layout.h"
 #include "search/pipeline_costs.h"
+#include "search/tuple_hash.h"
 
 namespace plait {
 
@@ -75,14 +77,8 @@ struct SameShape {
 /// Of shapes of one cut of model and sequences.
 struct HashOfShape {
   std::size_t operator()(const Layout& l) const {
-    std::uint64_t h = 0;
-    for (const std::int64_t part :
-         {std::int64_t{l.micro_batch}, std::int64_t{l.chunks}, std::int64_t{l.recompute_layers},
-          static_cast<std::int64_t>(l.schedule), static_cast<std::int64_t>(l.recompute),
-          std::int64_t{l.sequence_parallel}}) {
-      h = (h ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
-    }
-    return h ^ h >> 32;
+    return TupleHash()(std::tuple(l.micro_batch, l.chunks, l.recompute_layers, l.schedule,
+                                  l.recompute, l.sequence_parallel));
   }
 };
 

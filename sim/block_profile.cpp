@@ -13,7 +13,7 @@ bool leaves_the_class(const Op& op, const Lanes& lanes) {
     const bool alone = lanes.groupings[lanes.grouping(*c)].groups == lanes.count();
     return c->axes.has(Axis::kPp) || !alone;
   }
-  return std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
+  return is_message(op);
 }
 
 /// When what op i of the block waits for has ended.

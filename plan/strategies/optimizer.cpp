@@ -16,7 +16,7 @@ class StepEnd {
       : d_(d),
         stage_(d.strategy.zero_stage),
         served_(d.strategy.parameter_server.any()),
-        gathers_late_((stage_ == 1 || stage_ == 2 || served_) && !d.strategy.data.gathers_ahead()) {
+        gathers_late_((gathers_updates(stage_) || served_) && !d.strategy.data.gathers_ahead()) {
     Tensor norm;
     norm.name = "gradient_norm", norm.dims[0] = Dim{1}, norm.rank = 1, norm.dtype = DType::kFp32;
     norm.kind = TensorClass::kBuffer, norm.scope = Scope::kRole;

@@ -71,10 +71,6 @@ void require_alone(const Model& m, const Strategy& s) {
   }
 }
 
-bool is_message(const Op& op) {
-  return std::holds_alternative<Send>(op.body) || std::holds_alternative<Recv>(op.body);
-}
-
 /// Takes programs from plans of several degrees into one.
 class Joiner {
  public:

@@ -46,8 +46,8 @@ void write_zero(ExportDraft& d) {
   const bool its_copies = s.zero_stage == 3 && s.fsdp.copies == FsdpCopies::kDeepSpeed;
   if (its_copies) d.say({"strategy.fsdp_options.copies"});
   d.copy("overlap_comm", "strategy.data.overlap");
-  const bool gathers_in_step = s.zero_stage == 1 || s.zero_stage == 2;
-  if (gathers_in_step && !s.data.overlap_gathers) d.say({"strategy.data.overlap_gathers"});
+  if (gathers_updates(s.zero_stage) && !s.data.overlap_gathers)
+    d.say({"strategy.data.overlap_gathers"});
   const std::int64_t size = size_of(d.scenario.workload.precision.reduction);
   if (s.data.bucket.value % size == 0) {
     d.set("reduce_bucket_size", s.data.bucket.value / size);
@@ -191,9 +191,8 @@ class Reading {
     give("zero_optimization.overlap_comm", "strategy.data.overlap",
          truth("zero_optimization.overlap_comm", stage == 3) ? "true" : "false");
     // stage_1_and_2.py: weights are gathered at the end of step().
-    if (stage == 1 || stage == 2) {
+    if (gathers_updates(stage))
       give("zero_optimization.stage", "strategy.data.overlap_gathers", "false");
-    }
     const std::int64_t elements = integer("zero_optimization.reduce_bucket_size", 500'000'000);
     if (!is_automatic("zero_optimization.reduce_bucket_size")) {
       give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",

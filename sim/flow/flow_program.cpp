@@ -58,11 +58,10 @@ FlowProgram::FlowProgram(const Plan& plan, const Dependencies& deps, const Durat
       needs.append_to(needs_, ops[i].stream);
       first_.push_back(static_cast<std::uint32_t>(needs_.size()));
       at.push_back({stream, static_cast<std::uint32_t>(on_stream_[stream].size())});
-      const bool travels =
-          std::holds_alternative<Send>(ops[i].body) || std::holds_alternative<Recv>(ops[i].body);
       const auto id = static_cast<std::uint32_t>(durations.op_id(calls[c].block, i));
       issued += durations.issue(id);
-      on_stream_[stream].push_back({&ops[i], id, base + i, travels ? across.message[c] : kNoMessage,
+      on_stream_[stream].push_back({&ops[i], id, base + i,
+                                    is_message(ops[i]) ? across.message[c] : kNoMessage,
                                     static_cast<std::uint32_t>(run_ends_.size()), issued});
       const HostWait wait = durations.host_wait_after(id);
       if (wait == HostWait::kNot) continue;
