@@ -9,6 +9,7 @@
 #include "costmodel/collectives.h"
 #include "costmodel/deepep.h"
 #include "costmodel/eager.h"
+#include "costmodel/expert_chains.h"
 #include "costmodel/kernels.h"
 #include "costmodel/one_shot.h"
 #include "costmodel/projections.h"
@@ -142,7 +143,7 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 Cost chain_cost(const KernelChain& chain, const Device& device) {
   if (chain.kernels == 0) return {};
   Cost cost = stream_cost(chain.bytes, chain.kernels, chain.kind, device);
-  cost.share[kMemoryBandwidth] += atomic_wait(chain, device);
+  cost.share[kMemoryBandwidth] += atomic_wait(chain, device) + choice_wait(chain, device);
   cost.share[kPeakFlops] += index_wait(chain, device);
   return cost;
 }
@@ -167,6 +168,12 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
   return cost;
 }
 
+/// What is known of Adam on a processor is of it as a whole.
+KernelChain chain_on(const Device& device, const Compute& op, const Kernels& kernels) {
+  const bool whole = std::holds_alternative<Adam>(op) && generation_of(device) == Generation::kCpu;
+  return whole ? KernelChain() : eager_chain(op, kernels);
+}
+
 /// On a device that is as fast as those that constants were fitted to.
 Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernels) {
   if (const auto* matmul = std::get_if<MatMul>(&op)) return product_cost(*matmul, device, kernels);
@@ -186,7 +193,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
     return nvfp4_cast_cost(*cast, device);
   if (is_of_recurrence(op)) return recurrence_cost(op, device);
-  const KernelChain chain = eager_chain(op, kernels);
+  const KernelChain chain = chain_on(device, op, kernels);
   Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
   if (const auto* combine = std::get_if<Combine>(&op))
     cost = cost + chain_cost(expert_bias_chain(*combine, kernels), device);
@@ -247,7 +254,7 @@ Cost CostModel::compute(const Compute& op, const Device& device) const {
 Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
   if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
     return nvfp4_cast_bytes(*cast);
-  const KernelChain chain = eager_chain(op, kernels);
+  const KernelChain chain = chain_on(device, op, kernels);
   return chain.kernels > 0 ? chain.bytes : uncached(memory_traffic(op), device);
 }
 

@@ -3,16 +3,10 @@
 #include <algorithm>
 
 #include "costmodel/efficiency.h"
+#include "costmodel/expert_chains.h"
 
 namespace plait {
 namespace {
-
-/// Elements that a multiprocessor adds to rows in no order, each by an atomic operation, per
-/// second: PyTorch's index_add_ takes 4,719 us for 4 Mi rows of 128 bf16 on H100 and 4,400 for fp32
-/// (pytorch/pytorch pull request 175760, before it), so it is no matter of bytes. scatter_add_, the
-/// product with the gates and the zeros before it take 0.20 ms for 4,096 rows of 4,096 on H200
-/// (tile-ai/TileOPs pull request 608), 0.17 by this.
-constexpr double kAtomicAddsPerMultiprocessor = 4.0 * (1 << 20) * 128 / 4719e-6 / 132;
 
 /// Elements per clock and multiprocessor of PyTorch's element-wise kernels where it cannot take
 /// several at a time (aten/src/ATen/native/cuda/CUDALoops.cuh): operands are broadcast or no rows
@@ -39,8 +33,6 @@ struct PerElement {
   double indexed_bytes = 0;
 };
 
-bool forward(Pass pass) { return pass == Pass::kForward; }
-
 // RMSNorm as model code spells it: x.float(); pow(2); mean; rsqrt; multiply; back to 16 bits; times
 // gamma. Reads and writes: s+4, 8, 4, -, 8, 4+s, 2s. Backward: gamma's product (g, xhat -> two
 // results, one summed: 5s), the cast (s+4), the product with 1/rms (8) and the row sum of g x
@@ -49,7 +41,7 @@ bool forward(Pass pass) { return pass == Pass::kForward; }
 // the products with 1/rms and gamma, which are broadcast; backward these, gamma's product first,
 // and the power, whose gradient is.
 PerElement norm_chain(Pass pass, double s) {
-  if (forward(pass)) return {4 * s + 28, 7, 3, 3 * s + 12};
+  if (is_forward(pass)) return {4 * s + 28, 7, 3, 3 * s + 12};
   if (pass == Pass::kInputGrad) return {4 * s + 56, 11, 4, 3 * s + 24};
   return {7 * s + 64, 13, 4, 3 * s + 24};
 }
@@ -57,7 +49,7 @@ PerElement norm_chain(Pass pass, double s) {
 // PyTorch's own norms, layer_norm and since 2.9 rms_norm: one kernel, and backward one for the
 // input (3s) and one for gamma and beta, which reads both again (2s).
 PerElement native_norm_chain(Pass pass, double s) {
-  if (forward(pass)) return {2 * s, 1};
+  if (is_forward(pass)) return {2 * s, 1};
   if (pass == Pass::kInputGrad) return {3 * s, 1};
   return {5 * s, 2};
 }
@@ -66,7 +58,7 @@ PerElement native_norm_chain(Pass pass, double s) {
 // two products, two padded slices, the negation and the fan-in. Heads lie side by side, and cos and
 // sin are broadcast over them: all but backward's zeros, one at a time.
 PerElement rope_chain(Pass pass, double s) {
-  if (forward(pass)) return {10 * s, 5, 4.5, 10 * s};
+  if (is_forward(pass)) return {10 * s, 5, 4.5, 10 * s};
   return {13 * s, 7, 4.5, 10 * s};
 }
 // Pairs as complex numbers: a cast to fp32, a product with the broadcast turns of half as many
@@ -78,7 +70,7 @@ PerElement complex_rope_chain(double s) { return {2 * s + 16, 3, 1.5, s + 12}; }
 // both kernels, and backward the product with up and the derivative, take one element at a time.
 PerElement gated_chain(Pass pass, double s, bool halves) {
   const double passes = halves ? 2 : 0;
-  if (forward(pass)) return {5 * s, 2, passes, passes / 2 * 5 * s};
+  if (is_forward(pass)) return {5 * s, 2, passes, passes / 2 * 5 * s};
   return {13 * s, 4, passes, passes / 2 * 6 * s};
 }
 
@@ -89,7 +81,7 @@ PerElement gated_chain(Pass pass, double s, bool halves) {
 // halves' gradients concatenated. Per element of the activation's output. Halves and bytes are
 // taken one element at a time: both cuts; comparisons and choices.
 PerElement clamp_chain(Pass pass, double s) {
-  if (forward(pass)) return {8 * s, 3, 2, 4 * s};
+  if (is_forward(pass)) return {8 * s, 3, 2, 4 * s};
   return {11 * s + 8, 7, 5, 7 * s + 5};
 }
 
@@ -136,28 +128,29 @@ KernelChain chain(PerElement p, std::int64_t rows, std::int64_t width) {
 
 double size(DType dtype) { return static_cast<double>(size_of(dtype)); }
 
-/// So many passes over the rows of the tokens and over those of the slots.
-KernelChain slot_chain(int token_passes, int slot_passes, int count, std::int64_t rows,
-                       std::int64_t slots, std::int64_t width, DType dtype) {
-  const std::int64_t passes = token_passes * rows + slot_passes * slots;
-  return {Bytes(passes * width * size_of(dtype)), count};
-}
-
-/// Behind `chain` the slots' rows are added up to those of their tokens: read, and the sum read and
-/// written.
-template <class SlotOp>
-KernelChain summed(const SlotOp& op, const KernelChain& chain) {
-  const std::int64_t elements = op.slots * op.width;
-  const Bytes added(3 * elements * size_of(op.dtype));
-  return {chain.bytes + added, chain.kernels + 1, elements, added};
-}
-
 /// bitsandbytes (functional.py, dequantize_4bit): one kernel, and nested scales take two before it,
 /// one that restores them and one that adds their mean in place.
 KernelChain restored(const Cast& op) {
   if (!op.nested) return {};
   const std::int64_t scales = ceil_div(op.elements, kNf4Block);
   return {memory_traffic(op) + Bytes(2 * scales * size_of(DType::kFp32)), 3};
+}
+
+// torch.nn.utils.clip_grad_norm_ multiplies by the factor, clamped to 1, after the norm: read;
+// read and written.
+KernelChain clip_chain(const SquaredNorm& op) {
+  const Bytes bytes(3 * op.elements * size_of(op.dtype));
+  return {.bytes = bytes, .kernels = 2, .kind = StreamKind::kTensorList};
+}
+
+// torch.optim.AdamW(fused=True), and where weights are narrower than what it updates a copy that
+// reads that again.
+KernelChain adam_chain(const Adam& op) {
+  const bool copied = op.weight != op.master && !op.split;
+  const Bytes again(copied ? op.elements * size_of(op.master) : 0);
+  return {.bytes = memory_traffic(op) + again,
+          .kernels = copied ? 2 : 1,
+          .kind = StreamKind::kTensorList};
 }
 
 struct Chains {
@@ -194,7 +187,8 @@ struct Chains {
   KernelChain operator()(const Add& op) const {
     if (kernels.adapters == Fusion::kFused || !op.scaled) return {};
     const double s = size(op.dtype);
-    return chain(forward(op.pass) ? PerElement{5 * s, 2} : PerElement{2 * s, 1}, op.rows, op.width);
+    return chain(is_forward(op.pass) ? PerElement{5 * s, 2} : PerElement{2 * s, 1}, op.rows,
+                 op.width);
   }
   KernelChain operator()(const CrossEntropy& op) const {
     if (kernels.cross_entropy == Fusion::kFused) return {};
@@ -211,6 +205,7 @@ struct Chains {
   }
   /// Transformer Engine's Float8CurrentScaling: a kernel that reads all, then the cast.
   KernelChain operator()(const Cast& op) const {
+    if (op.chunks > 1) return routing_chain(op, kernels);
     if (op.from == DType::kNf4 && op.to != op.from) return restored(op);
     if (widens_logits(op)) {
       return one_at_a_time({memory_traffic(op), 1}, op.elements);
@@ -220,24 +215,14 @@ struct Chains {
     const Bytes looked_at(op.elements * size_of(op.from));
     return {looked_at + memory_traffic(op), 2};
   }
-  /// A row of its token is read for each slot; backward adds up into zeros.
-  KernelChain operator()(const Dispatch& op) const {
-    if (kernels.routing == Fusion::kFused) return {};
-    if (forward(op.pass)) return slot_chain(0, 2, 1, op.rows, op.slots, op.width, op.dtype);
-    return summed(op, slot_chain(1, 0, 1, op.rows, op.slots, op.width, op.dtype));
+  KernelChain operator()(const Route& op) const { return routing_chain(op, kernels); }
+  KernelChain operator()(const Dispatch& op) const { return routing_chain(op, kernels); }
+  KernelChain operator()(const Combine& op) const { return routing_chain(op, kernels); }
+  KernelChain operator()(const SquaredNorm& op) const {
+    return kernels.optimizer == Fusion::kFused ? KernelChain() : clip_chain(op);
   }
-  /// Forward: slots times gates (2); zeros, to which they are added (3). Backward: the gradient's
-  /// rows by slot (2), times gates (2), times the slots (3), and the sums of those rows (1).
-  KernelChain operator()(const Combine& op) const {
-    if (kernels.routing == Fusion::kFused) return {};
-    if (!op.weighted) {  // sums into zeros; rows by slot
-      return forward(op.pass)
-                 ? summed(op, slot_chain(1, 0, 1, op.rows, op.slots, op.width, op.dtype))
-                 : slot_chain(0, 2, 1, op.rows, op.slots, op.width, op.dtype);
-    }
-    if (forward(op.pass))
-      return summed(op, slot_chain(1, 2, 2, op.rows, op.slots, op.width, op.dtype));
-    return slot_chain(0, 2 + 2 + 3 + 1, 4, op.rows, op.slots, op.width, op.dtype);
+  KernelChain operator()(const Adam& op) const {
+    return kernels.optimizer == Fusion::kFused ? KernelChain() : adam_chain(op);
   }
   template <class Other>
   KernelChain operator()(const Other&) const {
@@ -245,14 +230,13 @@ struct Chains {
   }
 };
 
-/// What `work` takes beyond the time in which its bytes are copied.
+}  // namespace
+
 Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device) {
   const BytesPerSecond copies =
       device.memory_bandwidth * stream_fit(device, StreamKind::kCopy).bandwidth;
   return std::max(Seconds(), work - bytes / copies);
 }
-
-}  // namespace
 
 KernelChain one_at_a_time(KernelChain chain, std::int64_t elements) {
   chain.indexed = static_cast<double>(elements);
@@ -262,13 +246,6 @@ KernelChain one_at_a_time(KernelChain chain, std::int64_t elements) {
 
 bool spelled_out(const Norm& op, const Kernels& kernels) {
   return kernels.norm == Fusion::kEager && op.kind == NormKind::kRmsNorm;
-}
-
-Seconds atomic_wait(const KernelChain& chain, const Device& device) {
-  if (chain.atomic_adds == 0 || device.sms == 0) return {};
-  const double rate = kAtomicAddsPerMultiprocessor * static_cast<double>(device.sms);
-  const Seconds adds(static_cast<double>(chain.atomic_adds) / rate);
-  return beyond_copying(adds, chain.atomic_bytes, device);
 }
 
 Seconds index_wait(const KernelChain& chain, const Device& device) {
@@ -287,9 +264,9 @@ KernelChain packing_chain(const Attention& op, const Kernels& kernels) {
   const std::int64_t inputs = (queries + keys) * op.head_dim + keys * op.v_dim();
   const std::int64_t results = queries * op.v_dim();
   const std::int64_t gathered = 2, scattered = 3;  // passes over the rows
-  const std::int64_t passes = forward(op.pass) ? gathered * inputs + scattered * results
-                                               : gathered * results + scattered * inputs;
-  return {Bytes(passes * size_of(op.dtype)), forward(op.pass) ? 3 + 2 : 1 + 3 * 2};
+  const std::int64_t passes = is_forward(op.pass) ? gathered * inputs + scattered * results
+                                                  : gathered * results + scattered * inputs;
+  return {Bytes(passes * size_of(op.dtype)), is_forward(op.pass) ? 3 + 2 : 1 + 3 * 2};
 }
 
 // Forward reads the heads that there are and writes those that attention wants (expand, reshape);
@@ -299,7 +276,7 @@ KernelChain shared_keys_chain(const Attention& op, const Kernels& kernels) {
   if (kernels.shared_keys == Fusion::kFused || !shares) return {};
   const std::int64_t columns = op.batch * op.seq_kv * (op.head_dim + op.v_dim());
   const KernelChain copies{Bytes((op.kv_heads + op.heads) * columns * size_of(op.dtype)), 2};
-  return forward(op.pass) ? one_at_a_time(copies, op.heads * columns) : copies;  // broadcast
+  return is_forward(op.pass) ? one_at_a_time(copies, op.heads * columns) : copies;  // broadcast
 }
 
 // PyTorch torch/distributed/tensor/experimental/_attention.py (2.6), _SDPAMerger and
@@ -323,8 +300,8 @@ KernelChain merge_chain(const Attention& op, const Kernels& kernels) {
     return out;
   };
   const bool first = op.ring_step == 0;
-  if (forward(op.pass) && first) return with(2 * cast * q, 2, 2 * q, 2 * cast * q);
-  if (forward(op.pass)) {
+  if (is_forward(op.pass) && first) return with(2 * cast * q, 2, 2 * q, 2 * cast * q);
+  if (is_forward(op.pass)) {
     const double merged = cast + 2 * fp32_sum + broadcast;
     return with(merged * q + 2 * e * kv, 9, 2 * q, (cast + broadcast) * q);
   }
@@ -350,23 +327,16 @@ KernelChain clamp_of(const Activation& op, const Kernels& kernels) {
 KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels) {
   if (kernels.expert_bias == Fusion::kFused) return {};
   const double s = size(op.dtype);
-  if (forward(op.pass)) return chain({24 + 2 * s, 4, 2, 12 + s}, op.slots, op.width);
+  if (is_forward(op.pass)) return chain({24 + 2 * s, 4, 2, 12 + s}, op.slots, op.width);
   return chain({32 + 4 * s, 7, 3, 20 + s}, op.slots, op.width);
 }
 
-// Transformer Engine's Fp8Padding and Fp8Unpadding (pytorch/module/fp8_padding.py), around the
-// experts in Megatron-LM's TEGroupedMLP: every row read and written, and its gradient backward. The
-// gates have one column.
-KernelChain expert_padding_chain(const Compute& op, const Kernels& kernels) {
-  if (kernels.expert_padding == Fusion::kFused) return {};
-  if (const auto* to = std::get_if<Dispatch>(&op))
-    return slot_chain(0, 2, 1, 0, to->slots, to->width, to->dtype);
-  if (const auto* back = std::get_if<Combine>(&op))
-    return slot_chain(0, 2, 1, 0, back->slots, back->width, back->dtype);
-  return {};
-}
-
 DType written_alone(const MatMul& op) { return op.in == DType::kNvfp4 ? DType::kBf16 : op.in; }
+
+/// A sum of two types, cast in passing, takes longer than what is one element at a time otherwise:
+/// 255e9 of 294e9 a second in a LLaMA of 3 billion parameters on an H200, 243 and 258e9 in two
+/// GPTs, and on an H100, where these are 287e9, 225 to 247e9 in ten steps (reports/gpu).
+constexpr double kMixedSum = 294.0 / 255;
 
 // Reads what the product wrote, in the type of its operands, and reads and writes the sum.
 KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
@@ -374,7 +344,10 @@ KernelChain gradient_sum_chain(const MatMul& op, const Kernels& kernels) {
   if (kernels.gradient_sum == Fusion::kFused || !op.accumulate || !gradient) return {};
   const std::int64_t elements = op.batch * op.m * op.n;
   const KernelChain sum{Bytes(elements * (size_of(written_alone(op)) + 2 * size_of(op.out))), 1};
-  return written_alone(op) != op.out ? one_at_a_time(sum, elements) : sum;  // cast in passing
+  if (written_alone(op) == op.out) return sum;
+  KernelChain mixed = one_at_a_time(sum, elements);
+  mixed.indexed *= kMixedSum;
+  return mixed;
 }
 
 // Of the whole sequence: torch.cat of what was gathered, or of what is to be scattered, by rank

@@ -15,17 +15,19 @@ namespace plait {
 struct KernelChain {
   Bytes bytes;
   int kernels = 0;
-  std::int64_t atomic_adds = 0;  // elements that a kernel of it adds to rows in no order
-  Bytes atomic_bytes = {};       // of `bytes`, what that kernel moves
-  double indexed = 0;            // elements that kernels of it look up, or cast, one at a time
-  Bytes indexed_bytes = {};      // of `bytes`, what those kernels move
+  std::int64_t atomic_adds = 0;        // elements that a kernel of it adds to rows in no order
+  double adds_per_multiprocessor = 0;  // per second
+  Bytes atomic_bytes = {};             // of `bytes`, what that kernel moves
+  double indexed = 0;        // elements that kernels of it look up, or cast, one at a time
+  Bytes indexed_bytes = {};  // of `bytes`, what those kernels move
+  double ranked = 0;         // logits among which kernels of it find the largest
   StreamKind kind = StreamKind::kCopy;
 };
 /// The chain, all of whose bytes move with `elements` that are looked up or cast one at a time.
 KernelChain one_at_a_time(KernelChain chain, std::int64_t elements);
-/// What a chain's additions take beyond the time in which their bytes are copied.
-Seconds atomic_wait(const KernelChain& chain, const Device& device);
-/// The same of the elements that are looked up or cast one at a time.
+/// What `work` takes beyond the time in which its bytes are copied.
+Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device);
+/// What a chain's elements that are looked up or cast one at a time take beyond that time.
 Seconds index_wait(const KernelChain& chain, const Device& device);
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// Whether a norm is the element-wise kernels that its Python code names: RMSNorm. LayerNorm is
@@ -47,8 +49,5 @@ KernelChain merge_chain(const Attention& op, const Kernels& kernels);
 KernelChain clamp_of(const Activation& op, const Kernels& kernels);
 /// The sums with the experts' biases, besides what takes their results back to the tokens.
 KernelChain expert_bias_chain(const Combine& op, const Kernels& kernels);
-/// Copies that pad each expert's rows, besides what takes tokens to the experts, and that take the
-/// padding off again, besides what takes their results back.
-KernelChain expert_padding_chain(const Compute& op, const Kernels& kernels);
 
 }  // namespace plait

@@ -54,6 +54,7 @@ enum class StreamKind : std::uint8_t {
   kRope,        // strided halves of a head
   kEmbedding,   // gather and scatter of rows
   kSoftmax,     // row-wise exponentials
+  kTensorList,  // one kernel over a list of tensors
   kAmax,        // the largest magnitude of all
   kQuantise     // from 16 bits to 4 with a scale for each block
 };

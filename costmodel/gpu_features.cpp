@@ -117,8 +117,6 @@ Values values_of(const MatMul& op, const Device& gpu) {
 
 // ---- attention
 
-bool is_forward(Pass pass) { return pass == Pass::kForward; }
-
 Values flash_of(const Attention& op, const Device& gpu) {
   const AttentionWork work = attention_work({}, op, gpu);
   const bool sums = !is_forward(op.pass) && op.kv_heads < op.heads;

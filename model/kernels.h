@@ -56,6 +56,10 @@ struct Kernels {
   /// Of casts to 8 bits: the largest value, which the scale follows from, is known from earlier
   /// steps, or looked for by a kernel before ("eager").
   Fusion amax = Fusion::kFused;
+  /// Eager: kernels over lists of tensors, as PyTorch has them. Gradients are multiplied by the
+  /// clip factor in one of their own, and 16-bit weights are copied from the fp32 ones behind the
+  /// update.
+  Fusion optimizer = Fusion::kFused;
   Fusion routing = Fusion::kFused;  // choice of experts, and tokens to and from their slots
   /// Eager: a product of several experts is one of each expert, run and issued one after the other.
   Fusion experts = Fusion::kFused;

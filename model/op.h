@@ -240,12 +240,14 @@ struct BiasGrad {
 /// fp8: one and, beside it, its transpose, or, `scaled` by magnitudes that are known, or where
 /// nobody reads the transpose, itself `alone`. From fp8 to fp8: its transpose. From nf4: of codes,
 /// times the scale of their block; where scales are `nested`, stored in 8 bits, those are restored
-/// first.
+/// first. Between like types a copy, of so many `chunks` into another order where it is more
+/// than 1.
 struct Cast {
   std::int64_t elements = 0;
   DType from = DType::kFp32, to = DType::kBf16;
   std::int64_t copies = 1;
   bool rotated = false, scaled = false, alone = false, nested = false;
+  std::int64_t chunks = 1;
 };
 
 /// Sets memory to zero (gradient buffers at the start of a step).

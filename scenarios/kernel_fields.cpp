@@ -80,6 +80,11 @@ const Table<Kernels>& kernels_table() {
           field("amax", &K::amax, choice,
                 "Of casts to 8 bits: fused: scaled by what earlier steps had (delayed scaling); "
                 "eager: by the tensor's own largest value, which a kernel looks for before."),
+          field(
+              "optimizer", &K::optimizer, choice,
+              "Eager: gradients are multiplied by the clip factor, and 16-bit weights copied from "
+              "fp32 ones, by kernels of their own, as torch.optim and clip_grad_norm_ do.")
+              .silent_by_default(),
           field("routing", &K::routing, choice,
                 "The choice of experts, and tokens to and from their slots."),
           field("experts", &K::experts, choice,

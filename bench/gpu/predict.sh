@@ -22,8 +22,12 @@ for scenario in scenarios/gpu-round/*.json; do
   name=${scenario##*/}
   name=$folder/${name%.json}
   predicted "$name.datasheet" "$scenario"
-  # torch.nn.RMSNorm is one kernel since PyTorch 2.9.
-  predicted "$name.pytorch" "$scenario" --set framework=pytorch --set kernels.norm=native
+  # torch.nn.RMSNorm is one kernel since PyTorch 2.9. Few experts have their products one by one, and
+  # the host waits for the numbers of their tokens.
+  eager=(--set framework=pytorch --set kernels.norm=native)
+  experts=$("$plait" export "$scenario" --to megatron-core | sed -n 's/^--num-experts //p')
+  ((${experts:-17} > 16)) || eager+=(--set kernels.experts=eager --set host.waits_for_routing=true)
+  predicted "$name.pytorch" "$scenario" "${eager[@]}"
   [[ ! -e $folder/calibration.json ]] ||
     predicted "$name.fitted" "$scenario" --set "calibration=$folder/calibration.json"
 done

@@ -2,7 +2,8 @@
 """torch_kernels.py TRACE...: the kernels of a step that torch.profiler recorded (torch_step.py
 --trace), grouped by what launched them, as JSON: outermost and innermost operator, the kernel's
 name without its template's arguments, its variant of PyTorch's element-wise kernels, calls per step,
-median time, and of element-wise kernels how many elements a call covers."""
+median time and that of all (products of several shapes may share a row), and of element-wise
+kernels how many elements a call covers."""
 
 import collections
 import gzip
@@ -73,13 +74,14 @@ def main():
         for (outer, inner, kernel, variant, elements), times in groups_of(path).items():
             row = {"launched_by": outer.replace("autograd::engine::evaluate_function: ", ""),
                    "operator": inner, "kernel": kernel, "calls_per_step": len(times) / STEPS,
-                   "median_us": round(statistics.median(times), 3)}
+                   "median_us": round(statistics.median(times), 3),
+                   "all_us_per_step": round(sum(times) / STEPS, 1)}
             if variant:
                 row["variant"] = variant
             if elements:
                 row["elements"] = elements
             rows.append(row)
-        rows.sort(key=lambda row: -row["calls_per_step"] * row["median_us"])
+        rows.sort(key=lambda row: -row["all_us_per_step"])
         result[path.name.split(".pt.trace")[0]] = [r for r in rows if r["median_us"] >= 5]
     json.dump(result, sys.stdout, indent=1)
     print()

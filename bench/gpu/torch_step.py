@@ -38,15 +38,20 @@ def integer(arguments, name, default=None):
 
 
 class Attention(nn.Module):
-    def __init__(self, a, head, heads, groups, bias):
+    def __init__(self, a, norm):
         super().__init__()
+        hidden, head = integer(a, "hidden_size"), integer(a, "kv_channels")
+        heads = integer(a, "num_attention_heads")
+        groups = integer(a, "num_query_groups", heads)
+        bias = not hasattr(a, "disable_bias_linear")
         self.head, self.heads, self.groups = head, heads, groups
-        hidden = integer(a, "hidden_size")
         self.qkv = nn.Linear(hidden, (heads + 2 * groups) * head, bias=bias)
         self.out = nn.Linear(heads * head, hidden, bias=bias)
         self.dropout = float(getattr(a, "attention_dropout", 0))
         self.fused = getattr(a, "attention_backend", "flash") != "unfused"
         self.recompute_core = getattr(a, "recompute_granularity", None) == "selective"
+        normed = hasattr(a, "qk_layernorm")
+        self.q_norm, self.k_norm = (norm(head) if normed else nn.Identity() for _ in range(2))
 
     def core(self, q, k, v):
         if self.fused:
@@ -62,6 +67,7 @@ class Attention(nn.Module):
         parts = [n * self.head for n in (self.heads, self.groups, self.groups)]
         q, k, v = (t.view(b, s, -1, self.head).transpose(1, 2)
                    for t in self.qkv(x).split(parts, dim=-1))
+        q, k = self.q_norm(q), self.k_norm(k)
         if rotation is not None:
             q, k = rotated(q, *rotation), rotated(k, *rotation)
         if self.recompute_core:
@@ -76,18 +82,73 @@ def rotated(x, cos, sin):
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 
 
+def gated(h):
+    gate, up = h.chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+class Mlp(nn.Module):
+    def __init__(self, a):
+        super().__init__()
+        hidden, ffn = integer(a, "hidden_size"), integer(a, "ffn_hidden_size")
+        bias = not hasattr(a, "disable_bias_linear")
+        self.gated = hasattr(a, "swiglu")
+        self.up = nn.Linear(hidden, (2 if self.gated else 1) * ffn, bias=bias)
+        self.down = nn.Linear(ffn, hidden, bias=bias)
+
+    def forward(self, x):
+        h = self.up(x)
+        return self.down(gated(h) if self.gated else F.gelu(h, approximate="tanh"))
+
+
+class Experts(nn.Module):
+    """A mixture of gated experts without biases. No token is dropped: the host is told how many each
+    expert has, and products are expert by expert; where PyTorch has it and the experts are many, one
+    kernel's."""
+
+    MANY = 16
+
+    def __init__(self, a):
+        super().__init__()
+        hidden, ffn = integer(a, "hidden_size"), integer(a, "moe_ffn_hidden_size")
+        self.experts, self.top = integer(a, "num_experts"), integer(a, "moe_router_topk")
+        self.router = nn.Linear(hidden, self.experts, bias=False)
+        self.grouped = self.experts > self.MANY and hasattr(F, "grouped_mm")
+        if self.grouped:
+            self.up = nn.Parameter(torch.empty(self.experts, hidden, 2 * ffn))
+            self.down = nn.Parameter(torch.empty(self.experts, ffn, hidden))
+        else:
+            layers = lambda inner, outer: nn.ModuleList(nn.Linear(inner, outer, bias=False)
+                                                        for _ in range(self.experts))
+            self.up, self.down = layers(hidden, 2 * ffn), layers(ffn, hidden)
+
+    def computed(self, rows, counts):
+        if self.grouped:
+            ends = counts.cumsum(0).to(torch.int32)
+            return F.grouped_mm(gated(F.grouped_mm(rows, self.up, offs=ends)), self.down, offs=ends)
+        counts = counts.tolist()
+        each = lambda products, x: torch.cat([product(part) for product, part
+                                              in zip(products, x.split(counts))])
+        return each(self.down, gated(each(self.up, rows)))
+
+    def forward(self, x):
+        tokens = x.reshape(-1, x.shape[-1])
+        shares, chosen = self.router(tokens).float().softmax(-1).topk(self.top, dim=-1)
+        shares = (shares / shares.sum(-1, keepdim=True)).flatten()
+        order = chosen.flatten().argsort()
+        counts = torch.bincount(chosen.flatten(), minlength=self.experts)
+        rows = self.computed(tokens.index_select(0, order // self.top), counts)
+        rows = rows * shares.index_select(0, order).to(rows.dtype).unsqueeze(-1)
+        return torch.zeros_like(tokens).index_add(0, order // self.top, rows).view_as(x)
+
+
 class Layer(nn.Module):
     def __init__(self, a, norm):
         super().__init__()
-        hidden, ffn = integer(a, "hidden_size"), integer(a, "ffn_hidden_size")
-        heads = integer(a, "num_attention_heads")
-        bias = not hasattr(a, "disable_bias_linear")
-        self.gated = hasattr(a, "swiglu")
-        self.attention_norm, self.mlp_norm = norm(), norm()
-        self.attention = Attention(a, integer(a, "kv_channels"), heads,
-                                   integer(a, "num_query_groups", heads), bias)
-        self.up = nn.Linear(hidden, (2 if self.gated else 1) * ffn, bias=bias)
-        self.down = nn.Linear(ffn, hidden, bias=bias)
+        hidden = integer(a, "hidden_size")
+        self.attention_norm, self.mlp_norm = norm(hidden), norm(hidden)
+        self.attention = Attention(a, norm)
+        self.mlp = (Experts if hasattr(a, "num_experts") else Mlp)(a)
         self.dropout = float(getattr(a, "hidden_dropout", 0))
 
     def dropped(self, x):
@@ -95,13 +156,7 @@ class Layer(nn.Module):
 
     def forward(self, x, rotation):
         x = x + self.dropped(self.attention(self.attention_norm(x), rotation))
-        h = self.up(self.mlp_norm(x))
-        if self.gated:
-            gate, up = h.chunk(2, dim=-1)
-            h = F.silu(gate) * up
-        else:
-            h = F.gelu(h, approximate="tanh")
-        return x + self.dropped(self.down(h))
+        return x + self.dropped(self.mlp(self.mlp_norm(x)))
 
 
 class Transformer(nn.Module):
@@ -110,13 +165,13 @@ class Transformer(nn.Module):
         hidden, vocab = integer(a, "hidden_size"), integer(a, "padded_vocab_size")
         sequence = integer(a, "seq_length")
         rms = getattr(a, "normalization", "LayerNorm") == "RMSNorm"
-        norm = lambda: (nn.RMSNorm if rms else nn.LayerNorm)(hidden, eps=1e-5)
+        norm = lambda width: (nn.RMSNorm if rms else nn.LayerNorm)(width, eps=1e-5)
         self.rope = getattr(a, "position_embedding_type", None) == "rope"
         self.recompute = getattr(a, "recompute_granularity", None) == "full"
         self.tokens = nn.Embedding(vocab, hidden)
         self.positions = None if self.rope else nn.Embedding(sequence, hidden)
         self.layers = nn.ModuleList(Layer(a, norm) for _ in range(integer(a, "num_layers")))
-        self.norm = norm()
+        self.norm = norm(hidden)
         self.head = nn.Linear(hidden, vocab, bias=False)
         if not hasattr(a, "untie_embeddings_and_output_weights"):
             self.head.weight = self.tokens.weight

@@ -173,10 +173,10 @@ class ExpertRewrite {
   }
   void copy(TensorId from, TensorId to, Phase phase) {
     const DType type = d_.tensors[to].dtype;
-    block_->ops.push_back({Compute(Cast{0, type, type}),
-                           Stream::kCompute,
-                           phase,
-                           {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
+    Cast body{0, type, type};
+    body.chunks = ranks_ * tp_ * own_;
+    block_->ops.push_back(
+        {Compute(body), Stream::kCompute, phase, {{from, Use::kRead, 0}, {to, Use::kWrite, 0}}});
   }
   void exchange(CollectiveKind kind, AxisSet axes, TensorId from, TensorId to, TensorId whole,
                 Phase phase) {

@@ -38,6 +38,16 @@ inline constexpr NamePattern kOperatorNames[] = {
     {"rotary", kRope},
     {"rope", kRope},
     {"embedding", kEmbedding},
+    // A mixture's choice of experts, and rows to their slots and back.
+    {"index_add", kRouting},
+    {"indexadd", kRouting},
+    {"scatter", kRouting},
+    {"masked_select", kRouting},
+    {"maskedselect", kRouting},
+    {"topk", kRouting},
+    {"argsort", kRouting},
+    {"bincount", kRouting},
+    {"histc", kRouting},
     {"rms_norm", kNorm},
     {"rmsnorm", kNorm},
     {"layer_norm", kNorm},
@@ -114,6 +124,14 @@ inline constexpr OperatorLetter kLetters[] = {
     {"aten::rsqrt", 'r'},
     {"aten::view_as_complex", 'z'},
     {"aten::view_as_real", 'Z'},
+    {"aten::index_select", 'i'},
+    {"aten::zeros", '0'},
+    {"aten::zeros_like", '0'},
+    {"aten::new_zeros", '0'},
+    {"aten::index_add", 'I'},
+    {"aten::index_add_", 'I'},
+    {"aten::scatter_add", 'I'},
+    {"aten::scatter_add_", 'I'},
     {"aten::cross_entropy_loss", 'X'},
     {"aten::embedding", 'E'},
     {"aten::rms_norm", 'N'},
@@ -135,6 +153,10 @@ inline constexpr OperatorChain kChains[] = {
     // torchtitan's models/llama3/model/model.py apply_rotary_emb: complex products.
     {"t?zt?zmZmZt?t?", kRope},
     {"t?zmZt?", kRope},
+    // Slots times gates, added up to their tokens (Megatron-LM's core/transformer/moe/moe_utils.py,
+    // unpermute).
+    {"i?t?m0?I", kRouting},
+    {"i", kRouting},  // an embedding's is within it
     // x rsqrt(mean(x^2) + eps) w of transformers' LlamaRMSNorm.
     {"t?pearmt?m?", kNorm},
     // silu(gate) up; up may be computed after silu.

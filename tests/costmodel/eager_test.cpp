@@ -140,30 +140,6 @@ TEST(Eager, GradientsOfMicrobatchesAreAddedUpBehindTheirProduct) {
   EXPECT_EQ(gradient_sum_chain(written, apart).kernels, 0) << "the first microbatch writes";
 }
 
-// T rows of tokens, S of slots. Permute: S read, S written; backward zeros (T), and to each of S
-// rows its sum (read, read, written). Unpermute: times gates (2 S), zeros (T), sums (3 S); backward
-// rows by slot (2 S), times gates (2 S), times slots (3 S), and their sums (S).
-TEST(Eager, TokensToTheirSlotsAndBackGoThroughMemoryAgain) {
-  constexpr std::int64_t kSlots = 2 * kRows;
-  Kernels eager;
-  eager.routing = Fusion::kEager;
-  const auto passes = [&](const Compute& op) {
-    return static_cast<double>(eager_chain(op, eager).bytes.value) / (2.0 * kRows * kWidth);
-  };
-  const double s = 2;  // slots over tokens
-  Dispatch to{.rows = kRows, .width = kWidth, .chosen = 2, .slots = kSlots};
-  Combine back{.rows = kRows, .width = kWidth, .chosen = 2, .slots = kSlots};
-  EXPECT_DOUBLE_EQ(passes(to), 2 * s);
-  EXPECT_DOUBLE_EQ(passes(back), 1 + 5 * s);
-  EXPECT_EQ(eager_chain(to, {}).kernels, 0) << "fused";
-  EXPECT_EQ(eager_chain(back, {}).kernels, 0) << "fused";
-  to.pass = back.pass = Pass::kBackward;
-  EXPECT_DOUBLE_EQ(passes(to), 1 + 3 * s);
-  EXPECT_DOUBLE_EQ(passes(back), 8 * s);
-  for (const Compute& op : {Compute(to), Compute(back)})
-    EXPECT_GT(eager_chain(op, eager).bytes, memory_traffic(op));
-}
-
 TEST(Eager, ANormWithAFrozenGammaHasNoGradientOfIt) {
   Kernels eager;
   eager.norm = Fusion::kEager;
@@ -190,32 +166,6 @@ TEST(Eager, WhatAnAdapterAddsIsMultipliedBefore) {
   EXPECT_EQ(eager_chain(change, {}).bytes.value, 2 * tensor);
   EXPECT_EQ(memory_traffic(change).value, 2 * tensor);
   EXPECT_EQ(eager_chain(Add{.rows = 2, .width = 2}, {}).kernels, 0) << "no adapter's";
-}
-
-// Each of S rows of `width` elements is added by atomic operations, 862 million a second and
-// multiprocessor: on A100 with 108 of them three passes over the slots take less than that.
-TEST(Eager, RowsAreAddedInNoOrderAsFastAsAtomicOperationsGo) {
-  constexpr std::int64_t kSlots = 1 << 16, kColumns = 4096;
-  Kernels eager;
-  eager.routing = Fusion::kEager;
-  const CostModel model = {.kernels = eager};
-  const auto time = [&](const Compute& op) { return model.compute(op, a100()).total().value; };
-  Dispatch there{.rows = kSlots / 2, .width = kColumns, .chosen = 2, .slots = kSlots};
-  there.pass = Pass::kBackward;
-  const KernelChain chain = eager_chain(there, eager);
-  EXPECT_EQ(chain.atomic_adds, kSlots * kColumns);
-  EXPECT_EQ(chain.atomic_bytes, Bytes(3 * 2 * kSlots * kColumns));
-  const double adds = static_cast<double>(kSlots * kColumns) / (862e6 * 108);
-  const double zeros =
-      stream_cost(chain.bytes - chain.atomic_bytes, 2, StreamKind::kCopy, a100()).total().value;
-  EXPECT_NEAR(time(there), zeros + adds, 1e-3 * adds);
-  // In fp32 their bytes take longer than in 16 bits, and as long as the additions at most.
-  Dispatch wide = there;
-  wide.dtype = DType::kFp32;
-  EXPECT_GE(time(wide), time(there));
-  Device processor = a100();
-  processor.sms = 0;
-  EXPECT_EQ(atomic_wait(chain, processor).value, 0) << "no multiprocessors";
 }
 
 // Keys and values of 2 heads are read (2 bytes an element) and those of 8 written, and backward the
@@ -260,27 +210,6 @@ TEST(Eager, BiasesOfExpertsAreAddedInFp32) {
   EXPECT_DOUBLE_EQ(bytes(), 6 + 6 + 4 + 2 * 12);
 }
 
-// Every row of a slot is read and written once more, in each pass and at each end.
-TEST(Eager, PaddedRowsOfExpertsAreCopiedToThemAndBack) {
-  CostModel plain, padding;
-  padding.kernels.expert_padding = Fusion::kEager;
-  Dispatch to{.rows = kRows, .width = kWidth, .chosen = 2, .slots = 2 * kRows};
-  Combine back{.rows = kRows, .width = kWidth, .chosen = 2, .slots = 2 * kRows};
-  const Bytes copied(2 * 2 * kRows * kWidth * 2);
-  const Cost copy = stream_cost(copied, 1, StreamKind::kCopy, a100());
-  const auto expect_copy = [&](const Compute& op) {
-    EXPECT_EQ(expert_padding_chain(op, padding.kernels).bytes, copied);
-    EXPECT_EQ(expert_padding_chain(op, {}).kernels, 0);
-    EXPECT_NEAR((padding.compute(op, a100()).total() - plain.compute(op, a100()).total()).value,
-                copy.total().value, 1e-12);
-  };
-  for (const Pass pass : {Pass::kForward, Pass::kBackward}) {
-    to.pass = back.pass = pass;
-    expect_copy(to), expect_copy(back);
-  }
-  EXPECT_EQ(expert_padding_chain(Norm{}, padding.kernels).kernels, 0);
-}
-
 // Both halves clamped (2 x 4 bytes) and in one tensor again (8). Backward of gate a comparison (2 +
 // 1) and a choice (1 + 2 + 2); of up two comparisons, both of them (2 + 1) and a choice; their
 // gradients in one tensor (8). Per element of the activation's output.
@@ -320,6 +249,36 @@ TEST(Eager, ExpertsOneByOneTakeWhatGroupedLinearTakes) {
     const double flops = 2.0 * experts * rows * 768 * 2048;
     EXPECT_NEAR(alone * flops / sum.value / 1e12, published, 0.05 * published);
   }
+}
+
+// The norm reads the gradients (4 bytes), the clip factor's product reads and writes them (8);
+// fp32 weights are read once more for the copy in 16 bits. PyTorch 2.11 on an H100, of the 3.16
+// billion parameters of scenarios/gpu-round/mixtral-2-layers.json, in ms: AdamW 33.8 and the copy
+// 6.9; norms 4.7 and products 9.4 (reports/gpu/h100/torch-kernels.json).
+TEST(Eager, ListsOfTensorsAreUpdatedAsPyTorchDoes) {
+  CostModel fused, lists;
+  lists.kernels.optimizer = Fusion::kEager;
+  const std::int64_t parameters = 3'164'688'384;
+  const SquaredNorm norm{parameters};
+  const Adam adam{parameters};
+  const auto bytes = [&](const Compute& op) {
+    return static_cast<double>(eager_chain(op, lists.kernels).bytes.value) / parameters;
+  };
+  const auto ms = [&](const CostModel& model, const Compute& op) {
+    return 1e3 * model.compute(op, h100()).total().value;
+  };
+  EXPECT_DOUBLE_EQ(bytes(norm), 4 + 8);
+  EXPECT_DOUBLE_EQ(bytes(adam), 28 + 2 + 4);
+  EXPECT_NEAR(ms(lists, adam), 33.8 + 6.9, 2);
+  EXPECT_NEAR(ms(lists, norm), 4.7 + 9.4, 0.7);
+  EXPECT_GT(ms(lists, adam), ms(fused, adam));
+  Adam whole = adam;
+  whole.weight = DType::kFp32;
+  EXPECT_EQ(eager_chain(whole, lists.kernels).bytes, memory_traffic(Compute(whole))) << "no copy";
+  EXPECT_EQ(eager_chain(adam, {}).kernels, 0);
+  Device processor = h100();
+  processor.compute_capability = 0;
+  EXPECT_EQ(lists.compute(adam, processor).total(), fused.compute(adam, processor).total());
 }
 
 TEST(Eager, WhatIsOneKernelAnywayStaysSo) {

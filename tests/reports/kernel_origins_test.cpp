@@ -34,6 +34,20 @@ TEST(KernelOrigins, TheOperatorAroundTells) {
   EXPECT_EQ(t.labels[0], "aten::embedding");
 }
 
+// Slots take their tokens' rows; times gates they are added up to these. Another product is none of
+// it.
+TEST(KernelOrigins, RowsToExpertsAndBackAreRouting) {
+  MadeUpOperators m;
+  m.run("aten::topk", 9), m.run("aten::index_select", 10), m.run("aten::mul", 11);
+  m.run("aten::zeros_like"), m.run("aten::index_add", 12), m.run("aten::mul", 13);
+  m.node("IndexAddBackward0", 12, {"aten::index_select"});
+  m.node("MulBackward0", 11, {"aten::mul"});
+  m.node("IndexSelectBackward0", 10, {"aten::index_add_"});
+  const Told t = told(m);
+  EXPECT_EQ(t.kinds, (std::vector{kRouting, kRouting, kRouting, kRouting, kRouting, kUnknown,
+                                  kRouting, kRouting, kRouting}));
+}
+
 TEST(KernelOrigins, WithoutOperatorsNothingIsKnown) {
   MadeUpOperators m;
   m.kernel("elementwise_kernel", -1, 0, 10);

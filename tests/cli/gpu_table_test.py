@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an H200 measured (reports/gpu/h200) beside what this build predicts: the table of
+"""What GPUs measured (reports/gpu) beside what this build predicts: the tables of
 docs/calibrate-a-cluster.md and comparison.json say what there is now. PLAIT_UPDATE_DOCS=1 writes
 them anew."""
 
@@ -13,16 +13,16 @@ from pathlib import Path
 
 SOURCE = Path(os.environ["PLAIT_SOURCE_DIR"])
 PAGE = SOURCE / "docs/calibrate-a-cluster.md"
-MEASURED = SOURCE / "reports/gpu/h200"
-BETWEEN = re.compile(r"(<!-- h200 -->\n).*?(<!-- /h200 -->)", re.DOTALL)
 
 
-class H200Table(unittest.TestCase):
-    def test_says_what_is_predicted_now(self):
+class GpuTable(unittest.TestCase):
+    def expect_predictions_of_now(self, device):
+        measured = SOURCE / "reports/gpu" / device
+        between = re.compile(rf"(<!-- {device} -->\n).*?(<!-- /{device} -->)", re.DOTALL)
         home = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, home)
-        folder = home / "h200"
-        shutil.copytree(MEASURED, folder)
+        folder = home / device
+        shutil.copytree(measured, folder)
         environment = {**os.environ, "PLAIT": os.environ["PLAIT"]}
         for command in (["bash", "bench/gpu/predict.sh", str(folder)],
                         ["python3", "bench/gpu/table.py", str(folder), "--markdown", "--json",
@@ -31,13 +31,20 @@ class H200Table(unittest.TestCase):
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
         page = PAGE.read_text(encoding="utf-8")
-        written = BETWEEN.sub(lambda m: f"{m[1]}\n{done.stdout}\n{m[2]}", page)
+        written = between.sub(lambda m: f"{m[1]}\n{done.stdout}\n{m[2]}", page)
         comparison = (folder / "comparison.json").read_text(encoding="utf-8")
         if os.environ.get("PLAIT_UPDATE_DOCS"):
             PAGE.write_text(written, encoding="utf-8")
-            (MEASURED / "comparison.json").write_text(comparison, encoding="utf-8")
+            (measured / "comparison.json").write_text(comparison, encoding="utf-8")
+        self.assertRegex(page, between)
         self.assertEqual(page, written)
-        self.assertEqual((MEASURED / "comparison.json").read_text(encoding="utf-8"), comparison)
+        self.assertEqual((measured / "comparison.json").read_text(encoding="utf-8"), comparison)
+
+    def test_h100(self):
+        self.expect_predictions_of_now("h100")
+
+    def test_h200(self):
+        self.expect_predictions_of_now("h200")
 
 
 if __name__ == "__main__":
