@@ -143,7 +143,7 @@ Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, doubl
 Cost chain_cost(const KernelChain& chain, const Device& device) {
   if (chain.kernels == 0) return {};
   Cost cost = stream_cost(chain.bytes, chain.kernels, chain.kind, device);
-  cost.share[kMemoryBandwidth] += atomic_wait(chain, device) + choice_wait(chain, device);
+  cost.share[kMemoryBandwidth] += piece_wait(chain, device);
   cost.share[kPeakFlops] += index_wait(chain, device);
   return cost;
 }

@@ -230,13 +230,14 @@ struct Chains {
   }
 };
 
-}  // namespace
-
+/// What `work` takes beyond the time in which its bytes are copied.
 Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device) {
   const BytesPerSecond copies =
       device.memory_bandwidth * stream_fit(device, StreamKind::kCopy).bandwidth;
   return std::max(Seconds(), work - bytes / copies);
 }
+
+}  // namespace
 
 KernelChain one_at_a_time(KernelChain chain, std::int64_t elements) {
   chain.indexed = static_cast<double>(elements);
@@ -246,6 +247,12 @@ KernelChain one_at_a_time(KernelChain chain, std::int64_t elements) {
 
 bool spelled_out(const Norm& op, const Kernels& kernels) {
   return kernels.norm == Fusion::kEager && op.kind == NormKind::kRmsNorm;
+}
+
+Seconds piece_wait(const KernelChain& chain, const Device& device) {
+  if (chain.pieces == 0 || device.sms == 0) return {};
+  const double rate = chain.pieces_per_multiprocessor * static_cast<double>(device.sms);
+  return beyond_copying(Seconds(chain.pieces / rate), chain.piece_bytes, device);
 }
 
 Seconds index_wait(const KernelChain& chain, const Device& device) {

@@ -15,19 +15,19 @@ namespace plait {
 struct KernelChain {
   Bytes bytes;
   int kernels = 0;
-  std::int64_t atomic_adds = 0;        // elements that a kernel of it adds to rows in no order
-  double adds_per_multiprocessor = 0;  // per second
-  Bytes atomic_bytes = {};             // of `bytes`, what that kernel moves
+  /// What a kernel of it does by the piece, so many a second on a multiprocessor: elements added to
+  /// rows in no order, logits among which the largest are found.
+  double pieces = 0, pieces_per_multiprocessor = 0;
+  Bytes piece_bytes = {};    // of `bytes`, what that kernel moves
   double indexed = 0;        // elements that kernels of it look up, or cast, one at a time
   Bytes indexed_bytes = {};  // of `bytes`, what those kernels move
-  double ranked = 0;         // logits among which kernels of it find the largest
   StreamKind kind = StreamKind::kCopy;
 };
 /// The chain, all of whose bytes move with `elements` that are looked up or cast one at a time.
 KernelChain one_at_a_time(KernelChain chain, std::int64_t elements);
-/// What `work` takes beyond the time in which its bytes are copied.
-Seconds beyond_copying(Seconds work, Bytes bytes, const Device& device);
-/// What a chain's elements that are looked up or cast one at a time take beyond that time.
+/// What is done by the piece takes beyond the time in which its bytes are copied.
+Seconds piece_wait(const KernelChain& chain, const Device& device);
+/// The same of the elements that are looked up or cast one at a time.
 Seconds index_wait(const KernelChain& chain, const Device& device);
 KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// Whether a norm is the element-wise kernels that its Python code names: RMSNorm. LayerNorm is

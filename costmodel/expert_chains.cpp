@@ -49,10 +49,11 @@ KernelChain slot_chain(const SlotOp& op, int token_passes, int slot_passes, int 
 /// written.
 template <class SlotOp>
 KernelChain summed(const SlotOp& op, KernelChain chain, double adds_per_multiprocessor) {
-  chain.atomic_adds = op.slots * op.width;
-  chain.adds_per_multiprocessor = adds_per_multiprocessor;
-  chain.atomic_bytes = Bytes(3 * chain.atomic_adds * size_of(op.dtype));
-  chain.bytes = chain.bytes + chain.atomic_bytes;
+  const std::int64_t elements = op.slots * op.width;
+  chain.pieces = static_cast<double>(elements);
+  chain.pieces_per_multiprocessor = adds_per_multiprocessor;
+  chain.piece_bytes = Bytes(3 * elements * size_of(op.dtype));
+  chain.bytes = chain.bytes + chain.piece_bytes;
   ++chain.kernels;
   return chain;
 }
@@ -74,7 +75,8 @@ KernelChain routing_chain(const Route& op, const Kernels& kernels) {
   KernelChain out;
   out.bytes = Bytes(static_cast<std::int64_t>(each * tokens * experts));
   out.kernels = host_calls(Compute(op), kernels);
-  if (is_forward(op.pass)) out.ranked = 2 * tokens * std::max(experts, kFewestLogits);
+  if (is_forward(op.pass)) out.pieces = 2 * tokens * std::max(experts, kFewestLogits);
+  out.pieces_per_multiprocessor = kLogitsPerMultiprocessor;
   return out;
 }
 
@@ -100,7 +102,7 @@ KernelChain routing_chain(const Combine& op, const Kernels& kernels) {
 }
 
 KernelChain routing_chain(const Cast& op, const Kernels& kernels) {
-  if (kernels.routing == Fusion::kFused || op.chunks <= 1) return {};
+  if (kernels.routing == Fusion::kFused) return {};
   const std::int64_t launches = ceil_div(op.chunks, kChunksOfLaunch);
   const double full = std::min(1.0, static_cast<double>(op.chunks) / kChunksOfLaunch);
   const auto copied = static_cast<double>(memory_traffic(Compute(op)).value);
@@ -116,18 +118,6 @@ KernelChain expert_padding_chain(const Compute& op, const Kernels& kernels) {
   if (const auto* to = std::get_if<Dispatch>(&op)) return slot_chain(*to, 0, 2, 1);
   if (const auto* back = std::get_if<Combine>(&op)) return slot_chain(*back, 0, 2, 1);
   return {};
-}
-
-Seconds atomic_wait(const KernelChain& chain, const Device& device) {
-  if (chain.atomic_adds == 0 || device.sms == 0) return {};
-  const double rate = chain.adds_per_multiprocessor * static_cast<double>(device.sms);
-  const Seconds adds(static_cast<double>(chain.atomic_adds) / rate);
-  return beyond_copying(adds, chain.atomic_bytes, device);
-}
-
-Seconds choice_wait(const KernelChain& chain, const Device& device) {
-  if (chain.ranked == 0 || device.sms == 0) return {};
-  return Seconds(chain.ranked / (kLogitsPerMultiprocessor * static_cast<double>(device.sms)));
 }
 
 }  // namespace plait

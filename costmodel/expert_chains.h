@@ -11,14 +11,10 @@ namespace plait {
 KernelChain routing_chain(const Route& op, const Kernels& kernels);
 KernelChain routing_chain(const Dispatch& op, const Kernels& kernels);
 KernelChain routing_chain(const Combine& op, const Kernels& kernels);
-/// Of slots between the order of their senders and that of the experts.
+/// Of the chunks of slots between the order of their senders and that of the experts.
 KernelChain routing_chain(const Cast& op, const Kernels& kernels);
 /// Copies that pad each expert's rows, besides what takes tokens to the experts, and that take the
 /// padding off again, besides what takes their results back.
 KernelChain expert_padding_chain(const Compute& op, const Kernels& kernels);
-/// What a chain's additions take beyond the time in which their bytes are copied.
-Seconds atomic_wait(const KernelChain& chain, const Device& device);
-/// What finding each token's largest logits takes.
-Seconds choice_wait(const KernelChain& chain, const Device& device);
 
 }  // namespace plait

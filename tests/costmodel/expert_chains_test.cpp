@@ -46,11 +46,11 @@ TEST(ExpertChains, RowsAreAddedInNoOrderAsFastAsAtomicOperationsGo) {
   Dispatch there{.rows = kSlots / 2, .width = kColumns, .chosen = 2, .slots = kSlots};
   there.pass = Pass::kBackward;
   const KernelChain chain = eager_chain(there, eager);
-  EXPECT_EQ(chain.atomic_adds, kSlots * kColumns);
-  EXPECT_EQ(chain.atomic_bytes, Bytes(3 * 2 * kSlots * kColumns));
+  EXPECT_EQ(chain.pieces, kSlots * kColumns);
+  EXPECT_EQ(chain.piece_bytes, Bytes(3 * 2 * kSlots * kColumns));
   const double adds = static_cast<double>(kSlots * kColumns) / (862e6 * 108);
   const double zeros =
-      stream_cost(chain.bytes - chain.atomic_bytes, 2, StreamKind::kCopy, a100()).total().value;
+      stream_cost(chain.bytes - chain.piece_bytes, 2, StreamKind::kCopy, a100()).total().value;
   EXPECT_NEAR(time(there), zeros + adds, 1e-3 * adds);
   // In fp32 their bytes take longer than in 16 bits, and as long as the additions at most.
   Dispatch wide = there;
@@ -58,7 +58,7 @@ TEST(ExpertChains, RowsAreAddedInNoOrderAsFastAsAtomicOperationsGo) {
   EXPECT_GE(time(wide), time(there));
   Device processor = a100();
   processor.sms = 0;
-  EXPECT_EQ(atomic_wait(chain, processor).value, 0) << "no multiprocessors";
+  EXPECT_EQ(piece_wait(chain, processor).value, 0) << "no multiprocessors";
 }
 
 // PyTorch 2.11 on an H100 (reports/gpu/h100/torch-ops.json), in ms, for tokens, width, experts and
