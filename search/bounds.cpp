@@ -73,8 +73,8 @@ bool Bounds::too_large(const Layout& l, Recent& recent) const {
 }
 
 std::optional<SimTime> Bounds::step(const Layout& l, Recent& recent) const {
-  ShapesMet<PassesOfShape>& met = writes(l) ? recent.writing : recent.adding;
-  const PassesOfShape& shape = met.of(l, [&](auto&& emplace) -> PassesOfShape& {
+  LastShape<PassesOfShape>& last = writes(l) ? recent.writing : recent.adding;
+  const PassesOfShape& shape = last.of(l, [&](auto&& emplace) -> PassesOfShape& {
     return emplace(Pieces(l, kinds_), [&](const Pieces& pieces) {
       return pass_costs(l, pieces, std::nullopt, recent);
     });

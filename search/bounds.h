@@ -179,8 +179,8 @@ struct Bounds::Recent {
   LastFound<SplitTimes> split_again, split_kept;
   LastFound<Exchanges> exchange;
   LastFound<Messages> message;
-  ShapesMet<MemoryOfShape> memory;
-  ShapesMet<PassesOfShape> writing, adding;  // gradients
+  LastShape<MemoryOfShape> memory;
+  LastShape<PassesOfShape> writing, adding;  // gradients
 };
 
 }  // namespace plait

@@ -9,12 +9,18 @@
 namespace plait {
 namespace {
 
-/// So many are simulated before the best are looked at again, and so many bounds made closer,
-/// whoever does it. Longer searches have larger rounds, for many hands: what a round simulates in
-/// vain is at most this share of all. The first round has as many as are asked for: nothing is too
-/// slow before these are known.
-constexpr std::size_t kSimulations = 16, kWalks = 256;
-constexpr std::int64_t kGrowth = 8;
+/// How many are simulated before the best are looked at again, or bounds made closer, whoever does
+/// it, after `done` of them: a few at first, of which few are in vain; then as many as before; of
+/// long searches this share, for many hands.
+struct Rounds {
+  std::int64_t first, usual;
+  std::int64_t after(std::int64_t done) const {
+    constexpr std::int64_t kShare = 8;
+    return std::max(std::clamp(done, first, usual), done / kShare);
+  }
+};
+constexpr std::int64_t kSimulations = 16;
+constexpr Rounds kWalks = {.first = 16, .usual = 256};
 constexpr std::chrono::milliseconds kBetweenReports{200};
 
 }  // namespace
@@ -28,9 +34,8 @@ class Run {
         left_(searcher.bounds_, capacity().value, options.threads) {}
 
   SearchResult run() {
-    while (!left_.empty() && left_.first().bound <= limit() && !interrupted()) {
-      walked(left_.first()) ? simulate(take_round(true, round_size()))
-                            : walk(take_round(false, kWalks));
+    while (may_improve() && !interrupted()) {
+      if (const std::vector<Candidate> round = walked_round(); !round.empty()) simulate(round);
     }
     close();
     return std::move(out_);
@@ -51,22 +56,31 @@ class Run {
     if (out_.best.size() < options_.best) return options_.slowest;
     return out_.best.back().result.step;
   }
-  std::size_t round_size() const {
-    const auto first = static_cast<std::int64_t>(options_.best);
-    const std::int64_t size = simulations_ == 0
-                                  ? std::max<std::int64_t>(1, first)
-                                  : std::max<std::int64_t>(kSimulations, simulations_ / kGrowth);
-    return static_cast<std::size_t>(std::min(size, options_.budget - simulations_));
+  /// The first has as many as are asked for: nothing is too slow before these are known.
+  std::int64_t round_of_simulations() const {
+    const auto first = std::max<std::int64_t>(1, static_cast<std::int64_t>(options_.best));
+    const Rounds rounds = {std::min(first, kSimulations), kSimulations};
+    const std::int64_t size = simulations_ == 0 ? first : rounds.after(simulations_);
+    return std::min(size, options_.budget - simulations_);
   }
-  bool interrupted() const {
-    return simulations_ >= options_.budget || (options_.stop != nullptr && *options_.stop);
-  }
+  bool stopped() const { return options_.stop != nullptr && *options_.stop; }
+  bool interrupted() const { return simulations_ >= options_.budget || stopped(); }
 
-  /// From the top of the heap, as long as they are alike and may be among the best.
-  std::vector<Candidate> take_round(bool of_walked, std::size_t most) {
+  /// The first of those left may be among the best.
+  bool may_improve() const { return !left_.empty() && left_.first().bound <= limit(); }
+  /// The next to be simulated, by their closer bounds.
+  std::vector<Candidate> walked_round() {
     std::vector<Candidate> round;
-    while (round.size() < most && !left_.empty() && walked(left_.first()) == of_walked &&
-           left_.first().bound <= limit()) {
+    for (const std::int64_t most = round_of_simulations();
+         std::ssize(round) < most && may_improve() && !stopped();) {
+      walked(left_.first()) ? round.push_back(left_.take_first()) : walk(unwalked_round());
+    }
+    return round;
+  }
+  std::vector<Candidate> unwalked_round() {
+    std::vector<Candidate> round;
+    for (const std::int64_t most = kWalks.after(walks_);
+         std::ssize(round) < most && may_improve() && !walked(left_.first());) {
       round.push_back(left_.take_first());
     }
     return round;
@@ -82,6 +96,7 @@ class Run {
       s_.walked_[c.number] = 1;
       left_.put_back(c);
     }
+    walks_ += std::ssize(round);
   }
 
   void simulate(const std::vector<Candidate>& round) {
@@ -171,7 +186,7 @@ class Run {
   Searcher& s_;
   const SearchOptions& options_;
   Frontier left_;  // not decided
-  std::int64_t simulations_ = 0;
+  std::int64_t simulations_ = 0, walks_ = 0;
   std::chrono::steady_clock::time_point reported_ = {};
   SearchResult out_;
 };

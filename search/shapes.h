@@ -8,13 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "search/layout.h"
 #include "search/pipeline_costs.h"
-#include "search/tuple_hash.h"
 
 namespace plait {
 
@@ -69,42 +66,28 @@ struct PassesOfShape {
   OfUnlikeStages<StagePasses> of_stages;  // of those that may take longest
 };
 
-struct SameShape {
-  bool operator()(const Layout& a, const Layout& b) const {
-    return a.replicas() == b.replicas() && shared_as(a, b) == a;
-  }
-};
-/// Of shapes of one cut of model and sequences.
-struct HashOfShape {
-  std::size_t operator()(const Layout& l) const {
-    return TupleHash()(std::tuple(l.micro_batch, l.chunks, l.recompute_layers, l.schedule,
-                                  l.recompute, l.sequence_parallel));
-  }
-};
+inline bool same_shape(const Layout& a, const Layout& b) {
+  return a.replicas() == b.replicas() && shared_as(a, b) == a;
+}
 
-/// What a thread knows of the shapes of one cut of model and sequences: neighbours mostly have the
-/// same.
+/// What a thread knows of the shape of the layout that it met last: the next one mostly has it too.
 template <class OfShape>
-class ShapesMet {
+class LastShape {
  public:
-  /// Of the layout's; make(emplace) calls emplace(arguments of OfShape's constructor...) for one
-  /// that was not met.
+  /// Of the layout's; make(emplace) calls emplace(arguments of OfShape's constructor...) for a new
+  /// one.
   template <class Make>
   OfShape& of(const Layout& l, Make&& make) {
-    const auto found = met_.find(l);
-    if (found != met_.end()) return found->second;
-    if (!met_.empty() && !same_cut(met_.begin()->first, l)) met_.clear();
-    const auto emplace = [&](auto&&... arguments) -> OfShape& {
-      return met_.try_emplace(l, std::forward<decltype(arguments)>(arguments)...).first->second;
-    };
-    return make(emplace);
+    if (known_ && same_shape(layout_, l)) return *known_;
+    layout_ = l;
+    return make([&](auto&&... arguments) -> OfShape& {
+      return known_.emplace(std::forward<decltype(arguments)>(arguments)...);
+    });
   }
 
  private:
-  static bool same_cut(const Layout& a, const Layout& b) {
-    return a.tp == b.tp && a.cp == b.cp && a.pp == b.pp && a.ep == b.ep;
-  }
-  std::unordered_map<Layout, OfShape, HashOfShape, SameShape> met_;
+  Layout layout_;
+  std::optional<OfShape> known_;
 };
 
 }  // namespace plait

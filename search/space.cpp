@@ -341,8 +341,8 @@ Layouts all_layouts(const SpaceOf& of, int threads) {
   Layouts out(n);
   in_parallel(cuts.size(), threads, [&](std::size_t i) {
     std::size_t at = of_cut[i].begin;
-    for (const Layout& sharing : of_cut[i].sharings) {
-      for (const Layout& shape : of_cut[i].shapes) out[at++] = shared_as(sharing, shape);
+    for (const Layout& shape : of_cut[i].shapes) {
+      for (const Layout& sharing : of_cut[i].sharings) out[at++] = shared_as(sharing, shape);
     }
   });
   return out;

@@ -1,9 +1,9 @@
 #include "sim/critical_path.h"
 
-#include <algorithm>
-#include <array>
-#include <string>
+#include <map>
 #include <utility>
+
+#include "sim/time_on_path.h"
 
 namespace plait {
 namespace {
@@ -15,66 +15,53 @@ class PathWalk {
     for (std::size_t s = 0; s < step.plan().programs.size(); ++s) index_messages(s);
   }
 
-  CriticalPath run() const {
-    const auto [host, bubble, idle] = step_.waits();
-    std::vector<SimTime> sum(step_.labels(), 0);
-    std::array<Seconds, kResources> resources = {};
-    PlaceInTrack at = latest();
-    SimTime now = step_.step_time();
-    std::int64_t left = further_.count;  // periods that the place stands behind
-    while (now > 0) {
-      enter_further(at, now, left);
-      at = binding_member(at);
-      enter_further(at, now, left);
-      const std::size_t s = step_.stage_of(at.track);
-      const Track& track = step_.tracks()[at.track];
-      if (track.end[at.flat] != now) break;  // waited for a rank that is not recorded
-      const SimTime d = now - track.start[at.flat];
-      sum[step_.label(s, at.flat)] += d;
-      spend(at, d, resources);
-      now -= d;
-      std::uint32_t cause = step_.cause(at.track, at.flat);
-      const bool follows = cause != kNoCause && track.end[cause] == now;
-      if (!follows && step_.waited_for_host(at.track, at.flat, now)) {
-        if (busy_through(at)) now += std::exchange(left, 0) * further_.time;
-        const SimTime since = step_.busy_since(at.track, at.flat);
-        sum[host] += now - since;
-        resources[kHostIssue] += to_seconds(now - since);
-        now = since;
-        cause = step_.host_after(at.track, at.flat);
+  CriticalPath run() {
+    while (now_ > 0) {
+      enter_further(by_time_);
+      at_ = binding_member(at_);
+      enter_further(by_peer_);
+      const Track& track = step_.tracks()[at_.track];
+      if (track.end[at_.flat] != now_) break;  // waited for a rank that is not recorded
+      const SimTime since = track.start[at_.flat];
+      times_.add(at_, now_ - since);
+      now_ = since;
+      std::uint32_t cause = step_.cause(at_.track, at_.flat);
+      const bool follows = cause != kNoCause && track.end[cause] == now_;
+      if (!follows && step_.waited_for_host(at_.track, at_.flat, now_)) {
+        if (busy_through(at_)) now_ += std::exchange(left_, 0) * further_.time;
+        const SimTime busy_since = step_.busy_since(at_.track, at_.flat);
+        times_.add_host(now_ - busy_since);
+        now_ = busy_since;
+        cause = step_.host_after(at_.track, at_.flat);
       }
-      if (now > 0 && cause == kNoCause) break;
-      at.flat = cause;
+      if (now_ > 0 && cause == kNoCause) break;
+      at_.flat = cause;
     }
-    sum[idle] += now + left * further_.time;
-    return {shares_of(sum), sensitivity_to(resources)};
+    times_.add_idle(now_ + left_ * further_.time);
+    return {times_.shares(), times_.sensitivity()};
   }
 
  private:
-  std::vector<Share> shares_of(const std::vector<SimTime>& sum) const {
-    std::vector<Seconds> time;
-    for (const SimTime t : sum) time.push_back(to_seconds(t));
-    return step_.shares(time);
-  }
-  static std::vector<Sensitivity> sensitivity_to(const std::array<Seconds, kResources>& resources) {
-    std::vector<Sensitivity> out;
-    for (int r = 0; r < kResources; ++r) {
-      const Seconds time = resources[static_cast<std::size_t>(r)];
-      if (time.value > 0)
-        out.push_back({std::string(resource_name(static_cast<Resource>(r))), time});
+  struct Entry {
+    std::int64_t left = 0;
+    std::size_t parts = 0;  // of the path until then
+  };
+  using Entries = std::map<PlaceInTrack, Entry>;
+
+  /// What comes before the last period that the timeline has is, with `left_` periods to go, in one
+  /// of these. What the path has done since it last came in here, it does again and again.
+  void enter_further(Entries& before) {
+    if (left_ == 0) return;
+    const FurtherPeriods::Ops last = further_.last[step_.stage_of(at_.track)];
+    if (at_.flat >= last.first) return;
+    for (; left_ > 0 && at_.flat < last.first; --left_) {
+      at_.flat += last.count(), now_ += further_.time;
     }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const Sensitivity& a, const Sensitivity& b) { return a.time > b.time; });
-    return out;
-  }
-  /// What comes before the last period that the timeline has is, with `left` periods to go, in one
-  /// of these.
-  void enter_further(PlaceInTrack& at, SimTime& now, std::int64_t& left) const {
-    if (left == 0) return;
-    const FurtherPeriods::Ops last = further_.last[step_.stage_of(at.track)];
-    for (; left > 0 && at.flat < last.first; --left) {
-      at.flat += last.count(), now += further_.time;
-    }
+    const auto [known, fresh] = before.try_emplace(at_, Entry{left_, times_.parts()});
+    if (fresh) return;
+    const std::int64_t periods = known->second.left - left_;
+    times_.repeat_from(known->second.parts, left_ / periods);
+    left_ %= periods;
   }
   /// Whether the host has waited for nothing in a whole period when it issues the op.
   bool busy_through(const PlaceInTrack& at) const {
@@ -155,30 +142,6 @@ class PathWalk {
     }
     return kNoCause;
   }
-  /// Splits time on the path by the hardware it is spent on. What a kernel takes longer than alone
-  /// is its collective's: it grows with the time for which that holds multiprocessors.
-  void spend(const PlaceInTrack& at, SimTime d, std::array<Seconds, kResources>& resources) const {
-    const std::size_t s = step_.stage_of(at.track);
-    const std::uint32_t slowed_by = step_.slowed_by(at.track, at.flat);
-    SimTime own = d;
-    if (slowed_by != kNoCause) {
-      own = std::min(d, step_.simulation()
-                            .durations->row(s, step_.op_id(s, at.flat))
-                            .at(step_.lane_of(at.track)));
-      share_out({at.track, slowed_by}, d - own, resources);
-    }
-    share_out(at, own, resources);
-  }
-  void share_out(const PlaceInTrack& at, SimTime d,
-                 std::array<Seconds, kResources>& resources) const {
-    const std::size_t s = step_.stage_of(at.track);
-    const Cost& cost =
-        step_.simulation().durations->cost(s, step_.lane_of(at.track), step_.op_id(s, at.flat));
-    const double total = cost.total().value;
-    if (total <= 0) return;
-    const double scale = to_seconds(d).value / total;
-    for (std::size_t r = 0; r < resources.size(); ++r) resources[r] += cost.share[r] * scale;
-  }
   void index_messages(std::size_t s) {
     sender_.resize(deps_.messages, {0, kNoCause});
     across_.emplace_back();
@@ -195,7 +158,13 @@ class PathWalk {
   const RecordedStep& step_;
   const FurtherPeriods& further_;
   const Dependencies& deps_;
-  std::vector<PlaceInTrack> sender_;                // per message: stage and flat op of its Send
+  // The path so far, from its end.
+  PlaceInTrack at_ = latest();
+  SimTime now_ = step_.step_time();
+  std::int64_t left_ = further_.count;  // periods that the place stands behind
+  TimeOnPath times_{step_};
+  Entries by_time_, by_peer_;         // to further periods: behind an op, or at who decided its end
+  std::vector<PlaceInTrack> sender_;  // per message: stage and flat op of its Send
   std::vector<std::vector<std::uint32_t>> across_;  // per stage: collectives across stages
 };
 

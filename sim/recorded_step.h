@@ -3,6 +3,7 @@
 // the op that it waited for, the collective that slowed it down, when its host issued it, and what
 // its time counts as.
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ namespace plait {
 struct PlaceInTrack {
   std::size_t track = 0;
   std::uint32_t flat = kNoCause;
+  auto operator<=>(const PlaceInTrack&) const = default;
 };
 
 class RecordedStep {
