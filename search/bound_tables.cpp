@@ -14,7 +14,7 @@ namespace plait {
 namespace {
 
 /// Layouts that a thread looks through at a time.
-constexpr std::size_t kKeysAtOnce = 8192;
+constexpr std::size_t kKeysAtOnce = 2048;
 
 /// The layout of its layers, and that of those that are not recomputed where some are.
 template <class Visit>

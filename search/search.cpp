@@ -19,7 +19,7 @@ struct Rounds {
     return std::max(std::clamp(done, first, usual), done / kShare);
   }
 };
-constexpr std::int64_t kSimulations = 16;
+constexpr Rounds kSimulations = {.first = 4, .usual = 16};
 constexpr Rounds kWalks = {.first = 16, .usual = 256};
 constexpr std::chrono::milliseconds kBetweenReports{200};
 
@@ -56,11 +56,11 @@ class Run {
     if (out_.best.size() < options_.best) return options_.slowest;
     return out_.best.back().result.step;
   }
-  /// The first has as many as are asked for: nothing is too slow before these are known.
+  /// The first has as many as are asked for at least: nothing is too slow before these are known.
   std::int64_t round_of_simulations() const {
-    const auto first = std::max<std::int64_t>(1, static_cast<std::int64_t>(options_.best));
-    const Rounds rounds = {std::min(first, kSimulations), kSimulations};
-    const std::int64_t size = simulations_ == 0 ? first : rounds.after(simulations_);
+    const auto asked = static_cast<std::int64_t>(options_.best);
+    const std::int64_t size = simulations_ == 0 ? std::max(asked, kSimulations.first)
+                                                : kSimulations.after(simulations_);
     return std::min(size, options_.budget - simulations_);
   }
   bool stopped() const { return options_.stop != nullptr && *options_.stop; }
