@@ -59,8 +59,8 @@ class Run {
   /// The first has as many as are asked for at least: nothing is too slow before these are known.
   std::int64_t round_of_simulations() const {
     const auto asked = static_cast<std::int64_t>(options_.best);
-    const std::int64_t size = simulations_ == 0 ? std::max(asked, kSimulations.first)
-                                                : kSimulations.after(simulations_);
+    const std::int64_t size =
+        simulations_ == 0 ? std::max(asked, kSimulations.first) : kSimulations.after(simulations_);
     return std::min(size, options_.budget - simulations_);
   }
   bool stopped() const { return options_.stop != nullptr && *options_.stop; }
