@@ -31,13 +31,6 @@ struct Verdict {
   std::vector<Cure> cures;
 };
 
-std::string cure_text(const Cure& cure) {
-  std::vector<std::string> sets;
-  for (const auto& [path, value] : cure.sets)
-    sets.push_back(fmt::format("--set {}={}", path, value));
-  return fmt::format("{}", fmt::join(sets, " "));
-}
-
 /// "tp: 8 ranks in one node over nvlink", for rank 0's group.
 std::string group_text(const Verdict& v, AxisSet axes) {
   std::vector<std::int64_t> devices = members(v.plan, 0, axes, Stages::kAll);
@@ -68,27 +61,36 @@ std::string documents_text(const Verdict& v) {
   return out + fmt::format("; {:.1f} % padding", 100 * padding);
 }
 
-std::vector<Line> meaning_lines(const Verdict& v, int width) {
-  const Scenario& s = v.scenario;
-  std::vector<Line> out = {{{s.name, Ink::kBold}}};
-  const auto add = [&](const std::string& label, const std::string& text) {
-    for (Line& l : labelled_lines(label, text, width)) out.push_back(std::move(l));
-  };
+std::vector<Line> model_lines(const Scenario& s, int width) {
   const std::int64_t parameters = count_parameters(s.model).total(s.model);
-  add("model", fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters",
-                           s.model.name, s.model.layers, s.model.hidden, s.model.heads,
-                           human_count(s.model.vocab), human_parameters(parameters)));
+  std::vector<Line> out =
+      labelled_lines("model",
+                     fmt::format("{}: {} layers, hidden {}, {} heads, vocabulary {}; {} parameters",
+                                 s.model.name, s.model.layers, s.model.hidden, s.model.heads,
+                                 human_count(s.model.vocab), human_parameters(parameters)),
+                     width);
+  const auto add = [&](const std::string& text) { append(out, labelled_lines("", text, width)); };
   if (const std::int64_t n = s.model.windowed_layers(); n > 0) {
-    add("", fmt::format("windows: {} of {} layers see {} tokens", n, s.model.layers,
-                        human_count(s.model.attention_window)));
+    add(fmt::format("windows: {} of {} layers see {} tokens", n, s.model.layers,
+                    human_count(s.model.attention_window)));
   }
   if (const LowRankAdapters& lora = s.workload.lora; lora.any()) {
     const std::int64_t trained = count_adapter_parameters(s.model, lora);
     const double share = static_cast<double>(trained) / static_cast<double>(trained + parameters);
-    add("", fmt::format("low-rank adapters: {} parameters are trained, {:.2f} % of all{}",
-                        human_count(trained), 100 * share,
-                        lora.quantizes() ? "; frozen matrices are stored in 4 bits" : ""));
+    add(fmt::format("low-rank adapters: {} parameters are trained, {:.2f} % of all{}",
+                    human_count(trained), 100 * share,
+                    lora.quantizes() ? "; frozen matrices are stored in 4 bits" : ""));
   }
+  return out;
+}
+
+std::vector<Line> meaning_lines(const Verdict& v, int width) {
+  const Scenario& s = v.scenario;
+  std::vector<Line> out = {{{s.name, Ink::kBold}}};
+  const auto add = [&](const std::string& label, const std::string& text) {
+    append(out, labelled_lines(label, text, width));
+  };
+  append(out, model_lines(s, width));
   add("batch",
       fmt::format("{} sequences of {} tokens: {} tokens and {}FLOP per step; {} "
                   "{} of {} on each data-parallel rank",
@@ -114,24 +116,11 @@ std::vector<Line> meaning_lines(const Verdict& v, int width) {
   return out;
 }
 
-std::vector<Line> cure_lines(const Verdict& v) {
-  std::vector<Line> out;
-  if (v.memory.fits) return out;
-  out = {{}, {{"smallest changes that fit", Ink::kBold}}};
-  for (const Cure& c : v.cures) {
-    out.push_back(
-        {{"  " + pad_right(cure_text(c), 54)}, {pad_left(human_bytes(c.peak_memory_bytes), 10)}});
-  }
-  if (v.cures.empty()) out.push_back({{"  none found: use more or larger devices"}});
-  return out;
-}
-
 std::string text_of(const Verdict& v, const TerminalStyle& style) {
   std::vector<Line> lines = meaning_lines(v, style.width);
-  for (auto&& part :
-       {verdict_lines(v.memory), memory_lines(v.memory, style.width), cure_lines(v)}) {
-    lines.insert(lines.end(), part.begin(), part.end());
-  }
+  append(lines, verdict_lines(v.memory));
+  append(lines, memory_lines(v.memory, style.width));
+  if (!v.memory.fits) append(lines, cure_lines(v.cures));
   return render(lines, style);
 }
 

@@ -109,9 +109,10 @@ Option Subcommand::option(const std::string& names, std::size_t& to, const std::
 Option Subcommand::option(const std::string& names, double& to, const std::string& says) {
   return Option(app_->add_option(names, to, says));
 }
-Option Subcommand::option(const std::string& names, std::function<void(const std::string&)> take,
+Option Subcommand::option(const std::string& names,
+                          const std::function<void(const std::string&)>& take,
                           const std::string& says) {
-  return Option(app_->add_option_function<std::string>(names, std::move(take), says));
+  return Option(app_->add_option_function<std::string>(names, take, says));
 }
 Option Subcommand::flag(const std::string& names, bool& to, const std::string& says) {
   return Option(app_->add_flag(names, to, says));

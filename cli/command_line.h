@@ -67,7 +67,7 @@ class Subcommand {
   Option option(const std::string& names, std::size_t& to, const std::string& says);
   Option option(const std::string& names, double& to, const std::string& says);
   /// `take` is called with the value.
-  Option option(const std::string& names, std::function<void(const std::string&)> take,
+  Option option(const std::string& names, const std::function<void(const std::string&)>& take,
                 const std::string& says);
   Option flag(const std::string& names, bool& to, const std::string& says);
 

@@ -6,6 +6,7 @@
 
 #include "cli/prediction.h"
 #include "core/error.h"
+#include "reports/human.h"
 
 namespace plait {
 namespace {
@@ -146,6 +147,17 @@ nlohmann::ordered_json cures_json(const std::vector<Cure>& cures) {
     for (const auto& [path, value] : c.sets) sets[path] = value;
     out.push_back({{"set", std::move(sets)}, {"peak_memory_bytes", c.peak_memory_bytes}});
   }
+  return out;
+}
+
+std::vector<Line> cure_lines(const std::vector<Cure>& cures) {
+  std::vector<Line> out = {{}, {{"smallest changes that fit", Ink::kBold}}};
+  const int width = set_options_width(cures);
+  for (const Cure& c : cures) {
+    out.push_back({{"  " + pad_right(set_options(c.sets), width)},
+                   {pad_left(human_bytes(c.peak_memory_bytes), 10)}});
+  }
+  if (cures.empty()) out.push_back({{"  none found: use more or larger devices"}});
   return out;
 }
 

@@ -1,12 +1,15 @@
 #pragma once
 // What to change when a layout does not fit.
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "plan/plan.h"
+#include "reports/terminal.h"
+#include "reports/vary.h"
 #include "scenarios/scenario.h"
 
 namespace plait {
@@ -24,5 +27,15 @@ std::vector<Cure> cures(const Scenario& scenario, std::size_t most = 5);
 
 /// [{"set": {"strategy.zero_stage": "3"}, "peak_memory_bytes": ...}, ...]
 nlohmann::ordered_json cures_json(const std::vector<Cure>& cures);
+
+std::vector<Line> cure_lines(const std::vector<Cure>& cures);
+
+/// Columns of the longest of their set_options().
+template <class Changed>
+int set_options_width(const std::vector<Changed>& changes) {
+  int out = 0;
+  for (const Changed& c : changes) out = std::max(out, display_width(set_options(c.sets)));
+  return out;
+}
 
 }  // namespace plait

@@ -116,21 +116,21 @@ Improvements improvements(const ScenarioText& text, const std::vector<Override>&
   return out;
 }
 
-nlohmann::ordered_json improvements_json(const Improvements& found, const Report& now) {
+nlohmann::ordered_json improvements_json(const Improvements& found, double step_time_s) {
   nlohmann::ordered_json best = nlohmann::ordered_json::array();
   for (const Improvement& i : found.best) {
     nlohmann::ordered_json sets = nlohmann::ordered_json::object();
     for (const auto& [path, value] : i.sets) sets[path] = value;
     best.push_back({{"set", std::move(sets)},
                     {"step_time_s", i.report.step_time_s},
-                    {"step_time_change", i.report.step_time_s / now.step_time_s - 1},
+                    {"step_time_change", i.report.step_time_s / step_time_s - 1},
                     {"peak_memory_bytes", i.report.memory.peak_memory_bytes},
                     {"bound_by", i.report.bound_by}});
   }
   return {{"tried", found.tried},
           {"planned", found.planned},
           {"fit", found.fit},
-          {"step_time_s", now.step_time_s},
+          {"step_time_s", step_time_s},
           {"best", std::move(best)}};
 }
 

@@ -31,6 +31,6 @@ Improvements improvements(const ScenarioText& text, const std::vector<Override>&
 /// {"tried": 30, "planned": 24, "fit": 12, "step_time_s": ..., "best": [{"set": {...},
 ///  "step_time_s": ..., "step_time_change": ..., "peak_memory_bytes": ..., "bound_by": ...}]}
 /// The outer step time is that of the scenario itself.
-nlohmann::ordered_json improvements_json(const Improvements& found, const Report& now);
+nlohmann::ordered_json improvements_json(const Improvements& found, double step_time_s);
 
 }  // namespace plait

@@ -23,7 +23,7 @@ using plait::Command;
 
 /// A word as a shell would need it typed.
 std::string shell_word(const std::string& word) {
-  const char* const kPlain =
+  constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:+@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
   std::string out = "'";

@@ -95,7 +95,11 @@ class Neighbours {
   }
 
   void overlap() {
-    if (!s_.data.overlap) toggle("overlap", "strategy.data.overlap", false);
+    if (!s_.data.overlap) {
+      toggle("overlap", "strategy.data.overlap", false);
+    } else if (gathers_updates(s_.zero_stage) && !s_.data.overlap_gathers) {
+      toggle("overlap", "strategy.data.overlap_gathers", false);
+    }
     const PipelineOptions& p = s_.pipeline;
     if (has_experts_ && size(Axis::kEp) > 1 && can_pair(p, size(Axis::kPp)) && !p.pairs_passes()) {
       add("exchange_overlap", {{"strategy.pipeline.exchange_overlap", "passes"}});

@@ -24,7 +24,7 @@ std::optional<std::string> environment(const char* name) {
 /// LC_ALL overrides LC_CTYPE overrides LANG (POSIX, section 8.2); an empty value counts as unset.
 std::optional<std::string> locale() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::optional<std::string> value = environment(name);
+    std::optional<std::string> value = environment(name);
     if (value && !value->empty()) return value;
   }
   return std::nullopt;

@@ -5,11 +5,10 @@
 #include <memory>
 #include <optional>
 
+#include "cli/changes.h"
 #include "cli/commands.h"
-#include "cli/cures.h"
 #include "cli/evaluate.h"
 #include "cli/idle_overrides.h"
-#include "cli/improvements.h"
 #include "cli/link_use.h"
 #include "cli/options.h"
 #include "cli/page.h"
@@ -17,7 +16,7 @@
 #include "cli/progress.h"
 #include "core/json.h"
 #include "reports/csv.h"
-#include "reports/json.h"
+#include "reports/json_tree.h"
 #include "reports/new_file.h"
 #include "reports/text.h"
 #include "reports/trace.h"
@@ -30,16 +29,21 @@ struct RunCommandOptions {
   OutputOptions output;
   std::string trace, html;
   std::vector<std::int64_t> trace_ranks;
-  bool unfold = false;
+  bool unfold = false, changes = false;
 };
 
-std::string rendered(const Report& report, const OutputOptions& output) {
+/// `changes`: null where they were not asked for.
+std::string rendered(const Report& report, const Changes* changes, const OutputOptions& output) {
   switch (output.kind()) {
-    case Format::kJson: return to_json(report);
     case Format::kCsv: return to_csv(report);
-    case Format::kText: return to_text(report, output.style());
+    case Format::kText:
+      return to_text(report, output.style()) +
+             (changes != nullptr ? render(changes->lines(), output.style()) : "");
+    case Format::kJson: break;
   }
-  return "";
+  nlohmann::ordered_json tree = json_tree(report);
+  if (changes != nullptr) tree[changes->key()] = changes->json();
+  return json_text(tree);
 }
 
 void save_trace(const RunCommandOptions& options, const Prediction& p) {
@@ -54,23 +58,12 @@ void save_trace(const RunCommandOptions& options, const Prediction& p) {
   file.finish();
 }
 
-/// What to change: so that it fits, or else so that it is faster.
-PageItem changes_of(const RunCommandOptions& options, const ScenarioText& text,
-                    const Scenario& scenario, const Report& report) {
-  if (!report.memory.fits) return {"changes_that_fit", cures_json(cures(scenario)).dump()};
-  Evaluator evaluator(report.run.command);
-  const Improvements found =
-      improvements(text, options.scenario.overrides(), scenario, report, evaluator);
-  return {"changes_that_help", improvements_json(found, report).dump()};
-}
-
-void save_page(const RunCommandOptions& options, const ScenarioText& text, const Scenario& scenario,
-               const Prediction& p) {
-  if (options.html.empty()) return;
+void save_page(const RunCommandOptions& options, const Scenario& scenario, const Prediction& p,
+               const Changes& changes) {
   Page page = page_of("run", p.report.run, to_json(p.report));
   add_pictures(page, scenario, p);
   page.pictures.push_back({"link_use", link_use_json(scenario, p)});
-  page.pictures.push_back(changes_of(options, text, scenario, p.report));
+  page.pictures.push_back({changes.key(), changes.json().dump()});
   save_page(options.html, page);
 }
 
@@ -100,9 +93,14 @@ int run(const RunCommandOptions& options, const std::string& command_line) {
     save_trace(options, *whole);
   }
   progress.finish();
-  if (whole) save_page(options, text, scenario, *whole);
+  std::optional<Changes> changes;
+  if (options.changes || !options.html.empty()) {
+    changes.emplace(text, options.scenario.overrides(), scenario, out.report);
+  }
+  if (!options.html.empty()) save_page(options, scenario, *whole, *changes);
   print_warnings(out.report.run.warnings);
-  print_result(options.output, rendered(out.report, options.output));
+  print_result(options.output,
+               rendered(out.report, options.changes ? &*changes : nullptr, options.output));
   return out.report.memory.fits ? kYes : kNo;
 }
 
@@ -122,8 +120,14 @@ void add_run(Command& command) {
       .separated_by_commas()
       .takes("R,R");
   add_html_option(sub, options->html);
+  sub.flag("--changes", options->changes,
+           "Also try changes of the layout, one by one: which make it fit, or the step shorter");
   sub.flag("--unfold", options->unfold, "Simulate every rank on its own: slower, same result");
-  sub.runs([&command, options] { return run(*options, command.line); });
+  sub.runs([&command, options] { return run(*options, command.line); },
+           [options] {
+             if (options->changes && options->output.kind() == Format::kCsv)
+               usage_error("--changes has no CSV form; write text or JSON");
+           });
 }
 
 }  // namespace plait

@@ -196,6 +196,7 @@ struct Field {
 
 /// What deduces Field<T>: `access` is a member pointer or a callable T& -> V&.
 template <class T, class Access, class Rule>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): key and doc are moved from
 Field<T> field_of(std::string key, Access access, Rule rule, std::string doc) {
   Field<T> f;
   f.key = std::move(key);

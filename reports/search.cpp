@@ -227,12 +227,6 @@ std::string machine_words(const Assignments& machine) {
   return out;
 }
 
-std::string set_options(const Assignments& settings) {
-  std::vector<std::string> out;
-  for (const auto& [path, value] : settings) out.push_back(fmt::format("--set {}={}", path, value));
-  return fmt::format("{}", fmt::join(out, " "));
-}
-
 std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   std::vector<Line> out = {{{s.scenario, Ink::kBold}, {"  " + s.model + " on " + s.cluster}},
                            {{proof_of(s.counts)}},

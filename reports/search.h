@@ -57,7 +57,5 @@ std::string search_svg(const SearchReport& report);
 
 /// "nodes 16, preset hgx-h100"
 std::string machine_words(const Assignments& machine);
-/// "--set strategy.tp=8 --set ..."
-std::string set_options(const Assignments& settings);
 
 }  // namespace plait

@@ -104,6 +104,12 @@ std::string label_of(const Assignments& sets) {
   return out;
 }
 
+std::string set_options(const Assignments& sets) {
+  std::vector<std::string> out;
+  for (const auto& [path, value] : sets) out.push_back(fmt::format("--set {}={}", path, value));
+  return fmt::format("{}", fmt::join(out, " "));
+}
+
 Assignments outer_first(Assignments sets) {
   std::ranges::stable_sort(sets, {},
                            [](const auto& set) { return std::ranges::count(set.first, '.'); });

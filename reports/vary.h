@@ -30,7 +30,10 @@ std::string short_name(const Assignments::value_type& set);
 /// "prefill.tp=4 decode.tp=8".
 std::string label_of(const Assignments& sets);
 
-/// The same with a field before those inside of it ("cluster" before "cluster.nodes"), which it
+/// "--set strategy.tp=8 --set ..."
+std::string set_options(const Assignments& sets);
+
+/// These, with a field before those inside of it ("cluster" before "cluster.nodes"), which it
 /// would undo.
 Assignments outer_first(Assignments sets);
 

@@ -12,6 +12,11 @@ from plait_command import SCENARIOS, TINY, CommandTest, plait
 NUMBERS = ["step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu",
            "hardware_tflops_per_gpu", "mfu", "hfu", "peak_memory_bytes", "world_size"]
 OBJECTS = ["breakdown", "memory", "critical_path", "sensitivity", "provenance"]
+DDP = "scenarios/systems/pytorch-ddp.json"
+
+
+def sets(change):
+    return [word for field, value in change["set"].items() for word in ("--set", f"{field}={value}")]
 
 
 def close(a, b):
@@ -45,6 +50,42 @@ class Report(CommandTest):
             self.assertEqual(r["run"]["schema"], schema["$id"])
             self.assertEqual([error.message for error in check.iter_errors(r)], [])
             self.assertTrue(list(check.iter_errors({**r, "step_time_s": "1 s"})))
+
+    def test_changes_of_the_layout_keep_what_they_promise(self):
+        found = plait("run", DDP, "--changes", "--format", "json").json()
+        self.assertNotIn("changes_that_fit", found)
+        best = found["changes_that_help"]["best"]
+        self.assertGreater(len(best), 0)
+        for change in best:
+            made = plait("run", DDP, *sets(change), "--format", "json").json()
+            self.assertEqual(made["step_time_s"], change["step_time_s"])
+            self.assertLess(made["step_time_s"], found["step_time_s"])
+            self.assertTrue(made["fits"])
+        schema = jsonschema.Draft7Validator(plait("schema", "run").json())
+        self.assertEqual([error.message for error in schema.iter_errors(found)], [])
+        self.assertIn("changes of the layout that help most", plait("run", DDP, "--changes").out)
+
+    def test_changes_of_a_layout_that_does_not_fit_make_it_fit(self):
+        large = (DDP, "--set", "model=llama-3.1-8b")
+        found = plait("run", *large, "--changes", "--format", "json").json()
+        self.assertNotIn("changes_that_help", found)
+        self.assertGreater(len(found["changes_that_fit"]), 0)
+        for change in found["changes_that_fit"]:
+            made = plait("check", *large, *sets(change), "--format", "json").json()
+            self.assertTrue(made["fits"])
+            self.assertEqual(made["peak_memory_bytes"], change["peak_memory_bytes"])
+        self.assertIn("smallest changes that fit", plait("run", *large, "--changes").out)
+
+    def test_gathers_that_nothing_hides_are_told(self):
+        found = plait("run", "scenarios/systems/deepspeed-zero-1.json", "--set",
+                      "strategy.data.overlap_gathers=false", "--changes", "--format", "json").json()
+        self.assertIn({"strategy.data.overlap_gathers": "true"},
+                      [change["set"] for change in found["changes_that_help"]["best"]])
+
+    def test_changes_are_no_table(self):
+        refused = plait("run", DDP, "--changes", "--format", "csv")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("no CSV form", refused.err)
 
     def test_shares_sum_to_the_step_time(self):
         for r in self.for_each():
