@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #ifdef __GLIBC__
 #include <malloc.h>

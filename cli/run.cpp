@@ -16,6 +16,7 @@
 #include "cli/progress.h"
 #include "core/json.h"
 #include "reports/csv.h"
+#include "reports/json.h"
 #include "reports/json_tree.h"
 #include "reports/new_file.h"
 #include "reports/text.h"
