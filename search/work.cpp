@@ -1,6 +1,5 @@
 #include "search/work.h"
 
-#include <algorithm>
 #include <mutex>
 
 #include "core/parallel.h"
@@ -8,9 +7,9 @@
 namespace plait {
 namespace {
 
-/// So many of n layouts a thread bounds at a time: neighbours, of which the more have a shape in
-/// common the more there are, but with enough pieces for many threads.
-std::size_t bounds_at_once(std::size_t n) { return std::clamp<std::size_t>(n / 32, 4096, 16384); }
+/// Layouts that a thread bounds at a time: neighbours, many of which have a shape in common, but
+/// with enough pieces for many threads.
+constexpr std::size_t kBoundsAtOnce = 4096;
 
 }  // namespace
 
@@ -44,9 +43,8 @@ Answers SearchWork::answer(const Question& q, int threads, const Heard& heard) {
 /// First the memory: layouts that no device has room for are asked no more.
 void SearchWork::bound(const std::vector<std::uint32_t>& numbers, int threads, Answers& out) {
   bounds_.prepare_memory(layouts_, numbers, threads);
-  const std::size_t at_once = bounds_at_once(numbers.size());
-  std::vector<std::vector<std::uint32_t>> fitting(piece_count(numbers.size(), at_once));
-  in_pieces(numbers.size(), at_once, threads,
+  std::vector<std::vector<std::uint32_t>> fitting(piece_count(numbers.size(), kBoundsAtOnce));
+  in_pieces(numbers.size(), kBoundsAtOnce, threads,
             [&](std::size_t p, std::size_t begin, std::size_t end) {
               Bounds::Recent recent;
               for (std::size_t i = begin; i < end; ++i) {

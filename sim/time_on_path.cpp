@@ -7,20 +7,22 @@
 namespace plait {
 
 void TimeOnPath::repeat_from(std::size_t first, std::int64_t times) {
-  for (std::size_t i = first; i < parts_.size(); ++i) {
-    Part& part = parts_[i];
-    part.times += times;
-    if (part.of_host()) host_ += times * part.time;
-  }
+  for (std::size_t i = first; i < parts_.size(); ++i) parts_[i].times += times;
+}
+
+SimTime TimeOnPath::of_host() const {
+  SimTime out = 0;
+  for (const Part& part : parts_) out += part.of_host() ? part.whole() : 0;
+  return out;
 }
 
 std::vector<Share> TimeOnPath::shares() const {
   std::vector<SimTime> sum(step_.labels(), 0);
   for (const Part& part : parts_) {
     if (part.of_host()) continue;
-    sum[step_.label(step_.stage_of(part.op.track), part.op.flat)] += part.times * part.time;
+    sum[step_.label(step_.stage_of(part.op.track), part.op.flat)] += part.whole();
   }
-  sum[step_.waits().host] = host_;
+  sum[step_.waits().host] = of_host();
   sum[step_.waits().idle] = idle_;
   std::vector<Seconds> time;
   for (const SimTime t : sum) time.push_back(to_seconds(t));
@@ -61,7 +63,7 @@ std::vector<Sensitivity> TimeOnPath::sensitivity() const {
     const double scale = to_seconds(times[i]).value / total;
     for (std::size_t r = 0; r < resources.size(); ++r) resources[r] += cost.share[r] * scale;
   }
-  resources[kHostIssue] += to_seconds(host_);
+  resources[kHostIssue] += to_seconds(of_host());
   std::vector<Sensitivity> out;
   for (int r = 0; r < kResources; ++r) {
     const Seconds time = resources[static_cast<std::size_t>(r)];

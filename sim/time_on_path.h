@@ -14,7 +14,7 @@ class TimeOnPath {
 
   /// The op runs, or its rank's host is busy, or nothing of the rank runs.
   void add(PlaceInTrack op, SimTime time) { parts_.push_back({op, time}); }
-  void add_host(SimTime time) { host_ += time, parts_.push_back({kHost, time}); }
+  void add_host(SimTime time) { parts_.push_back({kHost, time}); }
   void add_idle(SimTime time) { idle_ += time; }
 
   /// How many of the calls of add() and add_host() there were.
@@ -33,12 +33,14 @@ class TimeOnPath {
     SimTime time = 0;
     std::int64_t times = 1;
     bool of_host() const { return op.flat == kNoCause; }
+    SimTime whole() const { return times * time; }
   };
   std::vector<SimTime> by_op() const;  // [track][op id]
+  SimTime of_host() const;
 
   const RecordedStep& step_;
   std::vector<Part> parts_;
-  SimTime host_ = 0, idle_ = 0;
+  SimTime idle_ = 0;
 };
 
 }  // namespace plait
