@@ -13,6 +13,12 @@ const Body* computed(const Op& op) {
   return c == nullptr ? nullptr : std::get_if<Body>(c);
 }
 
+template <class Body>
+bool is_forward(const Op& op) {
+  const Body* body = computed<Body>(op);
+  return body != nullptr && body->pass == Pass::kForward;
+}
+
 /// Kernels as Megatron-LM's layers launch them in PyTorch (megatron/model/transformer.py,
 /// fused_softmax.py, fused_bias_gelu.py and mpu/ of 2021); where that has no such layer, the plain
 /// tensor expression. The gradient of a parameter is one more: autograd adds it to the sum over the
@@ -139,6 +145,14 @@ struct HostCalls {
 // 2,048, which take a Blackwell less).
 constexpr Seconds kExpertProduct{33.4e-6};
 
+/// What Host::waits_for_lengths calls in front of attention, by Scaling's core/nn/attention/
+/// attention.py. Fused, get_max_seq_length: difference, max and its copy to the host. Unfused, the
+/// mask (cumulative_seq_lengths_to_dense_attention_mask) of sequences of one document each: which
+/// lengths end a sequence (remainder, comparison, where) and the difference; per sequence two
+/// indices and two sizes copied to the host, ones, zeros and the block among them; all in a stack,
+/// its triangle, and its complement.
+std::int64_t length_calls(const Attention& a) { return a.fused ? 3 : 4 + 7 * a.batch + 3; }
+
 int products_of(Pass pass) { return pass == Pass::kBackward ? 2 : 1; }
 
 /// Calls of the linear layer around the product. A pass enters the layer once: backward with the
@@ -212,6 +226,11 @@ Seconds issue_time(const Op& op, const Host& host, const Kernels& kernels) {
     return host.collective_time * static_cast<double>(calls);
   }
   if (const auto* product = std::get_if<MatMul>(c)) return issue_time(*product, host, kernels);
+  const auto* attention = std::get_if<Attention>(c);
+  if (attention != nullptr && attention->pass == Pass::kForward && host.waits_for_lengths) {
+    return host.launch_time *
+           static_cast<double>(host_calls(*c, kernels) + length_calls(*attention));
+  }
   const Route* route = std::get_if<Route>(c);
   if (route == nullptr || !host.routing_graph) return host.launch_time * host_calls(*c, kernels);
   return host.launch_time * (1 + (route->pass == Pass::kForward ? HostCalls::kCopiesToHost : 0));
@@ -245,9 +264,10 @@ HostWait wait_after(const Block& block, std::size_t op_of_block, const Host& hos
   if (host.waits_for_passes && op_of_block + 1 == block.ops.size()) return HostWait::kDevice;
   if (host.blocking) return HostWait::kOp;
   if (is_message(op)) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
-  const Route* route = computed<Route>(op);
-  const bool chooses = route != nullptr && route->pass == Pass::kForward;
-  return chooses && host.waits_for_routing ? HostWait::kOp : HostWait::kNot;
+  const bool tells = (host.waits_for_routing && is_forward<Route>(op)) ||
+                     (host.waits_for_lengths && op_of_block + 1 < block.ops.size() &&
+                      is_forward<Attention>(block.ops[op_of_block + 1]));
+  return tells ? HostWait::kOp : HostWait::kNot;
 }
 
 }  // namespace plait

@@ -166,6 +166,11 @@ const Table<Host>& host_table() {
           field("waits_for_routing", &Host::waits_for_routing, Flag{},
                 "After each choice of experts it waits to be told how many tokens each has, as "
                 "Megatron-LM does; with workload.capacity_factor it knows."),
+          field("waits_for_lengths", &Host::waits_for_lengths, Flag{},
+                "Before each forward pass of attention it waits for the op in front: to be told "
+                "how long documents are, for flash_attn_varlen_func the longest one, without "
+                "fused attention each for its part of the mask. Both as Aleph Alpha's Scaling "
+                "does."),
           field("waits_for_passes", &Host::waits_for_passes, Flag{},
                 "After each pass of a layer, the embedding or the head it waits until its device "
                 "has done everything, as a profiler does that measures them one by one.")

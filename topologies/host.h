@@ -19,6 +19,9 @@ struct Host {
   bool waits_for_messages = false;
   /// After each choice of experts it waits for it: to be told how many tokens each expert has.
   bool waits_for_routing = false;
+  /// In front of each forward pass of attention it waits for the op before: to be told how long
+  /// documents are, the longest or, unfused, each one.
+  bool waits_for_lengths = false;
   /// Behind each pass of a layer, the embedding or the head it waits until its device has done
   /// everything.
   bool waits_for_passes = false;
@@ -27,7 +30,7 @@ struct Host {
 
   bool takes_time() const {
     return launch_time.value > 0 || collective_time.value > 0 || waits_for_messages ||
-           waits_for_routing || waits_for_passes || blocking;
+           waits_for_routing || waits_for_lengths || waits_for_passes || blocking;
   }
 };
 

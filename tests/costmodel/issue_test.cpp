@@ -225,6 +225,31 @@ TEST(HostWaits, ForMessagesAndForTheChoiceOfExperts) {
   EXPECT_EQ(wait_for(op(product(Pass::kForward)), host), HostWait::kNot);
 }
 
+TEST(HostWaits, InFrontOfAttentionsForwardPass) {
+  Host host = kHost;
+  Attention forward, backward;
+  backward.pass = Pass::kBackward;
+  const Op before = op(product(Pass::kForward));
+  const Block first{"layer", {before, op(forward), before}}, last{"layer", {before, op(backward)}};
+  EXPECT_EQ(wait_after(first, 0, host), HostWait::kNot);
+  host.waits_for_lengths = true;
+  EXPECT_EQ(wait_after(first, 0, host), HostWait::kOp);
+  EXPECT_EQ(wait_after(first, 1, host), HostWait::kNot) << "behind it the host runs ahead";
+  EXPECT_EQ(wait_after(last, 0, host), HostWait::kNot) << "backward has been told";
+}
+
+TEST(IssueTimes, OfAttentionCountWhatLengthsCost) {
+  Attention fused, unfused;
+  unfused.fused = false, unfused.batch = 2;
+  Host host = kHost;
+  const Block block{"layer", {op(fused), op(unfused)}};
+  const std::vector<Seconds> told = issue_times(block, host);
+  host.waits_for_lengths = true;
+  const std::vector<Seconds> asks = issue_times(block, host);
+  EXPECT_NEAR((asks[0] - told[0]) / host.launch_time, 3, 1e-9) << "difference, max, copy";
+  EXPECT_NEAR((asks[1] - told[1]) / host.launch_time, 7 + 2 * 7, 1e-9) << "two documents' blocks";
+}
+
 TEST(HostWaits, BehindPassesForTheLastOpAlone) {
   Host host;
   host.waits_for_passes = true;

@@ -204,6 +204,7 @@ class RandomCase {
     h.graphs = pick_(0, 3) == 0;
     h.waits_for_messages = coin();
     h.waits_for_routing = coin();
+    h.waits_for_lengths = pick_(0, 3) == 0;
     h.waits_for_passes = pick_(0, 7) == 0;
     h.blocking = pick_(0, 7) == 0;
   }
