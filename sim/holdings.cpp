@@ -70,8 +70,8 @@ void StageHoldings::begin(std::size_t op, std::size_t stream, const SimTime* sta
                           const DurationRow& row) {
   if (!durations_.holds(stage_, op)) return;
   Collective& c = next(stream);
-  std::copy(start, start + lanes_, c.start.begin());
-  std::copy(start, start + lanes_, c.end.begin());
+  set(c.start.data(), start, lanes_);
+  set(c.end.data(), start, lanes_);
   plait::advance(c.end.data(), row, lanes_);
   for (std::size_t l = 0; l < lanes_; ++l) c.sms[l] = durations_.held(stage_, l, op);
   c.until = *std::max_element(c.end.begin(), c.end.end());

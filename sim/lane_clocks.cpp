@@ -59,7 +59,7 @@ void raise_each(SimTime* to, const SimTime* from, std::size_t lanes) {
   if (to != from) max_each(to, from, lanes);
 }
 
-void advance(SimTime* clock, const DurationRow& row, std::size_t lanes) {
+void advance_each(SimTime* clock, const DurationRow& row, std::size_t lanes) {
   row.per_lane ? add_each(clock, row.value, lanes) : add_same(clock, *row.value, lanes);
 }
 

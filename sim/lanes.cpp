@@ -22,21 +22,19 @@ struct PositionGroups {
 AxisSet lane_axes(AxisSet axes) { return axes - Axis::kPp; }
 
 PositionGroups groups_over(const Mesh& mesh, AxisSet axes) {
-  PositionGroups out;
-  const std::int64_t positions = mesh.world_size() / mesh[Axis::kPp];
-  out.group_of.resize(static_cast<std::size_t>(positions));
-  // The group's number: the position with the coordinates of `axes` squeezed out.
-  for (std::int64_t p = 0; p < positions; ++p) {
-    std::int64_t rest = p, scale = 1, number = 0;
-    for (std::size_t i = kAxes; i-- > 1;) {
-      const std::int64_t at = rest % mesh.size[i];
-      rest /= mesh.size[i];
-      if (axes.has(static_cast<Axis>(i))) continue;
-      number += at * scale;
-      scale *= mesh.size[i];
+  PositionGroups out = {{0}, 1};
+  out.group_of.reserve(static_cast<std::size_t>(mesh.world_size() / mesh[Axis::kPp]));
+  // The group's number: the position with the coordinates of `axes` squeezed out. From the
+  // innermost axis on, each place along the next one repeats the positions within it.
+  for (std::size_t i = kAxes; i-- > 1;) {
+    const bool squeezed = axes.has(static_cast<Axis>(i));
+    const std::size_t inner = out.group_of.size();
+    const auto places = static_cast<std::uint32_t>(mesh.size[i]);
+    for (std::uint32_t at = 1; at < places; ++at) {
+      const std::uint32_t first = squeezed ? 0 : at * out.groups;
+      for (std::size_t p = 0; p < inner; ++p) out.group_of.push_back(first + out.group_of[p]);
     }
-    out.group_of[static_cast<std::size_t>(p)] = static_cast<std::uint32_t>(number);
-    out.groups = std::max(out.groups, static_cast<std::uint32_t>(number + 1));
+    if (!squeezed) out.groups *= places;
   }
   return out;
 }

@@ -30,6 +30,8 @@ struct FlatOp {
   HostWait host_waits = HostWait::kNot;  // behind it
   Stages stages = Stages::kAll;
   std::uint32_t grouping = 0;
+  std::uint32_t before = 0, befores = 0;  // what of the block it waits for: [before, + befores)
+  SimTime issue = 0;                      // what the host needs
 };
 
 /// A collective across stages that is gathering its members.
@@ -95,12 +97,17 @@ class Sweeper {
   void flatten() {
     for (std::size_t b = 0; b < plan_.blocks.size(); ++b) {
       const std::size_t first = ops_.size();
-      for (const Op& op : plan_.blocks[b].ops) {
-        ops_.push_back(flat(op));
-        ops_.back().host_waits = durations_.host_wait_after(ops_.size() - 1);
-        ops_.back().kernel = durations_.kernel(ops_.size() - 1);
+      const BlockDependencies& within = deps_.blocks[b];
+      for (std::size_t i = 0; i < plan_.blocks[b].ops.size(); ++i) {
+        FlatOp& op = ops_.emplace_back(flat(plan_.blocks[b].ops[i]));
+        op.host_waits = durations_.host_wait_after(first + i);
+        op.kernel = durations_.kernel(first + i);
+        op.issue = durations_.issue(first + i);
+        op.before = static_cast<std::uint32_t>(before_.size() + within.first[i]);
+        op.befores = within.first[i + 1] - within.first[i];
       }
-      for (std::uint16_t i : deps_.blocks[b].before) ops_[first + i].end_needed = true;
+      before_.insert(before_.end(), within.before.begin(), within.before.end());
+      for (std::uint16_t i : within.before) ops_[first + i].end_needed = true;
       longest_ = std::max(longest_, plan_.blocks[b].ops.size());
     }
   }
@@ -228,7 +235,7 @@ class Sweeper {
         arrival_[deps_.programs[s].message[st.call]] == kNoMessage) {
       return false;
     }
-    if (!st.joined) gather_ready(s, call, i, op, clock);
+    if (!st.joined) gather_ready(s, i, op, clock);
     const DurationRow row = durations_.row(s, id);
     switch (op.kind) {
       case FlatOp::Kind::kLocal: break;
@@ -266,30 +273,27 @@ class Sweeper {
   }
 
   /// The op's stream clock becomes the time at which the op is ready.
-  void gather_ready(std::size_t s, const Call& call, std::size_t i, const FlatOp& op,
-                    SimTime* clock) {
+  void gather_ready(std::size_t s, std::size_t of_block, const FlatOp& op, SimTime* clock) {
     StageState& st = state_[s];
     if (hosted_) {
-      const SimTime issue = durations_.issue(durations_.op_id(call.block, i));
-      advance(st.issued.data(), {&issue, false}, width_);
+      advance(st.issued.data(), {&op.issue, false}, width_);
       raise(clock, st.issued.data(), width_);
     }
     if (op.behind) raise(clock, &st.clock[kComputeClock * width_], width_);
-    const BlockDependencies& b = deps_.blocks[call.block];
-    for (std::size_t k = b.first[i]; k < b.first[i + 1]; ++k) {
-      raise(clock, &st.end[b.before[k] * width_], width_);
+    for (const std::uint16_t i : std::span(before_).subspan(op.before, op.befores)) {
+      raise(clock, &st.end[i * width_], width_);
     }
     const ProgramDependencies& d = deps_.programs[s];
-    for (; st.wait < d.wait_first[st.call + 1] && d.waits[st.wait].op == i; ++st.wait) {
+    for (; st.wait < d.wait_first[st.call + 1] && d.waits[st.wait].op == of_block; ++st.wait) {
       raise(clock, &st.event[d.waits[st.wait].event * width_], width_);
     }
   }
   void publish(std::size_t s, std::size_t i, const FlatOp& op, const SimTime* clock) {
     StageState& st = state_[s];
-    if (op.end_needed) std::copy(clock, clock + width_, &st.end[i * width_]);
+    if (op.end_needed) set(&st.end[i * width_], clock, width_);
     const ProgramDependencies& d = deps_.programs[s];
     for (; st.signal < d.signal_first[st.call + 1] && d.signals[st.signal].op == i; ++st.signal) {
-      std::copy(clock, clock + width_, &st.event[d.signals[st.signal].event * width_]);
+      set(&st.event[d.signals[st.signal].event * width_], clock, width_);
     }
   }
   void record(std::size_t s, std::size_t flat, const SimTime* clock, bool begin) {
@@ -307,7 +311,7 @@ class Sweeper {
     }
     arrival_[message] = free_buffers_.back();
     free_buffers_.pop_back();
-    std::copy(clock, clock + width_, buffers_[arrival_[message]].begin());
+    set(buffers_[arrival_[message]].data(), clock, width_);
   }
   void receive(std::size_t s, SimTime* clock, const DurationRow& row, std::size_t flat) {
     const std::uint32_t buffer = arrival_[deps_.programs[s].message[state_[s].call]];
@@ -341,7 +345,7 @@ class Sweeper {
       st.joined = true;
     }
     if (r.arrived < static_cast<std::size_t>(stages_in_meeting(op.stages, of))) return false;
-    std::copy(r.latest.begin(), r.latest.end(), clock);
+    set(clock, r.latest.data(), width_);
     st.joined = false;
     ++st.met[kind];
     return true;
@@ -369,6 +373,7 @@ class Sweeper {
   bool record_, hosted_;
   std::size_t width_, longest_ = 0, recorded_ = 0;
   std::vector<FlatOp> ops_;
+  std::vector<std::uint16_t> before_;               // of each op in turn: ops of its block
   std::deque<std::vector<BlockProfile>> profiles_;  // of runs of stages that take equally long
   std::vector<StageState> state_;
   std::vector<SimTime> begin_, scratch_;
