@@ -219,13 +219,17 @@ void refuse_range(const Json& json, const std::string& expectation) {
 }
 
 void refuse_choice(const Json& json, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNamed = 24;  // more hide the one that was meant
+  const std::string meant = did_you_mean(json.text(), names);
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + json_quote(name);
+  if (!meant.empty() && names.size() > kMostNamed)
+    all = fmt::format("{} names that plait list prints", names.size());
   throw InputError({.code = "F004",
                     .problem = fmt::format("{} cannot be {}", json.path(), json.describe()),
                     .where = json.where(),
                     .expected = "one of " + all,
-                    .cure = did_you_mean(json.text(), names)});
+                    .cure = meant});
 }
 
 }  // namespace plait

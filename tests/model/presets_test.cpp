@@ -92,6 +92,12 @@ TEST(Presets, OfBertAreAsLargeAsThePaperSays) {
   EXPECT_NEAR(with_all_heads("bert-large") / 340e6, 1, 0.02);
 }
 
+// A name of each: none hides another.
+TEST(Presets, HaveNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const std::string& name : preset_names()) EXPECT_TRUE(names.insert(name).second) << name;
+}
+
 TEST(Presets, FalconHasTwoLayerNormsPerLayerAndOneEmbeddingMatrix) {
   const std::int64_t h = 8192, qkv = h * (128 + 2 * 8) * 64, mlp = 2 * h * 4 * h;
   const std::int64_t layer = 2 * (h + h) + qkv + h * h + mlp;
@@ -108,6 +114,7 @@ TEST(Presets, OfMixturesHaveThePublishedActiveParameters) {
   EXPECT_NEAR(active("mixtral-8x22b"), 39, 0.5);
   EXPECT_NEAR(active("qwen3-30b-a3b"), 3.3, 0.06);
   EXPECT_NEAR(active("qwen3-235b-a22b"), 22, 0.5);
+  EXPECT_NEAR(active("qwen3-coder-480b-a35b"), 35, 0.5);
   // "21B", "2.4B" and "37B activated": without the embedding, the last one without the logits too.
   const auto without_table = [&](const char* name) {
     const Model& m = *find_preset(name);
@@ -116,6 +123,13 @@ TEST(Presets, OfMixturesHaveThePublishedActiveParameters) {
   EXPECT_NEAR(without_table("deepseek-v2"), 21, 0.5);
   EXPECT_NEAR(without_table("deepseek-v2-lite"), 2.4, 0.06);
   EXPECT_NEAR(without_table("deepseek-v3"), 37, 0.5);
+  EXPECT_NEAR(without_table("kimi-k2"), 32, 0.5);
+  // "A32B" and "A12B": without both matrices of the vocabulary.
+  const auto without_both = [&](const char* name) {
+    return 2 * without_table(name) - active(name);
+  };
+  EXPECT_NEAR(without_both("glm-4.5"), 32, 0.5);
+  EXPECT_NEAR(without_both("glm-4.5-air"), 12, 0.5);
 }
 
 // Tensor by tensor as the checkpoint stores them (DeepSeek-AI 2024, arXiv 2412.19437, equations 1
@@ -148,13 +162,16 @@ TEST(Presets, HaveDistinctNamesAndSources) {
 }
 
 TEST(Presets, HaveShapesThatFitTogether) {
+  const std::set<std::string> of_another_width = {
+      "mistral-nemo-12b",   "mistral-small-24b", "qwen3-0.6b",      "qwen3-4b",
+      "qwen3-32b",          "qwen3-30b-a3b",     "qwen3-235b-a22b", "qwen3-coder-480b-a35b",
+      "qwen3-next-80b-a3b", "qwen3.5-35b-a3b",   "gemma-7b",        "gpt-oss-20b",
+      "gpt-oss-120b",       "glm-4.5",           "glm-4.5-air",     "nemotron-nano-9b-v2",
+      "nemotron-3-nano-30b"};
   for (const Preset& preset : presets()) {
     const Model& m = preset.model;
-    const bool of_128 = m.name.starts_with("qwen3") && m.name != "qwen3-8b";  // 32 of them are 4096
-    const bool nemotron = m.name == "nemotron-nano-9b-v2" || m.name == "nemotron-3-nano-30b";
-    const bool wide_heads =
-        of_128 || nemotron || m.name.starts_with("gpt-oss") || m.latent_attention();
-    EXPECT_EQ(m.query_width() == m.hidden, !wide_heads) << m.name;
+    const bool alike = !of_another_width.contains(m.name) && !m.latent_attention();
+    EXPECT_EQ(m.query_width() == m.hidden, alike) << m.name;
     EXPECT_EQ(m.heads % m.kv_heads, 0) << m.name;
   }
 }
