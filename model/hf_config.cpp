@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.h"
@@ -65,10 +66,33 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
     if (!family.has_latents) refuse_if_set(name, "multi-head latent attention is");
 }
 
-/// Of other networks than any family's, by name.
+/// Networks that no field of a model describes, and what they have.
+struct Unplanned {
+  std::string_view name, what;
+};
+constexpr std::string_view kSandwich = "a norm of what a branch adds, beside the one before it, is";
+constexpr std::string_view kNormOfBranch = "a norm of what a branch adds is";
+constexpr std::string_view kSharedNorm = "one norm shared by attention and MLP is";
+constexpr std::string_view kChunks = "attention within chunks of the sequence is";
+constexpr std::array kUnplanned = {
+    Unplanned{"kimi_linear", "Kimi delta attention, whose states decay column by column, is"},
+    Unplanned{"gemma2", kSandwich},
+    Unplanned{"gemma3", kSandwich},
+    Unplanned{"gemma3_text", kSandwich},
+    Unplanned{"olmo2", kNormOfBranch},
+    Unplanned{"olmo3", kNormOfBranch},
+    Unplanned{"gptj", kSharedNorm},
+    Unplanned{"phi", kSharedNorm},
+    Unplanned{"cohere", kSharedNorm},
+    Unplanned{"cohere2", kSharedNorm},
+    Unplanned{"llama4", kChunks},
+    Unplanned{"llama4_text", kChunks},
+    Unplanned{"deepseek_v32", "attention to tokens that an indexer chooses is"},
+};
+
 void refuse_unplanned(const Json& type) {
-  if (type.text() == "kimi_linear")
-    refuse_config(type, "Kimi delta attention, whose states decay column by column, is");
+  const auto* found = std::ranges::find(kUnplanned, type.text(), &Unplanned::name);
+  if (found != kUnplanned.end()) refuse_config(type, std::string(found->what));
 }
 
 const HfFamily& find_family(HfReader& config) {

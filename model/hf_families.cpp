@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "model/hf_delta_nets.h"
 #include "model/hf_encoders.h"
+#include "model/hf_gpts.h"
 #include "model/hf_hybrids.h"
 #include "model/hf_parts.h"
 #include "model/hf_windows.h"
@@ -30,6 +31,15 @@ Model read_llama(HfReader& config) {
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
   m.mlp_bias = config.flag({"mlp_bias"}, false);
   return m;
+}
+
+/// Its multipliers of embedding, attention, branches and logits change no shape, and no kernel's
+/// time.
+Model read_granite(HfReader& config) {
+  for (const char* name :
+       {"embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"})
+    config.take({name});
+  return read_llama(config);
 }
 
 Model read_mistral(HfReader& config) {
@@ -186,82 +196,12 @@ Model read_glm4_moe(HfReader& config) {
   return m;
 }
 
-Model read_gpt2(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50257);
-  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, 768);
-  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
-  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 12);
-  m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
-  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions, 1024);
-  read_head_dim(m, config);
-  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
-  m.positions = PositionKind::kLearned;
-  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
-  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
-  read_dropout(m, config, {"attn_pdrop"}, {"resid_pdrop"}, 0.1);
-  return m;
-}
-
-Model read_gpt_neox(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50432);
-  m.hidden = config.size({"hidden_size"}, kMaxWidth, 6144);
-  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 44);
-  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 64);
-  m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, 24576);
-  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
-  read_head_dim(m, config);
-  m.activation = read_activation(config, {"hidden_act"}, "gelu");
-  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
-  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
-  m.mlp_bias = true;
-  m.parallel_attention = config.flag({"use_parallel_residual"}, true);
-  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
-  return m;
-}
-
-/// Key and value heads, and the number of norms, depend on the generation: falcon-40b
-/// (new_decoder_architecture) has groups and two norms, falcon-7b one group and one shared norm.
-void read_falcon_generation(Model& m, HfReader& config) {
-  const bool grouped = config.flag({"new_decoder_architecture"}, false);
-  const bool multi_query = config.flag({"multi_query"}, true);
-  m.kv_heads =
-      !grouped && multi_query ? 1 : config.size({"num_kv_heads", "n_head_kv"}, kMaxHeads, m.heads);
-  m.parallel_attention = config.flag({"parallel_attn"}, true) || grouped;
-  if (!m.parallel_attention) return;
-  const bool two_norms = grouped && config.size({"num_ln_in_parallel_attn"}, 2, 2) == 2;
-  if (two_norms) return;
-  const Json* key = config.take({"num_ln_in_parallel_attn"});
-  if (key == nullptr) key = config.take({"parallel_attn", "model_type"});
-  refuse_config(*key, "one norm shared by attention and MLP is");
-}
-
-Model read_falcon(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 65024);
-  m.hidden = config.size({"hidden_size", "n_embed"}, kMaxWidth, 4544);
-  m.layers = config.size({"num_hidden_layers", "n_layer"}, kMaxLayers, 32);
-  m.heads = config.size({"num_attention_heads", "n_head"}, kMaxHeads, 71);
-  m.ffn_hidden = config.size({"ffn_hidden_size"}, kMaxWidth, 4 * m.hidden);
-  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
-  if (config.flag({"alibi"}, false)) refuse_config(*config.take({"alibi"}), "ALiBi is");
-  read_falcon_generation(m, config);
-  read_head_dim(m, config);
-  m.activation = read_activation(config, {"activation"}, "gelu");
-  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
-  m.qkv_bias = m.attention_output_bias = m.mlp_bias = config.flag({"bias"}, false);
-  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
-  return m;
-}
-
 constexpr std::array kFamilies = {
     HfFamily{"llama", read_llama},
     HfFamily{"mistral", read_mistral},
     HfFamily{"qwen2", read_qwen2},
     HfFamily{"qwen3", read_qwen3},
+    HfFamily{"granite", read_granite},
     HfFamily{"phi3", read_phi3},
     HfFamily{"gemma", read_gemma},
     HfFamily{"falcon", read_falcon},
@@ -269,6 +209,8 @@ constexpr std::array kFamilies = {
     HfFamily{"bert", read_bert},
     HfFamily{"roberta", read_roberta},
     HfFamily{"gpt_neox", read_gpt_neox},
+    HfFamily{"bloom", read_bloom},
+    HfFamily{"starcoder2", read_starcoder2},
     HfFamily{"mixtral", read_mixtral, true},
     HfFamily{"gpt_oss", read_gpt_oss, true},
     HfFamily{"qwen2_moe", read_qwen2_moe, true},

@@ -166,6 +166,47 @@ TEST(HfConfig, OfGptNeoxWithoutAnyKeyIsTheTwentyBillionModel) {
   EXPECT_TRUE(m.parallel_attention);
 }
 
+// Keys and values as published with bigscience/bloom.
+TEST(HfConfig, OfBloomIsThePreset) {
+  const ImportedModel got = import_hf_config(R"({"apply_residual_connection_post_layernorm": false,
+      "architectures": ["BloomForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
+      "eos_token_id": 2, "hidden_dropout": 0.0, "initializer_range": 0.02,
+      "layer_norm_epsilon": 1e-05, "model_type": "bloom", "n_embed": 14336, "n_layer": 70,
+      "num_attention_heads": 112, "pretraining_tp": 4, "seq_length": 2048,
+      "use_cache": true, "vocab_size": 250880})",
+                                             "config.json");
+  expect_same_shape(got.model, *find_preset("bloom-176b"));
+  EXPECT_TRUE(got.ignored_keys.empty());
+}
+
+TEST(HfConfig, OfFalconWithLinearBiasesHasNoPositions) {
+  const Model m = imported(R"({"model_type": "falcon", "alibi": true, "parallel_attn": false,
+      "multi_query": false, "hidden_size": 4096, "num_attention_heads": 64})");
+  EXPECT_EQ(m.positions, PositionKind::kNone);
+  EXPECT_FALSE(m.parallel_attention);
+}
+
+// starcoder2-3b: the class defaults are its shape but for windows of 4,096 and positions; with all
+// biases and tied embeddings 3,030,371,328 parameters (Lozhkov et al. 2024, arXiv 2402.19173).
+TEST(HfConfig, OfStarcoder2HasBiasesAndFewKeysAndValues) {
+  const Model m = imported(R"({"model_type": "starcoder2", "sliding_window": 4096,
+      "max_position_embeddings": 16384})");
+  EXPECT_EQ(total(m), 3'030'371'328);
+  EXPECT_EQ(m.windowed_layers(), 30);
+}
+
+// Granite 3.0 8B: Llama's layers, with multipliers that change no shape.
+TEST(HfConfig, OfGraniteLeavesOutItsMultipliers) {
+  const ImportedModel got = import_hf_config(R"({"model_type": "granite", "hidden_size": 4096,
+      "intermediate_size": 12800, "num_hidden_layers": 40, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "vocab_size": 49155, "tie_word_embeddings": true,
+      "embedding_multiplier": 12.0, "attention_multiplier": 0.0078125,
+      "residual_multiplier": 0.22, "logits_scaling": 16.0})",
+                                             "config.json");
+  EXPECT_TRUE(got.ignored_keys.empty());
+  EXPECT_EQ(total(got.model), 8'170'848'256);
+}
+
 TEST(HfConfig, MissingKeysTakeTheClassDefaultsAndAreListed) {
   const ImportedModel got = import_hf_config(R"({"model_type": "llama"})", "config.json");
   Model llama7b = *find_preset("llama-2-7b");
@@ -278,13 +319,23 @@ TEST(HfConfigRefusal, OfAnUnknownFamilyListsTheKnownOnes) {
   EXPECT_EQ(text.where.line, 1);
 }
 
-TEST(HfConfigRefusal, OfFalconVariantsWithASharedNormOrAlibi) {
+TEST(HfConfigRefusal, OfFalconVariantsWithASharedNorm) {
   EXPECT_EQ(refusal(R"({"model_type": "falcon"})").code, "M004");
   EXPECT_EQ(refusal(R"({"model_type": "falcon", "new_decoder_architecture": true,
                         "num_ln_in_parallel_attn": 1})")
                 .where.path,
             "num_ln_in_parallel_attn");
-  EXPECT_EQ(refusal(R"({"model_type": "falcon", "alibi": true})").where.path, "alibi");
+}
+
+// What a nearer name would mislead: gemma2 is no gemma.
+TEST(HfConfigRefusal, OfANetworkThatIsNotPlannedSaysWhatItHas) {
+  const auto text = refusal(R"({"model_type": "gemma2"})");
+  EXPECT_EQ(text.code, "M004");
+  EXPECT_NE(text.problem.find("norm of what a branch adds"), std::string::npos) << text.problem;
+  EXPECT_EQ(refusal(R"({"model_type": "bloom",
+                        "apply_residual_connection_post_layernorm": true})")
+                .where.path,
+            "apply_residual_connection_post_layernorm");
 }
 
 TEST(HfConfigRefusal, OfDropoutThatDiffersBetweenAttentionAndBranches) {

@@ -1,0 +1,129 @@
+// Class defaults: transformers src/transformers/models/<family>/configuration_<family>.py. Where
+// biases and norms stand: modeling_<family>.py beside it.
+
+#include "model/hf_gpts.h"
+
+#include "core/error.h"
+#include "model/hf_parts.h"
+#include "model/hf_windows.h"
+
+// ALiBi, the linear biases of attention that take the place of positions, is left out: kernels add
+// it where they add the mask.
+
+namespace plait::hf {
+namespace {
+
+/// Key and value heads, and the number of norms, depend on the generation: falcon-40b
+/// (new_decoder_architecture) has groups and two norms, falcon-7b one group and one shared norm.
+void read_falcon_generation(Model& m, HfReader& config) {
+  const bool grouped = config.flag({"new_decoder_architecture"}, false);
+  const bool multi_query = config.flag({"multi_query"}, true);
+  m.kv_heads =
+      !grouped && multi_query ? 1 : config.size({"num_kv_heads", "n_head_kv"}, kMaxHeads, m.heads);
+  m.parallel_attention = config.flag({"parallel_attn"}, true) || grouped;
+  if (!m.parallel_attention) return;
+  const bool two_norms = grouped && config.size({"num_ln_in_parallel_attn"}, 2, 2) == 2;
+  if (two_norms) return;
+  const Json* key = config.take({"num_ln_in_parallel_attn"});
+  if (key == nullptr) key = config.take({"parallel_attn", "model_type"});
+  refuse_config(*key, "one norm shared by attention and MLP is");
+}
+
+}  // namespace
+
+Model read_gpt2(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50257);
+  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, 768);
+  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
+  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 12);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions, 1024);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
+  m.positions = PositionKind::kLearned;
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  read_dropout(m, config, {"attn_pdrop"}, {"resid_pdrop"}, 0.1);
+  return m;
+}
+
+Model read_gpt_neox(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50432);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, 6144);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 44);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 64);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, 24576);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"hidden_act"}, "gelu");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
+  m.mlp_bias = true;
+  m.parallel_attention = config.flag({"use_parallel_residual"}, true);
+  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
+  return m;
+}
+
+Model read_falcon(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 65024);
+  m.hidden = config.size({"hidden_size", "n_embed"}, kMaxWidth, 4544);
+  m.layers = config.size({"num_hidden_layers", "n_layer"}, kMaxLayers, 32);
+  m.heads = config.size({"num_attention_heads", "n_head"}, kMaxHeads, 71);
+  m.ffn_hidden = config.size({"ffn_hidden_size"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
+  if (config.flag({"alibi"}, false)) m.positions = PositionKind::kNone;
+  read_falcon_generation(m, config);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"activation"}, "gelu");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = config.flag({"bias"}, false);
+  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
+  return m;
+}
+
+Model read_bloom(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 250880);
+  m.hidden = config.size({"hidden_size", "n_embed"}, kMaxWidth, 64);
+  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 2);
+  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 8);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"seq_length"}, kMaxPositions, 2048);
+  read_head_dim(m, config);
+  m.positions = PositionKind::kNone;
+  m.activation = ActivationKind::kGelu;
+  m.embedding_norm = true;
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
+  if (config.flag({"apply_residual_connection_post_layernorm"}, false))
+    refuse_config(*config.take({"apply_residual_connection_post_layernorm"}),
+                  "a residual branch from behind the norm is");
+  read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
+  return m;
+}
+
+Model read_starcoder2(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 49152);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, 3072);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 30);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 24);
+  m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads, 2);
+  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, 12288);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 4096);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"hidden_act"}, "gelu_pytorch_tanh");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = config.flag({"use_bias"}, true);
+  read_dropout(m, config, {"attention_dropout"}, {"residual_dropout"}, 0);
+  read_windows(m, config, {});
+  return m;
+}
+
+}  // namespace plait::hf
