@@ -70,15 +70,11 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
 struct Unplanned {
   std::string_view name, what;
 };
-constexpr std::string_view kSandwich = "a norm of what a branch adds, beside the one before it, is";
-constexpr std::string_view kNormOfBranch = "a norm of what a branch adds is";
+constexpr std::string_view kNormOfBranch = "a norm of what a branch adds, and none before it, is";
 constexpr std::string_view kSharedNorm = "one norm shared by attention and MLP is";
 constexpr std::string_view kChunks = "attention within chunks of the sequence is";
 constexpr std::array kUnplanned = {
     Unplanned{"kimi_linear", "Kimi delta attention, whose states decay column by column, is"},
-    Unplanned{"gemma2", kSandwich},
-    Unplanned{"gemma3", kSandwich},
-    Unplanned{"gemma3_text", kSandwich},
     Unplanned{"olmo2", kNormOfBranch},
     Unplanned{"olmo3", kNormOfBranch},
     Unplanned{"gptj", kSharedNorm},

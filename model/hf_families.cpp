@@ -66,11 +66,42 @@ Model read_phi3(HfReader& config) {
 
 /// GELU in a gated MLP, and one matrix for embedding and output. Where both keys of the activation
 /// stand, the class takes the longer one.
-Model read_gemma(HfReader& config) {
-  Model m = read_llama_sizes(config, {256000, 3072, 24576, 28, 16, 16, 8192, true});
+Model read_gemma(HfReader& config, const LlamaDefaults& defaults) {
+  Model m = read_llama_sizes(config, defaults);
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 256);
   m.activation = read_activation(config, {"hidden_activation", "hidden_act"}, "gelu_pytorch_tanh");
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, false);
+  return m;
+}
+
+Model read_gemma1(HfReader& config) {
+  return read_gemma(config, {256000, 3072, 24576, 28, 16, 16, 8192, true});
+}
+
+/// Norms of what branches add too. Left out is how attention scores and logits are capped, within
+/// their kernels.
+void read_branch_norms(Model& m, HfReader& config) {
+  m.norm_position = NormPosition::kBoth;
+  for (const char* name :
+       {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping",
+        "rope_local_base_freq", "cache_implementation"})
+    config.take({name});
+}
+
+Model read_gemma2(HfReader& config) {
+  Model m = read_gemma(config, {256000, 2304, 9216, 26, 8, 4, 8192, true});
+  read_windows(m, config, {.window = 4096, .every = 2});
+  read_branch_norms(m, config);
+  return m;
+}
+
+/// The text's part.
+Model read_gemma3(HfReader& config) {
+  Model m = read_gemma(config, {262208, 2304, 9216, 26, 8, 4, 131072, true});
+  m.qk_norm = true;
+  const std::int64_t every = config.size({"sliding_window_pattern"}, kMaxLayers, 6);
+  read_windows(m, config, {.window = 4096, .every = every});
+  read_branch_norms(m, config);
   return m;
 }
 
@@ -203,7 +234,10 @@ constexpr std::array kFamilies = {
     HfFamily{"qwen3", read_qwen3},
     HfFamily{"granite", read_granite},
     HfFamily{"phi3", read_phi3},
-    HfFamily{"gemma", read_gemma},
+    HfFamily{"gemma", read_gemma1},
+    HfFamily{"gemma2", read_gemma2},
+    HfFamily{"gemma3", read_gemma3},
+    HfFamily{"gemma3_text", read_gemma3},
     HfFamily{"falcon", read_falcon},
     HfFamily{"gpt2", read_gpt2},
     HfFamily{"bert", read_bert},

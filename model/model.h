@@ -15,8 +15,10 @@ enum class NormKind : std::uint8_t { kLayerNorm, kRmsNorm };
 enum class ActivationKind : std::uint8_t { kGelu, kSilu, kRelu };
 enum class PositionKind : std::uint8_t { kLearned, kRotary, kNone };
 /// In front of attention and MLP, x + f(norm(x)), with one more norm behind the last layer; or
-/// behind their residual sums, norm(x + f(x)) (Vaswani et al. 2017, arXiv 1706.03762, section 3.1).
-enum class NormPosition : std::uint8_t { kPre, kPost };
+/// behind their residual sums, norm(x + f(x)) (Vaswani et al. 2017, arXiv 1706.03762, section 3.1);
+/// or in front of them and, of what they add, behind them too, x + norm'(f(norm(x))) (Gemma 2,
+/// arXiv 2408.00118, section 2).
+enum class NormPosition : std::uint8_t { kPre, kPost, kBoth };
 
 /// What a layer mixes tokens with, and what stands behind that.
 enum class Mixer : std::uint8_t { kNone, kAttention, kStateSpace, kDeltaNet };
@@ -145,7 +147,9 @@ struct Model {
   /// Biases in norms come with LayerNorm and are absent in RMSNorm.
   bool norm_bias() const { return norm == NormKind::kLayerNorm; }
   /// The residual stream's own, behind the last layer.
-  bool has_final_norm() const { return norm_position == NormPosition::kPre; }
+  bool has_final_norm() const { return norm_position != NormPosition::kPost; }
+  /// Of what attention and MLP add.
+  bool has_branch_norms() const { return norm_position == NormPosition::kBoth; }
   /// Whether it continues a text token by token.
   bool generates() const { return causal && !masked_lm_head && token_types == 0; }
   bool has_window(std::int64_t layer) const {

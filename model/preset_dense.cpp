@@ -29,6 +29,11 @@ constexpr std::string_view kYi =
 constexpr std::string_view kPhi4 = "config.json of microsoft/phi-4";
 constexpr std::string_view kGemma =
     "Gemma Team 2024 (arXiv 2403.08295), Table 1, and its config.json";
+constexpr std::string_view kGemma2 =
+    "Gemma Team 2024 (arXiv 2408.00118), Table 1, and its config.json; without the caps of scores "
+    "and logits";
+constexpr std::string_view kGemma3 =
+    "Gemma Team 2025 (arXiv 2503.19786), Table 1, and its config.json, the text's part";
 constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
 constexpr std::string_view kOpt =
@@ -59,6 +64,19 @@ Model qwen_2_5(std::string name, const LlamaShape& shape) {
 Model gemma(std::string name, const LlamaShape& shape) {
   Model m = with_heads_of(tied(llama(std::move(name), shape)), 256);
   m.activation = ActivationKind::kGelu;
+  return m;
+}
+
+/// Norms of what branches add too, and windows in all layers but each n-th.
+Model gemma_2(std::string name, const LlamaShape& shape, std::int64_t window, std::int64_t every) {
+  Model m = with_window(gemma(std::move(name), shape), window);
+  m.norm_position = NormPosition::kBoth;
+  m.full_attention_every = every;
+  return m;
+}
+Model gemma_3(std::string name, const LlamaShape& shape, std::int64_t window) {
+  Model m = gemma_2(std::move(name), shape, window, 6);
+  m.qk_norm = true;
   return m;
 }
 
@@ -166,6 +184,20 @@ class DenseTable {
     add(llama("phi-4", {40, 5120, 17920, 40, 10, 100352, 16384}), 14'659'507'200, kPhi4);
     add(gemma("gemma-2b", {18, 2048, 16384, 8, 1, 256000, 8192}), 2'506'172'416, kGemma);
     add(gemma("gemma-7b", {28, 3072, 24576, 16, 16, 256000, 8192}), 8'537'680'896, kGemma);
+    add(gemma_2("gemma-2-2b", {26, 2304, 9216, 8, 4, 256000, 8192}, 4096, 2), 2'614'341'888,
+        kGemma2);
+    add(gemma_2("gemma-2-9b", {42, 3584, 14336, 16, 8, 256000, 8192}, 4096, 2), 9'241'705'984,
+        kGemma2);
+    add(with_heads_of(gemma_2("gemma-2-27b", {46, 4608, 36864, 32, 16, 256000, 8192}, 4096, 2),
+                      128),
+        27'227'128'320, kGemma2);
+    add(gemma_3("gemma-3-1b", {26, 1152, 6912, 4, 1, 262144, 32768}, 512), 999'885'952, kGemma3);
+    add(gemma_3("gemma-3-4b", {34, 2560, 10240, 8, 4, 262208, 131072}, 1024), 3'880'263'168,
+        kGemma3);
+    add(gemma_3("gemma-3-12b", {48, 3840, 15360, 16, 8, 262208, 131072}, 1024), 11'766'034'176,
+        kGemma3);
+    add(with_heads_of(gemma_3("gemma-3-27b", {62, 5376, 21504, 32, 16, 262208, 131072}, 1024), 128),
+        27'009'346'304, kGemma3);
     add(falcon_40b(), 41'303'293'952, kFalcon);
     add(opt("opt-1.3b", 24, 2048, 32), 1'315'758'080, kOpt);
     add(opt("opt-6.7b", 32, 4096, 32), 6'658'473'984, kOpt);

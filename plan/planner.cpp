@@ -119,13 +119,13 @@ void require_encoder(const Model& m, const Workload& w) {
                   "workload.documents.packing", "\"none\" with model.causal = false",
                   "remove workload.documents: sequences of one document each");
   }
-  if (m.mtp_layers > 0 && !(m.generates() && m.has_final_norm())) {
+  if (m.mtp_layers > 0 && !(m.generates() && m.norm_position == NormPosition::kPre)) {
     throw refusal("S142",
                   "modules that predict further tokens belong to a model that continues text",
                   "model.mtp_layers", "0 with an encoder, its head or norms behind the layers",
                   "set model.mtp_layers to 0");
   }
-  if (m.has_final_norm()) return;
+  if (m.norm_position != NormPosition::kPost) return;
   if (!m.masked_lm_head || m.parallel_attention) {
     throw refusal("S143",
                   "norms behind the layers are planned with the masked-LM head, and with "
@@ -134,6 +134,23 @@ void require_encoder(const Model& m, const Workload& w) {
                   "\"post\" with model.masked_lm_head = true, model.parallel_attention = false",
                   "set model.norm_position to \"pre\"");
   }
+}
+
+/// The residual sum adds biases and drops out; a norm of what a branch adds stands before it.
+void require_branch_norms(const Model& m) {
+  if (!m.has_branch_norms()) return;
+  const char* other = m.parallel_attention                    ? "model.parallel_attention"
+                      : m.attention_output_bias || m.mlp_bias ? "model.mlp_bias"
+                      : m.dropout > 0                         ? "model.dropout"
+                                                              : nullptr;
+  if (other == nullptr) return;
+  throw refusal("S145",
+                "norms of what attention and MLP add are planned one behind the other, without "
+                "biases and dropout",
+                other,
+                "model.parallel_attention = false, attention_output_bias = false, mlp_bias = "
+                "false, dropout = 0",
+                "change it, or set model.norm_position to \"pre\"");
 }
 
 void require_sequence(const Model& m, const Workload& w, std::int64_t cp) {
@@ -243,6 +260,7 @@ Plan make_plan(const Model& model, const Workload& workload, const Strategy& str
   require_experts(model);
   require_modules(model);
   require_encoder(model, workload);
+  require_branch_norms(model);
   require_parameter_server(strategy);
   require_sequence(model, workload, strategy.mesh.size_of(kContextAxes));
   require_stage_tp(model, strategy);

@@ -100,7 +100,8 @@ Model mistral() {
 
 Model gemma() {
   Model m = mistral();
-  m.name = "gemma", m.full_attention_every = 2;
+  m.name = "gemma 3", m.full_attention_every = 2, m.qk_norm = true;
+  m.norm_position = NormPosition::kBoth;
   return m;
 }
 

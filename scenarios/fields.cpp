@@ -205,9 +205,11 @@ const Table<Model>& model_table() {
                 "A token sees itself and those before it; false: all of its sequence (an encoder), "
                 "which is trained to tell masked tokens."),
           field("norm_position", &Model::norm_position,
-                Choice<NormPosition>{{{"pre", NormPosition::kPre}, {"post", NormPosition::kPost}}},
-                "In front of attention and MLP, with a last one behind all layers, or behind their "
-                "residual sums."),
+                Choice<NormPosition>{{{"pre", NormPosition::kPre},
+                                      {"post", NormPosition::kPost},
+                                      {"both", NormPosition::kBoth}}},
+                "In front of attention and MLP, with a last one behind all layers; behind their "
+                "residual sums; or in front and of what they add too, as in Gemma 2 and 3."),
           field("embedding_norm", &Model::embedding_norm, Flag{},
                 "A norm of the sum of all embeddings."),
           field("token_types", &Model::token_types, Int{.min = 0, .max = 1 << 16},

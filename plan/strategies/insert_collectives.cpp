@@ -46,13 +46,19 @@ class Propagation {
   // ---- what each op needs and yields
   void follow(Norm& n) {
     if (n.pass == Pass::kForward) {
-      if (layout(0) == Layout::kPartial) need(0, layout_of(d_.x));  // rows that were looked up
+      if (layout(0) == Layout::kPartial) take_rows(0);
       yield(op_.operands.size() - 2, layout(0)), yield(op_.operands.size() - 1, layout(0));
       return;
     }
     need(0, layout(1));
     yield(4, layout(1));
     for (std::size_t i = 5; i < op_.operands.size(); ++i) owe_if_sharded(1, i);
+  }
+  /// Of a partial sum, laid out as the residual stream is. What is kept backward reads again.
+  void take_rows(std::size_t operand) {
+    const bool kept = tensor(operand).scope == Scope::kLayerMicrobatch;
+    if (!kept || layout_of(d_.x) != Layout::kSequence) return need(operand, layout_of(d_.x));
+    scatter_at_producer(op_.operands[operand]);
   }
   /// Each rank has its heads, and all have the same gammas.
   void follow(HeadNorm& n) {
@@ -127,9 +133,8 @@ class Propagation {
     if (x.pass != Pass::kForward) yield(2, of_slots(0, 1));
   }
   void follow(Combine& x) {
-    if (!x.weighted) {
+    if (!x.weighted)
       return x.pass == Pass::kForward ? yield(2, of_slots(0, 1)) : need(0, layout(1));
-    }
     if (x.pass == Pass::kForward) return yield(3, of_slots(0, 1));
     need(0, layout(2));
     yield(5, of_slots(1, 2));
@@ -178,8 +183,8 @@ class Propagation {
   /// What a row's gate multiplies is whole, and kept where the row is.
   void follow(Gate& g) {
     if (g.pass == Pass::kForward) {
-      const bool scatters = layout(0) == Layout::kPartial && layout(1) == Layout::kSequence;
-      if (scatters) scatter_at_producer(op_.operands[0]);
+      if (layout(0) == Layout::kPartial && layout(1) == Layout::kSequence)
+        scatter_at_producer(op_.operands[0]);
       return need(0, layout(1)), yield(2, layout(1));
     }
     need(0, layout(2)), yield(3, layout(2)), yield(4, layout(2));
@@ -337,24 +342,20 @@ class Propagation {
   /// The op writes a partial sum where a tensor of fixed layout is wanted.
   void reduce_output(std::size_t operand) {
     const Operand out = op_.operands[operand];
-    if (layout_of(out.tensor) == Layout::kReplicated) {
-      if (tensor(operand).scope != Scope::kCall)  // what is kept is whole
-        behind_.push_back(all_reduce(out, Reduction::kSum));
-      else
-        set_layout(out.tensor, Layout::kPartial);
-      return;
-    }
+    const bool whole = layout_of(out.tensor) == Layout::kReplicated;
+    const bool kept = tensor(operand).scope != Scope::kCall;
+    if (whole && kept) return behind_.push_back(all_reduce(out, Reduction::kSum));
+    if (whole) return set_layout(out.tensor, Layout::kPartial);
     behind_.push_back(reduce_scatter(out));
     op_.operands[operand].tensor = behind_.back().operands[0].tensor;
   }
   /// The last op so far that writes it.
   std::vector<Op>::reverse_iterator producer_of(const Operand& source) {
-    const auto writes_source = [&](const Op& op) {
+    return std::find_if(block_.ops.rbegin(), block_.ops.rend(), [&](const Op& op) {
       return std::ranges::any_of(op.operands, [&](const Operand& o) {
         return o.tensor == source.tensor && o.shift == source.shift && o.use != Use::kRead;
       });
-    };
-    return std::find_if(block_.ops.rbegin(), block_.ops.rend(), writes_source);
+    });
   }
   /// Of the packed product that yields the gradient of their input; else 1.
   std::int64_t projections_behind(const Operand& gradient) {
@@ -390,8 +391,7 @@ void insert_collectives(Draft& draft) {
   run(draft.embed_forward);
   for (LayerKind& layer : draft.layers) run(layer.kept.forward);
   run(draft.mtp.kept.forward), run(draft.mtp_head.forward);
-  run(draft.head_forward), run(draft.head_backward);
-  run(draft.mtp_head.backward);
+  run(draft.head_forward), run(draft.head_backward), run(draft.mtp_head.backward);
   for (LayerKind& layer : draft.layers) run(layer.kept.backward);
   run(draft.mtp.kept.backward);
   run(draft.embed_backward);

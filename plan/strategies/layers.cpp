@@ -38,12 +38,18 @@ class LayerWriter {
     table_ = embedding.table();
   }
 
+  /// Of what a branch adds.
+  struct BranchNorm {
+    BlockWriter::NormWeights norm;
+    TensorId in, d_in;
+  };
   struct AttentionPart {
     BlockWriter::NormWeights norm;
     BlockWriter::Linear qkv, out;
     std::optional<LatentWriter> latents;  // in place of qkv
     std::optional<BlockWriter::HeadNormWeights> heads;
     std::optional<AttentionGateWriter> gate;
+    std::optional<BranchNorm> behind;
     TensorId h, packed, context, saved, drop_mask = kNoTensor, dropped = kNoTensor, residual_mask;
   };
   /// A mixer whose states pass from token to token.
@@ -59,6 +65,7 @@ class LayerWriter {
     BlockWriter::NormWeights norm;
     std::optional<MlpWriter> dense;
     std::optional<MixtureWriter> mixture;
+    std::optional<BranchNorm> behind;
     TensorId h, residual_mask;
     /// The linear layer whose bias the residual sum adds.
     const BlockWriter::Linear* last() const { return dense ? &dense->down() : nullptr; }
@@ -66,6 +73,12 @@ class LayerWriter {
 
   Sections qkv_sections() const { return {m_.query_width(), m_.key_width(), m_.value_width()}; }
 
+  std::optional<BranchNorm> declare_branch_norm(UnitKind unit, const std::string& name) {
+    if (!m_.has_branch_norms()) return {};
+    return BranchNorm{w_.norm_weights(unit, "layer." + name + "_branch_norm"),
+                      w_.saved(name + "_branch", m_.hidden),
+                      w_.temporary("d_" + name + "_branch", m_.hidden)};
+  }
   AttentionPart declare_attention(UnitKind unit) {
     AttentionPart p{};
     p.norm = w_.norm_weights(unit, "layer.attention_norm");
@@ -82,6 +95,7 @@ class LayerWriter {
     p.packed = w_.saved("qkv", m_.qkv_width(), qkv_sections());
     p.context = w_.saved("context", m_.context_width());
     if (m_.attention_gate) p.gate.emplace(d_, w_, unit);
+    p.behind = declare_branch_norm(unit, "attention");
     const std::int64_t s = d_.workload.sequence_length;
     if (d_.workload.flash_attention) {
       p.saved = w_.rows("log_sum_exp", Dim{m_.heads}, DType::kFp32, Scope::kLayerMicrobatch);
@@ -116,6 +130,7 @@ class LayerWriter {
     p.h = w_.saved("mlp_input", m_.hidden);
     if (p.dense) p.dense->declare_saved();
     if (kind == FeedForward::kExperts) p.mixture.emplace(d_, w_, unit);
+    p.behind = declare_branch_norm(unit, "mlp");
     p.residual_mask = dropout_ ? w_.mask("mlp_residual_mask") : kNoTensor;
     return p;
   }
@@ -182,10 +197,22 @@ class LayerWriter {
     return p.gate ? p.gate->through(p.h, dh) : dh;
   }
 
-  // ---- branches behind their norms
+  // ---- branches between their norms
+  template <class Part>
+  void norm_branch(const Part& p, TensorId out) {
+    if (p.behind) w_.norm_forward(read(p.behind->in), p.behind->norm, out);
+  }
+  /// The gradient of what the branch itself makes.
+  template <class Part>
+  Operand norm_branch_backward(Operand dout, const Part& p) {
+    if (!p.behind) return dout;
+    w_.norm_backward(dout, read(p.behind->in), p.behind->norm, written(p.behind->d_in));
+    return read(p.behind->d_in);
+  }
   void forward(Operand x, const AttentionPart& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
-    attention_forward(p, out);
+    attention_forward(p, p.behind ? p.behind->in : out);
+    norm_branch(p, out);
   }
   template <class Writer>
   void forward(Operand x, const RecurrentPart<Writer>& p, TensorId out) {
@@ -194,10 +221,11 @@ class LayerWriter {
   }
   void forward(Operand x, MlpPart& p, TensorId out) {
     w_.norm_forward(x, p.norm, p.h);
-    mlp_forward(p, out);
+    mlp_forward(p, p.behind ? p.behind->in : out);
+    norm_branch(p, out);
   }
   void backward(Operand dout, Operand x, MlpPart& p, Operand dx) {
-    w_.norm_backward(mlp_backward(dout, p), x, p.norm, dx);
+    w_.norm_backward(mlp_backward(norm_branch_backward(dout, p), p), x, p.norm, dx);
   }
   template <class Writer>
   void backward(Operand dout, Operand x, const RecurrentPart<Writer>& p, Operand dx) {
@@ -207,7 +235,7 @@ class LayerWriter {
     w_.norm_backward(dh, x, p.norm, dx);
   }
   void backward(Operand dout, Operand x, const AttentionPart& p, Operand dx) {
-    w_.norm_backward(attention_backward(dout, p), x, p.norm, dx);
+    w_.norm_backward(attention_backward(norm_branch_backward(dout, p), p), x, p.norm, dx);
   }
   /// The linear layer whose bias the residual sum adds.
   static const BlockWriter::Linear* last_of(const AttentionPart& p) { return &p.out; }
@@ -264,7 +292,7 @@ class LayerWriter {
     backward(read(d_.dx, 1), read(d_.x), part, written(dn));
     w_.sum(read(d_.dx, 1), read(dn), written(d_.dx));
   }
-  /// x1 = x + mixer(norm(x)); x' = x1 + mlp(norm(x1)).
+  /// x1 = x + mixer(norm(x)); x' = x1 + mlp(norm(x1)); with a norm of what each adds, or without.
   template <class MixerPart>
   void write_sequential_layer(const MixerPart& mixer, MlpPart& mlp, const std::string& name) {
     const TensorId x1 = w_.saved("x_mid", m_.hidden);

@@ -58,6 +58,13 @@ constexpr std::array kRows = {
     Row{"phi-4", "microsoft/phi-4"},
     Row{"gemma-2b", "google/gemma-2b"},
     Row{"gemma-7b", "google/gemma-7b"},
+    Row{"gemma-2-2b", "google/gemma-2-2b"},
+    Row{"gemma-2-9b", "google/gemma-2-9b"},
+    Row{"gemma-2-27b", "google/gemma-2-27b"},
+    Row{"gemma-3-1b", "google/gemma-3-1b-pt"},
+    Row{"gemma-3-4b", "google/gemma-3-4b-pt"},
+    Row{"gemma-3-12b", "google/gemma-3-12b-pt"},
+    Row{"gemma-3-27b", "google/gemma-3-27b-pt"},
     Row{"falcon-40b", "tiiuae/falcon-40b"},
     Row{"opt-1.3b", "facebook/opt-1.3b"},
     Row{"opt-6.7b", "facebook/opt-6.7b"},
@@ -85,8 +92,8 @@ constexpr std::array kRows = {
     Row{"nemotron-3-nano-30b", "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B"},
 };
 /// Words that releases of one shape differ by.
-constexpr std::array<std::string_view, 10> kOfReleases = {
-    "instruct", "base", "chat", "it", "hf", "meta", "0324", "0528", "0905", "2507"};
+constexpr std::array<std::string_view, 11> kOfReleases = {
+    "instruct", "base", "chat", "it", "pt", "hf", "meta", "0324", "0528", "0905", "2507"};
 
 const Row* row_of(const Model& model) {
   const auto* row = std::ranges::find(kRows, model.name, &Row::preset);

@@ -166,33 +166,30 @@ TEST(HfConfig, OfGptNeoxWithoutAnyKeyIsTheTwentyBillionModel) {
   EXPECT_TRUE(m.parallel_attention);
 }
 
-// Keys and values as published with bigscience/bloom.
-TEST(HfConfig, OfBloomIsThePreset) {
-  const ImportedModel got = import_hf_config(R"({"apply_residual_connection_post_layernorm": false,
-      "architectures": ["BloomForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 1,
-      "eos_token_id": 2, "hidden_dropout": 0.0, "initializer_range": 0.02,
-      "layer_norm_epsilon": 1e-05, "model_type": "bloom", "n_embed": 14336, "n_layer": 70,
-      "num_attention_heads": 112, "pretraining_tp": 4, "seq_length": 2048,
-      "use_cache": true, "vocab_size": 250880})",
+// Keys and values as published with google/gemma-2-9b and google/gemma-3-27b-pt.
+TEST(HfConfig, OfGemma2And3AreThePresets) {
+  const ImportedModel two = import_hf_config(R"({"architectures": ["Gemma2ForCausalLM"],
+      "attention_bias": false, "attention_dropout": 0.0, "attn_logit_softcapping": 50.0,
+      "bos_token_id": 2, "cache_implementation": "hybrid", "eos_token_id": 1,
+      "final_logit_softcapping": 30.0, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh",
+      "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 3584, "initializer_range": 0.02,
+      "intermediate_size": 14336, "max_position_embeddings": 8192, "model_type": "gemma2",
+      "num_attention_heads": 16, "num_hidden_layers": 42, "num_key_value_heads": 8,
+      "pad_token_id": 0, "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06,
+      "rope_theta": 10000.0, "sliding_window": 4096, "sliding_window_size": 4096,
+      "torch_dtype": "float32", "use_cache": true, "vocab_size": 256000})",
                                              "config.json");
-  expect_same_shape(got.model, *find_preset("bloom-176b"));
-  EXPECT_TRUE(got.ignored_keys.empty());
-}
-
-TEST(HfConfig, OfFalconWithLinearBiasesHasNoPositions) {
-  const Model m = imported(R"({"model_type": "falcon", "alibi": true, "parallel_attn": false,
-      "multi_query": false, "hidden_size": 4096, "num_attention_heads": 64})");
-  EXPECT_EQ(m.positions, PositionKind::kNone);
-  EXPECT_FALSE(m.parallel_attention);
-}
-
-// starcoder2-3b: the class defaults are its shape but for windows of 4,096 and positions; with all
-// biases and tied embeddings 3,030,371,328 parameters (Lozhkov et al. 2024, arXiv 2402.19173).
-TEST(HfConfig, OfStarcoder2HasBiasesAndFewKeysAndValues) {
-  const Model m = imported(R"({"model_type": "starcoder2", "sliding_window": 4096,
-      "max_position_embeddings": 16384})");
-  EXPECT_EQ(total(m), 3'030'371'328);
-  EXPECT_EQ(m.windowed_layers(), 30);
+  expect_same_shape(two.model, *find_preset("gemma-2-9b"));
+  EXPECT_EQ(two.ignored_keys, std::vector<std::string>{"sliding_window_size"});
+  const ImportedModel three = import_hf_config(R"({"architectures":
+      ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": {"head_dim": 128,
+      "hidden_size": 5376, "intermediate_size": 21504, "model_type": "gemma3_text",
+      "num_attention_heads": 32, "num_hidden_layers": 62, "num_key_value_heads": 16,
+      "query_pre_attn_scalar": 168, "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
+      "sliding_window": 1024}, "torch_dtype": "bfloat16"})",
+                                               "config.json");
+  expect_same_shape(three.model, *find_preset("gemma-3-27b"));
+  EXPECT_FALSE(three.model.has_window(5)) << "the sixth layer sees all";
 }
 
 // Granite 3.0 8B: Llama's layers, with multipliers that change no shape.
@@ -327,15 +324,11 @@ TEST(HfConfigRefusal, OfFalconVariantsWithASharedNorm) {
             "num_ln_in_parallel_attn");
 }
 
-// What a nearer name would mislead: gemma2 is no gemma.
+// Where a nearer name would mislead: llama4 is no llama.
 TEST(HfConfigRefusal, OfANetworkThatIsNotPlannedSaysWhatItHas) {
-  const auto text = refusal(R"({"model_type": "gemma2"})");
+  const auto text = refusal(R"({"model_type": "llama4"})");
   EXPECT_EQ(text.code, "M004");
-  EXPECT_NE(text.problem.find("norm of what a branch adds"), std::string::npos) << text.problem;
-  EXPECT_EQ(refusal(R"({"model_type": "bloom",
-                        "apply_residual_connection_post_layernorm": true})")
-                .where.path,
-            "apply_residual_connection_post_layernorm");
+  EXPECT_NE(text.problem.find("within chunks"), std::string::npos) << text.problem;
 }
 
 TEST(HfConfigRefusal, OfDropoutThatDiffersBetweenAttentionAndBranches) {

@@ -162,12 +162,30 @@ TEST(Presets, HaveDistinctNamesAndSources) {
 }
 
 TEST(Presets, HaveShapesThatFitTogether) {
-  const std::set<std::string> of_another_width = {
-      "mistral-nemo-12b",   "mistral-small-24b", "qwen3-0.6b",      "qwen3-4b",
-      "qwen3-32b",          "qwen3-30b-a3b",     "qwen3-235b-a22b", "qwen3-coder-480b-a35b",
-      "qwen3-next-80b-a3b", "qwen3.5-35b-a3b",   "gemma-7b",        "gpt-oss-20b",
-      "gpt-oss-120b",       "glm-4.5",           "glm-4.5-air",     "nemotron-nano-9b-v2",
-      "nemotron-3-nano-30b"};
+  const std::set<std::string> of_another_width = {"mistral-nemo-12b",
+                                                  "mistral-small-24b",
+                                                  "qwen3-0.6b",
+                                                  "qwen3-4b",
+                                                  "qwen3-32b",
+                                                  "qwen3-30b-a3b",
+                                                  "qwen3-235b-a22b",
+                                                  "qwen3-coder-480b-a35b",
+                                                  "qwen3-next-80b-a3b",
+                                                  "qwen3.5-35b-a3b",
+                                                  "gemma-7b",
+                                                  "gemma-2-2b",
+                                                  "gemma-2-9b",
+                                                  "gemma-2-27b",
+                                                  "gemma-3-1b",
+                                                  "gemma-3-4b",
+                                                  "gemma-3-12b",
+                                                  "gemma-3-27b",
+                                                  "gpt-oss-20b",
+                                                  "gpt-oss-120b",
+                                                  "glm-4.5",
+                                                  "glm-4.5-air",
+                                                  "nemotron-nano-9b-v2",
+                                                  "nemotron-3-nano-30b"};
   for (const Preset& preset : presets()) {
     const Model& m = preset.model;
     const bool alike = !of_another_width.contains(m.name) && !m.latent_attention();
