@@ -29,13 +29,13 @@ void require_targets(const Model& m, const LowRankAdapters& lora) {
 
 /// What of the model, by field.
 void require_dense_decoder(const Model& m) {
-  const char* other = m.experts > 0                           ? "model.experts"
-                      : !m.layer_pattern.empty()              ? "model.layer_pattern"
-                      : m.latent_attention()                  ? "model.kv_lora_rank"
-                      : m.mtp_layers > 0                      ? "model.mtp_layers"
-                      : !m.causal || m.masked_lm_head         ? "model.causal"
-                      : m.norm_position != NormPosition::kPre ? "model.norm_position"
-                                                              : nullptr;
+  const char* other = m.experts > 0                            ? "model.experts"
+                      : !m.layer_pattern.empty()               ? "model.layer_pattern"
+                      : m.latent_attention()                   ? "model.kv_lora_rank"
+                      : m.mtp_layers > 0                       ? "model.mtp_layers"
+                      : !m.causal || m.masked_lm_head          ? "model.causal"
+                      : m.norm_position == NormPosition::kPost ? "model.norm_position"
+                                                               : nullptr;
   if (other == nullptr) return;
   throw refusal("S161",
                 "low-rank adapters are planned for decoders of attention and an MLP in each layer",

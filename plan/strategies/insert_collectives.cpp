@@ -31,11 +31,10 @@ class Propagation {
   void run() {
     for (Op& op : std::exchange(block_.ops, {})) {
       op_ = std::move(op);
-      if (Compute* c = std::get_if<Compute>(&op_.body)) {
+      if (Compute* c = std::get_if<Compute>(&op_.body))
         std::visit([this](auto& body) { follow(body); }, *c);
-      } else {
+      else
         follow(std::get<Collective>(op_.body));
-      }
       block_.ops.push_back(op_);
       for (Op& late : behind_) block_.ops.push_back(std::move(late));
       behind_.clear();
@@ -320,12 +319,13 @@ class Propagation {
     std::get<Collective>(out.body).reduction = reduction;
     return out;
   }
-  /// The op before writes a partial sum of what is kept as a sequence shard.
+  /// The ops before, of adapters too, add up a partial sum of what is kept as a sequence shard.
   void scatter_at_producer(const Operand& kept) {
     const auto producer = producer_of(kept);
-    Operand& sum = *std::ranges::find(producer->operands, kept.tensor, &Operand::tensor);
     Op reduce = reduce_scatter(kept);
-    sum.tensor = reduce.operands[0].tensor;
+    for (Op& op : block_.ops)
+      for (Operand& o : op.operands)
+        if (o.tensor == kept.tensor) o.tensor = reduce.operands[0].tensor;
     set_layout(kept.tensor, Layout::kSequence);
     block_.ops.insert(producer.base(), std::move(reduce));
   }
