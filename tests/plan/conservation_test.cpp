@@ -60,10 +60,12 @@ Case any_hybrid() {
   // Without sequence shards the projection of a module, or of a masked-LM head, runs on every rank
   // along tp.
   const bool token_by_token = s.mesh[Axis::kTp] == 1 || s.sequence_parallel;
-  c.model = *element(tiny_gpt(8), tiny_llama(8), token_by_token ? tiny_bert(8) : tiny_gpt(8));
+  c.model = *element(tiny_gpt(8), tiny_llama(8), tiny_gemma(8),
+                     token_by_token ? tiny_bert(8) : tiny_gpt(8));
   const bool may_tie = ends_meet(s) || s.zero_stage < 2;  // S025
   c.model.tied_embeddings = may_tie && *rc::gen::arbitrary<bool>();
-  const bool may_predict = c.model.positions != PositionKind::kLearned && token_by_token;
+  const bool may_predict = c.model.positions != PositionKind::kLearned && token_by_token &&
+                           c.model.norm_position == NormPosition::kPre;
   if (may_predict) c.model.mtp_layers = *element<std::int64_t>(0, 0, 1, 2);
   const std::int64_t micro = *element<std::int64_t>(1, 2);
   const std::int64_t replicas = s.mesh[Axis::kDp] * s.mesh[Axis::kFsdp];

@@ -45,6 +45,13 @@ inline Model tiny_llama(std::int64_t layers = 2) {
   return m;
 }
 
+/// Gemma 3's norms: of heads too, and of what branches add.
+inline Model tiny_gemma(std::int64_t layers = 2) {
+  Model m = tiny_llama(layers);
+  m.name = "tiny-gemma", m.norm_position = NormPosition::kBoth, m.qk_norm = true;
+  return m;
+}
+
 /// Sequences of 8 tokens. No clipping, so that no scalar all_reduce joins the counts.
 inline Workload tiny_workload(std::int64_t global_batch, std::int64_t micro_batch = 1) {
   Workload w;

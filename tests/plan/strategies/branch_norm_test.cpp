@@ -6,12 +6,6 @@
 
 namespace plait::branch_norm_test {
 
-Model gemma() {
-  Model m = tiny_llama();
-  m.norm_position = NormPosition::kBoth;
-  return m;
-}
-
 const Block& block_of(const Plan& plan, const std::string& name) {
   for (const Block& b : plan.blocks) {
     if (b.name.starts_with(name)) return b;
@@ -38,7 +32,7 @@ std::vector<std::string> norms_and_sums(const Plan& plan, const Block& block) {
 using Names = std::vector<std::string>;
 
 TEST(BranchNorm, StandsBetweenABranchAndItsSum) {
-  const Plan plan = make_plan(gemma(), tiny_workload(1), {});
+  const Plan plan = make_plan(tiny_gemma(), tiny_workload(1), {});
   EXPECT_EQ(norms_and_sums(plan, block_of(plan, "layer.forward")),
             (Names{"attention_input", "attention_out", "x_mid", "mlp_input", "mlp_out", "x"}));
   EXPECT_EQ(norms_and_sums(plan, block_of(plan, "layer.backward")),
@@ -49,7 +43,7 @@ TEST(BranchNorm, StandsBetweenABranchAndItsSum) {
 TEST(BranchNorm, OfSequenceShardsReadsWhatWasScatteredAndKeepsIt) {
   Strategy s = split({.tp = 2});
   s.sequence_parallel = true;
-  const Plan plan = make_plan(gemma(), tiny_workload(1), s);
+  const Plan plan = make_plan(tiny_gemma(), tiny_workload(1), s);
   int scattered = 0;
   for (const Op& op : block_of(plan, "layer.forward").ops) {
     const auto* c = std::get_if<Collective>(&op.body);
@@ -62,6 +56,36 @@ TEST(BranchNorm, OfSequenceShardsReadsWhatWasScatteredAndKeepsIt) {
   EXPECT_EQ(scattered, 2);
 }
 
+/// Elements that forward products make and that what they write has, where these differ.
+std::vector<std::string> products_of_other_sizes(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const Block& block : plan.blocks) {
+    for (const Op& op : block.ops) {
+      const auto* c = std::get_if<Compute>(&op.body);
+      const MatMul* product = c == nullptr ? nullptr : std::get_if<MatMul>(c);
+      if (product == nullptr || product->pass != Pass::kForward) continue;
+      const Tensor& written = plan.tensors[op.operands[2].tensor];
+      if (written.elements(plan.mesh) != product->batch * product->m * product->n)
+        out.push_back(block.name + " " + written.name);
+    }
+  }
+  return out;
+}
+
+// Each of several products that add up a branch writes the partial sum that is scattered.
+TEST(BranchNorm, BehindSeveralProductsEachWritesWhatItMakes) {
+  Strategy s = split({.tp = 2});
+  s.sequence_parallel = true;
+  Workload adapted = tiny_workload(1);
+  adapted.lora.rank = 2;
+  Model mixture = tiny_gemma();
+  mixture.experts = 4, mixture.experts_per_token = 2, mixture.expert_ffn_hidden = 12;
+  mixture.shared_ffn_hidden = 8;
+  EXPECT_EQ(products_of_other_sizes(make_plan(tiny_gemma(), tiny_workload(1), s)), Names());
+  EXPECT_EQ(products_of_other_sizes(make_plan(tiny_gemma(), adapted, s)), Names());
+  EXPECT_EQ(products_of_other_sizes(make_plan(mixture, tiny_workload(1), s)), Names());
+}
+
 std::string refused(Model m) {
   try {
     make_plan(m, tiny_workload(1), {});
@@ -72,8 +96,8 @@ std::string refused(Model m) {
 }
 
 TEST(BranchNorm, IsNotPlannedBesideBiasesDropoutAndParallelBranches) {
-  EXPECT_EQ(refused(gemma()), "");
-  Model biased = gemma(), dropping = gemma(), parallel = gemma();
+  EXPECT_EQ(refused(tiny_gemma()), "");
+  Model biased = tiny_gemma(), dropping = tiny_gemma(), parallel = tiny_gemma();
   biased.mlp_bias = true, dropping.dropout = 0.1, parallel.parallel_attention = true;
   EXPECT_EQ(refused(biased), "S145 model.mlp_bias");
   EXPECT_EQ(refused(dropping), "S145 model.dropout");
