@@ -13,6 +13,24 @@
 namespace plait::hf {
 namespace {
 
+struct GptDefaults {
+  std::int64_t vocab, hidden, ffn_hidden, layers, heads, max_positions;
+};
+
+/// Under the names that all newer families have.
+Model read_gpt_sizes(HfReader& config, const GptDefaults& defaults) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, defaults.hidden);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, defaults.heads);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, defaults.ffn_hidden);
+  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
+  read_head_dim(m, config);
+  return m;
+}
+
 /// Key and value heads, and the number of norms, depend on the generation: falcon-40b
 /// (new_decoder_architecture) has groups and two norms, falcon-7b one group and one shared norm.
 void read_falcon_generation(Model& m, HfReader& config) {
@@ -50,15 +68,7 @@ Model read_gpt2(HfReader& config) {
 }
 
 Model read_gpt_neox(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50432);
-  m.hidden = config.size({"hidden_size"}, kMaxWidth, 6144);
-  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 44);
-  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 64);
-  m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, 24576);
-  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 2048);
-  read_head_dim(m, config);
+  Model m = read_gpt_sizes(config, {50432, 6144, 24576, 44, 64, 2048});
   m.activation = read_activation(config, {"hidden_act"}, "gelu");
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
@@ -109,15 +119,8 @@ Model read_bloom(HfReader& config) {
 }
 
 Model read_starcoder2(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 49152);
-  m.hidden = config.size({"hidden_size"}, kMaxWidth, 3072);
-  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 30);
-  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 24);
+  Model m = read_gpt_sizes(config, {49152, 3072, 12288, 30, 24, 4096});
   m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads, 2);
-  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, 12288);
-  m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, 4096);
-  read_head_dim(m, config);
   m.activation = read_activation(config, {"hidden_act"}, "gelu_pytorch_tanh");
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
   m.qkv_bias = m.attention_output_bias = m.mlp_bias = config.flag({"use_bias"}, true);
