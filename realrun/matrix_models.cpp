@@ -100,7 +100,7 @@ Model mistral() {
 
 Model gemma() {
   Model m = mistral();
-  m.name = "gemma 3", m.full_attention_every = 2, m.qk_norm = true;
+  m.name = "gemma 2", m.full_attention_every = 2;
   m.norm_position = NormPosition::kBoth;
   return m;
 }

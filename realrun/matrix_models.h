@@ -34,7 +34,7 @@ Model qwen3_moe();
 /// Llama whose queries see three tokens, in every layer and in every second one, and Mixtral with
 /// windows of two behind a first layer that sees all.
 Model mistral();
-/// With a norm of heads, and norms of what branches add.
+/// With norms of what branches add.
 Model gemma();
 Model gpt_oss();
 /// Multi-head latent attention: heads of 8 + 4 columns with values of 6, latents of 20 and 12.

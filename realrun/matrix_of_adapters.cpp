@@ -56,7 +56,6 @@ void low_rank_adapters(List& l) {
   l.add("adapters, tp", falcon(), {.tp = 2}, 0, {adapters, larger});
   l.add("adapters, tp, sp", falcon(), {.tp = 2}, 0, {adapters, larger, sp});
   l.add("adapters, norms of heads, tp", qwen3(), {.tp = 2}, 0, {adapters});
-  l.add("adapters, windows", gemma(), {.dp = 2}, 0, {adapters});
   l.add("adapters, windows, tp, sp", gemma(), {.tp = 2}, 0, {adapters, sp});
   l.add("adapters of down", llama(), {.dp = 2}, 0, {of_down});
   l.add("adapters, cp", llama(), {.cp = 2}, 0, {adapters});

@@ -23,9 +23,6 @@ Model shared_for_tp_of_4() {
   return m;
 }
 
-/// As Gemma 2 has it.
-void norms_of_branches(MatrixCase& c) { c.model.norm_position = NormPosition::kBoth; }
-
 }  // namespace
 
 /// Experts split over two of the four ranks that split the rest.
@@ -73,8 +70,6 @@ void experts(List& l) {
   l.add("ep of 4, dp, tokens dropped", deepseek(), {.dp = 2, .ep = 4}, 0, {half_of_slots});
   l.add("ep, dp, small buckets", mixtral(), {.dp = 2, .ep = 2}, 0, {small_buckets});
   l.add("ep, zero 1", mixtral(), {.ep = 2}, 1);
-  l.add("norms of branches, ep, tp, sp", deepseek(), {.tp = 2, .ep = 2}, 0,
-        {norms_of_branches, sp});
   l.add("ep, dp, zero 1", deepseek(), {.dp = 2, .ep = 2}, 1);
   l.add("ep, dp, zero 1, no overlap", mixtral(), {.dp = 2, .ep = 2}, 1, {no_overlap});
   l.add("ep, zero 2", deepseek(), {.ep = 4}, 2);
