@@ -78,8 +78,8 @@ Model read_gemma1(HfReader& config) {
   return read_gemma(config, {256000, 3072, 24576, 28, 16, 16, 8192, true});
 }
 
-/// Norms of what branches add too. Left out is how attention scores and logits are capped, within
-/// their kernels.
+/// Norms of what branches add too. Left out are the caps of attention scores and logits, and the
+/// embedding's factor.
 void read_branch_norms(Model& m, HfReader& config) {
   m.norm_position = NormPosition::kBoth;
   for (const char* name :
