@@ -4,6 +4,7 @@
 
 #include "plan/data_flow.h"
 #include "plan/fault_list.h"
+#include "plan/op_sizes.h"
 #include "plan/stage_meetings.h"
 
 namespace plait {
@@ -119,6 +120,7 @@ std::vector<PlanFault> validate(const Plan& plan) {
   check_references(plan, faults);
   if (faults.empty()) {  // else the rest would read out of range
     check_groups(plan, faults);
+    check_op_sizes(plan, faults);
     check_data_flow(plan, faults);
     check_stage_meetings(plan, faults);
   }

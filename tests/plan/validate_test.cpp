@@ -64,6 +64,7 @@ TEST(Validate, PlansBeforeTheFaultsAreExecutable) { EXPECT_TRUE(validate(two_sta
 TEST(Validate, CodesFollowTheOrderOfKinds) {
   EXPECT_EQ(code_of(FaultKind::kReference), "P001");
   EXPECT_EQ(code_of(FaultKind::kDeadlock), "P008");
+  EXPECT_EQ(code_of(FaultKind::kSize), "P009");
 }
 
 TEST(Reference, OperandThatNamesNoTensor) {
@@ -128,7 +129,7 @@ TEST(Member, StageInTheMiddleThatJoinsTheEnds) {
 TEST(Bytes, StagesThatGiveDifferentSizesForOneCollective) {
   Plan plan = two_stages();
   Block& norm = own_block(plan, 1, find_call(plan, 1, "gradient_norm"));
-  std::get<Collective>(norm.ops.back().body).elements += 1;
+  std::get<Collective>(norm.ops.back().body).dtype = DType::kBf16;
   expect_only(plan, FaultKind::kBytes);
 }
 
@@ -234,6 +235,54 @@ TEST(Group, MessageAlongAnAxisOfOneRank) {
     }
   }
   expect_fault(plan, FaultKind::kGroup, 0);
+}
+
+// ---- sizes
+
+/// The first op of the blocks of this kind.
+template <class Kind>
+Op& first_of(Plan& plan) {
+  for (Block& block : plan.blocks) {
+    for (Op& op : block.ops) {
+      if (const auto* c = std::get_if<Compute>(&op.body); c && std::holds_alternative<Kind>(*c))
+        return op;
+    }
+  }
+  throw InternalError("no such op");
+}
+
+TEST(Size, ProductThatMakesMoreThanItsResultHolds) {
+  Plan plan = two_stages();
+  std::get<MatMul>(std::get<Compute>(first_of<MatMul>(plan).body)).n *= 2;
+  expect_only(plan, FaultKind::kSize);
+}
+
+TEST(Size, TensorThatIsSmallerThanItsReadersAndWriters) {
+  const Plan whole = two_stages();
+  std::size_t activations = 0;
+  for (std::size_t t = 0; t < whole.tensors.size(); ++t) {
+    if (whole.tensors[t].name != "attention_input" && whole.tensors[t].name != "mlp_input")
+      continue;
+    Plan plan = whole;
+    plan.tensors[t].dims[0].global /= 2;
+    expect_only(plan, FaultKind::kSize);
+    ++activations;
+  }
+  EXPECT_EQ(activations, 2U);
+}
+
+TEST(Size, CollectiveThatMovesMoreThanItsTensors) {
+  Plan plan = two_stages();
+  for (Op& op : own_block(plan, 0, find_call(plan, 0, "gradient_norm")).ops) {
+    if (Collective* c = std::get_if<Collective>(&op.body)) c->first = 1;
+  }
+  expect_fault(plan, FaultKind::kSize, 0);
+}
+
+TEST(Size, OpWithoutOneOfItsOperands) {
+  Plan plan = two_stages();
+  first_of<Embedding>(plan).operands.resize(1);
+  expect_fault(plan, FaultKind::kSize, 0);
 }
 
 }  // namespace plait::validate_test

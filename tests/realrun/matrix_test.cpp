@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <set>
 
+#include "plan/validate.h"
+
 namespace plait::matrix_test {
 
 /// Every `step`-th case from `first` on.
@@ -37,6 +39,14 @@ void expect_to_pass(RunPrecision precision, std::size_t first, std::size_t step)
 TEST(Matrix, GradientsEqualTheUnshardedOnesInFp64) { expect_to_pass(RunPrecision::kFp64, 0, 1); }
 TEST(Matrix, GradientsEqualTheUnshardedOnesInFp32) { expect_to_pass(RunPrecision::kFp32, 0, 2); }
 TEST(Matrix, GradientsEqualTheUnshardedOnesInBf16) { expect_to_pass(RunPrecision::kBf16, 1, 2); }
+
+TEST(Matrix, PlansAreExecutable) {
+  for (const MatrixCase& c : matrix_cases()) {
+    SCOPED_TRACE(c.name);
+    const Workload w = in_precision(c.workload, RunPrecision::kBf16);
+    for (const PlanFault& f : validate(make_plan(c.model, w, c.strategy))) ADD_FAILURE() << f.text;
+  }
+}
 
 TEST(Matrix, UsesEveryFileOfPlanStrategies) {
   std::set<std::string> used, there;

@@ -219,14 +219,16 @@ inline std::vector<AxisSet> wrong_groups(const Mesh& mesh, AxisSet axes) {
   return out;
 }
 
-/// Each collective over each wrong group.
+/// Each collective over each wrong group. What the plan could do without is left out: harmless
+/// where all of the other group run it, and stuck where stages differ in their tensor-parallel
+/// degree.
 inline std::vector<Mutation> misgrouped(const Plan& plan) {
   std::vector<Mutation> out;
   for_each_collective(plan, [&](std::size_t b, std::size_t i) {
+    if (is_needless(plan, plan.blocks[b], i)) return;
     const Op& op = plan.blocks[b].ops[i];
     for (AxisSet other : wrong_groups(plan.mesh, std::get<Collective>(op.body).axes)) {
-      Mutation m{describe(plan.blocks[b], op) + " run over " + name_of(other), plan,
-                 is_needless(plan, plan.blocks[b], i)};
+      Mutation m{describe(plan.blocks[b], op) + " run over " + name_of(other), plan};
       std::get<Collective>(m.plan.blocks[b].ops[i].body).axes = other;
       out.push_back(std::move(m));
     }
