@@ -244,6 +244,7 @@ constexpr std::array kFamilies = {
     HfFamily{"roberta", read_roberta},
     HfFamily{"gpt_neox", read_gpt_neox},
     HfFamily{"bloom", read_bloom},
+    HfFamily{"opt", read_opt},
     HfFamily{"starcoder2", read_starcoder2},
     HfFamily{"mixtral", read_mixtral, true},
     HfFamily{"gpt_oss", read_gpt_oss, true},

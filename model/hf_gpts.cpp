@@ -118,6 +118,32 @@ Model read_bloom(HfReader& config) {
   return m;
 }
 
+Model read_opt(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50272);
+  m.hidden = config.size({"hidden_size"}, kMaxWidth, 768);
+  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 12);
+  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 12);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"ffn_dim"}, kMaxWidth, 3072);
+  const std::int64_t before_the_first = 2;  // rows of positions
+  m.max_positions =
+      before_the_first + config.size({"max_position_embeddings"}, kMaxPositions, 2048);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"activation_function"}, "relu");
+  m.positions = PositionKind::kLearned;
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = config.flag({"enable_bias"}, true);
+  if (!config.flag({"do_layer_norm_before"}, true))  // opt-350m
+    refuse_config(*config.take({"do_layer_norm_before"}),
+                  "a decoder with its norms behind sums is");
+  if (config.size({"word_embed_proj_dim"}, kMaxWidth, m.hidden) != m.hidden)
+    refuse_config(*config.take({"word_embed_proj_dim"}), "an embedding narrower than layers is");
+  m.dropout = config.probability({"dropout"}, 0.1);
+  m.attention_dropout = config.probability({"attention_dropout"}, 0);
+  return m;
+}
+
 Model read_starcoder2(HfReader& config) {
   Model m = read_gpt_sizes(config, {49152, 3072, 12288, 30, 24, 4096});
   m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads, 2);

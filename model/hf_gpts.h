@@ -10,6 +10,7 @@ Model read_gpt2(HfReader& config);
 Model read_gpt_neox(HfReader& config);
 Model read_falcon(HfReader& config);
 Model read_bloom(HfReader& config);
+Model read_opt(HfReader& config);
 Model read_starcoder2(HfReader& config);
 
 }  // namespace plait::hf

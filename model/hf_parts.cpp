@@ -37,12 +37,9 @@ ActivationKind read_activation(HfReader& config, HfReader::Names names, std::str
 
 void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
                   double fallback) {
-  m.dropout = config.probability(attention, fallback);
-  const double branches = residual.size() == 0 ? 0 : config.probability(residual, fallback);
-  if (m.dropout == branches) return;
-  const Json* stated = config.take(attention);  // at least one is, since the defaults agree
-  if (stated == nullptr) stated = config.take(residual);
-  refuse_config(*stated, "dropout that differs between attention and residual branches is");
+  m.dropout = residual.size() == 0 ? 0 : config.probability(residual, fallback);
+  const double of_attention = config.probability(attention, fallback);
+  if (of_attention != m.dropout) m.attention_dropout = of_attention;
 }
 
 void read_head_dim(Model& m, HfReader& config) {

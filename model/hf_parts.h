@@ -21,8 +21,8 @@ inline constexpr std::int64_t kMaxModules = 64;
 /// Throws InputError M007 for a name that transformers' ACT2FN does not have, or that is not
 /// planned.
 ActivationKind read_activation(HfReader& config, HfReader::Names names, std::string_view fallback);
-/// One probability stands for attention weights and residual branches alike; where they differ:
-/// InputError M004.
+/// Of attention weights and of residual branches; without names for the latter they have none.
+/// Where nothing is stated both have `fallback`.
 void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReader::Names residual,
                   double fallback);
 /// hidden / heads unless it is stated. Throws InputError M006 where that is not whole.

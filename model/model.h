@@ -56,6 +56,11 @@ struct Model {
   bool attention_gate = false;
   bool parallel_attention = false;  // Falcon, GPT-J: x + attention(norm(x)) + mlp(norm'(x))
   double dropout = 0;  // probability on attention weights and on both residual branches
+  double attention_dropout = kAsResiduals;  // on attention weights, where that is another one
+  static constexpr double kAsResiduals = -1;
+  double dropout_of_attention() const {
+    return attention_dropout < 0 ? dropout : attention_dropout;
+  }
 
   // Bidirectional encoders (Devlin et al. 2018, BERT, arXiv 1810.04805, section 3): a token sees
   // all of its sequence, and the model is trained to tell tokens that are masked in its input.

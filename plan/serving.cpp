@@ -17,7 +17,7 @@ namespace {
 /// QKVParallelLinear, num_kv_head_replicas).
 Model with_key_heads_for(Model m, std::int64_t tp) {
   if (tp > m.kv_heads && m.kv_heads > 0 && tp % m.kv_heads == 0) m.kv_heads = tp;
-  m.dropout = 0;
+  m.dropout = 0, m.attention_dropout = Model::kAsResiduals;
   return m;
 }
 

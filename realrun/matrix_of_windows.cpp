@@ -7,11 +7,17 @@ namespace plait::matrix_changes {
 
 using namespace matrix_models;
 
+void dropout_of_branches(MatrixCase& c) { c.model.attention_dropout = 0; }
+void dropout_of_attention(MatrixCase& c) {
+  c.model.attention_dropout = c.model.dropout, c.model.dropout = 0;
+}
+
 void sliding_windows(List& l) {
   l.add("one rank, pairs of sequences", gemma(), {}, 0, {pairs});
   l.add("unfused, dp, zero 1", gemma(), {.dp = 2}, 1, {unfused});
-  l.add("dropout, dp, zero 2", gpt(), {.dp = 2}, 2, {window_of_3});
-  l.add("dropout, unfused, tp, sp", gpt(), {.tp = 2}, 0, {window_of_3, unfused, sp});
+  l.add("dropout of branches, dp, zero 2", gpt(), {.dp = 2}, 2, {window_of_3, dropout_of_branches});
+  l.add("dropout of attention, unfused, tp, sp", gpt(), {.tp = 2}, 0,
+        {window_of_3, unfused, sp, dropout_of_attention});
   l.add("fsdp", gemma(), {.fsdp = 2}, 3);
   l.add("tp", mistral(), {.tp = 2});
   l.add("fsdp, tp, sp", gemma(), {.fsdp = 2, .tp = 2}, 3, {sp});

@@ -266,6 +266,9 @@ const Table<Model>& model_table() {
                 "Modules behind the last layer that predict further tokens in training, D."),
           field("dropout", &Model::dropout, Real{.min = 0, .max = 1},
                 "Probability, on attention weights and both residual branches."),
+          field("attention_dropout", &Model::attention_dropout, Real{.min = -1, .max = 1},
+                "On attention weights, where that is another one; -1: `dropout`.")
+              .silent_by_default(),
       });
   return table;
 }

@@ -16,7 +16,12 @@ namespace {
 class LayerWriter {
  public:
   explicit LayerWriter(Draft& d)
-      : d_(d), m_(d.model), dtype_(d.workload.precision.weights), dropout_(m_.dropout > 0), w_(d) {}
+      : d_(d),
+        m_(d.model),
+        dtype_(d.workload.precision.weights),
+        dropout_(m_.dropout > 0),
+        attention_dropout_(m_.dropout_of_attention() > 0),
+        w_(d) {}
 
   void write() {
     d_.tokens = w_.input("tokens");
@@ -101,8 +106,8 @@ class LayerWriter {
       p.saved = w_.rows("log_sum_exp", Dim{m_.heads}, DType::kFp32, Scope::kLayerMicrobatch);
     } else {
       p.saved = scores("probabilities", s, dtype_);
-      if (dropout_) p.drop_mask = scores("attention_mask", s, DType::kInt8);
-      if (dropout_) p.dropped = scores("dropped_probabilities", s, dtype_);
+      if (attention_dropout_) p.drop_mask = scores("attention_mask", s, DType::kInt8);
+      if (attention_dropout_) p.dropped = scores("dropped_probabilities", s, dtype_);
     }
     p.residual_mask = dropout_ ? w_.mask("attention_residual_mask") : kNoTensor;
     return p;
@@ -139,7 +144,7 @@ class LayerWriter {
     Attention a;
     a.pass = pass;
     a.fused = d_.workload.flash_attention;
-    a.dropout = dropout_;
+    a.dropout = attention_dropout_;
     a.causal = m_.causal;
     a.dtype = dtype_;
     return a;
@@ -374,7 +379,7 @@ class LayerWriter {
   Draft& d_;
   const Model& m_;
   DType dtype_;
-  bool dropout_;
+  bool dropout_, attention_dropout_;
   BlockWriter w_;
   BlockWriter::Parameter table_{};  // the token embedding, which a tied head shares
 };

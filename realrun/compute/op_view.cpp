@@ -7,10 +7,10 @@
 
 namespace plait {
 
-kernels::Dropout OpView::dropout(const std::string& place, bool on) const {
+kernels::Dropout OpView::dropout(const std::string& place, double probability) const {
   kernels::Dropout d;
-  if (!on) return d;
-  d.probability = context_.model.dropout;
+  d.probability = probability;
+  if (probability == 0) return d;
   // Recomputation draws the same mask: its tensor is called after the first one.
   d.seed = hash_of(place.substr(0, place.find('.'))) +
            static_cast<std::uint64_t>(call_.layer) * 0x9E3779B97F4A7C15ULL +
@@ -23,7 +23,7 @@ kernels::Dropout OpView::dropout(const std::string& place, bool on) const {
 }
 
 kernels::Dropout OpView::dropout_of_sum(std::size_t mask) const {
-  kernels::Dropout d = dropout(tensor(mask).name, true);
+  kernels::Dropout d = dropout(tensor(mask).name, context_.model.dropout);
   d.place = place_of(2);
   return d;
 }
@@ -57,7 +57,7 @@ kernels::AttentionShape OpView::shape_of(const Attention& a) const {
 
 kernels::Dropout OpView::dropout_of(const Attention& a) const {
   const std::size_t packed = a.pass == Pass::kForward ? 0 : 1;
-  kernels::Dropout d = dropout("attention", a.dropout);
+  kernels::Dropout d = dropout("attention", a.dropout ? context_.model.dropout_of_attention() : 0);
   d.heads = context_.model.heads, d.place = place_of(packed);
   // Heads that tp leaves are dealt along ulysses.
   const AxisSet split = tensor(packed).dims[2].sharded, dealt = split - (split - Axis::kUlysses);

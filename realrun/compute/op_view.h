@@ -70,7 +70,7 @@ class OpView {
     return positions_of(tensor(i).dims[0], plan_.mesh, context_.rank);
   }
   /// Of an op at `place`, or none.
-  kernels::Dropout dropout(const std::string& place, bool on) const;
+  kernels::Dropout dropout(const std::string& place, double probability) const;
   /// Of a scaled Add: where the columns of operand `part` begin in those of operand `whole`.
   std::int64_t first_column(std::size_t part, std::size_t whole) const;
   /// Of an Add with dropout, whose mask is operand `mask`.

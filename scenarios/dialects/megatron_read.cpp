@@ -184,8 +184,9 @@ class Reading {
   void dropout() {
     const double attention = args_.number("--attention-dropout").value_or(0.1);
     const double residual = args_.number("--hidden-dropout").value_or(0.1);
-    if (attention != residual) near("--hidden-dropout is read as the dropout of attention too");
     give("--hidden-dropout", "model.dropout", json_number(residual));
+    if (attention != residual)
+      give("--attention-dropout", "model.attention_dropout", json_number(attention));
   }
 
   void workload() {

@@ -30,7 +30,8 @@ void write_model(ExportDraft& d) {
     case PositionKind::kNone: d.set("--position-embedding-type", "none"); break;
   }
   if (!m.tied_embeddings) d.set("--untie-embeddings-and-output-weights");
-  d.copy("--attention-dropout", "model.dropout");
+  const bool alike = m.attention_dropout < 0;
+  d.copy("--attention-dropout", alike ? "model.dropout" : "model.attention_dropout");
   d.copy("--hidden-dropout", "model.dropout");
   const bool swiglu = m.gated_mlp && m.activation == ActivationKind::kSilu;
   if (swiglu) d.set("--swiglu");

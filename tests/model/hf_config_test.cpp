@@ -331,10 +331,15 @@ TEST(HfConfigRefusal, OfANetworkThatIsNotPlannedSaysWhatItHas) {
   EXPECT_NE(text.problem.find("within chunks"), std::string::npos) << text.problem;
 }
 
-TEST(HfConfigRefusal, OfDropoutThatDiffersBetweenAttentionAndBranches) {
-  EXPECT_EQ(refusal(R"({"model_type": "gpt2", "attn_pdrop": 0.0})").where.path, "attn_pdrop");
-  EXPECT_EQ(refusal(R"({"model_type": "gpt2", "resid_pdrop": 0.0})").where.path, "resid_pdrop");
-  EXPECT_EQ(refusal(R"({"model_type": "llama", "attention_dropout": 0.1})").code, "M004");
+TEST(HfConfig, AttentionMayDropOutByAnotherProbability) {
+  const auto dropouts = [](const std::string& text) {
+    const Model m = imported(text);
+    return std::pair(m.dropout, m.dropout_of_attention());
+  };
+  EXPECT_EQ(dropouts(R"({"model_type": "gpt2"})"), std::pair(0.1, 0.1));
+  EXPECT_EQ(dropouts(R"({"model_type": "gpt2", "attn_pdrop": 0.0})"), std::pair(0.1, 0.0));
+  EXPECT_EQ(dropouts(R"({"model_type": "gpt2", "resid_pdrop": 0.0})"), std::pair(0.0, 0.1));
+  EXPECT_EQ(dropouts(R"({"model_type": "llama", "attention_dropout": 0.1})"), std::pair(0.0, 0.1));
 }
 
 struct Malformed {

@@ -46,6 +46,7 @@ inline void expect_same_shape(const Model& a, const Model& b) {
   EXPECT_EQ(a.full_attention_first, b.full_attention_first);
   EXPECT_EQ(a.full_attention_every, b.full_attention_every);
   EXPECT_EQ(a.dropout, b.dropout);
+  EXPECT_EQ(a.dropout_of_attention(), b.dropout_of_attention());
   EXPECT_EQ(a.causal, b.causal);
   EXPECT_EQ(a.norm_position, b.norm_position);
   EXPECT_EQ(a.embedding_norm, b.embedding_norm);

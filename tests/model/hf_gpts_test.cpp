@@ -20,6 +20,30 @@ TEST(HfGpts, OfBloomIsThePreset) {
   EXPECT_TRUE(got.ignored_keys.empty());
 }
 
+// Keys and values as published with facebook/opt-6.7b.
+TEST(HfGpts, OfOptIsThePresetWithoutDropoutOfAttention) {
+  const ImportedModel got = import_hf_config(R"({"_remove_final_layer_norm": false,
+      "activation_dropout": 0.0, "activation_function": "relu",
+      "architectures": ["OPTForCausalLM"], "attention_dropout": 0.0, "bos_token_id": 2,
+      "do_layer_norm_before": true, "dropout": 0.1, "eos_token_id": 2, "ffn_dim": 16384,
+      "hidden_size": 4096, "init_std": 0.02, "layerdrop": 0.0,
+      "max_position_embeddings": 2048, "model_type": "opt", "num_attention_heads": 32,
+      "num_hidden_layers": 32, "pad_token_id": 1, "prefix": "</s>", "torch_dtype": "float16",
+      "use_cache": true, "vocab_size": 50272, "word_embed_proj_dim": 4096})",
+                                             "config.json");
+  Model expected = *find_preset("opt-6.7b");
+  expected.attention_dropout = 0;
+  expect_same_shape(got.model, expected);
+}
+
+// opt-350m.
+TEST(HfGpts, OfOptWithNormsBehindSumsOrANarrowEmbeddingAreRefused) {
+  EXPECT_EQ(refusal(R"({"model_type": "opt", "do_layer_norm_before": false})").where.path,
+            "do_layer_norm_before");
+  EXPECT_EQ(refusal(R"({"model_type": "opt", "word_embed_proj_dim": 512})").where.path,
+            "word_embed_proj_dim");
+}
+
 TEST(HfGpts, OfFalconWithLinearBiasesHasNoPositions) {
   const Model m = imported(R"({"model_type": "falcon", "alibi": true, "parallel_attn": false,
       "multi_query": false, "hidden_size": 4096, "num_attention_heads": 64})");

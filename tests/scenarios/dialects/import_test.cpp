@@ -76,8 +76,16 @@ TEST(ImportMegatron, AbsentArgumentsHaveItsDefaults) {
 
 TEST(ImportMegatron, WhatItDoesNotReadItNames) {
   EXPECT_EQ(warnings(Dialect::kMegatronCore, kMegatron), "W007: not read: --lr, --train-iters\n");
-  EXPECT_NE(warnings(Dialect::kMegatronCore, "--num-layers 2 --attention-dropout 0.2").find("W008"),
-            std::string::npos);
+}
+
+TEST(ImportMegatron, AttentionMayDropOutByAnotherProbability) {
+  const auto dropouts = [](const std::string& more) {
+    const Model m = imported(Dialect::kMegatronCore, std::string(kMegatron) + more).model;
+    return std::pair(m.dropout, m.dropout_of_attention());
+  };
+  EXPECT_EQ(dropouts(" --attention-dropout 0.2 --hidden-dropout 0.2"), std::pair(0.2, 0.2));
+  EXPECT_EQ(dropouts(" --attention-dropout 0.2 --hidden-dropout 0"), std::pair(0.0, 0.2));
+  EXPECT_EQ(dropouts(" --attention-dropout 0 --hidden-dropout 0.2"), std::pair(0.2, 0.0));
 }
 
 TEST(ImportMegatron, WeightsAreGatheredIn8BitsWhereOneFormDoes) {

@@ -47,7 +47,8 @@ json random_model() {
           {"full_attention_first", size({0, 0, 3})},
           {"full_attention_every", size({0, 2, 5})},
           {"mtp_layers", size({0, 0, 1, 2})},
-          {"dropout", coin() ? 0.1 : 0.0}};
+          {"dropout", coin() ? 0.1 : 0.0},
+          {"attention_dropout", coin() ? 0.2 : -1.0}};
 }
 
 json random_precision() {
