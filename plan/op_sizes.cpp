@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -193,12 +192,15 @@ std::string misfit(const Tensors& tensors, const Mesh& mesh, const Op& op) {
 }  // namespace
 
 void check_op_sizes(const Plan& plan, FaultList& faults) {
-  std::set<std::pair<std::int64_t, BlockId>> seen;  // by the stage's tensor-parallel degree
+  std::map<std::int64_t, std::vector<bool>> checked;  // blocks, by the stage's tp degree
   for (std::size_t s = 0; s < plan.programs.size(); ++s) {
     const Mesh mesh = mesh_of(plan, static_cast<std::int64_t>(s));
+    std::vector<bool>& done = checked[mesh[Axis::kTp]];
+    done.resize(plan.blocks.size());
     const std::vector<Call>& calls = plan.programs[s].calls;
     for (std::size_t c = 0; c < calls.size(); ++c) {
-      if (!seen.emplace(mesh[Axis::kTp], calls[c].block).second) continue;
+      if (done[calls[c].block]) continue;
+      done[calls[c].block] = true;
       const Block& block = plan.blocks[calls[c].block];
       for (const Op& op : block.ops) {
         const std::string what = misfit(plan.tensors, mesh, op);
