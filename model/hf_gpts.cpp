@@ -17,7 +17,7 @@ struct GptDefaults {
   std::int64_t vocab, hidden, ffn_hidden, layers, heads, max_positions;
 };
 
-/// Under the names that all newer families have.
+/// Under the names that all newer families have; OPT has but the MLP's width by another one.
 Model read_gpt_sizes(HfReader& config, const GptDefaults& defaults) {
   Model m = layer_norm_model();
   m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
@@ -25,7 +25,7 @@ Model read_gpt_sizes(HfReader& config, const GptDefaults& defaults) {
   m.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
   m.heads = config.size({"num_attention_heads"}, kMaxHeads, defaults.heads);
   m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"intermediate_size"}, kMaxWidth, defaults.ffn_hidden);
+  m.ffn_hidden = config.size({"intermediate_size", "ffn_dim"}, kMaxWidth, defaults.ffn_hidden);
   m.max_positions = config.size({"max_position_embeddings"}, kMaxPositions, defaults.max_positions);
   read_head_dim(m, config);
   return m;
@@ -119,17 +119,8 @@ Model read_bloom(HfReader& config) {
 }
 
 Model read_opt(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50272);
-  m.hidden = config.size({"hidden_size"}, kMaxWidth, 768);
-  m.layers = config.size({"num_hidden_layers"}, kMaxLayers, 12);
-  m.heads = config.size({"num_attention_heads"}, kMaxHeads, 12);
-  m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"ffn_dim"}, kMaxWidth, 3072);
-  const std::int64_t before_the_first = 2;  // rows of positions
-  m.max_positions =
-      before_the_first + config.size({"max_position_embeddings"}, kMaxPositions, 2048);
-  read_head_dim(m, config);
+  Model m = read_gpt_sizes(config, {50272, 768, 3072, 12, 12, 2048});
+  m.max_positions += 2;  // rows before the first
   m.activation = read_activation(config, {"activation_function"}, "relu");
   m.positions = PositionKind::kLearned;
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
