@@ -172,7 +172,9 @@ class Sweeper {
       if (!start) return false;
       begin_[l] = *start;
     }
-    st.held.forget(*std::min_element(begin_.begin(), begin_.end()));
+    // A block of collectives alone may begin behind kernels that are still to come.
+    const SimTime* kernels = &st.clock[kComputeClock * width_];
+    st.held.forget(*std::min_element(kernels, kernels + width_));
     for (const std::uint16_t i : p.outlasting) {
       for (std::size_t l = 0; l < width_; ++l) scratch_[l] = begin_[l] + p.lanes[l].start[i];
       const std::size_t id = durations_.op_id(call.block, i);

@@ -169,6 +169,7 @@ class FlowEngine {
       queue(at).waits_for = kHost;
       return false;
     }
+    if (op.run < host.run) return true;  // before the host's last wait
     const SimTime time = host.begin + op.issued;
     if (time > now_) events_.push(time, {FlowDue::kIssued, at.stream, at.cls, 0});
     return time <= now_;

@@ -121,4 +121,20 @@ TEST(Agreement, StagesOnShuffledDevices) {
   expect_agreement(c);
 }
 
+// Gradients are reduced one bucket behind the other while the optimizer, which is issued behind
+// them, begins beside the first one: what that keeps of the device must not be forgotten.
+TEST(Agreement, KernelsIssuedBehindCollectivesThatBeginLater) {
+  Case c = small_case(4, 1, 2, 2);
+  c.strategy.zero_stage = 1, c.strategy.sequence_parallel = true;
+  c.strategy.pipeline.schedule = Schedule::kZbH1;
+  c.strategy.data.bucket = Bytes(1000), c.strategy.data.overlap = false;
+  c.workload.global_batch = 2, c.workload.gradient_clipping = false;
+  c.workload.flash_attention = false;
+  c.workload.precision.weights = c.workload.precision.reduction = DType::kFp32;
+  c.machine.devices_per_node = 1, c.machine.nodes = 16;
+  c.machine.fabric = "roce100", c.machine.nodes_per_pod = 1;
+  c.launch = 0.001;
+  expect_agreement(c);
+}
+
 }  // namespace plait::agreement_test

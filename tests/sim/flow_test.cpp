@@ -56,6 +56,29 @@ RC_GTEST_PROP(Flow, EqualsTheSweepWhereNothingContends, ()) {
   RC_ASSERT(flowed.contention.empty());
 }
 
+// A bucket waits on its stream for the one before it, and meanwhile the host waits for the lengths
+// of documents: what was issued before such a wait does not begin by what the host does behind it.
+TEST(Flow, WhatWasIssuedBeforeTheHostWaitedBeginsAsInTheSweep) {
+  Case c;
+  c.model = tiny_llama();
+  c.model.layers = 1;
+  c.strategy.mesh[Axis::kDp] = 2;
+  c.strategy.data.bucket = Bytes(1000);
+  c.strategy.recompute.kind = Recompute::kFull;
+  c.workload.sequence_length = 24, c.workload.global_batch = 2;
+  c.workload.gradient_clipping = c.workload.flash_attention = false;
+  c.machine.preset = "dgx-a100", c.machine.devices_per_node = 2;
+  c.machine.slowdowns = {{0, 1.0625}, {0, 1.0625}}, c.machine.jitter = 0.1;
+  c.host.launch_time = Seconds(1e-8), c.host.graphs = c.host.waits_for_lengths = true;
+  const Plan plan = c.plan();
+  const Cluster cluster = c.cluster();
+  SimulationOptions options;
+  options.interference = false;
+  const Simulation swept = simulate(plan, cluster, c.costs(), options);
+  options.network = crossbar(cluster, BytesPerSecond(1e15));
+  EXPECT_EQ(difference(plan, swept, simulate(plan, cluster, c.costs(), options)), "");
+}
+
 struct BothWays {
   Simulation folded, unfolded;
 };
