@@ -70,17 +70,15 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
 struct Unplanned {
   std::string_view name, what;
 };
-constexpr std::string_view kNormOfBranch = "a norm of what a branch adds, and none before it, is";
-constexpr std::string_view kSharedNorm = "one norm shared by attention and MLP is";
+constexpr std::string_view kHeadBias = "a bias of the output matrix is";
+constexpr std::string_view kPlainLayerNorm = "LayerNorm without a bias is";
 constexpr std::string_view kChunks = "attention within chunks of the sequence is";
 constexpr std::array kUnplanned = {
     Unplanned{"kimi_linear", "Kimi delta attention, whose states decay column by column, is"},
-    Unplanned{"olmo2", kNormOfBranch},
-    Unplanned{"olmo3", kNormOfBranch},
-    Unplanned{"gptj", kSharedNorm},
-    Unplanned{"phi", kSharedNorm},
-    Unplanned{"cohere", kSharedNorm},
-    Unplanned{"cohere2", kSharedNorm},
+    Unplanned{"gptj", kHeadBias},
+    Unplanned{"phi", kHeadBias},
+    Unplanned{"cohere", kPlainLayerNorm},
+    Unplanned{"cohere2", kPlainLayerNorm},
     Unplanned{"llama4", kChunks},
     Unplanned{"llama4_text", kChunks},
     Unplanned{"deepseek_v32", "attention to tokens that an indexer chooses is"},

@@ -5,8 +5,6 @@
 
 #include "model/hf_delta_nets.h"
 
-#include <cmath>
-
 #include "model/hf_parts.h"
 
 namespace plait::hf {
@@ -39,20 +37,6 @@ void read_net_pattern(Model& m, HfReader& config) {
   for (std::int64_t l = 1; l <= m.layers; ++l) m.layer_pattern += l % every == 0 ? 'a' : 'g';
 }
 
-/// What positions rotate of a head: at the top, or of `rope_parameters`.
-void read_partial_rotation(Model& m, HfReader& config) {
-  double factor = 0.25;
-  const Json* rope = config.peek("rope_parameters");
-  const Json* nested = rope == nullptr || !rope->is(Json::Kind::kObject)
-                           ? nullptr
-                           : rope->find("partial_rotary_factor");
-  const bool inside = nested != nullptr && nested->is(Json::Kind::kNumber);
-  if (inside) factor = nested->number();
-  if (!inside || config.peek("partial_rotary_factor") != nullptr)
-    factor = config.probability({"partial_rotary_factor"}, factor);
-  m.rope_head_dim = std::llround(factor * static_cast<double>(m.head_dim));
-}
-
 Model read_gated(HfReader& config, const LlamaDefaults& defaults) {
   Model m = read_llama_sizes(config, defaults);
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 256);
@@ -62,7 +46,7 @@ Model read_gated(HfReader& config, const LlamaDefaults& defaults) {
   if (gate != nullptr && gate->is(Json::Kind::kBool) && !gate->boolean())
     refuse_config(*gate, "attention without its gate in this family is");
   m.attention_gate = true;
-  read_partial_rotation(m, config);
+  read_partial_rotation(m, config, {"partial_rotary_factor"}, 0.25);
   read_net_pattern(m, config);
   read_nets(m, config);
   if (config.peek("mtp_num_hidden_layers") != nullptr)

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/error.h"
@@ -12,6 +13,7 @@
 #include "model/hf_encoders.h"
 #include "model/hf_gpts.h"
 #include "model/hf_hybrids.h"
+#include "model/hf_olmos.h"
 #include "model/hf_parts.h"
 #include "model/hf_windows.h"
 
@@ -212,12 +214,12 @@ Model read_deepseek_v3(HfReader& config) {
   return m;
 }
 
-/// GLM-4.5: experts behind the first dense layers, beside those that every token sees; half of each
-/// head is rotated.
+/// GLM-4.5: experts behind the first dense layers, beside those that every token sees.
 Model read_glm4_moe(HfReader& config) {
   Model m = read_llama_shape(config, {151552, 4096, 10944, 46, 96, 8, 131072});
   m.qkv_bias = config.flag({"attention_bias"}, false);
   m.qk_norm = config.flag({"use_qk_norm"}, false);
+  read_partial_rotation(m, config, {"partial_rotary_factor"}, 0.5);
   m.experts = config.size({"n_routed_experts"}, kMaxExperts, 128);
   m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 8);
   m.expert_ffn_hidden = config.size({"moe_intermediate_size"}, kMaxWidth, 1408);
@@ -227,11 +229,42 @@ Model read_glm4_moe(HfReader& config) {
   return m;
 }
 
+/// MiniMax-M2: experts in every layer, and norms of queries and keys across heads. The modules that
+/// predict further tokens, which its files name, are in no published weights. What is left out
+/// changes no shape: how experts are scored and balanced.
+Model read_minimax_m2(HfReader& config) {
+  Model m = read_llama_sizes(config, {200064, 3072, 1536, 62, 48, 8, 196608});
+  m.head_dim = config.size({"head_dim"}, kMaxHeads, 128);
+  m.qk_norm = config.flag({"use_qk_norm"}, true);
+  m.qk_norm_across_heads = m.qk_norm && config.word({"qk_norm_type"}, "per_layer") == "per_layer";
+  if (config.peek("rotary_dim") != nullptr) {
+    const std::int64_t rotated = config.size({"rotary_dim"}, m.head_dim, m.head_dim);
+    m.rope_head_dim = rotated == m.head_dim ? 0 : rotated;
+    config.take({"partial_rotary_factor"});  // the same
+  } else {
+    read_partial_rotation(m, config, {"partial_rotary_factor"}, 1);
+  }
+  m.experts = config.size({"num_local_experts"}, kMaxExperts, 256);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 8);
+  m.expert_ffn_hidden = m.ffn_hidden;
+  m.shared_ffn_hidden = config.count({"shared_intermediate_size"}, kMaxWidth, 0);
+  const Json* kinds = config.take({"attn_type_list"});
+  const auto is_linear = [](const Json* kind) {
+    return kind->is(Json::Kind::kInteger) && kind->integer() == 0;
+  };
+  if (kinds != nullptr && kinds->is(Json::Kind::kList) &&
+      std::ranges::any_of(kinds->children(), is_linear))
+    refuse_config(*kinds, "linear attention in this family is");
+  return m;
+}
+
 constexpr std::array kFamilies = {
     HfFamily{"llama", read_llama},
     HfFamily{"mistral", read_mistral},
     HfFamily{"qwen2", read_qwen2},
     HfFamily{"qwen3", read_qwen3},
+    HfFamily{"olmo2", read_olmo2},
+    HfFamily{"olmo3", read_olmo3},
     HfFamily{"granite", read_granite},
     HfFamily{"phi3", read_phi3},
     HfFamily{"gemma", read_gemma1},
@@ -247,6 +280,8 @@ constexpr std::array kFamilies = {
     HfFamily{"opt", read_opt},
     HfFamily{"starcoder2", read_starcoder2},
     HfFamily{"mixtral", read_mixtral, true},
+    HfFamily{"olmoe", read_olmoe, true},
+    HfFamily{"minimax_m2", read_minimax_m2, true},
     HfFamily{"gpt_oss", read_gpt_oss, true},
     HfFamily{"qwen2_moe", read_qwen2_moe, true},
     HfFamily{"qwen3_moe", read_qwen3_moe, true},

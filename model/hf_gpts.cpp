@@ -40,11 +40,7 @@ void read_falcon_generation(Model& m, HfReader& config) {
       !grouped && multi_query ? 1 : config.size({"num_kv_heads", "n_head_kv"}, kMaxHeads, m.heads);
   m.parallel_attention = config.flag({"parallel_attn"}, true) || grouped;
   if (!m.parallel_attention) return;
-  const bool two_norms = grouped && config.size({"num_ln_in_parallel_attn"}, 2, 2) == 2;
-  if (two_norms) return;
-  const Json* key = config.take({"num_ln_in_parallel_attn"});
-  if (key == nullptr) key = config.take({"parallel_attn", "model_type"});
-  refuse_config(*key, "one norm shared by attention and MLP is");
+  m.shared_norm = !grouped || config.size({"num_ln_in_parallel_attn"}, 2, 2) == 1;
 }
 
 }  // namespace
@@ -74,6 +70,7 @@ Model read_gpt_neox(HfReader& config) {
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
   m.mlp_bias = true;
   m.parallel_attention = config.flag({"use_parallel_residual"}, true);
+  read_partial_rotation(m, config, {"partial_rotary_factor", "rotary_pct"}, 0.25);
   read_dropout(m, config, {"attention_dropout"}, {"hidden_dropout"}, 0);
   return m;
 }

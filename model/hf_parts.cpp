@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -56,6 +58,19 @@ void read_head_dim(Model& m, HfReader& config) {
          .expected = "a whole head dimension",
          .cure = "state head_dim"});
   m.head_dim = m.hidden / m.heads;
+}
+
+void read_partial_rotation(Model& m, HfReader& config, HfReader::Names names, double fallback) {
+  double factor = fallback;
+  const Json* rope = config.peek("rope_parameters");
+  const Json* nested =
+      rope == nullptr || !rope->is(Json::Kind::kObject) ? nullptr : rope->find(*names.begin());
+  const bool inside = nested != nullptr && nested->is(Json::Kind::kNumber);
+  if (inside) factor = nested->number();
+  const auto stands = [&](std::string_view name) { return config.peek(name) != nullptr; };
+  if (!inside || std::ranges::any_of(names, stands)) factor = config.fraction(names, factor);
+  const std::int64_t rotated = std::llround(factor * static_cast<double>(m.head_dim));
+  m.rope_head_dim = rotated == m.head_dim ? 0 : rotated;
 }
 
 Model layer_norm_model() {

@@ -27,6 +27,9 @@ void read_dropout(Model& m, HfReader& config, HfReader::Names attention, HfReade
                   double fallback);
 /// hidden / heads unless it is stated. Throws InputError M006 where that is not whole.
 void read_head_dim(Model& m, HfReader& config);
+/// What positions rotate of a head, as a part of it: at the top, under one of these names, or as
+/// the first of them in `rope_parameters`. After the head's size is known.
+void read_partial_rotation(Model& m, HfReader& config, HfReader::Names names, double fallback);
 /// LayerNorm and an ungated MLP, as GPT-2, GPT-NeoX, Falcon and BERT have them.
 Model layer_norm_model();
 

@@ -107,6 +107,15 @@ double HfReader::probability(Names names, double fallback) {
   return value->number();
 }
 
+double HfReader::fraction(Names names, double fallback) {
+  const Json* value = value_of(names, fmt::format("{}", fallback));
+  if (value == nullptr) return fallback;
+  const bool numeric = value->is(Json::Kind::kInteger) || value->is(Json::Kind::kNumber);
+  if (!numeric || value->number() <= 0 || value->number() > 1)
+    fail_value(*value, "a number above 0, at most 1");
+  return value->number();
+}
+
 std::string HfReader::word(Names names, std::string_view fallback) {
   const Json* value = value_of(names, std::string(fallback));
   if (value == nullptr) return std::string(fallback);

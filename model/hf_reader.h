@@ -39,6 +39,8 @@ class HfReader {
   bool flag(Names names, bool fallback);
   /// A probability in [0, 1).
   double probability(Names names, double fallback);
+  /// A part of a whole, above 0; 1 is all of it.
+  double fraction(Names names, double fallback);
   std::string word(Names names, std::string_view fallback);
 
   /// Notes a value that the file does not state.

@@ -72,7 +72,8 @@ ParameterCount count_parameters(const Model& model) {
   const std::int64_t h = model.hidden;
   const std::int64_t vectors = model.norm_bias() ? 2 : 1;  // gamma, beta
   const std::int64_t norm = h * vectors;
-  const std::int64_t norms = (model.has_branch_norms() ? 2 : 1) * norm;  // of a branch
+  const bool both = model.norm_position == NormPosition::kBoth;
+  const std::int64_t norms = (both ? 2 : 1) * norm;  // of a branch
   const std::int64_t token_table = model.vocab * h;
   const bool learned = model.positions == PositionKind::kLearned;
 
@@ -80,9 +81,10 @@ ParameterCount count_parameters(const Model& model) {
   count.embedding = token_table + (learned ? model.max_positions * h : 0) + model.token_types * h +
                     (model.embedding_norm ? norm : 0);
   const std::int64_t of_latents = (model.q_lora_rank + model.kv_lora_rank) * vectors;
-  count.attention =
-      norms + of_latents + model.attention_weights() + (model.qkv_bias ? model.qkv_width() : 0) +
-      (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_output_bias ? h : 0);
+  count.attention = norms + of_latents + model.attention_weights() +
+                    (model.qkv_bias ? model.qkv_width() : 0) +
+                    (model.qk_norm ? model.normed_query_width() + model.normed_key_width() : 0) +
+                    (model.attention_output_bias ? h : 0);
   // Taps and a bias of each channel; decay, step bias and direct term of each head; the gated norm.
   count.state_space = norm + model.state_space_weights() +
                       model.conv_channels() * (model.conv_width + 1) + 3 * model.state_heads +
@@ -97,7 +99,7 @@ ParameterCount count_parameters(const Model& model) {
   const std::int64_t expert = mlp(model.expert_ffn_hidden);
   const std::int64_t shared =
       model.shared_ffn_hidden > 0 ? mlp(model.shared_ffn_hidden) + model.shared_gate_weights() : 0;
-  count.mlp = norms + mlp(model.ffn_hidden);
+  count.mlp = (model.shared_norm ? 0 : norms) + mlp(model.ffn_hidden);
   count.layer = count.attention + count.mlp;
   if (model.experts > 0) {
     const std::int64_t routed = norms + model.experts * h + shared;

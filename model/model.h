@@ -14,11 +14,12 @@ namespace plait {
 enum class NormKind : std::uint8_t { kLayerNorm, kRmsNorm };
 enum class ActivationKind : std::uint8_t { kGelu, kSilu, kRelu };
 enum class PositionKind : std::uint8_t { kLearned, kRotary, kNone };
-/// In front of attention and MLP, x + f(norm(x)), with one more norm behind the last layer; or
-/// behind their residual sums, norm(x + f(x)) (Vaswani et al. 2017, arXiv 1706.03762, section 3.1);
-/// or in front of them and, of what they add, behind them too, x + norm'(f(norm(x))) (Gemma 2,
-/// arXiv 2408.00118, section 2).
-enum class NormPosition : std::uint8_t { kPre, kPost, kBoth };
+/// In front of attention and MLP, x + f(norm(x)); or behind their residual sums, norm(x + f(x))
+/// (Vaswani et al. 2017, arXiv 1706.03762, section 3.1); or in front of them and, of what they add,
+/// behind them too, x + norm'(f(norm(x))) (Gemma 2, arXiv 2408.00118, section 2); or of what they
+/// add alone, x + norm(f(x)) (OLMo 2, arXiv 2501.00656, section 3.1). In all but the second one
+/// more norm stands behind the last layer.
+enum class NormPosition : std::uint8_t { kPre, kPost, kBoth, kBranch };
 
 /// What a layer mixes tokens with, and what stands behind that.
 enum class Mixer : std::uint8_t { kNone, kAttention, kStateSpace, kDeltaNet };
@@ -51,10 +52,14 @@ struct Model {
   /// head_dim for all queries of a layer and one for all keys (Henry et al. 2020, arXiv 2010.04245;
   /// Qwen3, arXiv 2505.09388, section 2).
   bool qk_norm = false;
+  /// With qk_norm: one norm of the queries of all heads and one of their keys, each with a gamma of
+  /// as many columns (OLMo 2, arXiv 2501.00656, section 3.1; MiniMax-M2's "per_layer").
+  bool qk_norm_across_heads = false;
   /// Attention's results times sigmoid(W_g h), a gate of each column, before the projection behind
   /// them (Qiu et al. 2025, arXiv 2505.06708, section 2.2, G1; Qwen3-Next).
   bool attention_gate = false;
-  bool parallel_attention = false;  // Falcon, GPT-J: x + attention(norm(x)) + mlp(norm'(x))
+  bool parallel_attention = false;  // Falcon, GPT-NeoX: x + attention(norm(x)) + mlp(norm'(x))
+  bool shared_norm = false;         // of both, where they are parallel (Falcon-7B)
   double dropout = 0;  // probability on attention weights and on both residual branches
   double attention_dropout = kAsResiduals;  // on attention weights, where that is another one
   static constexpr double kAsResiduals = -1;
@@ -153,8 +158,19 @@ struct Model {
   bool norm_bias() const { return norm == NormKind::kLayerNorm; }
   /// The residual stream's own, behind the last layer.
   bool has_final_norm() const { return norm_position != NormPosition::kPost; }
+  /// Of what attention and MLP read.
+  bool has_input_norms() const {
+    return norm_position == NormPosition::kPre || norm_position == NormPosition::kBoth;
+  }
   /// Of what attention and MLP add.
-  bool has_branch_norms() const { return norm_position == NormPosition::kBoth; }
+  bool has_branch_norms() const {
+    return norm_position == NormPosition::kBoth || norm_position == NormPosition::kBranch;
+  }
+  /// Columns of the vector that is normalised of queries, and of keys (qk_norm).
+  std::int64_t normed_query_width() const {
+    return qk_norm_across_heads ? query_width() : head_dim;
+  }
+  std::int64_t normed_key_width() const { return qk_norm_across_heads ? key_width() : head_dim; }
   /// Whether it continues a text token by token.
   bool generates() const { return causal && !masked_lm_head && token_types == 0; }
   bool has_window(std::int64_t layer) const {

@@ -103,17 +103,23 @@ struct Norm {
   DType dtype = DType::kBf16;
 };
 
-/// Packed rows [q | k | v] of which each of the `heads` queries and `kv_heads` keys, head_dim
-/// columns each, is normalised by itself, x rstd gamma, with one gamma for queries and one for
-/// keys; values stay as they are. kBackward: gradients of queries and keys, in place.
+/// Packed rows [q | k | v] of which each of the `heads` queries, head_dim columns, and `kv_heads`
+/// keys, key_dim columns, is normalised by itself, x rstd gamma, with one gamma for queries and one
+/// for keys; values stay as they are. Across heads: one query and one key, as wide as all are
+/// together. kBackward: gradients of queries and keys, in place.
 struct HeadNorm {
   Pass pass = Pass::kForward;
-  std::int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, value_width = 0;
+  std::int64_t rows = 0, heads = 0, kv_heads = 0, head_dim = 0, key_dim = 0, value_width = 0;
   DType dtype = DType::kBf16;
+  std::int64_t query_width() const { return heads * head_dim; }
+  std::int64_t key_width() const { return kv_heads * key_dim; }
+  std::int64_t normed_width() const { return query_width() + key_width(); }
 };
-/// The heads as rows of their own.
+/// What is normalised as rows of their own, of one width in the mean.
 inline Norm norm_of_heads(const HeadNorm& h) {
-  return {h.pass, NormKind::kRmsNorm, h.rows * (h.heads + h.kv_heads), h.head_dim, h.dtype};
+  const std::int64_t vectors = h.heads + h.kv_heads;
+  const std::int64_t width = vectors == 0 ? 0 : h.normed_width() / vectors;
+  return {h.pass, NormKind::kRmsNorm, h.rows * vectors, width, h.dtype};
 }
 
 /// y[rows, width] = f(x); gated: y = f(gate) * up with x[rows, 2 width]. `weighted`: times a number

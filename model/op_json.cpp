@@ -85,6 +85,7 @@ std::vector<Field<HeadNorm>> fields(const HeadNorm*) {
           size("heads", &T::heads),
           size("kv_heads", &T::kv_heads),
           size("head_dim", &T::head_dim),
+          size("key_dim", &T::key_dim),
           size("value_width", &T::value_width),
           dtype("dtype", &T::dtype)};
 }

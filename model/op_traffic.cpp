@@ -127,11 +127,10 @@ std::int64_t traffic(const Norm& op) {
 
 /// Forward reads and writes whole rows, backward queries and keys: x, and dy that becomes dx.
 std::int64_t traffic(const HeadNorm& op) {
-  const std::int64_t normed = op.rows * (op.heads + op.kv_heads);
-  const std::int64_t matrix = normed * op.head_dim * size_of(op.dtype);
+  const std::int64_t matrix = op.rows * op.normed_width() * size_of(op.dtype);
   const std::int64_t values = op.rows * op.value_width * size_of(op.dtype);
-  const std::int64_t stats = normed * kStatBytes;
-  const std::int64_t gammas = 2 * op.head_dim * size_of(op.dtype);
+  const std::int64_t stats = op.rows * (op.heads + op.kv_heads) * kStatBytes;
+  const std::int64_t gammas = (op.head_dim + op.key_dim) * size_of(op.dtype);
   switch (op.pass) {
     case Pass::kForward: return 2 * (matrix + values) + stats + gammas;
     case Pass::kBackward: return 3 * matrix + stats + 2 * gammas;

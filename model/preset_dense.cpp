@@ -36,6 +36,15 @@ constexpr std::string_view kGemma3 =
     "Gemma Team 2025 (arXiv 2503.19786), Table 1, and its config.json, the text's part";
 constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
+constexpr std::string_view kFalcon7 =
+    "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-7b";
+constexpr std::string_view kPythia =
+    "Biderman et al. 2023 (arXiv 2304.01373), Table 1, and its config.json";
+constexpr std::string_view kNeox =
+    "Black et al. 2022 (arXiv 2204.06745), section 2, and config.json of EleutherAI/gpt-neox-20b";
+constexpr std::string_view kOlmo2 =
+    "Team OLMo 2024 (arXiv 2501.00656), Table 1, and config.json of allenai/OLMo-2";
+constexpr std::string_view kOlmo3 = "config.json of allenai/Olmo-3-1025-7B and -1125-32B";
 constexpr std::string_view kOpt =
     "Zhang et al. 2022 (arXiv 2205.01068), Table 1, and config.json of facebook/opt";
 constexpr std::string_view kBloom =
@@ -96,6 +105,34 @@ Model with_biases(Model m) {
 Model falcon_40b() {
   Model m = tied(with_plain_layers(llama("falcon-40b", {60, 8192, 4 * 8192, 128, 8, 65024, 2048})));
   m.parallel_attention = true;
+  return m;
+}
+/// The same with one head of keys and values, and one norm for both.
+Model falcon_7b() {
+  Model m = tied(with_plain_layers(llama("falcon-7b", {32, 4544, 4 * 4544, 71, 1, 65024, 2048})));
+  m.parallel_attention = m.shared_norm = true;
+  return m;
+}
+/// Parallel attention and MLP with biases, behind a LayerNorm each; a quarter of a head is rotated.
+Model gpt_neox(std::string name, std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+               std::int64_t vocab) {
+  Model m = with_biases(with_plain_layers(
+      llama(std::move(name), {layers, hidden, 4 * hidden, heads, heads, vocab, 2048})));
+  m.parallel_attention = true;
+  m.rope_head_dim = m.head_dim / 4;
+  return m;
+}
+/// Norms of what branches add, and of the queries and keys of all heads.
+Model olmo_2(std::string name, const LlamaShape& shape) {
+  Model m = llama(std::move(name), shape);
+  m.norm_position = NormPosition::kBranch;
+  m.qk_norm = m.qk_norm_across_heads = true;
+  return m;
+}
+/// With windows of 4,096 tokens in three of four layers.
+Model olmo_3(std::string name, const LlamaShape& shape) {
+  Model m = with_window(olmo_2(std::move(name), shape), 4096);
+  m.full_attention_every = 4;
   return m;
 }
 /// GPT's layers with ReLU; two rows of positions before the first.
@@ -179,6 +216,13 @@ class DenseTable {
     add(qwen_3("qwen3-14b", {40, 5120, 17408, 40, 8, 151936, 40960}), 14'768'307'200, kQwen3Dense);
     add(qwen_3("qwen3-32b", {64, 5120, 25600, 64, 8, 151936, 40960}), 32'762'123'264, kQwen3Dense);
   }
+  void olmos() {
+    add(olmo_2("olmo-2-7b", {32, 4096, 11008, 32, 32, 100352, 4096}), 7'298'617'344, kOlmo2);
+    add(olmo_2("olmo-2-13b", {40, 5120, 13824, 40, 40, 100352, 4096}), 13'716'198'400, kOlmo2);
+    add(olmo_2("olmo-2-32b", {64, 5120, 27648, 40, 8, 100352, 4096}), 32'234'279'936, kOlmo2);
+    add(olmo_3("olmo-3-7b", {32, 4096, 11008, 32, 32, 100278, 65536}), 7'298'011'136, kOlmo3);
+    add(olmo_3("olmo-3-32b", {64, 5120, 27648, 40, 8, 100278, 65536}), 32'233'522'176, kOlmo3);
+  }
   void others() {
     add(llama("yi-34b", {60, 7168, 20480, 56, 8, 64000, 4096}), 34'388'917'248, kYi);
     add(llama("phi-4", {40, 5120, 17920, 40, 10, 100352, 16384}), 14'659'507'200, kPhi4);
@@ -198,7 +242,12 @@ class DenseTable {
         kGemma3);
     add(with_heads_of(gemma_3("gemma-3-27b", {62, 5376, 21504, 32, 16, 262208, 131072}, 1024), 128),
         27'009'346'304, kGemma3);
+    add(falcon_7b(), 6'921'720'704, kFalcon7);
     add(falcon_40b(), 41'303'293'952, kFalcon);
+    add(gpt_neox("pythia-2.8b", 32, 2560, 32, 50304), 2'775'208'960, kPythia);
+    add(gpt_neox("pythia-6.9b", 32, 4096, 32, 50432), 6'857'302'016, kPythia);
+    add(gpt_neox("pythia-12b", 36, 5120, 40, 50688), 11'846'072'320, kPythia);
+    add(gpt_neox("gpt-neox-20b", 44, 6144, 64, 50432), 20'554'567'680, kNeox);
     add(opt("opt-1.3b", 24, 2048, 32), 1'315'758'080, kOpt);
     add(opt("opt-6.7b", 32, 4096, 32), 6'658'473'984, kOpt);
     add(opt("opt-13b", 40, 5120, 40), 12'853'473'280, kOpt);
@@ -237,6 +286,7 @@ void append_dense(std::vector<Preset>& table) {
   dense.llamas();
   dense.mistrals();
   dense.qwens();
+  dense.olmos();
   dense.others();
 }
 

@@ -31,6 +31,13 @@ constexpr std::string_view kGlm =
     "GLM-4.5 Team 2025 (arXiv 2508.06471), Table 1, and config.json of zai-org; without the module "
     "that predicts a second token (model.mtp_layers = 1) and the experts' balancing biases";
 
+constexpr std::string_view kOlmoe =
+    "Muennighoff et al. 2024 (arXiv 2409.02060), Table 1, and config.json of "
+    "allenai/OLMoE-1B-7B-0924";
+constexpr std::string_view kMinimax =
+    "config.json of MiniMaxAI/MiniMax-M2; without modules that predict further tokens, which its "
+    "weights lack, and the experts' balancing biases";
+
 Model with_experts(Model m, std::int64_t experts, std::int64_t per_token, std::int64_t width) {
   m.experts = experts;
   m.experts_per_token = per_token;
@@ -86,6 +93,19 @@ Model glm_4_5(std::string name, const LlamaShape& shape, std::int64_t dense, std
   return with_shared_experts(with_experts(std::move(m), experts, 8, width), 1);
 }
 
+/// Norms of the queries and keys of all heads, and experts in every layer.
+Model with_norms_across_heads(Model m, std::int64_t experts) {
+  m.qk_norm = m.qk_norm_across_heads = true;
+  const std::int64_t width = m.ffn_hidden;
+  return with_experts(std::move(m), experts, 8, width);
+}
+/// Heads of 128 that are rotated by half.
+Model minimax_m2() {
+  Model m = llama("minimax-m2", {62, 3072, 1536, 48, 8, 200064, 196608});
+  m.head_dim = 128, m.rope_head_dim = 64;
+  return with_norms_across_heads(std::move(m), 256);
+}
+
 /// A bias of each expert in each layer that has them.
 std::int64_t balancing(const Model& m) { return (m.layers - m.first_dense_layers) * m.experts; }
 
@@ -112,6 +132,11 @@ class MixtureTable {
         235'093'634'560, kQwen3Mixture);
     add(qwen_3_moe("qwen3-coder-480b-a35b", {62, 6144, 8192, 96, 8, 151936, 262144}, 160, 2560),
         480'154'875'392, kQwen3Coder);
+  }
+  void norms_across_heads() {
+    add(with_norms_across_heads(llama("olmoe-1b-7b", {16, 2048, 1024, 16, 16, 50304, 4096}), 64),
+        6'919'161'856, kOlmoe);
+    add_balanced(minimax_m2(), 228'689'764'864, kMinimax);
   }
   /// Of each layer these have, beside what is planned, biases of E (2 ffn + h + 1) and a number of
   /// each head.
@@ -157,6 +182,7 @@ class MixtureTable {
 void append_mixtures(std::vector<Preset>& table) {
   MixtureTable mixtures(table);
   mixtures.mixtrals_and_qwens();
+  mixtures.norms_across_heads();
   mixtures.gpt_osses();
   mixtures.deepseeks();
   mixtures.glms();

@@ -42,7 +42,7 @@ class Needed {
     return {{0, all}, {1, all}, {4, all}};
   }
   Needs operator()(const HeadNorm& n) const {
-    return {{0, n.rows * ((n.heads + n.kv_heads) * n.head_dim + n.value_width)}};
+    return {{0, n.rows * (n.normed_width() + n.value_width)}};
   }
   Needs operator()(const Activation& a) const {
     const std::int64_t result = a.rows * a.width, input = result * (a.gated ? 2 : 1);

@@ -20,10 +20,15 @@ void require_model(const Model& m) {
                       std::to_string(m.kv_heads) + " key-value heads evenly",
                   "model.kv_heads", "a divisor of model.heads", "change model.kv_heads");
   }
-  if (m.parallel_attention && (m.mlp_bias || m.attention_output_bias || m.dropout > 0)) {
-    throw refusal("S041", "parallel attention is planned without biases and dropout only",
-                  "model.parallel_attention", "no mlp_bias, attention_output_bias or dropout",
-                  "switch these off, or model.parallel_attention");
+  if (m.shared_norm && !m.parallel_attention) {
+    throw refusal("S146", "attention and MLP one behind the other have a norm each",
+                  "model.shared_norm", "false without model.parallel_attention",
+                  "remove it, or set model.parallel_attention to true");
+  }
+  if (m.qk_norm_across_heads && !m.qk_norm) {
+    throw refusal("S147", "no norm of queries and keys is there to span all heads",
+                  "model.qk_norm_across_heads", "false without model.qk_norm",
+                  "remove it, or set model.qk_norm to true");
   }
 }
 

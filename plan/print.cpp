@@ -51,7 +51,8 @@ struct Sizes {
   }
   std::string operator()(const Norm& n) const { return fmt::format("{}x{}", n.rows, n.width); }
   std::string operator()(const HeadNorm& n) const {
-    return fmt::format("{} h{}/{} d{}", n.rows, n.heads, n.kv_heads, n.head_dim);
+    const std::string keys = n.key_dim == n.head_dim ? "" : fmt::format("/{}", n.key_dim);
+    return fmt::format("{} h{}/{} d{}{}", n.rows, n.heads, n.kv_heads, n.head_dim, keys);
   }
   std::string operator()(const Activation& a) const {
     return fmt::format("{}x{}", a.rows, a.width);

@@ -13,8 +13,9 @@ auto key(const Model& m) {
   return std::tie(m.name, m.layers, m.hidden, m.ffn_hidden, m.heads, m.kv_heads, m.head_dim,
                   m.vocab, m.dropout, m.attention_dropout, m.tied_embeddings, m.experts,
                   m.experts_per_token, m.first_dense_layers, m.q_lora_rank, m.mtp_layers,
-                  m.attention_window, m.full_attention_first, m.full_attention_every, m.causal,
-                  m.embedding_norm, m.norm_position, m.layer_pattern);
+                  m.qk_norm_across_heads, m.attention_window, m.full_attention_first,
+                  m.full_attention_every, m.causal, m.embedding_norm, m.norm_position,
+                  m.layer_pattern);
 }
 auto key(const Workload& w) {
   return std::tie(w.sequence_length, w.global_batch, w.flash_attention, w.gradient_clipping,

@@ -326,11 +326,11 @@ std::vector<MatrixCase> matrix_cases() {
       tensor_overlap(list), context_parallel(list), context_kinds(list), pipeline(list),
       both_ways_and_building_blocks(list), recomputation(list), experts(list),
       early_gates_of_experts(list), exchanges_beside_passes(list), latent_attention(list),
-      norms_of_heads(list), sliding_windows(list), further_tokens(list), offload(list),
-      parameter_servers(list), hybrids(list), packed_documents(list), uneven_stages(list),
-      losses_in_pieces(list), whole_losses(list), encoders(list), state_space_layers(list),
-      delta_nets(list), low_rank_adapters(list), kept_results(list),
-      dropped_and_quantized_adapters(list);
+      norms_of_heads(list), sliding_windows(list), arrangements_of_layers(list),
+      further_tokens(list), offload(list), parameter_servers(list), hybrids(list),
+      packed_documents(list), uneven_stages(list), losses_in_pieces(list), whole_losses(list),
+      encoders(list), state_space_layers(list), delta_nets(list), low_rank_adapters(list),
+      kept_results(list), dropped_and_quantized_adapters(list);
   return std::move(list.cases);
 }
 

@@ -168,6 +168,7 @@ inline void windows_of_2(MatrixCase& c) {
   c.model.attention_window = 2, c.model.full_attention_every = 2;
 }
 inline void window_of_3(MatrixCase& c) { c.model.attention_window = 3; }
+inline void norms_of_each_head(MatrixCase& c) { c.model.qk_norm_across_heads = false; }
 inline void mtp(MatrixCase& c) { c.model.mtp_layers = 1; }
 inline void mtp_of_2(MatrixCase& c) { c.model.mtp_layers = 2; }
 inline void untied(MatrixCase& c) { c.model.tied_embeddings = false; }
@@ -212,6 +213,8 @@ void latent_attention(List& list);
 void norms_of_heads(List& list);
 /// matrix_of_windows.cpp: models whose queries see the last tokens alone.
 void sliding_windows(List& list);
+/// matrix_of_arrangements.cpp: layers whose norms and branches stand elsewhere.
+void arrangements_of_layers(List& list);
 /// matrix_of_encoders.cpp: models whose tokens see all others.
 void encoders(List& list);
 /// matrix_of_state_space.cpp: models with state-space mixers.

@@ -53,6 +53,19 @@ Model falcon() {
   return m;
 }
 
+Model falcon_7b() {
+  Model m = falcon();
+  m.name = "falcon 7b", m.shared_norm = m.tied_embeddings = true;
+  return m;
+}
+
+Model gpt_neox() {
+  Model m = falcon();
+  m.name = "gpt-neox", m.rope_head_dim = 4, m.kv_heads = 4;
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = true, m.dropout = 0.1;
+  return m;
+}
+
 Model plain() {
   Model m = llama();
   m.name = "plain", m.positions = PositionKind::kNone, m.activation = ActivationKind::kGelu;
@@ -102,6 +115,13 @@ Model gemma() {
   Model m = mistral();
   m.name = "gemma 2", m.full_attention_every = 2;
   m.norm_position = NormPosition::kBoth;
+  return m;
+}
+
+Model olmo_2() {
+  Model m = llama();
+  m.name = "olmo 2", m.qk_norm = m.qk_norm_across_heads = true;
+  m.norm_position = NormPosition::kBranch;
   return m;
 }
 

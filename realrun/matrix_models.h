@@ -19,6 +19,10 @@ Model gpt();
 Model qwen();
 /// Attention and MLP in parallel, no gate; heads wider than hidden / heads.
 Model falcon();
+/// The same with one norm in front of both, tied.
+Model falcon_7b();
+/// The same with biases and dropout, and a partial rotation.
+Model gpt_neox();
 /// No positions at all, untied, dropout without biases.
 Model plain();
 /// Its derivative jumps at zero: where bf16 rounds a partial sum to the other side, a whole term of
@@ -36,6 +40,8 @@ Model qwen3_moe();
 Model mistral();
 /// With norms of what branches add.
 Model gemma();
+/// Llama with norms of what branches add alone, and of all heads' queries and keys.
+Model olmo_2();
 Model gpt_oss();
 /// Multi-head latent attention: heads of 8 + 4 columns with values of 6, latents of 20 and 12.
 Model latent();

@@ -190,6 +190,10 @@ const Table<Model>& model_table() {
           field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
           field("qk_norm", &Model::qk_norm, Flag{},
                 "RMSNorm of each head's query and key (Qwen3)."),
+          field("qk_norm_across_heads", &Model::qk_norm_across_heads, Flag{},
+                "With qk_norm: of the queries of all heads as one vector, and of their keys "
+                "(OLMo 2, MiniMax-M2).")
+              .silent_by_default(),
           field("attention_gate", &Model::attention_gate, Flag{},
                 "Attention's results times the sigmoid of a gate, a number each, before the "
                 "projection behind them (Qwen3-Next).")
@@ -207,9 +211,11 @@ const Table<Model>& model_table() {
           field("norm_position", &Model::norm_position,
                 Choice<NormPosition>{{{"pre", NormPosition::kPre},
                                       {"post", NormPosition::kPost},
-                                      {"both", NormPosition::kBoth}}},
-                "In front of attention and MLP, with a last one behind all layers; behind their "
-                "residual sums; or in front and of what they add too, as in Gemma 2 and 3."),
+                                      {"both", NormPosition::kBoth},
+                                      {"branch", NormPosition::kBranch}}},
+                "In front of attention and MLP; behind their residual sums; in front and of what "
+                "they add too, as in Gemma 2 and 3; or of what they add alone, as in OLMo 2. In "
+                "all but \"post\" a last one stands behind all layers."),
           field("embedding_norm", &Model::embedding_norm, Flag{},
                 "A norm of the sum of all embeddings."),
           field("token_types", &Model::token_types, Int{.min = 0, .max = 1 << 16},
@@ -219,7 +225,10 @@ const Table<Model>& model_table() {
                 "A linear layer, the activation and a norm before the output matrix, which has a "
                 "bias (BERT)."),
           field("parallel_attention", &Model::parallel_attention, Flag{},
-                "Attention and MLP side by side (Falcon, GPT-J)."),
+                "Attention and MLP side by side (Falcon, GPT-NeoX)."),
+          field("shared_norm", &Model::shared_norm, Flag{},
+                "With parallel_attention: one norm in front of both (Falcon-7B).")
+              .silent_by_default(),
           field("experts", &Model::experts, Int{.min = 0, .max = 1 << 16},
                 "Experts of a mixture, E; 0: every layer has one MLP."),
           field("experts_per_token", &Model::experts_per_token, Int{.min = 0, .max = 1 << 16},

@@ -42,6 +42,7 @@ class Cuts {
   std::vector<Layout> run() {
     const Model& m = of_.model;
     std::int64_t shards = std::gcd(std::gcd(m.heads, m.kv_heads), m.vocab);
+    if (m.qk_norm_across_heads) shards = 1;  // S147
     if (m.dense_layers() > 0) shards = std::gcd(shards, m.ffn_hidden);
     if (m.experts > 0) {
       shards = std::gcd(shards, m.shared_ffn_hidden);

@@ -167,11 +167,11 @@ class BlockWriter {
   }
   HeadNormWeights head_norm_weights(UnitKind unit, const Sections& sections) {
     HeadNormWeights n;
-    n.queries = parameter(unit, "layer.q_norm.gamma", {Dim{m_.head_dim}});
-    n.keys = parameter(unit, "layer.k_norm.gamma", {Dim{m_.head_dim}});
+    n.queries = parameter(unit, "layer.q_norm.gamma", {Dim{m_.normed_query_width()}});
+    n.keys = parameter(unit, "layer.k_norm.gamma", {Dim{m_.normed_key_width()}});
     n.projected = saved("projected", m_.qkv_width(), sections);
-    n.stats = rows("layer.head_norm.stats", Dim{m_.heads + m_.kv_heads}, DType::kFp32,
-                   Scope::kLayerMicrobatch);
+    const std::int64_t vectors = m_.qk_norm_across_heads ? 2 : m_.heads + m_.kv_heads;
+    n.stats = rows("layer.head_norm.stats", Dim{vectors}, DType::kFp32, Scope::kLayerMicrobatch);
     return n;
   }
 
@@ -198,7 +198,7 @@ class BlockWriter {
          o);
   }
   void head_norm_forward(const HeadNormWeights& w, TensorId out) {
-    emit(HeadNorm{Pass::kForward, 0, 0, 0, 0, 0, dtype_}, Phase::kForward,
+    emit(HeadNorm{.pass = Pass::kForward, .dtype = dtype_}, Phase::kForward,
          {read(w.projected), read(w.queries.weight), read(w.keys.weight), written(out),
           written(w.stats)});
   }
@@ -207,7 +207,7 @@ class BlockWriter {
                               read(w.queries.weight), read(w.keys.weight)};
     const bool input = frozen(w.queries);
     if (!input) o.push_back(update(w.queries.gradient)), o.push_back(update(w.keys.gradient));
-    emit(HeadNorm{input ? Pass::kInputGrad : Pass::kBackward, 0, 0, 0, 0, 0, dtype_},
+    emit(HeadNorm{.pass = input ? Pass::kInputGrad : Pass::kBackward, .dtype = dtype_},
          Phase::kBackward, o);
   }
   /// Queries and keys, or their gradients, in place.

@@ -53,10 +53,12 @@ class Fitter {
   void operator()(Norm& n) const { n.rows = rows(0), n.width = last(0); }
   void operator()(HeadNorm& n) const {
     const std::size_t qkv = n.pass == Pass::kForward ? 0 : 1;
+    const Model& m = d_.model;
     const auto [heads, kv_heads] = heads_of(qkv);
-    n.rows = rows(qkv), n.heads = heads, n.kv_heads = kv_heads;
-    n.head_dim = d_.model.head_dim;
-    n.value_width = last(qkv) - (heads + kv_heads) * n.head_dim;
+    n.rows = rows(qkv);
+    n.head_dim = m.normed_query_width(), n.key_dim = m.normed_key_width();
+    n.heads = heads * m.head_dim / n.head_dim, n.kv_heads = kv_heads * m.head_dim / n.key_dim;
+    n.value_width = last(qkv) - n.normed_width();
   }
   void operator()(Activation& a) const {
     const std::size_t out = a.pass == Pass::kForward ? 1 : 0;

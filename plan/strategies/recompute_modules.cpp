@@ -31,7 +31,7 @@ std::vector<std::string_view> results_of(RecomputeModule module) {
 
 bool has(const Model& m, RecomputeModule module) {
   switch (module) {
-    case RecomputeModule::kNorms:
+    case RecomputeModule::kNorms: return m.norm_position != NormPosition::kBranch;
     case RecomputeModule::kActivations: return true;
     case RecomputeModule::kLatents: return m.latent_attention();
     case RecomputeModule::kMlp: return m.dense_layers() > 0;

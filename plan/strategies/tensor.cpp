@@ -75,6 +75,12 @@ void apply_tensor_parallel(Draft& d) {
   const AxisSet tp = d.mesh().present(kTensorAxes);
   if (tp.empty()) return;
   const AxisSet of_expert = tp - d.strategy.axes_of_experts();
+  if (d.model.qk_norm_across_heads) {
+    throw refusal("S147",
+                  "a norm of the queries of all heads is planned where one rank has them all",
+                  "strategy.tp", "1 with model.qk_norm_across_heads",
+                  "set it to 1, and strategy.fsdp, pp, cp or ep to more");
+  }
   if (d.model.attention_layers() > 0) {
     require_divides(d, d.model.heads, "attention heads");
     require_divides(d, d.model.kv_heads, "key-value heads");

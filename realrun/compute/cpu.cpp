@@ -95,7 +95,7 @@ class CpuCompute : private OpView {
   }
   void operator()(const HeadNorm& n) {
     const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);
-    const std::int64_t key = n.heads * n.head_dim, value = key + n.kv_heads * n.head_dim;
+    const std::int64_t key = n.query_width(), value = n.normed_width();
     if (n.pass == Pass::kForward) {
       T *out = at(3), *stats = at(4);
       const T* in = at(0);

@@ -81,12 +81,11 @@ class OpView {
   kernels::RopeShape shape_of(const Rope& r) const;
   /// Queries, or the keys behind them.
   static kernels::NormedHeads queries_of(const HeadNorm& n) {
-    return {n.rows, n.heads, n.head_dim, (n.heads + n.kv_heads) * n.head_dim + n.value_width,
-            n.heads + n.kv_heads};
+    return {n.rows, n.heads, n.head_dim, n.normed_width() + n.value_width, n.heads + n.kv_heads};
   }
   static kernels::NormedHeads keys_of(const HeadNorm& n) {
     kernels::NormedHeads keys = queries_of(n);
-    keys.heads = n.kv_heads;
+    keys.heads = n.kv_heads, keys.width = n.key_dim;
     return keys;
   }
   static kernels::LatentShape shape_of(const LatentHeads& x) {

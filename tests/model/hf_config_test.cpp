@@ -162,8 +162,9 @@ TEST(HfConfig, OfGptNeoxWithoutAnyKeyIsTheTwentyBillionModel) {
   const Model m = imported(R"({"model_type": "gpt_neox"})");
   const std::int64_t h = 6144;
   EXPECT_EQ(total(m), 44 * (12 * h * h + 13 * h) + 2 * 50432 * h + 2 * h);
-  EXPECT_EQ(total(m), 20'554'567'680);
-  EXPECT_TRUE(m.parallel_attention);
+  expect_same_shape(m, *find_preset("gpt-neox-20b"));
+  EXPECT_EQ(imported(R"({"model_type": "gpt_neox", "rotary_pct": 1.0})").rope_head_dim, 0);
+  EXPECT_EQ(refusal(R"({"model_type": "gpt_neox", "rotary_pct": 1.5})").code, "M005");
 }
 
 // Keys and values as published with google/gemma-2-9b and google/gemma-3-27b-pt.
@@ -314,14 +315,6 @@ TEST(HfConfigRefusal, OfAnUnknownFamilyListsTheKnownOnes) {
     EXPECT_NE(text.expected.find(family), std::string::npos) << family;
   EXPECT_NE(text.cure.find("llama"), std::string::npos);
   EXPECT_EQ(text.where.line, 1);
-}
-
-TEST(HfConfigRefusal, OfFalconVariantsWithASharedNorm) {
-  EXPECT_EQ(refusal(R"({"model_type": "falcon"})").code, "M004");
-  EXPECT_EQ(refusal(R"({"model_type": "falcon", "new_decoder_architecture": true,
-                        "num_ln_in_parallel_attn": 1})")
-                .where.path,
-            "num_ln_in_parallel_attn");
 }
 
 // Where a nearer name would mislead: llama4 is no llama.

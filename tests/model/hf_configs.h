@@ -41,6 +41,9 @@ inline void expect_same_shape(const Model& a, const Model& b) {
   EXPECT_EQ(a.attention_output_bias, b.attention_output_bias);
   EXPECT_EQ(a.mlp_bias, b.mlp_bias);
   EXPECT_EQ(a.qk_norm, b.qk_norm);
+  EXPECT_EQ(a.qk_norm_across_heads, b.qk_norm_across_heads);
+  EXPECT_EQ(a.rope_head_dim, b.rope_head_dim);
+  EXPECT_EQ(a.shared_norm, b.shared_norm);
   EXPECT_EQ(a.parallel_attention, b.parallel_attention);
   EXPECT_EQ(a.attention_window, b.attention_window);
   EXPECT_EQ(a.full_attention_first, b.full_attention_first);

@@ -44,6 +44,15 @@ TEST(HfGpts, OfOptWithNormsBehindSumsOrANarrowEmbeddingAreRefused) {
             "word_embed_proj_dim");
 }
 
+// The class defaults are falcon-7b's shape: one norm for attention and MLP. falcon-40b has two,
+// and a newer one may have either.
+TEST(HfGpts, OfFalconSaysHowManyNormsItHas) {
+  expect_same_shape(imported(R"({"model_type": "falcon"})"), *find_preset("falcon-7b"));
+  const std::string newer = R"({"model_type": "falcon", "new_decoder_architecture": true)";
+  EXPECT_FALSE(imported(newer + "}").shared_norm);
+  EXPECT_TRUE(imported(newer + R"(, "num_ln_in_parallel_attn": 1})").shared_norm);
+}
+
 TEST(HfGpts, OfFalconWithLinearBiasesHasNoPositions) {
   const Model m = imported(R"({"model_type": "falcon", "alibi": true, "parallel_attn": false,
       "multi_query": false, "hidden_size": 4096, "num_attention_heads": 64})");

@@ -32,7 +32,7 @@ std::vector<Compute> each_kind() {
                 .dtype = DType::kFp32,
                 .balanced = true},
       Norm{Pass::kInputGrad, NormKind::kLayerNorm, 3, 5, DType::kFp8},
-      HeadNorm{Pass::kBackward, 3, 6, 2, 5, 10, DType::kFp32},
+      HeadNorm{Pass::kBackward, 3, 6, 2, 5, 7, 10, DType::kFp32},
       Activation{Pass::kBackward, ActivationKind::kRelu, false, 3, 5, DType::kFp64},
       Gate{Pass::kBackward, 3, 5, true, DType::kFp32},
       Rope{Pass::kBackward, 3, 5, DType::kFp32},

@@ -18,7 +18,7 @@ std::vector<Compute> each_kernel() {
       MatMul{.m = 2, .n = 2, .k = 2},
       square_attention(),
       Norm{.rows = 2, .width = 2},
-      HeadNorm{.rows = 2, .heads = 2, .kv_heads = 1, .head_dim = 2, .value_width = 2},
+      HeadNorm{.rows = 2, .heads = 2, .kv_heads = 1, .head_dim = 2, .key_dim = 2, .value_width = 2},
       Activation{.rows = 2, .width = 2},
       Gate{.rows = 2, .width = 2},
       Rope{.rows = 2, .width = 2},

@@ -272,7 +272,7 @@ TEST(TrafficOfGates, IsANumberForEachRowOfAnActivationAndOfNoCombine) {
 
 TEST(TrafficOfHeadNorm, ForwardMovesWholeRowsAndBackwardQueriesAndKeys) {
   const double r = 6, a = 4, kv = 2, d = 8, v = 2 * 8, e = 2, stat = 4;
-  HeadNorm op{.rows = 6, .heads = 4, .kv_heads = 2, .head_dim = 8, .value_width = 16};
+  HeadNorm op{.rows = 6, .heads = 4, .kv_heads = 2, .head_dim = 8, .key_dim = 8, .value_width = 16};
   const double normed = r * (a + kv) * d * e, stats = r * (a + kv) * stat, gammas = 2 * d * e;
   const auto bytes = [&op](Pass pass) {
     op.pass = pass;
@@ -280,6 +280,9 @@ TEST(TrafficOfHeadNorm, ForwardMovesWholeRowsAndBackwardQueriesAndKeys) {
   };
   EXPECT_EQ(bytes(Pass::kForward), 2 * (normed + r * v * e) + stats + gammas);
   EXPECT_EQ(bytes(Pass::kBackward), 3 * normed + stats + 2 * gammas);
+  // Across heads: two statistics of a row, and gammas as wide as all heads.
+  op.heads = op.kv_heads = 1, op.head_dim = 4 * 8, op.key_dim = 2 * 8;
+  EXPECT_EQ(bytes(Pass::kForward), 2 * (normed + r * v * e) + r * 2 * stat + (a + kv) * d * e);
 }
 
 // ---- latent attention: heads are put together from three operands, and taken apart again

@@ -184,6 +184,7 @@ TEST(Presets, HaveShapesThatFitTogether) {
                                                   "gpt-oss-120b",
                                                   "glm-4.5",
                                                   "glm-4.5-air",
+                                                  "minimax-m2",
                                                   "nemotron-nano-9b-v2",
                                                   "nemotron-3-nano-30b"};
   for (const Preset& preset : presets()) {

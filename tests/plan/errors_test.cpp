@@ -33,14 +33,19 @@ TEST(Refused, QueryHeadsThatCannotShareKeyValueHeads) {
   expect_refused(in, "S040", "model.kv_heads");
 }
 
-TEST(Refused, ParallelAttentionWithBiasesOrDropout) {
-  for (int i = 0; i < 3; ++i) {
-    Input in;
-    in.model.parallel_attention = true;
-    in.model.mlp_bias = i == 0, in.model.attention_output_bias = i == 1;
-    in.model.dropout = i == 2 ? 0.1 : 0;
-    expect_refused(in, "S041", "model.parallel_attention");
-  }
+TEST(Refused, OneNormForBranchesThatFollowOneAnother) {
+  Input in;
+  in.model.shared_norm = true;
+  expect_refused(in, "S146", "model.shared_norm");
+}
+
+TEST(Refused, NormsAcrossHeadsThatNoRankHasAll) {
+  Input in;
+  in.model.qk_norm_across_heads = true;
+  expect_refused(in, "S147", "model.qk_norm_across_heads");
+  in.model.qk_norm = true;
+  in.strategy = split({.tp = 2});
+  expect_refused(in, "S147", "strategy.tp");
 }
 
 TEST(Refused, ModulesThatPredictFurtherTokensWithLearnedPositions) {

@@ -6,11 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "realrun/compute/host_device.h"
-#include "realrun/launch/rank_threads.h"
-#include "realrun/verify.h"
-#include "tests/realrun/given_weights.h"
-#include "tests/realrun/matrices_by_name.h"
+#include "tests/realrun/run_on_one_rank.h"
 #include "tests/realrun/verify_models.h"
 
 namespace plait::lora_test {
@@ -23,29 +19,7 @@ Workload adapted(std::vector<T> targets) {
   return w;
 }
 
-/// On one rank.
-struct Ran {
-  Matrices before, gradients, after;
-  double loss = 0;
-};
-Ran run(const Model& model, const Workload& workload, const Matrices* start, int steps) {
-  const Plan plan = make_plan(model, workload, Strategy{});
-  Ran out;
-  run_threads(1, [&](Transport& transport) {
-    Walker walker(plan, model, transport, host_device<double>());
-    if (start != nullptr)
-      give_weights(
-          walker, plan,
-          model, [&](const std::string& name) -> const auto& { return start->at(name); });
-    out.before = by_name(state_of(walker, plan, model).weights);
-    for (int i = 0; i < steps; ++i) walker.step();
-    out.loss = loss_of(walker, plan);
-    const RankState state = state_of(walker, plan, model);
-    out.gradients = by_name(state.gradients), out.after = by_name(state.weights);
-    return 0;
-  });
-  return out;
-}
+using Ran = RanOnOneRank;
 
 /// Rows of a layer's matrix that factors belong to: of `name`, "layer.qkv", those of `part`, "q".
 struct Factors {
@@ -133,12 +107,12 @@ class Merged {
 
 void expect_gradients_of_merged(const Model& m, const Workload& w,
                                 const std::vector<Factors>& factors) {
-  const Ran adapters = run(m, w, nullptr, 1);
+  const Ran adapters = run_on_one_rank(m, w, nullptr, 1);
   const Merged merged(w.lora, adapters.before);
   const Matrices weights = merged.weights(factors, m.layers);
   Workload whole = w;
   whole.lora = {};
-  const Ran all = run(m, whole, &weights, 1);
+  const Ran all = run_on_one_rank(m, whole, &weights, 1);
   EXPECT_NEAR(adapters.loss, all.loss, 1e-12);
   EXPECT_EQ(adapters.gradients.size(), 2 * factors.size() * static_cast<std::size_t>(m.layers));
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
@@ -162,7 +136,7 @@ TEST(Lora, OfEachProjectionByItselfToo) {
 }
 
 TEST(Lora, FrozenWeightsDoNotMoveAndAdaptersDo) {
-  const Ran ran = run(small_gpt(), adapted({T::kQkv, T::kDown}), nullptr, 3);
+  const Ran ran = run_on_one_rank(small_gpt(), adapted({T::kQkv, T::kDown}), nullptr, 3);
   ASSERT_EQ(ran.before.size(), ran.after.size());
   for (const auto& [name, weights] : ran.after) {
     if (name.find("lora") == std::string::npos)
@@ -172,28 +146,14 @@ TEST(Lora, FrozenWeightsDoNotMoveAndAdaptersDo) {
   }
 }
 
-// With dropout, against central differences of the loss: (L(w + e) - L(w - e)) / 2 e, off by e^2
-// and by what rounding leaves, 1e-16 / e.
 TEST(Lora, GradientsWithDropoutAreTheSlopesOfTheLoss) {
   const Model m = small_llama();
   Workload w = adapted({T::kQ, T::kOut, T::kUp, T::kDown});
-  const Ran without = run(m, w, nullptr, 1);
+  const Ran without = run_on_one_rank(m, w, nullptr, 1);
   w.lora.dropout = 0.4;
-  const Ran ran = run(m, w, nullptr, 1);
+  const Ran ran = run_on_one_rank(m, w, nullptr, 1);
   EXPECT_GT(std::abs(ran.loss - without.loss), 1e-4) << "something is dropped";
-  for (const auto& [name, gradient] : ran.gradients) {
-    const auto largest =
-        std::ranges::max_element(gradient, {}, [](double g) { return std::abs(g); });
-    const auto at = static_cast<std::size_t>(largest - gradient.begin());
-    const double e = 1e-4;
-    double slope = 0;
-    for (const double sign : {-1.0, 1.0}) {
-      Matrices moved = ran.before;
-      moved.at(name).at(at) += sign * e;
-      slope += sign * run(m, w, &moved, 1).loss / (2 * e);
-    }
-    EXPECT_NEAR(slope, *largest, 1e-6 * std::max(1.0, std::abs(*largest))) << name;
-  }
+  expect_gradients_to_be_slopes(m, w, ran);
 }
 
 }  // namespace plait::lora_test

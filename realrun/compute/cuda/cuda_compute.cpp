@@ -286,7 +286,7 @@ class CudaCompute : private OpView {
   static void refuse_states() { PLAIT_CHECK(false, "no states and no gates get onto GPUs"); }
   void head_norm(const HeadNorm& n) {
     const kernels::NormedHeads queries = queries_of(n), keys = keys_of(n);
-    const std::int64_t key = n.heads * n.head_dim, value = key + n.kv_heads * n.head_dim;
+    const std::int64_t key = n.query_width(), value = n.normed_width();
     with_type(type(0), [&]<class T>(T) {
       T* out = at<T>(3);
       const T* in = at<T>(0);
@@ -298,7 +298,7 @@ class CudaCompute : private OpView {
     });
   }
   void head_norm_backward(const HeadNorm& n) {
-    const std::int64_t key = n.heads * n.head_dim;
+    const std::int64_t key = n.query_width();
     const bool all = n.pass == Pass::kBackward, adds = all && updates(5);
     with_types(all ? type(5) : DType::kFp32, type(0), [&]<class G, class T>(G, T) {
       G *of_queries = all ? at<G>(5) : nullptr, *of_keys = all ? at<G>(6) : nullptr;

@@ -40,6 +40,18 @@ TEST(BranchNorm, StandsBetweenABranchAndItsSum) {
                    "dx"}));
 }
 
+// OLMo 2: attention and MLP read the residual stream as it is.
+TEST(BranchNorm, AloneIsTheOnlyNormOfABranch) {
+  Model m = tiny_gemma();
+  m.norm_position = NormPosition::kBranch;
+  const Plan plan = make_plan(m, tiny_workload(1), {});
+  EXPECT_EQ(norms_and_sums(plan, block_of(plan, "layer.forward")),
+            (Names{"attention_out", "x_mid", "mlp_out", "x"}));
+  EXPECT_EQ(norms_and_sums(plan, block_of(plan, "layer.backward")),
+            (Names{"d_mlp_branch", "dx_mid", "d_attention_branch", "dx"}));
+  EXPECT_EQ(tensor_named(plan, "layer.weights").elements(plan.mesh), count_parameters(m).layer);
+}
+
 TEST(BranchNorm, OfSequenceShardsReadsWhatWasScatteredAndKeepsIt) {
   Strategy s = split({.tp = 2});
   s.sequence_parallel = true;

@@ -51,6 +51,23 @@ TEST(HeadNorm, EachRankNormalisesItsHeads) {
   }
 }
 
+// OLMo 2: one norm of all queries and one of all keys, each with a gamma as wide.
+TEST(HeadNorm, AcrossHeadsHasOneVectorOfQueriesAndOneOfKeys) {
+  Model m = normed();
+  m.qk_norm_across_heads = true;
+  const Plan plan = plan_of(m);
+  EXPECT_EQ(tensor_named(plan, "layer.weights").elements(plan.mesh), count_parameters(m).layer);
+  EXPECT_EQ(count_parameters(m).layer - count_parameters(normed()).layer, (4 + 2) * 4 - 2 * 4);
+  for (const char* block : {"layer.forward", "layer.backward"}) {
+    const HeadNorm n = norm_in(plan, block);
+    EXPECT_EQ(n.heads, 1);
+    EXPECT_EQ(n.kv_heads, 1);
+    EXPECT_EQ(n.head_dim, 4 * 4);
+    EXPECT_EQ(n.key_dim, 2 * 4);
+    EXPECT_EQ(n.value_width, 2 * 4);
+  }
+}
+
 // Ranks along tp have the same gammas and other heads, so their gradients are summed at the end of
 // the step, with those of sequence shards where there are any: 2 gammas of 4 in each of 2 layers,
 // and 2 norms of 16 in each and the last one. fp32.
