@@ -159,7 +159,8 @@ inline void apart(MatrixCase& c) {
 /// For stages of two chunks, three stages or more, and uneven ones.
 inline void deep(MatrixCase& c) { c.model.layers = 4; }
 /// Latents add two products and a norm to the chain of what bf16 rounds, norms of heads a norm: on
-/// four ranks, or without fused attention, one layer is as long as two of another model.
+/// four ranks, or without fused attention, one layer is as long as two of another model. And
+/// without norms in front of branches roundings of one layer go on unchecked into the next one.
 inline void one_layer(MatrixCase& c) { c.model.layers = 1; }
 inline void layers_of_6(MatrixCase& c) { c.model.layers = 6; }
 inline void layers_of_8(MatrixCase& c) { c.model.layers = 8; }

@@ -12,8 +12,8 @@ using namespace matrix_models;
 namespace {
 
 void norms_of_branches(List& l) {
-  l.add("one rank, pairs of sequences", olmo_2(), {}, 0, {pairs});
-  l.add("unfused, dp, zero 1", olmo_2(), {.dp = 2}, 1, {unfused});
+  l.add("one rank, pairs of sequences", olmo_2(), {}, 0, {pairs, one_layer});
+  l.add("unfused, dp, zero 1", olmo_2(), {.dp = 2}, 1, {unfused, one_layer});
   l.add("fsdp", olmo_2(), {.fsdp = 2}, 3);
   l.add("cp, windows", olmo_2(), {.cp = 2}, 0, {windows_of_2});
   l.add("ulysses, documents", olmo_2(), {.cp = 2}, 0, {ulysses, documents});
