@@ -15,6 +15,7 @@
 #include "cli/prediction.h"
 #include "core/error.h"
 #include "plan/places.h"
+#include "plan/refusal.h"
 
 #if PLAIT_HAS_REALRUN
 #include "cli/backend.h"
@@ -55,6 +56,16 @@ void require_small(const Plan& plan, const RealrunOptions& options) {
                             "workload.sequence_length"});
 }
 
+/// A block of quantised numbers has one scale. In a flat buffer it may hold norms, which ranks
+/// along tp have alike, beside shares of matrices, and so each rank rounds these norms differently.
+void require_blocks_alike(const Strategy& s) {
+  const ZeroPlusPlusOptions& z = s.zero_plus_plus;
+  if (!(z.quantized_weights || z.quantized_gradients) || s.mesh.size_of(kTensorAxes) == 1) return;
+  throw refusal("G026", "quantised exchanges round what ranks along tp have alike differently",
+                "strategy.zero_plus_plus", "no quantised weights and gradients with strategy.tp",
+                "switch these off, or set strategy.tp to 1");
+}
+
 /// The plan in one precision, and what it must agree with.
 struct VerifiedPlan {
   RunPrecision precision = RunPrecision::kFp64;
@@ -62,6 +73,7 @@ struct VerifiedPlan {
 };
 
 std::vector<VerifiedPlan> prepare(Scenario& scenario, const RealrunOptions& options) {
+  require_blocks_alike(scenario.strategy);
   const Workload asked = scenario.workload;
   std::vector<VerifiedPlan> out;
   for (const std::string& name : options.precisions) {

@@ -118,6 +118,14 @@ class Realrun(CommandTest):
             self.skipTest("this loader does not say what it loads")
         self.assertNotIn("openblas", plait("run", SMALL, env=listed).err)
 
+    def test_quantised_exchanges_are_not_verified_beside_tensor_parallelism(self):
+        sharded = ["--set", "strategy.pp=1", "--set", "strategy.dp=1", "--set", "strategy.zero_stage=3",
+                   "--set", "strategy.zero_plus_plus.quantized_gradients=true", "--set"]
+        beside = plait("realrun", SMALL, "--verify", *sharded, "strategy.fsdp=4", "--set", "strategy.tp=2")
+        self.assertEqual((beside.code, "G026" in beside.err), (2, True), beside.err)
+        alone = plait("realrun", SMALL, "--verify", *sharded, "strategy.fsdp=8", "--set", "strategy.tp=1")
+        self.assertEqual(alone.code, 0, alone.out + alone.err)
+
     def test_usage_errors_are_2(self):
         for call in ([], ["--verify"], ["--matrix", "--verify"], ["--matrix", SMALL],
                      ["--matrix", "--cases", "pigeon"], [SMALL, "--verify", "--cases", "fsdp"],
