@@ -25,6 +25,8 @@ void norms_of_branches(List& l) {
   l.add("recompute ops", olmo_2(), {.dp = 2}, 0, {ops_again});
   l.add("activations on the host", olmo_2(), {}, 0, {deep, activations_on_host});
   l.add("norms of branches, tp, sp", olmo_2(), {.tp = 2}, 0, {norms_of_each_head, sp});
+  l.add("norms of branches, recompute ops, tp", olmo_2(), {.tp = 2}, 0,
+        {norms_of_each_head, ops_again});
   l.add("norms of branches, tp in pieces", olmo_2(), {.tp = 2}, 0, {norms_of_each_head, in_pieces});
 }
 

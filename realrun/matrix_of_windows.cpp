@@ -31,6 +31,7 @@ void sliding_windows(List& l) {
   l.add("recompute all, cp", gemma(), {.cp = 2}, 0, {all_again});
   l.add("recompute attention, tp, sp", gemma(), {.tp = 2}, 0, {attention_again, sp});
   l.add("recompute ops", gemma(), {.dp = 2}, 0, {ops_again});
+  l.add("recompute ops, tp", gemma(), {.tp = 2}, 0, {ops_again});
   l.add("recompute one layer", gemma(), {.dp = 2}, 0, {one_again});
   l.add("documents", gemma(), {.dp = 2}, 0, {documents});
   l.add("documents, cp", mistral(), {.cp = 2}, 0, {documents});

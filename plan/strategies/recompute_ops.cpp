@@ -19,17 +19,34 @@ using KeptOps = std::vector<bool>;
 bool whole(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), false) == kept.end(); }
 bool none(const KeptOps& kept) { return std::find(kept.begin(), kept.end(), true) == kept.end(); }
 
+/// Which tensors hold what is kept: an op that changes one in its place cannot run again on it.
+class KeptTensors {
+ public:
+  explicit KeptTensors(const Draft& d) : kept_(d.tensors.size()) {}
+  void note(const Op& op, bool keep) {
+    for (const Operand& o : op.operands) {
+      if (o.use == Use::kWrite) kept_[o.tensor] = keep;
+    }
+  }
+  bool has(TensorId tensor) const { return kept_[tensor]; }
+  bool changed_by(const Op& op) const {
+    return std::ranges::any_of(
+        op.operands, [&](const Operand& o) { return o.use == Use::kUpdate && has(o.tensor); });
+  }
+
+ private:
+  std::vector<bool> kept_;  // by tensor
+};
+
 /// Kept: what the products named write, with what is done to it in its place and, if it is a
 /// partial sum, the sum.
 class NamedPolicy {
  public:
-  explicit NamedPolicy(const Draft& d) : d_(d), kept_(d.tensors.size()) {}
+  explicit NamedPolicy(const Draft& d) : d_(d), kept_(d) {}
   /// To be asked once for each op of the forward pass, in order.
   KeptOps operator()(const Op& op) {
     const bool keep = keeps(op);
-    for (const Operand& o : op.operands) {
-      if (o.use == Use::kWrite) kept_[o.tensor] = keep;
-    }
+    kept_.note(op, keep);
     return {keep};
   }
 
@@ -40,10 +57,9 @@ class NamedPolicy {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
       const bool sums =
           c->kind == CollectiveKind::kReduceScatter || c->kind == CollectiveKind::kAllReduce;
-      return sums && kept_[op.operands[0].tensor];
+      return sums && kept_.has(op.operands[0].tensor);
     }
-    return std::ranges::any_of(
-        op.operands, [&](const Operand& o) { return o.use == Use::kUpdate && kept_[o.tensor]; });
+    return kept_.changed_by(op);
   }
   KeptResult result_of(TensorId weight) const {
     const std::string_view name = d_.tensors[weight].name;
@@ -58,17 +74,25 @@ class NamedPolicy {
   }
 
   const Draft& d_;
-  std::vector<bool> kept_;  // by tensor
+  KeptTensors kept_;
 };
 
 /// Kept: what attention, reduce_scatter and every other product write, beginning with the first.
 /// torchtitan has a matrix for each of query, key and value, and of gate and up, so that sections
-/// of a packed product count one by one.
+/// of a packed product count one by one. Of a partial sum that is added up in its place, which
+/// torchtitan's tensor parallelism has not, the sum is kept.
 class TorchtitanPolicy {
  public:
-  explicit TorchtitanPolicy(const Draft& d) : d_(d) {}
+  explicit TorchtitanPolicy(const Draft& d) : d_(d), kept_(d) {}
   /// To be asked once for each op of the forward pass, in order.
   KeptOps operator()(const Op& op) {
+    KeptOps keep = kept_.changed_by(op) ? KeptOps{true} : of_kind(op);
+    kept_.note(op, whole(keep));
+    return keep;
+  }
+
+ private:
+  KeptOps of_kind(const Op& op) {
     if (const Collective* c = std::get_if<Collective>(&op.body)) {
       return {c->kind == CollectiveKind::kReduceScatter};
     }
@@ -81,8 +105,8 @@ class TorchtitanPolicy {
     return out;
   }
 
- private:
   const Draft& d_;
+  KeptTensors kept_;
   int products_ = 0;
 };
 
