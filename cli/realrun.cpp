@@ -298,9 +298,9 @@ void add_realrun(Command& command) {
       .takes("TEXT")
       .needs(matrix);
   sub.option("--precision", options->precisions,
-             "Of the numbers: fp64 (to 1e-12; default; not on a GPU), fp32 (to 1e-5; after several "
-             "steps 3e-5), bf16 (the scenario's mix, to 3e-2 and cosine 0.999), or several; "
-             "--matrix: fp64,fp32")
+             "Of the numbers: fp64 (to 1e-12, after several steps 1e-11; default; not on a GPU), "
+             "fp32 (to 1e-5, after several 3e-5), bf16 (the scenario's mix, to 3e-2 and cosine "
+             "0.999), or several; --matrix: fp64,fp32")
       .separated_by_commas()
       .one_of({"fp64", "fp32", "bf16"});
   sub.option("--backend", options->backend,

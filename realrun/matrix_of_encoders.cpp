@@ -43,6 +43,7 @@ void encoders(List& l) {
   l.add("pp, interleaved", bert(), {.pp = 2}, 0, {deep, interleaved});
   l.add("pp, zb-h1, tp, sp", bert(), {.pp = 2, .tp = 2}, 0, {sp, zb_h1});
   l.add("pp, dp, tp, zero 1", bert(), {.pp = 2, .dp = 2, .tp = 2}, 1);
+  l.add("pp, dualpipe, dp, zero 2", bert(), {.pp = 2, .dp = 2}, 2, {dualpipe});
   l.add("recompute all, head again", bert(), {}, 0, {head_again});
   l.add("recompute all, tp, sp", bert(), {.tp = 2}, 0, {all_again, sp});
   l.add("recompute attention, unfused", bert(), {.dp = 2}, 0, {attention_again, unfused});

@@ -121,10 +121,11 @@ Strategy unsharded(const Strategy& strategy) {
 }
 
 // In fp32, Adam makes up to 2 lr sqrt(e) = 2e-6 of an error e = 1e-6 of the first gradient, in
-// weights of size 0.1: 2e-5 more from the second step on.
+// weights of size 0.1: 2e-5 more from the second step on. In fp64 eight layers had up to 5e-12 of
+// it.
 Tolerance tolerance_of(RunPrecision precision, int steps) {
   switch (precision) {
-    case RunPrecision::kFp64: return {1e-12, 0.999, 1e-9};
+    case RunPrecision::kFp64: return {steps > 1 ? 1e-11 : 1e-12, 0.999, 1e-9};
     case RunPrecision::kFp32: return {steps > 1 ? 3e-5 : 1e-5, 0.999, 0};
     case RunPrecision::kBf16: return {3e-2, 0.999, 0};
   }

@@ -289,15 +289,18 @@ void write_gradients_afresh(Draft& d) {
   });
   // The embedding's gradient is scattered into, so it starts from zero: in front of the head where
   // that is tied to it, or modules behind the head look up tokens; and on the stage that has no
-  // head, as both ways each one for half of the microbatches.
+  // head, as both ways each one for half of the microbatches. There a norm of the embedding starts
+  // from zero too, since behind the head's pass no other writes its gradient.
   if (!d.unit(UnitKind::kEmbedding).trained()) return;
   const bool looked_up = d.model.mtp_layers > 0 && !d.model.tied_embeddings;
   const bool shared = looked_up || (d.model.tied_embeddings && !tied_apart(d));
-  const auto start = [&](Block& block) {
-    block.ops.insert(block.ops.begin(), start_from_zero(d, tables));
+  const auto start = [&](Block& block, const std::set<TensorId>& gradients) {
+    block.ops.insert(block.ops.begin(), start_from_zero(d, gradients));
   };
-  if (shared) start(d.head_backward);
-  if (!shared || embeds_twice(d) || both_ways(d.strategy)) start(d.embed_backward);
+  const std::vector<TensorId>& own = d.unit(UnitKind::kEmbedding).gradients;
+  const bool apart = both_ways(d.strategy);
+  if (shared) start(d.head_backward, apart ? std::set(own.begin(), own.end()) : tables);
+  if (!shared || embeds_twice(d) || apart) start(d.embed_backward, tables);
 }
 
 }  // namespace
