@@ -70,13 +70,10 @@ void refuse_other_networks(HfReader& config, const HfFamily& family) {
 struct Unplanned {
   std::string_view name, what;
 };
-constexpr std::string_view kHeadBias = "a bias of the output matrix is";
 constexpr std::string_view kPlainLayerNorm = "LayerNorm without a bias is";
 constexpr std::string_view kChunks = "attention within chunks of the sequence is";
 constexpr std::array kUnplanned = {
     Unplanned{"kimi_linear", "Kimi delta attention, whose states decay column by column, is"},
-    Unplanned{"gptj", kHeadBias},
-    Unplanned{"phi", kHeadBias},
     Unplanned{"cohere", kPlainLayerNorm},
     Unplanned{"cohere2", kPlainLayerNorm},
     Unplanned{"llama4", kChunks},

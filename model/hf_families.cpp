@@ -276,6 +276,8 @@ constexpr std::array kFamilies = {
     HfFamily{"bert", read_bert},
     HfFamily{"roberta", read_roberta},
     HfFamily{"gpt_neox", read_gpt_neox},
+    HfFamily{"gptj", read_gptj},
+    HfFamily{"phi", read_phi},
     HfFamily{"bloom", read_bloom},
     HfFamily{"opt", read_opt},
     HfFamily{"starcoder2", read_starcoder2},

@@ -75,6 +75,41 @@ Model read_gpt_neox(HfReader& config) {
   return m;
 }
 
+/// One norm for attention, which has no biases, and MLP.
+Model read_gptj(HfReader& config) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50400);
+  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, 4096);
+  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 28);
+  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 16);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions, 2048);
+  read_head_dim(m, config);
+  const std::int64_t rotated = config.size({"rotary_dim"}, m.head_dim, 64);
+  m.rope_head_dim = rotated == m.head_dim ? 0 : rotated;
+  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  m.mlp_bias = m.output_bias = m.parallel_attention = m.shared_norm = true;
+  read_dropout(m, config, {"attn_pdrop"}, {"resid_pdrop"}, 0);
+  return m;
+}
+
+/// Phi-1 and Phi-2.
+Model read_phi(HfReader& config) {
+  Model m = read_gpt_sizes(config, {51200, 2048, 8192, 24, 32, 2048});
+  m.kv_heads = config.size({"num_key_value_heads"}, kMaxHeads, m.heads);
+  m.activation = read_activation(config, {"hidden_act"}, "gelu_new");
+  m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
+  read_partial_rotation(m, config, {"partial_rotary_factor"}, 0.5);
+  m.qkv_bias = m.attention_output_bias = m.mlp_bias = m.output_bias = true;
+  m.parallel_attention = m.shared_norm = true;
+  if (config.flag({"qk_layernorm"}, false))
+    refuse_config(*config.take({"qk_layernorm"}), "LayerNorm of queries and keys is");
+  read_dropout(m, config, {"attention_dropout"}, {"resid_pdrop"}, 0);
+  return m;
+}
+
 Model read_falcon(HfReader& config) {
   Model m = layer_norm_model();
   m.vocab = config.size({"vocab_size"}, kMaxWidth, 65024);

@@ -8,6 +8,8 @@ namespace plait::hf {
 
 Model read_gpt2(HfReader& config);
 Model read_gpt_neox(HfReader& config);
+Model read_gptj(HfReader& config);
+Model read_phi(HfReader& config);
 Model read_falcon(HfReader& config);
 Model read_bloom(HfReader& config);
 Model read_opt(HfReader& config);

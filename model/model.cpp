@@ -109,7 +109,8 @@ ParameterCount count_parameters(const Model& model) {
     count.active_moe_layer = count.attention + count.active_experts;
   }
   count.head = (model.has_final_norm() ? norm : 0) + (model.tied_embeddings ? 0 : token_table) +
-               (model.masked_lm_head ? linear(h, h, true) + norm + model.vocab : 0);
+               (model.masked_lm_head ? linear(h, h, true) + norm : 0) +
+               (model.has_output_bias() ? model.vocab : 0);
   if (model.mtp_layers > 0) {
     count.mtp = 3 * norm + linear(2 * h, h, false) +
                 (model.mtp_has_experts() ? count.moe_layer : count.layer);

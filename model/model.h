@@ -48,6 +48,7 @@ struct Model {
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool mlp_bias = false;
+  bool output_bias = false;  // of the output matrix (GPT-J, Phi)
   /// RMSNorm of each head's query and of each head's key, before positions rotate them: a gamma of
   /// head_dim for all queries of a layer and one for all keys (Henry et al. 2020, arXiv 2010.04245;
   /// Qwen3, arXiv 2505.09388, section 2).
@@ -171,6 +172,7 @@ struct Model {
     return qk_norm_across_heads ? query_width() : head_dim;
   }
   std::int64_t normed_key_width() const { return qk_norm_across_heads ? key_width() : head_dim; }
+  bool has_output_bias() const { return output_bias || masked_lm_head; }
   /// Whether it continues a text token by token.
   bool generates() const { return causal && !masked_lm_head && token_types == 0; }
   bool has_window(std::int64_t layer) const {

@@ -38,6 +38,8 @@ constexpr std::string_view kFalcon =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-40b";
 constexpr std::string_view kFalcon7 =
     "Almazrouei et al. 2023 (arXiv 2311.16867) and config.json of tiiuae/falcon-7b";
+constexpr std::string_view kGptJ = "config.json of EleutherAI/gpt-j-6b";
+constexpr std::string_view kPhi2 = "config.json of microsoft/phi-2";
 constexpr std::string_view kPythia =
     "Biderman et al. 2023 (arXiv 2304.01373), Table 1, and its config.json";
 constexpr std::string_view kNeox =
@@ -120,6 +122,21 @@ Model gpt_neox(std::string name, std::int64_t layers, std::int64_t hidden, std::
       llama(std::move(name), {layers, hidden, 4 * hidden, heads, heads, vocab, 2048})));
   m.parallel_attention = true;
   m.rope_head_dim = m.head_dim / 4;
+  return m;
+}
+/// Attention without biases beside an MLP with, behind one LayerNorm, and a bias of the output
+/// matrix.
+Model gpt_j_6b() {
+  Model m = with_plain_layers(llama("gpt-j-6b", {28, 4096, 4 * 4096, 16, 16, 50400, 2048}));
+  m.rope_head_dim = 64;
+  m.mlp_bias = m.output_bias = m.parallel_attention = m.shared_norm = true;
+  return m;
+}
+/// The same with all biases.
+Model phi_2() {
+  Model m = with_biases(with_plain_layers(llama("phi-2", {32, 2560, 10240, 32, 32, 51200, 2048})));
+  m.rope_head_dim = 32, m.dropout = 0.1, m.attention_dropout = 0;
+  m.output_bias = m.parallel_attention = m.shared_norm = true;
   return m;
 }
 /// Norms of what branches add, and of the queries and keys of all heads.
@@ -244,6 +261,8 @@ class DenseTable {
         27'009'346'304, kGemma3);
     add(falcon_7b(), 6'921'720'704, kFalcon7);
     add(falcon_40b(), 41'303'293'952, kFalcon);
+    add(gpt_j_6b(), 6'050'882'784, kGptJ);
+    add(phi_2(), 2'779'683'840, kPhi2);
     add(gpt_neox("pythia-2.8b", 32, 2560, 32, 50304), 2'775'208'960, kPythia);
     add(gpt_neox("pythia-6.9b", 32, 4096, 32, 50432), 6'857'302'016, kPythia);
     add(gpt_neox("pythia-12b", 36, 5120, 40, 50688), 11'846'072'320, kPythia);

@@ -124,10 +124,13 @@ void require_encoder(const Model& m, const Workload& w) {
                   "workload.documents.packing", "\"none\" with model.causal = false",
                   "remove workload.documents: sequences of one document each");
   }
-  if (m.mtp_layers > 0 && !(m.generates() && m.norm_position == NormPosition::kPre)) {
+  const bool continues = m.generates() && m.norm_position == NormPosition::kPre && !m.output_bias;
+  if (m.mtp_layers > 0 && !continues) {
     throw refusal("S142",
                   "modules that predict further tokens belong to a model that continues text",
-                  "model.mtp_layers", "0 with an encoder, its head or norms behind the layers",
+                  "model.mtp_layers",
+                  "0 with an encoder, its head, norms behind the layers or a bias of the output "
+                  "matrix",
                   "set model.mtp_layers to 0");
   }
   if (m.norm_position != NormPosition::kPost) return;

@@ -66,6 +66,12 @@ Model gpt_neox() {
   return m;
 }
 
+Model phi() {
+  Model m = gpt_neox();
+  m.name = "phi", m.shared_norm = m.output_bias = true;
+  return m;
+}
+
 Model plain() {
   Model m = llama();
   m.name = "plain", m.positions = PositionKind::kNone, m.activation = ActivationKind::kGelu;

@@ -23,6 +23,8 @@ Model falcon();
 Model falcon_7b();
 /// The same with biases and dropout, and a partial rotation.
 Model gpt_neox();
+/// And with one norm in front of both, and a bias of the output matrix.
+Model phi();
 /// No positions at all, untied, dropout without biases.
 Model plain();
 /// Its derivative jumps at zero: where bf16 rounds a partial sum to the other side, a whole term of

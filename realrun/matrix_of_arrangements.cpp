@@ -1,6 +1,6 @@
 // Which combinations are verified of layers whose norms and branches stand elsewhere: norms of what
 // branches add alone, with norms of queries and keys across heads; attention and MLP side by side
-// behind one norm; and side by side with biases and dropout.
+// behind one norm; and side by side with biases and dropout, of the output matrix too.
 
 #include "realrun/matrix_changes.h"
 #include "realrun/matrix_models.h"
@@ -53,6 +53,10 @@ void side_by_side_with_biases(List& l) {
   l.add("pp, fsdp", gpt_neox(), {.pp = 2, .fsdp = 2}, 3);
   l.add("recompute all, dp, zero 2", gpt_neox(), {.dp = 2}, 2, {all_again});
   l.add("recompute ops, tp, sp", gpt_neox(), {.tp = 2}, 0, {ops_again, sp});
+  l.add("dp, zero 2", phi(), {.dp = 2}, 2);
+  l.add("tp of 4, sp", phi(), {.tp = 4}, 0, {sp});
+  l.add("pp, zb-h1, tp", phi(), {.pp = 2, .tp = 2}, 0, {zb_h1});
+  l.add("recompute all, fsdp", phi(), {.fsdp = 2}, 3, {all_again});
 }
 
 }  // namespace

@@ -188,6 +188,9 @@ const Table<Model>& model_table() {
           field("attention_output_bias", &Model::attention_output_bias, Flag{},
                 "Bias of the projection behind attention."),
           field("mlp_bias", &Model::mlp_bias, Flag{}, "Biases of the MLP."),
+          field("output_bias", &Model::output_bias, Flag{},
+                "Bias of the output matrix (GPT-J, Phi).")
+              .silent_by_default(),
           field("qk_norm", &Model::qk_norm, Flag{},
                 "RMSNorm of each head's query and key (Qwen3)."),
           field("qk_norm_across_heads", &Model::qk_norm_across_heads, Flag{},

@@ -44,7 +44,7 @@ HeadWriter::HeadWriter(Draft& d, BlockWriter& w, Place place,
   out_.weight =
       matrix ? *matrix
              : w.parameter(place_.unit, prefix + "output.weight", {Dim{vocab_}, Dim{hidden_}});
-  if (m.masked_lm_head) out_.bias = w.parameter(place_.unit, "output.bias", {Dim{vocab_}});
+  if (m.has_output_bias()) out_.bias = w.parameter(place_.unit, "output.bias", {Dim{vocab_}});
   normed_ = norm_ ? w.activation(prefix + "final_hidden", hidden_, scope) : place_.x.tensor;
   h_ = masked_lm_ ? masked_lm_->out() : normed_;
   const bool cast = dtype_ != DType::kFp32 && dtype_ != DType::kFp64;

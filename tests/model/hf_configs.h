@@ -40,6 +40,7 @@ inline void expect_same_shape(const Model& a, const Model& b) {
   EXPECT_EQ(a.qkv_bias, b.qkv_bias);
   EXPECT_EQ(a.attention_output_bias, b.attention_output_bias);
   EXPECT_EQ(a.mlp_bias, b.mlp_bias);
+  EXPECT_EQ(a.output_bias, b.output_bias);
   EXPECT_EQ(a.qk_norm, b.qk_norm);
   EXPECT_EQ(a.qk_norm_across_heads, b.qk_norm_across_heads);
   EXPECT_EQ(a.rope_head_dim, b.rope_head_dim);

@@ -53,6 +53,23 @@ TEST(HfGpts, OfFalconSaysHowManyNormsItHas) {
   EXPECT_TRUE(imported(newer + R"(, "num_ln_in_parallel_attn": 1})").shared_norm);
 }
 
+// The class defaults are gpt-j-6b's shape.
+TEST(HfGpts, OfGptJIsThePreset) {
+  expect_same_shape(imported(R"({"model_type": "gptj"})"), *find_preset("gpt-j-6b"));
+}
+
+// Keys and values as published with microsoft/phi-2.
+TEST(HfGpts, OfPhi2IsThePreset) {
+  const std::string keys =
+      R"({"attention_dropout": 0.0, "embd_pdrop": 0.0, "hidden_act": "gelu_new",
+      "hidden_size": 2560, "intermediate_size": 10240, "max_position_embeddings": 2048,
+      "model_type": "phi", "num_attention_heads": 32, "num_hidden_layers": 32,
+      "num_key_value_heads": 32, "partial_rotary_factor": 0.4, "resid_pdrop": 0.1,
+      "tie_word_embeddings": false, "vocab_size": 51200, "qk_layernorm": )";
+  expect_same_shape(imported(keys + "false}"), *find_preset("phi-2"));
+  EXPECT_EQ(refusal(keys + "true}").where.path, "qk_layernorm");
+}
+
 TEST(HfGpts, OfFalconWithLinearBiasesHasNoPositions) {
   const Model m = imported(R"({"model_type": "falcon", "alibi": true, "parallel_attn": false,
       "multi_query": false, "hidden_size": 4096, "num_attention_heads": 64})");

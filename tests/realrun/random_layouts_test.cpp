@@ -92,11 +92,11 @@ constexpr Change kChanges[] = {sp,
 
 const std::vector<Model>& models() {
   static const std::vector<Model> all = {
-      llama(),      gpt(),     qwen(),         falcon(),   falcon_7b(),  gpt_neox(),
-      plain(),      relu(),    mixtral(),      deepseek(), qwen3(),      qwen3_moe(),
-      mistral(),    gemma(),   olmo_2(),       gpt_oss(),  latent(),     deepseek_v3(),
-      nemotron_h(), granite(), nemotron_moe(), mamba2(),   qwen3_next(), qwen3_5(),
-      delta_net(),  bert(),    megatron_bert()};
+      llama(),       gpt(),        qwen(),    falcon(),       falcon_7b(), gpt_neox(),
+      phi(),         plain(),      relu(),    mixtral(),      deepseek(),  qwen3(),
+      qwen3_moe(),   mistral(),    gemma(),   olmo_2(),       gpt_oss(),   latent(),
+      deepseek_v3(), nemotron_h(), granite(), nemotron_moe(), mamba2(),    qwen3_next(),
+      qwen3_5(),     delta_net(),  bert(),    megatron_bert()};
   return all;
 }
 

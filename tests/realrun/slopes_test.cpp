@@ -27,9 +27,9 @@ TEST_P(Slopes, AreTheGradients) {
 INSTANTIATE_TEST_SUITE_P(Of, Slopes,
                          testing::Values(matrix_models::llama(), matrix_models::gpt(),
                                          matrix_models::falcon(), matrix_models::falcon_7b(),
-                                         matrix_models::gpt_neox(), matrix_models::gemma(),
-                                         matrix_models::olmo_2(), matrix_models::qwen3_next(),
-                                         matrix_models::bert()),
+                                         matrix_models::gpt_neox(), matrix_models::phi(),
+                                         matrix_models::gemma(), matrix_models::olmo_2(),
+                                         matrix_models::qwen3_next(), matrix_models::bert()),
                          [](const testing::TestParamInfo<Model>& tested) {
                            std::string name;
                            for (const char c : tested.param.name) {

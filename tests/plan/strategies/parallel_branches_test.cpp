@@ -66,7 +66,9 @@ TEST(ParallelBranches, AreSummedOverTensorParallelRanksAsFewTimesAsCanBe) {
 TEST(ParallelBranches, AreServedSoundly) {
   ServingLayout layout;
   layout.map = even_layers(2, 1);
-  for (const Model& m : {behind_one_norm(), with_biases()}) {
+  Model phi = with_biases();
+  phi.shared_norm = phi.output_bias = true;
+  for (const Model& m : {behind_one_norm(), with_biases(), phi}) {
     for (const std::int64_t tp : {1, 2}) {
       layout.mesh[Axis::kTp] = tp;
       for (const Step& step : {Step{{2, 3, 5}, {}, 2}, Step{{}, {4, 1, 6}, 4}}) {
