@@ -110,9 +110,7 @@ Model read_gemma3(HfReader& config) {
 /// All layers have experts, as wide as the dense models' MLP.
 Model read_mixtral(HfReader& config) {
   Model m = read_llama_shape(config, {32000, 4096, 14336, 32, 32, 8, 131072});
-  m.experts = config.size({"num_local_experts"}, kMaxExperts, 8);
-  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 2);
-  m.expert_ffn_hidden = m.ffn_hidden;
+  read_experts_as_wide(m, config, {"num_local_experts"}, 8, 2);
   read_windows(m, config, {});
   return m;
 }
@@ -123,10 +121,8 @@ Model read_gpt_oss(HfReader& config) {
   Model m = read_llama_sizes(config, {201088, 2880, 2880, 36, 64, 8, 131072});
   m.head_dim = config.size({"head_dim"}, kMaxHeads, 64);
   m.qkv_bias = m.attention_output_bias = config.flag({"attention_bias"}, true);
-  m.experts = config.size({"num_local_experts"}, kMaxExperts, 128);
-  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 4);
+  read_experts_as_wide(m, config, {"num_local_experts"}, 128, 4);
   config.take({"experts_per_token"});  // the same
-  m.expert_ffn_hidden = m.ffn_hidden;
   read_windows(m, config, {.window = 128, .every = 2});
   return m;
 }
@@ -244,9 +240,7 @@ Model read_minimax_m2(HfReader& config) {
   } else {
     read_partial_rotation(m, config, {"partial_rotary_factor"}, 1);
   }
-  m.experts = config.size({"num_local_experts"}, kMaxExperts, 256);
-  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 8);
-  m.expert_ffn_hidden = m.ffn_hidden;
+  read_experts_as_wide(m, config, {"num_local_experts"}, 256, 8);
   m.shared_ffn_hidden = config.count({"shared_intermediate_size"}, kMaxWidth, 0);
   const Json* kinds = config.take({"attn_type_list"});
   const auto is_linear = [](const Json* kind) {

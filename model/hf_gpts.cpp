@@ -31,6 +31,26 @@ Model read_gpt_sizes(HfReader& config, const GptDefaults& defaults) {
   return m;
 }
 
+struct Gpt2Defaults {
+  std::int64_t vocab, hidden, layers, heads, max_positions;
+};
+
+/// Under GPT-2's own names, which GPT-J has too; its activation with them.
+Model read_gpt2_sizes(HfReader& config, const Gpt2Defaults& defaults) {
+  Model m = layer_norm_model();
+  m.vocab = config.size({"vocab_size"}, kMaxWidth, defaults.vocab);
+  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, defaults.hidden);
+  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, defaults.layers);
+  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, defaults.heads);
+  m.kv_heads = m.heads;
+  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
+  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions,
+                                defaults.max_positions);
+  read_head_dim(m, config);
+  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
+  return m;
+}
+
 /// Key and value heads, and the number of norms, depend on the generation: falcon-40b
 /// (new_decoder_architecture) has groups and two norms, falcon-7b one group and one shared norm.
 void read_falcon_generation(Model& m, HfReader& config) {
@@ -46,16 +66,7 @@ void read_falcon_generation(Model& m, HfReader& config) {
 }  // namespace
 
 Model read_gpt2(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50257);
-  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, 768);
-  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
-  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 12);
-  m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
-  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions, 1024);
-  read_head_dim(m, config);
-  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
+  Model m = read_gpt2_sizes(config, {50257, 768, 12, 12, 1024});
   m.positions = PositionKind::kLearned;
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, true);
   m.qkv_bias = m.attention_output_bias = m.mlp_bias = true;
@@ -77,18 +88,9 @@ Model read_gpt_neox(HfReader& config) {
 
 /// One norm for attention, which has no biases, and MLP.
 Model read_gptj(HfReader& config) {
-  Model m = layer_norm_model();
-  m.vocab = config.size({"vocab_size"}, kMaxWidth, 50400);
-  m.hidden = config.size({"n_embd", "hidden_size"}, kMaxWidth, 4096);
-  m.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 28);
-  m.heads = config.size({"n_head", "num_attention_heads"}, kMaxHeads, 16);
-  m.kv_heads = m.heads;
-  m.ffn_hidden = config.size({"n_inner"}, kMaxWidth, 4 * m.hidden);
-  m.max_positions = config.size({"n_positions", "max_position_embeddings"}, kMaxPositions, 2048);
-  read_head_dim(m, config);
+  Model m = read_gpt2_sizes(config, {50400, 4096, 28, 16, 2048});
   const std::int64_t rotated = config.size({"rotary_dim"}, m.head_dim, 64);
   m.rope_head_dim = rotated == m.head_dim ? 0 : rotated;
-  m.activation = read_activation(config, {"activation_function"}, "gelu_new");
   m.tied_embeddings = config.flag({"tie_word_embeddings"}, false);
   m.mlp_bias = m.output_bias = m.parallel_attention = m.shared_norm = true;
   read_dropout(m, config, {"attn_pdrop"}, {"resid_pdrop"}, 0);

@@ -34,9 +34,7 @@ Model read_olmo3(HfReader& config) {
 /// Norms in front, and experts in every layer.
 Model read_olmoe(HfReader& config) {
   Model m = read_olmo(config, {50304, 2048, 2048, 16, 16, 0, 4096});
-  m.experts = config.size({"num_experts"}, kMaxExperts, 64);
-  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, 8);
-  m.expert_ffn_hidden = m.ffn_hidden;
+  read_experts_as_wide(m, config, {"num_experts"}, 64, 8);
   const Json* clip = config.take({"clip_qkv"});
   if (clip != nullptr && !clip->is(Json::Kind::kNull))
     refuse_config(*clip, "clipping of queries, keys and values is");

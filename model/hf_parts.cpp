@@ -98,6 +98,13 @@ Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults) {
   return m;
 }
 
+void read_experts_as_wide(Model& m, HfReader& config, HfReader::Names count, std::int64_t experts,
+                          std::int64_t chosen) {
+  m.experts = config.size(count, kMaxExperts, experts);
+  m.experts_per_token = config.size({"num_experts_per_tok"}, m.experts, chosen);
+  m.expert_ffn_hidden = m.ffn_hidden;
+}
+
 void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
                        std::int64_t width) {
   m.experts = config.size({"num_experts"}, kMaxExperts, experts);

@@ -40,6 +40,9 @@ struct LlamaDefaults {
 
 /// RMSNorm, gated MLP, rotary positions; what llama, mistral, qwen and deepseek share.
 Model read_llama_sizes(HfReader& config, const LlamaDefaults& defaults);
+/// In every layer, as wide as the MLP that the file's intermediate_size is of.
+void read_experts_as_wide(Model& m, HfReader& config, HfReader::Names count, std::int64_t experts,
+                          std::int64_t chosen);
 /// Layers whose number, counted from 1, is a multiple of decoder_sparse_step have experts.
 void read_qwen_experts(Model& m, HfReader& config, std::int64_t experts, std::int64_t chosen,
                        std::int64_t width);
