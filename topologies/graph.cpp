@@ -144,6 +144,8 @@ Distance Graph::walk(std::int64_t from, std::int64_t to) const {
       d = d.then(over(fabric.link, c.bandwidth, c.latency));
     }
     if (d.bandwidth > 0) best = std::min(best, d);
+    const auto faulty = [this](Hop hop) { return cable_factor.contains(hop / 2); };
+    if (std::ranges::none_of(hops, faulty)) break;  // no way is better
   }
   if (!best.reached()) way(from, to, 0, hops);  // says why
   return best;

@@ -12,8 +12,8 @@ import unittest
 from plait_command import PLAIT, SOURCE, TIMEOUT_S, TINY, CommandTest
 
 LARGE = SOURCE / "scenarios/llama/llama-3.1-405b-16384xh100.json"
-# Seconds on any machine: 72 points, one after the other, and break-evens.
-LONG = ["whatif", LARGE, "-L", "workload.global_batch=" + ",".join(str(2048 * k) for k in range(1, 13)),
+# Seconds on any machine: 42 points, one after the other, and break-evens.
+LONG = ["whatif", LARGE, "-L", "workload.global_batch=" + ",".join(str(2048 * k) for k in range(1, 8)),
         "-L", "strategy.recompute=none,selective,full", "-L", "strategy.zero_stage=1,3"]
 
 
@@ -71,11 +71,12 @@ class Progress(CommandTest):
         self.assertTrue(0 < sum("points" in l for l in lines) <= 10, lines)
         self.assertNotIn("\r", done.stderr)
 
-    def test_one_long_simulation_and_one_large_machine_count_too(self):
+    def test_one_long_simulation_and_one_large_faulty_machine_count_too(self):
         for command, counted in (
                 (["run", LARGE, "--network", "flow", "--unfold", "--set", "cluster.nodes=512",
                   "--set", "strategy.fsdp=32", "--set", "workload.global_batch=512"], "ops"),
-                (["topology", "show", "hgx-h100", "--nodes", "8192"], "devices")):
+                (["topology", "show", LARGE, "--set", "cluster.nodes=160",
+                  "--set", 'cluster.faults=[{"at": "node 3: nic 1", "factor": 0.5}]'], "devices")):
             with self.subTest(command[0]):
                 done = subprocess.run([PLAIT, *map(str, command)], capture_output=True, text=True, cwd=SOURCE,
                                       timeout=TIMEOUT_S, check=False)

@@ -12,6 +12,7 @@
 #include "topologies/catalogue.h"
 #include "topologies/graph.h"
 #include "topologies/network.h"
+#include "topologies/summary.h"
 
 namespace plait::families_test {
 
@@ -98,6 +99,31 @@ TEST(Families, ACrossingIsTheSameFromAnyNodeToOneSoClose) {
         ASSERT_EQ(by_table.hops, by_cables.hops) << a << " -> " << b;
       }
     }
+  }
+}
+
+TEST(Families, TheDiameterIsTheLongestRouteOfAllPairs) {
+  std::vector<Cluster> machines = one_of_each();
+  machines.push_back(make_cluster({.preset = "hgx-h100",
+                                   .nodes = 4,
+                                   .nodes_per_pod = 2,
+                                   .faults = {{.at = "node 3: nic 1", .factor = 0.5}}}));
+  for (const Cluster& c : machines) {
+    Diameter longest;
+    for (std::int64_t a = 0; a < c.world_size(); ++a) {
+      for (std::int64_t b = 0; b < c.world_size(); ++b) {
+        const Path path = route(c, a, b);
+        longest.hops = std::max(longest.hops, path.hops);
+        if (path.latency > longest.latency) {
+          longest.latency = path.latency, longest.from = a, longest.to = b;
+        }
+      }
+    }
+    const Diameter found = diameter_of(c);
+    EXPECT_EQ(found.hops, longest.hops);
+    EXPECT_EQ(found.latency, longest.latency);
+    EXPECT_EQ(found.from, longest.from);
+    EXPECT_EQ(found.to, longest.to);
   }
 }
 
