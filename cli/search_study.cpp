@@ -42,7 +42,7 @@ Assignments needed(const Layout& layout, const OpenScenario& open) {
 
 std::string words_of(const Layout& layout, const Scenario& s) {
   std::string out = layout_text(s.strategy);
-  const bool gathers = sharers_of(layout).zero_stage == 3;
+  const bool gathers = sharers_of(layout, s.strategy).zero_stage == 3;
   if (gathers && !layout.reshard) out += ", gathered weights kept";
   return out + fmt::format(", micro-batch {}", layout.micro_batch);
 }
@@ -126,6 +126,7 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
                                       .progress = session.progress,
                                       .threads = options_.jobs});
   const Certificate& c = result.certificate;
+  if (c.refused == c.considered && c.refused > 0 && machine_.empty()) say_why();
   out.counts += {c.considered,   c.refused,   c.too_large, c.too_slow,
                  c.does_not_fit, c.simulated, c.open,      c.gap};
   if (options_.wants_front() && !result.best.empty()) {
@@ -133,6 +134,15 @@ std::vector<Found> Study::run(const Session& session, SearchReport& out) {
   }
   work_.reset();
   return std::move(result.best);
+}
+
+void Study::say_why() const {
+  const Scenario first = with_layout(open_.scenario, work_->layouts()[0]);
+  try {
+    make_plan(first.model, first.workload, first.strategy);
+  } catch (const InputError& e) {
+    throw locate(e, open_.scenario);
+  }
 }
 
 std::optional<SearchRow> Study::own() const {

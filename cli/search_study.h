@@ -74,6 +74,8 @@ class Study {
   std::optional<SearchRow> guides() const;
 
  private:
+  /// Where no layout can be planned: throws as the first of them does.
+  void say_why() const;
   /// `pieces`: what the scenario itself says of its stages and no layout does.
   SearchRow row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const;
   std::vector<SearchRow> rows(const std::vector<Found>& found) const;

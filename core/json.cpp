@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/json_builder.h"
 
@@ -157,10 +158,12 @@ void JsonDocument::remove(const std::vector<std::string>& path) {
 
 void JsonDocument::wrap(const std::vector<std::string>& path, const std::string& key) {
   Json* json = at(path);
-  const std::string text = json->text();
+  const Json::Kind kind = std::exchange(json->kind_, Json::Kind::kObject);
+  auto value = std::exchange(json->value_, {});
+  std::vector<Json*> children = std::exchange(json->children_, {});
   Json* child = member(json, key, json->origin_);
-  child->kind_ = Json::Kind::kText;
-  child->value_ = text;
+  child->kind_ = kind, child->value_ = std::move(value), child->children_ = std::move(children);
+  for (Json* each : child->children_) each->parent_ = child;
   child->line_ = json->line_;
   child->column_ = json->column_;
 }

@@ -84,7 +84,7 @@ class JsonDocument {
            const std::string& origin);
   /// Takes the value at `path` away, which is there.
   void remove(const std::vector<std::string>& path);
-  /// Turns the text value at `path` into {key: text}.
+  /// Turns the value at `path` into {key: value}.
   void wrap(const std::vector<std::string>& path, const std::string& key);
 
  private:

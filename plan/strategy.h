@@ -142,6 +142,8 @@ struct ZeroPlusPlusOptions {
   bool secondary_shard = false;
   bool quantized_weights = false;    // qwZ: gathered as int8 in blocks
   bool quantized_gradients = false;  // qgZ: exchanged as int4 in blocks, over dp last
+
+  bool any() const { return secondary_shard || quantized_weights || quantized_gradients; }
 };
 
 struct RecomputeOptions {

@@ -29,14 +29,15 @@ bool holds_open(const Json& json) {
          std::ranges::any_of(json.children(), [](const Json* each) { return holds_open(*each); });
 }
 
-/// A section that is "auto" as a whole leaves open what its text stands for.
+/// Sections for which a text may stand, and what it says then.
+constexpr std::pair<const char*, const char*> kSections[] = {{"strategy.pipeline", "schedule"},
+                                                             {"strategy.recompute", "kind"}};
+
+/// A section that is open as a whole leaves open what its text stands for.
 void open_sections(JsonDocument& document) {
-  for (const auto& [section, key] :
-       {std::pair{"strategy.pipeline", "schedule"}, {"strategy.recompute", "kind"}}) {
+  for (const auto& [section, key] : kSections) {
     const Json* json = document.root().find_path(section);
-    if (json != nullptr && json->is(Json::Kind::kText) && json->text() == kAuto) {
-      document.wrap(split_path(section), key);
-    }
+    if (json != nullptr && is_open(*json)) document.wrap(split_path(section), key);
   }
 }
 
@@ -120,7 +121,9 @@ bool is_axis(const std::string& path) {
 
 }  // namespace
 
-bool OpenScenario::leaves_open() const { return std::ranges::any_of(fields, &SearchField::open); }
+bool OpenScenario::leaves_open() const {
+  return std::ranges::any_of(fields, [](const SearchField& f) { return f.open() || f.listed; });
+}
 
 const SearchField* OpenScenario::find(const std::string& path) const {
   const auto found = std::ranges::find(fields, path, &SearchField::path);
@@ -159,7 +162,9 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
 
 void refuse_open_fields(const Json& root) {
   if (!holds_open(root)) return;  // of most: without a look at all that can be searched
-  for (const std::string& path : search_paths()) {
+  std::vector<std::string> paths = search_paths();
+  for (const auto& [section, key] : kSections) paths.emplace_back(section);
+  for (const std::string& path : paths) {
     const Json* json = root.find_path(path);
     if (json == nullptr || !is_open(*json)) continue;
     throw InputError({.code = "S048",

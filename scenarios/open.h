@@ -25,6 +25,7 @@ struct OpenScenario {
   /// for that of pp where it is given, which layers of the first and the last piece go with.
   Scenario scenario;
   std::vector<SearchField> fields;
+  /// A list of one value leaves nothing else open either.
   bool leaves_open() const;
   /// What is said of `path`, or nullptr.
   const SearchField* find(const std::string& path) const;

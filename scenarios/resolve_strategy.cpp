@@ -82,7 +82,7 @@ void check_world_size(const StrategyPart& p, std::int64_t others, std::int64_t w
 void check_hybrid(const StrategyPart& p) {
   const ContextOptions& c = p.context;
   const bool hybrid = c.kind == ContextKind::kHybrid;
-  if (hybrid ? p.cp % c.ulysses == 0 : c.ulysses == 1) return;
+  if (hybrid ? p.cp == 1 || p.cp % c.ulysses == 0 : c.ulysses == 1) return;
   const Where where{"", 0, 0, "strategy.context.ulysses"};
   throw InputError({"S019",
                     hybrid

@@ -107,8 +107,9 @@ class LeastMemory {
         pieces_(pieces),
         kept_(kept),
         again_(again),
-        all_(sharers_of(l)),
-        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy.expert_axes) : all_) {}
+        all_(sharers_of(l, s.strategy)),
+        of_experts_(pieces.kinds.any_experts() ? sharers_of(l, s.strategy, s.strategy.expert_axes)
+                                               : all_) {}
 
   /// Or part of it, where that is more than `enough`.
   std::int64_t of(const OfStage& s, std::int64_t enough) const {

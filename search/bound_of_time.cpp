@@ -57,10 +57,9 @@ SimTime Bounds::gathers(const PipelineCosts& stages, const Parts& parts, SimTime
 SimTime Bounds::gathers_and_reductions(const PipelineCosts& stages, const Parts& parts,
                                        std::int64_t not_anew) const {
   const bool waits = !stages.split || scenario_.workload.gradient_clipping;
-  const bool in_turn = !scenario_.strategy.zero_plus_plus.quantized_gradients;
   const SimTime reduced = stages.reductions() * stages.of(parts, &UnitCosts::reduce);
   const std::int64_t ahead = waits ? 0 : 1 + stages.l.prefetch;
-  return gathers(stages, parts, &UnitCosts::gather, not_anew + ahead) + (in_turn ? reduced : 0);
+  return gathers(stages, parts, &UnitCosts::gather, not_anew + ahead) + reduced;
 }
 
 /// With kernels slowed down by the exchanges of zero_stage 2 and 3, which start behind the kernels

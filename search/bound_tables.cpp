@@ -149,12 +149,13 @@ void Bounds::prepare_time(std::span<const Layout> layouts, std::span<const std::
 }
 
 UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
-  const Sharers all = sharers_of(l);
+  const Strategy& base = scenario_.strategy;
+  const Sharers all = sharers_of(l, base);
   UnitExchange out;
   const DType whole = scenario_.workload.precision.weights;
   if (sizes.embedding > 0) out.embedding = unit(all, sizes, sizes.embedding, whole);
   // One unit takes no less than either of the two by itself, and perhaps no more.
-  const bool one_root = l.zero_stage == 3 && scenario_.strategy.fsdp.root;
+  const bool one_root = l.zero_stage == 3 && base.fsdp.root;
   if (sizes.head > 0 && !one_root) out.head = unit(all, sizes, sizes.head, whole);
   const DType kept = gathered_type_of_layers(scenario_.workload.precision);
   if (sizes.module > 0) out.module = unit(all, sizes, sizes.module, kept);
@@ -166,14 +167,14 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
     experts = std::max(experts, layer.experts);
   }
   if (experts > 0) {
-    out.experts = unit(sharers_of(l, scenario_.strategy.expert_axes), sizes, experts, kept);
+    out.experts = unit(sharers_of(l, base, base.expert_axes), sizes, experts, kept);
     out.experts.gather_slows = out.experts.reduce_slows = 0;  // on a stream of their own
   }
   return out;
 }
 
 void Bounds::add_gather_of_frozen(const Sharers& on, Bytes frozen, UnitCosts& out) {
-  if (frozen.value == 0) return;
+  if (frozen.value == 0 || scenario_.strategy.zero_plus_plus.any()) return;
   const Priced gather =
       priced(CollectiveKind::kAllGather, DType::kInt8, frozen.value, on.shards, on.stride);
   out.gather += gather.takes, out.gather_slows += gather.slows;
@@ -203,10 +204,7 @@ Bounds::Priced Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t ele
 double Bounds::held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const {
   const Cluster& cluster = scenario_.cluster;
   const Strategy& base = scenario_.strategy;
-  const ZeroPlusPlusOptions& zero = base.zero_plus_plus;
-  const bool plain = !zero.secondary_shard && !zero.quantized_weights &&
-                     !zero.quantized_gradients && base.fsdp.copies == FsdpCopies::kNone &&
-                     !base.parameter_server.any();
+  const bool plain = base.fsdp.copies == FsdpCopies::kNone && !base.parameter_server.any();
   if (!scenario_.interference || !plain || cluster.kinds() > 1) return 0;
   const NodeKind& node = cluster.kind(group.kind);
   const int sms = held_multiprocessors(c, algorithm, group, node, costs_.calibration.get());
@@ -239,7 +237,8 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
       adam.weight = adam.master;  // the shard that is gathered may be this one
     out.update = least(adam);
   }
-  if (on.copies == 1) return out;
+  // Of what ZeRO++ exchanges nothing is known: fewer bytes, of two shards.
+  if (on.copies == 1 || scenario_.strategy.zero_plus_plus.any()) return out;
   if (on.zero_stage > 0) {
     const Priced gather =
         priced(CollectiveKind::kAllGather, gathered, parameters, on.shards, on.stride);

@@ -151,11 +151,8 @@ Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
     }
   }
   require_modules(open, space);
-  // Left out, it follows from fsdp.
-  if (!everything && open.find("strategy.zero_stage") == nullptr) {
-    space.zero_stage = space.fsdp == std::vector<std::int64_t>{1} ? std::vector<std::int64_t>{0}
-                                                                  : std::vector<std::int64_t>{0, 3};
-  }
+  space.zero_follows_fsdp = !everything && open.find("strategy.zero_stage") == nullptr;
+  if (space.zero_follows_fsdp) space.zero_stage.clear();
   return space;
 }
 

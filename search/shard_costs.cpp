@@ -116,6 +116,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   layout.listed_pieces = false;
   layout.zero_stage = 0, layout.reshard = true;
   layout.schedule = split ? Schedule::kZbH1 : Schedule::k1f1b;
+  if (model.windowed_layers() == 0) model.attention_window = 0;
   const std::vector<KindOfLayers> kinds = kinds_of_layers(model, workload.lora);
   model = with_layers(std::move(model), kinds, layers_in_probe(kinds, layout.pp));
   model.full_attention_first = model.full_attention_every = 0;  // a window never takes longer
@@ -128,7 +129,7 @@ Plan probe(Model model, Workload workload, const Strategy& base, Layout layout, 
   strategy.pipeline.exchange_overlap = ExchangeOverlap::kNone;
   if (kind != Recompute::kModules) strategy.recompute.modules.clear();
   if (kind != Recompute::kOps) strategy.recompute.keep.clear();
-  strategy.keep_weight_shard = false, strategy.offload = {};
+  strategy.keep_weight_shard = false, strategy.zero_plus_plus = {}, strategy.offload = {};
   return make_plan(model, workload, strategy);
 }
 
@@ -240,9 +241,9 @@ bool partly_recomputed(const Strategy& base, const Layout& layout) {
 template <class Of>
 auto with_each(const Workload& workload, Of&& of) -> std::optional<decltype(of(workload))> {
   try {
-    if (!has_both(workload.precision)) return of(workload);
     Workload narrow = workload, plain = workload;
     narrow.precision = all_narrow(workload.precision);
+    if (!has_both(workload.precision)) return of(narrow);
     plain.precision = all_plain(workload.precision);
     return least_of_both(of(narrow), of(plain));
   } catch (const InputError&) {

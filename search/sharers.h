@@ -14,7 +14,8 @@ struct Sharers {
   int zero_stage = 0;       // 0 where there is but one shard
 };
 
-/// `apart`: axes along which the weights differ, as experts do along Strategy::expert_axes.
-Sharers sharers_of(const Layout& layout, AxisSet apart = {});
+/// `base`: what no layout says. `apart`: axes along which the weights differ, as experts do along
+/// Strategy::expert_axes.
+Sharers sharers_of(const Layout& layout, const Strategy& base, AxisSet apart = {});
 
 }  // namespace plait

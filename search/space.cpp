@@ -66,8 +66,11 @@ class Cuts {
   }
   void context(std::int64_t ranks) {
     const std::int64_t s = of_.workload.sequence_length;
+    const ContextOptions& context = of_.strategy.context;
+    const bool hybrid = context.kind == ContextKind::kHybrid;
     for (const std::int64_t cp : divisors(ranks, space_.cp)) {
-      if (cp > 1 && of_.model.recurrent_layers() > 0) continue;  // S154
+      if (cp > 1 && of_.model.recurrent_layers() > 0) continue;     // S154
+      if (cp > 1 && hybrid && cp % context.ulysses != 0) continue;  // S019
       if (cp > 1 && (s % (2 * cp) != 0 || (space_.cp.empty() && s / cp < kFewestTokens))) continue;
       layout_.cp = static_cast<std::int32_t>(cp);
       stages(ranks / cp);
@@ -119,9 +122,13 @@ class Sharings {
 
  private:
   void shards(std::int64_t ranks) {
+    const bool two_shards = of_.strategy.zero_plus_plus.secondary_shard;
     const bool nothing_to_shard = layout_.replicas() * layout_.cp == 1;
     for (std::int64_t zero = 0; zero <= 3; ++zero) {
       if (!allows(space_.zero_stage, zero)) continue;
+      if (space_.zero_follows_fsdp && zero != (layout_.fsdp > 1 ? 3 : 0)) continue;
+      if (of_.strategy.zero_plus_plus.any() && zero != 3) continue;        // S028
+      if (two_shards && (layout_.dp == 1 || layout_.fsdp == 1)) continue;  // S029
       if (zero == 0 ? layout_.fsdp > 1 : nothing_to_shard) continue;
       const bool tied = of_.model.tied_embeddings && !of_.workload.lora.any();
       if (zero >= 2 && layout_.pp > 1 && tied) continue;  // S025
@@ -130,7 +137,8 @@ class Sharings {
       // The same ranks, sharded over the axis of the other name.
       const bool other_name = on_dp ? allows(space_.fsdp, ranks) && allows(space_.dp, 1)
                                     : allows(space_.dp, ranks) && allows(space_.fsdp, 1);
-      if (other_name && ((zero == 3 && on_dp) || (zero < 3 && on_fsdp))) continue;
+      const bool alike = other_name && !of_.strategy.zero_plus_plus.quantized_gradients;
+      if (alike && ((zero == 3 && on_dp) || (zero < 3 && on_fsdp))) continue;
       layout_.zero_stage = static_cast<std::int8_t>(zero);
       for (const bool reshard : {true, false}) {
         if (zero == 3 ? !allows(space_.reshard, reshard) : !reshard) continue;
@@ -250,15 +258,26 @@ class Shapes {
     const std::int64_t count = PieceMap(layout_.schedule, layout_.pp, chunks).count();
     const Layout& base = of_.base;
     const bool as_base = layout_.pp == base.pp && chunks == base.chunks;
+    const bool has_ends = base.first_layers >= 0 || base.last_layers >= 0;
     layout_.listed_pieces = count == of_.listed_pieces;
     if (layout_.listed_pieces) {
       layout_.first_layers = layout_.last_layers = -1;
-    } else if (as_base && (base.first_layers >= 0 || base.last_layers >= 0)) {
+    } else if (has_ends && count > 1 && (as_base || base.pp == 1)) {
+      if (!ends_fit(count)) return;
       layout_.first_layers = base.first_layers, layout_.last_layers = base.last_layers;
     } else if (!share_layers(of_.model.layers, count, layout_)) {
       return;
     }
     recomputed_layers((of_.model.layers + count - 1) / count);
+  }
+  /// The pieces between the ends of `base` can have as many layers each: S030.
+  bool ends_fit(std::int64_t count) const {
+    const std::int64_t first = of_.base.first_layers, last = of_.base.last_layers;
+    const std::int64_t rest =
+        of_.model.layers - std::max<std::int64_t>(first, 0) - std::max<std::int64_t>(last, 0);
+    const std::int64_t sharing = count - (first >= 0 ? 1 : 0) - (last >= 0 ? 1 : 0);
+    if (rest < 0 || (rest == 0 && count > 2)) return false;
+    return sharing > 0 ? rest % sharing == 0 : rest == 0;
   }
   /// `most`: layers of the largest piece.
   void recomputed_layers(std::int64_t most) {
@@ -314,6 +333,7 @@ std::string text_of(const Space& s) {
   add("pp", s.pp), add("dp", s.dp), add("fsdp", s.fsdp), add("cp", s.cp), add("ep", s.ep);
   add("tp", s.tp);
   add("micro_batch", s.micro_batch), add("chunks", s.chunks), add("zero_stage", s.zero_stage);
+  add("zero_follows_fsdp", std::vector<bool>{s.zero_follows_fsdp});
   add("recompute_layers", s.recompute_layers), add("schedule", s.schedule);
   add("recompute", s.recompute), add("sequence_parallel", s.sequence_parallel);
   add("reshard", s.reshard), add("prefetch", s.prefetch);

@@ -17,6 +17,7 @@ namespace plait {
 /// at 1 for sequences that would give a rank less than kFewestTokens.
 struct Space {
   std::vector<std::int64_t> pp, dp, fsdp, cp, ep, tp, micro_batch, chunks, zero_stage;
+  bool zero_follows_fsdp = false;  // 3 where fsdp is above 1, else 0
   std::vector<std::int64_t>
       recompute_layers;  // -1: all; empty: also a half and quarters of a piece
   std::vector<Schedule> schedule;
@@ -40,7 +41,8 @@ struct SpaceOf {
   const Model& model;
   const Workload& workload;
   std::int64_t devices = 1;
-  Layout base = {};  // with as many stages and chunks its first_layers and last_layers hold
+  /// Its first_layers and last_layers hold for as many stages and chunks; with one stage, for all.
+  Layout base = {};
   std::int64_t listed_pieces = -1;  // whose layers the scenario lists; of layouts with as many
   Strategy strategy = {};           // what no layout says
 };

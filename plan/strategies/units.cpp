@@ -197,7 +197,7 @@ void require_sharding(const Draft& d) {
         "set strategy.zero_stage to 1, or strategy.pp to 1");
   }
   const ZeroPlusPlusOptions& z = d.strategy.zero_plus_plus;
-  if ((z.secondary_shard || z.quantized_weights || z.quantized_gradients) && stage != 3) {
+  if (z.any() && stage != 3) {
     throw refusal("S028", "ZeRO++ gathers sharded parameters", "strategy.zero_plus_plus",
                   "strategy.zero_stage = 3", "set strategy.zero_stage to 3");
   }

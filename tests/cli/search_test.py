@@ -272,6 +272,45 @@ class Search(CommandTest):
             self.assertIn("S048", refused.err)
             self.assertIn("plait search", refused.err)
 
+    def test_what_is_written_as_a_list_may_stand_for_a_section(self):
+        answer = self.search(TINY, "--set", 'strategy.recompute=["none","full"]')
+        kinds = {row["settings"]["strategy.recompute.kind"] for row in answer["best"]}
+        self.assertLessEqual(kinds, {"none", "full"})
+        refused = plait("run", TINY, "--set", 'strategy.recompute=["none","full"]')
+        self.assertEqual(refused.code, 2)
+        self.assertIn("S048", refused.err)
+
+    def test_the_best_is_what_running_each_layout_finds(self):
+        tp, fsdp, any_pp = [1, 2], [1, 2, 4, 8], [1, 2, 4]
+        for pp, sets in (
+                (any_pp, {}),
+                (any_pp, {"zero_stage": 3, "zero_plus_plus": {"quantized_gradients": True}}),
+                (any_pp, {"dp": 2, "zero_stage": 3, "zero_plus_plus": {"secondary_shard": True}}),
+                ([2, 4], {"pipeline": {"first_stage_layers": 1}}),
+                (any_pp, {"cp": 2, "context": {"kind": "hybrid", "ulysses": 2}})):
+            with self.subTest(sets), tempfile.TemporaryDirectory() as folder:
+                scenario = json.loads(TINY.read_text())
+                scenario["model"] = {"preset": "tiny", "layers": 4}
+                file = Path(folder) / "case.json"
+
+                def written(**sizes):
+                    scenario["strategy"] = {**sets, **sizes}  # pylint: disable=cell-var-from-loop
+                    file.write_text(json.dumps(scenario))  # pylint: disable=cell-var-from-loop
+                    return file  # pylint: disable=cell-var-from-loop
+
+                runs = [plait("run", written(tp=t, pp=p, fsdp=f), "--format", "json")
+                        for t in tp for p in pp for f in fsdp]
+                steps = [r.json()["step_time_s"] for r in runs if r.code == 0]
+                self.assertGreater(len(steps), 1)
+                answer = self.search(written(tp=tp, pp=pp, fsdp=fsdp), "--best", "1")
+                self.assertEqual(answer["best"][0]["report"]["step_time_s"], min(steps))
+
+    def test_where_nothing_can_be_planned_it_says_why(self):
+        refused = plait("search", TINY, "--set", "strategy.tp=[2]", "--set", "strategy.zero_stage=2",
+                        "--set", "strategy.data.all_reduce=true")
+        self.assertEqual(refused.code, 2)
+        self.assertIn("S051", refused.err)
+
     def test_placements_by_axes_are_refused(self):
         refused = plait("search", HYBRID, "--set", 'placement.order=["tp","dp","fsdp"]')
         self.assertEqual(refused.code, 2)

@@ -192,6 +192,16 @@ class Files : public testing::Test {
   std::string folder_;
 };
 
+TEST(Json, AWrappedValueKeepsWhatItHoldsAndItsPlace) {
+  JsonDocument document = parse_json("{\"a\":\n [1, {\"b\": 2}]}", "file.json");
+  document.wrap({"a"}, "key");
+  const Json* list = document.root().find_path("a.key");
+  ASSERT_NE(list, nullptr);
+  EXPECT_EQ(list->where().line, 2);
+  ASSERT_EQ(list->children().size(), 2U);
+  EXPECT_EQ(list->children()[1]->find("b")->path(), "a.key.1.b");
+}
+
 TEST_F(Files, WrittenContentIsRead) {
   const std::string path = folder_ + "/a.json";
   write_file(path, "[1]");

@@ -95,6 +95,54 @@ TEST(Space, ListedLayersGoWithAsManyPieces) {
   for (const Layout& l : layouts_of(s)) EXPECT_FALSE(l.listed_pieces);
 }
 
+// Layers of the ends that are given beside no size of pp are those of every pipeline where the rest
+// is shared evenly; beside one, of that alone.
+TEST(Space, GivenEndsAreThoseOfEveryPipelineWherePpIsOpen) {
+  Scenario s = one_node();
+  s.model.layers = 8;
+  s.strategy.pipeline.first_stage_layers = 2;
+  Space space;
+  space.schedule = {Schedule::k1f1b};
+  std::set<std::int64_t> stages;
+  for (const Layout& l : layouts_of(s, space)) {
+    stages.insert(l.pp);
+    EXPECT_EQ(l.first_layers, l.pp > 1 ? 2 : -1) << text_of(l);
+  }
+  EXPECT_EQ(stages, (std::set<std::int64_t>{1, 2, 4}));  // 2 + 6, 2 + 3 x 2
+  s.strategy.mesh[Axis::kPp] = 4;
+  for (const Layout& l : layouts_of(s, space)) EXPECT_EQ(l.first_layers == 2, l.pp == 4);
+}
+
+TEST(Space, ZeroPlusPlusShardsWeightsAndItsSecondShardsLieWithinFsdp) {
+  Scenario s = one_node();
+  s.strategy.zero_plus_plus.secondary_shard = true;
+  const std::vector<Layout> all = layouts_of(s);
+  EXPECT_FALSE(all.empty());
+  for (const Layout& l : all) {
+    EXPECT_TRUE(l.zero_stage == 3 && l.dp > 1 && l.fsdp > 1) << text_of(l);
+  }
+}
+
+TEST(Space, StagesOfZeroFollowFsdpWhereNoneIsGiven) {
+  Space space;
+  space.zero_follows_fsdp = true;
+  for (const Layout& l : layouts_of(one_node(), space)) {
+    EXPECT_EQ(l.zero_stage, l.fsdp > 1 ? 3 : 0) << text_of(l);
+  }
+}
+
+// Ranks that exchange heads are an equal part of those that share a sequence.
+TEST(Space, HybridsOfRingsHaveEqualGroups) {
+  Scenario s = one_node();
+  s.strategy.context = {.kind = ContextKind::kHybrid, .ulysses = 4};
+  Space space;
+  space.cp = {1, 2, 4, 8};
+  std::set<std::int64_t> sizes;
+  for (const Layout& l : layouts_of(s, space)) sizes.insert(l.cp);
+  EXPECT_FALSE(sizes.contains(2));
+  EXPECT_TRUE(sizes.contains(1) && sizes.contains(4));
+}
+
 // The scenario's own schedule is tried, too, where it is not one that every search tries.
 TEST(Space, HasTheScenariosOwnSchedule) {
   Scenario s = one_node();

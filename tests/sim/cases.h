@@ -104,6 +104,9 @@ class RandomCase {
     draw_workload(c);
     draw_machine(c);
     draw_host(c.host);
+    if (c.strategy.mesh.world_size() <= 16 && pick_(0, 2) == 0) draw_context(c);
+    if (c.strategy.mesh.world_size() <= 16 && pick_(0, 3) == 0) draw_experts(c);
+    if (c.strategy.zero_stage == 3 && pick_(0, 3) == 0) draw_zero_plus_plus(c.strategy);
     return c;
   }
 
@@ -173,6 +176,37 @@ class RandomCase {
     if (coin()) w.precision.reduction = DType::kBf16;
     if (pick_(0, 3) == 0) w.precision.weights = w.precision.reduction = DType::kFp32;
   }
+  /// Twice or three times the devices, which share each sequence.
+  void draw_context(Case& c) {
+    Strategy& s = c.strategy;
+    const std::int64_t tp = s.mesh[Axis::kTp], cp = pick_(2, 3);
+    const auto kind = static_cast<ContextKind>(pick_(0, 3));
+    const bool heads = kind == ContextKind::kUlysses || kind == ContextKind::kHybrid;
+    if (heads && c.model.heads / tp % cp != 0) return;
+    s.context.kind = kind;
+    if (kind == ContextKind::kHybrid) s.context.ulysses = cp;
+    s.share_tokens(cp);
+    if (c.workload.sequence_length / cp % tp != 0) s.sequence_parallel = false;
+    if (kind == ContextKind::kRing) c.workload.flash_attention = true;
+    c.machine.nodes *= cp;
+    if (!c.placement.empty()) shuffle(c.placement, s.mesh.world_size());
+  }
+  /// Twice the devices, each half with half of the experts, for twice the sequences.
+  void draw_experts(Case& c) {
+    Model& m = c.model;
+    m.experts = 2 * pick_(1, 2), m.experts_per_token = pick_(1, 2);
+    m.expert_ffn_hidden = m.ffn_hidden, m.shared_ffn_hidden = pick_(0, 1) * m.ffn_hidden;
+    m.mlp_bias = false;
+    c.workload.expert_skew = 1 + static_cast<double>(pick_(0, 2)) / 4;
+    if (c.strategy.recompute.kind == Recompute::kOps) c.strategy.recompute.kind = Recompute::kFull;
+    c.strategy.mesh[Axis::kEp] = 2, c.workload.global_batch *= 2, c.machine.nodes *= 2;
+    if (!c.placement.empty()) shuffle(c.placement, c.strategy.mesh.world_size());
+  }
+  void draw_zero_plus_plus(Strategy& s) {
+    ZeroPlusPlusOptions& z = s.zero_plus_plus;
+    z.secondary_shard = s.mesh[Axis::kDp] > 1 && s.mesh[Axis::kFsdp] > 1 && coin();
+    z.quantized_weights = coin(), z.quantized_gradients = coin();
+  }
   /// Also nodes that tp does not divide, several pods, and ranks on shuffled devices.
   void draw_machine(Case& c) {
     constexpr const char* kPresets[] = {"hgx-h100", "dgx-a100", "pcie-8", "gb200-nvl72"};
@@ -221,8 +255,8 @@ class RandomCase {
 
 inline std::ostream& operator<<(std::ostream& out, const Case& c) {
   const Strategy& s = c.strategy;
-  out << c.model.name << " layers " << c.model.layers << (c.model.tied_embeddings ? " tied" : "")
-      << " dropout " << c.model.dropout;
+  out << c.model.name << " layers " << c.model.layers << " experts " << c.model.experts
+      << (c.model.tied_embeddings ? " tied" : "") << " dropout " << c.model.dropout;
   for (int a = 0; a < kAxes; ++a) {
     out << ", " << kAxisNames[static_cast<std::size_t>(a)] << " " << s.mesh[static_cast<Axis>(a)];
   }
@@ -233,7 +267,9 @@ inline std::ostream& operator<<(std::ostream& out, const Case& c) {
       << s.data.bucket.value << ", overlap " << s.data.overlap << ", reshard "
       << s.fsdp.reshard_after_forward << ", prefetch " << s.fsdp.prefetch << ", copies "
       << name_of(s.fsdp.copies) << ", root " << s.fsdp.root << ", last layer "
-      << s.fsdp.reshard_last_layer << ", batch " << c.workload.global_batch << " by "
+      << s.fsdp.reshard_last_layer << ", context " << name_of(s.context.kind) << ", ZeRO++ "
+      << s.zero_plus_plus.secondary_shard << s.zero_plus_plus.quantized_weights
+      << s.zero_plus_plus.quantized_gradients << ", batch " << c.workload.global_batch << " by "
       << c.workload.micro_batch << ", clip " << c.workload.gradient_clipping << ", weights "
       << name_of(c.workload.precision.weights) << ", reduction "
       << name_of(c.workload.precision.reduction) << "\non " << c.machine.nodes << " x "

@@ -67,8 +67,8 @@ Member member(const Plan& plan, const Instance& at, const Operand& o) {
 }
 
 bool starts_behind_compute(Stream s) {
-  return s == Stream::kTp || s == Stream::kSendForward || s == Stream::kRecvForward ||
-         s == Stream::kSendBackward || s == Stream::kRecvBackward;
+  return s == Stream::kTp || s == Stream::kCp || s == Stream::kEp || s == Stream::kSendForward ||
+         s == Stream::kRecvForward || s == Stream::kSendBackward || s == Stream::kRecvBackward;
 }
 
 struct State {
