@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "plan/refusal.h"
 #include "plan/require_hybrid.h"
+#include "plan/require_model.h"
 #include "plan/strategies/inference.h"
 #include "plan/strategies/processor.h"
 
@@ -248,6 +249,7 @@ Plan make_serving_plan(const Model& given, const Step& step, const ServingPrecis
   require_served(given, step, layout);
   Model model = with_key_heads_for(given, layout.row_split ? 1 : layout.mesh[Axis::kTp]);
   model.mtp_layers = 0;  // modules that predict further tokens are for training
+  require_model(model);
   const Workload workload = forward_workload(step, precision);
   Strategy strategy;
   strategy.mesh = layout.mesh;

@@ -78,7 +78,9 @@ class Sweeper {
 
   Sweep run() {
     std::deque<std::size_t> todo;
-    for (std::size_t s = 0; s < state_.size(); ++s) todo.push_back(s);
+    for (std::size_t s = 0; s < state_.size(); ++s) {
+      if (!plan_.programs[s].calls.empty()) todo.push_back(s);
+    }
     std::size_t idle = 0;  // stages in a row that could not move
     while (!todo.empty()) {
       const std::size_t s = todo.front();

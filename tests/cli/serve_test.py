@@ -44,6 +44,23 @@ class Serve(CommandTest):
         lines = self.serve(two, *arguments, "--format", "csv").out.splitlines()
         self.assertEqual({line.count(",") for line in lines}, {13})
 
+    def test_devices_that_no_layer_is_left_for_change_little(self):
+        one = changed(SMALL, "serving.requests.concurrency", 1)
+        first = changed(one, "serving.layers", "sequential")
+        two = changed(changed(first, "cluster.devices_per_node", 2), "strategy", {"pp": 2})
+        for network in ("analytic", "flow"):
+            alone, beside = [self.serve(s, "--network", network, "--format", "json").json()["service"]
+                             ["all"]["end_to_end"]["mean_s"] for s in (first, two)]
+            self.assertAlmostEqual(beside, alone, delta=0.02 * alone)
+
+    def test_models_are_sound(self):
+        for change in ({"experts": 4}, {"experts": 4, "experts_per_token": 8, "expert_ffn_hidden": 64},
+                       {"qk_norm_across_heads": True}, {"q_lora_rank": 8}):
+            with self.subTest(change):
+                refused = self.serve(changed(SMALL, "model", {"preset": "llama-3.1-8b", **change}))
+                self.assertEqual(refused.code, 2, refused.err)
+                self.assertIn("model.", refused.err)
+
     def test_a_price_is_of_all_devices_for_what_they_answered(self):
         priced = ("--set", "cluster.price_per_device_hour=2.5")
         report = self.serve(SMALL, *priced, "--format", "json").json()
