@@ -193,6 +193,10 @@ void save_page(const SearchCommand& o, const Studies& studies, const SearchRepor
   save_page(o.html, page);
 }
 
+constexpr const char* kNothingDivides =
+    "NO LAYOUT: no sizes that may be chosen multiply to the devices and divide the batch, the "
+    "sequence, and the model's heads and layers";
+
 /// The best, and what they are compared with.
 void report_rows(const SearchCommand& o, const Machines& machines, const std::vector<Ranked>& best,
                  SearchReport& out) {
@@ -206,6 +210,7 @@ void report_rows(const SearchCommand& o, const Machines& machines, const std::ve
   });
   const std::string too_late = leave_the_best(o, rows);
   if (out.nothing.empty()) out.nothing = too_late;
+  if (out.nothing.empty() && out.counts.considered == 0) out.nothing = kNothingDivides;
   out.best = std::move(rows);
   out.front = pareto_front(std::move(out.front));
 }

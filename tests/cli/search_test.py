@@ -311,6 +311,12 @@ class Search(CommandTest):
         self.assertEqual(refused.code, 2)
         self.assertIn("S051", refused.err)
 
+    def test_sizes_that_divide_nothing_are_told_from_layouts_that_do_not_fit(self):
+        none = plait("search", TINY, "--set", "strategy.tp=[3]")
+        self.assertEqual(none.code, 1)
+        self.assertIn("NO LAYOUT", none.out)
+        self.assertNotIn("NOTHING FITS", none.out)
+
     def test_placements_by_axes_are_refused(self):
         refused = plait("search", HYBRID, "--set", 'placement.order=["tp","dp","fsdp"]')
         self.assertEqual(refused.code, 2)
