@@ -20,8 +20,8 @@ namespace {
 constexpr double kFrontStep = 0.05;
 constexpr std::size_t kMostFrontPoints = 16;
 
-/// What --set has to say for the scenario to become the layout: what it says otherwise or leaves
-/// open, and sizes that it writes itself.
+/// What --set has to say for the scenario to become the layout: what it or its framework says
+/// otherwise, what it leaves open, and sizes that it writes itself.
 Assignments needed(const Layout& layout, const OpenScenario& open) {
   const Assignments defaults = settings_of(Layout{}), all = settings_of(layout);
   const Assignments said = settings_of(layout_of(open.scenario.strategy, open.scenario.workload));
@@ -32,10 +32,10 @@ Assignments needed(const Layout& layout, const OpenScenario& open) {
     const bool in_section =
         path.starts_with("strategy.pipeline.") || path.starts_with("strategy.recompute.");
     const bool is_default = all[i] == defaults[i];
-    const bool follows = field == nullptr && (path == "strategy.dp" || is_default);
+    const bool is_said = is_default && said[i] == all[i];
+    const bool follows = field == nullptr && (path == "strategy.dp" || is_said);
     const bool fixed = field == nullptr || !(field->all || field->listed);
-    const bool says_so = is_default && fixed && said[i] == all[i];
-    if (!(in_section ? says_so : follows)) out.push_back(all[i]);
+    if (!(in_section ? fixed && is_said : follows)) out.push_back(all[i]);
   }
   return out;
 }

@@ -15,8 +15,8 @@ constexpr std::string_view kAuto = "auto";
 constexpr std::int64_t kLongestRange = 1 << 16;
 
 bool is_range(const Json& json) {
-  static const std::regex kRange(R"(\d{1,9}\.\.\d{1,9})");
-  return json.is(Json::Kind::kText) && std::regex_match(json.text(), kRange);
+  static const std::regex range(R"(\d{1,9}\.\.\d{1,9})");
+  return json.is(Json::Kind::kText) && std::regex_match(json.text(), range);
 }
 
 bool is_open(const Json& json) {

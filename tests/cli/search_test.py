@@ -340,6 +340,14 @@ class Search(CommandTest):
                 report = self.run_with(file, row["settings"])
                 self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
 
+    def test_settings_undo_what_the_framework_says(self):
+        sets = ["--set", "framework=deepspeed-liger", "--set", "strategy.zero_stage=[0,1]",
+                "--set", "strategy.pp=1", "--set", "strategy.tp=1", "--set", "strategy.dp=8"]
+        for row in self.search(TINY, *sets)["best"]:
+            words = [w for path, value in row["settings"].items() for w in ("--set", f"{path}={value}")]
+            report = self.run_ok("run", TINY, *sets[:2], *sets[4:], *words, "--format", "json").json()
+            self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+
     def test_a_model_too_large_for_the_machine(self):
         none = plait("search", HYBRID, "--set", "model=llama-3.1-405b", "--set", "cluster.nodes=1",
                      "--set", "strategy.dp=1")
