@@ -59,7 +59,7 @@ class Json {
   int key_line_ = 0;
   int key_column_ = 0;
   const Json* parent_ = nullptr;
-  const std::string* origin_ = nullptr;  // file name, or "--set strategy.tp=4"
+  const std::string* origin_ = nullptr;  // file name, "--set strategy.tp=4" or who else said it
   std::string key_;
   std::variant<std::monostate, bool, std::int64_t, double, std::string> value_;
   std::vector<Json*> children_;

@@ -144,8 +144,8 @@ std::string reference_of(const Shape& shape) {
 }
 
 void apply_override(JsonDocument& document, const Shape& shape, const std::string& path,
-                    const std::string& text, const std::string& wrote) {
-  const std::string origin = "--set " + (wrote.empty() ? path : wrote) + "=" + text;
+                    const std::string& text, std::string origin) {
+  if (origin.empty()) origin = "--set " + path + "=" + text;
   const std::vector<std::string> steps = split_path(path);
   std::vector<std::string> walked;
   const Shape* at = &shape;

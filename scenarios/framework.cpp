@@ -83,7 +83,8 @@ std::vector<std::string> fill_in_framework(JsonDocument& document) {
   if (found == frameworks().end()) return out;  // the same
   for (const FrameworkDefault& d : found->defaults) {
     if (says(document.root(), scenario_shape(), d.path) || !applies(d, document.root())) continue;
-    apply_override(document, scenario_shape(), d.path, value_for(d, document.root()));
+    apply_override(document, scenario_shape(), d.path, value_for(d, document.root()),
+                   "framework " + found->name);
     out.push_back(d.path);
   }
   return out;

@@ -220,7 +220,9 @@ JsonDocument changed_document(const std::string& text, const std::string& file,
   JsonDocument document = parsed_scenario(text, file);
   for (const auto& [path, value] : overrides) {
     refuse_unknown_other_name(path, value);
-    apply_override(document, scenario_shape(), canonical_path(path), with_quotes(value), path);
+    const std::string quoted = with_quotes(value);
+    apply_override(document, scenario_shape(), canonical_path(path), quoted,
+                   "--set " + path + "=" + quoted);
   }
   refuse_file_as_model(document.root());
   return document;

@@ -25,6 +25,13 @@ TEST(Framework, FillsInWhatTheScenarioDoesNotSay) {
       parse_scenario(scenario_with(R"(, "flash_attention": true)"), "x").workload.flash_attention);
 }
 
+TEST(Framework, MessagesNameItAsThePlaceOfWhatItSays) {
+  const Scenario s = parse_scenario(scenario_with(""), "x");
+  const Json* fused = s.source->root().find_path("workload.flash_attention");
+  ASSERT_NE(fused, nullptr);
+  EXPECT_EQ(fused->where().file, "framework megatron-lm-2021");
+}
+
 TEST(Framework, AShortFormStaysWhatItSays) {
   const Scenario s = parse_scenario(scenario_with(R"(, "precision": "bf16")"), "x");
   EXPECT_EQ(s.workload.precision.weights, DType::kBf16);
