@@ -34,7 +34,7 @@ Assignments needed(const Layout& layout, const OpenScenario& open) {
     const bool is_default = all[i] == defaults[i];
     const bool is_said = is_default && said[i] == all[i];
     const bool follows = field == nullptr && (path == "strategy.dp" || is_said);
-    const bool fixed = field == nullptr || !(field->all || field->listed);
+    const bool fixed = field == nullptr || !field->open();
     if (!(in_section ? fixed && is_said : follows)) out.push_back(all[i]);
   }
   return out;

@@ -121,9 +121,7 @@ bool is_axis(const std::string& path) {
 
 }  // namespace
 
-bool OpenScenario::leaves_open() const {
-  return std::ranges::any_of(fields, [](const SearchField& f) { return f.open() || f.listed; });
-}
+bool OpenScenario::leaves_open() const { return std::ranges::any_of(fields, &SearchField::open); }
 
 const SearchField* OpenScenario::find(const std::string& path) const {
   const auto found = std::ranges::find(fields, path, &SearchField::path);
@@ -149,7 +147,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
     if (!field.all) field.values = values_of(*json);
     field.listed = !field.all && is_open(*json);
     // The axes need not multiply to the devices before they are chosen.
-    if (field.open() || is_open(*json) || is_axis(path)) document->remove(split_path(path));
+    if (field.open() || is_axis(path)) document->remove(split_path(path));
     out.fields.push_back(std::move(field));
   }
   out.scenario = read_scenario(std::move(document), file);

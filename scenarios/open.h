@@ -16,8 +16,8 @@ struct SearchField {
   Where where;
   bool all = false;                 // "auto"
   bool listed = false;              // as a list or range, be it of one value
-  std::vector<std::string> values;  // as --set takes them; more than one: open too
-  bool open() const { return all || values.size() > 1; }
+  std::vector<std::string> values;  // as --set takes them
+  bool open() const { return all || listed; }
 };
 
 struct OpenScenario {
@@ -25,7 +25,6 @@ struct OpenScenario {
   /// for that of pp where it is given, which layers of the first and the last piece go with.
   Scenario scenario;
   std::vector<SearchField> fields;
-  /// A list of one value leaves nothing else open either.
   bool leaves_open() const;
   /// What is said of `path`, or nullptr.
   const SearchField* find(const std::string& path) const;

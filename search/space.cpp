@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "plan/schedule.h"
+#include "plan/strategies/pieces.h"
 
 namespace plait {
 namespace {
@@ -263,21 +264,12 @@ class Shapes {
     if (layout_.listed_pieces) {
       layout_.first_layers = layout_.last_layers = -1;
     } else if (has_ends && count > 1 && (as_base || base.pp == 1)) {
-      if (!ends_fit(count)) return;
+      if (!can_share_evenly(of_.model.layers, count, of_.strategy.pipeline)) return;  // S030
       layout_.first_layers = base.first_layers, layout_.last_layers = base.last_layers;
     } else if (!share_layers(of_.model.layers, count, layout_)) {
       return;
     }
     recomputed_layers((of_.model.layers + count - 1) / count);
-  }
-  /// The pieces between the ends of `base` can have as many layers each: S030.
-  bool ends_fit(std::int64_t count) const {
-    const std::int64_t first = of_.base.first_layers, last = of_.base.last_layers;
-    const std::int64_t rest =
-        of_.model.layers - std::max<std::int64_t>(first, 0) - std::max<std::int64_t>(last, 0);
-    const std::int64_t sharing = count - (first >= 0 ? 1 : 0) - (last >= 0 ? 1 : 0);
-    if (rest < 0 || (rest == 0 && count > 2)) return false;
-    return sharing > 0 ? rest % sharing == 0 : rest == 0;
   }
   /// `most`: layers of the largest piece.
   void recomputed_layers(std::int64_t most) {

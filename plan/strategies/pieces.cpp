@@ -65,17 +65,23 @@ std::vector<std::int32_t> shared_with_ends(std::int64_t layers, std::int64_t pie
   return starts_of(each);
 }
 
+/// The pieces whose layers no option says, and the layers that are left for them.
+struct Rest {
+  std::int64_t pieces = 0, layers = 0;
+};
+Rest beside_ends(std::int64_t layers, std::int64_t pieces, const PipelineOptions& options) {
+  const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
+  Rest out = {pieces, layers};
+  if (first >= 0) --out.pieces, out.layers -= first;
+  if (last >= 0 && pieces > 1) --out.pieces, out.layers -= last;
+  return out;
+}
+
 std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces,
                                         const PipelineOptions& options) {
   const std::int64_t first = options.first_stage_layers, last = options.last_stage_layers;
-  const std::int64_t given = (first >= 0 ? first : 0) + (last >= 0 && pieces > 1 ? last : 0);
-  const std::int64_t sharing = pieces - (first >= 0 ? 1 : 0) - (last >= 0 && pieces > 1 ? 1 : 0);
-  const std::int64_t rest = layers - given;
-  const bool divides = sharing > 0 ? rest >= 0 && rest % sharing == 0 : rest == 0;
-  // A piece between the ends without layers would send on the very tensor that it receives.
-  const bool empty_between = pieces > 2 && rest == 0;
-  const bool contradicts = pieces == 1 && last >= 0 && last != layers;
-  if (!divides || empty_between || contradicts) {
+  const auto [sharing, rest] = beside_ends(layers, pieces, options);
+  if (!can_share_evenly(layers, pieces, options)) {
     throw refusal("S030",
                   std::to_string(rest) + " layers cannot be shared evenly by " +
                       std::to_string(sharing) + " pipeline pieces (pp x chunks)",
@@ -92,6 +98,16 @@ std::vector<std::int32_t> shared_evenly(std::int64_t layers, std::int64_t pieces
 }
 
 }  // namespace
+
+bool can_share_evenly(std::int64_t layers, std::int64_t pieces, const PipelineOptions& options) {
+  const std::int64_t last = options.last_stage_layers;
+  const auto [sharing, rest] = beside_ends(layers, pieces, options);
+  const bool divides = sharing > 0 ? rest >= 0 && rest % sharing == 0 : rest == 0;
+  // A piece between the ends without layers would send on the very tensor that it receives.
+  const bool empty_between = pieces > 2 && rest == 0;
+  const bool contradicts = pieces == 1 && last >= 0 && last != layers;
+  return divides && !empty_between && !contradicts;
+}
 
 std::vector<std::int32_t> first_layers(std::int64_t layers, std::int64_t pieces,
                                        const PipelineOptions& options) {
