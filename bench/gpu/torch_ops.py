@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """torch_ops.py [-o RESULT]: times what the cost model has from PyTorch's kernels, one by one, on one
 GPU: fused attention, the ways of tokens to experts and back (Megatron-LM, moe_utils.py, without
-fusion), experts' products, and one product for seconds with the clocks and the power that it draws.
-RESULT is JSON, a list of rows; the second-level cache is swept before each repeat."""
+fusion), experts' products, products in 8 bits (torch_scaled.py), kernels on rows (torch_rows.py), and
+one product for seconds with the clocks and the power that it draws. RESULT is JSON, a list of rows;
+the second-level cache is swept before each repeat."""
 
 import argparse
 import json
@@ -15,38 +16,18 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-BF16 = torch.bfloat16
-SWEPT = 128 << 20  # bytes, more than any second-level cache
+import torch_rows
+import torch_scaled
+from torch_clock import BF16, Clock, normal
+
 ATTENTION = [(3, 4096, 16, 16, 96), (9, 4096, 8, 8, 96), (4, 4096, 16, 16, 128), (2, 8192, 32, 8, 128),
              (8, 2048, 16, 16, 128), (8, 2048, 16, 16, 64), (8, 1024, 12, 12, 64),
              (16, 1024, 16, 16, 96), (1, 32768, 16, 4, 128), (4, 4096, 16, 16, 80)]
+DROPPED = [(4, 2048, 24, 24, 96, 0.1), (8, 1024, 12, 12, 64, 0.1), (4, 4096, 16, 16, 128, 0.1)]
 ROUTING = [(4096, 2048, 128, 8), (8192, 4096, 128, 8), (4096, 6144, 8, 2), (4096, 7168, 256, 8)]
 EXPERTS = [(128, 256, 1536, 2048), (128, 256, 2048, 768), (16, 2048, 1536, 2048), (8, 4096, 3072, 4096),
            (8, 4096, 4096, 1536), (8, 1024, 28672, 4096), (32, 1024, 4096, 7168)]
 PRODUCTS = [(8192, 8192, 8192), (12288, 8192, 3072), (4096, 4096, 4096)]
-
-
-class Clock:
-    def __init__(self):
-        self.swept = torch.empty(SWEPT, dtype=torch.uint8, device="cuda")
-
-    def ms(self, work, repeats=8, warmup=3):
-        for _ in range(warmup):
-            work()
-        times = []
-        for _ in range(repeats):
-            self.swept.zero_()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            work()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end))
-        return statistics.median(times)
-
-
-def normal(*shape):
-    return torch.randn(*shape, device="cuda", dtype=BF16)
 
 
 def flash(clock, batch, sequence, heads, kv_heads, width):
@@ -62,11 +43,11 @@ def flash(clock, batch, sequence, heads, kv_heads, width):
     return {"forward_ms": clock.ms(forward), "backward_ms": clock.ms(backward)}
 
 
-def cudnn(clock, batch, sequence, heads, kv_heads, width):
+def cudnn(clock, batch, sequence, heads, kv_heads, width, dropout=0.0):
     q, k, v = (normal(batch, n, sequence, width).requires_grad_() for n in (heads, kv_heads, kv_heads))
     dy = torch.randn_like(q)
     with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
-        forward = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True,
+        forward = lambda: F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True,
                                                          enable_gqa=heads != kv_heads)
         y = forward()
         backward = lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
@@ -164,9 +145,12 @@ def sustained(clock, m, n, k, seconds=3):
 WORK = [("flash_attention", flash, ATTENTION, ("batch", "sequence", "heads", "kv_heads", "head_dim")),
         ("cudnn_attention", cudnn, [ATTENTION[i] for i in (0, 2, 3, 5)],
          ("batch", "sequence", "heads", "kv_heads", "head_dim")),
+        ("cudnn_attention", cudnn, DROPPED,
+         ("batch", "sequence", "heads", "kv_heads", "head_dim", "dropout")),
         ("sustained_product", sustained, PRODUCTS, ("m", "n", "k")),
         ("routing", routing, ROUTING, ("tokens", "hidden", "experts", "top")),
-        ("experts", experts, EXPERTS, ("experts", "m", "n", "k"))]
+        ("experts", experts, EXPERTS, ("experts", "m", "n", "k")),
+        *torch_scaled.WORK, *torch_rows.WORK]
 
 
 def main():
@@ -176,7 +160,12 @@ def main():
     clock, rows = Clock(), []
     for name, measure, shapes, keys in WORK:
         for shape in shapes:
-            rows.append({"op": name, **dict(zip(keys, shape)), **measure(clock, *shape)})
+            row = {"op": name, **dict(zip(keys, shape))}
+            try:
+                row |= measure(clock, *shape)
+            except (RuntimeError, AttributeError) as error:  # what this release or GPU has not
+                row["error"] = str(error)[:200]
+            rows.append(row)
             print(json.dumps(rows[-1]), file=sys.stderr)
     result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
     text = json.dumps(result, indent=1) + "\n"

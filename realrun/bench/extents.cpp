@@ -35,6 +35,7 @@ Extents gpu_extents(GridSize size) {
             .most_elements = 1 << 28,
             .products = 66,
             .small_products = 18,
+            .expert_products = 12,
             .attentions = 24,
             .by_row = 24,
             .flat = 20,
@@ -46,6 +47,9 @@ Extents gpu_extents(GridSize size) {
             .few = {5, 9},
             .small_inner = {6, 9},
             .small_wide = {6, 10},
+            .expert_rows = {6, 12},
+            .expert_inner = {9, 12.5},
+            .expert_wide = {9, 13.5},
             .sequence = {7, 13},
             .least_heads = 4,
             .least_head_dim = 32,
@@ -53,8 +57,9 @@ Extents gpu_extents(GridSize size) {
             .logits = {12, 17},
             .vocabulary = {12, 17}};
   if (size == GridSize::kFull) return e;
-  e.products = e.small_products = e.attentions = 2, e.by_row = e.flat = 4;
+  e.products = e.small_products = e.expert_products = e.attentions = 2, e.by_row = e.flat = 4;
   e.rows = e.width = e.inner = e.wide = e.logits = e.few = e.small_inner = e.small_wide = {4, 7};
+  e.expert_rows = e.expert_inner = e.expert_wide = {4, 6};
   e.elements = {8, 12}, e.sequence = {4, 6}, e.vocabulary = {6, 8}, e.least_heads = 1;
   return e;
 }

@@ -50,6 +50,19 @@ class Grid {
     }
   }
 
+  /// One of each expert, with as many rows.
+  void products_of_experts() {
+    for (GemmLayout layout : {GemmLayout::kNT, GemmLayout::kNN, GemmLayout::kTN}) {
+      Draws d("experts" + std::to_string(static_cast<int>(layout)));
+      repeat(e_.expert_products, [&]() -> Compute {
+        const std::int64_t experts = std::int64_t{4} << (d.next() % 6);
+        MatMul op = product(d, layout, d.size(e_.expert_rows), e_.expert_inner, e_.expert_wide);
+        op.batch = experts, op.bias = false;
+        return op;
+      });
+    }
+  }
+
   void attentions() {
     for (int kind = 0; kind < 8; ++kind) {
       const bool fused = (kind & 1) != 0, dropout = (kind & 2) != 0, backward = (kind & 4) != 0;
@@ -97,8 +110,8 @@ class Grid {
  private:
   /// Of a linear layer on `rows` tokens, between a width and one that may be the MLP's or the
   /// vocabulary's.
-  Compute product(Draws& d, GemmLayout layout, std::int64_t rows, const Octaves& from,
-                  const Octaves& to) {
+  MatMul product(Draws& d, GemmLayout layout, std::int64_t rows, const Octaves& from,
+                 const Octaves& to) {
     const bool weight = layout == GemmLayout::kTN, forward = layout == GemmLayout::kNT;
     const std::int64_t inner = d.size(from);
     const std::int64_t wide = d.size(to);
@@ -118,7 +131,7 @@ class Grid {
   }
   static std::int64_t largest_operand(const Compute& op) {
     if (const auto* g = std::get_if<MatMul>(&op)) {
-      return std::max({g->m * g->k, g->n * g->k, g->m * g->n});
+      return g->batch * std::max({g->m * g->k, g->n * g->k, g->m * g->n});
     }
     if (const auto* a = std::get_if<Attention>(&op)) {
       const std::int64_t tokens = a->batch * a->seq_q * a->heads;
@@ -219,6 +232,7 @@ void add_up(Grid& g) {
 std::vector<Compute> compute_grid(const Extents& extents) {
   Grid grid(extents);
   grid.matrix_products();
+  grid.products_of_experts();
   grid.attentions();
   normalise_and_activate(grid);
   begin_and_end(grid);
