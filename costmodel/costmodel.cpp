@@ -13,6 +13,7 @@
 #include "costmodel/kernels.h"
 #include "costmodel/one_shot.h"
 #include "costmodel/projections.h"
+#include "costmodel/torch_rows.h"
 #include "costmodel/transfer.h"
 
 namespace plait {
@@ -160,11 +161,20 @@ Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& ker
   return experts_cost(alone, device, kernels, slowdown) + chain_cost(sum, device);
 }
 
+/// Of a weight's gradient with a bias, which the product does not sum: dy[k, m].
+Cost bias_gradient_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
+  const bool here = op.bias && !is_forward(op.pass) && op.pass != Pass::kInputGrad;
+  if (!here || kernels.bias == Fusion::kFused || !has_torch_rows(device)) return {};
+  return torch_bias_gradient_cost(op.k, op.m, op.in, device);
+}
+
 Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
   const Products products = as_run(op, kernels);
   Cost cost = chain_cost(input_sum_chain(op, kernels), device);
-  for (int i = 0; i < products.count; ++i)
-    cost = cost + one_product_cost(products.each[static_cast<std::size_t>(i)], device, kernels);
+  for (int i = 0; i < products.count; ++i) {
+    const MatMul& one = products.each[static_cast<std::size_t>(i)];
+    cost = cost + one_product_cost(one, device, kernels) + bias_gradient_cost(one, device, kernels);
+  }
   return cost;
 }
 
@@ -172,6 +182,20 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
 KernelChain chain_on(const Device& device, const Compute& op, const Kernels& kernels) {
   const bool whole = std::holds_alternative<Adam>(op) && generation_of(device) == Generation::kCpu;
   return whole ? KernelChain() : eager_chain(op, kernels);
+}
+
+/// Norms and sums over rows that PyTorch's own kernels do.
+std::optional<Cost> torch_rows_cost(const Compute& op, const Device& device,
+                                    const Kernels& kernels) {
+  if (!has_torch_rows(device)) return std::nullopt;
+  if (const auto* norm = std::get_if<Norm>(&op); norm && is_native(*norm, kernels))
+    return torch_norm_cost(*norm, device);
+  if (const auto* heads = std::get_if<HeadNorm>(&op);
+      heads && is_native(norm_of_heads(*heads), kernels))
+    return torch_norm_cost(*heads, device);
+  if (const auto* bias = std::get_if<BiasGrad>(&op); bias && kernels.bias != Fusion::kFused)
+    return torch_bias_gradient_cost(bias->rows, bias->width, bias->dtype, device);
+  return std::nullopt;
 }
 
 /// On a device that is as fast as those that constants were fitted to.
@@ -193,6 +217,7 @@ Cost typical_cost(const Compute& op, const Device& device, const Kernels& kernel
   if (const auto* cast = std::get_if<Cast>(&op); cast && takes_several_kernels(*cast))
     return nvfp4_cast_cost(*cast, device);
   if (is_of_recurrence(op)) return recurrence_cost(op, device);
+  if (const std::optional<Cost> own = torch_rows_cost(op, device, kernels)) return *own;
   const KernelChain chain = chain_on(device, op, kernels);
   Cost cost = chain.kernels > 0 ? chain_cost(chain, device) : memory_bound_cost(op, device);
   if (const auto* combine = std::get_if<Combine>(&op))

@@ -16,13 +16,6 @@ namespace {
 /// to 350e9), 270e9 and 345e9 in those of two GPTs (reports/gpu/h200).
 constexpr double kIndexedPerClock = 1.1;
 
-/// Fused multiply-adds of a multiprocessor per clock (CUDA C++ Programming Guide, throughput of
-/// native arithmetic instructions), from which the clock of a device's peak follows.
-double lanes(const Device& device) {
-  const bool narrow = device.compute_capability <= 80;
-  return narrow ? 64 : 128;
-}
-
 /// Bytes per element and kernels of a chain, for elements of `size` bytes in memory and 4 where the
 /// chain works in fp32; `indexed` passes over them are of elements taken one at a time, and move
 /// `indexed_bytes`.
@@ -153,6 +146,21 @@ KernelChain adam_chain(const Adam& op) {
           .kind = StreamKind::kTensorList};
 }
 
+// torch.nn.functional.dropout (aten/src/ATen/native/cuda/Dropout.cu): a byte of mask for each
+// element; then the sum. The bias is the product's. Drawing whether an element stays limits the
+// first: 0.56e12 a second on an H200, 0.48e12 on an H100 (reports/gpu/*/torch-rows.json), here 4.2e9
+// on each multiprocessor.
+KernelChain dropped_chain(const Add& op) {
+  constexpr double kDrawn = 4.2e9;
+  const std::int64_t s = size_of(op.dtype), elements = op.rows * op.width;
+  const Bytes dropped((2 * s + 1) * elements), added(op.alone ? 0 : 3 * s * elements);
+  return {.bytes = dropped + added,
+          .kernels = op.alone ? 1 : 2,
+          .pieces = static_cast<double>(elements),
+          .pieces_per_multiprocessor = kDrawn,
+          .piece_bytes = dropped};
+}
+
 struct Chains {
   const Kernels& kernels;
 
@@ -185,6 +193,8 @@ struct Chains {
   /// PEFT's result + lora_B(lora_A(x)) * scaling: the product reads and writes b's columns, the sum
   /// reads both and writes. Backward the product alone.
   KernelChain operator()(const Add& op) const {
+    if (op.dropout && is_forward(op.pass) && kernels.dropout != Fusion::kFused)
+      return dropped_chain(op);
     if (kernels.adapters == Fusion::kFused || !op.scaled) return {};
     const double s = size(op.dtype);
     return chain(is_forward(op.pass) ? PerElement{5 * s, 2} : PerElement{2 * s, 1}, op.rows,
@@ -249,6 +259,10 @@ bool spelled_out(const Norm& op, const Kernels& kernels) {
   return kernels.norm == Fusion::kEager && op.kind == NormKind::kRmsNorm;
 }
 
+bool is_native(const Norm& op, const Kernels& kernels) {
+  return kernels.norm != Fusion::kFused && !spelled_out(op, kernels);
+}
+
 Seconds piece_wait(const KernelChain& chain, const Device& device) {
   if (chain.pieces == 0 || device.sms == 0) return {};
   const double rate = chain.pieces_per_multiprocessor * static_cast<double>(device.sms);
@@ -257,7 +271,7 @@ Seconds piece_wait(const KernelChain& chain, const Device& device) {
 
 Seconds index_wait(const KernelChain& chain, const Device& device) {
   if (chain.indexed == 0 || device.sms == 0) return {};
-  const double clocks = device.vector_fp32.value / (2 * lanes(device));  // of all multiprocessors
+  const double clocks = clock_of(device) * device.sms;
   return beyond_copying(Seconds(chain.indexed / (kIndexedPerClock * clocks)), chain.indexed_bytes,
                         device);
 }

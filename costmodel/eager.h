@@ -33,6 +33,8 @@ KernelChain eager_chain(const Compute& op, const Kernels& kernels);
 /// Whether a norm is the element-wise kernels that its Python code names: RMSNorm. LayerNorm is
 /// PyTorch's own even there.
 bool spelled_out(const Norm& op, const Kernels& kernels);
+/// Whether it is PyTorch's own kernels, one forward and two backward (torch_rows.h).
+bool is_native(const Norm& op, const Kernels& kernels);
 /// What a product of operands as the op's writes where the sum with others is a kernel of its own.
 DType written_alone(const MatMul& op);
 /// The sum of a weight's gradients, besides the product that then only writes them.

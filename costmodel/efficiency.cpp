@@ -1,5 +1,6 @@
 #include "costmodel/efficiency.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -37,6 +38,13 @@ bool is_measured(const Device& device) {
   for (const MeasuredFamily& m : kMeasured)
     if (device.name.starts_with(m.prefix) && generation_of(device) == m.generation) return true;
   return false;
+}
+
+// Fused multiply-adds of a multiprocessor per clock: CUDA C++ Programming Guide, throughput of
+// native arithmetic instructions.
+double clock_of(const Device& device) {
+  const double lanes = device.compute_capability <= 80 ? 64 : 128;
+  return device.vector_fp32.value / (2 * lanes * std::max(device.sms, 1));
 }
 
 // Vidur's profiles of layers over the model, medians of products of 2,048 rows and more: A100 1.08

@@ -19,6 +19,9 @@ Generation generation_of(const Device& device);
 /// One of the GPUs whose kernels were measured: A100, A800, H100, H800, B200.
 bool is_measured(const Device& device);
 
+/// Clocks a second of a multiprocessor, at which its peak on vectors holds.
+double clock_of(const Device& device);
+
 /// How much longer a product takes between the other kernels of a layer than when it is repeated
 /// alone, which is what the fits are made of: other clocks, caches and queues.
 double between_other_kernels(const Device& device);

@@ -37,6 +37,11 @@ struct Kernels {
   /// Eager: with tensor parallelism each such projection has an all_reduce of its own for the
   /// gradient of the input that they share.
   Fusion input_sums = Fusion::kFused;
+  /// Of a linear layer's bias the gradient: by the product that makes the weight's, or by a kernel
+  /// of its own, as autograd does.
+  Fusion bias = Fusion::kFused;
+  /// With the sum behind it, or a kernel of its own before that.
+  Fusion dropout = Fusion::kFused;
   Fusion norm = Fusion::kFused;
   Fusion rope = Fusion::kFused;
   Fusion activation = Fusion::kFused;

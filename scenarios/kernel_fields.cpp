@@ -51,6 +51,14 @@ const Table<Kernels>& kernels_table() {
                 "Eager: with tensor parallelism, and without sequence parallelism, each of these "
                 "products has an all_reduce of its own for the gradient of the input that they "
                 "share."),
+          field("bias", &K::bias, choice,
+                "The gradient of a linear layer's bias: by the product that makes the weight's; "
+                "eager: by PyTorch's sum over rows.")
+              .silent_by_default(),
+          field("dropout", &K::dropout, choice,
+                "Dropout of what a layer adds: with bias and sum in one kernel; eager: by one of "
+                "its own.")
+              .silent_by_default(),
           field("norm", &K::norm, fused_eager_or("native", Fusion::kNative),
                 "Norms; native: layer_norm and (since 2.9) rms_norm of PyTorch, backward in two "
                 "kernels; eager: RMSNorm in Python, LayerNorm native."),

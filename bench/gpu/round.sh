@@ -90,7 +90,8 @@ for scenario in scenarios/gpu-round/*.json; do
   part "$name-torch" 90 python3 bench/gpu/torch_step.py "$folder/$name.args" \
     -o "$folder/$name.torch" --trace "$folder/$name.pt.trace.json.gz"
 done
-((has_torch)) && part torch-ops 180 python3 bench/gpu/torch_ops.py -o "$folder/torch-ops.json"
+((has_torch)) && part torch-ops 60 python3 bench/gpu/torch_ops.py -o "$folder/torch-ops.json"
+((has_torch)) && part torch-rows 90 python3 bench/gpu/torch_rows.py -o "$folder/torch-rows.json"
 part predictions 60 bench/gpu/predict.sh "$folder"
 
 if ((gpus > 1)); then

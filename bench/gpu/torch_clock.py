@@ -1,7 +1,11 @@
-"""How torch_ops.py and its parts time kernels on one GPU: the second-level cache is swept before each
-repeat; a call as a whole between two events, or kernel by kernel as the profiler saw them."""
+"""How torch_ops.py and torch_rows.py time kernels on one GPU: the second-level cache is swept before
+each repeat; a call as a whole between two events, or kernel by kernel as the profiler saw them."""
 
+import argparse
+import json
 import statistics
+import sys
+from pathlib import Path
 
 import torch
 from torch.autograd import DeviceType
@@ -63,3 +67,34 @@ class Clock:
 
 def normal(*shape):
     return torch.randn(*shape, device="cuda", dtype=BF16)
+
+
+def measure_all(about, work):
+    """The program `NAME [-o RESULT]`, RESULT being JSON: for each of `work`, a name, a function of the
+    clock and a shape, shapes, and the names of their sizes, one row a shape."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args()
+    clock, rows = Clock(), []
+    for name, measure, shapes, sizes in work:
+        for shape in shapes:
+            row = {"op": name, **dict(zip(sizes, shape))}
+            try:
+                row |= measure(clock, *shape)
+            except (RuntimeError, AttributeError) as error:  # what this release or GPU has not
+                row["error"] = str(error)[:200]
+            rows.append(rounded(row))
+            print(json.dumps(rows[-1]), file=sys.stderr)
+    result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
+    text = json.dumps(result, indent=1) + "\n"
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+
+
+def rounded(value):
+    if isinstance(value, float):
+        return round(value, 5)
+    if isinstance(value, dict):
+        return {key: rounded(inner) for key, inner in value.items()}
+    return [rounded(inner) for inner in value] if isinstance(value, list) else value

@@ -1,24 +1,16 @@
 #!/usr/bin/env python3
 """torch_ops.py [-o RESULT]: times what the cost model has from PyTorch's kernels, one by one, on one
 GPU: fused attention, the ways of tokens to experts and back (Megatron-LM, moe_utils.py, without
-fusion), experts' products, products in 8 bits (torch_scaled.py), kernels on rows (torch_rows.py), and
-one product for seconds with the clocks and the power that it draws. RESULT is JSON, a list of rows;
-the second-level cache is swept before each repeat."""
+fusion), experts' products, and one product for seconds with the clocks and the power that it draws.
+RESULT is JSON, a list of rows; the second-level cache is swept before each repeat."""
 
-import argparse
-import json
-import statistics
-import sys
 import time
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-import torch_rows
-import torch_scaled
-from torch_clock import BF16, Clock, normal
+from torch_clock import BF16, measure_all, normal
 
 ATTENTION = [(3, 4096, 16, 16, 96), (9, 4096, 8, 8, 96), (4, 4096, 16, 16, 128), (2, 8192, 32, 8, 128),
              (8, 2048, 16, 16, 128), (8, 2048, 16, 16, 64), (8, 1024, 12, 12, 64),
@@ -149,30 +141,8 @@ WORK = [("flash_attention", flash, ATTENTION, ("batch", "sequence", "heads", "kv
          ("batch", "sequence", "heads", "kv_heads", "head_dim", "dropout")),
         ("sustained_product", sustained, PRODUCTS, ("m", "n", "k")),
         ("routing", routing, ROUTING, ("tokens", "hidden", "experts", "top")),
-        ("experts", experts, EXPERTS, ("experts", "m", "n", "k")),
-        *torch_scaled.WORK, *torch_rows.WORK]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-o", "--output", type=Path)
-    options = parser.parse_args()
-    clock, rows = Clock(), []
-    for name, measure, shapes, keys in WORK:
-        for shape in shapes:
-            row = {"op": name, **dict(zip(keys, shape))}
-            try:
-                row |= measure(clock, *shape)
-            except (RuntimeError, AttributeError) as error:  # what this release or GPU has not
-                row["error"] = str(error)[:200]
-            rows.append(row)
-            print(json.dumps(rows[-1]), file=sys.stderr)
-    result = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
-    text = json.dumps(result, indent=1) + "\n"
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    sys.stdout.write(text)
+        ("experts", experts, EXPERTS, ("experts", "m", "n", "k"))]
 
 
 if __name__ == "__main__":
-    main()
+    measure_all(__doc__, WORK)

@@ -1,11 +1,15 @@
-"""Part of torch_ops.py: kernels on rows of bf16, one by one as the profiler saw them: norms, element-wise
-kernels and sums of a layer in eager PyTorch, and functions that Megatron-LM fuses by torch.compile."""
+#!/usr/bin/env python3
+"""torch_rows.py [-o RESULT]: kernels on rows of bf16 on one GPU, one by one as the profiler saw them:
+norms, element-wise kernels and sums of a layer in eager PyTorch, functions that Megatron-LM fuses by
+torch.compile, and products in 8 bits with the casts in front of them (torch_scaled.py). RESULT is JSON,
+a list of rows; the second-level cache is swept before each repeat."""
 
 import torch
 import torch._functorch.config
 import torch.nn.functional as F
 
-from torch_clock import BF16, normal
+import torch_scaled
+from torch_clock import BF16, measure_all, normal
 
 NORMS = [(8192, 768), (16384, 1024), (8192, 2048), (32768, 2048), (8192, 4096), (2048, 4096), (16384, 4096),
          (4096, 8192), (8192, 12288)]
@@ -80,4 +84,8 @@ def fused(clock, rows, width):
 
 
 WORK = [("norm", norm, NORMS, ("rows", "width")), ("element_wise", element_wise, ROWS, ("rows", "width")),
-        ("fused_by_compile", fused, FUSED, ("rows", "width"))]
+        ("fused_by_compile", fused, FUSED, ("rows", "width")), *torch_scaled.WORK]
+
+
+if __name__ == "__main__":
+    measure_all(__doc__, WORK)

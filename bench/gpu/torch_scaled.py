@@ -1,4 +1,4 @@
-"""Part of torch_ops.py: products in 8 bits with a scale for each tensor or each row, with partial sums
+"""Part of torch_rows.py: products in 8 bits with a scale for each tensor or each row, with partial sums
 as they are in the tensor cores or added up in fp32 registers (use_fast_accum), beside bf16, and the
 casts in front of them as torch.compile fuses them."""
 
