@@ -165,7 +165,7 @@ Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& ker
 Cost bias_gradient_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
   const bool here = op.bias && !is_forward(op.pass) && op.pass != Pass::kInputGrad;
   if (!here || kernels.bias == Fusion::kFused || !has_torch_rows(device)) return {};
-  return torch_bias_gradient_cost(op.k, op.m, op.in, device);
+  return torch_bias_gradient_cost({op.k, op.m, op.in}, device);
 }
 
 Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
@@ -194,7 +194,7 @@ std::optional<Cost> torch_rows_cost(const Compute& op, const Device& device,
       heads && is_native(norm_of_heads(*heads), kernels))
     return torch_norm_cost(*heads, device);
   if (const auto* bias = std::get_if<BiasGrad>(&op); bias && kernels.bias != Fusion::kFused)
-    return torch_bias_gradient_cost(bias->rows, bias->width, bias->dtype, device);
+    return torch_bias_gradient_cost(*bias, device);
   return std::nullopt;
 }
 

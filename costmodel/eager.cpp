@@ -148,8 +148,8 @@ KernelChain adam_chain(const Adam& op) {
 
 // torch.nn.functional.dropout (aten/src/ATen/native/cuda/Dropout.cu): a byte of mask for each
 // element; then the sum. The bias is the product's. Drawing whether an element stays limits the
-// first: 0.56e12 a second on an H200, 0.48e12 on an H100 (reports/gpu/*/torch-rows.json), here 4.2e9
-// on each multiprocessor.
+// first: 0.56e12 a second on an H200, 0.48e12 on an H100 (reports/gpu/*/torch-rows.json),
+// here 4.2e9 on each multiprocessor.
 KernelChain dropped_chain(const Add& op) {
   constexpr double kDrawn = 4.2e9;
   const std::int64_t s = size_of(op.dtype), elements = op.rows * op.width;
