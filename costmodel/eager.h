@@ -1,6 +1,6 @@
 #pragma once
 // Ops that a framework runs as a chain of element-wise kernels instead of one: every intermediate
-// goes through memory. docs/models/kernels.md lists the chains.
+// goes through memory. docs/models/memory-bound.md lists the chains.
 
 #include "core/quantity.h"
 #include "costmodel/efficiency.h"
