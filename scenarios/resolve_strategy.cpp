@@ -132,7 +132,8 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.expert_gates = part.expert_gates;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
-  out.keep_weight_shard = part.keep_weight_shard;
+  // A framework's habit where weights are sharded; idle_options says where they are not.
+  out.keep_weight_shard = part.keep_weight_shard && part.zero_stage == 3;
   out.pipeline = part.pipeline;
   out.pipeline.stage_tp = part.stage_tp;
   out.recompute = part.recompute;

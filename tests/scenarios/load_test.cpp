@@ -84,16 +84,24 @@ TEST(Strategy, AbsentZeroStageFollowsFsdp) {
   EXPECT_EQ(parse(scenario(R"({"fsdp":8,"zero_stage":1})")).strategy.zero_stage, 1);
 }
 
+// DeepSpeed's profiles have it, whatever the stage.
+TEST(Strategy, AWeightShardIsKeptWhereWeightsAreSharded) {
+  const Scenario written = parse(scenario(R"({"dp":8,"zero_stage":2,"keep_weight_shard":true})"));
+  EXPECT_FALSE(written.strategy.keep_weight_shard);
+  ASSERT_EQ(written.warnings.size(), 1U);
+  EXPECT_TRUE(written.warnings[0].starts_with("W001: strategy.keep_weight_shard has no effect"));
+}
+
 TEST(Strategy, EveryFieldArrives) {
   const Scenario s = parse(scenario(R"({"pp":2,"dp":1,"fsdp":2,"tp":2,"sequence_parallel":true,
-      "zero_stage":2,"keep_weight_shard":true,
+      "zero_stage":3,"keep_weight_shard":true,
       "pipeline":{"schedule":"interleaved","chunks":3,"first_stage_layers":1,"last_stage_layers":2},
       "recompute":{"kind":"full","layers":1},"data":{"bucket":"1 MiB","overlap":false},
       "fsdp_options":{"reshard_after_forward":false,"prefetch":2}})"));
   const Strategy& st = s.strategy;
   EXPECT_EQ(st.mesh.size, (std::array<std::int64_t, kAxes>{2, 1, 2, 1, 1, 1, 2, 1}));
   EXPECT_TRUE(st.sequence_parallel && st.keep_weight_shard);
-  EXPECT_EQ(st.zero_stage, 2);
+  EXPECT_EQ(st.zero_stage, 3);
   EXPECT_EQ(st.pipeline.schedule, Schedule::kInterleaved);
   EXPECT_EQ(st.pipeline.chunks, 3);
   EXPECT_EQ(st.pipeline.first_stage_layers, 1);
