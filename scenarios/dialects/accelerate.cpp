@@ -21,14 +21,15 @@ std::string truth(bool value) { return value ? "true" : "false"; }
 void write_mesh(ExportDraft& d) {
   const Mesh& mesh = d.scenario.strategy.mesh;
   const Replicas r = replicas_of(d.scenario.strategy);
-  const bool splits = mesh.size_of(kTensorAxes) * mesh[Axis::kCp] > 1;
+  const std::int64_t cp = mesh.size_of(kContextAxes);
+  const bool splits = mesh.size_of(kTensorAxes) * cp > 1;
   // parallelism_config.py refuses tp and cp together with plain replicas, and has no pp.
   if (mesh[Axis::kPp] > 1 || (splits && r.dp > 1 && r.fsdp == 1)) return;
   if (splits || (r.dp > 1 && r.fsdp > 1)) {
     d.section("parallelism_config");
     d.set("parallelism_config_dp_replicate_size", r.dp);
     d.set("parallelism_config_dp_shard_size", r.fsdp);
-    d.set("parallelism_config_cp_size", mesh[Axis::kCp]);
+    d.set("parallelism_config_cp_size", cp);
     d.set("parallelism_config_tp_size", mesh.size_of(kTensorAxes));
   }
   d.say({"strategy.cp", "strategy.tp"});

@@ -14,9 +14,10 @@ struct Same {
   std::string_view argument, path;
 };
 inline constexpr Same kModelSizes[] = {
-    {"--num-layers", "model.layers"},         {"--hidden-size", "model.hidden"},
-    {"--num-attention-heads", "model.heads"}, {"--ffn-hidden-size", "model.ffn_hidden"},
-    {"--kv-channels", "model.head_dim"},
+    {"--num-layers", "model.layers"},
+    {"--hidden-size", "model.hidden"},
+    {"--num-attention-heads", "model.heads"},
+    {"--ffn-hidden-size", "model.ffn_hidden"},
 };
 inline constexpr std::size_t kRequiredSizes = 3;  // of these
 inline constexpr Same kSizes[] = {
@@ -49,6 +50,11 @@ inline constexpr SameModule kRecomputeModules[] = {
     {RecomputeModule::kMlp, "mlp"},
     {RecomputeModule::kSharedExperts, "shared_experts"},
 };
+
+/// Attention's heads: their sizes and groups, latents, norms; `rms`: the model's norms are RMSNorm.
+void write_heads(ExportDraft& draft);
+void read_heads(Arguments& arguments, Imported& out, std::int64_t hidden, std::int64_t heads,
+                bool rms);
 
 /// Sliding windows; `layers` of the model.
 void write_windows(ExportDraft& draft);

@@ -52,7 +52,6 @@ class Reading {
   void near(const std::string& what) { out_.warnings.push_back("W008: " + what); }
 
   void refuse_other_models() {
-    args_.unsupported("--multi-latent-attention", "latent attention");
     if (args_.number("--optimizer-offload-fraction").value_or(1) != 1) {
       args_.unsupported("--optimizer-offload-fraction", "a part of the optimizer in host memory");
     }
@@ -103,15 +102,13 @@ class Reading {
       if (kModelSizes[i].path == "model.heads") heads_ = size;
     }
     mlp();
-    attention();
+    positions();
     vocabulary();
     const bool rms = args_.one_of("--normalization", {"LayerNorm", "RMSNorm"}) == "RMSNorm";
     give("--normalization", "model.norm", rms ? R"("rmsnorm")" : R"("layernorm")");
     give("--untie-embeddings-and-output-weights", "model.tied_embeddings",
          truth(!args_.flag("--untie-embeddings-and-output-weights")));
-    const bool heads = args_.flag("--qk-layernorm");
-    if (heads && !rms) near("--qk-layernorm is read as RMSNorm");
-    give("--qk-layernorm", "model.qk_norm", truth(heads));
+    read_heads(args_, out_, hidden_, heads_, rms);
     read_windows(args_, out_, layers_);
     biases();
     give("", "model.parallel_attention", "false");
@@ -138,10 +135,7 @@ class Reading {
     }
   }
 
-  void attention() {
-    const bool groups = args_.flag("--group-query-attention");
-    const std::int64_t queries = args_.integer("--num-query-groups").value_or(1);
-    give("--num-query-groups", "model.kv_heads", std::to_string(groups ? queries : heads_));
+  void positions() {
     const std::string kind =
         args_.one_of("--position-embedding-type", {"learned_absolute", "rope", "none"})
             .value_or(args_.flag("--use-rotary-position-embeddings") ? "rope" : "learned_absolute");

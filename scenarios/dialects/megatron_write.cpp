@@ -9,16 +9,12 @@ namespace {
 void write_model(ExportDraft& d) {
   const Model& m = d.scenario.model;
   for (const Same& same : kModelSizes) d.copy(std::string(same.argument), same.path);
+  write_heads(d);
   // Megatron-LM wants as many positions as the sequence is long, also where nothing is learned.
   const std::int64_t sequence = d.scenario.workload.sequence_length;
   d.set("--max-position-embeddings", std::max(m.max_positions, sequence));
   if (m.max_positions >= sequence) d.say({"model.max_positions"});
-  if (m.kv_heads != m.heads) {
-    d.set("--group-query-attention");
-    d.set("--num-query-groups", m.kv_heads);
-  }
-  d.say(
-      {"model.kv_heads", "model.vocab", "model.norm", "model.positions", "model.tied_embeddings"});
+  d.say({"model.vocab", "model.norm", "model.positions", "model.tied_embeddings"});
   // NullTokenizer counts one token more, the end of a document.
   d.set("--tokenizer-type", "NullTokenizer");
   d.set("--vocab-size", m.vocab - 1);
@@ -44,9 +40,6 @@ void write_model(ExportDraft& d) {
     if (m.qkv_bias && !others) d.set("--add-qkv-bias");
     d.say({"model.qkv_bias", "model.attention_output_bias", "model.mlp_bias"});
   }
-  const bool rms_heads = m.qk_norm && m.norm == NormKind::kRmsNorm;  // the model's kind of norm
-  if (rms_heads) d.set("--qk-layernorm");
-  if (rms_heads || !m.qk_norm) d.say({"model.qk_norm"});
   if (!m.parallel_attention) d.say({"model.parallel_attention"});
   write_windows(d);
   if (m.mtp_layers > 0) d.set("--mtp-num-layers", m.mtp_layers);

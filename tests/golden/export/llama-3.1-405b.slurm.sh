@@ -12,9 +12,9 @@ ARGUMENTS=(
   --num-attention-heads 128
   --ffn-hidden-size 53248
   --kv-channels 128
-  --max-position-embeddings 131072
   --group-query-attention
   --num-query-groups 8
+  --max-position-embeddings 131072
   --tokenizer-type NullTokenizer
   --vocab-size 128255
   --padded-vocab-size 128256

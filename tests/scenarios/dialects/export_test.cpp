@@ -65,6 +65,15 @@ TEST(Export, GoldenFiles) {
   compare_with_golden("llama-3.1-8b-hybrid.yaml", exported(kScenarios[3], Dialect::kAccelerate));
   compare_with_golden("falcon-40b.vllm.txt", exported(kScenarios[5], Dialect::kVllm));
   compare_with_golden("qwen3-235b.args", exported(kScenarios[6], Dialect::kMegatronCore));
+  compare_with_golden("deepseek-v3.args", exported("systems/deepseek-v3", Dialect::kMegatronCore));
+}
+
+// A hybrid of rings and exchanges is not said, but how many ranks share a sequence.
+TEST(Export, AccelerateCountsAllRanksOfASequence) {
+  const std::string text = exported("systems/usp-hybrid", Dialect::kAccelerate);
+  EXPECT_NE(text.find("num_processes: 32\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("parallelism_config_cp_size: 16\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("strategy.context.kind = hybrid"), std::string::npos) << text;
 }
 
 // Of tp 4 ranks pairs split an expert: 8 ranks along ep by 2 along tp have different ones.

@@ -154,6 +154,30 @@ TEST(ImportMegatron, SelectiveRecomputationIsOfAttentionOrOfTheModulesNamed) {
   EXPECT_THROW(recompute(" --recompute-modules core_attn mlp"), InputError);
 }
 
+// DeepSeek's scripts give --kv-channels too, which latent attention has no use for.
+TEST(ImportMegatron, ReadsLatentAttention) {
+  const std::string sizes =
+      "--num-layers 2 --hidden-size 256 --num-attention-heads 4 --padded-vocab-size 512"
+      " --position-embedding-type rope --kv-channels 128 ";
+  const std::string latents =
+      "--multi-latent-attention --q-lora-rank 96 --kv-lora-rank 64 --qk-pos-emb-head-dim 32"
+      " --v-head-dim 48";
+  const Model m = imported(Dialect::kMegatronCore, sizes + latents + " --qk-layernorm").model;
+  EXPECT_EQ(m.head_dim, 128 + 32);
+  EXPECT_EQ(m.rope_head_dim, 32);
+  EXPECT_EQ(m.q_lora_rank, 96);
+  EXPECT_EQ(m.kv_lora_rank, 64);
+  EXPECT_EQ(m.v_head_dim, 48);
+  EXPECT_EQ(m.kv_heads, 4);
+  EXPECT_FALSE(m.qk_norm);
+  EXPECT_NE(warnings(Dialect::kMegatronCore, sizes + latents).find("norms of its latents"),
+            std::string::npos);
+  const Model plain = imported(Dialect::kMegatronCore, sizes + "--rotary-percent 0.25").model;
+  EXPECT_EQ(plain.head_dim, 128);
+  EXPECT_EQ(plain.rope_head_dim, 32);
+  EXPECT_EQ(plain.kv_lora_rank, 0);
+}
+
 TEST(ImportMegatron, RefusesAtTheLine) {
   const auto refused = [](const std::string& text) {
     return refusal(Dialect::kMegatronCore, text);
@@ -164,7 +188,8 @@ TEST(ImportMegatron, RefusesAtTheLine) {
   EXPECT_EQ(refused("--seq-length"), "D003 line 1");
   EXPECT_EQ(refused("--seq-length $LENGTH"), "D003 line 1");
   EXPECT_EQ(refused("--bf16 \"\n--seq-length 1"), "D002 line 1");
-  EXPECT_EQ(refused("\n--multi-latent-attention"), "D006 line 2");
+  EXPECT_EQ(refused("--num-layers 1\n--multi-latent-attention\n--group-query-attention"),
+            "D004 line 3");
   EXPECT_EQ(refused("--seq-length 64\n--max-position-embeddings 32\n--num-layers 1"),
             "D004 line 2");
   EXPECT_EQ(refused("--use-torch-fsdp2\n--pipeline-model-parallel-size 2"), "D004 line 1");

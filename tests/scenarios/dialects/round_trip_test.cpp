@@ -23,32 +23,46 @@ std::string word(std::initializer_list<const char*> of) {
 }
 bool coin() { return *rc::gen::arbitrary<bool>(); }
 
+/// One time in four latents, in another one a partial rotation.
+void turn(json& model) {
+  const std::int64_t of_four = size({0, 1, 2, 3});
+  if (of_four > 1) return;
+  model["positions"] = "rotary";
+  model["rope_head_dim"] = size({16, 24});
+  if (of_four == 1) return;
+  model["kv_heads"] = model["heads"], model["qk_norm"] = false;
+  model["kv_lora_rank"] = size({32, 512}), model["q_lora_rank"] = size({0, 48});
+  model["v_head_dim"] = size({48, 64});
+}
+
 json random_model() {
-  if (coin()) return word({"llama-3.1-8b", "mistral-7b", "falcon-40b", "gpt2"});
+  if (coin()) return word({"llama-3.1-8b", "mistral-7b", "falcon-40b", "gpt2", "pythia-6.9b"});
   const std::int64_t heads = size({8, 16});
-  return {{"layers", 16},
-          {"hidden", heads * 64},
-          {"ffn_hidden", size({1024, 3000})},
-          {"heads", heads},
-          {"kv_heads", coin() ? heads : 8},
-          {"head_dim", size({64, 80})},
-          {"vocab", size({50304, 32000})},
-          {"max_positions", size({512, 4096})},
-          {"norm", word({"layernorm", "rmsnorm"})},
-          {"activation", word({"gelu", "silu", "relu"})},
-          {"gated_mlp", coin()},
-          {"positions", word({"rotary", "none"})},
-          {"tied_embeddings", coin()},
-          {"qkv_bias", coin()},
-          {"attention_output_bias", coin()},
-          {"mlp_bias", coin()},
-          {"qk_norm", coin()},
-          {"attention_window", size({0, 0, 128})},
-          {"full_attention_first", size({0, 0, 3})},
-          {"full_attention_every", size({0, 2, 5})},
-          {"mtp_layers", size({0, 0, 1, 2})},
-          {"dropout", coin() ? 0.1 : 0.0},
-          {"attention_dropout", coin() ? 0.2 : -1.0}};
+  json model = {{"layers", 16},
+                {"hidden", heads * 64},
+                {"ffn_hidden", size({1024, 3000})},
+                {"heads", heads},
+                {"kv_heads", coin() ? heads : 8},
+                {"head_dim", size({64, 80})},
+                {"vocab", size({50304, 32000})},
+                {"max_positions", size({512, 4096})},
+                {"norm", word({"layernorm", "rmsnorm"})},
+                {"activation", word({"gelu", "silu", "relu"})},
+                {"gated_mlp", coin()},
+                {"positions", word({"rotary", "none"})},
+                {"tied_embeddings", coin()},
+                {"qkv_bias", coin()},
+                {"attention_output_bias", coin()},
+                {"mlp_bias", coin()},
+                {"qk_norm", coin()},
+                {"attention_window", size({0, 0, 128})},
+                {"full_attention_first", size({0, 0, 3})},
+                {"full_attention_every", size({0, 2, 5})},
+                {"mtp_layers", size({0, 0, 1, 2})},
+                {"dropout", coin() ? 0.1 : 0.0},
+                {"attention_dropout", coin() ? 0.2 : -1.0}};
+  turn(model);
+  return model;
 }
 
 json random_precision() {
@@ -102,12 +116,15 @@ json random_strategy(std::int64_t& ranks) {
   if (recompute["kind"] == "modules") recompute["modules"] = {"norms", "mlp"};
   if (recompute["kind"] == "full" && coin()) recompute["layers"] = 1;
   if (recompute["kind"] == "full" && coin()) recompute["every"] = 2;
+  json context = {{"kind", word({"all_gather", "ring", "ulysses", "hybrid"})}};
+  if (context["kind"] == "hybrid" && cp > 1) context["ulysses"] = size({1, cp});
   json offload = {{"optimizer", word({"none", "cpu", "nvme"})}};
   if (offload["optimizer"] != "none") offload["parameters"] = word({"none", "cpu", "nvme"});
   return {{"offload", offload},
           {"pp", pp},
           {"tp", tp},
           {"cp", cp},
+          {"context", context},
           {"dp", dp},
           {"fsdp", fsdp},
           {"sequence_parallel", tp > 1 && coin()},
