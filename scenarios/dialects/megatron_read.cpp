@@ -91,6 +91,7 @@ class Reading {
       if (argument != type) continue;
       give("--cp-comm-type", "strategy.context.kind", "\"" + std::string(kind) + "\"");
     }
+    out_.give("strategy.context.ulysses", "1");  // a hybrid's alone
     if (type == "a2a+p2p") args_.unsupported("--cp-comm-type", "two levels of context parallelism");
   }
 

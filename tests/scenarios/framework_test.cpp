@@ -32,6 +32,24 @@ TEST(Framework, MessagesNameItAsThePlaceOfWhatItSays) {
   EXPECT_EQ(fused->where().file, "framework megatron-lm-2021");
 }
 
+// DeepSpeed's profiles keep a weight shard, which only stage 3 has.
+TEST(Framework, AHabitOfShardedWeightsDoesNothingWithoutThem) {
+  const auto kept = [](const std::string& strategy) {
+    const std::string text = R"({"model": "gpt2", "cluster": "dgx-a100",
+        "workload": {"sequence_length": 1024, "global_batch": 8}, )" +
+                             strategy + "}";
+    return parse_scenario(text, "x");
+  };
+  const std::string deepspeed = R"("framework": "deepspeed-zero3", "strategy": {"zero_stage": )";
+  EXPECT_TRUE(kept(deepspeed + "3}").strategy.keep_weight_shard);
+  EXPECT_FALSE(kept(deepspeed + "2}").strategy.keep_weight_shard);
+  EXPECT_TRUE(kept(deepspeed + "2}").warnings.empty());
+  const Scenario written = kept(R"("strategy": {"zero_stage": 2, "keep_weight_shard": true})");
+  EXPECT_FALSE(written.strategy.keep_weight_shard);
+  ASSERT_EQ(written.warnings.size(), 1U);
+  EXPECT_TRUE(written.warnings[0].starts_with("W001: strategy.keep_weight_shard has no effect"));
+}
+
 TEST(Framework, AShortFormStaysWhatItSays) {
   const Scenario s = parse_scenario(scenario_with(R"(, "precision": "bf16")"), "x");
   EXPECT_EQ(s.workload.precision.weights, DType::kBf16);

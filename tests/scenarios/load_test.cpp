@@ -84,14 +84,6 @@ TEST(Strategy, AbsentZeroStageFollowsFsdp) {
   EXPECT_EQ(parse(scenario(R"({"fsdp":8,"zero_stage":1})")).strategy.zero_stage, 1);
 }
 
-// DeepSpeed's profiles have it, whatever the stage.
-TEST(Strategy, AWeightShardIsKeptWhereWeightsAreSharded) {
-  const Scenario written = parse(scenario(R"({"dp":8,"zero_stage":2,"keep_weight_shard":true})"));
-  EXPECT_FALSE(written.strategy.keep_weight_shard);
-  ASSERT_EQ(written.warnings.size(), 1U);
-  EXPECT_TRUE(written.warnings[0].starts_with("W001: strategy.keep_weight_shard has no effect"));
-}
-
 TEST(Strategy, EveryFieldArrives) {
   const Scenario s = parse(scenario(R"({"pp":2,"dp":1,"fsdp":2,"tp":2,"sequence_parallel":true,
       "zero_stage":3,"keep_weight_shard":true,
