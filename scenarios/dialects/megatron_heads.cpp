@@ -4,8 +4,6 @@
 // norms of the latents. Else --rotary-percent of a head's columns carry its position.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "scenarios/dialects/megatron.h"
 
 namespace plait::megatron {

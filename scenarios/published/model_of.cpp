@@ -54,6 +54,12 @@ class ModelWriter {
     // Nemotron none.
     const bool by_family = framework_ == "nemo-launcher" || framework_ == "paddle";
     if (by_family && out["positions"] == "rotary") out["dropout"] = 0;
+    // megatron/training/arguments.py and megatron/core/transformer/transformer_config.py; examples
+    // of Llama and Mixtral set both to 0.
+    if (framework_ == "megatron-core" && out["positions"] == "learned") {
+      out["dropout"] = 0.1;
+      assumed_.push_back("dropout: 0.1, Megatron-LM's default");
+    }
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     // Qwen3's heads have norms, and so have those of Megatron-LM's tests that say so in their name.
     if (mentions(lower_case(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
