@@ -55,9 +55,11 @@ constexpr Rule kRules[] = {
     {"DGX Cloud", "nemo"},
     {"Megatron", kMegatronOfItsYear},
 };
-/// Papers that ran all of their rows with one software, whatever it is compared with: this one's
-/// FSDP has tensor and sequence parallelism beside it, which DeepSpeed's has not.
-constexpr Rule kPapers[] = {{"MoE Parallel Folding", "megatron-core"}};
+/// Sources that ran all of their rows with one software, whatever they are called or compared with.
+/// The paper's FSDP has tensor and sequence parallelism beside it, which DeepSpeed's has not; DGX
+/// Cloud's table of November 2024 is of NeMo's container 24.05 (nemo_megatron/launch.sh).
+constexpr Rule kSources[] = {{"MoE Parallel Folding", "megatron-core"},
+                             {"nemo_megatron/README_175b.md @v24.11.1", "nemo-launcher"}};
 
 /// Megatron-LM as it was in the year of a paper: attention was not fused by default until 2024.
 std::string megatron_of(const std::string& source) {
@@ -84,7 +86,7 @@ std::string by_layout(const PublishedRun& run) {
 }  // namespace
 
 std::string framework_of(const PublishedRun& run) {
-  for (const Rule& rule : kPapers) {
+  for (const Rule& rule : kSources) {
     if (mentions(run.source, rule.words)) return std::string(rule.profile);
   }
   for (const std::string& words : {run.framework, run.source, run.layout.fsdp, run.notes}) {

@@ -95,6 +95,19 @@ void complete_by_case(const PublishedRun& run, Recipe& recipe) {
   recipe.by_release = "ZeRO stage 1, full recomputation, attention op by op";
 }
 
+/// DGX Cloud's scripts of NeMo (NVIDIA/dgxc-benchmarking): gpt3_175b_hydra.yaml of all releases has
+/// both dropouts; nemotron/configure.sh of v24.11.1 sets NVTE_FUSED_ATTN 0 for 340B, and 1 for 15B.
+void complete_by_script(const PublishedRun& run, Recipe& recipe) {
+  if (mentions(run.source, "nemo_megatron/README_175b.md")) {
+    recipe.dropout = 0.1;
+    recipe.by_release = "dropout 0.1";
+  }
+  if (mentions(run.source, "nemotron/README_340b.md @v24.11.1")) {
+    recipe.kernel = "flash_attentionv2";
+    recipe.by_release = "FlashAttention-2";
+  }
+}
+
 }  // namespace
 
 Recipe recipe_of(const PublishedRun& run) {
@@ -108,6 +121,7 @@ Recipe recipe_of(const PublishedRun& run) {
   out.quick_linear = release_of(run.source) >= kQuickLinear;
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);
   if (mentions(run.source, "FlagPerf")) complete_by_case(run, out);
+  if (mentions(run.source, "dgxc-benchmarking")) complete_by_script(run, out);
   return out;
 }
 

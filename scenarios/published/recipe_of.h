@@ -2,7 +2,7 @@
 // What the recipe of a published run sets: how Megatron-Core issues its step, by what the record
 // quotes or, where one of Megatron-Bridge quotes nothing, by the recipes of its release; what a
 // case of FlagPerf says of itself and the record does not; and what the scripts of DGX Cloud's
-// benchmarks with JAX set, of which records tell nothing (jax_recipe.cpp).
+// benchmarks set, of which records tell nothing (with JAX: jax_recipe.cpp).
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +24,7 @@ struct Recipe {
   std::string offload;              // likewise
   std::string kernel;               // of attention, likewise
   std::optional<std::int64_t> zero_stage;
+  std::optional<double> dropout;
   std::vector<std::string> keep;     // with recomputation op by op: what is kept; empty: not known
   std::int64_t shards = 0;           // ranks that hold a copy of sharded weights; 0: all replicas
   std::int64_t sequence_length = 0;  // 0: not known

@@ -42,6 +42,7 @@ class ScenarioWriter {
     out["comment"] = run_.source;
     out["framework"] = framework_;
     out["model"] = model_of(run_, framework_, assumed_);
+    if (recipe_.dropout) out["model"]["dropout"] = *recipe_.dropout;
     out["workload"] = workload();
     out["strategy"] = strategy();
     if (JsonObject k = kernels(); !k.empty()) out["kernels"] = std::move(k);
@@ -196,6 +197,7 @@ class ScenarioWriter {
     if (mentions(run_.kernel, "RMS kernel")) out["norm"] = "fused";
     if (mentions(run_.notes, "fused RMSNorm=False")) out["norm"] = "eager";
     if (mentions(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
+    if (mentions(run_.kernel, "flash_attentionv2")) out["attention"] = "flash2";
     if (run_.kernel == "torch") out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";

@@ -147,19 +147,6 @@ TEST(Published, NeMosLauncherHadFlashAttention2AndDropoutInGptAlone) {
   EXPECT_EQ(scenario().kernels.attention, FlashKernel::kNewest);
 }
 
-TEST(Published, MegatronsDefaultIsDropoutOfGpt) {
-  json record = published_sample();
-  record["source"] = "Megatron-LM README images/model_table.png, 2024";
-  record["model"]["gated_mlp"] = false;
-  const RecordScenario gpt = scenario_of(run_of(record));
-  EXPECT_EQ(framework_of(run_of(record)), "megatron-core");
-  EXPECT_EQ(parse_scenario(gpt.json, "sample").model.dropout, 0.1);
-  EXPECT_NE(std::ranges::find(gpt.assumed, "dropout: 0.1, Megatron-LM's default"),
-            gpt.assumed.end());
-  record["model"]["gated_mlp"] = true;
-  EXPECT_EQ(parse_scenario(scenario_of(run_of(record)).json, "sample").model.dropout, 0);
-}
-
 TEST(Published, AsyncTensorParallelismGathersInPieces) {
   json record = published_sample();
   record["source"] = "pytorch/torchtitan benchmarks";
