@@ -116,12 +116,16 @@ TEST(CudaTimer, MeasuresTheAttentionThatARealRunHas) {
   EXPECT_EQ(called(), "") << "the library is for bf16";
 }
 
-TEST(GpuGrid, HasAboutTwoHundredAndFiftyProducts) {
-  int products = 0;
+TEST(GpuGrid, HasAboutTwoHundredAndFiftyProductsAndSomeOfExperts) {
+  int products = 0, of_experts = 0;
   for (const Compute& op : compute_grid(gpu_extents(GridSize::kFull))) {
-    products += std::holds_alternative<MatMul>(op) ? 1 : 0;
+    const auto* product = std::get_if<MatMul>(&op);
+    if (product == nullptr) continue;
+    (product->batch > 1 ? of_experts : products) += 1;
+    EXPECT_LE(product->batch * product->n * product->k, gpu_extents(GridSize::kFull).most_elements);
   }
   EXPECT_EQ(products, 252);
+  EXPECT_EQ(of_experts, 36);
 }
 
 }  // namespace plait::bench_test
