@@ -21,16 +21,17 @@ constexpr std::int64_t kWide = 128;
 bool is_backward(Pass pass) { return pass != Pass::kForward; }
 
 /// Head dimension that kernels exist for.
-double padded(std::int64_t head_dim) {
+double padded(std::int64_t head_dim, double narrow_width) {
   for (double d : {64., 96., 128., 192., 256.})
-    if (static_cast<double>(head_dim) <= d) return d;
+    if (static_cast<double>(head_dim) <= d) return d == 96 ? narrow_width : d;
   return static_cast<double>(head_dim);
 }
 
 /// Of a fused kernel's products, the mean of their columns: half of those of the forward pass and
 /// three of five of the backward pass are as wide as keys, the others as values.
-double mean_width(const Attention& op) {
-  const double keys = padded(op.head_dim), values = padded(op.v_dim());
+double mean_width(const AttentionFit& fit, const Attention& op) {
+  const double keys = padded(op.head_dim, fit.narrow_width);
+  const double values = padded(op.v_dim(), fit.narrow_width);
   return is_backward(op.pass) ? (3 * keys + 2 * values) / 5 : (keys + values) / 2;
 }
 
@@ -205,6 +206,7 @@ double workers(const Device& device) {
 AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const Device& device) {
   const Visits visits(op);
   const double heads = static_cast<double>(op.batch * op.heads), sms = workers(device);
+  const double width = mean_width(fit, op);
   const double prologue = fit.prologue * (is_backward(op.pass) ? fit.backward_prologue : 1);
   const double longest = visits.longest + prologue;
   const double mean = heads * (visits.keys + visits.tiles * prologue) / sms;
@@ -213,9 +215,9 @@ AttentionWork attention_work(const AttentionFit& fit, const Attention& op, const
   return {.mean = mean,
           .longest = longest,
           .tiles = heads * visits.tiles / sms,
-          .width = mean_width(op),
+          .width = width,
           .bytes = static_cast<double>(memory_traffic(op).value) + sums,
-          .flops = 4 * heads * kFlashTile * visits.keys * mean_width(op)};
+          .flops = 4 * heads * kFlashTile * visits.keys * width};
 }
 
 KernelTime fused_time(const AttentionFit& fit, const Attention& op, const Device& device,

@@ -22,8 +22,12 @@ constexpr AttentionFit with_quicker_exponential(AttentionFit fit) {
 }
 // CDNA: as on Ampere, at the share of the peak that products reach; assumed.
 constexpr AttentionFit kCdnaAttention = {0.46, 18.8, 37, 1, 0, 1, 12.4, 0.93};
-// FlashAttention-2 on Hopper: e that of its plots, the rest as on Ampere.
-constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82, 1, 0, 1, 8.2, 0.93};
+// FlashAttention-2 on Hopper: e that of its plots, the rest as on Ampere. Heads of 96 as
+// PyTorch 2.11 ran them on an H100 and an H200, by which cuDNN has no kernel for them
+// (tests/costmodel/torch_attention_test.cpp).
+constexpr double kFlash2Narrow = 106, kCudnnNarrow = 128;
+constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82,  1, 0,     1,
+                                        8.2,  0.93, 2.5, 1, false, kFlash2Narrow};
 // FlashAttention-2 of 2025, FlashAttention-4 and cuDNN 9.27 of September 2026: fitted to times that
 // cudnn-frontend publishes of an H200 and a GB200 (tests/costmodel/training_attention.csv).
 // TrainingAttention.* in tests/costmodel fits them anew and prints the errors of other heads,
@@ -31,7 +35,7 @@ constexpr AttentionFit kHopperFlash2 = {0.42, 18.8, 82, 1, 0, 1, 8.2, 0.93};
 constexpr AttentionFit kBlackwellFlash2 = {0.218, 18.8, 245,  0.005, 0.000, 1.0,
                                            10.6,  0.82, 1.17, 1.00,  true};
 constexpr AttentionFit kHopperCudnn = {0.837, 10.1, 359,  0.113, 0.250, 8.9,
-                                       0.0,   0.83, 1.38, 0.98,  true};
+                                       0.0,   0.83, 1.38, 0.98,  true,  kCudnnNarrow};
 constexpr AttentionFit kBlackwellFlash4 = {1.000, 40.1, 458,  1.000, 0.250, 116.7,
                                            6.9,   0.80, 1.52, 0.85,  true};
 constexpr AttentionFit kBlackwellCudnn = {1.000, 37.3, 598,  0.784, 0.250, 102.3,

@@ -4,7 +4,8 @@
 //   t = t0 + (1 + c F / (F + F0)) (C^3 + M^3)^(1/3)
 //   C = w 4 (d + d0) 128 SMs / (e P),  w = max(longest, x + q longest / 2)
 //   x = sum over tiles of (keys + k0) / SMs,  M = B / (b BW)
-// with d the head dimension, padded to what kernels exist for, F = 4 d pairs, B every operand once
+// with d the head dimension, padded to what kernels exist for (65 to 96: to d96), F = 4 d pairs, B
+// every operand once
 // and the b of copies. Under a causal mask a tile visits the keys up to its last query. d0 is what
 // the exponential of a score costs, as columns of d; k0 what a tile costs before and after its
 // loop, as keys; q how far the last tiles leave others idle.
@@ -29,6 +30,7 @@ struct AttentionFit {
   double backward_prologue = 2.5;
   double wide_backward = 1;  // rate of the backward pass where keys are wider than 128
   bool alone = false;        // timed by itself, on a machine at rest
+  double narrow_width = 96;  // d96: 96, or what the kernel for such heads costs, as columns
 };
 AttentionFit attention_fit(const Device& device, FlashKernel kernel);
 Quality attention_quality(const Device& device, FlashKernel kernel);
