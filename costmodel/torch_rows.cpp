@@ -17,7 +17,7 @@ constexpr double kCached = 0.35;
 // Beyond so many rows, of so few columns that half of the multiprocessors would have none,
 // gradients of gamma are summed in two steps (aten/src/ATen/native/cuda/layer_norm_kernel.cu,
 // LaunchGammaBetaBackwardCUDAKernel).
-constexpr std::int64_t kManyRows = 64 * 1024, kColumns = 32;
+constexpr std::int64_t kManyRows = 65'536, kColumns = 32;
 
 double cube(double x) { return x * x * x; }
 

@@ -1,5 +1,7 @@
 #include "realrun/bench/grid.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -179,8 +181,9 @@ void normalise_and_activate(Grid& g) {
     };
     for (const Kind k : {Kind{K::kGelu, false}, Kind{K::kGelu, true}, Kind{K::kSilu, true},
                          Kind{K::kRelu, false}}) {
-      const std::string name = std::to_string(static_cast<int>(k.kind)) + (k.gated ? "gated" : "");
-      g.rows("activation" + name + suffix, [=](std::int64_t r, std::int64_t w, Draws&) {
+      const std::string name =
+          fmt::format("activation{}{}{}", static_cast<int>(k.kind), k.gated ? "gated" : "", suffix);
+      g.rows(name, [=](std::int64_t r, std::int64_t w, Draws&) {
         return Activation{pass, k.kind, k.gated, r, w, type};
       });
     }

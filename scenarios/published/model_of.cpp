@@ -36,30 +36,8 @@ class ModelWriter {
         {"heads", m_.heads},   {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
     out["vocab"] = vocabulary();
     out["max_positions"] = m_.sequence_length;
-    // Two families: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
-    if (m_.gated_mlp) {
-      out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
-      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else if (mentions(lower_case(m_.name), "nemotron")) {
-      // Squared ReLU, rotary, untied, no biases.
-      out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
-      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
-    } else {
-      const bool biases = !mentions(m_.name, "MPT");
-      out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
-      out.update({{"positions", "learned"}, {"tied_embeddings", true}});
-      out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
-    }
-    // NeMo-Framework-Launcher's and PaddleNLP's configurations of GPT have dropout, of Llama and
-    // Nemotron none.
-    const bool by_family = framework_ == "nemo-launcher" || framework_ == "paddle";
-    if (by_family && out["positions"] == "rotary") out["dropout"] = 0;
-    // megatron/training/arguments.py and megatron/core/transformer/transformer_config.py; examples
-    // of Llama and Mixtral set both to 0.
-    if (framework_ == "megatron-core" && out["positions"] == "learned") {
-      out["dropout"] = 0.1;
-      assumed_.push_back("dropout: 0.1, Megatron-LM's default");
-    }
+    add_family(out);
+    add_dropout(out);
     if (m_.tied_embeddings) out["tied_embeddings"] = *m_.tied_embeddings;
     // Qwen3's heads have norms, and so have those of Megatron-LM's tests that say so in their name.
     if (mentions(lower_case(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
@@ -73,12 +51,41 @@ class ModelWriter {
   }
 
  private:
+  /// Two of them: Llama's (RMSNorm, gated SiLU, rotary, no biases, untied) and GPT's.
+  void add_family(JsonObject& out) const {
+    if (m_.gated_mlp) {
+      out.update({{"norm", "rmsnorm"}, {"activation", "silu"}, {"gated_mlp", true}});
+      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
+    } else if (mentions(lower_case(m_.name), "nemotron")) {
+      // Squared ReLU, rotary, untied, no biases.
+      out.update({{"norm", "layernorm"}, {"activation", "relu"}, {"gated_mlp", false}});
+      out.update({{"positions", "rotary"}, {"tied_embeddings", false}});
+    } else {
+      const bool biases = !mentions(m_.name, "MPT");
+      out.update({{"norm", "layernorm"}, {"activation", "gelu"}, {"gated_mlp", false}});
+      out.update({{"positions", "learned"}, {"tied_embeddings", true}});
+      out.update({{"qkv_bias", biases}, {"attention_output_bias", biases}, {"mlp_bias", biases}});
+    }
+  }
+
+  /// NeMo-Framework-Launcher's and PaddleNLP's configurations of GPT have it, of Llama and Nemotron
+  /// none. Megatron-LM has it by default (megatron/training/arguments.py and
+  /// megatron/core/transformer/transformer_config.py); its examples of Llama and Mixtral set both
+  /// to 0.
+  void add_dropout(JsonObject& out) {
+    const bool by_family = framework_ == "nemo-launcher" || framework_ == "paddle";
+    if (by_family && out["positions"] == "rotary") out["dropout"] = 0;
+    if (framework_ != "megatron-core" || out["positions"] != "learned") return;
+    out["dropout"] = 0.1;
+    assumed_.emplace_back("dropout: 0.1, Megatron-LM's default");
+  }
+
   /// Llama's where a gated MLP does not say its width: 8 h / 3, to 256 (Touvron et al. 2023).
   std::int64_t inner_width() {
     if (m_.ffn_hidden > 0) return m_.ffn_hidden;
     if (!m_.gated_mlp || m_.experts > 0) return 4 * m_.hidden;
     const std::int64_t width = (8 * m_.hidden / 3 + 255) / 256 * 256;
-    assumed_.push_back("width of the MLP: 8 h / 3, to 256");
+    assumed_.emplace_back("width of the MLP: 8 h / 3, to 256");
     return width;
   }
 
@@ -86,7 +93,7 @@ class ModelWriter {
   /// megatron/model/bert_model.py; LiBai, libai/models/bert_model.py).
   void add_encoder(JsonObject& out) {
     out.update({{"causal", false}, {"token_types", 2}, {"masked_lm_head", true}});
-    assumed_.push_back("no pooler and next-sentence head: one token of each sequence");
+    assumed_.emplace_back("no pooler and next-sentence head: one token of each sequence");
   }
 
   /// Experts and what a preset of the family says of heads.
@@ -97,7 +104,7 @@ class ModelWriter {
       out["head_dim"] = 64;
       // sliding_window and layer_types of openai/gpt-oss-120b's config.json.
       out.update({{"attention_window", 128}, {"full_attention_every", 2}});
-      assumed_.push_back("of biases the sums behind experts alone");
+      assumed_.emplace_back("of biases the sums behind experts alone");
     }
     out["experts"] = m_.experts;
     out["experts_per_token"] = m_.experts_per_token;
@@ -113,7 +120,7 @@ class ModelWriter {
   void add_shared_experts(JsonObject& out) {
     const std::int64_t width = out["expert_ffn_hidden"];
     if (m_.shared_experts.empty() && has_latents(run_)) {
-      assumed_.push_back("shared experts: one, DeepSeek's");
+      assumed_.emplace_back("shared experts: one, DeepSeek's");
       out["shared_ffn_hidden"] = width;
     }
     if (m_.shared_experts.empty()) return;
@@ -155,10 +162,10 @@ class ModelWriter {
     std::int64_t vocab = m_.vocab;
     if (vocab == 0 && mentions(run_.source, "Zero Bubble")) {
       vocab = kOfZeroBubble;
-      assumed_.push_back("vocabulary: 32,000, as the sizes in the models' names have it");
+      assumed_.emplace_back("vocabulary: 32,000, as the sizes in the models' names have it");
     } else if (vocab == 0) {
       vocab = p_.tp > 1 ? padded(50257) : 50257;
-      assumed_.push_back("vocabulary: GPT-2's 50,257");
+      assumed_.emplace_back("vocabulary: GPT-2's 50,257");
     }
     // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
     if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;

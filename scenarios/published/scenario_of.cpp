@@ -31,7 +31,7 @@ class ScenarioWriter {
         framework_(framework_of(run)),
         recipe_(std::move(recipe)) {
     if (!recipe_.by_release.empty()) {
-      assumed_.push_back("recipe: that of the release, " + recipe_.by_release);
+      assumed_.emplace_back("recipe: that of the release, " + recipe_.by_release);
     }
   }
 
@@ -83,19 +83,19 @@ class ScenarioWriter {
     std::int64_t global_batch = run_.global_batch, micro_batch = run_.micro_batch;
     if (global_batch == 0) {
       global_batch = micro_batch * run_.replicas();
-      assumed_.push_back("global batch: one micro-batch for each replica");
+      assumed_.emplace_back("global batch: one micro-batch for each replica");
     }
     JsonObject out = {{"sequence_length", m_.sequence_length}, {"global_batch", global_batch}};
     if (micro_batch == 0) {
       micro_batch = 1;
-      assumed_.push_back("micro-batch: 1");
+      assumed_.emplace_back("micro-batch: 1");
     }
     out["micro_batch"] = micro_batch;
     out["precision"] = precision_of(run_, assumed_);
     if (run_.task == "lora") out["lora"] = adapters_of(run_, assumed_);
     if (drops_tokens()) {
       if (!mentions(run_.notes, "capacity factor 1"))
-        assumed_.push_back("dropped tokens: capacity factor 1");
+        assumed_.emplace_back("dropped tokens: capacity factor 1");
       out["capacity_factor"] = 1;
     }
     if (liger() && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
@@ -236,35 +236,37 @@ class ScenarioWriter {
     return out;
   }
 
+  /// Weights sharded over `ranks`, or over groups of them.
+  void add_shards(JsonObject& out, std::int64_t ranks) {
+    const std::int64_t group = ranks_of_a_copy();
+    const bool in_groups = group > 0 && ranks % group == 0;
+    const std::int64_t shards = in_groups ? group : ranks;
+    if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
+    out["fsdp"] = shards;
+    if (shards == 1 && p_.cp > 1) out["zero_stage"] = 3;  // over cp
+    if (shards * p_.cp == 1) out["keep_weight_shard"] = false;
+  }
+
   JsonObject strategy() {
     JsonObject out = {{"pp", p_.pp}, {"tp", p_.tp}};
     if (p_.cp > 1) out["cp"] = p_.cp;
     if (p_.cp > 1 && exchanges_heads()) out["context"] = "ulysses";
-    const std::int64_t zero = zero_stage();
     const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
     const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
+    const std::int64_t zero = zero_stage();
     const bool sharded = zero == 3;
     if (sharded) {
-      const std::int64_t ranks = run_.replicas() / ep;
-      const std::int64_t group = ranks_of_a_copy();
-      const bool in_groups = group > 0 && ranks % group == 0;
-      const std::int64_t shards = in_groups ? group : ranks;
-      if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
-      out["fsdp"] = shards;
-      if (shards == 1 && p_.cp > 1) out["zero_stage"] = zero;  // over cp
-      if (shards * p_.cp == 1) out["keep_weight_shard"] = false;
+      add_shards(out, run_.replicas() / ep);
     } else {
       if (p_.dp > 0) out["dp"] = p_.dp / ep;
       if (zero > 0 && p_.dp * p_.cp != 1) out["zero_stage"] = zero;
-      // Of stage 3 alone.
-      if (framework_.starts_with("deepspeed")) out["keep_weight_shard"] = false;
     }
     if (p_.tp > 1) out["sequence_parallel"] = splits_sequences();
     out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
     const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
     if (megatrons || async_tensor_parallel()) {
       if (recomputes_ops(out["recompute"])) {
-        assumed_.push_back("tensor parallelism in pieces: not with recomputation op by op");
+        assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");
       } else {
         out["tensor"] = "ring";
       }
@@ -290,7 +292,7 @@ class ScenarioWriter {
   bool splits_sequences() {
     if (p_.sequence_parallel) return *p_.sequence_parallel;
     const bool wanted = m_.experts > 0 || recipe_.overlaps_tensor;
-    if (wanted) assumed_.push_back("sequence parallelism: with experts and overlap");
+    if (wanted) assumed_.emplace_back("sequence parallelism: with experts and overlap");
     return wanted;
   }
 

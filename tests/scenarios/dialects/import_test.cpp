@@ -231,7 +231,7 @@ TEST(ImportDeepSpeed, WhatIsAutomaticComesFromTheBase) {
     "bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": 5e8}})");
   EXPECT_EQ(s.workload.global_batch, 64);
   EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8);
-  EXPECT_EQ(s.strategy.data.bucket, Bytes(2 * 500'000'000));
+  EXPECT_EQ(s.strategy.data.bucket, Bytes(1'000'000'000));
   EXPECT_TRUE(s.strategy.data.overlap);  // the default of stage 3
 }
 

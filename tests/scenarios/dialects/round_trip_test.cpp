@@ -101,6 +101,14 @@ void deal_experts(json& strategy, std::int64_t& ranks) {
   strategy["expert_gates"] = word({"results", "activations"});
 }
 
+json random_recompute() {
+  json recompute = {{"kind", word({"none", "selective", "full", "ops", "modules"})}};
+  if (recompute["kind"] == "modules") recompute["modules"] = {"norms", "mlp"};
+  if (recompute["kind"] == "full" && coin()) recompute["layers"] = 1;
+  if (recompute["kind"] == "full" && coin()) recompute["every"] = 2;
+  return recompute;
+}
+
 json random_strategy(std::int64_t& ranks) {
   const std::int64_t pp = size({1, 1, 2, 4}), tp = size({1, 2, 4}), cp = size({1, 1, 2});
   const std::int64_t dp = size({1, 2}), fsdp = size({1, 1, 2, 4});
@@ -112,10 +120,6 @@ json random_strategy(std::int64_t& ranks) {
   if (chunks > 1 && coin()) pipeline["microbatch_group"] = pp;
   if (pp > 1 && coin()) pipeline["first_stage_layers"] = size({0, 1, 3});
   if (pp > 1 && coin()) pipeline["last_stage_layers"] = size({0, 1, 3});
-  json recompute = {{"kind", word({"none", "selective", "full", "ops", "modules"})}};
-  if (recompute["kind"] == "modules") recompute["modules"] = {"norms", "mlp"};
-  if (recompute["kind"] == "full" && coin()) recompute["layers"] = 1;
-  if (recompute["kind"] == "full" && coin()) recompute["every"] = 2;
   json context = {{"kind", word({"all_gather", "ring", "ulysses", "hybrid"})}};
   if (context["kind"] == "hybrid" && cp > 1) context["ulysses"] = size({1, cp});
   json offload = {{"optimizer", word({"none", "cpu", "nvme"})}};
@@ -132,7 +136,7 @@ json random_strategy(std::int64_t& ranks) {
                          : fsdp > 1 ? size({1, 2, 3})
                                     : size({0, 1, 2, 3})},
           {"pipeline", pipeline},
-          {"recompute", recompute},
+          {"recompute", random_recompute()},
           {"data",
            {{"overlap", coin()},
             {"overlap_gathers", coin()},
