@@ -258,6 +258,26 @@ int run_search(const SearchCommand& o, const Command& command) {
   });
 }
 
+/// What is written beside the answer, and read again.
+void add_files(Subcommand& sub, SearchCommand& options) {
+  Option exported =
+      sub.option("--export", options.exports,
+                 "Write the best layout as settings of these programs (docs/export.md)")
+          .one_of(training_dialect_names())
+          .takes("DIALECT")
+          .separated_by_commas();
+  sub.option("--export-to", options.export_folder, "The folder of --export")
+      .takes("FOLDER")
+      .needs(exported)
+      .shows_default();
+  sub.option("--resume", options.resume,
+             "A journal of what was simulated: a search that ended early goes on from it")
+      .takes("FILE");
+  sub.option("--csv", options.csv, "Write every simulated layout, while it runs, as CSV")
+      .takes("FILE");
+  sub.option("--sqlite", options.sqlite, "The same into an SQLite database").takes("FILE");
+}
+
 }  // namespace
 
 void add_search(Command& command) {
@@ -295,22 +315,7 @@ void add_search(Command& command) {
              "Of a device for an hour, in your currency; of one kind: h100-sxm=2.5")
       .takes("[DEVICE=]PRICE")
       .separated_by_commas();
-  Option exported =
-      sub.option("--export", options->exports,
-                 "Write the best layout as settings of these programs (docs/export.md)")
-          .one_of(training_dialect_names())
-          .takes("DIALECT")
-          .separated_by_commas();
-  sub.option("--export-to", options->export_folder, "The folder of --export")
-      .takes("FOLDER")
-      .needs(exported)
-      .shows_default();
-  sub.option("--resume", options->resume,
-             "A journal of what was simulated: a search that ended early goes on from it")
-      .takes("FILE");
-  sub.option("--csv", options->csv, "Write every simulated layout, while it runs, as CSV")
-      .takes("FILE");
-  sub.option("--sqlite", options->sqlite, "The same into an SQLite database").takes("FILE");
+  add_files(sub, *options);
   add_jobs_option(sub, options->jobs);
   add_output_options(sub, options->output);
   sub.runs([&command, options] { return run_search(*options, command); },

@@ -95,8 +95,9 @@ struct HostCalls {
     switch (c.step) {
       case CrossEntropy::Step::kRowMax: return 1;
       case CrossEntropy::Step::kSums: return 10;
-      case CrossEntropy::Step::kLoss: return 3;      // log, difference, mean
-      case CrossEntropy::Step::kGradient: return 3;  // softmax, minus one-hot, times dloss
+      case CrossEntropy::Step::kLoss:      // log, difference, mean
+      case CrossEntropy::Step::kGradient:  // softmax, minus one-hot, times dloss
+        return 3;
     }
     return 1;
   }

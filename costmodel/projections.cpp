@@ -43,7 +43,7 @@ Products as_run(const MatMul& op, const Kernels& kernels) {
 KernelChain input_sum_chain(const MatMul& op, const Kernels& kernels) {
   if (op.pass != Pass::kInputGrad) return {};
   const int sums = as_run(op, kernels).count - 1;
-  return {Bytes(3 * sums * op.m * op.n * size_of(op.out)), sums};
+  return {Bytes(std::int64_t{3} * sums * op.m * op.n * size_of(op.out)), sums};
 }
 
 std::int64_t all_reduces_of(const Collective& op, const Kernels& kernels) {

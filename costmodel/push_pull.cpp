@@ -37,7 +37,8 @@ Crowd crowd_of(const Servers& servers, const GroupPlacement& group) {
   } else {
     out.local = static_cast<double>(per_node - 1);
     out.servers = static_cast<double>(ceil_div(k, group.nodes));
-    out.away = 1 - static_cast<double>(k / group.nodes) / static_cast<double>(k);
+    const std::int64_t fewest_here = k / group.nodes;
+    out.away = 1 - static_cast<double>(fewest_here) / static_cast<double>(k);
   }
   const double others = static_cast<double>(workers - (servers.dedicated ? 0 : 1));
   out.remote = others - out.local;

@@ -60,7 +60,8 @@ inline T exponential(T x) {
   const T sum = exponential_series<1, C::kDegree>(r);
   const auto exponent = std::bit_cast<typename C::Bits>(shifted) << C::kMantissaBits;
   const T result = std::bit_cast<T>(std::bit_cast<typename C::Bits>(sum) + exponent);
-  return result + (x - x);  // adding to the bits of a NaN may leave a number
+  // Adding to the bits of a NaN may leave a number; x - x is a NaN then.
+  return result + (x - x);  // NOLINT(misc-redundant-expression)
 }
 
 /// 1 / (1 + e^-x).

@@ -8,6 +8,24 @@ std::int64_t linear(std::int64_t in, std::int64_t out, bool bias) {
   return in * out + (bias ? out : 0);
 }
 
+std::int64_t mlp(const Model& model, std::int64_t width) {
+  return linear(model.hidden, model.mlp_input_width(width), model.mlp_bias) +
+         linear(width, model.hidden, model.mlp_bias);
+}
+
+/// `norms`: of the branch.
+void count_experts(const Model& model, std::int64_t norms, ParameterCount& count) {
+  const std::int64_t expert = mlp(model, model.expert_ffn_hidden);
+  const std::int64_t shared = model.shared_ffn_hidden > 0 ? mlp(model, model.shared_ffn_hidden) +
+                                                                model.shared_gate_weights()
+                                                          : 0;
+  const std::int64_t routed = norms + model.experts * model.hidden + shared;
+  count.experts = routed + model.experts * expert;
+  count.active_experts = routed + model.experts_per_token * expert;
+  count.moe_layer = count.attention + count.experts;
+  count.active_moe_layer = count.attention + count.active_experts;
+}
+
 template <class F>
 std::int64_t count_layers(const Model& m, F&& has) {
   std::int64_t n = 0;
@@ -92,22 +110,9 @@ ParameterCount count_parameters(const Model& model) {
   // Taps of each channel; decay and step bias of each head; a norm of one head for all.
   count.delta_net = norm + model.delta_net_weights() + model.conv_channels() * model.conv_width +
                     2 * model.state_heads + model.state_head_dim;
-  const auto mlp = [&](std::int64_t width) {
-    return linear(h, model.mlp_input_width(width), model.mlp_bias) +
-           linear(width, h, model.mlp_bias);
-  };
-  const std::int64_t expert = mlp(model.expert_ffn_hidden);
-  const std::int64_t shared =
-      model.shared_ffn_hidden > 0 ? mlp(model.shared_ffn_hidden) + model.shared_gate_weights() : 0;
-  count.mlp = (model.shared_norm ? 0 : norms) + mlp(model.ffn_hidden);
+  count.mlp = (model.shared_norm ? 0 : norms) + mlp(model, model.ffn_hidden);
   count.layer = count.attention + count.mlp;
-  if (model.experts > 0) {
-    const std::int64_t routed = norms + model.experts * h + shared;
-    count.experts = routed + model.experts * expert;
-    count.active_experts = routed + model.experts_per_token * expert;
-    count.moe_layer = count.attention + count.experts;
-    count.active_moe_layer = count.attention + count.active_experts;
-  }
+  if (model.experts > 0) count_experts(model, norms, count);
   count.head = (model.has_final_norm() ? norm : 0) + (model.tied_embeddings ? 0 : token_table) +
                (model.masked_lm_head ? linear(h, h, true) + norm : 0) +
                (model.has_output_bias() ? model.vocab : 0);

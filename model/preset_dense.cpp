@@ -105,13 +105,13 @@ Model with_biases(Model m) {
 
 /// Parallel attention and MLP, each behind its own LayerNorm; no bias outside the norms.
 Model falcon_40b() {
-  Model m = tied(with_plain_layers(llama("falcon-40b", {60, 8192, 4 * 8192, 128, 8, 65024, 2048})));
+  Model m = tied(with_plain_layers(llama("falcon-40b", {60, 8192, 32768, 128, 8, 65024, 2048})));
   m.parallel_attention = true;
   return m;
 }
 /// The same with one head of keys and values, and one norm for both.
 Model falcon_7b() {
-  Model m = tied(with_plain_layers(llama("falcon-7b", {32, 4544, 4 * 4544, 71, 1, 65024, 2048})));
+  Model m = tied(with_plain_layers(llama("falcon-7b", {32, 4544, 18176, 71, 1, 65024, 2048})));
   m.parallel_attention = m.shared_norm = true;
   return m;
 }
@@ -127,7 +127,7 @@ Model gpt_neox(std::string name, std::int64_t layers, std::int64_t hidden, std::
 /// Attention without biases beside an MLP with, behind one LayerNorm, and a bias of the output
 /// matrix.
 Model gpt_j_6b() {
-  Model m = with_plain_layers(llama("gpt-j-6b", {28, 4096, 4 * 4096, 16, 16, 50400, 2048}));
+  Model m = with_plain_layers(llama("gpt-j-6b", {28, 4096, 16384, 16, 16, 50400, 2048}));
   m.rope_head_dim = 64;
   m.mlp_bias = m.output_bias = m.parallel_attention = m.shared_norm = true;
   return m;
@@ -164,7 +164,7 @@ Model opt(std::string name, std::int64_t layers, std::int64_t hidden, std::int64
 /// GPT's layers behind a norm of the embedding.
 Model bloom_176b() {
   Model m = tied(with_biases(
-      with_plain_layers(llama("bloom-176b", {70, 14336, 4 * 14336, 112, 112, 250880, 2048}))));
+      with_plain_layers(llama("bloom-176b", {70, 14336, 57344, 112, 112, 250880, 2048}))));
   m.positions = PositionKind::kNone;
   m.embedding_norm = true;
   return m;

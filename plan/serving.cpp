@@ -125,7 +125,7 @@ class ServingWriter {
   }
   Block made(const Part& part) {
     const auto all = [](const Op&) { return true; };
-    const Block block = written(part);
+    Block block = written(part);
     switch (part.residence) {
       case Residence::kDevice: return part.name == Part::kLayer ? on_device(part, block) : block;
       case Residence::kProcessor: return on_processor(d_, memory_, block, all);

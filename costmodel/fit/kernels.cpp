@@ -80,7 +80,7 @@ Smooth by_width(const std::string& kernel_class) {
 std::vector<double> fit_form(Smooth smooth, KernelRows& rows) {
   std::vector<FitRow> times;
   for (const KernelTimes& r : rows.fitted) times.push_back(r.time);
-  const std::vector<double> coefficients = fit_nonnegative(times, smooth);
+  std::vector<double> coefficients = fit_nonnegative(times, smooth);
   for (auto* side : {&rows.fitted, &rows.held_out}) {
     for (KernelTimes& r : *side) r.form = predicted_seconds(coefficients, r.time.features);
   }

@@ -40,7 +40,6 @@ void gemm_fp8(const Queue& q, Y* y, const X* x, const W* w, const __nv_bfloat16*
           {bias, kElementType<__nv_bfloat16>});
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define PLAIT_INSTANTIATE(Y, X)                                                               \
   template void gemm_nt(const Queue&, Y*, const X*, const X*, const X*, std::int64_t,         \
                         std::int64_t, std::int64_t, std::int64_t, bool);                      \
@@ -64,6 +63,5 @@ PLAIT_INSTANTIATE(float, __nv_fp8_e5m2)
 PLAIT_INSTANTIATE(__nv_bfloat16, __nv_fp8_e4m3)
 PLAIT_INSTANTIATE(__nv_bfloat16, __nv_fp8_e5m2)
 #undef PLAIT_INSTANTIATE
-// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace plait::kernels::cuda

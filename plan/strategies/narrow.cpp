@@ -175,7 +175,7 @@ class NarrowRewrite {
     t.name += suffix_ + which, t.dtype = to_, t.scope = scope;
     return d_.add(t);
   }
-  Op cast(const Operand& from, std::vector<TensorId> to, Phase phase) {
+  Op cast(const Operand& from, const std::vector<TensorId>& to, Phase phase) {
     Cast body{0, d_.tensors[from.tensor].dtype, to_};
     if (blocks_) body.copies = std::ssize(to);
     std::vector<Operand> operands = {from};

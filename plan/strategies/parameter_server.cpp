@@ -96,9 +96,8 @@ class Pushes {
     const Cast body{0, d_.tensors[from].dtype, d_.tensors[to].dtype};
     add(block, Compute(body), {{from, Use::kRead, 0}, {to, Use::kWrite, 0}});
   }
-  static void add(Block& block, Body body, std::vector<Operand> operands) {
-    block.ops.push_back(
-        {std::move(body), Stream::kGradSync, Phase::kGradSync, std::move(operands)});
+  static void add(Block& block, const Body& body, std::vector<Operand> operands) {
+    block.ops.push_back({body, Stream::kGradSync, Phase::kGradSync, std::move(operands)});
   }
 
   Draft& d_;

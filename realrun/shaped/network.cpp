@@ -27,10 +27,14 @@ class Tools {
  public:
   Tools() : ip_(find_program("ip", "iproute2")), tc_(find_program("tc", "iproute2")) {}
 
-  void ip(Words words) const { must(run(ip_, words), words); }
+  void ip(const Words& words) const { must(run(ip_, words), words); }
   /// As the above, for what not every kernel has or allows.
-  void ip_if_able(Words words, const std::string& what) const { able(run(ip_, words), what); }
-  void tc_if_able(Words words, const std::string& what) const { able(run(tc_, words), what); }
+  void ip_if_able(const Words& words, const std::string& what) const {
+    able(run(ip_, words), what);
+  }
+  void tc_if_able(const Words& words, const std::string& what) const {
+    able(run(tc_, words), what);
+  }
 
  private:
   static ProgramEnd run(const std::string& program, Words words) {

@@ -15,7 +15,8 @@
 #include "realrun/shaped/not_permitted.h"
 #include "realrun/transport/tcp.h"
 
-extern char** environ;
+// POSIX has programs declare it; glibc does so too.
+extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace plait {
 namespace {
@@ -57,8 +58,9 @@ std::string find_program(const std::string& name, const std::string& package) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/sbin:/sbin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + name;
-    if (!folder.empty() && access(file.c_str(), X_OK) == 0) return file;
+    if (folder.empty()) continue;
+    folder.append("/").append(name);
+    if (access(folder.c_str(), X_OK) == 0) return folder;
   }
   throw NotPermitted("the program '" + name + "' is missing; install the package " + package);
 }

@@ -25,7 +25,7 @@ struct Header {
 };
 
 /// A connection gives way to the others after so many bytes.
-constexpr std::size_t kTurn = 256 * 1024;
+constexpr std::size_t kTurn = 262'144;
 
 class Connection {
  public:
