@@ -153,7 +153,7 @@ void Walker::fill_unit(const UnitBuffers& unit, TensorId id, std::int32_t layer)
 std::vector<double> Walker::start_of(const Tensor& t, std::int32_t layer, std::int64_t first,
                                      std::int64_t elements) const {
   if (t.dtype != DType::kNf4) return weights_of(t, layer, first, elements);
-  const std::vector<double> codes = stored_of(t, layer, false).codes;
+  std::vector<double> codes = stored_of(t, layer, false).codes;
   const std::int64_t last = std::min(first + elements, std::ssize(codes));
   if (options_.weights_repeat > 0) return codes;
   return {codes.begin() + first, codes.begin() + last};

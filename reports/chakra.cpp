@@ -78,8 +78,9 @@ std::uint64_t comm_type(CollectiveKind kind) {
     case CollectiveKind::kAllGather:
     case CollectiveKind::kPull: return 2;
     case CollectiveKind::kBroadcast: return 5;
-    case CollectiveKind::kAllToAll: return 6;
-    case CollectiveKind::kShift: return 6;  // Chakra has no step of a ring; moves about as much
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kShift:  // Chakra has no step of a ring; moves about as much
+      return 6;
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kPush: return 7;  // to some of the ranks; Chakra has all or one
   }

@@ -139,7 +139,7 @@ std::string comparison_text(const std::vector<Candidate>& candidates, const Term
   for (const Candidate& c : candidates) rows.push_back(row_of(c, reference, extra));
   std::vector<Line> lines = table_lines("", columns_of(extra), std::move(rows), style.width);
   if (const std::string sizes = sizes_of(reports); !sizes.empty()) {
-    lines.push_back({});
+    lines.emplace_back();
     lines.push_back({{sizes, Ink::kBold}});
   }
   if (reports.size() == 2 && candidates.size() == 2) {

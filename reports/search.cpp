@@ -167,7 +167,7 @@ void add_table(const std::string& title, const std::vector<Named>& rows, const R
   for (Line& line : table_lines(title, columns(extra), table, width)) {
     out.push_back(std::move(line));
   }
-  out.push_back({});
+  out.emplace_back();
   constexpr int kName = 15;
   for (const auto& [name, row, note] : rows) {
     std::string label = name;
@@ -179,7 +179,7 @@ void add_table(const std::string& title, const std::vector<Named>& rows, const R
     if (!why.empty()) out.push_back({{pad_right("", kName)}, {"to the best: " + why, Ink::kDim}});
     if (!note.empty()) out.push_back({{pad_right("", kName)}, {note, Ink::kDim}});
   }
-  out.push_back({});
+  out.emplace_back();
 }
 
 Tree tree_of(const Assignments& settings) {

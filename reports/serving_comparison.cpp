@@ -114,7 +114,7 @@ std::string serving_comparison_text(const std::vector<ServingCandidate>& candida
   std::vector<TableRow> rows;
   for (const ServingCandidate& c : candidates) rows.push_back(row_of(c, asked));
   std::vector<Line> lines = table_lines("", serving_columns(asked), rows, style.width);
-  lines.push_back({});
+  lines.emplace_back();
   lines.push_back({{legend_words(asked), Ink::kDim}});
   return render(lines, style);
 }

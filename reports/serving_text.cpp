@@ -63,7 +63,7 @@ std::vector<Line> pool_lines(const ServingReport& r) {
   if (r.pools.empty()) return capacity_lines(r.capacity, r.limits, r.fits);
   std::vector<Line> out;
   for (const PoolReport& p : r.pools) {
-    if (!out.empty()) out.push_back({});
+    if (!out.empty()) out.emplace_back();
     out.push_back(labelled(
         p.name,
         fmt::format("{} of {} on {} devices",

@@ -13,7 +13,7 @@ std::string xml_text(std::string_view words);
 struct Pen {
   std::string_view color = "#444444";
   double width = 1;
-  std::string_view name = "";  // class of the line, for pages that colour it anew
+  std::string_view name = {};  // class of the line, for pages that colour it anew
 };
 
 class Svg {

@@ -130,7 +130,7 @@ std::vector<Line> topology_lines(const TopologySummary& s) {
   append(link_lines(s));
   append(cut_lines(s));
   append(way_lines(s));
-  out.push_back({});
+  out.emplace_back();
   out.push_back(
       {{"diameter", Ink::kBold},
        {fmt::format("  {} hops; {}, device {} to {}", s.diameter.hops, to_text(s.diameter.latency),

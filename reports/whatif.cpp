@@ -215,7 +215,7 @@ std::string whatif_text(const WhatIf& study, const TerminalStyle& style) {
   std::vector<std::string> statements;
   for (const KnobFinding& f : study.findings) statements.push_back(sentence(study, f));
   for (const Crossover& c : study.crossovers) statements.push_back(sentence(study, c));
-  if (!statements.empty()) lines.push_back({});
+  if (!statements.empty()) lines.emplace_back();
   for (const std::string& s : statements) {
     std::string lead = "- ";
     for (std::string& part : wrap(s, style.width - 2)) {

@@ -222,7 +222,7 @@ JsonDocument changed_document(const std::string& text, const std::string& file,
     refuse_unknown_other_name(path, value);
     const std::string quoted = with_quotes(value);
     apply_override(document, scenario_shape(), canonical_path(path), quoted,
-                   "--set " + path + "=" + quoted);
+                   fmt::format("--set {}={}", path, quoted));
   }
   refuse_file_as_model(document.root());
   return document;

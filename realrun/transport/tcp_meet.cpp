@@ -23,8 +23,8 @@ Entry entry(std::int64_t rank, const TcpAddress& address) {
   return out;
 }
 
-std::vector<TcpAddress> as_host(std::int64_t ranks, const TcpAddress& meeting, TcpAddress own,
-                                const Deadline& deadline) {
+std::vector<TcpAddress> as_host(std::int64_t ranks, const TcpAddress& meeting,
+                                const TcpAddress& own, const Deadline& deadline) {
   TcpAddress at = meeting;
   const Descriptor door = listen_at(at);
   std::vector<Descriptor> guests;

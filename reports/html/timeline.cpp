@@ -20,7 +20,7 @@ SimTime ns(SimTime t) { return t / kPicosecondsPerNanosecond; }
 
 /// The tracks to show, thinned evenly (first and last stay) to about as many spans as are wanted.
 std::vector<const Track*> few_tracks(const TimelineInputs& in) {
-  const std::vector<const Track*> all = shown_tracks(in.plan, in.timeline, in.ranks);
+  std::vector<const Track*> all = shown_tracks(in.plan, in.timeline, in.ranks);
   std::size_t spans = 0;
   for (const Track* t : all) spans += t->start.size();
   const std::size_t wanted = std::max<std::size_t>(

@@ -204,7 +204,7 @@ std::vector<Line> kernel_lines(const ProfileComparison& c, bool unknown, int wid
 std::vector<Line> note_lines(const ProfileComparison& c, int width) {
   std::vector<Line> out;
   if (c.notes.empty()) return out;
-  out.push_back({});
+  out.emplace_back();
   out.push_back({{"what does not match, and what to know", Ink::kBold}});
   for (const std::string& note : c.notes) append(out, labelled_lines("  *", note, width));
   return out;

@@ -106,7 +106,7 @@ std::optional<std::string> Arguments::text(std::string_view name) {
 
 std::optional<std::string> Arguments::one_of(std::string_view name,
                                              const std::vector<std::string>& names) {
-  const std::optional<std::string> value = text(name);
+  std::optional<std::string> value = text(name);
   if (value && std::ranges::count(names, *value) == 0) {
     malformed(*find(name), fmt::format("one of {}", fmt::join(names, ", ")));
   }

@@ -25,14 +25,14 @@ JsonObject adapters_of(const PublishedRun& run, std::vector<std::string>& assume
   require_planned(run);
   const std::string source = lower_case(run.source + run.framework);
   if (mentions(source, "mlperf")) {
-    assumed.push_back("adapters: those of MLPerf, rank 16, alpha 32, on qkv and out");
+    assumed.emplace_back("adapters: those of MLPerf, rank 16, alpha 32, on qkv and out");
     return {{"rank", 16}, {"alpha", 32}, {"targets", JsonObject::array({"qkv", "out"})}};
   }
   if (mentions(source, "megatron-bridge") || mentions(source, "nemo")) {
-    assumed.push_back("adapters: those of the performance recipes, rank 8, alpha 16, on qkv");
+    assumed.emplace_back("adapters: those of the performance recipes, rank 8, alpha 16, on qkv");
     return {{"rank", 8}, {"alpha", 16}, {"targets", JsonObject::array({"qkv"})}};
   }
-  assumed.push_back(
+  assumed.emplace_back(
       "adapters: Megatron-Bridge's default, rank 32, on all four products of a layer");
   return {{"rank", 32}};
 }

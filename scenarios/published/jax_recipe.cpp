@@ -20,7 +20,7 @@ Recipe of_maxtext(const PublishedRun& run) {
   // remat_policy custom, later save_qkv_proj. mlpwo, which bf16 names too, is nothing that a
   // gradient needs.
   out.keep = {"qkv"};
-  if (mentions(run.source, "v24.11.1")) out.keep.push_back("out");
+  if (mentions(run.source, "v24.11.1")) out.keep.emplace_back("out");
   return out;
 }
 

@@ -83,7 +83,7 @@ class PipelineWriter {
     if (recipe_.hides_exchanges && chunks_ > 1) {
       out["exchange_overlap"] = "passes";
     } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
-      assumed_.push_back("all_to_all beside another microbatch's compute: before and behind it");
+      assumed_.emplace_back("all_to_all beside another microbatch's compute: before and behind it");
     }
     share_layers(out);
     return out;
@@ -98,10 +98,10 @@ class PipelineWriter {
     chunks_ = p_.most_chunks ? most : std::max<std::int64_t>(1, p_.chunks);
     const bool interleaved = mentions(words, "interleaved") || words == "1f1b-i";
     if (p_.chunks == 0 && !p_.most_chunks && interleaved && torchtitan_) {
-      assumed_.push_back("interleaved pipeline: torchtitan's two chunks");
+      assumed_.emplace_back("interleaved pipeline: torchtitan's two chunks");
       chunks_ = kChunksOfTorchtitan;
     } else if (p_.chunks == 0 && !p_.most_chunks && interleaved) {
-      assumed_.push_back("interleaved pipeline: 1 layer per chunk");
+      assumed_.emplace_back("interleaved pipeline: 1 layer per chunk");
       chunks_ = most;
     }
     const ScheduleKind* named = named_schedule(words);
@@ -131,7 +131,7 @@ class PipelineWriter {
     const std::int64_t microbatches = run_.global_batch / (each * run_.replicas());
     const std::int64_t group = fitting_group(p_.pp, microbatches);
     if (group <= p_.pp) return;
-    assumed_.push_back("microbatches in groups: the smallest that fit the stages");
+    assumed_.emplace_back("microbatches in groups: the smallest that fit the stages");
     out["microbatch_group"] = group;
   }
   void share_layers(JsonObject& out) {
@@ -146,7 +146,7 @@ class PipelineWriter {
       out["first_stage_layers"] = (m_.layers + 2) / pieces - 1;
       out["last_stage_layers"] = (m_.layers + 2) / pieces - 1;
     } else if (over != 0) {
-      assumed_.push_back("the first stages have one layer more than the last ones");
+      assumed_.emplace_back("the first stages have one layer more than the last ones");
       JsonObject layers = JsonObject::array();
       for (std::int64_t i = 0; i < pieces; ++i) {
         layers.push_back(m_.layers / pieces + (i < over ? 1 : 0));
@@ -158,7 +158,7 @@ class PipelineWriter {
   /// of 34 h + 5 a s without fused attention (Qi et al. 2023, table 1).
   JsonObject profile() {
     const PassProfile p = run_.profile.value_or(PassProfile{});
-    if (!run_.profile) assumed_.push_back("a schedule for passes of equal length");
+    if (!run_.profile) assumed_.emplace_back("a schedule for passes of equal length");
     const auto linear = static_cast<double>(32 * m_.hidden);
     const auto all = static_cast<double>(34 * m_.hidden + 5 * m_.heads * m_.sequence_length);
     return {{"forward", p.forward},

@@ -98,14 +98,14 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
   if (in_fp8(precision)) out["matmul"] = "fp8";
   if (const std::string narrow = narrow_weights_of(run); narrow != "none") {
     out["narrow_weights"] = narrow;
-    if (!gathers_8_bits(run)) assumed.push_back("recipe: its weights are kept in 8 bits");
+    if (!gathers_8_bits(run)) assumed.emplace_back("recipe: its weights are kept in 8 bits");
   }
   // NeMo-Framework-Launcher, conf/peft/llama/sft.yaml: distributed_fused_adam with dtype bf16, in
   // which Apex's DistributedFusedAdam keeps what it updates and its moments.
   if (tunes_by_launcher(run)) {
     out["master"] = out["moments"] = "bf16";
     out["split_master"] = false;
-    assumed.push_back("recipe: its optimizer state is in bf16");
+    assumed.emplace_back("recipe: its optimizer state is in bf16");
   }
   return out;
 }

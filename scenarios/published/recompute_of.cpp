@@ -37,7 +37,7 @@ class RecomputeWords {
   JsonObject read() {
     if (text_.empty() && !recipe_.keep.empty()) return {{"kind", "ops"}, {"keep", recipe_.keep}};
     if (text_.empty()) {
-      assumed_.push_back("recomputation: none");
+      assumed_.emplace_back("recomputation: none");
       return "none";
     }
     if (begins_with_one_of(text_, kNothing)) return "none";
@@ -67,7 +67,7 @@ class RecomputeWords {
       return mentions(run_.source, "v24.11") ? "selective" : "none";
     // torchtitan's selective checkpoints: option "op", its default, or each n-th layer.
     if (text_.starts_with("selective layer")) {
-      if (!mentions(text_, "every 2nd")) assumed_.push_back("recomputation: every second layer");
+      if (!mentions(text_, "every 2nd")) assumed_.emplace_back("recomputation: every second layer");
       return {{"kind", "full"}, {"every", 2}};
     }
     if (text_.starts_with("selective:")) return modules();
@@ -93,7 +93,7 @@ class RecomputeWords {
     const bool attention = mentions(text_, "core_attn");
     if (modules.empty() && attention) return "selective";
     if (modules.empty()) return taken("none", "none");
-    if (attention) assumed_.push_back("recomputation of attention beside modules: none");
+    if (attention) assumed_.emplace_back("recomputation of attention beside modules: none");
     return {{"kind", "modules"}, {"modules", modules}};
   }
 
