@@ -1,6 +1,7 @@
 #include "serving/engine.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -25,7 +26,7 @@ struct Mean {
     const std::int64_t each = divided_up(tokens, sequences);
     const auto queries = static_cast<double>(each);
     const double keys = pairs / (static_cast<double>(sequences) * queries) + (queries - 1) / 2;
-    return {sequences, each, std::max(each, static_cast<std::int64_t>(keys + 0.5))};
+    return {sequences, each, std::max(each, static_cast<std::int64_t>(std::llround(keys)))};
   }
 };
 

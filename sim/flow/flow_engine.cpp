@@ -85,7 +85,7 @@ class FlowEngine {
       const auto stage = static_cast<std::int64_t>(stage_of(c));
       compute_.emplace_back(machine.sms[machine.sites.kind.at(stage, position)]);
     }
-    messages_.resize(deps.messages * width_);
+    messages_.resize(std::size_t{deps.messages} * width_);
     if (record) out_.tracks = empty_tracks(plan, lanes_);
     recorded_ = out_.tracks.size() / programs_.size();
   }
@@ -143,7 +143,7 @@ class FlowEngine {
     return machine_.transfers.at(stage_of(cls), lane_of(cls), op.id);
   }
   Message& message(std::uint32_t cls, const FlowOp& op) {
-    return messages_[op.message * width_ + lane_of(cls)];
+    return messages_[std::size_t{op.message} * width_ + lane_of(cls)];
   }
 
   // ---- what begins
