@@ -19,9 +19,6 @@
 // norms are beside sequence shards.
 #include "plan/lora.h"
 
-#include <algorithm>
-#include <ranges>
-
 #include "plan/refusal.h"
 #include "plan/schedule.h"
 #include "plan/strategies/block_writer.h"
@@ -71,14 +68,14 @@ Block needed(const Draft& d, const Block& backward) {
     return leaves || std::ranges::find(wanted, Member{o.tensor, o.shift}) != wanted.end();
   };
   Block out{backward.name, {}};
-  for (const Op& op : std::views::reverse(backward.ops)) {
+  for (auto op = backward.ops.rbegin(); op != backward.ops.rend(); ++op) {
     const bool needs = std::ranges::any_of(
-        op.operands, [&](const Operand& o) { return o.use != Use::kRead && is_wanted(o); });
+        op->operands, [&](const Operand& o) { return o.use != Use::kRead && is_wanted(o); });
     if (!needs) continue;
-    for (const Operand& o : op.operands) {
+    for (const Operand& o : op->operands) {
       if (o.use != Use::kWrite) wanted.emplace_back(o.tensor, o.shift);
     }
-    out.ops.insert(out.ops.begin(), op);
+    out.ops.insert(out.ops.begin(), *op);
   }
   return out;
 }

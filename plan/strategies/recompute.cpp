@@ -5,7 +5,6 @@
 // its logits, is not computed again). Selective: attention alone, so that its probabilities are not
 // kept. By op: recompute_ops.cpp; by module: recompute_modules.cpp.
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <utility>
 
@@ -111,17 +110,17 @@ bool is_saved_by_attention(const Op& op, std::size_t operand) {
 std::vector<Op> attention_core(const Draft& d, const Block& forward) {
   std::vector<bool> wanted(d.tensors.size());
   std::vector<Op> core;
-  for (const Op& op : std::views::reverse(forward.ops)) {
+  for (auto op = forward.ops.rbegin(); op != forward.ops.rend(); ++op) {
     bool belongs = false;
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const Operand& o = op.operands[i];
+    for (std::size_t i = 0; i < op->operands.size(); ++i) {
+      const Operand& o = op->operands[i];
       belongs =
-          belongs || is_saved_by_attention(op, i) || (o.use != Use::kRead && wanted[o.tensor]);
+          belongs || is_saved_by_attention(*op, i) || (o.use != Use::kRead && wanted[o.tensor]);
     }
     if (!belongs) continue;
-    core.insert(core.begin(), op);
-    const bool keys_come_anyway = is_attention(op, Pass::kForward) && gathers_keys(op);
-    for (const Operand& o : op.operands) {
+    core.insert(core.begin(), *op);
+    const bool keys_come_anyway = is_attention(*op, Pass::kForward) && gathers_keys(*op);
+    for (const Operand& o : op->operands) {
       const bool kept = d.tensors[o.tensor].scope != Scope::kCall;
       if (o.use == Use::kRead && !kept && !keys_come_anyway) wanted[o.tensor] = true;
     }

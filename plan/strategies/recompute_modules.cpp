@@ -4,7 +4,6 @@
 // part writes lives within the call; backward, before it first reads a result, computes it again
 // from what is kept.
 #include <algorithm>
-#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -107,9 +106,9 @@ class Modules {
         if (o.use != Use::kWrite && !kept) wanted[o.tensor] = true;
       }
     }
-    for (const std::size_t i : std::views::reverse(path)) {
-      emitted_[i] = true;
-      Op op = layer_.forward.ops[i];
+    for (auto i = path.rbegin(); i != path.rend(); ++i) {
+      emitted_[*i] = true;
+      Op op = layer_.forward.ops[*i];
       op.phase = Phase::kRecompute;
       for (Operand& o : op.operands) {
         if (o.use != Use::kRead || again_.has(o.tensor)) o = {again_.of(o.tensor), o.use, 0};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <ranges>
 #include <string>
 
 #include "plan/refusal.h"
@@ -174,12 +173,12 @@ Plan join_stages(const Strategy& strategy, const std::map<std::int64_t, Plan>& o
   out.tensors.clear(), out.blocks.clear();
   out.programs.assign(tp.size(), {});
   Joiner joiner(out);
-  for (auto& [degree, plan] : std::views::reverse(of_degree)) {  // the widest first
+  for (auto d = of_degree.rbegin(); d != of_degree.rend(); ++d) {  // the widest first
     std::vector<std::size_t> stages;
     for (std::size_t s = 0; s < tp.size(); ++s) {
-      if (tp[s] == degree) stages.push_back(s);
+      if (tp[s] == d->first) stages.push_back(s);
     }
-    joiner.take(plan, stages);
+    joiner.take(d->second, stages);
   }
   return out;
 }
