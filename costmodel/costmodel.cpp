@@ -161,11 +161,25 @@ Cost one_product_cost(const MatMul& op, const Device& device, const Kernels& ker
   return experts_cost(alone, device, kernels, slowdown) + chain_cost(sum, device);
 }
 
+/// Norms and sums over rows that PyTorch's own kernels do.
+std::optional<Cost> torch_rows_cost(const Compute& op, const Device& device,
+                                    const Kernels& kernels) {
+  if (!has_torch_rows(device)) return std::nullopt;
+  if (const auto* norm = std::get_if<Norm>(&op); norm && is_native(*norm, kernels))
+    return torch_norm_cost(*norm, device);
+  if (const auto* heads = std::get_if<HeadNorm>(&op);
+      heads && is_native(norm_of_heads(*heads), kernels))
+    return torch_norm_cost(*heads, device);
+  if (const auto* bias = std::get_if<BiasGrad>(&op); bias && kernels.bias != Fusion::kFused)
+    return torch_bias_gradient_cost(*bias, device);
+  return std::nullopt;
+}
+
 /// Of a weight's gradient with a bias, which the product does not sum: dy[k, m].
 Cost bias_gradient_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
   const bool here = op.bias && !is_forward(op.pass) && op.pass != Pass::kInputGrad;
-  if (!here || kernels.bias == Fusion::kFused || !has_torch_rows(device)) return {};
-  return torch_bias_gradient_cost({op.k, op.m, op.in}, device);
+  if (!here) return {};
+  return torch_rows_cost(BiasGrad{op.k, op.m, op.in}, device, kernels).value_or(Cost());
 }
 
 Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels) {
@@ -182,20 +196,6 @@ Cost product_cost(const MatMul& op, const Device& device, const Kernels& kernels
 KernelChain chain_on(const Device& device, const Compute& op, const Kernels& kernels) {
   const bool whole = std::holds_alternative<Adam>(op) && generation_of(device) == Generation::kCpu;
   return whole ? KernelChain() : eager_chain(op, kernels);
-}
-
-/// Norms and sums over rows that PyTorch's own kernels do.
-std::optional<Cost> torch_rows_cost(const Compute& op, const Device& device,
-                                    const Kernels& kernels) {
-  if (!has_torch_rows(device)) return std::nullopt;
-  if (const auto* norm = std::get_if<Norm>(&op); norm && is_native(*norm, kernels))
-    return torch_norm_cost(*norm, device);
-  if (const auto* heads = std::get_if<HeadNorm>(&op);
-      heads && is_native(norm_of_heads(*heads), kernels))
-    return torch_norm_cost(*heads, device);
-  if (const auto* bias = std::get_if<BiasGrad>(&op); bias && kernels.bias != Fusion::kFused)
-    return torch_bias_gradient_cost(*bias, device);
-  return std::nullopt;
 }
 
 /// On a device that is as fast as those that constants were fitted to.

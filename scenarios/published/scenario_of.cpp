@@ -244,7 +244,6 @@ class ScenarioWriter {
     if (p_.dp > 0 || shards < ranks) out["dp"] = ranks / shards;
     out["fsdp"] = shards;
     if (shards == 1 && p_.cp > 1) out["zero_stage"] = 3;  // over cp
-    if (shards * p_.cp == 1) out["keep_weight_shard"] = false;
   }
 
   JsonObject strategy() {

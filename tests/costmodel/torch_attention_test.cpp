@@ -19,14 +19,8 @@ Errors errors_of_heads(std::int64_t from, std::int64_t to) {
       if (!(flash || row["op"] == "cudnn_attention") || row.contains("dropout")) continue;
       if (row["head_dim"] < from || row["head_dim"] > to) continue;
       for (const bool forward : {true, false}) {
-        const Attention op{.pass = forward ? Pass::kForward : Pass::kBackward,
-                           .batch = row["batch"],
-                           .heads = row["heads"],
-                           .kv_heads = row["kv_heads"],
-                           .seq_q = row["sequence"],
-                           .seq_kv = row["sequence"],
-                           .head_dim = row["head_dim"],
-                           .kernel = flash ? FlashKernel::kFlash2 : FlashKernel::kCudnn};
+        Attention op = attention_of(row, forward ? Pass::kForward : Pass::kBackward);
+        op.kernel = flash ? FlashKernel::kFlash2 : FlashKernel::kCudnn;
         const double measured = 1e-3 * row[forward ? "forward_ms" : "backward_ms"].get<double>();
         const double ratio = CostModel().compute(op, gpu.device).total().value / measured;
         errors.add(fmt::format("{} {} {}", gpu.folder, flash ? "flash2" : "cudnn",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/op.h"
 #include "tests/costmodel/errors.h"
 #include "topologies/catalogue.h"
 
@@ -30,6 +31,18 @@ struct MeasuredGpu {
 
 inline std::vector<MeasuredGpu> measured_gpus() {
   return {{"h200", find_device("h200-sxm")}, {"h100", find_device("h100-sxm")}};
+}
+
+/// Causal attention of a row of torch-ops.json.
+inline Attention attention_of(const nlohmann::json& row, Pass pass) {
+  return {.pass = pass,
+          .batch = row["batch"],
+          .heads = row["heads"],
+          .kv_heads = row["kv_heads"],
+          .seq_q = row["sequence"],
+          .seq_kv = row["sequence"],
+          .head_dim = row["head_dim"],
+          .dropout = row.contains("dropout")};
 }
 
 /// Of a call's kernels the one at `place`, in microseconds, what sets memory left out.

@@ -24,16 +24,19 @@ void add_norms(const MeasuredGpu& gpu, Pass pass, NormKind kind, const std::stri
   });
 }
 
-Norms forward(const MeasuredGpu& gpu, NormKind kind) {
+/// Of all calls of a kind of norm.
+Norms norms(const MeasuredGpu& gpu, Pass pass, NormKind kind, std::size_t place) {
+  const std::string end = pass == Pass::kForward ? "_forward" : "_backward";
   Norms out;
   if (kind == NormKind::kRmsNorm) {
-    add_norms(gpu, Pass::kForward, kind, "rms_forward", 0, out);
+    add_norms(gpu, pass, kind, "rms" + end, place, out);
     return out;
   }
-  for (const char* call : {"layer_forward", "layer_without_beta_forward"})
-    add_norms(gpu, Pass::kForward, kind, call, 0, out);
+  for (const char* call : {"layer", "layer_without_beta"})
+    add_norms(gpu, pass, kind, call + end, place, out);
   return out;
 }
+Norms forward(const MeasuredGpu& gpu, NormKind kind) { return norms(gpu, Pass::kForward, kind, 0); }
 /// One kernel for both kinds.
 Norms input(const MeasuredGpu& gpu) {
   Norms out;
@@ -42,14 +45,7 @@ Norms input(const MeasuredGpu& gpu) {
   return out;
 }
 Norms parameters(const MeasuredGpu& gpu, NormKind kind) {
-  Norms out;
-  if (kind == NormKind::kRmsNorm) {
-    add_norms(gpu, Pass::kBackward, kind, "rms_backward", 1, out);
-    return out;
-  }
-  for (const char* call : {"layer_backward", "layer_without_beta_backward"})
-    add_norms(gpu, Pass::kBackward, kind, call, 1, out);
-  return out;
+  return norms(gpu, Pass::kBackward, kind, 1);
 }
 Sums sums(const MeasuredGpu& gpu) {
   Sums out;

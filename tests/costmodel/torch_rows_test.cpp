@@ -114,14 +114,8 @@ TEST(TorchRows, AttentionTakesLongerWithDropout) {
     for (const auto& row : ops["rows"]) {
       if (!row.contains("dropout")) continue;
       const auto predicted = [&](Pass pass, bool dropout) {
-        const Attention op{.pass = pass,
-                           .batch = row["batch"],
-                           .heads = row["heads"],
-                           .kv_heads = row["kv_heads"],
-                           .seq_q = row["sequence"],
-                           .seq_kv = row["sequence"],
-                           .head_dim = row["head_dim"],
-                           .dropout = dropout};
+        Attention op = attention_of(row, pass);
+        op.dropout = dropout;
         return us(CostModel().compute(op, gpu.device));
       };
       const double forward = 1e3 * row["forward_ms"].get<double>();
