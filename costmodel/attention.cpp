@@ -97,8 +97,6 @@ struct Visits {
   }
 };
 
-double cube(double x) { return x * x * x; }
-
 // The scores, or their gradient, read and written: what a mask of its own moves.
 Bytes mask_traffic(const Attention& op) {
   if (!op.causal) return {};

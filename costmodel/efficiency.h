@@ -39,6 +39,9 @@ struct KernelTime {
   Seconds total() const { return fixed + compute + memory; }
 };
 
+/// Of the seconds of compute and memory that overlap: both take (C^3 + M^3)^(1/3).
+inline double cube(double x) { return x * x * x; }
+
 /// t = fixed + max(F / (flops P), B / (bandwidth BW)), by generation: for processors, and GPUs of
 /// which the number of multiprocessors is not known.
 struct GemmFit {

@@ -72,7 +72,6 @@ class TileChoice {
       if (c.total < best_.total) best_ = c;
     }
   }
-  static double cube(double x) { return x * x * x; }
 
   const TiledGemm& fit_;
   Sizes sizes_;

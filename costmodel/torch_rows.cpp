@@ -19,8 +19,6 @@ constexpr double kCached = 0.35;
 // LaunchGammaBetaBackwardCUDAKernel).
 constexpr std::int64_t kManyRows = 65'536, kColumns = 32;
 
-double cube(double x) { return x * x * x; }
-
 /// Both go on at the same time; what one adds to the other is shared between them.
 KernelTime overlapped(double fixed_us, double compute, double memory) {
   const double both = std::cbrt(cube(compute) + cube(memory));
