@@ -23,9 +23,11 @@ Errors errors_of_heads(std::int64_t from, std::int64_t to) {
         op.kernel = flash ? FlashKernel::kFlash2 : FlashKernel::kCudnn;
         const double measured = 1e-3 * row[forward ? "forward_ms" : "backward_ms"].get<double>();
         const double ratio = CostModel().compute(op, gpu.device).total().value / measured;
-        errors.add(fmt::format("{} {} {}", gpu.folder, flash ? "flash2" : "cudnn",
-                               forward ? "forward" : "backward"),
-                   ratio, 0.12);
+        const std::string what = fmt::format("{} {} {}", gpu.folder, flash ? "flash2" : "cudnn",
+                                             forward ? "forward" : "backward");
+        fmt::print("{}, {} x {}, heads {}, {}, {}: {:+.0f} %\n", what, op.batch, op.seq_q, op.heads,
+                   op.kv_heads, op.head_dim, 100 * (ratio - 1));
+        errors.add(what, ratio, 0.12);
       }
     }
   }
