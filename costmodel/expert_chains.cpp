@@ -80,9 +80,15 @@ KernelChain routing_chain(const Route& op, const Kernels& kernels) {
   return out;
 }
 
-// A row of its token is read for each slot; backward adds up into zeros.
+// A row of its token is read for each slot; backward adds up into zeros. Of gathered tokens, which
+// slots are a rank's own is read and written first, by two copies of columns.
 KernelChain routing_chain(const Dispatch& op, const Kernels& kernels) {
   if (kernels.routing == Fusion::kFused) return {};
+  if (is_forward(op.pass) && op.senders > 0) {
+    KernelChain chain = slot_chain(op, 0, 2, 1 + 2);
+    chain.bytes = chain.bytes + Bytes(2 * op.rows * op.chosen * size_of(DType::kInt64));
+    return chain;
+  }
   if (is_forward(op.pass)) return slot_chain(op, 0, 2, 1);
   return summed(op, slot_chain(op, 1, 0, 1), kIndexAdds);
 }

@@ -1,6 +1,7 @@
 #include "costmodel/issue.h"
 
 #include <algorithm>
+#include <span>
 
 #include "costmodel/projections.h"
 
@@ -117,8 +118,8 @@ struct HostCalls {
     const int choice = eager ? 10 : 1, loss = eager ? 14 : 3 + 4, order = eager ? 6 : 3;
     return choice + loss + kCounts + kCopiesToHost + order;
   }
-  /// Rows by index; padded.
-  int operator()(const Dispatch&) const { return 2 + padding(); }
+  /// Rows by index; padded. Of gathered tokens, the own experts' columns of the map and the gates.
+  int operator()(const Dispatch& d) const { return 2 + padding() + (d.senders > 0 ? 2 : 0); }
   /// Product with the gates, and the sum into zeros; backward also their gradients.
   int operator()(const Combine& c) const {
     const int back = c.weighted ? (c.pass == Pass::kForward ? 3 : 4) : 2;
@@ -237,6 +238,20 @@ Seconds issue_time(const Op& op, const Host& host, const Kernels& kernels) {
   return host.launch_time * (1 + (route->pass == Pass::kForward ? HostCalls::kCopiesToHost : 0));
 }
 
+bool takes_gathered_tokens(const Op& op) {
+  const Dispatch* dispatch = computed<Dispatch>(op);
+  return dispatch != nullptr && dispatch->senders > 0;
+}
+
+/// The op behind which it is known how many tokens each expert has: the choice or, where tokens are
+/// gathered, the last gather, since a rank counts those of all ranks then
+/// (MoEAllGatherTokenDispatcher).
+bool tells_tokens(const Block& block, std::size_t at) {
+  const auto behind = std::span(block.ops).subspan(at + 1);
+  if (is_forward<Route>(block.ops[at])) return std::ranges::none_of(behind, takes_gathered_tokens);
+  return !behind.empty() && takes_gathered_tokens(behind.front());
+}
+
 }  // namespace
 
 int host_calls(const Compute& op, const Kernels& kernels) {
@@ -265,7 +280,7 @@ HostWait wait_after(const Block& block, std::size_t op_of_block, const Host& hos
   if (host.waits_for_passes && op_of_block + 1 == block.ops.size()) return HostWait::kDevice;
   if (host.blocking) return HostWait::kOp;
   if (is_message(op)) return host.waits_for_messages ? HostWait::kDevice : HostWait::kNot;
-  const bool tells = (host.waits_for_routing && is_forward<Route>(op)) ||
+  const bool tells = (host.waits_for_routing && tells_tokens(block, op_of_block)) ||
                      (host.waits_for_lengths && op_of_block + 1 < block.ops.size() &&
                       is_forward<Attention>(block.ops[op_of_block + 1]));
   return tells ? HostWait::kOp : HostWait::kNot;

@@ -89,6 +89,10 @@ void dispatch_forward(T* filled, const T* x, const std::int64_t* slots, std::int
   }
 }
 
+void own_slots(std::int64_t* own, const std::int64_t* slots, const GatheredSlots& g) {
+  for (std::int64_t i = 0; i < g.rows * g.chosen; ++i) own[i] = g.own_slot(i, slots[i]);
+}
+
 template <class T>
 void dispatch_backward(T* dx, const T* dfilled, const std::int64_t* slots, std::int64_t rows,
                        std::int64_t chosen, std::int64_t width) {

@@ -36,6 +36,24 @@ template <class T>
 void dispatch_forward(T* filled, const T* x, const std::int64_t* slots, std::int64_t rows,
                       std::int64_t chosen, std::int64_t all_slots, std::int64_t width);
 
+/// The slots that tokens of several ranks, one rank's behind the other's, take at `experts` of all
+/// experts, from `first` on. Each rank has `capacity` slots at an expert.
+struct GatheredSlots {
+  std::int64_t rows = 0, chosen = 0;  // of all ranks
+  std::int64_t senders = 1, first = 0, experts = 0, capacity = 0;
+  /// Of choice `i` of all, which has taken `slot` of those of its sender.
+  constexpr std::int64_t own_slot(std::int64_t i, std::int64_t slot) const {
+    const std::int64_t expert = slot / capacity - first;
+    if (slot < 0 || expert < 0 || expert >= experts) return -1;
+    const std::int64_t sender = i / (rows / senders * chosen);
+    return (expert * senders + sender) * capacity + slot % capacity;
+  }
+};
+
+/// own[rows, k]: slots[rows, k] of those experts as (experts, senders x capacity), or -1 where a
+/// token takes none of them.
+void own_slots(std::int64_t* own, const std::int64_t* slots, const GatheredSlots& g);
+
 /// dx[rows, width]: the sum over a row's slots of dfilled.
 template <class T>
 void dispatch_backward(T* dx, const T* dfilled, const std::int64_t* slots, std::int64_t rows,

@@ -199,11 +199,15 @@ struct Route {
 /// Copies each of `rows` tokens into the slots that it takes of `slots`, (experts, capacity x
 /// groups, width); other slots become zero. kBackward: a token's gradient is the sum over its
 /// slots. `gates`: of a token's numbers, one for each choice, each goes to the slot of its choice.
+/// `senders`: tokens are those of so many ranks, one behind the other, and take slots of all
+/// experts; filled are those of this rank's experts, by expert and sender, and which ones these are
+/// is written too.
 struct Dispatch {
   Pass pass = Pass::kForward;
   std::int64_t rows = 0, width = 0, chosen = 0, slots = 0;
   DType dtype = DType::kBf16;
   bool gates = false;
+  std::int64_t senders = 0;  // 0: all tokens and all slots are of one table
 };
 
 /// out[token] = sum over its slots of gate x slot. kBackward: gradients of slots and of gates.

@@ -264,9 +264,10 @@ std::int64_t traffic(const Route& op) {
   return 0;
 }
 
-/// Every slot is written (read) once, and read (written) is each token.
+/// Every slot is written (read) once, and read (written) is each token; of gathered ones, which
+/// slots are a rank's own is written too.
 std::int64_t traffic(const Dispatch& op) {
-  const std::int64_t index = op.rows * op.chosen * kIndexBytes;
+  const std::int64_t index = (op.senders > 0 ? 2 : 1) * op.rows * op.chosen * kIndexBytes;
   return index + (op.rows + op.slots) * op.width * size_of(op.dtype);
 }
 

@@ -100,8 +100,10 @@ class Needed {
   }
   Needs operator()(const Dispatch& x) const {
     const std::int64_t tokens = x.rows * x.width, slots = x.slots * x.width;
-    if (x.pass == Pass::kForward) return {{0, tokens}, {2, slots}};
-    return {{0, slots}, {2, tokens}};
+    if (x.pass != Pass::kForward) return {{0, slots}, {2, tokens}};
+    Needs needs = {{0, tokens}, {1, x.rows * x.chosen}, {2, slots}};
+    if (x.senders > 0) needs.push_back({3, x.rows * x.chosen});
+    return needs;
   }
   Needs operator()(const Combine& x) const {
     const std::int64_t tokens = x.rows * x.width, slots = x.slots * x.width;

@@ -88,7 +88,8 @@ struct Sizes {
     return fmt::format("{}x{} of {}, {} slots", r.rows(), r.chosen, r.experts, r.capacity);
   }
   std::string operator()(const Dispatch& d) const {
-    return fmt::format("{}x{} to {} slots", d.rows, d.width, d.slots);
+    const std::string to = fmt::format("{}x{} to {} slots", d.rows, d.width, d.slots);
+    return d.senders > 0 ? fmt::format("{}, from {} ranks", to, d.senders) : to;
   }
   std::string operator()(const Combine& c) const {
     return fmt::format("{}x{} of {} slots", c.rows, c.width, c.slots);

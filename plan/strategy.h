@@ -218,6 +218,11 @@ struct ParameterServerOptions {
 /// products. The second keeps no results for the gates' gradients (Megatron-Core since 0.12).
 enum class ExpertGates : std::uint8_t { kResults, kActivations };
 
+/// How tokens get to experts on other ranks. all_to_all: each to the ranks of its experts, k times.
+/// all_gather: every rank has the tokens of all, and of their experts' results the sum over ranks
+/// is scattered (Megatron-Core's MoEAllGatherTokenDispatcher).
+enum class ExpertDispatch : std::uint8_t { kAllToAll, kAllGather };
+
 struct Strategy {
   Mesh mesh;
   /// Axes that divide the experts of a mixture. kContextAxes and tp beside ep: the ranks along
@@ -228,6 +233,7 @@ struct Strategy {
   /// (Megatron-LM's --expert-tensor-parallel-size); the next ones have other experts.
   std::int64_t expert_tp = 1;
   ExpertGates expert_gates = ExpertGates::kResults;
+  ExpertDispatch expert_dispatch = ExpertDispatch::kAllToAll;
   bool sequence_parallel =
       false;  // Megatron SP: norms and residuals sharded over tp along the sequence
   /// What is sharded over the fsdp axis (over dp where fsdp = 1), over cp, ulysses and ep: 0

@@ -202,10 +202,15 @@ std::unique_ptr<Communication> communication_of(const Exchange& exchange, const 
     return std::make_unique<CollectiveRun<std::uint8_t>>(
         call_of<std::uint8_t>(collective, operands), library);
   }
+  if (collective.dtype == DType::kInt64) {
+    return std::make_unique<CollectiveRun<std::int64_t>>(
+        call_of<std::int64_t>(collective, operands), library);
+  }
   return std::make_unique<CollectiveRun<T>>(call_of<T>(collective, operands), library);
 }
 
 template class CollectiveRun<std::uint8_t>;
+template class CollectiveRun<std::int64_t>;
 template class CollectiveRun<float>;
 template class CollectiveRun<double>;
 template std::unique_ptr<Communication> communication_of<float>(const Exchange&, const Operands&,

@@ -50,8 +50,8 @@ class CollectiveRun : public Communication {
   std::int64_t ticket_ = 0;  // of the library
 };
 
-/// An exchange of operands that are numbers of type T in this process's memory, or quantised ones
-/// in bytes. They stay there until it has ended.
+/// An exchange of operands that are numbers of type T in this process's memory, quantised ones in
+/// bytes, or whole ones: slots of tokens. They stay there until it has ended.
 template <class T>
 std::unique_ptr<Communication> communication_of(const Exchange& exchange, const Operands& operands,
                                                 CollectiveLibrary* library);

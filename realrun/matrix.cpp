@@ -59,6 +59,8 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"lora.cpp", c.workload.lora.any()},
       {"nf4_weights.cpp", c.workload.lora.quantizes()},
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
+      {"expert_gather.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1 &&
+                                s.expert_dispatch == ExpertDispatch::kAllGather},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},
       {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},

@@ -330,7 +330,7 @@ std::vector<MatrixCase> matrix_cases() {
       further_tokens(list), offload(list), parameter_servers(list), hybrids(list),
       packed_documents(list), uneven_stages(list), losses_in_pieces(list), whole_losses(list),
       encoders(list), state_space_layers(list), delta_nets(list), low_rank_adapters(list),
-      kept_results(list), dropped_and_quantized_adapters(list);
+      kept_results(list), dropped_and_quantized_adapters(list), gathered_tokens(list);
   return std::move(list.cases);
 }
 

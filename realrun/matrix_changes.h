@@ -130,6 +130,9 @@ inline void experts_over_cp_and_pairs(MatrixCase& c) {
   experts_over_pairs(c), c.strategy.expert_axes = c.strategy.expert_axes | kContextAxes;
 }
 inline void early_gates(MatrixCase& c) { c.strategy.expert_gates = ExpertGates::kActivations; }
+inline void tokens_gathered(MatrixCase& c) {
+  c.strategy.expert_dispatch = ExpertDispatch::kAllGather;
+}
 inline void expert_activations_again(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kModules,
                           .modules = {RecomputeModule::kExpertActivations}};
@@ -207,6 +210,7 @@ class List {
 /// matrix_of_experts.cpp: mixtures of experts, and gates of their activations.
 void experts(List& list);
 void early_gates_of_experts(List& list);
+void gathered_tokens(List& list);
 void exchanges_beside_passes(List& list);
 /// matrix_of_latents.cpp: models with latent attention.
 void latent_attention(List& list);

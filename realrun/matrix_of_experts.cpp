@@ -123,6 +123,18 @@ void early_gates_of_experts(List& l) {
   l.add("early gates, ep, pp, zb-h1", all_experts(), {.pp = 2, .ep = 2}, 0, {early_gates, zb_h1});
 }
 
+/// Tokens of all ranks at every rank's experts.
+void gathered_tokens(List& l) {
+  l.add("gathered, ep of 4, tokens dropped", deepseek(), {.ep = 4}, 0,
+        {tokens_gathered, half_of_slots});
+  l.add("gathered, ep, tp, early gates", all_experts(), {.tp = 2, .ep = 2}, 1,
+        {tokens_gathered, early_gates});
+  l.add("gathered, ep, pairs along tp, recompute all", for_tp_of_4(), {.tp = 4, .ep = 2}, 0,
+        {tokens_gathered, sp, experts_over_pairs, all_again});
+  l.add("gathered, ep, tp, sp, in turns", all_experts(), {.tp = 2, .ep = 2}, 0,
+        {tokens_gathered, sp, early_gates, in_turns});
+}
+
 void exchanges_beside_passes(List& l) {
   l.add("ep, in turns", mixtral(), {.ep = 2}, 0, {in_turns});
   l.add("ep of 4, zero 2, in turns", deepseek(), {.ep = 4}, 2, {in_turns});

@@ -83,6 +83,7 @@ std::string RoundsRun<T>::waits_for() const {
 }
 
 template class RoundsRun<std::uint8_t>;
+template class RoundsRun<std::int64_t>;
 template class RoundsRun<float>;
 template class RoundsRun<double>;
 

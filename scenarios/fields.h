@@ -42,6 +42,7 @@ struct StrategyPart {
   AxisSet expert_axes = Axis::kEp;
   std::int64_t expert_tp = 1;
   ExpertGates expert_gates = ExpertGates::kResults;
+  ExpertDispatch expert_dispatch = ExpertDispatch::kAllToAll;
   bool sequence_parallel = false;
   int zero_stage = -1;  // -1: 3 where fsdp > 1, else 0
   bool keep_weight_shard = false;

@@ -129,7 +129,7 @@ Strategy resolve_strategy(StrategyPart& part, std::int64_t world_size) {
   out.expert_axes = part.expert_axes, out.expert_tp = part.expert_tp;
   check_expert_tp(part, out);
   out.split_layers(part.tp);
-  out.expert_gates = part.expert_gates;
+  out.expert_gates = part.expert_gates, out.expert_dispatch = part.expert_dispatch;
   out.sequence_parallel = part.sequence_parallel;
   out.zero_stage = part.zero_stage;
   // A framework's habit where weights are sharded; idle_options says where they are not.

@@ -315,6 +315,13 @@ const Table<StrategyPart>& strategy_table() {
                                      {"activations", ExpertGates::kActivations}}},
                 "What experts' gates multiply: their results, or their activations, after which "
                 "the results need not be kept for the gates' gradients."),
+          field("expert_dispatch", &S::expert_dispatch,
+                Choice<ExpertDispatch>{{{"all_to_all", ExpertDispatch::kAllToAll},
+                                        {"all_gather", ExpertDispatch::kAllGather}}},
+                "How tokens get to experts on other ranks: each to the ranks of its experts, or "
+                "all to every rank, and the sum of what its experts make of them back "
+                "(Megatron-LM's --moe-token-dispatcher-type).")
+              .silent_by_default(),
           field("tp", &S::tp, axis, "Ranks that split each layer's matrices.").searchable(),
           field("stage_tp", &S::stage_tp, List{Int{.max = kLargestAxis}},
                 "`tp` of every stage, where they differ: a stage then has as many ranks of each "

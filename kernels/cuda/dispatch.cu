@@ -111,7 +111,22 @@ void fill_slots(const Queue& q, T* out, const T* x, const T* gates, const std::i
                                FillSlots<T>{out, x, gates, taken, chosen, width});
 }
 
+struct OwnSlots {
+  std::int64_t* own;
+  const std::int64_t* slots;
+  GatheredSlots of;
+  template <int V>
+  __device__ void run(std::int64_t choice) const {
+    own[choice] = of.own_slot(choice, slots[choice]);
+  }
+};
+
 }  // namespace
+
+void own_slots(const Queue& q, std::int64_t* own, const std::int64_t* slots,
+               const GatheredSlots& g) {
+  for_each_element<1>(q, false, g.rows * g.chosen, OwnSlots{own, slots, g});
+}
 
 template <class T>
 void dispatch_forward(const Queue& q, T* filled, const T* x, const std::int64_t* slots,

@@ -25,6 +25,10 @@ void dispatch_forward(const Queue& q, T* filled, const T* x, const std::int64_t*
                       std::int64_t rows, std::int64_t chosen, std::int64_t all_slots,
                       std::int64_t width);
 
+/// own[rows, k]: of the slots that tokens of several ranks take, those of this rank's experts.
+void own_slots(const Queue& q, std::int64_t* own, const std::int64_t* slots,
+               const GatheredSlots& g);
+
 /// dx[rows, width]: the sum over a row's slots of dfilled.
 template <class T>
 void dispatch_backward(const Queue& q, T* dx, const T* dfilled, const std::int64_t* slots,

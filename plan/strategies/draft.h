@@ -39,7 +39,7 @@
 // - CrossEntropy: max {logits R, max W}; sums {logits R, max R, labels R, sums W}; loss {sums R,
 //   loss W}; gradient {logits U, max R, sums R, labels R}
 // - Route: forward {logits R, gates W, slots W}; backward {dgates R, gates R, slots R, dlogits W}
-// - Dispatch: forward {x R, slots R, filled W}; backward {dfilled R, slots R, dx W}
+// - Dispatch: forward {x R, slots R, filled W, [own slots W]}; backward {dfilled R, slots R, dx W}
 // - Combine: forward {filled R, gates R, slots R, out W}; backward {dout R, filled R, gates R,
 //   slots R, dfilled W, dgates W}; without gates {filled R, slots R, out W}, {dout R, slots R,
 //   dfilled W}

@@ -19,14 +19,13 @@
 //
 // Slots lie by expert, (E, slots, h), where tokens are, and by expert and sender, (E / ep, ep
 // slots, h), where experts are; between the two they are put in order by a copy, as Megatron-LM
-// does.
+// does. Strategy::expert_dispatch may gather all ranks' tokens instead: expert_gather.cpp.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
 
 #include "plan/refusal.h"
-#include "plan/strategies/draft.h"
+#include "plan/strategies/expert_parallel.h"
 
 namespace plait {
 namespace {
@@ -56,21 +55,15 @@ class ExpertRewrite {
         split_(split),
         ranks_(d.mesh().size_of(dealt)),
         tp_(d.mesh().size_of(split)),
-        own_(d.model.experts / ranks_) {}
+        own_(d.model.experts / ranks_),
+        at_experts_(d, dealt, ranks_ * tp_) {}
 
   void run(LayerPasses& layer) {
-    shard_weights();
     rewrite(layer.forward);
     rewrite(layer.backward);
   }
 
  private:
-  void shard_weights() {
-    const Unit& unit = d_.unit(UnitKind::kExperts);
-    for (const auto* tensors : {&unit.weights, &unit.gradients}) {
-      for (TensorId t : *tensors) d_.tensors[t].dims[0].sharded = axes_;
-    }
-  }
   void rewrite(Block& block) {
     std::vector<Op> ops = std::move(block.ops);
     block.ops.clear();
@@ -85,7 +78,7 @@ class ExpertRewrite {
         const TensorId here = op.operands[*slots].tensor;
         bring_back(returned.at(here), here, op.phase);
       }
-      follow_to_experts(op);
+      at_experts_.follow(op);
       const auto slots = slots_of(op, true);
       const TensorId there = slots ? op.operands[*slots].tensor : kNoTensor;
       const TensorId here = slots ? copy_of(there, ".sent", Scope::kCall) : kNoTensor;
@@ -93,7 +86,7 @@ class ExpertRewrite {
       const Phase phase = op.phase;
       block_->ops.push_back(std::move(op));
       if (!slots) continue;
-      at_experts(there);
+      at_experts_.add(there);
       send(here, there, phase);
     }
   }
@@ -107,23 +100,6 @@ class ExpertRewrite {
       out[t] = copy_of(t, ".at_experts", Scope::kCall);
     }
     return out;
-  }
-  /// What is made of slots at the experts is there too.
-  void follow_to_experts(const Op& op) {
-    const bool there = std::any_of(
-        op.operands.begin(), op.operands.end(),
-        [this](const Operand& o) { return o.use == Use::kRead && at_experts_.contains(o.tensor); });
-    if (!there) return;
-    for (const Operand& o : op.operands) {
-      const TensorClass kind = d_.tensors[o.tensor].kind;
-      if (o.use == Use::kWrite && kind == TensorClass::kActivation) at_experts(o.tensor);
-    }
-  }
-  void at_experts(TensorId id) {
-    if (!at_experts_.insert(id).second) return;
-    Tensor& t = d_.tensors[id];
-    t.dims[0].sharded = axes_;
-    t.dims[1] = Dim{t.dims[1].local(d_.mesh()) * ranks_ * tp_};
   }
 
   // ---- the way there and back
@@ -194,9 +170,16 @@ class ExpertRewrite {
   Draft& d_;
   AxisSet axes_, split_;
   std::int64_t ranks_, tp_, own_;  // along axes_; that gather tokens; experts of a rank
+  AtExperts at_experts_;
   Block* block_ = nullptr;
-  std::set<TensorId> at_experts_;
 };
+
+void shard_experts(Draft& d, AxisSet dealt) {
+  const Unit& unit = d.unit(UnitKind::kExperts);
+  for (const auto* tensors : {&unit.weights, &unit.gradients}) {
+    for (TensorId t : *tensors) d.tensors[t].dims[0].sharded = dealt;
+  }
+}
 
 /// Experts differ along them.
 AxisSet dealing_axes(const Draft& d) {
@@ -260,8 +243,14 @@ void apply_expert_parallel(Draft& d) {
   AxisSet split = d.mesh().present(kTensorAxes - dealt);
   if (!d.strategy.sequence_parallel) split = {};  // all have the same tokens
   if (dealt.empty() && split.empty()) return;
+  shard_experts(d, dealt);
+  const bool gathers = d.strategy.expert_dispatch == ExpertDispatch::kAllGather;
   for (LayerKind& layer : d.layers) {
-    if (layer.has_experts()) ExpertRewrite(d, dealt, split).run(layer.kept);
+    if (!layer.has_experts()) continue;
+    if (gathers)
+      gather_tokens(d, dealt, split, layer.kept);
+    else
+      ExpertRewrite(d, dealt, split).run(layer.kept);
   }
 }
 

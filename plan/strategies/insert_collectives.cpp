@@ -138,9 +138,9 @@ class Propagation {
     need(0, layout(2));
     yield(5, of_slots(1, 2));
   }
-  void follow(Collective& c) {  // of expert.cpp
-    if (c.kind == CollectiveKind::kAllToAll && layout(0) == Layout::kPartial)
-      yield(1, Layout::kPartial);
+  void follow(Collective& c) {  // of expert.cpp and expert_gather.cpp
+    const bool stays = layout(0) == Layout::kPartial && !c.axes.has(innermost_);
+    if (stays && op_.stream == Stream::kEp) yield(1, Layout::kPartial);
   }
   /// Of tokens made of slots: operand `tokens` has their layout.
   Layout of_slots(std::size_t slots, std::size_t tokens) {

@@ -34,10 +34,14 @@ bool multiplies_by_experts(const Draft& d, const Op& op) {
   return body_of<MatMul>(op) != nullptr && d.tensors[op.operands[1].tensor].rank == 3;
 }
 
-std::int64_t expert_capacity(const Draft& d) {
+std::int64_t tokens_of_a_rank(const Draft& d) {
   const std::int64_t parts = d.mesh().size_of(kContextAxes) *
                              (d.strategy.sequence_parallel ? d.mesh().size_of(kTensorAxes) : 1);
-  const std::int64_t tokens = d.workload.sequence_length / parts;
+  return d.workload.sequence_length / parts;
+}
+
+std::int64_t expert_capacity(const Draft& d) {
+  const std::int64_t tokens = tokens_of_a_rank(d);
   const Model& m = d.model;
   const double even =
       static_cast<double>(m.experts_per_token * tokens) / static_cast<double>(m.experts);

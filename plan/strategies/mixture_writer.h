@@ -6,6 +6,9 @@
 
 namespace plait {
 
+/// Of a sequence, those that are a rank's.
+std::int64_t tokens_of_a_rank(const Draft& draft);
+
 /// Slots that a group of tokens, a rank's part of one sequence, has at each expert: ceil(factor k s
 /// / E), of at most s tokens. What the workload's capacity_factor is; without dropping, its skew.
 std::int64_t expert_capacity(const Draft& draft);

@@ -31,7 +31,8 @@ namespace {
 
 bool over_tp(const Op& op) {
   const Collective* c = std::get_if<Collective>(&op.body);
-  return c != nullptr && !c->axes.empty() && (c->axes - kTensorAxes).empty();
+  const bool tp_alone = c != nullptr && !c->axes.empty() && (c->axes - kTensorAxes).empty();
+  return tp_alone && op.stream == Stream::kTp;  // tokens on their way to experts wait for these
 }
 bool is_collective(const Op& op, CollectiveKind kind) {
   return over_tp(op) && std::get<Collective>(op.body).kind == kind;

@@ -194,7 +194,7 @@ class CpuCompute : private OpView {
     kernels::route_backward(at(3), at(0), at(1), slots, routing);
   }
   void operator()(const Dispatch& x) {
-    const std::int64_t* slots = slots_in(1, kAnyDropped, x.slots);
+    const std::int64_t* slots = x.senders > 0 ? own_slots(x) : slots_in(1, kAnyDropped, x.slots);
     if (x.pass == Pass::kForward) {
       return kernels::dispatch_forward(at(2), at(0), slots, x.rows, x.chosen, x.slots, x.width);
     }
@@ -202,13 +202,7 @@ class CpuCompute : private OpView {
   }
   void operator()(const Combine& x) {
     const bool forward = x.pass == Pass::kForward;
-    if (!x.weighted) {
-      const std::int64_t* taken = slots_in(1, kAnyDropped, x.slots);
-      if (forward) {
-        return kernels::dispatch_backward(at(2), at(0), taken, x.rows, x.chosen, x.width);
-      }
-      return kernels::dispatch_forward(at(2), at(0), taken, x.rows, x.chosen, x.slots, x.width);
-    }
+    if (!x.weighted) return (*this)(reversed(x));
     const std::int64_t* slots = slots_in(forward ? 2 : 3, kAnyDropped, x.slots);
     if (forward) {
       return kernels::combine_forward(at(3), at(0), at(1), slots, x.rows, x.chosen, x.width);
@@ -325,6 +319,12 @@ class CpuCompute : private OpView {
                             [=](std::int64_t s) { return s >= least && s < all; }),
                 "tokens in slots that there are not");
     return slots;
+  }
+  const std::int64_t* own_slots(const Dispatch& x) {
+    std::int64_t* own = operands_.at<std::int64_t>(3);
+    const std::int64_t* slots = slots_in(1, kAnyDropped, slots_of_a_sender(x));
+    kernels::own_slots(own, slots, gathered_slots_of(x));
+    return own;
   }
   /// Of whole rows (operand 0), this rank's columns.
   void take_columns() {

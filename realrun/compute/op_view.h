@@ -110,6 +110,20 @@ class OpView {
   static kernels::Routing routing_of(const Route& r) {
     return {r.tokens, r.groups, r.experts, r.chosen, r.capacity};
   }
+  /// Of a Dispatch of gathered tokens: its results are (own experts, slots of all senders, width).
+  kernels::GatheredSlots gathered_slots_of(const Dispatch& x) const {
+    const std::int64_t experts = dim(2, 0), first = share_of(2, 0) * experts;
+    return {x.rows, x.chosen, x.senders, first, experts, dim(2, 1) / x.senders};
+  }
+  /// Slots of all experts, of one of the senders.
+  std::int64_t slots_of_a_sender(const Dispatch& x) const {
+    return tensor(2).dims[0].global * dim(2, 1) / x.senders;
+  }
+  /// Without gates: the same operands, in the other direction.
+  static Dispatch reversed(const Combine& x) {
+    const Pass pass = x.pass == Pass::kForward ? Pass::kBackward : Pass::kForward;
+    return {pass, x.rows, x.width, x.chosen, x.slots, x.dtype};
+  }
   /// What one token counts for in the loss.
   double loss_scale() const { return 1.0 / static_cast<double>(context_.trained_tokens); }
   /// First token of this rank's share of the vocabulary.

@@ -28,6 +28,10 @@ TEST(ExpertChains, TokensToTheirSlotsAndBackGoThroughMemoryAgain) {
   EXPECT_DOUBLE_EQ(passes(back), 1 + 5 * s);
   EXPECT_EQ(eager_chain(to, {}).kernels, 0) << "fused";
   EXPECT_EQ(eager_chain(back, {}).kernels, 0) << "fused";
+  const KernelChain alone = eager_chain(to, eager);
+  to.senders = 2;  // which slots are a rank's own, of map and gates
+  EXPECT_EQ(eager_chain(to, eager).kernels, alone.kernels + 2);
+  EXPECT_EQ(eager_chain(to, eager).bytes, alone.bytes + Bytes(2 * kRows * 2 * 8));
   to.pass = back.pass = Pass::kBackward;
   EXPECT_DOUBLE_EQ(passes(to), 1 + 3 * s);
   EXPECT_DOUBLE_EQ(passes(back), 8 * s);

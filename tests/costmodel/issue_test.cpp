@@ -114,6 +114,30 @@ TEST(IssueTimes, ExpertsThatAreApartAreIssuedOneByOne) {
   EXPECT_EQ(total(block, Host{{}, Seconds(1e-6)}, apart), Seconds()) << "launches take no time";
 }
 
+// A rank counts the tokens of all ranks, and so waits for the last gather.
+TEST(HostWaits, AreBehindTheGathersOfTokens) {
+  Host host;
+  host.waits_for_routing = true;
+  Dispatch to;
+  to.senders = 2;
+  const Op gather{Collective{}, Stream::kEp, Phase::kForward, {}};
+  const Block gathered{"b", {op(Route{}), gather, gather, op(to), op(Combine{})}};
+  const Block sent{"b", {op(Route{}), op(Dispatch{}), gather, op(Combine{})}};
+  for (std::size_t i = 0; i < gathered.ops.size(); ++i) {
+    EXPECT_EQ(wait_after(gathered, i, host), i == 2 ? HostWait::kOp : HostWait::kNot) << i;
+    if (i == sent.ops.size()) break;
+    EXPECT_EQ(wait_after(sent, i, host), i == 0 ? HostWait::kOp : HostWait::kNot) << i;
+  }
+}
+
+// The own experts' columns of the map and of the gates.
+TEST(HostCalls, GatheredTokensTakeTwoCopiesMore) {
+  Dispatch to;
+  const int alone = host_calls(to);
+  to.senders = 4;
+  EXPECT_EQ(host_calls(to), alone + 2);
+}
+
 TEST(HostCalls, PaddingIsACallAtEachEndOfTheExperts) {
   const Kernels padded{.expert_padding = Fusion::kEager};
   Dispatch to;

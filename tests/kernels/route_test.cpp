@@ -71,6 +71,22 @@ TYPED_TEST(Route, AGroupsSlotsDoNotDependOnOtherGroups) {
   }
 }
 
+// Three ranks with two tokens of two choices each, of five experts with two slots for each rank:
+// rank 1 of the experts' has the third and fourth. Slot c of sender r at own expert e becomes
+// (3 e + r) 2 + c; what others have, and what was dropped, -1.
+TEST(OwnSlots, LieByExpertAndSender) {
+  const GatheredSlots g{
+      .rows = 6, .chosen = 2, .senders = 3, .first = 2, .experts = 2, .capacity = 2};
+  const auto slot = [](std::int64_t expert, std::int64_t place) { return 2 * expert + place; };
+  const std::vector<std::int64_t> slots = {slot(2, 0), slot(0, 0), slot(3, 0), slot(2, 1),
+                                           slot(4, 1), -1 - 2,     slot(3, 1), slot(3, 0),
+                                           slot(1, 1), slot(2, 0), -1 - 3,     slot(3, 1)};
+  std::vector<std::int64_t> own(slots.size(), 99);
+  own_slots(own.data(), slots.data(), g);
+  const std::vector<std::int64_t> expected = {0, -1, 6, 1, -1, -1, 9, 8, -1, 4, -1, 11};
+  EXPECT_EQ(own, expected);
+}
+
 /// A whole mixture whose experts do nothing: y = sum of gate x in the slots that were taken. Its
 /// gradient by logits and inputs is that of central differences.
 struct Mixture {

@@ -330,6 +330,9 @@ TEST(TrafficOfExperts, IsTokensSlotsAndChoices) {
     const Dispatch dispatch{.pass = pass, .rows = 6, .width = 5, .chosen = 2, .slots = 16};
     EXPECT_EQ(bytes(dispatch), (r + S) * w * e + r * k * index);
   }
+  // Of gathered tokens, slots of all experts are read and a rank's own written.
+  const Dispatch gathered{.rows = 6, .width = 5, .chosen = 2, .slots = 16, .senders = 3};
+  EXPECT_EQ(bytes(gathered), (r + S) * w * e + 2 * r * k * index);
   Combine combine{.rows = 6, .width = 5, .chosen = 2, .slots = 16};
   EXPECT_EQ(bytes(combine), (r + S) * w * e + r * k * (e + index));
   combine.pass = Pass::kBackward;

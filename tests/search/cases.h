@@ -31,6 +31,7 @@ inline void mix(Case& c) {
     if (pick(0, 3) == 0) c.strategy.expert_axes = c.strategy.expert_axes | a;
   }
   c.strategy.expert_tp = pick(1, 2);
+  if (pick(0, 3) == 0) c.strategy.expert_dispatch = ExpertDispatch::kAllGather;
   c.strategy.pipeline.exchange_overlap = static_cast<ExchangeOverlap>(pick(0, 2));
   c.workload.expert_skew = 1 + static_cast<double>(pick(0, 2)) / 4;
 }

@@ -161,23 +161,19 @@ class CudaCompute : private OpView {
     });
   }
   void operator()(const Dispatch& x) {
+    const std::int64_t* slots = x.senders > 0 ? at<std::int64_t>(3) : tokens(1);
+    if (x.senders > 0) k::own_slots(q_, at<std::int64_t>(3), tokens(1), gathered_slots_of(x));
     with_type(type(0), [&]<class T>(T) {
       if (x.pass == Pass::kForward) {
-        return k::dispatch_forward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.slots,
+        return k::dispatch_forward(q_, at<T>(2), at<T>(0), slots, x.rows, x.chosen, x.slots,
                                    x.width);
       }
-      k::dispatch_backward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.width);
+      k::dispatch_backward(q_, at<T>(2), at<T>(0), slots, x.rows, x.chosen, x.width);
     });
   }
   void operator()(const Combine& x) {
+    if (!x.weighted) return (*this)(reversed(x));
     with_type(type(0), [&]<class T>(T) {
-      if (!x.weighted && x.pass == Pass::kForward) {
-        return k::dispatch_backward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.width);
-      }
-      if (!x.weighted) {
-        return k::dispatch_forward(q_, at<T>(2), at<T>(0), tokens(1), x.rows, x.chosen, x.slots,
-                                   x.width);
-      }
       if (x.pass == Pass::kForward) {
         return k::combine_forward(q_, at<T>(3), at<T>(0), at<T>(1), tokens(2), x.rows, x.chosen,
                                   x.width);

@@ -33,6 +33,7 @@ std::byte* address_of(const Part& part, DType type, const Operands& operands) {
   };
   if (type == DType::kFp32) return at(float{});
   if (type == DType::kBf16) return at(std::uint16_t{});
+  if (type == DType::kInt64) return at(std::int64_t{});
   PLAIT_CHECK(type == DType::kInt8, "numbers that cannot travel");
   return at(std::uint8_t{});
 }

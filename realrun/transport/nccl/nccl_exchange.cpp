@@ -59,8 +59,12 @@ void* NcclExchange::at(const Part& p) const {
 }
 
 ncclDataType_t NcclExchange::type(const Part& p) const {
-  const DType t = types_.at(p.operand);
-  return t == DType::kFp32 ? ncclFloat32 : t == DType::kBf16 ? ncclBfloat16 : ncclInt8;
+  switch (types_.at(p.operand)) {
+    case DType::kFp32: return ncclFloat32;
+    case DType::kBf16: return ncclBfloat16;
+    case DType::kInt64: return ncclInt64;
+    default: return ncclInt8;
+  }
 }
 
 void NcclExchange::choose_group() {

@@ -59,6 +59,7 @@ struct Clique {
 };
 
 std::size_t bytes_of(ncclDataType_t type) {
+  if (type == ncclInt64) return 8;
   return type == ncclFloat32 ? 4 : type == ncclBfloat16 ? 2 : 1;
 }
 float number_at(const void* data, std::size_t i, ncclDataType_t type) {

@@ -94,6 +94,21 @@ TYPED_TEST(CudaRoute, DispatchEqualsItsTwin) {
   }
 }
 
+TYPED_TEST(CudaRoute, OwnSlotsEqualTheirTwin) {
+  Random random;
+  for (const Routing& r : kRoutings) {
+    if (r.tokens % 2 != 0 || r.experts % 2 != 0) continue;
+    const auto slots = this->chosen_slots(random, r);
+    const kernels::GatheredSlots g{r.rows(),      r.chosen,      2,
+                                   r.experts / 2, r.experts / 2, r.groups * r.capacity};
+    std::vector<std::int64_t> own(slots.size());
+    OnDevice<std::int64_t> at(slots), out(own);
+    kernels::own_slots(own.data(), slots.data(), g);
+    own_slots(queue(), out.data(), at.data(), g);
+    EXPECT_EQ(out.values(), own);
+  }
+}
+
 TYPED_TEST(CudaRoute, CombineEqualsItsTwin) {
   using T = TypeParam;
   Random random;
