@@ -176,6 +176,18 @@ void read_ranks(Arguments& args, Imported& out, const Ranks& of) {
   out.give("strategy.expert_tp", std::to_string(beside > 1 ? of_expert : 1), args.line(kEtp));
 }
 
+/// Megatron-LM gathers where nothing is said (megatron/training/arguments.py).
+void read_dispatcher(Arguments& args, Imported& out) {
+  const auto dispatcher =
+      args.one_of(kDispatcher, {"allgather", "alltoall", "flex"}).value_or("allgather");
+  if (dispatcher == "flex") {
+    out.warnings.push_back(fmt::format("W008: {} flex is read as alltoall", kDispatcher));
+  }
+  const bool gathers = dispatcher == "allgather";
+  out.give("strategy.expert_dispatch", gathers ? R"("all_gather")" : R"("all_to_all")",
+           args.line(kDispatcher));
+}
+
 }  // namespace
 
 bool counts_ranks_of_experts(const Strategy& s) {
@@ -193,7 +205,9 @@ void write_experts(ExportDraft& d) {
   const double capacity = d.scenario.workload.capacity_factor;
   if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity));
   d.say({"workload.capacity_factor"});
-  d.set(kDispatcher, "alltoall");
+  const bool gathers = d.scenario.strategy.expert_dispatch == ExpertDispatch::kAllGather;
+  d.set(kDispatcher, gathers ? "allgather" : "alltoall");
+  d.say({"strategy.expert_dispatch"});
   write_ranks(d);
   // What it does since 0.12.
   if (d.scenario.strategy.expert_gates == ExpertGates::kActivations) {
@@ -221,11 +235,7 @@ void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t 
   out.give("model.moe_every", std::to_string(rule.every), args.line(kLayerFrequency));
   out.give("workload.capacity_factor", json_number(args.number(kCapacity).value_or(0)),
            args.line(kCapacity));
-  const auto dispatcher =
-      args.one_of(kDispatcher, {"allgather", "alltoall", "flex"}).value_or("allgather");
-  if (dispatcher != "alltoall") {
-    out.warnings.push_back(fmt::format("W008: {} {} is read as alltoall", kDispatcher, dispatcher));
-  }
+  read_dispatcher(args, out);
   read_ranks(args, out, of);
   out.give("strategy.expert_gates", R"("activations")", args.line(kExperts));
 }

@@ -90,6 +90,15 @@ TEST(Export, MegatronCountsTheRanksOfExperts) {
   EXPECT_EQ(argument("--expert-model-parallel-size"), "16");
 }
 
+TEST(Export, MegatronSaysHowTokensGetToExperts) {
+  const Scenario s = load_scenario(kRoot + "/scenarios/" + kScenarios[6] + ".json",
+                                   {{"strategy.expert_dispatch", "all_gather"}});
+  const Settings settings = settings_of(s, Dialect::kMegatronCore, Launcher::kNone);
+  EXPECT_EQ(
+      std::ranges::find(settings.settings, "--moe-token-dispatcher-type", &Setting::key)->value,
+      "allgather");
+}
+
 TEST(Export, GoldenFilesOfWeightsThatAreGatheredIn8Bits) {
   const auto narrow = [](const std::string& path, Dialect dialect, Override change) {
     const Scenario s = load_scenario(kRoot + "/scenarios/" + path + ".json",

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "scenarios/dialects/dialects.h"
@@ -48,6 +49,27 @@ TEST(MegatronExperts, ExpertsAreOnTheRanksThatLieClosest) {
   EXPECT_THROW(strategy("--expert-tensor-parallel-size 8"), InputError);
   EXPECT_THROW(strategy("--expert-tensor-parallel-size 1 --expert-model-parallel-size 2"),
                InputError);
+}
+
+// megatron/training/arguments.py: allgather where nothing is said. What flex sends tokens with is
+// left to another option.
+TEST(MegatronExperts, TokensAreGatheredOrExchanged) {
+  const auto read = [](const std::string& more) {
+    const std::string text =
+        "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 "
+        "--micro-batch-size 1 --global-batch-size 8 --disable-bias-linear --num-experts 8 "
+        "--vocab-size 128 --expert-model-parallel-size 2 ";
+    const auto warnings = read_settings(text + more, "run.sh", Dialect::kMegatronCore).warnings;
+    return std::pair(
+        imported(text + more).strategy.expert_dispatch,
+        std::ranges::count_if(warnings, [](const auto& w) { return w.starts_with("W008"); }));
+  };
+  using Read = std::pair<ExpertDispatch, std::ptrdiff_t>;
+  const std::string option = "--moe-token-dispatcher-type ";
+  EXPECT_EQ(read(""), Read(ExpertDispatch::kAllGather, 0));
+  EXPECT_EQ(read(option + "allgather"), Read(ExpertDispatch::kAllGather, 0));
+  EXPECT_EQ(read(option + "alltoall"), Read(ExpertDispatch::kAllToAll, 0));
+  EXPECT_EQ(read(option + "flex"), Read(ExpertDispatch::kAllToAll, 1));
 }
 
 // megatron/training/arguments.py, moe_freq_type: a number, or what Python makes of the text.

@@ -99,6 +99,7 @@ void deal_experts(json& strategy, std::int64_t& ranks) {
   strategy["expert_axes"] = word({"ep", "ep+tp", "cp+ep", "cp+ep+tp"});
   strategy["expert_tp"] = size({1, 2});
   strategy["expert_gates"] = word({"results", "activations"});
+  strategy["expert_dispatch"] = word({"all_to_all", "all_gather"});
 }
 
 json random_recompute() {
