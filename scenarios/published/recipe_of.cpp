@@ -84,10 +84,24 @@ void read_overlaps(const std::string& notes, Recipe& recipe) {
   recipe.overlaps_tensor = mentions(notes, "--tp-comm-overlap");
 }
 
+/// "dispatcher=allgather"; Megatron-LM's own tests quote None where their arguments leave the
+/// default, which is that (megatron/training/arguments.py, --moe-token-dispatcher-type).
+bool gathers_tokens(const PublishedRun& run) {
+  const std::string notes = lower_case(run.notes);
+  const bool silent = mentions(notes, "dispatcher=none") && mentions(run.source, "golden");
+  return run.model.experts > 0 && (silent || mentions(notes, "dispatcher=allgather"));
+}
+
 /// FlagPerf's Baichuan2 13B (training/nvidia/baichuan2_13b-deepspeed/README.md and
 /// training/benchmarks/baichuan2_13b/deepspeed/ds_config.json): "ZeRO-DP O1", gradient
-/// checkpointing, and a model file that multiplies scores and values apart.
+/// checkpointing, and a model file that multiplies scores and values apart. Its Mixtral
+/// (training/benchmarks/mixtral_8x7B/megatron/megatron_main.sh, of Megatron-Core 0.6) says nothing
+/// of how tokens get to experts, which is Megatron-LM's default.
 void complete_by_case(const PublishedRun& run, Recipe& recipe) {
+  if (mentions(run.source, "mixtral_8x7B-megatron")) {
+    recipe.gathers_tokens = true;
+    recipe.by_release = "tokens gathered to experts";
+  }
   if (!mentions(run.source, "baichuan2_13b-deepspeed")) return;
   recipe.recompute = "full";
   recipe.kernel = "torch";
@@ -117,6 +131,7 @@ Recipe recipe_of(const PublishedRun& run) {
   out.whole_step_graph = mentions(notes, "cuda_graph=full_iteration");
   out.hides_exchanges = mentions(notes, "a2a_overlap=true") || mentions(notes, "a2a overlap");
   read_overlaps(notes, out);
+  out.gathers_tokens = gathers_tokens(run);
   const bool quoted = mentions(notes, "recipe ");
   out.quick_linear = release_of(run.source) >= kQuickLinear;
   if (!quoted && mentions(run.source, "Megatron-Bridge")) complete_by_release(run, out);

@@ -252,6 +252,7 @@ class ScenarioWriter {
     if (p_.cp > 1 && exchanges_heads()) out["context"] = "ulysses";
     const bool copies = m_.experts > 0 && p_.etp > 0 && p_.etp < p_.tp;  // along tp, or others
     const std::int64_t ep = p_.ep > 1 || copies ? experts(out) : 1;
+    if (recipe_.gathers_tokens) out["expert_dispatch"] = "all_gather";
     const std::int64_t zero = zero_stage();
     const bool sharded = zero == 3;
     if (sharded) {

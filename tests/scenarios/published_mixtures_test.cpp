@@ -50,6 +50,25 @@ TEST(PublishedMixtures, DispatchersAndFusedRoutingAreTheRecords) {
   EXPECT_EQ(graph.kernels.exchange, Dispatcher::kDeepEp);
 }
 
+// Megatron-LM's default, which its own tests and FlagPerf's script leave; of other sources nothing
+// is known where they say nothing.
+TEST(PublishedMixtures, TokensAreGatheredWhereARecordOrItsScriptSaysSo) {
+  json record = published_sample();
+  record["model"].update({{"experts", 8}, {"topk", 2}, {"moe_ffn_hidden", 512}});
+  const auto gathers = [&](const char* source, const char* notes) {
+    record["source"] = source, record["notes"] = notes;
+    const Scenario s = parse_scenario(scenario_of(run_of(record)).json, "sample");
+    return s.strategy.expert_dispatch == ExpertDispatch::kAllGather;
+  };
+  const char *golden = "NVIDIA Megatron-LM CI golden values", *bridge = "Megatron-Bridge";
+  EXPECT_TRUE(gathers(golden, "dispatcher=None"));
+  EXPECT_TRUE(gathers(golden, "dispatcher=allgather"));
+  EXPECT_FALSE(gathers(golden, "dispatcher=alltoall"));
+  EXPECT_FALSE(gathers(bridge, "dispatcher=None"));
+  EXPECT_TRUE(gathers("FlagOpen/FlagPerf training/nvidia/mixtral_8x7B-megatron/README.md", ""));
+  EXPECT_FALSE(gathers("Megatron-LM README", "dropless"));
+}
+
 // Megatron-LM's TEGroupedMLP pads each expert's rows for products in 8 bits, unless they come with
 // gaps (HybridEP, a graph of the whole step), or as many as a capacity says.
 TEST(PublishedMixtures, RowsOfExpertsArePaddedInEightBits) {
