@@ -23,18 +23,48 @@ void each_part(const Layout& l, Visit&& visit) {
   if (l.recompute_layers >= 0) visit(plain(l));
 }
 
-/// Enters into a table the keys of n layouts that are not there: keys_of(begin, end, add) calls
-/// add(key, layout, wanted) for each of those of layouts begin .. end - 1, and wanted() says of a
-/// new key whether the layout needs it. Returns the new entries, each with a layout that it is of,
-/// in order.
+using Numbers = Bounds::Numbers;
+
+std::vector<Numbers> pieces_of(Numbers all) {
+  std::vector<Numbers> out;
+  for (; !all.empty(); all = all.subspan(out.back().size())) {
+    out.push_back(all.first(std::min(all.size(), kKeysAtOnce)));
+  }
+  return out;
+}
+
+/// The same, each of one size of microbatch.
+std::map<std::int32_t, std::vector<Numbers>> by_microbatch(std::span<const Layout> layouts,
+                                                           Numbers numbers, int threads) {
+  const std::vector<Numbers> pieces = pieces_of(numbers);
+  std::vector<std::vector<Numbers>> alike(pieces.size());
+  in_parallel(pieces.size(), threads, [&](std::size_t p) {
+    const auto size = [&](std::uint32_t n) { return layouts[n].micro_batch; };
+    for (Numbers left = pieces[p]; !left.empty();) {  // neighbours mostly are of one size
+      const auto end = std::ranges::find_if(
+          left, [&, first = size(left.front())](std::uint32_t n) { return size(n) != first; });
+      alike[p].emplace_back(left.begin(), end);
+      left = left.subspan(alike[p].back().size());
+    }
+  });
+  std::map<std::int32_t, std::vector<Numbers>> out;
+  for (const auto& piece : alike) {
+    for (const Numbers& n : piece) out[layouts[n.front()].micro_batch].push_back(n);
+  }
+  return out;
+}
+
+/// Enters into a table the keys of layouts that are not there: keys_of(piece, add) calls add(key,
+/// layout, wanted) for each of those of a piece, and wanted() says of a new key whether the layout
+/// needs it. Returns the new entries, each with a layout that it is of, in order.
 template <class Map, class KeysOf>
-auto enter(Map& table, std::size_t n, int threads, KeysOf&& keys_of) {
+auto enter(Map& table, std::span<const Numbers> pieces, int threads, KeysOf&& keys_of) {
   using Key = typename Map::key_type;
-  std::vector<std::vector<std::pair<Key, Layout>>> fresh(piece_count(n, kKeysAtOnce));
-  in_pieces(n, kKeysAtOnce, threads, [&](std::size_t p, std::size_t begin, std::size_t end) {
+  std::vector<std::vector<std::pair<Key, Layout>>> fresh(pieces.size());
+  in_parallel(pieces.size(), threads, [&](std::size_t p) {
     std::unordered_set<Key, TupleHash> seen;
     std::optional<Key> last;  // neighbours mostly have the same
-    keys_of(begin, end, [&](const Key& key, const Layout& layout, auto&& wanted) {
+    keys_of(pieces[p], [&](const Key& key, const Layout& layout, auto&& wanted) {
       if (last == key) return;
       if (!table.contains(key) && !seen.contains(key)) {
         if (!wanted()) return;
@@ -63,31 +93,22 @@ void Bounds::prepare(std::span<const Layout> layouts, int threads) {
   prepare_time(layouts, numbers, threads);
 }
 
-void Bounds::prepare_memory(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
-                            int threads) {
+void Bounds::prepare_memory(std::span<const Layout> layouts, Numbers numbers, int threads) {
   plan(layouts, numbers, false, threads);
 }
 
-void Bounds::plan(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers, bool all,
-                  int threads) {
-  std::map<std::int32_t, std::vector<std::uint32_t>> by_microbatch;
-  auto last = by_microbatch.end();  // neighbours mostly are of one size
-  for (const std::uint32_t n : numbers) {
-    const std::int32_t size = layouts[n].micro_batch;
-    if (last == by_microbatch.end() || last->first != size) {
-      last = by_microbatch.try_emplace(size).first;
-    }
-    last->second.push_back(n);
+void Bounds::plan(std::span<const Layout> layouts, Numbers numbers, bool all, int threads) {
+  for (const auto& [size, alike] : by_microbatch(layouts, numbers, threads)) {
+    plan_alike(layouts, alike, all, threads);
   }
-  for (const auto& [size, alike] : by_microbatch) plan_alike(layouts, alike, all, threads);
 }
 
-void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
-                        bool all, int threads) {
+void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike, bool all,
+                        int threads) {
   Table<ShardKey, std::optional<ShardCosts>> planned;
-  const auto keys_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+  const auto keys_of = [&](Numbers piece, auto&& add) {
     Recent recent;
-    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+    for (const std::uint32_t n : piece) {
       const Layout& l = layouts[n];
       each_part(l, [&](const Layout& part) {
         add(shard_key(part), part,
@@ -95,7 +116,7 @@ void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const std::ui
       });
     }
   };
-  const auto fresh = enter(planned, numbers.size(), threads, keys_of);
+  const auto fresh = enter(planned, alike, threads, keys_of);
   in_parallel(fresh.size(), threads, [&](std::size_t i) {
     const auto& [layout, costs] = fresh[i];
     *costs = shard_costs(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
@@ -106,41 +127,41 @@ void Bounds::plan_alike(std::span<const Layout> layouts, std::span<const std::ui
   }
 }
 
-void Bounds::prepare_time(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
-                          int threads) {
+void Bounds::prepare_time(std::span<const Layout> layouts, Numbers numbers, int threads) {
+  const std::vector<Numbers> pieces = pieces_of(numbers);
   const auto always = [] { return true; };
-  const auto splits_of = [&](std::size_t begin, std::size_t end, auto&& add) {
-    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+  const auto splits_of = [&](Numbers piece, auto&& add) {
+    for (const std::uint32_t n : piece) {
       if (!splits_backward(layouts[n].schedule)) continue;
       each_part(layouts[n], [&](const Layout& part) { add(shard_key(part), part, always); });
     }
   };
-  const auto splits = enter(split_times_, numbers.size(), threads, splits_of);
+  const auto splits = enter(split_times_, pieces, threads, splits_of);
   in_parallel(splits.size(), threads, [&](std::size_t i) {
     const auto& [layout, times] = splits[i];
     *times = split_times(scenario_.model, scenario_.workload, scenario_.strategy, layout, costs_,
                          groups_);
   });
-  const auto exchanges_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+  const auto exchanges_of = [&](Numbers piece, auto&& add) {
     Recent recent;
-    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+    for (const std::uint32_t n : piece) {
       if (sizes(layouts[n], recent)) add(exchange_key(layouts[n]), layouts[n], always);
     }
   };
-  const auto exchanges = enter(exchanges_, numbers.size(), threads, exchanges_of);
+  const auto exchanges = enter(exchanges_, pieces, threads, exchanges_of);
   in_parallel(exchanges.size(), threads, [&](std::size_t i) {
     const auto& [layout, found] = exchanges[i];
     Recent recent;
     *found = exchange(layout, sizes(layout, recent)->again);
   });
-  const auto messages_of = [&](std::size_t begin, std::size_t end, auto&& add) {
+  const auto messages_of = [&](Numbers piece, auto&& add) {
     Recent recent;
-    for (const std::uint32_t n : numbers.subspan(begin, end - begin)) {
+    for (const std::uint32_t n : piece) {
       const Layout& l = layouts[n];
       if (const auto planned = sizes(l, recent)) add(message_key(l, planned->kept), l, always);
     }
   };
-  const auto messages = enter(messages_, numbers.size(), threads, messages_of);
+  const auto messages = enter(messages_, pieces, threads, messages_of);
   in_parallel(messages.size(), threads, [&](std::size_t i) {
     const auto& [layout, found] = messages[i];
     Recent recent;

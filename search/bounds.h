@@ -78,14 +78,14 @@ class Bounds {
  public:
   Bounds(const Scenario& scenario, const CostModel& costs);
 
+  using Numbers = std::span<const std::uint32_t>;  // some of the layouts
+
   /// Works out on `threads` threads what the bounds of the memory of layouts[numbers[i]] need.
   /// Neighbours that are alike are worked out once. Larger microbatches never take less memory:
   /// where smaller ones have no room on any device, their sizes bound those of larger ones too.
-  void prepare_memory(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
-                      int threads);
+  void prepare_memory(std::span<const Layout> layouts, Numbers numbers, int threads);
   /// And what those of their time need, whose memory is prepared.
-  void prepare_time(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers,
-                    int threads);
+  void prepare_time(std::span<const Layout> layouts, Numbers numbers, int threads);
   /// Both, of all of them, however large.
   void prepare(std::span<const Layout> layouts, int threads);
 
@@ -108,10 +108,9 @@ class Bounds {
   static ShardKey shard_key(const Layout& l);  // with its microbatch
   bool too_large(const Layout& l, Recent& recent) const;
   /// Plans what the layouts need; only for those that are not known to be too large, or for all.
-  void plan(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers, bool all,
-            int threads);
+  void plan(std::span<const Layout> layouts, Numbers numbers, bool all, int threads);
   /// The same for layouts whose microbatches are equally large.
-  void plan_alike(std::span<const Layout> layouts, std::span<const std::uint32_t> numbers, bool all,
+  void plan_alike(std::span<const Layout> layouts, std::span<const Numbers> alike, bool all,
                   int threads);
   /// Of the largest microbatch up to the layout's that was planned; null where none was.
   const std::optional<ShardCosts>* shard(const Layout& l, LastFound<Shards>& recent) const;
