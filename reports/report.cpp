@@ -26,6 +26,9 @@ Flops whole_square_flops(const Compute& op) {
   return flops(whole);
 }
 
+/// How often a rank of each stage runs each block.
+using StageRuns = std::vector<std::vector<std::int64_t>>;
+
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 std::vector<ReportShare> shares(const std::vector<Share>& from, double step_time_s) {
@@ -62,10 +65,9 @@ bool same_collective(const Collective& a, const Collective& b) {
 }
 
 /// Calls of `op` in one step, on the stage that makes the most of them.
-std::int64_t calls_of(const Plan& plan, const Collective& op) {
+std::int64_t calls_of(const Plan& plan, const StageRuns& all, const Collective& op) {
   std::int64_t most = 0;
-  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
+  for (const std::vector<std::int64_t>& runs : all) {
     std::int64_t calls = 0;
     for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
       for (const Op& o : plan.blocks[b].ops) {
@@ -86,7 +88,7 @@ bool reads_the_same(const CollectiveLine& a, const CollectiveLine& b) {
   return all(a) == all(b);
 }
 
-std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
+std::vector<CollectiveLine> collective_lines(const ReportInputs& in, const StageRuns& runs) {
   std::vector<CollectiveLine> out;
   std::vector<std::vector<Collective>> counted;  // of each line
   for (const ChosenCollective& c : in.collectives) {
@@ -99,7 +101,7 @@ std::vector<CollectiveLine> collective_lines(const ReportInputs& in) {
     line.bytes = c.op.bytes().value;
     line.ranks = c.group.ranks;
     line.nodes = c.group.nodes;
-    line.calls = calls_of(in.plan, c.op);
+    line.calls = calls_of(in.plan, runs, c.op);
     line.time_s = c.cost.cost.total().value;
     const auto same = std::find_if(out.begin(), out.end(), [&](const CollectiveLine& other) {
       return reads_the_same(line, other);
@@ -135,55 +137,15 @@ std::vector<Share> without_waits(std::vector<Share> breakdown, Seconds time) {
   return breakdown;
 }
 
-/// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
-/// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
-/// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
-void fill_rates(const ReportInputs& in, Report& r) {
-  const auto gpus = static_cast<double>(r.world_size);
-  const DType dtype = in.workload.precision.products();
-  r.peak_flops_dtype = name_of(dtype);
-  for (std::size_t k = 0; k < in.cluster.kinds(); ++k) {
-    const FlopsPerSecond peak = in.cluster.kind(k).device.peak(dtype);
-    r.peak_flops_per_gpu_tflops += in.cluster.share(k) * (peak.value * 1e-12);
+StageRuns runs_of_stages(const Plan& plan) {
+  StageRuns out;
+  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
+    out.push_back(runs_of_blocks(plan, stage));
   }
-  r.tokens_per_s = ratio(static_cast<double>(in.plan.tokens_per_step), r.step_time_s);
-  r.tokens_per_s_per_gpu = r.tokens_per_s / gpus;
-  r.model_tflops_per_gpu = ratio(in.plan.model_flops.value * 1e-12, r.step_time_s) / gpus;
-  r.hardware_tflops_per_gpu = ratio(hardware_flops(in.plan).value * 1e-12, r.step_time_s) / gpus;
-  r.price_per_step = in.price_per_device_hour * gpus * r.step_time_s / 3600;
-  r.price_per_billion_tokens =
-      ratio(r.price_per_step * 1e9, static_cast<double>(in.plan.tokens_per_step));
-  r.mfu = ratio(r.model_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
-  r.hfu = ratio(r.hardware_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
+  return out;
 }
 
-}  // namespace
-
-Report summarize(const ReportInputs& in) {
-  Report r;
-  r.run = in.run;
-  r.model = in.model.name;
-  r.cluster = cluster_text(in.cluster);
-  r.layout = layout_text(in.strategy);
-  r.placement = in.placement;
-  r.mesh = in.plan.mesh;
-  r.stage_tp = in.plan.stage_tp;
-  r.world_size = rank_count(in.plan);
-  r.step_time_s = to_seconds(in.times.step).value;
-  fill_rates(in, r);
-  const Seconds hidden = to_seconds(in.times.hidden);
-  r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
-  r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
-  r.bound_by = in.explanation.bound_by;
-  r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
-  r.memory = summarize_memory(in.plan, in.cluster, in.memory, in.node);
-  r.collectives = collective_lines(in);
-  r.contention = in.contention;
-  r.provenance = in.provenance;
-  return r;
-}
-
-Flops hardware_flops(const Plan& plan) {
+Flops hardware_flops(const Plan& plan, const StageRuns& all) {
   std::vector<double> of_block;
   for (const Block& block : plan.blocks) {
     double sum = 0;
@@ -194,8 +156,8 @@ Flops hardware_flops(const Plan& plan) {
     of_block.push_back(sum);
   }
   double again = 0;
-  for (std::size_t stage = 0; stage < plan.programs.size(); ++stage) {
-    const std::vector<std::int64_t> runs = runs_of_blocks(plan, stage);
+  for (std::size_t stage = 0; stage < all.size(); ++stage) {
+    const std::vector<std::int64_t>& runs = all[stage];
     const std::int64_t ranks = ranks_of_stage(plan, static_cast<std::int64_t>(stage));
     const auto workers = static_cast<double>(plan.servers.workers(ranks));
     for (std::size_t b = 0; b < runs.size(); ++b) {
@@ -204,6 +166,58 @@ Flops hardware_flops(const Plan& plan) {
   }
   return plan.model_flops + plan.unneeded_flops + Flops(again);
 }
+
+/// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
+/// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
+/// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
+void fill_rates(const ReportInputs& in, const StageRuns& runs, Report& r) {
+  const auto gpus = static_cast<double>(r.world_size);
+  const DType dtype = in.workload.precision.products();
+  r.peak_flops_dtype = name_of(dtype);
+  for (std::size_t k = 0; k < in.cluster.kinds(); ++k) {
+    const FlopsPerSecond peak = in.cluster.kind(k).device.peak(dtype);
+    r.peak_flops_per_gpu_tflops += in.cluster.share(k) * (peak.value * 1e-12);
+  }
+  r.tokens_per_s = ratio(static_cast<double>(in.plan.tokens_per_step), r.step_time_s);
+  r.tokens_per_s_per_gpu = r.tokens_per_s / gpus;
+  r.model_tflops_per_gpu = ratio(in.plan.model_flops.value * 1e-12, r.step_time_s) / gpus;
+  r.hardware_tflops_per_gpu =
+      ratio(hardware_flops(in.plan, runs).value * 1e-12, r.step_time_s) / gpus;
+  r.price_per_step = in.price_per_device_hour * gpus * r.step_time_s / 3600;
+  r.price_per_billion_tokens =
+      ratio(r.price_per_step * 1e9, static_cast<double>(in.plan.tokens_per_step));
+  r.mfu = ratio(r.model_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
+  r.hfu = ratio(r.hardware_tflops_per_gpu, r.peak_flops_per_gpu_tflops);
+}
+
+}  // namespace
+
+Report summarize(const ReportInputs& in) {
+  const StageRuns runs = runs_of_stages(in.plan);
+  Report r;
+  r.run = in.run;
+  r.model = in.model.name;
+  r.cluster = cluster_text(in.cluster);
+  r.layout = layout_text(in.strategy);
+  r.placement = in.placement;
+  r.mesh = in.plan.mesh;
+  r.stage_tp = in.plan.stage_tp;
+  r.world_size = rank_count(in.plan);
+  r.step_time_s = to_seconds(in.times.step).value;
+  fill_rates(in, runs, r);
+  const Seconds hidden = to_seconds(in.times.hidden);
+  r.breakdown = shares(without_waits(in.explanation.breakdown, hidden), r.step_time_s);
+  r.critical_path = shares(in.explanation.critical_path, r.step_time_s);
+  r.bound_by = in.explanation.bound_by;
+  r.sensitivity = sensitivities(in.explanation.sensitivity, r.step_time_s);
+  r.memory = summarize_memory(in.plan, in.cluster, in.memory, in.node);
+  r.collectives = collective_lines(in, runs);
+  r.contention = in.contention;
+  r.provenance = in.provenance;
+  return r;
+}
+
+Flops hardware_flops(const Plan& plan) { return hardware_flops(plan, runs_of_stages(plan)); }
 
 double group_time(const std::vector<ReportShare>& shares, const std::string& group) {
   double sum = 0;
