@@ -83,17 +83,7 @@ void refuse_placement(const Json& root) {
   }
 }
 
-/// The bounds know what passes keep on the device alone.
-void refuse_offload(const OffloadOptions& offload) {
-  if (offload.activations == Offload::kNone) return;
-  throw InputError({.code = "S105",
-                    .problem = "a search of layouts that offload activations is not planned",
-                    .where = Where{"", 0, 0, "strategy.offload.activations"},
-                    .expected = "activations that stay on the device",
-                    .cure = "compare layouts with `plait compare -L strategy.zero_stage=1,2,3`"});
-}
-
-/// They know collectives of equals.
+/// Bounds know collectives of equals.
 void refuse_parameter_server(const ParameterServerOptions& servers) {
   if (!servers.any()) return;
   throw InputError(
@@ -153,7 +143,6 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   out.scenario = read_scenario(std::move(document), file);
   out.scenario.strategy.mesh[Axis::kPp] = given_size(out, Axis::kPp);
   require_training(out.scenario);
-  refuse_offload(out.scenario.strategy.offload);
   refuse_parameter_server(out.scenario.strategy.parameter_server);
   return out;
 }

@@ -237,7 +237,9 @@ MemoryOfShape::OfStage Bounds::memory_of_stage(std::int64_t stage, const Layout&
     out.experts += parts.layers(k) * layer.experts;
     out.frozen += parts.layers(k) * layer.frozen.value;
   }
-  if (stage == 0 || pieces.places.shape == PipelineShape::kLoop) {
+  // What leaves the device counts nothing, nor what of it is on the way.
+  const bool stays = scenario_.strategy.offload.activations == Offload::kNone;
+  if (stays && (stage == 0 || pieces.places.shape == PipelineShape::kLoop)) {
     out.kept = KeptByPasses(l, pieces, sizes, again, microbatches(l)).on(stage);
   }
   const std::int64_t piece = pieces.places.piece_of(stage, l.chunks - 1);

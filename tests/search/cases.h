@@ -91,11 +91,16 @@ inline void adapt(Case& c) {
   if (c.strategy.recompute.kind == Recompute::kOps) c.strategy.recompute.kind = Recompute::kFull;
 }
 
-/// State of training in host memory or on drives; with zero_stage 3 shards of weights too.
+/// State of training in host memory or on drives, with zero_stage 3 shards of weights too, or what
+/// layers keep for their backward passes in host memory, or both.
 inline void send_away(Case& c) {
   OffloadOptions& o = c.strategy.offload;
-  o.optimizer = static_cast<Offload>(pick(1, 2));
-  if (pick(0, 1) == 0) o.parameters = o.optimizer, c.strategy.zero_stage = 3;
+  const std::int64_t what = pick(1, 3);
+  if (what != 2) o.optimizer = static_cast<Offload>(pick(1, 2));
+  if (what != 2 && pick(0, 1) == 0) o.parameters = o.optimizer, c.strategy.zero_stage = 3;
+  if (what == 1) return;
+  o.activations = Offload::kCpu;
+  if (pick(0, 1) == 0) o.activation_layers = pick(0, 2);
 }
 
 /// Layers of two to four pieces, which layouts with as many have.
