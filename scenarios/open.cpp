@@ -69,18 +69,17 @@ std::vector<std::string> values_of(const Json& json) {
   return out;
 }
 
-/// A placement by axes would be another one for each layout.
-void refuse_placement(const Json& root) {
-  for (const char* path : {"placement.order", "placement.stages_per_node"}) {
-    const Json* json = root.find_path(path);
-    if (json == nullptr) continue;
-    throw InputError(
-        {.code = "S050",
-         .problem = fmt::format("{} in a search: it depends on the layout", path),
-         .where = json->where(),
-         .expected = "ranks in order, or placement.map",
-         .cure = "remove the placement; vary it with `plait whatif` on the best layout"});
-  }
+/// Most layouts have other numbers of stages, and of ranks in them.
+void refuse_stages_per_node(const Json& root) {
+  const char* path = "placement.stages_per_node";
+  const Json* json = root.find_path(path);
+  if (json == nullptr) return;
+  throw InputError({.code = "S050",
+                    .problem = fmt::format("{} in a search: it depends on the layout", path),
+                    .where = json->where(),
+                    .expected = "ranks in order, placement.order or placement.map",
+                    .cure = "set placement.order; vary stages_per_node with `plait whatif` on the "
+                            "best layout"});
 }
 
 /// Bounds know collectives of equals.
@@ -126,7 +125,7 @@ const std::vector<std::string>& search_paths() {
 OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
                                  const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
-  refuse_placement(document->root());
+  refuse_stages_per_node(document->root());
   open_sections(*document);
   OpenScenario out;
   for (const std::string& path : search_paths()) {

@@ -41,6 +41,7 @@ struct Scenario {
   BytesPerSecond storage_bandwidth;        // of each node's drives
   BytesPerSecond storage_write_bandwidth;  // 0: as they read
   double price_per_device_hour = 0;        // in the user's currency; 0: not said
+  std::vector<Axis> placement_order;       // as it was given; of each layout of a search
   std::vector<std::int64_t> placement;     // device of each mesh rank; empty: rank r on device r
   std::string placement_words;        // "pp, tp, dp from the inside out"; "": rank r on device r
   Host host;                          // issues the ops of each rank

@@ -171,7 +171,7 @@ void Bounds::prepare_time(std::span<const Layout> layouts, Numbers numbers, int 
 
 UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
   const Strategy& base = scenario_.strategy;
-  const Sharers all = sharers_of(l, base);
+  const PlacedSharers all = placed_sharers(l, base, order_);
   UnitExchange out;
   const DType whole = scenario_.workload.precision.weights;
   if (sizes.embedding > 0) out.embedding = unit(all, sizes, sizes.embedding, whole);
@@ -188,28 +188,27 @@ UnitExchange Bounds::exchange(const Layout& l, const ShardSizes& sizes) {
     experts = std::max(experts, layer.experts);
   }
   if (experts > 0) {
-    out.experts = unit(sharers_of(l, base, base.expert_axes), sizes, experts, kept);
+    out.experts = unit(placed_sharers(l, base, order_, base.expert_axes), sizes, experts, kept);
     out.experts.gather_slows = out.experts.reduce_slows = 0;  // on a stream of their own
   }
   return out;
 }
 
-void Bounds::add_gather_of_frozen(const Sharers& on, Bytes frozen, UnitCosts& out) {
+void Bounds::add_gather_of_frozen(const PlacedSharers& on, Bytes frozen, UnitCosts& out) {
   if (frozen.value == 0 || scenario_.strategy.zero_plus_plus.any()) return;
-  const Priced gather =
-      priced(CollectiveKind::kAllGather, DType::kInt8, frozen.value, on.shards, on.stride);
+  const Priced gather = priced(CollectiveKind::kAllGather, DType::kInt8, frozen.value, on.sharing);
   out.gather += gather.takes, out.gather_slows += gather.slows;
   out.held = std::max(out.held, gather.held);
 }
 
 Bounds::Priced Bounds::priced(CollectiveKind kind, DType dtype, std::int64_t elements,
-                              std::int64_t size, std::int64_t stride) {
-  if (size == 1 || !groups_.in_order()) return {};
+                              const Lattice& group) {
+  if (group.size() == 1 || !groups_.known()) return {};
   Collective c;
   c.kind = kind, c.axes = Axis::kDp, c.dtype = dtype, c.elements = elements;
   constexpr SimTime kNone = std::numeric_limits<SimTime>::max();
   Priced out = {kNone, kNone};
-  for (const GroupPlacement& g : groups_.of(size, stride)) {
+  for (const GroupPlacement& g : groups_.of(group)) {
     const CollectiveCost price = costs_.collective(c, g, scenario_.cluster);
     const SimTime takes = to_sim_time(price.cost.total());
     const double share = held(c, g, price.algorithm);
@@ -247,7 +246,7 @@ SimTime Bounds::least(const Adam& adam) const {
   return out;
 }
 
-UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
+UnitCosts Bounds::unit(const PlacedSharers& on, const ShardSizes& sizes, std::int64_t parameters,
                        DType gathered) {
   const Precision& p = scenario_.workload.precision;
   UnitCosts out;
@@ -261,13 +260,12 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
   // Of what ZeRO++ exchanges nothing is known: fewer bytes, of two shards.
   if (on.copies == 1 || scenario_.strategy.zero_plus_plus.any()) return out;
   if (on.zero_stage > 0) {
-    const Priced gather =
-        priced(CollectiveKind::kAllGather, gathered, parameters, on.shards, on.stride);
+    const Priced gather = priced(CollectiveKind::kAllGather, gathered, parameters, on.sharing);
     out.gather = gather.takes, out.gather_slows = gather.slows, out.held = gather.held;
   }
   if (on.zero_stage >= 2) {
     const Priced reduce =
-        priced(CollectiveKind::kReduceScatter, p.reduction, parameters, on.shards, on.stride);
+        priced(CollectiveKind::kReduceScatter, p.reduction, parameters, on.sharing);
     out.reduce = reduce.takes, out.reduce_slows = reduce.slows;
     out.held = std::max(out.held, reduce.held);
     return out;
@@ -277,13 +275,10 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
       parameters + scenario_.strategy.data.bucket.value / size_of(p.gradients);
   SimTime whole = 0;
   if (on.zero_stage == 0) {
-    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.copies, on.stride).takes;
+    whole = priced(CollectiveKind::kAllReduce, p.reduction, bucket, on.all).takes;
   } else {
-    whole =
-        priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.shards, on.stride).takes +
-        priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards, on.copies / on.shards,
-               on.shards * on.stride)
-            .takes;
+    whole = priced(CollectiveKind::kReduceScatter, p.reduction, bucket, on.sharing).takes +
+            priced(CollectiveKind::kAllReduce, p.reduction, bucket / on.shards, on.between).takes;
   }
   const double share = static_cast<double>(parameters) / static_cast<double>(bucket);
   out.reduce = static_cast<SimTime>(share * static_cast<double>(whole));
@@ -292,7 +287,7 @@ UnitCosts Bounds::unit(const Sharers& on, const ShardSizes& sizes, std::int64_t 
 
 SimTime Bounds::priced_message(MessageKey key) {
   const auto& [distance, bytes] = key;
-  if (distance == 0 || !groups_.in_order()) return 0;
+  if (distance == 0 || !groups_.known()) return 0;
   SimTime out = std::numeric_limits<SimTime>::max();
   for (const Path& path : groups_.routes(distance)) {
     out = std::min(out, to_sim_time(costs_.transfer(Bytes(bytes), path).total()));

@@ -10,7 +10,8 @@ Bounds::Bounds(const Scenario& scenario, const CostModel& costs)
       costs_(costs),
       kinds_(scenario.model, scenario.workload.lora,
              listed_pieces(scenario.strategy, scenario.model.layers)),
-      groups_(scenario.cluster, scenario.placement.empty()),
+      order_(scenario),
+      groups_(scenario.cluster, order_.known()),
       most_memory_(plait::most_memory(scenario.cluster)) {}
 
 Bytes most_memory(const Cluster& cluster) {
@@ -47,7 +48,7 @@ Bounds::ExchangeKey Bounds::exchange_key(const Layout& l) {
 
 Bounds::MessageKey Bounds::message_key(const Layout& l, const ShardSizes& sizes) const {
   if (l.pp == 1) return {0, 0};
-  return {scenario_.cluster.world_size() / l.pp, sizes.message.value};
+  return {order_.stride(l, Axis::kPp), sizes.message.value};
 }
 
 std::optional<LowerBound> Bounds::operator()(const Layout& layout) const {
@@ -103,7 +104,7 @@ SimTime Bounds::closer(const Layout& l) const {
 SimTime Bounds::slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const {
   const Cluster& cluster = scenario_.cluster;
   SimTime out = 0;
-  if (cluster.kinds() == 1 || !groups_.in_order()) return out;
+  if (cluster.kinds() == 1 || !order_.stages_outermost()) return out;
   const std::int64_t ranks = cluster.world_size() / l.pp;
   for (std::size_t k = 0; k < cluster.kinds(); ++k) {
     const PassCosts stages = *pass_costs(l, pieces, k, recent);

@@ -66,7 +66,7 @@ class Bounds {
       std::tuple<std::int32_t, std::int32_t, std::int32_t, bool, Recompute, std::int32_t>;
   using ExchangeKey =
       std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int8_t>;
-  using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in ranks, bytes
+  using MessageKey = std::tuple<std::int64_t, std::int64_t>;  // distance in devices, bytes
   template <class Key, class Value>
   using Table = std::unordered_map<Key, Value, TupleHash>;
   /// By the size of microbatches: those that were planned.
@@ -132,7 +132,7 @@ class Bounds {
   bool writes(const Layout& l) const;                // gradients of layers, which others add up
   SimTime slowest_stage(const Layout& l, const Pieces& pieces, Recent& recent) const;
   UnitExchange exchange(const Layout& l, const ShardSizes& sizes);
-  UnitCosts unit(const Sharers& on, const ShardSizes& sizes, std::int64_t parameters,
+  UnitCosts unit(const PlacedSharers& on, const ShardSizes& sizes, std::int64_t parameters,
                  DType gathered);
   SimTime least(const Adam& adam) const;
   /// What a collective takes at least and kernels beside it lose, and the most of a device that it
@@ -141,9 +141,9 @@ class Bounds {
     SimTime takes = 0, slows = 0;
     double held = 0;
   };
-  void add_gather_of_frozen(const Sharers& on, Bytes frozen, UnitCosts& out);  // of zero_stage 3
-  Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, std::int64_t size,
-                std::int64_t stride);
+  void add_gather_of_frozen(const PlacedSharers& on, Bytes frozen,
+                            UnitCosts& out);  // of zero_stage 3
+  Priced priced(CollectiveKind kind, DType dtype, std::int64_t elements, const Lattice& group);
   double held(const Collective& c, const GroupPlacement& group, Algorithm algorithm) const;
   SimTime priced_message(MessageKey key);
   SimTime step(const PipelineCosts& stages, std::span<const StagePasses> of_stages) const;
@@ -164,6 +164,7 @@ class Bounds {
   const Scenario& scenario_;
   const CostModel& costs_;
   LayerKinds kinds_;
+  RankOrder order_;
   Groups groups_;
   Bytes most_memory_;
   Shards shards_;

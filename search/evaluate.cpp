@@ -28,6 +28,11 @@ Scenario with_layout(const Scenario& scenario, const Layout& layout) {
   Scenario out = scenario;
   out.strategy = strategy_of(layout, scenario.strategy);
   out.workload.micro_batch = layout.micro_batch;
+  if (scenario.placement_order.empty()) return out;
+  Placement placement = resolve_placement({.order = scenario.placement_order}, out.strategy.mesh,
+                                          scenario.cluster.devices_per_node);
+  out.placement = std::move(placement.devices);
+  out.placement_words = std::move(placement.words);
   return out;
 }
 

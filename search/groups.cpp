@@ -13,6 +13,19 @@ void add_new(std::vector<T>& known, const T& value) {
   if (std::ranges::find(known, value) == known.end()) known.push_back(value);
 }
 
+/// Those of the lattice that begins at `first`.
+std::vector<std::int64_t> devices(const Lattice& lattice, std::int64_t first) {
+  std::vector<std::int64_t> out = {first};
+  out.reserve(static_cast<std::size_t>(lattice.size()));
+  for (const auto& [size, stride] : lattice) {
+    const std::size_t inner = out.size();
+    for (std::int64_t i = 1; i < size; ++i) {
+      for (std::size_t k = 0; k < inner; ++k) out.push_back(out[k] + i * stride);
+    }
+  }
+  return out;
+}
+
 template <class Map>
 typename Map::mapped_type& entry(std::mutex& mutex, Map& map, const typename Map::key_type& key) {
   const std::lock_guard lock(mutex);
@@ -21,36 +34,29 @@ typename Map::mapped_type& entry(std::mutex& mutex, Map& map, const typename Map
 
 }  // namespace
 
-Groups::Groups(const Cluster& cluster, bool in_order)
+Groups::Groups(const Cluster& cluster, bool known)
     : cluster_(cluster),
-      in_order_(in_order),
+      known_(known),
       world_(cluster.world_size()),
       period_(symmetry_period(cluster)) {}
 
-const std::vector<GroupPlacement>& Groups::of(std::int64_t size, std::int64_t stride) {
-  auto& known = entry(mutex_, groups_, std::pair(size, stride));
-  std::call_once(known.once, [&] { place(size, stride, known.all); });
+const std::vector<GroupPlacement>& Groups::of(const Lattice& lattice) {
+  auto& known = entry(mutex_, groups_, lattice);
+  std::call_once(known.once, [&] { place(lattice, known.all); });
   return known.all;
 }
 
-void Groups::place(std::int64_t size, std::int64_t stride, std::vector<GroupPlacement>& out) const {
-  const std::int64_t run = cluster_.graph->run(), reach = (size - 1) * stride;
+void Groups::place(const Lattice& lattice, std::vector<GroupPlacement>& out) const {
+  const std::int64_t run = cluster_.graph->run(), reach = lattice.reach();
   std::vector<char> seen(static_cast<std::size_t>(period_));
   const std::int64_t per_node = cluster_.devices_per_node;
   std::vector<char> inside_a_run(static_cast<std::size_t>(per_node));
-  std::vector<std::int64_t> devices(static_cast<std::size_t>(size));
-  for (std::int64_t block = 0; block < world_; block += size * stride) {
-    for (std::int64_t first = block; first < block + stride; ++first) {
-      const bool inside = run > 0 && first % run + reach < run;
-      char& done = inside ? inside_a_run[static_cast<std::size_t>(first % per_node)]
-                          : seen[static_cast<std::size_t>(first % period_)];
-      if (done != 0) continue;
-      done = 1;
-      for (std::int64_t i = 0; i < size; ++i) {
-        devices[static_cast<std::size_t>(i)] = first + i * stride;
-      }
-      add_new(out, place_group(cluster_, devices));
-    }
+  for (std::int64_t first = 0; first < world_; ++first) {
+    if (!lattice.may_begin(first)) continue;
+    const bool inside = run > 0 && first % run + reach < run;
+    char& done = inside ? inside_a_run[static_cast<std::size_t>(first % per_node)]
+                        : seen[static_cast<std::size_t>(first % period_)];
+    if (std::exchange(done, 1) == 0) add_new(out, place_group(cluster_, devices(lattice, first)));
   }
 }
 

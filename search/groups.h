@@ -1,43 +1,42 @@
 #pragma once
-// Where the groups of a mesh axis lie on the machine, rank r on device r; worked out once for each
-// size and stride. From any thread.
+// Where groups of devices lie on the machine; worked out once for each lattice of them. From any
+// thread.
 
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
+#include "search/lattice.h"
 #include "topologies/cluster.h"
 
 namespace plait {
 
 class Groups {
  public:
-  /// Where ranks are placed otherwise (not `in_order`), nothing is known of their groups: they cost
-  /// nothing.
-  Groups(const Cluster& cluster, bool in_order);
+  /// Where it is not `known` how ranks are placed, their groups cost nothing.
+  Groups(const Cluster& cluster, bool known);
 
   const Cluster& cluster() const { return cluster_; }
-  bool in_order() const { return in_order_; }
-  /// The distinct placements of groups of `size` ranks, `stride` apart.
-  const std::vector<GroupPlacement>& of(std::int64_t size, std::int64_t stride);
-  /// The distinct routes from a rank to the one `distance` further on.
+  bool known() const { return known_; }
+  /// The distinct placements of groups of that shape.
+  const std::vector<GroupPlacement>& of(const Lattice& lattice);
+  /// The distinct routes from a device to the one `distance` further on.
   const std::vector<Path>& routes(std::int64_t distance);
 
  private:
   const Cluster& cluster_;
-  bool in_order_;
+  bool known_;
   std::int64_t world_, period_;
   template <class T>
   struct Known {
     std::once_flag once;  // whoever asks first works it out
     std::vector<T> all;
   };
-  void place(std::int64_t size, std::int64_t stride, std::vector<GroupPlacement>& out) const;
+  void place(const Lattice& lattice, std::vector<GroupPlacement>& out) const;
 
   std::mutex mutex_;  // of the maps
-  std::map<std::pair<std::int64_t, std::int64_t>, Known<GroupPlacement>> groups_;
+  std::map<Lattice, Known<GroupPlacement>> groups_;
   std::map<std::int64_t, Known<Path>> routes_;
 };
 

@@ -133,6 +133,31 @@ void require_small_model(const Model& m) {
                 "compare layouts with plait run --set and plait compare");
 }
 
+/// Of each layout the order says where its ranks run: it names all axes that may have several.
+void require_named_axes(const OpenScenario& open, const Space& space) {
+  const std::vector<Axis>& order = open.scenario.placement_order;
+  if (order.empty()) return;
+  const std::pair<Axis, const std::vector<std::int64_t>*> sizes[] = {
+      {Axis::kTp, &space.tp},     {Axis::kEp, &space.ep}, {Axis::kCp, &space.cp},
+      {Axis::kFsdp, &space.fsdp}, {Axis::kDp, &space.dp}, {Axis::kPp, &space.pp}};
+  std::vector<std::string_view> missing;
+  for (const auto& [axis, values] : sizes) {
+    const bool named = std::ranges::find(order, axis) != order.end();
+    const bool alone = *values == std::vector<std::int64_t>{1};
+    const bool experts = axis != Axis::kEp || open.scenario.model.experts > 0;
+    if (!named && !alone && experts) missing.push_back(name_of(axis));
+  }
+  if (missing.empty()) return;
+  const std::string names = fmt::format("{}", fmt::join(missing, ", "));
+  throw locate(refusal("S050",
+                       fmt::format("layouts with several ranks along {} are searched, and "
+                                   "placement.order does not say where these run",
+                                   names),
+                       "placement.order", "each axis that is searched, once",
+                       fmt::format("add {}, or keep the size of the axis at 1", names)),
+               open.scenario);
+}
+
 }  // namespace
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
@@ -151,6 +176,7 @@ Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
     }
   }
   require_modules(open, space);
+  require_named_axes(open, space);
   space.zero_follows_fsdp = !everything && open.find("strategy.zero_stage") == nullptr;
   if (space.zero_follows_fsdp) space.zero_stage.clear();
   return space;

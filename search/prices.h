@@ -62,9 +62,9 @@ class Prices {
       const auto axis = static_cast<Axis>(a);
       if (op.axes.has(axis) && plan_.mesh[axis] > 1) stride = plan_.mesh.stride(axis);
     }
-    if (stride == 0 || !groups_.in_order()) return 0;
+    if (stride == 0 || !groups_.known()) return 0;
     SimTime out = std::numeric_limits<SimTime>::max();
-    for (const GroupPlacement& g : groups_.of(plan_.mesh.size_of(op.axes), stride)) {
+    for (const GroupPlacement& g : groups_.of({{plan_.mesh.size_of(op.axes), stride}})) {
       out = std::min(out, to_sim_time(costs_.collective(op, g, groups_.cluster()).cost.total()));
     }
     return out;

@@ -16,4 +16,18 @@ Sharers sharers_of(const Layout& l, const Strategy& base, AxisSet apart) {
   return out;
 }
 
+PlacedSharers placed_sharers(const Layout& l, const Strategy& base, const RankOrder& order,
+                             AxisSet apart) {
+  const Sharers sharers = sharers_of(l, base, apart);
+  const std::int64_t replicas = std::int64_t{l.dp} * l.fsdp;
+  const Lattice::Run alike = {sharers.copies / replicas, sharers.stride};
+  const Lattice::Run fsdp = {l.fsdp, order.stride(l, Axis::kFsdp)};
+  const Lattice::Run dp = {l.dp, order.stride(l, Axis::kDp)};
+  const bool within_fsdp = sharers.shards < sharers.copies;
+  PlacedSharers out = {sharers, {alike, fsdp, dp}, {}, {}};
+  out.sharing = within_fsdp ? Lattice{alike, fsdp} : out.all;
+  if (within_fsdp) out.between = {dp};
+  return out;
+}
+
 }  // namespace plait

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "search/lattice.h"
 #include "search/layout.h"
+#include "search/rank_order.h"
 
 namespace plait {
 
@@ -17,5 +19,14 @@ struct Sharers {
 /// `base`: what no layout says. `apart`: axes along which the weights differ, as experts do along
 /// Strategy::expert_axes.
 Sharers sharers_of(const Layout& layout, const Strategy& base, AxisSet apart = {});
+
+/// And where they lie.
+struct PlacedSharers : Sharers {
+  Lattice all;      // that hold the same weights
+  Lattice sharing;  // of them, those that the state is sharded over
+  Lattice between;  // of those, ranks with the same shard
+};
+PlacedSharers placed_sharers(const Layout& layout, const Strategy& base, const RankOrder& order,
+                             AxisSet apart = {});
 
 }  // namespace plait

@@ -317,10 +317,24 @@ class Search(CommandTest):
         self.assertIn("NO LAYOUT", none.out)
         self.assertNotIn("NOTHING FITS", none.out)
 
-    def test_placements_by_axes_are_refused(self):
+    def test_ranks_are_placed_by_axes(self):
+        orders = ['["tp","cp","fsdp","dp","pp"]', '["tp","cp","pp","fsdp","dp"]']
+        answer = self.search(HYBRID, "-L", f"placement.order={','.join(orders)}", "--best", "40",
+                             "--set", "strategy.pp=[2,4]", "--set", "strategy.dp=auto")
+        found = set()
+        for row in answer["best"]:
+            order = row["machine"]["placement.order"]
+            found.add(order)
+            report = self.run_with(HYBRID, {**row["machine"], **row["settings"]})
+            self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+            self.assertEqual(report["placement"], row["report"]["placement"])
+        self.assertEqual(found, set(orders))
+
+    def test_an_order_names_the_axes_that_are_searched(self):
         refused = plait("search", HYBRID, "--set", 'placement.order=["tp","dp","fsdp"]')
         self.assertEqual(refused.code, 2)
         self.assertIn("S050", refused.err)
+        self.assertIn("add cp, pp", refused.err)
 
     def test_wrong_values_of_open_fields(self):
         for sets in (["strategy.tp=[1,two]"], ["strategy.pipeline.schedule=[1f1b,zigzag]"],

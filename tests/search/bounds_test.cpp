@@ -9,9 +9,10 @@
 
 namespace plait::bounds_test {
 
-void expect_bounded(const Case& c, std::size_t most) {
+void expect_bounded(const Case& c, std::size_t most, const std::vector<Axis>& order = {}) {
   RC_LOG() << c << "\n";
-  const Scenario s = scenario_of(c);
+  Scenario s = scenario_of(c);
+  s.placement_order = order;
   const CostModel costs = c.costs();
   Bounds bounds(s, costs);
   Space space;  // a search tries some schedules only where it is told to
@@ -54,6 +55,13 @@ RC_GTEST_PROP(Bounds, NothingWithStatesIsFasterOrSmaller, ()) {
 RC_GTEST_PROP(Bounds, NothingWithStateElsewhereIsFasterOrSmaller, ()) {
   const Case c = searchable([](const Case& one) { return one.strategy.offload.any(); });
   expect_bounded(c, 40);
+}
+
+RC_GTEST_PROP(Bounds, NothingPlacedByAxesIsFasterOrSmaller, ()) {
+  const Case c = searchable([](const Case& one) { return one.placement.empty(); });
+  const std::vector<Axis> order = any_order();
+  for (const Axis a : order) RC_LOG() << name_of(a) << " ";
+  expect_bounded(c, 40, order);
 }
 
 RC_GTEST_PROP(Bounds, NothingWithZeroPlusPlusIsFasterOrSmaller, ()) {

@@ -20,6 +20,17 @@ inline Scenario scenario_of(const Case& c) {
   return s;
 }
 
+/// From the inside out: those of a layer and a sequence first, in the order of the mesh, one time
+/// in four all as they come.
+inline std::vector<Axis> any_order() {
+  std::vector<Axis> out = {Axis::kTp, Axis::kEp, Axis::kCp, Axis::kFsdp, Axis::kDp, Axis::kPp};
+  const std::ptrdiff_t kept = pick(0, 3) == 0 ? 0 : 3;
+  for (auto i = std::ssize(out) - 1; i > kept; --i) {
+    std::swap(out[static_cast<std::size_t>(i)], out[static_cast<std::size_t>(pick(kept, i))]);
+  }
+  return out;
+}
+
 /// Experts in every layer, or, one time in two, in some.
 inline void mix(Case& c) {
   Model& m = c.model;
