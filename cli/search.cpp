@@ -90,9 +90,13 @@ std::string machines_in_words(const Studies& studies) {
 std::size_t place_of_written(const Studies& studies, const std::string& text,
                              const std::string& file, const std::vector<Override>& sets) {
   try {
-    const std::string own = parse_open_scenario(text, file, sets).scenario.canonical_json;
+    // Where ranks run in order, whatever the layout, no placement is in the JSON.
+    const auto machine = [](const Scenario& s) {
+      return std::pair(s.canonical_json, s.placement_order);
+    };
+    const auto own = machine(parse_open_scenario(text, file, sets).scenario);
     const auto found = std::ranges::find(
-        studies, own, [](const auto& study) { return study->scenario().canonical_json; });
+        studies, own, [&](const auto& study) { return machine(study->scenario()); });
     return found == studies.end() ? 0 : static_cast<std::size_t>(found - studies.begin());
   } catch (const InputError&) {
     return 0;  // it may lack what -L says

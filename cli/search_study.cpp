@@ -96,7 +96,9 @@ std::vector<std::string> Study::warnings() const {
 }
 
 std::string Study::identity() const {
-  return open_.scenario.canonical_json + "\n" + text_of(space_) + "\n";
+  std::string order;
+  for (const Axis axis : open_.scenario.placement_order) order += fmt::format("{} ", name_of(axis));
+  return open_.scenario.canonical_json + "\n" + text_of(space_) + order + "\n";
 }
 
 Assignments Study::settings(std::uint32_t number) const {

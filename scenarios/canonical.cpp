@@ -64,7 +64,7 @@ std::string canonical_json(const Scenario& scenario, const StrategyPart& strateg
   if (scenario.training) {
     members.push_back({"training", training_table().write(*scenario.training)});
   }
-  if (!scenario.placement.empty() || !placement.order.empty()) {
+  if (!scenario.placement.empty()) {
     members.push_back({"placement", placement_table().write(placement)});
   }
   if (scenario.host.takes_time()) members.push_back({"host", host_table().write(scenario.host)});

@@ -80,7 +80,8 @@ class Reading {
     give("--sequence-parallel", "strategy.sequence_parallel",
          truth(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself
     if (args_.flag("--use-tp-pp-dp-mapping")) {
-      give("--use-tp-pp-dp-mapping", "placement.order", R"(["tp", "cp", "pp", "fsdp", "dp"])");
+      give("--use-tp-pp-dp-mapping", "placement.order",
+           R"(["tp", "ep", "cp", "pp", "fsdp", "dp"])");
     }
   }
 

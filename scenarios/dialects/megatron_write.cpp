@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <iterator>
 
 #include "model/dtype.h"
 #include "scenarios/dialects/megatron.h"
@@ -207,6 +209,20 @@ void write_context(ExportDraft& d) {
   d.say({"strategy.context.kind"});
 }
 
+/// Stages around the ranks that split layers, and replicas around stages: the one order that
+/// Megatron-LM knows beside its own, and knows without other axes (megatron/training/arguments.py).
+void write_placement(ExportDraft& d) {
+  const Mesh& mesh = d.scenario.strategy.mesh;
+  constexpr std::array kOrder = {Axis::kTp, Axis::kPp, Axis::kFsdp, Axis::kDp};
+  const auto several = [&mesh](Axis axis) { return mesh[axis] > 1; };
+  std::vector<Axis> order, expected;
+  std::ranges::copy_if(d.scenario.placement_order, std::back_inserter(order), several);
+  std::ranges::copy_if(kOrder, std::back_inserter(expected), several);
+  if (d.scenario.placement.empty() || order != expected) return;
+  d.set("--use-tp-pp-dp-mapping");
+  d.say({"placement"});
+}
+
 void write_strategy(ExportDraft& d, Launcher launcher) {
   const Strategy& s = d.scenario.strategy;
   for (const Same& same : kAxes) d.copy(std::string(same.argument), same.path);
@@ -216,6 +232,7 @@ void write_strategy(ExportDraft& d, Launcher launcher) {
   write_context(d);
   if (splits && s.tensor.overlap == TensorOverlap::kRing) d.set("--tp-comm-overlap");
   if (splits) d.say({"strategy.tensor.overlap"});
+  write_placement(d);
   write_pipeline(d);
   write_recompute(d);
   write_offload(d);

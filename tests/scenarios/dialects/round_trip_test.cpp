@@ -154,23 +154,31 @@ json machine_of(std::int64_t ranks) {
   return {{"preset", "hgx-h100"}, {"nodes", ranks / each}, {"devices_per_node", each}};
 }
 
+json random_placement() {
+  const std::string inner = R"("tp","ep","cp")";
+  return {{"order", json::parse(fmt::format("[{},{}]", inner,
+                                            word({R"("fsdp","dp","pp")", R"("pp","fsdp","dp")",
+                                                  R"("pp","dp","fsdp")"})))}};
+}
+
 Scenario random_scenario(bool mixes) {
   std::int64_t ranks = 1;
   json strategy = random_strategy(ranks), model = random_model();
   if (mixes) mix(model);
   if (model.contains("experts")) deal_experts(strategy, ranks);
-  const json scenario = {{"model", model},
-                         {"workload",
-                          {{"documents", random_documents()},
-                           {"sequence_length", size({512, 1024})},
-                           {"global_batch", size({64, 192})},
-                           {"micro_batch", size({1, 2})},
-                           {"precision", random_precision()},
-                           {"flash_attention", coin()},
-                           {"capacity_factor", size({0, 0, 2})},
-                           {"gradient_clipping", coin()}}},
-                         {"strategy", strategy},
-                         {"cluster", machine_of(ranks)}};
+  json scenario = {{"model", model},
+                   {"workload",
+                    {{"documents", random_documents()},
+                     {"sequence_length", size({512, 1024})},
+                     {"global_batch", size({64, 192})},
+                     {"micro_batch", size({1, 2})},
+                     {"precision", random_precision()},
+                     {"flash_attention", coin()},
+                     {"capacity_factor", size({0, 0, 2})},
+                     {"gradient_clipping", coin()}}},
+                   {"strategy", strategy},
+                   {"cluster", machine_of(ranks)}};
+  if (coin()) scenario["placement"] = random_placement();
   return parse_scenario(scenario.dump(), "random.json");
 }
 
@@ -227,9 +235,11 @@ BaseScenario other_scenario(const Scenario& scenario, bool same_machine) {
   return {other.dump(), "base.json"};
 }
 
-/// The canonical JSON, with dp and fsdp by what they hold, and a model whatever its name.
+/// The canonical JSON, with dp and fsdp by what they hold, a model whatever its name, and a
+/// placement as the devices that it comes to.
 json values_of(const Scenario& s) {
   json out = json::parse(s.canonical_json);
+  if (!s.placement.empty()) out["placement"] = s.placement;
   const Replicas r = replicas_of(s.strategy);
   out["strategy"]["dp"] = r.dp, out["strategy"]["fsdp"] = r.fsdp;
   out["model"].erase("name");
