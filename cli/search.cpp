@@ -79,7 +79,11 @@ struct Machines {
 };
 
 std::string machines_in_words(const Studies& studies) {
-  if (studies.size() == 1) return cluster_text(studies.front()->scenario().cluster);
+  const std::string first = cluster_text(studies.front()->scenario().cluster);
+  if (studies.size() == 1) return first;
+  const bool alike = std::ranges::all_of(
+      studies, [&](const auto& study) { return cluster_text(study->scenario().cluster) == first; });
+  if (alike) return fmt::format("{}, in {} variants", first, studies.size());
   const auto gpus = [](const auto& study) { return study->scenario().cluster.world_size(); };
   const auto [least, most] = std::ranges::minmax_element(studies, {}, gpus);
   const std::string range = gpus(*least) == gpus(*most) ? "" : fmt::format("{} to ", gpus(*least));

@@ -321,6 +321,7 @@ class Search(CommandTest):
         orders = ['["tp","cp","fsdp","dp","pp"]', '["tp","cp","pp","fsdp","dp"]']
         answer = self.search(HYBRID, "-L", f"placement.order={','.join(orders)}", "--best", "40",
                              "--set", "strategy.pp=[2,4]", "--set", "strategy.dp=auto")
+        self.assertIn("in 2 variants", answer["cluster"])
         found = set()
         for row in answer["best"]:
             order = row["machine"]["placement.order"]
