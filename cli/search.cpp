@@ -19,6 +19,7 @@
 #include "reports/human.h"
 #include "reports/new_file.h"
 #include "scenarios/dialects/dialects.h"
+#include "scenarios/varied_fields.h"
 
 namespace plait {
 namespace {
@@ -125,11 +126,23 @@ SearchReport report_of(const SearchCommand& o, const Command& command, const Stu
   return report;
 }
 
+/// Those of -L, and the fields that the scenario lists values of and -L says nothing about.
+std::vector<Variation> variations_of(const SearchCommand& o, const std::string& text,
+                                     const std::string& file) {
+  std::vector<Variation> out;
+  for (const std::string& v : o.variations) out.push_back(parse_variation(v));
+  for (VariedField& field : varied_fields(text, file, o.scenario.overrides())) {
+    const bool asked = std::ranges::any_of(
+        out, [&](const Variation& v) { return canonical_path(v.path) == field.path; });
+    if (!asked) out.push_back({std::move(field.path), std::move(field.values)});
+  }
+  return out;
+}
+
 Machines machines_of(const SearchCommand& o, const Command& command) {
   const std::string file = input_name(o.scenario.file);
   const std::string text = read_text_file(o.scenario.file);
-  std::vector<Variation> variations;
-  for (const std::string& v : o.variations) variations.push_back(parse_variation(v));
+  const std::vector<Variation> variations = variations_of(o, text, file);
   Machines out;
   std::vector<const Scenario*> scenarios;
   for (const Assignments& machine : combinations(variations)) {

@@ -331,6 +331,21 @@ class Search(CommandTest):
             self.assertEqual(report["placement"], row["report"]["placement"])
         self.assertEqual(found, set(orders))
 
+    def test_other_fields_may_list_values(self):
+        listed = self.search(HYBRID, "--set", 'strategy.offload={"activations":["none","cpu"]}',
+                             "--set", "strategy.tp=[1,2]", "--best", "400")
+        asked = self.search(HYBRID, "-L", "strategy.offload.activations=none,cpu",
+                            "--set", "strategy.tp=[1,2]", "--best", "400")
+        self.assertEqual([row["report"]["step_time_s"] for row in listed["best"]],
+                         [row["report"]["step_time_s"] for row in asked["best"]])
+        self.assertEqual({row["machine"]["strategy.offload.activations"] for row in listed["best"]},
+                         {"none", "cpu"})
+        one = self.search(HYBRID, "-L", "strategy.offload.activations=cpu",
+                          "--set", 'strategy.offload={"activations":["none","cpu"]}',
+                          "--set", "strategy.tp=[1,2]")
+        for row in one["best"]:
+            self.assertEqual(row["machine"], {"strategy.offload.activations": "cpu"})
+
     def test_an_order_names_the_axes_that_are_searched(self):
         refused = plait("search", HYBRID, "--set", 'placement.order=["tp","dp","fsdp"]')
         self.assertEqual(refused.code, 2)
