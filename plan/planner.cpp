@@ -123,6 +123,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   apply_whole_logits(draft);
   insert_collectives(draft);
   overlap_tensor_parallel(draft);
+  copy_inputs(draft);
   apply_context_parallel(draft);
   apply_recompute(draft);
   skip_unused_gradients(draft);

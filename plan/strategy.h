@@ -133,6 +133,8 @@ struct TensorOptions {
   /// Each rank gathers the logits of all and takes the loss of the whole vocabulary, instead of its
   /// share's part.
   bool gather_logits = false;
+  /// What a layer that is split by columns multiplies is a copy of its input, for each projection.
+  bool copied_inputs = false;
 };
 
 /// ZeRO++ (Wang et al. 2023, arXiv 2306.10209), on zero_stage 3.

@@ -61,6 +61,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"expert.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1},
       {"expert_gather.cpp", c.model.experts > 0 && s.mesh.size_of(s.axes_of_experts()) > 1 &&
                                 s.expert_dispatch == ExpertDispatch::kAllGather},
+      {"copied_inputs.cpp", tp && s.tensor.copied_inputs && !s.sequence_parallel},
       {"whole_logits.cpp", tp && s.tensor.gather_logits},
       {"insert_collectives.cpp", tp},
       {"tensor_overlap.cpp", tp && s.tensor.overlap != TensorOverlap::kWeightGrad},

@@ -284,6 +284,15 @@ void offload(List& l) {
   l.add("activations on the host, ep", mixtral(), {.ep = 2}, 0, {deep, activations_on_host});
 }
 
+/// Of projections that tensor parallelism splits by columns.
+void inputs_copied(List& l) {
+  l.add("inputs copied, tp, dp", gpt(), {.dp = 2, .tp = 2}, 1, {copied_inputs, waits});
+  l.add("inputs copied, tp, pp, recompute all", llama(), {.pp = 2, .tp = 2}, 0,
+        {copied_inputs, waits, all_again});
+  l.add("inputs copied, tp, ep, activations on the host", mixtral(), {.tp = 2, .ep = 2}, 0,
+        {copied_inputs, deep, activations_on_host});
+}
+
 void parameter_servers(List& l) {
   l.add("one of the ranks serves", llama(), {.dp = 2}, 0, {one_server});
   l.add("all ranks serve", gpt(), {.dp = 4}, 0, {all_serve, pairs});
@@ -330,7 +339,8 @@ std::vector<MatrixCase> matrix_cases() {
       further_tokens(list), offload(list), parameter_servers(list), hybrids(list),
       packed_documents(list), uneven_stages(list), losses_in_pieces(list), whole_losses(list),
       encoders(list), state_space_layers(list), delta_nets(list), low_rank_adapters(list),
-      kept_results(list), dropped_and_quantized_adapters(list), gathered_tokens(list);
+      kept_results(list), dropped_and_quantized_adapters(list), gathered_tokens(list),
+      inputs_copied(list);
   return std::move(list.cases);
 }
 

@@ -53,6 +53,7 @@ inline void mlps_again(MatrixCase& c) {
                                       RecomputeModule::kExpertActivations}};
 }
 inline void whole_logits(MatrixCase& c) { c.strategy.tensor.gather_logits = true; }
+inline void copied_inputs(MatrixCase& c) { c.strategy.tensor.copied_inputs = true; }
 inline void head_again(MatrixCase& c) {
   c.strategy.recompute = {.kind = Recompute::kFull, .head = true};
 }

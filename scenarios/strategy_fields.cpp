@@ -216,6 +216,10 @@ const Table<TensorOptions>& tensor_table() {
           field("gather_logits", &TensorOptions::gather_logits, Flag{},
                 "Each rank gathers the logits of all and takes the loss of the whole vocabulary; "
                 "else it takes its share's part, and maxima and sums are reduced."),
+          field("copied_inputs", &TensorOptions::copied_inputs, Flag{},
+                "Each projection that is split by columns multiplies a copy of its input, which is "
+                "kept for backward; without sequence_parallel (PaddlePaddle).")
+              .silent_by_default(),
       },
       "overlap");
   return table;

@@ -18,6 +18,7 @@ class CallCopies {
     Tensor copy = d_.tensors[t];
     copy.name += ".recomputed";
     copy.scope = Scope::kCall;
+    if (copy.is_view()) copy.storage = of(copy.storage);
     return copies_[t] = d_.add(copy);
   }
 

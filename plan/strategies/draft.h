@@ -302,6 +302,7 @@ void apply_sequence_parallel(Draft& draft);  // shards the residual stream over 
 void apply_whole_logits(Draft& draft);       // every rank along tp takes the whole loss
 void insert_collectives(Draft& draft);  // makes every operand arrive in the layout its op needs
 void overlap_tensor_parallel(Draft& draft);  // what hides what travels over tp
+void copy_inputs(Draft& draft);              // of linear layers that tp splits by columns
 void apply_context_parallel(Draft& draft);   // attention meets all tokens' keys and values
 void apply_recompute(Draft& draft);
 void skip_unused_gradients(Draft& draft);  // of the input of the first layer with adapters

@@ -1,6 +1,7 @@
 // Tensor and sequence parallelism: which collectives a layer has, and how large they are.
 #include <algorithm>
 
+#include "plan/memory.h"
 #include "tests/plan/tiny.h"
 
 namespace plait::tensor_test {
@@ -120,6 +121,46 @@ TEST(WholeLogits, AreOnEveryRank) {
       EXPECT_EQ(loss->vocab, tiny_llama().vocab);
     }
   }
+}
+
+/// Of a layer's forward pass, bytes that its copies write.
+std::int64_t copied(const Plan& plan) {
+  std::int64_t out = 0;
+  for (const Op& op : block_named(plan, "layer.forward").ops) {
+    const Compute* c = std::get_if<Compute>(&op.body);
+    const Cast* cast = c == nullptr ? nullptr : std::get_if<Cast>(c);
+    if (cast != nullptr && cast->from == cast->to) out += cast->elements * size_of(cast->to);
+  }
+  return out;
+}
+
+TEST(CopiedInputs, AreOneForEachProjection) {
+  // PaddlePaddle's ColumnParallelLinear: queries, keys, values, gate and up, or up alone.
+  for (const auto& [model, projections] : {std::pair{tiny_llama(), 5}, std::pair{tiny_gpt(), 4}}) {
+    Strategy s = split({.tp = 2});
+    const Plan shared = make_plan(model, tiny_workload(2, 2), s);
+    s.tensor.copied_inputs = true;
+    const Plan plan = make_plan(model, tiny_workload(2, 2), s);
+    EXPECT_EQ(copied(shared), 0);
+    EXPECT_EQ(copied(plan), projections * kStream) << model.name;
+    EXPECT_EQ(traffic(block_named(plan, "layer.backward"), kReduce, Axis::kTp), streams(2));
+  }
+}
+
+TEST(CopiedInputs, AreKeptAndWhatTheyAreOfIsNot) {
+  // Of a Llama five copies, where the outputs of its two norms are kept otherwise.
+  const Model model = tiny_llama();
+  Strategy s = split({.tp = 2});
+  const Bytes shared = live_memory(make_plan(model, tiny_workload(2, 2), s), 0).peak;
+  s.tensor.copied_inputs = true;
+  const Bytes copied = live_memory(make_plan(model, tiny_workload(2, 2), s), 0).peak;
+  EXPECT_EQ((copied - shared).value, (5 - 2) * kStream * model.layers);
+}
+
+TEST(CopiedInputs, AreNoneWhereTheSequenceIsSplit) {
+  Strategy s = split({.tp = 2});
+  s.sequence_parallel = s.tensor.copied_inputs = true;
+  EXPECT_EQ(copied(make_plan(tiny_llama(), tiny_workload(2, 2), s)), 0);
 }
 
 TEST(TensorParallel, ProjectionsInAreSplitByRowsOfTheirWeightAndProjectionsOutByColumns) {
