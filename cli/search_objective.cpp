@@ -1,11 +1,13 @@
 #include "cli/search_objective.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "core/error.h"
+#include "core/sha256.h"
 #include "core/spelling.h"
 #include "topologies/catalogue.h"
 
@@ -79,9 +81,20 @@ void require_figures(const SearchCommand& o, const std::vector<const Scenario*>&
 
 void Ranking::add(const Scenario& machine, std::size_t study, const std::vector<Found>& found) {
   const Score score = score_on(options_, machine);
-  for (const Found& f : found) all_.push_back({study, f, score.of(f.result.step)});
+  for (const Found& f : found) {
+    if (is_new(machine, f.layout)) all_.push_back({study, f, score.of(f.result.step)});
+  }
   std::ranges::stable_sort(all_, {},
                            [](const Ranked& c) { return std::pair(c.score, c.found.result.step); });
+}
+
+bool Ranking::is_new(const Scenario& machine, const Layout& layout) {
+  if (machine.placement_order.empty()) return true;
+  const std::vector<std::int64_t> devices = with_layout(machine, layout).placement;
+  return placed_
+      .insert(sha256(fmt::format("{} {} {}", machine.canonical_json, settings_of(layout),
+                                 fmt::join(devices, ","))))
+      .second;
 }
 
 SimTime Ranking::slowest(const Scenario& machine) const {

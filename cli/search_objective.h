@@ -1,6 +1,8 @@
 #pragma once
 // What `plait search` makes small over the layouts of all machines, and what it leaves out.
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cli/search_study.h"
@@ -15,7 +17,8 @@ struct Ranked {
 };
 
 /// What is found on one machine after another, best first: by the objective, then by step time,
-/// then in the order of machines and of layouts.
+/// then in the order of machines and of layouts. What two orders of the axes place alike counts
+/// once.
 class Ranking {
  public:
   explicit Ranking(const SearchCommand& options) : options_(options) {}
@@ -28,8 +31,11 @@ class Ranking {
   std::vector<Ranked> reported() const;
 
  private:
+  bool is_new(const Scenario& machine, const Layout& layout);
+
   const SearchCommand& options_;
   std::vector<Ranked> all_;
+  std::set<std::string> placed_;  // by an order: machine, layout and devices
 };
 
 /// Leaves out what does not train in time, and all but the best that are asked for. Returns

@@ -331,6 +331,15 @@ class Search(CommandTest):
             self.assertEqual(report["placement"], row["report"]["placement"])
         self.assertEqual(found, set(orders))
 
+    def test_what_two_orders_place_alike_counts_once(self):
+        answer = self.search(HYBRID, "--set", "placement.order=auto", "--set",
+                             "strategy.pp=[1,2]", "--set", "strategy.dp=auto", "--best", "40")
+        rows = [(tuple(row["settings"].items()), row["report"]["placement"])
+                for row in answer["best"]]
+        self.assertGreater(len(rows), 2)
+        self.assertEqual(len(rows), len(set(rows)))
+        self.assertGreater(len(rows), len({settings for settings, _ in rows}))
+
     def test_other_fields_may_list_values(self):
         listed = self.search(HYBRID, "--set", 'strategy.offload={"activations":["none","cpu"]}',
                              "--set", "strategy.tp=[1,2]", "--best", "400")
