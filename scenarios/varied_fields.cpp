@@ -88,7 +88,9 @@ class Walk {
 
  private:
   void field(const Json& json, const Shape& shape, const std::string& path) {
-    const auto automatically = std::ranges::find(automatic(), path, &VariedField::path);
+    // A text stands for what a section's shorthand says.
+    const std::string said = shape.shorthand.empty() ? path : path + "." + shape.shorthand;
+    const auto automatically = std::ranges::find(automatic(), said, &VariedField::path);
     if (lists_values(json, shape)) {
       if (json.children().empty()) refuse_type(json, "a list of at least one value");
       out.push_back({path, {}});

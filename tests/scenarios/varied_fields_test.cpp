@@ -51,6 +51,8 @@ TEST(VariedFields, TakeWordsAsTheyAreAndQuoteWhatIsNone) {
 TEST(VariedFields, OfSomeAutoSaysWhich) {
   EXPECT_THAT(varied(R"({"strategy": {"offload": {"activations": "auto"}}})"),
               ElementsAre(VariedField{"strategy.offload.activations", {"none", "cpu"}}));
+  EXPECT_THAT(varied(R"({"strategy": {"offload": "auto"}})"),
+              ElementsAre(VariedField{"strategy.offload.optimizer", {"none", "cpu"}}));
   const std::vector<VariedField> order = varied(R"({"placement": {"order": "auto"}})");
   ASSERT_EQ(order.size(), 1U);
   EXPECT_EQ(order[0].values.size(), 2U);
