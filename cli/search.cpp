@@ -95,13 +95,11 @@ std::string machines_in_words(const Studies& studies) {
 std::size_t place_of_written(const Studies& studies, const std::string& text,
                              const std::string& file, const std::vector<Override>& sets) {
   try {
-    // Where ranks run in order, whatever the layout, no placement is in the JSON.
-    const auto machine = [](const Scenario& s) {
-      return std::pair(s.canonical_json, s.placement_order);
-    };
-    const auto own = machine(parse_open_scenario(text, file, sets).scenario);
-    const auto found = std::ranges::find(
-        studies, own, [&](const auto& study) { return machine(study->scenario()); });
+    const Scenario own = parse_open_scenario(text, file, sets).scenario;
+    const auto found = std::ranges::find_if(studies, [&](const auto& study) {
+      const Scenario& s = study->scenario();
+      return s.canonical_json == own.canonical_json && s.placement_rule == own.placement_rule;
+    });
     return found == studies.end() ? 0 : static_cast<std::size_t>(found - studies.begin());
   } catch (const InputError&) {
     return 0;  // it may lack what -L says

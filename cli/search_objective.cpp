@@ -89,7 +89,7 @@ void Ranking::add(const Scenario& machine, std::size_t study, const std::vector<
 }
 
 bool Ranking::is_new(const Scenario& machine, const Layout& layout) {
-  if (machine.placement_order.empty()) return true;
+  if (!machine.placement_rule.any()) return true;
   const std::vector<std::int64_t> devices = with_layout(machine, layout).placement;
   return placed_
       .insert(sha256(fmt::format("{} {} {}", machine.canonical_json, settings_of(layout),

@@ -17,8 +17,7 @@ struct Ranked {
 };
 
 /// What is found on one machine after another, best first: by the objective, then by step time,
-/// then in the order of machines and of layouts. What two orders of the axes place alike counts
-/// once.
+/// then in the order of machines and of layouts. What two rules place alike counts once.
 class Ranking {
  public:
   explicit Ranking(const SearchCommand& options) : options_(options) {}
@@ -35,7 +34,7 @@ class Ranking {
 
   const SearchCommand& options_;
   std::vector<Ranked> all_;
-  std::set<std::string> placed_;  // by an order: machine, layout and devices
+  std::set<std::string> placed_;  // by a rule: machine, layout and devices
 };
 
 /// Leaves out what does not train in time, and all but the best that are asked for. Returns

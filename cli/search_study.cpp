@@ -47,13 +47,14 @@ std::string words_of(const Layout& layout, const Scenario& s) {
   return out + fmt::format(", micro-batch {}", layout.micro_batch);
 }
 
-/// Nothing where the layout is not one of this machine (S001, S002).
+/// Nothing where the layout is not one of this machine (S001, S002), or of this placement (S007).
 std::optional<Scenario> as_written(const std::string& text, const std::string& file,
                                    const std::vector<Override>& sets) {
   try {
     return parse_scenario(text, file, sets);
   } catch (const InputError& error) {
-    if (error.text().code != "S001" && error.text().code != "S002") throw;
+    constexpr std::string_view kOtherMachine[] = {"S001", "S002", "S007"};
+    if (std::ranges::count(kOtherMachine, error.text().code) == 0) throw;
     return std::nullopt;
   }
 }
@@ -96,9 +97,11 @@ std::vector<std::string> Study::warnings() const {
 }
 
 std::string Study::identity() const {
-  std::string order;
-  for (const Axis axis : open_.scenario.placement_order) order += fmt::format("{} ", name_of(axis));
-  return open_.scenario.canonical_json + "\n" + text_of(space_) + order + "\n";
+  const PlacementRule& rule = open_.scenario.placement_rule;
+  std::string placed;
+  for (const Axis axis : rule.order) placed += fmt::format("{} ", name_of(axis));
+  if (rule.stages_per_node > 0) placed += fmt::format("{} stages per node ", rule.stages_per_node);
+  return open_.scenario.canonical_json + "\n" + text_of(space_) + placed + "\n";
 }
 
 Assignments Study::settings(std::uint32_t number) const {

@@ -163,7 +163,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   Placement placement = resolve_placement(
       parts.placement, out.strategy.mesh, out.cluster.devices_per_node,
       stages_differ(out.strategy) ? std::optional(out.cluster.world_size()) : std::nullopt);
-  out.placement_order = parts.placement.order;
+  out.placement_rule = {parts.placement.order, parts.placement.stages_per_node};
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
   if (out.strategy.fsdp.early_scales && !out.workload.precision.gathers_narrow()) {

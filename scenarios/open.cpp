@@ -69,17 +69,13 @@ std::vector<std::string> values_of(const Json& json) {
   return out;
 }
 
-/// Most layouts have other numbers of stages, and of ranks in them.
-void refuse_stages_per_node(const Json& root) {
-  const char* path = "placement.stages_per_node";
-  const Json* json = root.find_path(path);
-  if (json == nullptr) return;
-  throw InputError({.code = "S050",
-                    .problem = fmt::format("{} in a search: it depends on the layout", path),
-                    .where = json->where(),
-                    .expected = "ranks in order, placement.order or placement.map",
-                    .cure = "set placement.order; vary stages_per_node with `plait whatif` on the "
-                            "best layout"});
+/// It is of each layout: what is not open alone need not divide by it. 0: it is not given.
+std::int64_t take_stages_per_node(JsonDocument& document) {
+  const Json* json = document.root().find_path("placement.stages_per_node");
+  if (json == nullptr || !json->is(Json::Kind::kInteger) || json->integer() < 1) return 0;
+  const std::int64_t out = json->integer();
+  document.remove({"placement", "stages_per_node"});
+  return out;
 }
 
 /// Bounds know collectives of equals.
@@ -125,7 +121,7 @@ const std::vector<std::string>& search_paths() {
 OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
                                  const std::vector<Override>& overrides) {
   auto document = std::make_shared<JsonDocument>(changed_document(text, file, overrides));
-  refuse_stages_per_node(document->root());
+  const std::int64_t stages_per_node = take_stages_per_node(*document);
   open_sections(*document);
   OpenScenario out;
   for (const std::string& path : search_paths()) {
@@ -141,6 +137,7 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
   }
   out.scenario = read_scenario(std::move(document), file);
   out.scenario.strategy.mesh[Axis::kPp] = given_size(out, Axis::kPp);
+  out.scenario.placement_rule.stages_per_node = stages_per_node;
   require_training(out.scenario);
   refuse_parameter_server(out.scenario.strategy.parameter_server);
   return out;

@@ -30,8 +30,7 @@ struct OpenScenario {
   const SearchField* find(const std::string& path) const;
 };
 
-/// Throws as parse_scenario does, F003 for an open field that is none of the three, S050 for a
-/// placement that depends on the layout.
+/// Throws as parse_scenario does, F003 for an open field that is none of the three.
 OpenScenario parse_open_scenario(const std::string& text, const std::string& file,
                                  const std::vector<Override>& overrides = {});
 

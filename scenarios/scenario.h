@@ -25,6 +25,14 @@ namespace plait {
 
 class JsonDocument;
 
+/// How ranks are placed, whatever the layout; at most one of the two is given.
+struct PlacementRule {
+  std::vector<Axis> order = {};  // from the inside out
+  std::int64_t stages_per_node = 0;
+  bool any() const { return !order.empty() || stages_per_node > 0; }
+  bool operator==(const PlacementRule&) const = default;
+};
+
 struct Scenario {
   std::string name;
   std::string comment;  // what it shows, where its numbers come from
@@ -41,7 +49,7 @@ struct Scenario {
   BytesPerSecond storage_bandwidth;        // of each node's drives
   BytesPerSecond storage_write_bandwidth;  // 0: as they read
   double price_per_device_hour = 0;        // in the user's currency; 0: not said
-  std::vector<Axis> placement_order;       // as it was given; of each layout of a search
+  PlacementRule placement_rule;            // which it follows, and each layout of a search
   std::vector<std::int64_t> placement;     // device of each mesh rank; empty: rank r on device r
   std::string placement_words;        // "pp, tp, dp from the inside out"; "": rank r on device r
   Host host;                          // issues the ops of each rank

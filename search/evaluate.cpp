@@ -28,9 +28,11 @@ Scenario with_layout(const Scenario& scenario, const Layout& layout) {
   Scenario out = scenario;
   out.strategy = strategy_of(layout, scenario.strategy);
   out.workload.micro_batch = layout.micro_batch;
-  if (scenario.placement_order.empty()) return out;
-  Placement placement = resolve_placement({.order = scenario.placement_order}, out.strategy.mesh,
-                                          scenario.cluster.devices_per_node);
+  const PlacementRule& rule = scenario.placement_rule;
+  if (!rule.any()) return out;
+  Placement placement =
+      resolve_placement({.order = rule.order, .stages_per_node = rule.stages_per_node},
+                        out.strategy.mesh, scenario.cluster.devices_per_node);
   out.placement = std::move(placement.devices);
   out.placement_words = std::move(placement.words);
   return out;
@@ -38,8 +40,8 @@ Scenario with_layout(const Scenario& scenario, const Layout& layout) {
 
 std::optional<Evaluation> evaluate(const Scenario& scenario, const CostModel& costs,
                                    const Layout& layout, SimTime limit) {
-  const Scenario s = with_layout(scenario, layout);
   try {
+    const Scenario s = with_layout(scenario, layout);
     const std::optional<ToldStep> told = step_of_few(s, costs);
     if (told && told->step > limit) return Evaluation{told->step, {}, {}};
     if (told) {

@@ -135,7 +135,7 @@ void require_small_model(const Model& m) {
 
 /// Of each layout the order says where its ranks run: it names all axes that may have several.
 void require_named_axes(const OpenScenario& open, const Space& space) {
-  const std::vector<Axis>& order = open.scenario.placement_order;
+  const std::vector<Axis>& order = open.scenario.placement_rule.order;
   if (order.empty()) return;
   const std::pair<Axis, const std::vector<std::int64_t>*> sizes[] = {
       {Axis::kTp, &space.tp},     {Axis::kEp, &space.ep}, {Axis::kCp, &space.cp},

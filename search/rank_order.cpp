@@ -28,15 +28,15 @@ bool begins_as_mesh(const std::vector<Axis>& order) {
 }  // namespace
 
 RankOrder::RankOrder(const Scenario& s) {
-  if (s.placement_order.empty()) {
-    known_ = s.placement.empty();
+  const std::vector<Axis>& order = s.placement_rule.order;
+  if (order.empty()) {
+    known_ = s.placement.empty() && !s.placement_rule.any();
     return;
   }
-  known_ = begins_as_mesh(s.placement_order);
+  known_ = begins_as_mesh(order);
   // Axes that are not named have one rank, wherever they stand.
-  std::ranges::stable_sort(outer_, {}, [&](Axis a) {
-    return std::ranges::find(s.placement_order, a) - s.placement_order.begin();
-  });
+  std::ranges::stable_sort(outer_, {},
+                           [&](Axis a) { return std::ranges::find(order, a) - order.begin(); });
 }
 
 std::int64_t RankOrder::stride(const Layout& l, Axis axis) const {

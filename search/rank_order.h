@@ -17,8 +17,8 @@ class RankOrder {
  public:
   explicit RankOrder(const Scenario& scenario);
 
-  /// Else nothing is known: ranks are placed one by one, or in an order that takes the inner axes
-  /// apart.
+  /// Else nothing is known: ranks are placed one by one, by stages of a node, or in an order that
+  /// takes the inner axes apart.
   bool known() const { return known_; }
   /// A stage's devices stand together.
   bool stages_outermost() const { return known_ && outer_.back() == Axis::kPp; }

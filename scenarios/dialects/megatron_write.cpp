@@ -216,7 +216,7 @@ void write_placement(ExportDraft& d) {
   constexpr std::array kOrder = {Axis::kTp, Axis::kPp, Axis::kFsdp, Axis::kDp};
   const auto several = [&mesh](Axis axis) { return mesh[axis] > 1; };
   std::vector<Axis> order, expected;
-  std::ranges::copy_if(d.scenario.placement_order, std::back_inserter(order), several);
+  std::ranges::copy_if(d.scenario.placement_rule.order, std::back_inserter(order), several);
   std::ranges::copy_if(kOrder, std::back_inserter(expected), several);
   if (d.scenario.placement.empty() || order != expected) return;
   d.set("--use-tp-pp-dp-mapping");

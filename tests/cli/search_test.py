@@ -331,6 +331,18 @@ class Search(CommandTest):
             self.assertEqual(report["placement"], row["report"]["placement"])
         self.assertEqual(found, set(orders))
 
+    def test_stages_share_nodes(self):
+        answer = self.search(HYBRID, "-L", "placement.stages_per_node=1,2", "--best", "20",
+                             "--set", "strategy.pp=[2,4]", "--set", "strategy.dp=auto")
+        for row in answer["best"]:
+            report = self.run_with(HYBRID, {**row["machine"], **row["settings"]})
+            self.assertEqual(report["step_time_s"], row["report"]["step_time_s"])
+        self.assertIn("2 stages per node", {row["report"]["placement"] for row in answer["best"]})
+        # Of one stage, as the file has it, none can be placed so.
+        staged = self.search(HYBRID, "--set", "placement.stages_per_node=2", "--best", "1")
+        self.assertIsNone(staged["as_written"])
+        self.assertEqual(staged["best"][0]["report"]["placement"], "2 stages per node")
+
     def test_what_two_orders_place_alike_counts_once(self):
         answer = self.search(HYBRID, "--set", "placement.order=auto", "--set",
                              "strategy.pp=[1,2]", "--set", "strategy.dp=auto", "--best", "40")

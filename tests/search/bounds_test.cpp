@@ -12,7 +12,7 @@ namespace plait::bounds_test {
 void expect_bounded(const Case& c, std::size_t most, const std::vector<Axis>& order = {}) {
   RC_LOG() << c << "\n";
   Scenario s = scenario_of(c);
-  s.placement_order = order;
+  s.placement_rule.order = order;
   const CostModel costs = c.costs();
   Bounds bounds(s, costs);
   Space space;  // a search tries some schedules only where it is told to
