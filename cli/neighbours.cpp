@@ -10,7 +10,10 @@ namespace {
 class Neighbours {
  public:
   explicit Neighbours(const Scenario& s)
-      : s_(s.strategy), w_(s.workload), has_experts_(s.model.experts > 0) {}
+      : s_(s.strategy),
+        w_(s.workload),
+        has_experts_(s.model.experts > 0),
+        in_order_(s.placement.empty()) {}
 
   std::vector<Neighbour> all() {
     recompute();
@@ -20,6 +23,8 @@ class Neighbours {
     state();
     gathering();
     overlap();
+    dispatch();
+    placement();
     return std::move(out_);
   }
 
@@ -114,13 +119,27 @@ class Neighbours {
     }
   }
 
+  /// How tokens get to experts on other ranks.
+  void dispatch() {
+    if (!has_experts_ || s_.mesh.size_of(s_.axes_of_experts()) < 2) return;
+    const bool gathers = s_.expert_dispatch == ExpertDispatch::kAllGather;
+    add("dispatch", {{"strategy.expert_dispatch", gathers ? "all_to_all" : "all_gather"}});
+  }
+
+  /// Stages around the ranks of a layer and a sequence, and replicas around stages.
+  void placement() {
+    const bool replicas = size(Axis::kDp) * size(Axis::kFsdp) > 1;
+    if (!in_order_ || size(Axis::kPp) < 2 || !replicas) return;
+    add("placement", {{"placement.order", R"(["tp","ep","cp","pp","fsdp","dp"])"}});
+  }
+
   void toggle(const char* decision, const char* path, bool now) {
     add(decision, {{path, now ? "false" : "true"}});
   }
 
   const Strategy& s_;
   const Workload& w_;
-  bool has_experts_;
+  bool has_experts_, in_order_;
   std::vector<Neighbour> out_;
 };
 

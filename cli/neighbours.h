@@ -15,8 +15,9 @@ struct Neighbour {
 };
 
 /// Half and twice of each size (micro-batch, tp, pp, cp, ep, tp against pp, chunks), and every
-/// other choice of recomputation, schedule, sharding of training state and overlap. All of them
-/// compute the same step. Whether they can be planned is for the planner to say.
+/// other choice of recomputation, schedule, sharding of training state, overlap, dispatch of tokens
+/// to experts and order of the ranks on the devices. All of them compute the same step. Whether
+/// they can be planned is for the planner to say.
 std::vector<Neighbour> neighbours(const Scenario& scenario);
 
 }  // namespace plait
