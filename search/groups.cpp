@@ -51,8 +51,7 @@ void Groups::place(const Lattice& lattice, std::vector<GroupPlacement>& out) con
   std::vector<char> seen(static_cast<std::size_t>(period_));
   const std::int64_t per_node = cluster_.devices_per_node;
   std::vector<char> inside_a_run(static_cast<std::size_t>(per_node));
-  for (std::int64_t first = 0; first < world_; ++first) {
-    if (!lattice.may_begin(first)) continue;
+  for (std::int64_t first = 0; first < world_; first = lattice.next_beginning(first + 1)) {
     const bool inside = run > 0 && first % run + reach < run;
     char& done = inside ? inside_a_run[static_cast<std::size_t>(first % per_node)]
                         : seen[static_cast<std::size_t>(first % period_)];

@@ -44,12 +44,15 @@ class Lattice {
     for (const Run& run : *this) out += (run.size - 1) * run.stride;
     return out;
   }
-  /// Of the lattices of this shape that all devices fall into, one begins there.
-  bool may_begin(std::int64_t device) const {
-    for (const Run& run : *this) {
-      if (device / run.stride % run.size != 0) return false;
+  /// Of the lattices of this shape that all devices fall into, where the first one begins that does
+  /// so at `device` or behind it.
+  std::int64_t next_beginning(std::int64_t device) const {
+    for (const Run* run = begin(); run != end();) {
+      const bool begins = device / run->stride % run->size == 0;
+      if (!begins) device = (device / (run->stride * run->size) + 1) * (run->stride * run->size);
+      run = begins ? run + 1 : begin();
     }
-    return true;
+    return device;
   }
   auto operator<=>(const Lattice&) const = default;
 
