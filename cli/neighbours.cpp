@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plan/schedule.h"
+#include "scenarios/placement.h"
 
 namespace plait {
 namespace {
@@ -130,7 +131,7 @@ class Neighbours {
   void placement() {
     const bool replicas = size(Axis::kDp) * size(Axis::kFsdp) > 1;
     if (!in_order_ || size(Axis::kPp) < 2 || !replicas) return;
-    add("placement", {{"placement.order", R"(["tp","ep","cp","pp","fsdp","dp"])"}});
+    add("placement", {{"placement.order", kStagesWithinReplicas}});
   }
 
   void toggle(const char* decision, const char* path, bool now) {

@@ -13,6 +13,10 @@
 
 namespace plait {
 
+/// An order that keeps the ranks of a layer and a sequence together, then stages, then replicas, as
+/// JSON: Megatron-LM's tp-cp-ep-pp-dp.
+inline constexpr const char* kStagesWithinReplicas = R"(["tp","ep","cp","pp","fsdp","dp"])";
+
 /// At most one of these is given.
 struct PlacementPart {
   std::vector<Axis> order = {};  // fastest along the devices first; axes of size 1 may be absent

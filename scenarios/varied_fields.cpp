@@ -7,6 +7,7 @@
 #include "core/fields.h"
 #include "core/json.h"
 #include "scenarios/fields.h"
+#include "scenarios/placement.h"
 #include "scenarios/resolve.h"
 
 namespace plait {
@@ -17,8 +18,7 @@ const std::vector<VariedField>& automatic() {
   static const std::vector<VariedField> all = {
       {"strategy.offload.optimizer", {"none", "cpu"}},
       {"strategy.offload.activations", {"none", "cpu"}},
-      {"placement.order",
-       {R"(["tp","ep","cp","fsdp","dp","pp"])", R"(["tp","ep","cp","pp","fsdp","dp"])"}},
+      {"placement.order", {R"(["tp","ep","cp","fsdp","dp","pp"])", kStagesWithinReplicas}},
   };
   return all;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plan/strategies/draft.h"
+#include "plan/strategies/layout.h"
 
 namespace plait {
 namespace {
@@ -20,11 +21,12 @@ class CopiedInputs {
 
   void forward(Block& block) {
     for (Op& op : std::exchange(block.ops, {})) {
-      if (is_product(op, Pass::kForward) && has_own_columns(op.operands[1].tensor)) {
-        const TensorId weight = op.operands[1].tensor;
-        const TensorId first = copies(op.operands[0], weight, op.phase, block);
+      const bool product = is_product(op, Pass::kForward);
+      const TensorId gradient = product ? gradient_of(op.operands[1].tensor) : kNoTensor;
+      if (gradient != kNoTensor) {
+        const TensorId first = copies(op.operands[0], op.operands[1].tensor, op.phase, block);
         op.operands[0] = {first, Use::kRead, 0};
-        multiplied_[gradient_of(weight)] = first;
+        multiplied_[gradient] = first;
       }
       block.ops.push_back(std::move(op));
     }
@@ -38,13 +40,10 @@ class CopiedInputs {
   }
 
  private:
-  /// Not of experts.
-  bool has_own_columns(TensorId weight) const {
-    const Tensor& t = d_.tensors[weight];
-    return t.rank == 2 && t.dims[0].sharded.has(Axis::kTp) && gradient_of(weight) != kNoTensor;
-  }
-  /// kNoTensor: it is not trained.
+  /// Of a weight whose columns tp splits, but of experts; kNoTensor: there is none.
   TensorId gradient_of(TensorId weight) const {
+    const Tensor& t = d_.tensors[weight];
+    if (t.rank != 2 || !t.dims[0].sharded.has(Axis::kTp)) return kNoTensor;
     for (const Unit& unit : d_.units) {
       const auto found = std::ranges::find(unit.weights, weight);
       if (found == unit.weights.end() || !unit.trained()) continue;
@@ -52,14 +51,9 @@ class CopiedInputs {
     }
     return kNoTensor;
   }
-  std::int64_t projections(TensorId weight) const {
-    const Sections& columns = d_.tensors[weight].dims[0].sections;
-    if (columns[3] > 0) return 1;  // one product in every framework
-    return std::max<std::int64_t>(1, std::ranges::count_if(columns, [](auto n) { return n > 0; }));
-  }
   /// Side by side in one tensor, which stays as long as the first of them is read.
   TensorId copies(const Operand& input, TensorId weight, Phase phase, Block& block) {
-    const std::int64_t count = projections(weight);
+    const std::int64_t count = projections_of(d_.tensors[weight]);
     Tensor one = d_.tensors[input.tensor];
     one.name = d_.tensors[weight].name + ".input";
     Tensor all = one;

@@ -13,6 +13,8 @@
 // its results are summed up by the same reduce_scatter.
 //
 // Each rank's tokens take slots as they do with an all_to_all, so that the same ones are dropped.
+#include <utility>
+
 #include "plan/strategies/expert_parallel.h"
 #include "plan/strategies/layout.h"
 #include "plan/strategies/mixture_writer.h"
@@ -36,10 +38,8 @@ class GatherRewrite {
 
  private:
   void rewrite(Block& block) {
-    std::vector<Op> ops = std::move(block.ops);
-    block.ops.clear();
     block_ = &block;
-    for (Op& op : ops) {
+    for (Op& op : std::exchange(block.ops, {})) {
       const bool forward = op.phase == Phase::kForward;
       if (body_of<Dispatch>(op) != nullptr) {
         forward ? dispatch(std::move(op)) : dispatch_back(std::move(op));

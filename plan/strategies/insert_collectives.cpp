@@ -361,9 +361,7 @@ class Propagation {
   std::int64_t projections_behind(const Operand& gradient) {
     const auto producer = producer_of(gradient);
     if (producer == block_.ops.rend() || !is_product(*producer, Pass::kInputGrad)) return 1;
-    const auto& columns = d_.tensors[producer->operands[1].tensor].dims[0].sections;
-    if (columns[3] > 0) return 1;  // one product in every framework
-    return std::max<std::int64_t>(1, std::ranges::count_if(columns, [](auto n) { return n > 0; }));
+    return projections_of(d_.tensors[producer->operands[1].tensor]);
   }
   void insert(Op collective, const Operand& source) {
     auto& ops = block_.ops;

@@ -1,5 +1,7 @@
 #pragma once
-// How a tensor lies over the ranks of tensor parallelism.
+// How a tensor lies over the ranks of tensor parallelism, and what a weight packs.
+
+#include <algorithm>
 
 #include "plan/tensor.h"
 
@@ -23,6 +25,14 @@ inline void lay_out(Tensor& t, Layout l, AxisSet axes) {
   if (l == Layout::kPartial) t.partial = t.partial | axes;
   if (l == Layout::kSequence) t.dims[0].sharded = t.dims[0].sharded | axes;
   if (l == Layout::kFeature) t.dims[2].sharded = t.dims[2].sharded | axes;  // features or heads
+}
+
+/// Of a weight, the linear layers of one input whose rows it packs; more than three of them are one
+/// product in every framework.
+inline std::int64_t projections_of(const Tensor& weight) {
+  const Sections& rows = weight.dims[0].sections;
+  if (rows[3] > 0) return 1;
+  return std::max<std::int64_t>(1, std::ranges::count_if(rows, [](auto n) { return n > 0; }));
 }
 
 }  // namespace plait

@@ -4,6 +4,7 @@
 #include "core/units.h"
 #include "scenarios/dialects/arguments.h"
 #include "scenarios/dialects/megatron.h"
+#include "scenarios/placement.h"
 
 namespace plait::megatron {
 namespace {
@@ -80,8 +81,7 @@ class Reading {
     give("--sequence-parallel", "strategy.sequence_parallel",
          truth(args_.flag("--sequence-parallel") && tp_ > 1));  // as Megatron-LM itself
     if (args_.flag("--use-tp-pp-dp-mapping")) {
-      give("--use-tp-pp-dp-mapping", "placement.order",
-           R"(["tp", "ep", "cp", "pp", "fsdp", "dp"])");
+      give("--use-tp-pp-dp-mapping", "placement.order", kStagesWithinReplicas);
     }
   }
 
