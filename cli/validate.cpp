@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <regex>
@@ -50,15 +52,29 @@ std::regex parse_filter(const std::string& text) {
   }
 }
 
+/// Any of its names, or all of them in a row.
+bool matches(const PublishedRun& run, const std::regex& filter) {
+  const std::string all = run.id + " " + run.source + " " + run.gpu + " " + run.model.name;
+  return std::ranges::any_of(
+      std::array{run.id, run.source, run.gpu, run.model.name, all},
+      [&](const std::string& name) { return std::regex_search(name, filter); });
+}
+
 std::vector<ValidationTask> read_tasks(const ValidateOptions& o) {
   const std::regex filter = parse_filter(o.filter);
   std::vector<ValidationTask> out;
   for (const std::string& file : o.files) {
     const std::string name = std::filesystem::path(file).stem().string();
     for (PublishedRun& run : read_published_runs(read_json_file(file))) {
-      const std::string words = run.id + " " + run.source + " " + run.gpu + " " + run.model.name;
-      if (std::regex_search(words, filter)) out.push_back({name, std::move(run)});
+      if (matches(run, filter)) out.push_back({name, std::move(run)});
     }
+  }
+  if (out.empty() && !o.filter.empty()) {
+    throw InputError(
+        {.code = "V003",
+         .problem = fmt::format("--filter {}: no record of the files has it", o.filter),
+         .expected = "what occurs in the id, source, model or GPU of a record",
+         .cure = "leave --filter out to see all records"});
   }
   return out;
 }

@@ -109,6 +109,9 @@ struct PipelineOptions {
   PassProfile profile = {};  // of zb-1p and zb-2p
   ExchangeOverlap exchange_overlap = ExchangeOverlap::kSchedule;
   BlockingSends blocking_sends = BlockingSends::kNone;  // plan/strategies/blocking_sends.cpp
+  /// Ranks of tensor parallelism that all have what goes to the next stage send a part of it each,
+  /// and gather it there (plan/strategies/stage_exchange.cpp).
+  bool scatter_gather = false;
 
   /// Pairs of a forward and a backward pass take turns, layer by layer, where experts are on
   /// several ranks (plan/strategies/pass_parts.cpp).

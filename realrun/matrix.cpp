@@ -78,6 +78,7 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
       {"recompute_ops.cpp", s.recompute.kind == Recompute::kOps},
       {"pipeline.cpp", s.mesh[Axis::kPp] > 1},
       {"pieces.cpp", s.mesh[Axis::kPp] > 1},
+      {"stage_exchange.cpp", s.mesh[Axis::kPp] > 1},
       {"blocking_sends.cpp", s.pipeline.blocking_sends != BlockingSends::kNone},
       {"stage_tp.cpp", !s.pipeline.stage_tp.empty()},
       {"data.cpp", data},

@@ -293,6 +293,15 @@ void inputs_copied(List& l) {
         {copied_inputs, deep, activations_on_host});
 }
 
+/// Of stages whose tensor-parallel ranks have all of it.
+void messages_in_parts(List& l) {
+  l.add("messages in parts, pp, tp", llama(), {.pp = 2, .tp = 2}, 0, {scatter_gather});
+  l.add("messages in parts, pp, tp, cp, interleaved", gpt(), {.pp = 2, .tp = 2, .cp = 2}, 0,
+        {scatter_gather, deep, interleaved});
+  l.add("messages in parts, pp, tp of 4, zb-v, blocking", gpt(), {.pp = 2, .tp = 4}, 0,
+        {scatter_gather, deep, zb_v, blocking_sends});
+}
+
 void parameter_servers(List& l) {
   l.add("one of the ranks serves", llama(), {.dp = 2}, 0, {one_server});
   l.add("all ranks serve", gpt(), {.dp = 4}, 0, {all_serve, pairs});
@@ -340,7 +349,7 @@ std::vector<MatrixCase> matrix_cases() {
       packed_documents(list), uneven_stages(list), losses_in_pieces(list), whole_losses(list),
       encoders(list), state_space_layers(list), delta_nets(list), low_rank_adapters(list),
       kept_results(list), dropped_and_quantized_adapters(list), gathered_tokens(list),
-      inputs_copied(list);
+      inputs_copied(list), messages_in_parts(list);
   return std::move(list.cases);
 }
 

@@ -71,6 +71,7 @@ inline void two_chunks(MatrixCase& c, Schedule schedule) {
 }
 inline void interleaved(MatrixCase& c) { two_chunks(c, Schedule::kInterleaved); }
 inline void groups_of_3(MatrixCase& c) { interleaved(c), c.strategy.pipeline.microbatch_group = 3; }
+inline void scatter_gather(MatrixCase& c) { c.strategy.pipeline.scatter_gather = true; }
 inline void blocking_sends(MatrixCase& c) {
   c.strategy.pipeline.blocking_sends = BlockingSends::kAll;
 }

@@ -77,6 +77,11 @@ const Table<PipelineOptions>& pipeline_table() {
                 "Whose compute waits until what the stage has sent is on its way: nobody's "
                 "(`none`), that of schedules of whole passes over one chunk (`plain`: `1f1b`, "
                 "`gpipe`, `sequential`), or of `all`."),
+          field("scatter_gather", &P::scatter_gather, Flag{},
+                "Ranks of tensor parallelism send a part each of what all of them have, and gather "
+                "it on the next stage; without sequence_parallel (Megatron-LM until 2022, "
+                "DeepSpeed, PaddlePaddle).")
+              .silent_by_default(),
           field("profile", &P::profile, Nested{&profile_table()},
                 "What zb-1p and zb-2p are laid out for: durations in any common unit."),
       },

@@ -267,7 +267,7 @@ std::optional<ShardCosts> shard_costs(const Model& model, const Workload& worklo
     whole.schedule = Schedule::k1f1b;
     const Plan plan = probe(model, alike, base, whole, layout.recompute);
     ShardCosts out;
-    read_sizes(plan, kinds, alike.lora.any(), out.sizes);
+    read_sizes(plan, kinds, alike.lora.any(), strategy_of(whole, base).pipeline, out.sizes);
     read_memory(plan, kinds, model.mtp_layers, out.sizes);
     const DType written = written_gradients(base, alike.precision);
     if (!partly_recomputed(base, layout)) {

@@ -5,6 +5,7 @@
 
 #include "plan/layer_names.h"
 #include "plan/memory.h"
+#include "plan/strategies/stage_exchange.h"
 
 namespace plait {
 namespace {
@@ -152,9 +153,11 @@ void read_memory(const Plan& plan, const std::vector<KindOfLayers>& kinds, std::
 }
 
 void read_sizes(const Plan& plan, const std::vector<KindOfLayers>& kinds, bool adapters,
-                ShardSizes& out) {
+                const PipelineOptions& pipeline, ShardSizes& out) {
   for (const Tensor& t : plan.tensors) {
-    if (t.name == "x") out.message = t.bytes(plan.mesh);
+    if (t.name == "x") {
+      out.message = Bytes(t.bytes(plan.mesh).value / sharers_of_message(pipeline, plan.mesh, t));
+    }
     const std::string_view unit = unit_of(t);
     if (unit.empty()) continue;
     const bool trained = !adapters || unit == "adapters";

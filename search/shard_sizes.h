@@ -9,9 +9,10 @@
 
 namespace plait {
 
-/// Parameters, and the optimizer's op. `adapters`: nothing else is trained.
+/// Parameters, the optimizer's op, and a message between stages of `pipeline`. `adapters`: nothing
+/// else is trained.
 void read_sizes(const Plan& probe, const std::vector<KindOfLayers>& kinds, bool adapters,
-                ShardSizes& out);
+                const PipelineOptions& pipeline, ShardSizes& out);
 
 /// What is live, of the last layer of each kind, which is the first one of its kind in the backward
 /// pass; but for the layers of `modules` behind the model's, which go through theirs before any

@@ -36,7 +36,10 @@ void apply_blocking_sends(Draft& d) {
     std::deque<std::int32_t> sent;
     for (std::size_t c = 0; c < program.calls.size(); ++c) {
       Call& call = program.calls[c];
-      if (sends(d.blocks[call.block])) sent.push_back(static_cast<std::int32_t>(c));
+      if (sends(d.blocks[call.block])) {
+        sent.push_back(static_cast<std::int32_t>(c));
+        continue;
+      }
       const bool waits = call.after < 0 && begins_with_compute(d.blocks[call.block]);
       if (!waits || sent.empty()) continue;
       call.after = sent.front();

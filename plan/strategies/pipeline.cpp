@@ -14,6 +14,7 @@
 #include "plan/schedule.h"
 #include "plan/strategies/draft.h"
 #include "plan/strategies/pieces.h"
+#include "plan/strategies/stage_exchange.h"
 #include "plan/strategies/stage_tp.h"
 #include "plan/strategies/turns.h"
 
@@ -110,8 +111,9 @@ class ProgramWriter {
     for (std::int64_t s = 0; s < pieces_.stages; ++s) {
       const std::int64_t tp = tp_of_stage(d.strategy, s);
       if (onward_.contains(tp)) continue;
-      onward_.emplace(tp, exchanges("", 1, tp));
-      if (pieces_.shape != PipelineShape::kLoop) back_.emplace(tp, exchanges(".back", -1, tp));
+      onward_.emplace(tp, add_stage_exchange(d, "", 1, tp));
+      if (pieces_.shape == PipelineShape::kLoop) continue;
+      back_.emplace(tp, add_stage_exchange(d, ".back", -1, tp));
     }
   }
 
@@ -158,50 +160,12 @@ class ProgramWriter {
   const PassBlocks& passes(std::int64_t piece, std::int32_t l) const {
     return recomputes(piece, l) ? layer(l).recomputed : layer(l).kept;
   }
-  /// Between a piece and the next one, `step` stages away.
-  struct Exchanges {
-    BlockId send_forward = 0, recv_forward = 0, send_backward = 0, recv_backward = 0;
-  };
-  Exchanges exchanges(const std::string& way, int step, std::int64_t tp_of_other) {
-    fan_ = fan_between(d_.mesh().size_of(kTensorAxes), tp_of_other);
-    Exchanges out;
-    out.send_forward = exchange("send_forward" + way, d_.x, true, Stream::kSendForward, step);
-    out.recv_forward = exchange("recv_forward" + way, d_.x, false, Stream::kRecvForward, -step);
-    out.send_backward = exchange("send_backward" + way, d_.dx, true, Stream::kSendBackward, -step);
-    out.recv_backward = exchange("recv_backward" + way, d_.dx, false, Stream::kRecvBackward, step);
-    return out;
-  }
-  /// A receiver has equal parts of its tensor from each of its peers. Where ranks hold shards of a
-  /// sequence these are what the sender has, or a part of it; where they hold all of it, those who
-  /// share a receiver send a part each.
-  Bytes message(TensorId t, bool send) const {
-    const bool shards = d_.tensors[t].dims[0].sharded.has(Axis::kTp);
-    const std::int64_t parts = send && !shards ? fan_.sharers : fan_.peers;
-    const std::int64_t elements = d_.tensors[t].elements(d_.mesh());
-    if (elements % parts != 0) {
-      throw refusal("S052",
-                    std::to_string(elements) + " elements between stages cannot be sent in " +
-                        std::to_string(parts) + " equal parts",
-                    "strategy.stage_tp", "degrees whose ratio divides them",
-                    "change strategy.stage_tp or workload.sequence_length");
-    }
-    return Bytes(elements / parts * size_of(d_.tensors[t].dtype));
-  }
-  BlockId exchange(std::string name, TensorId t, bool send, Stream stream, int offset) {
-    const Bytes bytes = message(t, send);
-    Body body = send ? Body(Send{Axis::kPp, offset, bytes, fan_})
-                     : Body(Recv{Axis::kPp, offset, bytes, fan_});
-    const Phase phase = stream == Stream::kSendForward || stream == Stream::kRecvForward
-                            ? Phase::kForward
-                            : Phase::kBackward;
-    const Operand operand{t, send ? Use::kRead : Use::kWrite, 0};
-    return d_.add_block({std::move(name), {{body, stream, phase, {operand}}}});
-  }
   /// What crosses the boundary behind a piece; nothing where both sides are on one stage.
-  void cross(std::int64_t piece, BlockId Exchanges::*what, std::int32_t layer) {
+  void cross(std::int64_t piece, BlockId StageExchange::*what, std::int32_t layer) {
     const int step = pieces_.step_behind(piece, task_.chunk);
     if (step == 0) return;
-    const bool ahead = what == &Exchanges::send_forward || what == &Exchanges::recv_backward;
+    const bool ahead =
+        what == &StageExchange::send_forward || what == &StageExchange::recv_backward;
     const std::int64_t n = pieces_.stages, other = (stage_ + (ahead ? step : -step) + n) % n;
     call((step > 0 ? onward_ : back_).at(tp_of_stage(d_.strategy, other)).*what, layer);
   }
@@ -277,12 +241,12 @@ class ProgramWriter {
     if (piece == 0)
       call(embed_forward_, 0);
     else
-      cross(piece - 1, &Exchanges::recv_forward, begin);
+      cross(piece - 1, &StageExchange::recv_forward, begin);
     for (std::int32_t l = begin; l < end; ++l) layer_forward(piece, l);
     if (is_last(piece))
       heads_forward(piece, end);
     else
-      cross(piece, &Exchanges::send_forward, end);
+      cross(piece, &StageExchange::send_forward, end);
   }
   void layer_forward(std::int64_t piece, std::int32_t l) {
     once(layer(l), l);
@@ -320,10 +284,10 @@ class ProgramWriter {
     if (is_last(piece))
       heads_backward(piece, end);
     else
-      cross(piece, &Exchanges::recv_backward, end);
+      cross(piece, &StageExchange::recv_backward, end);
     for (std::int32_t l = end; l-- > begin;) call_backward(passes(piece, l), l);
     if (piece > 0)
-      cross(piece - 1, &Exchanges::send_backward, begin);
+      cross(piece - 1, &StageExchange::send_backward, begin);
     else if (!d_.embed_backward.ops.empty())
       call(embed_backward_, 0);
   }
@@ -347,8 +311,7 @@ class ProgramWriter {
   std::vector<LayerBlocks> layers_;  // as Draft::layers
   LayerBlocks mtp_;
   PassBlocks head_, mtp_head_;
-  std::map<std::int64_t, Exchanges> onward_, back_;  // by the tensor-parallel degree over there
-  Fan fan_;                                          // of those being written
+  std::map<std::int64_t, StageExchange> onward_, back_;  // by the tensor-parallel degree there
   /// Of the stage being written, by chunk and pass: calls for any microbatch but the first.
   std::vector<std::vector<Call>> later_passes_;
   // Of the pass being written:

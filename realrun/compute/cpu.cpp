@@ -239,7 +239,7 @@ class CpuCompute : private OpView {
       return kernels::dequantize_shares(at(2), mask(0), at(1), shares, owes_sum(tensor(0)));
     }
     if (takes_share(1)) {
-      std::copy_n(at(0) + share_of(1, 0) * elements(1), elements(1), at(1));
+      std::copy_n(at(0) + share_taken(1) * elements(1), elements(1), at(1));
       return;
     }
     if (fills_share(1)) {

@@ -52,9 +52,15 @@ class OpView {
     std::int64_t from = 0, to = 0, elements = 0;
   };
   Copied copied() const;
-  /// A copy from a whole flat buffer (operand 0) to this rank's share of it.
+  /// A copy from a whole flat buffer, or whole rows (operand 0), to this rank's share of them.
   bool takes_share(std::size_t i) const {
-    return tensor(0).rank == 1 && tensor(i).rank == 1 && elements(i) < elements(0);
+    if (tensor(0).rank != tensor(i).rank) return false;
+    return tensor(0).rank == 1 ? elements(i) < elements(0) : dim(i, 0) < dim(0, 0);
+  }
+  /// Which of the shares of operand 0 operand i is.
+  std::int64_t share_taken(std::size_t i) const {
+    const AxisSet over = tensor(i).dims[0].sharded - tensor(0).dims[0].sharded;
+    return context_.rank.share(plan_.mesh, over);
   }
   /// A copy of this rank's share (operand 0) into a whole flat buffer.
   bool fills_share(std::size_t i) const {

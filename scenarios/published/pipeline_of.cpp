@@ -85,11 +85,17 @@ class PipelineWriter {
     } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
       assumed_.emplace_back("all_to_all beside another microbatch's compute: before and behind it");
     }
+    if (sends_whole_messages()) out["scatter_gather"] = false;
     share_layers(out);
     return out;
   }
 
  private:
+  /// Megatron-LM's figures of January 2021 are "before interleaving/scatter-gather".
+  bool sends_whole_messages() const {
+    return mentions(run_.source, "before interleaving/scatter-gather") ||
+           mentions(run_.arguments, "--no-scatter-gather-tensors-in-pipeline");
+  }
   /// And how many chunks a stage has.
   JsonObject schedule() {
     const std::string words = lower_case(p_.schedule);

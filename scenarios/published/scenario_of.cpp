@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/spelling.h"
 #include "scenarios/published/adapters_of.h"
+#include "scenarios/published/attention_of.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/pipeline_of.h"
@@ -29,6 +30,7 @@ class ScenarioWriter {
         m_(run.model),
         p_(run.layout),
         framework_(framework_of(run)),
+        attention_(attention_of(run)),
         recipe_(std::move(recipe)) {
     if (!recipe_.by_release.empty()) {
       assumed_.emplace_back("recipe: that of the release, " + recipe_.by_release);
@@ -99,7 +101,7 @@ class ScenarioWriter {
       out["capacity_factor"] = 1;
     }
     if (liger() && m_.vocab > 0) out["loss_pieces"] = liger_pieces(micro_batch);
-    if (const auto flash = flash_attention()) out["flash_attention"] = *flash;
+    if (attention_.flash) out["flash_attention"] = *attention_.flash;
     // Zero-bubble runs validate the norm behind the step (Qi et al. 2023, section 4): no stage
     // waits.
     const std::string& schedule = p_.schedule;
@@ -119,17 +121,6 @@ class ScenarioWriter {
   /// vTrain's times on one node are affine in layers and microbatches to the nanosecond: sums of
   /// passes that were measured one by one, in none of which the host is ahead of an earlier one.
   bool is_sum_of_passes() const { return mentions(run_.source, "ground_truth_single.csv"); }
-
-  /// Where the record names the attention kernel.
-  std::optional<bool> flash_attention() const {
-    if (mentions(run_.kernel, "flash") || mentions(run_.arguments, "--attention-backend flash"))
-      return true;
-    if (!run_.kernel.empty() || mentions(run_.arguments, "--attention-backend unfused"))
-      return false;
-    // Megatron-Core's own layers, without Transformer Engine, multiply scores and values apart.
-    if (mentions(run_.notes, "transformer_impl=local")) return false;
-    return std::nullopt;
-  }
 
   /// Dispatchers by their names; the zoo's own model files fuse routing and permutation
   /// (yanring/Megatron-MoE-ModelZoo, model_configs/benchmarking).
@@ -196,9 +187,8 @@ class ScenarioWriter {
     JsonObject out;
     if (mentions(run_.kernel, "RMS kernel")) out["norm"] = "fused";
     if (mentions(run_.notes, "fused RMSNorm=False")) out["norm"] = "eager";
-    if (mentions(run_.kernel, "flash_attentionv1")) out["attention"] = "flash1";
-    if (mentions(run_.kernel, "flash_attentionv2")) out["attention"] = "flash2";
-    if (run_.kernel == "torch") out["softmax"] = "eager";
+    if (!attention_.kernel.empty()) out["attention"] = attention_.kernel;
+    if (attention_.eager_softmax) out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))
       out["cross_entropy"] = "fused";
     if (async_tensor_parallel()) out["sequence"] = "fused";  // gathered in pieces, in their place
@@ -367,6 +357,7 @@ class ScenarioWriter {
   const PublishedModel& m_;
   const PublishedLayout& p_;
   std::string framework_;
+  AttentionWords attention_;
   Recipe recipe_;
   std::vector<std::string> assumed_;
 };

@@ -109,6 +109,15 @@ class Validate(CommandTest):
         self.assertEqual(result.code, 2)
         self.assertIn("V002", result.err)
 
+    def test_a_filter_is_sought_in_each_name_and_says_when_nothing_has_it(self):
+        path = self.records(RECORD, dict(RECORD, id="made_up#21"))
+        text = self.run_ok("validate", path, "--filter", RECORD["id"] + "$").out
+        self.assertIn(RECORD["id"] + " ", text)
+        self.assertNotIn("made_up#21", text)
+        result = plait("validate", path, "--filter", "H1000")
+        self.assertEqual(result.code, 2)
+        self.assertIn("V003", result.err)
+
 
 if __name__ == "__main__":
     unittest.main()

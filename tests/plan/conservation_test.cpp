@@ -23,6 +23,7 @@ void choose_pipeline(Strategy& s) {
   ScheduleKind kind = *rc::gen::elementOf(kSchedules);
   if (s.mesh[Axis::kPp] < kind.fewest_stages) kind = kind_of(Schedule::k1f1b);
   s.pipeline.schedule = kind.schedule, s.pipeline.chunks = kind.fewest_chunks;
+  s.pipeline.scatter_gather = *rc::gen::arbitrary<bool>();
 }
 
 void choose_sharding(Strategy& s) {

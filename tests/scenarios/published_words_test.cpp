@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "scenarios/published/attention_of.h"
 #include "scenarios/published/device_called.h"
 #include "scenarios/published/scenario_of.h"
 #include "scenarios/scenario.h"
@@ -202,6 +203,35 @@ TEST(PublishedWords, SizesOfZeroSayNothing) {
   record["model"]["layers"] = 1;  // fewer than stages
   record["parallel"] = {{"pp", 4}, {"schedule", "interleaved 1F1B (vpp not stated)"}};
   EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["schedule"], "1f1b");
+}
+
+TEST(PublishedWords, KernelsOfAttention) {
+  json record = published_sample();
+  const auto reads = [&](const char* words) {
+    record["kernel"] = words;
+    const AttentionWords out = attention_of(run_of(record));
+    const std::string flash = !out.flash ? "-" : *out.flash ? "flash " : "unfused ";
+    return flash + out.kernel + (out.eager_softmax ? "eager softmax" : "");
+  };
+  EXPECT_EQ(reads(""), "-");
+  EXPECT_EQ(reads("FlashAttention-2"), "flash flash2");
+  EXPECT_EQ(reads("Flash Attention v1"), "flash flash1");
+  EXPECT_EQ(reads("flash_attentionv1.0.8"), "flash flash1");
+  EXPECT_EQ(reads("flash-attn 2.5.8"), "flash flash2");
+  EXPECT_EQ(reads("FA2"), "flash flash2");
+  EXPECT_EQ(reads("FlashAttention"), "flash ");
+  EXPECT_EQ(reads("FlashAttention-3"), "flash ") << "the newest, on Hopper";
+  EXPECT_EQ(reads("without FlashAttention"), "unfused ");
+  EXPECT_EQ(reads("no flash-attn 2"), "unfused ");
+  EXPECT_EQ(reads("fused"), "unfused ") << "Megatron-LM's softmax";
+  EXPECT_EQ(reads("torch"), "unfused eager softmax");
+}
+
+TEST(PublishedWords, MessagesBetweenStagesBeforeTheyWereCut) {
+  json record = published_sample();
+  EXPECT_FALSE(scenario(record)["strategy"]["pipeline"].contains("scatter_gather"));
+  record["source"] = "Megatron-LM, earlier (before interleaving/scatter-gather)";
+  EXPECT_EQ(scenario(record)["strategy"]["pipeline"]["scatter_gather"], false);
 }
 
 TEST(PublishedWords, SequenceParallelismIsWantedByExperts) {

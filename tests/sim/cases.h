@@ -146,6 +146,7 @@ class RandomCase {
     Strategy& s = c.strategy;
     const std::int64_t dp = s.mesh[Axis::kDp], fsdp = s.mesh[Axis::kFsdp];
     s.sequence_parallel = s.mesh[Axis::kTp] > 1 && coin();
+    s.pipeline.scatter_gather = coin();
     s.zero_stage = static_cast<int>(fsdp > 1 ? pick_(1, 3) : dp > 1 ? pick_(0, 3) : 0);
     if (s.mesh[Axis::kPp] > 1 && s.zero_stage >= 2) c.model.tied_embeddings = false;  // S025
     s.keep_weight_shard = s.zero_stage == 3 && coin();

@@ -43,7 +43,7 @@ class CudaCast {
   void take_share() const {
     with_type(type(0), [&]<class T>(T) {
       const std::int64_t n = view_.elements(1);
-      k::cast(q_, at<T>(1), at<T>(0) + view_.share_of(1, 0) * n, n);
+      k::cast(q_, at<T>(1), at<T>(0) + view_.share_taken(1) * n, n);
     });
   }
   void take_columns() const {

@@ -7,18 +7,20 @@
 
 namespace plait::blocking_sends_test {
 
-Plan plan_of(BlockingSends sends, Schedule schedule = Schedule::k1f1b, std::int64_t chunks = 1) {
-  Strategy s = split({.pp = 2});
+Plan plan_of(BlockingSends sends, Schedule schedule = Schedule::k1f1b, std::int64_t chunks = 1,
+             bool in_parts = false) {
+  Strategy s = split({.pp = 2, .tp = in_parts ? 2 : 1});
   s.pipeline.schedule = schedule, s.pipeline.chunks = chunks;
+  s.pipeline.scatter_gather = in_parts;
   s.pipeline.blocking_sends = sends;
   return make_plan(tiny_llama(4), tiny_workload(4), s);
 }
 
 bool is_send(const Plan& plan, const Call& call) {
-  return std::holds_alternative<Send>(plan.blocks[call.block].ops.front().body);
+  return std::holds_alternative<Send>(plan.blocks[call.block].ops.back().body);
 }
 bool computes(const Plan& plan, const Call& call) {
-  return plan.blocks[call.block].ops.front().stream == Stream::kCompute;
+  return plan.blocks[call.block].ops.front().stream == Stream::kCompute && !is_send(plan, call);
 }
 std::int64_t waiting(const Plan& plan) {
   std::int64_t out = 0;
@@ -27,8 +29,7 @@ std::int64_t waiting(const Plan& plan) {
   return out;
 }
 
-TEST(BlockingSends, TheNextKernelsWaitForWhatWasSent) {
-  const Plan plan = plan_of(BlockingSends::kPlain);
+void expect_waits_for_what_was_sent(const Plan& plan) {
   for (const Program& program : plan.programs) {
     std::int32_t sent = -1, waits = 0;
     for (std::size_t c = 0; c < program.calls.size(); ++c) {
@@ -42,6 +43,13 @@ TEST(BlockingSends, TheNextKernelsWaitForWhatWasSent) {
     // Four microbatches are sent; behind the last one of the second stage comes the optimizer.
     EXPECT_EQ(waits, 4);
   }
+}
+
+TEST(BlockingSends, TheNextKernelsWaitForWhatWasSent) {
+  expect_waits_for_what_was_sent(plan_of(BlockingSends::kPlain));
+}
+TEST(BlockingSends, AlsoForAPartOfIt) {
+  expect_waits_for_what_was_sent(plan_of(BlockingSends::kPlain, Schedule::k1f1b, 1, true));
 }
 
 TEST(BlockingSends, AreThoseOfPlainSchedulesOrOfAll) {

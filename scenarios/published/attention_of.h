@@ -1,0 +1,21 @@
+#pragma once
+// The kernel of attention of a published run, from the words of its record.
+
+#include <optional>
+#include <string>
+
+#include "scenarios/published/record.h"
+
+namespace plait {
+
+struct AttentionWords {
+  std::optional<bool> flash;   // workload.flash_attention, where they say it
+  std::string kernel = {};     // kernels.attention; empty: the profile's
+  bool eager_softmax = false;  // PyTorch's own, op by op
+};
+
+/// "FlashAttention-2", "flash_attentionv1.0.8", "FA3", "no flash attention", "fused" (scores and
+/// softmax by Megatron-LM's kernel), "torch".
+AttentionWords attention_of(const PublishedRun& run);
+
+}  // namespace plait
