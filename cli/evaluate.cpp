@@ -16,8 +16,11 @@ bool is_world_mismatch(const InputError& error) {
   return error.text().code == "S001" || error.text().code == "S002";
 }
 
+/// A layout or a machine that is not possible, of which others of the same table may be.
 Outcome refused(const InputError& error, std::optional<Override> filled) {
-  if (!error.text().code.starts_with('S')) throw InputError(error);
+  const std::string& code = error.text().code;
+  const bool unknown_name = code == "C001" || code == "C002" || code == "C003";
+  if (unknown_name || (!code.starts_with('S') && !code.starts_with('C'))) throw InputError(error);
   return {std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem),
           std::move(filled), "", ""};
 }

@@ -79,7 +79,7 @@ std::optional<Cost> deepep_cost(const Collective& op, const GroupPlacement& grou
   Cost cost;
   if (group.nodes > 1) {
     outside = Seconds(load.tokens * load.row_bytes * load.remote_nodes /
-                      (group.inter.bandwidth.value * kNetworkShare));
+                      (group.inter.carried().value * kNetworkShare));
     cost.share[latency_of(group.inter.outermost())] =
         Seconds(kMessageStartUs * 1e-6) * latency_ratio(group.inter);
   }

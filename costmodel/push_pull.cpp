@@ -63,7 +63,7 @@ CollectiveCost push_pull_cost(Bytes bytes, const Servers& servers, const GroupPl
   if (group.nodes > 1) {
     // A server has its whole route to itself, but for the servers on the same NIC.
     Path in = route(cluster, 0, cluster.devices_per_node);
-    const double on_a_nic = std::max(1.0, in.bandwidth / group.inter.bandwidth);
+    const double on_a_nic = std::max(1.0, in.carried() / group.inter.carried());
     const double nics = std::max(1.0, static_cast<double>(group.ranks_per_node) / on_a_nic);
     in.bandwidth = in.bandwidth / std::max(1.0, crowd.servers / nics);
     cost = longer(cost, message_cost(times(bytes, crowd.remote * share), in));

@@ -42,8 +42,7 @@ double message_share(LinkClass link) { return message_fit(link).share; }
 Cost message_cost(Bytes bytes, const Path& path) {
   if (bytes.value == 0) return {};
   const LinkMessages fit = message_fit(path.outermost());
-  Cost cost =
-      link_cost(bytes, path, message_start(path), path.bandwidth * message_share(path.link));
+  Cost cost = link_cost(bytes, path, message_start(path), path.carried() * fit.share);
   cost.provenance = fit.provenance;
   cost.band = fit.band;
   return cost;

@@ -117,7 +117,8 @@ Knob make_knob(const Variation& variation, const std::string& base) {
     knob.measures.push_back({m->base() / unit.scale, unit, m->noun});
   }
   const auto m = read_measure(base);
-  if (m && knob.numeric() && m->same_kind(knob.measures.front())) {
+  const bool counts = base.find_first_not_of("0123456789") == std::string::npos;
+  if (m && !counts && knob.numeric() && m->same_kind(knob.measures.front())) {
     knob.base = to_text(measure_of(knob, m->base() / knob.measures.front().unit.scale));
   }
   return knob;

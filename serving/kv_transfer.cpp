@@ -66,13 +66,13 @@ class Ports {
   }
   /// Of a NIC, or of the way through the node.
   BytesPerSecond rate(std::int64_t from, std::int64_t to, const Path& path) const {
-    BytesPerSecond out = path.bandwidth * message_share(path.link);
+    BytesPerSecond out = path.carried() * message_share(path.outermost());
     if (within_node(from, to)) return out;
     const std::array<std::int64_t, 2> ends = {from, to};
     const Path share = place_group(cluster_, ends).inter;  // of one of those that share the NIC
     const std::int64_t sharers = std::min(sharing(from), sharing(to));
-    return std::min(out,
-                    share.bandwidth * static_cast<double>(sharers) * message_share(share.link));
+    return std::min(
+        out, share.carried() * static_cast<double>(sharers) * message_share(share.outermost()));
   }
 
  private:

@@ -11,28 +11,29 @@
 namespace plait {
 namespace {
 
+bool computes(const Share& s) { return s.group == "compute" || s.group == "recompute"; }
+
+/// What the chain that ends last is mostly made of. Stages that wait are not on it: where compute
+/// is, the bubble is compared with the compute of all ranks.
 std::string verdict(const Explanation& e) {
   std::map<std::string, double> groups;
-  double computing = 0;
-  // A host that binds is behind by little at each op; its whole path counts.
+  double most = 0, computing = 0, bubble = 0;
   for (const Share& s : e.critical_path) {
-    if (s.group == "host") groups["host"] += s.time.value;
-  }
-  for (const Share& s : e.breakdown) {
     const bool comm = s.group == "exposed_communication";
-    if (s.group == "host") continue;
-    if (s.group == "compute" || s.group == "recompute")
-      computing += s.time.value;
-    else
-      groups[comm                  ? "communication over " + s.name
-             : s.group == "bubble" ? "pipeline bubble"
-                                   : s.group] += s.time.value;
+    if (computes(s))
+      most += s.time.value;
+    else if (s.group != "bubble")
+      groups[comm ? "communication over " + s.name : s.group] += s.time.value;
   }
   std::string best = "compute";
   for (const auto& [name, time] : groups) {
-    if (time > computing) best = name, computing = time;
+    if (time > most) best = name, most = time;
   }
-  return best;
+  for (const Share& s : e.breakdown) {
+    if (computes(s)) computing += s.time.value;
+    if (s.group == "bubble") bubble += s.time.value;
+  }
+  return best == "compute" && bubble > computing ? "pipeline bubble" : best;
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ struct Cable {
   BytesPerSecond bandwidth;  // per direction, of all `count` together
   Seconds latency;           // of the wire, plus half of the time through each end
   std::int64_t count = 1;    // parallel ones that act as one
+  /// What one message may take where it is spread over all cables of the trunk; 0: `bandwidth`.
+  BytesPerSecond spread = {};
 };
 
 /// One direction of a cable: 2 c from its a to its b, 2 c + 1 back.

@@ -25,15 +25,20 @@ struct Distance {
     return std::tuple(a.beyond_nvlink, a.latency, -a.bandwidth, a.hops, a.link) <
            std::tuple(b.beyond_nvlink, b.latency, -b.bandwidth, b.hops, b.link);
   }
-  /// First this, then `next`. Of two links that are equally narrow the outer one (fabric before
-  /// PCIe) names the route.
+  /// As a NIC's rate. PCIe wins no tie, which rounding could decide.
+  double carried() const {
+    constexpr double kAbove = 1 + 1e-9;
+    return link == LinkClass::kPcie ? bandwidth * (kNicForPcie * kAbove) : bandwidth;
+  }
+  /// First this, then `next`. Of two links that carry as much the outer one (fabric before PCIe)
+  /// names the route.
   Distance then(const Distance& next) const {
     Distance out = *this;
     out.beyond_nvlink |= next.beyond_nvlink;
     out.latency += next.latency;
     out.hops += next.hops;
     if (next.fabric) out.fabric = next.fabric;
-    if (std::pair(next.bandwidth, -int(next.link)) < std::pair(bandwidth, -int(link))) {
+    if (std::pair(next.carried(), -int(next.link)) < std::pair(carried(), -int(link))) {
       out.bandwidth = next.bandwidth;
       out.link = next.link;
     }

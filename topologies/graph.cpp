@@ -91,6 +91,7 @@ void add_link(LinkGraph& graph, VertexId a, VertexId b, LinkClass link, BytesPer
 Cable Graph::cable(std::int64_t number) const {
   Cable out = cabling->cable(number);
   out.bandwidth *= factor(number);
+  out.spread *= factor(number);
   return out;
 }
 
@@ -141,7 +142,8 @@ Distance Graph::walk(std::int64_t from, std::int64_t to) const {
     Distance d;
     for (const Hop hop : hops) {
       const Cable c = cable(hop / 2);
-      d = d.then(over(fabric.link, c.bandwidth, c.latency));
+      const bool spread = fabric.spreading == Spreading::kEven && c.spread.value > 0;
+      d = d.then(over(fabric.link, spread ? c.spread : c.bandwidth, c.latency));
     }
     if (d.bandwidth > 0) best = std::min(best, d);
     const auto faulty = [this](Hop hop) { return cable_factor.contains(hop / 2); };
@@ -186,10 +188,15 @@ Distance Graph::distance(std::int64_t from, std::int64_t to) const {
 }
 
 IslandKind make_kind(Island island, IslandRoutes routes) {
-  IslandKind kind = {std::move(island), std::move(routes), {}};
+  IslandKind kind = {std::move(island), std::move(routes), {}, {}};
   const std::vector<std::size_t>& nic_of = kind.island.nic_of;
+  const LinkGraph& g = kind.island.links;
   for (const std::size_t nic : nic_of) {
     kind.devices_per_nic.push_back(std::count(nic_of.begin(), nic_of.end(), nic));
+    BytesPerSecond slot;
+    for (auto [edge, end] = boost::out_edges(kind.island.nics[nic], g); edge != end; ++edge)
+      slot += g[*edge].bandwidth;
+    kind.slot_of_nic.push_back(slot);
   }
   return kind;
 }

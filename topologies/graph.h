@@ -19,6 +19,7 @@ struct IslandKind {
   Island island;
   IslandRoutes routes;
   std::vector<std::int64_t> devices_per_nic;  // per device: how many its NIC serves
+  std::vector<BytesPerSecond> slot_of_nic;    // per device: of its NIC's PCIe link
 };
 
 /// The NICs, by their places in their islands, that a route leaves and enters through.

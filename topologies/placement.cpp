@@ -11,6 +11,7 @@
 //          the fabric says (Cabling::shares).
 //   inter_alone  the same when only this group communicates.
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <tuple>
 
@@ -36,9 +37,19 @@ void worsen(Path& worst, const Path& path) {
   }
   const Seconds latency = std::max(worst.latency, path.latency);
   const int hops = std::max(worst.hops, path.hops);
-  if (path.bandwidth < worst.bandwidth) worst = path;
+  if (path.carried() < worst.carried()) worst = path;
   worst.latency = latency;
   worst.hops = hops;
+}
+
+/// To a link on the way to a fabric, where it carries less.
+void narrow(Path& path, LinkClass link, BytesPerSecond bandwidth) {
+  const LinkClass fabric = path.outermost();
+  Path other = path;
+  other.link = link, other.bandwidth = bandwidth;
+  other.beyond = link == fabric ? std::nullopt : std::optional(fabric);
+  constexpr double kTie = 1 + 1e-9;  // names the fabric
+  if (other.carried() * (link == LinkClass::kPcie ? kTie : 1) < path.carried()) path = other;
 }
 
 /// The group island by island; `places` is the storage that the islands' places lie in.
@@ -160,9 +171,10 @@ Sharing sharing(const IslandRoutes& island, Places places) {
 struct RingRoute {
   Path worst;
   std::int64_t all_on_nic = 1;  // devices that a NIC of a member serves
-  Sharing own;                  // members
-  double port_factor = 1;       // what is left of the worst NIC
-  double fabric_factor = 1;     // and of the worst trunk beyond
+  BytesPerSecond slot = BytesPerSecond(std::numeric_limits<double>::infinity());  // the narrowest
+  Sharing own;                                                                    // members
+  double port_factor = 1;    // what is left of the worst NIC
+  double fabric_factor = 1;  // and of the worst trunk beyond
 };
 
 /// What is left of the NICs and trunks between two devices.
@@ -193,6 +205,7 @@ RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands
     }
     last_here = &here, last_next = &next, last_closeness = closeness;
     const Sharing own = sharing(g.kind(here.island).routes, here.places);
+    const std::vector<BytesPerSecond>& slots = g.kind(here.island).slot_of_nic;
     out.own = {std::max(out.own.nic, own.nic), std::max(out.own.rail, own.rail)};
     for (std::size_t j = 0; j < here.places.size(); ++j) {
       const std::int64_t to = next.places[j % next.places.size()];
@@ -203,6 +216,7 @@ RingRoute ring_route(const Cluster& cluster, const std::vector<Members>& islands
       const std::int64_t serves =
           g.kind(here.island).devices_per_nic[static_cast<std::size_t>(here.places[j])];
       out.all_on_nic = std::max(out.all_on_nic, serves);
+      out.slot = std::min(out.slot, slots[static_cast<std::size_t>(here.places[j])]);
     }
   }
   return out;
@@ -223,8 +237,9 @@ void place_between(const Cluster& cluster, const std::vector<Members>& islands,
   const auto share = [&](std::int64_t on_nic, BytesPerSecond of_fabric) {
     Path path = ring.worst;
     const BytesPerSecond nic = g.fabric.bandwidth * ring.port_factor;
-    path.bandwidth = std::min(path.bandwidth, nic / static_cast<double>(on_nic));
-    path.bandwidth = std::min(path.bandwidth, of_fabric * ring.fabric_factor);
+    narrow(path, g.fabric.link, nic / static_cast<double>(on_nic));
+    narrow(path, LinkClass::kPcie, ring.slot / static_cast<double>(on_nic));
+    narrow(path, g.fabric.link, of_fabric * ring.fabric_factor);
     return path;
   };
   out.inter = share(ring.all_on_nic, shares.all);

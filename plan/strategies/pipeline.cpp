@@ -80,10 +80,11 @@ void require_schedule(const Draft& d) {
             ", or choose another schedule");
   }
   if (kind.most_chunks > 1 && (p.chunks < kind.fewest_chunks || stages < kind.fewest_stages)) {
-    throw refusal("S032", "the schedule " + name + " needs at least 2 stages and 2 chunks",
-                  "strategy.pipeline.chunks",
+    const std::string path =
+        stages < kind.fewest_stages ? "strategy.pp" : "strategy.pipeline.chunks";
+    throw refusal("S032", "the schedule " + name + " needs at least 2 stages and 2 chunks", path,
                   kind.most_chunks == 2 ? "chunks = 2 and pp >= 2" : "chunks >= 2 and pp >= 2",
-                  "set strategy.pipeline.chunks to 2, or the schedule to \"1f1b\"");
+                  "set " + path + " to 2, or the schedule to \"1f1b\"");
   }
   if (stages < kind.fewest_stages) {
     throw refusal("S034", "a zero-bubble schedule needs at least 2 stages",

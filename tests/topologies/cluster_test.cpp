@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "core/error.h"
 #include "topologies/catalogue.h"
 
@@ -108,6 +110,32 @@ TEST(Cluster, TheSlowerOfNicAndItsSlotNamesTheRoute) {
   const Path p = route(make_cluster({.preset = "hgx-b200", .nodes = 2, .fabric = "xdr800"}), 0, 8);
   EXPECT_EQ(p.link, LinkClass::kPcie);
   EXPECT_EQ(p.bandwidth, find_device("b200").pcie_bandwidth);
+}
+
+TEST(Cluster, AFasterNicNeverCarriesLess) {
+  // The slot is 63 GB/s, of which data get what they get of a NIC of 52.
+  BytesPerSecond before;
+  for (const double rate : {25e9, 50e9, 52e9, 53e9, 62.9e9, 63.1e9, 100e9}) {
+    Fabric fabric = find_fabric("ndr400");
+    fabric.bandwidth = BytesPerSecond(rate);
+    const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 2, .own_fabric = fabric});
+    const BytesPerSecond carried = route(c, 0, 8).carried();
+    EXPECT_LE(before, carried) << rate;
+    before = carried;
+  }
+  EXPECT_DOUBLE_EQ(before.value, 63e9 * kNicForPcie);
+}
+
+TEST(Cluster, DevicesOfOneNicShareItsSlot) {
+  Fabric fabric = find_fabric("xdr800");
+  NodeSpec node = find_node("dgx-a100");
+  node.nics = 1;
+  const Cluster c = make_cluster({.nodes = 2, .own_node = node, .own_fabric = fabric});
+  std::vector<std::int64_t> all(16);
+  std::iota(all.begin(), all.end(), 0);
+  const Path path = place_group(c, all).inter;
+  EXPECT_EQ(path.link, LinkClass::kPcie);
+  EXPECT_DOUBLE_EQ(path.bandwidth.value, 31.5e9 / 8);
 }
 
 TEST(Cluster, DevicesBehindAPcieSwitchShareTheWayToTheHost) {

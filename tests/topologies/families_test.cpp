@@ -61,8 +61,10 @@ SimTime latency_of(const Network& network, const std::vector<LinkId>& links) {
 }
 
 std::vector<Cluster> one_of_each() {
+  Fabric thin_cables = three_levels(1.5, 1.3);
+  thin_cables.spreading = Spreading::kHash;  // each message takes one of them
   return {joined(fabric_with(Topology::kFatTree), 9),
-          joined(three_levels(1.5, 1.3), 9),
+          joined(thin_cables, 9),
           joined(dragonfly_with(1), 16),
           joined(dragonfly_with(3), 12, "dgx-v100"),
           joined(dragonfly_with(2), 8, "pcie-8"),
@@ -144,6 +146,17 @@ TEST(Families, TreesAndToriTakeShortestPathsOfTheWholeMachine) {
       }
     }
   }
+}
+
+TEST(Families, AMessageSpreadOverThinCablesIsAsWideAsItsPort) {
+  // 32 cables down and 32 / 15 up, as three: one of them is narrower than a port, all are not.
+  for (const double oversubscription : {1.0, 15.0, 16.0, 31.0, 32.0}) {
+    const Cluster c =
+        make_cluster({.preset = "hgx-h100", .nodes = 64, .oversubscription = oversubscription});
+    EXPECT_EQ(route(c, 0, 8 * 63).bandwidth, c.graph->fabric.bandwidth) << oversubscription;
+  }
+  const Cluster c = make_cluster({.preset = "hgx-h100", .nodes = 64, .oversubscription = 64});
+  EXPECT_EQ(route(c, 0, 8 * 63).bandwidth, c.graph->fabric.bandwidth * 0.5);
 }
 
 /// Of a name like "node 3: nic 2 -> group 0 router 1".

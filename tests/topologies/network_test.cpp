@@ -43,7 +43,7 @@ constexpr RoutingOptions kOneCable = {.spreading = Spreading::kHash, .rail_forwa
 
 TEST(Network, RoutesAreAsLongAndAsWideAsTheAnalyticOnes) {
   for (const std::string& name : joinable_names()) {
-    ClusterSpec spec{.preset = name, .nodes = 5, .nodes_per_pod = 2, .oversubscription = 1.5};
+    ClusterSpec spec{.preset = name, .nodes = 5, .nodes_per_pod = 2, .oversubscription = 2};
     if (name == "gb200-nvl72") spec.devices_per_node = 8;
     const Cluster c = make_cluster(spec);
     const auto network = make_network(c, kOneCable);

@@ -2,6 +2,7 @@
 // leaf has D = P * ceil(k / r) cables of bandwidth B down. With oversubscription o its cables up
 // carry D * B / o in total, spread evenly over S = ceil(D / o) spines. S never exceeds the cables,
 // so each spine has one cable from each leaf, of B when D / o is whole and slightly less otherwise.
+// A message that is spread over them all is held up by none of these.
 //
 // With three levels the G pods of a block have spines of their own, and spine j of every block has
 // the same C = ceil(G r / o') cores above it, o' being the oversubscription of the spines.
@@ -69,11 +70,15 @@ class FatTree : public Cabling {
     if (c < ports()) return port_cable(c, leaf_of(c));
     if (c < first_core()) {
       const std::int64_t leaf = (c - ports()) / spines_, spine = (c - ports()) % spines_;
-      return switch_cable(leaf, leafs_ + block_of(leaf) * spines_ + spine, up_);
+      Cable out = switch_cable(leaf, leafs_ + block_of(leaf) * spines_ + spine, up_);
+      out.spread = std::min(fabric_.bandwidth, fabric_.bandwidth * leaf_up_);
+      return out;
     }
     const std::int64_t spine = (c - first_core()) / cores_, core = (c - first_core()) % cores_;
-    return switch_cable(leafs_ + spine,
-                        leafs_ + blocks_ * spines_ + spine % spines_ * cores_ + core, core_up_);
+    Cable out = switch_cable(
+        leafs_ + spine, leafs_ + blocks_ * spines_ + spine % spines_ * cores_ + core, core_up_);
+    out.spread = std::min(fabric_.bandwidth, core_up_ * static_cast<double>(spines_ * cores_));
+    return out;
   }
 
   std::int64_t ways(std::int64_t from, std::int64_t to) const override {
