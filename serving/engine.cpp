@@ -46,11 +46,14 @@ Engine::Engine(const EngineLimits& limits, std::int64_t blocks,
   cache_.emplace(blocks, limits.block_size, requests);
 }
 
-bool Engine::fits(const Request& r) const {
+bool Engine::has_room(const Request& r) const {
   const std::int64_t tokens = r.prompt + r.output - 1 + guesses_.tokens + guesses_.lookahead;
   const std::int64_t at_once = limits_.max_tokens + guesses_.lookahead;
-  return kept_.most_blocks(tokens, at_once, limits_.block_size) <= blocks_ &&
-         (limits_.chunked_prefill || r.prompt + r.output - 1 <= limits_.max_tokens);
+  return kept_.most_blocks(tokens, at_once, limits_.block_size) <= blocks_;
+}
+
+bool Engine::fits_step(const Request& r) const {
+  return limits_.chunked_prefill || r.prompt + r.output - 1 <= limits_.max_tokens;
 }
 
 std::int64_t Engine::guesses(std::size_t r, std::int64_t tokens) const {

@@ -77,8 +77,11 @@ class Engine {
   /// Of steps' sequences with guesses: how many there were, with how many guesses, of which so many
   /// were right.
   const GuessTotals& guessed() const { return guessed_; }
-  /// A request that could not run even if it had the cache for itself.
-  bool fits(const Request& request) const;
+  /// False: a request that could not run even if it had the cache for itself.
+  bool has_room(const Request& request) const;
+  /// False: its prompt may not be cut, and is longer than a step. After a preemption the answer so
+  /// far comes with it.
+  bool fits_step(const Request& request) const;
 
  private:
   struct State {

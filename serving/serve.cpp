@@ -117,16 +117,29 @@ class Server {
   void arrives(std::size_t r, SimTime at) { events_.push({at, Happens::kArrives, r}); }
   static void require_room(std::size_t i, const std::vector<Request>& requests, Pool& pool) {
     const Request& r = requests[i];
-    if (r.prompt > 0 && r.output > 0 && pool[0].engine.fits(r)) return;
+    const Engine& engine = pool[0].engine;
     const ServerOptions& o = pool.options();
+    const std::string request = "request " + std::to_string(i) + " of " + std::to_string(r.prompt) +
+                                " prompt and " + std::to_string(r.output) + " output tokens";
+    if (r.prompt < 1 || r.output < 1 || !engine.has_room(r)) {
+      throw InputError({"R002",
+                        request + " never fits into the cache of a replica",
+                        {"", 0, 0, "serving"},
+                        "at least 1 token each, and together at most " +
+                            std::to_string(o.kept.most_tokens(o.blocks, o.limits.max_tokens,
+                                                              o.limits.block_size)),
+                        "shorten the requests, or use more devices or narrower weights"});
+    }
+    if (engine.fits_step(r)) return;
     throw InputError(
-        {"R002",
-         "request " + std::to_string(i) + " of " + std::to_string(r.prompt) + " prompt and " +
-             std::to_string(r.output) + " output tokens never fits into the cache of a replica",
-         {"", 0, 0, "serving"},
-         "at least 1 token each, and together at most " +
-             std::to_string(o.kept.most_tokens(o.blocks, o.limits.max_tokens, o.limits.block_size)),
-         "shorten the requests, or use more devices or narrower weights"});
+        {"R003",
+         request + " never fits into a step, and without chunked prefill may not be " + "cut",
+         {"", 0, 0, "serving.engine.max_num_batched_tokens"},
+         "prompt and answer, but for its last token, of at most max_num_batched_tokens "
+         "= " +
+             std::to_string(o.limits.max_tokens),
+         "raise serving.engine.max_num_batched_tokens, or set "
+         "serving.engine.chunked_prefill to true"});
   }
   void happen() {
     const Event e = events_.top();

@@ -89,7 +89,8 @@ struct Service : PoolUse {
   std::vector<Handover> handovers;  // of each request, where there is a pool of prefill
 };
 
-/// Throws InputError R002 for a request that no empty replica has room for.
+/// Throws InputError R002 for a request that no empty replica has room for, R003 for one that no
+/// step has room for.
 Service serve(const std::vector<Request>& requests, const Load& load, const ServerOptions& options,
               const StepPrice& price);
 

@@ -45,6 +45,31 @@ TEST(Serve, OneRequestTakesAPromptStepAndAStepPerLaterToken) {
   EXPECT_EQ(s.makespan, prompt + 4 * token);
 }
 
+/// Of the error that a request of 100 and 5 tokens meets; empty: none.
+InputError::Text refusal_with(const ServerOptions& o) {
+  try {
+    serve({{0, 100, 5, 0}}, all_at_once(1), o, Priced{kMs, kMs});
+  } catch (const InputError& error) {
+    return error.text();
+  }
+  return {};
+}
+
+// 104 tokens are in the cache when the last one is computed, and in one step where the sequence was
+// preempted right before.
+TEST(Serve, ARequestThatNeverFitsIsRefusedByWhatItDoesNotFitInto) {
+  ServerOptions o = options(104 / 8);
+  o.limits.block_size = 8, o.limits.max_tokens = 104, o.limits.chunked_prefill = false;
+  EXPECT_EQ(refusal_with(o).code, "");
+  o.limits.max_tokens = 103;
+  EXPECT_EQ(refusal_with(o).code, "R003");
+  EXPECT_NE(refusal_with(o).cure.find("serving.engine.chunked_prefill"), std::string::npos);
+  o.limits.chunked_prefill = true;
+  EXPECT_EQ(refusal_with(o).code, "");
+  o.blocks -= 1;
+  EXPECT_EQ(refusal_with(o).code, "R002");
+}
+
 TEST(Serve, TheHostsPartComesOnTopOfEachStep) {
   const std::vector<Request> requests = {{0, 10, 3, 0}};
   ServerOptions o = options();
