@@ -74,8 +74,15 @@ std::string rendered(const std::vector<ServingCandidate>& candidates, const Outp
   return "";
 }
 
-/// A layout that does not divide or combine, a machine that is not possible, or requests that are
-/// not for this engine are a row with its reason.
+/// Of a layout that does not divide or combine, a machine that is not possible, or requests that
+/// are too long for it.
+bool is_of_the_layout(const std::string& code) {
+  constexpr std::string_view kOfAll[] = {"S066", "S184", "R001", "C001", "C002", "C003"};
+  if (std::ranges::count(kOfAll, code) > 0) return false;
+  return code.starts_with('S') || code.starts_with('C') || code.starts_with('R');
+}
+
+/// A layout that cannot serve what is asked is a row with its reason.
 ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& options,
                               const Assignments& sets, const std::string& command_line,
                               ProgressLine& progress) {
@@ -89,10 +96,7 @@ ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& opti
     out.report =
         predict_serving(scenario, options.question(), run_facts(scenario, command_line), progress);
   } catch (const InputError& error) {
-    const std::string& code = error.text().code;
-    constexpr std::string_view kOfAll[] = {"S066", "S184", "R001", "C001", "C002", "C003"};
-    const bool of_one = code.starts_with('S') || code.starts_with('C') || code.starts_with('R');
-    if (!of_one || std::ranges::count(kOfAll, code) > 0) throw;
+    if (!is_of_the_layout(error.text().code)) throw;
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
   }
   return out;

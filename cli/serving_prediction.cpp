@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/context_length.h"
 #include "cli/prediction.h"
 #include "core/json.h"
 #include "serving/handover_summary.h"
@@ -79,16 +80,6 @@ std::string layout_words(const Mesh& mesh) {
 std::vector<Request> requests_of(Load& load) {
   if (load.arrivals != Arrivals::kTrace) return draw_requests(load);
   return read_trace(read_text_file(load.trace), load.trace, load);
-}
-
-/// Of a trace the longest sequence is known only now.
-void require_context(const std::vector<Request>& requests, Serving& serving) {
-  std::int64_t longest = 0;
-  for (const Request& r : requests) longest = std::max(longest, r.prompt + r.output);
-  for (EngineLimits* limits : {&serving.limits, &serving.disaggregation.prefill.limits,
-                               &serving.disaggregation.decode.limits}) {
-    if (limits->max_context == 0) limits->max_context = longest;
-  }
 }
 
 /// Counts the tokens that steps generate, guesses that are wrong among them.
@@ -244,9 +235,10 @@ ServingReport served(const Scenario& s, ServingQuestion question, const RunFacts
   Serving serving = *s.serving;
   const bool searches = question == ServingQuestion::kMaxRate;
   require_described(s.model, serving, s.strategy.mesh);
+  require_positions(s);
   if (searches) require_rate(serving);
   std::vector<Request> requests = requests_of(serving.load);
-  require_context(requests, serving);
+  require_context(requests, s, serving);
   Deployment deployment(s, serving);
   ServingReport r;
   r.run = facts;

@@ -278,15 +278,42 @@ class Serve(CommandTest):
             "S192": changed(changed(changed(SMALL, "serving.layers", {"split": "row"}),
                                     "strategy", {"tp": 2, "pp": 2}), "cluster.devices_per_node", 4),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
-            "R002": changed(changed(SMALL, "serving.requests.kinds",
-                                    [{"prompt_tokens": 10000000, "output_tokens": 1}]),
-                            "serving.engine", {"max_model_len": 8}),
+            "S194": changed(SMALL, "serving.engine", {"max_model_len": 131073}),
+            "R003": changed(SMALL, "serving.engine",
+                            {"max_num_batched_tokens": 512, "chunked_prefill": False}),
+            "R004": changed(SMALL, "serving.engine", {"max_model_len": 1151}),
         }
         for code, scenario in refused.items():
             with self.subTest(code):
                 result = self.serve(scenario)
                 self.assertEqual(result.code, 2, result.out)
                 self.assertIn(code, result.err)
+
+    def test_requests_are_no_longer_than_sequences_and_these_than_the_model(self):
+        # Requests of 1,024 + 128 tokens.
+        told = self.serve(changed(SMALL, "serving.engine", {"max_model_len": 1151})).err
+        self.assertIn("request 0 of 1024 prompt and 128 output tokens", told)
+        self.assertIn("raise serving.engine.max_model_len to 1152", told)
+        self.assertEqual(self.serve(changed(SMALL, "serving.engine", {"max_model_len": 1152})).code, 0)
+        rows = self.serve(SMALL, "-L", "serving.engine.max_model_len=1151,1152", "--format", "json")
+        rows = rows.json()["candidates"]
+        self.assertEqual([row["served"] for row in rows], [False, True])
+        self.assertIn("R004", rows[0]["reason"])
+        # In pools a prompt meets its limit with a token, and the decode instance sees all of it.
+        apart = changed(changed(SMALL, "serving.engine", {"max_model_len": 1152}),
+                        "cluster.devices_per_node", 2)
+        apart = changed(apart, "serving.disaggregated", {"prefill": {"dp": 1}, "decode": {}})
+        prefill = "serving.disaggregated.prefill.engine"
+        self.assertEqual(self.serve(changed(apart, prefill, {"max_model_len": 1025})).code, 0)
+        for pool, length in (("prefill", 1024), ("decode", 1151)):
+            path = f"serving.disaggregated.{pool}.engine"
+            told = self.serve(changed(apart, path, {"max_model_len": length})).err
+            self.assertIn("R004", told)
+            self.assertIn(f"raise {path}.max_model_len", told)
+        # More positions than the preset has.
+        scaled = changed(SMALL, "serving.engine", {"max_model_len": 131073})
+        scaled = changed(scaled, "model", {"preset": "llama-3.1-8b", "max_positions": 262144})
+        self.assertNotIn("S194", self.serve(scaled).err)
 
     def test_fields_without_effect_are_warned_of(self):
         scenario = changed(SMALL, "serving.requests.rate_per_s", 3)
