@@ -63,6 +63,9 @@ struct ServingReport {
   double turns() const;
 };
 
+/// A quantile, mean or maximum of these; "-": there are none.
+std::string time_of(const Quantiles& quantiles, Seconds part);
+
 /// What the steps spend most of their time on: "memory bandwidth", ...
 std::string bound_of(const StepTotals& totals);
 

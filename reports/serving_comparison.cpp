@@ -61,10 +61,10 @@ TableRow row_of(const ServingCandidate& c, const Asked& asked) {
   }
   const ServiceSummary& s = r.summary;
   TableRow out = {c.label,
-                  {{human_time(s.all.first_token.p50.value), Ink::kBold},
-                   {human_time(s.all.first_token.p99.value)},
-                   {human_time(s.all.per_token.p50.value), Ink::kBold},
-                   {human_time(s.all.per_token.p99.value)},
+                  {{time_of(s.all.first_token, s.all.first_token.p50), Ink::kBold},
+                   {time_of(s.all.first_token, s.all.first_token.p99)},
+                   {time_of(s.all.per_token, s.all.per_token.p50), Ink::kBold},
+                   {time_of(s.all.per_token, s.all.per_token.p99)},
                    {human_rate(s.output_tokens_per_s)},
                    {human_rate(s.tokens_per_s_per_device)},
                    {human_rate(static_cast<double>(r.capacity.tokens * r.replicas))}},
@@ -166,9 +166,12 @@ std::string serving_comparison_csv(const std::vector<ServingCandidate>& candidat
       row.push_back(fmt::format("{}", r.devices));
       row.push_back(fmt::format("{}", r.replicas));
       const ServiceSummary& s = r.summary;
-      for (const double v : {s.all.first_token.p50.value, s.all.first_token.p99.value,
-                             s.all.per_token.p50.value, s.all.per_token.p99.value, s.requests_per_s,
-                             s.output_tokens_per_s, s.tokens_per_s_per_device}) {
+      for (const Quantiles* q : {&s.all.first_token, &s.all.per_token}) {
+        for (const Seconds t : {q->p50, q->p99}) {
+          row.push_back(q->samples > 0 ? fmt::format("{}", t.value) : "");
+        }
+      }
+      for (const double v : {s.requests_per_s, s.output_tokens_per_s, s.tokens_per_s_per_device}) {
         row.push_back(r.fits ? fmt::format("{}", v) : "");
       }
       row.push_back(fmt::format("{}", r.capacity.tokens));

@@ -9,12 +9,14 @@ namespace {
 
 using Tree = nlohmann::ordered_json;
 
+/// Null where there are none.
 Tree tree_of(const Quantiles& q) {
-  return {{"mean_s", q.mean.value},
-          {"p50_s", q.p50.value},
-          {"p90_s", q.p90.value},
-          {"p99_s", q.p99.value},
-          {"max_s", q.most.value}};
+  const auto seconds = [&q](Seconds t) { return q.samples > 0 ? Tree(t.value) : Tree(nullptr); };
+  return {{"mean_s", seconds(q.mean)},
+          {"p50_s", seconds(q.p50)},
+          {"p90_s", seconds(q.p90)},
+          {"p99_s", seconds(q.p99)},
+          {"max_s", seconds(q.most)}};
 }
 
 Tree tree_of(const KindSummary& k, bool prefix_caching, bool objectives) {
@@ -113,12 +115,13 @@ Tree handovers_tree(const HandoverSummary& h) {
 
 Tree served_tree(const ServingReport& r) {
   const ServiceSummary& s = r.summary;
+  const double per_user = s.tokens_per_s_per_user;
   Tree out = {{"makespan_s", s.makespan.value},
               {"requests_per_s", s.requests_per_s},
               {"output_tokens_per_s", s.output_tokens_per_s},
               {"tokens_per_s", s.tokens_per_s},
               {"output_tokens_per_s_per_device", s.tokens_per_s_per_device},
-              {"output_tokens_per_s_per_user", s.tokens_per_s_per_user},
+              {"output_tokens_per_s_per_user", per_user > 0 ? Tree(per_user) : Tree(nullptr)},
               {"all", tree_of(s.all, r.caches_prefixes(), r.slo.any())},
               {"itl", tree_of(s.token_gap)},
               {"kinds", Tree::array()},

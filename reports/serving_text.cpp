@@ -93,6 +93,15 @@ std::vector<Line> handover_lines(const ServingReport& r) {
                            human_time(h.decode_wait.mean.value)))};
 }
 
+std::string output_words(const ServiceSummary& s) {
+  std::string out = fmt::format("{} tokens/s, {} per device", human_rate(s.output_tokens_per_s),
+                                human_rate(s.tokens_per_s_per_device));
+  if (s.tokens_per_s_per_user > 0) {
+    out += fmt::format(", {} per user", human_rate(s.tokens_per_s_per_user));
+  }
+  return out;
+}
+
 std::vector<Line> rate_lines(const ServingReport& r) {
   const ServiceSummary& s = r.summary;
   std::vector<Line> out = {
@@ -100,11 +109,7 @@ std::vector<Line> rate_lines(const ServingReport& r) {
       labelled("requests", fmt::format("{} in {}, {:.3g} per second, {} preemptions",
                                        human_count(s.all.requests), human_time(s.makespan.value),
                                        s.requests_per_s, human_count(s.all.preemptions))),
-      labelled(
-          "output",
-          fmt::format("{} tokens/s, {} per device, {} per user", human_rate(s.output_tokens_per_s),
-                      human_rate(s.tokens_per_s_per_device), human_rate(s.tokens_per_s_per_user)),
-          Ink::kBold),
+      labelled("output", output_words(s), Ink::kBold),
       labelled("all tokens", human_rate(s.tokens_per_s) + " tokens/s with prompts")};
   if (const double price = r.price_per_million_output_tokens(); price > 0) {
     out.push_back(labelled("price", fmt::format("{:.4g} per 1e6 tokens of output", price)));
@@ -129,7 +134,7 @@ std::vector<Line> rate_lines(const ServingReport& r) {
 TableRow row(const std::string& label, const Quantiles& q) {
   TableRow out{label, {}, ""};
   for (const Seconds t : {q.mean, q.p50, q.p90, q.p99, q.most}) {
-    out.cells.push_back({human_time(t.value)});
+    out.cells.push_back({time_of(q, t)});
   }
   return out;
 }
@@ -205,6 +210,10 @@ std::vector<Line> step_lines(const ServingReport& r) {
 }
 
 }  // namespace
+
+std::string time_of(const Quantiles& q, Seconds part) {
+  return q.samples > 0 ? human_time(part.value) : "-";
+}
 
 std::string bound_of(const StepTotals& totals) {
   const auto most = std::ranges::max_element(totals.parts);

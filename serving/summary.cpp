@@ -45,8 +45,12 @@ Quantiles quantiles(std::vector<SimTime> sample) {
   std::ranges::sort(sample);
   double sum = 0;  // seconds
   for (const SimTime t : sample) sum += to_seconds(t).value;
-  return {Seconds(sum / static_cast<double>(sample.size())), at(sample, 0.5), at(sample, 0.9),
-          at(sample, 0.99), to_seconds(sample.back())};
+  return {Seconds(sum / static_cast<double>(sample.size())),
+          at(sample, 0.5),
+          at(sample, 0.9),
+          at(sample, 0.99),
+          to_seconds(sample.back()),
+          std::ssize(sample)};
 }
 
 double busy_share(const PoolUse& use, std::int64_t replicas, SimTime makespan) {

@@ -14,6 +14,7 @@ namespace plait {
 /// Of a sample; the q-quantile lies between the order statistics next to q (n - 1), as NumPy's.
 struct Quantiles {
   Seconds mean, p50, p90, p99, most;
+  std::int64_t samples = 0;  // none: there is nothing to say
 };
 Quantiles quantiles(std::vector<SimTime> sample);
 
@@ -28,7 +29,8 @@ struct KindSummary {
                ? static_cast<double>(found_tokens) / static_cast<double>(prompt_tokens)
                : 0;
   }
-  Quantiles first_token, per_token, end_to_end;
+  Quantiles first_token, end_to_end;
+  Quantiles per_token;    // of requests with two tokens and more
   Attainment attainment;  // of the limits that are stated
 };
 
@@ -39,8 +41,9 @@ struct ServiceSummary {
   Seconds makespan;
   double requests_per_s = 0, output_tokens_per_s = 0, tokens_per_s = 0;  // prompts too
   double tokens_per_s_per_device = 0;                                    // of output
-  double tokens_per_s_per_user = 0;  // of output, while a request is answered: 1 / mean TPOT
-  double devices_busy = 0;           // share of the makespan, mean over stages
+  /// Of output, while a request is answered: 1 / mean TPOT; 0 where no request has one.
+  double tokens_per_s_per_user = 0;
+  double devices_busy = 0;  // share of the makespan, mean over stages
   /// Good requests / makespan: vLLM's "Request goodput".
   double goodput_per_s = 0, goodput_per_s_per_device = 0;
 };

@@ -102,6 +102,28 @@ class Serve(CommandTest):
         self.assertEqual(len(lines), 21)
         self.assertEqual(len(lines[0].split(",")), len(lines[1].split(",")))
 
+    def test_an_answer_of_one_token_has_no_time_per_token(self):
+        one = {"name": "one", "prompt_tokens": 100, "output_tokens": 1}
+        alone = changed(SMALL, "serving.requests.kinds", [one])
+        service = self.serve(alone, "--format", "json").json()["service"]
+        for quantiles in (service["all"]["tpot"], service["itl"]):
+            self.assertEqual(set(quantiles.values()), {None})
+        self.assertIsNone(service["output_tokens_per_s_per_user"])
+        self.assertGreater(service["all"]["ttft"]["p50_s"], 0)
+        out = self.serve(alone).out
+        for label in (r"per token \(TPOT\)", r"between tokens \(ITL\)"):
+            self.assertRegex(out, label + r"( +-){5}\n")
+        self.assertNotIn("per user", out)
+        self.assertRegex(self.serve(alone, "-L", "strategy.tp=1").out, r"tp=1 .*s +- +- ")
+        row = self.serve(alone, "-L", "strategy.tp=1", "--format", "csv").out.splitlines()[1]
+        self.assertEqual(row.split(",")[8:10], ["", ""])
+        # Others' are not diluted.
+        some = {"name": "some", "prompt_tokens": 100, "output_tokens": 5}
+        both = changed(SMALL, "serving.requests.kinds", [one, some])
+        service = self.serve(both, "--format", "json").json()["service"]
+        self.assertEqual(service["all"]["tpot"], service["kinds"][1]["tpot"])
+        self.assertIsNone(service["kinds"][0]["tpot"]["mean_s"])
+
     def test_a_trace_is_served_as_it_says(self):
         self.file("t.csv", "arrival_s,prompt_tokens,output_tokens,kind\n0,100,10,a\n2.5,50,5,b\n")
         trace = {"arrivals": "trace", "trace": "t.csv"}

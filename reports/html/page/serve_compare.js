@@ -42,7 +42,7 @@ function drawServed(rows, width) {
 }
 
 function serveCompareSection() {
-  const rows = servedRows().filter(answersIn);
+  const rows = servedRows().filter(r => answersIn(r) && r.c.report.service.output_tokens_per_s_per_user !== null);
   if (rows.length === 0) return null;
   return section('engines', 'Users against devices', responsive(width => drawServed(rows, width), 'Users against devices'),
     shapeLegend([['no other has more of both', 'green', 1], ['the others', 'blue', 0]]));
