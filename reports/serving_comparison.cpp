@@ -87,7 +87,9 @@ std::string legend_words(const Asked& asked) {
       "cache: tokens of all replicas";
   if (asked.pools) out += " that generate";
   if (asked.price) out += "; per 1e6: price of 1e6 tokens of output";
-  if (asked.pools && !asked.objectives) out += "; bound by: the pool that requests wait longer for";
+  if (asked.pools && !asked.objectives) {
+    out += "; bound by: the pool, or the transfer between the two, that requests wait longest for";
+  }
   if (!asked.objectives) return out;
   out += "; good: requests that keep every limit of serving.slo; ";
   out += asked.rate ? "rate: the highest at which enough are, requests a second"

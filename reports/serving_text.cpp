@@ -75,22 +75,24 @@ std::vector<Line> pool_lines(const ServingReport& r) {
   return out;
 }
 
-/// What is sent between the pools, and which of them requests wait for.
+/// What is sent between the pools, and which of them, or whether for that, requests wait.
 std::vector<Line> handover_lines(const ServingReport& r) {
   if (!r.handovers) return {};
   const HandoverSummary& h = *r.handovers;
   const double each =
       h.transfers > 0 ? static_cast<double>(h.bytes.value) / static_cast<double>(h.transfers) : 0;
-  return {
-      labelled("transfers",
-               fmt::format("{} of {} on average, {} each, 99 % within {}", human_count(h.transfers),
-                           human_bytes(static_cast<std::int64_t>(each)),
-                           human_time(h.transfer.mean.value), human_time(h.transfer.p99.value))),
-      labelled("bottleneck",
-               fmt::format("{}: requests wait {} for a step of prefill, {} for room and a step "
-                           "of decode",
-                           h.bottleneck(), human_time(h.prefill_wait.mean.value),
-                           human_time(h.decode_wait.mean.value)))};
+  return {labelled("transfers", fmt::format("{} of {} on average, {} each, 99 % within {}",
+                                            human_count(h.transfers),
+                                            human_bytes(static_cast<std::int64_t>(each)),
+                                            time_of(h.transfer, h.transfer.mean),
+                                            time_of(h.transfer, h.transfer.p99))),
+          labelled(
+              "bottleneck",
+              fmt::format("{}: requests wait {} for a step of prefill, {} for the transfer, {} for "
+                          "room and a step of decode",
+                          h.bottleneck(), time_of(h.prefill_wait, h.prefill_wait.mean),
+                          time_of(h.transfer, h.transfer.mean),
+                          time_of(h.decode_wait, h.decode_wait.mean)))};
 }
 
 std::string output_words(const ServiceSummary& s) {

@@ -2,6 +2,13 @@
 
 namespace plait {
 
+const char* HandoverSummary::bottleneck() const {
+  const double prefill = prefill_wait.mean.value, decode = decode_wait.mean.value;
+  const bool pool_is_prefill = prefill >= decode;
+  if (transfer.mean.value > (pool_is_prefill ? prefill : decode)) return "transfer";
+  return pool_is_prefill ? "prefill" : "decode";
+}
+
 HandoverSummary summarize_handovers(const Service& service, Bytes bytes_per_token,
                                     std::int64_t prefill_replicas, std::int64_t decode_replicas) {
   HandoverSummary out;

@@ -13,10 +13,8 @@ struct HandoverSummary {
   std::int64_t transfers = 0, tokens = 0;
   Bytes bytes;                               // that were sent, in all
   double prefill_busy = 0, decode_busy = 0;  // shares of the makespan, mean over stages
-  /// Requests wait longer for it: "prefill" or "decode".
-  const char* bottleneck() const {
-    return prefill_wait.mean.value >= decode_wait.mean.value ? "prefill" : "decode";
-  }
+  /// What requests wait longest for, on average: "prefill", "transfer" or "decode".
+  const char* bottleneck() const;
 };
 
 HandoverSummary summarize_handovers(const Service& service, Bytes bytes_per_token,

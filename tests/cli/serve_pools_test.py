@@ -82,7 +82,26 @@ class Pools(CommandTest):
         both = self.serve(APART, "-L", "serving.disaggregated.prefill.tp=1,2",
                           "-L", "serving.disaggregated.decode.tp=1,2")
         self.assertIn("prefill.tp=2 decode.tp=1", both.out)
-        self.assertIn("that requests wait longer for", both.out)
+        self.assertIn("that requests wait longest for", " ".join(both.out.split()))
+
+    def test_what_requests_wait_longest_for_is_the_bottleneck(self):
+        # Requests of 128 MiB, one at a time, from a node to the other.
+        alone = changed(changed(APART, "cluster", {"preset": "hgx-h100", "nodes": 2,
+                                                   "devices_per_node": 1}),
+                        "serving.disaggregated.prefill.dp", 1)
+        alone = changed(alone, "serving.requests", {"count": 5, "rate_per_s": 0.01})
+        slow = changed(alone, "cluster.fabric", {"bandwidth": "1 Gbit/s"})
+        handovers = self.serve(slow, "--format", "json").json()["service"]["handovers"]
+        self.assertEqual(handovers["bottleneck"], "transfer")
+        self.assertGreater(handovers["time"]["mean_s"], handovers["wait_for_prefill"]["mean_s"])
+        self.assertGreater(handovers["time"]["mean_s"], handovers["wait_for_decode"]["mean_s"])
+        self.assertIn("transfer: requests wait", self.serve(slow).out)
+        table = self.serve(slow, "-L", "serving.requests.rate_per_s=0.01,0.02").out
+        self.assertEqual(len([row for row in table.splitlines() if row.endswith("  transfer")]), 2)
+        # As many at once as make them wait for prompts of others, over the network as it is.
+        many = changed(alone, "serving.requests", {"count": 50, "rate_per_s": 1000})
+        handovers = self.serve(many, "--format", "json").json()["service"]["handovers"]
+        self.assertEqual(handovers["bottleneck"], "prefill")
 
     def test_prefixes_are_found_where_prompts_are_computed(self):
         kind = {"prompt_tokens": 200, "output_tokens": 10, "prefix_tokens": 800}

@@ -198,7 +198,7 @@ function servePools() {
   });
   const waits = [['wait_for_prefill', 'wait for the first step'], ['time', 'transfer of keys and values'], ['wait_for_decode', 'wait for room and a step of decode']];
   return section('pools', 'Prefill and decode',
-    el('p', {}, 'Requests wait longer for ', say(at + '/bottleneck'), '. Sent: ', num(at + '/bytes', 'bytes'), ' of ', num(at + '/transfers', 'count'), ' requests.'),
+    el('p', {}, 'Requests wait longest for ', say(at + '/bottleneck'), '. Sent: ', num(at + '/bytes', 'bytes'), ' of ', num(at + '/transfers', 'count'), ' requests.'),
     table(null, [{title: 'instances'}, {title: 'layout'}, {title: 'devices', number: true}, {title: 'busy', number: true}, {title: 'cache in use, at most', number: true},
                  {title: 'sequences, at most', number: true}, {title: 'cache of each, tokens', number: true}], rows),
     table(null, [{title: 'of a request'}, ...quantileNames.map(([, title]) => ({title, number: true}))],
