@@ -124,6 +124,11 @@ void warn_of_idle_states(const Json& root, const Model& m, std::vector<std::stri
       "W001: serving.state_cache has no effect: no layer of the model has states");
 }
 
+void warn_of_idle_experts(const Json& root, const Model& m, std::vector<std::string>& warnings) {
+  if (m.experts > 0 || root.find_path("serving.expert_weights") == nullptr) return;
+  warnings.emplace_back("W001: serving.expert_weights has no effect: the model has no experts");
+}
+
 /// What is asked of the model: a workload to train on, or requests to serve.
 void resolve_task(const Json& root, const ScenarioParts& parts, Scenario& out) {
   require_one_task(root);
@@ -151,6 +156,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.model =
       resolve_model(root.find("model"), parts.model, out.source_file, longest, out.warnings);
   warn_of_idle_states(root, out.model, out.warnings);
+  warn_of_idle_experts(root, out.model, out.warnings);
   out.cluster = resolve_cluster(*root.find("cluster"), parts.cluster);
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;

@@ -49,7 +49,7 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
                                       const StrategyPart& part);
 
 /// Serving: types that follow from others, the longest sequence, the trace's path. Throws S062,
-/// S063, S183; appends W001 for fields without effect.
+/// S063, S183, S195; appends W001 for fields without effect.
 Serving resolve_serving(const Json& json, Serving serving, const std::string& scenario_file,
                         std::vector<std::string>& warnings);
 /// The engines of `serving.disaggregated` where it is written: what they do not say as

@@ -75,6 +75,22 @@ std::vector<OtherNodes> resolve_others(const Json& json, ClusterPart& part) {
   return out;
 }
 
+/// The catalogue's.
+std::string processor_names() {
+  std::string out;
+  for (const std::string& name : device_names()) {
+    if (find_device(name).compute_capability == 0) out += (out.empty() ? "" : ", ") + name;
+  }
+  return out;
+}
+
+void require_processor(const Json& json, const Device& device) {
+  if (device.compute_capability == 0) return;
+  throw InputError({"C015", fmt::format("{}, a GPU, as the processor of a node", device.name),
+                    json.where(), fmt::format("a processor, such as {}", processor_names()),
+                    "choose one, or write compute_capability 0 with your own"});
+}
+
 /// Fills `part` and returns the same in make_cluster's words.
 ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   const Json* node = json.find("node");
@@ -88,6 +104,7 @@ ClusterSpec resolve_parts(const Json& json, ClusterPart& part) {
   check_nvlinks(json, part.device.value);
   if (const Json* processor = json.find("processor")) {
     apply_over(processor, part.processor, device_part_table(), Device{}, find_device);
+    require_processor(*processor, part.processor.value);
   }
   const bool has_fabric = fabric != nullptr || !part.node.value.fabric.empty();
   if (has_fabric) {

@@ -72,6 +72,15 @@ void check(const Serving& s) {
   }
 }
 
+/// An empty list is no default.
+void require_kinds(const Json* requests, const Load& load) {
+  const bool written = requests != nullptr && requests->find("kinds") != nullptr;
+  if (!written || !load.kinds.empty() || load.arrivals == Arrivals::kTrace) return;
+  refuse_field("S195", "requests of no kind", "serving.requests.kinds",
+               "at least one kind, with prompt_tokens and output_tokens",
+               "write a kind, or remove serving.requests.kinds");
+}
+
 void require_limits(const Json& json, const Slo& slo) {
   if (json.find("slo") == nullptr || slo.any()) return;
   refuse_field("S183", "service level objectives without a limit", "serving.slo",
@@ -86,6 +95,7 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   if (json.find("expert_weights") == nullptr) s.precision.experts = s.precision.weights;
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
   check(s);
+  require_kinds(json.find("requests"), s.load);
   require_limits(json, s.slo);
   warn_of_idle(json.find("requests"), s.load, warnings);
   warn_of_idle_in_kinds(json.find("requests"), s.load, warnings);

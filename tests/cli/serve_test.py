@@ -301,6 +301,8 @@ class Serve(CommandTest):
                                     "strategy", {"tp": 2, "pp": 2}), "cluster.devices_per_node", 4),
             "S066": json.loads(TINY.read_text(encoding="utf-8")),
             "S194": changed(SMALL, "serving.engine", {"max_model_len": 131073}),
+            "S195": changed(SMALL, "serving.requests.kinds", []),
+            "C015": changed(SMALL, "cluster.processor", "h100-sxm"),
             "R003": changed(SMALL, "serving.engine",
                             {"max_num_batched_tokens": 512, "chunked_prefill": False}),
             "R004": changed(SMALL, "serving.engine", {"max_model_len": 1151}),
@@ -348,6 +350,11 @@ class Serve(CommandTest):
         kind = dict(kind, num_prefixes=2, turns=2)
         told = self.serve(changed(SMALL, "serving.requests.kinds", [kind])).err
         self.assertNotIn("W001", told)
+        narrow = changed(SMALL, "serving.expert_weights", "int4")
+        self.assertIn("W001: serving.expert_weights", self.serve(narrow).err)
+        narrow = changed(changed(narrow, "model", "mixtral-8x7b"), "strategy", {"tp": 4})
+        narrow = changed(narrow, "cluster.devices_per_node", 4)
+        self.assertNotIn("W001", self.serve(narrow).err)
         scenario = changed(SMALL, "strategy", {"zero_stage": 0})
         self.assertIn("W001: strategy.zero_stage", self.serve(scenario).err)
         varied = self.serve(scenario, "-L", "serving.requests.concurrency=2,4")
