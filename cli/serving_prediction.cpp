@@ -134,14 +134,14 @@ class Deployment {
   }
   Service serve(const std::vector<Request>& requests, const Load& load,
                 TokenCount* count = nullptr) {
-    const StepPrice price = [&](const Step& step) -> const StepTime& {
+    const StepPrice price = [&](const Step& step, std::size_t replica) -> const StepTime& {
       if (count != nullptr) count->add(step.sampled);
-      return generating_->price(step);
+      return generating_->price(step, replica);
     };
     const ServerOptions options = generating_->options(load.seed);
     if (!apart_) return plait::serve(requests, load, options, price);
-    const StepPrice of_prompts = [&](const Step& step) -> const StepTime& {
-      return prefill_->price(step);
+    const StepPrice of_prompts = [&](const Step& step, std::size_t replica) -> const StepTime& {
+      return prefill_->price(step, replica);
     };
     const ServerOptions prefill = prefill_->options(load.seed);
     return plait::serve(requests, load,

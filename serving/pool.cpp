@@ -23,11 +23,12 @@ Progress Pool::complete(std::size_t i) {
   return done;
 }
 
-SimTime Pool::launch(Replica& replica, const Batch& batch, SimTime now) {
+SimTime Pool::launch(std::size_t i, const Batch& batch, SimTime now) {
+  Replica& replica = replicas_[i];
   const auto sequences = static_cast<std::int64_t>(batch.sequences.size());
   use_.most_blocks = std::max(use_.most_blocks, options_.blocks - replica.engine.free_blocks());
   use_.most_sequences = std::max(use_.most_sequences, sequences);
-  const StepTime& time = price_(batch.step);
+  const StepTime& time = price_(batch.step, i);
   const SimTime overhead = to_sim_time(options_.limits.step_overhead) +
                            sequences * to_sim_time(options_.limits.sequence_overhead);
   replica.stage.resize(time.stage.size());

@@ -41,7 +41,7 @@ class Pool {
     while (static_cast<std::int64_t>(replica.in_flight.size()) < options_.batches_in_flight) {
       Batch batch = replica.engine.schedule();
       if (batch.empty()) return;
-      const SimTime end = launch(replica, batch, now);
+      const SimTime end = launch(i, batch, now);
       launched(batch, end);
       replica.in_flight.push_back(std::move(batch));
     }
@@ -51,7 +51,7 @@ class Pool {
   PoolUse use() const;
 
  private:
-  SimTime launch(Replica& replica, const Batch& batch, SimTime now);
+  SimTime launch(std::size_t i, const Batch& batch, SimTime now);
   void account(const Step& step, const StepTime& time, std::int64_t sequences, SimTime overhead);
 
   const ServerOptions& options_;

@@ -33,7 +33,8 @@ struct StepTime {
   std::array<SimTime, kStepParts> parts = {};  // of all stages and hops
   SimTime total() const;                       // alone on the machine
 };
-using StepPrice = std::function<const StepTime&(const Step&)>;
+/// Of a step on a replica.
+using StepPrice = std::function<const StepTime&(const Step&, std::size_t replica)>;
 
 struct ServerOptions {
   EngineLimits limits;

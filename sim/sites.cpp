@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "core/random.h"
 #include "topologies/graph.h"
+#include "topologies/variation.h"
 
 namespace plait {
 namespace {
@@ -271,7 +271,7 @@ class Locator {
     std::vector<std::uint32_t> index(static_cast<std::size_t>(world), 0);
     std::map<double, std::uint32_t> known = {{1.0, 0}};
     for (std::int64_t r = 0; r < world; ++r) {
-      const double f = factor_of(device(r));
+      const double f = slowdown_of(cluster_, device(r));
       const auto [at, fresh] = known.emplace(f, static_cast<std::uint32_t>(sites_.factors.size()));
       if (fresh) sites_.factors.push_back(f);
       index[static_cast<std::size_t>(r)] = at->second;
@@ -288,18 +288,6 @@ class Locator {
       if (found == sites_.roles.end()) sites_.roles.push_back(role);
     }
     sites_.role = SiteMap(std::move(roles), stages_, positions_);
-  }
-  double factor_of(std::int64_t dev) const {
-    double f = 1;
-    if (cluster_.jitter > 0) {
-      const std::uint64_t bits =
-          scramble(cluster_.seed * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(dev)) >> 11;
-      f += cluster_.jitter * static_cast<double>(bits) * 0x1p-53;
-    }
-    for (const Slowdown& s : cluster_.slowdowns) {
-      if (s.device == dev) f *= s.factor;
-    }
-    return f;
   }
 
   const Plan& plan_;

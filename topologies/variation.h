@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "topologies/cluster.h"
+
 namespace plait {
 
 /// From the slowest to the fastest device of a cluster, over the mean, outliers left out: 8 % on
@@ -14,5 +16,9 @@ inline constexpr double kDeviceVariation = 0.08;
 /// How much longer the slowest of `devices` takes than a typical one, whose speeds are spread
 /// evenly over `variation` around the mean: 1 + v/2 (n - 1) / (n + 1), the expected largest of n.
 double slowest_device(double variation, std::int64_t devices);
+
+/// How much longer the kernels of a device take than those of its kind: by the cluster's slowdowns
+/// and its jitter.
+double slowdown_of(const Cluster& cluster, std::int64_t device);
 
 }  // namespace plait

@@ -97,6 +97,22 @@ class Serve(CommandTest):
         self.assertLess(time.monotonic() - start, 2 * 3)  # thrice: the machine may be busy
         self.assertEqual(result.json()["service"]["all"]["requests"], 10000)
 
+    def test_a_slow_device_slows_its_own_replica(self):
+        four = changed(changed(SMALL, "cluster.devices_per_node", 4), "serving.requests.count", 40)
+        slow = changed(four, "cluster.slowdowns", [{"device": 2, "factor": 10}])
+
+        def times(scenario):
+            """Of answers, by replica."""
+            lines = [line.split(",") for line in
+                     self.serve(scenario, "--format", "csv").out.splitlines()]
+            rows = [dict(zip(lines[0], line)) for line in lines[1:]]
+            return {r: [float(row["finish_s"]) - float(row["first_token_s"]) for row in rows
+                        if row["replica"] == r] for r in "0123"}
+        usual, slowed = times(four), times(slow)
+        self.assertGreater(min(slowed["2"]), 5 * max(usual["2"]))
+        for replica in "013":
+            self.assertLess(max(slowed[replica]), 1.5 * max(usual[replica]))
+
     def test_a_line_for_each_request(self):
         lines = self.serve(SMALL, "--format", "csv").out.splitlines()
         self.assertEqual(len(lines), 21)

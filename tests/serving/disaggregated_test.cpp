@@ -14,7 +14,7 @@ constexpr SimTime kMs = 1'000'000'000;
 /// A step takes 3 ms and 1 ms for each token.
 struct Priced {
   StepTime last = {};
-  const StepTime& operator()(const Step& step) {
+  const StepTime& operator()(const Step& step, std::size_t /*replica*/) {
     last = {};
     last.stage = {3 * kMs + step.tokens() * kMs};
     return last;

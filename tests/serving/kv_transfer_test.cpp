@@ -166,7 +166,9 @@ TEST(KvTransfer, WithoutTimeItIsTheAggregatedEngine) {
   EngineLimits limits;
   limits.max_context = 2048;
   PricedPool pool(served({8, 1, "llama-3.1-70b"}), limits, {}, {});
-  const StepPrice price = [&](const Step& step) -> const StepTime& { return pool.price(step); };
+  const StepPrice price = [&](const Step& step, std::size_t) -> const StepTime& {
+    return pool.price(step);
+  };
   const ServerOptions options = pool.options(1);
   const std::vector<Request> requests = {{0, 1000, 50, 0}};
   const KvRoutes none = {0, {{{}}}, Bytes(kToken)};

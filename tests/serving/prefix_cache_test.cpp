@@ -289,7 +289,7 @@ constexpr SimTime kMs = 1'000'000'000;
 
 struct PerToken {
   StepTime last = {};
-  const StepTime& operator()(const Step& step) {
+  const StepTime& operator()(const Step& step, std::size_t /*replica*/) {
     last.stage = {step.tokens() * kMs};
     return last;
   }

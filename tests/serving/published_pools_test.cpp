@@ -47,7 +47,9 @@ class Together {
       : pool_(placed(tp, dp, 0), limits(), {}, {}), dp_(dp) {}
   ServiceSummary operator()(const Load& load) {
     const std::vector<Request> requests = draw_requests(load);
-    const StepPrice price = [this](const Step& s) -> const StepTime& { return pool_.price(s); };
+    const StepPrice price = [this](const Step& s, std::size_t) -> const StepTime& {
+      return pool_.price(s);
+    };
     return summarize(serve(requests, load, pool_.options(1), price), requests, load.kinds, kDevices,
                      dp_);
   }
@@ -66,8 +68,12 @@ class Apart {
         routes_(kv_routes(prefill_.model(), decode_.model())) {}
   ServiceSummary operator()(const Load& load) {
     const std::vector<Request> requests = draw_requests(load);
-    const StepPrice first = [this](const Step& s) -> const StepTime& { return prefill_.price(s); };
-    const StepPrice then = [this](const Step& s) -> const StepTime& { return decode_.price(s); };
+    const StepPrice first = [this](const Step& s, std::size_t) -> const StepTime& {
+      return prefill_.price(s);
+    };
+    const StepPrice then = [this](const Step& s, std::size_t) -> const StepTime& {
+      return decode_.price(s);
+    };
     const ServerOptions a = prefill_.options(1), b = decode_.options(1);
     const DisaggregatedServer server = {a, b, first, then, routes_, FirstToken::kDecode};
     return summarize(serve(requests, load, server), requests, load.kinds, kDevices, 1);

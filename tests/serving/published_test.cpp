@@ -26,8 +26,9 @@ ServiceSummary summary(const ServedModel& s, const Load& load, const EngineLimit
   ServerOptions options;
   options.limits = limits;
   options.blocks = 1 << 20, options.batches_in_flight = s.layout.mesh[Axis::kPp];
-  const Service service = serve(requests, load, options,
-                                [&](const Step& step) -> const StepTime& { return costs(step); });
+  const Service service =
+      serve(requests, load, options,
+            [&](const Step& step, std::size_t) -> const StepTime& { return costs(step); });
   return summarize(service, requests, load.kinds, s.cluster.world_size(), 1);
 }
 

@@ -26,7 +26,7 @@ struct Priced {
   SimTime fixed, per_token;
   std::size_t stages = 1;
   StepTime last = {};
-  const StepTime& operator()(const Step& step) {
+  const StepTime& operator()(const Step& step, std::size_t /*replica*/) {
     last = {};
     last.stage.assign(stages, fixed + step.tokens() * per_token);
     last.hop.assign(stages - 1, 0);

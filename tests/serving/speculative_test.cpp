@@ -97,7 +97,8 @@ TEST(Speculative, TheTimePerTokenIsThatOfAStepOverItsTokens) {
   Load load;
   load.arrivals = Arrivals::kClosed, load.concurrency = 1;
   const StepTime step{{3 * kMs}, {}, {}};
-  const Service s = serve(requests, load, o, [&](const Step&) -> const StepTime& { return step; });
+  const Service s =
+      serve(requests, load, o, [&](const Step&, std::size_t) -> const StepTime& { return step; });
   EXPECT_EQ(s.requests[0].finish, 11 * 3 * kMs);
   EXPECT_EQ(s.gaps, std::vector<SimTime>(10, 3 * kMs));
   EXPECT_NEAR(summarize(s, requests, {}, 1, 1).all.per_token.mean.value, 3e-3 / 4, 1e-12);
