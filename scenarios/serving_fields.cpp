@@ -96,7 +96,7 @@ const Table<EngineLimits>& engine_table() {
                 "Whose kernels steps run on. tensorrt_llm: residual sums, norms and casts to fp8 "
                 "are part of the kernel before them, and small all-reduces are its own."),
           field("cuda_graphs", &E::graphs, Flag{},
-                "Steps that only generate are padded to captured sizes."),
+                "Steps that only generate are padded to captured sizes, and issued by one launch."),
           field("custom_all_reduce", &E::own_all_reduce, Flag{},
                 "Small all-reduces by the engine's own kernels on NVLink."),
           field("step_overhead", &E::step_overhead, Sourced{Amount<Seconds>{.max = 10}},

@@ -40,6 +40,7 @@ Step next_tokens(const Step& step) {
 
 void add(StepTime& sum, const StepTime& t, std::int64_t times) {
   sum.stage.back() += times * t.total();
+  sum.issue += times * t.issue;
   for (std::size_t p = 0; p < kStepParts; ++p) sum.parts[p] += times * t.parts[p];
 }
 

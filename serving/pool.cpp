@@ -52,7 +52,7 @@ void Pool::account(const Step& step, const StepTime& time, std::int64_t sequence
   StepTotals& t = step.prefill.sequences == 0 ? use_.decode : use_.prefill;
   ++t.steps;
   t.tokens += step.tokens(), t.sequences += sequences;
-  t.time += time.total(), t.host += overhead;
+  t.time += time.total() - time.issue, t.host += overhead + time.issue;
   for (std::size_t p = 0; p < kStepParts; ++p) t.parts[p] += time.parts[p];
 }
 

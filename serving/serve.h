@@ -31,6 +31,7 @@ struct StepTime {
   std::vector<SimTime> stage;                  // of each pipeline stage
   std::vector<SimTime> hop;                    // from stage s to s + 1
   std::array<SimTime, kStepParts> parts = {};  // of all stages and hops
+  SimTime issue = 0;                           // of the stages: devices wait for kernels
   SimTime total() const;                       // alone on the machine
 };
 /// Of a step on a replica.

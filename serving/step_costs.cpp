@@ -52,13 +52,30 @@ void measure_stage(const Plan& plan, const Simulation& run, std::size_t stage, S
   out.stage.push_back(until - from);
 }
 
+constexpr std::int64_t kLargestGraph = 512;  // tokens
+
+StepTime time_with(const ServedModel& served, const Plan& plan, const Host& host) {
+  SimulationOptions options;
+  options.placement = served.placement;
+  CostModel costs = served.costs;
+  costs.host = host;
+  const Simulation run = simulate(plan, served.cluster, costs, options);
+  StepTime out;
+  for (std::size_t s = 0; s < plan.programs.size(); ++s) measure_stage(plan, run, s, out);
+  return out;
+}
+
 }  // namespace
 
 std::int64_t padded_batch(std::int64_t n) {
   if (n <= 2) return n;
   if (n <= 4) return 4;
   if (n <= 256) return (n + 7) / 8 * 8;
-  return n <= 512 ? (n + 15) / 16 * 16 : n;
+  return n <= kLargestGraph ? (n + 15) / 16 * 16 : n;
+}
+
+bool is_captured(const Step& step) {
+  return step.prefill.sequences == 0 && step.decode.sequences * step.decode.tokens <= kLargestGraph;
 }
 
 std::int64_t rounded(std::int64_t n) {
@@ -86,12 +103,17 @@ Step priced_shape(const Step& step, bool graphs) {
 
 StepTime time_step(const ServedModel& served, const Step& step) {
   const Plan plan = make_serving_plan(served.model, step, served.precision, served.layout, 1);
-  SimulationOptions options;
-  options.placement = served.placement;
-  const Simulation run = simulate(plan, served.cluster, served.costs, options);
-  StepTime out;
-  for (std::size_t s = 0; s < plan.programs.size(); ++s) measure_stage(plan, run, s, out);
-  return out;
+  StepTime out = time_with(served, plan, {});
+  const Host& host = served.costs.host;
+  if (!host.takes_time()) return out;
+  if (served.graphs && is_captured(step)) {
+    out.issue = to_sim_time(host.launch_time);
+    out.stage.front() += out.issue;  // hosts of later stages launch theirs while these wait
+    return out;
+  }
+  StepTime issued = time_with(served, plan, host);
+  issued.issue = issued.total() - out.total();
+  return issued;
 }
 
 StepCosts::Key StepCosts::key_of(const Step& s) {

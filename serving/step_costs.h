@@ -1,8 +1,9 @@
 #pragma once
 // What steps take, from simulating their plans, once per shape. Shapes are taken as engines run
 // them: steps that only generate are padded to the batch sizes for which a CUDA graph was captured.
-// Beyond 64, token counts and contexts are rounded to 1/64 of their size, which changes no step by
-// more; below they are exact.
+// Such a graph is one launch of the host; of other steps it issues each kernel
+// (docs/models/issue.md). Beyond 64, token counts and contexts are rounded to 1/64 of their size,
+// which changes no step by more; below they are exact.
 
 #include <map>
 #include <tuple>
@@ -28,6 +29,8 @@ struct ServedModel {
 /// vLLM's capture sizes (vllm/config/compilation.py): 1, 2, 4, then multiples of 8, from 256 on of
 /// 16; beyond 512 there are none and steps run as they are.
 std::int64_t padded_batch(std::int64_t sequences);
+/// A step that only generates, of no more tokens than graphs were captured for.
+bool is_captured(const Step& step);
 /// To six significant bits, to nearest.
 std::int64_t rounded(std::int64_t n);
 /// The shape that stands for `step`.

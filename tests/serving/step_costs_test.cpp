@@ -124,4 +124,30 @@ TEST(Capacity, TheStageWithTheLeastRoomDecides) {
   for (const StageRoom& room : c.stages) EXPECT_LE(c.tokens, room.tokens);
 }
 
+// A graph is one launch; without it the host issues kernel by kernel, and the device waits.
+TEST(StepCosts, GraphsHideTheLaunchesOfStepsThatOnlyGenerate) {
+  ServedModel s = served();
+  const Step step = decode(8, 1000), prompts = {{8, 100, 100}, {}, 8};
+  const StepTime free = time_step(s, step), read = time_step(s, prompts);
+  EXPECT_EQ(free.issue, 0);
+  s.costs.host.launch_time = s.costs.host.collective_time = Seconds(20e-6);
+  const StepTime captured = time_step(s, step);
+  EXPECT_EQ(captured.issue, to_sim_time(Seconds(20e-6)));
+  EXPECT_EQ(captured.total(), free.total() + captured.issue);
+  EXPECT_GT(time_step(s, prompts).total(), read.total());
+  s.graphs = false;
+  const StepTime eager = time_step(s, step);
+  // 32 layers of ten kernels and more.
+  EXPECT_GT(eager.total(), to_sim_time(Seconds(320 * 20e-6)));
+  EXPECT_EQ(eager.total() - eager.issue, free.total());
+  EXPECT_EQ(eager.parts, free.parts);
+}
+
+TEST(StepCosts, GraphsAreOfStepsThatOnlyGenerateUpTo512Tokens) {
+  EXPECT_TRUE(is_captured(decode(512, 10)));
+  EXPECT_FALSE(is_captured(decode(513, 10)));
+  EXPECT_FALSE(is_captured({{}, {171, 3, 10}, 513}));
+  EXPECT_FALSE(is_captured({{1, 10, 10}, {8, 1, 10}, 9}));
+}
+
 }  // namespace plait::step_costs_test
