@@ -7,6 +7,10 @@
 // --moe-layer-freq is each so-many-th layer that has experts, counted from the first, or a list
 // with 1 for each layer that has, as Python writes it: ([0]*3+[1]*58), ([0]+[1])*12
 // (megatron/training/arguments.py, moe_freq_type).
+//
+// With --moe-grouped-gemm a rank's experts are one layer, Transformer Engine's GroupedLinear, which
+// calls cuBLAS once per expert: kernels.experts "eager". Without it they are layers of their own,
+// one behind the other (megatron/core/transformer/moe/experts.py, SequentialMLP).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,7 +26,8 @@ namespace {
 constexpr const char *kExperts = "--num-experts", *kLayerFrequency = "--moe-layer-freq",
                      *kEp = "--expert-model-parallel-size", *kEtp = "--expert-tensor-parallel-size",
                      *kCapacity = "--moe-expert-capacity-factor",
-                     *kDispatcher = "--moe-token-dispatcher-type";
+                     *kDispatcher = "--moe-token-dispatcher-type",
+                     *kOneLayer = "--moe-grouped-gemm";
 constexpr Same kMixtureSizes[] = {
     {kExperts, "model.experts"},
     {"--moe-router-topk", "model.experts_per_token"},
@@ -188,6 +193,15 @@ void read_dispatcher(Arguments& args, Imported& out) {
            args.line(kDispatcher));
 }
 
+/// Which kernels one layer has, the framework or the base says.
+void read_grouping(Arguments& args, Imported& out) {
+  if (args.flag(kOneLayer)) return;
+  out.warnings.push_back(fmt::format(
+      "W008: experts without {} are read as products of one layer, one behind the other",
+      kOneLayer));
+  out.give("kernels.experts", R"("eager")");
+}
+
 }  // namespace
 
 bool counts_ranks_of_experts(const Strategy& s) {
@@ -208,6 +222,7 @@ void write_experts(ExportDraft& d) {
   const bool gathers = d.scenario.strategy.expert_dispatch == ExpertDispatch::kAllGather;
   d.set(kDispatcher, gathers ? "allgather" : "alltoall");
   d.say({"strategy.expert_dispatch"});
+  d.set(kOneLayer);
   write_ranks(d);
   // What it does since 0.12.
   if (d.scenario.strategy.expert_gates == ExpertGates::kActivations) {
@@ -236,6 +251,7 @@ void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t 
   out.give("workload.capacity_factor", json_number(args.number(kCapacity).value_or(0)),
            args.line(kCapacity));
   read_dispatcher(args, out);
+  read_grouping(args, out);
   read_ranks(args, out, of);
   out.give("strategy.expert_gates", R"("activations")", args.line(kExperts));
 }

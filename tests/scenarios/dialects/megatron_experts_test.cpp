@@ -58,7 +58,7 @@ TEST(MegatronExperts, TokensAreGatheredOrExchanged) {
     const std::string text =
         "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 "
         "--micro-batch-size 1 --global-batch-size 8 --disable-bias-linear --num-experts 8 "
-        "--vocab-size 128 --expert-model-parallel-size 2 ";
+        "--vocab-size 128 --expert-model-parallel-size 2 --moe-grouped-gemm ";
     const auto warnings = read_settings(text + more, "run.sh", Dialect::kMegatronCore).warnings;
     return std::pair(
         imported(text + more).strategy.expert_dispatch,
@@ -70,6 +70,27 @@ TEST(MegatronExperts, TokensAreGatheredOrExchanged) {
   EXPECT_EQ(read(option + "allgather"), Read(ExpertDispatch::kAllGather, 0));
   EXPECT_EQ(read(option + "alltoall"), Read(ExpertDispatch::kAllToAll, 0));
   EXPECT_EQ(read(option + "flex"), Read(ExpertDispatch::kAllToAll, 1));
+}
+
+// megatron/training/arguments.py: experts are layers of their own unless --moe-grouped-gemm is
+// given.
+TEST(MegatronExperts, ExpertsAreOneLayerWhereTheArgumentsSaySo) {
+  const std::string text =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 --micro-batch-size "
+      "1 --global-batch-size 8 --disable-bias-linear --num-experts 8 --vocab-size 128 ";
+  const auto near = [](const std::string& of) {
+    const auto warnings = read_settings(of, "run.sh", Dialect::kMegatronCore).warnings;
+    return std::ranges::count_if(warnings, [](const auto& w) { return !w.empty(); });
+  };
+  EXPECT_EQ(near(text + "--moe-grouped-gemm"), 0);
+  EXPECT_EQ(near(text), 1);
+  EXPECT_EQ(imported(text + "--moe-grouped-gemm").kernels.experts, Fusion::kFused);  // the base's
+  EXPECT_EQ(imported(text).kernels.experts, Fusion::kEager);
+  for (const char* path : {"systems/megatron-moe-qwen3-235b", "systems/deepseek-v3"}) {
+    const Scenario s = load_scenario(PLAIT_SOURCE_DIR "/scenarios/" + std::string(path) + ".json");
+    const auto settings = settings_of(s, Dialect::kMegatronCore, Launcher::kNone).settings;
+    EXPECT_EQ(std::ranges::count(settings, "--moe-grouped-gemm", &Setting::key), 1) << path;
+  }
 }
 
 // megatron/training/arguments.py, moe_freq_type: a number, or what Python makes of the text.
