@@ -118,6 +118,7 @@ Settings ExportDraft::finish(Dialect dialect) && {
           .settings = std::move(settings_),
           .said = {said_.begin(), said_.end()},
           .unsaid = std::move(unsaid.list),
+          .asked = std::move(asked_),
           .nodes = scenario.cluster.nodes,
           .devices_per_node = scenario.cluster.devices_per_node};
 }

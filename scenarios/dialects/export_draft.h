@@ -25,6 +25,8 @@ class ExportDraft {
   void say(std::initializer_list<std::string_view> paths) {
     said_.insert(paths.begin(), paths.end());
   }
+  /// The program wants this too, which no scenario says.
+  void ask(std::string argument) { asked_.push_back(std::move(argument)); }
   /// A setting that is a field's own value.
   void copy(std::string key, std::string_view path);
 
@@ -35,6 +37,7 @@ class ExportDraft {
   std::string section_;
   std::vector<Setting> settings_;
   std::set<std::string, std::less<>> said_;
+  std::vector<std::string> asked_;
 };
 
 /// The value at a dotted path of `json`, or null.

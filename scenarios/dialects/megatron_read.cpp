@@ -25,6 +25,7 @@ class Reading {
     if (has_model) model();
     read_experts(args_, out_, {tp_, cp_}, layers_, ffn_hidden_);
     workload();
+    training();
     precision();
     pipeline();
     recompute();
@@ -197,6 +198,19 @@ class Reading {
     give("--attention-backend", "workload.flash_attention", truth(!slow));
     give("--clip-grad", "workload.gradient_clipping",
          truth(args_.number("--clip-grad").value_or(1.0) > 0));
+  }
+
+  /// Tokens, where the arguments say how many a sample, or an iteration, has.
+  void training() {
+    args_.exclusive("--train-iters", "--train-samples");
+    const double sequence = static_cast<double>(args_.integer("--seq-length").value_or(0));
+    const double batch = static_cast<double>(args_.integer("--global-batch-size").value_or(0));
+    for (const auto& [argument, tokens] : {std::pair("--train-samples", sequence),
+                                           std::pair("--train-iters", sequence * batch)}) {
+      if (tokens == 0) continue;
+      const auto count = static_cast<double>(args_.integer(argument, 0).value_or(0));
+      if (count > 0) give(argument, "training.tokens", json_number(count * tokens));
+    }
   }
 
   void precision() {
@@ -372,7 +386,7 @@ class Reading {
   /// Arguments that change nothing that a scenario says.
   void pass_over() {
     for (const char* name :
-         {"--mock-data", "--ckpt-format", "--no-gradient-accumulation-fusion", "--standalone",
+         {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion", "--standalone",
           "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
           "--use-mcore-models", "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
       args_.find(name);

@@ -99,6 +99,21 @@ void write_workload(ExportDraft& d) {
   d.say({"workload.flash_attention", "workload.gradient_clipping"});
 }
 
+/// Without how long, and how fast, it does not start (megatron/training/training.py,
+/// get_optimizer_param_scheduler).
+void write_training(ExportDraft& d) {
+  const double tokens = d.scenario.training ? d.scenario.training->tokens : 0;
+  const std::int64_t sequence = d.scenario.workload.sequence_length;
+  const auto samples = static_cast<std::int64_t>(tokens / static_cast<double>(sequence));
+  if (samples > 0) {
+    d.set("--train-samples", samples);
+  } else {
+    d.ask("--train-iters or --train-samples");
+  }
+  if (static_cast<double>(samples * sequence) == tokens) d.say({"training.tokens"});
+  d.ask("--lr");
+}
+
 void write_recompute(ExportDraft& d) {
   const RecomputeOptions& r = d.scenario.strategy.recompute;
   if (r.kind == Recompute::kOps || r.every != 1) return;
@@ -245,6 +260,7 @@ void write_strategy(ExportDraft& d, Launcher launcher) {
 void write(ExportDraft& d, Launcher launcher) {
   write_model(d);
   write_workload(d);
+  write_training(d);
   write_strategy(d, launcher);
   write_experts(d);
   d.set("--mock-data");

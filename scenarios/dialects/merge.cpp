@@ -143,7 +143,10 @@ class Merge {
  private:
   /// Training's in a scenario that serves, or serving's in one that trains.
   bool of_another_task(const Given& g) const {
-    if (serves_) return g.path.starts_with("workload.") || g.path == "strategy.zero_stage";
+    if (serves_) {
+      return g.path.starts_with("workload.") || g.path.starts_with("training.") ||
+             g.path == "strategy.zero_stage";
+    }
     if (!g.path.starts_with("serving.")) return false;
     if (g.line == 0) return true;
     throw InputError(

@@ -16,8 +16,10 @@ std::string heading(const Settings& s) {
 }
 
 std::string closing(const Settings& s) {
-  if (s.unsaid.empty()) return "# not represented: nothing\n";
-  return fmt::format("# not represented: {}\n", fmt::join(s.unsaid, "; "));
+  std::string out;
+  if (!s.asked.empty()) out = fmt::format("# to be added: {}\n", fmt::join(s.asked, "; "));
+  if (s.unsaid.empty()) return out + "# not represented: nothing\n";
+  return out + fmt::format("# not represented: {}\n", fmt::join(s.unsaid, "; "));
 }
 
 std::string argument(const Setting& s) {

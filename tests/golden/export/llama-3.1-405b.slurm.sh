@@ -51,4 +51,5 @@ MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 srun torchrun --nnodes 2048 --nproc_per_node 8 \
   --rdzv_backend c10d --rdzv_endpoint "${MASTER_ADDR}:${MASTER_PORT:-29500}" \
   pretrain_gpt.py "${ARGUMENTS[@]}"
+# to be added: --train-iters or --train-samples; --lr
 # not represented: cluster.node; cluster.device; cluster.fabric

@@ -36,4 +36,5 @@ export CUDA_DEVICE_MAX_CONNECTIONS=1
 torchrun --nnodes 1 --nproc_per_node 8 \
   --standalone \
   pretrain_gpt.py "${ARGUMENTS[@]}"
+# to be added: --train-iters or --train-samples; --lr
 # not represented: cluster.node; cluster.device; cluster.fabric

@@ -99,6 +99,23 @@ TEST(Export, MegatronSaysHowTokensGetToExperts) {
       "allgather");
 }
 
+// megatron/training/training.py, get_optimizer_param_scheduler: it does not start without both.
+TEST(Export, MegatronIsToldHowLongToTrainOrAsksForIt) {
+  const auto text = [](const std::vector<Override>& changes) {
+    return render(
+        settings_of(scenario_at(kScenarios[0], changes), Dialect::kMegatronCore, Launcher::kNone),
+        Launcher::kNone);
+  };
+  const std::string open = text({}), told = text({{"training.tokens", "2048000"}});
+  EXPECT_NE(open.find("\n# to be added: --train-iters or --train-samples; --lr\n"),
+            std::string::npos);
+  EXPECT_NE(told.find("\n--train-samples 1000\n"), std::string::npos) << told;
+  EXPECT_NE(told.find("\n# to be added: --lr\n"), std::string::npos);
+  EXPECT_EQ(told.find("training.tokens"), std::string::npos);
+  const std::string part = text({{"training.tokens", "2048001"}});
+  EXPECT_NE(part.find("training.tokens"), std::string::npos) << part;
+}
+
 TEST(Export, GoldenFilesOfWeightsThatAreGatheredIn8Bits) {
   const auto narrow = [](const std::string& path, Dialect dialect, Override change) {
     const Scenario s = load_scenario(kRoot + "/scenarios/" + path + ".json",

@@ -75,7 +75,20 @@ TEST(ImportMegatron, AbsentArgumentsHaveItsDefaults) {
 }
 
 TEST(ImportMegatron, WhatItDoesNotReadItNames) {
-  EXPECT_EQ(warnings(Dialect::kMegatronCore, kMegatron), "W007: not read: --lr, --train-iters\n");
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, std::string(kMegatron) + " --min-lr 1e-5 --seed 7"),
+            "W007: not read: --min-lr, --seed\n");
+}
+
+TEST(ImportMegatron, ItsLengthIsTheTokensThatItTrainsOn) {
+  EXPECT_EQ(imported(Dialect::kMegatronCore, kMegatron).training->tokens, 100.0 * 128 * 2048);
+  const std::string sizes = "--seq-length 1024 --global-batch-size 8 ";
+  EXPECT_EQ(imported(Dialect::kMegatronCore, sizes + "--train-samples 3000").training->tokens,
+            3000.0 * 1024);
+  EXPECT_FALSE(imported(Dialect::kMegatronCore, sizes).training);
+  EXPECT_EQ(refusal(Dialect::kMegatronCore, sizes + "--train-samples 3\n--train-iters 3"),
+            "D004 line 1");
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--train-samples 3000"),
+            "W007: not read: --train-samples\n");
 }
 
 TEST(ImportMegatron, AttentionMayDropOutByAnotherProbability) {

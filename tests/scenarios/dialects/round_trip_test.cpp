@@ -179,6 +179,7 @@ Scenario random_scenario(bool mixes) {
                    {"strategy", strategy},
                    {"cluster", machine_of(ranks)}};
   if (coin()) scenario["placement"] = random_placement();
+  if (coin()) scenario["training"] = {{"tokens", size({1, 1 << 20, 1'000'000'000'000})}};
   return parse_scenario(scenario.dump(), "random.json");
 }
 
