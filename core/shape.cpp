@@ -74,11 +74,13 @@ const Json* locate(const Json& root, const std::vector<std::string>& steps) {
   return json;
 }
 
-/// A text that stands for an object becomes one; what else is no object cannot have members.
+/// A text that stands for an object, or a list of such to choose from, becomes one; what else is no
+/// object cannot have members.
 void open_text(JsonDocument& document, const Shape& shape, const Json& json,
                const std::vector<std::string>& path) {
   if (shape.properties.empty() || json.is(Json::Kind::kObject)) return;
-  if (!json.is(Json::Kind::kText) || shape.shorthand.empty()) refuse_type(json, shape.expectation);
+  const bool stands = json.is(Json::Kind::kText) || json.is(Json::Kind::kList);
+  if (!stands || shape.shorthand.empty()) refuse_type(json, shape.expectation);
   document.wrap(path, shape.shorthand);
 }
 

@@ -56,6 +56,32 @@ InputError::Text refusal_of(const std::string& path, const std::string& value) {
   return {};
 }
 
+/// A field of a section that is left open: one value where the section's list stands for that
+/// field.
+TEST(Overrides, ChooseFromTheListOfASection) {
+  const auto with_strategy = [](const std::string& strategy, const std::vector<Override>& sets) {
+    return parse_scenario(R"({"model":"tiny","workload":{"sequence_length":64,"global_batch":64},
+                              "cluster":"hgx-h100","strategy":)" +
+                              strategy + "}",
+                          "s.json", sets)
+        .strategy;
+  };
+  const std::string open =
+      R"({"pp":2,"pipeline":["1f1b","interleaved"],"recompute":["none","selective","full"]})";
+  const Strategy chosen = with_strategy(open, {{"strategy.pipeline.schedule", "interleaved"},
+                                               {"strategy.pipeline.chunks", "2"},
+                                               {"strategy.recompute.kind", "full"}});
+  EXPECT_EQ(chosen.pipeline.schedule, Schedule::kInterleaved);
+  EXPECT_EQ(chosen.recompute.kind, Recompute::kFull);
+  try {
+    with_strategy(open, {{"strategy.pipeline.chunks", "1"}, {"strategy.recompute", "none"}});
+    ADD_FAILURE() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.text().code, "S048");
+    EXPECT_EQ(e.text().where.path, "strategy.pipeline.schedule");
+  }
+}
+
 TEST(OtherNames, MessagesNameThePathThatWasWritten) {
   const InputError::Text text = refusal_of("cluster.inter_node.bandwidth", "100");
   EXPECT_EQ(text.code, "U001");
