@@ -99,7 +99,14 @@ struct Imported {
   /// A server's settings: of a scenario that serves, unless a base trains. Then what they say of
   /// serving alone is left out where it is the program's default, and else refused (D008).
   bool serves = false;
-  std::string framework;  // a profile of scenarios/framework.h, where there is no base; "": none
+  /// A profile of scenarios/framework.h, where the base is no whole scenario and names none; "":
+  /// none.
+  std::string framework;
+  /// A bucket of gradients by the number of replicas, the larger of the two; 0: not so.
+  struct Bucket {
+    Bytes least = Bytes(0), for_each_replica = Bytes(0);
+  };
+  Bucket bucket = {};
   /// DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
   std::vector<std::string>

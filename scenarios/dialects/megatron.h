@@ -51,6 +51,12 @@ inline constexpr SameModule kRecomputeModules[] = {
     {RecomputeModule::kSharedExperts, "shared_experts"},
 };
 
+/// Gradients in a bucket where --ddp-bucket-size is absent: the larger of two numbers. Without
+/// overlap a bucket is of all, and so of more than devices hold
+/// (megatron/core/distributed/distributed_data_parallel.py).
+inline constexpr std::int64_t kLeastBucket = 40'000'000, kBucketOfReplica = 1'000'000;
+inline constexpr Bytes kWholeBucket{1'000'000'000'000};
+
 /// Attention's heads: their sizes and groups, latents, norms; `rms`: the model's norms are RMSNorm.
 void write_heads(ExportDraft& draft);
 void read_heads(Arguments& arguments, Imported& out, std::int64_t hidden, std::int64_t heads,

@@ -205,8 +205,8 @@ class Reading {
     args_.exclusive("--train-iters", "--train-samples");
     const double sequence = static_cast<double>(args_.integer("--seq-length").value_or(0));
     const double batch = static_cast<double>(args_.integer("--global-batch-size").value_or(0));
-    for (const auto& [argument, tokens] : {std::pair("--train-samples", sequence),
-                                           std::pair("--train-iters", sequence * batch)}) {
+    for (const auto& [argument, tokens] :
+         {std::pair("--train-samples", sequence), std::pair("--train-iters", sequence * batch)}) {
       if (tokens == 0) continue;
       const auto count = static_cast<double>(args_.integer(argument, 0).value_or(0));
       if (count > 0) give(argument, "training.tokens", json_number(count * tokens));
@@ -362,13 +362,19 @@ class Reading {
 
   void reduction() {
     give_flag("--overlap-grad-reduce", "strategy.data.overlap");
-    if (args_.flag("--overlap-grad-reduce") && args_.flag("--use-distributed-optimizer")) {
+    const bool overlap = args_.flag("--overlap-grad-reduce");
+    if (overlap && args_.flag("--use-distributed-optimizer")) {
       give_flag("--overlap-param-gather", "strategy.data.overlap_gathers");
     }
-    if (const auto elements = args_.integer("--ddp-bucket-size")) {
-      give("--ddp-bucket-size", "strategy.data.bucket",
-           json_quote(exact_text(Bytes(*elements * element_bytes_))));
+    const auto elements = args_.integer("--ddp-bucket-size");
+    const auto size = [&](std::int64_t of) { return Bytes(of * element_bytes_); };
+    if (overlap && !elements) {
+      out_.bucket = {.least = size(kLeastBucket), .for_each_replica = size(kBucketOfReplica)};
+      return;
     }
+    const Bytes bucket = overlap ? size(*elements) : kWholeBucket;
+    give(overlap ? "--ddp-bucket-size" : "", "strategy.data.bucket",
+         json_quote(exact_text(bucket)));
   }
 
   /// What torchrun is told, where the file is a script.
@@ -386,8 +392,8 @@ class Reading {
   /// Arguments that change nothing that a scenario says.
   void pass_over() {
     for (const char* name :
-         {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion", "--standalone",
-          "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
+         {"--mock-data", "--lr", "--ckpt-format", "--no-gradient-accumulation-fusion",
+          "--standalone", "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id", "--tokenizer-type",
           "--use-mcore-models", "--transformer-impl", "--ntasks", "--ntasks-per-node"}) {
       args_.find(name);
     }

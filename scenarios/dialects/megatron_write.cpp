@@ -201,6 +201,7 @@ void write_sharding(ExportDraft& d, Launcher launcher) {
 void write_reduction(ExportDraft& d) {
   const DataParallelOptions& o = d.scenario.strategy.data;
   d.say({"strategy.data.overlap"});
+  if (!o.overlap && o.bucket == kWholeBucket) d.say({"strategy.data.bucket"});
   if (!o.overlap) return;
   d.set("--overlap-grad-reduce");
   if (d.scenario.strategy.zero_stage == 1) {
@@ -210,7 +211,11 @@ void write_reduction(ExportDraft& d) {
   const Precision& p = d.scenario.workload.precision;
   const std::int64_t elements = o.bucket.value / size_of(p.gradients);
   if (elements == 0) return;
-  d.set("--ddp-bucket-size", elements);
+  const Mesh& mesh = d.scenario.strategy.mesh;
+  const std::int64_t replicas = mesh[Axis::kDp] * mesh[Axis::kFsdp] * mesh[Axis::kEp];
+  if (elements != std::max(kLeastBucket, kBucketOfReplica * replicas)) {
+    d.set("--ddp-bucket-size", elements);
+  }
   const bool whole = elements * size_of(p.gradients) == o.bucket.value;
   if (whole && says_gradients(p)) d.say({"strategy.data.bucket"});
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "core/units.h"
 #include "scenarios/dialects/dialects.h"
 #include "scenarios/fields.h"
 #include "scenarios/machine.h"
@@ -44,9 +45,12 @@ class Merge {
     tree_["comment"] = fmt::format("Imported from {}{}.", file,
                                    new_one ? "" : fmt::format(", the rest from {}", base.file));
     tree_.erase("name");
-    if (new_one && !imported.framework.empty()) tree_["framework"] = imported.framework;
     const bool trains = tree_.contains("workload") || tree_.contains("training");
     serves_ = tree_.contains("serving") || (imported.serves && !trains);
+    const bool whole = trains && tree_.contains("model") && tree_.contains("cluster");
+    if (!whole && !serves_ && !imported.framework.empty() && !tree_.contains("framework")) {
+      tree_["framework"] = imported.framework;
+    }
     for (const char* part : {"model", serves_ ? "serving" : "workload", "strategy", "cluster"}) {
       if (!tree_.contains(part)) tree_[part] = Tree::object();
     }
@@ -113,7 +117,13 @@ class Merge {
     const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
     if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
-    agree_on_batches(size("ep") * size(named) * std::max<std::int64_t>(rest, 1));
+    const std::int64_t replicas = size("ep") * size(named) * std::max<std::int64_t>(rest, 1);
+    agree_on_batches(replicas);
+    const Imported::Bucket& bucket = imported_.bucket;
+    if (bucket.least.value > 0) {
+      const std::int64_t of_all = bucket.for_each_replica.value * replicas;
+      set("strategy.data.bucket", exact_text(Bytes(std::max(bucket.least.value, of_all))));
+    }
   }
 
   /// One stage has no schedule.

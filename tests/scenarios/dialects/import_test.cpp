@@ -91,6 +91,37 @@ TEST(ImportMegatron, ItsLengthIsTheTokensThatItTrainsOn) {
             "W007: not read: --train-samples\n");
 }
 
+// distributed_data_parallel.py: 40 million gradients, a million for each replica beyond 40, or all.
+TEST(ImportMegatron, ABucketIsAsLargeAsItMakesIt) {
+  const auto bucket = [](const std::string& more, const char* nodes = "1") {
+    const std::string base =
+        R"({"model": "llama-3.1-8b", "workload": {"sequence_length": 4096, "global_batch": 1024},
+            "cluster": {"preset": "hgx-h100", "nodes": )" +
+        std::string(nodes) + "}}";
+    return imported(Dialect::kMegatronCore, "--bf16 --micro-batch-size 1 " + more, base)
+        .strategy.data.bucket;
+  };
+  EXPECT_EQ(bucket("--overlap-grad-reduce"), Bytes(4 * 40'000'000));
+  EXPECT_EQ(bucket("--overlap-grad-reduce --grad-reduce-in-bf16"), Bytes(2 * 40'000'000));
+  EXPECT_EQ(bucket("--overlap-grad-reduce", "8"), Bytes(4 * 64'000'000));
+  EXPECT_EQ(bucket("--overlap-grad-reduce --tensor-model-parallel-size 2", "8"),
+            Bytes(4 * 40'000'000));
+  EXPECT_EQ(bucket("--overlap-grad-reduce --ddp-bucket-size 1000"), Bytes(4'000));
+  EXPECT_EQ(bucket("--ddp-bucket-size 1000"), Bytes(1'000'000'000'000));
+}
+
+// A whole scenario that names no framework means none.
+TEST(ImportMegatron, PartsOfAScenarioGetItsProfile) {
+  const auto framework = [](const std::string& base) {
+    const Imported settings = read_settings(kMegatron, "run.sh", Dialect::kMegatronCore);
+    const std::string text = scenario_json(settings, "run.sh", {base, "base.json"}, "");
+    return text.find(R"("framework": "megatron-core")") != std::string::npos;
+  };
+  EXPECT_TRUE(framework(R"({"cluster": "hgx-h100"})"));
+  EXPECT_FALSE(framework(R"({"cluster": "hgx-h100", "framework": "nemo"})"));
+  EXPECT_FALSE(framework(kBase));
+}
+
 TEST(ImportMegatron, AttentionMayDropOutByAnotherProbability) {
   const auto dropouts = [](const std::string& more) {
     const Model m = imported(Dialect::kMegatronCore, std::string(kMegatron) + more).model;

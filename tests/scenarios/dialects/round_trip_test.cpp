@@ -141,7 +141,7 @@ json random_strategy(std::int64_t& ranks) {
           {"data",
            {{"overlap", coin()},
             {"overlap_gathers", coin()},
-            {"bucket", word({"25 MiB", "1 GB", "1001 B"})}}},
+            {"bucket", word({"25 MiB", "160 MB", "1 TB", "1001 B"})}}},
           {"fsdp_options",
            {{"reshard_after_forward", coin()},
             {"reshard_last_layer", coin()},
