@@ -59,6 +59,20 @@ void write_fsdp(ExportDraft& d) {
   }
 }
 
+/// With FSDP gradients have the type of mixed_precision, on the wire too
+/// (accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin.set_mixed_precision).
+void write_gradients(ExportDraft& d) {
+  const Precision& p = d.scenario.workload.precision;
+  for (const auto& [path, type] : {std::pair("workload.precision.gradients", p.gradients),
+                                   std::pair("workload.precision.reduction", p.reduction)}) {
+    if (type == p.weights) {
+      d.say({path});
+    } else {
+      d.contradict(path);
+    }
+  }
+}
+
 // ---- Reading ----
 
 class Reading {
@@ -157,6 +171,7 @@ class Reading {
     const std::string type = one_of("mixed_precision", {"no", "bf16", "fp16", "fp8"}, "no");
     const std::string weights = type == "no" ? "fp32" : type == "fp8" ? "bf16" : type;
     give("mixed_precision", "workload.precision.weights", json_quote(weights));
+    weights_ = weights;
     give("mixed_precision", "workload.precision.matmul",
          json_quote(type == "fp8" ? type : weights));
   }
@@ -175,6 +190,9 @@ class Reading {
 
   void fsdp() {
     const std::string at = "fsdp_config.fsdp_";
+    for (const char* path : {"workload.precision.gradients", "workload.precision.reduction"}) {
+      give("mixed_precision", path, json_quote(weights_));
+    }
     if (flag(at + "offload_params", false)) {
       give(at + "offload_params", "strategy.offload.optimizer", R"("cpu")");
       give(at + "offload_params", "strategy.offload.parameters", R"("cpu")");
@@ -269,6 +287,7 @@ class Reading {
   std::vector<bool> asked_;
   std::int64_t machines_ = 1, per_machine_ = 0, copies_ = 1, shards_ = 0, splits_ = 1;
   int stage_ = 3;
+  std::string weights_;  // their type
   Imported out_;
 };
 
@@ -287,6 +306,7 @@ void write(ExportDraft& d) {
   d.set("num_processes", d.scenario.cluster.world_size());
   d.say({"cluster.devices_per_node", "workload.precision.weights"});
   if (p.matmul == p.weights) d.say({"workload.precision.matmul"});
+  if (shards) write_gradients(d);
   if (shards) write_fsdp(d);
   write_mesh(d);
 }

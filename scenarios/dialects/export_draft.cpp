@@ -36,8 +36,9 @@ constexpr std::string_view kNotAsked[] = {"$schema",
 
 class Unsaid {
  public:
-  Unsaid(const json& resolved, const std::set<std::string, std::less<>>& said)
-      : resolved_(resolved), said_(said) {}
+  using Paths = std::set<std::string, std::less<>>;
+  Unsaid(const json& resolved, const Paths& said, const Paths& contradicted)
+      : resolved_(resolved), said_(said), contradicted_(contradicted) {}
 
   void walk(const Shape& shape, const std::string& prefix) {
     for (const Property& p : shape.properties) {
@@ -48,7 +49,7 @@ class Unsaid {
         list.push_back(path);
       } else if (value->is_object()) {
         walk(p.shape, path);
-      } else if (!is_default(p, path, *value)) {
+      } else if (contradicted_.contains(path) || !is_default(p, path, *value)) {
         list.push_back(fmt::format("{} = {}", path,
                                    value->is_string() ? value->get<std::string>() : value->dump()));
       }
@@ -73,7 +74,8 @@ class Unsaid {
   }
 
   const json& resolved_;
-  const std::set<std::string, std::less<>>& said_;
+  const Paths& said_;
+  const Paths& contradicted_;
 };
 
 }  // namespace
@@ -111,7 +113,7 @@ void ExportDraft::copy(std::string key, std::string_view path) {
 }
 
 Settings ExportDraft::finish(Dialect dialect) && {
-  Unsaid unsaid(resolved_, said_);
+  Unsaid unsaid(resolved_, said_, contradicted_);
   unsaid.walk(scenario_shape(), "");
   return {.dialect = dialect,
           .scenario = scenario.name,

@@ -25,6 +25,8 @@ class ExportDraft {
   void say(std::initializer_list<std::string_view> paths) {
     said_.insert(paths.begin(), paths.end());
   }
+  /// The program does otherwise: to be listed even where it is as by default.
+  void contradict(std::string path) { contradicted_.insert(std::move(path)); }
   /// The program wants this too, which no scenario says.
   void ask(std::string argument) { asked_.push_back(std::move(argument)); }
   /// A setting that is a field's own value.
@@ -36,7 +38,7 @@ class ExportDraft {
   nlohmann::json resolved_;
   std::string section_;
   std::vector<Setting> settings_;
-  std::set<std::string, std::less<>> said_;
+  std::set<std::string, std::less<>> said_, contradicted_;
   std::vector<std::string> asked_;
 };
 

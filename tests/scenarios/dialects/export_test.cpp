@@ -76,6 +76,19 @@ TEST(Export, AccelerateCountsAllRanksOfASequence) {
   EXPECT_NE(text.find("strategy.context.kind = hybrid"), std::string::npos) << text;
 }
 
+// The first differs from what is done, the second from Plait's default.
+TEST(Export, AccelerateListsGradientsThatItReducesInAnotherType) {
+  const auto text = [](const char* precision) {
+    const Scenario s = scenario_at(kScenarios[2], {{"workload.precision", precision}});
+    return render(settings_of(s, Dialect::kAccelerate, Launcher::kNone), Launcher::kNone);
+  };
+  EXPECT_NE(text(R"({"weights": "bf16", "gradients": "fp32"})")
+                .find("workload.precision.reduction = fp32"),
+            std::string::npos);
+  EXPECT_EQ(text(R"({"weights": "bf16", "gradients": "bf16"})").find("workload.precision"),
+            std::string::npos);
+}
+
 // Of tp 4 ranks pairs split an expert: 8 ranks along ep by 2 along tp have different ones.
 TEST(Export, MegatronCountsTheRanksOfExperts) {
   const Scenario s =

@@ -348,6 +348,18 @@ tpu_env: []
   EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
 }
 
+// dataclasses.py, set_mixed_precision: parameters, reduction and buffers have one type.
+TEST(ImportAccelerate, ShardedGradientsHaveTheTypeOfMixedPrecision) {
+  const auto precision = [](const std::string& type) {
+    return imported(Dialect::kAccelerate, "distributed_type: FSDP\nmixed_precision: " + type + "\n")
+        .workload.precision;
+  };
+  EXPECT_EQ(precision("bf16").reduction, DType::kBf16);
+  EXPECT_EQ(precision("bf16").gradients, DType::kBf16);
+  EXPECT_EQ(precision("fp16").reduction, DType::kFp16);
+  EXPECT_EQ(precision("'no'").reduction, DType::kFp32);
+}
+
 TEST(ImportAccelerate, ReadsOffloadedParameters) {
   const Scenario s = imported(
       Dialect::kAccelerate,
