@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/spelling.h"
+#include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/yaml_map.h"
 
 namespace plait::accelerate {
@@ -135,6 +136,15 @@ class Reading {
     }
     return value;
   }
+  double number(const YamlEntry& e) const {
+    double value = 0;
+    const char* end = e.text.data() + e.text.size();
+    const auto parsed = std::from_chars(e.text.data(), end, value);
+    if (parsed.ec != std::errc() || parsed.ptr != end || !(value >= 0 && value < 1e9)) {
+      malformed(e, "a number from 0");
+    }
+    return value;
+  }
   bool flag(std::string_view path, bool otherwise) {
     const YamlEntry* e = find(path);
     if (e == nullptr) return otherwise;
@@ -234,10 +244,60 @@ class Reading {
       refuse_other(at + "deepspeed_config_file", "that file, --from deepspeed");
     }
     stage_ = static_cast<int>(integer(at + "zero_stage", 2));
-    give(at + "zero_stage", "strategy.zero_stage", std::to_string(stage_));
-    const std::int64_t steps = integer(at + "gradient_accumulation_steps", 0);
-    const YamlEntry* entry = find(at + "gradient_accumulation_steps");
-    if (entry != nullptr) out_.accumulation = {entry->path, std::to_string(steps), entry->line};
+    const std::string config = ds_config(at);
+    Imported read;
+    try {
+      read = deepspeed::read(config, file_);
+    } catch (const InputError& e) {
+      InputError::Text told = e.text();
+      told.where.line = line_of(told.where.line);
+      throw InputError(std::move(told));
+    }
+    for (Given& g : read.given) {
+      const bool scripts = g.path == "workload.gradient_clipping" && g.line == 0;
+      if (scripts || is_of_mesh(g.path)) continue;
+      out_.give(std::move(g.path), std::move(g.value), line_of(g.line));
+    }
+    out_.accumulation = read.accumulation;
+    out_.accumulation.line = line_of(read.accumulation.line);
+  }
+
+  /// What Accelerate makes of its settings (accelerate/utils/dataclasses.py,
+  /// DeepSpeedPlugin.__post_init__), a key on a line.
+  std::string ds_config(const std::string& at) {
+    lines_ = {0};
+    const auto key = [&](const std::string& by, const std::string& text) {
+      const YamlEntry* entry = find(by);
+      lines_.push_back(entry == nullptr ? 0 : entry->line);
+      return text + "\n";
+    };
+    std::string out;
+    const std::string steps = "gradient_accumulation_steps", clipping = "gradient_clipping";
+    if (const YamlEntry* e = find(at + steps); e != nullptr && e->text != "auto") {
+      out += key(at + steps, fmt::format(R"("{}": {},)", steps, integer(at + steps, 1)));
+    }
+    if (const YamlEntry* e = find(at + clipping); e != nullptr && e->text != "auto") {
+      out += key(at + clipping, fmt::format(R"("{}": {},)", clipping, number(*e)));
+    }
+    const bool fp16 = weights_ == "fp16", bf16 = weights_ == "bf16";
+    out += key("mixed_precision",
+               fmt::format(R"("bf16": {{"enabled": {}}}, "fp16": {{"enabled": {}}},)", bf16, fp16));
+    out += key(at + "zero_stage", fmt::format(R"("zero_optimization": {{"stage": {})", stage_));
+    for (const char* part : {"offload_optimizer", "offload_param"}) {
+      const std::string by = fmt::format("{}{}_device", at, part);
+      const std::string device = one_of(by, {"none", "cpu", "nvme"}, "none");
+      if (device == "none") continue;
+      out += key(by, fmt::format(R"(, "{}": {{"device": "{}"}})", part, device));
+    }
+    return "{" + out + "}}";
+  }
+  int line_of(int line) const {
+    const auto at = static_cast<std::size_t>(std::max(line, 0));  // 0 where there is none
+    return at < lines_.size() ? lines_[at] : 0;
+  }
+  /// The file says of ranks what mesh() and replicas() read.
+  static bool is_of_mesh(std::string_view path) {
+    return path == "strategy.tp" || path == "strategy.dp" || path == "strategy.fsdp";
   }
 
   void replicas() {
@@ -287,7 +347,8 @@ class Reading {
   std::vector<bool> asked_;
   std::int64_t machines_ = 1, per_machine_ = 0, copies_ = 1, shards_ = 0, splits_ = 1;
   int stage_ = 3;
-  std::string weights_;  // their type
+  std::string weights_;     // their type
+  std::vector<int> lines_;  // of this file, by line of the ds_config.json that it stands for
   Imported out_;
 };
 

@@ -38,6 +38,23 @@ void write_precision(ExportDraft& d) {
          "workload.precision.reduction"});
 }
 
+/// ZeRO++: secondary shards within groups of so many ranks, and gathers and reductions of 8 and 4
+/// bits (deepspeed/runtime/zero/config.py).
+void write_zero_plus_plus(ExportDraft& d, bool copies) {
+  const Strategy& s = d.scenario.strategy;
+  const ZeroPlusPlusOptions& z = s.zero_plus_plus;
+  if (z.any() && s.zero_stage != 3) return;
+  if (z.secondary_shard && copies) {
+    d.set("zero_hpz_partition_size", s.mesh[Axis::kFsdp]);
+    d.say({"strategy.fsdp"});
+  }
+  if (z.quantized_weights) d.set("zero_quantized_weights", "true");
+  if (z.quantized_gradients) d.set("zero_quantized_gradients", "true");
+  if (!z.secondary_shard || copies) d.say({"strategy.zero_plus_plus.secondary_shard"});
+  d.say(
+      {"strategy.zero_plus_plus.quantized_weights", "strategy.zero_plus_plus.quantized_gradients"});
+}
+
 void write_zero(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const Replicas r = replicas_of(s);
@@ -63,6 +80,7 @@ void write_zero(ExportDraft& d) {
     d.say({"strategy.keep_weight_shard"});
   }
   const bool copies = r.dp > 1 && r.fsdp > 1;
+  write_zero_plus_plus(d, copies);
   if (!copies) d.say({s.zero_stage >= 2 ? "strategy.dp" : "strategy.fsdp"});
   const std::int64_t tp = s.mesh.size_of(kTensorAxes);
   d.section("tensor_parallel");
@@ -198,11 +216,27 @@ class Reading {
       give("zero_optimization.reduce_bucket_size", "strategy.data.bucket",
            json_quote(exact_text(Bytes(elements * element_bytes_))));
     }
-    out_.rest_shards = stage >= 2;
-    out_.give(out_.rest_shards ? "strategy.dp" : "strategy.fsdp", "1");
+    const std::int64_t within = zero_plus_plus(stage);
+    out_.rest_shards = stage >= 2 && within == 1;
+    give("zero_optimization.zero_hpz_partition_size",
+         out_.rest_shards ? "strategy.dp" : "strategy.fsdp", std::to_string(within));
     give("tensor_parallel.autotp_size", "strategy.tp",
          std::to_string(std::max<std::int64_t>(integer("tensor_parallel.autotp_size", 1), 1)));
     offload(stage);
+  }
+
+  /// Ranks that share a secondary shard, 1: there is none. Only stage 3 has a use for these keys.
+  std::int64_t zero_plus_plus(std::int64_t stage) {
+    const std::string at = "zero_optimization.", to = "strategy.zero_plus_plus.";
+    const std::int64_t size = std::max<std::int64_t>(integer(at + "zero_hpz_partition_size", 1), 1);
+    const std::int64_t within = stage == 3 ? size : 1;
+    give(at + "zero_hpz_partition_size", to + "secondary_shard", within > 1 ? "true" : "false");
+    for (const char* what : {"weights", "gradients"}) {
+      const std::string key = fmt::format("{}zero_quantized_{}", at, what);
+      const bool quantized = truth(key, false) && stage == 3;
+      give(key, fmt::format("{}quantized_{}", to, what), quantized ? "true" : "false");
+    }
+    return within;
   }
 
   void offload(std::int64_t stage) {

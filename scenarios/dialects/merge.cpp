@@ -117,6 +117,11 @@ class Merge {
     const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
     if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
+    // Over all ranks the secondary shard is the primary one.
+    const Tree* secondary = find("strategy.zero_plus_plus.secondary_shard");
+    const bool is_primary = !imported_.rest_shards && rest <= 1 && secondary != nullptr &&
+                            given("strategy.zero_plus_plus.secondary_shard") != nullptr;
+    if (is_primary && *secondary == true) set("strategy.zero_plus_plus.secondary_shard", false);
     const std::int64_t replicas = size("ep") * size(named) * std::max<std::int64_t>(rest, 1);
     agree_on_batches(replicas);
     const Imported::Bucket& bucket = imported_.bucket;
@@ -209,11 +214,13 @@ class Merge {
     return steps() > 0 && given("workload.micro_batch") != nullptr;
   }
 
-  /// global = micro * steps * replicas, whichever of the three is left out.
+  /// global = micro * steps * replicas, whichever of the three is left out. Steps alone go with the
+  /// micro-batch of the base, or where it has none with its batch.
   void agree_on_batches(std::int64_t replicas) {
     const Given* global = given("workload.global_batch");
     const Given* micro = given("workload.micro_batch");
     if (steps() == 0) return;
+    if (global == nullptr && micro == nullptr && !serves_) return agree_with_base(replicas);
     if (global == nullptr && micro != nullptr) {
       set("workload.global_batch", std::stoll(micro->value) * steps() * replicas);
     } else if (global != nullptr && micro == nullptr) {
@@ -227,6 +234,27 @@ class Merge {
                         {file_, global->line, 0, "train_batch_size"},
                         fmt::format("{}", std::stoll(micro->value) * steps() * replicas),
                         "correct the batch sizes, or name the machine with --base"});
+    }
+  }
+
+  void agree_with_base(std::int64_t replicas) {
+    const auto of_base = [&](const char* path) {
+      const Tree* at = find(path);
+      return at != nullptr && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+    };
+    const std::int64_t global = of_base("workload.global_batch"), samples = steps() * replicas;
+    if (const std::int64_t micro = of_base("workload.micro_batch"); micro > 0) {
+      set("workload.global_batch", micro * samples);
+    } else if (global > 0 && samples > 0 && global % samples == 0) {
+      set("workload.micro_batch", global / samples);
+    } else if (global > 0) {
+      throw InputError(
+          {"D004",
+           fmt::format("a batch of {} is no multiple of {} accumulation steps x {} replicas",
+                       global, steps(), replicas),
+           {file_, imported_.accumulation.line, 0, imported_.accumulation.path},
+           fmt::format("a multiple of {}", samples),
+           "correct it, or name workload.micro_batch in the base: the batch follows"});
     }
   }
 

@@ -43,10 +43,85 @@ struct Level {
   std::string prefix;
 };
 
+/// Entries by path, each once.
+class Entries {
+ public:
+  explicit Entries(const std::string& file) : file_(file) {}
+
+  void add(const std::string& path, std::string_view value, int line) {
+    if (std::ranges::count(list, path, &YamlEntry::path) != 0) {
+      throw InputError({"D004",
+                        fmt::format("{} stands twice", path),
+                        {file_, line, 0, path},
+                        "each key once",
+                        "remove one of the two"});
+    }
+    const bool in_braces = value.starts_with('{');
+    list.push_back({path, in_braces ? "" : scalar(value), line});
+    if (in_braces) add_braces(path, value, line);
+  }
+  [[noreturn]] void refuse(std::string_view content, int line, std::size_t column) const {
+    throw InputError({"D002",
+                      fmt::format("\"{}\" is no line of a map", content.substr(0, 60)),
+                      {file_, line, static_cast<int>(column), ""},
+                      "key: value",
+                      "correct the line"});
+  }
+
+  std::vector<YamlEntry> list;
+
+ private:
+  /// "{a: 1, b: {c: 2}}"
+  void add_braces(const std::string& path, std::string_view value, int line) {
+    constexpr int kMostNested = 100;
+    if (++nested_ > kMostNested) refuse(value, line, 0);
+    std::string_view rest = value.substr(1);
+    while (true) {
+      const std::size_t end = end_of_item(rest);
+      if (end == std::string_view::npos) refuse(value, line, 0);
+      const std::string_view item = trimmed(rest.substr(0, end));
+      const std::size_t colon = item.find(':');
+      if (colon == std::string_view::npos ? !item.empty() : colon == 0) refuse(value, line, 0);
+      if (!item.empty()) {
+        add(path + "." + scalar(trimmed(item.substr(0, colon))), trimmed(item.substr(colon + 1)),
+            line);
+      }
+      const bool last = rest[end] == '}';
+      rest = rest.substr(end + 1);
+      if (last) break;
+    }
+    if (!trimmed(rest).empty()) refuse(value, line, 0);
+    --nested_;
+  }
+  /// Of its comma or brace.
+  static std::size_t end_of_item(std::string_view text) {
+    int depth = 0;
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      if (quote != 0) {
+        if (c == quote) quote = 0;
+      } else if (c == '\'' || c == '"') {
+        quote = c;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if (depth == 0 && (c == ',' || c == '}')) {
+        return i;
+      } else if (c == '}' || c == ']') {
+        --depth;
+      }
+    }
+    return std::string_view::npos;
+  }
+
+  const std::string& file_;
+  int nested_ = 0;
+};
+
 }  // namespace
 
 std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file) {
-  std::vector<YamlEntry> out;
+  Entries out(file);
   std::vector<Level> levels = {{0, ""}};
   std::string opened;  // the key whose value may follow on deeper lines
   int number = 0;
@@ -61,28 +136,15 @@ std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& f
     const std::size_t indent = line.find_first_not_of(' '), colon = content.find(':');
     const bool is_pair = colon != std::string_view::npos && colon > 0 && line[indent] != '\t' &&
                          (colon + 1 == content.size() || content[colon + 1] == ' ');
-    if (!is_pair) {
-      throw InputError({"D002",
-                        fmt::format("\"{}\" is no line of a map", content.substr(0, 60)),
-                        {file, number, static_cast<int>(indent) + 1, ""},
-                        "key: value",
-                        "correct the line"});
-    }
+    if (!is_pair) out.refuse(content, number, indent + 1);
     if (indent > levels.back().indent && !opened.empty()) levels.push_back({indent, opened + "."});
     while (levels.size() > 1 && indent < levels.back().indent) levels.pop_back();
     const std::string path = levels.back().prefix + scalar(trimmed(content.substr(0, colon)));
     const std::string_view value = trimmed(content.substr(colon + 1));
     opened = value.empty() ? path : "";
-    if (std::ranges::count(out, path, &YamlEntry::path) != 0) {
-      throw InputError({"D004",
-                        fmt::format("{} stands twice", path),
-                        {file, number, 0, path},
-                        "each key once",
-                        "remove one of the two"});
-    }
-    out.push_back({path, scalar(value), number});
+    out.add(path, value, number);
   }
-  return out;
+  return std::move(out.list);
 }
 
 }  // namespace plait

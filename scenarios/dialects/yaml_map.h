@@ -1,6 +1,6 @@
 #pragma once
-// The part of YAML that configuration files of this kind use: maps in maps, of scalars. A list, or
-// a map in braces, stands as it is written.
+// The part of YAML that configuration files of this kind use: maps in maps, of scalars, on lines of
+// their own or in braces on one. A list stands as it is written.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,8 @@ struct YamlEntry {
 };
 
 /// Scalars by path, in the order of the file. Throws InputError D002 with the line for what is
-/// neither "key: value" nor a list, and D004 for a key that stands twice.
+/// neither "key: value" nor a list, or for a brace that is not closed, and D004 for a key that
+/// stands twice.
 std::vector<YamlEntry> read_yaml_map(std::string_view text, const std::string& file);
 
 }  // namespace plait

@@ -404,4 +404,14 @@ TEST(YamlMap, PathsOfNestedMaps) {
   EXPECT_EQ(paths, expected);
 }
 
+TEST(YamlMap, MapsInBracesAreMaps) {
+  const auto entries = read_yaml_map("a: {b: 1, c: {d: 'x, }'}, e: [1, 2]}  # f\ng: {}\n", "f");
+  std::string paths;
+  for (const YamlEntry& e : entries) paths += e.path + "=" + e.text + ";";
+  EXPECT_EQ(paths, "a=;a.b=1;a.c=;a.c.d=x, };a.e=[1, 2];g=;");
+  for (const char* text : {"a: {b: 1", "a: {b}", "a: {b: 1} c", "a: {: 1}"}) {
+    EXPECT_THROW(read_yaml_map(text, "f"), InputError) << text;
+  }
+}
+
 }  // namespace plait::import_test

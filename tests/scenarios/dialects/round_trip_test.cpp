@@ -136,6 +136,10 @@ json random_strategy(std::int64_t& ranks) {
           {"zero_stage", !shards    ? 0
                          : fsdp > 1 ? size({1, 2, 3})
                                     : size({0, 1, 2, 3})},
+          {"zero_plus_plus",
+           {{"secondary_shard", coin()},
+            {"quantized_weights", coin()},
+            {"quantized_gradients", coin()}}},
           {"pipeline", pipeline},
           {"recompute", random_recompute()},
           {"data",

@@ -1,0 +1,77 @@
+// DeepSpeed's settings by way of Accelerate's YAML, ZeRO++, and accumulation steps over a base.
+
+#include <gtest/gtest.h>
+
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::import_test {
+
+constexpr const char* kFlow =
+    "distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 8\n"
+    "deepspeed_config: {gradient_accumulation_steps: 4, zero_stage: 3,"
+    " offload_optimizer_device: cpu, offload_param_device: cpu, zero3_init_flag: true}\n";
+
+TEST(ImportAccelerate, ReadsDeepSpeedAsItsOwnFileIsRead) {
+  const Scenario s = imported(Dialect::kAccelerate, kFlow);
+  EXPECT_EQ(s.workload.micro_batch, 64 / 4 / 8);
+  EXPECT_EQ(s.strategy.zero_stage, 3);
+  EXPECT_EQ(s.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_EQ(s.strategy.offload.optimizer, Offload::kCpu);
+  EXPECT_EQ(s.strategy.offload.parameters, Offload::kCpu);
+  EXPECT_TRUE(s.strategy.keep_weight_shard);
+  EXPECT_EQ(s.strategy.fsdp.copies, FsdpCopies::kDeepSpeed);
+  EXPECT_EQ(s.workload.precision.reduction, DType::kBf16);
+  EXPECT_EQ(s.strategy.data.bucket, Bytes(2 * 500'000'000));
+  EXPECT_EQ(warnings(Dialect::kAccelerate, kFlow),
+            "W007: not read: deepspeed_config.zero3_init_flag\n");
+}
+
+TEST(ImportAccelerate, RefusesDeepSpeedsSettingsAtTheLine) {
+  const auto refused = [](const std::string& settings) {
+    return refusal(Dialect::kAccelerate,
+                   "distributed_type: DEEPSPEED\ndeepspeed_config:\n" + settings);
+  };
+  EXPECT_EQ(refused("  zero_stage: 3\n  offload_param_device: cpu"), "D006 line 4");
+  EXPECT_EQ(refused("  offload_optimizer_device: disk"), "D003 line 3");
+  EXPECT_EQ(refused("  gradient_clipping: much"), "D003 line 3");
+  EXPECT_EQ(refused("  zero_stage: 2\n  gradient_accumulation_steps: 7"), "D004 line 4");
+}
+
+TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
+  const auto workload = [](const std::string& batch) {
+    const std::string base =
+        R"({"model": "llama-3.1-8b", "cluster": "hgx-h100", "workload": {"sequence_length": 64,)" +
+        batch + "}}";
+    return imported(Dialect::kDeepSpeed, R"({"gradient_accumulation_steps": 4})", base).workload;
+  };
+  EXPECT_EQ(workload(R"("global_batch": 96)").micro_batch, 96 / 4 / 8);
+  EXPECT_EQ(workload(R"("global_batch": 96, "micro_batch": 2)").global_batch, 2 * 4 * 8);
+  EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
+}
+
+// deepspeed/runtime/zero/config.py. Over all ranks a secondary shard is the primary one.
+TEST(ImportDeepSpeed, ReadsZeroPlusPlus) {
+  const auto strategy = [](const std::string& zero, const char* nodes) {
+    const std::string base = R"({"model": "llama-3.1-8b",
+      "workload": {"sequence_length": 64, "global_batch": 64},
+      "cluster": {"preset": "hgx-h100", "nodes": )" +
+                             std::string(nodes) + "}}";
+    return imported(Dialect::kDeepSpeed, R"({"zero_optimization": {)" + zero + "}}", base).strategy;
+  };
+  const std::string all =
+      R"("stage": 3, "zero_hpz_partition_size": 8, "zero_quantized_weights": true,
+         "zero_quantized_gradients": true)";
+  const Strategy two = strategy(all, "2");
+  EXPECT_EQ(two.mesh[Axis::kDp], 2);
+  EXPECT_EQ(two.mesh[Axis::kFsdp], 8);
+  EXPECT_TRUE(two.zero_plus_plus.secondary_shard);
+  EXPECT_TRUE(two.zero_plus_plus.quantized_weights);
+  EXPECT_TRUE(two.zero_plus_plus.quantized_gradients);
+  const Strategy one = strategy(all, "1");
+  EXPECT_EQ(one.mesh[Axis::kFsdp], 8);
+  EXPECT_FALSE(one.zero_plus_plus.secondary_shard);
+  EXPECT_FALSE(strategy(R"("stage": 3)", "2").zero_plus_plus.any());
+  EXPECT_FALSE(strategy(R"("stage": 2, "zero_quantized_weights": true)", "2").zero_plus_plus.any());
+}
+
+}  // namespace plait::import_test
