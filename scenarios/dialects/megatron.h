@@ -38,19 +38,6 @@ struct SameKind {
 inline constexpr SameKind kContextKinds[] = {
     {"ring", "p2p"}, {"all_gather", "all_gather"}, {"ulysses", "a2a"}};
 
-/// Of --recompute-modules. Attention alone (core_attn) is strategy.recompute.kind "selective".
-struct SameModule {
-  RecomputeModule module;
-  std::string_view argument;
-};
-inline constexpr SameModule kRecomputeModules[] = {
-    {RecomputeModule::kNorms, "layernorm"},
-    {RecomputeModule::kLatents, "mla_up_proj"},
-    {RecomputeModule::kExpertActivations, "moe_act"},
-    {RecomputeModule::kMlp, "mlp"},
-    {RecomputeModule::kSharedExperts, "shared_experts"},
-};
-
 /// Gradients in a bucket where --ddp-bucket-size is absent: the larger of two numbers. Without
 /// overlap a bucket is of all, and so of more than devices hold
 /// (megatron/core/distributed/distributed_data_parallel.py).
@@ -65,6 +52,9 @@ void read_heads(Arguments& arguments, Imported& out, std::int64_t hidden, std::i
 /// Sliding windows; `layers` of the model.
 void write_windows(ExportDraft& draft);
 void read_windows(Arguments& arguments, Imported& out, std::int64_t layers);
+
+void write_recompute(ExportDraft& draft);
+void read_recompute(Arguments& arguments, Imported& out);
 
 /// Products in 8 or 4 bits; `weights`: the type of the others.
 void write_narrow(ExportDraft& draft);

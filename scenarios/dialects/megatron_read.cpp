@@ -28,7 +28,7 @@ class Reading {
     training();
     precision();
     pipeline();
-    recompute();
+    read_recompute(args_, out_);
     sharding();
     reduction();
     machine();
@@ -280,53 +280,6 @@ class Reading {
       args_.contradiction(of_layers, fmt::format("{} layers on {} stages", layers, pp_));
     }
     return layers / pp_ / *each;
-  }
-
-  void recompute() {
-    const auto kind = args_.one_of("--recompute-granularity", {"full", "selective"});
-    const bool selective = kind == "selective" || args_.flag("--recompute-activations");
-    const auto method = args_.one_of("--recompute-method", {"uniform", "block"});
-    const std::int64_t layers = args_.integer("--recompute-num-layers", 0).value_or(1);
-    if (selective && method) {
-      args_.contradiction("--recompute-method", "selective recomputation");
-    }
-    const bool full = kind == "full" && !selective;
-    if (full && method == "uniform" && layers > 1) {
-      near("--recompute-num-layers of uniform recomputation is read as 1");
-    }
-    const std::string modules = selective ? recompute_modules() : "[]";
-    give("--recompute-granularity", "strategy.recompute.kind",
-         full              ? R"("full")"
-         : !selective      ? R"("none")"
-         : modules == "[]" ? R"("selective")"
-                           : R"("modules")");
-    give("--recompute-modules", "strategy.recompute.modules", modules);
-    give("--recompute-num-layers", "strategy.recompute.layers",
-         std::to_string(full && method == "block" ? layers : -1));
-    out_.give("strategy.recompute.every", "1");
-  }
-
-  /// As JSON; none where attention alone is named, which is Megatron-LM's default.
-  std::string recompute_modules() {
-    const char* option = "--recompute-modules";
-    const Arguments::Option* given = args_.find(option);
-    if (given == nullptr) return "[]";
-    std::string names;
-    bool attention = false;
-    for (const ShellWord& word : given->values) {
-      attention = attention || word.text == "core_attn";
-      if (word.text == "core_attn") continue;
-      const auto known = std::ranges::find(kRecomputeModules, word.text, &SameModule::argument);
-      if (known == std::end(kRecomputeModules)) {
-        args_.unsupported(option, "recomputation of " + word.text);
-        continue;
-      }
-      names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name_of(known->module));
-    }
-    if (attention && !names.empty()) {
-      args_.unsupported(option, "recomputation of core_attn beside other modules");
-    }
-    return "[" + names + "]";
   }
 
   void sharding() {

@@ -114,27 +114,6 @@ void write_training(ExportDraft& d) {
   d.ask("--lr");
 }
 
-void write_recompute(ExportDraft& d) {
-  const RecomputeOptions& r = d.scenario.strategy.recompute;
-  if (r.kind == Recompute::kOps || r.every != 1) return;
-  std::string modules;
-  for (const RecomputeModule module : r.modules) {
-    const auto same = std::ranges::find(kRecomputeModules, module, &SameModule::module);
-    if (same == std::end(kRecomputeModules)) return;
-    modules.append(modules.empty() ? "" : " ").append(same->argument);
-  }
-  if (r.kind != Recompute::kNone) {
-    d.set("--recompute-granularity", r.kind == Recompute::kFull ? "full" : "selective");
-  }
-  if (r.kind == Recompute::kFull) {
-    d.set("--recompute-method", r.layers < 0 ? "uniform" : "block");
-    d.set("--recompute-num-layers", r.layers < 0 ? 1 : r.layers);
-  }
-  if (!modules.empty()) d.set("--recompute-modules", modules);
-  d.say({"strategy.recompute.kind", "strategy.recompute.every", "strategy.recompute.modules"});
-  if (r.kind == Recompute::kFull || r.layers < 0) d.say({"strategy.recompute.layers"});
-}
-
 void write_offload(ExportDraft& d) {
   if (d.scenario.strategy.offload.optimizer != Offload::kCpu) return;
   d.set("--optimizer-cpu-offload");

@@ -1,0 +1,82 @@
+// Accelerate's YAML: maps in maps, both versions of FSDP, and what is refused at which line.
+
+#include <gtest/gtest.h>
+
+#include "scenarios/dialects/yaml_map.h"
+#include "tests/scenarios/dialects/imported.h"
+
+namespace plait::import_test {
+
+TEST(ImportAccelerate, ReadsBothVersionsOfFsdp) {
+  const Scenario hybrid = imported(Dialect::kAccelerate, R"(
+distributed_type: FSDP   # the first version
+num_machines: 2
+num_processes: 16
+mixed_precision: 'bf16'
+fsdp_config:
+  fsdp_sharding_strategy: HYBRID_SHARD
+  fsdp_activation_checkpointing: true
+tpu_env: []
+)");
+  EXPECT_EQ(hybrid.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(hybrid.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_EQ(hybrid.strategy.recompute.kind, Recompute::kFull);
+  const Scenario kept = imported(Dialect::kAccelerate,
+                                 "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n"
+                                 "  fsdp_reshard_after_forward: false\n");
+  EXPECT_EQ(kept.strategy.mesh[Axis::kFsdp], 8);
+  EXPECT_FALSE(kept.strategy.fsdp.reshard_after_forward);
+}
+
+// dataclasses.py, set_mixed_precision: parameters, reduction and buffers have one type.
+TEST(ImportAccelerate, ShardedGradientsHaveTheTypeOfMixedPrecision) {
+  const auto precision = [](const std::string& type) {
+    return imported(Dialect::kAccelerate, "distributed_type: FSDP\nmixed_precision: " + type + "\n")
+        .workload.precision;
+  };
+  EXPECT_EQ(precision("bf16").reduction, DType::kBf16);
+  EXPECT_EQ(precision("bf16").gradients, DType::kBf16);
+  EXPECT_EQ(precision("fp16").reduction, DType::kFp16);
+  EXPECT_EQ(precision("'no'").reduction, DType::kFp32);
+}
+
+TEST(ImportAccelerate, ReadsOffloadedParameters) {
+  const Scenario s = imported(
+      Dialect::kAccelerate,
+      "distributed_type: FSDP\nmixed_precision: bf16\nfsdp_config:\n  fsdp_offload_params: true\n");
+  EXPECT_EQ(s.strategy.offload.optimizer, Offload::kCpu);
+  EXPECT_EQ(s.strategy.offload.parameters, Offload::kCpu);
+}
+
+TEST(ImportAccelerate, RefusesAtTheLine) {
+  const auto refused = [](const std::string& text) { return refusal(Dialect::kAccelerate, text); };
+  EXPECT_EQ(refused("distributed_type: FSDP\nnum_machines: 3\nnum_processes: 8"), "D004 line 3");
+  EXPECT_EQ(refused("distributed_type: TPU"), "D003 line 1");
+  EXPECT_EQ(refused("distributed_type: FSDP\nnonsense"), "D002 line 2");
+  EXPECT_EQ(refused("distributed_type: MEGATRON_LM"), "D006 line 1");
+  EXPECT_EQ(refused("distributed_type: NO\nuse_cpu: no\nuse_cpu: no"), "D004 line 3");
+}
+
+TEST(YamlMap, PathsOfNestedMaps) {
+  const auto entries =
+      read_yaml_map("a: 1\nb:\n  c: 'x y' # z\n  d:\n    e: null\nf: \"#\"\n", "f");
+  std::vector<std::string> paths;
+  for (const YamlEntry& e : entries) paths.push_back(e.path + "=" + e.text);
+  const std::vector<std::string> expected = {"a=1", "b=", "b.c=x y", "b.d=", "b.d.e=", "f=#"};
+  EXPECT_EQ(paths, expected);
+}
+
+TEST(YamlMap, MapsInBracesAreMaps) {
+  const auto entries = read_yaml_map("a: {b: 1, c: {d: 'x, }'}, e: [1, 2]}  # f\ng: {}\n", "f");
+  std::string paths;
+  for (const YamlEntry& e : entries) paths += e.path + "=" + e.text + ";";
+  EXPECT_EQ(paths, "a=;a.b=1;a.c=;a.c.d=x, };a.e=[1, 2];g=;");
+  for (const char* text : {"a: {b: 1", "a: {b}", "a: {b: 1} c", "a: {: 1}"}) {
+    EXPECT_THROW(read_yaml_map(text, "f"), InputError) << text;
+  }
+  std::string deep = "a: ";
+  for (int i = 0; i < 1000; ++i) deep += "{a: ";
+  EXPECT_THROW(read_yaml_map(deep + std::string(1000, '}'), "f"), InputError);
+}
+
+}  // namespace plait::import_test
