@@ -133,7 +133,7 @@ class Server {
     if (engine.fits_step(r)) return;
     throw InputError(
         {"R003",
-         request + " never fits into a step, and without chunked prefill may not be " + "cut",
+         request + " never fits into a step, and without chunked prefill may not be cut",
          {"", 0, 0, "serving.engine.max_num_batched_tokens"},
          "prompt and answer, but for its last token, of at most max_num_batched_tokens "
          "= " +
