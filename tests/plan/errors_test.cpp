@@ -380,7 +380,7 @@ TEST(Refused, InterleavedWithOneChunkOrOneStage) {
   chunk.strategy.pipeline.schedule = stage.strategy.pipeline.schedule = Schedule::kInterleaved;
   stage.strategy.pipeline.chunks = 2;
   expect_refused(chunk, "S032", "strategy.pipeline.chunks");
-  expect_refused(stage, "S032", "strategy.pipeline.chunks");
+  expect_refused(stage, "S032", "strategy.pp");
 }
 
 TEST(Refused, InterleavedMicrobatchesThatAreNoMultipleOfStages) {
