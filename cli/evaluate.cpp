@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/fill_axis.h"
-#include "core/error.h"
 #include "reports/html/timeline.h"
 
 namespace plait {
@@ -16,16 +15,19 @@ bool is_world_mismatch(const InputError& error) {
   return error.text().code == "S001" || error.text().code == "S002";
 }
 
-/// A layout or a machine that is not possible, of which others of the same table may be.
 Outcome refused(const InputError& error, std::optional<Override> filled) {
-  const std::string& code = error.text().code;
-  const bool unknown_name = code == "C001" || code == "C002" || code == "C003";
-  if (unknown_name || (!code.starts_with('S') && !code.starts_with('C'))) throw InputError(error);
+  if (!is_of_one_row(error)) throw InputError(error);
   return {std::nullopt, fmt::format("{}: {}", error.text().code, error.text().problem),
           std::move(filled), "", ""};
 }
 
 }  // namespace
+
+bool is_of_one_row(const InputError& error) {
+  const std::string& code = error.text().code;
+  if (code == "C001" || code == "C002" || code == "C003") return false;  // unknown names
+  return code.starts_with('S') || code.starts_with('C');
+}
 
 CostModel Evaluator::costs(const Scenario& scenario) {
   const std::lock_guard lock(mutex_);

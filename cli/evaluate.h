@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/prediction.h"
+#include "core/error.h"
 #include "core/parallel.h"
 
 namespace plait {
@@ -35,6 +36,10 @@ struct Outcome {
   std::optional<Override> filled;  // the axis that gave way, and its size
   std::string timeline, memory;    // JSON for a page, where they were asked for
 };
+
+/// Whether a table has the error as a row: a layout or a machine that is not possible, of which
+/// others may be. False for what all of them are wrong by.
+bool is_of_one_row(const InputError& error);
 
 /// Predicts variants, from any thread. Calibrations are read once.
 class Evaluator {

@@ -74,12 +74,11 @@ std::string rendered(const std::vector<ServingCandidate>& candidates, const Outp
   return "";
 }
 
-/// Of a layout that does not divide or combine, a machine that is not possible, or requests that
-/// are too long for it.
-bool is_of_the_layout(const std::string& code) {
-  constexpr std::string_view kOfAll[] = {"S066", "S184", "R001", "C001", "C002", "C003"};
-  if (std::ranges::count(kOfAll, code) > 0) return false;
-  return code.starts_with('S') || code.starts_with('C') || code.starts_with('R');
+/// Or of requests that are too long for the layout.
+bool is_of_one_serving_row(const InputError& error) {
+  const std::string& code = error.text().code;
+  if (code == "S066" || code == "S184" || code == "R001") return false;
+  return is_of_one_row(error) || code.starts_with('R');
 }
 
 /// A layout that cannot serve what is asked is a row with its reason.
@@ -96,7 +95,7 @@ ServingCandidate candidate_of(const ScenarioText& text, const ServeOptions& opti
     out.report =
         predict_serving(scenario, options.question(), run_facts(scenario, command_line), progress);
   } catch (const InputError& error) {
-    if (!is_of_the_layout(error.text().code)) throw;
+    if (!is_of_one_serving_row(error)) throw;
     out.reason = fmt::format("{}: {}", error.text().code, error.text().problem);
   }
   return out;

@@ -171,10 +171,11 @@ Sharing sharing(const IslandRoutes& island, Places places) {
 struct RingRoute {
   Path worst;
   std::int64_t all_on_nic = 1;  // devices that a NIC of a member serves
-  BytesPerSecond slot = BytesPerSecond(std::numeric_limits<double>::infinity());  // the narrowest
-  Sharing own;                                                                    // members
-  double port_factor = 1;    // what is left of the worst NIC
-  double fabric_factor = 1;  // and of the worst trunk beyond
+  Sharing own;                  // members
+  double port_factor = 1;       // what is left of the worst NIC
+  double fabric_factor = 1;     // and of the worst trunk beyond
+  /// Of the NICs' PCIe links the narrowest.
+  BytesPerSecond slot = BytesPerSecond(std::numeric_limits<double>::infinity());
 };
 
 /// What is left of the NICs and trunks between two devices.

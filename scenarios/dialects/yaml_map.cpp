@@ -15,18 +15,26 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
 }
 
+/// Reads on, character by character.
+class Quotes {
+ public:
+  /// It is a quote, or stands between two.
+  bool hold(char c) {
+    const bool inside = quote_ != 0, opens = c == '\'' || c == '"';
+    if (inside ? c == quote_ : opens) quote_ = inside ? 0 : c;
+    return inside || opens;
+  }
+
+ private:
+  char quote_ = 0;  // that is open
+};
+
 /// What stands in front of a comment.
 std::string_view uncommented(std::string_view line) {
-  char quote = 0;
+  Quotes quotes;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) {
-      return line.substr(0, i);
-    }
+    if (quotes.hold(line[i]) || line[i] != '#') continue;
+    if (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t') return line.substr(0, i);
   }
   return line;
 }
@@ -96,14 +104,11 @@ class Entries {
   /// Of its comma or brace.
   static std::size_t end_of_item(std::string_view text) {
     int depth = 0;
-    char quote = 0;
+    Quotes quotes;
     for (std::size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];
-      if (quote != 0) {
-        if (c == quote) quote = 0;
-      } else if (c == '\'' || c == '"') {
-        quote = c;
-      } else if (c == '{' || c == '[') {
+      if (quotes.hold(c)) continue;
+      if (c == '{' || c == '[') {
         ++depth;
       } else if (depth == 0 && (c == ',' || c == '}')) {
         return i;
