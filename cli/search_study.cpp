@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/parallel.h"
 #include "plan/refusal.h"
-#include "search/open_space.h"
 #include "search/rule_of_thumb.h"
 #include "search/sharers.h"
 

@@ -12,6 +12,7 @@
 #include "reports/search.h"
 #include "reports/vary.h"
 #include "scenarios/open.h"
+#include "search/open_space.h"
 #include "search/search.h"
 
 namespace plait {
@@ -43,6 +44,8 @@ class Study {
 
   const Scenario& scenario() const { return open_.scenario; }
   const Assignments& machine() const { return machine_; }
+  /// What its framework limits the search to.
+  std::vector<FrameworkOffer> offers() const { return offers_in(open_, options_.keep); }
   /// But for options without effect (W001): they are what is searched.
   std::vector<std::string> warnings() const;
   /// What is searched, to the last bit: spaces of one text have the same layouts with the same

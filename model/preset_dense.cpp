@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kLlama1 = "Touvron et al. 2023 (arXiv 2302.13971), Table 2";
 constexpr std::string_view kLlama2 = "Touvron et al. 2023 (arXiv 2307.09288) and its config.json";
+constexpr std::string_view kLlama3 = "config.json of meta-llama/Meta-Llama-3-8B and -70B";
 constexpr std::string_view kLlama31 =
     "Grattafiori et al. 2024 (arXiv 2407.21783), Table 3, and its config.json";
 constexpr std::string_view kLlama32 = "config.json of meta-llama/Llama-3.2-1B and -3B";
@@ -186,6 +187,8 @@ class DenseTable {
     add(llama("llama-2-7b", {32, 4096, 11008, 32, 32, 32000, 4096}), 6'738'415'616, kLlama2);
     add(llama("llama-2-13b", {40, 5120, 13824, 40, 40, 32000, 4096}), 13'015'864'320, kLlama2);
     add(llama("llama-2-70b", {80, 8192, 28672, 64, 8, 32000, 4096}), 68'976'648'192, kLlama2);
+    add(llama("llama-3-8b", {32, 4096, 14336, 32, 8, 128256, 8192}), 8'030'261'248, kLlama3);
+    add(llama("llama-3-70b", {80, 8192, 28672, 64, 8, 128256, 8192}), 70'553'706'496, kLlama3);
     add(llama("llama-3.1-8b", {32, 4096, 14336, 32, 8, 128256, 131072}), 8'030'261'248, kLlama31);
     add(llama("llama-3.1-70b", {80, 8192, 28672, 64, 8, 128256, 131072}), 70'553'706'496, kLlama31);
     add(llama("llama-3.1-405b", {126, 16384, 53248, 128, 8, 128256, 131072}), 405'853'388'800,

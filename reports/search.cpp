@@ -109,6 +109,17 @@ std::string proof_of(const SearchCounts& c) {
                            human_count(c.open), human_percent(c.gap));
 }
 
+/// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none, full"
+std::string limits_of(const SearchReport& s) {
+  if (s.limits.empty()) return "";
+  std::vector<std::string> parts;
+  for (const SearchLimit& limit : s.limits) {
+    parts.push_back(fmt::format("{} {}", limit.path.substr(limit.path.find('.') + 1),
+                                fmt::join(limit.values, ", ")));
+  }
+  return fmt::format("limited to what {} has: {}", s.framework, fmt::join(parts, "; "));
+}
+
 /// A row by the name that the lines below say the layout of, and what else is said of it.
 struct Named {
   std::string name;
@@ -229,8 +240,11 @@ std::string machine_words(const Assignments& machine) {
 
 std::string search_text(const SearchReport& s, const TerminalStyle& style) {
   std::vector<Line> out = {{{s.scenario, Ink::kBold}, {"  " + s.model + " on " + s.cluster}},
-                           {{proof_of(s.counts)}},
-                           {}};
+                           {{proof_of(s.counts)}}};
+  for (std::string& part : wrap(limits_of(s), style.width)) {
+    if (!part.empty()) out.push_back({{std::move(part), Ink::kDim}});
+  }
+  out.emplace_back();
   if (s.best.empty()) {
     out.push_back({{s.nothing.empty() ? "NOTHING FITS" : s.nothing, Ink::kBad}});
     return render(out, style);
@@ -269,6 +283,11 @@ std::string search_json(const SearchReport& s) {
                 {"undecided", c.open},
                 {"gap", c.gap}}},
               {"best", tree_of(s.best)}};
+  if (!s.limits.empty()) {
+    Tree limits = Tree::object();
+    for (const SearchLimit& limit : s.limits) limits[limit.path] = limit.values;
+    out["framework"] = {{"name", s.framework}, {"limits", limits}};
+  }
   if (!s.nothing.empty()) out["nothing"] = s.nothing;
   if (s.tokens > 0) out["tokens"] = s.tokens;
   if (!s.front.empty()) out["front"] = tree_of(s.front);

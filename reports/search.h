@@ -30,11 +30,19 @@ struct SearchCounts {
   SearchCounts& operator+=(const SearchCounts& other);
 };
 
+/// All that is searched of a field, as the framework has no more of it.
+struct SearchLimit {
+  std::string path;
+  std::vector<std::string> values;
+};
+
 struct SearchReport {
   std::string scenario, model, cluster, objective;
   RunFacts run;
   std::vector<SearchRow> best;                  // best first
   std::optional<SearchRow> own, rule_of_thumb;  // what the scenario says itself; the guides
+  std::string framework;                        // by whose profile fields are limited; "": none are
+  std::vector<SearchLimit> limits;
   std::vector<SearchRow> front;                 // pareto_front of all, if asked for
   double tokens = 0;                            // to be trained on; 0: not said
   SearchCounts counts;

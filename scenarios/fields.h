@@ -87,7 +87,7 @@ struct ScenarioParts {
   std::string schema;
   std::string comment;
   std::string name;
-  std::string framework;  // a profile of scenarios/frameworks; "": none
+  std::string framework;  // a profile (scenarios/framework.h); "": none
   ModelPart model;
   Workload workload;
   Training training;

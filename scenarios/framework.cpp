@@ -11,7 +11,15 @@ namespace {
 
 Framework parsed(const CatalogueEntry& file) {
   const auto json = nlohmann::ordered_json::parse(file.json);
-  Framework out{std::string(file.name), json.at("title").get<std::string>(), {}};
+  Framework out{std::string(file.name), json.at("title").get<std::string>(), {}, {}};
+  const auto offers = json.value("offers", nlohmann::ordered_json::object());
+  for (const auto& [path, entry] : offers.items()) {
+    FrameworkOffer& offer = out.offers.emplace_back();
+    offer.path = path, offer.source = entry.at("source").get<std::string>();
+    for (const auto& value : entry.at("values")) {
+      offer.values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
   for (const auto& [path, entry] : json.at("defaults").items()) {
     const auto& value = entry.at("value");
     const auto with_fp16 = entry.find("value_with_fp16");
@@ -35,7 +43,14 @@ bool says(const Json& root, const Shape& shape, const std::string& path) {
   return true;
 }
 
+/// What a preset or a config.json says of the model is no habit of whoever trains it.
+bool is_of_known_model(const FrameworkDefault& d, const Json& root) {
+  const auto names = [&root](const char* path) { return says(root, scenario_shape(), path); };
+  return d.path.starts_with("model.") && (names("model.preset") || names("model.hf_config"));
+}
+
 bool applies(const FrameworkDefault& d, const Json& root) {
+  if (is_of_known_model(d, root)) return false;
   const auto above_one = [&root](const std::string& path) {
     const Json* size = root.find_path(path);
     return size != nullptr && size->is(Json::Kind::kInteger) && size->integer() > 1;
@@ -56,6 +71,11 @@ const std::string& value_for(const FrameworkDefault& d, const Json& root) {
 
 }  // namespace
 
+const FrameworkOffer* Framework::find_offer(const std::string& path) const {
+  const auto found = std::ranges::find(offers, path, &FrameworkOffer::path);
+  return found == offers.end() ? nullptr : &*found;
+}
+
 const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> all = [] {
     std::vector<Framework> out;
@@ -75,12 +95,17 @@ std::vector<std::string> framework_names() {
   return out;
 }
 
+const Framework* find_framework(std::string_view name) {
+  const auto found = std::ranges::find(frameworks(), name, &Framework::name);
+  return found == frameworks().end() ? nullptr : &*found;
+}
+
 std::vector<std::string> fill_in_framework(JsonDocument& document) {
   std::vector<std::string> out;
   const Json* name = document.root().find("framework");
   if (name == nullptr || !name->is(Json::Kind::kText)) return out;  // a wrong type is refused later
-  const auto found = std::ranges::find(frameworks(), name->text(), &Framework::name);
-  if (found == frameworks().end()) return out;  // the same
+  const Framework* found = find_framework(name->text());
+  if (found == nullptr) return out;  // the same
   for (const FrameworkDefault& d : found->defaults) {
     if (says(document.root(), scenario_shape(), d.path) || !applies(d, document.root())) continue;
     apply_override(document, scenario_shape(), d.path, value_for(d, document.root()),

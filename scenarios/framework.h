@@ -1,10 +1,11 @@
 #pragma once
 // What a training framework does where a scenario does not say otherwise: overlap, buckets, element
-// types, kernels. A profile is data (topologies/catalogue/frameworks/*.json): defaults of scenario
-// fields, each with the source of its value. Named by the field `framework`; what the scenario says
-// itself wins.
+// types, kernels; and what a search may choose among. A profile is data
+// (topologies/catalogue/frameworks/*.json): defaults of scenario fields and values that it has, each
+// with its source. Named by the field `framework`; what the scenario says itself wins.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/json.h"
@@ -20,14 +21,27 @@ struct FrameworkDefault {
   std::vector<std::string> where_split;
 };
 
+/// All that the framework has of a field that a search may choose.
+struct FrameworkOffer {
+  std::string path;                 // of a scenario field
+  std::vector<std::string> values;  // as --set takes them
+  std::string source;
+};
+
 struct Framework {
   std::string name, title;
+  std::vector<FrameworkOffer> offers;  // of fields that are not here it has all
   std::vector<FrameworkDefault> defaults;
+
+  /// Of the field `path`, or nullptr.
+  const FrameworkOffer* find_offer(const std::string& path) const;
 };
 
 /// All profiles, by name.
 const std::vector<Framework>& frameworks();
 std::vector<std::string> framework_names();
+/// nullptr where none is called `name`.
+const Framework* find_framework(std::string_view name);
 
 /// Puts what the framework does that `document` names where it does not say itself, and returns the
 /// paths of what it put there.

@@ -185,6 +185,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   resolve_host(root.find("host"), origins, out.cluster, out.host);
   const CalibrationFile calibration = resolve_calibration(parts.calibration, out.source_file);
   out.calibration = calibration.path;
+  out.framework = parts.framework;
   out.flow_network = parts.network == "flow" || out.cluster.shares_memory();
   out.interference = parts.interference;
   out.canonical_json =

@@ -37,6 +37,7 @@ struct Scenario {
   std::string name;
   std::string comment;  // what it shows, where its numbers come from
   std::string source_file;
+  std::string framework;  // whose profile it takes; "": none
   Model model;
   Workload workload;                 // training; where `serving` is not given
   std::optional<Serving> serving;    // what `plait serve` runs

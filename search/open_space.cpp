@@ -158,7 +158,40 @@ void require_named_axes(const OpenScenario& open, const Space& space) {
                open.scenario);
 }
 
+/// Whether all values of the field are searched.
+bool is_whole(const std::string& path, const OpenScenario& open,
+              const std::vector<std::string>& keep) {
+  if (!open.leaves_open()) return std::ranges::find(keep, path) == keep.end();
+  const SearchField* field = open.find(path);
+  return field != nullptr && field->all;
+}
+
+/// What the scenario says itself, or its default.
+std::string own_value(const std::string& path, const OpenScenario& open) {
+  const SearchField* field = open.find(path);  // sizes of axes are there alone
+  if (field != nullptr && field->values.size() == 1) return field->values.front();
+  for (const auto& [said, value] :
+       settings_of(layout_of(open.scenario.strategy, open.scenario.workload))) {
+    if (said == path) return value;
+  }
+  PLAIT_CHECK(false, "a layout says each field that is searched");
+  return "";
+}
+
 }  // namespace
+
+std::vector<FrameworkOffer> offers_in(const OpenScenario& open,
+                                      const std::vector<std::string>& keep) {
+  const Framework* framework = find_framework(open.scenario.framework);
+  if (framework == nullptr) return {};
+  std::vector<FrameworkOffer> out = framework->offers;
+  std::erase_if(out, [&](const FrameworkOffer& o) { return !is_whole(o.path, open, keep); });
+  for (FrameworkOffer& offer : out) {
+    const std::string own = own_value(offer.path, open);
+    if (std::ranges::count(offer.values, own) == 0) offer.values.push_back(own);
+  }
+  return out;
+}
 
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
   check_names(keep);
@@ -168,12 +201,20 @@ Space space_of(const OpenScenario& open, const std::vector<std::string>& keep) {
   const bool everything = !open.leaves_open();
   for (const Knob& k : knobs()) {
     const SearchField* field = open.find(k.path);
-    const bool kept = std::ranges::find(keep, k.path) != keep.end();
-    if (everything ? !kept : field != nullptr && field->all) {
+    if (is_whole(k.path, open, keep)) {
       k.open(space);
     } else if (field != nullptr) {
       k.read(*field, space);
     }
+  }
+  for (const FrameworkOffer& offer : offers_in(open, keep)) {
+    const auto k = std::ranges::find(knobs(), offer.path, &Knob::path);
+    PLAIT_CHECK(k != knobs().end(), "a profile offers values of fields that are searched");
+    k->read({offer.path, {}, false, true, offer.values}, space);
+    if (offer.path != "strategy.recompute.kind") continue;
+    const Scenario& s = open.scenario;
+    std::erase_if(space.recompute,
+                  [&s](Recompute r) { return !recomputes(r, s.model, s.workload, s.strategy); });
   }
   require_modules(open, space);
   require_named_axes(open, space);

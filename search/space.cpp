@@ -193,25 +193,12 @@ class Shapes {
       if (sp && tokens % layout_.tp != 0) continue;
       layout_.sequence_parallel = sp;
       for (const Recompute r : kRecomputes) {
-        if (space_.recompute.empty() ? !recomputes(r) : !allows(space_.recompute, r)) continue;
+        const bool searched = recomputes(r, of_.model, of_.workload, of_.strategy);
+        if (space_.recompute.empty() ? !searched : !allows(space_.recompute, r)) continue;
         layout_.recompute = r;
         microbatches();
       }
     }
-  }
-  /// Of all kinds of recomputation, those that do something and are planned.
-  bool recomputes(Recompute kind) const {
-    switch (kind) {
-      case Recompute::kNone:
-      case Recompute::kFull: return true;
-      // It drops the probabilities, which fused attention never keeps.
-      case Recompute::kSelective: return !of_.workload.flash_attention;
-      case Recompute::kModules: return !of_.strategy.recompute.modules.empty();  // S129
-      case Recompute::kOps:                                                      // S094, S156, S163
-        return of_.model.experts == 0 && of_.model.layer_pattern.empty() &&
-               !of_.workload.lora.any();
-    }
-    return false;
   }
   void microbatches() {
     const std::int64_t sequences = of_.workload.global_batch / layout_.replicas();
@@ -313,6 +300,20 @@ Space only(const Layout& l) {
   s.sequence_parallel = {l.sequence_parallel}, s.reshard = {l.reshard};
   s.prefetch = {l.prefetch}, s.keep_weight_shard = {l.keep_weight_shard};
   return s;
+}
+
+bool recomputes(Recompute kind, const Model& model, const Workload& workload,
+                const Strategy& strategy) {
+  switch (kind) {
+    case Recompute::kNone:
+    case Recompute::kFull: return true;
+    // It drops the probabilities, which fused attention never keeps.
+    case Recompute::kSelective: return !workload.flash_attention;
+    case Recompute::kModules: return !strategy.recompute.modules.empty();  // S129
+    case Recompute::kOps:                                                  // S094, S156, S163
+      return model.experts == 0 && model.layer_pattern.empty() && !workload.lora.any();
+  }
+  return false;
 }
 
 std::string text_of(const Space& s) {

@@ -32,6 +32,10 @@ inline constexpr std::int64_t kFewestTokens = 1024;
 /// The space of one layout: every knob as it is there.
 Space only(const Layout& layout);
 
+/// Whether recomputation of this kind does something that is planned.
+bool recomputes(Recompute kind, const Model& model, const Workload& workload,
+                const Strategy& strategy);
+
 /// The values of every knob, in a fixed order: "pp=[1,2] dp=[] ...".
 std::string text_of(const Space& space);
 

@@ -70,6 +70,25 @@ class Search(CommandTest):
         self.assertEqual(wrong.code, 2)
         self.assertIn("G017", wrong.err)
 
+    def test_a_framework_limits_what_is_searched_as_a_whole(self):
+        def kinds(*settings):
+            answer = self.search(HYBRID, "--set", "framework=megatron-core", *settings)
+            kinds = {r["settings"]["strategy.recompute.kind"] for r in answer["best"]
+                     if "strategy.recompute.kind" in r["settings"]}
+            return answer.get("framework", {}).get("limits", {}), kinds
+
+        ops = "strategy.recompute=ops"
+        limits, _ = kinds()
+        self.assertEqual(limits["strategy.recompute.kind"], ["none", "selective", "modules", "full"])
+        self.assertEqual(limits["strategy.pipeline.schedule"], ["1f1b", "interleaved"])
+        limits, _ = kinds("--set", ops)  # what the scenario says itself stays
+        self.assertIn("ops", limits["strategy.recompute.kind"])
+        limits, found = kinds("--set", "strategy.recompute=[ops]", "--set", "strategy.dp=auto")
+        self.assertEqual((limits, found), ({}, {"ops"}))
+        self.assertNotIn("framework", self.search(HYBRID))
+        text = self.run_ok("search", HYBRID, "--set", "framework=nanotron").out
+        self.assertIn("limited to what nanotron has: pipeline.schedule gpipe, 1f1b;", text)
+
     def test_machines_are_ranked_by_the_objective(self):
         def machines(objective):
             answer = self.search(HYBRID, "-L", "cluster.nodes=1,2", "--objective", objective)

@@ -72,6 +72,22 @@ TEST(Framework, SomeDefaultsAreOthersWithFp16) {
   EXPECT_EQ(gradients(R"(, "precision": {"weights": "fp16", "gradients": "fp32"})"), DType::kFp32);
 }
 
+// Megatron-LM's default is a habit of GPTs that one writes out; a preset says what the model has.
+TEST(Framework, LeavesPresetsAsTheyAre) {
+  const auto dropout = [](const std::string& model) {
+    return parse_scenario(R"({"framework": "megatron-lm", "cluster": "dgx-a100", "model": )" +
+                              model + R"(, "workload": {"sequence_length": 1024,
+                              "global_batch": 8}})",
+                          "x")
+        .model.dropout;
+  };
+  const std::string sizes = R"({"layers": 2, "hidden": 64, "heads": 4, "vocab": 512})";
+  EXPECT_EQ(dropout(sizes), 0.1);
+  EXPECT_EQ(dropout(R"("llama-3-8b")"), 0);
+  EXPECT_EQ(dropout(R"({"preset": "llama-3-8b"})"), 0);
+  EXPECT_EQ(dropout(R"({"preset": "llama-3-8b", "dropout": 0.2})"), 0.2);
+}
+
 TEST(Framework, IsCalledAsItsFile) {
   std::vector<std::string> called;
   for (const Framework& f : frameworks()) called.push_back(f.name);
