@@ -115,9 +115,8 @@ SearchReport report_of(const SearchCommand& o, const Command& command, const Stu
   report.scenario = s.name, report.model = s.model.name;
   report.cluster = machines_in_words(studies);
   report.run = run_facts(s, command.line);
-  const bool one_framework = std::ranges::all_of(studies, [&s](const auto& study) {
-    return study->scenario().framework == s.framework;
-  });
+  const bool one_framework = std::ranges::all_of(
+      studies, [&s](const auto& study) { return study->scenario().framework == s.framework; });
   if (one_framework) {
     report.framework = s.framework;
     for (const FrameworkOffer& offer : studies.front()->offers()) {

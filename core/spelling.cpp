@@ -6,7 +6,7 @@
 namespace plait {
 namespace {
 
-constexpr std::size_t kMost = 3;
+constexpr std::size_t kMost = 4;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -103,16 +103,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> names_like(std::string_view word, const std::vector<std::string>& names) {
   const std::string meant = plain(word);
+  const bool numbered = std::ranges::any_of(meant, is_digit);
+  bool begins = false;  // "a100" is how "a100-80-sxm" begins, and no slip of "a10"
   std::vector<std::string> longer, shorter;
   for (const std::string& name : names) {
     const std::string known = plain(name);
     if (known == meant) return {name};
-    if (is_part(meant, known)) longer.push_back(name);
     if (is_part(known, meant)) shorter.push_back(name);
+    if (!is_part(meant, known)) continue;
+    longer.push_back(name);
+    begins = begins || (numbered && known.starts_with(meant));
   }
+  std::ranges::stable_sort(longer, {}, &std::string::size);  // few words are left out
   std::vector<std::string> out = slips(meant, names);
   // A typo of one letter is likelier than a part of another name.
-  if (!out.empty() && edit_distance(meant, plain(out.front())) > 1) out.clear();
+  if (begins || (!out.empty() && edit_distance(meant, plain(out.front())) > 1)) out.clear();
   if (out.empty()) out = longer;
   if (out.empty()) out = shorter;
   if (out.empty()) out = slips(meant, names);

@@ -15,7 +15,7 @@ std::string lower_case(std::string_view text);
 /// have a number ("a100", "h100") they count twice.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The names that `word` may mean, the likeliest first; at most three.
+/// The names that `word` may mean, the likeliest first; at most four.
 std::vector<std::string> names_like(std::string_view word, const std::vector<std::string>& names);
 
 /// The name that `word`, which may well be a name of something else, is a slip of: by a letter, or

@@ -109,7 +109,8 @@ std::string proof_of(const SearchCounts& c) {
                            human_count(c.open), human_percent(c.gap));
 }
 
-/// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none, full"
+/// "limited to what megatron-core has: pipeline.schedule 1f1b, interleaved; recompute.kind none,
+/// full"
 std::string limits_of(const SearchReport& s) {
   if (s.limits.empty()) return "";
   std::vector<std::string> parts;

@@ -43,8 +43,8 @@ struct SearchReport {
   std::optional<SearchRow> own, rule_of_thumb;  // what the scenario says itself; the guides
   std::string framework;                        // by whose profile fields are limited; "": none are
   std::vector<SearchLimit> limits;
-  std::vector<SearchRow> front;                 // pareto_front of all, if asked for
-  double tokens = 0;                            // to be trained on; 0: not said
+  std::vector<SearchRow> front;  // pareto_front of all, if asked for
+  double tokens = 0;             // to be trained on; 0: not said
   SearchCounts counts;
   std::string nothing;  // why `best` is empty although layouts fit, or might
   bool interrupted = false;

@@ -1,8 +1,8 @@
 #pragma once
 // What a training framework does where a scenario does not say otherwise: overlap, buckets, element
 // types, kernels; and what a search may choose among. A profile is data
-// (topologies/catalogue/frameworks/*.json): defaults of scenario fields and values that it has, each
-// with its source. Named by the field `framework`; what the scenario says itself wins.
+// (topologies/catalogue/frameworks/*.json): defaults of scenario fields and values that it has,
+// each with its source. Named by the field `framework`; what the scenario says itself wins.
 
 #include <string>
 #include <string_view>

@@ -10,6 +10,7 @@
 #include "plan/strategies/stage_tp.h"
 #include "scenarios/file_kind.h"
 #include "scenarios/framework.h"
+#include "scenarios/names_elsewhere.h"
 #include "scenarios/open.h"
 #include "scenarios/overrides.h"
 #include "scenarios/resolve.h"
@@ -229,8 +230,12 @@ JsonDocument changed_document(const std::string& text, const std::string& file,
   for (const auto& [path, value] : overrides) {
     refuse_unknown_other_name(path, value);
     const std::string quoted = with_quotes(value);
-    apply_override(document, scenario_shape(), canonical_path(path), quoted,
-                   fmt::format("--set {}={}", path, quoted));
+    try {
+      apply_override(document, scenario_shape(), canonical_path(path), quoted,
+                     fmt::format("--set {}={}", path, quoted));
+    } catch (const InputError& e) {
+      throw with_field_meant(e, document.root());
+    }
   }
   refuse_file_as_model(document.root());
   return document;
@@ -266,7 +271,7 @@ Scenario read_scenario(std::shared_ptr<JsonDocument> document, const std::string
   try {
     resolve(*document, origins, out);
   } catch (const InputError& e) {
-    throw located(e, *document);
+    throw with_field_meant(located(e, *document), document->root());
   }
   return out;
 }

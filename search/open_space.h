@@ -16,10 +16,11 @@ std::vector<FrameworkOffer> offers_in(const OpenScenario& open,
                                       const std::vector<std::string>& keep = {});
 
 /// The fields that the scenario leaves open, within the values that it names or that its framework
-/// offers; all others are as they are there, and dp is what is left of the devices unless it is given. A scenario that leaves
-/// nothing open asks for everything, but for the fields that `keep` names. Throws InputError S049
-/// for a value that a field cannot take, G017 for a name in `keep` that is no such field, S050
-/// for a placement.order that leaves out an axis which may have several ranks.
+/// offers; all others are as they are there, and dp is what is left of the devices unless it is
+/// given. A scenario that leaves nothing open asks for everything, but for the fields that `keep`
+/// names. Throws InputError S049 for a value that a field cannot take, G017 for a name in `keep`
+/// that is no such field, S050 for a placement.order that leaves out an axis which may have several
+/// ranks.
 Space space_of(const OpenScenario& open, const std::vector<std::string>& keep = {});
 
 }  // namespace plait

@@ -1,0 +1,186 @@
+#include "scenarios/names_elsewhere.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace plait {
+namespace {
+
+struct NameElsewhere {
+  std::string_view name, path;
+};
+
+constexpr NameElsewhere kNames[] = {
+    {"activation_checkpointing", "strategy.recompute"},
+    {"activation_checkpoint", "strategy.recompute"},
+    {"batch_size", "workload.global_batch"},
+    {"bucket_cap_mb", "strategy.data.bucket"},
+    {"checkpointing", "strategy.recompute"},
+    {"context_parallel_degree", "strategy.cp"},
+    {"context_parallel_size", "strategy.cp"},
+    {"context_parallel", "strategy.cp"},
+    {"cp_size", "strategy.cp"},
+    {"cpu_offload", "strategy.offload"},
+    {"d_model", "model.hidden"},
+    {"data_parallel_replicate_degree", "strategy.dp"},
+    {"data_parallel_shard_degree", "strategy.fsdp"},
+    {"data_parallel_size", "strategy.dp"},
+    {"data_parallel", "strategy.dp"},
+    {"dp_size", "strategy.dp"},
+    {"dtype", "workload.precision"},
+    {"ep_size", "strategy.ep"},
+    {"expert_model_parallel_size", "strategy.ep"},
+    {"expert_parallel_degree", "strategy.ep"},
+    {"expert_parallel_size", "strategy.ep"},
+    {"expert_parallel", "strategy.ep"},
+    {"ffn_dim", "model.ffn_hidden"},
+    {"ffn_hidden_size", "model.ffn_hidden"},
+    {"fp8", "workload.precision.matmul"},
+    {"fsdp_size", "strategy.fsdp"},
+    {"global_batch_size", "workload.global_batch"},
+    {"gpu_type", "cluster.device"},
+    {"gpus_per_node", "cluster.devices_per_node"},
+    {"gpu", "cluster.device"},
+    {"gradient_checkpointing", "strategy.recompute"},
+    {"hidden_size", "model.hidden"},
+    {"intermediate_size", "model.ffn_hidden"},
+    {"local_batch_size", "workload.micro_batch"},
+    {"max_position_embeddings", "model.max_positions"},
+    {"max_seq_length", "workload.sequence_length"},
+    {"max_seq_len", "workload.sequence_length"},
+    {"micro_batch_size", "workload.micro_batch"},
+    {"mixed_precision", "workload.precision"},
+    {"moe_ffn_hidden_size", "model.expert_ffn_hidden"},
+    {"moe_intermediate_size", "model.expert_ffn_hidden"},
+    {"moe_router_topk", "model.experts_per_token"},
+    {"n_embd", "model.hidden"},
+    {"n_heads", "model.heads"},
+    {"n_head", "model.heads"},
+    {"n_kv_heads", "model.kv_heads"},
+    {"n_layers", "model.layers"},
+    {"n_layer", "model.layers"},
+    {"n_routed_experts", "model.experts"},
+    {"nnodes", "cluster.nodes"},
+    {"nproc_per_node", "cluster.devices_per_node"},
+    {"ntasks_per_node", "cluster.devices_per_node"},
+    {"num_attention_heads", "model.heads"},
+    {"num_experts_per_tok", "model.experts_per_token"},
+    {"num_experts", "model.experts"},
+    {"num_heads", "model.heads"},
+    {"num_hidden_layers", "model.layers"},
+    {"num_key_value_heads", "model.kv_heads"},
+    {"num_kv_heads", "model.kv_heads"},
+    {"num_layers", "model.layers"},
+    {"num_local_experts", "model.experts"},
+    {"num_nodes", "cluster.nodes"},
+    {"num_query_groups", "model.kv_heads"},
+    {"num_virtual_stages_per_pipeline_rank", "strategy.pipeline.chunks"},
+    {"per_device_batch_size", "workload.micro_batch"},
+    {"per_device_train_batch_size", "workload.micro_batch"},
+    {"pipeline_model_parallel_size", "strategy.pp"},
+    {"pipeline_parallel_degree", "strategy.pp"},
+    {"pipeline_parallel_schedule", "strategy.pipeline.schedule"},
+    {"pipeline_parallel_size", "strategy.pp"},
+    {"pipeline_parallel", "strategy.pp"},
+    {"pp_size", "strategy.pp"},
+    {"recompute_granularity", "strategy.recompute"},
+    {"recompute_num_layers", "strategy.recompute.layers"},
+    {"seq_length", "workload.sequence_length"},
+    {"seq_len", "workload.sequence_length"},
+    {"seqlen", "workload.sequence_length"},
+    {"sequence_len", "workload.sequence_length"},
+    {"tensor_model_parallel_size", "strategy.tp"},
+    {"tensor_parallel_degree", "strategy.tp"},
+    {"tensor_parallel_size", "strategy.tp"},
+    {"tensor_parallel", "strategy.tp"},
+    {"tie_word_embeddings", "model.tied_embeddings"},
+    {"top_k", "model.experts_per_token"},
+    {"torch_dtype", "workload.precision"},
+    {"tp_size", "strategy.tp"},
+    {"train_batch_size", "workload.global_batch"},
+    {"train_micro_batch_size_per_gpu", "workload.micro_batch"},
+    {"use_distributed_optimizer", "strategy.zero_stage"},
+    {"virtual_pipeline_model_parallel_size", "strategy.pipeline.chunks"},
+    {"virtual_stages", "strategy.pipeline.chunks"},
+    {"vocab_size", "model.vocab"},
+    {"zero_optimization", "strategy.zero_stage"},
+    {"zero", "strategy.zero_stage"},
+};
+
+/// Names of what follows from others.
+struct Quotient {
+  std::string_view name, rule;
+};
+constexpr std::string_view kMicrobatches =
+    "leave it out: it is workload.global_batch / (workload.micro_batch * replicas)";
+constexpr std::string_view kDevices =
+    "leave it out: it is cluster.nodes * cluster.devices_per_node";
+constexpr Quotient kQuotients[] = {
+    {"gradient_accumulation_steps", kMicrobatches},
+    {"gradient_accumulation", kMicrobatches},
+    {"grad_accum", kMicrobatches},
+    {"num_microbatches", kMicrobatches},
+    {"microbatches", kMicrobatches},
+    {"gpus", kDevices},
+    {"num_gpus", kDevices},
+    {"world_size", kDevices},
+    {"devices", kDevices},
+};
+
+/// Values that others write where a scenario has another field.
+struct ValueElsewhere {
+  std::string_view path, value, set;
+};
+constexpr ValueElsewhere kValues[] = {
+    {"workload.precision", "fp8", "workload.precision.matmul=fp8"},
+    {"workload.precision", "nvfp4", "workload.precision.matmul=nvfp4"},
+    {"workload.precision", "bfloat16", "workload.precision=bf16"},
+    {"workload.precision", "float16", "workload.precision=fp16"},
+    {"workload.precision", "float32", "workload.precision=fp32"},
+};
+
+std::string field_meant(std::string_view word) {
+  const auto quotient = std::ranges::find(kQuotients, word, &Quotient::name);
+  if (quotient != std::end(kQuotients)) return std::string(quotient->rule);
+  const auto found = std::ranges::find(kNames, word, &NameElsewhere::name);
+  if (found == std::end(kNames)) return "";
+  return fmt::format("did you mean \"{}\"?", found->path);
+}
+
+std::string value_meant(const std::string& path, const Json& root) {
+  const Json* json = root.find_path(path);
+  if (json == nullptr || !json->is(Json::Kind::kText)) return "";
+  for (const ValueElsewhere& v : kValues) {
+    if (v.path == path && v.value == json->text()) return fmt::format("did you mean {}?", v.set);
+  }
+  return "";
+}
+
+/// A field of just this name in another section, and not of the one that the word stands in, is
+/// likelier to be meant: "dtype" of serving.
+bool is_known_elsewhere(std::string_view word, const std::string& path, const InputError& error) {
+  const std::string section = path.substr(0, path.find('.') + 1);
+  const bool same = !section.empty() && field_meant(word).find(section) != std::string::npos;
+  return !same && error.text().cure.find(fmt::format(".{}\"", word)) != std::string::npos;
+}
+
+}  // namespace
+
+InputError with_field_meant(const InputError& error, const Json& root) {
+  InputError::Text text = error.text();
+  std::string meant;
+  if (text.code == "F001" || text.code == "F005") {
+    const std::string word = text.where.path.substr(text.where.path.rfind('.') + 1);
+    if (!is_known_elsewhere(word, text.where.path, error)) meant = field_meant(word);
+  } else if (text.code == "F004") {
+    meant = value_meant(text.where.path, root);
+  }
+  if (meant.empty()) return error;
+  text.cure = meant;
+  return InputError(text);
+}
+
+}  // namespace plait

@@ -1,0 +1,54 @@
+// Fields by the names of other programs.
+#include "scenarios/names_elsewhere.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scenarios/scenario.h"
+
+namespace plait::names_elsewhere_test {
+
+constexpr const char* kScenario = R"({"model": "gpt2", "cluster": "dgx-a100",
+    "workload": {"sequence_length": 1024, "global_batch": 8}})";
+
+std::string cure_of(const std::string& path, const std::string& value,
+                    const std::string& text = kScenario) {
+  try {
+    parse_scenario(text, "x", {{path, value}});
+  } catch (const InputError& e) {
+    return e.text().cure;
+  }
+  return "no error";
+}
+
+TEST(NamesElsewhere, LeadToTheField) {
+  EXPECT_EQ(cure_of("workload.seq_length", "4096"), R"(did you mean "workload.sequence_length"?)");
+  EXPECT_EQ(cure_of("strategy.tensor_model_parallel_size", "2"), R"(did you mean "strategy.tp"?)");
+  EXPECT_EQ(cure_of("tensor_parallel_size", "2"), R"(did you mean "strategy.tp"?)");
+  EXPECT_EQ(cure_of("model.num_key_value_heads", "2"), R"(did you mean "model.kv_heads"?)");
+}
+
+TEST(NamesElsewhere, LeadThereFromAFileToo) {
+  const std::string text = R"({"model": {"preset": "gpt2", "intermediate_size": 3072},
+      "cluster": "dgx-a100", "workload": {"sequence_length": 1024, "global_batch": 8}})";
+  EXPECT_EQ(cure_of("strategy.tp", "1", text), R"(did you mean "model.ffn_hidden"?)");
+}
+
+TEST(NamesElsewhere, OfWhatFollowsGiveTheRule) {
+  EXPECT_NE(cure_of("workload.gradient_accumulation_steps", "4").find("workload.global_batch / ("),
+            std::string::npos);
+  EXPECT_NE(cure_of("cluster.gpus", "4").find("cluster.nodes * "), std::string::npos);
+}
+
+TEST(NamesElsewhere, AFieldOfThatNameInAnotherSectionComesFirst) {
+  EXPECT_EQ(cure_of("dtype", "bf16"), R"(did you mean "serving.dtype"?)");
+  EXPECT_EQ(cure_of("workload.dtype", "bf16"), R"(did you mean "workload.precision"?)");
+}
+
+TEST(NamesElsewhere, ValuesLeadToTheirField) {
+  EXPECT_EQ(cure_of("workload.precision", "fp8"), "did you mean workload.precision.matmul=fp8?");
+  EXPECT_EQ(cure_of("workload.precision", "fp7").find("matmul"), std::string::npos);
+}
+
+}  // namespace plait::names_elsewhere_test
