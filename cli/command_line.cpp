@@ -28,14 +28,11 @@ Option Option::between(int least, int most) {
   option_->check(CLI::Range(least, most));
   return *this;
 }
-Option Option::between(double least, double most) {
-  option_->check(CLI::Range(least, most));
-  return *this;
-}
 namespace {
 
-/// CLI11's own says the largest double in 309 digits.
-CLI::Validator number_that(bool (*holds)(double), const char* name, const char* expected) {
+/// CLI11's own say 1e18 in 26 digits.
+CLI::Validator number_that(const std::function<bool(double)>& holds, const std::string& name,
+                           const std::string& expected) {
   const auto refusal = [=](const std::string& text) -> std::string {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
@@ -47,6 +44,12 @@ CLI::Validator number_that(bool (*holds)(double), const char* name, const char* 
 
 }  // namespace
 
+Option Option::between(double least, double most) {
+  const std::string range = fmt::format("{} to {}", least, most);
+  const auto holds = [=](double x) { return x >= least && x <= most; };
+  option_->check(number_that(holds, range, "number from " + range));
+  return *this;
+}
 Option Option::positive() {
   option_->check(number_that([](double x) { return x > 0; }, "POSITIVE", "number above 0"));
   return *this;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "cli/dialect_options.h"
@@ -25,10 +26,16 @@ namespace plait {
 namespace {
 
 std::atomic<bool> interrupted{false};
-void interrupt(int /*signal*/) { interrupted = true; }
+
+/// Whoever asks twice does not want to wait for the end of a round.
+void interrupt(int signal) {
+  if (!interrupted.exchange(true)) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
 
 /// Ctrl-C, and SIGTERM of a batch system whose time is over, end the search, not the program: the
-/// best so far is printed.
+/// best so far is printed. The second one ends the program.
 class InterruptGuard {
  public:
   InterruptGuard()
@@ -75,8 +82,9 @@ class SearchClock {
 /// The machines that are searched, and what is said of them.
 struct Machines {
   Studies studies;
-  SearchReport about;          // without an answer
-  std::size_t as_written = 0;  // the study of the scenario's own machine, or the first
+  SearchReport about;                 // without an answer
+  const Study* as_written = nullptr;  // of the scenario's own machine, where it is searched
+  std::vector<std::string> warnings = {};
 };
 
 std::string machines_in_words(const Studies& studies) {
@@ -91,18 +99,19 @@ std::string machines_in_words(const Studies& studies) {
   return fmt::format("{} machines of {}{} GPUs", studies.size(), range, gpus(*most));
 }
 
-/// The machine that the scenario itself has, or the first.
-std::size_t place_of_written(const Studies& studies, const std::string& text,
-                             const std::string& file, const std::vector<Override>& sets) {
+/// That of the machine that the scenario itself has, or the only one.
+const Study* study_of_written(const Studies& studies, const std::string& text,
+                              const std::string& file, const std::vector<Override>& sets) {
+  if (studies.size() == 1) return studies.front().get();
   try {
     const Scenario own = parse_open_scenario(text, file, sets).scenario;
     const auto found = std::ranges::find_if(studies, [&](const auto& study) {
       const Scenario& s = study->scenario();
       return s.canonical_json == own.canonical_json && s.placement_rule == own.placement_rule;
     });
-    return found == studies.end() ? 0 : static_cast<std::size_t>(found - studies.begin());
+    return found == studies.end() ? nullptr : found->get();
   } catch (const InputError&) {
-    return 0;  // it may lack what -L says
+    return nullptr;  // it may lack what -L says
   }
 }
 
@@ -157,12 +166,15 @@ Machines machines_of(const SearchCommand& o, const Command& command) {
   }
   require_figures(o, scenarios);
   out.about = report_of(o, command, out.studies);
+  out.warnings = out.studies.front()->warnings();
+  std::ranges::copy(idle_prices(o.prices, scenarios), std::back_inserter(out.warnings));
+  const Study* written = study_of_written(out.studies, text, file, o.scenario.overrides());
   std::erase_if(out.studies, [&](const auto& study) {
     return o.max_gpus > 0 && study->scenario().cluster.world_size() > o.max_gpus;
   });
-  if (out.studies.size() > 1) {
-    out.as_written = place_of_written(out.studies, text, file, o.scenario.overrides());
-  }
+  const bool is_searched = std::ranges::any_of(
+      out.studies, [written](const auto& study) { return study.get() == written; });
+  if (is_searched) out.as_written = written;
   return out;
 }
 
@@ -224,27 +236,30 @@ constexpr const char* kNothingDivides =
     "NO LAYOUT: no sizes that may be chosen multiply to the devices and divide the batch, the "
     "sequence, and the model's heads and layers";
 
+constexpr const char* kNotYet = "ENDED BEFORE A LAYOUT THAT FITS WAS FOUND";
+
 /// The best, and what they are compared with.
 void report_rows(const SearchCommand& o, const Machines& machines, const std::vector<Ranked>& best,
                  SearchReport& out) {
   if (machines.studies.empty()) return;
-  const Study& as_written = *machines.studies[machines.as_written];
+  const Study& guided = machines.as_written ? *machines.as_written : *machines.studies.front();
   std::vector<SearchRow> rows(best.size());
   in_parallel(best.size() + 2, o.jobs, [&](std::size_t i) {
-    if (i == 0) out.rule_of_thumb = as_written.guides();  // the longest first
-    if (i == 1) out.own = as_written.own();
+    if (i == 0) out.rule_of_thumb = guided.guides();  // the longest first
+    if (i == 1 && machines.as_written) out.own = machines.as_written->own();
     if (i >= 2) rows[i - 2] = machines.studies[best[i - 2].study]->row(best[i - 2].found);
   });
   const std::string too_late = leave_the_best(o, rows);
   if (out.nothing.empty()) out.nothing = too_late;
   if (out.nothing.empty() && out.counts.considered == 0) out.nothing = kNothingDivides;
+  if (out.nothing.empty() && out.counts.open > 0) out.nothing = kNotYet;
   out.best = std::move(rows);
   out.front = pareto_front(std::move(out.front));
 }
 
 int lead(const SearchCommand& o, const Machines& machines, const SearchRanks& ranks) {
   const Studies& studies = machines.studies;
-  if (!studies.empty()) print_warnings(studies.front()->warnings());
+  print_warnings(machines.warnings);
   SearchReport report = machines.about;
   SearchRecords records(o, studies, report.run);
   Ranking ranking(o);
@@ -284,6 +299,8 @@ int run_search(const SearchCommand& o, const Command& command) {
     return kYes;
   });
 }
+
+constexpr double kMostTokens = 1e18;  // as of training.tokens
 
 /// What is written beside the answer, and read again.
 void add_files(Subcommand& sub, SearchCommand& options) {
@@ -326,7 +343,7 @@ void add_search(Command& command) {
   sub.option("--max-gpus", options->max_gpus, "Machines of more are left out").positive();
   Option tokens =
       sub.option("--tokens", options->tokens, "To be trained on: days and price of it all")
-          .positive();
+          .between(1.0, kMostTokens);
   sub.option("--deadline,--days", options->days,
              "Only layouts that train on --tokens in so many days")
       .positive()

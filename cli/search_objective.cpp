@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "core/error.h"
 #include "core/sha256.h"
@@ -31,7 +32,7 @@ Score score_on(const SearchCommand& o, const Scenario& s) {
   const auto of_each_gpu = [&](double rate) {
     return Score{.per_second = gpus * (rate > 0 ? rate : 1) * time_of_token};
   };
-  if (o.objective == "energy") return of_each_gpu(s.cluster.device.power.value);
+  if (o.objective == "energy") return of_each_gpu(s.cluster.rated_power().value);
   if (o.objective == "cost") return of_each_gpu(s.price_per_device_hour);
   return {.per_second = time_of_token};
 }
@@ -46,6 +47,41 @@ void require_price_of_known(const std::string& price, std::vector<std::string> d
                     .cure = meant.empty() ? "see plait list devices" : meant});
 }
 
+[[noreturn]] void refuse_lack(const std::string& with, const std::string& without,
+                              const char* figure, const char* cure) {
+  throw InputError({.code = "G024",
+                    .problem = fmt::format("{} has a {} and {} has none", with, figure, without),
+                    .expected = "one of each machine that is searched, or they cannot be ranked",
+                    .cure = fmt::format(fmt::runtime(cure), without)});
+}
+
+std::vector<std::string> devices_of(const Cluster& cluster) {
+  std::vector<std::string> out;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) out.push_back(cluster.kind(k).device.name);
+  return out;
+}
+
+/// As --price gives it.
+std::optional<double> price_of_kind(const std::vector<std::string>& prices,
+                                    const std::string& device) {
+  std::optional<double> out;
+  for (const std::string& text : prices) {
+    const std::size_t equals = text.find('=');
+    const bool named = equals != std::string::npos;
+    const char* first = text.data() + (named ? equals + 1 : 0);
+    const char* last = text.data() + text.size();
+    double price = 0;
+    const auto [end, error] = std::from_chars(first, last, price);
+    if (error != std::errc() || end != last || !(price > 0)) {
+      throw InputError({.code = "G024",
+                        .problem = "--price " + text + " is no price",
+                        .expected = "of a device for an hour: 2.5, or h100-sxm=2.5"});
+    }
+    if (!named || text.substr(0, equals) == device) out = price;
+  }
+  return out;
+}
+
 /// `figure` of each machine: of all or of none of them.
 template <class F>
 void require_of_all(const std::vector<const Scenario*>& machines, F figure, const char* name,
@@ -54,18 +90,16 @@ void require_of_all(const std::vector<const Scenario*>& machines, F figure, cons
   for (const Scenario* s : machines) {
     (figure(*s) > 0 ? with : without) = s->cluster.device.name;
   }
-  if (with.empty() || without.empty()) return;
-  throw InputError({.code = "G024",
-                    .problem = fmt::format("{} has a {} and {} has none", with, name, without),
-                    .expected = "one of each machine that is searched, or they cannot be ranked",
-                    .cure = fmt::format(fmt::runtime(cure), without)});
+  if (!with.empty() && !without.empty()) refuse_lack(with, without, name, cure);
 }
 
 }  // namespace
 
 void require_figures(const SearchCommand& o, const std::vector<const Scenario*>& machines) {
   std::vector<std::string> devices = device_names();
-  for (const Scenario* s : machines) devices.push_back(s->cluster.device.name);
+  for (const Scenario* s : machines) {
+    for (std::string& device : devices_of(s->cluster)) devices.push_back(std::move(device));
+  }
   for (const std::string& price : o.prices) require_price_of_known(price, devices);
   if (o.objective == "cost") {
     require_of_all(
@@ -74,7 +108,7 @@ void require_figures(const SearchCommand& o, const std::vector<const Scenario*>&
   }
   if (o.objective == "energy") {
     require_of_all(
-        machines, [](const Scenario& s) { return s.cluster.device.power.value; }, "rated power",
+        machines, [](const Scenario& s) { return s.cluster.rated_power().value; }, "rated power",
         "set cluster.device.power of {}");
   }
 }
@@ -131,21 +165,34 @@ std::string leave_the_best(const SearchCommand& o, std::vector<SearchRow>& rows)
                      o.days);
 }
 
-double price_of(const std::vector<std::string>& prices, const std::string& device) {
-  double out = 0;
+double price_of(const std::vector<std::string>& prices, const Scenario& machine) {
+  const Cluster& cluster = machine.cluster;
+  double mean = 0;
+  std::string with, without;
+  for (std::size_t k = 0; k < cluster.kinds(); ++k) {
+    const std::string& device = cluster.kind(k).device.name;
+    const double price = price_of_kind(prices, device).value_or(machine.price_per_device_hour);
+    (price > 0 ? with : without) = device;
+    mean += cluster.share(k) * price;
+  }
+  if (!with.empty() && !without.empty()) {
+    refuse_lack(with, without, "price", "add its price: --price {}=PRICE");
+  }
+  return mean;
+}
+
+std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
+                                     const std::vector<const Scenario*>& machines) {
+  std::vector<std::string> out;
   for (const std::string& text : prices) {
     const std::size_t equals = text.find('=');
-    const bool named = equals != std::string::npos;
-    const char* first = text.data() + (named ? equals + 1 : 0);
-    const char* last = text.data() + text.size();
-    double price = 0;
-    const auto [end, error] = std::from_chars(first, last, price);
-    if (error != std::errc() || end != last || !(price > 0)) {
-      throw InputError({.code = "G024",
-                        .problem = "--price " + text + " is no price",
-                        .expected = "of a device for an hour: 2.5, or h100-sxm=2.5"});
-    }
-    if (!named || text.substr(0, equals) == device) out = price;
+    if (equals == std::string::npos) continue;
+    const auto has = [device = text.substr(0, equals)](const Scenario* s) {
+      const std::vector<std::string> own = devices_of(s->cluster);
+      return std::ranges::find(own, device) != own.end();
+    };
+    if (std::ranges::any_of(machines, has)) continue;
+    out.push_back(fmt::format("W001: --price {} has no effect: no machine has such devices", text));
   }
   return out;
 }

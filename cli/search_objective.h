@@ -41,9 +41,14 @@ class Ranking {
 /// "NOTHING IN TIME: ..." where all are too late, else "".
 std::string leave_the_best(const SearchCommand& options, std::vector<SearchRow>& rows);
 
-/// A device's price for an hour, as --price gives it: "2.5" for all, "h100-sxm=2.5" for one kind.
-/// 0: not said. Throws InputError G024.
-double price_of(const std::vector<std::string>& prices, const std::string& device);
+/// What a device of the machine costs for an hour, the mean over all: as --price gives it, "2.5"
+/// for all, "h100-sxm=2.5" for one kind, else as the scenario does. 0: not said. Throws InputError
+/// G024, also where only some of its kinds have a price.
+double price_of(const std::vector<std::string>& prices, const Scenario& machine);
+
+/// W001 for each --price of a device that no machine has.
+std::vector<std::string> idle_prices(const std::vector<std::string>& prices,
+                                     const std::vector<const Scenario*>& machines);
 
 /// Throws InputError G024 for a --price of a device that is neither searched nor in the catalogue,
 /// and where the objective needs a price or a power that only some of the machines have.

@@ -17,7 +17,6 @@ namespace {
 
 /// Each point of the front has less memory than the one before by this share at least.
 constexpr double kFrontStep = 0.05;
-constexpr std::size_t kMostFrontPoints = 16;
 
 /// What --set has to say for the scenario to become the layout: what it or its framework says
 /// otherwise, what it leaves open, and sizes that it writes itself.
@@ -73,10 +72,7 @@ Study::Study(const SearchCommand& options, const Command& command, const std::st
         open_.scenario);
   }
   space_ = space_of(open_, options.keep);
-  if (const double price = price_of(options.prices, open_.scenario.cluster.device.name);
-      price > 0) {
-    open_.scenario.price_per_device_hour = price;
-  }
+  open_.scenario.price_per_device_hour = price_of(options.prices, open_.scenario);
   if (options.tokens > 0) {
     if (!open_.scenario.training) open_.scenario.training.emplace();
     open_.scenario.training->tokens = options.tokens;
@@ -164,6 +160,7 @@ std::optional<SearchRow> Study::guides() const {
 SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions& pieces) const {
   const PipelineOptions& open = open_.scenario.strategy.pipeline;
   Scenario s = with_layout(open_.scenario, layout);
+  s.flow_network = false;  // W006
   s.strategy.pipeline.ends_are_layers = pieces.ends_are_layers;
   s.strategy.pipeline.stage_tp = pieces.stage_tp;
   SearchRow out;
@@ -184,7 +181,7 @@ SearchRow Study::row(const Layout& layout, SimTime bound, const PipelineOptions&
   out.bound_s = to_seconds(bound).value;
   const Cluster& cluster = open_.scenario.cluster;
   constexpr double kJoulesPerKwh = 3.6e6;
-  const double watts = static_cast<double>(cluster.world_size()) * cluster.device.power.value;
+  const double watts = static_cast<double>(cluster.world_size()) * cluster.rated_power().value;
   out.energy_kwh_per_billion_tokens = watts / out.report.tokens_per_s * 1e9 / kJoulesPerKwh;
   return out;
 }
@@ -199,7 +196,7 @@ std::vector<SearchRow> Study::rows(const std::vector<Found>& found) const {
 void Study::walk_front(const Found& fastest, Searcher& searcher, const Session& session,
                        SearchReport& out) const {
   std::vector<Found> points = {fastest};
-  while (points.size() < kMostFrontPoints && !session.stop) {
+  while (!session.stop) {
     const auto memory = static_cast<double>(points.back().result.memory.value);
     const Bytes limit(static_cast<std::int64_t>(memory * (1 - kFrontStep)));
     const SearchResult next = searcher.run({.best = 1,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "reports/compare.h"
 #include "reports/csv.h"
@@ -84,7 +85,10 @@ TableRow row_of(const std::string& name, const SearchRow& row, const Report& bes
     const double price = r.training ? r.training->price : r.price_per_billion_tokens;
     out.cells.push_back({price > 0 ? human_rate(price) : "-"});
   }
-  if (extra.energy) out.cells.push_back({human_rate(row.energy_kwh_per_billion_tokens)});
+  if (extra.energy) {
+    const double energy = row.energy_kwh_per_billion_tokens;
+    out.cells.push_back({energy > 0 ? human_rate(energy) : "-"});
+  }
   return out;
 }
 
@@ -105,6 +109,7 @@ std::string proof_of(const SearchCounts& c) {
                                 human_count(c.too_large + c.does_not_fit), human_count(c.too_slow));
   if (c.refused > 0) out += fmt::format(", {} cannot be planned", human_count(c.refused));
   if (c.open == 0) return out + "; none is faster";
+  if (std::isinf(c.gap)) return out + fmt::format(", {} undecided", human_count(c.open));
   return out + fmt::format(", {} undecided, of which one may be up to {} faster",
                            human_count(c.open), human_percent(c.gap));
 }

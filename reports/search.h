@@ -26,7 +26,9 @@ struct SearchRow {
 struct SearchCounts {
   std::int64_t considered = 0, refused = 0, too_large = 0, too_slow = 0, does_not_fit = 0,
                simulated = 0, open = 0;
-  double gap = 0;  // an undecided layout may be faster than the best by this fraction at most
+  /// An undecided layout may be faster than the best by this fraction at most; infinite: none was
+  /// found.
+  double gap = 0;
   SearchCounts& operator+=(const SearchCounts& other);
 };
 

@@ -22,6 +22,8 @@ struct Rounds {
 constexpr Rounds kSimulations = {.first = 4, .usual = 16};
 constexpr Rounds kWalks = {.first = 16, .usual = 256};
 constexpr std::chrono::milliseconds kBetweenReports{200};
+/// Layouts that are bounded before it is asked whether to stop.
+constexpr std::size_t kBoundsBetweenLooks = std::size_t{1} << 18;
 
 }  // namespace
 
@@ -178,7 +180,11 @@ class Run {
     c.too_slow = left.beyond;
     c.open = left.within;
     const SimTime best_known = out_.best.empty() ? limit() : out_.best.front().result.step;
-    if (c.open == 0 || best_known == std::numeric_limits<SimTime>::max()) return;
+    if (c.open == 0) return;
+    if (best_known == std::numeric_limits<SimTime>::max()) {
+      c.gap = std::numeric_limits<double>::infinity();
+      return;
+    }
     const auto best = static_cast<double>(best_known);
     c.gap = std::max(0.0, 1 - static_cast<double>(left_.first().bound) / best);
   }
@@ -194,18 +200,25 @@ class Run {
 Searcher::Searcher(const SearchWork& work, Crew& crew, SearchEars ears)
     : work_(work), crew_(crew), ears_(std::move(ears)) {}
 
-void Searcher::bound_all() {
-  if (!bounds_.empty()) return;
-  Question q;
-  q.layouts.resize(work_.layouts().size());
-  std::iota(q.layouts.begin(), q.layouts.end(), 0U);
-  bounds_ = crew_.ask(q, {});
-  walked_.assign(bounds_.size(), 0);
+bool Searcher::bound_all(const std::atomic<bool>* stop) {
+  const std::size_t all = work_.layouts().size();
+  if (bounds_.size() != all) bounds_ = Answers(all), walked_.assign(all, 0);
+  for (; bounded_ < all; bounded_ = std::min(all, bounded_ + kBoundsBetweenLooks)) {
+    if (stop != nullptr && *stop) return false;
+    Question q;
+    q.layouts.resize(std::min(all - bounded_, kBoundsBetweenLooks));
+    std::iota(q.layouts.begin(), q.layouts.end(), static_cast<std::uint32_t>(bounded_));
+    std::ranges::copy(crew_.ask(q, {}), bounds_.begin() + static_cast<std::ptrdiff_t>(bounded_));
+  }
+  return true;
 }
 
 SearchResult Searcher::run(const SearchOptions& options) {
-  bound_all();
-  return Run(*this, options).run();
+  if (bound_all(options.stop)) return Run(*this, options).run();
+  SearchResult out;
+  out.certificate.considered = out.certificate.open = std::ssize(work_.layouts());
+  out.certificate.gap = std::numeric_limits<double>::infinity();
+  return out;
 }
 
 SearchResult search(const Scenario& scenario, const CostModel& costs, const Space& space,

@@ -52,7 +52,8 @@ struct Certificate {
   std::int64_t does_not_fit = 0;  // by exact memory
   std::int64_t simulated = 0;     // to the end, or found too slow; without those that do not fit
   std::int64_t open = 0;          // not decided: out of budget, or stopped
-  /// How much faster than the best found an undecided layout could be: 0.05 is 5 %. 0: proven.
+  /// How much faster than the best found an undecided layout could be: 0.05 is 5 %. 0: proven;
+  /// infinite: none was found.
   double gap = 0;
 };
 
@@ -90,12 +91,14 @@ class Searcher {
 
  private:
   friend class Run;
-  void bound_all();
+  /// False where it was stopped before.
+  bool bound_all(const std::atomic<bool>* stop);
 
   const SearchWork& work_;
   Crew& crew_;
   SearchEars ears_;
-  Answers bounds_;            // of every layout; empty: not yet asked for
+  Answers bounds_;            // of every layout, as far as they were asked for
+  std::size_t bounded_ = 0;   // so many of them
   std::vector<char> walked_;  // the closer bound is in `bounds_`
   std::unordered_map<std::uint32_t, Answer> known_;
   std::unordered_set<std::uint32_t> told_;  // to ears_.in_order

@@ -53,6 +53,16 @@ double Cluster::share(std::size_t k) const {
   return rest;
 }
 
+Watts Cluster::rated_power() const {
+  Watts mean;
+  for (std::size_t k = 0; k < kinds(); ++k) {
+    const Watts power = kind(k).device.power;
+    if (!(power.value > 0)) return {};
+    mean += share(k) * power;
+  }
+  return mean;
+}
+
 std::string_view name_of(LinkClass c) {
   switch (c) {
     case LinkClass::kNvlink: return "nvlink";

@@ -135,6 +135,8 @@ struct Cluster : NodeKind {
   std::size_t kind_of(std::int64_t device_index) const;
   /// Of the devices, the share that nodes of kind k have.
   double share(std::size_t k) const;
+  /// Of a device, the mean over all; 0 W where that of some is not known.
+  Watts rated_power() const;
 };
 
 /// Placement of a group of device indices (0 <= index < world_size).

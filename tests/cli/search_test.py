@@ -70,6 +70,41 @@ class Search(CommandTest):
         self.assertEqual(wrong.code, 2)
         self.assertIn("G017", wrong.err)
 
+    def test_of_unlike_devices_each_has_its_price_and_power(self):
+        mixed = ["--set", "cluster.preset=hgx-h100", "--set", "cluster.nodes=2", "--tokens", "1e11",
+                 "--set", 'cluster.other_nodes=[{"nodes": [1, 1], "preset": "dgx-a100"}]']
+        both = ["--price", "h100-sxm=3", "--price", "a100-80-sxm=1"]
+        row = self.search(HYBRID, *mixed, *both, "--best", "1")["best"][0]
+        hours = row["training_days"] * 24
+        self.assertAlmostEqual(row["training_price"] / (hours * (8 * 3 + 8 * 1)), 1, places=6)
+        joules = (8 * 700 + 8 * 400) / row["report"]["tokens_per_s"] * 1e9
+        self.assertAlmostEqual(row["energy_kwh_per_billion_tokens"] / (joules / 3.6e6), 1, places=6)
+        one = plait("search", HYBRID, *mixed, "--price", "h100-sxm=3")
+        self.assertEqual(one.code, 2)
+        self.assertIn("h100-sxm has a price and a100-80-sxm has none", one.err)
+
+    def test_a_price_of_a_device_that_is_not_there_is_said_to_do_nothing(self):
+        idle = self.run_ok("search", HYBRID, "--price", "l4=1", "--best", "1")
+        self.assertIn("W001: --price l4=1 has no effect", idle.err)
+
+    def test_the_front_has_all_that_no_other_beats(self):
+        table = self.folder / "all.csv"
+        answer = self.search(HYBRID, "--front", "--best", "1", "--csv", table)
+        least = min(r["report"]["peak_memory_bytes"] for r in answer["front"])
+        with open(table, newline="") as file:
+            known = [int(r["memory_bytes"]) for r in csv.DictReader(file) if r["outcome"] == "fits"]
+        self.assertGreaterEqual(min(known), 0.95 * least)
+
+    def test_only_the_written_machine_has_the_layout_as_written(self):
+        machines = ["-L", "cluster.nodes=1,2"]
+        self.assertIsNotNone(self.search(HYBRID, *machines)["as_written"])
+        self.assertIsNone(self.search(HYBRID, *machines, "--max-gpus", "8")["as_written"])
+
+    def test_rows_have_the_network_that_was_searched(self):
+        flow = self.search(HYBRID, "--network", "flow")
+        self.assertEqual([r["report"]["step_time_s"] for r in flow["best"]],
+                         [r["report"]["step_time_s"] for r in self.search(HYBRID)["best"]])
+
     def test_a_framework_limits_what_is_searched_as_a_whole(self):
         def kinds(*settings):
             answer = self.search(HYBRID, "--set", "framework=megatron-core", *settings)
