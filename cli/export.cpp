@@ -73,8 +73,7 @@ int export_traces(const Scenario& scenario, const ExportOptions& options) {
   }
   const std::vector<std::int64_t> ranks = ranks_of(options, plan);
   const std::filesystem::path folder = options.output.file;
-  std::error_code ignored;  // writing says what is wrong
-  std::filesystem::create_directories(folder, ignored);
+  new_folder(folder.string());
   const std::string unsaid = "the machine; times of communication; optimizer steps beyond one";
   const CostModel costs = costs_of(scenario);
   ChakraTraces traces(plan, scenario.cluster, scenario.placement, costs,

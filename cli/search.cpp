@@ -200,8 +200,7 @@ void export_layout(const SearchCommand& o, const SearchRow& row) {
     sets.insert(sets.end(), more.begin(), more.end());
   }
   const Scenario scenario = parse_scenario(read_text_file(o.scenario.file), o.scenario.file, sets);
-  std::error_code ignored;  // writing says what is wrong
-  std::filesystem::create_directories(o.export_folder, ignored);
+  new_folder(o.export_folder);
   for (const std::string& name : o.exports) {
     const Dialect dialect = dialect_named(name);
     const std::filesystem::path folder = o.export_folder;

@@ -209,7 +209,7 @@ void save_page(const ValidateOptions& o, const Validation& v) {
 
 int validate(const ValidateOptions& o, const std::string& command_line) {
   const std::vector<ValidationTask> tasks = read_tasks(o);
-  if (!o.scenarios.empty()) std::filesystem::create_directories(o.scenarios);
+  if (!o.scenarios.empty()) new_folder(o.scenarios);
   Validation v{std::vector<ValidationRecord>(tasks.size()), std::string(kVersion), command_line};
   ProgressLine progress;
   in_parallel(

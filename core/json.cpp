@@ -24,6 +24,12 @@ namespace {
 
 }  // namespace
 
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
+  if (text.starts_with(kUtf8Mark)) text.remove_prefix(kUtf8Mark.size());
+  return text;
+}
+
 bool Json::boolean() const {
   PLAIT_CHECK(kind_ == Kind::kBool, path() + " is no bool");
   return std::get<bool>(value_);

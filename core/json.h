@@ -106,6 +106,9 @@ std::vector<std::string> split_path(std::string_view path);
 /// Throws InputError J004 to J011 with line and column. `file` is what messages call the text.
 JsonDocument parse_json(std::string_view text, const std::string& file);
 
+/// Without the mark of UTF-8 that some editors put first.
+std::string_view without_mark(std::string_view text);
+
 /// The content of a file, or of standard input for "-". Throws InputError J001 to J004.
 std::string read_text_file(const std::string& path);
 /// What messages call it: its path, or "<stdin>".

@@ -9,8 +9,6 @@
 namespace plait {
 namespace {
 
-constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
-
 bool is_utf16(std::string_view text) {
   return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
 }
@@ -72,7 +70,7 @@ std::size_t token_start(std::string_view text, std::size_t last, const std::stri
 JsonBuilder::JsonBuilder(JsonDocument& document, std::string_view text, const std::string* origin,
                          Positions positions)
     : document_(document), text_(text), origin_(origin), positions_(positions) {
-  if (text_.starts_with(kUtf8Mark)) text_.remove_prefix(kUtf8Mark.size());
+  text_ = without_mark(text_);
 }
 
 bool JsonBuilder::parses() const { return nlohmann::json::accept(text_, true); }

@@ -12,6 +12,12 @@
 
 namespace plait {
 
+void new_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw EnvironmentError(fmt::format("cannot make {}: {}", path, error.message()));
+}
+
 NewFile::NewFile(const std::string& path) : path_(path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);

@@ -9,6 +9,9 @@
 
 namespace plait {
 
+/// Makes the folder, and those that it lies in, where they are not there. Throws EnvironmentError.
+void new_folder(const std::string& path);
+
 class NewFile {
  public:
   /// Throws EnvironmentError when the file cannot be created.
