@@ -73,8 +73,11 @@ int export_traces(const Scenario& scenario, const ExportOptions& options) {
   }
   const std::vector<std::int64_t> ranks = ranks_of(options, plan);
   const std::filesystem::path folder = options.output.file;
-  std::error_code ignored;  // writing says what is wrong
-  std::filesystem::create_directories(folder, ignored);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw EnvironmentError(fmt::format("cannot make {}: {}", folder.string(), error.message()));
+  }
   const std::string unsaid = "the machine; times of communication; optimizer steps beyond one";
   const CostModel costs = costs_of(scenario);
   ChakraTraces traces(plan, scenario.cluster, scenario.placement, costs,
