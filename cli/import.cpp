@@ -30,8 +30,9 @@ int run_import(const DialectOptions& options) {
     base = {read_text_file(options.base), options.base};
   }
   const std::string folder = std::filesystem::path(options.output.file).parent_path().string();
-  const std::string json = scenario_json(imported, file, base, folder);
-  print_warnings(imported.warnings);
+  std::vector<std::string> warnings = imported.warnings;
+  const std::string json = scenario_json(imported, file, base, folder, &warnings);
+  print_warnings(warnings);
   print_result(options.output, json);
   return kYes;
 }

@@ -97,6 +97,7 @@ class Reading {
       give("distributed_type", "strategy.zero_stage", "0");
     }
     replicas();
+    out_.foreign = std::ranges::count(asked_, true) == 0;
     report_unread();
     return std::move(out_);
   }

@@ -41,12 +41,21 @@ std::optional<T> parsed(const std::string& text) {
 
 }  // namespace
 
+std::vector<ShellWord> with_names(std::vector<ShellWord> words, std::span<const Alias> aliases) {
+  for (ShellWord& word : words) {
+    const std::size_t end = std::min(word.text.find('='), word.text.size());
+    const auto alias = std::ranges::find(aliases, word.text.substr(0, end), &Alias::other);
+    if (alias != aliases.end()) word.text.replace(0, end, alias->name);
+  }
+  return words;
+}
+
 Arguments::Arguments(const std::vector<ShellWord>& words, std::string file, Dashes dashes)
     : file_(std::move(file)) {
   bool open = false;
   for (const ShellWord& word : words) {
     if (!is_option(word, dashes)) {
-      open = open && !ends_values(word);
+      open = open && !word.begins && !ends_values(word);
       if (open) options_.back().values.push_back(word);
       if (options_.empty()) leading_.push_back(word);
       continue;

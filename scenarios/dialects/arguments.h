@@ -3,9 +3,11 @@
 // that have such. What was never asked for is known in the end, so that nothing a file says is
 // passed over in silence.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,13 @@ namespace plait {
 
 /// Whether "-ngl" is an option, or the launcher's business.
 enum class Dashes : std::uint8_t { kTwo, kOneOrTwo };
+
+/// Another name of an option: {"-tp", "--tensor-parallel-size"}.
+struct Alias {
+  std::string_view other, name;
+};
+/// The words with each option, "-tp", or "-tp=4", by the name that it is read by.
+std::vector<ShellWord> with_names(std::vector<ShellWord> words, std::span<const Alias> aliases);
 
 class Arguments {
  public:
@@ -52,6 +61,10 @@ class Arguments {
 
   /// W007 with all options that were not asked for, if any, and what they may be slips of.
   void report_unread(std::vector<std::string>& warnings) const;
+  /// Not one of its options was asked for.
+  bool knows_none() const {
+    return std::ranges::none_of(options_, [](const Option& o) { return o.read; });
+  }
   /// The words in front of the first option: "vllm", "serve", "meta-llama/Llama-3.1-8B".
   const std::vector<ShellWord>& leading() const { return leading_; }
 

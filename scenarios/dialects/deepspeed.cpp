@@ -76,8 +76,12 @@ void write_zero(ExportDraft& d) {
     if (place != Offload::kNone) d.set(key, fmt::format(R"({{"device": "{}"}})", name_of(place)));
   }
   if (o.state()) d.say({"strategy.offload.optimizer", "strategy.offload.parameters"});
-  if (o.state() && s.zero_stage == 3 && s.keep_weight_shard) {
-    d.say({"strategy.keep_weight_shard"});
+  if (s.zero_stage == 3 && size_of(d.scenario.workload.precision.weights) == 2) {
+    if (s.keep_weight_shard) {
+      d.say({"strategy.keep_weight_shard"});
+    } else {
+      d.contradict("strategy.keep_weight_shard");
+    }
   }
   const bool copies = r.dp > 1 && r.fsdp > 1;
   write_zero_plus_plus(d, copies);
@@ -101,6 +105,12 @@ class Reading {
     batch();
     precision();
     zero();
+    const auto& keys = document_.root().children();
+    out_.foreign = !keys.empty() && std::ranges::none_of(keys, [&](const Json* key) {
+      return std::ranges::any_of(asked_, [&](const std::string& path) {
+        return path == key->path() || path.starts_with(key->path() + ".");
+      });
+    });
     for (const char* name : {"_dialect", "_scenario", "_not_represented"}) find(name);
     report_unread();
     if (!automatic_.empty()) {
@@ -186,18 +196,34 @@ class Reading {
     }
     const bool bf16_is_open = is_automatic("bf16.enabled");  // each of the two is noted
     const bool fp16_is_open = is_automatic("fp16.enabled");
-    if ((bf16_is_open || fp16_is_open) && !bf16 && !fp16) return;
+    if ((bf16_is_open || fp16_is_open) && !bf16 && !fp16) {
+      for (const auto& [weights, open] :
+           {std::pair("bf16", bf16_is_open), std::pair("fp16", fp16_is_open)}) {
+        if (open) out_.by_type.push_back({weights, of_weights(weights)});
+      }
+      return;
+    }
     const std::string weights = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    give(fp16 ? "fp16.enabled" : "bf16.enabled", "workload.precision.weights", json_quote(weights));
+    for (Given& g : of_weights(weights)) out_.given.push_back(std::move(g));
+  }
+
+  /// What follows from the type of weights.
+  std::vector<Given> of_weights(const std::string& weights) {
+    const std::int64_t stage = integer("zero_optimization.stage", 0);
     // engine.py: bf16 accumulates in fp32 without ZeRO, anything else in the type of the weights.
-    const bool plain_bf16 = bf16 && integer("zero_optimization.stage", 0) == 0;
-    const std::string gradients =
-        type("data_types.grad_accum_dtype", plain_bf16 ? "fp32" : weights);
-    const std::string reduction = type("communication_data_type", weights);
+    const bool plain_bf16 = weights == "bf16" && stage == 0;
+    const char *gradients = "data_types.grad_accum_dtype", *wire = "communication_data_type";
+    const std::string kept = type(gradients, plain_bf16 ? "fp32" : weights);
+    const std::string reduction = type(wire, weights);
     element_bytes_ = reduction == "fp32" ? 4 : 2;
-    const std::string at = "workload.precision.";
-    give(fp16 ? "fp16.enabled" : "bf16.enabled", at + "weights", json_quote(weights));
-    give("data_types.grad_accum_dtype", at + "gradients", json_quote(gradients));
-    give("communication_data_type", at + "reduction", json_quote(reduction));
+    std::vector<Given> out = {{"workload.precision.gradients", json_quote(kept), line(gradients)},
+                              {"workload.precision.reduction", json_quote(reduction), line(wire)}};
+    // stage3.py keeps its shard of weights in 16 bits beside the master weights.
+    if (stage == 3 && weights != "fp32") {
+      out.push_back({"strategy.keep_weight_shard", "true", line("zero_optimization.stage")});
+    }
+    return out;
   }
 
   void zero() {
@@ -222,7 +248,7 @@ class Reading {
          out_.rest_shards ? "strategy.dp" : "strategy.fsdp", std::to_string(within));
     give("tensor_parallel.autotp_size", "strategy.tp",
          std::to_string(std::max<std::int64_t>(integer("tensor_parallel.autotp_size", 1), 1)));
-    offload(stage);
+    offload();
   }
 
   /// Ranks that share a secondary shard, 1: there is none. Only stage 3 has a use for these keys.
@@ -239,16 +265,13 @@ class Reading {
     return within;
   }
 
-  void offload(std::int64_t stage) {
+  void offload() {
     const std::string optimizer = offload_of("offload_optimizer", "strategy.offload.optimizer");
     const std::string parameters = offload_of("offload_param", "strategy.offload.parameters");
     if (parameters != "none" && optimizer == "none") {
       throw InputError({"D006", "offload_param leaves the optimizer on the device",
                         find("zero_optimization.offload_param")->where(),
                         "offload_optimizer beside it", "add it; a scenario cannot say one alone"});
-    }
-    if (stage == 3 && optimizer != "none") {  // a shard in 16 bits beside the master weights
-      give("zero_optimization.offload_optimizer", "strategy.keep_weight_shard", "true");
     }
   }
   /// The device that the part names; "none" where it is absent.

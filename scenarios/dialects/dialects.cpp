@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "plan/refusal.h"
 #include "scenarios/dialects/accelerate.h"
 #include "scenarios/dialects/deepspeed.h"
 #include "scenarios/dialects/llama_cpp.h"
@@ -22,6 +23,24 @@ const DialectRow& row_of(Dialect dialect) {
   return *std::ranges::find(kDialects, dialect, &DialectRow::dialect);
 }
 
+namespace {
+
+/// D009 for the settings of a program that only trains.
+void refuse_to_serve(const Scenario& scenario, const DialectRow& row) {
+  if (!scenario.serving || row.serves) return;
+  std::vector<std::string_view> others;
+  for (const DialectRow& other : kDialects) {
+    if (other.serves && other.writes) others.push_back(other.name);
+  }
+  throw locate(refusal("D009", fmt::format("{} serves no requests", row.name), "serving",
+                       "a scenario with a workload",
+                       fmt::format("choose the dialect of a program that serves: {}",
+                                   fmt::join(others, ", "))),
+               scenario);
+}
+
+}  // namespace
+
 Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launcher) {
   const DialectRow& row = row_of(dialect);
   if (launcher != Launcher::kNone && !row.launches) {
@@ -31,6 +50,7 @@ Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launche
                       "megatron-core or torchtitan",
                       "leave --launcher out"});
   }
+  refuse_to_serve(scenario, row);
   ExportDraft draft(scenario);
   switch (dialect) {
     case Dialect::kMegatronCore: megatron::write(draft, launcher); break;
@@ -50,7 +70,9 @@ void warn_unread(const std::vector<std::string>& names, std::vector<std::string>
   if (!names.empty()) warnings.push_back(fmt::format("W007: not read: {}", fmt::join(names, ", ")));
 }
 
-Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
+namespace {
+
+Imported read_by(Dialect dialect, const std::string& text, const std::string& file) {
   switch (dialect) {
     case Dialect::kMegatronCore: return megatron::read(text, file);
     case Dialect::kDeepSpeed: return deepspeed::read(text, file);
@@ -63,8 +85,6 @@ Imported read_settings(const std::string& text, const std::string& file, Dialect
   }
   PLAIT_CHECK(false, "a dialect that is only written");
 }
-
-namespace {
 
 constexpr std::string_view kImportable =
     "Megatron-LM, vLLM or llama.cpp arguments, ds_config.json, adapter_config.json, or "
@@ -85,7 +105,18 @@ Dialect dialect_of_object(const std::string& text, const std::string& file) {
 
 }  // namespace
 
-Dialect detect_dialect(const std::string& text, const std::string& file) {
+Imported read_settings(const std::string& text, const std::string& file, Dialect dialect) {
+  Imported out = read_by(dialect, std::string(without_mark(text)), file);
+  if (!out.foreign) return out;
+  throw InputError({"D010",
+                    fmt::format("nothing in the file is of {}", row_of(dialect).target),
+                    {file, 0, 0, ""},
+                    "one option or key of that program at least",
+                    "name the file's dialect with --from"});
+}
+
+Dialect detect_dialect(const std::string& marked, const std::string& file) {
+  const std::string text(without_mark(marked));
   const auto has = [&](const char* word) { return text.find(word) != std::string::npos; };
   if (const std::size_t first = text.find_first_not_of(" \t\r\n");
       first != std::string::npos && text[first] == '{') {

@@ -34,22 +34,23 @@ struct DialectRow {
   bool reads;               // or only writes
   bool launches;            // torchrun can start it
   bool trains = true;       // or it only serves
+  bool serves = false;
 };
 inline constexpr std::array<DialectRow, 8> kDialects = {{
     {Dialect::kMegatronCore, "megatron-core",
      "arguments of Megatron-LM's pretrain_gpt.py (at commit 000c4ac2)", true, true, true},
     {Dialect::kDeepSpeed, "deepspeed", "ds_config.json of DeepSpeed (at commit 1b88ac36)", true,
      true, false},
-    {Dialect::kTorchtitan, "torchtitan", "job configuration of torchtitan (at commit 000204a4)",
+    {Dialect::kTorchtitan, "torchtitan", "job configuration of torchtitan (at commit 6404b932)",
      true, false, true},
     {Dialect::kAccelerate, "accelerate", "FSDP2 configuration of Accelerate (1.10 and later)", true,
      true, false},
-    {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, true, false},
+    {Dialect::kVllm, "vllm", "arguments of vllm serve (vLLM 0.8.5)", true, true, false, true, true},
     {Dialect::kPeft, "peft", "adapter_config.json of PEFT (0.17 and before)", false, true, false},
     {Dialect::kLlamaCpp, "llama.cpp", "arguments of llama-server (llama.cpp at commit 00dc8057)",
-     true, true, false, false},
+     true, true, false, false, true},
     {Dialect::kOllama, "ollama", "Modelfile and environment of Ollama (at commit 071c82b1)", true,
-     false, false, false},
+     false, false, false, true},
 }};
 const DialectRow& row_of(Dialect dialect);
 
@@ -70,7 +71,7 @@ struct Settings {
 };
 
 /// Throws InputError D007 where a launcher is to start what it cannot, D009 where the program does
-/// not do what the scenario says.
+/// not do what the scenario says: serve, train, or copy layers to devices.
 Settings settings_of(const Scenario& scenario, Dialect dialect, Launcher launcher);
 
 /// The settings as a file of the program, or as the script that starts it. Ends with a newline.
@@ -97,7 +98,8 @@ struct Imported {
   /// how many; "": none.
   std::string takes_rest = {};
   /// A server's settings: of a scenario that serves, unless a base trains. Then what they say of
-  /// serving alone is left out where it is the program's default, and else refused (D008).
+  /// serving alone is left out where it is the program's default, and else refused (D008). It is
+  /// one replica where nothing is said of them, and takes no more devices than its ranks are.
   bool serves = false;
   /// A profile of scenarios/framework.h, where the base is no whole scenario and names none; "":
   /// none.
@@ -109,6 +111,14 @@ struct Imported {
   Bucket bucket = {};
   /// DeepSpeed's gradient_accumulation_steps; 0: not said.
   Given accumulation = {};
+  /// Not one option or key of the file is the program's.
+  bool foreign = false;
+  /// What it says where weights are of a type, which the file leaves to a launcher.
+  struct OfType {
+    std::string weights;  // "bf16"
+    std::vector<Given> given;
+  };
+  std::vector<OfType> by_type = {};
   std::vector<std::string>
       warnings;  // W007 options that were not read, W008 readings that are near
 };
@@ -116,7 +126,7 @@ struct Imported {
 /// W007, if there are any.
 void warn_unread(const std::vector<std::string>& names, std::vector<std::string>& warnings);
 
-/// Throws InputError D002 to D006 with the line, or J0xx.
+/// Throws InputError D002 to D006 with the line, D010 where the file is no such file, or J0xx.
 Imported read_settings(const std::string& text, const std::string& file, Dialect dialect);
 
 /// The dialect that `text` is in. Throws InputError D001.
@@ -128,9 +138,10 @@ struct BaseScenario {
 };
 /// The scenario that the file and, where it is silent, `base` describe, as JSON; what it says has
 /// been checked by parse_scenario. Paths that `base` names relative to itself become relative to
-/// `folder`. Throws InputError D005 naming all that neither says, D008, and what parse_scenario
-/// throws.
+/// `folder`. `warnings`, where given, gets W008 for devices of the base that a server does not
+/// take. Throws InputError D005 naming all that neither says, D008, and what parse_scenario throws.
 std::string scenario_json(const Imported& imported, const std::string& file,
-                          const BaseScenario& base, const std::string& folder);
+                          const BaseScenario& base, const std::string& folder,
+                          std::vector<std::string>* warnings = nullptr);
 
 }  // namespace plait

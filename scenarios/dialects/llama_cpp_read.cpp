@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kPrograms = {"llama-server", "llama-cli", "llama-bench"};
 
-struct Alias {
-  std::string_view other, name;
-};
 constexpr Alias kAliases[] = {
     {"-m", "--model"},          {"-hf", "--hf-repo"},
     {"-hfr", "--hf-repo"},      {"-ngl", "--n-gpu-layers"},
@@ -29,15 +26,6 @@ constexpr Alias kAliases[] = {
     {"-kvo", "--kv-offload"},   {"-nkvo", "--no-kv-offload"},
     {"-cmoe", "--cpu-moe"},     {"-ncmoe", "--n-cpu-moe"},
 };
-
-/// The words with each option by its long name.
-std::vector<ShellWord> long_names(std::vector<ShellWord> words) {
-  for (ShellWord& word : words) {
-    const auto* alias = std::ranges::find(kAliases, word.text, &Alias::other);
-    if (alias != std::end(kAliases)) word.text = alias->name;
-  }
-  return words;
-}
 
 /// What is absent has llama.cpp's default.
 class Reader {
@@ -235,10 +223,11 @@ bool starts(std::string_view text) {
 }
 
 Imported read(const std::string& text, const std::string& file) {
-  Arguments args(long_names(shell_words(text, file)), file, Dashes::kOneOrTwo);
+  Arguments args(with_names(shell_words(text, file), kAliases), file, Dashes::kOneOrTwo);
   Imported out;
   out.serves = true;
   Reader(args, out).read();
+  out.foreign = args.knows_none() && !starts(text);
   args.report_unread(out.warnings);
   return out;
 }

@@ -90,13 +90,22 @@ void write_batches(ExportDraft& d, const EngineLimits& limits) {
   if (limits.prefix_caching) d.say({"serving.engine.enable_prefix_caching"});
 }
 
+std::string training_dialects() {
+  std::vector<std::string_view> names;
+  for (const DialectRow& row : kDialects) {
+    if (row.trains && row.writes) names.push_back(row.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 const Serving& served(const Scenario& scenario, std::string_view program) {
   if (!scenario.serving) {
-    throw refusal("D009", fmt::format("{} trains nothing", program), "workload",
-                  "a scenario with a section serving",
-                  "choose the dialect of a program that trains: plait export --help lists them");
+    throw locate(refusal("D009", fmt::format("{} trains nothing", program), "workload",
+                         "a scenario with a section serving",
+                         "choose the dialect of a program that trains: " + training_dialects()),
+                 scenario);
   }
   const Dealing dealing = scenario.serving->layers.dealing;
   if (dealing != Dealing::kEven && dealing != Dealing::kGpuLayers) {

@@ -34,6 +34,7 @@ class Reading {
     machine();
     pass_over();
     out_.framework = "megatron-core";
+    out_.foreign = args_.knows_none();
     args_.report_unread(out_.warnings);
     return std::move(out_);
   }

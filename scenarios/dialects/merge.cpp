@@ -68,6 +68,10 @@ class Merge {
       if (g.path == "placement.order") tree_.erase("placement");
       set(g.path, Tree::parse(g.value));
     }
+    for (const Imported::OfType& of : imported.by_type) {
+      if (serves_ || of.weights != weights()) continue;
+      for (const Given& g : of.given) set(g.path, Tree::parse(g.value));
+    }
   }
 
   /// `path` relative to the base's folder -> relative to `to`.
@@ -104,15 +108,19 @@ class Merge {
                           example_of(missing)});
   }
 
-  void share_out_the_ranks() {
-    const std::string machine = Tree{{"cluster", tree_["cluster"]}}.dump();
-    const std::int64_t devices = parse_machine(machine, file_).world_size();
+  void share_out_the_ranks(std::vector<std::string>* warnings) {
+    const std::string text = Tree{{"cluster", tree_["cluster"]}}.dump();
+    const Cluster machine = parse_machine(text, file_);
+    const std::int64_t devices = machine.world_size();
     const auto counted = [&] { return size("tp") * size("pp") * size("cp") * size("ep"); };
     const std::string& axis = imported_.takes_rest;
     if (!axis.empty() && find("strategy." + axis) == nullptr) {
       set("strategy." + axis, std::max<std::int64_t>(devices / counted(), 1));
     }
     const std::int64_t others = counted();
+    if (serves_ && imported_.serves && find("serving.disaggregated") == nullptr) {
+      return take_devices(machine, others * size("dp"), warnings);
+    }
     const char* named = imported_.rest_shards ? "dp" : "fsdp";
     const std::int64_t rest = devices / std::max<std::int64_t>(others * size(named), 1);
     if (imported_.rest_shards && rest > 0) set("strategy.fsdp", rest);
@@ -156,6 +164,30 @@ class Merge {
   std::string text() const { return tree_.dump(2) + "\n"; }
 
  private:
+  /// A server's ranks are all that there are: of a larger machine it has as many devices.
+  void take_devices(const Cluster& machine, std::int64_t ranks,
+                    std::vector<std::string>* warnings) {
+    if (size("fsdp") == 1) tree_["strategy"].erase("fsdp");
+    if (ranks >= machine.world_size()) return;
+    std::int64_t nodes = (ranks + machine.devices_per_node - 1) / machine.devices_per_node;
+    while (ranks % nodes != 0) ++nodes;
+    if (nodes > machine.nodes) return;  // parse_scenario says what is wrong
+    set("cluster.nodes", nodes);
+    set("cluster.devices_per_node", ranks / nodes);
+    if (warnings == nullptr) return;
+    warnings->push_back(
+        fmt::format("W008: of the machine's {} devices it takes {}: nodes = {}, "
+                    "devices_per_node = {}",
+                    machine.world_size(), ranks, nodes, ranks / nodes));
+  }
+
+  /// The type of weights, of the file or the base.
+  std::string weights() {
+    const Tree* at = find("workload.precision.weights");
+    if (at == nullptr) at = find("workload.precision");
+    return at != nullptr && at->is_string() ? at->get<std::string>() : "bf16";
+  }
+
   /// Training's in a scenario that serves, or serving's in one that trains.
   bool of_another_task(const Given& g) const {
     if (serves_) {
@@ -282,14 +314,15 @@ void check_base(const BaseScenario& base) {
 }  // namespace
 
 std::string scenario_json(const Imported& imported, const std::string& file,
-                          const BaseScenario& base, const std::string& folder) {
+                          const BaseScenario& base, const std::string& folder,
+                          std::vector<std::string>* warnings) {
   if (!base.text.empty()) check_base(base);
   Merge merge(imported, file, base);
   const std::filesystem::path from = std::filesystem::path(base.file).parent_path();
   merge.move_path("model.hf_config", from, folder);
   merge.move_path("calibration", from, folder);
   merge.refuse_missing_parts();
-  if (!imported.keeps_ranks) merge.share_out_the_ranks();
+  if (!imported.keeps_ranks) merge.share_out_the_ranks(warnings);
   merge.leave_out_what_is_idle();
   merge.check(folder);
   return merge.text();

@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <map>
+#include <utility>
 
 #include "core/error.h"
 
@@ -28,6 +29,8 @@ class Reader {
         step();
         step();
       } else if (ends_word(c)) {
+        begins_ = begins_ || c == ')' || c == ';' || c == '&' || c == '|';
+        in_array_ = in_array_ && c != ')';
         step();
       } else {
         word();
@@ -51,25 +54,43 @@ class Reader {
     bool quoted = false;
     const std::size_t expansions = expansions_;
     while (at_ < text_.size() && !ends_word(text_[at_])) {
-      const char c = text_[at_];
-      if (c == '\'' || c == '"') {
-        quoted = true;
-        quote(out);
-      } else if (c == '$') {
-        expand(out);
-      } else if (c == '\\') {
-        step();
-        if (at_ < text_.size() && step() != '\n') out.text += text_[at_ - 1];
-      } else {
-        out.text += step();
-      }
+      quoted = quoted || text_[at_] == '\'' || text_[at_] == '"';
+      piece(out);
     }
     const std::size_t equals = out.text.find('=');
     if (is_assignment(out.text, equals)) {
       assign(out, equals, quoted);
     } else if (!out.text.empty() || (quoted && expansions == expansions_)) {
+      const bool splits = in_array_ && quoted && out.text.starts_with("--") &&
+                          out.text.find(' ') < out.text.find('=');
+      if (splits) return take_apart(out.text, out.line);
+      out.begins = std::exchange(begins_, false);
       words_.push_back(std::move(out));
     }
+  }
+
+  /// A quote, an expansion, or a character of a word.
+  void piece(ShellWord& out) {
+    const char c = text_[at_];
+    if (c == '\'' || c == '"') {
+      quote(out);
+    } else if (c == '$') {
+      expand(out);
+    } else if (c == '\\') {
+      step();
+      if (at_ < text_.size() && step() != '\n') out.text += text_[at_ - 1];
+    } else {
+      out.text += step();
+    }
+  }
+
+  /// The words that a value is where it stands without quotes.
+  void take_apart(const std::string& value, int line) {
+    Reader inner(value, file_);
+    inner.line_ = line;
+    inner.variables_ = variables_;
+    inner.begins_ = std::exchange(begins_, false);
+    for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
   }
 
   static bool is_assignment(const std::string& text, std::size_t equals) {
@@ -85,13 +106,12 @@ class Reader {
     const std::string name =
         word.text.substr(0, word.text[equals - 1] == '+' ? equals - 1 : equals);
     if (quoted && value.find("--") != std::string::npos) {
-      Reader inner(value, file_);
-      inner.line_ = word.line;
-      inner.variables_ = variables_;
-      for (ShellWord& w : inner.read()) words_.push_back(std::move(w));
+      take_apart(value, word.line);
       value.clear();  // its words stand where it is set, not where it is used
     }
     if (!word.unknown) variables_[name] = value;
+    begins_ = true;
+    in_array_ = value.empty() && at_ < text_.size() && text_[at_] == '(';
   }
 
   void quote(ShellWord& out) {
@@ -122,7 +142,15 @@ class Reader {
     step();
   }
 
-  /// $NAME, ${NAME}, ${NAME[@]}, ${NAME:-default}, $(command).
+  /// What a default, "4" with its quotes, stands for.
+  void take_default(const std::string& text, ShellWord& out) {
+    Reader inner(text, file_);
+    inner.line_ = line_;
+    inner.variables_ = variables_;
+    while (inner.at_ < text.size()) inner.piece(out);
+  }
+
+  /// $NAME, ${NAME}, ${NAME[@]}, ${NAME:-default}, ${NAME:=default}, $(command).
   void expand(ShellWord& out) {
     ++expansions_;
     step();
@@ -133,13 +161,20 @@ class Reader {
     while (at_ < text_.size() && is_name(text_[at_])) name += step();
     std::string rest;
     if (open == '{') {
-      while (at_ < text_.size() && text_[at_] != '}') rest += step();
+      for (int depth = 0; at_ < text_.size() && (text_[at_] != '}' || depth > 0);) {
+        depth += text_[at_] == '{' ? 1 : text_[at_] == '}' ? -1 : 0;
+        rest += step();
+      }
       if (at_ < text_.size()) step();
     }
     if (const auto known = variables_.find(name); known != variables_.end()) {
       out.text += known->second;
-    } else if (rest.starts_with(":-")) {
-      out.text += rest.substr(2);
+    } else if (rest.starts_with(":-") || rest.starts_with(":=")) {
+      ShellWord value;
+      take_default(rest.substr(2), value);
+      if (rest[1] == '=' && !value.unknown) variables_[name] = value.text;
+      out.text += value.text;
+      out.unknown = out.unknown || value.unknown;
     } else if (!rest.starts_with("[")) {  // an array's words stand where it is set
       out.unknown = true;
       out.text += "$" + name;
@@ -161,6 +196,8 @@ class Reader {
   const std::string& file_;
   std::size_t at_ = 0;
   int line_ = 1;
+  bool begins_ = false;         // the next word does
+  bool in_array_ = false;       // between the brackets of NAME=(...)
   std::size_t expansions_ = 0;  // so far; what is empty because of one is no word
   std::map<std::string, std::string, std::less<>> variables_;
   std::vector<ShellWord> words_;

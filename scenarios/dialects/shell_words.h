@@ -12,6 +12,7 @@ struct ShellWord {
   std::string text;
   int line = 0;
   bool unknown = false;  // a variable or command in it that only a shell could fill in
+  bool begins = false;   // behind the end of a command, an array or an assignment
 };
 
 /// An assignment NAME=(A B) or NAME="A B" gives the words A and B, where they stand. Throws

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/json.h"
+#include "plan/strategies/pieces.h"
 #include "scenarios/dialects/hub_names.h"
 
 namespace plait::torchtitan {
@@ -57,10 +60,49 @@ void write_training(ExportDraft& d) {
   }
 }
 
+/// What the ends count beside their layers, each as so many layers.
+struct Ends {
+  std::int64_t first = 0, last = 0;
+};
+
+/// Layers of each stage (torchtitan/distributed/pipeline.py, generate_module_names_per_stage): each
+/// has an even share of layers and what the ends count, or one more, and the ends so many less.
+std::vector<std::int64_t> shared_by_titan(std::int64_t layers, std::int64_t stages, Ends ends) {
+  const std::int64_t all = layers + ends.first + ends.last;
+  std::vector<std::int64_t> out(static_cast<std::size_t>(stages), all / stages);
+  for (std::int64_t i = 0; i < all % stages; ++i) ++out[static_cast<std::size_t>(i)];
+  out.front() -= ends.first, out.back() -= ends.last;
+  return out;
+}
+
+/// Both ends count 1 by default, and stages are as many as shares of `layers_per_stage` need.
+void write_stages(ExportDraft& d, std::int64_t stages) {
+  const std::int64_t layers = d.scenario.model.layers;
+  const std::vector<std::int32_t> start =
+      first_layers(layers, stages, d.scenario.strategy.pipeline);
+  std::vector<std::int64_t> each;
+  for (std::size_t i = 0; i + 1 < start.size(); ++i) each.push_back(start[i + 1] - start[i]);
+  const std::int64_t most = *std::ranges::max_element(each);
+  for (const std::int64_t last : {most - each.back(), most - each.back() - 1}) {
+    const Ends ends = {most - each.front(), last};
+    const std::int64_t all = layers + ends.first + ends.last;
+    const bool fits =
+        (all + most - 1) / most == stages && std::max(ends.first, last) <= all / stages;
+    if (last < 0 || !fits || shared_by_titan(layers, stages, ends) != each) continue;
+    d.set("pipeline_parallel_layers_per_stage", most);
+    d.set("pipeline_parallel_first_stage_less_layers", ends.first);
+    d.set("pipeline_parallel_last_stage_less_layers", ends.last);
+    d.say({"strategy.pipeline.chunks", "strategy.pipeline.first_stage_layers",
+           "strategy.pipeline.last_stage_layers", "strategy.pipeline.stage_layers",
+           "strategy.pipeline.ends_are_layers"});
+    return;
+  }
+}
+
 void write_pipeline(ExportDraft& d) {
   const Strategy& s = d.scenario.strategy;
   const PipelineOptions& p = s.pipeline;
-  const std::int64_t pp = s.mesh[Axis::kPp], pieces = pp * p.chunks;
+  const std::int64_t pp = s.mesh[Axis::kPp];
   d.copy("pipeline_parallel_degree", "strategy.pp");
   if (pp == 1) return;
   d.set("pipeline_parallel_microbatch_size", d.scenario.workload.micro_batch);
@@ -72,10 +114,7 @@ void write_pipeline(ExportDraft& d) {
     d.set("pipeline_parallel_schedule", json_quote(name));
     d.say({"strategy.pipeline.schedule"});
   }
-  if (d.scenario.model.layers % pieces == 0) {
-    d.set("pipeline_parallel_layers_per_stage", d.scenario.model.layers / pieces);
-    d.say({"strategy.pipeline.chunks"});
-  }
+  write_stages(d, pp * p.chunks);
 }
 
 /// "default": of all layers but the last.

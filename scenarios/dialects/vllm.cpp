@@ -1,6 +1,8 @@
 #include "scenarios/dialects/vllm.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "core/json.h"
 #include "model/presets.h"
@@ -18,6 +20,46 @@ constexpr TypeName kTypes[] = {
     {"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"},
     {"half", "fp16"},     {"float", "fp32"},
 };
+
+/// vllm/engine/arg_utils.py.
+constexpr Alias kAliases[] = {{"-tp", "--tensor-parallel-size"},
+                              {"-pp", "--pipeline-parallel-size"},
+                              {"-dp", "--data-parallel-size"},
+                              {"-q", "--quantization"}};
+
+/// The words, less short options in front of vLLM: -m of Python, -p of Docker.
+std::vector<ShellWord> words_of(const std::string& text, const std::string& file) {
+  std::vector<ShellWord> words = shell_words(text, file);
+  const auto program = std::ranges::find_if(words, [](const ShellWord& w) {
+    return w.text.find("vllm") != std::string::npos && !w.text.starts_with('-');
+  });
+  if (program == words.end()) return with_names(std::move(words), kAliases);
+  const auto is_short = [](const ShellWord& w) {
+    return w.text.starts_with('-') && !w.text.starts_with("--");
+  };
+  words.erase(std::remove_if(words.begin(), program, is_short), program);
+  return with_names(std::move(words), kAliases);
+}
+
+/// "32k" is 32,000, "32K" 32,768 and "25.6k" 25,600 (vllm/engine/arg_utils.py, human_readable_int).
+std::optional<std::int64_t> readable_integer(Arguments& args, std::string_view option) {
+  const std::optional<std::string> text = args.text(option);
+  constexpr std::string_view kLetters = "kmgt";
+  const char letter = text && !text->empty() ? text->back() : '0';
+  const bool binary = letter >= 'A' && letter <= 'Z';
+  const std::size_t power = kLetters.find(binary ? static_cast<char>(letter + 32) : letter);
+  if (power == std::string_view::npos) return args.integer(option);
+  double value = 0;
+  const char* end = text->data() + text->size() - 1;
+  const auto parsed = std::from_chars(text->data(), end, value, std::chars_format::fixed);
+  for (std::size_t i = 0; i <= power; ++i) value *= binary ? 1024 : 1000;
+  const bool decimal = text->find('.') != std::string::npos;
+  if (parsed.ec != std::errc() || parsed.ptr != end || (binary && decimal) ||
+      !(value >= 1 && value < 1e12)) {
+    args.malformed(option, "an integer, 32768, 32k or 32K");
+  }
+  return std::llround(value);
+}
 
 /// The model's repository or folder: behind "serve", or behind --model.
 std::string model_of(Arguments& args) {
@@ -119,7 +161,7 @@ class ServingReader {
       out_.give("strategy.dp", std::to_string(*dp), args_.line("--data-parallel-size"));
     }
     for (const auto& [option, key] : kSizes) {
-      if (const auto n = args_.integer(option))
+      if (const auto n = readable_integer(args_, option))
         give(option, "engine." + std::string(key), std::to_string(*n));
     }
     const char* memory = "--gpu-memory-utilization";
@@ -206,7 +248,7 @@ void write(ExportDraft& d) {
 }
 
 Imported read(const std::string& text, const std::string& file) {
-  Arguments args(shell_words(text, file), file);
+  Arguments args(words_of(text, file), file, Dashes::kOneOrTwo);
   Imported out;
   out.serves = true;
   const std::string model = model_of(args);
@@ -233,6 +275,7 @@ Imported read(const std::string& text, const std::string& file) {
   out.give("strategy.zero_stage", "0");
   ServingReader(args, out).read(type, preset);
   read_speculation(args, out, file);
+  out.foreign = args.knows_none() && model.empty();
   args.report_unread(out.warnings);
   return out;
 }

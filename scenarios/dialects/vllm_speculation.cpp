@@ -37,6 +37,8 @@ void write_speculation(ExportDraft& d, const Speculation& s) {
   if (!hub.empty()) config["model"] = hub;
   if (drafter == nullptr || !hub.empty()) d.say({"serving.speculative.model"});
   config["num_speculative_tokens"] = s.tokens;
+  const bool drafts = s.method == Drafting::kDraftModel || s.method == Drafting::kEagle;
+  if (drafts && hub.empty()) d.ask(R"("model" of --speculative-config: the drafter's weights)");
   d.set(kOption, "'" + config.dump() + "'");
   d.say({"serving.speculative.method", "serving.speculative.num_speculative_tokens"});
 }

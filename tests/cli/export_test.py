@@ -40,6 +40,19 @@ class Export(CommandTest):
                     self.assertEqual(result.code, 0, result.err)
                     self.assertTrue(result.out.splitlines()[-1].startswith("# not represented: "))
 
+    def test_what_only_trains_serves_nothing(self):
+        for dialect in ["megatron-core", "deepspeed", "torchtitan", "accelerate"]:
+            result = plait("export", DESKTOP, "--to", dialect)
+            self.assertEqual(result.code, 2)
+            self.assertIn("error[D009]", result.err)
+            self.assertIn("vllm, llama.cpp, ollama", result.err)
+
+    def test_a_folder_that_cannot_be_made_is_said_to_be_so(self):
+        inside = self.file("a", "") / "b"
+        result = plait("export", LLAMA, "--to", "chakra", "-o", inside)
+        self.assertEqual(result.code, 3)
+        self.assertIn("Not a directory", result.err)
+
     def test_a_server_of_llama_cpp_starts_with_its_arguments(self):
         """The shell takes the command apart as llama-server would see it."""
         command = self.run_ok("export", DESKTOP, "--to", "llama.cpp").out

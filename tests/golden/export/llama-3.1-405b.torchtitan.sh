@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# torchtitan: job configuration of torchtitan (at commit 000204a4)
+# torchtitan: job configuration of torchtitan (at commit 6404b932)
 # scenario: llama-3.1-405b-16384xh100
 set -euo pipefail
 CONFIG=$PWD/train.toml
@@ -22,6 +22,9 @@ context_parallel_degree = 1
 pipeline_parallel_degree = 16
 pipeline_parallel_microbatch_size = 1
 pipeline_parallel_schedule = "Interleaved1F1B"
+pipeline_parallel_layers_per_stage = 1
+pipeline_parallel_first_stage_less_layers = 1
+pipeline_parallel_last_stage_less_layers = 1
 
 [activation_checkpoint]
 mode = "none"
@@ -29,4 +32,4 @@ END
 torchrun --nnodes 2048 --nproc_per_node 8 \
   --rdzv_backend c10d --rdzv_endpoint "${MASTER_ADDR}:${MASTER_PORT:-29500}" \
   -m torchtitan.train --job.config_file "$CONFIG"
-# not represented: strategy.fsdp = 128; strategy.zero_stage = 2; strategy.pipeline.chunks = 8; strategy.pipeline.first_stage_layers = 0; strategy.pipeline.last_stage_layers = 0; cluster.node; cluster.device; cluster.fabric
+# not represented: strategy.fsdp = 128; strategy.zero_stage = 2; cluster.node; cluster.device; cluster.fabric

@@ -144,6 +144,49 @@ TEST(Export, GoldenFilesOfWeightsThatAreGatheredIn8Bits) {
       narrow(kScenarios[2], Dialect::kTorchtitan, {"strategy.fsdp_options.early_scales", "true"}));
 }
 
+TEST(Export, WhatOnlyTrainsServesNothing) {
+  for (const Dialect dialect :
+       {Dialect::kMegatronCore, Dialect::kDeepSpeed, Dialect::kTorchtitan, Dialect::kAccelerate}) {
+    try {
+      exported("systems/vllm-llama-3.1-70b", dialect);
+      ADD_FAILURE() << "accepted";
+    } catch (const InputError& e) {
+      EXPECT_EQ(e.text().code, "D009");
+    }
+  }
+}
+
+TEST(Export, VllmAsksForADrafterThatHasNoName) {
+  EXPECT_NE(exported("systems/vllm-llama-3.1-70b-eagle", Dialect::kVllm)
+                .find("\n# to be added: \"model\" of --speculative-config"),
+            std::string::npos);
+}
+
+// Both ends count 1 where nothing is said; 32 layers on 4 stages are 8 each, or 7, 9, 9, 7.
+TEST(Export, TorchtitanIsToldWhatTheEndsCount) {
+  const auto ends = [](std::vector<Override> changes) {
+    changes.emplace_back("strategy.pp", "4");
+    changes.emplace_back("strategy.fsdp", "2");
+    const Settings s =
+        settings_of(scenario_at(kScenarios[2], changes), Dialect::kTorchtitan, Launcher::kNone);
+    std::string out;
+    for (const char* key :
+         {"layers_per_stage", "first_stage_less_layers", "last_stage_less_layers"}) {
+      const auto found =
+          std::ranges::find(s.settings, std::string("pipeline_parallel_") + key, &Setting::key);
+      out += found == s.settings.end() ? "-" : found->value;
+    }
+    return out;
+  };
+  EXPECT_EQ(ends({}), "800");
+  EXPECT_EQ(ends({{"strategy.pipeline.first_stage_layers", "7"},
+                  {"strategy.pipeline.last_stage_layers", "7"}}),
+            "922");
+  EXPECT_EQ(ends({{"strategy.pipeline.first_stage_layers", "10"},
+                  {"strategy.pipeline.last_stage_layers", "10"}}),
+            "---");
+}
+
 TEST(Export, ALauncherStartsOnlyWhatItCan) {
   try {
     exported(kScenarios[2], Dialect::kDeepSpeed, Launcher::kTorchrun);

@@ -49,6 +49,39 @@ TEST(ImportDeepSpeed, StepsGoWithTheMicrobatchOrTheBatchOfTheBase) {
   EXPECT_THROW(workload(R"("global_batch": 40)"), InputError);
 }
 
+TEST(ImportDeepSpeed, WeightsOfATypeThatIsLeftOpenAreThoseOfTheBase) {
+  const auto precision = [](const char* enabled) {
+    const std::string text = R"({"bf16": {"enabled": )" + std::string(enabled) +
+                             R"(}, "zero_optimization": {"stage": 3}})";
+    const Scenario s = imported(Dialect::kDeepSpeed, text);
+    EXPECT_TRUE(s.strategy.keep_weight_shard) << enabled;
+    return s.workload.precision;
+  };
+  for (const char* enabled : {"true", R"("auto")"}) {
+    EXPECT_EQ(precision(enabled).gradients, DType::kBf16);
+    EXPECT_EQ(precision(enabled).reduction, DType::kBf16);
+  }
+  const Scenario plain = imported(Dialect::kDeepSpeed, R"({"zero_optimization": {"stage": 3}})");
+  EXPECT_FALSE(plain.strategy.keep_weight_shard);
+}
+
+TEST(Import, AMarkOfUtf8IsNoPartOfAFile) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(detect_dialect(mark + R"({"zero_optimization": {"stage": 1}})", "f"),
+            Dialect::kDeepSpeed);
+  EXPECT_EQ(imported(Dialect::kDeepSpeed, mark + R"({"zero_optimization": {"stage": 1}})")
+                .strategy.zero_stage,
+            1);
+}
+
+TEST(Import, AFileOfAnotherProgramIsRefused) {
+  for (const Dialect dialect : {Dialect::kMegatronCore, Dialect::kVllm, Dialect::kLlamaCpp}) {
+    EXPECT_EQ(refusal(dialect, "some words --and-an-option 3"), "D010 line 0");
+  }
+  EXPECT_EQ(refusal(Dialect::kDeepSpeed, R"({"learning_rate": 3})"), "D010 line 0");
+  EXPECT_EQ(refusal(Dialect::kAccelerate, "learning_rate: 3"), "D010 line 0");
+}
+
 // deepspeed/runtime/zero/config.py. Over all ranks a secondary shard is the primary one.
 TEST(ImportDeepSpeed, ReadsZeroPlusPlus) {
   const auto strategy = [](const std::string& zero, const char* nodes) {

@@ -74,7 +74,7 @@ TEST(ImportLlamaCpp, DevicesShareLayersOrMatrices) {
   };
   for (const Row& row :
        {Row{"", 2, 1, 1}, Row{"-sm layer -ts 1/1", 2, 1, 1}, Row{"-sm row", 1, 2, 1},
-        Row{"-sm tensor", 1, 2, 1}, Row{"-sm none", 1, 1, 2}, Row{"-ts 1,0", 1, 1, 2}}) {
+        Row{"-sm tensor", 1, 2, 1}, Row{"-sm none", 1, 1, 1}, Row{"-ts 1,0", 1, 1, 1}}) {
     const Mesh& mesh = read(row.line).strategy.mesh;
     EXPECT_EQ(mesh[Axis::kPp], row.pp) << row.line;
     EXPECT_EQ(mesh[Axis::kTp], row.tp) << row.line;

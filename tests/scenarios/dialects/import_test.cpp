@@ -46,7 +46,28 @@ TEST(ShellWords, AQuotedListOfOptionsStandsForItsWords) {
   EXPECT_EQ(words[3].text, "run");
 }
 
+TEST(ShellWords, DefaultsAreWithoutTheirQuotes) {
+  const auto words = shell_words(R"(A=${A:-"4"} B=${B:='2'} run $A $B ${C:-${D:-"7"}})", "run.sh");
+  std::string texts;
+  for (const ShellWord& w : words) texts += w.text + ";";
+  EXPECT_EQ(texts, "run;4;2;7;");
+}
+
+// As ${ARGS[@]} without quotes gives them.
+TEST(ShellWords, AnOptionAndItsValueInOneQuoteOfAnArrayAreTwoWords) {
+  const auto words = shell_words(R"(ARGS=("--vocab-size 128256" --name "a b"))", "run.sh");
+  std::string texts;
+  for (const ShellWord& w : words) texts += w.text + ";";
+  EXPECT_EQ(texts, "--vocab-size;128256;--name;a b;");
+}
+
 // ---- Megatron-LM ----
+
+TEST(ImportMegatron, BothBranchesMaySayTheSame) {
+  const std::string branches =
+      "if [ $X ]; then\n  A=(--seq-length 64)\nelse\n  A=(--seq-length 64)\nfi\nrun ${A[@]}\n";
+  EXPECT_EQ(imported(Dialect::kMegatronCore, branches).workload.sequence_length, 64);
+}
 
 constexpr const char* kMegatron = R"(
 TP=4
@@ -86,7 +107,7 @@ TEST(ImportMegatron, ItsLengthIsTheTokensThatItTrainsOn) {
   EXPECT_FALSE(imported(Dialect::kMegatronCore, sizes).training);
   EXPECT_EQ(refusal(Dialect::kMegatronCore, sizes + "--train-samples 3\n--train-iters 3"),
             "D004 line 1");
-  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--train-samples 3000"),
+  EXPECT_EQ(warnings(Dialect::kMegatronCore, "--bf16 --train-samples 3000"),
             "W007: not read: --train-samples\n");
 }
 

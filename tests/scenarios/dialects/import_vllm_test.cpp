@@ -70,8 +70,51 @@ TEST(ImportVllm, SettingsOfServingAreReadOverABaseThatServes) {
   EXPECT_FALSE(s.serving->limits.chunked_prefill);
   EXPECT_TRUE(s.serving->limits.graphs);           // no --enforce-eager
   EXPECT_EQ(s.serving->limits.max_sequences, 77);  // vLLM's depends on the device
-  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 1);
   EXPECT_TRUE(s.warnings.empty());
+}
+
+TEST(ImportVllm, ShortOptionsMeanWhatLongOnesDo) {
+  const Scenario s = imported(
+      Dialect::kVllm, "python -m vllm.entrypoints.openai.api_server -tp 2 -pp=2 -dp 2 -q fp8 -O3",
+      kServes);
+  EXPECT_EQ(s.strategy.mesh[Axis::kTp], 2);
+  EXPECT_EQ(s.strategy.mesh[Axis::kPp], 2);
+  EXPECT_EQ(s.strategy.mesh[Axis::kDp], 2);
+  EXPECT_TRUE(s.serving->precision.fp8_products);
+  EXPECT_EQ(warnings(Dialect::kVllm, "vllm serve x -tp 2 -O3 -cc '{}'"),
+            "W007: not read: the model x, which is no preset\nW007: not read: -O3, -cc\n");
+  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x -tp 2 --tensor-parallel-size 4"), "D004 line 1");
+}
+
+// vllm/engine/arg_utils.py, human_readable_int.
+TEST(ImportVllm, SizesMayHaveALetter) {
+  const auto length = [](const std::string& n) {
+    return imported(Dialect::kVllm, "vllm serve x -tp 8 --max-model-len " + n, kServes)
+        .serving->limits.max_context;
+  };
+  EXPECT_EQ(length("32k"), 32'000);
+  EXPECT_EQ(length("32K"), 32'768);
+  EXPECT_EQ(length("25.6k"), 25'600);
+  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x --max-model-len 25.6K", kServes), "D003 line 1");
+  EXPECT_EQ(refusal(Dialect::kVllm, "vllm serve x --max-model-len k", kServes), "D003 line 1");
+}
+
+// Without --data-parallel-size it is one replica, and takes no more devices than its ranks are.
+TEST(ImportVllm, AServerTakesTheDevicesThatItCounts) {
+  const auto shape = [](const std::string& options) {
+    const Scenario s = imported(Dialect::kVllm, "vllm serve x " + options, kServes);
+    return std::pair(s.strategy.mesh[Axis::kDp], s.cluster.world_size());
+  };
+  EXPECT_EQ(shape("-tp 4"), std::pair(std::int64_t{1}, std::int64_t{4}));
+  EXPECT_EQ(shape("-tp 4 -dp 1"), std::pair(std::int64_t{1}, std::int64_t{4}));
+  EXPECT_EQ(shape("-tp 2 -dp 4"), std::pair(std::int64_t{4}, std::int64_t{8}));
+  std::vector<std::string> said;
+  scenario_json(read_settings("vllm serve x -tp 4", "run.sh", Dialect::kVllm), "run.sh",
+                {kServes, "base.json"}, "", &said);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0],
+            "W008: of the machine's 8 devices it takes 4: nodes = 1, devices_per_node = 4");
 }
 
 TEST(ImportVllm, SettingsOfServingAreRefusedOverABaseThatTrains) {
