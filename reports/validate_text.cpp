@@ -118,8 +118,8 @@ std::string validation_text(const Validation& v, int worst, const TerminalStyle&
   std::vector<TableRow> rows;
   for (const ValidationRecord* r : listed(v, worst)) rows.push_back(record_row(*r));
   const std::vector<TableColumn> record_columns = {
-      {"measured", 9}, {"predicted", 9}, {"error", 8},          {"memory", 13, true},
-      {"measured", 9}, {"predicted", 9}, {"fit/sheet/extr", 15}};
+      {"measured", 9}, {"predicted", 10}, {"error", 8},          {"memory", 13, true},
+      {"measured", 9}, {"predicted", 10}, {"fit/sheet/extr", 15}};
   const std::string title = worst < 0 ? "record" : "worst records";
   append_paragraph(lines, table_lines(title, record_columns, rows, style.width));
   std::vector<TableRow> sums;

@@ -62,6 +62,8 @@ std::optional<int> fit(const std::vector<std::string>& name,
       score += 10;
     else if (contradicted)
       return std::nullopt;
+    else if (memory)
+      score -= 2;  // a plain H100 has 80 GB
     else if (name[i] == "sxm")
       score += 1;
   }

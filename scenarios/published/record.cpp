@@ -298,7 +298,8 @@ PublishedRun run_of(const Json& r) {
   out.gpus = count(cluster, "num_gpus", 0);
   out.gpus_per_node = count(cluster, "gpus_per_node", 8);
   if (out.gpus_per_node == 0) out.gpus_per_node = 8;
-  out.layout = layout_of(part(r, "parallel"));
+  out.has_layout = member(r, "parallel") != nullptr;
+  if (out.has_layout) out.layout = layout_of(part(r, "parallel"));
   const Json& batch = part(r, "batch");
   out.global_batch = count(batch, "global_batch", 0);
   out.micro_batch = count(batch, "micro_batch", 0);

@@ -64,7 +64,7 @@ class ScenarioWriter {
     if (m_.sequence_length == 0) throw NotRepresentable("the sequence length is not published");
     if (run_.global_batch == 0 && run_.micro_batch == 0)
       throw NotRepresentable("neither the global batch nor a micro-batch is published");
-    if (mentions(run_.notes, "configuration, not listed"))
+    if (!run_.has_layout || mentions(run_.notes, "configuration, not listed"))
       throw NotRepresentable("the layout is not published");
     if (mentions(run_.arguments, "--moe-layer-freq") && !dense_layers_first(run_)) {
       throw NotRepresentable("a list of layers with and without experts is not planned yet");

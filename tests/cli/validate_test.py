@@ -59,6 +59,18 @@ class Validate(CommandTest):
         self.assertIn("abacus", reasons["made_up#3"])
         self.assertRegex(reasons["made_up#4"], r"^S0\d\d: ")
 
+    def test_a_record_without_a_layout_counts_itself_out_alone(self):
+        without = {key: value for key, value in changed(2).items() if key != "parallel"}
+        found = self.validated(RECORD, without)
+        self.assertEqual(found["summary"]["n"], 1)
+        self.assertIn("the layout is not published", json.dumps(found))
+
+    def test_scenarios_go_into_a_folder_that_can_be_made(self):
+        path = self.records(RECORD)
+        refused = plait("validate", path, "--write-scenarios", path / "inside")
+        self.assertEqual(refused.code, 3)
+        self.assertIn("cannot make", refused.err)
+
     def test_runs_of_a_group_are_ranked(self):
         times = (3.0, 2.0, 1.0)
         layouts = ({"tp": 8, "pp": 1, "dp": 1}, {"tp": 4, "pp": 1, "dp": 2},

@@ -82,6 +82,8 @@ TEST(PublishedWords, OfDevices) {
   EXPECT_EQ(device_called("A100"), "a100-80-sxm");
   EXPECT_EQ(device_called("8x V100 16GB"), "v100-sxm2-16");
   EXPECT_EQ(device_called("H100 NVL"), "h100-nvl");
+  EXPECT_EQ(device_called("h100"), "h100-sxm");
+  EXPECT_EQ(device_called("H100 96GB"), "h100-96-sxm");
   EXPECT_EQ(device_called("GeForce RTX4090"), "rtx-4090");
   EXPECT_EQ(device_called("RTX A6000"), "rtx-a6000");
   EXPECT_EQ(device_called("AMD Instinct MI300X"), "mi300x");
