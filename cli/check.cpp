@@ -150,6 +150,7 @@ Verdict examine(const CheckOptions& options) {
   Verdict v;
   v.scenario = load_scenario(options.scenario.file, options.scenario.overrides());
   v.plan = sound_plan(v.scenario);
+  require_machine(v.plan, v.scenario);
   const Scenario& s = v.scenario;
   v.memory = summarize_memory(v.plan, s.cluster, memory_of(v.plan, s), node_of(v.plan, s));
   if (!v.memory.fits) v.cures = cures(v.scenario);

@@ -145,6 +145,11 @@ Plan sound_plan(const Scenario& s) {
   return plan;
 }
 
+void require_machine(const Plan& plan, const Scenario& s) {
+  const CostModel costs = costs_of(s);
+  located(s, [&] { require_described(plan, costs.machine); });
+}
+
 std::vector<StageUse> memory_of(const Plan& plan, const Scenario& s, bool curve) {
   return stage_uses(plan, s.cluster, s.placement, s.memory, s.kernels, curve);
 }

@@ -43,6 +43,10 @@ Reported report_of(const Scenario& scenario, const CostModel& costs, const RunFa
 /// The plan, checked: validate() finds nothing. Throws as predict does.
 Plan sound_plan(const Scenario& scenario);
 
+/// What run needs of the machine beside its devices is described, and its calibration is of it.
+/// Throws InputError as predict does.
+void require_machine(const Plan& plan, const Scenario& scenario);
+
 /// Live memory and overheads of every stage, on the device that has least.
 std::vector<StageUse> memory_of(const Plan& plan, const Scenario& scenario, bool curve = false);
 

@@ -284,13 +284,7 @@ Bytes CostModel::memory_bytes(const Compute& op, const Device& device) const {
 }
 
 Cost CostModel::on_processor(const Compute& op, std::int64_t sharers) const {
-  if (machine.processor.name.empty()) {
-    throw InputError({"C014",
-                      "work on a processor that is not described",
-                      {"", 0, 0, "cluster.processor"},
-                      "a processor of the catalogue, such as \"cpu-host\"",
-                      "set cluster.processor"});
-  }
+  require_processor(machine);
   Device processor = share_of(machine.processor, sharers);
   if (std::holds_alternative<Adam>(op)) {
     const double wait = machine.bound_cores || sharers == 1 ? 1 : kUnboundAdam;
@@ -330,13 +324,7 @@ Cost CostModel::transfer(Bytes bytes, const Path& path) const { return message_c
 
 Cost CostModel::copy(const Copy& op, const NodeKind& node, std::int64_t sharers) const {
   if (op.from != Place::kStorage && op.to != Place::kStorage) return host_copy_cost(op.bytes, node);
-  if (machine.storage_bandwidth.value <= 0) {
-    throw InputError({"C013",
-                      "tensors on storage that is not described",
-                      {"", 0, 0, "cluster.storage_bandwidth"},
-                      "what a node's drives read, such as \"3 GB/s\"",
-                      "set cluster.storage_bandwidth"});
-  }
+  require_storage(machine);
   const bool writes = op.to == Place::kStorage && machine.storage_write_bandwidth.value > 0;
   const BytesPerSecond all = writes ? machine.storage_write_bandwidth : machine.storage_bandwidth;
   return storage_cost(op.bytes, all / static_cast<double>(sharers));

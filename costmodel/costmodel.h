@@ -9,6 +9,7 @@
 
 #include "costmodel/calibration.h"
 #include "costmodel/cost.h"
+#include "costmodel/host_machine.h"
 #include "model/kernels.h"
 #include "plan/op.h"
 #include "topologies/host.h"
@@ -45,14 +46,6 @@ enum class Selection : std::uint8_t { kNccl, kFastest };
 
 /// Whose kernel runs small all-reduces in place of NCCL's (one_shot.h).
 enum class EngineReduce : std::uint8_t { kNone, kVllm, kTensorRtLlm };
-
-/// What a node has besides devices.
-struct HostMachine {
-  Device processor;                             // no name: none is described
-  BytesPerSecond storage_bandwidth;             // what its drives read; 0: none is described
-  BytesPerSecond storage_write_bandwidth = {};  // 0: as they read
-  bool bound_cores = true;  // each rank's threads on cores of its own; else all on all of them
-};
 
 struct CostModel {
   Selection selection = Selection::kNccl;

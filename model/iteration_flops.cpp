@@ -1,5 +1,6 @@
 #include "model/iteration_flops.h"
 
+#include "model/expert_flops.h"
 #include "model/op.h"
 
 namespace plait {
@@ -12,9 +13,8 @@ double linear_flops(const Model& m, bool router) {
   const auto mlp = [&](std::int64_t width) {
     return m.hidden * m.mlp_input_width(width) + width * m.hidden;
   };
-  const std::int64_t experts = m.experts_per_token * mlp(m.expert_ffn_hidden) +
-                               mlp(m.shared_ffn_hidden) +
-                               (router ? m.hidden * m.experts + m.shared_gate_weights() : 0);
+  const std::int64_t experts =  // beside the routed ones
+      mlp(m.shared_ffn_hidden) + (router ? m.hidden * m.experts + m.shared_gate_weights() : 0);
   // A module that predicts a further token has a layer and a projection from 2 h to h.
   const std::int64_t in_modules =
       m.mtp_layers * (m.mtp_has_experts() ? experts : mlp(m.ffn_hidden)) +
@@ -24,7 +24,7 @@ double linear_flops(const Model& m, bool router) {
                                m.delta_net_layers() * m.delta_net_weights() +
                                m.dense_layers() * mlp(m.ffn_hidden) + m.moe_layers() * experts +
                                in_modules;
-  return 2.0 * static_cast<double>(weights);
+  return 2.0 * static_cast<double>(weights) + routed_expert_flops(m);
 }
 
 /// Forward FLOPs per token of QK^T and PV of all layers over the squares of a batch, of which

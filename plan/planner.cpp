@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/expert_flops.h"
 #include "model/iteration_flops.h"
 #include "plan/places.h"
 #include "plan/refusal.h"
@@ -9,6 +10,7 @@
 #include "plan/require_lora.h"
 #include "plan/require_model.h"
 #include "plan/strategies/draft.h"
+#include "plan/strategies/mixture_writer.h"
 #include "plan/strategies/stage_tp.h"
 
 namespace plait {
@@ -97,13 +99,30 @@ Flops flops_per_iteration(const Model& m, const LowRankAdapters& lora, const Bat
   return all - linear_flops_of_a_pass(m, batch) + Flops(3 * 2 * factors * batch.tokens);
 }
 
-void count_work(const Workload& w, const DocumentLayout& documents, const Model& m, Plan& plan) {
-  const BatchSizes trained = trained_on(m, documents, w.sequence_length, w.global_batch);
+/// Slots that experts have for each choice of a token: with a capacity fewer, where tokens are
+/// dropped, or more, some of which are empty.
+double slots_of_a_choice(const Draft& d) {
+  const Model& m = d.model;
+  if (m.moe_layers() == 0 || d.workload.capacity_factor <= 0) return 1;
+  const auto choices = static_cast<double>(m.experts_per_token * tokens_of_a_rank(d));
+  return static_cast<double>(m.experts * expert_capacity(d)) / choices;
+}
+
+/// Where experts have so many slots for a choice, and not one.
+Flops flops_per_iteration(const Model& m, const LowRankAdapters& lora, const BatchSizes& batch,
+                          double slots) {
+  return flops_per_iteration(m, lora, batch) + routed_expert_flops(m, batch.tokens, slots - 1);
+}
+
+void count_work(const Draft& d, Plan& plan) {
+  const Workload& w = d.workload;
+  const BatchSizes trained = trained_on(d.model, d.documents, w.sequence_length, w.global_batch);
   const BatchSizes run =
-      computed(m, documents, w.flash_attention, w.sequence_length, w.global_batch);
+      computed(d.model, d.documents, w.flash_attention, w.sequence_length, w.global_batch);
+  const double slots = slots_of_a_choice(d);
   plan.tokens_per_step = static_cast<std::int64_t>(trained.tokens);
-  plan.model_flops = flops_per_iteration(m, w.lora, trained);
-  plan.unneeded_flops = flops_per_iteration(m, w.lora, run) - plan.model_flops;
+  plan.model_flops = flops_per_iteration(d.model, w.lora, trained, std::min(slots, 1.0));
+  plan.unneeded_flops = flops_per_iteration(d.model, w.lora, run, slots) - plan.model_flops;
 }
 
 /// All stages have the mesh's tensor-parallel degree.
@@ -143,7 +162,7 @@ Plan plan_alike(const Model& model, const Workload& workload, const Strategy& st
   plan.servers = strategy.parameter_server.layout();
   plan.layers = draft.last_stream();
   plan.microbatches = draft.microbatches;
-  count_work(workload, draft.documents, model, plan);
+  count_work(draft, plan);
   plan.tensors = std::move(draft.tensors);
   plan.blocks = std::move(draft.blocks);
   plan.programs = std::move(draft.programs);

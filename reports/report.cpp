@@ -167,12 +167,18 @@ Flops hardware_flops(const Plan& plan, const StageRuns& all) {
   return plan.model_flops + plan.unneeded_flops + Flops(again);
 }
 
+/// The type that the matrix products of layers compute in, narrow where some layer is not plain.
+DType type_of_products(const Model& model, const Precision& p) {
+  const bool all_plain = p.plain_first + p.plain_last == model.layers;
+  return all_plain ? p.weights : p.products();
+}
+
 /// Throughput and utilisation. MFU counts the FLOPs that the model needs, HFU those that run;
 /// both against the dense peak of the type that the matrix products compute in (Chowdhery et al.
 /// 2022, PaLM, appendix B; Korthikanti et al. 2022, section 5).
 void fill_rates(const ReportInputs& in, const StageRuns& runs, Report& r) {
   const auto gpus = static_cast<double>(r.world_size);
-  const DType dtype = in.workload.precision.products();
+  const DType dtype = type_of_products(in.model, in.workload.precision);
   r.peak_flops_dtype = name_of(dtype);
   for (std::size_t k = 0; k < in.cluster.kinds(); ++k) {
     const FlopsPerSecond peak = in.cluster.kind(k).device.peak(dtype);

@@ -43,6 +43,10 @@ std::vector<Line> speed_lines(const Report& r, int width) {
                  {human_percent(r.hfu), Ink::kBold},
                  {fmt::format("   of the dense {} peak, {} TFLOP/s", r.peak_flops_dtype,
                               human_number(r.peak_flops_per_gpu_tflops))}});
+  if (r.mfu > 1) {
+    append(out,
+           labelled_lines("", "above 100 %: counts the whole square of causal attention", width));
+  }
   if (r.price_per_step > 0) {
     append(out, labelled_lines("price",
                                fmt::format("{:.4g} per step, {:.4g} per 1e9 tokens",

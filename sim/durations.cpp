@@ -37,7 +37,7 @@ class Durations::Pricer {
         const Op& op = b.ops[i];
         out_.host_wait_after_.push_back(wait_after(b, i, model_.host));
         out_.kernel_.push_back(std::holds_alternative<Compute>(op.body) &&
-                               op.stream == Stream::kCompute && !is_on_host(op));
+                               op.stream == Stream::kCompute && !runs_on_processor(plan_, op));
       }
     }
     out_.host_takes_time_ = model_.host.takes_time();
@@ -157,10 +157,6 @@ class Durations::Pricer {
       return &(r->offset > 0 ? sites_.next : sites_.previous);
     return &sites_.kind;
   }
-  /// Ops on tensors in host memory are the processor's.
-  bool is_on_host(const Op& op) const {
-    return !op.operands.empty() && plan_.tensors[op.operands[0].tensor].place == Place::kHost;
-  }
   std::uint32_t nothing() {
     out_.costs_.emplace_back();
     out_.held_.push_back(0);
@@ -172,7 +168,8 @@ class Durations::Pricer {
     if (found != by_site_.end()) return found->second;
     const std::int64_t sharers = op.stream == Stream::kCompute ? 1 : ranks_per_node_;
     held_ = 0;
-    out_.costs_.push_back(std::visit(Cases{*this, site, is_on_host(op), sharers}, op.body));
+    out_.costs_.push_back(
+        std::visit(Cases{*this, site, runs_on_processor(plan_, op), sharers}, op.body));
     out_.held_.push_back(held_);
     return by_site_[site] = static_cast<std::uint32_t>(out_.costs_.size() - 1);
   }

@@ -229,7 +229,7 @@ void require_axes(const Draft& d) {
   }
   if (d.strategy.recompute.kind == Recompute::kOps) {
     throw refusal("S094", "experts cannot be recomputed op by op", "strategy.recompute",
-                  "none, selective or full with experts",
+                  "none, selective, modules or full with experts",
                   "set strategy.recompute to \"selective\"");
   }
 }

@@ -60,12 +60,14 @@ Block gather_block(Draft& d, UnitKind kind) {
   const Unit& unit = d.unit(kind);
   if (d.strategy.parameter_server.any()) return pull_block(d, unit);
   Block block{"param_gather", {}};
-  if (unit.passes && unit.zero_stage == 0) {
-    block.ops.push_back(cast_master(d, unit, {unit.weight_buffer, Use::kWrite, 0},
-                                    Stream::kParamGather, Phase::kParamGather));
-    return block;
+  // What passes does not come and go with a stream of gathers, as ZeRO-3's does: the optimizer's
+  // step allocates it, casts its share and sends that from where it lies.
+  if (unit.passes) {
+    block.ops.push_back(cast_master(d, unit, {unit.weight_buffer, Use::kWrite, 0}, Stream::kCompute,
+                                    Phase::kParamGather));
   }
-  const bool in_place = unit.zero_stage < 3 && !unit.passes;  // its share is up to date there
+  if (unit.zero_stage == 0) return block;
+  const bool in_place = unit.zero_stage < 3;  // its share is up to date there
   if (in_place) {
     block.ops.push_back(all_gather(d, unit.shard_axes, unit.weight_buffer,
                                    {{unit.weight_buffer, Use::kUpdate, 0}}));

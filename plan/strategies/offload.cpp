@@ -6,6 +6,26 @@
 namespace plait {
 namespace {
 
+/// Where the shards that are gathered are the optimizer's master weights.
+void require_one_place(const Draft& d) {
+  const OffloadOptions& o = d.strategy.offload;
+  const bool master_is_shard = d.strategy.zero_stage == 3 && !d.strategy.keep_weight_shard &&
+                               d.workload.precision.has_master();
+  const bool in_memory = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
+  if (!master_is_shard || o.optimizer == Offload::kNone || in_memory) return;
+  const std::string why = o.optimizer == o.parameters
+                              ? "no weights are gathered from a master on drives"
+                              : "the optimizer has these in another place than the parameters";
+  throw refusal("S101",
+                "the shards that are gathered are the optimizer's master weights, and " + why,
+                "strategy.offload.parameters",
+                "strategy.offload.optimizer and parameters both \"cpu\" (FSDP), or shards of the "
+                "weights beside their master (DeepSpeed)",
+                std::string("set strategy.offload.") +
+                    (o.optimizer == Offload::kCpu ? "parameters" : "optimizer and parameters") +
+                    " to \"cpu\", or strategy.keep_weight_shard to true");
+}
+
 void require_offload(const Draft& d) {
   const OffloadOptions& o = d.strategy.offload;
   const bool parameters = o.parameters != Offload::kNone, optimizer = o.optimizer != Offload::kNone;
@@ -15,17 +35,7 @@ void require_offload(const Draft& d) {
         "strategy.offload.parameters", "strategy.zero_stage = 3 and strategy.offload.optimizer",
         "set these two, or strategy.offload.parameters to \"none\"");
   }
-  const bool master_is_shard = d.strategy.zero_stage == 3 && !d.strategy.keep_weight_shard &&
-                               d.workload.precision.has_master();
-  const bool in_memory = o.optimizer == Offload::kCpu && o.parameters == Offload::kCpu;
-  if (master_is_shard && optimizer && !in_memory) {
-    throw refusal("S101",
-                  "the shards that are gathered are the optimizer's master weights, and these "
-                  "would be in another place than the optimizer",
-                  "strategy.keep_weight_shard",
-                  "true (DeepSpeed), or optimizer and parameters both on \"cpu\" (FSDP)",
-                  "set strategy.keep_weight_shard to true");
-  }
+  require_one_place(d);
   if (parameters && d.strategy.zero_plus_plus.secondary_shard) {
     throw refusal("S102", "a secondary shard would keep on the device what offload takes away",
                   "strategy.offload.parameters", "\"none\" with a secondary shard",

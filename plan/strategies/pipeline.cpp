@@ -122,6 +122,7 @@ class ProgramWriter {
     Program program;
     stage_ = stage;
     later_passes_.assign(static_cast<std::size_t>(3 * pieces_.chunks), {});
+    find_first_microbatches(tasks);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       if (tasks[i].pairs && in_parts_) {
         take_turns(pass(tasks[i + 1], true), pass(tasks[i], true), program.calls);
@@ -170,12 +171,23 @@ class ProgramWriter {
     const std::int64_t n = pieces_.stages, other = (stage_ + (ahead ? step : -step) + n) % n;
     call((step > 0 ? onward_ : back_).at(tp_of_stage(d_.strategy, other)).*what, layer);
   }
-  /// All microbatches but the first have the same calls.
+  /// Where microbatches go both ways, half of them never come to a chunk.
+  void find_first_microbatches(const std::vector<Task>& tasks) {
+    first_microbatch_.assign(static_cast<std::size_t>(pieces_.chunks), -1);
+    for (const Task& task : tasks) {
+      std::int32_t& first = first_microbatch_[static_cast<std::size_t>(task.chunk)];
+      if (first < 0) first = task.microbatch;
+    }
+  }
+  bool is_first(const Task& task) const {
+    return task.microbatch == first_microbatch_[static_cast<std::size_t>(task.chunk)];
+  }
+  /// All microbatches but a chunk's first have the same calls.
   void write_alone(const Task& task, std::vector<Call>& to) {
     const auto kind =
         static_cast<std::size_t>(3 * task.chunk) + static_cast<std::size_t>(task.pass);
     std::vector<Call>& later = later_passes_[kind];
-    if (task.microbatch == 0) {
+    if (is_first(task)) {
       const PassCalls first = pass(task, false);
       to.insert(to.end(), first.calls.begin(), first.calls.end());
       return;
@@ -254,7 +266,7 @@ class ProgramWriter {
     call_forward(passes(piece, l), l);
   }
   void once(const LayerBlocks& blocks, std::int32_t l) {
-    if (blocks.once && task_.microbatch == 0) call(*blocks.once, l);
+    if (blocks.once && is_first(task_)) call(*blocks.once, l);
   }
   /// Modules that predict further tokens, then all losses, the model's last, as in Megatron-LM.
   void heads_forward(std::int64_t piece, std::int32_t end) {
@@ -315,6 +327,7 @@ class ProgramWriter {
   std::map<std::int64_t, StageExchange> onward_, back_;  // by the tensor-parallel degree there
   /// Of the stage being written, by chunk and pass: calls for any microbatch but the first.
   std::vector<std::vector<Call>> later_passes_;
+  std::vector<std::int32_t> first_microbatch_;  // of each chunk
   // Of the pass being written:
   PassCalls* calls_ = nullptr;
   std::int64_t stage_ = 0;

@@ -49,6 +49,19 @@ class ExitCodes(CommandTest):
                 self.assertEqual(result.code, 1, result.err)
                 self.assertTrue(result.out, "a no is a result too")
 
+    def test_check_refuses_a_machine_that_is_not_described_as_run_does(self):
+        adam = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=cpu")
+        drives = ("--set", "strategy.zero_stage=1", "--set", "strategy.offload.optimizer=nvme",
+                  "--set", "cluster.processor=cpu-host")
+        for settings, code in ((adam, "C014"), (drives, "C013")):
+            said = {}
+            for command in ("run", "check"):
+                result = plait(command, TINY, *settings)
+                self.assertEqual(result.code, 2, result.err)
+                self.assertIn(f"error[{code}]", result.err)
+                said[command] = result.err
+            self.assertEqual(said["check"], said["run"])
+
     def test_usage_errors_are_2_and_explained(self):
         for call in USAGE_ERRORS:
             with self.subTest(call):

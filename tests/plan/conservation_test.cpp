@@ -42,6 +42,17 @@ void choose_sharding(Strategy& s) {
   s.data.bucket = Bytes(*rc::gen::element<std::int64_t>(1, 4000, 1 << 20));
 }
 
+void choose_precision(const Strategy& s, Precision& p) {
+  using rc::gen::element;
+  p.matmul = *element(DType::kBf16, DType::kFp8, DType::kNvfp4);
+  const bool copied = s.zero_stage == 3 && s.keep_weight_shard;  // S138
+  if (p.matmul == DType::kFp8 && !copied) {
+    p.narrow_weights =
+        *element(NarrowWeights::kNone, NarrowWeights::kKept, NarrowWeights::kGathered);
+  }
+  if (!p.keeps_narrow()) p.plain_last = *element<std::int64_t>(0, 1);
+}
+
 /// A hybrid of small sizes that divide: 8 layers, 4 or 8 microbatches.
 Case any_hybrid() {
   using rc::gen::element;
@@ -73,6 +84,7 @@ Case any_hybrid() {
   c.workload = tiny_workload(*element<std::int64_t>(4, 8) * micro * replicas, micro);
   c.workload.flash_attention = *rc::gen::arbitrary<bool>();
   c.workload.gradient_clipping = *rc::gen::arbitrary<bool>();
+  choose_precision(s, c.workload.precision);
   return c;
 }
 

@@ -207,6 +207,14 @@ TEST(Pools, WhatArrivesIsAllocatedOnTheStreamOfTheGathers) {
   EXPECT_EQ(pool_of(fsdp2, "layer.master"), Stream::kCompute) << "there from the beginning";
 }
 
+TEST(Pools, WhatIsKeptNarrowArrivesWhereTheOptimizerAllocates) {
+  Workload w = tiny_workload(2);
+  w.precision.matmul = DType::kFp8, w.precision.narrow_weights = NarrowWeights::kKept;
+  const Plan plan = make_plan(tiny_llama(), w, split({.dp = 2}, 1));
+  ASSERT_FALSE(tensor_named(plan, "layer_matrices.weights").persistent);
+  for (const Stream stream : allocating_streams(plan)) EXPECT_EQ(stream, Stream::kCompute);
+}
+
 TEST(Pools, ShareTheTensorsAmongThemAndAreNeverSmallerThanThePeak) {
   Strategy strategy = split({.fsdp = 2}, 3);
   strategy.fsdp.copies = FsdpCopies::kFsdp2;

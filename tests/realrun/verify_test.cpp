@@ -207,6 +207,26 @@ TEST(Fp8, ReadsAndKeepsTheRightTensors) {
   expect_right_tensors(small_gpt(), fp8, 1);
 }
 
+TEST(Fp8, IsReadOnBothStagesThatHoldAPiece) {
+  const RunPrecision precision = RunPrecision::kFp64;
+  Workload w = small_workload();
+  w.precision.matmul = DType::kFp8;
+  w = in_precision(w, precision);
+  for (const NarrowWeights narrow :
+       {NarrowWeights::kNone, NarrowWeights::kKept, NarrowWeights::kGathered}) {
+    w.precision.narrow_weights = narrow;
+    Strategy s;
+    s.mesh[Axis::kPp] = 2, s.mesh[Axis::kDp] = 2, s.zero_stage = 1;
+    s.pipeline.schedule = Schedule::kDualPipe, s.pipeline.chunks = 2;
+    Model model = matrix_models::llama();
+    model.layers = 2;
+    const Verification v =
+        verify(model, make_plan(model, w, s), unsharded(model), precision, {.steps = 2});
+    EXPECT_TRUE(passes(v, tolerance_of(precision))) << v.worst_tensor << v.worst_error;
+    EXPECT_EQ(v.held, v.planned);
+  }
+}
+
 /// Cast once a step and gathered, or cast and gathered for each use; of layers, experts and modules
 /// that predict further tokens.
 TEST(Fp8, WeightsThatAreKeptAndGatheredSoAreTheRightOnes) {

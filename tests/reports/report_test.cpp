@@ -27,6 +27,16 @@ TEST(Report, HfuAddsRecomputedFlopsToThoseOfMfu) {
   EXPECT_DOUBLE_EQ(r.peak_flops_per_gpu_tflops, 1000);
 }
 
+TEST(Report, UtilisationIsOfTheNarrowPeakUnlessAllLayersArePlain) {
+  MadeUp m;
+  m.model.layers = 2;
+  m.cluster.device.peak_fp8 = FlopsPerSecond(2e15);
+  m.workload.precision.matmul = DType::kFp8, m.workload.precision.plain_last = 1;
+  EXPECT_EQ(m.report().peak_flops_dtype, "fp8");
+  m.workload.precision.plain_first = 1;
+  EXPECT_EQ(m.report().peak_flops_dtype, "bf16");
+}
+
 TEST(Report, HardwareFlopsCountEveryCallOfARecomputingBlock) {
   MadeUp m;
   m.plan.blocks[0].ops[0].phase = Phase::kRecompute;

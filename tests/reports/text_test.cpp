@@ -67,6 +67,14 @@ TEST(Text, NamesTheDensePeakBesideMfuAndHfu) {
       << text;
 }
 
+TEST(Text, SaysHowMfuCanBeAboveAllThatThereIs) {
+  Report r = MadeUp().report();
+  EXPECT_EQ(to_text(r, {}).find("above 100 %"), std::string::npos);
+  r.mfu = 1.18;
+  EXPECT_NE(to_text(r, {}).find("above 100 %: counts the whole square of causal attention"),
+            std::string::npos);
+}
+
 /// A processor's few TFLOP/s, whose quotient is the MFU beside them.
 TEST(Text, SlowDevicesHaveThreeDigitsToo) {
   Report r = MadeUp().report();

@@ -113,6 +113,44 @@ TEST(ExpertParallel, CapacityAndSkewScaleWhatTravels) {
             8 * 2);
 }
 
+TEST(ModelFlops, CountWhatExpertsComputeOfTheTokensThatAreKept) {
+  Workload w = tiny_workload(4, 2);
+  const auto flops_with = [&w](double capacity_factor) {
+    w.capacity_factor = capacity_factor;
+    const Plan plan = make_plan(tiny_mixture(), w, over(2));
+    return std::pair(plan.model_flops.value, plan.unneeded_flops.value);
+  };
+  // 4 slots each for 16 choices of a sequence's 8 tokens are one for each choice.
+  const auto [all, none] = flops_with(0);
+  // 2 of 4 experts of three matrices (16, 12), forward and twice backward, of 4 sequences.
+  const double routed =
+      2.0 * 3 * (2 * 3 * 16 * 12) * 4 * 8 * static_cast<double>(tiny_mixture().moe_layers());
+  EXPECT_EQ(none, 0);
+  EXPECT_EQ(flops_with(1), std::pair(all, 0.0));
+  EXPECT_EQ(flops_with(0.5), std::pair(all - routed / 2, 0.0)) << "half is dropped";
+  EXPECT_EQ(flops_with(1.5), std::pair(all, routed / 2)) << "6 slots, of which 2 are empty";
+}
+
+TEST(ExpertParallel, NamesEveryKindOfRecomputationButByOp) {
+  const auto expected_with = [](Recompute kind) -> std::string {
+    Strategy s;
+    s.recompute.kind = kind;
+    if (kind == Recompute::kModules) s.recompute.modules = {RecomputeModule::kNorms};
+    try {
+      make_plan(tiny_mixture(), tiny_workload(4), s);
+    } catch (const InputError& e) {
+      return e.text().expected;
+    }
+    return "";
+  };
+  const std::string named = expected_with(Recompute::kOps);
+  for (const Recompute kind :
+       {Recompute::kNone, Recompute::kSelective, Recompute::kModules, Recompute::kFull}) {
+    EXPECT_EQ(expected_with(kind), "");
+    EXPECT_NE(named.find(name_of(kind)), std::string::npos) << named;
+  }
+}
+
 TEST(ExpertParallel, EachRankHoldsItsShareOfTheExpertsAndAllOfTheRest) {
   const ParameterCount n = count_parameters(tiny_mixture());
   const std::int64_t experts = 4 * 3 * 16 * 12;

@@ -207,6 +207,22 @@ TEST(NarrowWeights, PlansAreExecutableWithEveryOtherStrategy) {
   }
 }
 
+TEST(NarrowProducts, AreOfCopiesThatEachOfBothStagesOfAPieceMakes) {
+  Strategy s = split({.pp = 2, .dp = 2}, 1);
+  s.pipeline.schedule = Schedule::kDualPipe, s.pipeline.chunks = 2;
+  Workload w = in_fp8(kNone);
+  w.global_batch = 8;  // two microbatches each way
+  const Plan plan = make_plan(tiny_llama(), w, s);
+  for (const PlanFault& fault : validate(plan)) ADD_FAILURE() << fault.text;
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    std::int64_t casts = 0;
+    for (const Call& call : plan.programs[stage].calls) {
+      if (plan.blocks[call.block].name == "layer.cast_weights") ++casts;
+    }
+    EXPECT_EQ(casts, kLayers);  // two pieces of a layer, once a step
+  }
+}
+
 std::string code_of(const Workload& w, const Strategy& s) { return refusal_of(tiny_llama(), w, s); }
 
 TEST(NarrowWeights, AreRefusedWhereScalesAreNotOneForEachWeight) {

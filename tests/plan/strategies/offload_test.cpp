@@ -239,6 +239,32 @@ std::string refused(OffloadOptions o, int stage, bool weight_shard = false,
   return "planned";
 }
 
+InputError::Text refusal_of_shards(Offload optimizer, Offload parameters) {
+  Strategy s = split({.dp = n}, 3);
+  s.offload.optimizer = optimizer, s.offload.parameters = parameters;
+  try {
+    make_plan(tiny_llama(), tiny_workload(n), s);
+  } catch (const InputError& e) {
+    return e.text();
+  }
+  ADD_FAILURE() << "planned";
+  return {};
+}
+
+TEST(Offload, SaysWhyAMasterIsNotGatheredAndHowItCanBe) {
+  const InputError::Text apart = refusal_of_shards(Offload::kCpu, Offload::kNone);
+  EXPECT_NE(apart.problem.find("another place"), std::string::npos) << apart.problem;
+  EXPECT_EQ(apart.cure,
+            "set strategy.offload.parameters to \"cpu\", or strategy.keep_weight_shard to true");
+  const InputError::Text drives = refusal_of_shards(Offload::kNvme, Offload::kNvme);
+  EXPECT_NE(drives.problem.find("a master on drives"), std::string::npos) << drives.problem;
+  for (const InputError::Text& text : {drives, refusal_of_shards(Offload::kNvme, Offload::kCpu)}) {
+    EXPECT_EQ(text.cure,
+              "set strategy.offload.optimizer and parameters to \"cpu\", or "
+              "strategy.keep_weight_shard to true");
+  }
+}
+
 TEST(Offload, RefusesWhatIsNotPlanned) {
   EXPECT_EQ(refused({.parameters = Offload::kCpu}, 3), "S100");
   EXPECT_EQ(refused(kState, 2), "S100");
