@@ -232,7 +232,9 @@ Subcommand add_kind(Subcommand parent, Command& command,
              "standard output)")
       .takes("FILE");
   sub.flag("--quick", options->quick, "Small sizes and few repeats, to try it out");
-  sub.option("--seconds", options->seconds, "About how long it may measure; each row is measured once at least").between(0.1, 86400.0);
+  sub.option("--seconds", options->seconds,
+             "About how long it may measure; each row is measured once at least")
+      .between(0.1, 86400.0);
   sub.runs([&command, options, what] {
     options->what = what;
     return run(*options, command);

@@ -169,7 +169,7 @@ Flops hardware_flops(const Plan& plan, const StageRuns& all) {
 
 /// The type that the matrix products of layers compute in, narrow where some layer is not plain.
 DType type_of_products(const Model& model, const Precision& p) {
-  const bool all_plain = p.plain_first + p.plain_last == model.layers;
+  const bool all_plain = p.plain_first + p.plain_last >= model.layers;
   return all_plain ? p.weights : p.products();
 }
 

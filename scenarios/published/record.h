@@ -67,7 +67,7 @@ struct PublishedRun {
   std::string gpu, interconnect;
   std::int64_t gpus = 0, gpus_per_node = 8;
   PublishedLayout layout;
-  bool has_layout = true;  // it is published
+  bool has_layout = true;                          // it is published
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences; 0: not published
   std::string precision, recompute, optimizer;
   std::optional<PassProfile> profile;  // of a stage's passes, in ms; `kept` is not published
