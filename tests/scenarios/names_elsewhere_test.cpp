@@ -48,6 +48,8 @@ TEST(NamesElsewhere, AFieldOfThatNameInAnotherSectionComesFirst) {
 
 TEST(NamesElsewhere, ValuesLeadToTheirField) {
   EXPECT_EQ(cure_of("workload.precision", "fp8"), "did you mean workload.precision.matmul=fp8?");
+  EXPECT_EQ(cure_of("strategy.context", "p2p"), "did you mean strategy.context=ring?");
+  EXPECT_EQ(cure_of("strategy.expert_dispatch", "deepep"), "did you mean kernels.exchange=deepep?");
   EXPECT_EQ(cure_of("workload.precision", "fp7").find("matmul"), std::string::npos);
 }
 
