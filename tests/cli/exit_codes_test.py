@@ -84,9 +84,9 @@ class ExitCodes(CommandTest):
                                     (["compare", TINY, "--price=2"], "no option --price",
                                      "plait search takes it"),
                                     (["mine.json"], "no subcommand mine.json", "plait run mine.json"),
-                                    (["search", TINY, "--tokens", "1T"], "1T is no number above 0",
+                                    (["search", TINY, "--tokens", "1T"], "1T is no number from 1 to 1e+18",
                                      "plait search --help"),
-                                    (["search", TINY, "--tokens=-2"], "-2 is no number above 0",
+                                    (["search", TINY, "--tokens=-2"], "-2 is no number from 1 to 1e+18",
                                      "plait search --help")):
             with self.subTest(call):
                 told = plait(*call)
