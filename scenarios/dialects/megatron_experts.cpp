@@ -27,6 +27,8 @@ constexpr const char *kExperts = "--num-experts", *kLayerFrequency = "--moe-laye
                      *kEp = "--expert-model-parallel-size", *kEtp = "--expert-tensor-parallel-size",
                      *kCapacity = "--moe-expert-capacity-factor",
                      *kDispatcher = "--moe-token-dispatcher-type",
+                     *kDeepEp = "--moe-enable-deepep",  // with the dispatcher flex
+                         *kBesidePasses = "--overlap-moe-expert-parallel-comm",
                      *kOneLayer = "--moe-grouped-gemm";
 constexpr Same kMixtureSizes[] = {
     {kExperts, "model.experts"},
@@ -153,6 +155,20 @@ void write_ranks(ExportDraft& d) {
   if (as_read && s.expert_tp > 1) d.say({"strategy.expert_tp"});
 }
 
+/// How tokens come to their experts, and beside what.
+void write_exchange(ExportDraft& d) {
+  const Scenario& s = d.scenario;
+  const bool gathers = s.strategy.expert_dispatch == ExpertDispatch::kAllGather;
+  const bool deepep = !gathers && s.kernels.exchange == Dispatcher::kDeepEp;
+  d.set(kDispatcher, gathers ? "allgather" : deepep ? "flex" : "alltoall");
+  if (deepep) d.set(kDeepEp);
+  d.say({"strategy.expert_dispatch"});
+  if (deepep || s.kernels.exchange == Dispatcher::kNccl) d.say({"kernels.exchange"});
+  const ExchangeOverlap overlap = s.strategy.pipeline.exchange_overlap;
+  if (overlap == ExchangeOverlap::kPasses) d.set(kBesidePasses);
+  if (overlap != ExchangeOverlap::kNone) d.say({"strategy.pipeline.exchange_overlap"});
+}
+
 LayersOfExperts read_layers(Arguments& args, std::int64_t layers) {
   const auto text = args.text(kLayerFrequency);
   if (!text) return {};
@@ -185,12 +201,22 @@ void read_ranks(Arguments& args, Imported& out, const Ranks& of) {
 void read_dispatcher(Arguments& args, Imported& out) {
   const auto dispatcher =
       args.one_of(kDispatcher, {"allgather", "alltoall", "flex"}).value_or("allgather");
-  if (dispatcher == "flex") {
+  const bool deepep = args.flag(kDeepEp);
+  if (deepep && dispatcher != "flex") {
+    args.contradiction(kDeepEp, fmt::format("{} {}", kDispatcher, dispatcher));
+  }
+  out.give("kernels.exchange", deepep ? R"("deepep")" : R"("nccl")", args.line(kDeepEp));
+  if (dispatcher == "flex" && !deepep) {
     out.warnings.push_back(fmt::format("W008: {} flex is read as alltoall", kDispatcher));
   }
   const bool gathers = dispatcher == "allgather";
   out.give("strategy.expert_dispatch", gathers ? R"("all_gather")" : R"("all_to_all")",
            args.line(kDispatcher));
+}
+
+void read_overlap(Arguments& args, Imported& out) {
+  out.give("strategy.pipeline.exchange_overlap",
+           args.flag(kBesidePasses) ? R"("passes")" : R"("schedule")", args.line(kBesidePasses));
 }
 
 /// Which kernels one layer has, the framework or the base says.
@@ -219,9 +245,7 @@ void write_experts(ExportDraft& d) {
   const double capacity = d.scenario.workload.capacity_factor;
   if (capacity > 0) d.set(kCapacity, fmt::format("{}", capacity));
   d.say({"workload.capacity_factor"});
-  const bool gathers = d.scenario.strategy.expert_dispatch == ExpertDispatch::kAllGather;
-  d.set(kDispatcher, gathers ? "allgather" : "alltoall");
-  d.say({"strategy.expert_dispatch"});
+  write_exchange(d);
   d.set(kOneLayer);
   write_ranks(d);
   // What it does since 0.12.
@@ -251,6 +275,7 @@ void read_experts(Arguments& args, Imported& out, const Ranks& of, std::int64_t 
   out.give("workload.capacity_factor", json_number(args.number(kCapacity).value_or(0)),
            args.line(kCapacity));
   read_dispatcher(args, out);
+  read_overlap(args, out);
   read_grouping(args, out);
   read_ranks(args, out, of);
   out.give("strategy.expert_gates", R"("activations")", args.line(kExperts));

@@ -139,10 +139,13 @@ class Merge {
     }
   }
 
-  /// One stage has no schedule.
+  /// One stage has no schedule, unless its passes take turns.
   void leave_out_what_is_idle() {
-    const Tree* chunks = find("strategy.pipeline.chunks");
-    if (size("pp") == 1 && chunks != nullptr && *chunks == 1) tree_["strategy"].erase("pipeline");
+    const Tree *chunks = find("strategy.pipeline.chunks"),
+               *overlap = find("strategy.pipeline.exchange_overlap");
+    const bool takes_turns = overlap != nullptr && *overlap == "passes";
+    const bool one_chunk = chunks != nullptr && *chunks == 1;
+    if (size("pp") == 1 && one_chunk && !takes_turns) tree_["strategy"].erase("pipeline");
   }
 
   /// What parse_scenario says of it points at the line that said so.

@@ -70,6 +70,25 @@ TEST(MegatronExperts, TokensAreGatheredOrExchanged) {
   EXPECT_EQ(read(option + "allgather"), Read(ExpertDispatch::kAllGather, 0));
   EXPECT_EQ(read(option + "alltoall"), Read(ExpertDispatch::kAllToAll, 0));
   EXPECT_EQ(read(option + "flex"), Read(ExpertDispatch::kAllToAll, 1));
+  EXPECT_EQ(read(option + "flex --moe-enable-deepep"), Read(ExpertDispatch::kAllToAll, 0));
+}
+
+// megatron/training/arguments.py and megatron/core/transformer/transformer_config.py: DeepEP is one
+// of the things that flex sends tokens with, and no other dispatcher does.
+TEST(MegatronExperts, TokensTravelByDeepEpAndBesidePassesOnRequest) {
+  const std::string text =
+      "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 64 "
+      "--micro-batch-size 1 --global-batch-size 8 --disable-bias-linear --num-experts 8 "
+      "--vocab-size 128 --expert-model-parallel-size 2 --moe-grouped-gemm "
+      "--moe-token-dispatcher-type ";
+  const Scenario plain = imported(text + "alltoall");
+  EXPECT_EQ(plain.kernels.exchange, Dispatcher::kNccl);
+  EXPECT_EQ(plain.strategy.pipeline.exchange_overlap, ExchangeOverlap::kSchedule);
+  const Scenario fast =
+      imported(text + "flex --moe-enable-deepep --overlap-moe-expert-parallel-comm");
+  EXPECT_EQ(fast.kernels.exchange, Dispatcher::kDeepEp);
+  EXPECT_EQ(fast.strategy.pipeline.exchange_overlap, ExchangeOverlap::kPasses);
+  EXPECT_THROW(imported(text + "alltoall --moe-enable-deepep"), InputError);
 }
 
 // megatron/training/arguments.py: experts are layers of their own unless --moe-grouped-gemm is
