@@ -88,7 +88,7 @@ struct Machines {
 };
 
 std::string machines_in_words(const Studies& studies) {
-  const std::string first = cluster_text(studies.front()->scenario().cluster);
+  std::string first = cluster_text(studies.front()->scenario().cluster);
   if (studies.size() == 1) return first;
   const bool alike = std::ranges::all_of(
       studies, [&](const auto& study) { return cluster_text(study->scenario().cluster) == first; });
@@ -301,6 +301,22 @@ int run_search(const SearchCommand& o, const Command& command) {
 
 constexpr double kMostTokens = 1e18;  // as of training.tokens
 
+/// What the best is, and among which.
+void add_goals(Subcommand& sub, SearchCommand& options) {
+  sub.option("--objective", options.objective,
+             "What the best has least of, per token: time, cost, energy; or gpus")
+      .one_of({"time", "cost", "energy", "gpus"})
+      .shows_default();
+  sub.option("--max-gpus", options.max_gpus, "Machines of more are left out").positive();
+  Option tokens =
+      sub.option("--tokens", options.tokens, "To be trained on: days and price of it all")
+          .between(1.0, kMostTokens);
+  sub.option("--deadline,--days", options.days,
+             "Only layouts that train on --tokens in so many days")
+      .positive()
+      .needs(tokens);
+}
+
 /// What is written beside the answer, and read again.
 void add_files(Subcommand& sub, SearchCommand& options) {
   Option exported =
@@ -335,18 +351,7 @@ void add_search(Command& command) {
       .repeatable();
   add_vary_option(sub, options->variations);
   sub.option("--best", options->best, "How many layouts to find").between(1, 1000).shows_default();
-  sub.option("--objective", options->objective,
-             "What the best has least of, per token: time, cost, energy; or gpus")
-      .one_of({"time", "cost", "energy", "gpus"})
-      .shows_default();
-  sub.option("--max-gpus", options->max_gpus, "Machines of more are left out").positive();
-  Option tokens =
-      sub.option("--tokens", options->tokens, "To be trained on: days and price of it all")
-          .between(1.0, kMostTokens);
-  sub.option("--deadline,--days", options->days,
-             "Only layouts that train on --tokens in so many days")
-      .positive()
-      .needs(tokens);
+  add_goals(sub, *options);
   sub.flag("--front", options->front,
            "Also the layouts that no other beats in time, memory, GPUs and cost at once");
   sub.option("--svg", options->svg, "Draw this front: time against memory").takes("FILE");
