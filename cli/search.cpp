@@ -168,13 +168,12 @@ Machines machines_of(const SearchCommand& o, const Command& command) {
   out.about = report_of(o, command, out.studies);
   out.warnings = out.studies.front()->warnings();
   std::ranges::copy(idle_prices(o.prices, scenarios), std::back_inserter(out.warnings));
+  const auto is_too_large = [&o](const Study& study) {
+    return o.max_gpus > 0 && study.scenario().cluster.world_size() > o.max_gpus;
+  };
   const Study* written = study_of_written(out.studies, text, file, o.scenario.overrides());
-  std::erase_if(out.studies, [&](const auto& study) {
-    return o.max_gpus > 0 && study->scenario().cluster.world_size() > o.max_gpus;
-  });
-  const bool is_searched = std::ranges::any_of(
-      out.studies, [written](const auto& study) { return study.get() == written; });
-  if (is_searched) out.as_written = written;
+  if (written != nullptr && !is_too_large(*written)) out.as_written = written;
+  std::erase_if(out.studies, [&](const auto& study) { return is_too_large(*study); });
   return out;
 }
 

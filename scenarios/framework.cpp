@@ -71,11 +71,6 @@ const std::string& value_for(const FrameworkDefault& d, const Json& root) {
 
 }  // namespace
 
-const FrameworkOffer* Framework::find_offer(const std::string& path) const {
-  const auto found = std::ranges::find(offers, path, &FrameworkOffer::path);
-  return found == offers.end() ? nullptr : &*found;
-}
-
 const std::vector<Framework>& frameworks() {
   static const std::vector<Framework> all = [] {
     std::vector<Framework> out;

@@ -32,9 +32,6 @@ struct Framework {
   std::string name, title;
   std::vector<FrameworkOffer> offers;  // of fields that are not here it has all
   std::vector<FrameworkDefault> defaults;
-
-  /// Of the field `path`, or nullptr.
-  const FrameworkOffer* find_offer(const std::string& path) const;
 };
 
 /// All profiles, by name.
