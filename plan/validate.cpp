@@ -1,5 +1,7 @@
 #include "plan/validate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "plan/data_flow.h"
@@ -111,9 +113,28 @@ void check_groups(const Plan& plan, FaultList& faults) {
   }
 }
 
+// ---- types
+
+/// Ranks exchange bytes, and add up numbers of one type.
+void check_types(const Plan& plan, FaultList& faults) {
+  for (const Block& block : plan.blocks) {
+    for (const Op& op : block.ops) {
+      const Collective* c = std::get_if<Collective>(&op.body);
+      if (c == nullptr) continue;
+      for (const Operand& o : op.operands) {
+        const Tensor& tensor = plan.tensors[o.tensor];
+        if (tensor.dtype == c->dtype) continue;
+        faults.add(FaultKind::kType, 0, 0,
+                   fmt::format("{} in {} of {}, where {} is {}", name_of(op), block.name,
+                               name_of(c->dtype), tensor.name, name_of(tensor.dtype)));
+      }
+    }
+  }
+}
+
 }  // namespace
 
-std::string code_of(FaultKind kind) { return "P00" + std::to_string(static_cast<int>(kind) + 1); }
+std::string code_of(FaultKind kind) { return fmt::format("P{:03}", static_cast<int>(kind) + 1); }
 
 std::vector<PlanFault> validate(const Plan& plan) {
   FaultList faults;
@@ -121,6 +142,7 @@ std::vector<PlanFault> validate(const Plan& plan) {
   if (faults.empty()) {  // else the rest would read out of range
     check_groups(plan, faults);
     check_op_sizes(plan, faults);
+    check_types(plan, faults);
     check_data_flow(plan, faults);
     check_stage_meetings(plan, faults);
   }

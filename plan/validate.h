@@ -1,8 +1,8 @@
 #pragma once
 // Is the plan executable? Checks what both executors rely on: references exist, collectives have
 // all their members, messages meet, every read is ordered behind a write, nothing is written in
-// vain, no op is larger than its tensors, and the stages cannot block one another. make_plan's
-// plans pass; a fault is our bug or a hand-made plan's.
+// vain, no op is larger than its tensors, collectives have those of one type, and the stages cannot
+// block one another. make_plan's plans pass; a fault is our bug or a hand-made plan's.
 
 #include <cstdint>
 #include <string>
@@ -22,6 +22,7 @@ enum class FaultKind : std::uint8_t {
   kLeak,           // P007: written, never read, and kept beyond its call
   kDeadlock,       // P008: stages wait for one another in a circle
   kSize,           // P009: an op that works on more than a tensor has
+  kType,           // P010: a collective of tensors of another type
 };
 
 struct PlanFault {
@@ -31,7 +32,7 @@ struct PlanFault {
   std::string text;
 };
 
-/// "P001" ... "P009".
+/// "P001" ... "P010".
 std::string code_of(FaultKind kind);
 
 std::vector<PlanFault> validate(const Plan& plan);

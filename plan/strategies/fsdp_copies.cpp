@@ -58,9 +58,10 @@ void add_copy_buffers(Draft& d, Unit& unit) {
   };
   // FSDP2 has but one buffer at a time.
   if (copies == FsdpCopies::kFsdp2) return next(".in_order", p.reduction, Scope::kRole);
-  next(".flat", d.tensors[unit.gradient_buffer].dtype, Scope::kCall);
+  const DType written = d.tensors[unit.gradient_buffer].dtype;
+  next(".flat", written, Scope::kCall);
   const bool orders = copies == FsdpCopies::kDeepSpeed;
-  if (orders || p.reduction != p.weights) next(".in_order", p.reduction, Scope::kCall);
+  if (orders || p.reduction != written) next(".in_order", p.reduction, Scope::kCall);
 }
 
 bool copies_out(const Draft& d, const Unit& unit) {

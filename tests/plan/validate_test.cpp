@@ -65,6 +65,7 @@ TEST(Validate, CodesFollowTheOrderOfKinds) {
   EXPECT_EQ(code_of(FaultKind::kReference), "P001");
   EXPECT_EQ(code_of(FaultKind::kDeadlock), "P008");
   EXPECT_EQ(code_of(FaultKind::kSize), "P009");
+  EXPECT_EQ(code_of(FaultKind::kType), "P010");
 }
 
 TEST(Reference, OperandThatNamesNoTensor) {
@@ -130,7 +131,7 @@ TEST(Bytes, StagesThatGiveDifferentSizesForOneCollective) {
   Plan plan = two_stages();
   Block& norm = own_block(plan, 1, find_call(plan, 1, "gradient_norm"));
   std::get<Collective>(norm.ops.back().body).dtype = DType::kBf16;
-  expect_only(plan, FaultKind::kBytes);
+  expect_fault(plan, FaultKind::kBytes, 1);
 }
 
 TEST(Bytes, EndsOfAMessageThatDisagree) {
@@ -283,6 +284,14 @@ TEST(Size, OpWithoutOneOfItsOperands) {
   Plan plan = two_stages();
   first_of<Embedding>(plan).operands.resize(1);
   expect_fault(plan, FaultKind::kSize, 0);
+}
+
+TEST(Type, TensorOfAnotherTypeThanTheCollective) {
+  Plan plan = two_stages();
+  for (Tensor& t : plan.tensors) {
+    if (t.name == "gradient_norm") t.dtype = DType::kBf16;
+  }
+  expect_only(plan, FaultKind::kType);
 }
 
 }  // namespace plait::validate_test

@@ -8,6 +8,7 @@
 #include "kernels/cuda/add.h"
 #include "kernels/cuda/cast.h"
 #include "plan/collectives/rounds.h"
+#include "realrun/compute/cuda/block_pool.h"
 
 namespace plait::cuda {
 namespace {
@@ -51,19 +52,6 @@ class Hands {
   k::Queue queue_;
 };
 
-/// A message as a collective of two, the sender first.
-CollectiveOf<Part> as_collective(const MessageEnd& m, std::int64_t rank) {
-  const bool out = m.flow == Flow::kOut;
-  const auto& [peer, part] = m.messages.at(0);
-  CollectiveOf<Part> c;
-  c.kind = CollectiveKind::kBroadcast, c.channel = m.channel;
-  c.group = out ? std::vector{rank, peer} : std::vector{peer, rank};
-  c.index = out ? 0 : 1;
-  (out ? c.in : c.out) = {part};
-  return c;
-}
-CollectiveOf<Part> as_collective(const CollectiveOf<Part>& c, std::int64_t /*rank*/) { return c; }
-
 /// What a rank does in each stage of a collective, given the others' operands.
 class Shares {
  public:
@@ -84,9 +72,7 @@ class Shares {
       case CollectiveKind::kShift: return copy(0, 0, out(), (c_.index + n_ - 1) % n_, in(), 0);
       case CollectiveKind::kPush: return push();
       case CollectiveKind::kPull: return pull();
-      case CollectiveKind::kBroadcast:  // a message
-        if (c_.index == 1) copy(0, 0, out(), 0, in(), 0);
-        return;
+      case CollectiveKind::kBroadcast: break;  // no plan has one
     }
   }
 
@@ -222,7 +208,6 @@ class PeerExchange : public Communication {
     return arrival_.arrived();
   }
   std::string waits_for() const override { return "the ranks it shares its GPU with"; }
-  bool lets_pass() const override { return c_.kind == CollectiveKind::kBroadcast && c_.index == 0; }
 
  private:
   int stages() const { return c_.kind == CollectiveKind::kAllReduce ? 2 : 1; }
@@ -246,6 +231,64 @@ class PeerExchange : public Communication {
   Arrival arrival_;
 };
 
+/// One end of a message. Sends are eager, as in the simulator and over transports: the sender
+/// leaves a copy and goes on. Stages that wait for what they have sent before they receive would
+/// else wait for one another.
+class PeerMessage : public Communication {
+ public:
+  PeerMessage(SharedGpu& gpu, MessagePool& pool, std::int64_t rank, const Lane& lane,
+              const MessageEnd& end, Meeting meeting, std::byte* at, std::int64_t bytes)
+      : board_(gpu.board),
+        pool_(pool),
+        lane_(lane),
+        hands_(lane, *gpu.shares.at(static_cast<std::size_t>(rank))),
+        flow_(end.flow),
+        meeting_(std::move(meeting)),
+        at_(at),
+        bytes_(bytes) {}
+
+  bool advance(Transport& transport) override {
+    if (!queued_) {
+      if (!(flow_ == Flow::kOut ? leave() : fetch())) return false;
+      arrival_.queue(lane_.stream, transport);
+      queued_ = true;
+    }
+    return arrival_.arrived();
+  }
+  std::string waits_for() const override { return "the ranks it shares its GPU with"; }
+
+ private:
+  bool leave() {
+    enter(lane_);
+    Letter letter{std::make_shared<EventHandle>(make_mark()),
+                  pool_.take(static_cast<std::size_t>(bytes_))};
+    hands_.copy(letter.bytes.get(), at_, bytes_);
+    CUDA_CHECK(cudaEventRecord(letter.written->get(), lane_.stream));
+    board_.leave(meeting_, std::move(letter));
+    return true;
+  }
+  bool fetch() {
+    letter_ = board_.fetch(meeting_);
+    if (!letter_) return false;
+    enter(lane_);
+    CUDA_CHECK(cudaStreamWaitEvent(lane_.stream, letter_->written->get(), 0));
+    hands_.copy(at_, letter_->bytes.get(), bytes_);
+    return true;
+  }
+
+  Board& board_;
+  MessagePool& pool_;
+  Lane lane_;
+  Hands hands_;
+  Flow flow_;
+  Meeting meeting_;
+  std::byte* at_;
+  std::int64_t bytes_;
+  std::optional<Letter> letter_;  // until it has been read
+  bool queued_ = false;
+  Arrival arrival_;
+};
+
 class Peers : public Direct {
  public:
   Peers(std::shared_ptr<SharedGpu> gpu, Transport& transport)
@@ -255,27 +298,34 @@ class Peers : public Direct {
   std::unique_ptr<Communication> exchange(const Lane& lane, const Exchange& exchange,
                                           const Operands& operands, const std::vector<DType>& types,
                                           const std::string& /*what*/) override {
-    CollectiveOf<Part> c =
-        std::visit([&](const auto& e) { return as_collective(e, rank_); }, exchange);
-    const std::int64_t number = numbers_[{c.channel, c.group}]++;
-    Lane own = lane;
-    if (c.kind == CollectiveKind::kBroadcast) own.stream = stream_of(c);
-    return std::make_unique<PeerExchange>(*gpu_, rank_, own, std::move(c), number, operands, types);
+    return std::visit([&](const auto& e) { return of(e, lane, operands, types); }, exchange);
   }
 
  private:
-  /// Of each pair and direction: a send that nobody receives yet keeps no other one waiting.
-  cudaStream_t stream_of(const CollectiveOf<Part>& message) {
-    StreamHandle& stream = streams_[{message.channel, message.group}];
-    if (!stream) stream = gpu_->shares.at(static_cast<std::size_t>(rank_))->make_stream();
-    return stream.get();
+  std::unique_ptr<Communication> of(const CollectiveOf<Part>& c, const Lane& lane,
+                                    const Operands& operands, const std::vector<DType>& types) {
+    const std::int64_t number = next(c.channel, c.group);
+    return std::make_unique<PeerExchange>(*gpu_, rank_, lane, c, number, operands, types);
+  }
+  std::unique_ptr<Communication> of(const MessageEnd& m, const Lane& lane, const Operands& operands,
+                                    const std::vector<DType>& types) {
+    const auto& [peer, part] = m.messages.at(0);
+    const std::vector<std::int64_t> from_to =
+        m.flow == Flow::kOut ? std::vector{rank_, peer} : std::vector{peer, rank_};
+    const DType type = types.at(part.operand);
+    return std::make_unique<PeerMessage>(
+        *gpu_, *pool_, rank_, lane, m, Meeting{m.channel, from_to, next(m.channel, from_to), 0},
+        address_of(part, type, operands), part.elements * size_of(type));
+  }
+  /// How many of this channel's in this group have been.
+  std::int64_t next(int channel, const std::vector<std::int64_t>& group) {
+    return numbers_[{channel, group}]++;
   }
 
-  using Key = std::pair<int, std::vector<std::int64_t>>;
   std::shared_ptr<SharedGpu> gpu_;
   std::int64_t rank_;
-  std::map<Key, std::int64_t> numbers_;
-  std::map<Key, StreamHandle> streams_;
+  std::map<std::pair<int, std::vector<std::int64_t>>, std::int64_t> numbers_;
+  std::shared_ptr<MessagePool> pool_ = std::make_shared<MessagePool>();
 };
 
 }  // namespace

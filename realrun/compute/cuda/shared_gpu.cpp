@@ -39,10 +39,12 @@ void Board::post(const Meeting& meeting, std::int64_t member, Post post) {
   posts.of.resize(meeting.group.size());
   posts.of.at(static_cast<std::size_t>(member)) = std::move(post);
   if (++posts.posted < meeting.group.size()) return;
-  for (const std::int64_t rank : meeting.group) {
-    Transport* const transport = transports_.at(static_cast<std::size_t>(rank));
-    if (transport != nullptr) transport->wake();
-  }
+  for (const std::int64_t rank : meeting.group) wake(rank);
+}
+
+void Board::wake(std::int64_t rank) const {
+  Transport* const transport = transports_.at(static_cast<std::size_t>(rank));
+  if (transport != nullptr) transport->wake();
 }
 
 std::optional<std::vector<Post>> Board::take(const Meeting& meeting) {
@@ -53,6 +55,21 @@ std::optional<std::vector<Post>> Board::take(const Meeting& meeting) {
   std::vector<Post> all = found->second.of;
   if (++found->second.taken == meeting.group.size()) posts_.erase(found);
   return all;
+}
+
+void Board::leave(const Meeting& meeting, Letter letter) {
+  const std::lock_guard lock(mutex_);
+  letters_.emplace(meeting, std::move(letter));
+  wake(meeting.group.at(1));
+}
+
+std::optional<Letter> Board::fetch(const Meeting& meeting) {
+  const std::lock_guard lock(mutex_);
+  const auto found = letters_.find(meeting);
+  if (found == letters_.end()) return std::nullopt;
+  std::optional<Letter> letter = std::move(found->second);
+  letters_.erase(found);
+  return letter;
 }
 
 std::shared_ptr<SharedGpu> meet_on_gpu(int device, Transport& transport) {

@@ -40,6 +40,11 @@ struct Post {
   std::shared_ptr<EventHandle> event;    // others' streams wait for it
   std::vector<std::byte*> in, out = {};  // its operands
 };
+/// What one rank leaves for another: a message, in memory of its own.
+struct Letter {
+  std::shared_ptr<EventHandle> written;  // the reader's stream waits for it
+  std::shared_ptr<std::byte[]> bytes;    // of the device
+};
 /// The exchange with this number of a channel's in a group, at one of its stages.
 struct Meeting {
   int channel = 0;
@@ -57,15 +62,22 @@ class Board {
   void post(const Meeting& meeting, std::int64_t member, Post post);
   /// Of all members, when all have posted. Each may ask until it has got them, once.
   std::optional<std::vector<Post>> take(const Meeting& meeting);
+  /// In a meeting of two, for the second, whom the first does not wait for.
+  void leave(const Meeting& meeting, Letter letter);
+  /// What was left, once, or nothing yet.
+  std::optional<Letter> fetch(const Meeting& meeting);
 
  private:
   struct Posts {
     std::vector<Post> of;
     std::size_t posted = 0, taken = 0;
   };
+  void wake(std::int64_t rank) const;
+
   std::mutex mutex_;
   std::vector<Transport*> transports_;  // by rank
   std::map<Meeting, Posts> posts_;
+  std::map<Meeting, Letter> letters_;
 };
 
 /// What the ranks of one process share.

@@ -11,8 +11,8 @@
 #include "realrun/buffers.h"
 #include "realrun/collective_library.h"
 #include "realrun/communication.h"
+#include "realrun/compute/cuda/block_pool.h"
 #include "realrun/compute/cuda/objects.h"
-#include "realrun/compute/cuda/pinned_pool.h"
 #include "realrun/exchange.h"
 
 namespace plait::cuda {

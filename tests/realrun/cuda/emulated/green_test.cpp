@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "plan/schedule.h"
 #include "realrun/compute/cuda/cuda_device.h"
 #include "tests/realrun/cuda/emulated/kinds_of_communication.h"
 #include "tests/realrun/cuda/expect_pass.h"
@@ -26,6 +27,16 @@ TEST(GreenContexts, CarryNumbersInBf16) {
     if (i++ % kEvery == 0 || travels) cases.push_back(c);
   }
   expect_pass(gpu_of_green(), RunPrecision::kBf16, cases);
+}
+/// Stages that wait for their own messages to leave, each before it takes the other's.
+TEST(GreenContexts, KeepNoSenderWaiting) {
+  std::vector<MatrixCase> cases = gpu_matrix_cases();
+  std::erase_if(cases, [](const MatrixCase& c) {
+    const PipelineOptions& p = c.strategy.pipeline;
+    return p.blocking_sends != BlockingSends::kAll || !splits_backward(p.schedule);
+  });
+  ASSERT_FALSE(cases.empty());
+  expect_pass(gpu_of_green(), RunPrecision::kFp32, cases);
 }
 /// With --gtest_also_run_disabled_tests.
 TEST(GreenContexts, DISABLED_EveryCaseInFp32) {
