@@ -35,15 +35,17 @@ std::string memory_text(const Verification& v) {
 std::string to_text(const std::vector<MatrixRow>& rows, int steps) {
   std::size_t width = 8;
   for (const MatrixRow& r : rows) width = std::max(width, r.of->name.size());
-  std::string out = fmt::format("{:<{}}  ranks  precision  worst error  {:>10}  {:>11}  result\n",
-                                "strategy", width, "cosine", "peak memory");
+  std::string out =
+      fmt::format("{:<{}}  ranks  precision  {:>9}  worst tensor  {:>10}  {:>11}  result\n",
+                  "strategy", width, "gradients", "cosine", "peak memory");
   std::size_t passed = 0;
   for (const MatrixRow& r : rows) {
     const Verification& v = r.result;
     passed += r.passed ? 1 : 0;
-    out += fmt::format("{:<{}}  {:>5}  {:<9}  {:>11.1e}  {:>10.7f}  {:>11}  {}\n", r.of->name,
-                       width, v.ranks, name_of(r.precision), v.worst_error, v.worst_cosine,
-                       memory_text(v), r.passed ? "same" : "DIFFERENT in " + v.worst_tensor);
+    out += fmt::format("{:<{}}  {:>5}  {:<9}  {:>9.1e}  {:>12.1e}  {:>10.7f}  {:>11}  {}\n",
+                       r.of->name, width, v.ranks, name_of(r.precision), v.whole_error,
+                       v.worst_error, v.worst_cosine, memory_text(v),
+                       r.passed ? "same" : "DIFFERENT in " + v.worst_tensor);
   }
   return out + fmt::format(
                    "\n{} of {} the same as unsharded, in losses, gradients, first moments "
@@ -60,6 +62,8 @@ std::string to_json(const std::vector<MatrixRow>& rows, int steps) {
     list.push_back({{"strategy", r.of->name},
                     {"ranks", v.ranks},
                     {"precision", name_of(r.precision)},
+                    {"gradient_error", v.whole_error},
+                    {"allowed_gradient_error", r.allowed.whole},
                     {"worst_error", v.worst_error},
                     {"allowed_error", r.allowed.error},
                     {"worst_tensor", v.worst_tensor},
@@ -75,13 +79,15 @@ std::string to_json(const std::vector<MatrixRow>& rows, int steps) {
 }
 
 std::string to_csv(const std::vector<MatrixRow>& rows, int steps) {
-  std::string out = csv_row({"strategy", "ranks", "precision", "steps", "worst_error",
-                             "worst_cosine", "peak_memory_bytes", "memory_as_planned", "passed"});
+  std::string out =
+      csv_row({"strategy", "ranks", "precision", "steps", "gradient_error", "worst_error",
+               "worst_cosine", "peak_memory_bytes", "memory_as_planned", "passed"});
   for (const MatrixRow& r : rows) {
     const Verification& v = r.result;
     out += csv_row({r.of->name, fmt::format("{}", v.ranks), std::string(name_of(r.precision)),
-                    fmt::format("{}", steps), fmt::format("{}", v.worst_error),
-                    fmt::format("{}", v.worst_cosine), fmt::format("{}", largest(v.held).value),
+                    fmt::format("{}", steps), fmt::format("{}", v.whole_error),
+                    fmt::format("{}", v.worst_error), fmt::format("{}", v.worst_cosine),
+                    fmt::format("{}", largest(v.held).value),
                     fmt::format("{}", v.memory_as_planned()), fmt::format("{}", r.passed)});
   }
   return out;

@@ -99,23 +99,21 @@ std::vector<std::string> strategy_files(const MatrixCase& c) {
   return used;
 }
 
-const ModelState& MatrixRunner::reference(const MatrixCase& c, RunPrecision precision) {
-  const Workload w = in_precision(c.unsharded(), precision);
+const ModelState& MatrixRunner::reference(const MatrixCase& c) {
+  const Workload w = in_precision(c.unsharded(), precision_);
   for (const Reference& r : references_) {
     if (key(r.model) == key(c.model) && key(r.workload) == key(w)) return r.state;
   }
   const Plan plan = make_plan(c.model, w, Strategy{});
-  references_.push_back({c.model, w, run_steps(c.model, plan, precision, run_)});
+  references_.push_back({c.model, w, run_steps(c.model, plan, precision_, run_)});
   return references_.back().state;
 }
 
 MatrixRow MatrixRunner::run(const MatrixCase& c) {
   const Plan plan = make_plan(c.model, in_precision(c.workload, precision_), c.strategy);
   const ModelState state = run_steps(c.model, plan, precision_, run_);
-  const ModelState& expected = reference(c, precision_);
-  MatrixRow row{&c, precision_, compare(state, expected), {}, false};
-  row.allowed = allowed_for(row.result, tolerance_of(precision_, plan, run_.steps), precision_,
-                            [&] { return compare(expected, reference(c, RunPrecision::kFp32)); });
+  MatrixRow row{&c, precision_, compare(state, reference(c)),
+                tolerance_of(precision_, plan, run_.steps), false};
   row.passed = passes(row.result, row.allowed);
   return row;
 }

@@ -46,7 +46,7 @@ class MatrixRunner {
     Workload workload;
     ModelState state;
   };
-  const ModelState& reference(const MatrixCase& c, RunPrecision precision);
+  const ModelState& reference(const MatrixCase& c);
 
   RunPrecision precision_;
   RunOptions run_;

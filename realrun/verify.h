@@ -4,7 +4,6 @@
 // (in fp64 the weights too). A plan that misses a collective, groups it wrongly or mixes up
 // microbatches computes another gradient. docs/models/realrun.md derives the tolerances.
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,17 +32,18 @@ bool has_gpu_kernels(const LowRankAdapters& adapters);
 /// bf16 is asked of a workload in other types.
 Workload in_precision(const Workload& workload, RunPrecision precision);
 
-/// How far a plan may be off in one tensor.
+/// How far a plan may be off.
 struct Tolerance {
-  double error = 0;   // relative L2 error
-  double cosine = 0;  // between the two tensors, at least
+  double whole = 0;   // relative L2 error of all gradients, of all moments, and of the loss
+  double error = 0;   // the same of one tensor, in which gradients may all but cancel
+  double cosine = 0;  // between the two of a tensor, at least
   /// Relative L2 error of weights after the steps; 0: not compared, since Adam normalises
   /// gradients and makes a whole step of one that is nothing but rounding errors.
   double weights = 0;
 };
 /// Of the last of `steps` optimizer steps.
 Tolerance tolerance_of(RunPrecision precision, int steps = 1);
-/// The same, and what the plan's quantised exchanges may add.
+/// The same, and what the plan's quantised exchanges and, in bf16, its choice of experts may add.
 Tolerance tolerance_of(RunPrecision precision, const Plan& plan, int steps);
 
 /// What the plan of a strategy is compared with: one rank, and where parameter servers apply
@@ -67,6 +67,8 @@ struct Verification {
   std::int64_t ranks = 0;
   std::vector<double> losses, reference_losses;  // of each step
   double loss_error = 0;                         // largest relative difference of these
+  /// Relative L2 error of all gradients as one vector, or of all first moments if that is larger.
+  double whole_error = 0;
   /// Largest relative L2 error and smallest cosine of a gradient or first moment, and which tensor
   /// has that error.
   double worst_error = 0, worst_cosine = 1;
@@ -78,14 +80,6 @@ struct Verification {
   bool memory_as_planned() const { return planned == held; }
 };
 Verification compare(const ModelState& got, const ModelState& expected);
-/// What may be off where sums cancel so far that rounding is more than `allowed` of them: two runs
-/// that round differently are each as far from the exact numbers as the unsharded one in bf16 is
-/// from the same in fp32 (`rounding` compares these two), so twice that, if it is more; at most
-/// 0.3.
-Tolerance widened(const Tolerance& allowed, const Verification& rounding);
-/// `allowed`, or where a run in bf16 is off by more, what `rounding` widens it to.
-Tolerance allowed_for(const Verification& v, const Tolerance& allowed, RunPrecision precision,
-                      const std::function<Verification()>& rounding);
 /// Within the tolerance, replicas equal, memory as planned.
 bool passes(const Verification& v, const Tolerance& allowed);
 

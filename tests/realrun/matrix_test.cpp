@@ -25,9 +25,10 @@ void expect_to_pass(RunPrecision precision, std::size_t first, std::size_t step)
     const Verification& v = row.result;
     const Tolerance& allowed = row.allowed;
     SCOPED_TRACE(c.name);
+    EXPECT_LE(v.whole_error, allowed.whole);
     EXPECT_LE(v.worst_error, allowed.error) << v.worst_tensor;
     EXPECT_GE(v.worst_cosine, allowed.cosine);
-    EXPECT_LE(v.loss_error, allowed.error);
+    EXPECT_LE(v.loss_error, allowed.whole);
     EXPECT_TRUE(v.replicas_agree);
     EXPECT_EQ(v.held, v.planned);
     EXPECT_TRUE(row.passed) << v.weight_error;

@@ -146,32 +146,28 @@ TEST(Bf16, RoundingKeepsEightBits) {
   EXPECT_EQ(y[0], 1.0F + 0x1p-20F);
 }
 
-// Qwen3's gammas of keys, split over tp, were off by 4.4e-2 on an H200 where processors
-// leave 2.1e-2 (reports/gpu/h200): what rounding makes of the unsharded plan says that neither is a
-// wrong plan.
-TEST(Bf16, MayBeOffByTwiceWhatRoundingMakesOfTheUnshardedPlan) {
+/// One tensor may be off by more than the whole, and not the whole by what one may; a loss of other
+/// tokens is another loss.
+TEST(Bf16, WholeGradientIsHeldCloserThanATensor) {
   const Model model = matrix_models::qwen3();
-  const auto state = [&](RunPrecision precision) {
-    return run_steps(model, unsharded(model, precision), precision);
+  const Plan whole = unsharded(model, RunPrecision::kBf16);
+  const ModelState expected = run_steps(model, whole, RunPrecision::kBf16);
+  const Tolerance allowed = tolerance_of(RunPrecision::kBf16);
+  const auto passes_with = [&](const std::string& part, double factor) {
+    ModelState got = expected;
+    for (auto& [name, values] : got.gradients) {
+      if (name.find(part) == std::string::npos) continue;
+      for (double& x : values.value) x *= factor;
+    }
+    return passes(compare(got, expected), allowed);
   };
-  const Verification rounding = compare(state(RunPrecision::kBf16), state(RunPrecision::kFp32));
-  const Tolerance fixed = tolerance_of(RunPrecision::kBf16);
-  EXPECT_GT(2 * rounding.worst_error, 4.4e-2);
-  EXPECT_LT(2 * rounding.worst_error, 0.2) << "and no more than that";
-  const Tolerance wide = widened(fixed, rounding);
-  EXPECT_EQ(wide.error, 2 * rounding.worst_error);
-  EXPECT_LT(wide.cosine, fixed.cosine);
-  // A loss of other tokens is still another loss.
+  EXPECT_TRUE(passes_with("k_norm.gamma", 1.1));
+  EXPECT_FALSE(passes_with("k_norm.gamma", 1.4));  // more than cancels
+  EXPECT_FALSE(passes_with("", 1.1));
   Workload other = in_precision(small_workload(), RunPrecision::kBf16);
   other.documents = {Packing::kPadded, other.sequence_length / 2, {}};
-  const Verification wrong = verify(model, make_plan(model, other, Strategy{}),
-                                    unsharded(model, RunPrecision::kBf16), RunPrecision::kBf16);
-  EXPECT_FALSE(passes(wrong, wide));
-  Verification other_rounding = rounding;
-  other_rounding.worst_error = 1e-2;
-  EXPECT_EQ(widened(fixed, other_rounding).error, fixed.error);
-  other_rounding.worst_error = 1;
-  EXPECT_EQ(widened(fixed, other_rounding).error, 0.3);
+  EXPECT_FALSE(passes(
+      verify(model, make_plan(model, other, Strategy{}), whole, RunPrecision::kBf16), allowed));
 }
 
 TEST(Bf16, OtherTypesAreRefused) {

@@ -18,7 +18,8 @@ inline void expect_pass(const MakeDevice& device, RunPrecision precision,
   for (const MatrixCase& c : cases) {
     SCOPED_TRACE(c.name);
     const MatrixRow row = runner.run(c);
-    EXPECT_TRUE(row.passed) << row.result.worst_error << " of " << row.allowed.error
+    EXPECT_TRUE(row.passed) << row.result.whole_error << " of " << row.allowed.whole << ", "
+                            << row.result.worst_error << " of " << row.allowed.error
                             << " allowed in " << row.result.worst_tensor << ", cosine "
                             << row.result.worst_cosine;
     EXPECT_EQ(row.result.held, row.result.planned);
