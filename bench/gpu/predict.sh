@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # predict.sh FOLDER: the steps of the round as this build predicts them, beside what was measured in
-# FOLDER: NAME.datasheet, NAME.fitted (by FOLDER/calibration.json, where there is one), and
-# NAME.pytorch, as torch_step.py runs them in eager PyTorch. FOLDER/cluster names the machine; it
-# needs no GPU.
+# FOLDER: NAME.datasheet, NAME.fitted (by FOLDER/calibration.json, where there is one), NAME.pytorch
+# and NAME.inductor, as torch_step.py runs them in eager PyTorch and with --compile, and the steps of
+# torch_serve.py. FOLDER/cluster names the machine; it needs no GPU.
 set -uo pipefail
 folder=$(cd "$1" && pwd)
 plait=${PLAIT:-build/plait}
@@ -18,6 +18,12 @@ predicted() {
   "$plait" run "$2" --format json -o "$1" ${machine[@]+"${machine[@]}"} "${@:3}" 2> >(grep -v W002 >&2)
   (($? <= 1)) || status=1
 }
+# Layers and the loss are compiled: their chains are one kernel each, and the loss has no copies.
+compiled=(--set framework=pytorch --set memory.loss_bytes_per_logit=0
+  --set memory.loss_gap_bytes_per_logit=0)
+for kernel in norm rope activation cross_entropy; do
+  compiled+=(--set "kernels.$kernel=fused")
+done
 for scenario in scenarios/gpu-round/*.json; do
   name=${scenario##*/}
   name=$folder/${name%.json}
@@ -28,7 +34,12 @@ for scenario in scenarios/gpu-round/*.json; do
   experts=$("$plait" export "$scenario" --to megatron-core | sed -n 's/^--num-experts //p')
   ((${experts:-17} > 16)) || eager+=(--set kernels.experts=eager --set host.waits_for_routing=true)
   predicted "$name.pytorch" "$scenario" "${eager[@]}"
+  [[ ! -e $name.compiled ]] || predicted "$name.inductor" "$scenario" "${compiled[@]}"
   [[ ! -e $folder/calibration.json ]] ||
     predicted "$name.fitted" "$scenario" --set "calibration=$folder/calibration.json"
+done
+for steps in "$folder"/torch-serve*.json; do
+  [[ ! -e $steps ]] || python3 bench/gpu/serve_steps.py "$steps" --plait "$plait" \
+    ${cluster:+--cluster "$cluster"} -o "${steps%.json}.predicted" || status=1
 done
 exit "$status"

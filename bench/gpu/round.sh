@@ -90,6 +90,18 @@ for scenario in scenarios/gpu-round/*.json; do
   part "$name-torch" 90 python3 bench/gpu/torch_step.py "$folder/$name.args" \
     -o "$folder/$name.torch" --trace "$folder/$name.pt.trace.json.gz"
 done
+if ((has_torch)); then
+  for attention in flash cudnn; do
+    part "torch-serve-$attention" 90 python3 bench/gpu/torch_serve.py --attention "$attention" \
+      -o "$folder/torch-serve-$attention.json"
+  done
+  for arguments in "$folder"/*.args; do # torch.compile does not look into a mixture
+    name=${arguments##*/}
+    name=${name%.args}
+    grep -q -- --num-experts "$arguments" || part "$name-compiled" 120 \
+      python3 bench/gpu/torch_step.py "$arguments" --compile -o "$folder/$name.compiled"
+  done
+fi
 ((has_torch)) && part torch-ops 60 python3 bench/gpu/torch_ops.py -o "$folder/torch-ops.json"
 ((has_torch)) && part torch-rows 90 python3 bench/gpu/torch_rows.py -o "$folder/torch-rows.json"
 part predictions 60 bench/gpu/predict.sh "$folder"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """table.py FOLDER [--json FILE] [--markdown]: what `./dev gpu` measured. Kernels that memory limits
-beside the roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, beside what is
-predicted: of ours by the calibration and by the data sheet, of PyTorch's by the data sheet."""
+beside the roof, which is the bandwidth of a copy; each training step, ours and PyTorch's, as it is and
+with torch.compile, beside what is predicted: of ours by the calibration and by the data sheet, of
+PyTorch's by the data sheet; and a server's steps in PyTorch beside those of `plait serve`."""
 
 import argparse
 import json
@@ -15,8 +16,9 @@ AIM = 0.85  # of a copy's bandwidth
 
 # Whose step, the file of what was measured, and what it is predicted from, with the file of that.
 PROGRAMS = [("plait", ".json", {"calibration": ".fitted", "data_sheet": ".datasheet"}),
-            ("pytorch", ".torch", {"data_sheet": ".pytorch"})]
-NAMES = {"plait": "Plait", "pytorch": "PyTorch"}
+            ("pytorch", ".torch", {"data_sheet": ".pytorch"}),
+            ("pytorch_compiled", ".compiled", {"data_sheet": ".inductor"})]
+NAMES = {"plait": "Plait", "pytorch": "PyTorch", "pytorch_compiled": "compiled"}
 
 
 def read(path):
@@ -82,19 +84,24 @@ def steps(folder):
             yield row
 
 
+def timed(rows):
+    """Those of PROGRAMS that have a step among the rows."""
+    return [p for p in PROGRAMS if any(f"{p[0]}_measured_s" in row for row in rows)]
+
+
 def print_steps(rows):
     if not rows:
         print("no training step was timed")
         return
     head = f"{'configuration':<24}"
-    for program, _, sources in PROGRAMS:
-        head += f" {program + ' ms':>11}"
+    for program, _, sources in timed(rows):
+        head += f" {NAMES[program] + ' ms':>11}"
         head += "".join(f" {source.replace('_', ' '):>12} {'error':>8}" for source in sources)
     print(head)
     errors = {}
     for row in rows:
         line = f"{row['scenario']:<24}"
-        for program, _, sources in PROGRAMS:
+        for program, _, sources in timed(rows):
             measured = row.get(f"{program}_measured_s")
             line += f" {1e3 * measured:>11.1f}" if measured else f" {'-':>11}"
             for source in sources:
@@ -112,17 +119,48 @@ def print_steps(rows):
               f"median {100 * statistics.median(sizes):.1f} %")
 
 
+SERVED = {"flash": "FlashAttention-2", "cudnn": "cuDNN"}
+
+
+def served(folder):
+    """Steps of a server: what torch_serve.py measured, and serve_steps.py predicts of them."""
+    for path in sorted(folder.glob("torch-serve*.json")):
+        measured = read(path)
+        predicted = read(path.with_suffix(".predicted"))
+        for step, seconds in zip(measured["steps"], predicted.get("steps", [])):
+            yield {"attention": measured["attention"],
+                   **{key: step[key] for key in ("batch", "context_tokens", "new_tokens")},
+                   "measured_s": step["step_time_s"], "predicted_s": seconds,
+                   "error": seconds / step["step_time_s"] - 1}
+
+
+def print_served(rows):
+    for row in rows:
+        print(f"{row['batch']:>4} of {row['context_tokens']:>6} tokens, {row['new_tokens']:>5} new, "
+              f"{SERVED[row['attention']]:<16} {1e3 * row['measured_s']:>8.2f} ms "
+              f"{1e3 * row['predicted_s']:>8.2f} {100 * row['error']:>+6.1f} %")
+
+
+def print_served_markdown(rows):
+    print("| sequences | tokens of each | new | attention | PyTorch | predicted |")
+    print("| --: | --: | --: | --- | --: | --: |")
+    for row in rows:
+        print(f"| {row['batch']} | {row['context_tokens']:,} | {row['new_tokens']:,} | "
+              f"{SERVED[row['attention']]} | {1e3 * row['measured_s']:.2f} | "
+              f"{1e3 * row['predicted_s']:.2f} ({100 * row['error']:+.1f} %) |")
+
+
 def print_markdown(rows):
     """The steps alone, as a table for a page."""
     titles, rule = ["configuration"], ["---"]
-    for program, _, sources in PROGRAMS:
+    for program, _, sources in timed(rows):
         titles += [NAMES[program]] + [f"by {source.replace('_', ' ')}" for source in sources]
         rule += ["--:"] * (1 + len(sources))
     for cells in (titles, rule):
         print("| " + " | ".join(cells) + " |")
     for row in rows:
         cells = [row["scenario"]]
-        for program, _, sources in PROGRAMS:
+        for program, _, sources in timed(rows):
             measured = row.get(f"{program}_measured_s")
             cells.append(f"{1e3 * measured:.1f}" if measured else "-")
             for source in sources:
@@ -146,17 +184,21 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="also write all of it to this file")
     parser.add_argument("--markdown", action="store_true", help="the steps as a table for a page")
+    parser.add_argument("--served", action="store_true", help="only a server's steps")
     options = parser.parse_args()
     copy, best = roof(options.folder)
-    rows = list(steps(options.folder))
-    if options.markdown:
+    rows, of_server = list(steps(options.folder)), list(served(options.folder))
+    if options.served:
+        (print_served_markdown if options.markdown else print_served)(of_server)
+    elif options.markdown:
         print_markdown(rows)
     else:
         print_roof(copy, best)
         print_steps(rows)
+        print_served(of_server)
     if options.json:
         result = {"machine": machine(options.folder), "copy_bandwidth_bytes_per_s": copy,
-                  "kernel_bandwidths_bytes_per_s": best, "steps": rows}
+                  "kernel_bandwidths_bytes_per_s": best, "steps": rows, "served": of_server}
         options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
 
 

@@ -3,7 +3,7 @@
 
 Trains, on one GPU and in plain PyTorch, the model that a scenario describes, and says how long its
 step takes and what it holds: a training loop that is not ours, beside the prediction and `plait
-realrun`. ARGUMENTS is what `plait export SCENARIO --to megatron-core` writes. As Megatron-LM has it,
+realrun`. --compile compiles each layer, and the loss, as torchtitan does. ARGUMENTS is what `plait export SCENARIO --to megatron-core` writes. As Megatron-LM has it,
 weights are 16 bits wide, gradients are added up over the microbatches in fp32, Adam works on fp32
 copies. Tokens are drawn at random. TRACE is for `plait profile`."""
 
@@ -196,8 +196,16 @@ class Transformer(nn.Module):
                 x = checkpoint(layer, x, rotation, use_reentrant=False)
             else:
                 x = layer(x, rotation)
-        logits = self.head(self.norm(x)).float()
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
+        return self.loss(self.head(self.norm(x)), labels)
+
+    def compiled(self):
+        for layer in self.layers:
+            layer.compile(fullgraph=True)
+        self.loss = torch.compile(self.loss)
+
+    @staticmethod
+    def loss(logits, labels):
+        return F.cross_entropy(logits.float().view(-1, logits.shape[-1]), labels.view(-1))
 
 
 class Training:
@@ -213,7 +221,8 @@ class Training:
             master.grad = torch.zeros_like(master)
             weight.register_post_accumulate_grad_hook(self.adds_to(master))
         self.adam = torch.optim.AdamW(self.masters, lr=1e-4, fused=True)
-        self.forward = torch.compile(self.model) if compiled else self.model
+        if compiled:
+            self.model.compiled()
 
     @staticmethod
     def adds_to(master):
@@ -225,7 +234,7 @@ class Training:
     def step(self):
         for _ in range(self.microbatches):
             tokens = torch.randint(self.vocab, (self.micro, self.sequence + 1), device="cuda")
-            loss = self.forward(tokens[:, :-1], tokens[:, 1:].contiguous())
+            loss = self.model(tokens[:, :-1], tokens[:, 1:].contiguous())
             (loss / self.microbatches).backward()
         nn.utils.clip_grad_norm_(self.masters, 1.0, foreach=True)
         self.adam.step()

@@ -16,32 +16,39 @@ PAGE = SOURCE / "docs/calibrate-a-cluster.md"
 
 
 class GpuTable(unittest.TestCase):
-    def expect_predictions_of_now(self, device):
+    def expect_predictions_of_now(self, device, served=False):
         measured = SOURCE / "reports/gpu" / device
-        between = re.compile(rf"(<!-- {device} -->\n).*?(<!-- /{device} -->)", re.DOTALL)
         home = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, home)
         folder = home / device
         shutil.copytree(measured, folder)
         environment = {**os.environ, "PLAIT": os.environ["PLAIT"]}
-        for command in (["bash", "bench/gpu/predict.sh", str(folder)],
-                        ["python3", "bench/gpu/table.py", str(folder), "--markdown", "--json",
-                         str(folder / "comparison.json")]):
+
+        def output(*command):
             done = subprocess.run(command, cwd=SOURCE, env=environment, text=True,
                                   capture_output=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
-        page = PAGE.read_text(encoding="utf-8")
-        written = between.sub(lambda m: f"{m[1]}\n{done.stdout}\n{m[2]}", page)
+            return done.stdout
+
+        output("bash", "bench/gpu/predict.sh", str(folder))
+        table = ["python3", "bench/gpu/table.py", str(folder), "--markdown"]
+        tables = {device: output(*table, "--json", str(folder / "comparison.json"))}
+        if served:
+            tables[f"{device}-served"] = output(*table, "--served")
+        page = written = PAGE.read_text(encoding="utf-8")
+        for name, text in tables.items():
+            between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+            self.assertRegex(page, between)
+            written = between.sub(lambda m: f"{m[1]}\n{text}\n{m[2]}", written)
         comparison = (folder / "comparison.json").read_text(encoding="utf-8")
         if os.environ.get("PLAIT_UPDATE_DOCS"):
             PAGE.write_text(written, encoding="utf-8")
             (measured / "comparison.json").write_text(comparison, encoding="utf-8")
-        self.assertRegex(page, between)
         self.assertEqual(page, written)
         self.assertEqual((measured / "comparison.json").read_text(encoding="utf-8"), comparison)
 
     def test_h100(self):
-        self.expect_predictions_of_now("h100")
+        self.expect_predictions_of_now("h100", served=True)
 
     def test_h200(self):
         self.expect_predictions_of_now("h200")
