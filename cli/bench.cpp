@@ -230,7 +230,7 @@ Subcommand add_kind(Subcommand parent, Command& command,
   sub.option("-o,--output", options->output,
              "JSON lines; a run that was interrupted goes on from what is there (default: "
              "standard output)")
-      .takes("FILE");
+      .writes_file();
   sub.flag("--quick", options->quick, "Small sizes and few repeats, to try it out");
   sub.option("--seconds", options->seconds,
              "About how long it may measure; each row is measured once at least")

@@ -99,7 +99,7 @@ void add_calibrate(Command& command) {
       "calibrate", "Fit the cost model to measurements of plait bench, and say how well it fits");
   sub.option("raw", options->raw, "Files of measurements, of one machine").takes("RAW").required();
   sub.option("-o,--output", options->output, "The calibration, which scenarios then name")
-      .takes("FILE")
+      .writes_file()
       .required();
   sub.option("--name", options->name, "Of the machine (default: its host name)");
   sub.option("--device", options->device,

@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <sstream>
 
+#include "cli/options.h"
 #include "core/error.h"
 #include "core/spelling.h"
 
@@ -19,6 +22,10 @@ Option Option::required(bool yes) {
 Option Option::takes(const std::string& value) {
   option_->type_name(value);
   return *this;
+}
+Option Option::writes_file() {
+  declared_->written.push_back(option_);
+  return takes("FILE");
 }
 Option Option::one_of(const std::vector<std::string>& names) {
   option_->check(CLI::IsMember(names));
@@ -86,46 +93,46 @@ bool Option::given() const { return option_->count() > 0; }
 std::string Option::name() const { return option_->get_name(); }
 
 Subcommand Subcommand::subcommand(const std::string& name, const std::string& says) {
-  return Subcommand(app_->add_subcommand(name, says), action_);
+  return {app_->add_subcommand(name, says), declared_};
 }
 
 Option Subcommand::option(const std::string& names, std::string& to, const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names, std::vector<std::string>& to,
                           const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names, std::vector<std::int64_t>& to,
                           const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names, int& to, const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names, std::int64_t& to, const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names, std::size_t& to, const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names, double& to, const std::string& says) {
-  return Option(app_->add_option(names, to, says));
+  return {app_->add_option(names, to, says), declared_};
 }
 Option Subcommand::option(const std::string& names,
                           const std::function<void(const std::string&)>& take,
                           const std::string& says) {
-  return Option(app_->add_option_function<std::string>(names, take, says));
+  return {app_->add_option_function<std::string>(names, take, says), declared_};
 }
 Option Subcommand::flag(const std::string& names, bool& to, const std::string& says) {
-  return Option(app_->add_flag(names, to, says));
+  return {app_->add_flag(names, to, says), declared_};
 }
 
 void Subcommand::footer(const std::string& text) { app_->footer(text); }
 void Subcommand::needs_subcommand() { app_->require_subcommand(1); }
 
 void Subcommand::runs(std::function<int()> action, std::function<void()> check) {
-  app_->callback([to = action_, action = std::move(action), check = std::move(check)] {
+  app_->callback([to = &declared_->action, action = std::move(action), check = std::move(check)] {
     if (check) check();
     *to = action;
   });
@@ -139,7 +146,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& version,
 }
 CommandLine::~CommandLine() = default;
 
-Subcommand CommandLine::program() { return Subcommand(app_.get(), &action_); }
+Subcommand CommandLine::program() { return {app_.get(), &declared_}; }
 
 namespace {
 
@@ -233,13 +240,36 @@ void refuse_unknown_word(const CLI::App& app) {
               command);
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  if (a.empty() || a == "-") return false;
+  std::error_code ignored;  // of one that is not there
+  return a == b || std::filesystem::equivalent(a, b, ignored);
+}
+
+/// What an option writes is named by no other word.
+void refuse_overwriting(const CLI::App& app, const CLI::Option& written) {
+  if (written.count() == 0) return;
+  const std::string& file = written.results().back();
+  for (const CLI::Option* other : app.get_options({})) {
+    if (other == &written) continue;
+    const std::vector<std::string>& words = other->results();
+    const auto same = [&](const std::string& word) { return same_file(file, word); };
+    if (std::ranges::none_of(words, same)) continue;
+    throw InputError(
+        {.code = "G027",
+         .problem = fmt::format("{} would write {}, which {}", written.get_name(), file,
+                                other->get_positional() ? "is read" : other->get_name() + " names"),
+         .cure = "write to another file"});
+  }
+}
+
 }  // namespace
 
 Subcommand Subcommand::find(const std::string& name) {
   const std::vector<CLI::App*> all = app_->get_subcommands([](const CLI::App*) { return true; });
   const auto found = std::ranges::find(all, name, &CLI::App::get_name);
   if (found == all.end()) refuse_subcommand(*app_, name, path_of(*app_));
-  return Subcommand(*found, action_);
+  return {*found, declared_};
 }
 
 std::string Subcommand::help() const {
@@ -253,11 +283,22 @@ int CommandLine::run(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      const int code = app_->exit(error, text, text);
+      print_result({}, text.str());
+      return code;
+    }
     refuse_unknown_word(*app_);
     refuse(error.what(), path_of(reached(*app_)));
   }
-  return action_();
+  const CLI::App& command = reached(*app_);
+  for (const CLI::Option* option : declared_.written) {
+    if (command.get_option_no_throw(option->get_name()) == option) {
+      refuse_overwriting(command, *option);
+    }
+  }
+  return declared_.action();
 }
 
 void usage_error(const std::string& problem) { refuse(problem, "plait"); }

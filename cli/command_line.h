@@ -16,15 +16,24 @@ class Option;
 
 namespace plait {
 
+/// What is known of the program besides its options.
+struct Declared {
+  std::function<int()> action;  // of the subcommand on the command line
+  std::vector<CLI::Option*> written;
+};
+
 /// One option or argument. A handle: copies are the same option. Each function returns the handle,
 /// so that declarations read as one sentence.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, Declared* declared) : option_(option), declared_(declared) {}
 
   Option required(bool yes = true);
   /// What --help calls the value: "FILE".
   Option takes(const std::string& value);
+  /// A file to write, which no other word of the command line may name (G027): what is read would
+  /// be lost, or one result by another.
+  Option writes_file();
   Option one_of(const std::vector<std::string>& names);
   Option between(int least, int most);
   Option between(double least, double most);
@@ -46,12 +55,13 @@ class Option {
 
  private:
   CLI::Option* option_;
+  Declared* declared_;
 };
 
 /// A subcommand, or the program itself. A handle.
 class Subcommand {
  public:
-  explicit Subcommand(CLI::App* app, std::function<int()>* action) : app_(app), action_(action) {}
+  Subcommand(CLI::App* app, Declared* declared) : app_(app), declared_(declared) {}
 
   Subcommand subcommand(const std::string& name, const std::string& says);
   /// One that was declared. Throws InputError G001 where none was.
@@ -84,7 +94,7 @@ class Subcommand {
 
  private:
   CLI::App* app_;
-  std::function<int()>* action_;
+  Declared* declared_;
 };
 
 /// The program: what has to be declared before run().
@@ -97,12 +107,13 @@ class CommandLine {
   /// As --help prints it.
   std::string help() const;
   /// Takes the command line apart and does what its subcommand is for. Returns the exit code; 0
-  /// after --help and --version. Throws InputError G001 where it cannot be understood.
+  /// after --help and --version. Throws InputError G001 where it cannot be understood, G027 where a
+  /// file would be written that it names elsewhere.
   int run(int argc, char** argv);
 
  private:
   std::unique_ptr<CLI::App> app_;
-  std::function<int()> action_;
+  Declared declared_;
 };
 
 /// G001: words of the command line that do not go together.

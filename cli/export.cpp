@@ -153,7 +153,7 @@ void add_export(Command& command) {
       .separated_by_commas()
       .not_negative();
   sub.option("-o,--output", options->output.file, "Write it to this file; chakra: into this folder")
-      .takes("FILE");
+      .writes_file();
   sub.runs([options] { return run_export(*options); },
            [options] {
              if (options->to == kChakra && options->output.file.empty()) {

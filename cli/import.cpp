@@ -52,7 +52,7 @@ void add_import(Command& command) {
   sub.option("--base", options->base,
              "A scenario, or parts of one, that says what the file does not: a file, or its JSON")
       .takes("SCENARIO");
-  sub.option("-o,--output", options->output.file, "Write the scenario to this file").takes("FILE");
+  sub.option("-o,--output", options->output.file, "Write the scenario to this file").writes_file();
   sub.runs([options] { return run_import(*options); });
 }
 

@@ -72,7 +72,7 @@ void add_output_options(Subcommand command, OutputOptions& options) {
     }
     options.file = file;
   };
-  command.option("-o,--output", take_file, "Write the result to this file").takes("FILE");
+  command.option("-o,--output", take_file, "Write the result to this file").writes_file();
   command
       .option("--format", options.format,
               "How to write the result (default: by the suffix of FILE, else text)")

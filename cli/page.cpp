@@ -19,7 +19,7 @@ constexpr std::int64_t kMostDevicesDrawn = 1 << 15;
 Option add_html_option(Subcommand command, std::string& file) {
   return command
       .option("--html", file, "Also write the result as a page with pictures, in one file")
-      .takes("FILE");
+      .writes_file();
 }
 
 Page page_of(const std::string& kind, const RunFacts& facts, std::string result) {

@@ -44,7 +44,7 @@ void add_plan(Command& command) {
   add_scenario_options(sub, options->scenario);
   sub.option("--stage", options->print.stage, "Only this pipeline stage").not_negative();
   sub.flag("--ops", options->print.ops, "Also the ops of each block");
-  sub.option("-o,--output", options->output.file, "Write it to this file").takes("FILE");
+  sub.option("-o,--output", options->output.file, "Write it to this file").writes_file();
   sub.runs([options] { return print_plan(*options); });
 }
 

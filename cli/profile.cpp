@@ -155,7 +155,7 @@ void add_profile(Command& command) {
   sub.option("--measurements", options->measurements,
              "Also write what was measured of products (with record_shapes) and collectives as "
              "plait bench does, for plait calibrate")
-      .takes("FILE");
+      .writes_file();
   sub.option("--fail-over", options->fail_over,
              "Exit code 1 when the predicted step time differs from the measured by more than "
              "this (5%)")

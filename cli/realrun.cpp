@@ -235,7 +235,7 @@ std::vector<Option> add_timed_options(Subcommand sub, RealrunOptions& o) {
       sub.option("--repeats", o.repeats, "Measured steps").between(1, 1000000).shows_default(),
       sub.option("--trace", o.trace,
                  "Also write measured and predicted timelines for ui.perfetto.dev")
-          .takes("FILE"),
+          .writes_file(),
       add_html_option(sub, o.html)};
   for (Option option : all) option.group("Timed steps");
   return all;

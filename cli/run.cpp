@@ -115,7 +115,7 @@ void add_run(Command& command) {
   add_scenario_options(sub, options->scenario);
   add_output_options(sub, options->output);
   sub.option("--trace", options->trace, "Also write the timeline for ui.perfetto.dev")
-      .takes("FILE");
+      .writes_file();
   sub.option("--trace-ranks", options->trace_ranks,
              "Ranks to trace (default: one of each pipeline stage)")
       .separated_by_commas()

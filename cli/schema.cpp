@@ -39,7 +39,7 @@ void add_schema(Command& command) {
   sub.option("of", *of, "scenario, or the command whose JSON it describes")
       .one_of(schema_names())
       .shows_default();
-  sub.option("-o,--output", file->file, "Write it to this file").takes("FILE");
+  sub.option("-o,--output", file->file, "Write it to this file").writes_file();
   sub.runs([file, of] {
     std::string text = schema_of(*of);
     if (!text.ends_with('\n')) text += '\n';

@@ -332,8 +332,8 @@ void add_files(Subcommand& sub, SearchCommand& options) {
              "A journal of what was simulated: a search that ended early goes on from it")
       .takes("FILE");
   sub.option("--csv", options.csv, "Write every simulated layout, while it runs, as CSV")
-      .takes("FILE");
-  sub.option("--sqlite", options.sqlite, "The same into an SQLite database").takes("FILE");
+      .writes_file();
+  sub.option("--sqlite", options.sqlite, "The same into an SQLite database").writes_file();
 }
 
 }  // namespace
@@ -353,7 +353,7 @@ void add_search(Command& command) {
   add_goals(sub, *options);
   sub.flag("--front", options->front,
            "Also the layouts that no other beats in time, memory, GPUs and cost at once");
-  sub.option("--svg", options->svg, "Draw this front: time against memory").takes("FILE");
+  sub.option("--svg", options->svg, "Draw this front: time against memory").writes_file();
   add_html_option(sub, options->html);
   sub.option("--budget", options->budget,
              "Simulations at most; the answer then says how far it may be off")

@@ -82,12 +82,12 @@ void add_show(Subcommand topology) {
   sub.option("--set", options->machine.sets, "Change a field: cluster.fabric.bandwidth=...")
       .takes("PATH=VALUE")
       .repeatable();
-  sub.option("-o,--output", options->output.file, "Write the summary to this file").takes("FILE");
+  sub.option("-o,--output", options->output.file, "Write the summary to this file").writes_file();
   sub.option("--format", options->output.format,
              "text, json, or dot: every link, for Graphviz (default: by the suffix of FILE, "
              "else text)")
       .one_of({"text", "json", "dot"});
-  sub.option("--svg", options->svg, "Also draw the machine").takes("FILE");
+  sub.option("--svg", options->svg, "Also draw the machine").writes_file();
   sub.runs([options] { return show(*options); });
 }
 

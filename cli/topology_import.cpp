@@ -171,7 +171,7 @@ void add_topology_import(Subcommand topology) {
       .one_of({"nvidia-smi", "nccl-xml", "nccl-tests"});
   sub.option("--device", options->import.device, "Its device (plait list devices)").takes("NAME");
   sub.option("-o,--output", options->output.file, "Write the cluster or the fit to this file")
-      .takes("FILE");
+      .writes_file();
   sub.option("--format", options->output.format, "Of a fit: text or json").one_of({"text", "json"});
   sub.runs([options] { return import_file(*options); });
 }

@@ -241,7 +241,7 @@ void add_validate(Command& command) {
   sub.option("--worst", options->worst, "List only the N records with the largest error")
       .takes("N")
       .not_negative();
-  sub.option("--svg", options->svg, "Also draw predicted over measured").takes("FILE");
+  sub.option("--svg", options->svg, "Also draw predicted over measured").writes_file();
   add_html_option(sub, options->html);
   sub.option("--write-scenarios", options->scenarios,
              "Also write each record's scenario, to run and change")

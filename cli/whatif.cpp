@@ -262,7 +262,7 @@ void add_whatif(Command& command) {
   add_vary_option(sub, options->variations).required();
   add_output_options(sub, options->output);
   sub.option("--svg", options->svg, "Also draw step time over the first varied field")
-      .takes("FILE");
+      .writes_file();
   add_html_option(sub, options->html);
   add_jobs_option(sub, options->jobs);
   sub.runs([&command, options] { return whatif(*options, command.line); });

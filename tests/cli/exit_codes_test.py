@@ -42,6 +42,29 @@ class ExitCodes(CommandTest):
                 self.assertEqual(result.code, 0, result.err)
                 self.assertTrue(result.out)
 
+    def test_what_is_read_is_not_written_over(self):
+        text = TINY.read_text(encoding="utf-8")
+        scenario, link = self.file("mine.json", text), self.folder / "link.json"
+        link.symlink_to(scenario)
+        for call in (["run", scenario, "-o", scenario], ["run", scenario, "-o", link],
+                     ["run", scenario, "--html", scenario],
+                     ["compare", TINY, scenario, "-o", scenario],
+                     ["plan", scenario, "-o", f"{self.folder}/./mine.json"],
+                     ["run", TINY, "-o", self.folder / "one.txt", "--html", self.folder / "one.txt"]):
+            with self.subTest(call):
+                result = plait(*call)
+                self.assertEqual(result.code, 2, result.err)
+                self.assertIn("G027", result.err)
+                self.assertEqual(scenario.read_text(encoding="utf-8"), text)
+        self.assertFalse((self.folder / "one.txt").exists())
+
+    def test_help_that_cannot_be_written_is_3(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for call in (["--help"], ["run", "--help"], ["--version"]):
+                with self.subTest(call):
+                    self.assertEqual(subprocess.run([PLAIT, *call], stdout=full, check=False,
+                                                    stderr=subprocess.DEVNULL).returncode, 3)
+
     def test_does_not_fit_is_1(self):
         for command in ("run", "check"):
             with self.subTest(command):
