@@ -60,10 +60,11 @@ class Deviation {
 template <class F>
 Deviation for_each_tensor(const std::map<std::string, Values>& got,
                           const std::map<std::string, Values>& expected, F&& f) {
+  const Values none;
   Deviation all;
   for (const auto& [name, values] : expected) {
     const auto found = got.find(name);
-    const Values& there = found == got.end() ? Values{} : found->second;
+    const Values& there = found == got.end() ? none : found->second;
     Deviation one;
     one.add(there, values), all.add(there, values);
     f(name, one);

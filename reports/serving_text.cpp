@@ -44,13 +44,24 @@ std::string cache_words(const CacheCapacity& c, const EngineLimits& limits) {
       human_bytes(room.bytes_per_token.value), human_bytes(room.state_bytes.value));
 }
 
+/// What makes room; whose fields they are, the scenario's or a pool's, is above.
+std::string cures_words(const CacheCapacity& c) {
+  const std::string shorter =
+      c.tokens == 0 ? "" : fmt::format("; max_model_len = {} takes shorter requests", c.tokens);
+  return "a larger tp or pp shares weights among more devices; serving.weights and fp8_products "
+         "make "
+         "them narrower" +
+         shorter;
+}
+
 std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& limits, bool fits) {
   const std::string used = fmt::format("{} of weights, activations and process",
                                        human_bytes(c.stages[c.tightest].use.bytes().value));
   if (!fits) {
     return {{{"DOES NOT FIT  ", Ink::kBad},
              {fmt::format("{} leave room for {} tokens; a sequence has up to {}", used,
-                          human_count(c.tokens), human_count(limits.max_context))}}};
+                          human_count(c.tokens), human_count(limits.max_context))}},
+            labelled("", cures_words(c))};
   }
   return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
           labelled("cache", cache_words(c, limits)),

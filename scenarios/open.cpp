@@ -145,16 +145,20 @@ OpenScenario parse_open_scenario(const std::string& text, const std::string& fil
 
 void refuse_open_fields(const Json& root) {
   if (!holds_open(root)) return;  // of most: without a look at all that can be searched
+  const bool serves = root.find_path("serving") != nullptr;
   std::vector<std::string> paths = search_paths();
   for (const auto& [section, key] : kSections) paths.emplace_back(section);
   for (const std::string& path : paths) {
     const Json* json = root.find_path(path);
     if (json == nullptr || !is_open(*json)) continue;
-    throw InputError({.code = "S048",
-                      .problem = fmt::format("{} is left open: {}", path, json->describe()),
-                      .where = json->where(),
-                      .expected = "one value: only `plait search` chooses among several",
-                      .cure = fmt::format("run `plait search`, or --set {}=VALUE", path)});
+    throw InputError(
+        {.code = "S048",
+         .problem = fmt::format("{} is left open: {}", path, json->describe()),
+         .where = json->where(),
+         .expected = serves ? "one value: what serves is compared and not searched"
+                            : "one value: only `plait search` chooses among several",
+         .cure = (serves ? "run `plait serve` with -L " : "run `plait search`, or --set ") + path +
+                 (serves ? "=VALUE,VALUE" : "=VALUE")});
   }
 }
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """serve_steps.py MEASURED [--plait PROGRAM] [--cluster NAME] -o RESULT: the steps that torch_serve.py
 measured, as `plait serve` predicts them of one device of the cluster. A batch that decodes are requests
-that come at once, of which all but a few tokens are in their prompts; a prompt's step is the time to
-its first token."""
+that come at once, of which all but a few tokens are in their prompts, which one step takes together."""
 
 import argparse
 import json
@@ -29,10 +28,7 @@ def scenario(step, measured, cluster):
 
 def seconds_of(step, service):
     """Of the GPU alone, as a graph's replay is: without what the engine's host does in between."""
-    if step["new_tokens"] == 1:
-        steps = service["generation_steps"]
-        return steps["time_s"] / steps["steps"]
-    steps = service["prompt_steps"]
+    steps = service["generation_steps" if step["new_tokens"] == 1 else "prompt_steps"]
     return steps["time_s"] / steps["steps"]
 
 

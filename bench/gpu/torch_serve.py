@@ -4,7 +4,7 @@
 What steps of a server take on one GPU, in plain PyTorch: Llama 3.1 8B in bf16 with weights drawn at
 random, of batches that decode and of prompts, as a CUDA graph each. Between products, kernels are
 those that torch.compile fuses; attention is PyTorch's FlashAttention-2 or cuDNN's, over a cache that lies
-in one piece. It is a server without a scheduler, to judge predicted steps by (serve.py beside it)."""
+in one piece. It is a server without a scheduler, to judge predicted steps by (serve_steps.py)."""
 
 import argparse
 import json

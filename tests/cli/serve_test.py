@@ -2,6 +2,7 @@
 input is refused with its place."""
 
 import json
+import re
 import time
 import unittest
 
@@ -294,6 +295,22 @@ class Serve(CommandTest):
         result = self.serve(changed(SMALL, "model", "llama-3.1-70b"))
         self.assertEqual(result.code, 1)
         self.assertIn("DOES NOT FIT", result.out)
+        self.assertIn("a larger tp or pp", result.out)
+        self.assertNotIn("max_model_len", result.out)
+
+    def test_a_sequence_that_does_not_fit_is_told_how_long_one_may_be(self):
+        longest = changed(changed(SMALL, "serving.engine.gpu_memory_utilization", 0.25),
+                          "serving.engine.max_model_len", 131072)
+        result = self.serve(longest)
+        self.assertEqual(result.code, 1, result.out + result.err)
+        tokens = re.search(r"max_model_len = (\d+)", result.out)[1]
+        self.assertEqual(self.serve(changed(longest, "serving.engine.max_model_len", int(tokens))).code,
+                         0)
+
+    def test_a_field_left_open_is_compared(self):
+        result = self.serve(SMALL, "--set", "strategy.tp=auto")
+        self.assertEqual(result.code, 2)
+        self.assertIn("plait serve` with -L strategy.tp=", result.err)
 
     def test_bad_input_is_refused(self):
         refused = {
