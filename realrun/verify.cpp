@@ -40,6 +40,11 @@ class Deviation {
       difference_ += (x - y) * (x - y), dot_ += x * y, aa_ += x * x, bb_ += y * y;
     }
   }
+  void add(const Deviation& other) {
+    difference_ += other.difference_, dot_ += other.dot_, aa_ += other.aa_, bb_ += other.bb_;
+  }
+  /// Of the numbers that should be there.
+  double norm() const { return std::sqrt(bb_); }
   double error() const {
     if (is_nan()) return 1;
     return std::sqrt(bb_ == 0 ? difference_ : difference_ / bb_);
@@ -66,7 +71,7 @@ Deviation for_each_tensor(const std::map<std::string, Values>& got,
     const auto found = got.find(name);
     const Values& there = found == got.end() ? none : found->second;
     Deviation one;
-    one.add(there, values), all.add(there, values);
+    one.add(there, values), all.add(one);
     f(name, one);
   }
   return all;
@@ -260,11 +265,7 @@ Verification compare(const ModelState& got, const ModelState& expected) {
   for_each_tensor(got.weights, expected.weights, [&](const std::string&, const Deviation& d) {
     out.weight_error = std::max(out.weight_error, d.error());
   });
-  double squares = 0;
-  for (const auto& [name, values] : expected.gradients) {
-    for (double x : values.value) squares += x * x;
-  }
-  out.gradient_norm = std::sqrt(squares);
+  out.gradient_norm = gradients.norm();
   out.replicas_agree = got.replicas_agree;
   out.planned = got.planned, out.held = got.held;
   return out;

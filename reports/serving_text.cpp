@@ -48,9 +48,8 @@ std::string cache_words(const CacheCapacity& c, const EngineLimits& limits) {
 std::string cures_words(const CacheCapacity& c) {
   const std::string shorter =
       c.tokens == 0 ? "" : fmt::format("; max_model_len = {} takes shorter requests", c.tokens);
-  return "a larger tp or pp shares weights among more devices; serving.weights and fp8_products "
-         "make "
-         "them narrower" +
+  return "a larger tp or pp shares weights among more devices; serving.weights and "
+         "serving.fp8_products make them narrower" +
          shorter;
 }
 

@@ -101,9 +101,9 @@ if ((has_torch)); then
     grep -q -- --num-experts "$arguments" || part "$name-compiled" 120 \
       python3 bench/gpu/torch_step.py "$arguments" --compile -o "$folder/$name.compiled"
   done
+  part torch-ops 60 python3 bench/gpu/torch_ops.py -o "$folder/torch-ops.json"
+  part torch-rows 90 python3 bench/gpu/torch_rows.py -o "$folder/torch-rows.json"
 fi
-((has_torch)) && part torch-ops 60 python3 bench/gpu/torch_ops.py -o "$folder/torch-ops.json"
-((has_torch)) && part torch-rows 90 python3 bench/gpu/torch_rows.py -o "$folder/torch-rows.json"
 part predictions 60 bench/gpu/predict.sh "$folder"
 
 if ((gpus > 1)); then

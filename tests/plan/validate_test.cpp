@@ -132,6 +132,10 @@ TEST(Bytes, StagesThatGiveDifferentSizesForOneCollective) {
   Block& norm = own_block(plan, 1, find_call(plan, 1, "gradient_norm"));
   std::get<Collective>(norm.ops.back().body).dtype = DType::kBf16;
   expect_fault(plan, FaultKind::kBytes, 1);
+  std::vector<PlanFault> others = validate(plan);
+  std::erase_if(others, [](const PlanFault& f) { return f.kind == FaultKind::kBytes; });
+  ASSERT_EQ(others.size(), 1U);  // it is no longer of its tensor's type either
+  EXPECT_EQ(others[0].kind, FaultKind::kType) << others[0].text;
 }
 
 TEST(Bytes, EndsOfAMessageThatDisagree) {

@@ -249,7 +249,11 @@ class PeerMessage : public Communication {
 
   bool advance(Transport& transport) override {
     if (!queued_) {
-      if (!(flow_ == Flow::kOut ? leave() : fetch())) return false;
+      if (flow_ == Flow::kOut) {
+        leave();
+      } else if (!fetch()) {
+        return false;
+      }
       arrival_.queue(lane_.stream, transport);
       queued_ = true;
     }
@@ -258,15 +262,15 @@ class PeerMessage : public Communication {
   std::string waits_for() const override { return "the ranks it shares its GPU with"; }
 
  private:
-  bool leave() {
+  void leave() {
     enter(lane_);
     Letter letter{std::make_shared<EventHandle>(make_mark()),
                   pool_.take(static_cast<std::size_t>(bytes_))};
     hands_.copy(letter.bytes.get(), at_, bytes_);
     CUDA_CHECK(cudaEventRecord(letter.written->get(), lane_.stream));
     board_.leave(meeting_, std::move(letter));
-    return true;
   }
+  /// False: it is not there yet.
   bool fetch() {
     letter_ = board_.fetch(meeting_);
     if (!letter_) return false;
