@@ -13,6 +13,7 @@
 #include "costmodel/kernels.h"
 #include "costmodel/one_shot.h"
 #include "costmodel/projections.h"
+#include "costmodel/served_experts.h"
 #include "costmodel/torch_rows.h"
 #include "costmodel/transfer.h"
 
@@ -134,6 +135,8 @@ double promoted_sums(const MatMul& op, const Device& device) {
 // (TransformerEngine pull request 2045, TE 2.7); the sums of our times say 546 and 643, one product
 // of all 703 and 716.
 Cost experts_cost(MatMul op, const Device& device, const Kernels& kernels, double slowdown) {
+  if (op.served && served_experts(op, device) != nullptr)
+    return served_experts_cost(op, device, slowdown);
   if (kernels.experts == Fusion::kFused || op.batch <= 1) return gemm_cost(op, device, slowdown);
   const auto experts = static_cast<double>(op.batch);
   op.batch = 1;

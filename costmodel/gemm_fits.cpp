@@ -8,21 +8,25 @@ namespace {
 // which calls cuBLAS with one scale per tensor as training does (the others call kernels with a
 // scale per row). GemmFits.* in tests/costmodel fits them anew and prints the errors of the other
 // pairs. In nvfp4 no k is split: b_S is as small as to say so.
-constexpr TiledGemm kAmpereHalf = {0.959, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32},
-                                   2.14,  2.44};
+constexpr TiledGemm kAmpereHalf = {
+    kAmpereUnit, 0.959, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32}, 2.14, 2.44};
 // Volta was not measured: Ampere's form with e such that a large product runs at 0.73 of the peak,
 // between the 0.66 of cuBLAS 9 (83 of 125 TFLOP/s, Markidis et al. 2018) and Ampere's 0.81.
-constexpr TiledGemm kVoltaHalf = {0.865, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32},
-                                  2.14,  2.44};
-constexpr TiledGemm kHopperHalf = {0.839, 0.852, 141, 0.158, 0.156, 1.99, {1, 1, 0.716, 0.448},
-                                   3.15,  2.45};
-constexpr TiledGemm kBlackwellHalf = {
-    0.748, 0.774, 104, 0.307, 0.213, 3.92, {0.942, 0.949, 0.563, 0.311}, 0.35, 2.02};
-constexpr TiledGemm kHopperEight = {0.787, 0.82, 257, 0.01, 0.155, 9, {1, 1, 0.94, 0.39}, 3, 2.45};
+constexpr TiledGemm kVoltaHalf = {
+    kAmpereUnit, 0.865, 0.781, 213, 1, 0.183, 0.43, {0.835, 0.698, 0.515, 0.32}, 2.14, 2.44};
+constexpr TiledGemm kHopperHalf = {kHopperUnit,          0.839, 0.852, 141, 0.158, 0.156, 1.99,
+                                   {1, 1, 0.716, 0.448}, 3.15,  2.45};
+constexpr TiledGemm kBlackwellHalf = {kBlackwellUnit, 0.748, 0.774, 104,
+                                      0.307,          0.213, 3.92,  {0.942, 0.949, 0.563, 0.311},
+                                      0.35,           2.02};
+constexpr TiledGemm kHopperEight = {2 * kHopperUnit,    0.787, 0.82, 257, 0.01, 0.155, 9,
+                                    {1, 1, 0.94, 0.39}, 3,     2.45};
 constexpr TiledGemm kBlackwellEight = {
-    0.725, 0.733, 236, 0.221, 0.25, 20, {0.961, 0.688, 0.419, 0.282}, 0.21, 2.02};
+    2 * kBlackwellUnit,           0.725, 0.733, 236, 0.221, 0.25, 20,
+    {0.961, 0.688, 0.419, 0.282}, 0.21,  2.02};
 constexpr TiledGemm kBlackwellFour = {
-    0.557, 0.698, 648, 0.474, 0.25, 19.9, {0.846, 0.643, 0.366, 0.191}, 0.001, 2.02};
+    4 * kBlackwellUnit,           0.557, 0.698, 648, 0.474, 0.25, 19.9,
+    {0.846, 0.643, 0.366, 0.191}, 0.001, 2.02};
 
 bool is_eight_bits(DType dtype) { return dtype == DType::kFp8 || dtype == DType::kInt8; }
 

@@ -2,15 +2,16 @@
 // Measured constants of matrix products on GPUs, by generation and element type. A product is cut
 // into tiles, which the multiprocessors work off in waves; k may be split among them:
 //   t = t0 + (1 + c F / (F + F0)) min over tiles and splits s of  (C^3 + M^3)^(1/3) + S
-//   C = w(s tiles / SMs) 2 tm tn (k / s + k0) SMs / (e r P)
+//   C = w(s tiles / SMs) 2 tm tn (k / s + k0) / (e min(P / SMs, r max(P / SMs, P_0)))
 //   w(x) = q ceil(x) + (1 - q) max(x, 1)
 //   M = B / (b BW)
 //   S = 0 if s = 1, else 2.3 us + 8 s m n batch / (b_S BW), the partial sums
 // with F = 2 m n k batch, B every operand once. q is 1 where whole waves are waited for and 0 where
 // the last one is shared out (stream-K, Osama et al. 2023); r is the rate of a tile relative to the
-// largest; k0 is what filling and draining a tile's pipeline costs; c is what the clock loses in
-// long kernels.
-// Which data, which rows: costmodel/fit/gemm.h.
+// largest, where a multiprocessor's peak is the P_0 of the GPU that was measured: what makes small
+// tiles slow is not the multiplying but the feeding, which slower units wait for less. k0 is what
+// filling and draining a tile's pipeline costs; c is what the clock loses in long kernels. Which
+// data, which rows: costmodel/fit/gemm.h.
 
 #include <array>
 #include <cstdint>
@@ -27,7 +28,12 @@ struct Tile {
 inline constexpr std::array<Tile, 5> kTiles = {
     {{256, 128}, {128, 128}, {128, 64}, {64, 64}, {64, 32}}};
 
+/// P_0 of A100, H100 and B200 in 16 bits, TFLOP/s (data sheets).
+inline constexpr double kAmpereUnit = 312.0 / 108, kHopperUnit = 989.4 / 132,
+                        kBlackwellUnit = 2250.0 / 148;
+
 struct TiledGemm {
+  double multiprocessor;       // P_0, TFLOP/s
   double flops;                // e
   double bandwidth;            // b
   double prologue;             // k0, elements of k

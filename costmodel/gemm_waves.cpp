@@ -45,8 +45,10 @@ class TileChoice {
         partial_(8 * sizes_.batch * sizes_.m * sizes_.n /
                  (fit.sums_bandwidth * device.memory_bandwidth.value)),
         second_kernel_(fixed_time(device, kSecondKernel).value) {
+    const double fed = std::max(rate_, fit.flops * fit.multiprocessor * 1e12);
     consider(kTiles[0], rate_);
-    for (std::size_t i = 1; i < kTiles.size(); ++i) consider(kTiles[i], rate_ * fit.tile[i - 1]);
+    for (std::size_t i = 1; i < kTiles.size(); ++i)
+      consider(kTiles[i], std::min(rate_, fit.tile[i - 1] * fed));
   }
   const Sizes& sizes() const { return sizes_; }
   double memory() const { return memory_; }

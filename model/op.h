@@ -42,6 +42,8 @@ struct MatMul {
   /// Tensor parallelism with overlap: of the whole operand with the rows of all ranks, those of the
   /// rank so many places before this one along tp. -1: all rows.
   std::int64_t ring_step = -1;
+  /// Experts of a serving step, by an inference engine's kernel for all of them.
+  bool served = false;
 };
 
 /// Scaled dot-product attention over (batch, heads, seq_q, head_dim) x (batch, kv_heads, seq_kv,

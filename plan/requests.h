@@ -46,6 +46,12 @@ struct Load {
 /// (ServingPrecision::fused_elementwise) and reduces small buffers by a kernel of its own.
 enum class ServingEngine : std::uint8_t { kVllm, kTensorRtLlm };
 
+/// What has to be free before a waiting request is admitted: blocks for what the step computes of
+/// it, for the whole of what is known of its sequence (vLLM's scheduler_reserve_full_isl, of pull
+/// request 37307, on by default since spring 2026), or for all that its sequence may come to, which
+/// it then keeps (TensorRT-LLM's GUARANTEED_NO_EVICT).
+enum class Admission : std::uint8_t { kChunk, kPrompt, kSequence };
+
 /// How an engine batches and what it keeps for its cache: vLLM's names and, for the first three,
 /// the values that it takes for `vllm serve` on GPUs of 70 GiB and more (EngineArgs,
 /// get_batch_defaults).
@@ -56,6 +62,7 @@ struct EngineLimits {
   std::int64_t max_context = 0;       // longest sequence (max_model_len); 0: what the load needs
   double memory_utilization = 0.9;    // of the device, for everything (gpu_memory_utilization)
   bool chunked_prefill = true;        // a prompt may be cut over steps
+  Admission admission = Admission::kPrompt;
   ServingEngine engine = ServingEngine::kVllm;
   bool graphs = true;          // CUDA graphs for steps that only generate
   bool own_all_reduce = true;  // unless --disable-custom-all-reduce

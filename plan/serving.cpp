@@ -80,7 +80,7 @@ class ServingWriter {
   ServingWriter(Draft& d, const LayerMap& map, std::int64_t tokens)
       : d_(d),
         map_(map),
-        copies_experts_(tokens >= kOffloadedTokens),
+        copies_weights_(tokens >= kOffloadedTokens),
         memory_(d, Place::kHost),
         storage_(d, Place::kStorage) {
     d_.programs.resize(static_cast<std::size_t>(d_.mesh()[Axis::kPp]));
@@ -91,10 +91,11 @@ class ServingWriter {
     on_host_ = map_.embedding.residence == Residence::kProcessor;
     call(block_of({.name = Part::kEmbedding, .residence = map_.embedding.residence}), 0);
     std::int32_t layer = 0;
-    for (const LayerPlace& place : map_.layers) {
+    for (const LayerPlace& given : map_.layers) {
+      const LayerPlace place = who_computes(given);
       go(place, layer);
       call(
-          block_of({Part::kLayer, place.residence, d_.kind_of(layer), map_.experts_on_host(layer)}),
+          block_of({Part::kLayer, given.residence, d_.kind_of(layer), map_.experts_on_host(layer)}),
           layer);
       ++layer;
     }
@@ -128,20 +129,38 @@ class ServingWriter {
     Block block = written(part);
     switch (part.residence) {
       case Residence::kDevice: return part.name == Part::kLayer ? on_device(part, block) : block;
-      case Residence::kProcessor: return on_processor(d_, memory_, block, all);
+      case Residence::kProcessor:
+        if (part.name == Part::kLayer && copies_layers()) return from_memory(std::move(block));
+        return on_processor(d_, memory_, block, all);
       case Residence::kHost: return with_copied_weights(d_, memory_, Place::kHost, block, all);
       case Residence::kStorage:
         return with_copied_weights(d_, storage_, Place::kStorage, block, all);
     }
     return block;
   }
+  /// Layers of the processor of which the device computes all but the cache's new rows. The latents
+  /// of attention that has some are not copied.
+  bool copies_layers() const { return copies_weights_ && !d_.model.latent_attention(); }
+  LayerPlace who_computes(LayerPlace place) const {
+    if (place.residence == Residence::kProcessor && copies_layers())
+      place.residence = Residence::kDevice;
+    return place;
+  }
+  Block from_memory(Block block) {
+    block = with_copied_weights(d_, memory_, Place::kHost, std::move(block),
+                                [](const Op&) { return true; });
+    block = on_processor(d_, memory_, std::move(block), [this](const Op& op) {
+      return reads_cache(op) && (map_.cache_on_host || body_of<Attention>(op) == nullptr);
+    });
+    return map_.cache_on_host ? block : with_copied_cache(d_, memory_, std::move(block));
+  }
   /// A layer of the device, without what the processor has of it.
   Block on_device(const Part& part, Block block) {
     if (!part.experts_on_host && !map_.cache_on_host) return block;
     const auto experts = ops_of_experts(d_, block);
-    if (part.experts_on_host && copies_experts_)
+    if (part.experts_on_host && copies_weights_)
       block = with_copied_weights(d_, memory_, Place::kHost, std::move(block), experts);
-    const bool moved = part.experts_on_host && !copies_experts_;
+    const bool moved = part.experts_on_host && !copies_weights_;
     if (!moved && !map_.cache_on_host) return block;
     return on_processor(d_, memory_, std::move(block), [&](const Op& op) {
       return (moved && experts(op)) || (map_.cache_on_host && reads_cache(op));
@@ -196,7 +215,7 @@ class ServingWriter {
 
   Draft& d_;
   const LayerMap& map_;
-  bool copies_experts_;  // to the device, which computes them
+  bool copies_weights_;  // of host memory to the device, which computes with them
   Twins memory_, storage_;
   std::map<Part, BlockId> blocks_;
   std::optional<BlockId> send_, receive_, to_host_, to_device_;

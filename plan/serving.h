@@ -44,14 +44,19 @@ struct ServingPrecision {
   /// Element-wise work is part of the kernel before it: residual sums and norms one kernel, casts
   /// to fp8 the end of norms, activations and attention (fuse_elementwise, inference.h).
   bool fused_elementwise = false;
+  /// Experts are multiplied by in an engine's kernel for all of them (MatMul::served), as vLLM and
+  /// TensorRT-LLM do and llama.cpp does not.
+  bool fused_experts = true;
 };
 
 /// Where a layer's weights are and who multiplies by them.
 enum class Residence : std::uint8_t {
   kDevice,
-  kProcessor,  // in host memory, computed on by the host (llama.cpp)
-  kHost,       // in host memory, copied to the device whenever the layer runs (Accelerate)
-  kStorage     // on drives, read and copied whenever the layer runs
+  /// In host memory, computed on by the host (llama.cpp); for steps of `kOffloadedTokens` and more
+  /// copied to the device, with what attention reads of the cache, whenever the layer runs.
+  kProcessor,
+  kHost,    // in host memory, copied to the device whenever the layer runs (Accelerate)
+  kStorage  // on drives, read and copied whenever the layer runs
 };
 
 struct LayerPlace {

@@ -90,6 +90,14 @@ const Table<EngineLimits>& engine_table() {
           field("gpu_memory_utilization", &E::memory_utilization, Real{.min = 0.01, .max = 1},
                 "Share of the device's memory for weights, activations and cache."),
           field("chunked_prefill", &E::chunked_prefill, Flag{}, "A prompt may be cut over steps."),
+          field("admission", &E::admission,
+                Choice<Admission>{{{"chunk", Admission::kChunk},
+                                   {"prompt", Admission::kPrompt},
+                                   {"sequence", Admission::kSequence}}},
+                "What the cache must have room for before a request begins: the first chunk of its "
+                "prompt (vLLM before spring 2026), the prompt (vLLM since), or prompt and answer, "
+                "so that none is preempted (TensorRT-LLM).")
+              .silent_by_default(),
           field("kernels", &E::engine,
                 Choice<ServingEngine>{{{"vllm", ServingEngine::kVllm},
                                        {"tensorrt_llm", ServingEngine::kTensorRtLlm}}},

@@ -46,11 +46,16 @@ Engine::Engine(const EngineLimits& limits, std::int64_t blocks,
   cache_.emplace(blocks, limits.block_size, requests);
 }
 
-bool Engine::has_room(const Request& r) const {
-  const std::int64_t tokens = r.prompt + r.output - 1 + guesses_.tokens + guesses_.lookahead;
-  const std::int64_t at_once = limits_.max_tokens + guesses_.lookahead;
-  return kept_.most_blocks(tokens, at_once, limits_.block_size) <= blocks_;
+std::int64_t Engine::most_tokens(const Request& r) const {
+  return r.prompt + r.output - 1 + guesses_.tokens + guesses_.lookahead;
 }
+
+std::int64_t Engine::most_blocks(std::int64_t tokens) const {
+  const std::int64_t at_once = limits_.max_tokens + guesses_.lookahead;
+  return kept_.most_blocks(tokens, at_once, limits_.block_size);
+}
+
+bool Engine::has_room(const Request& r) const { return most_blocks(most_tokens(r)) <= blocks_; }
 
 bool Engine::fits_step(const Request& r) const {
   return limits_.chunked_prefill || r.prompt + r.output - 1 <= limits_.max_tokens;
@@ -61,11 +66,23 @@ std::int64_t Engine::guesses(std::size_t r, std::int64_t tokens) const {
   return generates ? std::min(guesses_.tokens, budget_ - tokens) : 0;
 }
 
+/// Of a sequence that has none yet; what it keeps to its end it takes with the first of them.
+bool Engine::may_begin(std::size_t r) const {
+  if (limits_.admission != Admission::kPrompt) return true;
+  if (cache_) return cache_->has_room(r, state_[r].computed, known(r));
+  return most_blocks(known(r)) <= free_;
+}
+
 /// For so many tokens, and slots behind them.
 bool Engine::take_blocks(std::size_t r, std::int64_t tokens, std::int64_t slots) {
   State& s = state_[r];
-  if (cache_) return cache_->hold(r, s.computed, s.computed + tokens, s.computed + tokens + slots);
-  const std::int64_t more = kept_.blocks(s.computed, tokens + slots, limits_.block_size) - s.blocks;
+  const bool whole = limits_.admission == Admission::kSequence;
+  const std::int64_t most = most_tokens(requests_[r]);
+  const std::int64_t until = whole ? most : s.computed + tokens + slots;
+  if (cache_) return cache_->hold(r, s.computed, s.computed + tokens, until);
+  const std::int64_t all =
+      whole ? most_blocks(most) : kept_.blocks(s.computed, tokens + slots, limits_.block_size);
+  const std::int64_t more = all - s.blocks;
   if (more > free_) return false;  // below 0: some go back
   s.blocks += more, free_ -= more;
   return true;
@@ -143,7 +160,7 @@ void Engine::schedule_waiting(Batch& batch) {
     s.computed = cache_ ? cache_->found(r, known(r)) : 0;
     const std::int64_t tokens = std::min(missing(r), budget_);
     if (!has_place() || (tokens < missing(r) && !limits_.chunked_prefill)) return;
-    if (!take_blocks(r, tokens)) return;
+    if (!may_begin(r) || !take_blocks(r, tokens)) return;
     if (s.preemptions == 0) s.found = s.computed;
     waiting_.pop_front();
     running_.push_back(r);

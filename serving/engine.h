@@ -2,7 +2,8 @@
 // The scheduler of one replica, as vLLM's (vllm/v1/core/sched/scheduler.py; Kwon et al. 2023, Yu et
 // al. 2022, Agrawal et al. 2024): continuous batching in steps of at most `max_tokens`. Sequences
 // that generate come first, then prompts that have begun, then waiting requests in the order of
-// arrival, whose prompts are cut to what is left of the budget. Keys and values live in blocks;
+// arrival, whose prompts are cut to what is left of the budget; the first of these waits until what
+// `admission` asks for is free, and the others behind it. Keys and values live in blocks;
 // where none are free the sequence admitted last gives its blocks back and starts over (preemption
 // by recomputation), as the first of those that wait. With prefix caching a sequence that is
 // admitted begins behind what it finds in the cache (serving/prefix_cache.h). With speculative
@@ -96,6 +97,10 @@ class Engine {
   std::int64_t missing(std::size_t r) const { return known(r) - state_[r].computed; }
   /// Guesses that a sequence which is to compute `tokens` brings along.
   std::int64_t guesses(std::size_t r, std::int64_t tokens) const;
+  /// Tokens that it may come to in the cache, guesses and what is behind them included.
+  std::int64_t most_tokens(const Request& r) const;
+  std::int64_t most_blocks(std::int64_t tokens) const;
+  bool may_begin(std::size_t r) const;
   bool take_blocks(std::size_t r, std::int64_t tokens, std::int64_t slots = 0);
   void give_blocks(std::size_t r);
   void run(std::size_t r, std::int64_t tokens, std::int64_t guesses, Batch& batch);

@@ -51,24 +51,39 @@ std::int64_t PrefixCache::found(std::size_t r, std::int64_t tokens) const {
   return blocks * block_size_;
 }
 
+std::vector<std::int32_t> PrefixCache::hits(std::size_t r, std::int64_t computed) const {
+  std::vector<std::int32_t> out;
+  for (std::int64_t i = 0; held_[r].blocks.empty() && i < computed / block_size_; ++i) {
+    out.push_back(block_with(contents_of(r, i)));
+    PLAIT_CHECK(out.back() != kNone, "blocks that were found are not there");
+  }
+  return out;
+}
+
+std::int64_t PrefixCache::taken(std::size_t r, const std::vector<std::int32_t>& hits,
+                                std::int64_t until) const {
+  const std::int64_t before = std::ssize(held_[r].blocks) + std::ssize(hits);
+  const std::int64_t more = ceil_div(until, block_size_) - before;
+  const auto is_idle = [this](std::int32_t b) {
+    return made_[static_cast<std::size_t>(b)].uses == 0;
+  };
+  return std::max<std::int64_t>(0, more) + std::ranges::count_if(hits, is_idle);
+}
+
+bool PrefixCache::has_room(std::size_t r, std::int64_t computed, std::int64_t tokens) const {
+  return taken(r, hits(r, computed), tokens) <= free_;
+}
+
 bool PrefixCache::hold(std::size_t r, std::int64_t computed, std::int64_t tokens,
                        std::int64_t slots) {
   Held& held = held_[r];
-  std::vector<std::int32_t> hits;
-  std::int64_t idle = 0;
-  for (std::int64_t i = 0; held.blocks.empty() && i < computed / block_size_; ++i) {
-    hits.push_back(block_with(contents_of(r, i)));
-    PLAIT_CHECK(hits.back() != kNone, "blocks that were found are not there");
-    if (block(hits.back()).uses == 0) ++idle;
-  }
-  const std::int64_t before = std::ssize(held.blocks) + std::ssize(hits);
-  const std::int64_t all = ceil_div(std::max(tokens, slots), block_size_);
-  const std::int64_t more = std::max<std::int64_t>(0, all - before);
-  if (more + idle > free_) return false;
-  for (const std::int32_t b : hits) use(b);
-  held.blocks.insert(held.blocks.end(), hits.begin(), hits.end());
-  held.known += std::ssize(hits);
-  for (std::int64_t i = 0; i < more; ++i) held.blocks.push_back(take());
+  const std::vector<std::int32_t> found = hits(r, computed);
+  const std::int64_t until = std::max(tokens, slots);
+  if (taken(r, found, until) > free_) return false;
+  for (const std::int32_t b : found) use(b);
+  held.blocks.insert(held.blocks.end(), found.begin(), found.end());
+  held.known += std::ssize(found);
+  while (std::ssize(held.blocks) < ceil_div(until, block_size_)) held.blocks.push_back(take());
   for (std::int64_t& i = held.known; i < tokens / block_size_; ++i) {
     learn(held.blocks[static_cast<std::size_t>(i)], contents_of(r, i));
   }

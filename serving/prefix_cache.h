@@ -31,6 +31,8 @@ class PrefixCache {
   /// one that has none yet, and for what comes behind them up to `slots`. False: there are too few,
   /// and nothing changes.
   bool hold(std::size_t r, std::int64_t computed, std::int64_t tokens, std::int64_t slots = 0);
+  /// Whether `hold` would find enough of them free.
+  bool has_room(std::size_t r, std::int64_t computed, std::int64_t tokens) const;
   /// r gives all of its blocks back.
   void release(std::size_t r);
 
@@ -59,6 +61,11 @@ class PrefixCache {
 
   Contents contents_of(std::size_t r, std::int64_t index) const;
   std::int32_t block_with(const Contents& contents) const;
+  /// What r would find, where it has no blocks yet.
+  std::vector<std::int32_t> hits(std::size_t r, std::int64_t computed) const;
+  /// Of those that are free, for as many tokens as `until`.
+  std::int64_t taken(std::size_t r, const std::vector<std::int32_t>& hits,
+                     std::int64_t until) const;
   Block& block(std::int32_t b) { return made_[static_cast<std::size_t>(b)]; }
   void use(std::int32_t b);
   std::int32_t take();

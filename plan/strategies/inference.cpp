@@ -74,7 +74,9 @@ void apply_weight_formats(Draft& d, const ServingPrecision& precision) {
     if (precision.fp8_products) cast_inputs(d, block);
     for (Op& op : block.ops) {
       if (is_router(d, op)) continue;
-      pack(d, op, multiplies_by_experts(d, op) ? precision.experts : precision.weights);
+      const bool experts = multiplies_by_experts(d, op);
+      pack(d, op, experts ? precision.experts : precision.weights);
+      if (experts) body_of<MatMul>(op)->served = precision.fused_experts;
     }
   }
   for (Op& op : d.head_forward.ops) pack(d, op, precision.head);

@@ -119,6 +119,25 @@ Block with_copied_weights(Draft& d, Twins& home, Place place, Block block,
   return out;
 }
 
+Block with_copied_cache(Draft& d, Twins& home, Block block) {
+  Block out{block.name, {}};
+  for (Op& op : block.ops) {
+    const Attention* a = body_of<Attention>(op);
+    for (Operand& o : op.operands) {
+      if (a == nullptr || d.tensors[o.tensor].kind != TensorClass::kKvCache) continue;
+      Tensor t = d.tensors[o.tensor];
+      const std::int64_t rows = t.dims[0].global, read = a->batch * a->seq_kv;
+      t.name += ".staged", t.dims[0] = Dim{read};
+      t.scope = Scope::kCall, t.persistent = false;
+      const TensorId on_device = d.add(t);
+      out.ops.push_back(copy(d, home.of(o.tensor), on_device, 0, read, rows));
+      o.tensor = on_device;
+    }
+    out.ops.push_back(std::move(op));
+  }
+  return out;
+}
+
 std::function<bool(const Op&)> ops_of_experts(const Draft& d, const Block& block) {
   std::set<TensorId> results;
   for (const Op& op : block.ops) {

@@ -37,6 +37,10 @@ Op copied(const Draft& draft, TensorId from, TensorId to);
 Block with_copied_weights(Draft& draft, Twins& home, Place place, Block block,
                           const std::function<bool(const Op&)>& chosen);
 
+/// The block with a copy to the device of the keys and values that attention reads, in front of it:
+/// of as many tokens as its sequences have.
+Block with_copied_cache(Draft& draft, Twins& home, Block block);
+
 /// Which ops of the block are its experts' own: what fills their slots, their products and the
 /// activations between.
 std::function<bool(const Op&)> ops_of_experts(const Draft& draft, const Block& block);

@@ -32,6 +32,8 @@ inline Case drawn_case() {
   c.limits.max_tokens = *rc::gen::inRange(1, 40);
   c.limits.max_sequences = *rc::gen::inRange(1, 8);
   c.limits.block_size = *rc::gen::inRange(1, 6);
+  c.limits.admission =
+      *rc::gen::element(Admission::kChunk, Admission::kPrompt, Admission::kSequence);
   const int n = *rc::gen::inRange(1, 12);
   std::int64_t longest = 0;
   for (int i = 0; i < n; ++i) {

@@ -110,6 +110,62 @@ TEST(Engine, TheLastAdmittedIsPreemptedAndStartsOver) {
   EXPECT_EQ(engine.preemptions(1), 1);
 }
 
+/// Three requests with prompts of 8 tokens, of which 12 are kept at a time, in steps of 4: how
+/// often one was preempted.
+std::int64_t preemptions_with(Admission admission, bool prefix_caching) {
+  std::vector<Request> requests = two(8, 3);
+  requests.push_back(requests[0]);
+  EngineLimits limits;
+  limits.max_tokens = 4, limits.block_size = 1, limits.admission = admission;
+  limits.prefix_caching = prefix_caching;
+  Engine engine(limits, 12, requests);
+  for (std::size_t r = 0; r < requests.size(); ++r) engine.admit(r);
+  std::int64_t sum = 0;
+  for (std::size_t finished = 0, step = 0; finished < requests.size() && step < 1000; ++step) {
+    const Progress done = engine.complete(engine.schedule());
+    for (const std::size_t r : done.finished) engine.release(r);
+    finished += done.finished.size();
+  }
+  EXPECT_EQ(engine.outstanding(), 0U);
+  for (std::size_t r = 0; r < requests.size(); ++r) sum += engine.preemptions(r);
+  return sum;
+}
+
+// The first chunk of the second prompt fits beside the first sequence, the rest of it does not.
+TEST(Engine, APromptThatWouldNotFitWaits) {
+  for (const bool prefix_caching : {false, true}) {
+    EXPECT_GT(preemptions_with(Admission::kChunk, prefix_caching), 0);
+    EXPECT_EQ(preemptions_with(Admission::kPrompt, prefix_caching), 0);
+    EXPECT_EQ(preemptions_with(Admission::kSequence, prefix_caching), 0);
+  }
+}
+
+// Of a prompt that fits the answer may not.
+TEST(Engine, WhatIsReservedToItsEndIsNeverPreempted) {
+  const auto preemptions = [](Admission admission) {
+    const std::vector<Request> requests = two(3, 4);
+    EngineLimits limits;
+    limits.block_size = 1, limits.admission = admission;
+    Engine engine(limits, 7, requests);
+    engine.admit(0), engine.admit(1);
+    for (int i = 0; i < 20; ++i) {
+      for (const std::size_t r : engine.complete(engine.schedule()).finished) engine.release(r);
+    }
+    EXPECT_EQ(engine.outstanding(), 0U);
+    return engine.preemptions(0) + engine.preemptions(1);
+  };
+  EXPECT_EQ(preemptions(Admission::kPrompt), 1);
+  EXPECT_EQ(preemptions(Admission::kSequence), 0);
+}
+
+RC_GTEST_PROP(Engine, SequencesReservedToTheirEndsAreNeverPreempted, ()) {
+  Case c = drawn_case();
+  c.limits.admission = Admission::kSequence;
+  Engine engine(c.limits, c.blocks, c.requests, c.kept);
+  run(c, 2, engine, [](const Batch&) {});
+  for (std::size_t r = 0; r < c.requests.size(); ++r) RC_ASSERT(engine.preemptions(r) == 0);
+}
+
 // Pairs of prompts of 4 and 8 tokens: 4 5 / 2 + 8 9 / 2 = 46; of two of 6: 42. The mean keeps the
 // tokens and adds keys until the pairs agree.
 TEST(Engine, AStepsShapeKeepsTokensAndPairs) {

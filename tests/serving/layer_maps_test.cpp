@@ -93,6 +93,27 @@ TEST(LayerMaps, LayersOffTheDeviceTakeTheirBytesOverTheirLink) {
   EXPECT_NEAR(one_moved(Residence::kStorage) - one_moved(Residence::kHost), bytes / 1e9, 1e-6);
 }
 
+// The processor would take its FLOPs for a prompt: the device has them, and what it needs for them
+// is copied, of the cache as much as is there.
+TEST(LayerMaps, APromptCopiesWhatTheProcessorHas) {
+  ServedModel s = served();
+  s.costs.machine.processor = find_device("cpu-host");
+  const auto one_moved = [&](const Step& step) {
+    ServedModel moved = s;
+    moved.layout.map.layers[0].residence = Residence::kProcessor;
+    return to_seconds(time_step(moved, step).total() - time_step(s, step).total()).value;
+  };
+  const auto prompt = [](std::int64_t keys) { return Step{{1, 1024, keys}, {}, 1}; };
+  const double weights = 2.0 * static_cast<double>(count_parameters(s.model).layer);
+  const double link = s.cluster.host.bandwidth.value;
+  EXPECT_GT(one_moved(prompt(1024)), weights / link);
+  EXPECT_LT(one_moved(prompt(1024)), 1.5 * weights / link);
+  const double token = static_cast<double>(kv_bytes_per_token(s.model, s.precision, 1).value);
+  const double more = one_moved(prompt(100'000)) - one_moved(prompt(1024));
+  EXPECT_GT(more, 0.9 * 98'976 * token / link);
+  EXPECT_LT(more, 1.5 * 98'976 * token / link);
+}
+
 TEST(LayerMaps, WordsSayWhatIsNotOnItsDevice) {
   ServedModel s = served({.tp = 1, .pp = 2});
   EXPECT_EQ(words_of(s.layout), "");
@@ -167,10 +188,12 @@ TEST(LayerMaps, PlansAreSoundWhereverLayersAre) {
       ServedModel s = served({.tp = 1, .pp = 2});
       for (const std::size_t i : {0U, 1U, 20U}) s.layout.map.layers[i].residence = r;
       s.layout.map.cache_on_host = cache_on_host;
-      const Step mixed = {{1, 16, 16}, {2, 1, 64}, 3};
-      const auto faults =
-          validate(make_serving_plan(s.model, mixed, s.precision, s.layout, /*cache_tokens=*/64));
-      EXPECT_TRUE(faults.empty()) << faults.front().text;
+      for (const std::int64_t tokens : {std::int64_t{16}, kOffloadedTokens}) {
+        const Step mixed = {{1, tokens, tokens}, {2, 1, 64}, 3};
+        const auto faults =
+            validate(make_serving_plan(s.model, mixed, s.precision, s.layout, /*cache_tokens=*/64));
+        EXPECT_TRUE(faults.empty()) << faults.front().text;
+      }
     }
   }
 }

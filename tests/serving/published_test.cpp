@@ -110,7 +110,7 @@ TEST(PublishedServing, TokensPerSecondOverGpuLayers) {
 // processor of the machine is not stated.
 TEST(PublishedServing, TokensPerSecondWithExpertsInHostMemory) {
   ServedModel s = on_pcie(*find_preset("gpt-oss-120b"), "rtx-3090", 1, "core-i9-13900k");
-  s.precision.experts = WeightFormat::kMxfp4;
+  s.precision.experts = WeightFormat::kMxfp4, s.precision.fused_experts = false;
   LayerRule rule;
   rule.dealing = Dealing::kGpuLayers, rule.gpu_layers = 99;
   const nlohmann::json file = published("llama-experts.json");
