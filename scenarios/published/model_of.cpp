@@ -1,8 +1,12 @@
 #include "scenarios/published/model_of.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <regex>
 
 #include "core/spelling.h"
+#include "model/presets.h"
 #include "scenarios/published/hybrid_of.h"
 
 namespace plait {
@@ -42,11 +46,13 @@ class ModelWriter {
     // Qwen3's heads have norms, and so have those of Megatron-LM's tests that say so in their name.
     if (mentions(lower_case(m_.name), "qwen3") || mentions(m_.name, "qk_layernorm"))
       out["qk_norm"] = true;
+    add_wider_heads(out);
     if (has_latents(run_)) add_latents(out);
     if (m_.experts > 0) add_experts(out);
     if (mentions(m_.name, "BERT")) add_encoder(out);
     add_modules(out);
     add_hybrid(out, run_, assumed_);
+    for (const ModelField& field : m_.fields) out[field.name] = JsonObject::parse(field.value);
     return out;
   }
 
@@ -96,10 +102,31 @@ class ModelWriter {
     assumed_.emplace_back("no pooler and next-sentence head: one token of each sequence");
   }
 
+  /// Heads that are not h / a wide, where a preset has the same sizes: Qwen3 32B, Gemma. Those of
+  /// all models of Qwen3 are of 128 (head_dim of their config.json).
+  void add_wider_heads(JsonObject& out) {
+    if (std::ranges::find(m_.fields, "head_dim", &ModelField::name) != m_.fields.end()) return;
+    const auto same = [this](const Preset& p) {
+      const Model& m = p.model;
+      return m.layers == m_.layers && m.hidden == m_.hidden && m.heads == m_.heads &&
+             (m_.kv_heads == 0 || m.kv_heads == m_.kv_heads) &&
+             (m_.experts > 0 || m_.ffn_hidden == 0 || m.ffn_hidden == m_.ffn_hidden) &&
+             m.layer_pattern.empty() && m.kv_lora_rank == 0 && m.head_dim > 0 &&
+             m.head_dim * m.heads != m.hidden;
+    };
+    const auto preset = std::ranges::find_if(presets(), same);
+    if (mentions(lower_case(m_.name), "qwen3")) {
+      out["head_dim"] = 128;
+    } else if (preset != presets().end()) {
+      out["head_dim"] = preset->model.head_dim;
+      assumed_.push_back(
+          fmt::format("heads of {}: those of {}", preset->model.head_dim, preset->model.name));
+    }
+  }
+
   /// Experts and what a preset of the family says of heads.
   void add_experts(JsonObject& out) {
     const std::string name = lower_case(m_.name);
-    if (mentions(name, "qwen3")) out["head_dim"] = 128;
     if (mentions(name, "gpt oss")) {
       out["head_dim"] = 64;
       // sliding_window and layer_types of openai/gpt-oss-120b's config.json.

@@ -151,6 +151,7 @@ PublishedModel model_of(const Json& m) {
   out.gated_mlp = flag(m, "gated_mlp").value_or(is_gated_by_name(out.name));
   out.tied_embeddings = flag(m, "tied_embeddings");
   if (const auto untied = flag(m, "untied")) out.tied_embeddings = !*untied;
+  out.fields = fields_of_scenario(m);
   return out;
 }
 
@@ -310,6 +311,7 @@ PublishedRun run_of(const Json& r) {
   out.optimizer = text(r, "optimizer");
   out.profile = profile_of(member(r, "stage_profile_ms"));
   out.measured = measured_of(part(r, "measured"), out);
+  out.unread = unread_members(r);
   return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "plan/strategy.h"
+#include "scenarios/published/members.h"
 
 namespace plait {
 
@@ -32,6 +33,7 @@ struct PublishedModel {
   std::string attention;  // "MLA"
   bool gated_mlp = false;
   std::optional<bool> tied_embeddings;
+  std::vector<ModelField> fields;  // that go into a scenario as they are
 };
 
 struct PublishedLayout {
@@ -72,6 +74,7 @@ struct PublishedRun {
   std::string precision, recompute, optimizer;
   std::optional<PassProfile> profile;  // of a stage's passes, in ms; `kept` is not published
   Measured measured;
+  std::vector<std::string> unread;  // members that nobody reads
 
   /// Ranks that work on different sequences; where that is not published, what the other axes leave
   /// of the devices.
@@ -92,8 +95,8 @@ inline bool mentions(std::string_view text, std::string_view words) {
 std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument);
 std::optional<std::int64_t> number_behind(const PublishedRun& run, const std::string& argument);
 
-/// Reads a list of records. Unknown members are left alone. Throws InputError V001 for a file that
-/// is no list of records, with the place of what is wrong.
+/// Reads a list of records. Members that are not read are listed in `unread`. Throws InputError
+/// V001 for a file that is no list of records, with the place of what is wrong.
 std::vector<PublishedRun> read_published_runs(const JsonDocument& document);
 
 }  // namespace plait

@@ -35,6 +35,7 @@ class ScenarioWriter {
     if (!recipe_.by_release.empty()) {
       assumed_.emplace_back("recipe: that of the release, " + recipe_.by_release);
     }
+    for (const std::string& member : run.unread) assumed_.push_back("not read: " + member);
   }
 
   RecordScenario write() {

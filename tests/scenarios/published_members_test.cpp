@@ -1,0 +1,84 @@
+// Members of a record: which are read, which go into a scenario as they are, which are listed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "scenarios/published/scenario_of.h"
+#include "tests/scenarios/published_sample.h"
+
+namespace plait::published_members_test {
+
+using nlohmann::json;
+
+json model(const json& record) { return json::parse(scenario_of(run_of(record)).json)["model"]; }
+
+std::vector<std::string> unread(const json& record) { return run_of(record).unread; }
+
+TEST(PublishedMembers, OfAModelThatAScenarioHasGoThere) {
+  json record = published_sample();
+  EXPECT_FALSE(model(record).contains("head_dim"));
+  record["model"]["head_dim"] = 160;
+  record["model"]["attention_window"] = 512;
+  record["model"]["qk_norm"] = true;
+  record["model"]["positions"] = "rotary";
+  const json m = model(record);
+  EXPECT_EQ(m["head_dim"], 160);
+  EXPECT_EQ(m["attention_window"], 512);
+  EXPECT_EQ(m["qk_norm"], true);
+  EXPECT_EQ(m["positions"], "rotary") << "in place of the family's";
+  EXPECT_TRUE(unread(record).empty());
+}
+
+// Qwen3 32B: 64 layers of 5,120, 64 heads; 5120 / 64 is 80.
+TEST(PublishedMembers, HeadsThatAreNotSaidAreThoseOfThePresetWithTheSameSizes) {
+  json record = published_sample();
+  record["parallel"] = {{"dp", 16}};
+  record["model"] = {{"name", "a model"}, {"layers", 64},    {"hidden", 5120},
+                     {"heads", 64},       {"kv_heads", 8},   {"ffn_hidden", 25600},
+                     {"seq_len", 4096},   {"vocab", 151936}, {"gated_mlp", true}};
+  EXPECT_EQ(model(record)["head_dim"], 128);
+  EXPECT_EQ(
+      std::ranges::count(scenario_of(run_of(record)).assumed, "heads of 128: those of qwen3-32b"),
+      1);
+  record["model"]["head_dim"] = 80;
+  EXPECT_EQ(model(record)["head_dim"], 80);
+  record["model"].erase("head_dim"), record["model"]["layers"] = 63;
+  EXPECT_FALSE(model(record).contains("head_dim"));
+  record["model"]["name"] = "Qwen3-31B";
+  EXPECT_EQ(model(record)["head_dim"], 128) << "the family's";
+}
+
+TEST(PublishedMembers, ThatNobodyReadsAreListedWithWhatTheyMayMean) {
+  json record = published_sample();
+  EXPECT_TRUE(unread(record).empty());
+  record["parallel"]["zero"] = 1;
+  record["batch"]["microbatch"] = 2;
+  record["model"]["sliding_window"] = 4096;
+  record["model"]["colour"] = "red";
+  record["cluster"]["num_gpu"] = 8;
+  record["measured"]["tokens_per_gpu_per_s"] = 5;
+  record["precison"] = "bf16";
+  const std::vector<std::string> expected = {
+      "precison (did you mean \"precision\"?)",
+      "model.colour",
+      "model.sliding_window (did you mean \"attention_window\"?)",
+      "cluster.num_gpu (did you mean \"num_gpus\"?)",
+      "parallel.zero (did you mean \"zero_stage\"?)",
+      "batch.microbatch (did you mean \"micro_batch\"?)",
+      "measured.tokens_per_gpu_per_s (did you mean \"tokens_per_s_per_gpu\"?)"};
+  EXPECT_EQ(unread(record), expected);
+  const std::vector<std::string> assumed = scenario_of(run_of(record)).assumed;
+  EXPECT_EQ(std::ranges::count(assumed, "not read: " + expected[4]), 1);
+}
+
+TEST(PublishedMembers, ThatTellPeopleWhereARecordIsFromAreNotListed) {
+  json record = published_sample();
+  record["confidence"] = "exact", record["knob_confidence"] = {{"sp", "recalled"}};
+  record["model"]["params"] = 1.3e9;
+  record["measured"]["iteration_time_s_derived"] = 2;
+  record["measured"]["anything_derived"] = 2;
+  record["batch"]["grad_accum"] = nullptr, record["parallel"]["zeros"] = nullptr;
+  EXPECT_TRUE(unread(record).empty());
+}
+
+}  // namespace plait::published_members_test
