@@ -1,18 +1,24 @@
+#include <fmt/format.h>
+
+#include <cctype>
 #include <regex>
 #include <string_view>
 
 #include "core/spelling.h"
+#include "scenarios/framework.h"
 #include "scenarios/published/scenario_of.h"
 
 namespace plait {
 namespace {
 
-/// The first rule whose words a record has names its profile.
+/// The first rule whose words a record has, in letters of either case, names its profile.
 struct Rule {
   std::string_view words, profile;
 };
 /// Stands for Megatron-LM's profile of the year that the source names.
 constexpr std::string_view kMegatronOfItsYear = "megatron, of its year";
+/// DeepSpeed's Megatron-LM had FlashAttention from 2023 on.
+constexpr std::string_view kMegatronDeepSpeedOfItsYear = "megatron-deepspeed, of its year";
 constexpr Rule kRules[] = {
     {"llm-foundry", "llm-foundry"},
     {"2025-06_torchtitan", "torchtitan-2025"},
@@ -31,16 +37,16 @@ constexpr Rule kRules[] = {
     {"PaddleNLP", "paddle"},
     {"-flagscale", "flagscale"},  // FlagPerf's cases are called <model>-<framework>
     {"-megatron/", "megatron-core"},
+    {"SC21", "megatron-lm-2021"},
+    {"cases_jan2021", "megatron-lm-2021"},
     {"BLOOM", "megatron-deepspeed"},
     {"BigScience", "megatron-deepspeed"},
     {"vTrain", "vtrain"},
-    {"megatron-deepspeed", "megatron-deepspeed-flash"},
+    {"megatron-deepspeed", kMegatronDeepSpeedOfItsYear},
     {"ZeRO-3", "deepspeed-zero3"},
     {"data parallel (DeepSpeed", "deepspeed-zero3"},
     {"Aleph-Alpha", "scaling"},
     {"Zero Bubble", "megatron-lm-2023"},
-    {"SC21", "megatron-lm-2021"},
-    {"cases_jan2021", "megatron-lm-2021"},
     {"tables.tex", "megatron-lm-2020"},
     {"Megatron-LM e156d2fe", "megatron-lm-2021"},
     {"golden", "megatron-lm"},
@@ -54,6 +60,7 @@ constexpr Rule kRules[] = {
     {"NeMo", "nemo"},
     {"DGX Cloud", "nemo"},
     {"Megatron", kMegatronOfItsYear},
+    {"MegatronLM", kMegatronOfItsYear},
 };
 /// Sources that ran all of their rows with one software, whatever they are called or compared with.
 /// The paper's FSDP has tensor and sequence parallelism beside it, which DeepSpeed's has not; DGX
@@ -61,15 +68,35 @@ constexpr Rule kRules[] = {
 constexpr Rule kSources[] = {{"MoE Parallel Folding", "megatron-core"},
                              {"nemo_megatron/README_175b.md @v24.11.1", "nemo-launcher"}};
 
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
+
+/// Whether a text has `words` in small letters, not as a part of a longer word: "NeMo" is no part
+/// of "Nemotron". Both are in small letters.
+bool has_word(std::string_view text, std::string_view words) {
+  for (std::size_t at = text.find(words); at != std::string_view::npos;
+       at = text.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    const bool begins = at == 0 || !is_letter(words.front()) || !is_letter(text[at - 1]);
+    const bool ends = end == text.size() || !is_letter(words.back()) || !is_letter(text[end]);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 /// Megatron-LM as it was in the year of a paper: attention was not fused by default until 2024.
-std::string megatron_of(const std::string& source) {
-  static const std::regex kYear(R"(\b(20[12]\d)\b)");
-  std::smatch found;
-  const bool dated = std::regex_search(source, found, kYear);
-  const int year = dated ? std::stoi(found[1].str()) : 2024;
+std::string megatron_of(int year) {
+  if (year == 0) return "megatron-core";
   if (year <= 2020) return "megatron-lm-2020";
   if (year == 2021) return "megatron-lm-2021";
   return year <= 2023 ? "megatron-lm-2023" : "megatron-core";
+}
+
+std::string profile_of_rule(const Rule& rule, const PublishedRun& run) {
+  const int year = year_of(run);
+  if (rule.profile == kMegatronOfItsYear) return megatron_of(year);
+  if (rule.profile == kMegatronDeepSpeedOfItsYear)
+    return year != 0 && year <= 2022 ? "megatron-deepspeed" : "megatron-deepspeed-flash";
+  return std::string(rule.profile);
 }
 
 /// Where no rule names the software: DeepSpeed and PyTorch's FSDP by their names, else
@@ -83,20 +110,50 @@ std::string by_layout(const PublishedRun& run) {
   return mentions(words, "fsdp") ? "torchtitan" : "megatron-core";
 }
 
+/// "profile: pytorch, by the layout: no profile is called ..."
+ChosenProfile chosen_by_layout(const PublishedRun& run) {
+  const std::string name = by_layout(run);
+  if (run.framework.empty()) return {name, fmt::format("profile: {}, by the layout", name)};
+  return {name, fmt::format("profile: {}, by the layout, for \"{}\", which has none", name,
+                            run.framework)};
+}
+
 }  // namespace
 
-std::string framework_of(const PublishedRun& run) {
-  for (const Rule& rule : kSources) {
-    if (mentions(run.source, rule.words)) return std::string(rule.profile);
+int year_of(const PublishedRun& run) {
+  static const std::regex kYear(R"(\b(20[12]\d)\b)");
+  std::smatch found;
+  for (const std::string* words : {&run.framework, &run.source}) {
+    if (std::regex_search(*words, found, kYear)) return std::stoi(found[1].str());
   }
-  for (const std::string& words : {run.framework, run.source, run.layout.fsdp, run.notes}) {
+  return 0;
+}
+
+ChosenProfile profile_of(const PublishedRun& run) {
+  const std::string named = lower_case(run.framework);
+  for (const Framework& f : frameworks()) {
+    if (f.name == named) return {f.name, fmt::format("profile: {}", f.name)};
+  }
+  for (const Rule& rule : kSources) {
+    if (!mentions(run.source, rule.words)) continue;
+    return {std::string(rule.profile), fmt::format("profile: {}, by the source", rule.profile)};
+  }
+  struct Place {
+    const std::string& words;
+    const char* called;
+  };
+  for (const Place& place : {Place{run.framework, "framework"}, Place{run.source, "source"},
+                             Place{run.layout.fsdp, "sharding"}, Place{run.notes, "notes"}}) {
+    const std::string words = lower_case(place.words);
     for (const Rule& rule : kRules) {
-      if (!mentions(words, rule.words)) continue;
-      return rule.profile == kMegatronOfItsYear ? megatron_of(run.source)
-                                                : std::string(rule.profile);
+      if (!has_word(words, lower_case(rule.words))) continue;
+      const std::string name = profile_of_rule(rule, run);
+      return {name, fmt::format("profile: {}, by the {}", name, place.called)};
     }
   }
-  return by_layout(run);
+  return chosen_by_layout(run);
 }
+
+std::string framework_of(const PublishedRun& run) { return profile_of(run).name; }
 
 }  // namespace plait

@@ -32,6 +32,7 @@ class ScenarioWriter {
         framework_(framework_of(run)),
         attention_(attention_of(run)),
         recipe_(std::move(recipe)) {
+    assumed_.push_back(profile_of(run).told);
     if (!recipe_.by_release.empty()) {
       assumed_.emplace_back("recipe: that of the release, " + recipe_.by_release);
     }

@@ -26,7 +26,14 @@ struct RecordScenario {
 /// Throws NotRepresentable.
 RecordScenario scenario_of(const PublishedRun& run);
 
-/// Name of the profile whose software a record names (docs/validate.md has the rules).
+/// Of the software that a record names (docs/validate.md has the rules).
+struct ChosenProfile {
+  std::string name, told;  // told: as it stands among what was assumed
+};
+ChosenProfile profile_of(const PublishedRun& run);
+/// Its name.
 std::string framework_of(const PublishedRun& run);
+/// The year that the framework's name says, or else the source; 0: neither.
+int year_of(const PublishedRun& run);
 
 }  // namespace plait

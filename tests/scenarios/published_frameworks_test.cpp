@@ -1,0 +1,61 @@
+// Which profile a record gets by the name of its framework, and what profiles and years say of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "scenarios/framework.h"
+#include "scenarios/published/scenario_of.h"
+#include "scenarios/scenario.h"
+#include "tests/scenarios/published_sample.h"
+
+namespace plait::published_frameworks_test {
+
+using nlohmann::json;
+
+json record_of(const std::string& framework) {
+  json record = published_sample();
+  record["source"] = "somebody's page", record["framework"] = framework;
+  return record;
+}
+std::string profile(const std::string& framework) {
+  return framework_of(run_of(record_of(framework)));
+}
+bool tells(const json& record, const std::string& words) {
+  return std::ranges::count(scenario_of(run_of(record)).assumed, words) == 1;
+}
+
+TEST(PublishedFrameworks, AProfilesOwnNameChoosesIt) {
+  for (const std::string& name : framework_names()) EXPECT_EQ(profile(name), name);
+  EXPECT_EQ(profile("TorchTitan-2025"), "torchtitan-2025");
+}
+
+TEST(PublishedFrameworks, LettersOfEitherCaseNameOne) {
+  EXPECT_EQ(profile("NEMO 24.07"), "nemo-launcher");
+  EXPECT_EQ(profile("nemo 2.0"), "nemo");
+  EXPECT_EQ(profile("NanoTron"), "nanotron");
+  EXPECT_EQ(profile("megatron-lm, 2023"), "megatron-lm-2023");
+  EXPECT_EQ(profile("MegatronLM"), "megatron-core");
+  EXPECT_EQ(profile("PAXML (jax)"), "maxtext");
+  EXPECT_EQ(profile("a Nemotron's"), "megatron-core") << "no NeMo";
+}
+
+TEST(PublishedFrameworks, TheYearOfItsNameComesBeforeTheSources) {
+  json record = record_of("Megatron-LM 2021");
+  record["source"] = "a paper of 2025";
+  EXPECT_EQ(framework_of(run_of(record)), "megatron-lm-2021");
+  EXPECT_EQ(profile("Megatron-DeepSpeed of 2022"), "megatron-deepspeed");
+  EXPECT_EQ(profile("Megatron-DeepSpeed of 2023"), "megatron-deepspeed-flash");
+}
+
+TEST(PublishedFrameworks, WhichWasChosenIsToldAndWhatNamesNone) {
+  EXPECT_TRUE(tells(record_of("nanotron"), "profile: nanotron"));
+  EXPECT_TRUE(tells(record_of("nanotron of March"), "profile: nanotron, by the framework"));
+  EXPECT_TRUE(tells(record_of("abacus 3"),
+                    "profile: megatron-core, by the layout, for \"abacus 3\", which has none"));
+  json record = record_of("");
+  EXPECT_TRUE(tells(record, "profile: megatron-core, by the layout"));
+  record["source"] = "torchtitan's docs";
+  EXPECT_TRUE(tells(record, "profile: torchtitan, by the source"));
+}
+
+}  // namespace plait::published_frameworks_test
