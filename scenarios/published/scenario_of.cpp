@@ -184,6 +184,14 @@ class ScenarioWriter {
     return p_.tp > 1 && (mentions(run_.notes, "AsyncTP") || mentions(run_.notes, "Async TP"));
   }
 
+  /// nanotron's tp_linear_async_communication, which its profile has off.
+  bool sends_beside_products() const {
+    static const std::regex kAsync(R"(tp_linear_async_communication(?! ?[=:]? ?(?:false|off|none)))"
+                                   R"(|async (?:communication|tp\b)|asynctp)");
+    return framework_ == "nanotron" && p_.tp > 1 &&
+           std::regex_search(lower_case(run_.notes + "; " + run_.arguments), kAsync);
+  }
+
   /// Where the record names kernels.
   JsonObject kernels() {
     JsonObject out;
@@ -256,6 +264,7 @@ class ScenarioWriter {
     if (p_.tp > 1) out["sequence_parallel"] = splits_sequences();
     out["recompute"] = recompute_of(run_, framework_, recipe_, assumed_);
     const bool megatrons = recipe_.overlaps_tensor && p_.tp > 1;
+    if (sends_beside_products()) out["tensor"] = "weight-grad";
     if (megatrons || async_tensor_parallel()) {
       if (recomputes_ops(out["recompute"])) {
         assumed_.emplace_back("tensor parallelism in pieces: not with recomputation op by op");

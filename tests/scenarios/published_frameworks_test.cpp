@@ -58,4 +58,16 @@ TEST(PublishedFrameworks, WhichWasChosenIsToldAndWhatNamesNone) {
   EXPECT_TRUE(tells(record, "profile: torchtitan, by the source"));
 }
 
+TEST(PublishedFrameworks, NanotronWaitsForTensorParallelMessagesUnlessItSaysAsync) {
+  json record = record_of("nanotron");
+  const auto overlap = [&record] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample").strategy.tensor.overlap;
+  };
+  EXPECT_EQ(overlap(), TensorOverlap::kNone);
+  record["notes"] = "tp_mode REDUCE_SCATTER with tp_linear_async_communication.";
+  EXPECT_EQ(overlap(), TensorOverlap::kWeightGrad);
+  record["notes"] = "tp_linear_async_communication: false";
+  EXPECT_EQ(overlap(), TensorOverlap::kNone);
+}
+
 }  // namespace plait::published_frameworks_test
