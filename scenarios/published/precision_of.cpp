@@ -7,6 +7,7 @@
 
 #include "core/spelling.h"
 #include "scenarios/published/scenario_of.h"
+#include "scenarios/published/state_of.h"
 
 namespace plait {
 namespace {
@@ -107,6 +108,7 @@ nlohmann::ordered_json precision_of(const PublishedRun& run, std::vector<std::st
     out["split_master"] = false;
     assumed.emplace_back("recipe: its optimizer state is in bf16");
   }
+  add_state(out, run, assumed);
   return out;
 }
 

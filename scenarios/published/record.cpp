@@ -326,6 +326,10 @@ std::string name_of(MemoryStatistic s) {
   return "";
 }
 
+bool has_pattern(const std::string& text, const char* pattern) {
+  return std::regex_search(text, std::regex(pattern));
+}
+
 std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument) {
   return found_behind(run, argument, R"(\S+)");
 }

@@ -90,6 +90,9 @@ inline bool mentions(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
 }
 
+/// Whether a regular expression occurs in a text.
+bool has_pattern(const std::string& text, const char* pattern);
+
 /// What stands behind an argument of a run, by a regular expression of its name, and the number
 /// there: 64 behind "--kv-lora-rank".
 std::optional<std::string> word_behind(const PublishedRun& run, const std::string& argument);
