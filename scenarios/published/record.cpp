@@ -259,6 +259,7 @@ Measured measured_of(const Json& m, const PublishedRun& run) {
     out.mfu = out.hfu = std::nullopt;
   }
   read_memory(m, out);
+  if (out.memory_bytes) out.says_memory = true;
   // Whatever the framework: FlagPerf, training/nvidia/nvidia_monitor.py, and its READMEs' "actual /
   // total" of the device's memory.
   if (mentions(run.source, "FlagPerf")) out.memory_statistic = MemoryStatistic::kDevice;

@@ -55,7 +55,7 @@ struct Measured {
   std::optional<double> mfu, hfu;                 // shares of the peak
   bool half_squares = false;  // these rates count the half of attention that is not masked
   bool out_of_memory = false;
-  bool says_memory = false;  // whether it fitted was published, or a time that implies it
+  bool says_memory = false;  // whether it fitted was published, or what only one that ran has
   std::optional<double> memory_bytes;
   MemoryStatistic memory_statistic = MemoryStatistic::kReserved;
   bool memory_of_last_rank = false;  // else of the fullest

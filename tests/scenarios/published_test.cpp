@@ -46,6 +46,15 @@ TEST(Published, TimesThatTheirSourceDisownsAreLeftOut) {
   EXPECT_FALSE(run_of(record).measured.step_s.has_value());
 }
 
+TEST(Published, ARunWhoseMemoryAloneWasPublishedRan) {
+  json record = published_sample();
+  record["measured"] = json::object();
+  EXPECT_FALSE(run_of(record).measured.says_memory);
+  record["measured"] = {{"peak_memory_gb", 20}};
+  EXPECT_TRUE(run_of(record).measured.says_memory);
+  EXPECT_FALSE(run_of(record).measured.out_of_memory);
+}
+
 TEST(Published, ProductsInNvfp4LeaveNoLayerPlain) {
   json record = published_sample();
   record["precision"] = "NVFP4";
