@@ -1,5 +1,6 @@
 #pragma once
-// The low-rank adapters of a published run: records say that there are some, not which.
+// The low-rank adapters of a published run, and how the weights beside them are stored: by the
+// words of its record, or else those of the recipe.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,8 +10,11 @@
 
 namespace plait {
 
-/// workload.lora of a run with adapters; appends the recipe that it is taken from. Throws
-/// NotRepresentable where adapters are not planned beside what the run has.
+/// Whether a run trains adapters alone.
+bool has_adapters(const PublishedRun& run);
+
+/// workload.lora of such a run; appends what its record does not say and where that is taken from.
+/// Throws NotRepresentable where they are not planned beside what the run has.
 nlohmann::ordered_json adapters_of(const PublishedRun& run, std::vector<std::string>& assumed);
 
 }  // namespace plait

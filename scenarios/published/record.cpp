@@ -293,6 +293,7 @@ PublishedRun run_of(const Json& r) {
   out.framework = text(r, "framework") + text(r, "system");
   out.kernel = text(r, "kernel");
   out.arguments = words(member(r, "extra_args"));
+  out.adapters = words(member(r, "adapters"));
   out.model = model_of(part(r, "model"));
   const Json& cluster = part(r, "cluster");
   out.gpu = text(cluster, "gpu");

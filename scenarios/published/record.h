@@ -63,8 +63,8 @@ struct Measured {
 
 struct PublishedRun {
   std::string id, source, tier, task, notes, flags;
-  /// Words on the software: framework, kernel and further arguments, where published.
-  std::string framework, kernel, arguments;
+  /// Words on the software: framework, kernel, further arguments and adapters, where published.
+  std::string framework, kernel, arguments, adapters;
   PublishedModel model;
   std::string gpu, interconnect;
   std::int64_t gpus = 0, gpus_per_node = 8;

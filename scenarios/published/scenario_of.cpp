@@ -96,7 +96,7 @@ class ScenarioWriter {
     }
     out["micro_batch"] = micro_batch;
     out["precision"] = precision_of(run_, assumed_);
-    if (run_.task == "lora") out["lora"] = adapters_of(run_, assumed_);
+    if (has_adapters(run_)) out["lora"] = adapters_of(run_, assumed_);
     if (drops_tokens()) {
       if (!mentions(run_.notes, "capacity factor 1"))
         assumed_.emplace_back("dropped tokens: capacity factor 1");

@@ -29,6 +29,64 @@ TEST(PublishedAdapters, AreThoseOfTheRecipe) {
       assumed, [](const std::string& a) { return a.starts_with("adapters: "); }));
 }
 
+LowRankAdapters noted(const std::string& words, bool gated = true) {
+  json record = published_sample();
+  record["task_kind"] = "lora", record["notes"] = words, record["model"]["gated_mlp"] = gated;
+  record["precision"] = "bf16";
+  return parse_scenario(scenario_of(run_of(record)).json, "sample").workload.lora;
+}
+
+TEST(PublishedAdapters, AreThoseThatARecordStates) {
+  using T = AdapterTarget;
+  const std::vector<T> all = {T::kQ, T::kK, T::kV, T::kOut, T::kGateHalf, T::kUpHalf, T::kDown};
+  EXPECT_EQ(noted("lora r=8 on q,v"), (LowRankAdapters{8, 0, {T::kQ, T::kV}}));
+  EXPECT_EQ(noted("LoRA r 8, alpha 16 on q and v; bf16-true"),
+            (LowRankAdapters{8, 16, {T::kQ, T::kV}}));
+  EXPECT_EQ(noted("rank 16, alpha 32, all linear layers"), (LowRankAdapters{16, 32, all}));
+  EXPECT_EQ(noted("LoRA rank 64 on all", false).targets,
+            (std::vector<T>{T::kQ, T::kK, T::kV, T::kOut, T::kUp, T::kDown}));
+  EXPECT_EQ(
+      noted("LoRA rank 64, alpha 16, dropout 0.05 on c_attn c_proj w1 w2. PyTorch 2.0"),
+      (LowRankAdapters{64, 16, {T::kQkv, T::kOut, T::kDown, T::kGateHalf, T::kUpHalf}, 0.05}));
+  EXPECT_EQ(noted("LoRA on Alpaca"), (LowRankAdapters{.rank = 32})) << "no product's name";
+}
+
+TEST(PublishedAdapters, OfAMemberOfTheirOwn) {
+  json record = published_sample();
+  record["task_kind"] = "lora";
+  record["adapters"] = {{"rank", 4}, {"alpha", 8}, {"targets", {"q_proj", "o_proj"}}};
+  const RecordScenario written = scenario_of(run_of(record));
+  EXPECT_EQ(parse_scenario(written.json, "sample").workload.lora,
+            (LowRankAdapters{4, 8, {AdapterTarget::kQ, AdapterTarget::kOut}}));
+  EXPECT_TRUE(std::ranges::none_of(written.assumed,
+                                   [](const std::string& a) { return a.starts_with("adapters"); }));
+  record["adapters"] = {{"rank", 4}};
+  EXPECT_EQ(std::ranges::count(scenario_of(run_of(record)).assumed,
+                               "adapters, their products: Megatron-Bridge's default, rank 32, on "
+                               "all four products of a layer"),
+            1);
+}
+
+TEST(PublishedAdapters, BesideFrozenWeightsInFourBits) {
+  json record = published_sample();
+  record["task_kind"] = "lora";
+  const auto frozen = [&](const char* precision, const char* notes) {
+    record["precision"] = precision, record["notes"] = notes;
+    const LowRankAdapters a =
+        parse_scenario(scenario_of(run_of(record)).json, "sample").workload.lora;
+    return std::pair(a.quantizes(), a.double_quantized);
+  };
+  EXPECT_EQ(frozen("bf16, frozen weights bnb.nf4", ""), std::pair(true, false));
+  EXPECT_EQ(frozen("bf16, frozen weights bnb.nf4-dq", ""), std::pair(true, true));
+  EXPECT_EQ(frozen("bf16, frozen weights NF4", ""), std::pair(true, true));
+  EXPECT_EQ(frozen("bf16", "rank 64; QLoRA"), std::pair(true, true));
+  EXPECT_EQ(frozen("fp16, frozen weights GPTQ int4", "Q-LoRA"), std::pair(true, true));
+  EXPECT_EQ(frozen("bf16", "4-bit base"), std::pair(true, true));
+  EXPECT_FALSE(frozen("bf16", "LoRA").first);
+  EXPECT_THROW(frozen("bf16", "8-bit base"), NotRepresentable);
+  EXPECT_FALSE(frozen("bf16", "8-bit Adam").first);
+}
+
 // A record of the shape of Megatron-Bridge's tables, Llama 3 70B on eight GPUs; none of those that
 // are published here has adapters.
 json record_of_adapters(const char* precision) {
