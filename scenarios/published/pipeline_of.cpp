@@ -7,6 +7,7 @@
 
 #include "core/spelling.h"
 #include "plan/schedule.h"
+#include "scenarios/published/scenario_of.h"
 
 namespace plait {
 namespace {
@@ -66,6 +67,14 @@ const ScheduleKind* named_schedule(const std::string& words) {
   return found;
 }
 
+/// Megatron-LM's scatter_gather_tensors_in_pipeline, without sequence parallelism: it went when
+/// pipelines moved into Megatron-Core in 2023 (Megatron-LM commits 39b83c795 and 3c92fa93b, pull
+/// requests 4032 and 4140), and the profile is of 2022 and 2023.
+bool cuts_messages(const PublishedRun& run, const std::string& framework) {
+  return framework == "megatron-lm-2023" && year_of(run) == 2022 && run.layout.tp > 1 &&
+         !run.layout.sequence_parallel.value_or(false);
+}
+
 class PipelineWriter {
  public:
   PipelineWriter(const PublishedRun& run, const std::string& framework, const Recipe& recipe,
@@ -76,6 +85,7 @@ class PipelineWriter {
         recipe_(recipe),
         assumed_(assumed),
         torchtitan_(framework.starts_with("torchtitan")),
+        cuts_messages_(cuts_messages(run, framework)),
         short_ends_(mentions(run.notes, "one transformer layer less")) {}
 
   JsonObject write() {
@@ -85,7 +95,12 @@ class PipelineWriter {
     } else if (recipe_.hides_exchanges) {  // which Megatron-Core refuses
       assumed_.emplace_back("all_to_all beside another microbatch's compute: before and behind it");
     }
-    if (sends_whole_messages()) out["scatter_gather"] = false;
+    if (sends_whole_messages()) {
+      out["scatter_gather"] = false;
+    } else if (cuts_messages_) {
+      out["scatter_gather"] = true;
+      assumed_.emplace_back("messages between stages in parts: Megatron-LM's until 2022");
+    }
     share_layers(out);
     return out;
   }
@@ -179,7 +194,7 @@ class PipelineWriter {
   const PublishedLayout& p_;
   const Recipe& recipe_;
   std::vector<std::string>& assumed_;
-  bool torchtitan_, short_ends_;
+  bool torchtitan_, cuts_messages_, short_ends_;
   std::int64_t chunks_ = 1;
 };
 

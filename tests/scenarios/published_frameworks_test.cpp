@@ -70,4 +70,17 @@ TEST(PublishedFrameworks, NanotronWaitsForTensorParallelMessagesUnlessItSaysAsyn
   EXPECT_EQ(overlap(), TensorOverlap::kNone);
 }
 
+TEST(PublishedFrameworks, MegatronLmCutMessagesBetweenStagesUntil2022) {
+  json record = record_of("Megatron-LM 2022");
+  const auto cuts = [&record] {
+    return parse_scenario(scenario_of(run_of(record)).json, "sample")
+        .strategy.pipeline.scatter_gather;
+  };
+  EXPECT_TRUE(cuts());
+  record["parallel"]["sp"] = true;
+  EXPECT_FALSE(cuts());
+  record["parallel"]["sp"] = false, record["framework"] = "Megatron-LM 2023";
+  EXPECT_FALSE(cuts()) << "pipelines were in Megatron-Core";
+}
+
 }  // namespace plait::published_frameworks_test
