@@ -196,14 +196,18 @@ class ModelWriter {
     }
     // vTrain's modules hold vocab_size // world_size rows (src/model/gpt_modeling.py).
     if (framework_ == "vtrain") return vocab / p_.tp * p_.tp;
-    if (!pads_vocabulary(framework_, vocab)) return vocab;
-    return padded(vocab);
+    const std::int64_t rows = pads_vocabulary(framework_, vocab) ? padded(vocab) : divided(vocab);
+    if (rows != vocab) assumed_.push_back(fmt::format("vocabulary: {} rows for {}", rows, vocab));
+    return rows;
   }
   /// Megatron-LM's make_vocab_size_divisible_by.
   std::int64_t padded(std::int64_t vocab) const {
     const std::int64_t unit = 128 * p_.tp;
     return (vocab + unit - 1) / unit * unit;
   }
+  /// nanotron's _vocab_size_with_padding with its make_vocab_size_divisible_by of 1; elsewhere the
+  /// largest of uneven parts, on each rank (PyTorch's DTensor).
+  std::int64_t divided(std::int64_t vocab) const { return (vocab + p_.tp - 1) / p_.tp * p_.tp; }
 
   const PublishedRun& run_;
   const PublishedModel& m_;

@@ -83,4 +83,18 @@ TEST(PublishedFrameworks, MegatronLmCutMessagesBetweenStagesUntil2022) {
   EXPECT_FALSE(cuts()) << "pipelines were in Megatron-Core";
 }
 
+TEST(PublishedFrameworks, VocabulariesThatRanksCannotShareArePadded) {
+  json record = record_of("nanotron");
+  const auto rows = [&record] {
+    return json::parse(scenario_of(run_of(record)).json)["model"]["vocab"];
+  };
+  EXPECT_EQ(rows(), 50258) << "to tensor parallelism's 2";
+  EXPECT_TRUE(tells(record, "vocabulary: 50258 rows for 50257"));
+  record["framework"] = "megatron-core";
+  EXPECT_EQ(rows(), 50432) << "to 2 x 128";
+  EXPECT_TRUE(tells(record, "vocabulary: 50432 rows for 50257"));
+  record["framework"] = "nanotron", record["model"]["vocab"] = 50304;
+  EXPECT_EQ(rows(), 50304);
+}
+
 }  // namespace plait::published_frameworks_test
