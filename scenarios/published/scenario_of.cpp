@@ -11,6 +11,7 @@
 #include "core/spelling.h"
 #include "scenarios/published/adapters_of.h"
 #include "scenarios/published/attention_of.h"
+#include "scenarios/published/fused_of.h"
 #include "scenarios/published/machine_of.h"
 #include "scenarios/published/model_of.h"
 #include "scenarios/published/pipeline_of.h"
@@ -195,8 +196,7 @@ class ScenarioWriter {
   /// Where the record names kernels.
   JsonObject kernels() {
     JsonObject out;
-    if (mentions(run_.kernel, "RMS kernel")) out["norm"] = "fused";
-    if (mentions(run_.notes, "fused RMSNorm=False")) out["norm"] = "eager";
+    add_fused(out, run_);
     if (!attention_.kernel.empty()) out["attention"] = attention_.kernel;
     if (attention_.eager_softmax) out["softmax"] = "eager";
     if (mentions(run_.arguments, "--cross-entropy-loss-fusion true"))

@@ -1,0 +1,47 @@
+// Which ops published runs have as one kernel, by the words of their notes.
+#include <gtest/gtest.h>
+
+#include "scenarios/published/scenario_of.h"
+#include "tests/scenarios/published_sample.h"
+
+namespace plait::published_kernels_test {
+
+using nlohmann::json;
+
+json kernels(const std::string& notes) {
+  json record = published_sample();
+  record["notes"] = notes;
+  return json::parse(scenario_of(run_of(record)).json).value("kernels", json::object());
+}
+
+TEST(PublishedKernels, BehindFused) {
+  EXPECT_EQ(kernels("fused layernorm, swiglu, cross entropy, rotary; per-GPU batch of 16k tokens"),
+            json::parse(R"({"norm": "fused", "activation": "fused", "cross_entropy": "fused",
+                            "rope": "fused"})"));
+  EXPECT_EQ(kernels("fused dense, gelu, cross entropy, dropout-add-layernorm; fp32 residual"),
+            json::parse(R"({"activation": "fused", "cross_entropy": "fused", "norm": "fused"})"));
+  EXPECT_EQ(kernels("fused RMSNorm and RoPE"),
+            json::parse(R"({"norm": "fused", "rope": "fused"})"));
+  EXPECT_EQ(kernels("fused RMSNorm=False; sharding stage 2"), json::parse(R"({"norm": "eager"})"));
+  EXPECT_EQ(kernels("flash attention, fused RMSNorm=True"), json::parse(R"({"norm": "fused"})"));
+}
+
+TEST(PublishedKernels, OfLibraries) {
+  const json all = json::parse(
+      R"({"norm": "fused", "rope": "fused", "activation": "fused", "cross_entropy": "fused"})");
+  EXPECT_EQ(kernels("Liger kernel"), all);
+  EXPECT_EQ(kernels("apex fused norm"), json::parse(R"({"norm": "fused"})"));
+  EXPECT_EQ(kernels("Triton RMSNorm"), json::parse(R"({"norm": "fused"})"));
+  EXPECT_EQ(kernels("flash-attn's fused ops"),
+            json::parse(R"({"norm": "fused", "rope": "fused", "cross_entropy": "fused"})"));
+}
+
+TEST(PublishedKernels, WordsThatNameNone) {
+  for (const char* words : {"no fused layernorm", "AdamW fused; bf16 compute", "fused",
+                            "attention kernel: fused. MFU normalised with 312 TFLOP/s",
+                            "unfused cross entropy", "fused by hand, norm by norm"}) {
+    EXPECT_TRUE(kernels(words).empty()) << words << kernels(words);
+  }
+}
+
+}  // namespace plait::published_kernels_test
