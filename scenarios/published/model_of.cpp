@@ -34,10 +34,9 @@ class ModelWriter {
       : run_(run), m_(run.model), p_(run.layout), framework_(framework), assumed_(assumed) {}
 
   JsonObject write() {
-    JsonObject out = {
-        {"name", m_.name},     {"layers", m_.layers},
-        {"hidden", m_.hidden}, {"ffn_hidden", inner_width()},
-        {"heads", m_.heads},   {"kv_heads", m_.kv_heads > 0 ? m_.kv_heads : m_.heads}};
+    JsonObject out = {{"name", m_.name},     {"layers", m_.layers},
+                      {"hidden", m_.hidden}, {"ffn_hidden", inner_width()},
+                      {"heads", m_.heads},   {"kv_heads", kv_heads()}};
     out["vocab"] = vocabulary();
     out["max_positions"] = m_.sequence_length;
     add_family(out);
@@ -84,6 +83,15 @@ class ModelWriter {
     if (framework_ != "megatron-core" || out["positions"] != "learned") return;
     out["dropout"] = 0.1;
     assumed_.emplace_back("dropout: 0.1, Megatron-LM's default");
+  }
+
+  /// Fewer of them than ranks: some ranks have the same one, whose plan is that of one for each.
+  std::int64_t kv_heads() {
+    if (m_.kv_heads == 0) return m_.heads;
+    if (m_.kv_heads >= p_.tp || p_.tp % m_.kv_heads != 0) return m_.kv_heads;
+    assumed_.push_back(
+        fmt::format("keys and values: {} heads on {} ranks, copied", m_.kv_heads, p_.tp));
+    return p_.tp;
   }
 
   /// Llama's where a gated MLP does not say its width: 8 h / 3, to 256 (Touvron et al. 2023).

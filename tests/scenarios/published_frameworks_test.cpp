@@ -97,4 +97,14 @@ TEST(PublishedFrameworks, VocabulariesThatRanksCannotShareArePadded) {
   EXPECT_EQ(rows(), 50304);
 }
 
+TEST(PublishedFrameworks, AHeadOfKeysThatSeveralRanksHaveIsPlannedOnEach) {
+  json record = record_of("megatron-core");
+  record["model"]["kv_heads"] = 1, record["parallel"] = {{"tp", 4}, {"dp", 4}};
+  const json model = json::parse(scenario_of(run_of(record)).json)["model"];
+  EXPECT_EQ(model["kv_heads"], 4);
+  EXPECT_TRUE(tells(record, "keys and values: 1 heads on 4 ranks, copied"));
+  record["parallel"] = {{"tp", 1}, {"dp", 16}};
+  EXPECT_EQ(json::parse(scenario_of(run_of(record)).json)["model"]["kv_heads"], 1);
+}
+
 }  // namespace plait::published_frameworks_test
