@@ -111,7 +111,10 @@ JsonObject of_recipe(const PublishedRun& run, std::string& told) {
   return {{"rank", 32}};
 }
 
-constexpr const char* kEightBits = R"(\b(?:int8|8[- ]?bit|bnb\.int8)\b(?! (?:adam|optimi[sz]er)))";
+/// Of weights, not of an optimizer: "int8 base", "frozen weights in 8 bits", "load_in_8bit".
+constexpr const char* kEightBits =
+    R"((?:int8|8[- ]?bits?) (?:base|weights|model|frozen)|load.in.8.?bit)"
+    R"(|(?:base|weights|model)(?: in| bnb\.)? ?(?:int8|8[- ]?bits?)\b)";
 constexpr const char* kFourBits = R"(q-?lora|nf4|\bfp4\b|int4|\b4[- ]?bit)";
 
 /// QLoRA's frozen weights: 4 bits and a scale for each block.

@@ -83,8 +83,10 @@ TEST(PublishedAdapters, BesideFrozenWeightsInFourBits) {
   EXPECT_EQ(frozen("fp16, frozen weights GPTQ int4", "Q-LoRA"), std::pair(true, true));
   EXPECT_EQ(frozen("bf16", "4-bit base"), std::pair(true, true));
   EXPECT_FALSE(frozen("bf16", "LoRA").first);
-  EXPECT_THROW(frozen("bf16", "8-bit base"), NotRepresentable);
-  EXPECT_FALSE(frozen("bf16", "8-bit Adam").first);
+  for (const char* words : {"8-bit base", "int8 weights", "load_in_8bit", "frozen weights int8"})
+    EXPECT_THROW(frozen("bf16", words), NotRepresentable) << words;
+  for (const char* words : {"8-bit Adam", "AdamW 8-bit", "paged_adamw_8bit"})
+    EXPECT_FALSE(frozen("bf16", words).first) << words;
 }
 
 // A record of the shape of Megatron-Bridge's tables, Llama 3 70B on eight GPUs; none of those that
