@@ -18,6 +18,7 @@ constexpr std::string_view kTinyLlama =
 constexpr std::string_view kMistral =
     "Jiang et al. 2023 (arXiv 2310.06825), Table 1, without its window, as since v0.2";
 constexpr std::string_view kMistral1 = "Jiang et al. 2023 (arXiv 2310.06825), Table 1";
+constexpr std::string_view kMistral3 = "config.json of mistralai/Mistral-7B-v0.3";
 constexpr std::string_view kNemo = "config.json of mistralai/Mistral-Nemo-Base-2407";
 constexpr std::string_view kMistralSmall = "config.json of mistralai/Mistral-Small-24B-Base-2501";
 constexpr std::string_view kMistralLarge = "config.json of mistralai/Mistral-Large-Instruct-2407";
@@ -205,6 +206,7 @@ class DenseTable {
     add(llama("mistral-7b", {32, 4096, 14336, 32, 8, 32000, 32768}), 7'241'732'096, kMistral);
     add(with_window(llama("mistral-7b-v0.1", {32, 4096, 14336, 32, 8, 32000, 32768}), 4096),
         7'241'732'096, kMistral1);
+    add(llama("mistral-7b-v0.3", {32, 4096, 14336, 32, 8, 32768, 32768}), 7'248'023'552, kMistral3);
     add(with_heads_of(llama("mistral-nemo-12b", {40, 5120, 14336, 32, 8, 131072, 131072}), 128),
         12'247'782'400, kNemo);
     add(with_heads_of(llama("mistral-small-24b", {40, 5120, 32768, 32, 8, 131072, 32768}), 128),

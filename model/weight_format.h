@@ -17,22 +17,38 @@ enum class WeightFormat : std::uint8_t {
   kQ8_0,
   kQ6K,
   kQ5K,
+  kQ5_1,
+  kQ5_0,
   kQ4K,
+  kQ4_1,
   kQ4_0,
+  kIq4Nl,
+  kIq4Xs,
   kQ3K,
+  kIq3S,
+  kIq3Xxs,
   kQ2K,
-  kMxfp4  // OCP microscaling: blocks of 32 with one 8-bit scale
+  kIq2S,
+  kIq2Xs,
+  kIq2Xxs,
+  kIq1M,
+  kIq1S,
+  kMxfp4,  // OCP microscaling: blocks of 32 with one 8-bit scale
+  kNvfp4   // blocks of 16 with one 8-bit scale
 };
 inline constexpr std::array kWeightFormats = {
-    WeightFormat::kPlain, WeightFormat::kFp8, WeightFormat::kInt8, WeightFormat::kInt4,
-    WeightFormat::kQ8_0,  WeightFormat::kQ6K, WeightFormat::kQ5K,  WeightFormat::kQ4K,
-    WeightFormat::kQ4_0,  WeightFormat::kQ3K, WeightFormat::kQ2K,  WeightFormat::kMxfp4};
+    WeightFormat::kPlain,  WeightFormat::kFp8,   WeightFormat::kInt8, WeightFormat::kInt4,
+    WeightFormat::kQ8_0,   WeightFormat::kQ6K,   WeightFormat::kQ5K,  WeightFormat::kQ5_1,
+    WeightFormat::kQ5_0,   WeightFormat::kQ4K,   WeightFormat::kQ4_1, WeightFormat::kQ4_0,
+    WeightFormat::kIq4Nl,  WeightFormat::kIq4Xs, WeightFormat::kQ3K,  WeightFormat::kIq3S,
+    WeightFormat::kIq3Xxs, WeightFormat::kQ2K,   WeightFormat::kIq2S, WeightFormat::kIq2Xs,
+    WeightFormat::kIq2Xxs, WeightFormat::kIq1M,  WeightFormat::kIq1S, WeightFormat::kMxfp4,
+    WeightFormat::kNvfp4};
 
 /// Bytes of 256 weights, the super-block of llama.cpp's k-quants; 0: as the computing type.
-/// Sources: ggml-common.h (block_q4_0: 18 B of 32, block_q8_0: 34 B of 32, block_q4_K: 144 B,
-/// block_q5_K: 176 B, block_q6_K: 210 B, block_q3_K: 110 B, block_q2_K: 84 B of 256, block_mxfp4:
-/// 17 B of 32); Frantar et al. 2023 (GPTQ), Lin et al. 2024 (AWQ):
-/// 4 bit and 20 bit per group of 128.
+/// Sources: ggml-common.h, sizes of blocks (block_q4_0: 18 B of 32, block_q4_K: 144 B of 256,
+/// block_iq4_xs: 136 B of 256, block_mxfp4: 17 B of 32, block_nvfp4: 36 B of 64, and so on);
+/// Frantar et al. 2023 (GPTQ), Lin et al. 2024 (AWQ): 4 bit and 20 bit per group of 128.
 constexpr std::int64_t bytes_of_256(WeightFormat f) {
   switch (f) {
     case WeightFormat::kPlain: return 0;
@@ -41,12 +57,25 @@ constexpr std::int64_t bytes_of_256(WeightFormat f) {
     case WeightFormat::kInt4: return 133;
     case WeightFormat::kQ8_0: return 272;
     case WeightFormat::kQ6K: return 210;
-    case WeightFormat::kQ5K: return 176;
+    case WeightFormat::kQ5_1: return 192;
+    case WeightFormat::kQ5K:
+    case WeightFormat::kQ5_0: return 176;
+    case WeightFormat::kQ4_1: return 160;
     case WeightFormat::kQ4K:
-    case WeightFormat::kQ4_0: return 144;
-    case WeightFormat::kQ3K: return 110;
-    case WeightFormat::kQ2K: return 84;
+    case WeightFormat::kQ4_0:
+    case WeightFormat::kIq4Nl:
+    case WeightFormat::kNvfp4: return 144;
+    case WeightFormat::kIq4Xs:
     case WeightFormat::kMxfp4: return 136;
+    case WeightFormat::kQ3K:
+    case WeightFormat::kIq3S: return 110;
+    case WeightFormat::kIq3Xxs: return 98;
+    case WeightFormat::kQ2K: return 84;
+    case WeightFormat::kIq2S: return 82;
+    case WeightFormat::kIq2Xs: return 74;
+    case WeightFormat::kIq2Xxs: return 66;
+    case WeightFormat::kIq1M: return 56;
+    case WeightFormat::kIq1S: return 50;
   }
   return 0;
 }
@@ -61,11 +90,24 @@ constexpr std::string_view name_of(WeightFormat f) {
     case WeightFormat::kQ8_0: return "q8_0";
     case WeightFormat::kQ6K: return "q6_k";
     case WeightFormat::kQ5K: return "q5_k";
+    case WeightFormat::kQ5_1: return "q5_1";
+    case WeightFormat::kQ5_0: return "q5_0";
     case WeightFormat::kQ4K: return "q4_k";
+    case WeightFormat::kQ4_1: return "q4_1";
     case WeightFormat::kQ4_0: return "q4_0";
+    case WeightFormat::kIq4Nl: return "iq4_nl";
+    case WeightFormat::kIq4Xs: return "iq4_xs";
     case WeightFormat::kQ3K: return "q3_k";
+    case WeightFormat::kIq3S: return "iq3_s";
+    case WeightFormat::kIq3Xxs: return "iq3_xxs";
     case WeightFormat::kQ2K: return "q2_k";
+    case WeightFormat::kIq2S: return "iq2_s";
+    case WeightFormat::kIq2Xs: return "iq2_xs";
+    case WeightFormat::kIq2Xxs: return "iq2_xxs";
+    case WeightFormat::kIq1M: return "iq1_m";
+    case WeightFormat::kIq1S: return "iq1_s";
     case WeightFormat::kMxfp4: return "mxfp4";
+    case WeightFormat::kNvfp4: return "nvfp4";
   }
   return "?";
 }
