@@ -38,7 +38,7 @@ ServedModel served_model(const Scenario& s, const Replicas& replicas) {
   served.cluster = s.cluster;
   served.costs = costs_of(s);
   if (replicas.slowest) served.costs.slowest = *replicas.slowest;
-  const bool vllm = limits.engine == ServingEngine::kVllm;
+  const bool vllm = limits.engine != ServingEngine::kTensorRtLlm;
   served.precision.fused_elementwise = !vllm;
   served.precision.fused_experts = s.serving->layers.dealing == Dealing::kEven;
   served.layout.expert_parallel = s.serving->expert_parallel;

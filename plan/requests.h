@@ -42,9 +42,10 @@ struct Load {
   std::vector<RequestKind> kinds;  // none: RequestKind{}
 };
 
-/// Whose kernels a step runs on: vLLM's, or TensorRT-LLM's, which fuses element-wise work
-/// (ServingPrecision::fused_elementwise) and reduces small buffers by a kernel of its own.
-enum class ServingEngine : std::uint8_t { kVllm, kTensorRtLlm };
+/// Whose kernels a step runs on: vLLM's; TensorRT-LLM's, which fuses element-wise work
+/// (ServingPrecision::fused_elementwise) and reduces small buffers by a kernel of its own; or
+/// llama.cpp's, priced as vLLM's, which leaves less of a device's memory free.
+enum class ServingEngine : std::uint8_t { kVllm, kTensorRtLlm, kLlamaCpp };
 
 /// What has to be free before a waiting request is admitted: blocks for what the step computes of
 /// it, for the whole of what is known of its sequence (vLLM's scheduler_reserve_full_isl, of pull
@@ -60,6 +61,7 @@ struct EngineLimits {
   std::int64_t max_sequences = 1024;  // that run at a time (max_num_seqs)
   std::int64_t block_size = 16;       // tokens of a block of the cache
   std::int64_t max_context = 0;       // longest sequence (max_model_len); 0: what the load needs
+  std::int64_t cache_tokens = 0;      // of all sequences together; 0: what memory leaves
   double memory_utilization = 0.9;    // of the device, for everything (gpu_memory_utilization)
   bool chunked_prefill = true;        // a prompt may be cut over steps
   Admission admission = Admission::kPrompt;

@@ -45,9 +45,15 @@ std::string cache_words(const CacheCapacity& c, const EngineLimits& limits) {
 }
 
 /// What makes room; whose fields they are, the scenario's or a pool's, is above.
-std::string cures_words(const CacheCapacity& c) {
+std::string cures_words(const CacheCapacity& c, const EngineLimits& limits) {
   const std::string shorter =
       c.tokens == 0 ? "" : fmt::format("; max_model_len = {} takes shorter requests", c.tokens);
+  if (limits.engine == ServingEngine::kLlamaCpp) {
+    return "serving.layers.gpu_layers = -1 keeps on devices what fits, host_experts = -1 experts "
+           "(--n-cpu-moe); a smaller kv_cache_tokens or max_model_len, or a narrower kv_cache, "
+           "takes less" +
+           shorter;
+  }
   return "a larger tp or pp shares weights among more devices; serving.weights and "
          "serving.fp8_products make them narrower" +
          shorter;
@@ -60,7 +66,7 @@ std::vector<Line> capacity_lines(const CacheCapacity& c, const EngineLimits& lim
     return {{{"DOES NOT FIT  ", Ink::kBad},
              {fmt::format("{} leave room for {} tokens; a sequence has up to {}", used,
                           human_count(c.tokens), human_count(limits.max_context))}},
-            labelled("", cures_words(c))};
+            labelled("", cures_words(c, limits))};
   }
   return {{{pad_right("FITS", kServingLabel), Ink::kGood}, {used + " per device, and the cache"}},
           labelled("cache", cache_words(c, limits)),

@@ -162,6 +162,7 @@ void resolve(const JsonDocument& document, const Origins& origins, Scenario& out
   out.processor = parts.cluster.processor.value;
   out.storage_bandwidth = parts.cluster.storage_bandwidth;
   out.storage_write_bandwidth = parts.cluster.storage_write_bandwidth;
+  if (out.serving) resolve_memory_share(*root.find("serving"), out.cluster.device, *out.serving);
   if (out.serving) resolve_disaggregation(root, out.cluster.world_size(), *out.serving);
   out.kernels = parts.kernels;
   out.memory = parts.memory;

@@ -52,6 +52,10 @@ std::vector<std::string> idle_options(const std::vector<std::string>& written,
 /// S063, S183, S195; appends W001 for fields without effect.
 Serving resolve_serving(const Json& json, Serving serving, const std::string& scenario_file,
                         std::vector<std::string>& warnings);
+/// The share of a device's memory that llama.cpp takes with such a rule.
+double llama_cpp_memory_share(const LayerRule& rule, const Device& device);
+/// That of the scenario's engine, where `serving` does not say.
+void resolve_memory_share(const Json& serving, const Device& device, Serving& out);
 /// The engines of `serving.disaggregated` where it is written: what they do not say as
 /// serving.engine, and a dp that is absent so that the pools fill the devices. Throws S185, S186.
 void resolve_disaggregation(const Json& root, std::int64_t devices, Serving& serving);

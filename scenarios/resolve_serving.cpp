@@ -94,6 +94,9 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
   if (json.find("kv_cache") == nullptr) s.precision.kv_cache = s.precision.activations;
   if (json.find("expert_weights") == nullptr) s.precision.experts = s.precision.weights;
   if (json.find("state_cache") == nullptr) s.precision.states = s.precision.activations;
+  if (json.find_path("engine.kernels") == nullptr && s.layers.dealing == Dealing::kGpuLayers) {
+    s.limits.engine = ServingEngine::kLlamaCpp;
+  }
   check(s);
   require_kinds(json.find("requests"), s.load);
   require_limits(json, s.slo);
@@ -106,6 +109,23 @@ Serving resolve_serving(const Json& json, Serving s, const std::string& scenario
     s.limits.max_context = longest_request(s.load);
   }
   return s;
+}
+
+/// It takes what a device has free. What it is to find out by itself, layers or experts on devices,
+/// it chooses so that 1,024 MiB stay free (--fit-target's default; tools/server/README.md at
+/// 00dc8057, common/fit.cpp).
+double llama_cpp_memory_share(const LayerRule& rule, const Device& device) {
+  const bool fits =
+      rule.host_experts < 0 || (rule.dealing == Dealing::kGpuLayers && rule.gpu_layers < 0);
+  constexpr double kMargin = 1024.0 * 1024 * 1024, kLeast = 0.01;
+  const auto memory = static_cast<double>(device.memory.value);
+  return fits ? std::max(kLeast, 1 - kMargin / memory) : 1;
+}
+
+void resolve_memory_share(const Json& serving, const Device& device, Serving& s) {
+  const bool stated = serving.find_path("engine.gpu_memory_utilization") != nullptr;
+  if (stated || s.limits.engine != ServingEngine::kLlamaCpp) return;
+  s.limits.memory_utilization = llama_cpp_memory_share(s.layers, device);
 }
 
 void require_one_task(const Json& root) {

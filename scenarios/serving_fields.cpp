@@ -87,8 +87,14 @@ const Table<EngineLimits>& engine_table() {
           field("max_model_len", &E::max_context, Int{.max = 1 << 28},
                 "Longest sequence, prompt and answer.")
               .otherwise("the longest that is asked for"),
+          field("kv_cache_tokens", &E::cache_tokens, Int{.max = std::int64_t{1} << 40},
+                "Tokens that the key-value cache has, of all sequences together (llama.cpp's "
+                "--ctx-size; vLLM's --num-gpu-blocks-override, in tokens).")
+              .otherwise("what memory leaves")
+              .silent_by_default(),
           field("gpu_memory_utilization", &E::memory_utilization, Real{.min = 0.01, .max = 1},
-                "Share of the device's memory for weights, activations and cache."),
+                "Share of the device's memory for weights, activations and cache.")
+              .otherwise("0.9; of llama.cpp all, or all but 1 GiB where it is to find what fits"),
           field("chunked_prefill", &E::chunked_prefill, Flag{}, "A prompt may be cut over steps."),
           field("admission", &E::admission,
                 Choice<Admission>{{{"chunk", Admission::kChunk},
@@ -100,9 +106,12 @@ const Table<EngineLimits>& engine_table() {
               .silent_by_default(),
           field("kernels", &E::engine,
                 Choice<ServingEngine>{{{"vllm", ServingEngine::kVllm},
-                                       {"tensorrt_llm", ServingEngine::kTensorRtLlm}}},
+                                       {"tensorrt_llm", ServingEngine::kTensorRtLlm},
+                                       {"llama_cpp", ServingEngine::kLlamaCpp}}},
                 "Whose kernels steps run on. tensorrt_llm: residual sums, norms and casts to fp8 "
-                "are part of the kernel before them, and small all-reduces are its own."),
+                "are part of the kernel before them, and small all-reduces are its own. llama_cpp: "
+                "as vLLM's, but for gpu_memory_utilization.")
+              .otherwise("vllm; llama_cpp where layers.deal is gpu_layers"),
           field("cuda_graphs", &E::graphs, Flag{},
                 "Steps that only generate are padded to captured sizes, and issued by one launch."),
           field("custom_all_reduce", &E::own_all_reduce, Flag{},

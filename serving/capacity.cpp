@@ -52,6 +52,23 @@ StageRoom room_on(const ServedModel& s, const Plan& plan, std::size_t stage,
   return room;
 }
 
+/// Sequences as long as may be that a pool of cache_tokens is for.
+std::int64_t pooled(const EngineLimits& limits) {
+  return std::max<std::int64_t>(
+      1, limits.cache_tokens / std::max<std::int64_t>(1, limits.max_context));
+}
+
+/// A pool that is stated is no larger than that, whatever memory leaves.
+void limit(CacheCapacity& c, const EngineLimits& limits) {
+  if (limits.cache_tokens == 0) return;
+  const std::int64_t blocks =
+      c.kept.differ() ? pooled(limits) * c.kept.most_blocks(limits.max_context, limits.max_tokens,
+                                                            limits.block_size)
+                      : ceil_div(limits.cache_tokens, limits.block_size) * c.kept.layers();
+  c.blocks = std::min(c.blocks, blocks);
+  c.tokens = std::min(c.tokens, limits.cache_tokens);
+}
+
 /// Sequences of max_context tokens that layers with room for `tokens` each keep.
 double longest_in(std::int64_t tokens, const KeptLayers& kept, const EngineLimits& limits) {
   const std::int64_t blocks = tokens / limits.block_size * kept.layers();
@@ -70,6 +87,7 @@ double CacheCapacity::concurrency(const EngineLimits& limits) const {
 }
 
 bool CacheCapacity::holds(const EngineLimits& limits, std::int64_t sequences) const {
+  if (limits.cache_tokens > 0) sequences = pooled(limits);
   if (!kept.differ()) return tokens >= sequences * limits.max_context;
   return blocks >=
          sequences * kept.most_blocks(limits.max_context, limits.max_tokens, limits.block_size);
@@ -121,6 +139,7 @@ CacheCapacity cache_capacity(const ServedModel& s, const EngineLimits& limits,
     out.tokens = limits.max_sequences * limits.max_context;
   }
   out.blocks = out.tokens / limits.block_size * out.kept.layers();
+  limit(out, limits);
   return out;
 }
 

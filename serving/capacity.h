@@ -41,7 +41,8 @@ struct CacheCapacity {
   std::size_t tightest = 0;  // which that is: with states, for the longest sequences
   /// vLLM's "Maximum concurrency for max_context tokens per request".
   double concurrency(const EngineLimits& limits) const;
-  /// So many sequences of max_context tokens have room at a time.
+  /// So many sequences of max_context tokens have room at a time; or all that a stated pool
+  /// (cache_tokens) is for, however many they are.
   bool holds(const EngineLimits& limits, std::int64_t sequences = 1) const;
 };
 

@@ -51,7 +51,8 @@ LayerMap gpu_layers(std::int64_t layers, std::int64_t stages, std::int64_t n) {
   return map;
 }
 
-/// Room on every device for its weights and for the cache of as many sequences as there may be.
+/// Room on every device for its weights and for the cache of as many sequences as there may be, or
+/// for the pool that they share.
 bool fits(ServedModel s, const LayerMap& map, const EngineLimits& limits,
           const FrameworkMemory& framework) {
   s.layout.map = map;

@@ -23,6 +23,11 @@ constexpr std::pair<std::string_view, std::string_view> kFollows[] = {
     {"workload.precision.matmul", "workload.precision.weights"},
 };
 constexpr std::string_view kOneByDefault[] = {"strategy.dp", "cluster.nodes"};
+/// Fields whose default is another for some engines, and what it is for the others, as JSON.
+constexpr std::pair<std::string_view, std::string_view> kUsually[] = {
+    {"engine.kernels", R"("vllm")"},
+    {"engine.gpu_memory_utilization", "0.9"},
+};
 /// Of fields whose default is prose, "no limit": not said.
 constexpr std::string_view kNothing[] = {"", "0 B", "0 s"};
 /// What every export has, or has no use for.
@@ -68,6 +73,9 @@ class Unsaid {
     if (p.need == Need::kDefault) return value == json::parse(p.fallback);
     for (const auto& [field, other] : kFollows) {
       if (path == field) return value == *value_at(resolved_, other);
+    }
+    for (const auto& [field, usual] : kUsually) {
+      if (path.ends_with(field)) return value == json::parse(usual);
     }
     if (std::ranges::count(kNothing, value) != 0) return true;
     return std::ranges::count(kOneByDefault, path) != 0 && value == 1;

@@ -19,5 +19,7 @@ bool starts(std::string_view text);
 /// What is served. Throws InputError D009 where the scenario trains, or deals layers as Accelerate
 /// does, which copies weights to the device whenever a layer runs; `program` says who cannot.
 const Serving& served(const Scenario& scenario, std::string_view program);
+/// What follows from the program, llama.cpp itself or around it.
+void say_engine(ExportDraft& draft, const Serving& serving);
 
 }  // namespace plait::llama_cpp

@@ -3,6 +3,7 @@
 
 #include "plan/refusal.h"
 #include "scenarios/dialects/llama_cpp.h"
+#include "scenarios/resolve.h"
 
 namespace plait::llama_cpp {
 namespace {
@@ -76,13 +77,23 @@ void write_attention(ExportDraft& d, const Serving& s) {
   d.say({"serving.kv_cache"});
 }
 
-/// A context is all slots' together. A batch is computed in micro-batches, each of which reads the
-/// weights: both are a step's tokens.
+/// A context is all slots' together: of equal parts, or one that they share.
+void write_context(ExportDraft& d, const EngineLimits& limits) {
+  const bool pool = limits.cache_tokens > 0;
+  if (!pool && limits.max_context == 0) return;
+  const std::int64_t tokens =
+      pool ? limits.cache_tokens : limits.max_context * limits.max_sequences;
+  const std::int64_t part = tokens / limits.max_sequences;
+  d.set("--ctx-size", tokens);
+  const bool shared = limits.max_context > part;
+  if (shared) d.set("--kv-unified");
+  if (pool) d.say({"serving.engine.kv_cache_tokens"});
+  if (limits.max_context == (shared ? tokens : part)) d.say({"serving.engine.max_model_len"});
+}
+
+/// A batch is computed in micro-batches, each of which reads the weights: both are a step's tokens.
 void write_batches(ExportDraft& d, const EngineLimits& limits) {
-  if (limits.max_context > 0) {
-    d.set("--ctx-size", limits.max_context * limits.max_sequences);
-    d.say({"serving.engine.max_model_len"});
-  }
+  write_context(d, limits);
   d.copy("--parallel", "serving.engine.max_num_seqs");
   d.copy("--batch-size", "serving.engine.max_num_batched_tokens");
   d.copy("--ubatch-size", "serving.engine.max_num_batched_tokens");
@@ -99,6 +110,13 @@ std::string training_dialects() {
 }
 
 }  // namespace
+
+void say_engine(ExportDraft& d, const Serving& s) {
+  if (s.limits.engine != ServingEngine::kLlamaCpp) return;
+  d.say({"serving.engine.kernels"});
+  const double usual = llama_cpp_memory_share(s.layers, d.scenario.cluster.device);
+  if (s.limits.memory_utilization == usual) d.say({"serving.engine.gpu_memory_utilization"});
+}
 
 const Serving& served(const Scenario& scenario, std::string_view program) {
   if (!scenario.serving) {
@@ -124,6 +142,7 @@ void write(ExportDraft& d) {
   write_devices(d, serving);
   write_attention(d, serving);
   write_batches(d, serving.limits);
+  say_engine(d, serving);
 }
 
 }  // namespace plait::llama_cpp

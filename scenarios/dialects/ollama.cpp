@@ -39,6 +39,7 @@ void write(ExportDraft& d) {
   const Serving& serving = llama_cpp::served(d.scenario, "Ollama");
   write_model(d, serving);
   write_server(d, serving);
+  llama_cpp::say_engine(d, serving);
 }
 
 }  // namespace plait::ollama

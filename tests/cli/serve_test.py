@@ -290,6 +290,8 @@ class Serve(CommandTest):
         self.assertIn("the processor", plait("serve", path).out)
         none = plait("serve", path, "--set", "serving.layers.host_experts=0")
         self.assertEqual(none.code, 1, none.out)
+        self.assertIn("gpu_layers = -1", none.out)  # what llama.cpp has, not vLLM's tp
+        self.assertNotIn("larger tp", none.out)
 
     def test_a_model_that_does_not_fit_is_a_no(self):
         result = self.serve(changed(SMALL, "model", "llama-3.1-70b"))

@@ -45,6 +45,29 @@ TEST(LayerMaps, AsManyGpuLayersAsFit) {
   EXPECT_LT(some, 20);
 }
 
+// Four sequences of 65,536 tokens take 32 GiB of cache beside 16 GB of weights, a pool of as many
+// tokens as one of them 8 GiB.
+TEST(LayerMaps, APoolThatSequencesShareLeavesMoreLayersOnTheDevice) {
+  ServedModel s = served();
+  s.cluster.device.memory = Bytes(40LL << 30);
+  LayerRule rule;
+  rule.dealing = Dealing::kGpuLayers;
+  EngineLimits limits;
+  limits.max_context = 65536, limits.max_sequences = 4;
+  const auto count = [&] {
+    return std::ranges::count(deal_layers(s, rule, limits, {}).layers, Residence::kDevice,
+                              &LayerPlace::residence);
+  };
+  EXPECT_LT(count(), 32);
+  limits.cache_tokens = 65536;
+  EXPECT_EQ(count(), 32);
+  s.layout.map = deal_layers(s, rule, limits, {});
+  const CacheCapacity pool = cache_capacity(s, limits, {});
+  EXPECT_EQ(pool.tokens, 65536) << "and no more, whatever memory leaves";
+  EXPECT_EQ(pool.blocks, 65536 / limits.block_size);
+  EXPECT_TRUE(pool.holds(limits));
+}
+
 // Accelerate: devices in order, then host memory, then storage, each up to what it may hold.
 TEST(LayerMaps, PlacesAreFilledInOrder) {
   ServedModel s = served({.tp = 1, .pp = 2});

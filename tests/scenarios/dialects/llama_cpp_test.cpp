@@ -62,6 +62,16 @@ TEST(ExportLlamaCpp, TheContextIsThatOfAllSlots) {
   EXPECT_TRUE(has(ollama, "PARAMETER num_ctx 4096\n"));  // of each
 }
 
+TEST(ExportLlamaCpp, APoolThatSlotsShareIsUnified) {
+  const auto pool = [](const char* tokens) {
+    return exported(Dialect::kLlamaCpp, {{"serving.engine.max_num_seqs", "4"},
+                                         {"serving.engine.kv_cache_tokens", tokens}});
+  };
+  EXPECT_TRUE(has(pool("4096"), "--ctx-size 4096 "));
+  EXPECT_TRUE(has(pool("4096"), "--kv-unified "));
+  EXPECT_FALSE(has(pool("16384"), "--kv-unified"));
+}
+
 TEST(ExportLlamaCpp, LayersOnDevicesAreANumberOrAllOrWhatFits) {
   const auto layers = [](const char* deal, const char* n) {
     return exported(Dialect::kLlamaCpp,

@@ -1,0 +1,32 @@
+// What follows from whose engine serves.
+#include <gtest/gtest.h>
+
+#include "scenarios/scenario.h"
+
+namespace plait::serving_engines_test {
+
+EngineLimits limits_of(const std::string& serving) {
+  return parse_scenario(R"({"model": "llama-3.1-8b", "cluster": {"preset": "rtx-4090-8",
+      "devices_per_node": 1}, "serving": )" +
+                            serving + "}",
+                        "x")
+      .serving->limits;
+}
+
+// Of 24 GiB llama.cpp leaves 1 where it looks for what fits (--fit-target), else nothing.
+TEST(ServingEngines, LlamaCppTakesWhatIsFree) {
+  EXPECT_EQ(limits_of("{}").memory_utilization, 0.9);
+  const EngineLimits fitted = limits_of(R"({"layers": {"deal": "gpu_layers"}})");
+  EXPECT_EQ(fitted.engine, ServingEngine::kLlamaCpp);
+  EXPECT_NEAR(fitted.memory_utilization, 23.0 / 24, 5e-3);
+  EXPECT_EQ(limits_of(R"({"layers": {"deal": "gpu_layers", "gpu_layers": 20}})").memory_utilization,
+            1);
+  EXPECT_EQ(limits_of(R"({"engine": {"kernels": "llama_cpp"}})").memory_utilization, 1);
+  EXPECT_EQ(limits_of(R"({"layers": {"deal": "gpu_layers"}, "engine":
+                          {"gpu_memory_utilization": 0.5}})")
+                .memory_utilization,
+            0.5);
+  EXPECT_EQ(limits_of(R"({"layers": {"deal": "sequential"}})").memory_utilization, 0.9);
+}
+
+}  // namespace plait::serving_engines_test
